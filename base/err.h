@@ -1,0 +1,53 @@
+/*
+ * Every way a call can fail: one enum, one list of names and sentences.
+ *
+ * A function that can fail returns `enum err` and leaves its outputs as they were. The sentence for the
+ * person at the terminal is written where the facts are known, into an optional `struct err_detail`.
+ */
+#ifndef REPLAY_BASE_ERR_H
+#define REPLAY_BASE_ERR_H
+
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define MUST_USE __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define MUST_USE
+#define PRINTF_LIKE(fmt, args)
+#endif
+
+/* X(name, sentence). The order is part of the plugin ABI: append only. */
+#define ERR_LIST(X)                                                                        \
+    X(OK, "done")                                                                          \
+    X(USAGE, "wrong usage")                                                                \
+    X(IO, "reading or writing failed")                                                     \
+    X(FORMAT, "malformed input")                                                           \
+    X(ABI, "built against another interface version")                                      \
+    X(HOST_NOMEM, "the host is out of memory")                                             \
+    X(DEVICE_OOM, "the device is out of memory")                                           \
+    X(UNSUPPORTED, "not supported")                                                        \
+    X(DRIVER, "the device driver failed")                                                  \
+    X(CORRUPT, "an invariant does not hold")
+
+#define ERR_ENUM(name, sentence) ERR_##name,
+enum err { ERR_LIST(ERR_ENUM) ERR_COUNT };
+#undef ERR_ENUM
+
+/* What happened, for a person. `offset` is a byte offset in the input, or an event's number, or 0;
+ * `text` says which and is always terminated. */
+struct err_detail {
+    uint64_t offset;
+    char     text[232];
+};
+
+/* "FORMAT"; "?" for a value that is none. Static storage. */
+const char *err_name(enum err e);
+
+/* The general sentence of an error, for when no detail was written. Static storage. */
+const char *err_text(enum err e);
+
+/* Fills `why` (may be NULL; text is cut at its size) and returns `e`, so that it can end a function. */
+enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * The values that flow: an event comes from a trace, a block is a policy's answer to it, a command is one of the rare
+ * things that happen to an allocator beside requests and frees.
+ */
+#ifndef REPLAY_BASE_EVENT_H
+#define REPLAY_BASE_EVENT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+enum event_kind {
+    EVENT_ALLOC,             /* a new request; its slot was vacant */
+    EVENT_FREE,              /* released and at once reusable; the slot is vacant again */
+    EVENT_FREE_REQUESTED,    /* released, but a stream may still touch the block */
+    EVENT_FREE_COMPLETED,    /* no stream does any more; the slot is vacant again */
+    EVENT_FLUSH,             /* the program asked for cached memory to be returned */
+    EVENT_OOM,               /* a request that was refused when it was recorded; it has no slot and no free */
+    EVENT_COMMAND,           /* slot is an index into the trace's table of commands */
+    EVENT_MARK,              /* a boundary: step, phase; slot is a label id */
+    EVENT_KINDS
+};
+
+/* One trace record as the engine sees it. On disk a frame holds the same fields by column (differences of time, sizes
+ * and slots apart), compressed; decoding a frame yields these. */
+struct event {
+    uint64_t time_ns;        /* since the first event; never decreases */
+    uint64_t bytes;          /* size of the request (> 0), repeated on its free */
+    uint32_t slot;           /* dense name of a live request, < trace_info.peak_live */
+    uint16_t stream;         /* dense stream number; 0 is the default stream */
+    uint8_t  kind;           /* enum event_kind */
+    uint8_t  pool;           /* dense private-pool number; 0 is the shared pool */
+};
+static_assert(sizeof(struct event) == 24, "three words: a chunk is a plain array");
+
+/* Where a policy put a request. The engine keeps one per slot and hands it back on free. */
+struct block {
+    uint64_t addr;           /* device address of the first byte */
+    uint64_t bytes;          /* >= the request; 0 in the engine's table: it was refused */
+    uint32_t segment;        /* id of the segment that holds [addr, addr + bytes) */
+    uint32_t cookie;         /* the policy's own index; the engine never looks at it */
+};
+
+/* What the dense numbers of streams and pools stand for in the recorded program. Entry 0 of each is the default. */
+struct stream_name {
+    uint64_t handle;         /* raw handle; its order decides the order of releases in PyTorch */
+    uint64_t number;         /* PyTorch's own stream number; decides the order of polling */
+};
+struct pool_name {
+    uint64_t id[2];          /* {0, n}: n-th pool of the user; {n, 0}: n-th graph capture's */
+};
+
+/* X(name, text, meaning): what else can happen to an allocator. The order is part of the trace format. */
+#define COMMAND_LIST(X)                                                                                     \
+    X(SETTINGS, "settings", "new settings text, as PYTORCH_CUDA_ALLOC_CONF (text)")                         \
+    X(FRACTION, "fraction", "new per-process memory fraction (number)")                                     \
+    X(RESET_PEAK, "reset-peak", "peaks become the current values")                                          \
+    X(RESET_ACCUMULATED, "reset-accumulated", "accumulated counts become zero")                             \
+    X(USE, "use", "another stream uses the request in slot (slot, stream)")                                 \
+    X(POOL_CREATE, "pool-create", "a private pool is made (pool, flags)")                                   \
+    X(POOL_ENTER, "pool-enter", "requests of this thread go to the pool (pool)")                            \
+    X(POOL_LEAVE, "pool-leave", "they no longer do (pool)")                                                 \
+    X(POOL_DROP, "pool-drop", "the program gives the pool up (pool)")                                       \
+    X(CAPTURE_BEGIN, "capture-begin", "a graph capture on a stream, into a pool (pool, stream)")            \
+    X(CAPTURE_END, "capture-end", "the capture ends (pool)")                                                \
+    X(GRAPH_RESET, "graph-reset", "the graph that owns the pool is gone (pool)")                            \
+    X(SNAPSHOT, "snapshot", "the program took a snapshot")
+
+#define COMMAND_ENUM(name, text, meaning) COMMAND_##name,
+enum command_kind { COMMAND_LIST(COMMAND_ENUM) COMMAND_KINDS };
+#undef COMMAND_ENUM
+
+enum pool_flags { POOL_NO_SPLIT = 1, POOL_USE_ON_OOM = 2 };
+
+/* One command; members that its kind does not name are zero. */
+struct command {
+    uint8_t     kind;        /* enum command_kind */
+    uint8_t     pool;
+    uint16_t    stream;
+    uint32_t    slot;
+    uint64_t    flags;       /* enum pool_flags */
+    double      number;
+    const char *text;        /* borrowed; NULL where the kind has none */
+};
+
+#endif

@@ -1,0 +1,393 @@
+/*
+ * Input: a stack of layers. The lowest reads a file, standard input or memory; each one above undoes one encoding of
+ * the layer below. Every layer has a window of its own, so that a layer can be put on after a look at the first bytes.
+ */
+#include "base/input.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ZLIB_CONST
+#include <zlib.h>
+#include <zstd.h>
+
+enum {
+    WINDOW_BYTES = 4 * INPUT_PEEK_MAX,
+    GZIP_WINDOW = 16 + MAX_WBITS,     /* zlib: gzip only */
+    LAYERS_MAX = 4,                   /* source, two of compression, base64 */
+    COMPRESSIONS_MAX = 2
+};
+
+enum layer_kind { LAYER_SOURCE, LAYER_GZIP, LAYER_ZSTD, LAYER_BASE64 };
+
+/* What is readable is window[begin, end). A source in memory has no window of its own but lends the bytes. */
+struct layer {
+    enum layer_kind kind;
+    bool at_end;                      /* nothing will follow window[end - 1] */
+    bool in_frame;                    /* compressed data has begun and not ended */
+    const unsigned char *bytes;       /* the window: own, or borrowed memory */
+    unsigned char *own;
+    size_t begin, end;
+    uint64_t taken;                   /* bytes that left the window */
+    z_stream gzip;
+    ZSTD_DStream *zstd;
+};
+
+struct input {
+    struct layer layers[LAYERS_MAX];
+    unsigned n_layers;
+    bool is_sniffed;                  /* compression was looked for */
+    bool owns_fd;
+    int fd;                           /* -1: memory */
+    uint64_t size;
+    char *name;
+};
+
+static enum err layer_peek(struct input *in, unsigned i, size_t want, struct err_detail *why);
+
+static enum err input_fail(const struct input *in, enum err e, const char *what, struct err_detail *why)
+{
+    const struct layer *source = &in->layers[0];
+    const uint64_t at = source->taken + source->begin;
+    return err_set(why, e, at, "%s: %s (byte %llu of the file)", in->name, what, (unsigned long long)at);
+}
+
+/* Makes room behind the window; true if there is any. */
+static size_t layer_room(struct layer *l)
+{
+    if (l->begin > 0) {
+        memmove(l->own, l->own + l->begin, l->end - l->begin);
+        l->taken += l->begin;
+        l->end -= l->begin;
+        l->begin = 0;
+    }
+    return WINDOW_BYTES - l->end;
+}
+
+static enum err source_fill(struct input *in, struct err_detail *why)
+{
+    struct layer *l = &in->layers[0];
+    ssize_t n;
+    if (in->fd < 0) {
+        l->at_end = true;
+        return ERR_OK;
+    }
+    const size_t room = layer_room(l);
+    do
+        n = read(in->fd, l->own + l->end, room);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return err_set(why, ERR_IO, 0, "%s: %s", in->name, strerror(errno));
+    l->end += (size_t)n;
+    l->at_end = n == 0;
+    return ERR_OK;
+}
+
+static enum err gzip_fill(struct input *in, unsigned i, struct err_detail *why)
+{
+    struct layer *l = &in->layers[i], *below = &in->layers[i - 1];
+    const size_t room = layer_room(l), have = below->end - below->begin;
+    l->gzip.next_in = below->bytes + below->begin;
+    l->gzip.avail_in = (uInt)(have < INPUT_PEEK_MAX ? have : INPUT_PEEK_MAX);
+    l->gzip.next_out = l->own + l->end;
+    l->gzip.avail_out = (uInt)room;
+    const uInt given = l->gzip.avail_in;
+    const int rc = inflate(&l->gzip, Z_NO_FLUSH);
+    below->begin += given - l->gzip.avail_in;
+    l->end += room - l->gzip.avail_out;
+    if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
+        return input_fail(in, rc == Z_MEM_ERROR ? ERR_HOST_NOMEM : ERR_FORMAT, "damaged gzip data", why);
+    l->in_frame = rc != Z_STREAM_END;
+    if (rc == Z_STREAM_END)
+        inflateReset2(&l->gzip, GZIP_WINDOW);
+    return ERR_OK;
+}
+
+static enum err zstd_fill(struct input *in, unsigned i, struct err_detail *why)
+{
+    struct layer *l = &in->layers[i], *below = &in->layers[i - 1];
+    const size_t room = layer_room(l);
+    ZSTD_inBuffer from = {.src = below->bytes + below->begin, .size = below->end - below->begin};
+    ZSTD_outBuffer to = {.dst = l->own + l->end, .size = room};
+    const size_t rc = ZSTD_decompressStream(l->zstd, &to, &from);
+    below->begin += from.pos;
+    l->end += to.pos;
+    if (ZSTD_isError(rc))
+        return input_fail(in, ERR_FORMAT, "damaged zstd data", why);
+    l->in_frame = rc != 0;
+    return ERR_OK;
+}
+
+static int base64_digit(unsigned char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Four digits become three bytes; a shorter last group becomes what it holds, whether or not it is padded. */
+static enum err base64_fill(struct input *in, unsigned i, struct err_detail *why)
+{
+    struct layer *l = &in->layers[i], *below = &in->layers[i - 1];
+    const size_t room = layer_room(l), begin = l->end;
+    const enum err e = layer_peek(in, i - 1, 4, why);
+    if (e != ERR_OK)
+        return e;
+    while (l->end - begin + 3 <= room && below->end > below->begin) {
+        const unsigned char *s = below->bytes + below->begin;
+        const size_t have = below->end - below->begin;
+        uint32_t bits = 0;
+        unsigned n = 0;
+        while (n < 4 && n < have && base64_digit(s[n]) >= 0)
+            bits = bits << 6 | (uint32_t)base64_digit(s[n++]);
+        if (n < 4 && n == have && !below->at_end)
+            return ERR_OK;                               /* the rest of the group comes with the next window */
+        bits <<= 6 * (4 - n);
+        for (unsigned k = 0; k + 1 < n; k++)
+            l->own[l->end++] = (unsigned char)(bits >> (16 - 8 * k));
+        below->begin += n;
+        if (n < 4) {
+            l->at_end = true;
+            return ERR_OK;
+        }
+    }
+    if (below->at_end && below->begin == below->end)
+        l->at_end = true;
+    return ERR_OK;
+}
+
+static enum err layer_fill(struct input *in, unsigned i, struct err_detail *why)
+{
+    struct layer *l = &in->layers[i];
+    if (i == 0)
+        return source_fill(in, why);
+    if (l->kind == LAYER_BASE64)
+        return base64_fill(in, i, why);
+    const enum err e = layer_peek(in, i - 1, 1, why);
+    if (e != ERR_OK)
+        return e;
+    if (in->layers[i - 1].begin < in->layers[i - 1].end)
+        return l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
+    /* What the decoder still holds back comes out with no more input. */
+    const size_t end = l->end - l->begin;
+    if (l->in_frame) {
+        const enum err f = l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
+        if (f != ERR_OK)
+            return f;
+        if (l->in_frame && l->end - l->begin == end)
+            return input_fail(in, ERR_FORMAT, "the compressed data is cut off", why);
+        return ERR_OK;
+    }
+    l->at_end = true;
+    return ERR_OK;
+}
+
+/* Fills the window until it holds `want` bytes or the layer ends. */
+static enum err layer_peek(struct input *in, unsigned i, size_t want, struct err_detail *why)
+{
+    struct layer *l = &in->layers[i];
+    while (l->end - l->begin < want && !l->at_end) {
+        const enum err e = layer_fill(in, i, why);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+static enum err layer_push(struct input *in, enum layer_kind kind, struct err_detail *why)
+{
+    if (in->n_layers == LAYERS_MAX)
+        return input_fail(in, ERR_UNSUPPORTED, "too many encodings inside one another", why);
+    struct layer *l = &in->layers[in->n_layers];
+    *l = (struct layer){.kind = kind, .own = malloc(WINDOW_BYTES)};
+    l->bytes = l->own;
+    bool ok = l->own != NULL;
+    if (ok && kind == LAYER_GZIP)
+        ok = inflateInit2(&l->gzip, GZIP_WINDOW) == Z_OK;
+    if (ok && kind == LAYER_ZSTD)
+        ok = (l->zstd = ZSTD_createDStream()) != NULL;
+    if (!ok) {
+        free(l->own);
+        return input_fail(in, ERR_HOST_NOMEM, "no memory to read", why);
+    }
+    in->n_layers++;
+    return ERR_OK;
+}
+
+static void layer_pop(struct layer *l)
+{
+    if (l->kind == LAYER_GZIP)
+        inflateEnd(&l->gzip);
+    ZSTD_freeDStream(l->zstd);
+    free(l->own);
+}
+
+/* Puts on the layers that the first bytes ask for. */
+static enum err input_sniff(struct input *in, struct err_detail *why)
+{
+    static const unsigned char gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    if (in->is_sniffed)
+        return ERR_OK;
+    for (unsigned k = 0; k < COMPRESSIONS_MAX; k++) {
+        const struct layer *top = &in->layers[in->n_layers - 1];
+        enum err e = layer_peek(in, in->n_layers - 1, sizeof zstd_magic, why);
+        if (e != ERR_OK)
+            return e;
+        const unsigned char *head = top->bytes + top->begin;
+        const size_t n = top->end - top->begin;
+        if (n >= sizeof gzip_magic && memcmp(head, gzip_magic, sizeof gzip_magic) == 0)
+            e = layer_push(in, LAYER_GZIP, why);
+        else if (n >= sizeof zstd_magic && memcmp(head, zstd_magic, sizeof zstd_magic) == 0)
+            e = layer_push(in, LAYER_ZSTD, why);
+        else
+            break;
+        if (e != ERR_OK)
+            return e;
+    }
+    in->is_sniffed = true;
+    return ERR_OK;
+}
+
+static struct input *input_new(const char *name)
+{
+    struct input *in = calloc(1, sizeof *in);
+    if (in == NULL)
+        return NULL;
+    in->fd = -1;
+    in->n_layers = 1;
+    in->name = strdup(name);
+    if (in->name == NULL) {
+        free(in);
+        return NULL;
+    }
+    return in;
+}
+
+static enum err input_open_fd(struct input *in, const char *path, struct err_detail *why)
+{
+    struct stat st;
+    in->owns_fd = strcmp(path, "-") != 0;
+    in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    if (in->fd < 0 || fstat(in->fd, &st) != 0)
+        return err_set(why, ERR_IO, 0, "%s: %s", in->name, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return err_set(why, ERR_IO, 0, "%s: is a directory", in->name);
+    in->size = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+    in->layers[0].own = malloc(WINDOW_BYTES);
+    in->layers[0].bytes = in->layers[0].own;
+    if (in->layers[0].own == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", in->name);
+    return ERR_OK;
+}
+
+enum err input_open(const char *path, struct input **out, struct err_detail *why)
+{
+    struct input *in = input_new(strcmp(path, "-") == 0 ? "<stdin>" : path);
+    if (in == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", path);
+    const enum err e = input_open_fd(in, path, why);
+    if (e != ERR_OK) {
+        input_close(in);
+        return e;
+    }
+    *out = in;
+    return ERR_OK;
+}
+
+enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why)
+{
+    struct input *in = input_new("<bytes>");
+    if (in == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to read");
+    in->size = n;
+    in->layers[0].bytes = bytes;
+    in->layers[0].end = n;
+    *out = in;
+    return ERR_OK;
+}
+
+void input_close(struct input *in)
+{
+    if (in == NULL)
+        return;
+    while (in->n_layers > 0)
+        layer_pop(&in->layers[--in->n_layers]);
+    if (in->owns_fd && in->fd >= 0)
+        close(in->fd);
+    free(in->name);
+    free(in);
+}
+
+enum err input_peek(struct input *in, size_t want, const unsigned char **bytes, size_t *n, struct err_detail *why)
+{
+    assert(want <= INPUT_PEEK_MAX);
+    enum err e = input_sniff(in, why);
+    if (e != ERR_OK)
+        return e;
+    const struct layer *top = &in->layers[in->n_layers - 1];
+    if ((e = layer_peek(in, in->n_layers - 1, want, why)) != ERR_OK)
+        return e;
+    *bytes = top->bytes + top->begin;
+    *n = top->end - top->begin;
+    return ERR_OK;
+}
+
+void input_skip(struct input *in, size_t n)
+{
+    struct layer *top = &in->layers[in->n_layers - 1];
+    assert(n <= top->end - top->begin);
+    top->begin += n;
+}
+
+enum err input_push_base64(struct input *in, struct err_detail *why)
+{
+    return layer_push(in, LAYER_BASE64, why);
+}
+
+void input_keep_raw(struct input *in)
+{
+    assert(in->n_layers == 1);
+    in->is_sniffed = true;
+}
+
+enum err input_peek_raw(struct input *in, size_t want, const unsigned char **bytes, size_t *n, struct err_detail *why)
+{
+    const struct layer *source = &in->layers[0];
+    assert(want <= INPUT_PEEK_MAX && in->n_layers == 1);
+    const enum err e = layer_peek(in, 0, want, why);
+    if (e != ERR_OK)
+        return e;
+    *bytes = source->bytes + source->begin;
+    *n = source->end - source->begin;
+    return ERR_OK;
+}
+
+uint64_t input_offset(const struct input *in)
+{
+    const struct layer *top = &in->layers[in->n_layers - 1];
+    return top->taken + top->begin;
+}
+
+uint64_t input_raw_offset(const struct input *in)
+{
+    return in->layers[0].taken + in->layers[0].begin;
+}
+
+uint64_t input_raw_size(const struct input *in)
+{
+    return in->size;
+}
+
+const char *input_name(const struct input *in)
+{
+    return in->name;
+}

@@ -1,0 +1,158 @@
+/* Temporary files beside their final names, and the list of them that a signal handler can clear. */
+#include "base/output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What a signal handler may find: names of temporary files, each complete while its state is OUTPUT_LISTED. The only
+ * mutable state of the process as a whole, because a handler has nothing else. */
+enum { OUTPUT_LISTED_MAX = 16 };
+enum output_listing { OUTPUT_VACANT, OUTPUT_CLAIMED, OUTPUT_LISTED };
+static struct {
+    atomic_int state;
+    char       path[PATH_MAX];
+} output_list[OUTPUT_LISTED_MAX];
+
+struct output {
+    FILE *file;
+    char *path;                      /* final name; NULL: written to directly, nothing to move */
+    char *temporary;
+    int   listed;                    /* index into output_list, or -1 */
+    char  name[];                    /* for messages */
+};
+
+/* Enters a temporary file's name into the list; -1 where there is no room: it is then only missed by a signal. */
+static int output_enlist(const char *temporary)
+{
+    if (strlen(temporary) >= PATH_MAX)
+        return -1;
+    for (int i = 0; i < OUTPUT_LISTED_MAX; i++) {
+        int vacant = OUTPUT_VACANT;
+        if (atomic_compare_exchange_strong(&output_list[i].state, &vacant, OUTPUT_CLAIMED)) {
+            strcpy(output_list[i].path, temporary);
+            atomic_store(&output_list[i].state, OUTPUT_LISTED);
+            return i;
+        }
+    }
+    return -1;
+}
+
+void output_remove_temporaries(void)
+{
+    for (int i = 0; i < OUTPUT_LISTED_MAX; i++)
+        if (atomic_load(&output_list[i].state) == OUTPUT_LISTED)
+            unlink(output_list[i].path);
+}
+
+static void output_release(struct output *o)
+{
+    if (o->listed >= 0)
+        atomic_store(&output_list[o->listed].state, OUTPUT_VACANT);
+    free(o->path);
+    free(o->temporary);
+    free(o);
+}
+
+/* The name that will be replaced: behind a link stands the file that is meant. NULL without memory. */
+static char *output_target(const char *path)
+{
+    char *real = realpath(path, NULL);
+    return real != NULL ? real : strdup(path);
+}
+
+/* Opens a new file beside the final name, with the permissions that a plain open would give. */
+static enum err output_open_temporary(struct output *o, struct err_detail *why)
+{
+    static const char suffix[] = ".XXXXXX";
+    o->path = output_target(o->name);
+    o->temporary = o->path == NULL ? NULL : malloc(strlen(o->path) + sizeof suffix);
+    if (o->temporary == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", o->name);
+    strcpy(o->temporary, o->path);
+    strcat(o->temporary, suffix);
+    const int fd = mkstemp(o->temporary);
+    if (fd < 0)
+        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+    o->listed = output_enlist(o->temporary);
+    const mode_t mask = umask(0);
+    umask(mask);
+    if (fchmod(fd, 0666 & ~mask) == 0 && (o->file = fdopen(fd, "wb")) != NULL)
+        return ERR_OK;
+    const int reason = errno;
+    close(fd);
+    unlink(o->temporary);
+    return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(reason));
+}
+
+static enum err output_open_stream(struct output *o, struct err_detail *why)
+{
+    struct stat st;
+    if (strcmp(o->name, "-") == 0) {
+        o->file = stdout;
+        return ERR_OK;
+    }
+    const bool is_there = stat(o->name, &st) == 0;
+    if (!is_there || (S_ISREG(st.st_mode) && access(o->name, W_OK) == 0))
+        return output_open_temporary(o, why);
+    o->file = fopen(o->name, "wb");          /* fails, and says why, for a folder and a file that is read-only */
+    if (o->file == NULL)
+        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+    return ERR_OK;
+}
+
+enum err output_open(const char *path, struct output **out, struct err_detail *why)
+{
+    struct output *o = calloc(1, sizeof *o + strlen(path) + 1);
+    if (o == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", path);
+    strcpy(o->name, path);
+    o->listed = -1;
+    const enum err e = output_open_stream(o, why);
+    if (e != ERR_OK)
+        output_release(o);
+    else
+        *out = o;
+    return e;
+}
+
+FILE *output_file(struct output *o)
+{
+    return o->file;
+}
+
+enum err output_commit(struct output *o, struct err_detail *why)
+{
+    const bool is_stdout = o->file == stdout;
+    enum err e = ERR_OK;
+    errno = 0;
+    bool is_good = fflush(o->file) == 0 && ferror(o->file) == 0;
+    if (!is_stdout && fclose(o->file) != 0)
+        is_good = false;
+    if (is_good && o->temporary != NULL && rename(o->temporary, o->path) != 0)
+        is_good = false;
+    if (!is_good) {
+        e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", is_stdout ? "standard output" : o->name,
+                    errno != 0 ? strerror(errno) : "writing failed");
+        if (o->temporary != NULL)
+            unlink(o->temporary);
+    }
+    output_release(o);
+    return e;
+}
+
+void output_abandon(struct output *o)
+{
+    if (o == NULL)
+        return;
+    if (o->file != stdout)
+        fclose(o->file);
+    if (o->temporary != NULL)
+        unlink(o->temporary);
+    output_release(o);
+}

@@ -1,0 +1,31 @@
+/*
+ * Output: a file appears under its name whole or not at all.
+ *
+ * What is written goes to a temporary file beside the final name and is moved there by output_commit. A name that
+ * stands for something else than a file (a terminal, a pipe, /dev/null) is written to directly.
+ */
+#ifndef REPLAY_BASE_OUTPUT_H
+#define REPLAY_BASE_OUTPUT_H
+
+#include "base/err.h"
+
+#include <stdio.h>
+
+struct output;
+
+/* Opens an output for writing; "-" is standard output. ERR_IO with the path and reason, ERR_HOST_NOMEM. */
+MUST_USE enum err output_open(const char *path, struct output **out, struct err_detail *why);
+
+/* The stream to write to; errors of writing may be left to output_commit. Lent until then. */
+FILE *output_file(struct output *o);
+
+/* Ends the output and moves it to its name. The output is gone afterwards, also on error, and then nothing is left. */
+MUST_USE enum err output_commit(struct output *o, struct err_detail *why);
+
+/* Drops an unfinished output. NULL is accepted. */
+void output_abandon(struct output *o);
+
+/* Removes every temporary file of this process. May be called from a signal handler, before _exit. */
+void output_remove_temporaries(void);
+
+#endif

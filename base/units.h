@@ -1,0 +1,63 @@
+/*
+ * Byte arithmetic and byte text: sizes that cannot wrap silently, "24GiB" in and "22.50 GiB" out.
+ */
+#ifndef REPLAY_BASE_UNITS_H
+#define REPLAY_BASE_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+#define TIB (UINT64_C(1) << 40)
+
+/* Smallest multiple of `unit` (a power of two) that is >= bytes; UINT64_MAX on overflow. */
+static inline uint64_t align_up(uint64_t bytes, uint64_t unit)
+{
+    const uint64_t up = bytes + (unit - 1);
+    return up < bytes ? UINT64_MAX : up & ~(unit - 1);
+}
+
+/* Smallest multiple of `unit` (> 0, any) that is >= bytes; UINT64_MAX on overflow. */
+static inline uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+    const uint64_t rest = bytes % unit;
+    if (rest == 0)
+        return bytes;
+    return bytes > UINT64_MAX - (unit - rest) ? UINT64_MAX : bytes + (unit - rest);
+}
+
+/* a + b, or UINT64_MAX where that would wrap. */
+static inline uint64_t add_capped(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* floor(log2(n)) of n > 0. */
+static inline unsigned log2_floor(uint64_t n)
+{
+    unsigned k = 0;
+    while (n >>= 1)
+        k++;
+    return k;
+}
+
+static inline bool is_power_of_two(uint64_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* Reads a size: a decimal number, fraction allowed, and an optional unit (B, K/KB/KiB, M..., G..., T..., all powers
+ * of 1024, any case; without a unit bytes). The whole of text[0, n) must be used. False, *out untouched, otherwise or
+ * when the value does not fit 64 bits. */
+bool units_parse_bytes(const char *text, size_t n, uint64_t *out);
+
+enum { UNITS_TEXT = 24 };
+
+/* Writes "512 B", "20.0 KiB", "2120.0 MiB"-style text: the largest unit that leaves at least 1, one decimal ("24 GiB"
+ * where it is whole). Returns `buf`. */
+const char *units_format_bytes(uint64_t bytes, char buf[UNITS_TEXT]);
+
+#endif
