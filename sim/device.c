@@ -1,0 +1,274 @@
+/*
+ * The front functions: one place for capacity, accounting, the segment table, the call log and injected failures.
+ */
+#include "sim/device.h"
+
+#include "base/units.h"
+#include "sim/pages.h"
+
+#include <stdlib.h>
+
+static void device_note(struct device *dev, enum device_call_kind kind, uint64_t bytes, uint64_t addr, uint32_t phys)
+{
+    dev->usage.calls++;
+    if (dev->log != NULL)
+        dev->log->call(dev->log->arg,
+                       &(struct device_call){.kind = kind, .bytes = bytes, .addr = addr, .phys = phys});
+}
+
+/* Bytes that the driver's pages can still take. */
+static uint64_t device_room(const struct device *dev)
+{
+    const uint64_t used = device_card_bytes(dev, dev->usage.page_bytes);
+    if (dev->cfg.total_bytes == DEVICE_UNLIMITED)
+        return DEVICE_UNLIMITED;
+    return used > dev->cfg.total_bytes ? 0 : dev->cfg.total_bytes - used;
+}
+
+/* Whether a growing call may go on: the injected failure first, then the room for `page_bytes` more. */
+static bool device_admits(struct device *dev, uint64_t page_bytes)
+{
+    dev->growing_calls++;
+    if (dev->cfg.fail_from_call != 0 && dev->growing_calls >= dev->cfg.fail_from_call)
+        return false;
+    return page_bytes <= device_room(dev);
+}
+
+static enum err device_refuse(struct device *dev, enum device_call_kind kind, uint64_t bytes)
+{
+    device_note(dev, kind, bytes, 0, 0);
+    dev->usage.refusals++;
+    return ERR_DEVICE_OOM;
+}
+
+static void device_grow_usage(struct device *dev, uint64_t bytes, uint64_t page_bytes)
+{
+    struct device_usage *u = &dev->usage;
+    u->reserved_bytes += bytes;
+    u->page_bytes += page_bytes;
+    if (u->reserved_bytes > u->reserved_peak_bytes)
+        u->reserved_peak_bytes = u->reserved_bytes;
+    if (u->page_bytes > u->page_peak_bytes)
+        u->page_peak_bytes = u->page_bytes;
+}
+
+/* Makes room in the table and the vacant stack for one id more. */
+static enum err device_table_grow(struct device *dev)
+{
+    const uint32_t cap = dev->cap_segments == 0 ? 64 : dev->cap_segments * 2;
+    if (cap < dev->cap_segments)
+        return ERR_HOST_NOMEM;
+    struct segment_state *table = realloc(dev->segments, cap * sizeof *table);
+    if (table != NULL)
+        dev->segments = table;
+    uint32_t *vacant = realloc(dev->vacant, cap * sizeof *vacant);
+    if (vacant != NULL)
+        dev->vacant = vacant;
+    if (table == NULL || vacant == NULL)
+        return ERR_HOST_NOMEM;
+    dev->cap_segments = cap;
+    return ERR_OK;
+}
+
+/* Reserves an id: after this, entering a segment cannot fail. */
+static enum err device_table_reserve(struct device *dev)
+{
+    return dev->n_vacant > 0 || dev->n_segments < dev->cap_segments ? ERR_OK : device_table_grow(dev);
+}
+
+static uint32_t device_table_enter(struct device *dev, const struct segment_state *s)
+{
+    const uint32_t id = dev->n_vacant > 0 ? dev->vacant[--dev->n_vacant] : dev->n_segments++;
+    dev->segments[id] = *s;
+    return id;
+}
+
+static void device_table_leave(struct device *dev, uint32_t id)
+{
+    dev->segments[id] = (struct segment_state){.page = PAGES_NONE};
+    dev->vacant[dev->n_vacant++] = id;
+}
+
+enum err device_open(const struct device_ops *ops, const struct device_config *cfg, struct device **out,
+                     struct err_detail *why)
+{
+    if (ops->abi != DEVICE_ABI || ops->size != sizeof *ops)
+        return err_set(why, ERR_ABI, 0, "device %s: interface %u of %u bytes, not %u of %zu", ops->name, ops->abi,
+                       ops->size, DEVICE_ABI, sizeof *ops);
+    struct pages *shared = NULL;
+    if (cfg->packing && pages_create(&shared) != ERR_OK)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the device's page table");
+    struct device *dev;
+    const enum err e = ops->open(cfg, &dev, why);
+    if (e != ERR_OK) {
+        pages_destroy(shared);
+        return e;
+    }
+    dev->ops = ops;
+    dev->cfg = *cfg;
+    dev->shared = shared;
+    *out = dev;
+    return ERR_OK;
+}
+
+void device_close(struct device *dev)
+{
+    if (dev == NULL)
+        return;
+    free(dev->segments);
+    free(dev->vacant);
+    pages_destroy(dev->shared);
+    dev->ops->close(dev);
+}
+
+static bool device_shares_page(const struct device *dev, uint64_t bytes)
+{
+    return dev->shared != NULL && bytes <= PAGES_SHARED_MAX;
+}
+
+enum err device_segment_alloc(struct device *dev, uint64_t bytes, struct segment *out)
+{
+    const bool is_shared = device_shares_page(dev, bytes);
+    const bool has_page = is_shared && pages_find(dev->shared, bytes) != PAGES_NONE;
+    const uint64_t page_bytes = has_page ? 0 : align_up(bytes, DEVICE_PAGE_BYTES);
+    enum err e = device_table_reserve(dev);
+    if (e != ERR_OK)
+        return e;
+    dev->usage.time_ns += dev->cfg.alloc_ns;
+    if (!device_admits(dev, page_bytes))
+        return device_refuse(dev, DEVICE_CALL_MALLOC_OOM, bytes);
+    struct segment_state s = {.bytes = bytes, .mapped_bytes = bytes, .page = PAGES_NONE};
+    if (is_shared && (e = pages_put(dev->shared, bytes, &s.page)) != ERR_OK)
+        return e;
+    e = dev->ops->segment_alloc(dev, bytes, &s.addr);
+    if (e != ERR_OK) {
+        if (is_shared)
+            pages_take(dev->shared, bytes, s.page);
+        return e == ERR_DEVICE_OOM ? device_refuse(dev, DEVICE_CALL_MALLOC_OOM, bytes) : e;
+    }
+    const uint32_t id = device_table_enter(dev, &s);
+    device_grow_usage(dev, bytes, page_bytes);
+    dev->usage.segment_allocs++;
+    if (++dev->usage.segments > dev->usage.segments_peak)
+        dev->usage.segments_peak = dev->usage.segments;
+    device_note(dev, DEVICE_CALL_MALLOC, bytes, s.addr, 0);
+    *out = (struct segment){.addr = s.addr, .bytes = bytes, .id = id};
+    return ERR_OK;
+}
+
+void device_segment_free(struct device *dev, const struct segment *seg)
+{
+    const struct segment_state s = dev->segments[seg->id];
+    uint64_t page_bytes = align_up(s.bytes, DEVICE_PAGE_BYTES);
+    if (s.page != PAGES_NONE && !pages_take(dev->shared, s.bytes, s.page))
+        page_bytes = 0;
+    dev->ops->segment_free(dev, s.addr, s.bytes);
+    device_table_leave(dev, seg->id);
+    dev->usage.reserved_bytes -= s.bytes;
+    dev->usage.page_bytes -= page_bytes;
+    dev->usage.segments--;
+    dev->usage.segment_frees++;
+    dev->usage.time_ns += dev->cfg.free_ns;
+    device_note(dev, DEVICE_CALL_FREE, align_up(s.bytes, DEVICE_PAGE_BYTES), s.addr, 0);
+}
+
+bool device_has_ranges(const struct device *dev)
+{
+    return dev->ops->range_reserve != NULL;
+}
+
+enum err device_range_reserve(struct device *dev, uint64_t bytes, struct segment *out)
+{
+    if (!device_has_ranges(dev))
+        return ERR_UNSUPPORTED;
+    struct segment_state s = {.bytes = bytes, .page = PAGES_NONE, .is_range = true};
+    enum err e = device_table_reserve(dev);
+    if (e == ERR_OK && !device_admits(dev, 0))
+        e = ERR_DEVICE_OOM;
+    if (e == ERR_OK)
+        e = dev->ops->range_reserve(dev, bytes, &s.addr);
+    if (e != ERR_OK)
+        return e;
+    const uint32_t id = device_table_enter(dev, &s);
+    dev->usage.ranges++;
+    device_note(dev, DEVICE_CALL_RESERVE, bytes, s.addr, 0);
+    *out = (struct segment){.addr = s.addr, .bytes = bytes, .id = id};
+    return ERR_OK;
+}
+
+void device_range_release(struct device *dev, const struct segment *range)
+{
+    dev->ops->range_release(dev, range->addr, range->bytes);
+    device_table_leave(dev, range->id);
+    dev->usage.ranges--;
+    device_note(dev, DEVICE_CALL_UNRESERVE, range->bytes, range->addr, 0);
+}
+
+enum err device_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys)
+{
+    if (!device_has_ranges(dev))
+        return ERR_UNSUPPORTED;
+    const uint64_t page_bytes = align_up(bytes, DEVICE_PAGE_BYTES);
+    dev->usage.time_ns += dev->cfg.map_ns;
+    if (!device_admits(dev, page_bytes))
+        return device_refuse(dev, DEVICE_CALL_CREATE_OOM, bytes);
+    const enum err e = dev->ops->phys_create(dev, bytes, phys);
+    if (e == ERR_DEVICE_OOM)
+        return device_refuse(dev, DEVICE_CALL_CREATE_OOM, bytes);
+    if (e != ERR_OK)
+        return e;
+    dev->usage.page_bytes += page_bytes;
+    if (dev->usage.page_bytes > dev->usage.page_peak_bytes)
+        dev->usage.page_peak_bytes = dev->usage.page_bytes;
+    device_note(dev, DEVICE_CALL_CREATE, bytes, 0, *phys);
+    return ERR_OK;
+}
+
+void device_phys_destroy(struct device *dev, uint32_t phys, uint64_t bytes)
+{
+    dev->ops->phys_destroy(dev, phys, bytes);
+    dev->usage.page_bytes -= align_up(bytes, DEVICE_PAGE_BYTES);
+    device_note(dev, DEVICE_CALL_RELEASE, bytes, 0, phys);
+}
+
+enum err device_map(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes, uint32_t phys)
+{
+    const enum err e = dev->ops->map(dev, range->addr + offset, bytes, phys);
+    if (e != ERR_OK)
+        return e;
+    dev->segments[range->id].mapped_bytes += bytes;
+    device_grow_usage(dev, bytes, 0);               /* its pages were counted when they were created */
+    dev->usage.maps++;
+    device_note(dev, DEVICE_CALL_MAP, bytes, range->addr + offset, phys);
+    return ERR_OK;
+}
+
+void device_unmap(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes)
+{
+    dev->ops->unmap(dev, range->addr + offset, bytes);
+    dev->segments[range->id].mapped_bytes -= bytes;
+    dev->usage.reserved_bytes -= bytes;
+    dev->usage.unmaps++;
+    dev->usage.time_ns += dev->cfg.unmap_ns;
+    device_note(dev, DEVICE_CALL_UNMAP, bytes, range->addr + offset, 0);
+}
+
+void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    if (dev->ops->memory_info != NULL) {
+        dev->ops->memory_info(dev, free_bytes, total_bytes);
+        return;
+    }
+    *free_bytes = device_room(dev);
+    *total_bytes = dev->cfg.total_bytes;
+}
+
+uint64_t device_process_bytes(const struct device *dev, uint64_t page_bytes)
+{
+    return add_capped(page_bytes, dev->cfg.context_bytes);
+}
+
+uint64_t device_card_bytes(const struct device *dev, uint64_t page_bytes)
+{
+    return add_capped(device_process_bytes(dev, page_bytes), dev->cfg.others_bytes);
+}

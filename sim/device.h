@@ -1,0 +1,190 @@
+/*
+ * The device interface: what a policy asks memory from, and the numbers every device keeps.
+ *
+ * Policies call the front functions (device_*), never `ops` itself: capacity, the segment table, usage, the call log and
+ * injected failures are handled there once, so a simulated and a real device cannot disagree about them, and a test can
+ * make either refuse from the n-th call on. The memory calls are the CUDA driver's own, one for one.
+ */
+#ifndef REPLAY_SIM_DEVICE_H
+#define REPLAY_SIM_DEVICE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DEVICE_ABI 1
+
+#define DEVICE_PAGE_BYTES (UINT64_C(2) << 20)    /* the driver hands memory out in pages of 2 MiB */
+#define DEVICE_UNLIMITED  UINT64_MAX
+
+struct device;
+struct stream_queues;                /* sim/stream_queues.h */
+
+enum device_addresses {
+    ADDRESSES_RISING,                /* each above the last, never reused: runs are reproducible */
+    ADDRESSES_FIRST_FIT,             /* the lowest gap that fits */
+    ADDRESSES_DESCENDING,            /* each below the last, never reused */
+    ADDRESSES_LIST,                  /* from `address_list`, in order; then rising above them all */
+};
+
+struct device_config {
+    uint64_t total_bytes;            /* what the card has; DEVICE_UNLIMITED = no end */
+    uint64_t context_bytes;          /* of it, taken by the CUDA context and libraries of this process */
+    uint64_t others_bytes;           /* of it, held by other processes */
+    uint64_t fail_from_call;         /* tests: growing calls report OOM from the n-th on; 0 = never */
+    uint64_t alloc_ns, free_ns;      /* modelled driver time per segment call */
+    uint64_t map_ns, unmap_ns;       /* the same per mapping call and page */
+    bool     packing;                /* requests of at most 1 MiB share pages */
+    enum device_addresses addresses;
+    const uint64_t *address_list;    /* ADDRESSES_LIST: borrowed, outlives the device */
+    size_t   n_addresses;
+    uint64_t base_addr;              /* where addresses start; 0 = the device's own choice */
+    struct stream_queues *queues;    /* borrowed; NULL: work on every stream is finished at once */
+};
+
+/* A piece obtained from the device: whole memory (segment_alloc), or an address range that grows by mapping
+ * (range_reserve). `bytes` of a range are its addresses; what is mapped is in the device's table. */
+struct segment {
+    uint64_t addr, bytes;
+    uint32_t id;                     /* index into device.segments; dense, reused after the free */
+};
+
+/* The table entry of a segment id. Memory behind it is what the segment can hold now. */
+struct segment_state {
+    uint64_t addr, bytes;            /* bytes 0: the id is vacant */
+    uint64_t mapped_bytes;           /* memory behind it: == bytes for a whole segment */
+    uint32_t page;                   /* the shared page it lies in (sim/pages.h), or PAGES_NONE */
+    bool     is_range;
+};
+
+struct device_usage {
+    uint64_t reserved_bytes;         /* asked from the device and not given back: the sum of mapped_bytes */
+    uint64_t reserved_peak_bytes;
+    uint64_t page_bytes;             /* what the driver's pages hold for it: >= reserved unless pages are shared */
+    uint64_t page_peak_bytes;
+    uint64_t segments, segments_peak;              /* whole segments now */
+    uint64_t ranges;                               /* reserved ranges now */
+    uint64_t segment_allocs, segment_frees;        /* calls that succeeded */
+    uint64_t maps, unmaps;                         /* pages mapped, unmapped */
+    uint64_t refusals;                             /* growing calls refused for lack of memory */
+    uint64_t calls;                                /* all calls that reached the device */
+    uint64_t time_ns;                              /* modelled, or measured on a real device */
+};
+
+/* X(name, text): the calls as the log names them. */
+#define DEVICE_CALL_LIST(X)                                                                                 \
+    X(MALLOC, "malloc") X(MALLOC_OOM, "malloc_oom") X(FREE, "free")                                         \
+    X(RESERVE, "reserve") X(UNRESERVE, "unreserve") X(CREATE, "create") X(CREATE_OOM, "create_oom")         \
+    X(MAP, "map") X(UNMAP, "unmap") X(RELEASE, "release")
+
+#define DEVICE_CALL_ENUM(name, text) DEVICE_CALL_##name,
+enum device_call_kind { DEVICE_CALL_LIST(DEVICE_CALL_ENUM) DEVICE_CALL_KINDS };
+#undef DEVICE_CALL_ENUM
+
+struct device_call {
+    enum device_call_kind kind;
+    uint64_t bytes;                  /* as asked for */
+    uint64_t addr;                   /* 0 for create, create_oom, malloc_oom and release */
+    uint32_t phys;                   /* create, map, release: the handle */
+};
+
+struct device_log {
+    void (*call)(void *arg, const struct device_call *c);
+    void *arg;
+};
+
+struct device_ops {
+    uint32_t    abi, size;           /* DEVICE_ABI, sizeof(struct device_ops) */
+    const char *name;                /* "sim", "cuda" */
+    enum err (*open)(const struct device_config *cfg, struct device **out, struct err_detail *why);
+    void     (*close)(struct device *dev);
+
+    /* Whole segments, as cudaMalloc and cudaFree. Sets addr only. */
+    enum err (*segment_alloc)(struct device *dev, uint64_t bytes, uint64_t *addr);
+    void     (*segment_free)(struct device *dev, uint64_t addr, uint64_t bytes);
+
+    /* Virtual memory, all six or none (NULL). */
+    enum err (*range_reserve)(struct device *dev, uint64_t bytes, uint64_t *addr);
+    void     (*range_release)(struct device *dev, uint64_t addr, uint64_t bytes);
+    enum err (*phys_create)(struct device *dev, uint64_t bytes, uint32_t *phys);
+    void     (*phys_destroy)(struct device *dev, uint32_t phys, uint64_t bytes);
+    enum err (*map)(struct device *dev, uint64_t addr, uint64_t bytes, uint32_t phys);
+    void     (*unmap)(struct device *dev, uint64_t addr, uint64_t bytes);
+
+    /* Measured free and total bytes of the card; NULL: the front functions' own count is the truth. */
+    void     (*memory_info)(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes);
+};
+
+struct device {                      /* first member of every device */
+    const struct device_ops *ops;
+    struct device_config     cfg;
+    struct device_usage      usage;
+    uint64_t                 growing_calls;
+    struct pages            *shared;         /* pages that small requests share; NULL without packing */
+    struct segment_state    *segments;       /* by id */
+    uint32_t                 n_segments;     /* entries in use or once used */
+    uint32_t                 cap_segments;
+    uint32_t                *vacant;         /* stack of ids to reuse */
+    uint32_t                 n_vacant, cap_vacant;
+    const struct device_log *log;            /* borrowed; NULL: nobody listens */
+};
+
+/* Opens a device. The config is copied; what it points to is borrowed. */
+MUST_USE enum err device_open(const struct device_ops *ops, const struct device_config *cfg, struct device **out,
+                              struct err_detail *why);
+
+/* Gives everything back. NULL is accepted. */
+void device_close(struct device *dev);
+
+/* A new segment of `bytes` (> 0). ERR_DEVICE_OOM when it does not fit; ERR_HOST_NOMEM; ERR_DRIVER. */
+MUST_USE enum err device_segment_alloc(struct device *dev, uint64_t bytes, struct segment *out);
+void device_segment_free(struct device *dev, const struct segment *seg);
+
+/* An address range without memory. ERR_UNSUPPORTED where the device has no virtual memory calls. */
+MUST_USE enum err device_range_reserve(struct device *dev, uint64_t bytes, struct segment *out);
+void device_range_release(struct device *dev, const struct segment *range);
+
+/* Memory without an address. */
+MUST_USE enum err device_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys);
+void device_phys_destroy(struct device *dev, uint32_t phys, uint64_t bytes);
+
+/* Puts memory behind [range->addr + offset, + bytes). A page is unmapped before its memory is destroyed. */
+MUST_USE enum err device_map(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes,
+                             uint32_t phys);
+void device_unmap(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes);
+
+bool device_has_ranges(const struct device *dev);
+
+/* What cudaMemGetInfo would say. */
+void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* What nvidia-smi would show for the card and for this process: page_bytes, the context and others. */
+uint64_t device_card_bytes(const struct device *dev, uint64_t page_bytes);
+uint64_t device_process_bytes(const struct device *dev, uint64_t page_bytes);
+
+extern const struct device_ops device_sim;
+
+/* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "sim:unlimited"; further options:
+ * packing=on|off, addresses=rising|first-fit|descending, alloc_ns=, free_ns=, map_ns=, unmap_ns=. `has_total` says
+ * whether the text gave a capacity. ERR_USAGE with the place and reason. */
+MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
+                               bool *has_total, struct err_detail *why);
+
+/* The config of plain "sim": unlimited, packing on, rising addresses, the default call costs. */
+struct device_config device_defaults(void);
+
+/* A card by name, with the memory its driver reports. */
+struct device_model {
+    const char *name, *title;        /* "h100-80g", "NVIDIA H100 80GB HBM3" */
+    uint64_t    total_bytes;
+};
+
+/* The i-th of the named cards, ascending by memory; NULL behind the last. */
+const struct device_model *device_model_at(size_t i);
+
+/* The smallest named card with at least `bytes`; NULL when none has. */
+const struct device_model *device_model_for(uint64_t bytes);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * A device as a person types it, and the cards by name.
+ */
+#include "base/units.h"
+#include "sim/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Total memory as the driver reports it (cudaDeviceProp.totalGlobalMem), in hundredths of a GiB: the number that
+ * PyTorch's "has a total capacity of" prints on that card. Drivers differ by a few MiB. The T4 and the A100 40 GB are
+ * as NVIDIA's deviceQuery sample prints them. */
+#define MODEL_BYTES(hundredths) ((hundredths) * GIB / 100 / DEVICE_PAGE_BYTES * DEVICE_PAGE_BYTES)
+
+static const struct device_model device_models[] = {
+    {"rtx3070-8g", "NVIDIA GeForce RTX 3070", MODEL_BYTES(779)},
+    {"rtx3080-10g", "NVIDIA GeForce RTX 3080", MODEL_BYTES(978)},
+    {"rtx2080ti-11g", "NVIDIA GeForce RTX 2080 Ti", MODEL_BYTES(1076)},
+    {"rtx3060-12g", "NVIDIA GeForce RTX 3060", MODEL_BYTES(1176)},
+    {"t4-16g", "Tesla T4", UINT64_C(15843721216)},
+    {"v100-16g", "Tesla V100-SXM2-16GB", MODEL_BYTES(1578)},
+    {"l4-24g", "NVIDIA L4", MODEL_BYTES(2203)},
+    {"a10g-24g", "NVIDIA A10G", MODEL_BYTES(2219)},
+    {"a30-24g", "NVIDIA A30", MODEL_BYTES(2353)},
+    {"rtx4090-24g", "NVIDIA GeForce RTX 4090", MODEL_BYTES(2364)},
+    {"rtx3090-24g", "NVIDIA GeForce RTX 3090", MODEL_BYTES(2369)},
+    {"rtx5090-32g", "NVIDIA GeForce RTX 5090", MODEL_BYTES(3136)},
+    {"v100-32g", "Tesla V100-SXM2-32GB", MODEL_BYTES(3174)},
+    {"a100-40g", "NVIDIA A100-SXM4-40GB", UINT64_C(42298834944)},
+    {"l40s-48g", "NVIDIA L40S", MODEL_BYTES(4440)},
+    {"a6000-48g", "NVIDIA RTX A6000", MODEL_BYTES(4753)},
+    {"h100-80g", "NVIDIA H100 80GB HBM3", MODEL_BYTES(7910)},
+    {"a100-80g", "NVIDIA A100-SXM4-80GB", MODEL_BYTES(7914)},
+    {"h200-141g", "NVIDIA H200", MODEL_BYTES(13972)},
+    {"b200-192g", "NVIDIA B200", MODEL_BYTES(17835)},
+};
+
+enum { N_DEVICE_MODELS = sizeof device_models / sizeof device_models[0] };
+
+const struct device_model *device_model_at(size_t i)
+{
+    return i < N_DEVICE_MODELS ? &device_models[i] : NULL;
+}
+
+const struct device_model *device_model_for(uint64_t bytes)
+{
+    for (size_t i = 0; i < N_DEVICE_MODELS; i++)
+        if (device_models[i].total_bytes >= bytes)
+            return &device_models[i];
+    return NULL;
+}
+
+/* The call costs are assumptions, of the order that `cudaMalloc` and the virtual memory calls take on a server card;
+ * a run reports them as such. */
+struct device_config device_defaults(void)
+{
+    return (struct device_config){
+        .total_bytes = DEVICE_UNLIMITED,
+        .alloc_ns = 200000, .free_ns = 250000,
+        .map_ns = 40000,    .unmap_ns = 60000,
+        .packing = true,
+        .addresses = ADDRESSES_RISING,
+    };
+}
+
+static bool text_is(const char *text, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(text, word, n) == 0;
+}
+
+static bool device_parse_number(const char *text, size_t n, uint64_t *out)
+{
+    uint64_t value = 0;
+    if (n == 0 || n > 18)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        value = value * 10 + (uint64_t)(text[i] - '0');
+    }
+    *out = value;
+    return true;
+}
+
+static bool device_parse_capacity(const char *text, size_t n, uint64_t *out)
+{
+    if (text_is(text, n, "unlimited")) {
+        *out = DEVICE_UNLIMITED;
+        return true;
+    }
+    for (size_t i = 0; i < N_DEVICE_MODELS; i++)
+        if (text_is(text, n, device_models[i].name)) {
+            *out = device_models[i].total_bytes;
+            return true;
+        }
+    return units_parse_bytes(text, n, out) && *out > 0 && *out < INT64_MAX;
+}
+
+static bool device_parse_word(const char *text, size_t n, const char *const *words, size_t n_words, size_t *out)
+{
+    for (size_t i = 0; i < n_words; i++)
+        if (text_is(text, n, words[i])) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+/* One `name=value`. False for an unknown name or a bad value; *hint then says what was expected. */
+static bool device_parse_option(const char *text, size_t n, struct device_config *cfg, const char **hint)
+{
+    static const char *const modes[] = {"rising", "first-fit", "descending"};
+    static const char *const switches[] = {"off", "on"};
+    const char *eq = memchr(text, '=', n);
+    *hint = "an option: context=, others=, packing=, addresses=, alloc_ns=, free_ns=, map_ns=, unmap_ns=";
+    if (eq == NULL)
+        return false;
+    const size_t n_name = (size_t)(eq - text), n_value = n - n_name - 1;
+    const char *value = eq + 1;
+    size_t word = 0;
+    const struct { const char *name; uint64_t *number; } numbers[] = {
+        {"alloc_ns", &cfg->alloc_ns}, {"free_ns", &cfg->free_ns}, {"map_ns", &cfg->map_ns}, {"unmap_ns", &cfg->unmap_ns},
+    };
+    const struct { const char *name; uint64_t *bytes; } sizes[] = {
+        {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
+    };
+    for (size_t i = 0; i < 4; i++)
+        if (text_is(text, n_name, numbers[i].name)) {
+            *hint = "nanoseconds, a whole number";
+            return device_parse_number(value, n_value, numbers[i].number);
+        }
+    for (size_t i = 0; i < 2; i++)
+        if (text_is(text, n_name, sizes[i].name)) {
+            *hint = "a size such as 450MiB";
+            return units_parse_bytes(value, n_value, sizes[i].bytes);
+        }
+    if (text_is(text, n_name, "packing")) {
+        *hint = "on or off";
+        const bool is_ok = device_parse_word(value, n_value, switches, 2, &word);
+        cfg->packing = is_ok ? word == 1 : cfg->packing;
+        return is_ok;
+    }
+    if (text_is(text, n_name, "addresses")) {
+        *hint = "rising, first-fit or descending";
+        const bool is_ok = device_parse_word(value, n_value, modes, 3, &word);
+        cfg->addresses = is_ok ? (enum device_addresses)word : cfg->addresses;
+        return is_ok;
+    }
+    return false;
+}
+
+enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops, bool *has_total,
+                      struct err_detail *why)
+{
+    struct device_config cfg = device_defaults();
+    const char *at = strchr(text, ':');
+    const size_t n_name = at == NULL ? strlen(text) : (size_t)(at - text);
+    bool is_given = false;
+    if (!text_is(text, n_name, "sim"))
+        return err_set(why, text_is(text, n_name, "cuda") ? ERR_UNSUPPORTED : ERR_USAGE, 0,
+                       "device '%.*s': only the simulated device 'sim' is built in", (int)n_name, text);
+    while (at != NULL) {
+        const char *item = at + 1;
+        const char *comma = strchr(item, ',');
+        const size_t n = comma == NULL ? strlen(item) : (size_t)(comma - item);
+        const char *hint = "a capacity such as 24GiB, a card's name (see --list) or unlimited";
+        const bool is_first = at == strchr(text, ':');
+        const bool is_capacity = is_first && memchr(item, '=', n) == NULL;
+        if (is_capacity ? !device_parse_capacity(item, n, &cfg.total_bytes) : !device_parse_option(item, n, &cfg, &hint))
+            return err_set(why, ERR_USAGE, (uint64_t)(item - text), "device '%s': at character %zu, '%.*s': expected %s",
+                           text, (size_t)(item - text) + 1, (int)n, item, hint);
+        is_given = is_given || is_capacity;
+        at = comma;
+    }
+    if (device_card_bytes(&(struct device){.cfg = cfg}, 0) > cfg.total_bytes)
+        return err_set(why, ERR_USAGE, 0, "device '%s': context and others take more than the card has", text);
+    *out = cfg;
+    *ops = &device_sim;
+    *has_total = is_given;
+    return ERR_OK;
+}
