@@ -1,0 +1,175 @@
+/*
+ * The policies there are: the built-in list, shared objects, and one check for both.
+ */
+#include "policies/policy.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLICY(name) extern const struct policy_ops policy_##name;
+#include "policies/policies.def"
+#undef POLICY
+
+static const struct policy_ops *const policy_table[] = {
+#define POLICY(name) &policy_##name,
+#include "policies/policies.def"
+#undef POLICY
+};
+
+enum { N_POLICIES = sizeof policy_table / sizeof policy_table[0] };
+
+const struct policy_ops *policy_at(size_t i)
+{
+    return i < N_POLICIES ? policy_table[i] : NULL;
+}
+
+const struct policy_ops *policy_find(const char *name)
+{
+    for (size_t i = 0; i < N_POLICIES; i++)
+        if (strcmp(policy_table[i]->name, name) == 0)
+            return policy_table[i];
+    return NULL;
+}
+
+/* ---- shared objects ---- */
+
+static bool policy_name_is_valid(const char *name)
+{
+    return name != NULL && name[0] != '\0' && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
+}
+
+static bool policy_options_are_valid(const struct policy_option *options)
+{
+    for (size_t i = 0; options != NULL && i <= POLICY_OPTIONS_MAX; i++) {
+        if (options[i].name == NULL)
+            return true;
+        if (options[i].name[0] == '\0' || (unsigned)options[i].kind > OPTION_PAIRS || options[i].help == NULL)
+            return false;
+    }
+    return options == NULL;
+}
+
+/* Whether a plugin's table can be used; says what is wrong with it. Nothing behind its `size` is looked at. */
+static enum err policy_ops_check(const struct policy_ops *ops, const char *path, struct err_detail *why)
+{
+    const size_t least = offsetof(struct policy_ops, free) + sizeof ops->free;
+    if (ops->abi != POLICY_ABI)
+        return err_set(why, ERR_ABI, 0, "%s: built for policy interface %u, this program has %u", path, ops->abi,
+                       POLICY_ABI);
+    if (ops->size < least)
+        return err_set(why, ERR_ABI, 0, "%s: its table has %u bytes, the interface needs %zu at least", path, ops->size,
+                       least);
+    if (!policy_name_is_valid(ops->name) || ops->summary == NULL)
+        return err_set(why, ERR_FORMAT, 0, "%s: its table lacks a name of a-z, 0-9 and '-', or a summary", path);
+    if (!policy_options_are_valid(ops->options))
+        return err_set(why, ERR_FORMAT, 0, "%s: its options are incomplete, or more than %d", path, POLICY_OPTIONS_MAX);
+    if (ops->create == NULL || ops->destroy == NULL || ops->alloc == NULL || ops->free == NULL)
+        return err_set(why, ERR_FORMAT, 0, "%s: its table lacks create, destroy, alloc or free", path);
+    return ERR_OK;
+}
+
+static enum err policy_open_library(const char *path, void **handle, struct err_detail *why)
+{
+    /* dlopen searches the system's folders for a name without a slash; a person means the file. */
+    const size_t n = strlen(path);
+    char *file = malloc(n + sizeof "./");
+    if (file == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to load %s", path);
+    memcpy(file, "./", 2);
+    memcpy(file + 2, path, n + 1);
+    *handle = dlopen(strchr(path, '/') == NULL ? file : path, RTLD_NOW | RTLD_LOCAL);
+    free(file);
+    if (*handle == NULL) {
+        const char *reason = dlerror();         /* starts with the path */
+        return err_set(why, ERR_IO, 0, "cannot load plugin: %s", reason == NULL ? path : reason);
+    }
+    return ERR_OK;
+}
+
+/* The table that a loaded library hands out, NULL where it has none. */
+static const struct policy_ops *policy_library_ops(void *handle)
+{
+    union {                                     /* ISO C has no cast from an object's to a function's pointer */
+        void *object;
+        const struct policy_ops *(*entry)(void);
+    } symbol = {.object = dlsym(handle, POLICY_PLUGIN_SYMBOL)};
+    return symbol.object == NULL ? NULL : symbol.entry();
+}
+
+enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why)
+{
+    void *library;
+    enum err e = policy_open_library(path, &library, why);
+    if (e != ERR_OK)
+        return e;
+    struct policy_ops *copy = NULL;
+    const struct policy_ops *ops = policy_library_ops(library);
+    e = ops == NULL ? err_set(why, ERR_FORMAT, 0, "%s: no function %s in it: not a policy plugin", path,
+                              POLICY_PLUGIN_SYMBOL)
+                    : policy_ops_check(ops, path, why);
+    if (e != ERR_OK)
+        goto fail;
+    copy = calloc(1, sizeof *copy);
+    if (copy == NULL) {
+        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory to load %s", path);
+        goto fail;
+    }
+    memcpy(copy, ops, ops->size < sizeof *copy ? ops->size : sizeof *copy);
+    copy->size = sizeof *copy;
+    *out = copy;
+    *handle = library;
+    return ERR_OK;
+fail:
+    dlclose(library);
+    return e;
+}
+
+void policy_unload(const struct policy_ops *ops, void *handle)
+{
+    if (handle == NULL)
+        return;
+    free((void *)ops);                          /* policy_load's own copy */
+    dlclose(handle);
+}
+
+/* ---- one policy ---- */
+
+enum err policy_create(const struct policy_ops *ops, const struct policy_config *cfg, struct policy **out,
+                       struct err_detail *why)
+{
+    if ((ops->needs & POLICY_NEEDS_VMM) != 0 && !device_has_ranges(cfg->device))
+        return err_set(why, ERR_UNSUPPORTED, 0, "policy %s needs virtual memory calls, which device %s does not have",
+                       ops->name, cfg->device->ops->name);
+    struct policy *p = NULL;
+    const enum err e = ops->create(cfg, &p, why);
+    if (e != ERR_OK)
+        return e;
+    p->ops = ops;
+    p->device = cfg->device;
+    *out = p;
+    return ERR_OK;
+}
+
+void policy_destroy(struct policy *p)
+{
+    if (p != NULL)
+        p->ops->destroy(p);
+}
+
+static void policy_note_largest(void *arg, const struct block_view *b)
+{
+    uint64_t *largest = arg;
+    if (b->state == BLOCK_FREE && b->bytes > *largest)
+        *largest = b->bytes;
+}
+
+uint64_t policy_largest_free(const struct policy *p)
+{
+    if (p->ops->largest_free != NULL)
+        return p->ops->largest_free(p);
+    uint64_t largest = 0;
+    if (p->ops->walk != NULL)
+        p->ops->walk(p, policy_note_largest, &largest);
+    return largest;
+}

@@ -1,0 +1,191 @@
+/*
+ * The policy interface: the only header a policy author must read.
+ *
+ * A policy decides where a request lives. It does not read traces, does not keep the score and does not print. It asks
+ * memory from the device by the front functions of sim/device.h and answers each event with a block. A built-in is a
+ * const table of functions; a plugin is a shared object that hands out such a table through one symbol.
+ */
+#ifndef REPLAY_POLICIES_POLICY_H
+#define REPLAY_POLICIES_POLICY_H
+
+#include "base/err.h"
+#include "base/event.h"
+#include "sim/device.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define POLICY_ABI 1              /* raised when an existing member changes; appending only grows size */
+
+enum { POLICY_OPTIONS_MAX = 32 };
+
+enum policy_needs { POLICY_NEEDS_VMM = 1, POLICY_NEEDS_FUTURE = 2 };
+
+enum option_kind {
+    OPTION_BYTES,                 /* a size with its unit: 128MiB */
+    OPTION_NUMBER,                /* a whole number */
+    OPTION_RATIO,                 /* a share, 0 to 1 */
+    OPTION_SWITCH,                /* on or off; the bare name means on */
+    OPTION_TEXT,                  /* handed over as it is */
+    OPTION_PAIRS,                 /* collects every item of the form key:value, joined by commas */
+};
+
+/* The engine parses an option, checks its range and lists it in --help. A policy gets the values in declared order. */
+struct policy_option {            /* name == NULL ends the list */
+    const char      *name;        /* "max-split" */
+    enum option_kind kind;
+    uint64_t         min, max;    /* OPTION_BYTES and OPTION_NUMBER, inclusive */
+    const char      *fallback;    /* as it would be typed; NULL: not set */
+    const char      *unit;        /* "bytes", "streams"; NULL where the kind says it */
+    const char      *help;        /* what it does, ending in its source */
+};
+
+struct option_value {
+    bool        is_given;         /* typed by the person; otherwise the fallback, if there is one */
+    bool        is_set;           /* typed, or there is a fallback */
+    uint64_t    number;           /* BYTES, NUMBER, SWITCH (0, 1) */
+    double      ratio;            /* RATIO */
+    const char *text;             /* TEXT, PAIRS, and what was typed for the others; borrowed for the policy's life */
+};
+
+/* A record in a policy's own words: what PyTorch would have written into its trace. */
+enum record_action {
+    RECORD_ALLOC, RECORD_FREE_REQUESTED, RECORD_FREE_COMPLETED, RECORD_SEGMENT_ALLOC, RECORD_SEGMENT_FREE,
+    RECORD_SEGMENT_MAP, RECORD_SEGMENT_UNMAP, RECORD_SNAPSHOT, RECORD_OOM, RECORD_ACTIONS
+};
+struct policy_record {
+    enum record_action action;
+    uint16_t    stream;           /* dense */
+    uint8_t     pool;             /* dense */
+    uint64_t    addr;             /* OOM: the device's free bytes */
+    uint64_t    bytes;            /* alloc and free: the request; OOM: the rounded request */
+};
+
+/* Who listens to a policy. Members may be NULL; nothing is spent where nobody listens. */
+struct policy_observer {
+    /* Each record, in order, while it happens. */
+    void (*record)(void *arg, const struct policy_record *r);
+    /* A free that was still pending (retire) has been ended early: its slot is vacant, its memory reusable. */
+    void (*completed)(void *arg, uint32_t slot);
+    void *arg;
+};
+
+struct policy_config {
+    struct device  *device;       /* borrowed; outlives the policy */
+    uint32_t        ordinal;      /* of the device in its program: some decisions and texts name it */
+    uint32_t        peak_live;    /* most requests live at once: size tables by it; may be 0 (unknown) */
+    uint64_t        seed;         /* the only source of randomness */
+    const struct option_value *values;       /* one per declared option, in that order */
+    const struct stream_name  *streams;      /* by dense number; borrowed for the policy's life */
+    uint32_t        n_streams;               /* at least 1 */
+    const struct pool_name    *pools;        /* by dense number; entry 0 is the shared pool */
+    uint32_t        n_pools;                 /* at least 1 */
+};
+
+/* X(name, meaning): common to all policies, counted by them. */
+#define POLICY_COUNTERS(X)                                                                                  \
+    X(hits, "requests served from the cache")                                                               \
+    X(misses, "requests that needed device memory")                                                         \
+    X(splits, "free blocks cut to fit")                                                                     \
+    X(coalesces, "free blocks merged")                                                                      \
+    X(retries, "requests tried again after the cache was released")
+
+struct policy_counters {
+#define POLICY_COUNTER(name, meaning) uint64_t name;
+    POLICY_COUNTERS(POLICY_COUNTER)
+#undef POLICY_COUNTER
+};
+
+struct policy {                   /* first member of every policy */
+    const struct policy_ops *ops;
+    struct device           *device;
+    const struct policy_observer *observer;  /* borrowed; NULL: nobody listens */
+    struct policy_counters   count;
+};
+
+/* One piece of a segment, for walk(). */
+enum block_state { BLOCK_FREE, BLOCK_ALLOCATED, BLOCK_PENDING, BLOCK_UNMAPPED };
+struct block_view {
+    uint64_t addr, bytes;
+    uint64_t requested;           /* of the request it serves, or served last; 0: none */
+    uint64_t segment_addr;        /* where its segment starts */
+    uint32_t segment;             /* its id on the device */
+    uint16_t stream;
+    uint8_t  pool;
+    uint8_t  state;               /* enum block_state */
+    bool     is_small;            /* belongs to a pool of small blocks, where the policy has one */
+    bool     is_range;            /* its segment is a range that grows by mapping */
+};
+typedef void (*block_visit)(void *arg, const struct block_view *b);
+
+/* A counter under its published key ("allocated_bytes.all.peak"). */
+typedef void (*stat_visit)(void *arg, const char *key, int64_t value);
+
+/* A sentence for the report. An assumption is something the result rests on, a warning something to act on. */
+enum remark_kind { REMARK_ASSUMPTION, REMARK_WARNING };
+typedef void (*remark_visit)(void *arg, enum remark_kind kind, const char *sentence);
+
+/* The error a program would have seen: its type's name and message. */
+struct refusal {
+    const char *type;             /* "OutOfMemoryError"; static */
+    char        text[1200];
+};
+
+struct policy_ops {
+    uint32_t    abi, size;        /* POLICY_ABI, sizeof(struct policy_ops) */
+    const char *name;             /* as typed after --policy; [a-z0-9-]+ */
+    const char *summary;          /* one line for --list, ending in its source */
+    const struct policy_option *options;     /* NULL: none */
+    uint32_t    needs;            /* enum policy_needs */
+
+    enum err (*create)(const struct policy_config *cfg, struct policy **out, struct err_detail *why);
+    void     (*destroy)(struct policy *p);   /* the device's segments may be left to device_close */
+
+    /* The hot pair: once per event, no host malloc beyond growing tables, no I/O.
+     * alloc: place req->bytes (> 0) for req->stream in req->pool; ERR_DEVICE_OOM leaves live blocks as they were.
+     * free: b is a copy of what alloc returned; cannot fail. Also ends a free that retire began. */
+    enum err (*alloc)(struct policy *p, const struct event *req, struct block *out);
+    void     (*free)(struct policy *p, const struct event *req, const struct block *b);
+
+    /* The rest may be NULL. */
+    void     (*retire)(struct policy *p, const struct event *req, const struct block *b);
+             /* Freed, but a stream may still use it: free() follows. A policy that waits for all streams before it
+              * reports OOM ends such frees early and tells the observer; free() is then not called for them. */
+    void     (*flush)(struct policy *p);                                 /* return cached segments */
+    enum err (*command)(struct policy *p, const struct command *c, const struct block *b, struct err_detail *why);
+             /* b: the block in c->slot for COMMAND_USE, else NULL. ERR_UNSUPPORTED: this kind means nothing here. */
+    enum err (*foresee)(struct policy *p, const struct event *ev, size_t n);  /* offline planners, before all */
+    void     (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address */
+    uint64_t (*largest_free)(const struct policy *p);                         /* bytes; NULL: found by walk */
+    void     (*stats)(const struct policy *p, stat_visit visit, void *arg);   /* keys in byte order */
+    void     (*remarks)(const struct policy *p, remark_visit visit, void *arg);
+    void     (*refusal)(const struct policy *p, struct refusal *out);         /* of the alloc just refused */
+    enum err (*check)(const struct policy *p, struct err_detail *why);        /* every invariant */
+};
+
+/* A plugin's one symbol: `const struct policy_ops *policy_plugin(void);`, found by this name. */
+#define POLICY_PLUGIN_SYMBOL "policy_plugin"
+
+/* The i-th built-in; NULL behind the last. */
+const struct policy_ops *policy_at(size_t i);
+
+/* A built-in by name. NULL when there is none. */
+const struct policy_ops *policy_find(const char *name);
+
+/* Loads a shared object. *out is a copy that lacks nothing (members unknown to the plugin are NULL) and is released
+ * with policy_unload. ERR_IO, ERR_ABI (with both numbers). */
+MUST_USE enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why);
+void policy_unload(const struct policy_ops *ops, void *handle);
+
+/* Creates a policy and fills in its first member. */
+MUST_USE enum err policy_create(const struct policy_ops *ops, const struct policy_config *cfg, struct policy **out,
+                                struct err_detail *why);
+
+/* NULL is accepted. */
+void policy_destroy(struct policy *p);
+
+/* Largest free block in bytes, by largest_free or walk; 0 where the policy has neither. */
+uint64_t policy_largest_free(const struct policy *p);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * pytorch: PyTorch's native CUDA caching allocator, decision by decision. Internal interface of its parts.
+ *
+ *     pytorch.c          the policy: options, commands, counters, views
+ *     pytorch_alloc.c    rounding, search, growth, splitting, freeing, coalescing
+ *     pytorch_release.c  giving memory back: garbage collection, oversize blocks, everything
+ *     pytorch_expand.c   expandable segments
+ *     pytorch_streams.c  stream uses, events, polling
+ *     pytorch_pools.c    private pools, diversion, captures
+ *
+ * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp; releases 2.0 to 2.15, differences in pytorch_profile.h.
+ */
+#ifndef REPLAY_POLICIES_PYTORCH_H
+#define REPLAY_POLICIES_PYTORCH_H
+
+#include "policies/policy.h"
+#include "policies/pytorch_blocks.h"
+#include "policies/pytorch_conf.h"
+#include "policies/pytorch_profile.h"
+#include "policies/pytorch_stats.h"
+#include "policies/pytorch_table.h"
+#include "sim/stream_queues.h"
+
+#define PYTORCH_MIN_BLOCK   UINT64_C(512)
+#define PYTORCH_SMALL_MAX   (UINT64_C(1) << 20)      /* largest rounded size of the small pool */
+#define PYTORCH_SMALL_SEG   (UINT64_C(2) << 20)
+#define PYTORCH_EXACT_MIN   (UINT64_C(10) << 20)     /* from here on a segment is made to measure */
+#define PYTORCH_LARGE_ROUND (UINT64_C(2) << 20)
+
+/* Blocks that one growth and the split behind it can make at most. */
+enum { PYTORCH_SPARE_BLOCKS = 8 };
+
+/* Small or large half of a pool. */
+struct pytorch_half {
+    struct free_set free;
+    uint32_t *unmapped;              /* unmapped stretches, ascending by stream handle, then address */
+    uint32_t  n_unmapped, cap_unmapped;
+    uint64_t  fit_calls;             /* counts searches while garbage collection can happen */
+};
+
+/* Pool 0 is the shared one; the others are private. */
+struct pytorch_pool {
+    bool     exists;
+    bool     no_split, use_on_oom;
+    uint32_t uses;                   /* freeable when it falls to 0 */
+    uint64_t device_allocs;          /* growths not yet given back, as the original counts them */
+    bool     ever_held;
+    struct pytorch_stat reserved;
+    struct pytorch_half half[2];     /* by enum pytorch_size_class: small, large */
+};
+
+/* An expandable segment. */
+struct pytorch_range {
+    struct segment seg;              /* bytes 0: vacant entry */
+    uint64_t page_bytes;
+    uint32_t *phys;                  /* handle by page; 0: no memory there */
+};
+
+/* Stream uses of one block. The table's values are dense streams; USE_IN_CAPTURE marks one seen during a capture. */
+#define USE_IN_CAPTURE (UINT32_C(1) << 16)
+struct pytorch_uses {
+    struct order_table streams;
+    uint32_t events;                 /* recorded and not yet seen complete */
+    uint32_t next_vacant;
+};
+
+/* A free that waits for an event, in its stream's queue. */
+struct pytorch_wait {
+    struct stream_event event;
+    uint32_t block;
+    uint32_t next;
+};
+struct pytorch_fifo {
+    uint32_t head, tail;             /* indexes of waits */
+};
+
+/* Requests that the filter accepts go to the pool. */
+struct pytorch_diversion {
+    uint8_t  pool;
+    bool     is_capture;             /* accepts its stream only; otherwise every stream */
+    uint16_t stream;
+};
+
+enum refusal_kind { REFUSED_NOT, REFUSED_OOM, REFUSED_REJECTED, REFUSED_BY_DEVICE };
+
+struct pytorch {
+    struct policy          base;     /* first, so the two pointers convert */
+    struct pytorch_blocks  blocks;
+    struct pytorch_stats   stats;
+    uint64_t               limit;    /* bytes that may be held; PYTORCH_UNLIMITED: no limit */
+    uint64_t               held;
+    struct pytorch_settings settings;
+    struct pytorch_profile profile;
+
+    struct pytorch_pool   *pools;    /* by dense number; few exist */
+    uint32_t               n_pools;
+    const struct stream_name *streams;
+    const struct pool_name   *pool_names;
+    uint32_t               n_streams;
+    uint32_t               ordinal;
+    uint64_t               next_ord;
+    bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
+    bool                   has_no_cache;
+
+    /* streams and events */
+    struct pytorch_uses   *uses;     /* records; vacant ones linked */
+    uint32_t               n_uses, cap_uses, vacant_uses;
+    struct pytorch_wait   *waits;
+    uint32_t               n_waits, cap_waits, vacant_waits;
+    struct pytorch_fifo   *fifos;    /* by dense stream */
+    struct order_table     fifo_order;
+    uint32_t               retired_head, retired_tail;   /* blocks whose end of use comes from the trace */
+    uint32_t              *deferred; /* frees waiting for the end of a capture, in order */
+    uint32_t               n_deferred, cap_deferred;
+
+    /* pools */
+    struct pytorch_diversion *diversions;
+    uint32_t               n_diversions, cap_diversions;
+    uint32_t               n_captures;
+    struct order_table     freeable; /* private pools nobody uses */
+
+    struct pytorch_range  *ranges;
+    uint32_t               n_ranges, cap_ranges;
+    uint32_t              *range_of; /* by the device's segment id */
+    uint32_t               cap_range_of;
+
+    enum err               broken;   /* a host failure in a call that cannot report it: the next alloc does */
+
+    /* the last refusal, for its sentence */
+    enum refusal_kind      refused;
+    uint64_t               refused_request, refused_rounded, refused_segment;
+
+    /* for the report */
+    char                  *conf;     /* the settings text in force */
+    int64_t                max_split_at_start;
+    uint64_t               gc_runs, gc_bytes;
+    bool                   has_device_limit;
+};
+
+static inline struct pytorch_block *pytorch_at(const struct pytorch *p, uint32_t b)
+{
+    return &p->blocks.at[b];
+}
+
+static inline enum pytorch_size_class pytorch_class(const struct pytorch_block *b)
+{
+    return b->flags & BLOCK_IS_SMALL ? CLASS_SMALL : CLASS_LARGE;
+}
+
+static inline struct pytorch_half *pytorch_half_of(const struct pytorch *p, const struct pytorch_block *b)
+{
+    return &p->pools[b->pool].half[pytorch_class(b)];
+}
+
+/* Tells whoever listens. */
+static inline void pytorch_record(const struct pytorch *p, enum record_action action, uint16_t stream, uint8_t pool,
+                                  uint64_t addr, uint64_t bytes)
+{
+    const struct policy_observer *o = p->base.observer;
+    if (o != NULL && o->record != NULL)
+        o->record(o->arg, &(struct policy_record){.action = action, .stream = stream, .pool = pool, .addr = addr,
+                                                  .bytes = bytes});
+}
+
+/* ---- pytorch_alloc.c ---- */
+
+/* The size a request of n (> 0) bytes is served with. */
+uint64_t pytorch_round(const struct pytorch *p, uint64_t n);
+
+enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct block *out);
+
+/* The block is no longer in use: merges it with its neighbours and makes it available. */
+void pytorch_complete_free(struct pytorch *p, uint32_t b);
+
+/* The program gives the block up: counters and record. */
+void pytorch_request_free(struct pytorch *p, uint32_t b);
+
+/* Makes a free, mapped block available. */
+void pytorch_put_free(struct pytorch *p, uint32_t b);
+
+/* dst swallows its neighbour src where both are free and alike in having memory; returns the bytes won. */
+uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_t src);
+
+/* A new block of the same segment, pool and stream as `like`; room for it was reserved. */
+uint32_t pytorch_block_like(struct pytorch *p, uint32_t like, uint64_t addr, uint64_t size);
+
+/* Bytes come or go: held, and the reserved counters of the size class and of a private pool. */
+void pytorch_hold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);
+void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);
+
+/* ---- pytorch_release.c ---- */
+
+void pytorch_collect_garbage(struct pytorch *p);
+
+/* Releases blocks of at least max_split_size that could make room for S bytes; true when enough was. */
+bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream);
+
+/* Releases what is free: in all default and freeable private pools, or (pool > 0) in that private pool. */
+void pytorch_release_all(struct pytorch *p, uint8_t pool);
+
+/* ---- pytorch_expand.c ---- */
+
+/* Bytes that a new reservation starts from. */
+uint64_t pytorch_reserve(const struct pytorch *p);
+
+enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
+                                 uint16_t stream, uint32_t *out);
+/* Takes the memory from all whole pages of a free block. */
+void pytorch_unmap(struct pytorch *p, uint32_t b);
+void pytorch_insert_unmapped(struct pytorch *p, uint32_t b);
+void pytorch_remove_unmapped(struct pytorch *p, uint32_t b);
+void pytorch_ranges_close(struct pytorch *p);
+const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct pytorch_block *b);
+
+/* ---- pytorch_streams.c ---- */
+
+/* Whether a graph capture (or what the release takes for one) is under way. */
+bool pytorch_is_capturing(const struct pytorch *p);
+
+static inline bool pytorch_has_waits(const struct pytorch *p)
+{
+    return p->fifo_order.count > 0 || p->n_deferred > 0;
+}
+
+/* Completes frees whose events have finished. */
+void pytorch_poll(struct pytorch *p);
+
+/* Waits for all events, or (pool > 0) for those of the pool's blocks. */
+void pytorch_wait_all(struct pytorch *p, uint8_t pool);
+enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream);
+/* The free of a block that has stream uses. */
+void pytorch_free_used(struct pytorch *p, uint32_t b);
+void pytorch_retire_block(struct pytorch *p, uint32_t b, uint32_t slot);
+void pytorch_unretire(struct pytorch *p, uint32_t b);
+void pytorch_streams_close(struct pytorch *p);
+
+/* ---- pytorch_pools.c ---- */
+
+uint8_t pytorch_choose_pool(const struct pytorch *p, const struct event *req);
+enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags);
+enum err pytorch_pool_command(struct pytorch *p, const struct command *c, struct err_detail *why);
+void pytorch_pools_close(struct pytorch *p);
+
+extern const struct policy_ops policy_pytorch;
+
+#endif

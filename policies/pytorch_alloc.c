@@ -1,0 +1,475 @@
+/*
+ * The way of a request through the allocator, and the way back.
+ *
+ * The order of the attempts is the behaviour: search once, collect garbage, grow, borrow, release oversize blocks and
+ * grow, release everything and grow; after that the pool is not searched again, even if the waiting has freed a
+ * block that fits.
+ */
+#include "policies/pytorch.h"
+
+#include "base/units.h"
+
+/* ---- sizes ---- */
+
+/* Rounds up within the power of two below n, which is cut into `divisions` steps. */
+static uint64_t round_to_division(uint64_t n, uint64_t divisions)
+{
+    if (is_power_of_two(n))
+        return n;
+    const uint64_t floor = UINT64_C(1) << log2_floor(n);
+    const uint64_t step = floor >> log2_floor(divisions);
+    if (step == 0)
+        return floor << 1;
+    const uint64_t below = n & ~(step - 1);
+    return below == n ? n : below + step;
+}
+
+static uint64_t round_to_power_of_two(uint64_t n)
+{
+    if (n > UINT64_C(1) << 63)
+        return UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1);
+    return is_power_of_two(n) ? n : UINT64_C(2) << log2_floor(n);
+}
+
+uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
+{
+    if (n < PYTORCH_MIN_BLOCK)
+        return PYTORCH_MIN_BLOCK;
+    if (p->rounds_to_power_of_two)
+        return round_to_power_of_two(n);
+    const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1;
+    const unsigned interval = n >> 20 == 0 ? 0 : 43u - (unsigned)__builtin_clzll(n);   /* log2 of the MiB */
+    const uint64_t divisions = p->settings.roundup_divisions[interval < last ? interval : last];
+    const bool is_divided = divisions > 1 || (divisions == 1 && p->profile.has_raw_divisions_of_1);
+    if (is_divided && n > PYTORCH_MIN_BLOCK * divisions)
+        return divisions == 1 ? n : round_to_division(n, divisions);
+    const uint64_t up = align_up(n, PYTORCH_MIN_BLOCK);
+    return up == UINT64_MAX ? UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1) : up;
+}
+
+/* Size of the segment to ask for, for a block of S bytes. */
+static uint64_t segment_size(const struct pytorch *p, uint64_t S)
+{
+    if (S <= PYTORCH_SMALL_MAX)
+        return PYTORCH_SMALL_SEG;
+    if (S < PYTORCH_EXACT_MIN)
+        return p->settings.large_segment_size;
+    const uint64_t up = align_up(S, PYTORCH_LARGE_ROUND);
+    return up == UINT64_MAX ? UINT64_MAX & ~(PYTORCH_LARGE_ROUND - 1) : up;
+}
+
+/* ---- accounting ---- */
+
+void pytorch_hold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes)
+{
+    p->held += bytes;
+    pytorch_stat_add(&p->stats.reserved_bytes, c, bytes);
+    if (pool != 0) {
+        p->pools[pool].ever_held = true;
+        pytorch_stat_add(&p->pools[pool].reserved, c, bytes);
+    }
+}
+
+void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes)
+{
+    p->held -= bytes;
+    pytorch_stat_subtract(&p->stats.reserved_bytes, c, bytes);
+    if (pool != 0)
+        pytorch_stat_subtract(&p->pools[pool].reserved, c, bytes);
+}
+
+static bool gc_can_act(const struct pytorch *p)
+{
+    return p->limit != PYTORCH_UNLIMITED && p->settings.garbage_collection_threshold > 0;
+}
+
+/* ---- blocks ---- */
+
+uint32_t pytorch_block_like(struct pytorch *p, uint32_t like, uint64_t addr, uint64_t size)
+{
+    const uint32_t b = pytorch_block_new(&p->blocks);
+    const struct pytorch_block *model = pytorch_at(p, like);
+    struct pytorch_block *made = pytorch_at(p, b);
+    made->addr = addr;
+    made->size = size;
+    made->segment = model->segment;
+    made->stream = model->stream;
+    made->pool = model->pool;
+    made->flags = BLOCK_IS_USED | (model->flags & (BLOCK_IS_RANGE | BLOCK_IS_SMALL));
+    made->ord = p->profile.ties_by_segment ? model->ord : p->profile.ties_by_block ? p->next_ord++ : 0;
+    return b;
+}
+
+void pytorch_put_free(struct pytorch *p, uint32_t b)
+{
+    struct pytorch_block *block = pytorch_at(p, b);
+    struct pytorch_half *half = pytorch_half_of(p, block);
+    block->age_base = half->fit_calls;
+    free_set_insert(&half->free, b);
+}
+
+uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_t src)
+{
+    if (src == BLOCK_NONE)
+        return 0;
+    struct pytorch_block *d = pytorch_at(p, dst);
+    const struct pytorch_block *s = pytorch_at(p, src);
+    if (!pytorch_block_is_free(s) || ((d->flags ^ s->flags) & BLOCK_IS_UNMAPPED) != 0)
+        return 0;
+    if (s->flags & BLOCK_IS_UNMAPPED)
+        pytorch_remove_unmapped(p, src);
+    else
+        free_set_remove(&pytorch_half_of(p, s)->free, src);
+    if (d->prev == src) {
+        d->addr = s->addr;
+        d->prev = s->prev;
+        if (d->prev != BLOCK_NONE)
+            pytorch_at(p, d->prev)->next = dst;
+    } else {
+        d->next = s->next;
+        if (d->next != BLOCK_NONE)
+            pytorch_at(p, d->next)->prev = dst;
+    }
+    const uint64_t won = s->size;
+    d->size += won;
+    pytorch_block_drop(&p->blocks, src);
+    p->base.count.coalesces++;
+    return won;
+}
+
+/* ---- searching ---- */
+
+/* What a block could grow to: its size and that of the unmapped stretch behind it. */
+static uint64_t block_reach(const struct pytorch *p, const struct pytorch_block *b)
+{
+    if (b->next == BLOCK_NONE || !(pytorch_at(p, b->next)->flags & BLOCK_IS_UNMAPPED))
+        return b->size;
+    return b->size + pytorch_at(p, b->next)->size;
+}
+
+/* Prefers a block of smaller reach, so that the one before the big unmapped tail is used last. */
+static uint32_t fit_widen(const struct pytorch *p, const struct free_set *set, uint32_t it, uint16_t stream)
+{
+    while (pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
+        const uint32_t next = free_set_next(set, it);
+        if (next == BLOCK_NONE || pytorch_at(p, next)->stream != stream ||
+            block_reach(p, pytorch_at(p, next)) >= block_reach(p, pytorch_at(p, it)))
+            break;
+        it = next;
+    }
+    return it;
+}
+
+/* Steps over blocks of expandable segments. */
+static uint32_t fit_skip_ranges(const struct pytorch *p, const struct free_set *set, uint32_t it, uint16_t stream)
+{
+    while (it != BLOCK_NONE && pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
+        it = free_set_next(set, it);
+        if (it != BLOCK_NONE && pytorch_at(p, it)->stream != stream)
+            return BLOCK_NONE;
+    }
+    return it;
+}
+
+/* Takes the best free block for S bytes; only one candidate is examined. */
+static uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp)
+{
+    const struct pytorch_settings *s = &p->settings;
+    if (gc_can_act(p))
+        half->fit_calls++;
+    uint32_t it = free_set_at_least(&half->free, stream, S);
+    if (it != BLOCK_NONE && pytorch_at(p, it)->flags & BLOCK_IS_RANGE)
+        it = exp ? fit_widen(p, &half->free, it, stream) : fit_skip_ranges(p, &half->free, it, stream);
+    if (it == BLOCK_NONE)
+        return it;
+    const uint64_t size = pytorch_at(p, it)->size;
+    if (S < s->max_split_size && size >= s->max_split_size)
+        return BLOCK_NONE;
+    if (S >= s->max_split_size && size >= add_capped(S, s->max_non_split_rounding))
+        return BLOCK_NONE;
+    free_set_remove(&half->free, it);
+    return it;
+}
+
+/* ---- growing ---- */
+
+/* One attempt's parameters. */
+struct attempt {
+    uint64_t S, G;                   /* rounded request, segment size */
+    uint16_t stream;
+    uint8_t  pool;
+    enum pytorch_size_class class;
+    bool     exp;                    /* may use expandable segments */
+    bool     is_rejected;            /* out: refused before the device was asked */
+    enum err failure;                /* out: anything but lack of memory */
+};
+
+static bool grow_is_rejected(struct pytorch *p, const struct attempt *a)
+{
+    if (!p->settings.throw_on_cudamalloc_oom || !p->profile.has_rejections)
+        return false;
+    const double cap = p->settings.fraction * (double)p->base.device->cfg.total_bytes;
+    if (p->base.device->cfg.total_bytes == DEVICE_UNLIMITED || add_capped(p->held, a->G) <= (uint64_t)cap)
+        return false;
+    p->stats.num_oom_rejections++;
+    return true;
+}
+
+/* A new segment of the device as one block. */
+static uint32_t grow_segment(struct pytorch *p, struct attempt *a)
+{
+    struct segment seg;
+    const enum err e = device_segment_alloc(p->base.device, a->G, &seg);
+    if (e != ERR_OK) {
+        a->failure = e == ERR_DEVICE_OOM ? ERR_OK : e;
+        return BLOCK_NONE;
+    }
+    const uint32_t b = pytorch_block_new(&p->blocks);
+    struct pytorch_block *block = pytorch_at(p, b);
+    block->addr = seg.addr;
+    block->size = seg.bytes;
+    block->segment = seg.id;
+    block->stream = a->stream;
+    block->pool = a->pool;
+    block->flags |= a->class == CLASS_SMALL ? BLOCK_IS_SMALL : 0;
+    block->ord = p->profile.ties_by_address ? 0 : p->next_ord++;
+    pytorch_hold(p, a->pool, a->class, a->G);
+    pytorch_stat_add(&p->stats.segment, a->class, 1);
+    if (a->G >= p->settings.max_split_size)
+        pytorch_stat_add(&p->stats.oversize_segments, CLASS_LARGE, 1);
+    p->stats.num_device_alloc++;
+    pytorch_record(p, RECORD_SEGMENT_ALLOC, a->stream, a->pool, seg.addr, seg.bytes);
+    return b;
+}
+
+/* Memory from the device for the attempt; BLOCK_NONE when there is none to be had. */
+static uint32_t pytorch_grow(struct pytorch *p, struct attempt *a, bool is_retry)
+{
+    if (is_retry) {
+        p->stats.num_alloc_retries++;
+        p->base.count.retries++;
+    }
+    if (p->limit != PYTORCH_UNLIMITED && add_capped(p->held, a->G) > p->limit)
+        return BLOCK_NONE;
+    if (grow_is_rejected(p, a)) {
+        a->is_rejected = true;
+        return BLOCK_NONE;
+    }
+    a->failure = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+    uint32_t b = BLOCK_NONE;
+    if (a->failure == ERR_OK && a->exp)
+        a->failure = pytorch_grow_expandable(p, a->pool, a->class, a->S, a->stream, &b);
+    else if (a->failure == ERR_OK)
+        b = grow_segment(p, a);
+    if (b != BLOCK_NONE && a->pool != 0)
+        p->pools[a->pool].device_allocs++;
+    return b;
+}
+
+/* Searches the pools that were opened for it. Only for requests of the default pools. */
+static uint32_t pytorch_borrow(struct pytorch *p, struct attempt *a)
+{
+    for (uint32_t i = 1; i < p->n_pools && a->pool == 0; i++) {
+        if (!p->pools[i].exists || !p->pools[i].use_on_oom)
+            continue;
+        const uint32_t b = pytorch_fit(p, &p->pools[i].half[a->class], a->S, a->stream, false);
+        if (b != BLOCK_NONE) {
+            a->exp = false;
+            return b;
+        }
+    }
+    return BLOCK_NONE;
+}
+
+static bool attempt_is_over(const struct attempt *a, uint32_t b)
+{
+    return b != BLOCK_NONE || a->is_rejected || a->failure != ERR_OK;
+}
+
+/* The chain of attempts behind a failed search. */
+static uint32_t pytorch_obtain(struct pytorch *p, struct attempt *a)
+{
+    if (gc_can_act(p))
+        pytorch_collect_garbage(p);
+    uint32_t b = pytorch_grow(p, a, false);
+    if (attempt_is_over(a, b))
+        return b;
+    if (p->profile.borrows_first && (b = pytorch_borrow(p, a)) != BLOCK_NONE)
+        return b;
+    if (pytorch_release_oversize(p, &p->pools[a->pool].half[a->class], a->S, a->stream)) {
+        b = pytorch_grow(p, a, false);
+        if (attempt_is_over(a, b))
+            return b;
+    }
+    if (!pytorch_is_capturing(p)) {
+        pytorch_release_all(p, 0);
+        b = pytorch_grow(p, a, true);
+        if (attempt_is_over(a, b))
+            return b;
+    }
+    return p->profile.borrows_last ? pytorch_borrow(p, a) : BLOCK_NONE;
+}
+
+/* ---- handing out ---- */
+
+static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b, const struct attempt *a)
+{
+    const uint64_t rest = b->size - a->S;
+    if (p->pools[b->pool].no_split)
+        return false;
+    const bool is_fine = p->profile.has_global_expandable ? p->settings.expandable_segments : a->exp;
+    if (b->flags & BLOCK_IS_SMALL || is_fine)
+        return rest >= PYTORCH_MIN_BLOCK;
+    return a->S < p->settings.max_split_size && rest > PYTORCH_SMALL_MAX;
+}
+
+/* Cuts the front part off as a new block; the old object keeps the rest and goes back to the pool. */
+static uint32_t finish_split(struct pytorch *p, uint32_t b, uint64_t S)
+{
+    const uint32_t front = pytorch_block_like(p, b, pytorch_at(p, b)->addr, S);
+    struct pytorch_block *f = pytorch_at(p, front), *rest = pytorch_at(p, b);
+    f->prev = rest->prev;
+    f->next = b;
+    if (f->prev != BLOCK_NONE)
+        pytorch_at(p, f->prev)->next = front;
+    rest->prev = front;
+    rest->addr += S;
+    rest->size -= S;
+    pytorch_put_free(p, b);
+    p->base.count.splits++;
+    return front;
+}
+
+static void finish_count_split(struct pytorch *p, enum pytorch_size_class c, bool is_split, bool was_split,
+                               uint64_t handed_out, uint64_t rest)
+{
+    struct pytorch_stats *s = &p->stats;
+    if (was_split) {
+        pytorch_stat_subtract(&s->inactive_split_bytes, c, handed_out);
+        if (!is_split)
+            pytorch_stat_subtract(&s->inactive_split, c, 1);
+    } else if (is_split) {
+        pytorch_stat_add(&s->inactive_split_bytes, c, rest);
+        pytorch_stat_add(&s->inactive_split, c, 1);
+    }
+}
+
+static void pytorch_finish(struct pytorch *p, uint32_t b, const struct attempt *a, const struct event *req,
+                           struct block *out)
+{
+    const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
+    const bool is_split = finish_splits(p, pytorch_at(p, b), a);
+    const uint64_t whole = pytorch_at(p, b)->size;
+    if (is_split)
+        b = finish_split(p, b, a->S);
+    struct pytorch_block *block = pytorch_at(p, b);
+    const enum pytorch_size_class c = pytorch_class(block);
+    if (!(block->flags & BLOCK_IS_RANGE))
+        finish_count_split(p, c, is_split, was_split, block->size, whole - block->size);
+    block->flags |= BLOCK_IS_ALLOCATED;
+    block->requested = req->bytes;
+    pytorch_record(p, RECORD_ALLOC, block->stream, block->pool, block->addr, req->bytes);
+    struct pytorch_stats *s = &p->stats;
+    pytorch_stat_add(&s->allocation, c, 1);
+    pytorch_stat_add(&s->allocated_bytes, c, block->size);
+    pytorch_stat_add(&s->active, c, 1);
+    pytorch_stat_add(&s->active_bytes, c, block->size);
+    pytorch_stat_add(&s->requested_bytes, c, req->bytes);
+    if (block->size >= p->settings.max_split_size)
+        pytorch_stat_add(&s->oversize_allocations, CLASS_LARGE, 1);
+    *out = (struct block){.addr = block->addr, .bytes = block->size, .segment = block->segment, .cookie = b};
+}
+
+static enum err pytorch_refuse(struct pytorch *p, const struct attempt *a, const struct event *req)
+{
+    p->refused = a->is_rejected ? REFUSED_REJECTED : REFUSED_OOM;
+    p->refused_request = req->bytes;
+    p->refused_rounded = a->S;
+    p->refused_segment = a->G;
+    if (a->is_rejected)
+        return ERR_DEVICE_OOM;
+    uint64_t free_bytes, total_bytes;
+    device_memory_info(p->base.device, &free_bytes, &total_bytes);
+    pytorch_record(p, RECORD_OOM, a->stream, a->pool, free_bytes, a->S);
+    p->stats.num_ooms++;
+    return ERR_DEVICE_OOM;
+}
+
+enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct block *out)
+{
+    if (p->broken != ERR_OK)
+        return p->broken;
+    if (pytorch_has_waits(p) && !pytorch_is_capturing(p))
+        pytorch_poll(p);
+    const uint64_t S = pytorch_round(p, req->bytes);
+    struct attempt a = {
+        .S = S,
+        .G = segment_size(p, S),
+        .stream = req->stream,
+        .pool = pytorch_choose_pool(p, req),
+        .class = S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE,
+    };
+    enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+    if (e == ERR_OK && a.pool != 0 && !p->pools[a.pool].exists)
+        e = pytorch_pool_open(p, a.pool, 0);
+    struct pytorch_half *half = &p->pools[a.pool].half[a.class];
+    if (e == ERR_OK)
+        e = free_set_prepare(&half->free, a.stream);
+    if (e != ERR_OK)
+        return e;
+    a.exp = p->settings.expandable_segments && (a.pool == 0 || p->profile.has_shared_expandable);
+    uint32_t b = pytorch_fit(p, half, S, a.stream, a.exp);
+    if (b != BLOCK_NONE) {
+        p->base.count.hits++;
+    } else {
+        p->base.count.misses++;
+        b = pytorch_obtain(p, &a);
+    }
+    if (a.failure != ERR_OK)
+        return a.failure;
+    if (b == BLOCK_NONE)
+        return pytorch_refuse(p, &a, req);
+    pytorch_finish(p, b, &a, req, out);
+    return ERR_OK;
+}
+
+/* ---- freeing ---- */
+
+void pytorch_request_free(struct pytorch *p, uint32_t b)
+{
+    struct pytorch_block *block = pytorch_at(p, b);
+    const enum pytorch_size_class c = pytorch_class(block);
+    block->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    pytorch_stat_subtract(&p->stats.allocation, c, 1);
+    pytorch_stat_subtract(&p->stats.allocated_bytes, c, block->size);
+    pytorch_record(p, RECORD_FREE_REQUESTED, block->stream, block->pool, block->addr, block->requested);
+    if (block->size >= p->settings.max_split_size)
+        pytorch_stat_subtract(&p->stats.oversize_allocations, CLASS_LARGE, 1);
+}
+
+void pytorch_complete_free(struct pytorch *p, uint32_t b)
+{
+    struct pytorch_block *block = pytorch_at(p, b);
+    const enum pytorch_size_class c = pytorch_class(block);
+    const uint64_t size = block->size, requested = block->requested;
+    pytorch_record(p, RECORD_FREE_COMPLETED, block->stream, block->pool, block->addr, requested);
+    int64_t net = 0, net_bytes = 0;
+    const uint32_t neighbours[2] = {block->prev, block->next};
+    for (int i = 0; i < 2; i++) {
+        const uint64_t won = pytorch_coalesce(p, b, neighbours[i]);
+        net -= won > 0;
+        net_bytes -= (int64_t)won;
+    }
+    pytorch_put_free(p, b);
+    if (pytorch_block_is_split(block)) {
+        net++;
+        net_bytes += (int64_t)block->size;
+    }
+    if (!(block->flags & BLOCK_IS_RANGE)) {
+        pytorch_stat_move(&p->stats.inactive_split, c, net);
+        pytorch_stat_move(&p->stats.inactive_split_bytes, c, net_bytes);
+    }
+    pytorch_stat_subtract(&p->stats.active, c, 1);
+    pytorch_stat_subtract(&p->stats.active_bytes, c, size);
+    pytorch_stat_subtract(&p->stats.requested_bytes, c, requested);
+}

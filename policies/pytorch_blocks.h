@@ -1,0 +1,106 @@
+/*
+ * Blocks of the caching allocator, and the ordered sets of free ones.
+ *
+ * The allocator's every decision goes through one order (order A): stream handle, size, order number, address. A set
+ * keeps a table of bins for each stream: bins hold neighbouring sizes and never overlap, a bitmap finds the next
+ * bin that is not empty, and inside a bin a treap keeps the order. Most bins hold a handful of blocks, so a search is a
+ * bitmap look-up and one or two comparisons; many equal blocks cost a logarithm.
+ */
+#ifndef REPLAY_POLICIES_PYTORCH_BLOCKS_H
+#define REPLAY_POLICIES_PYTORCH_BLOCKS_H
+
+#include "base/err.h"
+#include "base/event.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BLOCK_NONE UINT32_MAX
+
+enum block_flags {
+    BLOCK_IS_USED      = 1 << 0,     /* this table entry is a block */
+    BLOCK_IS_ALLOCATED = 1 << 1,     /* handed out */
+    BLOCK_IS_BUSY      = 1 << 2,     /* freed, but stream uses or events are outstanding */
+    BLOCK_IS_UNMAPPED  = 1 << 3,     /* an address range without memory */
+    BLOCK_IS_RANGE     = 1 << 4,     /* lies in an expandable segment */
+    BLOCK_IS_SMALL     = 1 << 5,     /* belongs to a small pool */
+    BLOCK_HAS_USES     = 1 << 6,     /* `left` is the number of its record of stream uses */
+    BLOCK_IS_RETIRED   = 1 << 7,     /* its end of use comes from the trace; linked by left and right */
+};
+
+struct pytorch_block {
+    uint64_t addr, size;
+    uint64_t requested;              /* of the last request this object served; kept on free */
+    uint64_t ord;                    /* decides ties */
+    uint64_t age_base;               /* the pool's fit_calls when the block became free; retired: its slot */
+    uint32_t prev, next;             /* neighbours in the segment by address, or BLOCK_NONE */
+    uint32_t left, right;            /* while free: the treap's links */
+    uint32_t segment;                /* the device's id */
+    uint16_t stream;                 /* dense */
+    uint8_t  pool;                   /* dense */
+    uint8_t  flags;
+};
+static_assert(sizeof(struct pytorch_block) == 64, "one cache line");
+
+struct pytorch_blocks {
+    struct pytorch_block *at;
+    uint32_t n, cap;
+    uint32_t vacant;                 /* list of unused entries, linked by `next` */
+};
+
+/* Makes sure that `n` blocks can be made without failing. */
+MUST_USE enum err pytorch_blocks_reserve(struct pytorch_blocks *t, uint32_t n);
+void pytorch_blocks_close(struct pytorch_blocks *t);
+
+/* A new block with cleared members and no neighbours; room for it was reserved. */
+uint32_t pytorch_block_new(struct pytorch_blocks *t);
+void pytorch_block_drop(struct pytorch_blocks *t, uint32_t b);
+
+static inline bool pytorch_block_is_split(const struct pytorch_block *b)
+{
+    return b->prev != BLOCK_NONE || b->next != BLOCK_NONE;
+}
+
+/* Free: neither handed out nor waiting for streams. An unmapped block is free in this sense. */
+static inline bool pytorch_block_is_free(const struct pytorch_block *b)
+{
+    return (b->flags & (BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY)) == 0;
+}
+
+struct free_bins;
+
+/* Free blocks of one pool, in order A. */
+struct free_set {
+    struct pytorch_blocks *blocks;             /* borrowed */
+    const struct stream_name *names;           /* borrowed */
+    struct free_bins **by_stream;              /* by dense stream; NULL until the stream is seen */
+    uint16_t *order;                           /* streams seen, ascending by handle */
+    uint32_t  n_order, n_streams;
+};
+
+MUST_USE enum err free_set_open(struct free_set *s, struct pytorch_blocks *blocks, const struct stream_name *names,
+                                uint32_t n_streams);
+void free_set_close(struct free_set *s);
+
+/* Makes room for a stream's blocks: before the first block of the stream exists. */
+MUST_USE enum err free_set_prepare(struct free_set *s, uint16_t stream);
+
+void free_set_insert(struct free_set *s, uint32_t b);
+void free_set_remove(struct free_set *s, uint32_t b);
+
+/* The first block of the stream with at least `size` bytes, in order A; BLOCK_NONE when there is none. */
+uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t size);
+
+/* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. */
+uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size);
+
+/* In order A over all streams; BLOCK_NONE at the ends. `b` is in the set. */
+uint32_t free_set_first(const struct free_set *s);
+uint32_t free_set_next(const struct free_set *s, uint32_t b);
+uint32_t free_set_prev(const struct free_set *s, uint32_t b);
+
+/* Bytes of the largest block over all streams; 0 when empty. */
+uint64_t free_set_largest(const struct free_set *s);
+
+#endif

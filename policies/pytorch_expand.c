@@ -1,0 +1,351 @@
+/*
+ * Expandable segments: address ranges that grow and shrink by pages.
+ *
+ * A range is one chain of blocks, mapped and unmapped ones; unmapped neighbours always merge, so that behind a mapped
+ * block lies at most one unmapped stretch.
+ */
+#include "policies/pytorch.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNLIMITED_TOTAL TIB      /* what reservations on an unlimited device start from */
+
+uint64_t pytorch_reserve(const struct pytorch *p)
+{
+    const uint64_t capacity = p->base.device->cfg.total_bytes;
+    const uint64_t total = capacity == DEVICE_UNLIMITED ? UNLIMITED_TOTAL : capacity;
+    const uint64_t whole = total + total / 8;
+    uint64_t wanted = whole;
+    if (p->settings.reserve_kind == RESERVE_BYTES)
+        wanted = p->settings.reserve_bytes;
+    else if (p->settings.reserve_kind == RESERVE_SHARE && p->settings.reserve_share < 2)
+        wanted = (uint64_t)(p->settings.reserve_share * (double)total);
+    return wanted < whole ? wanted : whole;
+}
+
+static struct pytorch_range *range_at(const struct pytorch *p, const struct pytorch_block *b)
+{
+    return &p->ranges[p->range_of[b->segment]];
+}
+
+const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct pytorch_block *b)
+{
+    return range_at(p, b);
+}
+
+/* ---- order B: unmapped stretches by stream handle, then address ---- */
+
+static bool unmapped_before(const struct pytorch *p, const struct pytorch_block *a, const struct pytorch_block *b)
+{
+    const uint64_t ha = p->streams[a->stream].handle, hb = p->streams[b->stream].handle;
+    return ha != hb ? ha < hb : a->addr < b->addr;
+}
+
+/* Where a block stands, or would stand, in the list. */
+static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_half *half, const struct pytorch_block *b)
+{
+    uint32_t low = 0, high = half->n_unmapped;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (unmapped_before(p, pytorch_at(p, half->unmapped[mid]), b))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+void pytorch_insert_unmapped(struct pytorch *p, uint32_t b)
+{
+    const struct pytorch_block *block = pytorch_at(p, b);
+    struct pytorch_half *half = pytorch_half_of(p, block);
+    if (half->n_unmapped == half->cap_unmapped) {
+        const uint32_t cap = half->cap_unmapped == 0 ? 16 : 2 * half->cap_unmapped;
+        uint32_t *unmapped = realloc(half->unmapped, cap * sizeof *unmapped);
+        if (unmapped == NULL) {
+            p->broken = ERR_HOST_NOMEM;
+            return;
+        }
+        half->unmapped = unmapped;
+        half->cap_unmapped = cap;
+    }
+    const uint32_t at = unmapped_place(p, half, block);
+    memmove(half->unmapped + at + 1, half->unmapped + at, (half->n_unmapped - at) * sizeof *half->unmapped);
+    half->unmapped[at] = b;
+    half->n_unmapped++;
+}
+
+void pytorch_remove_unmapped(struct pytorch *p, uint32_t b)
+{
+    const struct pytorch_block *block = pytorch_at(p, b);
+    struct pytorch_half *half = pytorch_half_of(p, block);
+    const uint32_t at = unmapped_place(p, half, block);
+    if (at == half->n_unmapped || half->unmapped[at] != b)
+        return;                      /* the host ran out of memory when it was to be entered */
+    half->n_unmapped--;
+    memmove(half->unmapped + at, half->unmapped + at + 1, (half->n_unmapped - at) * sizeof *half->unmapped);
+}
+
+/* ---- ranges ---- */
+
+static enum err range_enter(struct pytorch *p, const struct pytorch_range *range)
+{
+    uint32_t i = 0;
+    while (i < p->n_ranges && p->ranges[i].seg.bytes != 0)
+        i++;
+    if (i == p->cap_ranges) {
+        const uint32_t cap = p->cap_ranges == 0 ? 4 : 2 * p->cap_ranges;
+        struct pytorch_range *ranges = realloc(p->ranges, cap * sizeof *ranges);
+        if (ranges == NULL)
+            return ERR_HOST_NOMEM;
+        p->ranges = ranges;
+        p->cap_ranges = cap;
+    }
+    if (range->seg.id >= p->cap_range_of) {
+        const uint32_t cap = range->seg.id * 2 + 16;
+        uint32_t *range_of = realloc(p->range_of, cap * sizeof *range_of);
+        if (range_of == NULL)
+            return ERR_HOST_NOMEM;
+        p->range_of = range_of;
+        p->cap_range_of = cap;
+    }
+    p->ranges[i] = *range;
+    p->range_of[range->seg.id] = i;
+    if (i == p->n_ranges)
+        p->n_ranges++;
+    return ERR_OK;
+}
+
+/* Gives the addresses back; no page of the range has memory. */
+static void range_forget(struct pytorch *p, struct pytorch_range *range)
+{
+    device_range_release(p->base.device, &range->seg);
+    free(range->phys);
+    *range = (struct pytorch_range){0};
+}
+
+/* A new range as one unmapped block; BLOCK_NONE when it would be of no use. */
+static enum err range_create(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,
+                             uint32_t *out)
+{
+    const uint64_t page = c == CLASS_SMALL ? PYTORCH_SMALL_SEG : p->settings.large_segment_size;
+    const uint64_t bytes = round_up(pytorch_reserve(p), page);
+    struct pytorch_range range = {.page_bytes = page};
+    enum err e = device_range_reserve(p->base.device, bytes, &range.seg);
+    if (e != ERR_OK)
+        return e == ERR_DEVICE_OOM ? ERR_OK : e;
+    if (bytes < S && p->profile.has_reserve) {
+        device_range_release(p->base.device, &range.seg);
+        return ERR_OK;
+    }
+    range.phys = calloc(bytes / page, sizeof *range.phys);
+    e = range.phys == NULL ? ERR_HOST_NOMEM : range_enter(p, &range);
+    if (e != ERR_OK) {
+        range_forget(p, &range);
+        return e;
+    }
+    const uint32_t b = pytorch_block_new(&p->blocks);
+    struct pytorch_block *block = pytorch_at(p, b);
+    block->addr = range.seg.addr;
+    block->size = bytes;
+    block->segment = range.seg.id;
+    block->stream = stream;
+    block->pool = pool;
+    block->flags = (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0));
+    block->ord = p->profile.ties_by_address ? 0 : p->next_ord++;
+    pytorch_insert_unmapped(p, b);
+    *out = b;
+    return p->broken;
+}
+
+/* Puts memory behind the pages of [addr, addr + n): first all are made, then all are mapped. *attached is 0 when the
+ * device has not enough. */
+static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_t addr, uint64_t n, uint64_t *attached)
+{
+    struct device *dev = p->base.device;
+    const uint64_t first = (addr - r->seg.addr) / r->page_bytes;
+    const uint64_t end = (addr - r->seg.addr + n + r->page_bytes - 1) / r->page_bytes;
+    enum err e = ERR_OK;
+    uint64_t made = first, mapped = first;
+    while (made < end && e == ERR_OK) {
+        e = device_phys_create(dev, r->page_bytes, &r->phys[made]);
+        made += e == ERR_OK;
+    }
+    while (mapped < end && e == ERR_OK) {
+        e = device_map(dev, &r->seg, mapped * r->page_bytes, r->page_bytes, r->phys[mapped]);
+        mapped += e == ERR_OK;
+    }
+    *attached = (end - first) * r->page_bytes;
+    if (e == ERR_OK)
+        return e;
+    for (uint64_t i = first; i < made; i++) {
+        if (i < mapped)
+            device_unmap(dev, &r->seg, i * r->page_bytes, r->page_bytes);
+        device_phys_destroy(dev, r->phys[i], r->page_bytes);
+        r->phys[i] = 0;
+    }
+    *attached = 0;
+    return e == ERR_DEVICE_OOM ? ERR_OK : e;
+}
+
+/* Puts memory behind the first n bytes, or somewhat more, of an unmapped block, which then swallows its free
+ * neighbours. False when the device has not enough, or *failure is set. */
+static bool map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failure)
+{
+    struct pytorch_block *block = pytorch_at(p, u);
+    const uint64_t addr = block->addr;
+    uint64_t attached;
+    *failure = range_attach(p, range_at(p, block), addr, n, &attached);
+    if (*failure != ERR_OK || attached == 0)
+        return false;
+    pytorch_remove_unmapped(p, u);
+    block->flags &= (uint8_t)~BLOCK_IS_UNMAPPED;
+    if (attached < block->size) {
+        const uint32_t rest = pytorch_block_like(p, u, addr + attached, block->size - attached);
+        struct pytorch_block *r = pytorch_at(p, rest);
+        r->flags |= BLOCK_IS_UNMAPPED;
+        r->prev = u;
+        r->next = block->next;
+        if (r->next != BLOCK_NONE)
+            pytorch_at(p, r->next)->prev = rest;
+        block->next = rest;
+        block->size = attached;
+        pytorch_insert_unmapped(p, rest);
+    }
+    pytorch_coalesce(p, u, block->prev);
+    pytorch_coalesce(p, u, block->next);
+    pytorch_put_free(p, u);
+    pytorch_hold(p, block->pool, pytorch_class(block), attached);
+    p->stats.num_device_alloc++;
+    pytorch_record(p, RECORD_SEGMENT_MAP, block->stream, block->pool, addr, attached);
+    return true;
+}
+
+/* Whether a run of free blocks, mapped or not, from b on reaches S bytes. */
+static bool run_reaches(const struct pytorch *p, uint32_t b, uint64_t S)
+{
+    uint64_t sum = 0;
+    for (; b != BLOCK_NONE && sum < S; b = pytorch_at(p, b)->next) {
+        if (!pytorch_block_is_free(pytorch_at(p, b)))
+            return false;
+        sum = add_capped(sum, pytorch_at(p, b)->size);
+    }
+    return sum >= S;
+}
+
+/* The lowest start of a run that can grow to S bytes; BLOCK_NONE: a new range is needed. */
+static uint32_t run_find(const struct pytorch *p, const struct pytorch_half *half, uint64_t S, uint16_t stream)
+{
+    for (uint32_t i = 0; i < half->n_unmapped; i++) {
+        const uint32_t u = half->unmapped[i];
+        const struct pytorch_block *block = pytorch_at(p, u);
+        if (block->stream != stream)
+            continue;
+        const bool has_front = block->prev != BLOCK_NONE && pytorch_block_is_free(pytorch_at(p, block->prev));
+        const uint32_t c = has_front ? block->prev : u;
+        if (run_reaches(p, c, S))
+            return c;
+    }
+    return BLOCK_NONE;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
+                                 uint16_t stream, uint32_t *out)
+{
+    struct pytorch_half *half = &p->pools[pool].half[c];
+    uint32_t b = run_find(p, half, S, stream);
+    enum err e = ERR_OK;
+    *out = BLOCK_NONE;
+    if (b == BLOCK_NONE) {
+        e = range_create(p, pool, c, S, stream, &b);
+        if (e != ERR_OK || b == BLOCK_NONE)
+            return e;
+    }
+    if (pytorch_at(p, b)->flags & BLOCK_IS_UNMAPPED && !map_part(p, b, smaller(pytorch_at(p, b)->size, S), &e))
+        return e;
+    while (pytorch_at(p, b)->size < S) {
+        const uint32_t next = pytorch_at(p, b)->next;
+        if (next == BLOCK_NONE)
+            return ERR_OK;           /* a range too small for the request: mapped to its end, in vain */
+        const uint64_t missing = S - pytorch_at(p, b)->size;
+        if (!map_part(p, next, smaller(missing, pytorch_at(p, next)->size), &e))
+            return e;
+        b = next;                    /* which has swallowed the block before it */
+    }
+    free_set_remove(&half->free, b);
+    *out = b;
+    return ERR_OK;
+}
+
+/* Cuts [addr, addr + size) off a block as a free block of its own, in front of it or behind it. */
+static void cut_free(struct pytorch *p, uint32_t b, uint64_t addr, uint64_t size, bool is_front)
+{
+    const uint32_t cut = pytorch_block_like(p, b, addr, size);
+    struct pytorch_block *block = pytorch_at(p, b), *made = pytorch_at(p, cut);
+    made->prev = is_front ? block->prev : b;
+    made->next = is_front ? b : block->next;
+    if (made->prev != BLOCK_NONE)
+        pytorch_at(p, made->prev)->next = cut;
+    if (made->next != BLOCK_NONE)
+        pytorch_at(p, made->next)->prev = cut;
+    pytorch_put_free(p, cut);
+}
+
+void pytorch_unmap(struct pytorch *p, uint32_t b)
+{
+    if (pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
+        p->broken = ERR_HOST_NOMEM;
+        return;
+    }
+    struct pytorch_block *block = pytorch_at(p, b);
+    struct pytorch_range *range = range_at(p, block);
+    struct device *dev = p->base.device;
+    const uint64_t page = range->page_bytes, offset = block->addr - range->seg.addr;
+    const uint64_t first = (offset + page - 1) / page, end = (offset + block->size) / page;
+    if (first >= end)
+        return;
+    const uint64_t start = range->seg.addr + first * page, bytes = (end - first) * page;
+    free_set_remove(&pytorch_half_of(p, block)->free, b);
+    stream_queues_sync(dev->cfg.queues, block->stream, 1);
+    for (uint64_t i = first; i < end; i++) {
+        device_unmap(dev, &range->seg, i * page, page);
+        device_phys_destroy(dev, range->phys[i], page);
+        range->phys[i] = 0;
+    }
+    if (start > block->addr)
+        cut_free(p, b, block->addr, start - block->addr, true);
+    if (start + bytes < block->addr + block->size)
+        cut_free(p, b, start + bytes, block->addr + block->size - start - bytes, false);
+    block->addr = start;
+    block->size = bytes;
+    block->flags |= BLOCK_IS_UNMAPPED;
+    pytorch_coalesce(p, b, block->prev);
+    pytorch_coalesce(p, b, block->next);
+    pytorch_insert_unmapped(p, b);
+    pytorch_unhold(p, block->pool, pytorch_class(block), bytes);
+    if (block->pool != 0)
+        p->pools[block->pool].device_allocs--;
+    p->stats.num_device_free++;
+    pytorch_record(p, RECORD_SEGMENT_UNMAP, block->stream, block->pool, start, bytes);
+    if (!pytorch_block_is_split(block)) {
+        pytorch_remove_unmapped(p, b);
+        range_forget(p, range);
+        pytorch_block_drop(&p->blocks, b);
+    }
+}
+
+void pytorch_ranges_close(struct pytorch *p)
+{
+    for (uint32_t i = 0; i < p->n_ranges; i++)
+        free(p->ranges[i].phys);
+    free(p->ranges);
+    free(p->range_of);
+}

@@ -1,0 +1,167 @@
+/*
+ * Giving memory back to the device, by age, by size, or all of it.
+ */
+#include "policies/pytorch.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+
+/* One ordinary block that is a whole segment. */
+static void release_block(struct pytorch *p, uint32_t b)
+{
+    const struct pytorch_block block = *pytorch_at(p, b);
+    const enum pytorch_size_class c = pytorch_class(&block);
+    p->stats.num_device_free++;
+    pytorch_record(p, RECORD_SEGMENT_FREE, block.stream, block.pool, block.addr, block.size);
+    free_set_remove(&pytorch_half_of(p, &block)->free, b);
+    device_segment_free(p->base.device,
+                        &(struct segment){.addr = block.addr, .bytes = block.size, .id = block.segment});
+    pytorch_unhold(p, block.pool, c, block.size);
+    if (block.pool != 0)
+        p->pools[block.pool].device_allocs--;
+    pytorch_stat_subtract(&p->stats.segment, c, 1);
+    if (block.size >= p->settings.max_split_size)
+        pytorch_stat_subtract(&p->stats.oversize_segments, CLASS_LARGE, 1);
+    pytorch_block_drop(&p->blocks, b);
+}
+
+/* ---- by age ---- */
+
+/* Sum of ages and number of the unsplit blocks. */
+struct ages {
+    uint64_t sum, count;
+};
+
+static struct ages gc_ages(const struct pytorch *p, const struct pytorch_half *half)
+{
+    struct ages a = {0};
+    for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = free_set_next(&half->free, b)) {
+        if (pytorch_block_is_split(pytorch_at(p, b)))
+            continue;
+        a.sum += half->fit_calls - pytorch_at(p, b)->age_base;
+        a.count++;
+    }
+    return a;
+}
+
+/* One pass: releases every whole segment at least as old as the average at its start. Returns the bytes. */
+static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct ages *a)
+{
+    const double average = (double)a->sum / (double)a->count;
+    uint64_t released = 0;
+    uint32_t next;
+    for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = next) {
+        next = free_set_next(&half->free, b);
+        const struct pytorch_block *block = pytorch_at(p, b);
+        const uint64_t age = half->fit_calls - block->age_base;
+        if (pytorch_block_is_split(block) || block->flags & BLOCK_IS_RANGE || (double)age < average)
+            continue;
+        released += block->size;
+        a->sum -= age;
+        a->count--;
+        release_block(p, b);
+    }
+    return released;
+}
+
+void pytorch_collect_garbage(struct pytorch *p)
+{
+    const double threshold = p->settings.garbage_collection_threshold * (double)p->limit;
+    if (p->held <= (uint64_t)threshold)
+        return;
+    const uint64_t target = p->held - (uint64_t)threshold;
+    struct pytorch_half *half = &p->pools[0].half[CLASS_LARGE];
+    struct ages ages = gc_ages(p, half);
+    uint64_t reclaimed = 0, released = 1;
+    while (reclaimed < target && released > 0 && ages.count > 0) {
+        released = gc_pass(p, half, &ages);
+        reclaimed += released;
+    }
+    p->gc_runs += reclaimed > 0;
+    p->gc_bytes += reclaimed;
+}
+
+/* ---- by size ---- */
+
+bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream)
+{
+    const uint64_t min = p->settings.max_split_size;
+    if (min == PYTORCH_UNLIMITED)
+        return false;
+    const uint64_t enough = S > min ? S : min;
+    uint32_t it = free_set_at_least(&half->free, stream, enough);
+    if (it != BLOCK_NONE && !(pytorch_at(p, it)->flags & BLOCK_IS_RANGE)) {
+        release_block(p, it);
+        return true;
+    }
+    /* None is enough alone: the largest ones together, down from the place where one would have stood. */
+    it = free_set_below(&half->free, stream, enough);
+    uint64_t released = 0;
+    while (it != BLOCK_NONE && released < enough && pytorch_at(p, it)->size >= min &&
+           pytorch_at(p, it)->stream == stream) {
+        const uint32_t below = free_set_prev(&half->free, it);
+        if (!(pytorch_at(p, it)->flags & BLOCK_IS_RANGE)) {
+            released += pytorch_at(p, it)->size;
+            release_block(p, it);
+        }
+        it = below;
+    }
+    return released >= enough;
+}
+
+/* ---- all of it ---- */
+
+/* Whole segments at once, in order; memory of expandable segments after them, in the same order. */
+static void release_half(struct pytorch *p, struct pytorch_half *half)
+{
+    uint32_t next, n_ranges = 0;
+    for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = next) {
+        next = free_set_next(&half->free, b);
+        if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
+            n_ranges++;
+        else if (!pytorch_block_is_split(pytorch_at(p, b)))
+            release_block(p, b);
+    }
+    if (n_ranges == 0)
+        return;
+    uint32_t *to_unmap = malloc(n_ranges * sizeof *to_unmap);
+    if (to_unmap == NULL) {
+        p->broken = ERR_HOST_NOMEM;
+        return;
+    }
+    uint32_t n = 0;
+    for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = free_set_next(&half->free, b))
+        if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
+            to_unmap[n++] = b;
+    for (uint32_t i = 0; i < n; i++)
+        pytorch_unmap(p, to_unmap[i]);
+    free(to_unmap);
+}
+
+void pytorch_release_all(struct pytorch *p, uint8_t pool)
+{
+    if (pool == 0 && !pytorch_is_capturing(p)) {
+        pytorch_wait_all(p, 0);
+        release_half(p, &p->pools[0].half[CLASS_LARGE]);
+        release_half(p, &p->pools[0].half[CLASS_SMALL]);
+    }
+    for (uint32_t i = 0; i < order_table_slots(&p->freeable);) {
+        const struct order_slot slot = p->freeable.slots[i];
+        if (slot.distance < 0 || (pool != 0 && slot.value != pool)) {
+            i++;
+            continue;
+        }
+        struct pytorch_pool *private = &p->pools[slot.value];
+        if (pool != 0)
+            pytorch_wait_all(p, pool);
+        release_half(p, &private->half[CLASS_SMALL]);
+        release_half(p, &private->half[CLASS_LARGE]);
+        if (private->device_allocs == 0) {
+            private->exists = false;
+            order_table_remove(&p->freeable, i);
+        } else {
+            i++;
+        }
+    }
+}

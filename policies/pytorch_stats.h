@@ -1,0 +1,73 @@
+/*
+ * The counters of PyTorch's memory_stats(), in its own names.
+ * Source: PyTorch, c10/core/CachingDeviceAllocator.h (Stat, DeviceStats).
+ */
+#ifndef REPLAY_POLICIES_PYTORCH_STATS_H
+#define REPLAY_POLICIES_PYTORCH_STATS_H
+
+#include <stdint.h>
+
+/* X(name): array statistics, each by all, large_pool and small_pool; in byte order. */
+#define PYTORCH_STATS(X)                                                                                    \
+    X(active) X(active_bytes) X(allocated_bytes) X(allocation) X(inactive_split) X(inactive_split_bytes)    \
+    X(requested_bytes) X(reserved_bytes) X(segment)
+
+enum pytorch_size_class { CLASS_SMALL, CLASS_LARGE, CLASS_ALL, SIZE_CLASSES };
+
+/* What grows on a decrease (`freed`) is not stored: it is allocated - (current - current at the last reset). */
+struct pytorch_stat {
+    int64_t current[SIZE_CLASSES];
+    int64_t peak[SIZE_CLASSES];
+    int64_t allocated[CLASS_ALL];            /* increases; of CLASS_ALL: their sum */
+    int64_t current_at_reset[CLASS_ALL];
+};
+
+struct pytorch_stats {
+#define PYTORCH_STAT(name) struct pytorch_stat name;
+    PYTORCH_STATS(PYTORCH_STAT)
+#undef PYTORCH_STAT
+    struct pytorch_stat oversize_allocations, oversize_segments;   /* one class: CLASS_LARGE, read as CLASS_ALL */
+    int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
+};
+
+static inline void pytorch_stat_add(struct pytorch_stat *s, enum pytorch_size_class c, uint64_t amount)
+{
+    const int64_t x = (int64_t)amount;
+    s->allocated[c] += x;
+    s->current[c] += x;
+    s->current[CLASS_ALL] += x;
+    if (s->current[c] > s->peak[c])
+        s->peak[c] = s->current[c];
+    if (s->current[CLASS_ALL] > s->peak[CLASS_ALL])
+        s->peak[CLASS_ALL] = s->current[CLASS_ALL];
+}
+
+static inline void pytorch_stat_subtract(struct pytorch_stat *s, enum pytorch_size_class c, uint64_t amount)
+{
+    s->current[c] -= (int64_t)amount;
+    s->current[CLASS_ALL] -= (int64_t)amount;
+}
+
+/* Adds a net amount: only its sign decides which counter it moves. */
+static inline void pytorch_stat_move(struct pytorch_stat *s, enum pytorch_size_class c, int64_t net)
+{
+    if (net > 0)
+        pytorch_stat_add(s, c, (uint64_t)net);
+    else if (net < 0)
+        pytorch_stat_subtract(s, c, (uint64_t)-net);
+}
+
+void pytorch_stat_reset_peak(struct pytorch_stat *s);
+void pytorch_stat_reset_accumulated(struct pytorch_stat *s);
+void pytorch_stats_reset_peak(struct pytorch_stats *s);
+void pytorch_stats_reset_accumulated(struct pytorch_stats *s);
+
+typedef void (*pytorch_stat_visit)(void *arg, const char *key, int64_t value);
+
+/* The 12 keys "<name>.<class>.<counter>" in byte order. */
+void pytorch_stat_walk(const struct pytorch_stat *s, const char *name, pytorch_stat_visit visit, void *arg);
+
+/* The 4 keys "<name>.<counter>" of a statistic without classes. */
+void pytorch_stat_walk_one(const struct pytorch_stat *s, const char *name, pytorch_stat_visit visit, void *arg);
+
+#endif

@@ -1,0 +1,553 @@
+/*
+ * Specs: from what a person types to a policy's table and the values of its options.
+ *
+ * A preset is first written out (expanded); from there on only one form is left, NAME:item,item,... An error names the
+ * place in what was typed, not in what it stands for.
+ */
+#include "policies/spec.h"
+
+#include "base/nearest.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "X" behind the '=' of a name stands for what is typed there, and is put where "=X" is in the spec. */
+static const struct policy_preset spec_presets[] = {
+    {"best-fit", "pytorch", "best fit with splitting: PyTorch's caching allocator with no option set"},
+    {"pow2", "pytorch:pow2",
+     "every request rounded up to the next power of two, then best fit; no PyTorch setting does this (its "
+     "roundup_power2_divisions:1 means plain rounding to 512 bytes)"},
+    {"pow2=X", "pytorch:roundup=X",
+     "X steps between powers of two, then best fit (PyTorch's roundup_power2_divisions:X)"},
+    {"gc=X", "pytorch:gc=X,limit-device",
+     "best fit, and unused blocks are given back above that share of the limit (PyTorch's "
+     "garbage_collection_threshold:X); takes the device's capacity as the limit, because without one the option does "
+     "nothing in PyTorch"},
+};
+
+enum { N_SPEC_PRESETS = sizeof spec_presets / sizeof spec_presets[0] };
+
+/* The policy that reads PyTorch's settings. */
+static const char spec_settings_policy[] = "pytorch";
+
+enum {
+    SPEC_REASON = 160,            /* the longest reason in a message */
+    SPEC_SHOWN = 40,              /* the most that a message repeats of what was typed */
+    SPEC_NAME_MAX = 64,           /* no policy's name is longer */
+};
+
+const struct policy_preset *policy_preset_at(size_t i)
+{
+    return i < N_SPEC_PRESETS ? &spec_presets[i] : NULL;
+}
+
+/* A stretch of a text. */
+struct span {
+    const char *at;
+    size_t n;
+};
+
+static bool span_is(struct span s, const char *word)
+{
+    return strlen(word) == s.n && memcmp(s.at, word, s.n) == 0;
+}
+
+/* What stands before the first `c`, or all of it. */
+static struct span span_until(struct span s, char c)
+{
+    const char *end = s.n == 0 ? NULL : memchr(s.at, c, s.n);
+    return (struct span){s.at, end == NULL ? s.n : (size_t)(end - s.at)};
+}
+
+static struct span span_skip(struct span s, size_t n)
+{
+    return (struct span){s.at + n, s.n - n};
+}
+
+/* ---- the nearest name ---- */
+
+static void spec_offer(struct nearest *nearest, const char *name)
+{
+    nearest_offer(nearest, name, strcspn(name, "="));
+}
+
+/* The presets from the last on, so that "pow2=" is nearer to "pow2=X" than to "pow2". */
+static struct nearest spec_nearest_policy(struct span typed)
+{
+    struct nearest n = {.typed = typed.at, .n_typed = span_until(typed, '=').n};
+    for (size_t i = N_SPEC_PRESETS; i-- > 0;)
+        spec_offer(&n, spec_presets[i].name);
+    for (size_t i = 0; policy_at(i) != NULL; i++)
+        spec_offer(&n, policy_at(i)->name);
+    return n;
+}
+
+/* ---- one option's value ---- */
+
+static bool option_parse_number(const char *text, uint64_t *out)
+{
+    uint64_t value = 0;
+    if (text[0] == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        const uint64_t digit = (uint64_t)(*text - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return true;
+}
+
+/* A plain decimal number in [0, 1]: no sign, no hexadecimal, no nan. */
+static bool option_parse_ratio(const char *text, double *out)
+{
+    if (text[0] == '\0' || text[strspn(text, "0123456789.eE-")] != '\0' || text[0] == '-')
+        return false;
+    char *end;
+    const double value = strtod(text, &end);
+    if (*end != '\0' || !isfinite(value) || value < 0 || value > 1)
+        return false;
+    *out = value;
+    return true;
+}
+
+static bool option_is_in_range(const struct policy_option *o, uint64_t value)
+{
+    return o->min <= value && value <= o->max;
+}
+
+/* Says what an option takes. */
+static void option_describe(const struct policy_option *o, char reason[SPEC_REASON])
+{
+    char min[UNITS_TEXT], max[UNITS_TEXT];
+    const char *unit = o->unit == NULL ? "" : o->unit;
+    switch (o->kind) {
+    case OPTION_BYTES:
+        units_format_bytes(o->min, min);
+        if (o->max == UINT64_MAX)
+            snprintf(reason, SPEC_REASON, "%s is a size of at least %s", o->name, min);
+        else
+            snprintf(reason, SPEC_REASON, "%s is a size from %s to %s", o->name, min, units_format_bytes(o->max, max));
+        break;
+    case OPTION_NUMBER:
+        snprintf(reason, SPEC_REASON, "%s is a whole number%s%s from %llu to %llu", o->name, *unit ? " of " : "", unit,
+                 (unsigned long long)o->min, (unsigned long long)o->max);
+        break;
+    case OPTION_RATIO:
+        snprintf(reason, SPEC_REASON, "%s is a share from 0 to 1", o->name);
+        break;
+    case OPTION_SWITCH:
+        snprintf(reason, SPEC_REASON, "%s is on or off", o->name);
+        break;
+    case OPTION_TEXT:
+    case OPTION_PAIRS:
+        snprintf(reason, SPEC_REASON, "%s needs a value", o->name);
+        break;
+    }
+}
+
+/* Reads `text` (borrowed) as the option's value; false when it is none. */
+static bool option_parse(const struct policy_option *o, const char *text, struct option_value *out)
+{
+    struct option_value v = {.is_set = true, .text = text};
+    bool is_ok = true;
+    switch (o->kind) {
+    case OPTION_BYTES:
+        is_ok = units_parse_bytes(text, strlen(text), &v.number) && option_is_in_range(o, v.number);
+        break;
+    case OPTION_NUMBER:
+        is_ok = option_parse_number(text, &v.number) && option_is_in_range(o, v.number);
+        break;
+    case OPTION_RATIO:
+        is_ok = option_parse_ratio(text, &v.ratio);
+        break;
+    case OPTION_SWITCH:
+        v.number = strcmp(text, "on") == 0;
+        is_ok = v.number == 1 || strcmp(text, "off") == 0;
+        break;
+    case OPTION_TEXT:
+    case OPTION_PAIRS:
+        break;
+    }
+    if (is_ok)
+        *out = v;
+    return is_ok;
+}
+
+/* ---- what was typed ---- */
+
+/* A spec while it is read. Offsets count in `expanded`; three numbers tell where that was typed. */
+struct spec_reader {
+    struct policy_spec *spec;
+    struct span head;             /* of typed: the name, with a preset's argument */
+    struct span rest;             /* of typed: the items behind the first ':' */
+    size_t      argument_at;      /* where a preset's argument stands in expanded, `n_argument` long */
+    size_t      n_argument;
+    size_t      rest_at;          /* where `rest` stands in expanded */
+    char       *pairs;            /* room behind expanded: items of the form key:value, joined */
+    size_t      n_pairs;
+    bool        has_pairs;
+    char       *values;           /* room behind that: the other values, each terminated */
+    struct err_detail *why;
+};
+
+/* Where a place of expanded was typed: 0 for what a preset put there. */
+static size_t spec_typed_at(const struct spec_reader *r, const char *place)
+{
+    const size_t at = (size_t)(place - r->spec->expanded);
+    if (r->rest_at != 0 && at >= r->rest_at)
+        return (size_t)(r->rest.at - r->spec->typed) + (at - r->rest_at);
+    if (r->n_argument != 0 && at >= r->argument_at && at <= r->argument_at + r->n_argument)
+        return r->head.n - r->n_argument + (at - r->argument_at);
+    return 0;
+}
+
+static enum err spec_refuse(const struct spec_reader *r, size_t typed_at, struct span shown, const char *reason)
+{
+    const int n = (int)(shown.n < SPEC_SHOWN ? shown.n : SPEC_SHOWN);
+    return err_set(r->why, ERR_USAGE, typed_at, "policy '%.*s': at character %zu, '%.*s': %s", SPEC_SHOWN,
+                   r->spec->typed, typed_at + 1, n, shown.at, reason);
+}
+
+static enum err spec_refuse_name(const struct spec_reader *r)
+{
+    char reason[SPEC_REASON];
+    const struct nearest n = spec_nearest_policy(r->head);
+    if (n.distance == 0)
+        snprintf(reason, sizeof reason, strchr(n.name, '=') != NULL ? "%s needs a value" : "%s takes no value", n.name);
+    else
+        snprintf(reason, sizeof reason, "no policy of that name; the nearest is %s", n.name);
+    return spec_refuse(r, 0, r->head, reason);
+}
+
+/* ---- presets and settings are written out ---- */
+
+/* Whether the head is this preset; *argument is what stands for X. */
+static bool spec_head_is_preset(struct span head, const struct policy_preset *preset, struct span *argument)
+{
+    const struct span name = {preset->name, strlen(preset->name)}, stem = span_until(name, '=');
+    *argument = (struct span){head.at, 0};
+    if (stem.n == name.n)
+        return span_is(head, preset->name);
+    if (head.n <= stem.n + 1 || memcmp(head.at, preset->name, stem.n + 1) != 0)
+        return false;
+    *argument = span_skip(head, stem.n + 1);
+    return true;
+}
+
+static const struct policy_preset *spec_find_preset(struct span head, struct span *argument)
+{
+    for (size_t i = 0; i < N_SPEC_PRESETS; i++)
+        if (spec_head_is_preset(head, &spec_presets[i], argument))
+            return &spec_presets[i];
+    return NULL;
+}
+
+static bool spec_is_plugin(struct span head)
+{
+    return memchr(head.at, '/', head.n) != NULL || (head.n > 3 && memcmp(head.at + head.n - 3, ".so", 3) == 0);
+}
+
+/* The first word of a PyTorch setting: "backend", or with an underscore, which no policy's name has. */
+static bool spec_is_settings_word(struct span text)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    const size_t skipped = strspn(text.at, " \t,");
+    const struct span s = span_skip(text, skipped < text.n ? skipped : text.n);
+    const size_t n = strspn(s.at, word);
+    const struct span key = {s.at, n < s.n ? n : s.n};
+    return span_is(key, "backend") || (key.n > 0 && memchr(key.at, '_', key.n) != NULL);
+}
+
+/* A misspelt "best_fit" is a policy's name all the same. */
+static bool spec_is_settings(struct span typed)
+{
+    const bool is_bare = strpbrk(typed.at, ":,=") == NULL;
+    return spec_is_settings_word(typed) && !(is_bare && spec_nearest_policy(typed).distance <= 2);
+}
+
+/* Allocates the spec's texts: `n` bytes of expanded, and behind it room for the values that are cut out of it. */
+static enum err spec_make_room(struct spec_reader *r, size_t n)
+{
+    char *room = calloc(3, n + 2);
+    if (room == NULL)
+        return err_set(r->why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
+    r->spec->expanded = room;
+    r->pairs = room + n + 1;
+    r->values = room + 2 * (n + 2);
+    return ERR_OK;
+}
+
+/* Writes "pytorch:" or a preset's spec, with its argument put in, before the rest. */
+static enum err spec_expand(struct spec_reader *r, const char *spec, struct span argument)
+{
+    const char *x = argument.n == 0 ? NULL : strstr(spec, "=X");
+    const size_t n_before = x == NULL ? strlen(spec) : (size_t)(x - spec) + 1;
+    const char *after = x == NULL ? "" : x + 2;
+    const size_t n_spec = n_before + argument.n + strlen(after);
+    const bool has_rest = r->rest.n > 0;
+    enum err e = spec_make_room(r, n_spec + 1 + r->rest.n);
+    if (e != ERR_OK)
+        return e;
+    char *text = r->spec->expanded;
+    memcpy(text, spec, n_before);
+    memcpy(text + n_before, argument.at, argument.n);
+    memcpy(text + n_before + argument.n, after, strlen(after));
+    r->argument_at = n_before;
+    r->n_argument = argument.n;
+    if (has_rest) {
+        text[n_spec] = strchr(spec, ':') == NULL ? ':' : ',';
+        memcpy(text + n_spec + 1, r->rest.at, r->rest.n);
+        r->rest_at = n_spec + 1;
+    }
+    return ERR_OK;
+}
+
+/* ---- items ---- */
+
+static const struct policy_option *spec_find_option(const struct policy_ops *ops, struct span name)
+{
+    for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++)
+        if (span_is(name, ops->options[i].name))
+            return &ops->options[i];
+    return NULL;
+}
+
+static const struct policy_option *spec_pairs_option(const struct policy_ops *ops)
+{
+    for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++)
+        if (ops->options[i].kind == OPTION_PAIRS)
+            return &ops->options[i];
+    return NULL;
+}
+
+static struct option_value *spec_value(const struct spec_reader *r, const struct policy_option *o)
+{
+    return &r->spec->values[o - r->spec->ops->options];
+}
+
+static void spec_add_pair(struct spec_reader *r, struct span pair)
+{
+    if (r->has_pairs)
+        r->pairs[r->n_pairs++] = ',';
+    memcpy(r->pairs + r->n_pairs, pair.at, pair.n);
+    r->n_pairs += pair.n;
+    r->has_pairs = true;
+}
+
+static struct nearest spec_nearest_option(const struct policy_ops *ops, struct span name)
+{
+    struct nearest n = {.typed = name.at, .n_typed = name.n};
+    for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++)
+        spec_offer(&n, ops->options[i].name);
+    return n;
+}
+
+/* Whether an item is meant as an option, and not as a pair: it has the shape of an option's name, or "max_split=..." is
+ * a slip of the pen. */
+static bool spec_is_option_name(const struct policy_ops *ops, struct span name, bool has_value)
+{
+    const size_t n = strspn(name.at, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return name.n > 0 && (n >= name.n || (has_value && spec_nearest_option(ops, name).distance <= 2));
+}
+
+static enum err spec_refuse_option(const struct spec_reader *r, struct span name)
+{
+    char reason[SPEC_REASON];
+    const struct policy_ops *ops = r->spec->ops;
+    const struct nearest n = spec_nearest_option(ops, name);
+    if (n.name == NULL)
+        snprintf(reason, sizeof reason, "%s has no options", ops->name);
+    else
+        snprintf(reason, sizeof reason, "%s has no such option; the nearest is %s", ops->name, n.name);
+    return spec_refuse(r, spec_typed_at(r, name.at), name, reason);
+}
+
+/* Takes a value, which has to be terminated, for an option. `shown` is the part of expanded that a message shows. */
+static enum err spec_take_value(struct spec_reader *r, const struct policy_option *o, const char *value,
+                                struct span shown)
+{
+    char reason[SPEC_REASON];
+    struct option_value *slot = spec_value(r, o);
+    if (slot->is_given) {
+        snprintf(reason, sizeof reason, "%s is given twice", o->name);
+        return spec_refuse(r, spec_typed_at(r, shown.at), shown, reason);
+    }
+    if (!option_parse(o, value, slot)) {
+        option_describe(o, reason);
+        return spec_refuse(r, spec_typed_at(r, shown.at), shown, reason);
+    }
+    slot->is_given = true;
+    return ERR_OK;
+}
+
+/* The same for a value inside expanded: it is copied to where it can be terminated. */
+static enum err spec_cut_value(struct spec_reader *r, const struct policy_option *o, struct span value)
+{
+    char *text = r->values;
+    memcpy(text, value.at, value.n);            /* the room was cleared, so the text is terminated */
+    r->values += value.n + 1;
+    return spec_take_value(r, o, text, value);
+}
+
+/* An item is a declared option, a pair for the policy to read, or a mistake. */
+static enum err spec_take_item(struct spec_reader *r, struct span item)
+{
+    const struct policy_ops *ops = r->spec->ops;
+    const struct span name = span_until(item, '=');
+    const bool has_value = name.n < item.n;
+    const struct policy_option *o = spec_find_option(ops, name);
+    if (o != NULL && has_value) {
+        const struct span value = span_skip(item, name.n + 1);
+        if (o->kind != OPTION_PAIRS)
+            return spec_cut_value(r, o, value);
+        spec_add_pair(r, value);
+        return ERR_OK;
+    }
+    if (o != NULL && o->kind == OPTION_SWITCH)
+        return spec_take_value(r, o, "on", item);
+    if (o != NULL) {
+        char reason[SPEC_REASON];
+        option_describe(o, reason);
+        return spec_refuse(r, spec_typed_at(r, item.at), item, reason);
+    }
+    /* What cannot be an option goes to the policy as it is, malformed or not: the reader of pairs there knows its own
+     * mistakes best. */
+    if (spec_pairs_option(ops) != NULL && !spec_is_option_name(ops, name, has_value)) {
+        spec_add_pair(r, item);
+        return ERR_OK;
+    }
+    return spec_refuse_option(r, name);
+}
+
+/* The item that `text` starts with: up to a comma that stands in no brackets. */
+static size_t spec_item_length(struct span text)
+{
+    size_t depth = 0, i = 0;
+    for (; i < text.n && (text.at[i] != ',' || depth > 0); i++) {
+        if (text.at[i] == '[')
+            depth++;
+        else if (text.at[i] == ']' && depth > 0)
+            depth--;
+    }
+    return i;
+}
+
+static enum err spec_take_items(struct spec_reader *r, struct span text)
+{
+    for (;;) {
+        const size_t n = spec_item_length(text);
+        const enum err e = spec_take_item(r, (struct span){text.at, n});
+        if (e != ERR_OK || n == text.n)
+            return e;
+        text = span_skip(text, n + 1);
+    }
+}
+
+/* Values that were not typed. A fallback that cannot be read is a mistake in the policy's table. */
+static enum err spec_take_fallbacks(struct spec_reader *r)
+{
+    const struct policy_ops *ops = r->spec->ops;
+    for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++) {
+        const struct policy_option *o = &ops->options[i];
+        struct option_value *v = &r->spec->values[i];
+        r->spec->n_options = i + 1;
+        if (o->kind == OPTION_PAIRS && r->has_pairs && o == spec_pairs_option(ops))
+            *v = (struct option_value){.is_given = true, .is_set = true, .text = r->pairs};
+        if (!v->is_given && o->fallback != NULL && !option_parse(o, o->fallback, v))
+            return err_set(r->why, ERR_FORMAT, 0, "policy %s: its option %s has the fallback '%s', which is not valid",
+                           ops->name, o->name, o->fallback);
+    }
+    return ERR_OK;
+}
+
+/* ---- the whole ---- */
+
+static enum err spec_load_plugin(struct spec_reader *r)
+{
+    struct policy_spec *spec = r->spec;
+    enum err e = spec_make_room(r, strlen(spec->typed));
+    if (e != ERR_OK)
+        return e;
+    memcpy(spec->expanded, r->head.at, r->head.n);               /* for the loader the path alone, terminated */
+    e = policy_load(spec->expanded, &spec->ops, &spec->plugin, r->why);
+    memcpy(spec->expanded, spec->typed, strlen(spec->typed));
+    r->rest_at = (size_t)(r->rest.at - spec->typed);
+    return e;
+}
+
+/* Finds the policy and writes the spec out. */
+static enum err spec_resolve(struct spec_reader *r, bool *is_settings)
+{
+    const struct span typed = {r->spec->typed, strlen(r->spec->typed)};
+    struct span argument;
+    const struct policy_preset *preset = spec_find_preset(r->head, &argument);
+    char name[SPEC_NAME_MAX] = "";
+    *is_settings = false;
+    if (preset != NULL) {
+        const struct span stands_for = {preset->spec, strcspn(preset->spec, ":")};
+        memcpy(name, stands_for.at, stands_for.n);
+    } else if (spec_is_plugin(r->head)) {
+        return spec_load_plugin(r);
+    } else if (r->head.n < sizeof name) {
+        memcpy(name, r->head.at, r->head.n);
+    }
+    if (preset == NULL && policy_find(name) == NULL && spec_is_settings(typed)) {
+        *is_settings = true;
+        r->rest = typed;
+        snprintf(name, sizeof name, "%s", spec_settings_policy);
+    }
+    r->spec->ops = policy_find(name);
+    if (r->spec->ops == NULL)
+        return spec_refuse_name(r);
+    return spec_expand(r, preset != NULL ? preset->spec : name, argument);
+}
+
+static enum err spec_read(struct spec_reader *r)
+{
+    bool is_settings;
+    const enum err e = spec_resolve(r, &is_settings);
+    if (e != ERR_OK)
+        return e;
+    const struct span text = {r->spec->expanded, strlen(r->spec->expanded)};
+    const struct span name = span_until(text, ':');
+    if (is_settings)
+        spec_add_pair(r, r->rest);
+    else if (text.n > name.n + 1) {
+        const enum err taken = spec_take_items(r, span_skip(text, name.n + 1));
+        if (taken != ERR_OK)
+            return taken;
+    }
+    return spec_take_fallbacks(r);
+}
+
+enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)
+{
+    struct policy_spec spec = {.typed = strdup(text)};
+    if (spec.typed == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
+    const struct span typed = {spec.typed, strlen(spec.typed)};
+    struct spec_reader r = {.spec = &spec, .head = span_until(typed, ':'), .why = why};
+    r.rest = span_skip(typed, r.head.n < typed.n ? r.head.n + 1 : typed.n);
+    const enum err e = spec_read(&r);
+    if (e != ERR_OK) {
+        policy_spec_close(&spec);
+        return e;
+    }
+    *out = spec;
+    return ERR_OK;
+}
+
+void policy_spec_close(struct policy_spec *spec)
+{
+    policy_unload(spec->ops, spec->plugin);
+    free(spec->typed);
+    free(spec->expanded);
+    *spec = (struct policy_spec){0};
+}
