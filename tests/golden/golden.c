@@ -1,0 +1,175 @@
+/*
+ * golden: runs a folder of golden cases against the `pytorch` policy on the simulated device.
+ *
+ *     golden DIR|FILE [-k NAME] [--verbose] [--skip-absent]
+ *
+ * A line for each case that is not equal, with its first difference; at last `N of M cases equal`. Exit status: 0 all
+ * equal but for those known to differ (known.def), 1 not, 2 bad input; 77 with --skip-absent when DIR is not there.
+ */
+#include "tests/golden/case.h"
+#include "tests/golden/compare.h"
+#include "tests/golden/program.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { EXIT_EQUAL = 0, EXIT_DIFFERENT = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77 };
+
+struct golden_options {
+    const char *path;
+    const char *name;                     /* only cases whose name holds it; NULL: all */
+    bool        is_verbose, skips_absent;
+};
+
+struct golden_tally {
+    size_t n_cases, n_equal;
+    size_t n_failed;                      /* different and not listed, or listed and not different */
+    bool   is_bad;                        /* a file could not be read */
+};
+
+/* ---- known differences ---- */
+
+#define KNOWN(release, name, reason) {release, name, reason},
+static const struct {
+    const char *release, *name, *reason;
+} golden_known[] = {
+#include "tests/golden/known.def"
+};
+#undef KNOWN
+
+/* Why a case is known to differ; NULL when it is not. */
+static const char *golden_reason(const struct golden_case *c)
+{
+    for (size_t i = 0; i < sizeof golden_known / sizeof golden_known[0]; i++)
+        if (strcmp(golden_known[i].name, c->name) == 0 &&
+            (strcmp(golden_known[i].release, "*") == 0 ||
+             strcmp(golden_known[i].release, pytorch_release_name(c->release)) == 0))
+            return golden_known[i].reason;
+    return NULL;
+}
+
+/* ---- one case ---- */
+
+static void golden_judge(const struct golden_case *c, const struct difference *diff, const struct golden_options *o,
+                         struct golden_tally *t)
+{
+    const char *reason = golden_reason(c), *release = pytorch_release_name(c->release);
+    t->n_cases++;
+    t->n_equal += !diff->is_found;
+    if (diff->is_found && reason == NULL)
+        printf("%s (%s): %s\n", c->name, release, diff->text);
+    else if (diff->is_found)
+        printf("%s (%s): known to differ: %s\n", c->name, release, reason);
+    else if (reason != NULL)
+        printf("%s (%s): equal, but listed as known to differ: %s\n", c->name, release, reason);
+    else if (o->is_verbose)
+        printf("%s (%s): equal\n", c->name, release);
+    if (diff->is_found && reason != NULL && o->is_verbose)
+        printf("    %s\n", diff->text);
+    t->n_failed += diff->is_found == (reason == NULL);
+}
+
+static void golden_run_file(const char *path, const struct golden_options *o, struct golden_tally *t)
+{
+    struct golden_case c;
+    struct difference diff = {0};
+    struct err_detail why = {0};
+    enum err e = case_read(path, &c, &why);
+    if (e == ERR_OK) {
+        e = program_run(&c, &diff, &why);
+        if (e == ERR_OK)
+            golden_judge(&c, &diff, o, t);
+        case_close(&c);
+    }
+    if (e != ERR_OK) {
+        fprintf(stderr, "golden: %s: %s\n", path, why.text[0] == '\0' ? err_text(e) : why.text);
+        t->is_bad = true;
+    }
+}
+
+/* ---- a folder ---- */
+
+static bool golden_ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name), k = strlen(end);
+    return n > k && strcmp(name + n - k, end) == 0;
+}
+
+static int golden_is_case(const struct dirent *e)
+{
+    return golden_ends_in(e->d_name, ".json") || golden_ends_in(e->d_name, ".json.gz");
+}
+
+static void golden_run_folder(const struct golden_options *o, struct golden_tally *t)
+{
+    struct dirent **entries;
+    const int n = scandir(o->path, &entries, golden_is_case, alphasort);
+    if (n < 0) {
+        fprintf(stderr, "golden: %s: %s\n", o->path, strerror(errno));
+        t->is_bad = true;
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        char path[4096];
+        const int length = snprintf(path, sizeof path, "%s/%s", o->path, entries[i]->d_name);
+        if (length < 0 || (size_t)length >= sizeof path) {
+            fprintf(stderr, "golden: %s: the path is too long\n", o->path);
+            t->is_bad = true;
+        } else if (o->name == NULL || strstr(entries[i]->d_name, o->name) != NULL) {
+            golden_run_file(path, o, t);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (t->n_cases == 0 && !t->is_bad) {
+        fprintf(stderr, "golden: %s: no such cases\n", o->path);
+        t->is_bad = true;
+    }
+}
+
+/* ---- the command line ---- */
+
+static bool golden_parse(int argc, char **argv, struct golden_options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--verbose") == 0)
+            o->is_verbose = true;
+        else if (strcmp(argv[i], "--skip-absent") == 0)
+            o->skips_absent = true;
+        else if (strcmp(argv[i], "-k") == 0 && i + 1 < argc)
+            o->name = argv[++i];
+        else if (argv[i][0] != '-' && o->path == NULL)
+            o->path = argv[i];
+        else
+            return false;
+    }
+    return o->path != NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct golden_options o = {0};
+    struct golden_tally t = {0};
+    struct stat found;
+    if (!golden_parse(argc, argv, &o)) {
+        fputs("usage: golden DIR|FILE [-k NAME] [--verbose] [--skip-absent]\n", stderr);
+        return EXIT_BAD_INPUT;
+    }
+    const bool is_there = stat(o.path, &found) == 0;
+    if (!is_there && o.skips_absent) {
+        printf("golden: %s is not there: skipped\n", o.path);
+        return EXIT_SKIPPED;
+    }
+    if (is_there && !S_ISDIR(found.st_mode))
+        golden_run_file(o.path, &o, &t);
+    else
+        golden_run_folder(&o, &t);
+    printf("%zu of %zu cases equal\n", t.n_equal, t.n_cases);
+    if (t.is_bad)
+        return EXIT_BAD_INPUT;
+    return t.n_failed == 0 ? EXIT_EQUAL : EXIT_DIFFERENT;
+}

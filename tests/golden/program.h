@@ -1,0 +1,14 @@
+/*
+ * Driving one golden case through the policy: each op in turn, each answer compared as it comes.
+ */
+#ifndef REPLAY_TESTS_GOLDEN_PROGRAM_H
+#define REPLAY_TESTS_GOLDEN_PROGRAM_H
+
+#include "tests/golden/case.h"
+#include "tests/golden/compare.h"
+
+/* Runs the case to its end or to the first difference, which `diff` then names. An error is one of ours, not of the
+ * case: no memory, or no such policy. */
+MUST_USE enum err program_run(const struct golden_case *c, struct difference *diff, struct err_detail *why);
+
+#endif
