@@ -162,6 +162,12 @@ struct policy_ops {
     void     (*remarks)(const struct policy *p, remark_visit visit, void *arg);
     void     (*refusal)(const struct policy *p, struct refusal *out);         /* of the alloc just refused */
     enum err (*check)(const struct policy *p, struct err_detail *why);        /* every invariant */
+    enum err (*restore)(struct policy *p, const struct trace_segment *segments, size_t n_segments,
+                        const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why);
+             /* Takes over the state before the first event, as it was recorded; live[slot] gets the blocks. Called
+              * once, before all other calls. Asks the device for one segment per recorded one, and one range per
+              * stream, pool and size class that has any, in the order of their first appearance: the device hands
+              * out the recorded addresses. */
 };
 
 /* A plugin's one symbol: `const struct policy_ops *policy_plugin(void);`, found by this name. */

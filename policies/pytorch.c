@@ -630,5 +630,5 @@ const struct policy_ops policy_pytorch = {
     .walk    = pytorch_walk,     .largest_free = pytorch_largest_free,
     .stats   = pytorch_walk_stats,
     .remarks = pytorch_remarks,  .refusal = pytorch_refusal,
-    .check   = pytorch_check,
+    .check   = pytorch_check,    .restore = pytorch_restore,
 };

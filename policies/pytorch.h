@@ -7,6 +7,7 @@
  *     pytorch_expand.c   expandable segments
  *     pytorch_streams.c  stream uses, events, polling
  *     pytorch_pools.c    private pools, diversion, captures
+ *     pytorch_follow.c   taking over a recorded state, and following recorded decisions
  *
  * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp; releases 2.0 to 2.15, differences in pytorch_profile.h.
  */
@@ -164,8 +165,35 @@ static inline void pytorch_record(const struct pytorch *p, enum record_action ac
 
 /* ---- pytorch_alloc.c ---- */
 
+/* A request on its way. */
+struct pytorch_attempt {
+    uint64_t S, G;                   /* rounded request, segment size */
+    uint16_t stream;
+    uint8_t  pool;
+    enum pytorch_size_class class;
+    bool     exp;                    /* may use expandable segments */
+    bool     is_rejected;            /* out: refused before the device was asked */
+    enum err failure;                /* out: anything but lack of memory */
+};
+
 /* The size a request of n (> 0) bytes is served with. */
 uint64_t pytorch_round(const struct pytorch *p, uint64_t n);
+
+/* Size of the segment to ask for, for a block of S bytes. */
+uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);
+
+/* Sizes, pool and room for the blocks that an attempt can make. */
+enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struct pytorch_attempt *a);
+
+/* Takes the best free block for S bytes, BLOCK_NONE when there is none; only one candidate is examined. */
+uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp);
+
+/* A new segment of the device, of a->G bytes, as one block that is in no set yet. */
+uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a);
+
+/* Cuts the block to size if the rules say so, and hands it out. */
+void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
+                    struct block *out);
 
 enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct block *out);
 
@@ -181,14 +209,19 @@ void pytorch_put_free(struct pytorch *p, uint32_t b);
 /* dst swallows its neighbour src where both are free and alike in having memory; returns the bytes won. */
 uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_t src);
 
-/* A new block of the same segment, pool and stream as `like`; room for it was reserved. */
-uint32_t pytorch_block_like(struct pytorch *p, uint32_t like, uint64_t addr, uint64_t size);
+/* Cuts `size` bytes off a block that is in no set, as a new block in front of it or behind it, in no set either; room
+ * for it was reserved. */
+uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size);
+uint32_t pytorch_cut_back(struct pytorch *p, uint32_t b, uint64_t size);
 
 /* Bytes come or go: held, and the reserved counters of the size class and of a private pool. */
 void pytorch_hold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);
 void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);
 
 /* ---- pytorch_release.c ---- */
+
+/* Gives one ordinary block, a whole segment, back to the device. */
+void pytorch_release_block(struct pytorch *p, uint32_t b);
 
 void pytorch_collect_garbage(struct pytorch *p);
 
@@ -202,6 +235,18 @@ void pytorch_release_all(struct pytorch *p, uint8_t pool);
 
 /* Bytes that a new reservation starts from. */
 uint64_t pytorch_reserve(const struct pytorch *p);
+
+/* A new range of `reserve` bytes or somewhat more, as one unmapped block; BLOCK_NONE when the device refuses, or when the
+ * release sees that it would be of no use for S bytes. */
+enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,
+                              uint64_t reserve, uint32_t *out);
+
+/* Puts memory behind the first n bytes, or somewhat more, of an unmapped block, which then swallows its free
+ * neighbours. False when the device has not enough, or *failure is set. */
+bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failure);
+
+/* The lowest start of a run that can grow to S bytes; BLOCK_NONE: a new range is needed. */
+uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *half, uint64_t S, uint16_t stream);
 
 enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
                                  uint16_t stream, uint32_t *out);
@@ -240,6 +285,11 @@ uint8_t pytorch_choose_pool(const struct pytorch *p, const struct event *req);
 enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags);
 enum err pytorch_pool_command(struct pytorch *p, const struct command *c, struct err_detail *why);
 void pytorch_pools_close(struct pytorch *p);
+
+/* ---- pytorch_follow.c (the rest of it is in pytorch_follow.h) ---- */
+
+enum err pytorch_restore(struct policy *base, const struct trace_segment *segments, size_t n_segments,
+                         const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why);
 
 extern const struct policy_ops policy_pytorch;
 

@@ -47,8 +47,7 @@ uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
     return up == UINT64_MAX ? UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1) : up;
 }
 
-/* Size of the segment to ask for, for a block of S bytes. */
-static uint64_t segment_size(const struct pytorch *p, uint64_t S)
+uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S)
 {
     if (S <= PYTORCH_SMALL_MAX)
         return PYTORCH_SMALL_SEG;
@@ -85,7 +84,8 @@ static bool gc_can_act(const struct pytorch *p)
 
 /* ---- blocks ---- */
 
-uint32_t pytorch_block_like(struct pytorch *p, uint32_t like, uint64_t addr, uint64_t size)
+/* A new block of the same segment, pool and stream, without neighbours. */
+static uint32_t block_like(struct pytorch *p, uint32_t like, uint64_t addr, uint64_t size)
 {
     const uint32_t b = pytorch_block_new(&p->blocks);
     const struct pytorch_block *model = pytorch_at(p, like);
@@ -98,6 +98,36 @@ uint32_t pytorch_block_like(struct pytorch *p, uint32_t like, uint64_t addr, uin
     made->flags = BLOCK_IS_USED | (model->flags & (BLOCK_IS_RANGE | BLOCK_IS_SMALL));
     made->ord = p->profile.ties_by_segment ? model->ord : p->profile.ties_by_block ? p->next_ord++ : 0;
     return b;
+}
+
+/* Links a block in between two that are neighbours. */
+static void block_link(struct pytorch *p, uint32_t b, uint32_t prev, uint32_t next)
+{
+    pytorch_at(p, b)->prev = prev;
+    pytorch_at(p, b)->next = next;
+    if (prev != BLOCK_NONE)
+        pytorch_at(p, prev)->next = b;
+    if (next != BLOCK_NONE)
+        pytorch_at(p, next)->prev = b;
+}
+
+uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size)
+{
+    struct pytorch_block *block = pytorch_at(p, b);
+    const uint32_t front = block_like(p, b, block->addr, size);
+    block_link(p, front, block->prev, b);
+    block->addr += size;
+    block->size -= size;
+    return front;
+}
+
+uint32_t pytorch_cut_back(struct pytorch *p, uint32_t b, uint64_t size)
+{
+    struct pytorch_block *block = pytorch_at(p, b);
+    block->size -= size;
+    const uint32_t back = block_like(p, b, block->addr + block->size, size);
+    block_link(p, back, b, block->next);
+    return back;
 }
 
 void pytorch_put_free(struct pytorch *p, uint32_t b)
@@ -171,8 +201,7 @@ static uint32_t fit_skip_ranges(const struct pytorch *p, const struct free_set *
     return it;
 }
 
-/* Takes the best free block for S bytes; only one candidate is examined. */
-static uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp)
+uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp)
 {
     const struct pytorch_settings *s = &p->settings;
     if (gc_can_act(p))
@@ -193,18 +222,7 @@ static uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64
 
 /* ---- growing ---- */
 
-/* One attempt's parameters. */
-struct attempt {
-    uint64_t S, G;                   /* rounded request, segment size */
-    uint16_t stream;
-    uint8_t  pool;
-    enum pytorch_size_class class;
-    bool     exp;                    /* may use expandable segments */
-    bool     is_rejected;            /* out: refused before the device was asked */
-    enum err failure;                /* out: anything but lack of memory */
-};
-
-static bool grow_is_rejected(struct pytorch *p, const struct attempt *a)
+static bool grow_is_rejected(struct pytorch *p, const struct pytorch_attempt *a)
 {
     if (!p->settings.throw_on_cudamalloc_oom || !p->profile.has_rejections)
         return false;
@@ -215,8 +233,7 @@ static bool grow_is_rejected(struct pytorch *p, const struct attempt *a)
     return true;
 }
 
-/* A new segment of the device as one block. */
-static uint32_t grow_segment(struct pytorch *p, struct attempt *a)
+uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a)
 {
     struct segment seg;
     const enum err e = device_segment_alloc(p->base.device, a->G, &seg);
@@ -243,7 +260,7 @@ static uint32_t grow_segment(struct pytorch *p, struct attempt *a)
 }
 
 /* Memory from the device for the attempt; BLOCK_NONE when there is none to be had. */
-static uint32_t pytorch_grow(struct pytorch *p, struct attempt *a, bool is_retry)
+static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool is_retry)
 {
     if (is_retry) {
         p->stats.num_alloc_retries++;
@@ -260,14 +277,14 @@ static uint32_t pytorch_grow(struct pytorch *p, struct attempt *a, bool is_retry
     if (a->failure == ERR_OK && a->exp)
         a->failure = pytorch_grow_expandable(p, a->pool, a->class, a->S, a->stream, &b);
     else if (a->failure == ERR_OK)
-        b = grow_segment(p, a);
+        b = pytorch_grow_segment(p, a);
     if (b != BLOCK_NONE && a->pool != 0)
         p->pools[a->pool].device_allocs++;
     return b;
 }
 
 /* Searches the pools that were opened for it. Only for requests of the default pools. */
-static uint32_t pytorch_borrow(struct pytorch *p, struct attempt *a)
+static uint32_t pytorch_borrow(struct pytorch *p, struct pytorch_attempt *a)
 {
     for (uint32_t i = 1; i < p->n_pools && a->pool == 0; i++) {
         if (!p->pools[i].exists || !p->pools[i].use_on_oom)
@@ -281,13 +298,13 @@ static uint32_t pytorch_borrow(struct pytorch *p, struct attempt *a)
     return BLOCK_NONE;
 }
 
-static bool attempt_is_over(const struct attempt *a, uint32_t b)
+static bool attempt_is_over(const struct pytorch_attempt *a, uint32_t b)
 {
     return b != BLOCK_NONE || a->is_rejected || a->failure != ERR_OK;
 }
 
 /* The chain of attempts behind a failed search. */
-static uint32_t pytorch_obtain(struct pytorch *p, struct attempt *a)
+static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
 {
     if (gc_can_act(p))
         pytorch_collect_garbage(p);
@@ -312,7 +329,7 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct attempt *a)
 
 /* ---- handing out ---- */
 
-static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b, const struct attempt *a)
+static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b, const struct pytorch_attempt *a)
 {
     const uint64_t rest = b->size - a->S;
     if (p->pools[b->pool].no_split)
@@ -326,15 +343,7 @@ static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b
 /* Cuts the front part off as a new block; the old object keeps the rest and goes back to the pool. */
 static uint32_t finish_split(struct pytorch *p, uint32_t b, uint64_t S)
 {
-    const uint32_t front = pytorch_block_like(p, b, pytorch_at(p, b)->addr, S);
-    struct pytorch_block *f = pytorch_at(p, front), *rest = pytorch_at(p, b);
-    f->prev = rest->prev;
-    f->next = b;
-    if (f->prev != BLOCK_NONE)
-        pytorch_at(p, f->prev)->next = front;
-    rest->prev = front;
-    rest->addr += S;
-    rest->size -= S;
+    const uint32_t front = pytorch_cut_front(p, b, S);
     pytorch_put_free(p, b);
     p->base.count.splits++;
     return front;
@@ -354,8 +363,8 @@ static void finish_count_split(struct pytorch *p, enum pytorch_size_class c, boo
     }
 }
 
-static void pytorch_finish(struct pytorch *p, uint32_t b, const struct attempt *a, const struct event *req,
-                           struct block *out)
+void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
+                    struct block *out)
 {
     const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
     const bool is_split = finish_splits(p, pytorch_at(p, b), a);
@@ -367,20 +376,20 @@ static void pytorch_finish(struct pytorch *p, uint32_t b, const struct attempt *
     if (!(block->flags & BLOCK_IS_RANGE))
         finish_count_split(p, c, is_split, was_split, block->size, whole - block->size);
     block->flags |= BLOCK_IS_ALLOCATED;
-    block->requested = req->bytes;
-    pytorch_record(p, RECORD_ALLOC, block->stream, block->pool, block->addr, req->bytes);
+    block->requested = requested;
+    pytorch_record(p, RECORD_ALLOC, block->stream, block->pool, block->addr, requested);
     struct pytorch_stats *s = &p->stats;
     pytorch_stat_add(&s->allocation, c, 1);
     pytorch_stat_add(&s->allocated_bytes, c, block->size);
     pytorch_stat_add(&s->active, c, 1);
     pytorch_stat_add(&s->active_bytes, c, block->size);
-    pytorch_stat_add(&s->requested_bytes, c, req->bytes);
+    pytorch_stat_add(&s->requested_bytes, c, requested);
     if (block->size >= p->settings.max_split_size)
         pytorch_stat_add(&s->oversize_allocations, CLASS_LARGE, 1);
     *out = (struct block){.addr = block->addr, .bytes = block->size, .segment = block->segment, .cookie = b};
 }
 
-static enum err pytorch_refuse(struct pytorch *p, const struct attempt *a, const struct event *req)
+static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *a, const struct event *req)
 {
     p->refused = a->is_rejected ? REFUSED_REJECTED : REFUSED_OOM;
     p->refused_request = req->bytes;
@@ -395,30 +404,34 @@ static enum err pytorch_refuse(struct pytorch *p, const struct attempt *a, const
     return ERR_DEVICE_OOM;
 }
 
+enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struct pytorch_attempt *a)
+{
+    const uint64_t S = pytorch_round(p, req->bytes);
+    *a = (struct pytorch_attempt){
+        .S = S,
+        .G = pytorch_segment_size(p, S),
+        .stream = req->stream,
+        .pool = pytorch_choose_pool(p, req),
+        .class = S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE,
+    };
+    a->exp = p->settings.expandable_segments && (a->pool == 0 || p->profile.has_shared_expandable);
+    enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+    if (e == ERR_OK && a->pool != 0 && !p->pools[a->pool].exists)
+        e = pytorch_pool_open(p, a->pool, 0);
+    return e == ERR_OK ? free_set_prepare(&p->pools[a->pool].half[a->class].free, a->stream) : e;
+}
+
 enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct block *out)
 {
     if (p->broken != ERR_OK)
         return p->broken;
     if (pytorch_has_waits(p) && !pytorch_is_capturing(p))
         pytorch_poll(p);
-    const uint64_t S = pytorch_round(p, req->bytes);
-    struct attempt a = {
-        .S = S,
-        .G = segment_size(p, S),
-        .stream = req->stream,
-        .pool = pytorch_choose_pool(p, req),
-        .class = S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE,
-    };
-    enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
-    if (e == ERR_OK && a.pool != 0 && !p->pools[a.pool].exists)
-        e = pytorch_pool_open(p, a.pool, 0);
-    struct pytorch_half *half = &p->pools[a.pool].half[a.class];
-    if (e == ERR_OK)
-        e = free_set_prepare(&half->free, a.stream);
+    struct pytorch_attempt a;
+    const enum err e = pytorch_attempt_begin(p, req, &a);
     if (e != ERR_OK)
         return e;
-    a.exp = p->settings.expandable_segments && (a.pool == 0 || p->profile.has_shared_expandable);
-    uint32_t b = pytorch_fit(p, half, S, a.stream, a.exp);
+    uint32_t b = pytorch_fit(p, &p->pools[a.pool].half[a.class], a.S, a.stream, a.exp);
     if (b != BLOCK_NONE) {
         p->base.count.hits++;
     } else {
@@ -429,7 +442,7 @@ enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct blo
         return a.failure;
     if (b == BLOCK_NONE)
         return pytorch_refuse(p, &a, req);
-    pytorch_finish(p, b, &a, req, out);
+    pytorch_finish(p, b, &a, req->bytes, out);
     return ERR_OK;
 }
 

@@ -127,12 +127,11 @@ static void range_forget(struct pytorch *p, struct pytorch_range *range)
     *range = (struct pytorch_range){0};
 }
 
-/* A new range as one unmapped block; BLOCK_NONE when it would be of no use. */
-static enum err range_create(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,
-                             uint32_t *out)
+enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,
+                              uint64_t reserve, uint32_t *out)
 {
     const uint64_t page = c == CLASS_SMALL ? PYTORCH_SMALL_SEG : p->settings.large_segment_size;
-    const uint64_t bytes = round_up(pytorch_reserve(p), page);
+    const uint64_t bytes = round_up(reserve, page);
     struct pytorch_range range = {.page_bytes = page};
     enum err e = device_range_reserve(p->base.device, bytes, &range.seg);
     if (e != ERR_OK)
@@ -191,9 +190,7 @@ static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_
     return e == ERR_DEVICE_OOM ? ERR_OK : e;
 }
 
-/* Puts memory behind the first n bytes, or somewhat more, of an unmapped block, which then swallows its free
- * neighbours. False when the device has not enough, or *failure is set. */
-static bool map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failure)
+bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failure)
 {
     struct pytorch_block *block = pytorch_at(p, u);
     const uint64_t addr = block->addr;
@@ -204,15 +201,8 @@ static bool map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failur
     pytorch_remove_unmapped(p, u);
     block->flags &= (uint8_t)~BLOCK_IS_UNMAPPED;
     if (attached < block->size) {
-        const uint32_t rest = pytorch_block_like(p, u, addr + attached, block->size - attached);
-        struct pytorch_block *r = pytorch_at(p, rest);
-        r->flags |= BLOCK_IS_UNMAPPED;
-        r->prev = u;
-        r->next = block->next;
-        if (r->next != BLOCK_NONE)
-            pytorch_at(p, r->next)->prev = rest;
-        block->next = rest;
-        block->size = attached;
+        const uint32_t rest = pytorch_cut_back(p, u, block->size - attached);
+        pytorch_at(p, rest)->flags |= BLOCK_IS_UNMAPPED;
         pytorch_insert_unmapped(p, rest);
     }
     pytorch_coalesce(p, u, block->prev);
@@ -236,8 +226,7 @@ static bool run_reaches(const struct pytorch *p, uint32_t b, uint64_t S)
     return sum >= S;
 }
 
-/* The lowest start of a run that can grow to S bytes; BLOCK_NONE: a new range is needed. */
-static uint32_t run_find(const struct pytorch *p, const struct pytorch_half *half, uint64_t S, uint16_t stream)
+uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *half, uint64_t S, uint16_t stream)
 {
     for (uint32_t i = 0; i < half->n_unmapped; i++) {
         const uint32_t u = half->unmapped[i];
@@ -261,22 +250,22 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
                                  uint16_t stream, uint32_t *out)
 {
     struct pytorch_half *half = &p->pools[pool].half[c];
-    uint32_t b = run_find(p, half, S, stream);
+    uint32_t b = pytorch_find_run(p, half, S, stream);
     enum err e = ERR_OK;
     *out = BLOCK_NONE;
     if (b == BLOCK_NONE) {
-        e = range_create(p, pool, c, S, stream, &b);
+        e = pytorch_create_range(p, pool, c, S, stream, pytorch_reserve(p), &b);
         if (e != ERR_OK || b == BLOCK_NONE)
             return e;
     }
-    if (pytorch_at(p, b)->flags & BLOCK_IS_UNMAPPED && !map_part(p, b, smaller(pytorch_at(p, b)->size, S), &e))
+    if (pytorch_at(p, b)->flags & BLOCK_IS_UNMAPPED && !pytorch_map_part(p, b, smaller(pytorch_at(p, b)->size, S), &e))
         return e;
     while (pytorch_at(p, b)->size < S) {
         const uint32_t next = pytorch_at(p, b)->next;
         if (next == BLOCK_NONE)
             return ERR_OK;           /* a range too small for the request: mapped to its end, in vain */
         const uint64_t missing = S - pytorch_at(p, b)->size;
-        if (!map_part(p, next, smaller(missing, pytorch_at(p, next)->size), &e))
+        if (!pytorch_map_part(p, next, smaller(missing, pytorch_at(p, next)->size), &e))
             return e;
         b = next;                    /* which has swallowed the block before it */
     }
@@ -285,18 +274,10 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
     return ERR_OK;
 }
 
-/* Cuts [addr, addr + size) off a block as a free block of its own, in front of it or behind it. */
-static void cut_free(struct pytorch *p, uint32_t b, uint64_t addr, uint64_t size, bool is_front)
+/* Cuts `size` bytes off a block as a free block of its own. */
+static void cut_free(struct pytorch *p, uint32_t b, uint64_t size, bool is_front)
 {
-    const uint32_t cut = pytorch_block_like(p, b, addr, size);
-    struct pytorch_block *block = pytorch_at(p, b), *made = pytorch_at(p, cut);
-    made->prev = is_front ? block->prev : b;
-    made->next = is_front ? b : block->next;
-    if (made->prev != BLOCK_NONE)
-        pytorch_at(p, made->prev)->next = cut;
-    if (made->next != BLOCK_NONE)
-        pytorch_at(p, made->next)->prev = cut;
-    pytorch_put_free(p, cut);
+    pytorch_put_free(p, is_front ? pytorch_cut_front(p, b, size) : pytorch_cut_back(p, b, size));
 }
 
 void pytorch_unmap(struct pytorch *p, uint32_t b)
@@ -321,11 +302,9 @@ void pytorch_unmap(struct pytorch *p, uint32_t b)
         range->phys[i] = 0;
     }
     if (start > block->addr)
-        cut_free(p, b, block->addr, start - block->addr, true);
-    if (start + bytes < block->addr + block->size)
-        cut_free(p, b, start + bytes, block->addr + block->size - start - bytes, false);
-    block->addr = start;
-    block->size = bytes;
+        cut_free(p, b, start - block->addr, true);
+    if (bytes < block->size)
+        cut_free(p, b, block->size - bytes, false);
     block->flags |= BLOCK_IS_UNMAPPED;
     pytorch_coalesce(p, b, block->prev);
     pytorch_coalesce(p, b, block->next);

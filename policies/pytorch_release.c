@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-/* One ordinary block that is a whole segment. */
-static void release_block(struct pytorch *p, uint32_t b)
+void pytorch_release_block(struct pytorch *p, uint32_t b)
 {
     const struct pytorch_block block = *pytorch_at(p, b);
     const enum pytorch_size_class c = pytorch_class(&block);
@@ -60,7 +59,7 @@ static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct age
         released += block->size;
         a->sum -= age;
         a->count--;
-        release_block(p, b);
+        pytorch_release_block(p, b);
     }
     return released;
 }
@@ -92,7 +91,7 @@ bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint
     const uint64_t enough = S > min ? S : min;
     uint32_t it = free_set_at_least(&half->free, stream, enough);
     if (it != BLOCK_NONE && !(pytorch_at(p, it)->flags & BLOCK_IS_RANGE)) {
-        release_block(p, it);
+        pytorch_release_block(p, it);
         return true;
     }
     /* None is enough alone: the largest ones together, down from the place where one would have stood. */
@@ -103,7 +102,7 @@ bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint
         const uint32_t below = free_set_prev(&half->free, it);
         if (!(pytorch_at(p, it)->flags & BLOCK_IS_RANGE)) {
             released += pytorch_at(p, it)->size;
-            release_block(p, it);
+            pytorch_release_block(p, it);
         }
         it = below;
     }
@@ -121,7 +120,7 @@ static void release_half(struct pytorch *p, struct pytorch_half *half)
         if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
             n_ranges++;
         else if (!pytorch_block_is_split(pytorch_at(p, b)))
-            release_block(p, b);
+            pytorch_release_block(p, b);
     }
     if (n_ranges == 0)
         return;
