@@ -6,6 +6,7 @@
 #define REPLAY_BASE_EVENT_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum event_kind {
@@ -80,6 +81,28 @@ struct command {
     uint64_t    flags;       /* enum pool_flags */
     double      number;
     const char *text;        /* borrowed; NULL where the kind has none */
+};
+
+/* The state before the first event of a trace that starts in mid-run: segments and blocks, ascending by address. */
+#define TRACE_NO_SLOT UINT32_MAX
+
+struct trace_segment {
+    uint64_t addr, bytes;
+    uint16_t stream;                  /* dense */
+    uint8_t  pool;                    /* dense */
+    bool     is_small;
+    bool     is_range;                /* mapped part of an expandable segment */
+    bool     is_guessed;              /* the record does not tell its extent */
+};
+struct trace_block {
+    uint64_t addr, bytes;             /* bytes: of the block as the recorded allocator had it; 0 = unknown */
+    uint64_t requested;
+    uint32_t slot;                    /* TRACE_NO_SLOT for a free block */
+    uint32_t segment;                 /* index into the segments; UINT32_MAX: in none that is known */
+    uint16_t stream;
+    uint8_t  pool;
+    bool     is_pending;              /* its free was requested before the first event */
+    bool     is_size_guessed;
 };
 
 #endif

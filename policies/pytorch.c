@@ -23,7 +23,7 @@ enum {
 static const struct policy_option pytorch_options[] = {
     [OPT_VERSION] = {"version", OPTION_TEXT, 0, 0, "2.15", "release",
                      "whose decisions to make: 2.0 to 2.15, measured for 2.0 2.4 2.6 2.9 and 2.10 to 2.15; a release "
-                     "between two measured ones takes the older"},
+                     "between two measured ones takes the older; npu: Ascend's port"},
     [OPT_CONF] = {"conf", OPTION_PAIRS, 0, 0, NULL, NULL,
                   "any key:value of PYTORCH_CUDA_ALLOC_CONF, as that release reads it (" SOURCE_CONF ")"},
     [OPT_MAX_SPLIT] = {"max-split", OPTION_BYTES, MIB, UINT64_C(17592186044415) * MIB, NULL, "whole MiB",
@@ -136,10 +136,8 @@ static void pytorch_destroy(struct policy *base)
 
 static enum err pytorch_configure(struct pytorch *p, const struct option_value *v, struct err_detail *why)
 {
-    enum pytorch_release release;
-    if (!pytorch_release_find(v[OPT_VERSION].text, &release))
-        return err_set(why, ERR_USAGE, 0, "version=%s: not a PyTorch release from 2.0 on", v[OPT_VERSION].text);
-    p->profile = pytorch_profile_of(release);
+    if (!pytorch_profile_find(v[OPT_VERSION].text, &p->profile))
+        return err_set(why, ERR_USAGE, 0, "version=%s: not a PyTorch release from 2.0 on, nor npu", v[OPT_VERSION].text);
     p->settings = pytorch_settings_default();
     enum err e = conf_compose(v, &p->conf, why);
     if (e == ERR_OK)
@@ -508,7 +506,7 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
     if (p->settings.graph_capture_record_stream_reuse)
         visit(arg, REMARK_WARNING, "graph_capture_record_stream_reuse is accepted, its effect inside graph captures is "
                                    "not modelled");
-    snprintf(text, sizeof text, "decisions are those of PyTorch %s", pytorch_release_name(p->profile.release));
+    snprintf(text, sizeof text, "decisions are those of PyTorch %s", pytorch_profile_name(&p->profile));
     visit(arg, REMARK_ASSUMPTION, text);
     struct inert_visit v = {.visit = visit, .arg = arg};
     pytorch_conf_inert(&p->profile, p->conf, remark_inert, &v);

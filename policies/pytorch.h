@@ -179,6 +179,9 @@ struct pytorch_attempt {
 /* The size a request of n (> 0) bytes is served with. */
 uint64_t pytorch_round(const struct pytorch *p, uint64_t n);
 
+/* Bytes left free in front of a request of S bytes that block b serves: 0 but for torch_npu. */
+uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch_block *b, uint64_t S);
+
 /* Size of the segment to ask for, for a block of S bytes. */
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);
 

@@ -31,8 +31,21 @@ static uint64_t round_to_power_of_two(uint64_t n)
     return is_power_of_two(n) ? n : UINT64_C(2) << log2_floor(n);
 }
 
+#define NPU_PAD         UINT64_C(32)            /* torch_npu adds this to every request */
+#define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks of 2 MiB and more in ranges at a multiple of this */
+#define NPU_START_MIN   (UINT64_C(2) << 20)
+
+uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch_block *b, uint64_t S)
+{
+    if (!p->profile.is_npu || !(b->flags & BLOCK_IS_RANGE) || S < NPU_START_MIN)
+        return 0;
+    return align_up(b->addr, NPU_START) - b->addr;
+}
+
 uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 {
+    if (p->profile.is_npu)
+        n = add_capped(n, NPU_PAD);
     if (n < PYTORCH_MIN_BLOCK)
         return PYTORCH_MIN_BLOCK;
     if (p->rounds_to_power_of_two)
@@ -207,6 +220,11 @@ uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, u
     if (gc_can_act(p))
         half->fit_calls++;
     uint32_t it = free_set_at_least(&half->free, stream, S);
+    while (it != BLOCK_NONE && pytorch_at(p, it)->size - S < pytorch_gap(p, pytorch_at(p, it), S)) {
+        it = free_set_next(&half->free, it);
+        if (it != BLOCK_NONE && pytorch_at(p, it)->stream != stream)
+            it = BLOCK_NONE;
+    }
     if (it != BLOCK_NONE && pytorch_at(p, it)->flags & BLOCK_IS_RANGE)
         it = exp ? fit_widen(p, &half->free, it, stream) : fit_skip_ranges(p, &half->free, it, stream);
     if (it == BLOCK_NONE)
@@ -366,6 +384,9 @@ static void finish_count_split(struct pytorch *p, enum pytorch_size_class c, boo
 void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
                     struct block *out)
 {
+    const uint64_t gap = pytorch_gap(p, pytorch_at(p, b), a->S);
+    if (gap > 0)
+        pytorch_put_free(p, pytorch_cut_front(p, b, gap));
     const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
     const bool is_split = finish_splits(p, pytorch_at(p, b), a);
     const uint64_t whole = pytorch_at(p, b)->size;

@@ -235,7 +235,7 @@ uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *ha
             continue;
         const bool has_front = block->prev != BLOCK_NONE && pytorch_block_is_free(pytorch_at(p, block->prev));
         const uint32_t c = has_front ? block->prev : u;
-        if (run_reaches(p, c, S))
+        if (run_reaches(p, c, S + pytorch_gap(p, pytorch_at(p, c), S)))
             return c;
     }
     return BLOCK_NONE;
@@ -258,6 +258,7 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
         if (e != ERR_OK || b == BLOCK_NONE)
             return e;
     }
+    S += pytorch_gap(p, pytorch_at(p, b), S);
     if (pytorch_at(p, b)->flags & BLOCK_IS_UNMAPPED && !pytorch_map_part(p, b, smaller(pytorch_at(p, b)->size, S), &e))
         return e;
     while (pytorch_at(p, b)->size < S) {

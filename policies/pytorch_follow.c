@@ -66,11 +66,19 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
     } else if (a.exp) {
         b = pytorch_find_run(p, half, a.S, a.stream);
     }
-    out->addr = b == BLOCK_NONE ? 0 : pytorch_at(p, b)->addr;
+    out->addr = b == BLOCK_NONE ? 0 : pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
     return ERR_OK;
 }
 
 /* ---- doing what the record says ---- */
+
+/* Whether block b would serve a request of S bytes at `addr`. */
+static bool follow_starts_at(const struct pytorch *p, uint32_t b, uint64_t addr, uint64_t S)
+{
+    const struct pytorch_block *block = pytorch_at(p, b);
+    const uint64_t gap = pytorch_gap(p, block, S);
+    return block->addr + gap == addr && block->size >= S + gap;
+}
 
 enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint64_t addr,
                               const struct pytorch_choice *hint, struct block *out)
@@ -83,10 +91,10 @@ enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint
     struct pytorch_half *half = &p->pools[a.pool].half[a.class];
     half->fit_calls += p->limit != PYTORCH_UNLIMITED && p->settings.garbage_collection_threshold > 0;
     uint32_t b = hint->is_growth ? BLOCK_NONE : hint->block;
-    if (b == BLOCK_NONE || pytorch_at(p, b)->addr != addr)
+    if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S))
         b = follow_find(p, addr);
-    if (b == BLOCK_NONE || pytorch_at(p, b)->addr != addr || pytorch_at(p, b)->size < a.S ||
-        pytorch_half_of(p, pytorch_at(p, b)) != half || pytorch_at(p, b)->stream != a.stream)
+    if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S) || pytorch_half_of(p, pytorch_at(p, b)) != half ||
+        pytorch_at(p, b)->stream != a.stream)
         return ERR_CORRUPT;
     free_set_remove(&half->free, b);
     pytorch_finish(p, b, &a, req->bytes, out);
@@ -130,8 +138,10 @@ enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64
     struct pytorch_attempt a;
     enum err e = pytorch_attempt_begin(p, req, &a);
     uint32_t u = e == ERR_OK ? follow_find_unmapped(p, &a, addr) : BLOCK_NONE;
-    if (e == ERR_OK && u == BLOCK_NONE)
-        e = pytorch_create_range(p, a.pool, a.class, bytes, a.stream, add_capped(pytorch_reserve(p), bytes), &u);
+    if (e == ERR_OK && u == BLOCK_NONE) {
+        const uint64_t reserve = pytorch_reserve(p);
+        e = pytorch_create_range(p, a.pool, a.class, 0, a.stream, bytes > reserve ? bytes : reserve, &u);
+    }
     if (e == ERR_OK && (u == BLOCK_NONE || !block_covers(pytorch_at(p, u), addr)))
         e = ERR_CORRUPT;
     return e == ERR_OK ? follow_map_at(p, u, addr, bytes) : e;
@@ -169,11 +179,6 @@ bool pytorch_follow_unmap(struct policy *base, uint64_t addr, uint64_t bytes)
 void pytorch_follow_wait(struct policy *base)
 {
     pytorch_wait_all((struct pytorch *)base, 0);
-}
-
-enum pytorch_release pytorch_release_of(const struct policy *base)
-{
-    return ((const struct pytorch *)base)->profile.release;
 }
 
 /* ---- taking over a state ---- */

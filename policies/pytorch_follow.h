@@ -8,7 +8,6 @@
 #define REPLAY_POLICIES_PYTORCH_FOLLOW_H
 
 #include "policies/policy.h"
-#include "policies/pytorch_profile.h"
 
 /* What the policy would do with a request. */
 struct pytorch_choice {
@@ -39,8 +38,5 @@ bool pytorch_follow_unmap(struct policy *base, uint64_t addr, uint64_t bytes);
 
 /* Ends all pending frees, as an allocator does before it releases everything; the observer is told. */
 void pytorch_follow_wait(struct policy *base);
-
-/* The release whose decisions the policy makes. */
-enum pytorch_release pytorch_release_of(const struct policy *base);
 
 #endif

@@ -41,3 +41,19 @@ struct pytorch_profile pytorch_profile_of(enum pytorch_release r)
 #undef PYTORCH_RULE
     };
 }
+
+bool pytorch_profile_find(const char *text, struct pytorch_profile *out)
+{
+    enum pytorch_release release = PYTORCH_2_4;
+    const bool is_npu = strcmp(text, "npu") == 0;
+    if (!is_npu && !pytorch_release_find(text, &release))
+        return false;
+    *out = pytorch_profile_of(release);
+    out->is_npu = is_npu;
+    return true;
+}
+
+const char *pytorch_profile_name(const struct pytorch_profile *profile)
+{
+    return profile->is_npu ? "npu" : pytorch_release_name(profile->release);
+}

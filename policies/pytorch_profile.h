@@ -50,6 +50,7 @@ enum pytorch_release {
 
 struct pytorch_profile {
     enum pytorch_release release;
+    bool is_npu;                     /* torch_npu's port: 32 bytes more per request, other starts in large ranges */
 #define PYTORCH_RULE(name, first, last, says) bool name;
     PYTORCH_RULES(PYTORCH_RULE)
 #undef PYTORCH_RULE
@@ -63,5 +64,12 @@ const char *pytorch_release_name(enum pytorch_release r);
 bool pytorch_release_find(const char *text, enum pytorch_release *out);
 
 struct pytorch_profile pytorch_profile_of(enum pytorch_release r);
+
+/* The profile that a person names: a version as pytorch_release_find takes it, or "npu" for Ascend's port, which keeps
+ * the rules of 2.4 but for what struct pytorch_profile says. */
+bool pytorch_profile_find(const char *text, struct pytorch_profile *out);
+
+/* "2.15", "npu". */
+const char *pytorch_profile_name(const struct pytorch_profile *profile);
 
 #endif

@@ -118,7 +118,8 @@ static void summary_put_metric(struct summary *t, size_t metric, enum summary_fo
     }
 }
 
-size_t memory_summary(stat_lookup lookup, const void *arg, uint32_t device, enum summary_form form, char *buf, size_t cap)
+size_t memory_summary(stat_lookup lookup, const void *arg, uint32_t device, enum summary_form form, char *buf,
+                      size_t cap)
 {
     struct summary t = {.lookup = lookup, .arg = arg, .buf = buf, .cap = cap};
     summary_put_rule(&t, '=');

@@ -23,6 +23,7 @@ enum { MEMORY_SUMMARY_MAX = 8192 };
 
 /* Writes the text for the device with that ordinal, ending in a newline. Returns its length, which may exceed what fits
  * into buf[cap] (the text is then cut; it is always terminated where cap > 0). */
-size_t memory_summary(stat_lookup lookup, const void *arg, uint32_t device, enum summary_form form, char *buf, size_t cap);
+size_t memory_summary(stat_lookup lookup, const void *arg, uint32_t device, enum summary_form form, char *buf,
+                      size_t cap);
 
 #endif

@@ -20,29 +20,29 @@ enum { CASE_DEVICES_MAX = 16, CASE_STREAMS_MAX = 4096, CASE_POOLS_MAX = 255 };
 
 /* X(kind, name, arguments). Arguments by letter: i request, p pool or graph, s stream index, n whole number, x number,
  * t text; D device and O options may be left out. */
-#define CASE_OPS(X)                                                                                                     \
-    X(ALLOC, "a", "isnD")                                                                                               \
-    X(FREE, "f", "i")                                                                                                   \
-    X(USE, "rs", "is")                                                                                                  \
-    X(HOLD, "hold", "n")                                                                                                \
-    X(HOLD_STREAM, "hold_stream", "sn")                                                                                 \
-    X(COMPLETE, "complete", "sn")                                                                                       \
-    X(SYNC, "sync", "")                                                                                                 \
-    X(EMPTY_CACHE, "empty_cache", "")                                                                                   \
-    X(RESET_PEAK, "reset_peak", "")                                                                                     \
-    X(RESET_ACCUMULATED, "reset_accumulated", "")                                                                       \
-    X(SET_FRACTION, "set_fraction", "x")                                                                                \
-    X(GET_FRACTION, "get_fraction", "")                                                                                 \
-    X(SET_CONF, "set_conf", "t")                                                                                        \
-    X(POOL_NEW, "pool_new", "pO")                                                                                       \
-    X(POOL_BEGIN, "pool_begin", "p")                                                                                    \
-    X(POOL_END, "pool_end", "p")                                                                                        \
-    X(POOL_DEL, "pool_del", "p")                                                                                        \
-    X(CAPTURE_BEGIN, "capture_begin", "ps")                                                                             \
-    X(CAPTURE_END, "capture_end", "")                                                                                   \
-    X(GRAPH_RESET, "graph_reset", "p")                                                                                  \
-    X(SNAPSHOT, "snapshot", "")                                                                                         \
-    X(STATS, "stats", "")                                                                                               \
+#define CASE_OPS(X)                                                                                     \
+    X(ALLOC, "a", "isnD")                                                                               \
+    X(FREE, "f", "i")                                                                                   \
+    X(USE, "rs", "is")                                                                                  \
+    X(HOLD, "hold", "n")                                                                                \
+    X(HOLD_STREAM, "hold_stream", "sn")                                                                 \
+    X(COMPLETE, "complete", "sn")                                                                       \
+    X(SYNC, "sync", "")                                                                                 \
+    X(EMPTY_CACHE, "empty_cache", "")                                                                   \
+    X(RESET_PEAK, "reset_peak", "")                                                                     \
+    X(RESET_ACCUMULATED, "reset_accumulated", "")                                                       \
+    X(SET_FRACTION, "set_fraction", "x")                                                                \
+    X(GET_FRACTION, "get_fraction", "")                                                                 \
+    X(SET_CONF, "set_conf", "t")                                                                        \
+    X(POOL_NEW, "pool_new", "pO")                                                                       \
+    X(POOL_BEGIN, "pool_begin", "p")                                                                    \
+    X(POOL_END, "pool_end", "p")                                                                        \
+    X(POOL_DEL, "pool_del", "p")                                                                        \
+    X(CAPTURE_BEGIN, "capture_begin", "ps")                                                             \
+    X(CAPTURE_END, "capture_end", "")                                                                   \
+    X(GRAPH_RESET, "graph_reset", "p")                                                                  \
+    X(SNAPSHOT, "snapshot", "")                                                                         \
+    X(STATS, "stats", "")                                                                               \
     X(SUMMARY, "summary", "")
 
 #define CASE_OP(kind, name, arguments) OP_##kind,

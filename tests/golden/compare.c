@@ -27,8 +27,8 @@ static void compare_note_texts(const char *where, const char *want, const char *
     while (want[same] != '\0' && want[same] == got[same])
         same++;
     const size_t from = same < COMPARE_BEFORE ? 0 : same - COMPARE_BEFORE;
-    difference_note(d, "%s: from character %zu: expected \"%.*s\", got \"%.*s\"", where, from, COMPARE_SHOWN, want + from,
-                    COMPARE_SHOWN, got + from);
+    difference_note(d, "%s: from character %zu: expected \"%.*s\", got \"%.*s\"", where, from, COMPARE_SHOWN,
+                    want + from, COMPARE_SHOWN, got + from);
 }
 
 static void compare_note(const char *where, const json_t *want, const json_t *got, struct difference *d)

@@ -2,7 +2,6 @@
 #include "tests/golden/machine.h"
 
 #include "base/units.h"
-#include "policies/pytorch.h"
 #include "report/memory_summary.h"
 
 #include <inttypes.h>
@@ -418,11 +417,6 @@ json_t *machine_stats(const struct machine_device *d)
     return stats;
 }
 
-uint64_t machine_limit_bytes(const struct machine_device *d)
-{
-    return ((const struct pytorch *)d->policy)->limit;
-}
-
 json_t *machine_summary(const struct machine_device *d, bool is_abbreviated)
 {
     char text[MEMORY_SUMMARY_MAX];
@@ -464,6 +458,8 @@ void machine_compare_counters(const struct machine *m, const json_t *want, const
     const size_t n = json_array_size(columns);
     if (want == NULL)
         return;
+    if (json_array_size(want) != n * m->c->n_devices)
+        difference_note(m->diff, "%s: %zu counters were recorded for %zu columns", where, json_array_size(want), n);
     for (uint32_t d = 0; d < m->c->n_devices && !m->diff->is_found; d++) {
         struct machine_row row = {0};
         m->device[d].policy->ops->stats(m->device[d].policy, machine_fill_row, &row);

@@ -13,14 +13,14 @@
 #include "tests/golden/compare.h"
 
 /* The counters that a case records behind its ops, ascending by key, as a policy visits them. */
-#define MACHINE_COLUMNS(X)                                                                                              \
-    X("active_bytes", "active_bytes.all.current")                                                                       \
-    X("allocated_bytes", "allocated_bytes.all.current")                                                                 \
-    X("inactive_split_bytes", "inactive_split_bytes.all.current")                                                       \
-    X("num_alloc_retries", "num_alloc_retries")                                                                         \
-    X("num_ooms", "num_ooms")                                                                                           \
-    X("requested_bytes", "requested_bytes.all.current")                                                                 \
-    X("reserved_bytes", "reserved_bytes.all.current")                                                                   \
+#define MACHINE_COLUMNS(X)                                                                              \
+    X("active_bytes", "active_bytes.all.current")                                                       \
+    X("allocated_bytes", "allocated_bytes.all.current")                                                 \
+    X("inactive_split_bytes", "inactive_split_bytes.all.current")                                       \
+    X("num_alloc_retries", "num_alloc_retries")                                                         \
+    X("num_ooms", "num_ooms")                                                                           \
+    X("requested_bytes", "requested_bytes.all.current")                                                 \
+    X("reserved_bytes", "reserved_bytes.all.current")                                                   \
     X("segments", "segment.all.current")
 
 enum { MACHINE_N_COLUMNS = 8 };
@@ -87,9 +87,6 @@ json_t *machine_place(const struct machine_device *d, uint64_t addr);
 json_t *machine_segments(const struct machine *m);
 json_t *machine_stats(const struct machine_device *d);
 json_t *machine_summary(const struct machine_device *d, bool is_abbreviated);
-
-/* What a memory fraction lets the policy hold; PYTORCH_UNLIMITED: no limit. PyTorch shows it as a fraction only. */
-uint64_t machine_limit_bytes(const struct machine_device *d);
 
 /* The recorded counters of all devices now, in the order of the case's own columns. */
 void machine_compare_counters(const struct machine *m, const json_t *want, const char *where);

@@ -1,8 +1,7 @@
 /* One function per kind of op, and a loop over them. */
-#include "policies/pytorch.h"
 #include "tests/golden/program.h"
 
-#include "policies/pytorch_conf.h"
+#include "policies/pytorch.h"
 #include "policies/pytorch_text.h"
 #include "tests/golden/machine.h"
 
@@ -411,6 +410,16 @@ static json_t *(*const program_steps[OP_KINDS])(struct program *p, const struct 
     [OP_SUMMARY] = program_summary,
 };
 
+static void program_check(struct program *p)
+{
+    for (uint32_t d = 0; d < p->c->n_devices; d++) {
+        const struct policy *policy = p->m.device[d].policy;
+        struct err_detail why = {0};
+        if (policy->ops->check != NULL && policy->ops->check(policy, &why) != ERR_OK)
+            difference_note(p->diff, "%s: an invariant of device %u does not hold: %s", p->where, d, why.text);
+    }
+}
+
 static void program_run_ops(struct program *p)
 {
     for (size_t i = 0; i < p->c->n_ops && !p->diff->is_found; i++) {
@@ -421,35 +430,24 @@ static void program_run_ops(struct program *p)
         if (!op->failed_outside)
             compare_values(p->where, op->answer, program_steps[op->kind](p, op), p->diff);
         machine_compare_counters(&p->m, op->counters, p->where);
+        program_check(p);
     }
 }
 
 /* What is recorded once, at the end. */
 static void program_compare_end(struct program *p)
 {
-    static const char *const forms[] = {"full", "abbreviated"};
-    const json_t *summaries = case_field(p->c, "memory_summary");
-    json_t *records = json_array();
-    for (uint32_t d = 0; d < p->c->n_devices; d++)
+    json_t *records = json_array(), *summaries = json_array();
+    for (uint32_t d = 0; d < p->c->n_devices; d++) {
         json_array_extend(records, p->m.device[d].trace);
+        json_array_append_new(summaries, json_pack("{s:o, s:o}", "full", machine_summary(&p->m.device[d], false),
+                                                   "abbreviated", machine_summary(&p->m.device[d], true)));
+    }
     compare_values("device_log", case_field(p->c, "device_log"), json_incref(p->m.device_log), p->diff);
     compare_values("trace", case_field(p->c, "trace"), records, p->diff);
     compare_values("memory_stats", case_field(p->c, "memory_stats"), program_all_stats(p), p->diff);
     compare_values("segments", case_field(p->c, "segments"), machine_segments(&p->m), p->diff);
-    for (uint32_t d = 0; d < p->c->n_devices; d++)
-        for (size_t i = 0; i < 2; i++)
-            compare_values(forms[i], json_object_get(json_array_get(summaries, d), forms[i]),
-                           machine_summary(&p->m.device[d], i == 1), p->diff);
-}
-
-static void program_check(struct program *p)
-{
-    for (uint32_t d = 0; d < p->c->n_devices; d++) {
-        const struct policy *policy = p->m.device[d].policy;
-        struct err_detail why = {0};
-        if (policy->ops->check != NULL && policy->ops->check(policy, &why) != ERR_OK)
-            difference_note(p->diff, "at the end an invariant of device %u does not hold: %s", d, why.text);
-    }
+    compare_values("memory_summary", case_field(p->c, "memory_summary"), summaries, p->diff);
 }
 
 static void program_compare_refusal(const struct golden_case *c, enum err e, const char *text, struct difference *diff)
@@ -477,7 +475,6 @@ enum err program_run(const struct golden_case *c, struct difference *diff, struc
         e = err_set(&refusal, ERR_HOST_NOMEM, 0, "no memory for %u requests", c->n_requests);
     } else if (e == ERR_OK) {
         program_run_ops(&p);
-        program_check(&p);
         program_compare_end(&p);
     }
     if (e != ERR_OK && why != NULL)
