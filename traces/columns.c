@@ -1,0 +1,388 @@
+/* Numbers into bytes and back. */
+#include "traces/columns.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- bytes ---- */
+
+bool bytes_reserve(struct bytes *b, size_t more)
+{
+    if (b->has_failed)
+        return false;
+    if (more <= b->room - b->n)
+        return true;
+    size_t room = b->room < 256 ? 256 : b->room;
+    while (room - b->n < more && room <= SIZE_MAX / 2)
+        room *= 2;
+    unsigned char *data = room - b->n < more ? NULL : realloc(b->data, room);
+    if (data == NULL) {
+        b->has_failed = true;
+        return false;
+    }
+    b->data = data;
+    b->room = room;
+    return true;
+}
+
+void bytes_put(struct bytes *b, const void *src, size_t n)
+{
+    if (n == 0 || !bytes_reserve(b, n))
+        return;
+    memcpy(b->data + b->n, src, n);
+    b->n += n;
+}
+
+void bytes_put_le(struct bytes *b, uint64_t v, unsigned width)
+{
+    unsigned char out[8];
+    for (unsigned i = 0; i < width; i++)
+        out[i] = (unsigned char)(v >> (8 * i));
+    bytes_put(b, out, width);
+}
+
+void bytes_put_varint(struct bytes *b, uint64_t v)
+{
+    unsigned char out[10];
+    unsigned n = 0;
+    for (; v >= 0x80; v >>= 7)
+        out[n++] = (unsigned char)(v | 0x80);
+    out[n++] = (unsigned char)v;
+    bytes_put(b, out, n);
+}
+
+void bytes_put_text(struct bytes *b, const char *text)
+{
+    bytes_put(b, text, strlen(text) + 1);
+}
+
+void bytes_free(struct bytes *b)
+{
+    free(b->data);
+    *b = (struct bytes){0};
+}
+
+/* ---- cursor ---- */
+
+struct cursor cursor_over(const void *data, size_t n)
+{
+    const unsigned char *at = data;
+    return (struct cursor){.at = at, .end = n == 0 ? at : at + n};
+}
+
+const unsigned char *cursor_take(struct cursor *c, size_t n)
+{
+    if (c->is_bad || n > (size_t)(c->end - c->at)) {
+        c->is_bad = true;
+        return NULL;
+    }
+    const unsigned char *at = c->at;
+    c->at += n;
+    return at;
+}
+
+uint64_t cursor_le(struct cursor *c, unsigned width)
+{
+    const unsigned char *at = cursor_take(c, width);
+    uint64_t v = 0;
+    for (unsigned i = 0; at != NULL && i < width; i++)
+        v |= (uint64_t)at[i] << (8 * i);
+    return v;
+}
+
+uint64_t cursor_varint(struct cursor *c)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64 && !c->is_bad && c->at < c->end; shift += 7) {
+        const unsigned char byte = *c->at++;
+        if (shift == 63 && byte > 1)
+            break;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+    c->is_bad = true;
+    return 0;
+}
+
+uint64_t cursor_varint_at_most(struct cursor *c, uint64_t max)
+{
+    const uint64_t v = cursor_varint(c);
+    if (v <= max)
+        return v;
+    c->is_bad = true;
+    return 0;
+}
+
+const char *cursor_text(struct cursor *c)
+{
+    const size_t left = c->is_bad ? 0 : (size_t)(c->end - c->at);
+    const unsigned char *end = left == 0 ? NULL : memchr(c->at, 0, left);
+    if (end == NULL) {
+        c->is_bad = true;
+        return "";
+    }
+    const char *text = (const char *)c->at;
+    c->at = end + 1;
+    return text;
+}
+
+/* ---- writing a column ---- */
+
+/* The first byte: the width of a number in the low four bits, and whether the numbers are indices. */
+enum { COLUMN_WIDTH_MASK = 15, COLUMN_HAS_DICT = 16 };
+
+/* The main value that says: read on among the escapes. */
+static uint64_t column_escape(unsigned width)
+{
+    return width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * width)) - 1;
+}
+
+static unsigned varint_bytes(uint64_t v)
+{
+    return v == 0 ? 1 : log2_floor(v) / 7 + 1;
+}
+
+/* Bytes that `n` numbers take at a width, escapes included. */
+static uint64_t column_cost(const uint64_t *values, size_t n, unsigned width)
+{
+    const uint64_t escape = column_escape(width);
+    uint64_t cost = (uint64_t)n * width;
+    if (width < 8)
+        for (size_t i = 0; i < n; i++)
+            cost += values[i] >= escape ? varint_bytes(values[i] - escape) : 0;
+    return cost;
+}
+
+static unsigned column_best_width(const uint64_t *values, size_t n, uint64_t *cost)
+{
+    size_t i = 1;
+    while (i < n && values[i] == values[0])
+        i++;
+    unsigned best = 0;
+    *cost = varint_bytes(values[0]);
+    if (i == n)
+        return best;
+    *cost = UINT64_MAX;
+    for (unsigned width = 1; width <= 8; width *= 2) {
+        const uint64_t c = column_cost(values, n, width);
+        if (c < *cost) {
+            *cost = c;
+            best = width;
+        }
+    }
+    return best;
+}
+
+/* The distinct numbers in order of first appearance, and each number's index among them. */
+struct column_dict {
+    uint64_t values[COLUMN_DICT_MAX];
+    uint16_t table[4 * COLUMN_DICT_MAX];      /* open addressing; index + 1, 0 = vacant */
+    size_t   n;
+    uint64_t indices[];
+};
+
+/* NULL where a dictionary is out of the question: too many distinct numbers (or no memory for one: it only saves). */
+static struct column_dict *column_dict_make(const uint64_t *values, size_t n)
+{
+    const size_t limit = n / 4 < COLUMN_DICT_MAX ? n / 4 : COLUMN_DICT_MAX;
+    struct column_dict *d = limit == 0 ? NULL : calloc(1, sizeof *d + n * sizeof d->indices[0]);
+    for (size_t i = 0; d != NULL && i < n; i++) {
+        size_t h = (size_t)(values[i] * UINT64_C(0x9e3779b97f4a7c15) >> 50);
+        while (d->table[h] != 0 && d->values[d->table[h] - 1] != values[i])
+            h = (h + 1) % (4 * COLUMN_DICT_MAX);
+        if (d->table[h] == 0) {
+            if (d->n == limit) {
+                free(d);
+                return NULL;
+            }
+            d->values[d->n++] = values[i];
+            d->table[h] = (uint16_t)d->n;
+        }
+        d->indices[i] = d->table[h] - 1u;
+    }
+    return d;
+}
+
+/* What stands behind the form byte and the dictionary. */
+static void column_put_numbers(struct bytes *out, const uint64_t *values, size_t n, unsigned width)
+{
+    if (width == 0) {
+        bytes_put_varint(out, values[0]);
+        return;
+    }
+    const uint64_t escape = column_escape(width);
+    struct bytes escapes = {0};
+    for (size_t i = 0; width < 8 && i < n; i++)
+        if (values[i] >= escape)
+            bytes_put_varint(&escapes, values[i] - escape);
+    bytes_put_varint(out, escapes.n);
+    if (bytes_reserve(out, n * width)) {
+        unsigned char *at = out->data + out->n;
+        for (unsigned plane = 0; plane < width; plane++)
+            for (size_t i = 0; i < n; i++)
+                *at++ = (unsigned char)((values[i] < escape ? values[i] : escape) >> (8 * plane));
+        out->n += n * width;
+    }
+    bytes_put(out, escapes.data, escapes.n);
+    out->has_failed |= escapes.has_failed;
+    bytes_free(&escapes);
+}
+
+void column_put(struct bytes *out, const uint64_t *values, size_t n)
+{
+    if (n == 0)
+        return;
+    uint64_t plain_cost, dict_cost = UINT64_MAX;
+    unsigned width = column_best_width(values, n, &plain_cost), dict_width = 0;
+    struct column_dict *dict = width <= 1 ? NULL : column_dict_make(values, n);
+    if (dict != NULL) {
+        dict_width = column_best_width(dict->indices, n, &dict_cost);
+        for (size_t i = 0; i < dict->n; i++)
+            dict_cost += varint_bytes(dict->values[i]);
+    }
+    if (dict_cost < plain_cost) {
+        bytes_put_le(out, COLUMN_HAS_DICT | dict_width, 1);
+        bytes_put_varint(out, dict->n);
+        for (size_t i = 0; i < dict->n; i++)
+            bytes_put_varint(out, dict->values[i]);
+        column_put_numbers(out, dict->indices, n, dict_width);
+    } else {
+        bytes_put_le(out, width, 1);
+        column_put_numbers(out, values, n, width);
+    }
+    free(dict);
+}
+
+/* ---- reading a column ---- */
+
+void column_open(struct column *c, struct cursor *in, size_t n)
+{
+    c->n = n;
+    c->done = 0;
+    c->width = 0;
+    c->constant = 0;
+    c->n_dict = 0;
+    c->main = NULL;
+    c->escapes = (struct cursor){0};
+    if (n == 0)
+        return;
+    const unsigned form = (unsigned)cursor_le(in, 1);
+    c->width = form & COLUMN_WIDTH_MASK;
+    if (c->width > 8 || (c->width & (c->width - 1)) != 0 || (form & ~(unsigned)COLUMN_WIDTH_MASK) > COLUMN_HAS_DICT)
+        in->is_bad = true;
+    if ((form & COLUMN_HAS_DICT) != 0) {
+        c->n_dict = (size_t)cursor_varint_at_most(in, COLUMN_DICT_MAX);
+        in->is_bad |= c->n_dict == 0;
+    }
+    for (size_t i = 0; i < c->n_dict; i++)
+        c->dict[i] = cursor_varint(in);
+    if (c->width == 0) {
+        c->constant = cursor_varint(in);
+        return;
+    }
+    const uint64_t escape_bytes = cursor_varint_at_most(in, (uint64_t)n * 10);
+    if (in->is_bad)
+        return;
+    c->main = cursor_take(in, n * c->width);
+    const unsigned char *escapes = cursor_take(in, (size_t)escape_bytes);
+    if (escapes != NULL)
+        c->escapes = cursor_over(escapes, (size_t)escape_bytes);
+}
+
+/* The main values as they stand; simple loops that compilers turn into vector code. */
+static void column_read_main(const struct column *c, uint64_t *out, size_t k)
+{
+    const unsigned char *p = c->main + c->done;
+    const size_t n = c->n;
+    switch (c->width) {
+    case 1:
+        for (size_t i = 0; i < k; i++)
+            out[i] = p[i];
+        break;
+    case 2:
+        for (size_t i = 0; i < k; i++)
+            out[i] = p[i] | (uint64_t)p[n + i] << 8;
+        break;
+    case 4:
+        for (size_t i = 0; i < k; i++)
+            out[i] = p[i] | (uint64_t)p[n + i] << 8 | (uint64_t)p[2 * n + i] << 16 | (uint64_t)p[3 * n + i] << 24;
+        break;
+    default:
+        for (size_t i = 0; i < k; i++) {
+            out[i] = 0;
+            for (unsigned plane = 0; plane < 8; plane++)
+                out[i] |= (uint64_t)p[plane * n + i] << (8 * plane);
+        }
+    }
+}
+
+/* Whether one of the k numbers from `done` on may be an escape: all its bytes are then 0xff. */
+static bool column_has_escape(const struct column *c, size_t k)
+{
+    const unsigned char *p = c->main + c->done;
+    unsigned char found = 0;
+    if (c->width == 1) {
+        for (size_t i = 0; i < k; i++)
+            found |= p[i] == 0xff;
+    } else {
+        const unsigned char *q = p + c->n;
+        for (size_t i = 0; i < k; i++)
+            found |= (p[i] & q[i]) == 0xff;
+    }
+    return found != 0;
+}
+
+/* Replaces the escapes among the k numbers from `done` on by what they stand for. */
+static bool column_read_escapes(struct column *c, uint64_t *out, size_t k)
+{
+    const uint64_t escape = column_escape(c->width);
+    for (size_t i = 0; i < k; i++)
+        if (out[i] == escape) {
+            const uint64_t above = cursor_varint(&c->escapes);
+            if (c->escapes.is_bad || above > UINT64_MAX - escape)
+                return false;
+            out[i] = escape + above;
+        }
+    return true;
+}
+
+/* Replaces k indices by the numbers of the dictionary. */
+static bool column_look_up(const struct column *c, uint64_t *out, size_t k)
+{
+    bool is_good = true;
+    for (size_t i = 0; i < k; i++) {
+        is_good &= out[i] < c->n_dict;
+        out[i] = c->dict[out[i] & (COLUMN_DICT_MAX - 1)];
+    }
+    return is_good;
+}
+
+bool column_read(struct column *c, uint64_t *out, size_t k)
+{
+    if (k > c->n - c->done || (c->width != 0 && c->main == NULL))
+        return false;
+    if (c->width == 0) {
+        for (size_t i = 0; i < k; i++)
+            out[i] = c->constant;
+        c->done += k;
+    } else {
+        column_read_main(c, out, k);
+        if (c->width < 8 && column_has_escape(c, k) && !column_read_escapes(c, out, k))
+            return false;
+        c->done += k;
+        if (c->done == c->n && c->escapes.at != c->escapes.end)
+            return false;
+    }
+    return c->n_dict == 0 || column_look_up(c, out, k);
+}
+
+bool column_read_all(struct column *c, struct cursor *in, uint64_t *out, size_t n)
+{
+    column_open(c, in, n);
+    for (size_t i = 0; i < n && !in->is_bad; i += COLUMN_BATCH)
+        in->is_bad |= !column_read(c, out + i, n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH);
+    return !in->is_bad;
+}

@@ -1,0 +1,84 @@
+/*
+ * Columns: how the native trace puts numbers into bytes, before zstd (traces/FORMAT.md, "Columns").
+ *
+ * A column is n unsigned numbers of which most are small or few are different. Both sides are sticky about failure, so
+ * that a long list of fields is written or read without a test behind each.
+ */
+#ifndef REPLAY_TRACES_COLUMNS_H
+#define REPLAY_TRACES_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- bytes ---- */
+
+/* Bytes that grow. Once memory ran out, `has_failed` stays set and nothing more is appended. */
+struct bytes {
+    unsigned char *data;
+    size_t n, room;
+    bool   has_failed;
+};
+
+bool bytes_reserve(struct bytes *b, size_t more);                   /* room for more; false without memory */
+void bytes_put(struct bytes *b, const void *src, size_t n);
+void bytes_put_le(struct bytes *b, uint64_t v, unsigned width);     /* the low `width` bytes, lowest first */
+void bytes_put_varint(struct bytes *b, uint64_t v);                 /* LEB128 */
+void bytes_put_text(struct bytes *b, const char *text);             /* with its terminator */
+void bytes_free(struct bytes *b);
+
+/* A place in bytes that are read. Once something did not fit, `is_bad` stays set and everything reads as 0. */
+struct cursor {
+    const unsigned char *at, *end;
+    bool is_bad;
+};
+
+struct cursor cursor_over(const void *data, size_t n);
+uint64_t cursor_le(struct cursor *c, unsigned width);
+uint64_t cursor_varint(struct cursor *c);
+uint64_t cursor_varint_at_most(struct cursor *c, uint64_t max);     /* a greater one is bad */
+const unsigned char *cursor_take(struct cursor *c, size_t n);       /* NULL when there are fewer */
+const char *cursor_text(struct cursor *c);                          /* up to a terminator; "" when there is none */
+
+/* ---- numbers ---- */
+
+/* Differences wrap, so that every pair of 64-bit numbers has one; near ones get small codes. */
+static inline uint64_t zigzag(uint64_t to, uint64_t from)
+{
+    const uint64_t d = to - from;
+    return d << 1 ^ (0 - (d >> 63));
+}
+
+static inline uint64_t unzigzag(uint64_t code, uint64_t from)
+{
+    return from + (code >> 1 ^ (0 - (code & 1)));
+}
+
+/* ---- columns ---- */
+
+enum { COLUMN_DICT_MAX = 4096, COLUMN_BATCH = 512 };
+
+/* Appends `n` numbers. The same numbers give the same bytes. */
+void column_put(struct bytes *out, const uint64_t *values, size_t n);
+
+/* A column that is being read, `COLUMN_BATCH` numbers at a time. */
+struct column {
+    const unsigned char *main;       /* n * width bytes, by plane: all lowest bytes first */
+    size_t        n, done;
+    unsigned      width;             /* 0: all are `constant` */
+    uint64_t      constant;
+    struct cursor escapes;
+    size_t        n_dict;            /* 0: the numbers stand for themselves */
+    uint64_t      dict[COLUMN_DICT_MAX];
+};
+
+/* Opens a column of `n` numbers at the cursor, which moves behind it. */
+void column_open(struct column *c, struct cursor *in, size_t n);
+
+/* The next k <= COLUMN_BATCH numbers. False when there are not as many, or an escape or dictionary index is damaged. */
+bool column_read(struct column *c, uint64_t *out, size_t k);
+
+/* Opens and reads a whole column; false when it is damaged. */
+bool column_read_all(struct column *c, struct cursor *in, uint64_t *out, size_t n);
+
+#endif

@@ -1,0 +1,646 @@
+/* Events into columns and back. */
+#include "traces/frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- slots ---- */
+
+bool slot_table_reach(struct slot_table *t, uint32_t slot)
+{
+    if (slot < t->room)
+        return true;
+    uint64_t room = t->room < 1024 ? 1024 : t->room;
+    while (room <= slot)
+        room *= 2;
+    if (room > t->limit)
+        room = t->limit;
+    struct slot *at = realloc(t->at, (size_t)room * sizeof *at);
+    if (at == NULL)
+        return false;
+    memset(at + t->room, 0, (size_t)(room - t->room) * sizeof *at);
+    t->at = at;
+    t->room = (uint32_t)room;
+    return true;
+}
+
+static void guess_reset(struct slot_guess *g)
+{
+    g->next = 0;
+    g->last = 0;
+    g->n_vacated = 0;
+}
+
+/* The guess for an ALLOC, which is used up by it. */
+static inline uint32_t guess_alloc(struct slot_guess *g, const uint32_t *vacated)
+{
+    return g->n_vacated > 0 ? vacated[--g->n_vacated] : g->next;
+}
+
+static inline void guess_allocated(struct slot_guess *g, uint32_t slot)
+{
+    g->next = slot + 1;
+}
+
+static inline void guess_freed(struct slot_guess *g, uint32_t *vacated, uint32_t slot, bool is_vacant)
+{
+    g->last = slot;
+    vacated[g->n_vacated] = slot;
+    g->n_vacated += is_vacant;
+}
+
+/* ---- encoding events ---- */
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The greatest unit of which every step of time is a multiple. */
+static uint64_t events_time_unit(const struct event *ev, size_t n, uint64_t time_ns)
+{
+    uint64_t unit = 0;
+    for (size_t i = 0; i < n && unit != 1; i++) {
+        unit = gcd(ev[i].time_ns - time_ns, unit);
+        time_ns = ev[i].time_ns;
+    }
+    return unit == 0 ? 1 : unit;
+}
+
+/* Fills the columns of slots, whose codes depend on the events before them. */
+static void events_slot_columns(const struct event *ev, size_t n, uint32_t *vacated, uint64_t *allocs,
+                                size_t *n_allocs, uint64_t *frees, size_t *n_frees)
+{
+    struct slot_guess g;
+    guess_reset(&g);
+    *n_allocs = *n_frees = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (ev[i].kind == EVENT_ALLOC) {
+            allocs[(*n_allocs)++] = zigzag(ev[i].slot, guess_alloc(&g, vacated));
+            guess_allocated(&g, ev[i].slot);
+        } else if (kind_is_free(ev[i].kind)) {
+            frees[(*n_frees)++] = zigzag(ev[i].slot, g.last);
+            guess_freed(&g, vacated, ev[i].slot, ev[i].kind != EVENT_FREE_REQUESTED);
+        }
+    }
+}
+
+/* Fills one of the columns that are copied as they are; returns how many events have a part in it. */
+static size_t events_plain_column(enum event_column column, const struct event *ev, size_t n, uint64_t *values)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        const bool is_free = kind_is_free(ev[i].kind);
+        if (column == EVENT_COLUMN_KIND)
+            values[k++] = ev[i].kind;
+        else if (column == EVENT_COLUMN_BYTES && (ev[i].kind == EVENT_ALLOC || ev[i].kind == EVENT_OOM))
+            values[k++] = ev[i].bytes;
+        else if ((column == EVENT_COLUMN_PLACE && !is_free) || (column == EVENT_COLUMN_FREE_PLACE && is_free))
+            values[k++] = place_of(ev[i].stream, ev[i].pool);
+        else if (column == EVENT_COLUMN_LABEL && ev[i].kind == EVENT_MARK)
+            values[k++] = ev[i].slot;
+    }
+    return k;
+}
+
+void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct frame_place *place,
+                   size_t ends[EVENT_COLUMN_COUNT])
+{
+    uint64_t *values = malloc(2 * n * sizeof *values), *frees = values + n;
+    uint32_t *vacated = malloc((n + 1) * sizeof *vacated);
+    if (values == NULL || vacated == NULL) {
+        out->has_failed = true;
+        free(vacated);
+        free(values);
+        return;
+    }
+    const uint64_t unit = events_time_unit(ev, n, place->time_ns);
+    size_t n_allocs = 0, n_frees = 0;
+    bytes_put_varint(out, place->first_event);
+    bytes_put_varint(out, n);
+    bytes_put_varint(out, place->first_command);
+    bytes_put_varint(out, place->time_ns);
+    bytes_put_varint(out, unit);
+    for (int c = 0; c < EVENT_COLUMN_COUNT; c++) {
+        if (c == EVENT_COLUMN_TIME) {
+            for (size_t i = 0; i < n; i++)
+                values[i] = (ev[i].time_ns - (i == 0 ? place->time_ns : ev[i - 1].time_ns)) / unit;
+            column_put(out, values, n);
+        } else if (c == EVENT_COLUMN_ALLOC_SLOT) {
+            events_slot_columns(ev, n, vacated, values, &n_allocs, frees, &n_frees);
+            column_put(out, values, n_allocs);
+        } else if (c == EVENT_COLUMN_FREE_SLOT) {
+            column_put(out, frees, n_frees);
+        } else {
+            column_put(out, values, events_plain_column((enum event_column)c, ev, n, values));
+        }
+        ends[c] = out->n;
+    }
+    free(vacated);
+    free(values);
+}
+
+/* ---- decoding events ---- */
+
+static bool frame_fail(struct frame_fault *fault, uint64_t event, const char *reason)
+{
+    *fault = (struct frame_fault){.event = event, .reason = reason};
+    return false;
+}
+
+/* Adds how often each kind occurs among k <= COLUMN_BATCH numbers; false when one is no kind. A byte of `counts` per
+ * kind makes this one addition an event, where a table would wait for its own last store. */
+static bool events_count_kinds(const uint64_t *kinds, size_t k, size_t by_kind[EVENT_KINDS])
+{
+    static_assert(EVENT_KINDS == 8, "a byte of 64 bits for each kind");
+    uint64_t all = 0;
+    for (size_t i = 0; i < k;) {
+        const size_t end = k - i < 255 ? k : i + 255;
+        uint64_t counts = 0;
+        for (; i < end; i++) {
+            all |= kinds[i];
+            counts += UINT64_C(1) << 8 * (kinds[i] & 7);
+        }
+        for (int kind = 0; kind < EVENT_KINDS; kind++)
+            by_kind[kind] += counts >> 8 * kind & 0xff;
+    }
+    return all < EVENT_KINDS;
+}
+
+/* Counts the kinds of an event section, which tell how long its other columns are. */
+static bool events_count_all_kinds(struct frame_decoder *d, size_t n)
+{
+    memset(d->by_kind, 0, sizeof d->by_kind);
+    for (size_t i = 0; i < n; i += COLUMN_BATCH) {
+        const size_t k = n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH;
+        uint64_t *kinds = d->values[EVENT_COLUMN_KIND];
+        if (!column_read(&d->columns[EVENT_COLUMN_KIND], kinds, k) || !events_count_kinds(kinds, k, d->by_kind))
+            return false;
+    }
+    return true;
+}
+
+/* How many numbers each column has. */
+static void events_column_lengths(const size_t by_kind[EVENT_KINDS], size_t n, size_t lengths[EVENT_COLUMN_COUNT])
+{
+    const size_t n_frees = by_kind[EVENT_FREE] + by_kind[EVENT_FREE_REQUESTED] + by_kind[EVENT_FREE_COMPLETED];
+    lengths[EVENT_COLUMN_KIND] = lengths[EVENT_COLUMN_TIME] = n;
+    lengths[EVENT_COLUMN_ALLOC_SLOT] = by_kind[EVENT_ALLOC];
+    lengths[EVENT_COLUMN_FREE_SLOT] = lengths[EVENT_COLUMN_FREE_PLACE] = n_frees;
+    lengths[EVENT_COLUMN_BYTES] = by_kind[EVENT_ALLOC] + by_kind[EVENT_OOM];
+    lengths[EVENT_COLUMN_PLACE] = n - n_frees;
+    lengths[EVENT_COLUMN_LABEL] = by_kind[EVENT_MARK];
+}
+
+/* Opens all columns of a section's content; false unless they fill it exactly. */
+static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_t n)
+{
+    size_t lengths[EVENT_COLUMN_COUNT];
+    const struct cursor start = in;
+    column_open(&d->columns[EVENT_COLUMN_KIND], &in, n);
+    if (in.is_bad || !events_count_all_kinds(d, n))
+        return false;
+    events_column_lengths(d->by_kind, n, lengths);
+    in = start;
+    for (int c = 0; c < EVENT_COLUMN_COUNT; c++)
+        column_open(&d->columns[c], &in, lengths[c]);
+    return !in.is_bad && in.at == in.end;
+}
+
+/* Reads the next batch: its kinds, then as much of the other columns as they ask for. */
+static bool events_read_batch(struct frame_decoder *d, size_t k)
+{
+    size_t by_kind[EVENT_KINDS] = {0}, lengths[EVENT_COLUMN_COUNT];
+    if (!column_read(&d->columns[EVENT_COLUMN_KIND], d->values[EVENT_COLUMN_KIND], k) ||
+        !events_count_kinds(d->values[EVENT_COLUMN_KIND], k, by_kind))
+        return false;
+    events_column_lengths(by_kind, k, lengths);
+    for (int c = EVENT_COLUMN_KIND + 1; c < EVENT_COLUMN_COUNT; c++)
+        if (!column_read(&d->columns[c], d->values[c], lengths[c]))
+            return false;
+    return true;
+}
+
+/* Where the walk over a section is. What every event touches is copied here, so that it stays in registers. */
+struct events_walk {
+    const uint64_t     *kind, *time, *alloc_slot, *free_slot, *bytes, *place, *free_place, *label;
+    uint64_t            time_ns, unit, most_steps, live_bytes, peak_bytes, command;
+    struct slot_guess   guess;
+    uint32_t           *vacated;
+    struct slot        *slots;
+    uint32_t            n_slots;         /* in use so far */
+    struct slot_table  *table;
+    struct frame_bounds bounds;
+};
+
+/* Points the walk at the batch that was read last. */
+static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d)
+{
+    w->kind = d->values[EVENT_COLUMN_KIND];
+    w->time = d->values[EVENT_COLUMN_TIME];
+    w->alloc_slot = d->values[EVENT_COLUMN_ALLOC_SLOT];
+    w->free_slot = d->values[EVENT_COLUMN_FREE_SLOT];
+    w->bytes = d->values[EVENT_COLUMN_BYTES];
+    w->place = d->values[EVENT_COLUMN_PLACE];
+    w->free_place = d->values[EVENT_COLUMN_FREE_PLACE];
+    w->label = d->values[EVENT_COLUMN_LABEL];
+}
+
+static inline bool place_is_good(uint64_t place, const struct frame_bounds *b)
+{
+    return (place & 0xffff) < b->n_streams && place >> 16 < b->n_pools;
+}
+
+static inline void event_set(struct event *ev, uint64_t bytes, uint64_t slot, uint64_t place)
+{
+    ev->bytes = bytes;
+    ev->slot = (uint32_t)slot;
+    ev->stream = (uint16_t)place;
+    ev->pool = (uint8_t)(place >> 16);
+}
+
+/* Why an ALLOC cannot be, or NULL. */
+static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
+{
+    const uint64_t slot = unzigzag(*w->alloc_slot++, guess_alloc(&w->guess, w->vacated));
+    const uint64_t place = *w->place++, bytes = *w->bytes++;
+    if (slot >= w->table->room) {
+        if (slot >= w->table->limit)
+            return "uses a slot out of range";
+        if (!slot_table_reach(w->table, (uint32_t)slot))
+            return "needs more memory than the host has";
+        w->slots = w->table->at;
+    }
+    if (!place_is_good(place, &w->bounds))
+        return "names a stream or pool out of range";
+    if (bytes == 0 || bytes > NATIVE_LIVE_MAX - w->live_bytes)
+        return "has a size out of range";
+    if (w->slots[slot].state != SLOT_VACANT)
+        return "allocates into a slot that is not vacant";
+    w->slots[slot] = (struct slot){.bytes = bytes, .place = (uint32_t)place, .state = SLOT_LIVE};
+    w->live_bytes += bytes;
+    w->peak_bytes = w->live_bytes > w->peak_bytes ? w->live_bytes : w->peak_bytes;
+    w->n_slots = slot >= w->n_slots ? (uint32_t)slot + 1 : w->n_slots;
+    guess_allocated(&w->guess, (uint32_t)slot);
+    event_set(ev, bytes, slot, place);
+    return NULL;
+}
+
+static inline const char *walk_free(struct events_walk *w, unsigned kind, struct event *ev)
+{
+    const uint64_t slot = unzigzag(*w->free_slot++, w->guess.last);
+    if (slot >= w->n_slots)
+        return "frees a slot out of range";
+    struct slot *s = &w->slots[slot];
+    const uint64_t place = s->place ^ *w->free_place++;
+    if (s->state != (kind == EVENT_FREE_COMPLETED ? SLOT_PENDING : SLOT_LIVE))
+        return "frees a slot that is not in use so";
+    if (!place_is_good(place, &w->bounds))
+        return "names a stream or pool out of range";
+    event_set(ev, s->bytes, slot, place);
+    const bool is_vacant = kind != EVENT_FREE_REQUESTED;
+    guess_freed(&w->guess, w->vacated, (uint32_t)slot, is_vacant);
+    if (is_vacant) {
+        w->live_bytes -= s->bytes;
+        *s = (struct slot){0};
+    } else {
+        s->state = SLOT_PENDING;
+    }
+    return NULL;
+}
+
+/* The kinds without a slot of their own. */
+static const char *walk_other(struct events_walk *w, unsigned kind, struct event *ev)
+{
+    const uint64_t place = *w->place++;
+    uint64_t bytes = 0, slot = 0;
+    if (!place_is_good(place, &w->bounds))
+        return "names a stream or pool out of range";
+    if (kind == EVENT_OOM && (bytes = *w->bytes++) == 0)
+        return "has a size out of range";
+    if (kind == EVENT_MARK && (slot = *w->label++) >= w->bounds.n_labels)
+        return "names a label out of range";
+    if (kind == EVENT_COMMAND) {
+        if (w->command >= w->bounds.n_commands)
+            return "names a command out of range";
+        const struct command *c = &w->bounds.commands[w->command];
+        if (c->kind == COMMAND_USE && (c->slot >= w->n_slots || w->slots[c->slot].state == SLOT_VACANT))
+            return "uses a request that is not live";
+        slot = w->command++;
+    }
+    event_set(ev, bytes, slot, place);
+    return NULL;
+}
+
+/* Walks over the k events of a batch; returns how many were good, and why the next one is not. */
+static size_t walk_batch(struct events_walk *whole, size_t k, struct event *out, const char **reason)
+{
+    struct events_walk w = *whole;
+    size_t i = 0;
+    for (*reason = NULL; i < k; i++) {
+        const unsigned kind = (unsigned)w.kind[i];
+        const uint64_t steps = w.time[i];
+        if (steps > w.most_steps || steps * w.unit > UINT64_MAX - w.time_ns) {
+            *reason = "is later than time can be";
+            break;
+        }
+        w.time_ns += steps * w.unit;
+        out[i].time_ns = w.time_ns;
+        out[i].kind = (uint8_t)kind;
+        *reason = kind == EVENT_ALLOC   ? walk_alloc(&w, &out[i])
+                  : kind_is_free(kind) ? walk_free(&w, kind, &out[i])
+                                        : walk_other(&w, kind, &out[i]);
+        if (*reason != NULL)
+            break;
+    }
+    *whole = w;
+    return i;
+}
+
+/* Reads what stands in front of the columns. */
+static void events_decode_head(struct cursor *in, struct frame_place *place, uint64_t *n, uint64_t *unit)
+{
+    place->first_event = cursor_varint(in);
+    *n = cursor_varint(in);
+    place->first_command = cursor_varint(in);
+    place->time_ns = cursor_varint(in);
+    *unit = cursor_varint(in);
+    in->is_bad |= *unit == 0;
+}
+
+bool events_find_place(const void *raw, size_t raw_bytes, struct frame_place *place)
+{
+    struct cursor in = cursor_over(raw, raw_bytes);
+    uint64_t n, unit;
+    events_decode_head(&in, place, &n, &unit);
+    return !in.is_bad;
+}
+
+/* Starts a walk where the last section ended. */
+static void walk_begin(struct events_walk *w, struct frame_decoder *d, const struct frame_place *place, uint64_t unit,
+                       const struct frame_bounds *bounds, struct slot_table *slots)
+{
+    *w = (struct events_walk){.time_ns = place->time_ns, .unit = unit, .most_steps = UINT64_MAX / unit,
+                              .live_bytes = slots->live_bytes, .peak_bytes = slots->peak_bytes,
+                              .command = place->first_command, .vacated = d->vacated, .slots = slots->at,
+                              .n_slots = slots->n, .table = slots, .bounds = *bounds};
+    guess_reset(&w->guess);
+}
+
+/* Hands back what the walk changed. */
+static void walk_end(const struct events_walk *w, size_t n, struct frame_place *place, struct slot_table *slots)
+{
+    place->first_event += n;
+    place->first_command = w->command;
+    place->time_ns = w->time_ns;
+    slots->n = w->n_slots;
+    slots->live_bytes = w->live_bytes;
+    slots->peak_bytes = w->peak_bytes;
+}
+
+bool events_decode(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, struct frame_place *place,
+                   const struct frame_bounds *bounds, struct slot_table *slots, struct event *out,
+                   struct frame_fault *fault)
+{
+    struct cursor in = cursor_over(raw, raw_bytes);
+    struct frame_place said;
+    struct events_walk w;
+    uint64_t said_n, unit;
+    events_decode_head(&in, &said, &said_n, &unit);
+    if (in.is_bad || said_n != n || said.first_event != place->first_event || said.time_ns != place->time_ns ||
+        said.first_command != place->first_command)
+        return frame_fail(fault, place->first_event, "begins a section that does not follow the one before it");
+    if (!events_open_columns(d, in, n))
+        return frame_fail(fault, place->first_event, "begins a section whose columns are damaged");
+    walk_begin(&w, d, place, unit, bounds, slots);
+    for (size_t i = 0; i < n; i += COLUMN_BATCH) {
+        const size_t k = n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH;
+        const char *reason;
+        if (!events_read_batch(d, k))
+            return frame_fail(fault, place->first_event + i, "begins a batch whose columns are damaged");
+        walk_take_batch(&w, d);
+        const size_t good = walk_batch(&w, k, out + i, &reason);
+        if (good < k)
+            return frame_fail(fault, place->first_event + i + good, reason);
+    }
+    walk_end(&w, n, place, slots);
+    return true;
+}
+
+/* The slot of one event, moving the guess on. */
+static inline uint64_t walk_slot(struct events_walk *w, unsigned kind)
+{
+    uint64_t slot = UINT32_MAX;
+    if (kind == EVENT_ALLOC) {
+        slot = unzigzag(*w->alloc_slot++, guess_alloc(&w->guess, w->vacated));
+        guess_allocated(&w->guess, (uint32_t)slot);
+    } else if (kind_is_free(kind)) {
+        slot = unzigzag(*w->free_slot++, w->guess.last);
+        guess_freed(&w->guess, w->vacated, (uint32_t)slot, kind != EVENT_FREE_REQUESTED);
+    }
+    return slot;
+}
+
+bool events_decode_slots(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, uint32_t limit,
+                         uint32_t *slots)
+{
+    struct cursor in = cursor_over(raw, raw_bytes);
+    struct frame_place place;
+    struct events_walk w = {.vacated = d->vacated};
+    uint64_t said_n, unit;
+    events_decode_head(&in, &place, &said_n, &unit);
+    if (in.is_bad || said_n != n || !events_open_columns(d, in, n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (i % COLUMN_BATCH == 0) {
+            if (!events_read_batch(d, n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH))
+                return false;
+            walk_take_batch(&w, d);
+        }
+        const unsigned kind = (unsigned)w.kind[i % COLUMN_BATCH];
+        const uint64_t slot = walk_slot(&w, kind);
+        if (slot >= limit && (kind == EVENT_ALLOC || kind_is_free(kind)))
+            return false;
+        slots[i] = (uint32_t)slot;
+    }
+    return true;
+}
+
+/* ---- sides ---- */
+
+void side_memory_free(struct side_memory *m)
+{
+    free(m->addr);
+    free(m->stamp);
+    *m = (struct side_memory){0};
+}
+
+/* Room for the slots of a section, and nothing remembered from another. */
+static bool side_memory_begin(struct side_memory *m, const uint32_t *slots, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (slots[i] != UINT32_MAX && slots[i] >= most)
+            most = slots[i] + 1;
+    if (most > m->n) {
+        const uint32_t room = most > UINT32_MAX / 2 ? most : most + most / 2;
+        uint64_t *addr = realloc(m->addr, (size_t)room * sizeof *addr);
+        if (addr != NULL)
+            m->addr = addr;
+        uint32_t *stamp = realloc(m->stamp, (size_t)room * sizeof *stamp);
+        if (stamp != NULL)
+            m->stamp = stamp;
+        if (addr == NULL || stamp == NULL)
+            return false;
+        memset(stamp + m->n, 0, (size_t)(room - m->n) * sizeof *stamp);
+        m->n = room;
+    }
+    if (++m->now == 0) {
+        memset(m->stamp, 0, m->n * sizeof *m->stamp);
+        m->now = 1;
+    }
+    return true;
+}
+
+/* What an address is counted from: the last one of its slot, else the one before it. */
+static inline uint64_t side_guess(const struct side_memory *m, uint32_t slot, uint64_t last)
+{
+    return slot != UINT32_MAX && m->stamp[slot] == m->now ? m->addr[slot] : last;
+}
+
+static inline void side_learn(struct side_memory *m, uint32_t slot, uint64_t addr)
+{
+    if (slot != UINT32_MAX) {
+        m->addr[slot] = addr;
+        m->stamp[slot] = m->now;
+    }
+}
+
+/* Zero bits that all addresses end in. */
+static unsigned sides_shift(const struct trace_side *sides, size_t n)
+{
+    uint64_t bits = 0;
+    unsigned shift = 0;
+    for (size_t i = 0; i < n; i++)
+        bits |= sides[i].addr;
+    while (bits != 0 && (bits >> shift & 1) == 0)
+        shift++;
+    return shift;
+}
+
+bool sides_encode(struct bytes *out, const struct trace_side *sides, const uint32_t *slots, size_t n,
+                  struct side_memory *memory, size_t ends[SIDE_COLUMN_COUNT])
+{
+    uint64_t *values = malloc(n * sizeof *values);
+    if (values == NULL || !side_memory_begin(memory, slots, n)) {
+        free(values);
+        return false;
+    }
+    uint64_t last = 0;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = zigzag(sides[i].record, last + 1);
+        last = sides[i].record;
+    }
+    column_put(out, values, n);
+    ends[0] = out->n;
+    const unsigned shift = sides_shift(sides, n);
+    last = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t addr = sides[i].addr >> shift;
+        values[i] = zigzag(addr, side_guess(memory, slots[i], last));
+        side_learn(memory, slots[i], addr);
+        last = addr;
+    }
+    bytes_put_varint(out, shift);
+    column_put(out, values, n);
+    ends[1] = out->n;
+    for (size_t i = 0; i < n; i++)
+        values[i] = sides[i].stack;
+    column_put(out, values, n);
+    ends[2] = out->n;
+    free(values);
+    return !out->has_failed;
+}
+
+bool sides_decode(struct column *scratch, const void *raw, size_t raw_bytes, const uint32_t *slots, size_t n,
+                  struct side_memory *memory, struct trace_side *out)
+{
+    struct cursor in = cursor_over(raw, raw_bytes);
+    uint64_t *values = malloc(n * sizeof *values);
+    if (values == NULL || !side_memory_begin(memory, slots, n) || !column_read_all(scratch, &in, values, n))
+        goto fail;
+    uint64_t last = 0;
+    for (size_t i = 0; i < n; i++)
+        last = out[i].record = unzigzag(values[i], last + 1);
+    const unsigned shift = (unsigned)cursor_varint_at_most(&in, 63);
+    if (!column_read_all(scratch, &in, values, n))
+        goto fail;
+    last = 0;
+    for (size_t i = 0; i < n; i++) {
+        last = unzigzag(values[i], side_guess(memory, slots[i], last));
+        side_learn(memory, slots[i], last);
+        out[i].addr = last << shift;
+    }
+    if (!column_read_all(scratch, &in, values, n) || in.at != in.end)
+        goto fail;
+    for (size_t i = 0; i < n; i++)
+        out[i].stack = (uint32_t)values[i];
+    free(values);
+    return true;
+fail:
+    free(values);
+    return false;
+}
+
+/* ---- live requests at a place ---- */
+
+void slots_encode(struct bytes *out, const struct slot *slots, size_t n)
+{
+    uint64_t *values = malloc(n * sizeof *values);
+    out->has_failed |= values == NULL;
+    for (int field = 0; field < 3 && values != NULL; field++) {
+        for (size_t i = 0; i < n; i++)
+            values[i] = field == 0 ? slots[i].bytes : field == 1 ? slots[i].place : slots[i].state;
+        column_put(out, values, n);
+    }
+    free(values);
+}
+
+/* A slot is vacant and empty, or in use and within bounds. */
+static bool slot_is_good(const struct slot *s, const struct frame_bounds *bounds)
+{
+    if (s->state == SLOT_VACANT)
+        return s->bytes == 0 && s->place == 0;
+    return s->state <= SLOT_PENDING && s->bytes > 0 && s->bytes <= NATIVE_LIVE_MAX && place_is_good(s->place, bounds);
+}
+
+bool slots_decode(struct column *scratch, const void *raw, size_t raw_bytes, size_t n,
+                  const struct frame_bounds *bounds, struct slot *out)
+{
+    struct cursor in = cursor_over(raw, raw_bytes);
+    uint64_t values[COLUMN_BATCH];
+    for (int field = 0; field < 3; field++) {
+        column_open(scratch, &in, n);
+        for (size_t i = 0; i < n && !in.is_bad; i++) {
+            const size_t at = i % COLUMN_BATCH;
+            if (at == 0 && !column_read(scratch, values, n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH))
+                return false;
+            if (field == 0)
+                out[i].bytes = values[at];
+            else if (values[at] > UINT32_MAX)
+                return false;
+            else if (field == 1)
+                out[i].place = (uint32_t)values[at];
+            else
+                out[i].state = (uint32_t)values[at];
+        }
+    }
+    for (size_t i = 0; i < n && !in.is_bad; i++)
+        in.is_bad |= !slot_is_good(&out[i], bounds);
+    return !in.is_bad && in.at == in.end;
+}

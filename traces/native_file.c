@@ -1,0 +1,302 @@
+/* Sections of a native trace, from a file, a pipe or memory. */
+#include "traces/native_file.h"
+
+#include "traces/columns.h"
+#include "traces/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+/* ---- failure ---- */
+
+enum err native_nomem(const struct native_file *f, struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", f->name, err_text(ERR_HOST_NOMEM));
+}
+
+const char *section_tag(uint32_t kind)
+{
+    static const char *const tags[] = {
+#define SECTION_TAG(name, tag, what) tag,
+        SECTION_LIST(SECTION_TAG)
+#undef SECTION_TAG
+    };
+    return tags[kind];
+}
+
+enum err native_damage(const struct native_file *f, const struct section *s, const char *what, struct err_detail *why)
+{
+    return err_set(why, ERR_FORMAT, s->offset, "%s: byte %llu: section '%s' %s", f->name,
+                   (unsigned long long)s->offset, section_tag(s->kind), what);
+}
+
+/* ---- bytes of the file ---- */
+
+/* Fills `out`; the caller has made sure that the file is long enough. */
+static enum err native_pread(const struct native_file *f, void *out, size_t n, uint64_t offset, struct err_detail *why)
+{
+    unsigned char *at = out;
+    while (n > 0) {
+        const ssize_t got = pread(f->fd, at, n, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return err_set(why, ERR_IO, offset, "%s: byte %llu: cannot be read: %s", f->name,
+                           (unsigned long long)offset, got < 0 ? strerror(errno) : "the file became shorter");
+        at += got;
+        offset += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return ERR_OK;
+}
+
+/* Bytes [offset, offset + n) of the file, which has them; lent until the next call. */
+static enum err native_bytes(struct native_file *f, uint64_t offset, size_t n, const unsigned char **out,
+                             struct err_detail *why)
+{
+    if (f->bytes != NULL) {
+        *out = f->bytes + offset;
+        return ERR_OK;
+    }
+    if (n > f->packed_room) {
+        unsigned char *packed = realloc(f->packed, n);
+        if (packed == NULL)
+            return native_nomem(f, why);
+        f->packed = packed;
+        f->packed_room = n;
+    }
+    *out = f->packed;
+    return native_pread(f, f->packed, n, offset, why);
+}
+
+/* Whether the frame that names a section says what the index says. */
+static bool section_head_is(const unsigned char *head, const struct section *s)
+{
+    struct cursor c = cursor_over(head, NATIVE_SECTION_BYTES);
+    const bool is_skippable = cursor_le(&c, 4) == NATIVE_SKIP_SECTION && cursor_le(&c, 4) == NATIVE_SECTION_BYTES - 8;
+    const bool is_named = memcmp(cursor_take(&c, 4), section_tag(s->kind), 4) == 0;
+    return is_skippable && is_named && cursor_le(&c, 4) == s->packed_bytes;
+}
+
+/* Room for a section's content; what the content may take at most is `most`. */
+static enum err native_raw_room(struct native_file *f, const struct section *s, unsigned long long n, uint64_t most,
+                                struct err_detail *why)
+{
+    if (n == ZSTD_CONTENTSIZE_UNKNOWN || n == ZSTD_CONTENTSIZE_ERROR || n > most)
+        return native_damage(f, s, "does not begin with a zstd frame of a size that can be", why);
+    if (n <= f->raw_room)
+        return ERR_OK;
+    unsigned char *raw = realloc(f->raw, (size_t)n);
+    if (raw == NULL)
+        return native_nomem(f, why);
+    f->raw = raw;
+    f->raw_room = (size_t)n;
+    return ERR_OK;
+}
+
+enum err native_section(struct native_file *f, const struct section *s, size_t *n, struct err_detail *why)
+{
+    enum { ZSTD_HAS_CHECKSUM = 4 };                      /* RFC 8878, 3.1.1.1.1: bit of the byte behind the magic */
+    const unsigned char *head;
+    const uint64_t most = s->kind == SECTION_INDEX ? NATIVE_SECTION_MAX + 2 * f->size : NATIVE_SECTION_MAX;
+    enum err e = native_bytes(f, s->offset, NATIVE_SECTION_BYTES + (size_t)s->packed_bytes, &head, why);
+    if (e != ERR_OK)
+        return e;
+    if (!section_head_is(head, s))
+        return native_damage(f, s, "is not where the index says", why);
+    const unsigned char *packed = head + NATIVE_SECTION_BYTES;
+    if (ZSTD_findFrameCompressedSize(packed, s->packed_bytes) != s->packed_bytes ||
+        (packed[4] & ZSTD_HAS_CHECKSUM) == 0)
+        return native_damage(f, s, "is not one zstd frame with a checksum", why);
+    e = native_raw_room(f, s, ZSTD_getFrameContentSize(packed, s->packed_bytes), most, why);
+    if (e != ERR_OK)
+        return e;
+    *n = ZSTD_decompressDCtx(f->zstd, f->raw, f->raw_room, packed, s->packed_bytes);
+    if (ZSTD_isError(*n))
+        return err_set(why, ERR_FORMAT, s->offset, "%s: byte %llu: section '%s' is damaged: %s", f->name,
+                       (unsigned long long)s->offset, section_tag(s->kind), ZSTD_getErrorName(*n));
+    return ERR_OK;
+}
+
+/* ---- a file without an index ---- */
+
+/* Which section the head of one names; SECTION_KINDS when it names none. */
+static uint32_t section_kind_of(const unsigned char *head, uint64_t *packed_bytes)
+{
+    struct cursor c = cursor_over(head, NATIVE_SECTION_BYTES);
+    if (cursor_le(&c, 4) != NATIVE_SKIP_SECTION || cursor_le(&c, 4) != NATIVE_SECTION_BYTES - 8)
+        return SECTION_KINDS;
+    const unsigned char *tag = cursor_take(&c, 4);
+    *packed_bytes = cursor_le(&c, 4);
+    uint32_t kind = 0;
+    while (kind < SECTION_KINDS && memcmp(tag, section_tag(kind), 4) != 0)
+        kind++;
+    return kind;
+}
+
+/* Says where a file that does not end as it should stops being whole. */
+static enum err native_find_damage(struct native_file *f, struct err_detail *why)
+{
+    struct section s = {.offset = NATIVE_HEAD_BYTES};
+    while (s.offset + NATIVE_SECTION_BYTES <= f->size) {
+        const unsigned char *head;
+        uint64_t packed_bytes = 0;
+        const enum err e = native_bytes(f, s.offset, NATIVE_SECTION_BYTES, &head, why);
+        if (e != ERR_OK)
+            return e;
+        s.kind = section_kind_of(head, &packed_bytes);
+        if (s.kind == SECTION_KINDS)
+            break;
+        const uint64_t end = s.offset + NATIVE_SECTION_BYTES + packed_bytes;
+        if (end > f->size)
+            return native_damage(f, &s, "is cut off: the file ends before it does", why);
+        s.offset = end;
+        if (s.kind == SECTION_INDEX)
+            break;
+    }
+    return err_set(why, ERR_FORMAT, s.offset, "%s: byte %llu: the trace is %s", f->name, (unsigned long long)s.offset,
+                   s.offset + NATIVE_FOOT_BYTES > f->size ? "cut off here" : "damaged here");
+}
+
+/* ---- opening ---- */
+
+static enum err native_check_head(struct native_file *f, struct err_detail *why)
+{
+    const unsigned char *head = (const unsigned char *)"";
+    const size_t n = f->size < NATIVE_HEAD_BYTES ? (size_t)f->size : NATIVE_HEAD_BYTES;
+    const enum err e = native_bytes(f, 0, n, &head, why);
+    if (e != ERR_OK)
+        return e;
+    if (!trace_is_native(head, n))
+        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: not a native trace", f->name);
+    struct cursor c = cursor_over(head + NATIVE_HEAD_BYTES - 4, 4);
+    const uint64_t version = cursor_le(&c, 4);
+    if (version != NATIVE_VERSION)
+        return err_set(why, ERR_FORMAT, NATIVE_HEAD_BYTES - 4,
+                       "%s: byte %d: version %llu of the format; this program reads version %d", f->name,
+                       NATIVE_HEAD_BYTES - 4, (unsigned long long)version, NATIVE_VERSION);
+    return ERR_OK;
+}
+
+bool trace_is_native(const unsigned char *head, size_t n)
+{
+    struct cursor c = cursor_over(head, n);
+    return n >= NATIVE_HEAD_BYTES && cursor_le(&c, 4) == NATIVE_SKIP_ENDS &&
+           cursor_le(&c, 4) == NATIVE_HEAD_BYTES - 8 && memcmp(cursor_take(&c, 12), NATIVE_HEAD_TEXT, 12) == 0;
+}
+
+enum err native_find_index(struct native_file *f, struct section *index, struct err_detail *why)
+{
+    const uint64_t least = NATIVE_HEAD_BYTES + NATIVE_SECTION_BYTES + NATIVE_ZSTD_MIN_BYTES + NATIVE_FOOT_BYTES;
+    if (f->size < least)
+        return native_find_damage(f, why);
+    const unsigned char *foot;
+    const uint64_t foot_offset = f->size - NATIVE_FOOT_BYTES;
+    const enum err e = native_bytes(f, foot_offset, NATIVE_FOOT_BYTES, &foot, why);
+    if (e != ERR_OK)
+        return e;
+    struct cursor c = cursor_over(foot, NATIVE_FOOT_BYTES);
+    const bool is_foot = cursor_le(&c, 4) == NATIVE_SKIP_ENDS && cursor_le(&c, 4) == NATIVE_FOOT_BYTES - 8 &&
+                         memcmp(cursor_take(&c, 12), NATIVE_FOOT_TEXT, 12) == 0;
+    const uint64_t offset = cursor_le(&c, 8);
+    if (!is_foot || offset < NATIVE_HEAD_BYTES || offset > foot_offset - NATIVE_SECTION_BYTES - NATIVE_ZSTD_MIN_BYTES ||
+        foot_offset - offset - NATIVE_SECTION_BYTES > UINT32_MAX)
+        return native_find_damage(f, why);
+    *index = (struct section){.offset = offset, .kind = SECTION_INDEX, .rows = 1,
+                              .packed_bytes = (uint32_t)(foot_offset - offset - NATIVE_SECTION_BYTES)};
+    return ERR_OK;
+}
+
+/* Copies what standard input or a pipe holds into an unnamed temporary file, so that it can be read out of order. */
+static enum err native_spool(struct native_file *f, struct err_detail *why)
+{
+    unsigned char buffer[1 << 16];
+    FILE *spool = tmpfile();
+    const int in = f->fd;
+    enum err e = ERR_OK;
+    ssize_t got = 0;
+    while (spool != NULL && e == ERR_OK && ((got = read(in, buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR)))
+        if (got > 0 && fwrite(buffer, 1, (size_t)got, spool) != (size_t)got)
+            e = ERR_IO;
+    if (spool == NULL || got < 0 || e != ERR_OK || fflush(spool) != 0)
+        e = err_set(why, ERR_IO, 0, "%s: cannot be read: %s", f->name, strerror(errno));
+    if (f->is_fd_ours)
+        close(in);
+    f->is_fd_ours = e == ERR_OK;
+    if (e == ERR_OK && (f->fd = dup(fileno(spool))) < 0)
+        e = err_set(why, ERR_IO, 0, "%s: cannot be read: %s", f->name, strerror(errno));
+    if (spool != NULL)
+        fclose(spool);
+    f->is_fd_ours = e == ERR_OK;
+    return e;
+}
+
+/* Opens the file and finds its size. */
+static enum err native_open_fd(struct native_file *f, const char *path, struct err_detail *why)
+{
+    struct stat st;
+    f->is_fd_ours = strcmp(path, "-") != 0;
+    f->fd = f->is_fd_ours ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    if (f->fd < 0) {
+        f->is_fd_ours = false;
+        return err_set(why, ERR_IO, 0, "%s: cannot be opened: %s", path, strerror(errno));
+    }
+    if (fstat(f->fd, &st) != 0)
+        return err_set(why, ERR_IO, 0, "%s: cannot be read: %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return err_set(why, ERR_IO, 0, "%s: cannot be read: %s", path, strerror(EISDIR));
+    if (!S_ISREG(st.st_mode) || (!f->is_fd_ours && lseek(f->fd, 0, SEEK_CUR) != 0)) {
+        const enum err e = native_spool(f, why);
+        if (e != ERR_OK)
+            return e;
+        if (fstat(f->fd, &st) != 0)
+            return err_set(why, ERR_IO, 0, "%s: cannot be read: %s", path, strerror(errno));
+    }
+    f->size = (uint64_t)st.st_size;
+    return ERR_OK;
+}
+
+/* What both ways of opening need, and the look at the head. */
+static enum err native_begin(struct native_file *f, struct err_detail *why)
+{
+    f->zstd = ZSTD_createDCtx();
+    return f->zstd == NULL ? native_nomem(f, why) : native_check_head(f, why);
+}
+
+enum err native_open_path(struct native_file *f, const char *path, struct err_detail *why)
+{
+    const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
+    *f = (struct native_file){.name = strdup(name)};
+    if (f->name == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
+    const enum err e = native_open_fd(f, path, why);
+    return e == ERR_OK ? native_begin(f, why) : e;
+}
+
+enum err native_open_bytes(struct native_file *f, const void *bytes, size_t n, void *owned, const char *name,
+                           struct err_detail *why)
+{
+    *f = (struct native_file){.name = strdup(name), .size = n, .owned = owned,
+                              .bytes = n == 0 ? (const unsigned char *)"" : bytes};
+    if (f->name == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
+    return native_begin(f, why);
+}
+
+void native_close(struct native_file *f)
+{
+    if (f->is_fd_ours)
+        close(f->fd);
+    ZSTD_freeDCtx(f->zstd);
+    free(f->owned);
+    free(f->name);
+    free(f->packed);
+    free(f->raw);
+    *f = (struct native_file){0};
+}

@@ -1,0 +1,990 @@
+/*
+ * Reads native traces: finds every section by the index, decodes event sections into a chunk and validates them on the
+ * way. What lies beside the events is read when asked for. Memory follows the chunk, what is live, and the tables.
+ */
+#include "traces/frames.h"
+#include "traces/intern.h"
+#include "traces/native_file.h"
+#include "traces/rows.h"
+#include "traces/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A fact by name; both texts lie in a kept content. */
+struct reader_fact {
+    const char *name, *value;
+};
+
+/* A stack whose frames were asked for. */
+struct reader_stack {
+    const char **frames;             /* NULL: not yet */
+    size_t       n;
+};
+
+/* Texts by number, in kept contents. */
+struct reader_texts {
+    const char **text;
+    uint32_t     n;
+};
+
+struct trace_reader {
+    struct native_file   file;
+    void               **kept;                   /* contents that texts point into */
+    size_t               n_kept, room_kept;
+
+    struct trace_info    info;
+    struct trace_bytes   costs;
+    struct reader_fact  *facts;
+    size_t               n_facts, room_facts;
+    struct stream_name  *streams;
+    struct pool_name    *pools;
+    struct command      *commands;
+    struct reader_texts  strings, labels;
+    struct stack_node   *nodes;
+    uint32_t            *stacks;
+    struct reader_stack *stack_cache;
+    struct trace_segment *start_segments;
+    struct trace_block   *start_blocks;
+    size_t                n_start_segments, n_start_blocks;
+    struct trace_segment_event *segment_events;  /* NULL: not yet read */
+
+    struct section      *sections;               /* all but the index, in order of the file */
+    uint32_t             n_sections;
+    uint32_t            *of_kind[SECTION_KINDS]; /* numbers of the sections of each kind */
+    uint32_t             n_of_kind[SECTION_KINDS];
+    uint64_t             rows[SECTION_KINDS];
+
+    struct frame_decoder decoder;
+    struct slot_table    slots;
+    struct frame_place   place;                  /* in front of event section `next_frame` */
+    uint32_t             next_frame;
+    size_t               skip;                   /* events of next_frame that a seek leaves out */
+    bool                 has_state;              /* slots and place are right */
+    bool                 is_whole;               /* everything up to here was read, from the start */
+    uint64_t             by_kind[EVENT_KINDS];   /* so far, when is_whole */
+    struct event        *chunk;
+    struct slot         *listed;                 /* scratch for a section of slots */
+
+    struct side_memory   side_memory;
+    struct trace_side   *sides;                  /* of event section `side_frame` */
+    uint32_t            *side_slots;
+    uint32_t             side_frame;             /* UINT32_MAX: of none */
+};
+
+/* A copy of a section's content that lives as long as the reader. */
+static enum err reader_section_kept(struct trace_reader *r, const struct section *s, struct cursor *content,
+                                    struct err_detail *why)
+{
+    size_t n;
+    const enum err e = native_section(&r->file, s, &n, why);
+    if (e != ERR_OK)
+        return e;
+    void **kept = array_grow(r->kept, r->n_kept, &r->room_kept, sizeof *kept);
+    if (kept == NULL)
+        return native_nomem(&r->file, why);
+    r->kept = kept;
+    void *copy = malloc(n == 0 ? 1 : n);
+    if (copy == NULL)
+        return native_nomem(&r->file, why);
+    r->kept[r->n_kept++] = copy;
+    memcpy(copy, r->file.raw, n);
+    *content = cursor_over(copy, n);
+    return ERR_OK;
+}
+
+/* ---- opening ---- */
+
+static void index_totals(struct cursor *c, struct trace_info *i, uint64_t column_bytes[EVENT_COLUMN_COUNT])
+{
+    i->events = cursor_varint(c);
+    i->records = cursor_varint(c);
+    i->capacity_bytes = cursor_varint(c);
+    i->peak_requested_bytes = cursor_varint_at_most(c, NATIVE_LIVE_MAX);
+    i->duration_ns = cursor_varint(c);
+    i->recorded_peak_reserved_bytes = cursor_varint(c);
+    i->recorded_peak_allocated_bytes = cursor_varint(c);
+    i->recorded_end_reserved_bytes = cursor_varint(c);
+    i->recorded_start_reserved_bytes = cursor_varint(c);
+    i->recorded_end_segments = cursor_varint(c);
+    i->epoch_us = cursor_varint(c);
+    i->peak_live = (uint32_t)cursor_varint_at_most(c, UINT32_MAX - 1);
+    i->device = (uint32_t)cursor_varint_at_most(c, UINT32_MAX);
+    const uint64_t flags = cursor_varint_at_most(c, INDEX_FLAGS);
+    i->starts_mid_run = (flags & INDEX_STARTS_MID_RUN) != 0;
+    i->has_source_numbers = (flags & INDEX_HAS_SOURCE_NUMBERS) != 0;
+    i->has_addresses = (flags & INDEX_HAS_ADDRESSES) != 0;
+    i->has_segment_events = (flags & INDEX_HAS_SEGMENT_EVENTS) != 0;
+    for (int k = 0; k < EVENT_KINDS; k++)
+        i->by_kind[k] = cursor_varint(c);
+    for (int k = 0; k < EVENT_COLUMN_COUNT; k++)
+        column_bytes[k] = cursor_varint(c);
+}
+
+static enum err index_names(struct trace_reader *r, struct cursor *c, struct err_detail *why)
+{
+    r->info.n_streams = (uint32_t)cursor_varint_at_most(c, NATIVE_STREAMS_MAX);
+    r->streams = calloc(r->info.n_streams + 1u, sizeof *r->streams);
+    for (uint32_t i = 0; r->streams != NULL && i < r->info.n_streams; i++) {
+        r->streams[i].handle = cursor_varint(c);
+        r->streams[i].number = cursor_varint(c);
+    }
+    r->info.n_pools = (uint32_t)cursor_varint_at_most(c, NATIVE_POOLS_MAX);
+    r->pools = calloc(r->info.n_pools + 1u, sizeof *r->pools);
+    for (uint32_t i = 0; r->pools != NULL && i < r->info.n_pools; i++) {
+        r->pools[i].id[0] = cursor_varint(c);
+        r->pools[i].id[1] = cursor_varint(c);
+    }
+    c->is_bad |= r->info.n_streams == 0 || r->info.n_pools == 0;
+    return r->streams == NULL || r->pools == NULL ? native_nomem(&r->file, why) : ERR_OK;
+}
+
+/* Adds facts; a later one of the same name replaces the earlier. */
+static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, struct err_detail *why)
+{
+    const uint64_t n = cursor_varint_at_most(c, NATIVE_FACTS_MAX);
+    for (uint64_t k = 0; k < n && !c->is_bad; k++) {
+        const char *name = cursor_text(c), *value = cursor_text(c);
+        size_t i = 0;
+        while (i < r->n_facts && strcmp(r->facts[i].name, name) != 0)
+            i++;
+        struct reader_fact *facts = array_grow(r->facts, r->n_facts, &r->room_facts, sizeof *facts);
+        if (facts == NULL)
+            return native_nomem(&r->file, why);
+        r->facts = facts;
+        r->facts[i] = (struct reader_fact){.name = name, .value = value};
+        r->n_facts += i == r->n_facts;
+    }
+    return ERR_OK;
+}
+
+/* The list of sections, whose sizes must fill the file between head and index. */
+static enum err index_sections(struct trace_reader *r, struct cursor *c, uint64_t end, struct err_detail *why)
+{
+    const uint64_t n = cursor_varint_at_most(c, r->file.size / (NATIVE_SECTION_BYTES + NATIVE_ZSTD_MIN_BYTES));
+    r->sections = calloc((size_t)n + 1, sizeof *r->sections);
+    uint64_t *values = malloc(((size_t)n + 1) * sizeof *values);
+    struct column *scratch = malloc(sizeof *scratch);
+    if (r->sections == NULL || values == NULL || scratch == NULL)
+        c->is_bad = true;
+    for (int field = 0; field < 3 && !c->is_bad && column_read_all(scratch, c, values, (size_t)n); field++)
+        for (size_t i = 0; i < n; i++) {
+            c->is_bad |= values[i] > UINT32_MAX;
+            struct section *s = &r->sections[i];
+            *(field == 0 ? &s->kind : field == 1 ? &s->rows : &s->packed_bytes) = (uint32_t)values[i];
+        }
+    const bool is_nomem = r->sections == NULL || values == NULL || scratch == NULL;
+    free(scratch);
+    free(values);
+    if (is_nomem)
+        return native_nomem(&r->file, why);
+    r->n_sections = (uint32_t)n;
+    uint64_t at = NATIVE_HEAD_BYTES;
+    for (size_t i = 0; i < n && !c->is_bad; i++) {
+        struct section *s = &r->sections[i];
+        const bool is_long = s->kind == SECTION_EVENTS || s->kind == SECTION_SIDES || s->kind == SECTION_SLOTS;
+        c->is_bad |= s->kind >= SECTION_INDEX || s->rows == 0 || s->packed_bytes < NATIVE_ZSTD_MIN_BYTES ||
+                     s->rows > (uint32_t)(is_long ? NATIVE_FRAME_EVENTS : NATIVE_ROWS);
+        if (c->is_bad)
+            break;
+        s->offset = at;
+        s->first = s->kind == SECTION_SLOTS ? r->rows[SECTION_EVENTS] : r->rows[s->kind];
+        r->rows[s->kind] += s->rows;
+        r->n_of_kind[s->kind]++;
+        at += NATIVE_SECTION_BYTES + (uint64_t)s->packed_bytes;
+    }
+    c->is_bad |= at != end;
+    return ERR_OK;
+}
+
+/* Whether the totals can be true of these sections. */
+static bool index_is_consistent(const struct trace_reader *r)
+{
+    const struct trace_info *i = &r->info;
+    uint64_t sum = 0;
+    for (int k = 0; k < EVENT_KINDS; k++) {
+        if (i->by_kind[k] > i->events)
+            return false;
+        sum += i->by_kind[k];
+    }
+    if (sum != i->events || i->events != r->rows[SECTION_EVENTS] || r->n_of_kind[SECTION_META] != 1 ||
+        r->sections[0].kind != SECTION_META || i->by_kind[EVENT_COMMAND] != r->rows[SECTION_COMMANDS] ||
+        i->peak_live > i->by_kind[EVENT_ALLOC] + r->rows[SECTION_START_BLOCKS])
+        return false;
+    for (uint32_t k = 0; k < r->n_sections; k++)          /* sides stand directly behind their events */
+        if (r->sections[k].kind == SECTION_SIDES &&
+            (r->sections[k - 1].kind != SECTION_EVENTS || r->sections[k - 1].rows != r->sections[k].rows))
+            return false;
+    return r->rows[SECTION_STRINGS] < UINT32_MAX && r->rows[SECTION_LABELS] < UINT32_MAX &&
+           r->rows[SECTION_NODES] < UINT32_MAX && r->rows[SECTION_STACKS] < UINT32_MAX &&
+           r->rows[SECTION_COMMANDS] < UINT32_MAX && r->rows[SECTION_START_SEGMENTS] < UINT32_MAX;
+}
+
+static enum err reader_list_kinds(struct trace_reader *r, struct err_detail *why)
+{
+    for (uint32_t kind = 0; kind < SECTION_KINDS; kind++) {
+        r->of_kind[kind] = malloc((r->n_of_kind[kind] + 1u) * sizeof *r->of_kind[kind]);
+        if (r->of_kind[kind] == NULL)
+            return native_nomem(&r->file, why);
+        r->n_of_kind[kind] = 0;
+    }
+    for (uint32_t i = 0; i < r->n_sections; i++) {
+        const uint32_t kind = r->sections[i].kind;
+        r->of_kind[kind][r->n_of_kind[kind]++] = i;
+    }
+    return ERR_OK;
+}
+
+/* Where the bytes of the file went. */
+static void reader_count_bytes(struct trace_reader *r, const struct section *index,
+                               const uint64_t column_bytes[EVENT_COLUMN_COUNT])
+{
+    struct trace_bytes *b = &r->costs;
+    b->total = r->file.size;
+    b->index = NATIVE_HEAD_BYTES + NATIVE_FOOT_BYTES + NATIVE_SECTION_BYTES + (uint64_t)index->packed_bytes;
+    for (uint32_t i = 0; i < r->n_sections; i++) {
+        const uint64_t n = NATIVE_SECTION_BYTES + (uint64_t)r->sections[i].packed_bytes;
+        switch (r->sections[i].kind) {
+        case SECTION_EVENTS:
+        case SECTION_COMMANDS:
+        case SECTION_LABELS:
+            b->events += n;
+            break;
+        case SECTION_SIDES:
+        case SECTION_SEGMENT_EVENTS:
+            b->sides += n;
+            break;
+        case SECTION_STRINGS:
+        case SECTION_NODES:
+        case SECTION_STACKS:
+            b->strings += n;
+            break;
+        case SECTION_META:
+            b->index += n;
+            break;
+        default:
+            b->state += n;
+        }
+    }
+    b->times = column_bytes[EVENT_COLUMN_TIME];
+}
+
+static enum err reader_load_index(struct trace_reader *r, struct cursor *late_facts, struct err_detail *why)
+{
+    struct section index = {0};
+    struct cursor c;
+    uint64_t column_bytes[EVENT_COLUMN_COUNT];
+    enum err e = native_find_index(&r->file, &index, why);
+    if (e == ERR_OK)
+        e = reader_section_kept(r, &index, &c, why);
+    if (e != ERR_OK)
+        return e;
+    index_totals(&c, &r->info, column_bytes);
+    e = index_names(r, &c, why);
+    if (e != ERR_OK)
+        return e;
+    *late_facts = c;
+    const uint64_t n_facts = cursor_varint(&c);
+    for (uint64_t i = 0; i < 2 * n_facts && !c.is_bad; i++)
+        (void)cursor_text(&c);
+    e = index_sections(r, &c, index.offset, why);
+    if (e != ERR_OK)
+        return e;
+    if (c.is_bad || c.at != c.end || r->n_sections == 0 || !index_is_consistent(r))
+        return native_damage(&r->file, &index, "contradicts itself or the file", why);
+    reader_count_bytes(r, &index, column_bytes);
+    return reader_list_kinds(r, why);
+}
+
+/* Reads all rows of a kind into a new array of r->rows[kind], at least one element. */
+static enum err reader_rows(struct trace_reader *r, enum section_kind kind, void **out, struct err_detail *why)
+{
+    const size_t size = rows_size(kind);
+    char *rows = NULL;
+    size_t done = 0;
+    enum err e = ERR_OK;
+    for (uint32_t i = 0; i < r->n_of_kind[kind] && e == ERR_OK; i++) {
+        const struct section *s = &r->sections[r->of_kind[kind][i]];
+        size_t n;
+        e = native_section(&r->file, s, &n, why);
+        char *more = e == ERR_OK ? realloc(rows, (done + s->rows) * size) : NULL;
+        if (more != NULL)
+            rows = more;
+        else if (e == ERR_OK)
+            e = native_nomem(&r->file, why);
+        if (e == ERR_OK && !rows_decode(kind, r->file.raw, n, rows + done * size, s->rows))
+            e = native_damage(&r->file, s, "has damaged columns", why);
+        done += s->rows;
+    }
+    if (e == ERR_OK && rows == NULL && (rows = calloc(1, size)) == NULL)
+        e = native_nomem(&r->file, why);
+    if (e != ERR_OK)
+        free(rows);
+    else
+        *out = rows;
+    return e;
+}
+
+static enum err reader_texts(struct trace_reader *r, enum section_kind kind, struct reader_texts *t,
+                             struct err_detail *why)
+{
+    size_t room = 0;
+    for (uint32_t i = 0; i < r->n_of_kind[kind]; i++) {
+        const struct section *s = &r->sections[r->of_kind[kind][i]];
+        struct cursor c;
+        const enum err e = reader_section_kept(r, s, &c, why);
+        if (e != ERR_OK)
+            return e;
+        for (uint32_t k = 0; k < s->rows; k++) {
+            const char **text = array_grow(t->text, t->n, &room, sizeof *text);
+            if (text == NULL)
+                return native_nomem(&r->file, why);
+            t->text = text;
+            t->text[t->n++] = cursor_text(&c);
+        }
+        if (c.is_bad || c.at != c.end)
+            return native_damage(&r->file, s, "does not hold as many texts as the index says", why);
+    }
+    return ERR_OK;
+}
+
+/* "FILE: WHAT number N cannot be": damage that no checksum shows. */
+static enum err reader_bad_row(const struct trace_reader *r, enum section_kind kind, uint64_t row,
+                               struct err_detail *why)
+{
+    const struct section *s = NULL;
+    for (uint32_t i = 0; i < r->n_of_kind[kind]; i++)
+        if (row >= r->sections[r->of_kind[kind][i]].first)
+            s = &r->sections[r->of_kind[kind][i]];
+    return err_set(why, ERR_FORMAT, s->offset, "%s: byte %llu: section '%s': row %llu cannot be", r->file.name,
+                   (unsigned long long)s->offset, section_tag(kind), (unsigned long long)row);
+}
+
+static enum err reader_load_meta(struct trace_reader *r, struct cursor late_facts, struct err_detail *why)
+{
+    struct cursor c;
+    enum err e = reader_section_kept(r, &r->sections[0], &c, why);
+    if (e != ERR_OK)
+        return e;
+    for (int i = 0; i < 3; i++)
+        (void)cursor_varint(&c);             /* capacity, epoch, device: the index has the last word */
+    e = reader_read_facts(r, &c, why);
+    if (e != ERR_OK)
+        return e;
+    if (c.is_bad || c.at != c.end)
+        return native_damage(&r->file, &r->sections[0], "has damaged facts", why);
+    return reader_read_facts(r, &late_facts, why);
+}
+
+static enum err reader_load_start(struct trace_reader *r, struct err_detail *why)
+{
+    void *segments = NULL, *blocks = NULL;
+    enum err e = reader_rows(r, SECTION_START_SEGMENTS, &segments, why);
+    if (e == ERR_OK)
+        e = reader_rows(r, SECTION_START_BLOCKS, &blocks, why);
+    r->start_segments = segments;
+    r->start_blocks = blocks;
+    if (e != ERR_OK)
+        return e;
+    r->n_start_segments = (size_t)r->rows[SECTION_START_SEGMENTS];
+    r->n_start_blocks = (size_t)r->rows[SECTION_START_BLOCKS];
+    for (size_t i = 0; i < r->n_start_segments; i++) {
+        const struct trace_segment *s = &r->start_segments[i];
+        if (s->stream >= r->info.n_streams || s->pool >= r->info.n_pools ||
+            start_segment_fault(s, i == 0 ? NULL : s - 1) != NULL)
+            return reader_bad_row(r, SECTION_START_SEGMENTS, i, why);
+    }
+    for (size_t i = 0; i < r->n_start_blocks; i++) {
+        const struct trace_block *b = &r->start_blocks[i];
+        if (b->stream >= r->info.n_streams || b->pool >= r->info.n_pools ||
+            start_block_fault(b, i == 0 ? NULL : b - 1, r->start_segments, r->n_start_segments) != NULL)
+            return reader_bad_row(r, SECTION_START_BLOCKS, i, why);
+    }
+    return ERR_OK;
+}
+
+static enum err reader_load_commands(struct trace_reader *r, struct err_detail *why)
+{
+    void *read;
+    const enum err e = reader_rows(r, SECTION_COMMANDS, &read, why);
+    if (e != ERR_OK)
+        return e;
+    struct command_row *rows = read;
+    const uint32_t n = (uint32_t)r->rows[SECTION_COMMANDS];
+    r->commands = calloc(n + 1u, sizeof *r->commands);
+    uint32_t bad = UINT32_MAX;
+    for (uint32_t i = 0; i < n && r->commands != NULL; i++) {
+        r->commands[i] = rows[i].command;
+        if (rows[i].text > r->strings.n || rows[i].command.stream >= r->info.n_streams ||
+            rows[i].command.pool >= r->info.n_pools)
+            bad = i < bad ? i : bad;
+        else if (rows[i].text > 0)
+            r->commands[i].text = r->strings.text[rows[i].text - 1];
+    }
+    free(rows);
+    if (r->commands == NULL)
+        return native_nomem(&r->file, why);
+    r->info.n_commands = n;
+    return bad == UINT32_MAX ? ERR_OK : reader_bad_row(r, SECTION_COMMANDS, bad, why);
+}
+
+static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *why)
+{
+    void *nodes = NULL, *stacks = NULL;
+    enum err e = reader_rows(r, SECTION_NODES, &nodes, why);
+    if (e == ERR_OK)
+        e = reader_rows(r, SECTION_STACKS, &stacks, why);
+    r->nodes = nodes;
+    r->stacks = stacks;
+    if (e != ERR_OK)
+        return e;
+    for (uint64_t i = 0; i < r->rows[SECTION_NODES]; i++)
+        if (r->nodes[i].caller > i || r->nodes[i].text >= r->strings.n)
+            return reader_bad_row(r, SECTION_NODES, i, why);
+    for (uint64_t i = 0; i < r->rows[SECTION_STACKS]; i++)
+        if (r->stacks[i] == 0 || r->stacks[i] > r->rows[SECTION_NODES])
+            return reader_bad_row(r, SECTION_STACKS, i, why);
+    r->info.n_stacks = (uint32_t)r->rows[SECTION_STACKS];
+    r->stack_cache = calloc(r->info.n_stacks + 1u, sizeof *r->stack_cache);
+    return r->stack_cache == NULL ? native_nomem(&r->file, why) : ERR_OK;
+}
+
+/* Everything but the events and what lies beside them. */
+static enum err reader_load(struct trace_reader *r, struct err_detail *why)
+{
+    struct cursor late_facts;
+    enum err e = reader_load_index(r, &late_facts, why);
+    if (e == ERR_OK)
+        e = reader_load_meta(r, late_facts, why);
+    if (e == ERR_OK)
+        e = reader_load_start(r, why);
+    if (e == ERR_OK)
+        e = reader_texts(r, SECTION_STRINGS, &r->strings, why);
+    if (e == ERR_OK)
+        e = reader_texts(r, SECTION_LABELS, &r->labels, why);
+    if (e == ERR_OK)
+        e = reader_load_commands(r, why);
+    if (e == ERR_OK)
+        e = reader_load_stacks(r, why);
+    r->info.n_labels = r->labels.n;
+    return e == ERR_OK ? trace_seek(r, 0, why) : e;
+}
+
+/* Goes on where the file was opened, or failed to: the reader is ready, or gone. */
+static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_reader **out, struct err_detail *why)
+{
+    r->side_frame = UINT32_MAX;
+    if (e == ERR_OK)
+        e = reader_load(r, why);
+    if (e != ERR_OK)
+        trace_close(r);
+    else
+        *out = r;
+    return e;
+}
+
+enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why)
+{
+    struct trace_reader *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", path, err_text(ERR_HOST_NOMEM));
+    return reader_begin(r, native_open_path(&r->file, path, why), out, why);
+}
+
+enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why)
+{
+    struct trace_reader *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "<bytes>: %s", err_text(ERR_HOST_NOMEM));
+    return reader_begin(r, native_open_bytes(&r->file, bytes, n, NULL, "<bytes>", why), out, why);
+}
+
+enum err trace_open_owned(void *bytes, size_t n, const char *name, struct trace_reader **out, struct err_detail *why)
+{
+    struct trace_reader *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        free(bytes);
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
+    }
+    return reader_begin(r, native_open_bytes(&r->file, bytes, n, bytes, name, why), out, why);
+}
+
+void trace_close(struct trace_reader *r)
+{
+    if (r == NULL)
+        return;
+    native_close(&r->file);
+    for (size_t i = 0; i < r->n_kept; i++)
+        free(r->kept[i]);
+    for (uint32_t i = 0; r->stack_cache != NULL && i < r->info.n_stacks; i++)
+        free(r->stack_cache[i].frames);
+    for (int kind = 0; kind < SECTION_KINDS; kind++)
+        free(r->of_kind[kind]);
+    side_memory_free(&r->side_memory);
+    void *const arrays[] = {r->kept, r->facts, r->streams, r->pools, r->commands, r->strings.text, r->labels.text,
+                            r->nodes, r->stacks, r->stack_cache, r->start_segments, r->start_blocks,
+                            r->segment_events, r->sections, r->slots.at, r->chunk, r->listed, r->sides,
+                            r->side_slots};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        free(arrays[i]);
+    free(r);
+}
+
+/* ---- facts ---- */
+
+const struct trace_info *trace_info(const struct trace_reader *r)
+{
+    return &r->info;
+}
+
+struct trace_bytes trace_bytes(const struct trace_reader *r)
+{
+    return r->costs;
+}
+
+const char *trace_meta(const struct trace_reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_facts; i++)
+        if (strcmp(r->facts[i].name, name) == 0)
+            return r->facts[i].value;
+    return NULL;
+}
+
+const char *trace_meta_at(const struct trace_reader *r, size_t i, const char **value)
+{
+    if (i >= r->n_facts)
+        return NULL;
+    *value = r->facts[i].value;
+    return r->facts[i].name;
+}
+
+const struct stream_name *trace_streams(const struct trace_reader *r)
+{
+    return r->streams;
+}
+
+const struct pool_name *trace_pools(const struct trace_reader *r)
+{
+    return r->pools;
+}
+
+const struct command *trace_commands(const struct trace_reader *r)
+{
+    return r->commands;
+}
+
+const char *trace_label(const struct trace_reader *r, uint32_t id)
+{
+    return id < r->labels.n ? r->labels.text[id] : "";
+}
+
+const struct trace_segment *trace_start_segments(const struct trace_reader *r, size_t *n)
+{
+    *n = r->n_start_segments;
+    return r->start_segments;
+}
+
+const struct trace_block *trace_start_blocks(const struct trace_reader *r, size_t *n)
+{
+    *n = r->n_start_blocks;
+    return r->start_blocks;
+}
+
+size_t trace_stack(const struct trace_reader *r, uint32_t stack, const char *const **frames)
+{
+    if (stack == TRACE_NO_STACK || stack > r->info.n_stacks)
+        return 0;
+    struct reader_stack *s = &r->stack_cache[stack - 1];
+    if (s->frames == NULL) {
+        size_t n = 0;
+        for (uint32_t node = r->stacks[stack - 1]; node != 0 && n < NATIVE_STACK_MAX; node = r->nodes[node - 1].caller)
+            n++;
+        s->frames = malloc(n * sizeof *s->frames);
+        if (s->frames == NULL)
+            return 0;
+        uint32_t node = r->stacks[stack - 1];
+        for (s->n = 0; s->n < n; node = r->nodes[node - 1].caller)
+            s->frames[s->n++] = r->strings.text[r->nodes[node - 1].text];
+    }
+    *frames = s->frames;
+    return s->n;
+}
+
+/* ---- events ---- */
+
+static const struct section *reader_frame(const struct trace_reader *r, uint32_t frame)
+{
+    return &r->sections[r->of_kind[SECTION_EVENTS][frame]];
+}
+
+static struct frame_bounds reader_bounds(const struct trace_reader *r)
+{
+    return (struct frame_bounds){.n_streams = r->info.n_streams, .n_pools = r->info.n_pools, .n_labels = r->labels.n,
+                                 .n_commands = r->info.n_commands, .commands = r->commands};
+}
+
+/* "FILE: event N WHY, in the section at byte M". */
+static enum err reader_bad_event(const struct trace_reader *r, const struct section *s, const struct frame_fault *fault,
+                                 struct err_detail *why)
+{
+    return err_set(why, ERR_FORMAT, fault->event, "%s: event %llu %s (section at byte %llu)", r->file.name,
+                   (unsigned long long)fault->event, fault->reason, (unsigned long long)s->offset);
+}
+
+/* Empties the table of what is live, and fills it with the start state. */
+static enum err reader_start_slots(struct trace_reader *r, struct err_detail *why)
+{
+    struct slot_table *t = &r->slots;
+    if (t->room > 0)
+        memset(t->at, 0, t->room * sizeof *t->at);
+    t->n = 0;
+    t->limit = r->info.peak_live;
+    t->live_bytes = t->peak_bytes = 0;
+    for (size_t i = 0; i < r->n_start_blocks; i++) {
+        const struct trace_block *b = &r->start_blocks[i];
+        if (b->slot == TRACE_NO_SLOT && !b->is_pending)
+            continue;
+        if (b->slot >= t->limit || b->requested == 0 || b->requested > NATIVE_LIVE_MAX - t->live_bytes)
+            return reader_bad_row(r, SECTION_START_BLOCKS, i, why);
+        if (!slot_table_reach(t, b->slot))
+            return native_nomem(&r->file, why);
+        if (t->at[b->slot].state != SLOT_VACANT)
+            return reader_bad_row(r, SECTION_START_BLOCKS, i, why);
+        slot_table_take(t, b->slot, (struct slot){.bytes = b->requested, .place = place_of(b->stream, b->pool),
+                                                  .state = b->is_pending ? SLOT_PENDING : SLOT_LIVE});
+    }
+    return ERR_OK;
+}
+
+/* Reads a section of slots into r->listed; *first is its first slot. */
+static enum err reader_list_slots(struct trace_reader *r, const struct section *s, uint32_t *first,
+                                  struct err_detail *why)
+{
+    size_t n;
+    enum err e = native_section(&r->file, s, &n, why);
+    if (e != ERR_OK)
+        return e;
+    if (r->listed == NULL && (r->listed = malloc(NATIVE_FRAME_EVENTS * sizeof *r->listed)) == NULL)
+        return native_nomem(&r->file, why);
+    struct cursor c = cursor_over(r->file.raw, n);
+    const struct frame_bounds bounds = reader_bounds(r);
+    c.is_bad |= cursor_varint(&c) != s->first;
+    *first = (uint32_t)cursor_varint_at_most(&c, r->info.peak_live);
+    if (c.is_bad || s->rows > r->info.peak_live - *first ||
+        !slots_decode(&r->decoder.columns[0], c.at, (size_t)(c.end - c.at), s->rows, &bounds, r->listed))
+        return native_damage(&r->file, s, "lists slots that cannot be", why);
+    return ERR_OK;
+}
+
+/* The first of the slot sections that belong in front of event `at` or later. */
+static uint32_t reader_slots_at(const struct trace_reader *r, uint64_t at)
+{
+    uint32_t low = 0, high = r->n_of_kind[SECTION_SLOTS];
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (r->sections[r->of_kind[SECTION_SLOTS][middle]].first < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Compares the slots that the file lists at the present place with those that the events lead to. */
+static enum err reader_check_slots(struct trace_reader *r, struct err_detail *why)
+{
+    const uint64_t at = r->place.first_event;
+    uint32_t expected = 0;
+    for (uint32_t i = reader_slots_at(r, at); i < r->n_of_kind[SECTION_SLOTS]; i++) {
+        const struct section *s = &r->sections[r->of_kind[SECTION_SLOTS][i]];
+        uint32_t first;
+        if (s->first != at)
+            break;
+        const enum err e = reader_list_slots(r, s, &first, why);
+        if (e != ERR_OK)
+            return e;
+        if (first != expected || s->rows > r->slots.n - first)
+            return native_damage(&r->file, s, "does not list the slots that are in use there", why);
+        for (uint32_t k = 0; k < s->rows; k++) {
+            const struct slot *a = &r->listed[k], *b = &r->slots.at[first + k];
+            if (a->bytes != b->bytes || a->place != b->place || a->state != b->state)
+                return native_damage(&r->file, s, "does not list the slots that are in use there", why);
+        }
+        expected += s->rows;
+    }
+    if (expected != 0 && expected != r->slots.n)
+        return native_damage(&r->file, reader_frame(r, r->next_frame - 1),
+                             "is followed by an incomplete list of slots", why);
+    return ERR_OK;
+}
+
+/* Fills the table of what is live from the slot sections at event `at`. */
+static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct err_detail *why)
+{
+    struct slot_table *t = &r->slots;
+    memset(t->at, 0, t->room * sizeof *t->at);
+    t->n = 0;
+    t->live_bytes = t->peak_bytes = 0;
+    for (uint32_t i = reader_slots_at(r, at); i < r->n_of_kind[SECTION_SLOTS]; i++) {
+        const struct section *s = &r->sections[r->of_kind[SECTION_SLOTS][i]];
+        uint32_t first;
+        if (s->first != at)
+            break;
+        const enum err e = reader_list_slots(r, s, &first, why);
+        if (e != ERR_OK)
+            return e;
+        if (first != t->n)
+            return native_damage(&r->file, s, "lists slots that cannot be", why);
+        if (!slot_table_reach(t, first + s->rows - 1))
+            return native_nomem(&r->file, why);
+        for (uint32_t k = 0; k < s->rows; k++) {
+            if (r->listed[k].bytes > NATIVE_LIVE_MAX - t->live_bytes)
+                return native_damage(&r->file, s, "lists slots that cannot be", why);
+            slot_table_take(t, first + k, r->listed[k]);
+        }
+    }
+    return ERR_OK;
+}
+
+/* Decodes the next event section to `out`. */
+static enum err reader_decode_frame(struct trace_reader *r, struct event *out, struct err_detail *why)
+{
+    const struct section *s = reader_frame(r, r->next_frame);
+    const struct frame_bounds bounds = reader_bounds(r);
+    struct frame_fault fault;
+    size_t n;
+    r->has_state = false;                                /* until it is known to be right again */
+    enum err e = native_section(&r->file, s, &n, why);
+    if (e != ERR_OK)
+        return e;
+    if (!events_decode(&r->decoder, r->file.raw, n, s->rows, &r->place, &bounds, &r->slots, out, &fault))
+        return reader_bad_event(r, s, &fault, why);
+    for (int k = 0; k < EVENT_KINDS; k++)
+        r->by_kind[k] += r->decoder.by_kind[k];
+    r->next_frame++;
+    e = reader_check_slots(r, why);
+    r->has_state = e == ERR_OK;
+    return e;
+}
+
+/* At the end of a whole reading: the totals of the index are those of the events. */
+static enum err reader_check_totals(const struct trace_reader *r, struct err_detail *why)
+{
+    const bool is_right = memcmp(r->by_kind, r->info.by_kind, sizeof r->by_kind) == 0 &&
+                          r->place.time_ns == r->info.duration_ns && r->slots.n == r->info.peak_live &&
+                          r->slots.peak_bytes == r->info.peak_requested_bytes;
+    if (is_right)
+        return ERR_OK;
+    return err_set(why, ERR_FORMAT, r->info.events, "%s: event %llu: the events do not add up to the index's totals",
+                   r->file.name, (unsigned long long)r->info.events);
+}
+
+static enum err reader_chunk_room(struct trace_reader *r, struct err_detail *why)
+{
+    const uint64_t most = r->info.events < TRACE_CHUNK_EVENTS ? r->info.events : TRACE_CHUNK_EVENTS;
+    if (r->chunk == NULL)
+        r->chunk = malloc(((size_t)most + 1) * sizeof *r->chunk);
+    return r->chunk == NULL ? native_nomem(&r->file, why) : ERR_OK;
+}
+
+enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
+{
+    const uint32_t n_frames = r->n_of_kind[SECTION_EVENTS];
+    size_t done = 0;
+    if (!r->has_state)
+        return err_set(why, ERR_FORMAT, r->place.first_event, "%s: cannot be read on behind damage", r->file.name);
+    enum err e = reader_chunk_room(r, why);
+    if (e != ERR_OK)
+        return e;
+    while (r->next_frame < n_frames && done + reader_frame(r, r->next_frame)->rows <= TRACE_CHUNK_EVENTS) {
+        const size_t rows = reader_frame(r, r->next_frame)->rows;
+        e = reader_decode_frame(r, r->chunk + done, why);
+        if (e != ERR_OK)
+            return e;
+        done += rows;
+    }
+    if (done == 0 && r->is_whole)
+        e = reader_check_totals(r, why);
+    if (e != ERR_OK)
+        return e;
+    *events = r->chunk + r->skip;
+    *n = done - r->skip;
+    r->skip = 0;
+    return ERR_OK;
+}
+
+/* The event section that holds event `at`; behind the last one for the end of the trace. */
+static uint32_t reader_frame_of(const struct trace_reader *r, uint64_t at)
+{
+    uint32_t low = 0, high = r->n_of_kind[SECTION_EVENTS];
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (reader_frame(r, middle)->first + reader_frame(r, middle)->rows <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Learns from the next event section what stands in front of it. */
+static enum err reader_find_place(struct trace_reader *r, struct err_detail *why)
+{
+    size_t n;
+    if (r->next_frame == r->n_of_kind[SECTION_EVENTS])
+        return ERR_OK;
+    const struct section *s = reader_frame(r, r->next_frame);
+    const enum err e = native_section(&r->file, s, &n, why);
+    if (e != ERR_OK)
+        return e;
+    if (!events_find_place(r->file.raw, n, &r->place) || r->place.first_event != s->first)
+        return native_damage(&r->file, s, "holds other events than the index says", why);
+    return ERR_OK;
+}
+
+/* Makes the state that of a place from which decoding can begin, at or before event section `frame`. */
+static enum err reader_rewind(struct trace_reader *r, uint32_t frame, struct err_detail *why)
+{
+    const uint64_t target = frame == r->n_of_kind[SECTION_EVENTS] ? r->info.events : reader_frame(r, frame)->first;
+    uint32_t i = reader_slots_at(r, target + 1);
+    const uint64_t at = i == 0 ? 0 : r->sections[r->of_kind[SECTION_SLOTS][i - 1]].first;
+    if (r->has_state && r->place.first_event <= target && r->place.first_event >= at)
+        return ERR_OK;
+    r->has_state = false;
+    r->is_whole = at == 0;
+    memset(r->by_kind, 0, sizeof r->by_kind);
+    r->place = (struct frame_place){.first_event = at};
+    r->next_frame = 0;
+    enum err e = at == 0 ? reader_start_slots(r, why) : reader_load_slots(r, at, why);
+    if (e == ERR_OK && at > 0) {
+        r->next_frame = reader_frame_of(r, at);
+        e = reader_find_place(r, why);
+    }
+    r->has_state = e == ERR_OK;
+    return e;
+}
+
+enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *why)
+{
+    if (first > r->info.events)
+        return err_set(why, ERR_USAGE, first, "%s: event %llu: the trace has only %llu", r->file.name,
+                       (unsigned long long)first, (unsigned long long)r->info.events);
+    const uint32_t frame = reader_frame_of(r, first);
+    enum err e = reader_rewind(r, frame, why);
+    if (e == ERR_OK && r->next_frame < frame)
+        e = reader_chunk_room(r, why);
+    while (e == ERR_OK && r->next_frame < frame)
+        e = reader_decode_frame(r, r->chunk, why);
+    r->skip = frame == r->n_of_kind[SECTION_EVENTS] ? 0 : (size_t)(first - reader_frame(r, frame)->first);
+    return e;
+}
+
+/* ---- beside the events ---- */
+
+/* The section of sides behind an event section; NULL where it has none. */
+static const struct section *reader_sides_of(const struct trace_reader *r, uint32_t frame)
+{
+    const uint32_t i = r->of_kind[SECTION_EVENTS][frame] + 1;
+    return i < r->n_sections && r->sections[i].kind == SECTION_SIDES ? &r->sections[i] : NULL;
+}
+
+static enum err reader_sides_room(struct trace_reader *r, struct err_detail *why)
+{
+    if (r->sides == NULL)
+        r->sides = malloc(NATIVE_FRAME_EVENTS * sizeof *r->sides);
+    if (r->side_slots == NULL)
+        r->side_slots = malloc(NATIVE_FRAME_EVENTS * sizeof *r->side_slots);
+    return r->sides == NULL || r->side_slots == NULL ? native_nomem(&r->file, why) : ERR_OK;
+}
+
+/* Decodes the sides of an event section into r->sides. */
+static enum err reader_decode_sides(struct trace_reader *r, uint32_t frame, const struct section *s,
+                                    struct err_detail *why)
+{
+    const struct section *events = reader_frame(r, frame);
+    size_t n;
+    enum err e = native_section(&r->file, events, &n, why);
+    if (e != ERR_OK)
+        return e;
+    if (!events_decode_slots(&r->decoder, r->file.raw, n, events->rows, r->info.peak_live, r->side_slots))
+        return native_damage(&r->file, events, "has damaged columns", why);
+    e = native_section(&r->file, s, &n, why);
+    if (e == ERR_OK && !sides_decode(&r->decoder.columns[0], r->file.raw, n, r->side_slots, s->rows, &r->side_memory,
+                                     r->sides))
+        e = native_damage(&r->file, s, "has damaged columns", why);
+    for (uint32_t i = 0; e == ERR_OK && i < s->rows; i++)
+        if (r->sides[i].stack > r->info.n_stacks)
+            e = native_damage(&r->file, s, "names a stack that is not there", why);
+    return e;
+}
+
+/* Makes r->sides those of an event section. */
+static enum err reader_load_sides(struct trace_reader *r, uint32_t frame, struct err_detail *why)
+{
+    if (r->side_frame == frame)
+        return ERR_OK;
+    r->side_frame = UINT32_MAX;
+    enum err e = reader_sides_room(r, why);
+    if (e != ERR_OK)
+        return e;
+    const struct section *s = reader_sides_of(r, frame), *events = reader_frame(r, frame);
+    if (s != NULL)
+        e = reader_decode_sides(r, frame, s, why);
+    for (uint32_t i = 0; e == ERR_OK && i < events->rows; i++) {
+        if (s == NULL)
+            r->sides[i] = (struct trace_side){.record = TRACE_NO_RECORD};
+        if (!r->info.has_source_numbers)
+            r->sides[i].record = events->first + i;
+    }
+    if (e == ERR_OK)
+        r->side_frame = frame;
+    return e;
+}
+
+enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct trace_side *out, struct err_detail *why)
+{
+    if (n > r->info.events || first > r->info.events - n)
+        return err_set(why, ERR_USAGE, first, "%s: event %llu: the trace has only %llu", r->file.name,
+                       (unsigned long long)first, (unsigned long long)r->info.events);
+    for (size_t done = 0; done < n;) {
+        const uint32_t frame = reader_frame_of(r, first + done);
+        const enum err e = reader_load_sides(r, frame, why);
+        if (e != ERR_OK)
+            return e;
+        const struct section *s = reader_frame(r, frame);
+        const size_t from = (size_t)(first + done - s->first);
+        const size_t k = s->rows - from < n - done ? s->rows - from : n - done;
+        memcpy(out + done, r->sides + from, k * sizeof *out);
+        done += k;
+    }
+    return ERR_OK;
+}
+
+enum err trace_side_at(struct trace_reader *r, uint64_t event, struct trace_side *out, struct err_detail *why)
+{
+    return trace_sides(r, event, 1, out, why);
+}
+
+enum err trace_segment_events(struct trace_reader *r, const struct trace_segment_event **out, size_t *n,
+                              struct err_detail *why)
+{
+    if (r->segment_events == NULL) {
+        void *rows;
+        const enum err e = reader_rows(r, SECTION_SEGMENT_EVENTS, &rows, why);
+        if (e != ERR_OK)
+            return e;
+        const struct trace_segment_event *events = rows;
+        for (uint64_t i = 0; i < r->rows[SECTION_SEGMENT_EVENTS]; i++) {
+            const struct trace_segment_event *s = &events[i];
+            if (s->before > r->info.events || (i > 0 && s->before < s[-1].before) || s->stream >= r->info.n_streams ||
+                s->pool >= r->info.n_pools || s->bytes > UINT64_MAX - s->addr) {
+                free(rows);
+                return reader_bad_row(r, SECTION_SEGMENT_EVENTS, i, why);
+            }
+        }
+        r->segment_events = rows;
+    }
+    *out = r->segment_events;
+    *n = (size_t)r->rows[SECTION_SEGMENT_EVENTS];
+    return ERR_OK;
+}

@@ -1,0 +1,189 @@
+/*
+ * Traces: reading the native format, writing it, and importing others into it.
+ *
+ * A reader lends validated chunks of events; what the engine does not need in its loop (where a record stood in its
+ * source, recorded addresses, recorded segment events, call stacks) lies in side tables that are read on request.
+ * Any source is read through the same reader: an importer writes the native form, to a file or to memory.
+ */
+#ifndef REPLAY_TRACES_TRACE_H
+#define REPLAY_TRACES_TRACE_H
+
+#include "base/err.h"
+#include "base/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_CHUNK_EVENTS (UINT32_C(1) << 20)      /* at most: 24 MiB of events */
+#define TRACE_NO_RECORD UINT64_MAX
+#define TRACE_NO_STACK  0                           /* stack ids count from 1 */
+
+/* What is known of a trace as a whole. Bytes everywhere. */
+struct trace_info {
+    uint64_t events;                  /* without the start state's requests */
+    uint64_t by_kind[EVENT_KINDS];
+    uint64_t capacity_bytes;          /* of the traced device; 0 = unknown */
+    uint64_t records;                 /* in the source; == events where it has no numbering of its own */
+    uint64_t peak_requested_bytes;    /* most bytes requested and not released at once */
+    uint64_t duration_ns;
+    uint64_t recorded_peak_reserved_bytes;   /* 0 = not recorded */
+    uint64_t recorded_peak_allocated_bytes;  /* as requested bytes; 0 = not recorded */
+    uint64_t recorded_end_reserved_bytes;
+    uint64_t recorded_start_reserved_bytes;
+    uint64_t recorded_end_segments;
+    uint64_t epoch_us;                /* wall clock of time 0, microseconds since 1970; 0 = unknown */
+    uint32_t peak_live;               /* slots in use: every slot is below it; start state included */
+    uint32_t n_streams, n_pools;      /* at least 1 each */
+    uint32_t n_labels, n_stacks, n_commands;
+    uint32_t device;                  /* ordinal in the source */
+    bool     starts_mid_run;          /* something was live, or segments stood, before the first event */
+    bool     has_source_numbers;      /* events carry the number of the source's own record */
+    bool     has_addresses;           /* ... the recorded address */
+    bool     has_segment_events;      /* recorded segment events are there */
+};
+
+enum trace_segment_kind { TRACE_SEGMENT_ALLOC, TRACE_SEGMENT_FREE, TRACE_SEGMENT_MAP, TRACE_SEGMENT_UNMAP };
+
+/* A recorded segment event: it stood before event number `before` (counted from 0). */
+struct trace_segment_event {
+    uint64_t before;
+    uint64_t record;                  /* number in the source */
+    uint64_t addr, bytes;
+    uint16_t stream;
+    uint8_t  pool;
+    uint8_t  kind;                    /* enum trace_segment_kind */
+};
+
+/* Recorded side of one event. Addresses are 0 and stack TRACE_NO_STACK where the source had none. */
+struct trace_side {
+    uint64_t record;
+    uint64_t addr;                    /* alloc and frees: the block's; OOM: the device's free bytes */
+    uint32_t stack;
+};
+
+/* Where the bytes of a native trace go. The sum of all but `total` and `times` is `total`. */
+struct trace_bytes {
+    uint64_t total;
+    uint64_t events;                  /* events, commands, labels */
+    uint64_t times;                   /* the part of `events` that time stamps take */
+    uint64_t sides;                   /* record numbers, addresses, stack ids, recorded segment events */
+    uint64_t strings;                 /* stacks and texts */
+    uint64_t state;                   /* before the first event, and in between for seeking */
+    uint64_t index;                   /* head, facts, index, foot */
+};
+
+/* ---- reading ---- */
+
+struct trace_reader;
+
+/* Whether a file that begins with these bytes is a native trace, of whatever version. n >= 24 suffices. */
+bool trace_is_native(const unsigned char *head, size_t n);
+
+/* Opens a native trace from a file ("-": standard input) or from bytes, which are borrowed until trace_close. ERR_IO;
+ * ERR_FORMAT with the offset in the file. */
+MUST_USE enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why);
+MUST_USE enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why);
+
+/* The same for malloc'ed bytes that become the reader's, also on error; `name` is for messages. */
+MUST_USE enum err trace_open_owned(void *bytes, size_t n, const char *name, struct trace_reader **out,
+                                   struct err_detail *why);
+void trace_close(struct trace_reader *r);
+
+const struct trace_info *trace_info(const struct trace_reader *r);
+struct trace_bytes trace_bytes(const struct trace_reader *r);
+
+/* Facts about the source by name, as text; NULL where absent. Names in use: "units" (put by the writer), "source"
+ * ("pytorch-snapshot"), "path", "profile" ("2.15"), "conf" (settings text), "max_split_size",
+ * "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions", "notes" (what could not be known,
+ * a line each). */
+const char *trace_meta(const struct trace_reader *r, const char *name);
+const char *trace_meta_at(const struct trace_reader *r, size_t i, const char **value);   /* NULL behind the last */
+
+const struct stream_name *trace_streams(const struct trace_reader *r);    /* trace_info.n_streams */
+const struct pool_name *trace_pools(const struct trace_reader *r);        /* trace_info.n_pools */
+const struct command *trace_commands(const struct trace_reader *r);       /* trace_info.n_commands */
+const char *trace_label(const struct trace_reader *r, uint32_t id);       /* "" for an unknown id */
+
+const struct trace_segment *trace_start_segments(const struct trace_reader *r, size_t *n);
+const struct trace_block *trace_start_blocks(const struct trace_reader *r, size_t *n);
+
+/* The next chunk, already validated: known kinds, slots in range, alloc only into a vacant slot, free only of a live
+ * one, time never going back. Lent until the next call; *n == 0 at the end. */
+MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why);
+
+/* Starts again so that the next chunk begins at event `first` (<= events). Seeks by the index. */
+MUST_USE enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *why);
+
+/* The recorded side of one event, and of a stretch of them. Independent of trace_next. */
+MUST_USE enum err trace_side_at(struct trace_reader *r, uint64_t event, struct trace_side *out,
+                                struct err_detail *why);
+MUST_USE enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct trace_side *out,
+                              struct err_detail *why);
+
+/* All recorded segment events, in order; lent until trace_close. */
+MUST_USE enum err trace_segment_events(struct trace_reader *r, const struct trace_segment_event **out, size_t *n,
+                                       struct err_detail *why);
+
+/* Frames of a stack, innermost first, as strings ("function file:line"); 0 for an unknown id. Lent until close. */
+size_t trace_stack(const struct trace_reader *r, uint32_t stack, const char *const **frames);
+
+/* ---- writing ---- */
+
+/* What goes into a trace: the program's own pointers, stream handles and pool ids. */
+struct trace_record {
+    enum event_kind kind;
+    uint64_t time_ns;                 /* any origin; never decreases (a step back is raised to the last) */
+    uint64_t ptr;                     /* names the live request; free kinds and COMMAND_USE refer to it */
+    uint64_t bytes;                   /* ALLOC, OOM; ignored for frees */
+    uint64_t stream;                  /* raw handle */
+    uint64_t pool[2];
+    uint64_t record;                  /* number in the source, or TRACE_NO_RECORD */
+    uint64_t addr;                    /* recorded address, 0 = none */
+    uint32_t stack;                   /* from trace_put_stack */
+    uint32_t label;                   /* MARK: from trace_put_label */
+    struct command command;           /* COMMAND; stream, pool, slot are taken from the members above */
+};
+
+struct trace_writer;
+
+/* Starts a trace in a temporary file beside `path` (or, with path NULL, in memory; "-": standard output). */
+MUST_USE enum err trace_create(const char *path, struct trace_writer **out, struct err_detail *why);
+
+/* Set before the first record, except notes and recorded_*, which count when set last. Text is copied. */
+MUST_USE enum err trace_put_meta(struct trace_writer *w, const char *name, const char *value, struct err_detail *why);
+struct trace_info *trace_writer_info(struct trace_writer *w);     /* capacity_bytes, recorded_*, epoch_us, device,
+                                                                   * records are the caller's to fill */
+
+MUST_USE enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64_t number,
+                                          struct err_detail *why);
+
+/* The start state. Segments ascending by address first, then blocks ascending by address; `stream` and `pool` of the
+ * structs are ignored in favour of the raw ones given. A block that is not free gets its slot here: its ptr is addr. */
+MUST_USE enum err trace_put_start_segment(struct trace_writer *w, const struct trace_segment *s, uint64_t stream,
+                                          const uint64_t pool[2], struct err_detail *why);
+MUST_USE enum err trace_put_start_block(struct trace_writer *w, const struct trace_block *b, bool is_live,
+                                        uint64_t stream, const uint64_t pool[2], struct err_detail *why);
+
+/* Interned: equal texts and equal stacks get equal ids. `frames` as trace_stack returns them. */
+MUST_USE enum err trace_put_label(struct trace_writer *w, const char *text, size_t n, uint32_t *id,
+                                  struct err_detail *why);
+MUST_USE enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size_t n, uint32_t *id,
+                                  struct err_detail *why);
+
+/* Appends one record. A FREE_REQUESTED directly followed by its FREE_COMPLETED becomes one FREE. ERR_FORMAT, with
+ * the record's number, for an ALLOC of a live ptr or a free of one that is not. */
+MUST_USE enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct err_detail *why);
+MUST_USE enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind kind, uint64_t addr,
+                                          uint64_t bytes, uint64_t stream, const uint64_t pool[2], uint64_t record,
+                                          struct err_detail *why);
+
+/* Ends the trace: writes the index and moves the file to its name; or hands the bytes out (free() them). The writer
+ * is gone afterwards, also on error, and then nothing is left under `path`. */
+MUST_USE enum err trace_finish(struct trace_writer *w, struct err_detail *why);
+MUST_USE enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, struct err_detail *why);
+
+/* Drops an unfinished trace and its temporary file. NULL is accepted. */
+void trace_abandon(struct trace_writer *w);
+
+#endif

@@ -1,0 +1,929 @@
+/*
+ * Writes native traces: the program's pointers, stream handles and pool ids become dense numbers, and events go out by
+ * column, a section at a time. Memory follows what is live and the distinct texts and stacks, not the length.
+ */
+#include "base/output.h"
+#include "traces/frames.h"
+#include "traces/intern.h"
+#include "traces/native_file.h"
+#include "traces/rows.h"
+#include "traces/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+/* A fact by name. Both texts are owned. */
+struct writer_fact {
+    char *name, *value;
+    bool  is_late;                   /* put when the first facts were written already: goes to the index */
+};
+
+/* A request to free that waits for one record, which may complete it. */
+struct writer_held {
+    struct trace_record record;
+    bool is_held;
+};
+
+struct trace_writer {
+    struct output *file;             /* NULL: into `memory` */
+    struct bytes   memory;
+    char          *name;             /* for messages */
+    ZSTD_CCtx     *zstd;
+    struct bytes   raw, packed;      /* of the section that is being written */
+    uint64_t       offset;           /* bytes written so far */
+    enum err       broken;           /* the first failure; all later calls return it */
+    struct err_detail broken_why;
+    bool           is_under_way;     /* the facts and the start state are written */
+
+    struct trace_info   info;
+    struct writer_fact *facts;
+    size_t              n_facts;
+    struct stream_name *streams;
+    struct pool_name   *pools;
+    struct pair_map     stream_of, pool_of, slot_of;     /* by handle; by id; by pointer of what is live */
+    struct slot_table   slots;
+    uint32_t           *vacated;     /* slots free for reuse, the last vacated on top */
+    size_t              n_vacated, room_vacated;
+    struct text_table   strings, labels;
+    struct stack_table  stacks;
+
+    struct event       *events;      /* of the section under construction: NATIVE_FRAME_EVENTS */
+    struct trace_side  *sides;       /* beside them */
+    uint32_t           *side_slots;
+    size_t              n_events;
+    bool                has_sides;   /* some event of the section has one */
+    struct frame_place  place;       /* in front of the section under construction */
+    struct side_memory  side_memory;
+    uint64_t            n_frames;
+    uint64_t            first_ns, last_ns;      /* of the source's clock */
+    bool                has_first;
+    struct writer_held  held;
+
+    struct trace_segment       *start_segments;
+    struct trace_block         *start_blocks;
+    struct command_row         *commands;
+    struct section             *sections;
+    size_t   n_start_segments, n_start_blocks, n_commands, n_sections;
+    size_t   room_start_segments, room_start_blocks, room_commands, room_sections, room_facts, room_streams, room_pools;
+    struct trace_segment_event segment_events[NATIVE_ROWS];     /* not yet written */
+    size_t   n_segment_events;
+    uint64_t rows[SECTION_KINDS];                /* written so far */
+    uint64_t column_bytes[EVENT_COLUMN_COUNT];   /* compressed, for trace_bytes */
+};
+
+/* ---- failure ---- */
+
+/* Remembers a failure, and tells the caller. */
+static enum err writer_break(struct trace_writer *w, struct err_detail *why, enum err e)
+{
+    w->broken = e;
+    if (why != NULL)
+        *why = w->broken_why;
+    return e;
+}
+
+static enum err writer_nomem(struct trace_writer *w, struct err_detail *why)
+{
+    return writer_break(w, why, err_set(&w->broken_why, ERR_HOST_NOMEM, 0, "%s: %s", w->name,
+                                        err_text(ERR_HOST_NOMEM)));
+}
+
+/* What a call does first: nothing more can be put once something failed. */
+static enum err writer_check(const struct trace_writer *w, struct err_detail *why)
+{
+    if (w->broken != ERR_OK && why != NULL)
+        *why = w->broken_why;
+    return w->broken;
+}
+
+/* ---- sections ---- */
+
+static enum err writer_write(struct trace_writer *w, const void *data, size_t n, struct err_detail *why)
+{
+    if (w->file == NULL) {
+        bytes_put(&w->memory, data, n);
+        if (w->memory.has_failed)
+            return writer_nomem(w, why);
+    } else if (fwrite(data, 1, n, output_file(w->file)) != n) {
+        return writer_break(w, why, err_set(&w->broken_why, ERR_IO, w->offset, "%s: cannot be written: %s", w->name,
+                                            strerror(errno)));
+    }
+    w->offset += n;
+    return ERR_OK;
+}
+
+/* Compresses w->raw into w->packed behind its naming frame. Blocks end at `ends`, where columns do, so that each is
+ * coded by its own statistics; `costs`, n_ends + 1 where given, grow by what each took. */
+static enum err writer_pack(struct trace_writer *w, const char *tag, const size_t *ends, size_t n_ends, uint64_t *costs,
+                            struct err_detail *why)
+{
+    const size_t room = NATIVE_SECTION_BYTES + ZSTD_compressBound(w->raw.n) + 64 * (n_ends + 1);
+    w->packed.n = 0;
+    if (w->raw.has_failed || !bytes_reserve(&w->packed, room))
+        return writer_nomem(w, why);
+    ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
+    ZSTD_CCtx_setPledgedSrcSize(w->zstd, w->raw.n);
+    ZSTD_outBuffer out = {.dst = w->packed.data, .size = room, .pos = NATIVE_SECTION_BYTES};
+    ZSTD_inBuffer in = {.src = w->raw.data};
+    for (size_t i = 0; i <= n_ends; i++) {
+        const size_t before = out.pos;
+        const bool is_last = i == n_ends;
+        if (!is_last && ends[i] == in.size)
+            continue;                        /* an empty column */
+        in.size = is_last ? w->raw.n : ends[i];
+        if (ZSTD_compressStream2(w->zstd, &out, &in, is_last ? ZSTD_e_end : ZSTD_e_flush) != 0)
+            return writer_nomem(w, why);
+        if (costs != NULL)
+            costs[i] += out.pos - before;
+    }
+    w->packed.n = 0;
+    bytes_put_le(&w->packed, NATIVE_SKIP_SECTION, 4);
+    bytes_put_le(&w->packed, NATIVE_SECTION_BYTES - 8, 4);
+    bytes_put(&w->packed, tag, 4);
+    bytes_put_le(&w->packed, out.pos - NATIVE_SECTION_BYTES, 4);
+    w->packed.n = out.pos;
+    return ERR_OK;
+}
+
+static bool writer_list_section(struct trace_writer *w, enum section_kind kind, size_t rows)
+{
+    struct section *more = array_grow(w->sections, w->n_sections, &w->room_sections, sizeof *more);
+    if (more == NULL)
+        return false;
+    w->sections = more;
+    w->sections[w->n_sections++] = (struct section){
+        .offset = w->offset, .first = w->rows[kind], .rows = (uint32_t)rows, .kind = kind,
+        .packed_bytes = (uint32_t)(w->packed.n - NATIVE_SECTION_BYTES)};
+    w->rows[kind] += rows;
+    return true;
+}
+
+/* Writes w->raw as a section of `rows` rows. */
+static enum err writer_section(struct trace_writer *w, enum section_kind kind, size_t rows, const size_t *ends,
+                               size_t n_ends, uint64_t *costs, struct err_detail *why)
+{
+    const enum err e = writer_pack(w, section_tag(kind), ends, n_ends, costs, why);
+    if (e != ERR_OK)
+        return e;
+    if (!writer_list_section(w, kind, rows))
+        return writer_nomem(w, why);
+    return writer_write(w, w->packed.data, w->packed.n, why);
+}
+
+static enum err writer_rows(struct trace_writer *w, enum section_kind kind, const void *rows, size_t n,
+                            struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t done = 0; done < n && e == ERR_OK; done += NATIVE_ROWS) {
+        const size_t k = n - done < NATIVE_ROWS ? n - done : NATIVE_ROWS;
+        w->raw.n = 0;
+        rows_encode(&w->raw, kind, (const char *)rows + done * rows_size(kind), k);
+        e = writer_section(w, kind, k, NULL, 0, NULL, why);
+    }
+    return e;
+}
+
+/* Texts as they lie in their table, in sections of at most NATIVE_ROWS texts and some TEXT_SECTION_BYTES. */
+static enum err writer_texts(struct trace_writer *w, enum section_kind kind, const struct text_table *t,
+                             struct err_detail *why)
+{
+    enum { TEXT_SECTION_BYTES = 1 << 20 };
+    enum err e = ERR_OK;
+    for (uint32_t first = 0, end; first < t->n && e == ERR_OK; first = end) {
+        const size_t start = t->start[first];
+        for (end = first + 1; end < t->n && end - first < NATIVE_ROWS; end++)
+            if (t->start[end] - start > TEXT_SECTION_BYTES)
+                break;
+        w->raw.n = 0;
+        bytes_put(&w->raw, t->text + start, (end < t->n ? t->start[end] : t->n_text) - start);
+        e = writer_section(w, kind, end - first, NULL, 0, NULL, why);
+    }
+    return e;
+}
+
+static enum err writer_head(struct trace_writer *w, struct err_detail *why)
+{
+    w->raw.n = 0;
+    bytes_put_le(&w->raw, NATIVE_SKIP_ENDS, 4);
+    bytes_put_le(&w->raw, NATIVE_HEAD_BYTES - 8, 4);
+    bytes_put(&w->raw, NATIVE_HEAD_TEXT, 12);
+    bytes_put_le(&w->raw, NATIVE_VERSION, 4);
+    return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
+}
+
+static void writer_put_facts(struct trace_writer *w, bool is_late)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_facts; i++)
+        n += w->facts[i].is_late == is_late;
+    bytes_put_varint(&w->raw, n);
+    for (size_t i = 0; i < w->n_facts; i++)
+        if (w->facts[i].is_late == is_late) {
+            bytes_put_text(&w->raw, w->facts[i].name);
+            bytes_put_text(&w->raw, w->facts[i].value);
+        }
+}
+
+/* What comes before the first event: facts, then the start state. */
+static enum err writer_begin(struct trace_writer *w, struct err_detail *why)
+{
+    if (w->is_under_way)
+        return ERR_OK;
+    w->is_under_way = true;
+    w->raw.n = 0;
+    bytes_put_varint(&w->raw, w->info.capacity_bytes);
+    bytes_put_varint(&w->raw, w->info.epoch_us);
+    bytes_put_varint(&w->raw, w->info.device);
+    writer_put_facts(w, false);
+    enum err e = writer_section(w, SECTION_META, 1, NULL, 0, NULL, why);
+    if (e == ERR_OK)
+        e = writer_rows(w, SECTION_START_SEGMENTS, w->start_segments, w->n_start_segments, why);
+    if (e == ERR_OK)
+        e = writer_rows(w, SECTION_START_BLOCKS, w->start_blocks, w->n_start_blocks, why);
+    return e;
+}
+
+/* ---- events ---- */
+
+static enum err writer_flush_slots(struct trace_writer *w, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (uint32_t first = 0; first < w->slots.n && e == ERR_OK; first += NATIVE_FRAME_EVENTS) {
+        const uint32_t left = w->slots.n - first;
+        const uint32_t n = left < NATIVE_FRAME_EVENTS ? left : NATIVE_FRAME_EVENTS;
+        w->raw.n = 0;
+        bytes_put_varint(&w->raw, w->place.first_event);
+        bytes_put_varint(&w->raw, first);
+        slots_encode(&w->raw, w->slots.at + first, n);
+        e = writer_section(w, SECTION_SLOTS, n, NULL, 0, NULL, why);
+    }
+    return e;
+}
+
+static enum err writer_flush_sides(struct trace_writer *w, struct err_detail *why)
+{
+    for (size_t i = 0; i < w->n_events; i++)
+        w->side_slots[i] = w->events[i].kind == EVENT_ALLOC || kind_is_free(w->events[i].kind) ? w->events[i].slot
+                                                                                               : UINT32_MAX;
+    w->raw.n = 0;
+    size_t ends[SIDE_COLUMN_COUNT];
+    if (!sides_encode(&w->raw, w->sides, w->side_slots, w->n_events, &w->side_memory, ends))
+        return writer_nomem(w, why);
+    return writer_section(w, SECTION_SIDES, w->n_events, ends, SIDE_COLUMN_COUNT - 1, NULL, why);
+}
+
+/* Writes the events under construction, with their sides, and now and then what is live behind them. */
+static enum err writer_flush_events(struct trace_writer *w, struct err_detail *why)
+{
+    if (w->n_events == 0)
+        return ERR_OK;
+    size_t ends[EVENT_COLUMN_COUNT], n_commands = 0;
+    w->raw.n = 0;
+    events_encode(&w->raw, w->events, w->n_events, &w->place, ends);
+    enum err e = writer_section(w, SECTION_EVENTS, w->n_events, ends, EVENT_COLUMN_COUNT - 1, w->column_bytes, why);
+    if (e == ERR_OK && w->has_sides)
+        e = writer_flush_sides(w, why);
+    for (size_t i = 0; i < w->n_events; i++)
+        n_commands += w->events[i].kind == EVENT_COMMAND;
+    w->place.first_event += w->n_events;
+    w->place.first_command += n_commands;
+    w->place.time_ns = w->events[w->n_events - 1].time_ns;
+    w->n_events = 0;
+    w->has_sides = false;
+    if (e == ERR_OK && ++w->n_frames % NATIVE_SLOTS_EVERY == 0)
+        e = writer_flush_slots(w, why);
+    return e;
+}
+
+/* Appends an event whose kind, bytes, slot and place are filled in. */
+static enum err writer_push(struct trace_writer *w, const struct trace_record *r, struct event ev,
+                            struct err_detail *why)
+{
+    if (!w->has_first)
+        w->first_ns = w->last_ns = r->time_ns;
+    w->has_first = true;
+    if (r->time_ns > w->last_ns)
+        w->last_ns = r->time_ns;
+    ev.time_ns = w->last_ns - w->first_ns;
+    const struct trace_side side = {.record = r->record, .addr = r->addr, .stack = r->stack};
+    w->has_sides |= side.record != TRACE_NO_RECORD || side.addr != 0 || side.stack != TRACE_NO_STACK;
+    w->info.has_source_numbers |= side.record != TRACE_NO_RECORD;
+    w->info.has_addresses |= side.addr != 0;
+    w->info.by_kind[ev.kind]++;
+    w->info.events++;
+    w->info.duration_ns = ev.time_ns;
+    w->events[w->n_events] = ev;
+    w->sides[w->n_events++] = side;
+    return w->n_events < NATIVE_FRAME_EVENTS ? ERR_OK : writer_flush_events(w, why);
+}
+
+/* ---- dense numbers ---- */
+
+static enum err writer_stream(struct trace_writer *w, uint64_t handle, uint16_t *stream, struct err_detail *why)
+{
+    const uint32_t *known = pair_map_find(&w->stream_of, handle, 0);
+    if (known != NULL) {
+        *stream = (uint16_t)*known;
+        return ERR_OK;
+    }
+    const uint32_t n = w->info.n_streams;
+    if (n == NATIVE_STREAMS_MAX)
+        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d streams", w->name,
+                       (unsigned long long)w->info.events, NATIVE_STREAMS_MAX);
+    struct stream_name *streams = array_grow(w->streams, n, &w->room_streams, sizeof *streams);
+    if (streams == NULL)
+        return writer_nomem(w, why);
+    w->streams = streams;
+    if (!pair_map_add(&w->stream_of, handle, 0, n))
+        return writer_nomem(w, why);
+    w->streams[n] = (struct stream_name){.handle = handle, .number = n};
+    w->info.n_streams = n + 1;
+    *stream = (uint16_t)n;
+    return ERR_OK;
+}
+
+static enum err writer_pool(struct trace_writer *w, const uint64_t id[2], uint8_t *pool, struct err_detail *why)
+{
+    const uint32_t *known = pair_map_find(&w->pool_of, id[0], id[1]);
+    if (known != NULL) {
+        *pool = (uint8_t)*known;
+        return ERR_OK;
+    }
+    const uint32_t n = w->info.n_pools;
+    if (n == NATIVE_POOLS_MAX)
+        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d pools", w->name,
+                       (unsigned long long)w->info.events, NATIVE_POOLS_MAX);
+    struct pool_name *pools = array_grow(w->pools, n, &w->room_pools, sizeof *pools);
+    if (pools == NULL)
+        return writer_nomem(w, why);
+    w->pools = pools;
+    if (!pair_map_add(&w->pool_of, id[0], id[1], n))
+        return writer_nomem(w, why);
+    w->pools[n] = (struct pool_name){.id = {id[0], id[1]}};
+    w->info.n_pools = n + 1;
+    *pool = (uint8_t)n;
+    return ERR_OK;
+}
+
+/* A slot for a new request: the one vacated last, which the encoding favours, else a new one. */
+static enum err writer_take_slot(struct trace_writer *w, uint64_t ptr, struct slot request, uint32_t *slot,
+                                 struct err_detail *why)
+{
+    if (request.bytes > NATIVE_LIVE_MAX - w->slots.live_bytes)
+        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more bytes live than a trace can hold",
+                       w->name, (unsigned long long)w->info.events);
+    const uint32_t s = w->n_vacated > 0 ? w->vacated[w->n_vacated - 1] : w->slots.n;
+    if (!slot_table_reach(&w->slots, s) || !pair_map_add(&w->slot_of, ptr, 0, s))
+        return writer_nomem(w, why);
+    if (w->n_vacated > 0)
+        w->n_vacated--;
+    else
+        w->slots.n++;
+    slot_table_take(&w->slots, s, request);
+    *slot = s;
+    return ERR_OK;
+}
+
+static enum err writer_vacate_slot(struct trace_writer *w, uint64_t ptr, uint32_t slot, struct err_detail *why)
+{
+    uint32_t *vacated = array_grow(w->vacated, w->n_vacated, &w->room_vacated, sizeof *vacated);
+    if (vacated == NULL)
+        return writer_nomem(w, why);
+    w->vacated = vacated;
+    w->vacated[w->n_vacated++] = slot;
+    pair_map_remove(&w->slot_of, ptr, 0);
+    slot_table_vacate(&w->slots, slot);
+    return ERR_OK;
+}
+
+/* ---- records ---- */
+
+/* The sentence about a record that cannot be. */
+static enum err writer_refuse(const struct trace_writer *w, const struct trace_record *r, const char *what,
+                              struct err_detail *why)
+{
+    const uint64_t at = r->record != TRACE_NO_RECORD ? r->record : w->info.events;
+    return err_set(why, ERR_FORMAT, at, "%s: %s %llu: %s 0x%llx", w->name,
+                   r->record != TRACE_NO_RECORD ? "record" : "event", (unsigned long long)at, what,
+                   (unsigned long long)r->ptr);
+}
+
+static enum err writer_place(struct trace_writer *w, const struct trace_record *r, struct event *ev,
+                             struct err_detail *why)
+{
+    const enum err e = writer_stream(w, r->stream, &ev->stream, why);
+    return e != ERR_OK ? e : writer_pool(w, r->pool, &ev->pool, why);
+}
+
+static enum err writer_put_alloc(struct trace_writer *w, const struct trace_record *r, struct err_detail *why)
+{
+    struct event ev = {.kind = EVENT_ALLOC, .bytes = r->bytes};
+    if (r->bytes == 0)
+        return writer_refuse(w, r, "no bytes are asked for at", why);
+    if (pair_map_find(&w->slot_of, r->ptr, 0) != NULL)
+        return writer_refuse(w, r, "a second request gets the live address", why);
+    enum err e = writer_place(w, r, &ev, why);
+    const struct slot request = {.bytes = r->bytes, .place = place_of(ev.stream, ev.pool), .state = SLOT_LIVE};
+    if (e == ERR_OK)
+        e = writer_take_slot(w, r->ptr, request, &ev.slot, why);
+    return e != ERR_OK ? e : writer_push(w, r, ev, why);
+}
+
+/* A free of any kind: only the slot's state says whether it may be. */
+static enum err writer_put_free(struct trace_writer *w, const struct trace_record *r, struct err_detail *why)
+{
+    const uint32_t *known = pair_map_find(&w->slot_of, r->ptr, 0);
+    const uint32_t needed = r->kind == EVENT_FREE_COMPLETED ? SLOT_PENDING : SLOT_LIVE;
+    if (known == NULL)
+        return writer_refuse(w, r, "nothing is live at the freed address", why);
+    const uint32_t slot = *known;
+    struct slot *s = &w->slots.at[slot];
+    if (s->state != needed)
+        return writer_refuse(w, r, needed == SLOT_LIVE ? "a second free of" : "nobody asked for the free of", why);
+    struct event ev = {.kind = (uint8_t)r->kind, .slot = slot};
+    enum err e = writer_place(w, r, &ev, why);
+    if (e != ERR_OK)
+        return e;
+    ev.stream = (uint16_t)(ev.stream ^ (uint16_t)s->place);          /* as events_encode wants them */
+    ev.pool = (uint8_t)(ev.pool ^ s->place >> 16);
+    if (r->kind == EVENT_FREE_REQUESTED)
+        s->state = SLOT_PENDING;
+    else
+        e = writer_vacate_slot(w, r->ptr, slot, why);
+    return e != ERR_OK ? e : writer_push(w, r, ev, why);
+}
+
+static enum err writer_put_command(struct trace_writer *w, const struct trace_record *r, struct event ev,
+                                   struct err_detail *why)
+{
+    struct command_row row = {.command = r->command};
+    row.command.text = NULL;
+    row.command.stream = ev.stream;
+    row.command.pool = ev.pool;
+    row.command.slot = 0;
+    if (r->command.kind >= COMMAND_KINDS)
+        return writer_refuse(w, r, "an unknown command at", why);
+    if (r->command.kind == COMMAND_USE) {
+        const uint32_t *slot = pair_map_find(&w->slot_of, r->ptr, 0);
+        if (slot == NULL)
+            return writer_refuse(w, r, "nothing is live at the used address", why);
+        row.command.slot = *slot;
+    }
+    const size_t n_text = r->command.text == NULL ? 0 : strlen(r->command.text);
+    if (n_text >= NATIVE_TEXT_MAX)
+        return writer_refuse(w, r, "a command's text is too long at", why);
+    struct command_row *commands = array_grow(w->commands, w->n_commands, &w->room_commands, sizeof *commands);
+    if (commands == NULL)
+        return writer_nomem(w, why);
+    w->commands = commands;
+    if (r->command.text != NULL && (row.text = text_table_put(&w->strings, r->command.text, n_text) + 1) == 0)
+        return writer_nomem(w, why);
+    ev.slot = (uint32_t)w->n_commands;
+    w->commands[w->n_commands++] = row;
+    return writer_push(w, r, ev, why);
+}
+
+static enum err writer_put_other(struct trace_writer *w, const struct trace_record *r, struct err_detail *why)
+{
+    struct event ev = {.kind = (uint8_t)r->kind};
+    const enum err e = writer_place(w, r, &ev, why);
+    if (e != ERR_OK)
+        return e;
+    if (r->kind == EVENT_COMMAND)
+        return writer_put_command(w, r, ev, why);
+    if (r->kind == EVENT_OOM && (ev.bytes = r->bytes) == 0)
+        return writer_refuse(w, r, "no bytes were refused at", why);
+    if (r->kind == EVENT_MARK && (ev.slot = r->label) >= w->labels.n)
+        return writer_refuse(w, r, "an unknown label at", why);
+    return writer_push(w, r, ev, why);
+}
+
+/* Writes the request to free that was held back, as what it is. */
+static enum err writer_release_held(struct trace_writer *w, struct err_detail *why)
+{
+    if (!w->held.is_held)
+        return ERR_OK;
+    w->held.is_held = false;
+    return writer_put_free(w, &w->held.record, why);
+}
+
+enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct err_detail *why)
+{
+    enum err e = writer_check(w, why);
+    if (e == ERR_OK)
+        e = writer_begin(w, why);
+    if (e != ERR_OK)
+        return e;
+    if (w->held.is_held && r->kind == EVENT_FREE_COMPLETED && r->ptr == w->held.record.ptr) {
+        w->held.record.kind = EVENT_FREE;
+        return writer_release_held(w, why);
+    }
+    e = writer_release_held(w, why);
+    if (e != ERR_OK)
+        return e;
+    if (r->stack > w->stacks.n_stacks)
+        return writer_refuse(w, r, "an unknown stack at", why);
+    switch (r->kind) {
+    case EVENT_ALLOC:
+        return writer_put_alloc(w, r, why);
+    case EVENT_FREE:
+    case EVENT_FREE_COMPLETED:
+        return writer_put_free(w, r, why);
+    case EVENT_FREE_REQUESTED: {
+        const uint32_t *slot = pair_map_find(&w->slot_of, r->ptr, 0);
+        if (slot == NULL || w->slots.at[*slot].state != SLOT_LIVE)
+            return writer_put_free(w, r, why);          /* which refuses it */
+        w->held = (struct writer_held){.record = *r, .is_held = true};
+        return ERR_OK;
+    }
+    case EVENT_FLUSH:
+    case EVENT_OOM:
+    case EVENT_COMMAND:
+    case EVENT_MARK:
+        return writer_put_other(w, r, why);
+    case EVENT_KINDS:
+        break;
+    }
+    return writer_refuse(w, r, "an unknown kind of record at", why);
+}
+
+/* Hands the recorded segment events over that were not yet written. */
+static enum err writer_flush_segment_events(struct trace_writer *w, struct err_detail *why)
+{
+    const size_t n = w->n_segment_events;
+    w->n_segment_events = 0;
+    return writer_rows(w, SECTION_SEGMENT_EVENTS, w->segment_events, n, why);
+}
+
+enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind kind, uint64_t addr, uint64_t bytes,
+                                 uint64_t stream, const uint64_t pool[2], uint64_t record, struct err_detail *why)
+{
+    struct trace_segment_event row = {.record = record, .addr = addr, .bytes = bytes, .kind = (uint8_t)kind};
+    enum err e = writer_check(w, why);
+    if (e == ERR_OK)
+        e = writer_begin(w, why);
+    if (e == ERR_OK)
+        e = writer_release_held(w, why);
+    if (e == ERR_OK)
+        e = writer_stream(w, stream, &row.stream, why);
+    if (e == ERR_OK)
+        e = writer_pool(w, pool, &row.pool, why);
+    if (e != ERR_OK)
+        return e;
+    row.before = w->info.events;
+    w->info.has_segment_events = true;
+    w->segment_events[w->n_segment_events++] = row;
+    return w->n_segment_events < NATIVE_ROWS ? ERR_OK : writer_flush_segment_events(w, why);
+}
+
+/* ---- what comes first ---- */
+
+enum err trace_put_meta(struct trace_writer *w, const char *name, const char *value, struct err_detail *why)
+{
+    const enum err e = writer_check(w, why);
+    if (e != ERR_OK)
+        return e;
+    if (strlen(name) >= NATIVE_TEXT_MAX || strlen(value) >= NATIVE_TEXT_MAX)
+        return err_set(why, ERR_FORMAT, 0, "%s: the text of \"%.40s\" is too long for a trace", w->name, name);
+    size_t i = 0;
+    while (i < w->n_facts && (strcmp(w->facts[i].name, name) != 0 || w->facts[i].is_late != w->is_under_way))
+        i++;
+    if (i == w->n_facts) {
+        if (w->n_facts == NATIVE_FACTS_MAX)
+            return err_set(why, ERR_FORMAT, 0, "%s: more than %d facts", w->name, NATIVE_FACTS_MAX);
+        struct writer_fact *facts = array_grow(w->facts, w->n_facts, &w->room_facts, sizeof *facts);
+        if (facts == NULL)
+            return writer_nomem(w, why);
+        w->facts = facts;
+        w->facts[i] = (struct writer_fact){.name = strdup(name), .is_late = w->is_under_way};
+        w->n_facts++;
+    }
+    free(w->facts[i].value);
+    w->facts[i].value = strdup(value);
+    return w->facts[i].name == NULL || w->facts[i].value == NULL ? writer_nomem(w, why) : ERR_OK;
+}
+
+struct trace_info *trace_writer_info(struct trace_writer *w)
+{
+    return &w->info;
+}
+
+enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64_t number, struct err_detail *why)
+{
+    uint16_t stream;
+    enum err e = writer_check(w, why);
+    if (e == ERR_OK)
+        e = writer_stream(w, handle, &stream, why);
+    if (e == ERR_OK)
+        w->streams[stream].number = number;
+    return e;
+}
+
+/* The sentence about a start state that cannot be. */
+static enum err writer_refuse_start(const struct trace_writer *w, const char *what, uint64_t addr,
+                                    struct err_detail *why)
+{
+    return err_set(why, ERR_FORMAT, 0, "%s: start state: the %s at 0x%llx", w->name, what, (unsigned long long)addr);
+}
+
+enum err trace_put_start_segment(struct trace_writer *w, const struct trace_segment *s, uint64_t stream,
+                                 const uint64_t pool[2], struct err_detail *why)
+{
+    struct trace_segment row = *s;
+    enum err e = writer_check(w, why);
+    if (e == ERR_OK)
+        e = writer_stream(w, stream, &row.stream, why);
+    if (e == ERR_OK)
+        e = writer_pool(w, pool, &row.pool, why);
+    if (e != ERR_OK)
+        return e;
+    const size_t n = w->n_start_segments;
+    const char *fault = w->is_under_way || w->n_start_blocks > 0 ? "segment comes too late" : NULL;
+    if (fault == NULL)
+        fault = start_segment_fault(&row, n == 0 ? NULL : &w->start_segments[n - 1]);
+    if (fault != NULL)
+        return writer_refuse_start(w, fault, s->addr, why);
+    struct trace_segment *rows = array_grow(w->start_segments, n, &w->room_start_segments, sizeof *rows);
+    if (rows == NULL)
+        return writer_nomem(w, why);
+    w->start_segments = rows;
+    w->start_segments[w->n_start_segments++] = row;
+    w->info.starts_mid_run = true;
+    return ERR_OK;
+}
+
+/* Gives a block that is in use its slot. */
+static enum err writer_start_slot(struct trace_writer *w, struct trace_block *row, struct err_detail *why)
+{
+    const struct slot request = {.bytes = row->requested, .place = place_of(row->stream, row->pool),
+                                 .state = row->is_pending ? SLOT_PENDING : SLOT_LIVE};
+    return writer_take_slot(w, row->addr, request, &row->slot, why);
+}
+
+enum err trace_put_start_block(struct trace_writer *w, const struct trace_block *b, bool is_live, uint64_t stream,
+                               const uint64_t pool[2], struct err_detail *why)
+{
+    struct trace_block row = *b;
+    row.slot = TRACE_NO_SLOT;
+    enum err e = writer_check(w, why);
+    if (e == ERR_OK)
+        e = writer_stream(w, stream, &row.stream, why);
+    if (e == ERR_OK)
+        e = writer_pool(w, pool, &row.pool, why);
+    if (e != ERR_OK)
+        return e;
+    const bool is_used = is_live || row.is_pending;
+    const char *fault = w->is_under_way ? "block comes too late" : NULL;
+    if (fault == NULL && is_used && row.requested == 0)
+        fault = "live block holds nothing";
+    if (fault == NULL)
+        fault = start_block_fault(&row, w->n_start_blocks == 0 ? NULL : &w->start_blocks[w->n_start_blocks - 1],
+                                  w->start_segments, w->n_start_segments);
+    if (fault != NULL)
+        return writer_refuse_start(w, fault, b->addr, why);
+    struct trace_block *rows = array_grow(w->start_blocks, w->n_start_blocks, &w->room_start_blocks, sizeof *rows);
+    if (rows == NULL)
+        return writer_nomem(w, why);
+    w->start_blocks = rows;
+    if (is_used)
+        e = writer_start_slot(w, &row, why);
+    if (e != ERR_OK)
+        return e;
+    w->start_blocks[w->n_start_blocks++] = row;
+    w->info.starts_mid_run = true;
+    return ERR_OK;
+}
+
+/* ---- texts ---- */
+
+enum err trace_put_label(struct trace_writer *w, const char *text, size_t n, uint32_t *id, struct err_detail *why)
+{
+    const enum err e = writer_check(w, why);
+    if (e != ERR_OK)
+        return e;
+    const size_t most = n < NATIVE_TEXT_MAX ? n : NATIVE_TEXT_MAX - 1;
+    const char *end = most == 0 ? NULL : memchr(text, '\0', most);
+    const uint32_t label = text_table_put(&w->labels, text, end == NULL ? most : (size_t)(end - text));
+    if (label == UINT32_MAX)
+        return writer_nomem(w, why);
+    *id = label;
+    return ERR_OK;
+}
+
+enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size_t n, uint32_t *id,
+                         struct err_detail *why)
+{
+    const enum err e = writer_check(w, why);
+    if (e != ERR_OK)
+        return e;
+    uint32_t texts[NATIVE_STACK_MAX];
+    const size_t depth = n < NATIVE_STACK_MAX ? n : NATIVE_STACK_MAX;
+    for (size_t i = 0; i < depth; i++) {
+        texts[i] = text_table_put(&w->strings, frames[i], strnlen(frames[i], NATIVE_TEXT_MAX - 1));
+        if (texts[i] == UINT32_MAX)
+            return writer_nomem(w, why);
+    }
+    const uint32_t stack = depth == 0 ? TRACE_NO_STACK : stack_table_put(&w->stacks, texts, depth);
+    if (depth > 0 && stack == 0)
+        return writer_nomem(w, why);
+    *id = stack;
+    return ERR_OK;
+}
+
+/* ---- the end ---- */
+
+static void writer_put_totals(struct trace_writer *w)
+{
+    const struct trace_info *i = &w->info;
+    const uint64_t totals[] = {
+        i->events, i->records == 0 ? i->events : i->records, i->capacity_bytes, w->slots.peak_bytes, i->duration_ns,
+        i->recorded_peak_reserved_bytes, i->recorded_peak_allocated_bytes, i->recorded_end_reserved_bytes,
+        i->recorded_start_reserved_bytes, i->recorded_end_segments, i->epoch_us, w->slots.n, i->device,
+        (i->starts_mid_run ? INDEX_STARTS_MID_RUN : 0u) | (i->has_source_numbers ? INDEX_HAS_SOURCE_NUMBERS : 0u) |
+            (i->has_addresses ? INDEX_HAS_ADDRESSES : 0u) | (i->has_segment_events ? INDEX_HAS_SEGMENT_EVENTS : 0u),
+    };
+    static_assert(sizeof totals / sizeof totals[0] == INDEX_TOTALS, "as many as the format has");
+    for (size_t k = 0; k < INDEX_TOTALS; k++)
+        bytes_put_varint(&w->raw, totals[k]);
+    for (int kind = 0; kind < EVENT_KINDS; kind++)
+        bytes_put_varint(&w->raw, i->by_kind[kind]);
+    for (int c = 0; c < EVENT_COLUMN_COUNT; c++)
+        bytes_put_varint(&w->raw, w->column_bytes[c]);
+}
+
+static void writer_put_names(struct trace_writer *w)
+{
+    bytes_put_varint(&w->raw, w->info.n_streams);
+    for (uint32_t i = 0; i < w->info.n_streams; i++) {
+        bytes_put_varint(&w->raw, w->streams[i].handle);
+        bytes_put_varint(&w->raw, w->streams[i].number);
+    }
+    bytes_put_varint(&w->raw, w->info.n_pools);
+    for (uint32_t i = 0; i < w->info.n_pools; i++) {
+        bytes_put_varint(&w->raw, w->pools[i].id[0]);
+        bytes_put_varint(&w->raw, w->pools[i].id[1]);
+    }
+}
+
+static void writer_put_sections(struct trace_writer *w)
+{
+    const size_t n = w->n_sections;
+    uint64_t *values = malloc(n * sizeof *values);
+    w->raw.has_failed |= values == NULL;
+    bytes_put_varint(&w->raw, n);
+    for (int field = 0; field < 3 && values != NULL; field++) {
+        for (size_t i = 0; i < n; i++) {
+            const struct section *s = &w->sections[i];
+            values[i] = field == 0 ? s->kind : field == 1 ? s->rows : s->packed_bytes;
+        }
+        column_put(&w->raw, values, n);
+    }
+    free(values);
+}
+
+static enum err writer_index(struct trace_writer *w, struct err_detail *why)
+{
+    const uint64_t offset = w->offset;
+    w->raw.n = 0;
+    writer_put_totals(w);
+    writer_put_names(w);
+    writer_put_facts(w, true);
+    writer_put_sections(w);
+    enum err e = writer_section(w, SECTION_INDEX, 1, NULL, 0, NULL, why);
+    if (e != ERR_OK)
+        return e;
+    w->raw.n = 0;
+    bytes_put_le(&w->raw, NATIVE_SKIP_ENDS, 4);
+    bytes_put_le(&w->raw, NATIVE_FOOT_BYTES - 8, 4);
+    bytes_put(&w->raw, NATIVE_FOOT_TEXT, 12);
+    bytes_put_le(&w->raw, offset, 8);
+    return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
+}
+
+/* Everything that was still held back, then the tables, the index and the foot. */
+static enum err writer_complete(struct trace_writer *w, struct err_detail *why)
+{
+    enum err e = writer_check(w, why);
+    if (e == ERR_OK)
+        e = writer_begin(w, why);
+    if (e == ERR_OK)
+        e = writer_release_held(w, why);
+    if (e == ERR_OK)
+        e = writer_flush_events(w, why);
+    if (e == ERR_OK)
+        e = writer_flush_segment_events(w, why);
+    if (e == ERR_OK)
+        e = writer_rows(w, SECTION_COMMANDS, w->commands, w->n_commands, why);
+    if (e == ERR_OK)
+        e = writer_texts(w, SECTION_STRINGS, &w->strings, why);
+    if (e == ERR_OK)
+        e = writer_rows(w, SECTION_NODES, w->stacks.node, w->stacks.n_nodes, why);
+    if (e == ERR_OK)
+        e = writer_rows(w, SECTION_STACKS, w->stacks.stack, w->stacks.n_stacks, why);
+    if (e == ERR_OK)
+        e = writer_texts(w, SECTION_LABELS, &w->labels, why);
+    return e == ERR_OK ? writer_index(w, why) : e;
+}
+
+/* Frees everything but the file. */
+static void writer_free(struct trace_writer *w)
+{
+    for (size_t i = 0; i < w->n_facts; i++) {
+        free(w->facts[i].name);
+        free(w->facts[i].value);
+    }
+    ZSTD_freeCCtx(w->zstd);
+    bytes_free(&w->memory);
+    bytes_free(&w->raw);
+    bytes_free(&w->packed);
+    pair_map_free(&w->stream_of);
+    pair_map_free(&w->pool_of);
+    pair_map_free(&w->slot_of);
+    text_table_free(&w->strings);
+    text_table_free(&w->labels);
+    stack_table_free(&w->stacks);
+    side_memory_free(&w->side_memory);
+    void *const arrays[] = {w->name, w->facts, w->streams, w->pools, w->slots.at, w->vacated, w->events, w->sides,
+                            w->side_slots, w->start_segments, w->start_blocks, w->commands, w->sections};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        free(arrays[i]);
+    free(w);
+}
+
+void trace_abandon(struct trace_writer *w)
+{
+    if (w == NULL)
+        return;
+    output_abandon(w->file);
+    writer_free(w);
+}
+
+enum err trace_finish(struct trace_writer *w, struct err_detail *why)
+{
+    enum err e = writer_complete(w, why);
+    if (e == ERR_OK && w->file == NULL)
+        e = err_set(why, ERR_USAGE, 0, "%s: a trace in memory is ended by trace_finish_bytes", w->name);
+    if (e == ERR_OK) {
+        e = output_commit(w->file, why);
+        w->file = NULL;
+    }
+    trace_abandon(w);
+    return e;
+}
+
+enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, struct err_detail *why)
+{
+    enum err e = writer_complete(w, why);
+    if (e == ERR_OK && w->file != NULL)
+        e = err_set(why, ERR_USAGE, 0, "%s: a trace in a file is ended by trace_finish", w->name);
+    if (e == ERR_OK) {
+        *bytes = w->memory.data;
+        *n = w->memory.n;
+        w->memory = (struct bytes){0};
+    }
+    trace_abandon(w);
+    return e;
+}
+
+/* The default stream and the shared pool are number 0 of each. */
+static enum err writer_prepare(struct trace_writer *w, struct err_detail *why)
+{
+    uint16_t stream;
+    uint8_t pool;
+    w->slots.limit = UINT32_MAX - 1;
+    w->zstd = ZSTD_createCCtx();
+    w->events = malloc(NATIVE_FRAME_EVENTS * sizeof *w->events);
+    w->sides = malloc(NATIVE_FRAME_EVENTS * sizeof *w->sides);
+    w->side_slots = malloc(NATIVE_FRAME_EVENTS * sizeof *w->side_slots);
+    if (w->zstd == NULL || w->events == NULL || w->sides == NULL || w->side_slots == NULL)
+        return writer_nomem(w, why);
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, NATIVE_LEVEL);
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_contentSizeFlag, 1);
+    enum err e = writer_stream(w, 0, &stream, why);
+    if (e == ERR_OK)
+        e = writer_pool(w, (const uint64_t[2]){0, 0}, &pool, why);
+    if (e == ERR_OK)
+        e = trace_put_meta(w, "units", "bytes, nanoseconds", why);
+    return e == ERR_OK ? writer_head(w, why) : e;
+}
+
+enum err trace_create(const char *path, struct trace_writer **out, struct err_detail *why)
+{
+    struct trace_writer *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", path == NULL ? "<bytes>" : path, err_text(ERR_HOST_NOMEM));
+    enum err e = path == NULL ? ERR_OK : output_open(path, &w->file, why);
+    w->name = strdup(path == NULL ? "<bytes>" : path);
+    if (e == ERR_OK && w->name == NULL)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    if (e == ERR_OK)
+        e = writer_prepare(w, why);
+    if (e != ERR_OK)
+        trace_abandon(w);
+    else
+        *out = w;
+    return e;
+}
