@@ -148,6 +148,7 @@ static enum err pytorch_configure(struct pytorch *p, const struct option_value *
         return err_set(why, ERR_UNSUPPORTED, 0, "backend:cudaMallocAsync is another allocator, the driver's own");
     p->max_split_at_start =
         p->settings.max_split_size == PYTORCH_UNLIMITED ? -1 : (int64_t)p->settings.max_split_size;
+    p->has_given_version = v[OPT_VERSION].is_given;
     p->rounds_to_power_of_two = v[OPT_POW2].number != 0;
     p->has_no_cache = v[OPT_NO_CACHE].number != 0;
     p->limit = PYTORCH_UNLIMITED;
@@ -506,7 +507,8 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
     if (p->settings.graph_capture_record_stream_reuse)
         visit(arg, REMARK_WARNING, "graph_capture_record_stream_reuse is accepted, its effect inside graph captures is "
                                    "not modelled");
-    snprintf(text, sizeof text, "decisions are those of PyTorch %s", pytorch_profile_name(&p->profile));
+    snprintf(text, sizeof text, "decisions are those of PyTorch %s%s", pytorch_profile_name(&p->profile),
+             p->has_given_version ? "" : ", by the layout of the recording or by default (version= chooses another)");
     visit(arg, REMARK_ASSUMPTION, text);
     struct inert_visit v = {.visit = visit, .arg = arg};
     pytorch_conf_inert(&p->profile, p->conf, remark_inert, &v);

@@ -136,6 +136,7 @@ struct pytorch {
     int64_t                max_split_at_start;
     uint64_t               gc_runs, gc_bytes;
     bool                   has_device_limit;
+    bool                   has_given_version;
 };
 
 static inline struct pytorch_block *pytorch_at(const struct pytorch *p, uint32_t b)

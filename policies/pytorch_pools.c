@@ -37,7 +37,7 @@ static enum err pool_acquire(struct pytorch *p, uint8_t pool)
     if (!owned->exists)
         return pytorch_pool_open(p, pool, 0);
     if (owned->uses++ == 0) {
-        const struct order_slot *slot = order_table_find(&p->freeable, pool_hash(p, pool));
+        const struct order_slot *slot = order_table_find(&p->freeable, pool_hash(p, pool), pool);
         if (slot != NULL)
             order_table_remove(&p->freeable, (uint32_t)(slot - p->freeable.slots));
     }

@@ -62,10 +62,10 @@ enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream)
         return e;
     struct order_table *streams = &p->uses[block->left].streams;
     const uint64_t hash = stream_hash(p, stream);
-    if (order_table_find(streams, hash) == NULL && (e = order_table_insert(streams, hash, stream)) != ERR_OK)
+    if (order_table_find(streams, hash, stream) == NULL && (e = order_table_insert(streams, hash, stream)) != ERR_OK)
         return e;
     if (pytorch_is_capturing(p))
-        order_table_find(streams, hash)->value |= USE_IN_CAPTURE;
+        order_table_find(streams, hash, stream)->value |= USE_IN_CAPTURE;
     return ERR_OK;
 }
 
@@ -128,7 +128,7 @@ static void record_events(struct pytorch *p, uint32_t b)
     for (uint32_t i = 0; i < order_table_slots(&streams); i++) {
         if (streams.slots[i].distance < 0)
             continue;
-        const uint32_t stream = streams.slots[i].value & (USE_IN_CAPTURE - 1);
+        const uint32_t stream = streams.slots[i].value & ORDER_NUMBER;
         const struct stream_event event = stream_event_record(p->base.device->cfg.queues, stream);
         p->broken = fifo_append(p, event, b);
         p->uses[u].events += p->broken == ERR_OK;

@@ -15,13 +15,13 @@ static uint32_t order_home(const struct order_table *t, uint64_t hash)
     return (uint32_t)(UINT64_C(11400714819323198485) * hash >> (64 - __builtin_ctz(t->n_slots)));
 }
 
-struct order_slot *order_table_find(const struct order_table *t, uint64_t hash)
+struct order_slot *order_table_find(const struct order_table *t, uint64_t hash, uint32_t number)
 {
     if (t->n_slots == 0)
         return NULL;
     struct order_slot *s = &t->slots[order_home(t, hash)];
     for (int32_t d = 0; d <= s->distance; d++, s++)
-        if (s->hash == hash)
+        if (s->hash == hash && (s->value & ORDER_NUMBER) == number)
             return s;
     return NULL;
 }

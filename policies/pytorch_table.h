@@ -33,10 +33,13 @@ static inline uint32_t order_table_slots(const struct order_table *t)
     return t->n_slots == 0 ? 0 : t->n_slots + t->longest;
 }
 
-/* The slot of a hash; NULL when it is not there. Lent until the next change. */
-struct order_slot *order_table_find(const struct order_table *t, uint64_t hash);
+/* Values carry a number in these bits; what else they carry is the owner's. */
+#define ORDER_NUMBER UINT32_C(0xffff)
 
-/* Inserts a hash that is not there. ERR_HOST_NOMEM leaves the table as it was. */
+/* The slot of a number; NULL when it is not there. Different numbers may share a hash. Lent until the next change. */
+struct order_slot *order_table_find(const struct order_table *t, uint64_t hash, uint32_t number);
+
+/* Inserts a value whose number is not there. ERR_HOST_NOMEM leaves the table as it was. */
 MUST_USE enum err order_table_insert(struct order_table *t, uint64_t hash, uint32_t value);
 
 /* Empties slot i and shifts the ones behind back: the walk looks at slot i again. */

@@ -1,0 +1,62 @@
+/*
+ * What the commands of the program share: the table of them, exit statuses, errors on stderr, progress.
+ */
+#ifndef REPLAY_REPLAY_CLI_H
+#define REPLAY_REPLAY_CLI_H
+
+#include "base/err.h"
+#include "base/output.h"
+#include "replay/options.h"
+
+enum exit_status {
+    STATUS_DONE = 0,
+    STATUS_FAILED = 1,               /* a run ended in OOM, failed the audit, or differs from the record */
+    STATUS_USAGE = 2,                /* wrong usage or bad input */
+    STATUS_OURS = 3,                 /* our fault, or the host's */
+};
+
+struct subcommand {
+    const char *name;                /* NULL: what is run when no command is named */
+    const char *synopsis;            /* "import FILE -o OUT" */
+    const char *summary;
+    const char *text;                /* further lines of its --help; "" for none */
+    uint32_t    taken;               /* OPTION_BITs */
+    size_t      n_inputs_min, n_inputs_max;
+    enum exit_status (*run)(const struct options *o);
+};
+
+/* In cmd_*.c. */
+extern const struct subcommand cmd_replay, cmd_import, cmd_info, cmd_generate, cmd_verify, cmd_stats, cmd_summary;
+
+/* --list and --help POLICY. */
+enum exit_status list_everything(void);
+enum exit_status list_policy(const char *spec);
+
+/* One line on stderr; the status that the error calls for. */
+enum exit_status cli_fail(enum err e, const struct err_detail *why);
+
+/* Ends output to stdout; an error in it is reported. `status` otherwise. */
+enum exit_status cli_finish_stdout(enum exit_status status);
+
+/* A line on stderr that is rewritten as work goes on; silent where stderr is no terminal and for the first moments. */
+struct progress {
+    const char *what;                /* "reading", "replaying" */
+    int64_t     started_ms, shown_ms;
+    bool        is_shown;
+};
+struct progress progress_start(const char *what);
+void progress_report(void *progress, uint64_t done, uint64_t total);       /* total 0 = unknown */
+void progress_clear(struct progress *p);
+
+/* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, showing progress. */
+MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
+
+/* Whether a path names the same file as one of the inputs. */
+bool cli_is_input(const struct options *o, const char *path);
+
+/* Opens an output where a path is given; *out stays NULL where it is NULL. Refuses to write over the n-th input or to
+ * stdout twice (`is_stdout_taken` remembers). */
+MUST_USE enum err cli_open_output(const struct options *o, const char *path, bool *is_stdout_taken,
+                                  struct output **out, struct err_detail *why);
+
+#endif

@@ -1,0 +1,244 @@
+/* `replay info FILE`: what a file is and holds. */
+#include "replay/cli.h"
+
+#include "base/units.h"
+#include "report/json_writer.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+/* X(NAME, key): the kinds of events as they are printed. */
+#define INFO_KINDS(X)                                                                                       \
+    X(ALLOC, "alloc") X(FREE, "free") X(FREE_REQUESTED, "free_requested") X(FREE_COMPLETED, "free_completed") \
+    X(FLUSH, "flush") X(OOM, "oom") X(COMMAND, "command") X(MARK, "mark")
+
+static const char *const kind_names[EVENT_KINDS] = {
+#define INFO_KIND(name, key) [EVENT_##name] = key,
+    INFO_KINDS(INFO_KIND)
+#undef INFO_KIND
+};
+
+/* What is live and stands before the first event. */
+struct info_start {
+    size_t   n_segments, n_live, n_pending, n_guessed;
+    uint64_t segment_bytes, live_bytes;
+};
+
+static struct info_start info_start(const struct trace_reader *r)
+{
+    struct info_start s = { .n_live = 0 };
+    size_t n_blocks;
+    const struct trace_segment *segments = trace_start_segments(r, &s.n_segments);
+    const struct trace_block *blocks = trace_start_blocks(r, &n_blocks);
+    for (size_t i = 0; i < s.n_segments; i++)
+        s.segment_bytes = add_capped(s.segment_bytes, segments[i].bytes);
+    for (size_t i = 0; i < n_blocks; i++) {
+        if (blocks[i].slot == TRACE_NO_SLOT)
+            continue;
+        s.n_live++;
+        s.n_pending += blocks[i].is_pending;
+        s.n_guessed += blocks[i].is_size_guessed;
+        s.live_bytes = add_capped(s.live_bytes, blocks[i].requested);
+    }
+    return s;
+}
+
+static void print_bytes(const char *name, uint64_t bytes)
+{
+    char text[UNITS_TEXT];
+    if (bytes == 0)
+        printf("%-22s not recorded\n", name);
+    else
+        printf("%-22s %s (%" PRIu64 " bytes)\n", name, units_format_bytes(bytes, text), bytes);
+}
+
+static void print_when(uint64_t epoch_us)
+{
+    const time_t at = (time_t)(epoch_us / 1000000);
+    struct tm utc;
+    char text[64];
+    if (epoch_us != 0 && gmtime_r(&at, &utc) != NULL && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc) > 0)
+        printf("%-22s %s\n", "recorded", text);
+}
+
+static void print_start(const struct trace_reader *r)
+{
+    const struct info_start s = info_start(r);
+    char live[UNITS_TEXT], held[UNITS_TEXT];
+    if (!trace_info(r)->starts_mid_run) {
+        printf("%-22s empty\n", "start state");
+        return;
+    }
+    printf("%-22s mid-run: %zu live requests (%s), %zu segments (%s)", "start state", s.n_live,
+           units_format_bytes(s.live_bytes, live), s.n_segments, units_format_bytes(s.segment_bytes, held));
+    if (s.n_pending > 0)
+        printf(", %zu frees pending", s.n_pending);
+    if (s.n_guessed > 0)
+        printf(", %zu block sizes guessed", s.n_guessed);
+    printf("\n");
+}
+
+/* Facts of the source by name; lines of a longer one below each other. */
+static void print_meta(const struct trace_reader *r, const char *path)
+{
+    const char *value, *name;
+    for (size_t i = 0; (name = trace_meta_at(r, i, &value)) != NULL; i++) {
+        if (strcmp(name, "path") == 0 && strcmp(value, path) == 0)
+            continue;
+        printf("%-22s ", name);
+        for (; *value != '\0'; value++) {
+            const unsigned char c = (unsigned char)*value;
+            putchar(c < 0x20 && c != '\n' ? '?' : c);
+            if (c == '\n' && value[1] != '\0')
+                printf("%-22s ", "");
+        }
+        printf("\n");
+    }
+}
+
+static void print_info(const char *path, const struct trace_reader *r)
+{
+    const struct trace_info *info = trace_info(r);
+    printf("%-22s %s\n", "file", path);
+    print_meta(r, path);
+    print_when(info->epoch_us);
+    printf("%-22s %" PRIu32 "\n", "device", info->device);
+    print_bytes("device capacity", info->capacity_bytes);
+    printf("%-22s %" PRIu64 " (of %" PRIu64 " records in the source)\n", "events", info->events, info->records);
+    for (int kind = 0; kind < EVENT_KINDS; kind++)
+        if (info->by_kind[kind] > 0)
+            printf("  %-20s %" PRIu64 "\n", kind_names[kind], info->by_kind[kind]);
+    printf("%-22s %" PRIu32 ", pools %" PRIu32 " (the default ones included)\n", "streams", info->n_streams,
+           info->n_pools);
+    printf("%-22s %.6f s\n", "time span", (double)info->duration_ns / 1e9);
+    printf("%-22s %" PRIu32 "\n", "live requests at most", info->peak_live);
+    print_bytes("requested at most", info->peak_requested_bytes);
+    print_start(r);
+    print_bytes("peak reserved", info->recorded_peak_reserved_bytes);
+    print_bytes("peak allocated", info->recorded_peak_allocated_bytes);
+    print_bytes("reserved at start", info->recorded_start_reserved_bytes);
+    print_bytes("reserved at end", info->recorded_end_reserved_bytes);
+    if (info->recorded_end_segments > 0)
+        printf("%-22s %" PRIu64 "\n", "segments at end", info->recorded_end_segments);
+    printf("%-22s %s%s%s%s\n", "also recorded", info->has_source_numbers ? "source numbers, " : "",
+           info->has_addresses ? "addresses, " : "", info->has_segment_events ? "segment events, " : "",
+           info->n_stacks > 0 ? "call stacks" : "no call stacks");
+}
+
+static void json_start(struct json_writer *w, const struct trace_reader *r)
+{
+    const struct info_start s = info_start(r);
+    json_put_object(w, "start");
+    json_put_text(w, "state", trace_info(r)->starts_mid_run ? "mid-run" : "empty");
+    json_put_number(w, "live_requests", s.n_live);
+    json_put_number(w, "live_bytes", s.live_bytes);
+    json_put_number(w, "pending_frees", s.n_pending);
+    json_put_number(w, "guessed_sizes", s.n_guessed);
+    json_put_number(w, "segments", s.n_segments);
+    json_put_number(w, "reserved_bytes", s.segment_bytes);
+    json_end_object(w);
+}
+
+static void json_meta(struct json_writer *w, const struct trace_reader *r)
+{
+    const char *value, *name;
+    json_put_object(w, "meta");
+    for (size_t i = 0; (name = trace_meta_at(r, i, &value)) != NULL; i++)
+        json_put_text(w, name, value);
+    json_end_object(w);
+}
+
+/* Zero stands for "not recorded". */
+static void json_known(struct json_writer *w, const char *key, uint64_t number)
+{
+    if (number == 0)
+        json_put_null(w, key);
+    else
+        json_put_number(w, key, number);
+}
+
+static void info_json(FILE *out, const char *path, const struct trace_reader *r)
+{
+    const struct trace_info *info = trace_info(r);
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-info/1");
+    json_put_text(&w, "path", path);
+    json_meta(&w, r);
+    json_put_number(&w, "device", info->device);
+    json_known(&w, "capacity_bytes", info->capacity_bytes);
+    json_known(&w, "epoch_us", info->epoch_us);
+    json_put_number(&w, "duration_ns", info->duration_ns);
+    json_put_number(&w, "records", info->records);
+    json_put_number(&w, "events", info->events);
+    json_put_object(&w, "events_by_kind");
+    for (int kind = 0; kind < EVENT_KINDS; kind++)
+        json_put_number(&w, kind_names[kind], info->by_kind[kind]);
+    json_end_object(&w);
+    json_put_number(&w, "streams", info->n_streams);
+    json_put_number(&w, "pools", info->n_pools);
+    json_put_number(&w, "peak_live_requests", info->peak_live);
+    json_put_number(&w, "peak_requested_bytes", info->peak_requested_bytes);
+    json_start(&w, r);
+    json_put_object(&w, "recorded");
+    json_known(&w, "peak_reserved_bytes", info->recorded_peak_reserved_bytes);
+    json_known(&w, "peak_allocated_bytes", info->recorded_peak_allocated_bytes);
+    json_known(&w, "start_reserved_bytes", info->recorded_start_reserved_bytes);
+    json_known(&w, "end_reserved_bytes", info->recorded_end_reserved_bytes);
+    json_known(&w, "end_segments", info->recorded_end_segments);
+    json_end_object(&w);
+    json_put_bool(&w, "has_source_numbers", info->has_source_numbers);
+    json_put_bool(&w, "has_addresses", info->has_addresses);
+    json_put_bool(&w, "has_segment_events", info->has_segment_events);
+    json_put_number(&w, "stacks", info->n_stacks);
+    json_end_object(&w);
+}
+
+static void print_line(void *arg, const char *text)
+{
+    (void)arg;
+    printf("%s\n", text);
+}
+
+/* A file that cannot be replayed, or not without a choice, is described as far as it goes. */
+static enum exit_status info_describe(const struct options *o, enum err reason, const struct err_detail *reason_why)
+{
+    struct err_detail why = { .text = "" };
+    if (strcmp(o->inputs[0], "-") == 0 || trace_describe(o->inputs[0], o->from, print_line, NULL, &why) != ERR_OK)
+        return cli_fail(reason, reason_why);
+    printf("cannot be replayed: %s\n", reason_why->text);
+    return cli_finish_stdout(STATUS_DONE);
+}
+
+static enum exit_status info_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_reader *trace = NULL;
+    struct output *json = NULL;
+    bool is_stdout_taken = false;
+    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
+    if (e == ERR_OK && (e = cli_open_trace(o, 0, &trace, &why)) != ERR_OK && json == NULL)
+        return info_describe(o, e, &why);
+    if (e == ERR_OK && !is_stdout_taken)
+        print_info(o->inputs[0], trace);
+    if (e == ERR_OK && json != NULL) {
+        info_json(output_file(json), o->inputs[0], trace);
+        e = output_commit(json, &why);
+    } else {
+        output_abandon(json);
+    }
+    trace_close(trace);
+    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+}
+
+const struct subcommand cmd_info = {
+    .name = "info",
+    .synopsis = "info FILE",
+    .summary = "show what a file is, what it holds and what was recorded with it",
+    .text = "",
+    .taken = OPTION_BIT(JSON) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = info_main,
+};

@@ -1,0 +1,216 @@
+/* `replay FILE`: the trace through each policy, and a report. */
+#include "replay/cli.h"
+#include "replay/recorded.h"
+#include "replay/result.h"
+#include "report/sink_samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SAMPLES_BY_DEFAULT = 1000 };
+
+/* Run where no --policy is given. */
+static const char *const default_policies[] = {"best-fit", "pow2", "gc=0.8", "none"};
+
+/* Everything a run holds; zero is a valid beginning and end. */
+struct session {
+    const struct options *options;
+    size_t               n;
+    struct policy_spec  *specs;
+    struct lane         *lanes;
+    struct sink        **sinks;
+    struct report_run   *runs;
+    struct trace_reader *trace;
+    struct device_choice device;
+    struct report        report;
+    struct output       *json, *csv, *samples;
+    bool                 is_stdout_taken;
+};
+
+static void session_close(struct session *s)
+{
+    output_abandon(s->json);
+    output_abandon(s->csv);
+    output_abandon(s->samples);
+    result_close(&s->report);
+    for (size_t i = 0; i < s->n; i++) {
+        lane_close(&s->lanes[i]);
+        policy_spec_close(&s->specs[i]);
+        sink_samples_destroy(s->sinks[i]);
+    }
+    trace_close(s->trace);
+    free(s->runs);
+    free(s->sinks);
+    free(s->lanes);
+    free(s->specs);
+}
+
+static enum err session_parse_policies(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
+    const size_t n = o->n_policies > 0 ? o->n_policies : sizeof default_policies / sizeof default_policies[0];
+    s->specs = calloc(n, sizeof *s->specs);
+    s->lanes = calloc(n, sizeof *s->lanes);
+    s->sinks = calloc(n, sizeof *s->sinks);
+    s->runs = calloc(n, sizeof *s->runs);
+    if (s->specs == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
+    for (; s->n < n; s->n++) {
+        const enum err e = policy_spec_parse(typed[s->n], &s->specs[s->n], why);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* Outputs are opened before the work, so that a name that cannot be written to costs nobody a long run. */
+static enum err session_open_outputs(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const char *const paths[] = {o->json, o->csv, o->samples};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < i; k++)
+            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0 && strcmp(paths[i], "-") != 0)
+                return err_set(why, ERR_USAGE, 0, "%s: is named for two outputs", paths[i]);
+    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->samples, &s->is_stdout_taken, &s->samples, why);
+    return e;
+}
+
+static enum err session_open_lanes(struct session *s, struct err_detail *why)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        recorded_take_release(s->trace, &s->specs[i]);
+        enum err e = lane_open(&s->specs[i], s->device.ops, &s->device.config, s->trace, s->options->seed, &s->lanes[i],
+                               why);
+        if (e == ERR_OK && s->samples != NULL && (e = sink_samples_create(&s->sinks[i])) != ERR_OK)
+            err_set(why, e, 0, "%s", err_text(e));
+        if (e != ERR_OK)
+            return e;
+        s->lanes[i].sink = s->sinks[i];
+    }
+    return ERR_OK;
+}
+
+static enum err session_run(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const uint64_t events = trace_info(s->trace)->events;
+    struct progress progress = progress_start("replaying");
+    struct replay_config cfg = {
+        .sample_every_ns = o->sample_every_ns,
+        .sample_every_events = o->sample_every_events,
+        .on_oom = o->on_oom,
+        .threads = o->threads,
+        .audit = o->audit,
+        .progress = progress_report,
+        .progress_arg = &progress,
+    };
+    const bool is_sampled = o->samples != NULL || o->audit;
+    if (is_sampled && (o->given & OPTION_BIT(SAMPLE_EVERY)) == 0)
+        cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
+    enum err e = replay_run(s->trace, s->lanes, s->n, &cfg, why);
+    progress_clear(&progress);
+    if (e == ERR_OK)
+        e = result_gather(s->trace, o->inputs[0], s->lanes, s->n, &s->device, s->runs, &s->report, why);
+    return e;
+}
+
+static const char *label_text(const void *trace, uint32_t label)
+{
+    return trace_label(trace, label);
+}
+
+static void session_write_samples(const struct session *s)
+{
+    const struct trace_labels labels = { .text = label_text, .arg = s->trace };
+    FILE *out = output_file(s->samples);
+    sink_samples_write_header(out);
+    for (size_t i = 0; i < s->n; i++)
+        sink_samples_write(out, s->sinks[i], s->specs[i].typed, &s->lanes[i].meter.at_peak_sample, &labels);
+}
+
+/* Commits an output that was opened; it is then gone, also on error. */
+static enum err commit(struct output **o, struct err_detail *why)
+{
+    if (*o == NULL)
+        return ERR_OK;
+    struct output *ended = *o;
+    *o = NULL;
+    return output_commit(ended, why);
+}
+
+static enum err session_write(struct session *s, struct err_detail *why)
+{
+    if (s->json != NULL)
+        report_json(output_file(s->json), &s->report);
+    if (s->csv != NULL)
+        report_csv(output_file(s->csv), &s->report);
+    if (s->samples != NULL)
+        session_write_samples(s);
+    enum err e = commit(&s->json, why);
+    if (e == ERR_OK)
+        e = commit(&s->csv, why);
+    if (e == ERR_OK)
+        e = commit(&s->samples, why);
+    if (e == ERR_OK && !s->is_stdout_taken)
+        report_table(stdout, &s->report);
+    return e;
+}
+
+/* What the lanes' outcomes mean for the program's. */
+static enum exit_status session_status(const struct session *s)
+{
+    enum exit_status worst = STATUS_DONE;
+    for (size_t i = 0; i < s->n; i++) {
+        const enum err e = s->lanes[i].outcome;
+        const enum exit_status status = e == ERR_OK                                   ? STATUS_DONE
+                                        : e == ERR_DEVICE_OOM || e == ERR_CORRUPT     ? STATUS_FAILED
+                                        : e == ERR_HOST_NOMEM                         ? STATUS_OURS
+                                                                                      : STATUS_USAGE;
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}
+
+static enum exit_status replay_main(const struct options *o)
+{
+    struct session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = session_parse_policies(&s, &why);
+    if (e == ERR_OK)
+        e = session_open_outputs(&s, &why);
+    if (e == ERR_OK)
+        e = cli_open_trace(o, 0, &s.trace, &why);
+    if (e == ERR_OK)
+        e = device_choose(o->device, s.trace, &s.device, &why);
+    if (e == ERR_OK)
+        e = session_open_lanes(&s, &why);
+    if (e == ERR_OK)
+        e = session_run(&s, &why);
+    if (e == ERR_OK)
+        e = session_write(&s, &why);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(session_status(&s));
+    session_close(&s);
+    return status;
+}
+
+const struct subcommand cmd_replay = {
+    .name = NULL,
+    .synopsis = "FILE [options]",
+    .summary = "replay a trace through allocator policies (default: best-fit, pow2, gc=0.8 and none)",
+    .text = "FILE is a native trace, a PyTorch snapshot (pickle; also gzip, zstd or an HTML page of it), or '-'.\n"
+            "Exit status: 0 done; 1 a run ended out of memory or failed its audit; 2 wrong usage or bad input;\n"
+            "3 a fault of the program or its host.\n",
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) |
+             OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(AUDIT) | OPTION_BIT(THREADS) |
+             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = replay_main,
+};

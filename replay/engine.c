@@ -1,0 +1,590 @@
+/*
+ * The loop: each event goes to the policy, and the meter watches.
+ *
+ * For each chunk of the trace every lane runs over all of it before the next chunk is read, so that a chunk is decoded
+ * once and stays in the cache. Lanes share nothing but the chunk, so any number of threads gives the same results.
+ */
+#include "replay/audit.h"
+#include "replay/replay.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- one lane ---- */
+
+/* Our number of the event under way, as results name it; `done` counts it in. */
+static int64_t lane_event(const struct lane *l, uint64_t done)
+{
+    return l->is_starting ? -1 : (int64_t)done - 1;
+}
+
+/* Ends a lane for a reason other than a refused request. The reason is in l->why, or the general sentence is. */
+static void lane_stop(struct lane *l, enum err e, uint64_t done)
+{
+    if (l->why.text[0] == '\0')
+        err_set(&l->why, e, 0, "%s", err_text(e));
+    l->outcome = e;
+    l->is_stopped = true;
+    l->stopped_at = lane_event(l, done);
+}
+
+static struct meter_oom lane_describe_oom(const struct lane *l, const struct event *ev, uint64_t done)
+{
+    struct meter_oom oom = {
+        .event = lane_event(l, done),
+        .requested_bytes = ev->bytes,
+        .reserved_bytes = l->device->usage.reserved_bytes,
+    };
+    uint64_t total;
+    device_memory_info(l->device, &oom.device_free_bytes, &total);
+    if (l->policy->ops->refusal != NULL)
+        l->policy->ops->refusal(l->policy, &oom.refusal);
+    return oom;
+}
+
+/* A request was not served. */
+static void lane_refused(struct lane *l, const struct event *ev, uint64_t done, enum err e)
+{
+    struct meter *m = &l->meter;
+    meter_settle(m, l->policy, done, ev->time_ns);
+    if (e != ERR_DEVICE_OOM) {
+        lane_stop(l, e, done);
+        return;
+    }
+    if (m->ooms++ == 0 || l->on_oom != NULL) {
+        const struct meter_oom oom = lane_describe_oom(l, ev, done);
+        if (m->ooms == 1)
+            m->first_oom = oom;
+        if (l->on_oom != NULL)
+            l->on_oom(l->on_oom_arg, &oom);
+    }
+    if (l->cfg->on_oom == OOM_AS_RECORDED && ev->slot == l->n_slots)
+        return;
+    l->outcome = ERR_DEVICE_OOM;
+    if (l->cfg->on_oom != OOM_SKIP) {
+        l->is_stopped = true;
+        l->stopped_at = lane_event(l, done);
+    }
+}
+
+/* What is wrong with an answer, and room for its segment in the meter. Called for the first block of a segment id, for
+ * blocks that are too small, and for every block under audit. */
+static enum err lane_examine(struct lane *l, const struct event *ev, const struct block *b)
+{
+    struct meter *m = &l->meter;
+    if (b->bytes < ev->bytes)
+        return err_set(&l->why, ERR_CORRUPT, 0,
+                       "the policy answered a request of %" PRIu64 " bytes with a block of %" PRIu64, ev->bytes,
+                       b->bytes);
+    if (b->segment >= m->n_segments) {
+        const enum err e = meter_grow(m, l->device, b->segment, &l->why);
+        if (e != ERR_OK)
+            return e;
+    }
+    return l->audit == NULL ? ERR_OK : audit_alloc(l->audit, ev->slot, ev->bytes, b, &l->why);
+}
+
+/* Places a request into *b. False: it was refused or answered wrongly, and b->bytes is 0. */
+static inline bool lane_alloc(struct lane *l, const struct event *ev, struct block *b, uint64_t done)
+{
+    struct meter *const m = &l->meter;
+    enum err e = l->policy->ops->alloc(l->policy, ev, b);
+    if (e == ERR_OK && (b->bytes < ev->bytes || b->segment >= m->n_segments || l->audit != NULL))
+        e = lane_examine(l, ev, b);
+    if (e != ERR_OK) {
+        b->bytes = 0;
+        lane_refused(l, ev, done, e);
+        return false;
+    }
+    meter_alloc(m, l->device, ev->bytes, b);
+    meter_settle(m, l->policy, done, ev->time_ns);
+    return true;
+}
+
+/* Gives a block back whose retirement the meter has seen. */
+static inline void lane_complete(struct lane *l, const struct event *ev, const struct block *b, uint64_t done)
+{
+    if (l->audit != NULL)
+        audit_free(l->audit, ev->slot);
+    l->policy->ops->free(l->policy, ev, b);
+    meter_complete(&l->meter, ev->bytes, b);
+    meter_settle(&l->meter, l->policy, done, ev->time_ns);
+}
+
+static void lane_retire(struct lane *l, const struct event *ev, const struct block *b, uint64_t done)
+{
+    l->pending[ev->slot] = ev->bytes;
+    meter_retire(&l->meter, b);
+    if (l->policy->ops->retire != NULL)
+        l->policy->ops->retire(l->policy, ev, b);
+    meter_settle(&l->meter, l->policy, done, ev->time_ns);
+}
+
+/* The policy ended a pending free early: the recorded completion will find the slot vacant. */
+static void lane_completed_early(void *arg, uint32_t slot)
+{
+    struct lane *l = arg;
+    struct block *b = &l->live[slot];
+    if (b->bytes == 0)
+        return;
+    if (l->audit != NULL)
+        audit_free(l->audit, slot);
+    meter_complete(&l->meter, l->pending[slot], b);
+    l->meter.frees++;
+    b->bytes = 0;
+}
+
+/* A request that was refused when it was recorded: nothing follows it, so it is given back at once. */
+static void lane_try_refused(struct lane *l, const struct event *ev, uint64_t done)
+{
+    struct event again = *ev;
+    struct block *b = &l->live[l->n_slots];
+    again.kind = EVENT_ALLOC;
+    again.slot = l->n_slots;
+    if (!lane_alloc(l, &again, b, done))
+        return;
+    l->meter.survived++;
+    again.kind = EVENT_FREE;
+    meter_retire(&l->meter, b);
+    lane_complete(l, &again, b, done);
+}
+
+static void lane_command(struct lane *l, const struct command *c, const struct event *ev, uint64_t done)
+{
+    const struct block *b = c->kind == COMMAND_USE ? &l->live[c->slot] : NULL;
+    if (b != NULL && b->bytes == 0)
+        return;
+    struct err_detail why = { .text = "" };
+    const enum err e = l->policy->ops->command == NULL ? ERR_UNSUPPORTED
+                                                       : l->policy->ops->command(l->policy, c, b, &why);
+    meter_settle(&l->meter, l->policy, done, ev->time_ns);
+    if (e == ERR_UNSUPPORTED) {
+        l->unsupported[c->kind]++;
+    } else if (e != ERR_OK) {
+        l->why = why;
+        lane_stop(l, e, done);
+    }
+}
+
+/* A look at everything, for the sink and the audit. */
+static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_t label)
+{
+    enum err e = ERR_OK;
+    if (l->sink != NULL) {
+        struct meter_sample s = meter_sample_now(&l->meter, l->policy, done, time_ns);
+        s.label = label;
+        e = l->sink->ops->sample(l->sink, &s);
+    }
+    if (e == ERR_OK && l->audit != NULL && l->policy->ops->check != NULL)
+        e = l->policy->ops->check(l->policy, &l->why);
+    if (e != ERR_OK)
+        lane_stop(l, e, done);
+}
+
+/* The table is larger than the caches when hundreds of thousands of requests are live, and its slots come in any order:
+ * an entry is asked for some events before its turn. */
+enum { LANE_AHEAD = 12 };
+static inline void lane_prefetch(const struct lane *l, const struct event *ev)
+{
+#if defined(__GNUC__)
+    if (ev->slot < l->n_slots)
+        __builtin_prefetch(&l->live[ev->slot], 1);
+#else
+    (void)l, (void)ev;
+#endif
+}
+
+/* An event of the request in a slot. `done`: the number of events including it. */
+static inline void lane_request(struct lane *l, const struct event *e, struct block *b, uint64_t done)
+{
+    if (e->kind == EVENT_ALLOC) {
+        l->meter.allocs += lane_alloc(l, e, b, done);
+        return;
+    }
+    if (b->bytes == 0)
+        return;
+    if (e->kind == EVENT_FREE_REQUESTED) {
+        lane_retire(l, e, b, done);
+        return;
+    }
+    if (e->kind == EVENT_FREE)
+        meter_retire(&l->meter, b);
+    lane_complete(l, e, b, done);
+    l->meter.frees++;
+}
+
+/* An event of any other kind. */
+static void lane_other(struct lane *l, const struct event *e, uint64_t done, const struct command *commands)
+{
+    switch (e->kind) {
+    case EVENT_FLUSH:
+        if (l->policy->ops->flush != NULL)
+            l->policy->ops->flush(l->policy);
+        meter_settle(&l->meter, l->policy, done, e->time_ns);
+        break;
+    case EVENT_OOM:
+        lane_try_refused(l, e, done);
+        break;
+    case EVENT_COMMAND:
+        lane_command(l, &commands[e->slot], e, done);
+        break;
+    default:
+        lane_sample(l, done, e->time_ns, e->slot);
+        break;
+    }
+}
+static_assert(EVENT_FREE_COMPLETED < EVENT_FLUSH, "kinds up to here are those of a request in a slot");
+
+/* Runs over events that no sample by time or number interrupts. `first`: our number of ev[0]. */
+static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t first, const struct command *commands)
+{
+    const uint64_t step = l->is_starting ? 0 : 1;
+    size_t i = 0;
+    for (; i < n && !l->is_stopped; i++) {
+        const uint64_t done = first + (i + 1) * step;
+        lane_prefetch(l, &ev[i + LANE_AHEAD < n ? i + LANE_AHEAD : i]);
+        if (ev[i].kind <= EVENT_FREE_COMPLETED)
+            lane_request(l, &ev[i], &l->live[ev[i].slot], done);
+        else
+            lane_other(l, &ev[i], done, commands);
+        if (l->audit != NULL && !l->is_stopped && audit_check(l->audit, &l->why) != ERR_OK)
+            lane_stop(l, ERR_CORRUPT, done);
+    }
+    l->events_done += i * step;
+}
+
+/* The number of events before the first whose time is not below `time_ns`. */
+static size_t events_before(const struct event *ev, size_t n, uint64_t time_ns)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (ev[mid].time_ns < time_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The next multiple of `every` above `now`; UINT64_MAX where there is none. */
+static uint64_t next_multiple(uint64_t now, uint64_t every)
+{
+    if (every == 0 || now > UINT64_MAX - every)
+        return UINT64_MAX;
+    return now - now % every + every;
+}
+
+/* Runs over a chunk and takes the samples that fall into it, each in front of an event. */
+static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uint64_t first,
+                           const struct command *commands)
+{
+    size_t at = 0;
+    while (at < n && !l->is_stopped) {
+        size_t end = n;
+        if (l->next_sample_event - first < end)
+            end = (size_t)(l->next_sample_event - first);
+        if (l->next_sample_ns != UINT64_MAX)
+            end = at + events_before(ev + at, end - at, l->next_sample_ns);
+        lane_run(l, ev + at, end - at, first + at, commands);
+        at = end;
+        if (at < n && !l->is_stopped) {
+            lane_sample(l, first + at, ev[at].time_ns, UINT32_MAX);
+            if (first + at == l->next_sample_event)
+                l->next_sample_event = next_multiple(first + at, l->cfg->sample_every_events);
+            if (ev[at].time_ns >= l->next_sample_ns)
+                l->next_sample_ns = next_multiple(ev[at].time_ns, l->cfg->sample_every_ns);
+        }
+    }
+}
+
+/* Whatever needs the whole run's configuration, and the start state. */
+static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct event *start, size_t n_start,
+                           struct err_detail *why)
+{
+    l->cfg = cfg;
+    l->observer.completed = lane_completed_early;
+    l->observer.arg = l;
+    l->policy->observer = &l->observer;
+    l->next_sample_ns = next_multiple(0, cfg->sample_every_ns);
+    l->next_sample_event = next_multiple(0, cfg->sample_every_events);
+    if (cfg->audit) {
+        const enum err e = audit_create(l->n_slots + 1, l->device, &l->audit);
+        if (e != ERR_OK)
+            return err_set(why, e, 0, "%s", err_text(e));
+        l->log = (struct device_log){ .call = audit_device_call, .arg = l->audit };
+        l->device->log = &l->log;
+    }
+    l->is_starting = true;
+    lane_run(l, start, n_start, 0, NULL);
+    l->is_starting = false;
+    if (!l->is_stopped)
+        lane_sample(l, 0, 0, UINT32_MAX);
+    return ERR_OK;
+}
+
+static void lane_end(struct lane *l, uint64_t time_ns)
+{
+    if (!l->is_stopped || l->outcome == ERR_DEVICE_OOM)
+        lane_sample(l, l->events_done, time_ns, UINT32_MAX);
+}
+
+enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops, const struct device_config *device,
+                   const struct trace_reader *trace, uint64_t seed, struct lane *out, struct err_detail *why)
+{
+    const struct trace_info *info = trace_info(trace);
+    struct lane l = { .spec = spec, .n_slots = info->peak_live };
+    struct err_detail reason = { .text = "" };
+    enum err e = device_open(ops, device, &l.device, why);
+    if (e != ERR_OK)
+        return e;
+    const struct policy_config cfg = {
+        .device    = l.device,
+        .peak_live = info->by_kind[EVENT_OOM] == 0 ? info->peak_live : info->peak_live + 1,
+        .seed      = seed,
+        .values    = spec->values,
+        .streams   = trace_streams(trace),
+        .n_streams = info->n_streams,
+        .pools     = trace_pools(trace),
+        .n_pools   = info->n_pools,
+        .ordinal   = info->device,
+    };
+    l.live = calloc((size_t)l.n_slots + 1, sizeof *l.live);
+    l.pending = calloc((size_t)l.n_slots + 1, sizeof *l.pending);
+    if (l.live == NULL || l.pending == NULL)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", l.n_slots);
+    else if ((e = policy_create(spec->ops, &cfg, &l.policy, &reason)) != ERR_OK)
+        err_set(why, e, reason.offset, "policy '%.60s': %.160s", spec->typed, reason.text);
+    if (e != ERR_OK)
+        lane_close(&l);
+    else
+        *out = l;
+    return e;
+}
+
+void lane_close(struct lane *lane)
+{
+    policy_destroy(lane->policy);
+    if (lane->device != NULL)
+        lane->device->log = NULL;
+    device_close(lane->device);
+    audit_destroy(lane->audit);
+    meter_close(&lane->meter);
+    free(lane->live);
+    free(lane->pending);
+}
+
+/* ---- many lanes ---- */
+
+/* Threads that run lanes over one chunk at a time. The caller's thread is one of them. */
+struct crew {
+    struct lane *lanes;
+    size_t       n_lanes;
+    const struct command *commands;
+    const struct event   *events;          /* the chunk under way */
+    size_t       n_events;
+    uint64_t     first;
+    atomic_size_t next_lane;               /* dealt out one by one: lanes differ in speed */
+    pthread_mutex_t lock;
+    pthread_cond_t  work, rest;
+    uint64_t     round;                    /* chunks handed out */
+    unsigned     n_threads, n_busy;        /* without the caller's */
+    bool         is_over;
+    pthread_t    threads[];
+};
+
+static void crew_take_lanes(struct crew *c)
+{
+    for (size_t i; (i = atomic_fetch_add(&c->next_lane, 1)) < c->n_lanes;)
+        lane_run_chunk(&c->lanes[i], c->events, c->n_events, c->first, c->commands);
+}
+
+static void *crew_thread(void *arg)
+{
+    struct crew *c = arg;
+    pthread_mutex_lock(&c->lock);
+    for (uint64_t seen = 0;;) {
+        while (c->round == seen && !c->is_over)
+            pthread_cond_wait(&c->work, &c->lock);
+        if (c->is_over)
+            break;
+        seen = c->round;
+        pthread_mutex_unlock(&c->lock);
+        crew_take_lanes(c);
+        pthread_mutex_lock(&c->lock);
+        if (--c->n_busy == 0)
+            pthread_cond_signal(&c->rest);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* Runs every lane over a chunk; back when all have. */
+static void crew_run(struct crew *c, const struct event *ev, size_t n, uint64_t first)
+{
+    pthread_mutex_lock(&c->lock);
+    c->events = ev;
+    c->n_events = n;
+    c->first = first;
+    atomic_store(&c->next_lane, 0);
+    c->round++;
+    c->n_busy = c->n_threads;
+    pthread_cond_broadcast(&c->work);
+    pthread_mutex_unlock(&c->lock);
+
+    crew_take_lanes(c);
+
+    pthread_mutex_lock(&c->lock);
+    while (c->n_busy > 0)
+        pthread_cond_wait(&c->rest, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static struct crew *crew_start(struct lane *lanes, size_t n_lanes, unsigned threads, const struct command *commands)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = threads != 0 ? threads : cores > 0 ? (size_t)cores : 1;
+    if (n > n_lanes)
+        n = n_lanes;
+    struct crew *c = calloc(1, sizeof *c + n * sizeof c->threads[0]);
+    if (c == NULL)
+        return NULL;
+    c->lanes = lanes;
+    c->n_lanes = n_lanes;
+    c->commands = commands;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->work, NULL);
+    pthread_cond_init(&c->rest, NULL);
+    while (c->n_threads + 1 < n && pthread_create(&c->threads[c->n_threads], NULL, crew_thread, c) == 0)
+        c->n_threads++;                    /* fewer threads than wished for are slower, nothing else */
+    return c;
+}
+
+static void crew_stop(struct crew *c)
+{
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->is_over = true;
+    pthread_cond_broadcast(&c->work);
+    pthread_mutex_unlock(&c->lock);
+    for (unsigned i = 0; i < c->n_threads; i++)
+        pthread_join(c->threads[i], NULL);
+    pthread_cond_destroy(&c->rest);
+    pthread_cond_destroy(&c->work);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+/* ---- the whole ---- */
+
+/* The requests of the start state as events, in recorded order of address; those whose free was pending are then
+ * retired. *out is the caller's to free; NULL for none. */
+static enum err start_events(const struct trace_reader *in, struct event **out, size_t *n_out, struct err_detail *why)
+{
+    size_t n_blocks, n = 0;
+    const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
+    *out = NULL;
+    *n_out = 0;
+    if (n_blocks == 0)
+        return ERR_OK;
+    struct event *ev = calloc(n_blocks, 2 * sizeof *ev);
+    if (ev == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a start state of %zu blocks", n_blocks);
+    for (uint8_t kind = EVENT_ALLOC; kind <= EVENT_FREE_REQUESTED; kind++) {
+        for (size_t i = 0; i < n_blocks; i++) {
+            const struct trace_block *b = &blocks[i];
+            if (b->slot == TRACE_NO_SLOT || kind == EVENT_FREE || (kind == EVENT_FREE_REQUESTED && !b->is_pending))
+                continue;
+            ev[n++] = (struct event){
+                .bytes = b->requested, .slot = b->slot, .stream = b->stream, .kind = kind, .pool = b->pool,
+            };
+        }
+    }
+    *out = ev;
+    *n_out = n;
+    return ERR_OK;
+}
+
+static bool any_lane_runs(const struct lane *lanes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!lanes[i].is_stopped)
+            return true;
+    return false;
+}
+
+/* Shows the whole trace to the policies that plan ahead. */
+static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct event *start,
+                        size_t n_start, struct err_detail *why)
+{
+    bool is_wanted = false;
+    for (size_t i = 0; i < n_lanes; i++)
+        is_wanted |= lanes[i].policy->ops->foresee != NULL;
+    if (!is_wanted)
+        return ERR_OK;
+    const size_t n = n_start + (size_t)trace_info(in)->events;
+    struct event *all = malloc((n + 1) * sizeof *all);
+    if (all == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to show a policy all %zu events at once", n);
+    if (n_start > 0)
+        memcpy(all, start, n_start * sizeof *all);
+    enum err e = ERR_OK;
+    const struct event *ev;
+    for (size_t at = n_start, k; (e = trace_next(in, &ev, &k, why)) == ERR_OK && k > 0; at += k)
+        memcpy(all + at, ev, k * sizeof *ev);
+    for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
+        if (lanes[i].policy->ops->foresee != NULL)
+            if ((e = lanes[i].policy->ops->foresee(lanes[i].policy, all, n)) != ERR_OK)
+                err_set(why, e, 0, "policy '%s' cannot plan for this trace: %s", lanes[i].spec->typed, err_text(e));
+    free(all);
+    return e != ERR_OK ? e : trace_seek(in, 0, why);
+}
+
+/* Reads the trace to its end, or until no lane runs any more. */
+static enum err run_chunks(struct trace_reader *in, struct crew *c, const struct replay_config *cfg,
+                           uint64_t *time_ns, struct err_detail *why)
+{
+    const struct event *ev;
+    uint64_t first = 0;
+    for (size_t n; any_lane_runs(c->lanes, c->n_lanes); first += n) {
+        const enum err e = trace_next(in, &ev, &n, why);
+        if (e != ERR_OK || n == 0)
+            return e;
+        crew_run(c, ev, n, first);
+        *time_ns = ev[n - 1].time_ns;
+        if (cfg->progress != NULL)
+            cfg->progress(cfg->progress_arg, first + n, trace_info(in)->events);
+    }
+    return ERR_OK;
+}
+
+enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
+                    struct err_detail *why)
+{
+    struct event *start;
+    size_t n_start;
+    uint64_t time_ns = 0;
+    enum err e = trace_seek(in, 0, why);
+    if (e != ERR_OK || (e = start_events(in, &start, &n_start, why)) != ERR_OK)
+        return e;
+    e = foresee(in, lanes, n_lanes, start, n_start, why);
+    for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
+        e = lane_begin(&lanes[i], cfg, start, n_start, why);
+    free(start);
+    if (e != ERR_OK)
+        return e;
+    struct crew *crew = crew_start(lanes, n_lanes, cfg->threads, trace_commands(in));
+    if (crew == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for threads");
+    e = run_chunks(in, crew, cfg, &time_ns, why);
+    crew_stop(crew);
+    for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
+        lane_end(&lanes[i], time_ns);
+    return e;
+}

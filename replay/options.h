@@ -1,0 +1,67 @@
+/*
+ * The command line: one table of options for all commands; a command says which of them it takes.
+ */
+#ifndef REPLAY_REPLAY_OPTIONS_H
+#define REPLAY_REPLAY_OPTIONS_H
+
+#include "base/err.h"
+#include "replay/replay.h"
+#include "traces/import.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* X(NAME, flag, argument, help): the flag also has the short form of its first letter where that is 'o' for out. */
+#define OPTION_LIST(X)                                                                                      \
+    X(POLICY, "policy", "P", "a policy to run, as --list shows; may be given several times")                \
+    X(DEVICE, "device", "D", "the simulated card: sim:24GiB, sim:h100-80g, sim:24GiB,context=450MiB, sim:unlimited") \
+    X(JSON, "json", "FILE", "write the results as JSON; '-' is standard output, and then nothing else goes there") \
+    X(CSV, "csv", "FILE", "write the results as CSV, one row per policy")                                   \
+    X(SAMPLES, "samples", "FILE", "write the series over time as CSV")                                      \
+    X(SAMPLE_EVERY, "sample-every", "N", "events between samples, or a time: 10ms, 1s (default: 1000 samples)")     \
+    X(ON_OOM, "on-oom", "stop|skip", "what a refused request does: end the run, or be left out (default: stop)") \
+    X(AUDIT, "audit", NULL, "check every placement against an independent map of what is live")             \
+    X(THREADS, "threads", "N", "threads to run policies in (default: one per core)")                        \
+    X(SEED, "seed", "N", "seed of everything random (default: 0)")                                          \
+    X(GPU, "gpu", "N", "which device of a file that recorded several")                                      \
+    X(FROM, "from", "NAME", "the file's format, where it should not be recognised")                         \
+    X(RELEASES, "releases", "WHO", "who released segments without a request: auto, program (empty_cache), allocator") \
+    X(EVENTS, "events", "N", "how many events to generate")                                                 \
+    X(OUT, "out", "FILE", "where to write the trace (also -o FILE)")                                        \
+    X(ABBREVIATED, "abbreviated", NULL, "leave out the rows of the small and the large pool")                \
+    X(HELP, "help", NULL, "this text")
+
+#define OPTION_ENUM(name, flag, argument, help) OPTION_##name,
+enum option_id { OPTION_LIST(OPTION_ENUM) OPTION_IDS };
+#undef OPTION_ENUM
+
+#define OPTION_BIT(name) (UINT32_C(1) << OPTION_##name)
+
+enum { OPTIONS_INPUTS_MAX = 8 };
+
+/* What was typed. The texts are argv's own. */
+struct options {
+    uint32_t    given;                       /* OPTION_BITs */
+    const char *inputs[OPTIONS_INPUTS_MAX];  /* what is not an option, in order */
+    size_t      n_inputs;
+    const char **policies;                   /* released with options_close */
+    size_t      n_policies;
+    const char *device, *json, *csv, *samples, *out, *from;
+    uint64_t    sample_every_events, sample_every_ns, seed, events;
+    enum oom_action on_oom;
+    bool        audit, is_abbreviated;
+    unsigned    threads;
+    struct import_config import;
+};
+
+/* Reads argv[0, argc) (without program and command). `taken`: OPTION_BITs of those that the command knows. ERR_USAGE
+ * with what is wrong, with the nearest name for an unknown option. */
+MUST_USE enum err options_parse(int argc, char **argv, uint32_t taken, struct options *out, struct err_detail *why);
+void options_close(struct options *o);
+
+/* The lines of --help for the options in `taken`. */
+void options_print(FILE *out, uint32_t taken);
+
+#endif

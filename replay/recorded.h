@@ -1,0 +1,17 @@
+/*
+ * What a recording says of the allocator that made it: its settings, and its release.
+ */
+#ifndef REPLAY_REPLAY_RECORDED_H
+#define REPLAY_REPLAY_RECORDED_H
+
+#include "policies/spec.h"
+#include "traces/trace.h"
+
+/* The policy with the settings that were recorded, as a person would have typed them; best-fit where none were. Where
+ * the record holds no settings but shows expandable segments, they are on. policy_spec_parse's errors. */
+MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why);
+
+/* A policy that has releases takes the recorded one, unless another was typed. The trace outlives the spec. */
+void recorded_take_release(const struct trace_reader *trace, struct policy_spec *spec);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * The engine: one trace, one or many lanes. A single replay is a sweep of one; there is no second code path.
+ */
+#ifndef REPLAY_REPLAY_REPLAY_H
+#define REPLAY_REPLAY_REPLAY_H
+
+#include "policies/spec.h"
+#include "report/meter.h"
+#include "report/sink.h"
+#include "sim/device.h"
+#include "traces/trace.h"
+
+enum oom_action {
+    OOM_STOP,                              /* a refused request ends the run */
+    OOM_SKIP,                              /* it is left out */
+    OOM_AS_RECORDED,                       /* one that was refused when recorded, too, is part of the run and no
+                                            * outcome; another one ends it */
+};
+
+struct replay_config {
+    uint64_t        sample_every_ns;       /* trace time between samples; 0 = none by time */
+    uint64_t        sample_every_events;   /* events between samples; 0 = none by number. First, marks, last always */
+    enum oom_action on_oom;
+    unsigned        threads;               /* 0 = one per core; at most one per lane is used */
+    bool            audit;                 /* check every placement against an independent map */
+    void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* may be NULL */
+    void           *progress_arg;
+};
+
+/* One policy on one device under replay. Opened by lane_open, then used by replay_run, once; it is not moved in
+ * memory in between. */
+struct lane {
+    const struct policy_spec *spec;        /* borrowed */
+    struct device *device;
+    struct policy *policy;
+    struct sink   *sink;                   /* borrowed; may be NULL */
+    struct meter   meter;                  /* out */
+    uint64_t       events_done;            /* out */
+    enum err       outcome;                /* out: OK; DEVICE_OOM: a request was refused; CORRUPT: the policy or the
+                                            * audit found a placement wrong; another error of the policy's */
+    bool           is_stopped;             /* out: before the end of the trace */
+    int64_t        stopped_at;             /* out: our number of the event; -1: while the start state was placed */
+    struct err_detail why;                 /* out: of an outcome beyond DEVICE_OOM */
+    uint64_t       unsupported[COMMAND_KINDS];   /* out: commands that mean nothing to the policy */
+
+    /* Called for each refused request, if set between lane_open and replay_run. */
+    void         (*on_oom)(void *arg, const struct meter_oom *oom);
+    void          *on_oom_arg;
+
+    /* The engine's own. */
+    const struct replay_config *cfg;
+    struct block  *live;                   /* by slot; bytes 0: refused, vacant, or its free was completed early */
+    uint64_t      *pending;                /* by slot: requested bytes of a free that is not completed yet */
+    uint32_t       n_slots;                /* peak_live; one more entry stands behind it, for refused requests */
+    struct audit  *audit;
+    struct policy_observer observer;       /* its `record` may be set between lane_open and replay_run */
+    struct device_log      log;
+    uint64_t       next_sample_ns, next_sample_event;
+    bool           is_starting;            /* the start state is being placed */
+};
+
+/* Opens device and policy for a trace. What `spec` and `trace` point to outlives the lane. */
+MUST_USE enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops,
+                            const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
+                            struct lane *out, struct err_detail *why);
+
+/* A lane of zeros is accepted. */
+void lane_close(struct lane *lane);
+
+/* Runs all lanes over the trace, from its start state. A lane that runs out of memory stops, or skips the request,
+ * alone; a broken file stops everything. */
+MUST_USE enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
+                             const struct replay_config *cfg, struct err_detail *why);
+
+#endif

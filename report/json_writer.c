@@ -1,0 +1,146 @@
+/* JSON (RFC 8259), two spaces of indentation, one value a line. */
+#include "report/json_writer.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+struct json_writer json_writer(FILE *out)
+{
+    return (struct json_writer){ .out = out };
+}
+
+/* Length of the UTF-8 sequence at s (ended by a zero byte), 0 where there is none (RFC 3629, section 4). */
+static size_t utf8_length(const unsigned char *s)
+{
+    const unsigned char c = s[0];
+    const size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    const bool is_overlong = (c == 0xe0 && s[1] < 0xa0) || (c == 0xf0 && s[1] < 0x90);
+    const bool is_outside = (c == 0xed && s[1] > 0x9f) || (c == 0xf4 && s[1] > 0x8f);
+    return is_overlong || is_outside ? 0 : n;
+}
+
+static void json_quote(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *s = (const unsigned char *)text; *s != '\0';) {
+        const size_t n = utf8_length(s);
+        if (n == 0)
+            fputs("\\ufffd", out);
+        else if (*s == '"' || *s == '\\')
+            fprintf(out, "\\%c", *s);
+        else if (*s == '\n')
+            fputs("\\n", out);
+        else if (*s < 0x20 || *s == 0x7f)
+            fprintf(out, "\\u%04x", *s);
+        else
+            fwrite(s, 1, n, out);
+        s += n == 0 ? 1 : n;
+    }
+    fputc('"', out);
+}
+
+static void json_indent(struct json_writer *w)
+{
+    fprintf(w->out, "\n%*s", (int)(2 * w->depth), "");
+}
+
+/* Comma, line and key in front of a value. */
+static void json_lead(struct json_writer *w, const char *key)
+{
+    if (w->has_members[w->depth])
+        fputc(',', w->out);
+    if (w->depth > 0)
+        json_indent(w);
+    w->has_members[w->depth] = true;
+    if (key == NULL)
+        return;
+    json_quote(w->out, key);
+    fputs(": ", w->out);
+}
+
+static void json_open(struct json_writer *w, const char *key, char bracket)
+{
+    json_lead(w, key);
+    fputc(bracket, w->out);
+    w->depth++;
+    assert(w->depth < JSON_DEPTH_MAX);
+    w->has_members[w->depth] = false;
+}
+
+static void json_close(struct json_writer *w, char bracket)
+{
+    const bool has_members = w->has_members[w->depth];
+    w->depth--;
+    if (has_members)
+        json_indent(w);
+    fputc(bracket, w->out);
+    if (w->depth == 0)
+        fputc('\n', w->out);
+}
+
+void json_put_object(struct json_writer *w, const char *key)
+{
+    json_open(w, key, '{');
+}
+
+void json_put_array(struct json_writer *w, const char *key)
+{
+    json_open(w, key, '[');
+}
+
+void json_end_object(struct json_writer *w)
+{
+    json_close(w, '}');
+}
+
+void json_end_array(struct json_writer *w)
+{
+    json_close(w, ']');
+}
+
+void json_put_text(struct json_writer *w, const char *key, const char *text)
+{
+    json_lead(w, key);
+    if (text == NULL)
+        fputs("null", w->out);
+    else
+        json_quote(w->out, text);
+}
+
+void json_put_number(struct json_writer *w, const char *key, uint64_t number)
+{
+    json_lead(w, key);
+    fprintf(w->out, "%" PRIu64, number);
+}
+
+void json_put_integer(struct json_writer *w, const char *key, int64_t number)
+{
+    json_lead(w, key);
+    fprintf(w->out, "%" PRId64, number);
+}
+
+void json_put_ratio(struct json_writer *w, const char *key, double ratio)
+{
+    json_lead(w, key);
+    if (isfinite(ratio))
+        fprintf(w->out, "%.6g", ratio);
+    else
+        fputs("null", w->out);
+}
+
+void json_put_bool(struct json_writer *w, const char *key, bool is_true)
+{
+    json_lead(w, key);
+    fputs(is_true ? "true" : "false", w->out);
+}
+
+void json_put_null(struct json_writer *w, const char *key)
+{
+    json_lead(w, key);
+    fputs("null", w->out);
+}

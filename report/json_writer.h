@@ -1,0 +1,34 @@
+/*
+ * A JSON writer: indentation, commas and escapes are its business, the shape is the caller's.
+ */
+#ifndef REPLAY_REPORT_JSON_WRITER_H
+#define REPLAY_REPORT_JSON_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { JSON_DEPTH_MAX = 16 };
+
+struct json_writer {
+    FILE    *out;
+    unsigned depth;
+    bool     has_members[JSON_DEPTH_MAX];    /* by depth: a comma is due */
+};
+
+struct json_writer json_writer(FILE *out);
+
+/* Every value takes its key; NULL inside an array and for the outermost value. Text need not be UTF-8: bytes that are
+ * not become U+FFFD. A ratio that is no number becomes null. */
+void json_put_object(struct json_writer *w, const char *key);
+void json_put_array(struct json_writer *w, const char *key);
+void json_end_object(struct json_writer *w);
+void json_end_array(struct json_writer *w);
+void json_put_text(struct json_writer *w, const char *key, const char *text);      /* NULL: null */
+void json_put_number(struct json_writer *w, const char *key, uint64_t number);
+void json_put_integer(struct json_writer *w, const char *key, int64_t number);
+void json_put_ratio(struct json_writer *w, const char *key, double ratio);
+void json_put_bool(struct json_writer *w, const char *key, bool is_true);
+void json_put_null(struct json_writer *w, const char *key);
+
+#endif

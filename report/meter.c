@@ -1,0 +1,68 @@
+/* What the meter does seldom: when the device was called, and when somebody asks for a sample. */
+#include "report/meter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void meter_close(struct meter *m)
+{
+    free(m->segments);
+    m->segments = NULL;
+    m->n_segments = 0;
+}
+
+enum err meter_grow(struct meter *m, const struct device *device, uint32_t segment, struct err_detail *why)
+{
+    if (segment >= device->n_segments)
+        return err_set(why, ERR_CORRUPT, 0, "the block lies in segment %u, which the device never gave out", segment);
+    const uint32_t n = device->n_segments > UINT32_MAX / 2 ? UINT32_MAX : 2 * device->n_segments;
+    struct meter_segment *grown = realloc(m->segments, (size_t)n * sizeof *grown);
+    if (grown == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    memset(grown + m->n_segments, 0, (size_t)(n - m->n_segments) * sizeof *grown);
+    m->segments = grown;
+    m->n_segments = n;
+    return ERR_OK;
+}
+
+/* A range changes its memory while blocks are active in it; a whole segment cannot. */
+static void meter_look_at_ranges(struct meter *m, const struct device *device)
+{
+    for (uint32_t id = 0; id < m->n_segments && id < device->n_segments; id++) {
+        struct meter_segment *s = &m->segments[id];
+        if (s->n_active == 0 || !device->segments[id].is_range)
+            continue;
+        m->split_bytes = m->split_bytes - s->bytes + device->segments[id].mapped_bytes;
+        s->bytes = device->segments[id].mapped_bytes;
+    }
+}
+
+void meter_device_moved(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
+{
+    const struct device_usage *u = &p->device->usage;
+    m->device_calls_seen = u->calls;
+    if (u->maps + u->unmaps != m->device_maps_seen) {
+        m->device_maps_seen = u->maps + u->unmaps;
+        meter_look_at_ranges(m, p->device);
+    }
+    m->now.reserved = u->reserved_bytes;
+    if (u->reserved_peak_bytes <= m->peak.reserved)
+        return;
+    m->peak.reserved = u->reserved_peak_bytes;
+    m->at_peak_sample = meter_sample_now(m, p, event, time_ns);
+    m->at_peak_sample.now.reserved = m->peak.reserved;       /* it may have been higher in the midst of the event */
+    m->at_peak = m->at_peak_sample.now;
+}
+
+struct meter_sample meter_sample_now(const struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
+{
+    return (struct meter_sample){
+        .event          = event,
+        .time_ns        = time_ns,
+        .now            = m->now,
+        .inactive_split = meter_inactive_split(m),
+        .largest_free   = policy_largest_free(p),
+        .segments       = p->device->usage.segments + p->device->usage.ranges,
+        .label          = UINT32_MAX,
+    };
+}

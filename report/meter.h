@@ -1,0 +1,148 @@
+/*
+ * The meter: one yardstick for every policy. It belongs to neither policy nor trace and watches events pass.
+ *
+ * Each list line holds a name and a meaning, so that the struct, the JSON keys and the CSV header come from one place.
+ * Derived ratios are computed in the sinks.
+ */
+#ifndef REPLAY_REPORT_METER_H
+#define REPLAY_REPORT_METER_H
+
+#include "base/err.h"
+#include "base/event.h"
+#include "policies/policy.h"
+#include "sim/device.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(name, meaning), in bytes: exact current values and peaks at every event. */
+#define METER_GAUGES(X)                                                                                     \
+    X(requested, "bytes of live requests, as asked for")                                                    \
+    X(allocated, "bytes of live requests, as handed out")                                                   \
+    X(active, "allocated, and freed blocks that a stream may still touch")                                  \
+    X(reserved, "all bytes held from the device")
+
+/* X(name, meaning): counts since the start. */
+#define METER_COUNTERS(X)                                                                                   \
+    X(allocs, "requests served")                                                                            \
+    X(frees, "requests released")                                                                           \
+    X(ooms, "requests refused")                                                                             \
+    X(survived, "requests that were refused when recorded and served here")
+
+/* X(name, unit, meaning): taken at samples. */
+#define METER_SAMPLES(X)                                                                                    \
+    X(inactive_split, "bytes", "free bytes in segments that also hold active blocks")                       \
+    X(largest_free, "bytes", "largest free block")                                                          \
+    X(segments, "count", "segments held")
+
+struct meter_bytes {
+#define METER_GAUGE(name, meaning) uint64_t name;
+    METER_GAUGES(METER_GAUGE)
+#undef METER_GAUGE
+};
+
+struct meter_sample {
+    uint64_t event;                  /* events before it */
+    uint64_t time_ns;
+    struct meter_bytes now;
+#define METER_SAMPLE(name, unit, meaning) uint64_t name;
+    METER_SAMPLES(METER_SAMPLE)
+#undef METER_SAMPLE
+    uint32_t label;                  /* of a mark; UINT32_MAX: none */
+};
+
+/* A refusal: the first is kept. */
+struct meter_oom {
+    int64_t  event;                  /* our number of the event; -1: while the start state was placed */
+    uint64_t requested_bytes;
+    uint64_t reserved_bytes;
+    uint64_t device_free_bytes;
+    struct refusal refusal;          /* what the program would have seen */
+};
+
+/* Per segment of the device: how many active blocks it holds, and how much memory it had when last looked at. */
+struct meter_segment {
+    uint64_t bytes;
+    uint64_t n_active;
+};
+
+struct meter {
+    struct meter_bytes now, peak;
+    struct meter_bytes at_peak;      /* what all were when reserved last rose to a new peak */
+    struct meter_sample at_peak_sample;
+#define METER_COUNTER(name, meaning) uint64_t name;
+    METER_COUNTERS(METER_COUNTER)
+#undef METER_COUNTER
+    uint64_t split_bytes;            /* memory of segments that hold active blocks; less active: the inactive split */
+    uint64_t inactive_split_peak;    /* exact */
+    struct meter_segment *segments;  /* by segment id of the device */
+    uint32_t n_segments;
+    uint64_t device_calls_seen;
+    uint64_t device_maps_seen;       /* calls of them that change what is behind a range */
+    struct meter_oom first_oom;      /* valid when ooms > 0 */
+};
+
+/* Frees what the meter allocated; its numbers stay readable. */
+void meter_close(struct meter *m);
+
+/* Makes room for a segment id. ERR_CORRUPT for one that the device never gave out, ERR_HOST_NOMEM. */
+MUST_USE enum err meter_grow(struct meter *m, const struct device *device, uint32_t segment, struct err_detail *why);
+
+/* The device was called: takes over what it holds now, and keeps the state at a new peak of reserved memory. `event`
+ * and `time_ns` are those of the event under way. */
+void meter_device_moved(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns);
+
+/* Everything there is to read at this moment. */
+struct meter_sample meter_sample_now(const struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns);
+
+/* ---- the statements that the engine makes for every event; inline, because a call each would halve its speed ---- */
+
+static inline void meter_raise(uint64_t *peak, uint64_t now)
+{
+    if (now > *peak)
+        *peak = now;
+}
+
+static inline uint64_t meter_inactive_split(const struct meter *m)
+{
+    return m->split_bytes > m->now.active ? m->split_bytes - m->now.active : 0;
+}
+
+/* Ends the accounting of an event that gauges and segments have seen: what the device holds, then what hangs on it. */
+static inline void meter_settle(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
+{
+    if (p->device->usage.calls != m->device_calls_seen)
+        meter_device_moved(m, p, event, time_ns);
+    meter_raise(&m->inactive_split_peak, meter_inactive_split(m));
+}
+
+/* A request was served; its segment id is below n_segments. */
+static inline void meter_alloc(struct meter *m, const struct device *device, uint64_t requested, const struct block *b)
+{
+    struct meter_segment *s = &m->segments[b->segment];
+    if (s->n_active++ == 0) {
+        s->bytes = device->segments[b->segment].mapped_bytes;
+        m->split_bytes += s->bytes;
+    }
+    meter_raise(&m->peak.requested, m->now.requested += requested);
+    meter_raise(&m->peak.allocated, m->now.allocated += b->bytes);
+    meter_raise(&m->peak.active, m->now.active += b->bytes);
+}
+
+/* The program gave a block up, but a stream may still touch it. */
+static inline void meter_retire(struct meter *m, const struct block *b)
+{
+    m->now.allocated -= b->bytes;
+}
+
+/* A retired block is reusable. */
+static inline void meter_complete(struct meter *m, uint64_t requested, const struct block *b)
+{
+    struct meter_segment *s = &m->segments[b->segment];
+    if (--s->n_active == 0)
+        m->split_bytes -= s->bytes;
+    m->now.requested -= requested;
+    m->now.active -= b->bytes;
+}
+
+#endif

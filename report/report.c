@@ -1,0 +1,53 @@
+/* What the writers of a report share. */
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum err report_lines_add(struct report_lines *lines, const char *text)
+{
+    for (size_t i = 0; i < lines->n; i++)
+        if (strcmp(lines->at[i], text) == 0)
+            return ERR_OK;
+    char **grown = realloc(lines->at, (lines->n + 1) * sizeof *grown);
+    if (grown == NULL)
+        return ERR_HOST_NOMEM;
+    lines->at = grown;
+    if ((lines->at[lines->n] = strdup(text)) == NULL)
+        return ERR_HOST_NOMEM;
+    lines->n++;
+    return ERR_OK;
+}
+
+void report_lines_close(struct report_lines *lines)
+{
+    for (size_t i = 0; i < lines->n; i++)
+        free(lines->at[i]);
+    free(lines->at);
+    *lines = (struct report_lines){ .at = NULL };
+}
+
+const char *report_outcome_name(enum report_outcome o)
+{
+    static const char *const names[] = {
+#define REPORT_OUTCOME(name, text) text,
+        REPORT_OUTCOMES(REPORT_OUTCOME)
+#undef REPORT_OUTCOME
+    };
+    return (unsigned)o < REPORT_OUTCOME_COUNT ? names[o] : "?";
+}
+
+int64_t report_internal_bytes(const struct meter *m)
+{
+    return (int64_t)m->at_peak.allocated - (int64_t)m->at_peak.requested;
+}
+
+uint64_t report_external_bytes(const struct meter *m)
+{
+    return m->at_peak.reserved - m->at_peak.allocated;
+}
+
+const char *report_event_word(const struct report *r)
+{
+    return strcmp(r->trace.numbering, "source") == 0 ? "record" : "event";
+}

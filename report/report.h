@@ -1,0 +1,81 @@
+/*
+ * A finished replay as its writers see it: one trace, one row per policy. They compute nothing but ratios and text.
+ */
+#ifndef REPLAY_REPORT_REPORT_H
+#define REPLAY_REPORT_REPORT_H
+
+#include "policies/spec.h"
+#include "report/meter.h"
+
+#include <stdio.h>
+
+/* Sentences, in order; the texts are owned. */
+struct report_lines {
+    char **at;
+    size_t n;
+};
+
+struct report_trace {
+    const char *path, *source;       /* source: what kind of file it came from */
+    uint32_t    device;              /* ordinal in the source */
+    uint64_t    events, allocs, frees;
+    bool        starts_mid_run;
+    uint64_t    peak_requested_bytes;
+    uint64_t    capacity_bytes;      /* of the recorded device; 0 = unknown */
+    uint64_t    recorded_peak_reserved_bytes;        /* 0 = not recorded */
+    const char *numbering;           /* "source": events are named by the source's own record; "event": by our count */
+};
+
+/* Why a run ended. */
+#define REPORT_OUTCOMES(X) X(OK, "ok") X(OOM, "oom") X(CORRUPT, "corrupt") X(ERROR, "error")
+#define REPORT_OUTCOME(name, text) REPORT_##name,
+enum report_outcome { REPORT_OUTCOMES(REPORT_OUTCOME) REPORT_OUTCOME_COUNT };
+#undef REPORT_OUTCOME
+
+struct report_run {
+    const struct policy_spec   *spec;
+    const char                 *device;              /* as typed, or as chosen */
+    const struct device_config *device_config;
+    const struct device_usage  *usage;
+    const struct meter         *meter;
+    const struct policy_counters *count;
+    uint64_t                    card_peak_bytes;     /* what nvidia-smi would show at most */
+    enum report_outcome         outcome;
+    bool                        is_stopped;          /* before the end of the trace */
+    int64_t                     stopped_at;          /* in the trace's numbering; -1: in the start state */
+    int64_t                     first_oom_event;     /* the same; meaningful when meter->ooms > 0 */
+    int64_t                     peak_event;          /* the same: when reserved reached its peak */
+    struct report_lines         assumptions, warnings;
+};
+
+struct report {
+    struct report_trace trace;
+    struct report_run  *runs;
+    size_t              n_runs;
+    const char         *headline;    /* what it ran on, and how to choose otherwise */
+    bool                is_device_assumed;           /* the headline is an assumption */
+};
+
+/* Appends a copy of a sentence, unless it is there already. ERR_HOST_NOMEM. */
+MUST_USE enum err report_lines_add(struct report_lines *lines, const char *text);
+void report_lines_close(struct report_lines *lines);
+
+const char *report_outcome_name(enum report_outcome o);
+
+/* Fragmentation when reserved was at its peak. Internal: allocated but not requested; below 0 where frees were pending,
+ * because these still count as requested but no longer as allocated. External: reserved but not allocated. */
+int64_t report_internal_bytes(const struct meter *m);
+uint64_t report_external_bytes(const struct meter *m);
+
+/* "record" or "event", by the trace's numbering. */
+const char *report_event_word(const struct report *r);
+
+/* The writers. Errors of writing stay in the stream, for output_commit to find. */
+void report_table(FILE *out, const struct report *r);
+void report_json(FILE *out, const struct report *r);
+void report_csv(FILE *out, const struct report *r);
+
+/* The part of the table's report that is sentences. */
+void report_words(FILE *out, const struct report *r);
+
+#endif

@@ -1,0 +1,65 @@
+/* Numbers and paragraphs for people. */
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+
+const char *text_count(uint64_t n, char buf[TEXT_NUMBER])
+{
+    char digits[24];
+    const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
+    char *at = buf;
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = '\0';
+    return buf;
+}
+
+const char *text_time(uint64_t ns, char buf[TEXT_NUMBER])
+{
+    if (ns >= 1000000000)
+        snprintf(buf, TEXT_NUMBER, "%.2f s", (double)ns / 1e9);
+    else if (ns >= 1000000)
+        snprintf(buf, TEXT_NUMBER, "%.1f ms", (double)ns / 1e6);
+    else
+        snprintf(buf, TEXT_NUMBER, "%.0f us", (double)ns / 1e3);
+    return buf;
+}
+
+void words_add(struct words *w, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const int n = vsnprintf(w->text + w->n, sizeof w->text - w->n, fmt, args);
+    va_end(args);
+    if (n > 0)
+        w->n = w->n + (size_t)n < sizeof w->text ? w->n + (size_t)n : sizeof w->text - 1;
+}
+
+void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
+{
+    bool is_line_empty = true;
+    for (const char *at = w->text; *at != '\0';) {
+        const size_t n = strcspn(at, " \n");
+        if (!is_line_empty && column + 1 + n > TEXT_LINE) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            column = indent;
+            is_line_empty = true;
+        }
+        if (!is_line_empty) {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(at, 1, n, out);
+        column += n;
+        is_line_empty = false;
+        at += n;
+        at += strspn(at, " \n");
+    }
+    fputc('\n', out);
+}

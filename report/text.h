@@ -1,0 +1,32 @@
+/*
+ * Text for people: numbers as they are read, sentences that are built up, paragraphs that are broken into lines.
+ */
+#ifndef REPLAY_REPORT_TEXT_H
+#define REPLAY_REPORT_TEXT_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { TEXT_LINE = 118, TEXT_NUMBER = 32 };
+
+/* "14,322". Returns `buf`. */
+const char *text_count(uint64_t n, char buf[TEXT_NUMBER]);
+
+/* "1.93 s", "50.4 ms", "120 us". Returns `buf`. */
+const char *text_time(uint64_t ns, char buf[TEXT_NUMBER]);
+
+/* A paragraph under construction, cut at its size. Begins as zero. */
+struct words {
+    char   text[2048];
+    size_t n;
+};
+void words_add(struct words *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters that stand in the
+ * first line already. */
+void words_print(FILE *out, const struct words *w, size_t column, size_t indent);
+
+#endif
