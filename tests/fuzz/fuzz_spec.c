@@ -1,0 +1,91 @@
+/*
+ * Fuzz target: what people type for a policy and for a device, settings of PyTorch included.
+ */
+#include "policies/spec.h"
+#include "sim/device.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What an accepted value promises to the policy. */
+static void expect_value(const struct policy_option *o, const struct option_value *v)
+{
+    if (!v->is_set)
+        return;
+    FUZZ_EXPECT(v->text != NULL);
+    FUZZ_EXPECT(strlen(v->text) < SIZE_MAX);
+    if (o->kind == OPTION_RATIO)
+        FUZZ_EXPECT(v->ratio >= 0 && v->ratio <= 1);
+    if (o->kind == OPTION_BYTES || o->kind == OPTION_NUMBER)
+        FUZZ_EXPECT(v->number >= o->min && v->number <= o->max);
+    if (o->kind == OPTION_SWITCH)
+        FUZZ_EXPECT(v->number <= 1);
+}
+
+/* The settings that a spec carries are read when the policy is made. */
+static void try_create(const struct policy_spec *spec)
+{
+    const struct device_config config = device_defaults();
+    const struct stream_name stream = {.handle = 0};
+    const struct pool_name pool = {.id = {0, 0}};
+    struct device *device;
+    struct policy *policy;
+    struct block b;
+    struct err_detail why = {.text = ""};
+    if (device_open(&device_sim, &config, &device, NULL) != ERR_OK)
+        return;
+    const struct policy_config cfg = {.device = device, .peak_live = 1, .values = spec->values, .streams = &stream,
+                                      .n_streams = 1, .pools = &pool, .n_pools = 1};
+    if (policy_create(spec->ops, &cfg, &policy, &why) == ERR_OK) {
+        const struct event req = {.kind = EVENT_ALLOC, .bytes = 3 << 20};
+        if (policy->ops->alloc(policy, &req, &b) == ERR_OK)
+            policy->ops->free(policy, &req, &b);
+        policy_destroy(policy);
+    } else {
+        FUZZ_EXPECT(why.text[0] != '\0');
+    }
+    device_close(device);
+}
+
+static void try_policy(const char *text)
+{
+    struct policy_spec spec;
+    struct err_detail why = {.text = ""};
+    if (strchr(text, '/') != NULL || strstr(text, ".so") != NULL)
+        return;                             /* would be loaded and run */
+    if (policy_spec_parse(text, &spec, &why) != ERR_OK) {
+        FUZZ_EXPECT(why.text[0] != '\0' && why.offset <= strlen(text));
+        return;
+    }
+    FUZZ_EXPECT(strcmp(spec.typed, text) == 0);
+    for (size_t i = 0; i < spec.n_options; i++)
+        expect_value(&spec.ops->options[i], &spec.values[i]);
+    try_create(&spec);
+    policy_spec_close(&spec);
+}
+
+static void try_device(const char *text)
+{
+    struct device_config cfg;
+    const struct device_ops *ops;
+    bool has_total;
+    struct err_detail why = {.text = ""};
+    if (device_parse(text, &cfg, &ops, &has_total, &why) != ERR_OK)
+        FUZZ_EXPECT(why.text[0] != '\0' && why.offset <= strlen(text));
+    else
+        FUZZ_EXPECT(ops != NULL && cfg.total_bytes > 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    char *text = malloc(n + 1);
+    if (text == NULL)
+        return 0;
+    memcpy(text, data, n);
+    text[n] = '\0';
+    try_policy(text);
+    try_device(text);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,231 @@
+/*
+ * Fuzz target: any bytes are a native trace, or are refused with a sentence; and a trace that is read keeps the
+ * reader's promises, from its start and from its middle.
+ *
+ * Checksums would stop all but a few inputs at the door. So an input that begins with 'S' is a list of sections in the
+ * clear, which are packed here as a writer would:
+ *
+ *     kind (1 byte), rows - 1 (2 bytes), length (2 bytes), content
+ *
+ * The content of the index is followed by the list of sections, which is made here. Other inputs are files as they are.
+ */
+#include "tests/fuzz/fuzz.h"
+#include "traces/columns.h"
+#include "traces/native.h"
+#include "traces/native_file.h"
+#include "traces/trace.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+enum { FUZZ_SECTIONS = 64, FUZZ_EVENTS_MAX = 1 << 18 };
+
+/* ---- packing sections ---- */
+
+struct packed_list {
+    uint64_t kind[FUZZ_SECTIONS], rows[FUZZ_SECTIONS], bytes[FUZZ_SECTIONS];
+    size_t   n;
+};
+
+static void pack_section(struct bytes *file, uint32_t kind, const void *content, size_t n, struct packed_list *list,
+                         uint64_t rows)
+{
+    ZSTD_CCtx *zstd = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
+    ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, 1);
+    const size_t room = ZSTD_compressBound(n);
+    void *packed = malloc(room);
+    const size_t n_packed = ZSTD_compress2(zstd, packed, room, content, n);
+    bytes_put_le(file, NATIVE_SKIP_SECTION, 4);
+    bytes_put_le(file, NATIVE_SECTION_BYTES - 8, 4);
+    bytes_put(file, section_tag(kind), 4);
+    bytes_put_le(file, n_packed, 4);
+    bytes_put(file, packed, n_packed);
+    free(packed);
+    ZSTD_freeCCtx(zstd);
+    if (kind == SECTION_INDEX)
+        return;
+    list->kind[list->n] = kind;
+    list->rows[list->n] = rows;
+    list->bytes[list->n++] = n_packed;
+}
+
+/* Packs the sections of an input; what it says of the index goes to `index`. */
+static void pack_sections(struct cursor in, struct bytes *file, struct bytes *index, struct packed_list *list)
+{
+    while (in.at < in.end && list->n < FUZZ_SECTIONS) {
+        const uint32_t kind = (uint32_t)cursor_le(&in, 1) % SECTION_KINDS;
+        const uint64_t rows = cursor_le(&in, 2) + 1;
+        const size_t length = (size_t)cursor_le(&in, 2), left = (size_t)(in.end - in.at);
+        const size_t n = length < left ? length : left;
+        const unsigned char *content = cursor_take(&in, n);
+        if (content == NULL)
+            break;
+        if (kind == SECTION_INDEX)
+            bytes_put(index, content, n);
+        else
+            pack_section(file, kind, content, n, list, rows);
+    }
+}
+
+static struct bytes pack_file(const uint8_t *data, size_t n)
+{
+    struct bytes file = {0}, index = {0};
+    struct packed_list *list = calloc(1, sizeof *list);
+    bytes_put_le(&file, NATIVE_SKIP_ENDS, 4);
+    bytes_put_le(&file, NATIVE_HEAD_BYTES - 8, 4);
+    bytes_put(&file, NATIVE_HEAD_TEXT, 12);
+    bytes_put_le(&file, NATIVE_VERSION, 4);
+    pack_sections(cursor_over(data, n), &file, &index, list);
+    bytes_put_varint(&index, list->n);
+    column_put(&index, list->kind, list->n);
+    column_put(&index, list->rows, list->n);
+    column_put(&index, list->bytes, list->n);
+    const uint64_t offset = file.n;
+    pack_section(&file, SECTION_INDEX, index.data, index.n, list, 1);
+    bytes_put_le(&file, NATIVE_SKIP_ENDS, 4);
+    bytes_put_le(&file, NATIVE_FOOT_BYTES - 8, 4);
+    bytes_put(&file, NATIVE_FOOT_TEXT, 12);
+    bytes_put_le(&file, offset, 8);
+    bytes_free(&index);
+    free(list);
+    return file;
+}
+
+/* ---- promises ---- */
+
+enum live_state { LIVE_VACANT, LIVE_USED, LIVE_PENDING };
+
+struct live {
+    uint64_t *bytes;                 /* by slot */
+    uint8_t  *state;
+    uint64_t  time_ns;
+};
+
+static void check_slot(struct live *l, const struct event *e)
+{
+    const uint8_t state = l->state[e->slot];
+    FUZZ_EXPECT(state == (e->kind == EVENT_ALLOC            ? LIVE_VACANT
+                          : e->kind == EVENT_FREE_COMPLETED ? LIVE_PENDING
+                                                            : LIVE_USED));
+    FUZZ_EXPECT(e->bytes > 0 && (e->kind == EVENT_ALLOC || e->bytes == l->bytes[e->slot]));
+    l->bytes[e->slot] = e->bytes;
+    l->state[e->slot] = e->kind == EVENT_ALLOC            ? LIVE_USED
+                        : e->kind == EVENT_FREE_REQUESTED ? LIVE_PENDING
+                                                          : LIVE_VACANT;
+}
+
+static void check_event(struct live *l, const struct event *e, const struct trace_info *info)
+{
+    FUZZ_EXPECT(e->kind < EVENT_KINDS && e->time_ns >= l->time_ns);
+    FUZZ_EXPECT(e->stream < info->n_streams && e->pool < info->n_pools);
+    l->time_ns = e->time_ns;
+    if (e->kind == EVENT_OOM)
+        FUZZ_EXPECT(e->bytes > 0);
+    else if (e->kind == EVENT_MARK)
+        FUZZ_EXPECT(e->slot < info->n_labels);
+    else if (e->kind == EVENT_COMMAND)
+        FUZZ_EXPECT(e->slot < info->n_commands);
+    else if (e->kind != EVENT_FLUSH) {
+        FUZZ_EXPECT(e->slot < info->peak_live);
+        check_slot(l, e);
+    }
+}
+
+static void start_live(const struct trace_reader *r, struct live *l)
+{
+    size_t n;
+    const struct trace_block *blocks = trace_start_blocks(r, &n);
+    for (size_t i = 0; i < n; i++)
+        if (blocks[i].slot != TRACE_NO_SLOT) {
+            FUZZ_EXPECT(blocks[i].slot < trace_info(r)->peak_live && l->state[blocks[i].slot] == LIVE_VACANT);
+            l->bytes[blocks[i].slot] = blocks[i].requested;
+            l->state[blocks[i].slot] = blocks[i].is_pending ? LIVE_PENDING : LIVE_USED;
+        }
+}
+
+/* Reads all events; false when one is refused. */
+static bool check_events(struct trace_reader *r, struct live *l, struct event *last)
+{
+    const struct event *events;
+    size_t n;
+    struct err_detail why = {.text = ""};
+    start_live(r, l);
+    do {
+        if (trace_next(r, &events, &n, &why) != ERR_OK) {
+            FUZZ_EXPECT(why.text[0] != '\0');
+            return false;
+        }
+        for (size_t i = 0; i < n; i++)
+            check_event(l, &events[i], trace_info(r));
+        if (n > 0)
+            *last = events[n - 1];
+    } while (n > 0);
+    return true;
+}
+
+/* What lies beside the events must be readable or refused, whatever the events are. */
+static void read_rest(struct trace_reader *r)
+{
+    const struct trace_segment_event *rows;
+    const char *const *frames;
+    struct trace_side side;
+    size_t n;
+    const uint64_t events = trace_info(r)->events;
+    for (uint64_t i = 0; i < events; i += 1 + events / 7)
+        if (trace_side_at(r, i, &side, NULL) == ERR_OK)
+            FUZZ_EXPECT(side.stack <= trace_info(r)->n_stacks);
+    if (trace_segment_events(r, &rows, &n, NULL) == ERR_OK)
+        for (size_t i = 0; i < n; i++)
+            FUZZ_EXPECT(rows[i].before <= events && rows[i].stream < trace_info(r)->n_streams);
+    for (uint32_t i = 1; i <= trace_info(r)->n_stacks && i < 100; i++)
+        for (size_t k = trace_stack(r, i, &frames); k > 0; k--)
+            FUZZ_EXPECT(strlen(frames[k - 1]) < NATIVE_SECTION_MAX);
+}
+
+/* A trace whose events were all good gives the same last event when it is entered there. */
+static void check_seek(struct trace_reader *r, const struct event *last)
+{
+    const struct event *events;
+    size_t n;
+    FUZZ_EXPECT(trace_seek(r, trace_info(r)->events - 1, NULL) == ERR_OK);
+    FUZZ_EXPECT(trace_next(r, &events, &n, NULL) == ERR_OK);
+    FUZZ_EXPECT(n == 1 && memcmp(events, last, sizeof *last) == 0);
+}
+
+static void check_trace(const void *bytes, size_t n)
+{
+    struct trace_reader *r;
+    struct err_detail why = {.text = ""};
+    if (trace_open_bytes(bytes, n, &r, &why) != ERR_OK) {
+        FUZZ_EXPECT(why.text[0] != '\0');
+        return;
+    }
+    struct event last;
+    const uint64_t events = trace_info(r)->events;
+    if (events <= FUZZ_EVENTS_MAX) {
+        struct live l = {.bytes = calloc(trace_info(r)->peak_live + 1u, sizeof *l.bytes),
+                         .state = calloc(trace_info(r)->peak_live + 1u, 1)};
+        if (check_events(r, &l, &last) && events > 0)
+            check_seek(r, &last);
+        free(l.bytes);
+        free(l.state);
+    }
+    read_rest(r);
+    trace_close(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    if (n > 0 && data[0] == 'S') {
+        struct bytes file = pack_file(data + 1, n - 1);
+        if (!file.has_failed)
+            check_trace(file.data, file.n);
+        bytes_free(&file);
+    } else {
+        check_trace(data, n);
+    }
+    return 0;
+}

@@ -1,0 +1,78 @@
+/*
+ * A genuine recording through the policy, beside what PyTorch itself counted: shared by the tests on recordings.
+ */
+#ifndef REPLAY_TESTS_RECORDED_RUN_H
+#define REPLAY_TESTS_RECORDED_RUN_H
+
+#include "replay/single_run.h"
+#include "tests/json_file.h"
+#include "traces/import.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static inline struct trace_reader *recorded_open(const char *path, int64_t gpu)
+{
+    const struct import_config cfg = {.gpu = gpu};
+    struct trace_reader *trace = NULL;
+    struct err_detail why = {0};
+    cr_assert_eq(trace_open_any(path, NULL, &cfg, &trace, &why), ERR_OK, "%s: %s", path, why.text);
+    return trace;
+}
+
+/* Replays into *run, which is then closed with single_run_close. `conf`: settings text, "" or NULL for none; `more`:
+ * options of our own ("version=2.4"), NULL for none. */
+static inline void recorded_replay(struct trace_reader *trace, const char *conf, const char *more, uint64_t total_bytes,
+                                   struct single_run *run)
+{
+    const struct replay_config cfg = {.on_oom = OOM_AS_RECORDED, .threads = 1};
+    const bool has_conf = conf != NULL && conf[0] != '\0';
+    struct err_detail why = {0};
+    char policy[1024], device[64];
+    snprintf(policy, sizeof policy, "pytorch%s%s%s%s", has_conf || more != NULL ? ":" : "", more == NULL ? "" : more,
+             has_conf && more != NULL ? "," : "", has_conf ? conf : "");
+    snprintf(device, sizeof device, "sim:%" PRIu64 ",packing=off", total_bytes);
+    cr_assert_eq(single_run_open(run, trace, policy, device, &why), ERR_OK, "%s on %s: %s", policy, device, why.text);
+    cr_assert_eq(single_run_replay(run, &cfg, &why), ERR_OK, "%s on %s: %s", policy, device, why.text);
+}
+
+static inline void recorded_take_stat(void *object, const char *key, int64_t value)
+{
+    json_object_set_new(object, key, json_integer(value));
+}
+
+/* The counters as {key: number}; released with json_decref. */
+static inline json_t *recorded_stats(const struct single_run *run)
+{
+    json_t *stats = json_object();
+    run->lane.policy->ops->stats(run->lane.policy, recorded_take_stat, stats);
+    return stats;
+}
+
+/* Expects every key of `want` for which `is_compared` (NULL: all), and no key that `want` lacks. Returns how many. */
+static inline size_t recorded_expect_stats(json_t *want, const struct single_run *run, bool (*is_compared)(const char *),
+                                           const char *name)
+{
+    json_t *got = recorded_stats(run), *value;
+    const char *key;
+    char differs[1024] = "";
+    size_t n = 0, used = 0;
+    json_object_foreach(want, key, value) {
+        const json_t *other = json_object_get(got, key);
+        if (is_compared != NULL && !is_compared(key))
+            continue;
+        n++;
+        if (!json_equal(value, other) && used < sizeof differs)
+            used += (size_t)snprintf(differs + used, sizeof differs - used, "\n  %s: %" JSON_INTEGER_FORMAT
+                                     ", and PyTorch says %" JSON_INTEGER_FORMAT, key, json_integer_value(other),
+                                     json_integer_value(value));
+    }
+    cr_expect_str_eq(differs, "", "%s:%s", name, differs);
+    cr_expect_eq(json_object_size(want), json_object_size(got), "%s: number of counters", name);
+    json_decref(got);
+    return n;
+}
+
+#endif

@@ -1,0 +1,217 @@
+#!/usr/bin/env bash
+# The program replay at its command line: exit statuses, one-line errors, outputs that appear whole or not at all.
+set -u
+replay=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+checks=0
+
+fail() {
+    printf 'FAILED: %s\n' "$1"
+    failures=$((failures + 1))
+}
+
+# run ARGUMENT...: leaves `status`, and the files out and err
+run() {
+    "$replay" "$@" >out 2>err </dev/null
+    status=$?
+    checks=$((checks + 1))
+    grep -q 'Sanitizer\|runtime error' err && fail "replay $*: $(cat err)"
+}
+
+# expect STATUS PATTERN ARGUMENT...: exit status, and a pattern that standard output has
+expect() {
+    local want=$1 pattern=$2
+    shift 2
+    run "$@"
+    if [ "$status" != "$want" ] || ! grep -q -e "$pattern" out; then
+        fail "replay $*: exit $status, expected $want and '$pattern' in: $(cat out err)"
+    fi
+}
+
+# refuse STATUS PATTERN ARGUMENT...: exactly one line on stderr, that begins with the program's name and has the
+# pattern; nothing on stdout
+refuse() {
+    local want=$1 pattern=$2
+    shift 2
+    run "$@"
+    if [ "$status" != "$want" ] || [ "$(wc -l <err)" != 1 ] || ! grep -q -e "^replay: .*$pattern" err || [ -s out ]; then
+        fail "replay $*: exit $status, expected $want and one line with '$pattern', got: $(cat err out)"
+    fi
+}
+
+# No temporary file is left beside what was to be written.
+expect_only() {
+    local names
+    names=$(ls -A "$1" | tr '\n' ' ')
+    [ "$names" = "$2" ] || fail "in $1 there is '$names', expected '$2'"
+}
+
+# ---- help ----
+expect 0 'replay import' --help
+expect 2 'replay import'
+expect 0 '^replay [0-9]' --version
+expect 0 'best-fit' --list
+expect 0 'h100-80g' --list
+expect 0 '^replay import FILE -o OUT' --help import
+expect 0 '^replay info FILE' info --help
+expect 0 'max-split: a size' --help pytorch
+expect 0 "is short for 'pytorch:gc=0.8" --help gc=0.8
+refuse 2 "best-fit" --help best-fti
+
+# ---- the loop of four rounds: reserved at the end by default and with large blocks left whole ----
+run generate 530-270 -o loop.trace
+[ "$status" = 0 ] && [ ! -s out ] && [ ! -s err ] || fail "generate: $(cat out err)"
+expect 0 '^best-fit .* 2120.0 ' loop.trace --policy best-fit
+expect 0 '^max_split_size_mb:20 .* 1610.0 ' loop.trace --policy max_split_size_mb:20
+expect 0 '^Device: .*--device' loop.trace --policy best-fit
+expect 0 '"reserved_bytes": 2222981120' loop.trace --policy best-fit --json -
+run loop.trace
+for policy in best-fit pow2 gc=0.8 none; do
+    grep -q "^$policy " out || fail "without --policy there is no row for $policy"
+done
+grep -q 'needs least memory' out || fail "the table is not put into words"
+
+# ---- outcomes ----
+expect 1 '^best-fit ran out of memory at event 9: 530 MiB asked for' loop.trace --policy best-fit --device sim:1600MiB
+expect 1 '"outcome": "oom"' loop.trace --policy best-fit --device sim:1600MiB --json -
+expect 1 'requests refused in all: 2' loop.trace --policy best-fit --device sim:1600MiB --on-oom skip
+expect 0 'sim:2500MiB' loop.trace --policy best-fit --device sim:2500MiB --audit
+
+# ---- the same by any number of threads, from a file, standard input and options in any form ----
+run loop.trace --threads 1 --json -
+cp out one.json
+for n in 2 3 16; do
+    run loop.trace --threads="$n" --json=-
+    cmp -s out one.json || fail "with $n threads the result differs"
+done
+"$replay" --json - -- - <loop.trace >out 2>err || fail "a trace on standard input: $(cat err)"
+sed 's/"path": "-"/"path": "loop.trace"/' out | cmp -s - one.json || fail "from standard input the result differs"
+
+# ---- outputs ----
+mkdir results
+run loop.trace --json results/a.json --csv results/a.csv --samples results/s.csv --sample-every 3
+[ "$status" = 0 ] || fail "three outputs: $(cat err)"
+expect_only results 'a.csv a.json s.csv '
+grep -q '^best-fit  *[0-9]' out || fail "with files as outputs the table is still printed"
+[ "$(wc -l <results/a.csv)" = 5 ] || fail "the CSV has no row for each policy"
+[ "$(grep -c '^best-fit,sample,' results/s.csv)" = 3 ] || fail "of 12 events every third: $(cat results/s.csv)"
+[ "$(grep -c '^best-fit,peak,' results/s.csv)" = 1 ] || fail "the series has no peak"
+run loop.trace --csv -
+head -n 1 out | grep -q '^policy,name,device' || fail "CSV on standard output begins with something else"
+[ "$(wc -l <out)" = 5 ] || fail "beside the CSV something else goes to standard output"
+echo old >results/a.json
+run loop.trace --json results/a.json
+cmp -s results/a.json one.json || fail "an output replaces what was there"
+ln -s a.json results/link
+run loop.trace --json results/link
+[ -L results/link ] && cmp -s results/a.json one.json || fail "an output behind a link goes to the file that is meant"
+run loop.trace --json /dev/null
+[ "$status" = 0 ] && [ -c /dev/null ] || fail "a device as output is written to, not replaced"
+refuse 2 'only one output' loop.trace --json - --csv -
+refuse 2 'a.out: is named for two outputs' loop.trace --json a.out --samples a.out
+refuse 2 'no/such/a.json: cannot be written: No such file' loop.trace --json no/such/a.json
+refuse 2 'results: cannot be written: Is a directory' loop.trace --json results
+refuse 2 'loop.trace: is the input' loop.trace --json loop.trace
+refuse 2 'loop.trace: is the input' import loop.trace -o ./loop.trace
+refuse 2 'no/such/t: cannot be written' generate 530-270 -o no/such/t
+if [ -c /dev/full ]; then
+    "$replay" loop.trace >/dev/full 2>err
+    [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || fail "a full standard output: $(cat err)"
+    refuse 2 '/dev/full: cannot be written: No space' loop.trace --json /dev/full
+fi
+
+# ---- what a broken input leaves: nothing ----
+mkdir left
+head -c 200 loop.trace >cut.trace
+refuse 2 'cut.trace' cut.trace --json left/a.json --csv left/b.csv
+refuse 2 'cut.trace' import cut.trace -o left/t.trace
+expect_only left ''
+
+# ---- interrupted ----
+"$replay" generate mix:1000 --events 2000000000 -o left/t.trace 2>err &
+pid=$!
+for _ in $(seq 100); do
+    [ -n "$(ls -A left)" ] && break
+    sleep 0.1
+done
+[ -n "$(ls -A left)" ] || fail "nothing is written while a trace is generated"
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] || fail "SIGTERM ends with another status than 143"
+expect_only left ''
+
+# ---- wrong usage ----
+refuse 2 "did you mean '--policy'" loop.trace --polcy best-fit
+refuse 2 "best-fit" loop.trace --policy best-ft
+refuse 2 "max-split" loop.trace --policy pytorch:max-spilt=1MiB
+refuse 2 'character' loop.trace --policy gc=1.5
+refuse 2 "policy 'garbage_collection_threshold:2'" loop.trace --policy garbage_collection_threshold:2
+refuse 2 'needs a value' loop.trace --policy
+refuse 2 'takes no value' loop.trace --audit=yes
+refuse 2 'given twice' loop.trace --json a --json b
+refuse 2 'stop or skip' loop.trace --on-oom go
+refuse 2 'whole number from 1 to 1024' loop.trace --threads 0
+refuse 2 'whole number' loop.trace --seed -1
+refuse 2 'whole number' loop.trace --seed 18446744073709551616
+refuse 2 'number of events or a time' loop.trace --sample-every 10m
+refuse 2 'number of events or a time' loop.trace --sample-every 18446744073709551615s
+refuse 2 "device 'sim:24Gb0'" loop.trace --device sim:24Gb0
+refuse 2 'context and others take more' loop.trace --device sim:1GiB,context=2GiB
+refuse 2 "only the simulated device" loop.trace --device simulated
+refuse 2 "unknown option '-x'" loop.trace -x
+refuse 2 "unknown option '--out'" loop.trace --out a
+refuse 2 "did you mean 'info'" inof loop.trace
+refuse 2 'a file is missing' import
+refuse 2 'a file is missing' --audit
+refuse 2 'one name too many' info loop.trace loop.trace
+refuse 2 'needs a name for the trace' import loop.trace
+refuse 2 'cannot be generated' generate nothing -o a
+refuse 2 'format' loop.trace --from nothing
+refuse 2 'such.so' loop.trace --policy ./no-such.so
+
+# ---- bad input ----
+: >empty
+printf x >byte
+mkdir folder
+refuse 2 'missing.trace: No such file' missing.trace
+refuse 2 'folder: is a directory' folder
+refuse 2 'empty' empty
+refuse 2 'byte' byte
+refuse 2 'missing.trace' info missing.trace
+run loop.trace --policy none --json -
+cp out none.json
+size=$(stat -c %s loop.trace)
+for n in $(seq 1 "$((size - 1))"); do
+    head -c "$n" loop.trace >cut.trace
+    refuse 2 'cut.trace' cut.trace --policy none
+done
+for n in $(seq 0 5 "$((size - 1))"); do
+    cp loop.trace bent.trace
+    byte=$(od -An -tu1 -j "$n" -N 1 loop.trace | tr -d ' ')
+    printf "$(printf '\\%03o' $((byte ^ 64)))" | dd of=bent.trace bs=1 seek="$n" conv=notrunc status=none
+    run bent.trace --policy none --json -
+    if [ "$status" = 0 ]; then              # a bit that decoding does not depend on
+        sed 's/bent.trace/loop.trace/' out | cmp -s - none.json || fail "byte $n changed: other results"
+    else
+        refuse 2 'bent.trace' bent.trace --policy none
+    fi
+done
+
+# ---- info ----
+expect 0 '^requested at most *1.31 GiB (1405091840 bytes)$' info loop.trace
+expect 0 '"schema": "replay-info/1"' info loop.trace --json -
+# Its JSON has the keys that report/SCHEMA.md names, and no others (what is in "meta" depends on the source).
+schema=$3/report/SCHEMA.md
+sed -n '/replay-info\/1/,/^## /p' "$schema" | grep '^|' | grep -o '`[a-z_]*`' | tr -d '`' |
+    grep -v -x 'empty\|notes' | sort -u >promised
+run info loop.trace --json -
+sed '/^  "meta": {/,/^  }/d' out | grep -o '^ *"[a-z_]*":' | tr -d ' ":' | cat - <(echo meta) | sort -u >found
+cmp -s promised found || fail "keys of info: $(diff promised found)"
+
+refuse 2 'is a native trace already' import loop.trace -o again.trace
+
+printf '%s checks, %s failures\n' "$checks" "$failures"
+[ "$failures" = 0 ]

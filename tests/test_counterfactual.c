@@ -1,0 +1,151 @@
+/*
+ * What would have happened, and did: one program recorded under one setting is replayed under every other setting and
+ * card, and each time the real allocator's own run comes out.
+ */
+#include "tests/recorded_run.h"
+
+#include <criterion/parameterized.h>
+#include <dirent.h>
+#include <stdlib.h>
+
+#define FAMILIES SHARED_DIR "/golden/counterfactual"
+
+enum { RUNS_MAX = 64, NAME_BYTES = 64 };
+
+/* Values only: each case is a process of its own. */
+struct recording {
+    char family[NAME_BYTES], file[NAME_BYTES];
+};
+
+/* Calls `take` for each file of a folder whose name ends so. */
+static void each_file(const char *folder, const char *end, void (*take)(void *arg, const char *name), void *arg)
+{
+    DIR *dir = opendir(folder);
+    for (const struct dirent *e = NULL; dir != NULL && (e = readdir(dir)) != NULL;) {
+        const size_t n = strlen(e->d_name), n_end = strlen(end);
+        if (e->d_name[0] != '.' && n >= n_end && strcmp(e->d_name + n - n_end, end) == 0)
+            take(arg, e->d_name);
+    }
+    if (dir != NULL)
+        closedir(dir);
+}
+
+struct recordings {
+    const char *family;
+    struct recording at[RUNS_MAX];
+    size_t n;
+};
+
+static void take_recording(void *arg, const char *name)
+{
+    struct recordings *r = arg;
+    if (r->n == RUNS_MAX)
+        return;
+    snprintf(r->at[r->n].family, NAME_BYTES, "%s", r->family);
+    snprintf(r->at[r->n++].file, NAME_BYTES, "%s", name);
+}
+
+static void take_family(void *arg, const char *name)
+{
+    struct recordings *r = arg;
+    char folder[512];
+    snprintf(folder, sizeof folder, FAMILIES "/%s", name);
+    r->family = name;
+    each_file(folder, ".pickle.gz", take_recording, r);
+}
+
+static int recording_order(const void *a, const void *b)
+{
+    return strcmp(((const struct recording *)a)->file, ((const struct recording *)b)->file);
+}
+
+/* What still counts after the error has been caught: what the program freed on the way does not. */
+static bool outlives_an_oom(const char *key)
+{
+    if (strchr(key, '.') == NULL)
+        return strcmp(key, "num_device_free") != 0;
+    const bool is_split = strncmp(key, "inactive_split", strlen("inactive_split")) == 0;
+    return !is_split && (strstr(key, ".peak") != NULL || strstr(key, ".allocated") != NULL);
+}
+
+struct comparison {
+    const struct recording *r;
+    struct trace_reader *trace;
+    size_t n;
+};
+
+/* The replay under the setting and on the card of one run of the family. */
+static void compare_run(void *arg, const char *file)
+{
+    struct comparison *c = arg;
+    char path[512], name[2 * NAME_BYTES + 8];
+    struct single_run run;
+    snprintf(path, sizeof path, FAMILIES "/%s/%s", c->r->family, file);
+    snprintf(name, sizeof name, "%s as %s", c->r->file, file);
+    json_t *real = json_file_load(path);
+    cr_assert_not_null(real, "%s", path);
+    const char *oom = json_string_value(json_object_get(real, "oom"));
+    recorded_replay(c->trace, json_string_value(json_object_get(real, "conf")), NULL,
+                    (uint64_t)json_integer_value(json_object_get(real, "device_total")), &run);
+    cr_expect_eq(run.lane.outcome, oom == NULL ? ERR_OK : ERR_DEVICE_OOM, "%s: outcome", name);
+    recorded_expect_stats(json_object_get(real, "memory_stats"), &run, oom == NULL ? NULL : outlives_an_oom, name);
+    if (oom != NULL)
+        cr_expect_str_eq(run.lane.meter.first_oom.refusal.text, oom, "%s", name);
+    single_run_close(&run);
+    json_decref(real);
+    c->n++;
+}
+
+ParameterizedTestParameters(counterfactual, any_recording_tells_all_runs_of_its_family)
+{
+    static struct recordings r;
+    each_file(FAMILIES, "", take_family, &r);
+    qsort(r.at, r.n, sizeof r.at[0], recording_order);
+    return cr_make_param_array(struct recording, r.at, r.n == 0 ? 1 : r.n);
+}
+ParameterizedTest(struct recording *r, counterfactual, any_recording_tells_all_runs_of_its_family)
+{
+    if (r->file[0] == '\0')
+        cr_skip_test("no families in " FAMILIES);
+    char path[512];
+    snprintf(path, sizeof path, FAMILIES "/%s/%s", r->family, r->file);
+    struct comparison c = {.r = r, .trace = recorded_open(path, -1)};
+    snprintf(path, sizeof path, FAMILIES "/%s", r->family);
+    each_file(path, ".json", compare_run, &c);
+    cr_expect_geq(c.n, 24, "settings on cards");
+    trace_close(c.trace);
+}
+
+/* One training loop under four settings, on a card with room: any recording tells the counters of the other three. */
+static const char *const varlen_settings[] = {"default", "expand", "maxsplit", "roundup"};
+
+static struct trace_reader *open_varlen(const char *setting, json_t **facts)
+{
+    char path[512];
+    snprintf(path, sizeof path, SHARED_DIR "/golden/training/gpt-varlen-%s.json", setting);
+    *facts = json_file_load(path);
+    if (*facts == NULL)
+        cr_skip_test("no recordings in " SHARED_DIR "/golden/training");
+    snprintf(path, sizeof path, SHARED_DIR "/golden/training/gpt-varlen-%s.pickle", setting);
+    return recorded_open(path, -1);
+}
+
+Test(counterfactual, a_training_loop_recorded_under_one_setting_tells_the_other_three)
+{
+    enum { N = sizeof varlen_settings / sizeof varlen_settings[0] };
+    for (size_t i = 0; i < N * N; i++) {
+        json_t *recorded, *real;
+        char name[64];
+        struct single_run run;
+        struct trace_reader *trace = open_varlen(varlen_settings[i / N], &recorded);
+        trace_close(open_varlen(varlen_settings[i % N], &real));
+        snprintf(name, sizeof name, "%s as %s", varlen_settings[i / N], varlen_settings[i % N]);
+        recorded_replay(trace, json_string_value(json_object_get(real, "conf")), NULL,
+                        (uint64_t)json_integer_value(json_object_get(real, "device_total")), &run);
+        recorded_expect_stats(json_object_get(real, "memory_stats"), &run, NULL, name);
+        single_run_close(&run);
+        trace_close(trace);
+        json_decref(recorded);
+        json_decref(real);
+    }
+}

@@ -1,0 +1,432 @@
+/* The device's front functions and the simulated device: capacity, pages, addresses, failures on purpose. */
+#include "base/units.h"
+#include "sim/device.h"
+#include "sim/pages.h"
+#include "sim/stream_queues.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct device *opened(struct device_config cfg)
+{
+    struct device *dev = NULL;
+    struct err_detail why = {.text = ""};
+    cr_assert_eq(device_open(&device_sim, &cfg, &dev, &why), ERR_OK, "%s", why.text);
+    return dev;
+}
+
+static struct device_config of_total(uint64_t total_bytes)
+{
+    struct device_config cfg = device_defaults();
+    cfg.total_bytes = total_bytes;
+    return cfg;
+}
+
+static struct device_config parsed(const char *text)
+{
+    struct device_config cfg;
+    const struct device_ops *ops = NULL;
+    bool has_total;
+    struct err_detail why = {.text = ""};
+    cr_assert_eq(device_parse(text, &cfg, &ops, &has_total, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(ops, &device_sim);
+    return cfg;
+}
+
+/* ---- capacity ---- */
+
+Test(device, it_hands_out_its_capacity_and_not_a_byte_more)
+{
+    struct device *dev = opened(of_total(64 * MIB));
+    struct segment a, b, c = {.id = 77};
+    cr_assert_eq(device_segment_alloc(dev, 40 * MIB, &a), ERR_OK);
+    cr_expect_eq(device_segment_alloc(dev, 24 * MIB + 1, &c), ERR_DEVICE_OOM);
+    cr_expect_eq(c.id, 77, "a refused call leaves its output");
+    cr_expect_eq(device_segment_alloc(dev, 24 * MIB, &b), ERR_OK);
+    cr_expect_eq(dev->usage.reserved_bytes, 64 * MIB);
+    cr_expect_eq(dev->usage.refusals, 1);
+    cr_expect_eq(device_segment_alloc(dev, 1, &c), ERR_DEVICE_OOM);
+    device_segment_free(dev, &a);
+    cr_expect_eq(device_segment_alloc(dev, 40 * MIB, &c), ERR_OK);
+    cr_expect_eq(dev->usage.reserved_peak_bytes, 64 * MIB);
+    device_close(dev);
+}
+
+Test(device, context_and_others_take_their_share)
+{
+    struct device *dev = opened(parsed("sim:1GiB,context=450MiB,others=100MiB"));
+    struct segment s;
+    uint64_t free_bytes, total_bytes;
+    device_memory_info(dev, &free_bytes, &total_bytes);
+    cr_expect_eq(free_bytes, (1024 - 550) * MIB);
+    cr_expect_eq(total_bytes, 1 * GIB);
+    cr_expect_eq(device_segment_alloc(dev, 476 * MIB, &s), ERR_DEVICE_OOM);
+    cr_expect_eq(device_segment_alloc(dev, 474 * MIB, &s), ERR_OK);
+    cr_expect_eq(device_card_bytes(dev, dev->usage.page_bytes), 1 * GIB, "what nvidia-smi shows for the card");
+    cr_expect_eq(device_process_bytes(dev, dev->usage.page_bytes), 924 * MIB, "and for the process");
+    device_close(dev);
+}
+
+Test(device, memory_comes_in_pages_but_reserved_is_what_was_asked)
+{
+    struct device_config cfg = of_total(4 * MIB);
+    cfg.packing = false;
+    struct device *dev = opened(cfg);
+    struct segment a, b, c;
+    cr_assert_eq(device_segment_alloc(dev, 1, &a), ERR_OK);
+    cr_assert_eq(device_segment_alloc(dev, 2 * MIB, &b), ERR_OK);
+    cr_expect_eq(dev->usage.reserved_bytes, 2 * MIB + 1);
+    cr_expect_eq(dev->usage.page_bytes, 4 * MIB);
+    cr_expect_eq(device_segment_alloc(dev, 1, &c), ERR_DEVICE_OOM, "each has pages of its own without packing");
+    device_close(dev);
+}
+
+Test(device, requests_up_to_one_mebibyte_share_pages)
+{
+    struct device *dev = opened(of_total(4 * MIB));
+    struct segment s[4], t;
+    for (int i = 0; i < 4; i++)
+        cr_assert_eq(device_segment_alloc(dev, 1 * MIB, &s[i]), ERR_OK, "%d", i);
+    cr_expect_eq(dev->usage.page_bytes, 4 * MIB);
+    cr_expect_eq(device_segment_alloc(dev, 512, &t), ERR_DEVICE_OOM);
+    device_segment_free(dev, &s[0]);
+    cr_expect_eq(dev->usage.page_bytes, 4 * MIB, "the page is still in use");
+    cr_expect_eq(device_segment_alloc(dev, 512, &t), ERR_OK, "there is room in it");
+    device_segment_free(dev, &t);
+    device_segment_free(dev, &s[1]);
+    cr_expect_eq(dev->usage.page_bytes, 2 * MIB, "an empty page goes back");
+    cr_expect_eq(device_segment_alloc(dev, 1 * MIB + 1, &t), ERR_OK, "larger ones get pages of their own");
+    device_close(dev);
+}
+
+/* ---- the table ---- */
+
+Test(device, ids_are_dense_and_reused)
+{
+    struct device *dev = opened(of_total(DEVICE_UNLIMITED));
+    struct segment s[200];
+    for (uint32_t i = 0; i < 200; i++) {
+        cr_assert_eq(device_segment_alloc(dev, 3 * MIB, &s[i]), ERR_OK);
+        cr_expect_eq(s[i].id, i);
+        cr_expect_eq(dev->segments[i].bytes, 3 * MIB);
+    }
+    device_segment_free(dev, &s[5]);
+    cr_expect_eq(dev->segments[5].bytes, 0);
+    cr_assert_eq(device_segment_alloc(dev, 1, &s[5]), ERR_OK);
+    cr_expect_eq(s[5].id, 5);
+    cr_expect_eq(dev->n_segments, 200);
+    cr_expect_eq(dev->usage.segments_peak, 200);
+    device_close(dev);
+}
+
+Test(device, driver_time_is_the_sum_of_its_calls)
+{
+    struct device *dev = opened(parsed("sim:1GiB,alloc_ns=1000,free_ns=20,map_ns=3,unmap_ns=4"));
+    struct segment s;
+    cr_assert_eq(device_segment_alloc(dev, MIB, &s), ERR_OK);
+    cr_assert_eq(device_segment_alloc(dev, 2 * GIB, &(struct segment){.id = 0}), ERR_DEVICE_OOM);
+    device_segment_free(dev, &s);
+    cr_expect_eq(dev->usage.time_ns, 2020, "a refused call takes its time too");
+    cr_expect_eq(dev->usage.calls, 3);
+    device_close(dev);
+}
+
+/* ---- addresses ---- */
+
+enum { N_TURNS = 40 };
+
+static void addresses_of(enum device_addresses mode, uint64_t *addr, size_t n)
+{
+    struct device_config cfg = of_total(DEVICE_UNLIMITED);
+    cfg.addresses = mode;
+    struct device *dev = opened(cfg);
+    for (size_t i = 0; i < n; i++) {
+        struct segment s;
+        cr_assert_eq(device_segment_alloc(dev, (i % 5 + 1) * MIB, &s), ERR_OK);
+        addr[i] = s.addr;
+        cr_expect_eq(s.addr % DEVICE_PAGE_BYTES, 0);
+        if (i % 3 == 0)
+            device_segment_free(dev, &s);
+    }
+    device_close(dev);
+}
+
+Test(device, rising_addresses_are_never_reused_and_two_mebibytes_apart)
+{
+    uint64_t addr[N_TURNS], again[N_TURNS];
+    addresses_of(ADDRESSES_RISING, addr, N_TURNS);
+    addresses_of(ADDRESSES_RISING, again, N_TURNS);
+    for (size_t i = 1; i < N_TURNS; i++)
+        cr_expect_geq(addr[i], addr[i - 1] + DEVICE_PAGE_BYTES);
+    cr_expect_arr_eq(addr, again, sizeof addr, "runs are reproducible");
+}
+
+Test(device, descending_addresses_fall)
+{
+    uint64_t addr[N_TURNS];
+    addresses_of(ADDRESSES_DESCENDING, addr, N_TURNS);
+    for (size_t i = 1; i < N_TURNS; i++)
+        cr_expect_leq(addr[i] + DEVICE_PAGE_BYTES, addr[i - 1]);
+}
+
+Test(device, first_fit_takes_the_lowest_gap)
+{
+    struct device_config cfg = of_total(DEVICE_UNLIMITED);
+    cfg.addresses = ADDRESSES_FIRST_FIT;
+    struct device *dev = opened(cfg);
+    struct segment s[4], t;
+    for (int i = 0; i < 4; i++)
+        cr_assert_eq(device_segment_alloc(dev, 4 * MIB, &s[i]), ERR_OK);
+    device_segment_free(dev, &s[0]);
+    device_segment_free(dev, &s[2]);
+    cr_assert_eq(device_segment_alloc(dev, 6 * MIB, &t), ERR_OK);
+    cr_expect_eq(t.addr, s[3].addr + 4 * MIB, "no gap is large enough");
+    cr_assert_eq(device_segment_alloc(dev, 2 * MIB, &t), ERR_OK);
+    cr_expect_eq(t.addr, s[0].addr);
+    cr_assert_eq(device_segment_alloc(dev, 4 * MIB, &t), ERR_OK);
+    cr_expect_eq(t.addr, s[2].addr);
+    cr_assert_eq(device_segment_alloc(dev, 2 * MIB, &t), ERR_OK);
+    cr_expect_eq(t.addr, s[0].addr + 2 * MIB);
+    device_close(dev);
+}
+
+Test(device, a_list_of_addresses_is_followed_and_then_left_behind)
+{
+    static const uint64_t list[] = {UINT64_C(0x500000000), UINT64_C(0x100000000), UINT64_C(0x600000000)};
+    struct device_config cfg = of_total(DEVICE_UNLIMITED);
+    cfg.addresses = ADDRESSES_LIST;
+    cfg.address_list = list;
+    cfg.n_addresses = 3;
+    struct device *dev = opened(cfg);
+    struct segment s;
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(device_segment_alloc(dev, 2 * MIB, &s), ERR_OK);
+        cr_expect_eq(s.addr, list[i]);
+    }
+    cr_assert_eq(device_segment_alloc(dev, 2 * MIB, &s), ERR_OK);
+    cr_expect_geq(s.addr, list[2] + 2 * MIB);
+    device_close(dev);
+}
+
+Test(device, an_address_space_that_is_used_up_is_out_of_memory)
+{
+    struct device *dev = opened(of_total(DEVICE_UNLIMITED));
+    struct segment s;
+    cr_expect_eq(device_segment_alloc(dev, UINT64_MAX, &s), ERR_DEVICE_OOM);
+    cr_assert_eq(device_segment_alloc(dev, UINT64_C(1) << 63, &s), ERR_OK);
+    cr_expect_eq(device_segment_alloc(dev, UINT64_C(1) << 63, &s), ERR_DEVICE_OOM);
+    cr_expect_eq(device_segment_alloc(dev, MIB, &s), ERR_OK);
+    device_close(dev);
+}
+
+/* ---- ranges ---- */
+
+Test(device, a_range_holds_memory_only_where_it_is_mapped)
+{
+    struct device *dev = opened(of_total(10 * MIB));
+    struct segment range;
+    uint32_t phys[2], none;
+    cr_assert_eq(device_range_reserve(dev, 1 * GIB, &range), ERR_OK);
+    cr_expect_eq(dev->usage.reserved_bytes, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        cr_assert_eq(device_phys_create(dev, 4 * MIB, &phys[i]), ERR_OK);
+        cr_assert_eq(device_map(dev, &range, i * 4 * MIB, 4 * MIB, phys[i]), ERR_OK);
+    }
+    cr_expect_eq(dev->usage.reserved_bytes, 8 * MIB);
+    cr_expect_eq(dev->segments[range.id].mapped_bytes, 8 * MIB);
+    cr_expect_eq(device_phys_create(dev, 4 * MIB, &none), ERR_DEVICE_OOM);
+    device_unmap(dev, &range, 0, 4 * MIB);
+    cr_expect_eq(dev->usage.reserved_bytes, 4 * MIB);
+    cr_expect_eq(dev->usage.page_bytes, 8 * MIB, "memory goes back when it is destroyed");
+    device_phys_destroy(dev, phys[0], 4 * MIB);
+    cr_expect_eq(dev->usage.page_bytes, 4 * MIB);
+    device_unmap(dev, &range, 4 * MIB, 4 * MIB);
+    device_phys_destroy(dev, phys[1], 4 * MIB);
+    device_range_release(dev, &range);
+    cr_expect_eq(dev->usage.page_bytes, 0);
+    cr_expect_eq(dev->usage.ranges, 0);
+    device_close(dev);
+}
+
+/* ---- failures on purpose ---- */
+
+Test(device, growing_calls_fail_from_the_nth_on)
+{
+    for (uint64_t nth = 1; nth <= 4; nth++) {
+        struct device_config cfg = of_total(DEVICE_UNLIMITED);
+        cfg.fail_from_call = nth;
+        struct device *dev = opened(cfg);
+        struct segment s;
+        for (uint64_t call = 1; call <= 6; call++)
+            cr_expect_eq(device_segment_alloc(dev, MIB, &s), call < nth ? ERR_OK : ERR_DEVICE_OOM);
+        cr_expect_eq(dev->usage.segment_allocs, nth - 1);
+        cr_expect_eq(dev->usage.reserved_bytes, (nth - 1) * MIB);
+        device_close(dev);
+    }
+}
+
+Test(device, another_interface_version_is_refused_with_both_numbers)
+{
+    struct device_ops ops = device_sim;
+    const struct device_config cfg = device_defaults();
+    struct device *dev = NULL;
+    struct err_detail why = {.text = ""};
+    ops.abi = DEVICE_ABI + 41;
+    cr_expect_eq(device_open(&ops, &cfg, &dev, &why), ERR_ABI);
+    cr_expect_not_null(strstr(why.text, "42"), "%s", why.text);
+    cr_expect_null(dev);
+    device_close(NULL);
+}
+
+/* ---- the log ---- */
+
+static void note_call(void *arg, const struct device_call *c)
+{
+    char *text = arg;
+    static const char letters[] = "mMfrucCpdl";
+    snprintf(text + strlen(text), 64 - strlen(text), "%c", letters[c->kind]);
+}
+
+Test(device, the_log_hears_every_call_in_order)
+{
+    char text[64] = "";
+    const struct device_log log = {.call = note_call, .arg = text};
+    struct device *dev = opened(of_total(4 * MIB));
+    struct segment s;
+    dev->log = &log;
+    cr_assert_eq(device_segment_alloc(dev, 3 * MIB, &s), ERR_OK);
+    cr_assert_eq(device_segment_alloc(dev, 3 * MIB, &(struct segment){.id = 0}), ERR_DEVICE_OOM);
+    device_segment_free(dev, &s);
+    cr_expect_str_eq(text, "mMf");
+    cr_expect_eq(dev->usage.calls, 3);
+    device_close(dev);
+}
+
+/* ---- what people type ---- */
+
+Test(device, specs_are_read)
+{
+    cr_expect_eq(parsed("sim").total_bytes, DEVICE_UNLIMITED);
+    cr_expect_eq(parsed("sim:unlimited").total_bytes, DEVICE_UNLIMITED);
+    cr_expect_eq(parsed("sim:24GiB").total_bytes, 24 * GIB);
+    cr_expect_eq(parsed("sim:2147483648").total_bytes, 2 * GIB);
+    cr_expect_eq(parsed("sim:24GiB,context=450MiB,others=2GiB").context_bytes, 450 * MIB);
+    cr_expect_eq(parsed("sim:24GiB,context=450MiB,others=2GiB").others_bytes, 2 * GIB);
+    cr_expect_eq(parsed("sim:24GiB").others_bytes, 0);
+    cr_expect_not(parsed("sim:24GiB,packing=off").packing);
+    cr_expect_eq(parsed("sim:addresses=descending").addresses, ADDRESSES_DESCENDING);
+    cr_expect_eq(parsed("sim:h100-80g,addresses=first-fit").addresses, ADDRESSES_FIRST_FIT);
+    cr_expect_eq(parsed("sim:alloc_ns=5").alloc_ns, 5);
+}
+
+Test(device, whether_a_capacity_was_given_is_told)
+{
+    static const struct { const char *text; bool has_total; } cases[] = {
+        {"sim", false}, {"sim:24GiB", true}, {"sim:unlimited", true},
+        {"sim:packing=off", false}, {"sim:h100-80g", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct device_config cfg;
+        const struct device_ops *ops;
+        bool has_total = !cases[i].has_total;
+        cr_assert_eq(device_parse(cases[i].text, &cfg, &ops, &has_total, NULL), ERR_OK);
+        cr_expect_eq(has_total, cases[i].has_total, "%s", cases[i].text);
+    }
+}
+
+Test(device, what_cannot_be_meant_is_refused_with_the_place)
+{
+    static const char *const texts[] = {
+        "", "simm", "gpu", "sim:", "sim:0", "sim:-1", "sim:24XiB", "sim:24GiB,", "sim:24GiB,packing=maybe",
+        "sim:1MiB,context=2MiB", "sim:24GiB,addresses=up", "sim:24GiB,colour=red", "sim:no-card",
+        "sim:alloc_ns=fast", "sim:alloc_ns=", "sim:24GiB,48GiB", "sim:99999999999GiB",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct device_config cfg;
+        const struct device_ops *ops;
+        bool has_total;
+        struct err_detail why = {.text = ""};
+        cr_expect_eq(device_parse(texts[i], &cfg, &ops, &has_total, &why), ERR_USAGE, "'%s' was taken", texts[i]);
+        cr_expect_not_null(strstr(why.text, "device '"), "'%s'", why.text);
+        cr_expect_leq(why.offset, strlen(texts[i]));
+    }
+}
+
+Test(device, cards_ascend_and_the_smallest_that_fits_is_found)
+{
+    size_t n = 0;
+    for (; device_model_at(n) != NULL; n++) {
+        const struct device_model *m = device_model_at(n);
+        char text[64];
+        cr_expect(n == 0 || device_model_at(n - 1)->total_bytes <= m->total_bytes, "%s", m->name);
+        cr_expect_eq(device_model_for(m->total_bytes)->total_bytes, m->total_bytes);
+        snprintf(text, sizeof text, "sim:%s", m->name);
+        cr_expect_eq(parsed(text).total_bytes, m->total_bytes);
+    }
+    cr_expect_gt(n, 5);
+    cr_expect_eq(device_model_for(1), device_model_at(0));
+    cr_expect_null(device_model_for(10 * TIB));
+}
+
+/* ---- pages and streams ---- */
+
+Test(pages, the_first_page_with_room_is_taken)
+{
+    struct pages *p;
+    uint32_t page[300];
+    cr_assert_eq(pages_create(&p), ERR_OK);
+    for (uint32_t i = 0; i < 300; i++) {
+        cr_assert_eq(pages_put(p, 1 * MIB, &page[i]), ERR_OK);
+        cr_expect_eq(page[i], i / 2, "two requests fill a page");
+    }
+    cr_expect_eq(pages_find(p, 1), PAGES_NONE);
+    cr_expect_not(pages_take(p, 1 * MIB, 70));
+    cr_expect_not(pages_take(p, 1 * MIB, 7));
+    cr_expect_eq(pages_find(p, 1 * MIB), 7);
+    cr_expect(pages_take(p, 1 * MIB, 7), "now it is empty");
+    cr_expect_eq(pages_find(p, 1 * MIB), 70, "an empty page is the driver's again");
+    pages_destroy(p);
+    pages_destroy(NULL);
+}
+
+Test(streams, events_are_finished_at_once_unless_held)
+{
+    struct stream_queues *q;
+    cr_assert_eq(stream_queues_create(2, &q), ERR_OK);
+    cr_expect(stream_event_is_done(q, stream_event_record(q, 0)));
+    stream_queues_hold(q, 1, true);
+    const struct stream_event a = stream_event_record(q, 1), b = stream_event_record(q, 1);
+    const struct stream_event c = stream_event_record(q, 1);
+    cr_expect_not(stream_event_is_done(q, a));
+    stream_queues_complete(q, 1, 1);
+    cr_expect(stream_event_is_done(q, a) && !stream_event_is_done(q, b));
+    stream_event_wait(q, b);
+    cr_expect(stream_event_is_done(q, b) && !stream_event_is_done(q, c));
+    stream_queues_hold(q, 1, false);
+    cr_expect(stream_event_is_done(q, c));
+    stream_queues_destroy(q);
+}
+
+Test(streams, releasing_all_spares_the_one_that_is_held_alone)
+{
+    struct stream_queues *q;
+    cr_assert_eq(stream_queues_create(3, &q), ERR_OK);
+    stream_queues_hold(q, 2, true);
+    stream_queues_hold_all(q, true);
+    const struct stream_event a = stream_event_record(q, 1), b = stream_event_record(q, 2);
+    cr_expect_not(stream_event_is_done(q, a));
+    stream_queues_hold_all(q, false);
+    cr_expect(stream_event_is_done(q, a));
+    cr_expect_not(stream_event_is_done(q, b));
+    stream_queues_sync(q, 0, 3);
+    cr_expect(stream_event_is_done(q, b));
+    stream_queues_destroy(q);
+}
+
+Test(streams, without_queues_everything_is_finished)
+{
+    const struct stream_event e = stream_event_record(NULL, 5);
+    cr_expect(stream_event_is_done(NULL, e));
+    stream_event_wait(NULL, e);
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# A policy author's way: install into a prefix, build the example out of tree against it, run it; and what the loader
+# and the audit make of plugins that are wrong.
+set -u
+build=$2 source=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trace=$source/samples/mlp-adam.trace.zst
+failed=0
+
+fail() {
+    printf 'FAILED: %s\n' "$*"
+    failed=1
+}
+
+# expect NAME STATUS TEXT COMMAND...: the command ends with the status, and what it says contains the text.
+expect() {
+    local name=$1 status=$2 text=$3 got=0 said
+    shift 3
+    said=$("$@" 2>&1) || got=$?
+    if [[ $got -ne $status || $said != *"$text"* ]]; then
+        fail "$name: status $got instead of $status, or no '$text' in: $said"
+    else
+        printf 'ok: %s\n' "$name"
+    fi
+}
+
+# variant NAME SED-SCRIPT...: builds a changed copy of the example as NAME.so.
+variant() {
+    local name=$1
+    shift
+    sed "$@" page_fit.c >"$name.c"
+    if cmp -s page_fit.c "$name.c"; then
+        fail "variant $name: the example has changed, nothing was replaced"
+    fi
+    # shellcheck disable=SC2046
+    cc -std=c11 -fPIC -shared -w $(pkg-config --cflags replay) -o "$name.so" "$name.c" || fail "$name does not compile"
+}
+
+cmake --install "$build" --prefix "$work/prefix" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+replay=$work/prefix/bin/replay
+export PKG_CONFIG_PATH
+PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name replay.pc)")
+cp -r "$source/examples/policy" "$work/plugin"
+cd "$work/plugin" || exit 1
+
+expect "the example builds with pkg-config" 0 "" \
+    make PKG_CONFIG_PATH="$PKG_CONFIG_PATH" CFLAGS="-O2 -Wall -Wextra -Werror"
+expect "it lists its options" 0 "64KiB" "$replay" --help ./page_fit.so
+expect "it runs beside a built-in policy" 0 '"page-fit"' \
+    "$replay" "$trace" --policy best-fit --policy ./page_fit.so --audit --json -
+expect "it runs with options, and without a slash in its name" 0 "page_fit.so:page=4KiB" \
+    "$replay" "$trace" --policy page_fit.so:page=4KiB,arena=8MiB --audit
+expect "an unknown option is answered with the nearest" 2 "the nearest is page" \
+    "$replay" "$trace" --policy ./page_fit.so:pgae=4
+expect "a value out of range is answered with the range" 2 "from 512 B to 1 GiB" \
+    "$replay" "$trace" --policy ./page_fit.so:page=1
+expect "what the plugin refuses is said" 2 "no power of two" "$replay" "$trace" --policy ./page_fit.so:page=1000
+
+variant old_abi -e 's/\.abi = POLICY_ABI/.abi = 41/'
+expect "another interface is refused with its number" 2 "interface 41" "$replay" "$trace" --policy ./old_abi.so
+expect "and with ours" 2 "this program has 1" "$replay" "$trace" --policy ./old_abi.so
+
+variant early -e 's/\.size = sizeof(struct policy_ops)/.size = offsetof(struct policy_ops, retire)/'
+expect "a plugin built before members were appended lacks them" 0 "early.so" \
+    "$replay" "$trace" --policy ./early.so --audit
+variant tiny -e 's/\.size = sizeof(struct policy_ops)/.size = 8/'
+expect "a table that is too short is refused" 2 "8 bytes" "$replay" "$trace" --policy ./tiny.so
+variant headless -e 's/\.alloc = page_fit_alloc,//'
+expect "a table without alloc is refused" 2 "alloc" "$replay" "$trace" --policy ./headless.so
+variant nameless -e 's/policy_plugin/some_function/'
+expect "a library that is no plugin is refused" 2 "policy_plugin" "$replay" "$trace" --policy ./nameless.so
+expect "a file that is no library is refused" 2 "page_fit.c" "$replay" "$trace" --policy ./page_fit.c
+
+variant overlap -e '/PAGE_MORE, n)/d' -e 's/a->pages\[at\] = PAGE_FIRST;//' -e '/a->n_taken [+-]= n;/d'
+expect "blocks that overlap are caught by the audit, with the event" 1 "record 2: the block" \
+    "$replay" "$trace" --policy ./overlap.so --audit
+variant small -e 's/\.bytes = bytes, \.segment/.bytes = 1, .segment/'
+expect "a block smaller than its request is caught too" 1 "record 1: the policy" \
+    "$replay" "$trace" --policy ./small.so --audit
+
+# Every installed header stands alone, and the library links.
+sanitize=$(sed -n 's/^REPLAY_SANITIZE:STRING=//p' "$build/CMakeCache.txt")
+for header in $(cd "$work/prefix/include/replay" && find . -name '*.h' | sort); do
+    printf '#include "%s"\nint main(void) { return policy_at(0) == NULL; }\n' "${header#./}" |
+        sed '1a #include "policies/policy.h"' >one.c
+    # shellcheck disable=SC2046
+    expect "installed: ${header#./}" 0 "" \
+        cc -std=c11 -Wall -Wextra -Werror ${sanitize:+-fsanitize=$sanitize} one.c -o one \
+        $(pkg-config --cflags --libs --static replay)
+done
+expect "a program linked with libreplay.a runs" 0 "" ./one
+
+exit $failed

@@ -1,0 +1,228 @@
+/* What people type for a policy: presets, options, settings verbatim, and messages that show the way. */
+#include "base/units.h"
+#include "policies/spec.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct policy_spec parsed(const char *text)
+{
+    struct policy_spec spec;
+    struct err_detail why = {.text = ""};
+    cr_assert_eq(policy_spec_parse(text, &spec, &why), ERR_OK, "'%s': %s", text, why.text);
+    return spec;
+}
+
+static const struct option_value *value_of(const struct policy_spec *spec, const char *option)
+{
+    for (size_t i = 0; i < spec->n_options; i++)
+        if (strcmp(spec->ops->options[i].name, option) == 0)
+            return &spec->values[i];
+    cr_assert_fail("%s has no option %s", spec->ops->name, option);
+    return NULL;
+}
+
+static void expect_expanded(const char *text, const char *expanded)
+{
+    struct policy_spec spec = parsed(text);
+    cr_expect_str_eq(spec.expanded, expanded);
+    cr_expect_str_eq(spec.typed, text);
+    policy_spec_close(&spec);
+}
+
+/* The message of a refused text must name `hint`, and the place where it went wrong. */
+static void expect_refused(const char *text, uint64_t at, const char *hint)
+{
+    struct policy_spec spec = {.typed = NULL};
+    struct err_detail why = {.text = ""};
+    cr_expect_eq(policy_spec_parse(text, &spec, &why), ERR_USAGE, "'%s'", text);
+    cr_expect_eq(why.offset, at, "'%s' at %llu: %s", text, (unsigned long long)why.offset, why.text);
+    cr_expect_not_null(strstr(why.text, hint), "'%s': %s", text, why.text);
+    cr_expect_null(spec.typed, "outputs stay as they were");
+}
+
+Test(spec, presets_stand_for_options_of_pytorch)
+{
+    expect_expanded("best-fit", "pytorch");
+    expect_expanded("pow2", "pytorch:pow2");
+    expect_expanded("pow2=4", "pytorch:roundup=4");
+    expect_expanded("gc=0.8", "pytorch:gc=0.8,limit-device");
+    expect_expanded("none", "none");
+}
+
+Test(spec, a_preset_takes_further_options)
+{
+    expect_expanded("gc=0.8:max-split=128MiB", "pytorch:gc=0.8,limit-device,max-split=128MiB");
+    expect_expanded("best-fit:expandable", "pytorch:expandable");
+}
+
+Test(spec, every_preset_names_a_policy_and_says_what_it_is)
+{
+    size_t n = 0;
+    for (const struct policy_preset *p; (p = policy_preset_at(n)) != NULL; n++) {
+        char policy[32];
+        snprintf(policy, sizeof policy, "%.*s", (int)strcspn(p->spec, ":"), p->spec);
+        cr_expect_not_null(policy_find(policy), "%s", p->spec);
+        cr_expect_gt(strlen(p->summary), 20);
+        cr_expect_eq(strchr(p->name, '=') != NULL, strstr(p->spec, "=X") != NULL, "%s", p->name);
+    }
+    cr_expect_geq(n, 4);
+    cr_expect_null(policy_preset_at(n + 1));
+}
+
+Test(spec, options_are_read_by_their_kind)
+{
+    struct policy_spec spec = parsed("pytorch:max-split=128MiB,roundup=4,gc=0.8,fraction=0.9,expandable,throw=off");
+    cr_expect_eq(value_of(&spec, "max-split")->number, 128 * MIB);
+    cr_expect_str_eq(value_of(&spec, "max-split")->text, "128MiB");
+    cr_expect_str_eq(value_of(&spec, "roundup")->text, "4");
+    cr_expect_float_eq(value_of(&spec, "gc")->ratio, 0.8, 1e-12);
+    cr_expect_float_eq(value_of(&spec, "fraction")->ratio, 0.9, 1e-12);
+    cr_expect_eq(value_of(&spec, "expandable")->number, 1);
+    cr_expect(value_of(&spec, "throw")->is_given && value_of(&spec, "throw")->number == 0);
+    cr_expect_not(value_of(&spec, "pow2")->is_given);
+    cr_expect_not(value_of(&spec, "conf")->is_set);
+    policy_spec_close(&spec);
+}
+
+Test(spec, an_option_that_was_not_typed_has_its_fallback)
+{
+    struct policy_spec spec = parsed("pytorch");
+    for (size_t i = 0; i < spec.n_options; i++) {
+        const char *fallback = spec.ops->options[i].fallback;
+        cr_expect_not(spec.values[i].is_given);
+        cr_expect_eq(spec.values[i].is_set, fallback != NULL);
+        cr_expect(fallback == NULL || strcmp(spec.values[i].text, fallback) == 0);
+    }
+    policy_spec_close(&spec);
+}
+
+static void expect_conf(const char *text, const char *conf)
+{
+    struct policy_spec spec = parsed(text);
+    cr_expect_str_eq(spec.ops->name, "pytorch");
+    cr_expect(value_of(&spec, "conf")->is_given, "'%s'", text);
+    cr_expect_str_eq(value_of(&spec, "conf")->text, conf);
+    policy_spec_close(&spec);
+}
+
+Test(spec, a_settings_text_reaches_the_policy_byte_for_byte)
+{
+    static const char *const texts[] = {
+        "max_split_size_mb:128,garbage_collection_threshold:0.8", " max_split_size_mb : 64 ", "max_split_size_mb:64,",
+        ",max_split_size_mb:64", "max_split_size_mb:64,,expandable_segments:True", "max_split_size_mb",
+        "backend:native", "max_split_size_mb=64", "max_split_size_mb:64;expandable_segments:True", "Max_Split_Size_MB:64",
+        "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", "roundup_power2_divisions:[64:8",
+        "max_split_size_mb,64", "max_split_size_mb:64,gc=0.5", "max_split_size_mb:6 4",
+        "foo_bar",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        expect_conf(texts[i], texts[i]);
+}
+
+Test(spec, settings_behind_the_policys_name_are_the_same)
+{
+    expect_conf("pytorch: max_split_size_mb : 64 ", " max_split_size_mb : 64 ");
+    expect_conf("pytorch:roundup_power2_divisions:[64:8,>:2],foo:1", "roundup_power2_divisions:[64:8,>:2],foo:1");
+    expect_conf("pytorch:max_split_size_mb:64,,foo:1,", "max_split_size_mb:64,,foo:1,");
+    expect_conf("pytorch:conf=,", ",");
+    expect_conf("pytorch:conf=max_split_size_mb:64,backend:native", "max_split_size_mb:64,backend:native");
+}
+
+Test(spec, settings_and_options_may_be_mixed)
+{
+    struct policy_spec spec = parsed("pytorch:version=2.4,max_split_size_mb:64,gc=0.5,"
+                                     "roundup_power2_divisions:[64:8,>:2]");
+    cr_expect_str_eq(value_of(&spec, "conf")->text, "max_split_size_mb:64,roundup_power2_divisions:[64:8,>:2]");
+    cr_expect_str_eq(value_of(&spec, "version")->text, "2.4");
+    cr_expect_float_eq(value_of(&spec, "gc")->ratio, 0.5, 1e-12);
+    policy_spec_close(&spec);
+}
+
+Test(spec, an_unknown_policy_is_answered_with_the_nearest)
+{
+    expect_refused("best-fti", 0, "the nearest is best-fit");
+    expect_refused("best_fit", 0, "the nearest is best-fit");
+    expect_refused("pytroch:gc=0.5", 0, "the nearest is pytorch");
+    expect_refused("nome", 0, "the nearest is none");
+    expect_refused("", 0, "the nearest is");
+    expect_refused(":", 0, "the nearest is");
+}
+
+Test(spec, an_unknown_option_is_answered_with_the_nearest)
+{
+    expect_refused("pytorch:expandabel", 8, "the nearest is expandable");
+    expect_refused("pytorch:max_split=1", 8, "the nearest is max-split");
+    expect_refused("pytorch:gc=0.5,fractoin=1", 15, "the nearest is fraction");
+    expect_refused("gc=0.5:fractoin=1", 7, "the nearest is fraction");
+    expect_refused("none:gc=0.5", 5, "none has no options");
+}
+
+Test(spec, a_value_out_of_range_is_answered_with_the_range)
+{
+    expect_refused("gc=1.5", 3, "from 0 to 1");
+    expect_refused("gc=-0.1", 3, "from 0 to 1");
+    expect_refused("gc=nan", 3, "from 0 to 1");
+    expect_refused("gc=inf", 3, "from 0 to 1");
+    expect_refused("gc=0x1", 3, "from 0 to 1");
+    expect_refused("gc=0.5x", 3, "from 0 to 1");
+    expect_refused("gc=1e999", 3, "from 0 to 1");
+    expect_refused("pytorch:gc=", 11, "from 0 to 1");
+    expect_refused("pytorch:max-split=99999999999999TiB", 18, "max-split is a size from");
+    expect_refused("pytorch:max-split=many", 18, "max-split is a size from");
+    expect_refused("pytorch:max-split", 8, "max-split is a size from");
+    expect_refused("pytorch:expandable=maybe", 19, "on or off");
+}
+
+Test(spec, the_place_is_the_one_in_what_was_typed)
+{
+    expect_refused("gc=0.8:max-split=0", 17, "at character 18, '0'");
+    expect_refused("pytorch:roundup=4,gc=2", 21, "at character 22, '2'");
+}
+
+Test(spec, a_preset_wants_its_value_and_no_other)
+{
+    expect_refused("gc", 0, "gc=X needs a value");
+    expect_refused("gc=", 0, "gc=X needs a value");
+    expect_refused("pow2=", 0, "pow2=X needs a value");
+    expect_refused("best-fit=3", 0, "best-fit takes no value");
+}
+
+Test(spec, an_option_is_given_once)
+{
+    expect_refused("pytorch:gc=0.5,gc=0.6", 18, "gc is given twice");
+    expect_refused("gc=0.5:gc=0.6", 10, "gc is given twice");
+    expect_refused("pytorch:expandable,expandable=off", 30, "expandable is given twice");
+}
+
+Test(spec, a_long_text_is_cut_in_the_message_and_nowhere_else)
+{
+    char text[2000];
+    struct policy_spec spec;
+    struct err_detail why;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    cr_expect_eq(policy_spec_parse(text, &spec, &why), ERR_USAGE);
+    memcpy(text, "a_b:", 4);
+    expect_conf(text, text);
+}
+
+Test(spec, a_plugin_that_is_not_there_is_said_so)
+{
+    static const char *const texts[] = {"./no-such-file.so", "no-such-file.so", "/no/such/file:a=1"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct policy_spec spec;
+        struct err_detail why = {.text = ""};
+        cr_expect_eq(policy_spec_parse(texts[i], &spec, &why), ERR_IO);
+        cr_expect_not_null(strstr(why.text, "no"), "%s", why.text);
+    }
+}
+
+Test(spec, closing_twice_is_harmless)
+{
+    struct policy_spec spec = parsed("pytorch:roundup=4");
+    policy_spec_close(&spec);
+    policy_spec_close(&spec);
+    cr_expect_null(spec.expanded);
+}

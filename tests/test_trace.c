@@ -1,0 +1,1186 @@
+/*
+ * The native trace: what is put comes back, from the start or from anywhere; what is damaged is noticed; what cannot be
+ * is refused.
+ */
+#include "base/units.h"
+#include "traces/frames.h"
+#include "traces/generate.h"
+#include "traces/import.h"
+#include "traces/trace.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const uint64_t shared_pool[2] = {0, 0};
+
+#define MUST(call)                                                   \
+    do {                                                             \
+        cr_assert_eq((call), ERR_OK, "%s: %s", #call, why.text);     \
+    } while (0)
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
+
+static struct trace_writer *writer_in_memory(void)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = NULL;
+    MUST(trace_create(NULL, &w, &why));
+    return w;
+}
+
+static struct trace_reader *reader_over(const void *bytes, size_t n)
+{
+    struct err_detail why = {0};
+    struct trace_reader *r = NULL;
+    MUST(trace_open_bytes(bytes, n, &r, &why));
+    return r;
+}
+
+static enum err put(struct trace_writer *w, enum event_kind kind, uint64_t ptr, uint64_t bytes, struct err_detail *why)
+{
+    const struct trace_record r = {.kind = kind, .ptr = ptr, .bytes = bytes, .record = TRACE_NO_RECORD};
+    return trace_put(w, &r, why);
+}
+
+/* All events of a trace; free() them. */
+static struct event *all_events(struct trace_reader *r, size_t *n)
+{
+    struct err_detail why = {0};
+    struct event *all = malloc((trace_info(r)->events + 1) * sizeof *all);
+    const struct event *events;
+    size_t k;
+    *n = 0;
+    MUST(trace_seek(r, 0, &why));
+    do {
+        MUST(trace_next(r, &events, &k, &why));
+        cr_assert_leq(k, TRACE_CHUNK_EVENTS);
+        memcpy(all + *n, events, k * sizeof *all);
+        *n += k;
+    } while (k > 0);
+    cr_assert_eq(*n, trace_info(r)->events);
+    return all;
+}
+
+static void *generated(const char *kind, uint64_t events, uint64_t seed, size_t *n)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    void *bytes;
+    MUST(trace_generate(kind, events, seed, w, &why));
+    MUST(trace_finish_bytes(w, &bytes, n, &why));
+    return bytes;
+}
+
+/* ---- a small trace with one of everything ---- */
+
+static void put_start(struct trace_writer *w)
+{
+    struct err_detail why = {0};
+    const struct trace_segment segments[] = {
+        {.addr = 0x10000000, .bytes = 2 * MIB, .is_small = true},
+        {.addr = 0x20000000, .bytes = 20 * MIB, .is_guessed = true},
+        {.addr = 0x40000000, .bytes = 4 * MIB, .is_range = true},
+    };
+    const struct trace_block blocks[] = {
+        {.addr = 0x10000000, .bytes = 512, .requested = 500, .segment = 0},
+        {.addr = 0x10000200, .bytes = 2 * MIB - 512, .segment = 0},
+        {.addr = 0x20000000, .bytes = 5 * MIB, .requested = 5 * MIB, .segment = 1, .is_pending = true},
+        {.addr = 0x30000000, .requested = 7, .segment = UINT32_MAX, .is_size_guessed = true},
+    };
+    for (int i = 0; i < 3; i++)
+        MUST(trace_put_start_segment(w, &segments[i], i == 2 ? 0xabc : 0, shared_pool, &why));
+    for (int i = 0; i < 4; i++)
+        MUST(trace_put_start_block(w, &blocks[i], i != 1, i == 3 ? 0xabc : 0, shared_pool, &why));
+}
+
+static void put_commands(struct trace_writer *w)
+{
+    struct err_detail why = {0};
+    const struct trace_record records[] = {
+        {.kind = EVENT_COMMAND, .time_ns = 9000, .command = {.kind = COMMAND_SETTINGS, .text = "max_split_size_mb:64"}},
+        {.kind = EVENT_COMMAND, .time_ns = 9000, .command = {.kind = COMMAND_FRACTION, .number = 0.8}},
+        {.kind = EVENT_COMMAND, .time_ns = 9500, .ptr = 0x30000000, .stream = 0xdef, .command = {.kind = COMMAND_USE}},
+        {.kind = EVENT_COMMAND, .time_ns = 9500, .pool = {0, 1},
+         .command = {.kind = COMMAND_POOL_CREATE, .flags = POOL_NO_SPLIT}},
+    };
+    for (int i = 0; i < 4; i++)
+        MUST(trace_put(w, &records[i], &why));
+}
+
+/* One of everything that a trace can hold; free() it. */
+static void *small_trace(size_t *n)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    const char *const deep[] = {"c", "b", "a"}, *const flat[] = {"d", "a"};
+    uint32_t stacks[2], label;
+    void *bytes;
+    trace_writer_info(w)->capacity_bytes = 80 * GIB;
+    trace_writer_info(w)->device = 3;
+    MUST(trace_put_meta(w, "source", "test", &why));
+    MUST(trace_put_stream_number(w, 0xabc, 35, &why));
+    put_start(w);
+    MUST(trace_put_stack(w, deep, 3, &stacks[0], &why));
+    MUST(trace_put_stack(w, flat, 2, &stacks[1], &why));
+    MUST(trace_put_label(w, "step", 4, &label, &why));
+    const struct trace_record records[] = {
+        {.kind = EVENT_MARK, .time_ns = 1000, .label = label, .record = 0},
+        {.kind = EVENT_ALLOC, .time_ns = 2000, .ptr = 0x50000000, .addr = 0x50000000, .bytes = 1 << 20, .record = 1,
+         .stack = stacks[0]},
+        {.kind = EVENT_FREE_COMPLETED, .time_ns = 2500, .ptr = 0x20000000, .addr = 0x20000000, .record = 2},
+        {.kind = EVENT_ALLOC, .time_ns = 3000, .ptr = 0x20000000, .addr = 0x20000000, .bytes = 3, .record = 4,
+         .stream = 0xdef, .pool = {0, 1}, .stack = stacks[1]},
+        {.kind = EVENT_FREE_REQUESTED, .time_ns = 4000, .ptr = 0x50000000, .addr = 0x50000000, .record = 5},
+        {.kind = EVENT_OOM, .time_ns = 5000, .bytes = UINT64_C(1) << 40, .addr = 12345, .record = 6},
+        {.kind = EVENT_FREE_COMPLETED, .time_ns = 6000, .ptr = 0x50000000, .addr = 0x50000000, .record = 7},
+        {.kind = EVENT_FLUSH, .time_ns = 7000, .record = 8},
+        {.kind = EVENT_FREE_REQUESTED, .time_ns = 8000, .ptr = 0x10000000, .addr = 0x10000000, .record = 9},
+        {.kind = EVENT_FREE_COMPLETED, .time_ns = 8001, .ptr = 0x10000000, .addr = 0x10000000, .record = 10},
+    };
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+        if (i == 3)
+            MUST(trace_put_segment_event(w, TRACE_SEGMENT_MAP, 0x60000000, 2 * MIB, 0xabc, shared_pool, 3, &why));
+        MUST(trace_put(w, &records[i], &why));
+    }
+    put_commands(w);
+    trace_writer_info(w)->recorded_peak_reserved_bytes = 123;
+    MUST(trace_put_meta(w, "notes", "late\nand two lines", &why));
+    MUST(trace_finish_bytes(w, &bytes, n, &why));
+    return bytes;
+}
+
+Test(trace, everything_that_is_put_comes_back)
+{
+    struct err_detail why = {0};
+    size_t n, n_events, n_segments, n_blocks, n_rows;
+    void *bytes = small_trace(&n);
+    struct trace_reader *r = reader_over(bytes, n);
+    const struct trace_info *info = trace_info(r);
+    struct event *e = all_events(r, &n_events);
+    const uint8_t kinds[] = {EVENT_MARK, EVENT_ALLOC, EVENT_FREE_COMPLETED, EVENT_ALLOC, EVENT_FREE_REQUESTED,
+                             EVENT_OOM, EVENT_FREE_COMPLETED, EVENT_FLUSH, EVENT_FREE, EVENT_COMMAND, EVENT_COMMAND,
+                             EVENT_COMMAND, EVENT_COMMAND};
+    cr_assert_eq(n_events, sizeof kinds);
+    for (size_t i = 0; i < n_events; i++)
+        cr_expect_eq(e[i].kind, kinds[i], "event %zu", i);
+    cr_expect_eq(e[0].time_ns, 0);
+    cr_expect_eq(e[7].time_ns, 6000);
+    cr_expect_eq(e[2].bytes, 5 * MIB);
+    cr_expect_eq(e[3].slot, e[2].slot, "the slot vacated last is taken first");
+    cr_expect_eq(e[4].bytes, 1 << 20);
+    cr_expect_eq(e[6].slot, e[4].slot);
+    cr_expect_eq(e[8].bytes, 500);
+    cr_expect_eq(trace_streams(r)[e[3].stream].handle, 0xdef);
+    cr_expect_eq(trace_pools(r)[e[3].pool].id[1], 1);
+    cr_expect_eq(trace_streams(r)[1].number, 35);
+    cr_expect_eq(info->capacity_bytes, 80 * GIB);
+    cr_expect_eq(info->device, 3);
+    cr_expect_eq(info->recorded_peak_reserved_bytes, 123);
+    cr_expect_eq(info->peak_live, 4);
+    cr_expect_eq(info->peak_requested_bytes, 500 + 5 * MIB + 7 + (1 << 20));
+    cr_expect(info->starts_mid_run && info->has_source_numbers && info->has_addresses && info->has_segment_events);
+
+    const struct trace_segment *segments = trace_start_segments(r, &n_segments);
+    const struct trace_block *blocks = trace_start_blocks(r, &n_blocks);
+    cr_assert(n_segments == 3 && n_blocks == 4);
+    cr_expect(segments[0].is_small && segments[1].is_guessed && segments[2].is_range && segments[2].stream == 1);
+    cr_expect(blocks[1].slot == TRACE_NO_SLOT && blocks[2].is_pending && blocks[3].is_size_guessed);
+    cr_expect(blocks[3].segment == UINT32_MAX && blocks[2].requested == 5 * MIB && blocks[0].requested == 500);
+
+    const struct command *c = trace_commands(r);
+    cr_expect_str_eq(c[e[9].slot].text, "max_split_size_mb:64");
+    cr_expect_eq(c[e[10].slot].number, 0.8);
+    cr_expect_eq(c[e[11].slot].slot, blocks[3].slot);
+    cr_expect_eq(trace_streams(r)[c[e[11].slot].stream].handle, 0xdef);
+    cr_expect_eq(c[e[12].slot].flags, POOL_NO_SPLIT);
+
+    const struct trace_segment_event *rows;
+    MUST(trace_segment_events(r, &rows, &n_rows, &why));
+    cr_assert_eq(n_rows, 1);
+    cr_expect(rows[0].before == 3 && rows[0].record == 3 && rows[0].kind == TRACE_SEGMENT_MAP && rows[0].stream == 1);
+
+    struct trace_side side;
+    const char *const *frames;
+    MUST(trace_side_at(r, 3, &side, &why));
+    cr_expect(side.record == 4 && side.addr == 0x20000000);
+    cr_assert_eq(trace_stack(r, side.stack, &frames), 2);
+    cr_expect_str_eq(frames[0], "d");
+    cr_expect_str_eq(frames[1], "a");
+    MUST(trace_side_at(r, 5, &side, &why));
+    cr_expect(side.addr == 12345 && side.stack == TRACE_NO_STACK);
+    cr_expect_str_eq(trace_meta(r, "notes"), "late\nand two lines");
+    cr_expect_null(trace_meta(r, "absent"));
+    cr_expect_str_eq(trace_label(r, 99), "");
+    free(e);
+    trace_close(r);
+    free(bytes);
+}
+
+/* ---- random programs ---- */
+
+enum { PROGRAM_EVENTS = 200000, PROGRAM_PTRS = 5000 };
+
+/* What a random program did, as the reader should tell it; slots are left out: they are the writer's choice. */
+struct program {
+    struct event      events[PROGRAM_EVENTS];
+    struct trace_side sides[PROGRAM_EVENTS];
+    uint64_t          ptrs[PROGRAM_EVENTS];
+    size_t            n;
+};
+
+/* What is live under each pointer while the program is made. */
+struct program_live {
+    uint64_t bytes;
+    uint16_t stream;
+    uint8_t  pool;
+    bool     is_pending;
+};
+
+static void program_note(struct program *p, const struct trace_record *r, uint64_t bytes, uint16_t stream, uint8_t pool)
+{
+    p->events[p->n] = (struct event){.time_ns = r->time_ns, .bytes = bytes, .stream = stream, .pool = pool,
+                                     .kind = (uint8_t)r->kind};
+    p->sides[p->n] = (struct trace_side){.record = r->record, .addr = r->addr, .stack = r->stack};
+    p->ptrs[p->n++] = r->ptr;
+}
+
+/* One step of the program: a request, a free of some kind, or something rare. */
+static void program_step(struct program *p, struct program_live *live, struct trace_writer *w, uint64_t *random,
+                         struct trace_record *r)
+{
+    struct err_detail why = {0};
+    const uint64_t dice = next_random(random) % 100;
+    struct program_live *l = &live[r->ptr];
+    uint16_t stream = (uint16_t)(next_random(random) % 5);
+    uint8_t pool = (uint8_t)(next_random(random) % 3);
+    r->stream = stream == 0 ? 0 : 0x1000u + stream;
+    r->pool[1] = pool;
+    r->pool[0] = 0;
+    if (dice < 2) {
+        r->kind = dice == 0 ? EVENT_FLUSH : EVENT_OOM;
+        r->bytes = 1 + next_random(random) % (UINT64_C(1) << 50);
+        program_note(p, r, dice == 0 ? 0 : r->bytes, stream, pool);
+    } else if (l->bytes == 0) {
+        r->kind = EVENT_ALLOC;
+        r->bytes = 1 + (next_random(random) >> (next_random(random) % 40 + 24));
+        *l = (struct program_live){.bytes = r->bytes, .stream = stream, .pool = pool};
+        program_note(p, r, l->bytes, stream, pool);
+    } else {
+        if (dice < 90) {                                 /* mostly freed under the names of the request */
+            stream = l->stream;
+            pool = l->pool;
+            r->stream = stream == 0 ? 0 : 0x1000u + stream;
+            r->pool[1] = pool;
+        }
+        r->kind = l->is_pending ? EVENT_FREE_COMPLETED : dice < 60 ? EVENT_FREE : EVENT_FREE_REQUESTED;
+        program_note(p, r, l->bytes, stream, pool);
+        l->is_pending = r->kind == EVENT_FREE_REQUESTED;
+        if (!l->is_pending)
+            l->bytes = 0;
+    }
+    MUST(trace_put(w, r, &why));
+}
+
+/* Runs a random program into a writer; the result is p. Stream and pool numbers are those of first appearance, which
+ * this program makes equal to its own by naming all of them at the start. */
+static void program_run(struct program *p, struct trace_writer *w, uint64_t seed)
+{
+    struct err_detail why = {0};
+    struct program_live *live = calloc(PROGRAM_PTRS, sizeof *live);
+    uint64_t random = seed, record = 0, last = PROGRAM_PTRS;
+    uint32_t stacks[100];
+    for (uint64_t s = 1; s < 5; s++)
+        MUST(trace_put_stream_number(w, 0x1000 + s, s * 32, &why));
+    for (int i = 0; i < 100; i++) {
+        char names[3][32];
+        const char *const frames[] = {names[0], names[1], names[2]};
+        for (int k = 0; k < 3; k++)
+            snprintf(names[k], sizeof names[k], "frame %d", i >> k);
+        MUST(trace_put_stack(w, frames, 3, &stacks[i], &why));
+    }
+    struct trace_record first = {.kind = EVENT_MARK, .record = record};
+    MUST(trace_put_label(w, "start", 5, &first.label, &why));
+    MUST(trace_put(w, &first, &why));
+    program_note(p, &first, 0, 0, 0);
+    for (uint64_t pool = 1, time_ns = 0; p->n < PROGRAM_EVENTS; pool++) {
+        struct trace_record r = {.ptr = next_random(&random) % PROGRAM_PTRS};
+        r.stack = stacks[next_random(&random) % 100];
+        if (r.ptr == last)                               /* a completion behind its request would be merged */
+            continue;
+        last = r.ptr;
+        time_ns += next_random(&random) % 7 == 0 ? next_random(&random) % 1000000 * 250 : 250;
+        record += 1 + next_random(&random) % 2;
+        r.time_ns = time_ns;
+        r.record = record;
+        r.addr = (0x7f0000 + r.ptr) << 9;
+        if (pool < 3) {
+            r.kind = EVENT_FLUSH;
+            r.pool[1] = pool;
+            program_note(p, &r, 0, 0, (uint8_t)pool);
+            MUST(trace_put(w, &r, &why));
+        } else {
+            program_step(p, live, w, &random, &r);
+        }
+    }
+    free(live);
+}
+
+/* The slots that events name must tell requests apart exactly as the pointers did. */
+static void expect_slots_name_pointers(const struct event *events, const uint64_t *ptrs, size_t n, uint32_t peak_live)
+{
+    uint64_t *owner = malloc(peak_live * sizeof *owner);
+    memset(owner, 0xff, peak_live * sizeof *owner);
+    for (size_t i = 0; i < n; i++) {
+        const struct event *e = &events[i];
+        if (e->kind != EVENT_ALLOC && !kind_is_free(e->kind))
+            continue;
+        cr_assert_lt(e->slot, peak_live);
+        cr_assert_eq(owner[e->slot], e->kind == EVENT_ALLOC ? UINT64_MAX : ptrs[i], "event %zu", i);
+        owner[e->slot] = e->kind == EVENT_FREE || e->kind == EVENT_FREE_COMPLETED ? UINT64_MAX : ptrs[i];
+    }
+    free(owner);
+}
+
+Test(trace, a_random_program_comes_back_event_by_event, .timeout = 100)
+{
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        struct err_detail why = {0};
+        struct program *p = calloc(1, sizeof *p);
+        struct trace_writer *w = writer_in_memory();
+        size_t n, n_events;
+        void *bytes;
+        cr_log_info("seed %" PRIu64, seed);
+        program_run(p, w, seed);
+        MUST(trace_finish_bytes(w, &bytes, &n, &why));
+        struct trace_reader *r = reader_over(bytes, n);
+        struct event *events = all_events(r, &n_events);
+        cr_assert_eq(n_events, p->n);
+        expect_slots_name_pointers(events, p->ptrs, p->n, trace_info(r)->peak_live);
+        struct trace_side *sides = calloc(p->n, sizeof *sides);
+        MUST(trace_sides(r, 0, p->n, sides, &why));
+        for (size_t i = 0; i < p->n; i++) {
+            p->events[i].slot = events[i].slot;
+            cr_assert_arr_eq(&events[i], &p->events[i], sizeof events[i], "seed %" PRIu64 ", event %zu", seed, i);
+            cr_assert(sides[i].record == p->sides[i].record && sides[i].addr == p->sides[i].addr &&
+                      sides[i].stack == p->sides[i].stack, "seed %" PRIu64 ", event %zu", seed, i);
+        }
+        free(sides);
+        free(events);
+        trace_close(r);
+        free(bytes);
+        free(p);
+    }
+}
+
+Test(trace, the_same_input_gives_the_same_bytes)
+{
+    size_t n[3];
+    void *a = small_trace(&n[0]), *b = small_trace(&n[1]);
+    cr_assert_eq(n[0], n[1]);
+    cr_expect_arr_eq(a, b, n[0]);
+    void *c = generated("mix:100", 100000, 7, &n[0]), *d = generated("mix:100", 100000, 7, &n[1]);
+    void *other = generated("mix:100", 100000, 8, &n[2]);
+    cr_assert_eq(n[0], n[1]);
+    cr_expect_arr_eq(c, d, n[0]);
+    cr_expect(n[2] != n[0] || memcmp(c, other, n[0]) != 0, "another seed, another trace");
+    free(a);
+    free(b);
+    free(c);
+    free(d);
+    free(other);
+}
+
+/* ---- seeking ---- */
+
+/* From an event on, a reader that was sent there gives what reading from the start gave. */
+static void expect_same_from(struct trace_reader *r, const struct event *all, size_t n, uint64_t first)
+{
+    struct err_detail why = {0};
+    const struct event *events;
+    size_t k;
+    MUST(trace_seek(r, first, &why));
+    MUST(trace_next(r, &events, &k, &why));
+    cr_assert_eq(k > 0, first < n);
+    cr_assert_leq(first + k, n);
+    cr_assert(k == 0 || memcmp(events, all + first, k * sizeof *events) == 0, "from event %" PRIu64, first);
+}
+
+Test(trace, reading_from_any_event_gives_what_reading_from_the_start_gives, .timeout = 100)
+{
+    size_t n_bytes, n;
+    const uint64_t n_events = (uint64_t)NATIVE_FRAME_EVENTS * (2 * NATIVE_SLOTS_EVERY + 1) + 12345;
+    void *bytes = generated("mix:3000", n_events, 5, &n_bytes);
+    struct trace_reader *r = reader_over(bytes, n_bytes);
+    struct event *all = all_events(r, &n);
+    const uint64_t listed = (uint64_t)NATIVE_FRAME_EVENTS * NATIVE_SLOTS_EVERY;
+    const uint64_t places[] = {0, 1, NATIVE_FRAME_EVENTS - 1, NATIVE_FRAME_EVENTS, listed - 1, listed, listed + 1,
+                               n - 1, n, 2 * listed, 5, 2 * listed + 7, listed};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        expect_same_from(r, all, n, places[i]);
+    uint64_t random = 99;
+    for (int i = 0; i < 20; i++)
+        expect_same_from(r, all, n, next_random(&random) % n);
+    free(all);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, a_seek_behind_the_end_is_refused)
+{
+    struct err_detail why = {0};
+    size_t n;
+    void *bytes = generated("530-270", 0, 0, &n);
+    struct trace_reader *r = reader_over(bytes, n);
+    struct trace_side sides[2];
+    cr_expect_eq(trace_seek(r, 13, &why), ERR_USAGE);
+    cr_expect_eq(trace_sides(r, 11, 2, sides, &why), ERR_USAGE);
+    cr_expect_eq(trace_seek(r, 12, &why), ERR_OK);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, events_without_a_number_in_their_source_get_their_own)
+{
+    struct err_detail why = {0};
+    size_t n;
+    void *bytes = generated("530-270", 0, 0, &n);
+    struct trace_reader *r = reader_over(bytes, n);
+    struct trace_side side;
+    cr_expect_not(trace_info(r)->has_source_numbers);
+    cr_expect_eq(trace_info(r)->records, 12);
+    MUST(trace_side_at(r, 7, &side, &why));
+    cr_expect(side.record == 7 && side.addr == 0 && side.stack == TRACE_NO_STACK);
+    trace_close(r);
+    free(bytes);
+}
+
+/* ---- damage ---- */
+
+static uint64_t digest(uint64_t h, const void *data, size_t n)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t digest_text(uint64_t h, const char *text)
+{
+    return text == NULL ? h + 1 : digest(h, text, strlen(text) + 1);
+}
+
+/* Everything but events and what lies beside them. */
+static uint64_t digest_tables(const struct trace_reader *r)
+{
+    const struct trace_info *i = trace_info(r);
+    uint64_t h = digest(1, i, sizeof *i);
+    const char *value, *const *frames;
+    for (size_t k = 0; trace_meta_at(r, k, &value) != NULL; k++)
+        h = digest_text(digest_text(h, trace_meta_at(r, k, &value)), value);
+    size_t n;
+    const struct trace_segment *segments = trace_start_segments(r, &n);
+    h = digest(h, segments, n * sizeof *segments);
+    const struct trace_block *blocks = trace_start_blocks(r, &n);
+    h = digest(h, blocks, n * sizeof *blocks);
+    h = digest(h, trace_streams(r), i->n_streams * sizeof *trace_streams(r));
+    h = digest(h, trace_pools(r), i->n_pools * sizeof *trace_pools(r));
+    for (uint32_t k = 0; k < i->n_labels; k++)
+        h = digest_text(h, trace_label(r, k));
+    for (uint32_t k = 1; k <= i->n_stacks; k++)
+        for (size_t f = 0, depth = trace_stack(r, k, &frames); f < depth; f++)
+            h = digest_text(h, frames[f]);
+    for (uint32_t k = 0; k < i->n_commands; k++) {
+        struct command c = trace_commands(r)[k];
+        h = digest_text(h, c.text);
+        c.text = NULL;
+        h = digest(h, &c, sizeof c);
+    }
+    return h;
+}
+
+/* Reads everything; 0 where something is refused, else a number that stands for all that was read. */
+static uint64_t digest_trace(const void *bytes, size_t n, struct err_detail *why)
+{
+    struct trace_reader *r;
+    const struct event *events;
+    const struct trace_segment_event *rows;
+    size_t k;
+    if (trace_open_bytes(bytes, n, &r, why) != ERR_OK)
+        return 0;
+    uint64_t h = digest_tables(r);
+    bool is_good = true;
+    do {
+        is_good = trace_next(r, &events, &k, why) == ERR_OK;
+        h = is_good ? digest(h, events, k * sizeof *events) : 0;
+    } while (is_good && k > 0);
+    for (uint64_t i = 0; is_good && i < trace_info(r)->events; i++) {
+        struct trace_side side;
+        is_good = trace_side_at(r, i, &side, why) == ERR_OK;
+        h = is_good ? digest(digest(digest(h, &side.record, 8), &side.addr, 8), &side.stack, 4) : 0;
+    }
+    is_good = is_good && trace_segment_events(r, &rows, &k, why) == ERR_OK;
+    h = is_good ? digest(h, rows, k * sizeof *rows) : 0;
+    trace_close(r);
+    return h;
+}
+
+Test(trace, a_flipped_bit_is_noticed_or_changes_nothing, .timeout = 110)
+{
+    size_t n, unnoticed = 0;
+    struct err_detail why = {0};
+    unsigned char *bytes = small_trace(&n);
+    const uint64_t whole = digest_trace(bytes, n, &why);
+    cr_assert_neq(whole, 0, "%s", why.text);
+    for (size_t i = 0; i < n; i++)
+        for (int bit = 0; bit < 8; bit += i % 4 == 0 ? 1 : 3) {
+            bytes[i] ^= (unsigned char)(1 << bit);
+            why.text[0] = '\0';
+            const uint64_t h = digest_trace(bytes, n, &why);
+            cr_assert(h == 0 || h == whole, "byte %zu, bit %d", i, bit);
+            cr_assert(h != 0 || strlen(why.text) > 0, "byte %zu, bit %d: no reason is given", i, bit);
+            unnoticed += h != 0;
+            bytes[i] ^= (unsigned char)(1 << bit);
+        }
+    cr_expect_lt(unnoticed, n / 10, "%zu flips change nothing", unnoticed);
+    free(bytes);
+}
+
+Test(trace, every_truncation_is_noticed_at_its_place)
+{
+    size_t n;
+    unsigned char *bytes = small_trace(&n);
+    for (size_t k = 0; k < n; k++) {
+        struct err_detail why = {0};
+        struct trace_reader *r = NULL;
+        unsigned char *copy = malloc(k + 1);             /* so that a read behind the end is seen */
+        memcpy(copy, bytes, k);
+        cr_assert_eq(trace_open_bytes(copy, k, &r, &why), ERR_FORMAT, "%zu bytes", k);
+        cr_assert_leq(why.offset, k, "%zu bytes: %s", k, why.text);
+        cr_assert(why.offset + 200 > k, "%zu bytes: the place is far off: %s", k, why.text);
+        free(copy);
+    }
+    free(bytes);
+}
+
+Test(trace, damage_in_the_middle_names_its_section)
+{
+    struct err_detail why = {0};
+    size_t n, k;
+    unsigned char *bytes = generated("mix:50", 300000, 3, &n);
+    bytes[n / 2] ^= 1;
+    struct trace_reader *r = reader_over(bytes, n);      /* what is read at opening is whole */
+    const struct event *events;
+    cr_expect_eq(trace_next(r, &events, &k, &why), ERR_FORMAT);
+    cr_expect(why.offset > NATIVE_HEAD_BYTES && why.offset <= n / 2, "%s", why.text);
+    cr_expect_not_null(strstr(why.text, "'evts'"), "%s", why.text);
+    cr_expect_eq(trace_next(r, &events, &k, &why), ERR_FORMAT, "there is no reading on behind damage");
+    MUST(trace_seek(r, 0, &why));
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, what_is_no_trace_is_refused)
+{
+    const char *const texts[] = {"", "\x80\x04", "replay trace", "0123456789012345678901234567890123456789"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct err_detail why = {0};
+        struct trace_reader *r = NULL;
+        cr_expect_eq(trace_open_bytes(texts[i], strlen(texts[i]), &r, &why), ERR_FORMAT);
+        cr_expect_not_null(strstr(why.text, "not a native trace"), "%s", why.text);
+        cr_expect_not(trace_is_native((const unsigned char *)texts[i], strlen(texts[i])));
+    }
+    size_t n;
+    unsigned char *bytes = small_trace(&n);
+    cr_expect(trace_is_native(bytes, 24) && !trace_is_native(bytes, 23));
+    free(bytes);
+}
+
+/* ---- events that no writer of ours makes, under checksums that are right ---- */
+
+struct hostile {
+    const char  *reason;             /* part of what is said */
+    struct event events[3];          /* frees hold the difference to the place of their alloc */
+    size_t       n;
+};
+
+Test(trace, events_that_cannot_be_are_refused)
+{
+    const struct hostile cases[] = {
+        {"not vacant", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_ALLOC, .bytes = 1}}, 2},
+        {"slot out of range", {{.kind = EVENT_ALLOC, .bytes = 1, .slot = 2}}, 1},
+        {"size out of range", {{.kind = EVENT_ALLOC}}, 1},
+        {"size out of range", {{.kind = EVENT_ALLOC, .bytes = NATIVE_LIVE_MAX + 1}}, 1},
+        {"size out of range",
+         {{.kind = EVENT_ALLOC, .bytes = NATIVE_LIVE_MAX}, {.kind = EVENT_ALLOC, .bytes = 1, .slot = 1}}, 2},
+        {"size out of range", {{.kind = EVENT_OOM}}, 1},
+        {"stream or pool", {{.kind = EVENT_ALLOC, .bytes = 1, .stream = 2}}, 1},
+        {"stream or pool", {{.kind = EVENT_FLUSH, .pool = 1}}, 1},
+        {"stream or pool", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE, .stream = 2}}, 2},
+        {"slot out of range", {{.kind = EVENT_FREE}}, 1},
+        {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_COMPLETED}}, 2},
+        {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE}, {.kind = EVENT_FREE}}, 3},
+        {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_REQUESTED}, {.kind = EVENT_FREE}}, 3},
+        {"label", {{.kind = EVENT_MARK, .slot = 1}}, 1},
+        {"command", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_COMMAND}, {.kind = EVENT_COMMAND}}, 3},
+        {"not live", {{.kind = EVENT_FLUSH}, {.kind = EVENT_COMMAND}}, 2},
+        {"later", {{.kind = EVENT_FLUSH, .time_ns = 5}, {.kind = EVENT_FLUSH, .time_ns = 3}}, 2},
+        {"columns", {{.kind = EVENT_KINDS}}, 1},
+    };
+    const struct command use = {.kind = COMMAND_USE};
+    const struct frame_bounds bounds = {.n_streams = 2, .n_pools = 1, .n_labels = 1, .n_commands = 1, .commands = &use};
+    struct frame_decoder *d = malloc(sizeof *d);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bytes raw = {0};
+        struct frame_place place = {0};
+        struct slot_table slots = {.limit = 2};
+        struct event out[3];
+        struct frame_fault fault = {0};
+        size_t ends[EVENT_COLUMN_COUNT];
+        events_encode(&raw, cases[i].events, cases[i].n, &place, ends);
+        cr_assert_not(events_decode(d, raw.data, raw.n, cases[i].n, &place, &bounds, &slots, out, &fault),
+                      "case %zu", i);
+        cr_expect_not_null(strstr(fault.reason, cases[i].reason), "case %zu: %s", i, fault.reason);
+        cr_expect_eq(fault.event, cases[i].n - 1, "case %zu", i);
+        free(slots.at);
+        bytes_free(&raw);
+    }
+    free(d);
+}
+
+Test(trace, slots_that_cannot_be_are_refused)
+{
+    const struct slot cases[] = {
+        {.bytes = 1},
+        {.place = 1},
+        {.state = SLOT_LIVE},
+        {.bytes = 1, .state = SLOT_PENDING + 1},
+        {.bytes = 1, .state = SLOT_LIVE, .place = 2},
+        {.bytes = NATIVE_LIVE_MAX + 1, .state = SLOT_LIVE},
+    };
+    const struct frame_bounds bounds = {.n_streams = 2, .n_pools = 1};
+    struct column *scratch = malloc(sizeof *scratch);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bytes raw = {0};
+        struct slot out;
+        slots_encode(&raw, &cases[i], 1);
+        cr_expect_not(slots_decode(scratch, raw.data, raw.n, 1, &bounds, &out), "case %zu", i);
+        bytes_free(&raw);
+    }
+    free(scratch);
+}
+
+/* ---- columns ---- */
+
+static void expect_column_comes_back(const uint64_t *values, size_t n)
+{
+    struct bytes raw = {0};
+    struct column *c = malloc(sizeof *c);
+    uint64_t *back = malloc((n + 1) * sizeof *back);
+    column_put(&raw, values, n);
+    bytes_put_le(&raw, 0xab, 1);
+    for (size_t cut = 0; cut < raw.n - 1 && cut < 64; cut++) {
+        struct cursor in = cursor_over(raw.data, cut);
+        cr_assert_not(column_read_all(c, &in, back, n), "%zu of %zu bytes", cut, raw.n - 1);
+    }
+    struct cursor in = cursor_over(raw.data, raw.n);
+    cr_assert(column_read_all(c, &in, back, n));
+    cr_assert_eq(in.at, raw.data + raw.n - 1, "the cursor stands behind the column");
+    cr_assert(n == 0 || memcmp(back, values, n * sizeof *values) == 0);
+    free(back);
+    free(c);
+    bytes_free(&raw);
+}
+
+Test(columns, numbers_at_the_edges_come_back)
+{
+    const uint64_t edges[] = {0, 1, 254, 255, 256, 65534, 65535, 65536, UINT32_MAX - 1, UINT32_MAX, UINT64_C(1) << 32,
+                              UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX};
+    const size_t n_edges = sizeof edges / sizeof edges[0], lengths[] = {0, 1, 2, 3, 511, 512, 513, 1500};
+    uint64_t values[1500];
+    for (size_t k = 0; k < n_edges * n_edges * 8; k++) {
+        for (size_t i = 0; i < lengths[k % 8]; i++)
+            values[i] = edges[i % 7 == 3 ? k / 8 % n_edges : k / 8 / n_edges];
+        expect_column_comes_back(values, lengths[k % 8]);
+    }
+}
+
+Test(columns, random_numbers_come_back)
+{
+    uint64_t random = 4711;
+    uint64_t *values = malloc(70000 * sizeof *values);
+    for (int round = 0; round < 200; round++) {
+        const size_t n = next_random(&random) % (round < 195 ? 1000 : 70000);
+        const unsigned shift = (unsigned)(next_random(&random) % 64), distinct = round % 3 == 0 ? 50 : 0;
+        for (size_t i = 0; i < n; i++) {
+            values[i] = next_random(&random) >> (next_random(&random) % 8 == 0 ? shift / 2 : shift);
+            if (distinct != 0 && i >= distinct)
+                values[i] = values[values[i] % distinct];
+        }
+        expect_column_comes_back(values, n);
+    }
+    free(values);
+}
+
+Test(columns, differences_wrap)
+{
+    const uint64_t points[] = {0, 1, 2, 127, UINT64_C(1) << 63, UINT64_MAX - 1, UINT64_MAX};
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
+        for (size_t k = 0; k < sizeof points / sizeof points[0]; k++)
+            cr_expect_eq(unzigzag(zigzag(points[i], points[k]), points[k]), points[i]);
+    cr_expect(zigzag(5, 5) == 0 && zigzag(4, 5) == 1 && zigzag(6, 5) == 2);
+}
+
+/* ---- writing ---- */
+
+Test(trace, an_empty_trace_is_one)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    const struct event *events;
+    void *bytes;
+    size_t n, k;
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *r = reader_over(bytes, n);
+    cr_expect(trace_info(r)->events == 0 && trace_info(r)->n_streams == 1 && trace_info(r)->n_pools == 1);
+    for (int i = 0; i < 2; i++) {
+        MUST(trace_next(r, &events, &k, &why));
+        cr_expect_eq(k, 0);
+        MUST(trace_seek(r, 0, &why));
+    }
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, a_trace_of_a_start_state_alone_is_one)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    const struct event *events;
+    void *bytes;
+    size_t n, k;
+    put_start(w);
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *r = reader_over(bytes, n);
+    cr_expect(trace_info(r)->events == 0 && trace_info(r)->starts_mid_run && trace_info(r)->peak_live == 3);
+    MUST(trace_next(r, &events, &k, &why));
+    cr_expect_eq(k, 0);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, a_start_state_of_many_blocks_comes_back)
+{
+    enum { BLOCKS = 3 * NATIVE_ROWS + 17 };
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    void *bytes;
+    size_t n, k;
+    for (uint64_t i = 0; i < BLOCKS; i++) {
+        const struct trace_block b = {.addr = i << 20, .bytes = 1024 + i, .requested = 1 + i, .segment = UINT32_MAX};
+        MUST(trace_put_start_block(w, &b, i % 3 != 0, 0, shared_pool, &why));
+    }
+    MUST(put(w, EVENT_FREE, UINT64_C(4000) << 20, 0, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *r = reader_over(bytes, n);
+    const struct trace_block *blocks = trace_start_blocks(r, &k);
+    cr_assert_eq(k, BLOCKS);
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        cr_assert(blocks[i].addr == i << 20 && blocks[i].requested == 1 + i &&
+                  (blocks[i].slot == TRACE_NO_SLOT) == (i % 3 == 0));
+    struct event *e = all_events(r, &k);
+    cr_expect_eq(e[0].bytes, 4001);
+    free(e);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, a_start_state_that_contradicts_itself_is_refused)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    const struct trace_segment s = {.addr = 0x1000, .bytes = 0x1000}, over = {.addr = 0x1800, .bytes = 0x1000};
+    const struct trace_segment huge = {.addr = UINT64_MAX - 5, .bytes = 100};
+    const struct trace_block b = {.addr = 0x1000, .bytes = 0x200, .requested = 1};
+    const struct trace_block same = {.addr = 0x1100, .bytes = 0x100, .requested = 1};
+    const struct trace_block outside = {.addr = 0x1f00, .bytes = 0x200, .requested = 1};
+    const struct trace_block nowhere = {.addr = 0x1f00, .bytes = 0x10, .requested = 1, .segment = 1};
+    const struct trace_block nothing = {.addr = 0x1f00, .bytes = 0x10};
+    MUST(trace_put_start_segment(w, &s, 0, shared_pool, &why));
+    cr_expect_eq(trace_put_start_segment(w, &over, 0, shared_pool, &why), ERR_FORMAT);
+    cr_expect_not_null(strstr(why.text, "0x1800"), "%s", why.text);
+    cr_expect_eq(trace_put_start_segment(w, &huge, 0, shared_pool, &why), ERR_FORMAT);
+    MUST(trace_put_start_block(w, &b, true, 0, shared_pool, &why));
+    cr_expect_eq(trace_put_start_block(w, &same, true, 0, shared_pool, &why), ERR_FORMAT);
+    cr_expect_eq(trace_put_start_block(w, &outside, true, 0, shared_pool, &why), ERR_FORMAT);
+    cr_expect_eq(trace_put_start_block(w, &nowhere, true, 0, shared_pool, &why), ERR_FORMAT);
+    cr_expect_eq(trace_put_start_block(w, &nothing, true, 0, shared_pool, &why), ERR_FORMAT);
+    MUST(trace_put_start_block(w, &nothing, false, 0, shared_pool, &why));
+    trace_abandon(w);
+}
+
+Test(trace, a_request_to_free_and_its_completion_become_one_free_only_side_by_side)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    void *bytes;
+    size_t n, k;
+    for (uint64_t ptr = 1; ptr <= 4; ptr++)
+        MUST(put(w, EVENT_ALLOC, ptr, ptr, &why));
+    MUST(put(w, EVENT_FREE_REQUESTED, 1, 0, &why));
+    MUST(put(w, EVENT_FREE_COMPLETED, 1, 0, &why));      /* side by side */
+    MUST(put(w, EVENT_FREE_REQUESTED, 2, 0, &why));
+    MUST(put(w, EVENT_FREE_REQUESTED, 3, 0, &why));      /* another in between */
+    MUST(put(w, EVENT_FREE_COMPLETED, 3, 0, &why));
+    MUST(put(w, EVENT_FREE_COMPLETED, 2, 0, &why));
+    MUST(put(w, EVENT_FREE_REQUESTED, 4, 0, &why));
+    MUST(trace_put_segment_event(w, TRACE_SEGMENT_FREE, 0, 1, 0, shared_pool, 0, &why));
+    MUST(put(w, EVENT_FREE_COMPLETED, 4, 0, &why));      /* a segment event in between */
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *r = reader_over(bytes, n);
+    struct event *e = all_events(r, &k);
+    const uint8_t kinds[] = {EVENT_FREE, EVENT_FREE_REQUESTED, EVENT_FREE, EVENT_FREE_COMPLETED, EVENT_FREE_REQUESTED,
+                             EVENT_FREE_COMPLETED};
+    cr_assert_eq(k, 4 + sizeof kinds);
+    for (size_t i = 0; i < sizeof kinds; i++)
+        cr_expect_eq(e[4 + i].kind, kinds[i], "event %zu", 4 + i);
+    free(e);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, a_request_to_free_at_the_very_end_stays_one)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    void *bytes;
+    size_t n, k;
+    MUST(put(w, EVENT_ALLOC, 1, 1, &why));
+    MUST(put(w, EVENT_FREE_REQUESTED, 1, 0, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *r = reader_over(bytes, n);
+    struct event *e = all_events(r, &k);
+    cr_assert_eq(k, 2);
+    cr_expect_eq(e[1].kind, EVENT_FREE_REQUESTED);
+    free(e);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, a_record_that_cannot_be_is_refused_by_its_number_and_leaves_the_rest_as_it_was)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    const struct trace_record bad[] = {
+        {.kind = EVENT_ALLOC, .ptr = 1, .bytes = 5, .record = 77},
+        {.kind = EVENT_ALLOC, .ptr = 2, .bytes = 0, .record = 77},
+        {.kind = EVENT_ALLOC, .ptr = 2, .bytes = UINT64_MAX, .record = 77},
+        {.kind = EVENT_FREE, .ptr = 2, .record = 77},
+        {.kind = EVENT_FREE_COMPLETED, .ptr = 1, .record = 77},
+        {.kind = EVENT_FREE_REQUESTED, .ptr = 2, .record = 77},
+        {.kind = EVENT_OOM, .record = 77},
+        {.kind = EVENT_MARK, .label = 0, .record = 77},
+        {.kind = EVENT_FLUSH, .stack = 1, .record = 77},
+        {.kind = EVENT_KINDS, .record = 77},
+        {.kind = EVENT_COMMAND, .command = {.kind = COMMAND_USE}, .ptr = 2, .record = 77},
+        {.kind = EVENT_COMMAND, .command = {.kind = COMMAND_KINDS}, .record = 77},
+    };
+    void *bytes;
+    size_t n;
+    MUST(put(w, EVENT_ALLOC, 1, 10, &why));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        why = (struct err_detail){0};
+        cr_expect_eq(trace_put(w, &bad[i], &why), ERR_FORMAT, "case %zu", i);
+        cr_expect(why.offset == 77 || bad[i].bytes == UINT64_MAX, "case %zu: %s", i, why.text);
+    }
+    MUST(put(w, EVENT_FREE, 1, 0, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *r = reader_over(bytes, n);
+    cr_expect_eq(trace_info(r)->events, 2);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, more_streams_and_pools_than_the_format_has_are_refused)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    struct trace_record r = {.kind = EVENT_FLUSH, .record = TRACE_NO_RECORD};
+    for (r.stream = 0; r.stream < NATIVE_STREAMS_MAX; r.stream++)
+        MUST(trace_put(w, &r, &why));
+    cr_expect_eq(trace_put(w, &r, &why), ERR_FORMAT);
+    cr_expect_not_null(strstr(why.text, "65535 streams"), "%s", why.text);
+    r.stream = 0;
+    for (r.pool[1] = 0; r.pool[1] < NATIVE_POOLS_MAX; r.pool[1]++)
+        MUST(trace_put(w, &r, &why));
+    cr_expect_eq(trace_put(w, &r, &why), ERR_FORMAT);
+    cr_expect_not_null(strstr(why.text, "255 pools"), "%s", why.text);
+    void *bytes;
+    size_t n;
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *reader = reader_over(bytes, n);
+    cr_expect_eq(trace_info(reader)->n_streams, NATIVE_STREAMS_MAX);
+    cr_expect_eq(trace_streams(reader)[NATIVE_STREAMS_MAX - 1].handle, NATIVE_STREAMS_MAX - 1);
+    struct event *e = all_events(reader, &n);
+    cr_expect(e[65534].stream == 65534 && e[n - 1].pool == 254);
+    free(e);
+    trace_close(reader);
+    free(bytes);
+}
+
+Test(trace, time_that_steps_back_is_raised)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    const uint64_t times[] = {1000, 500, 1500, UINT64_MAX, 0};
+    void *bytes;
+    size_t n;
+    for (int i = 0; i < 5; i++) {
+        const struct trace_record r = {.kind = EVENT_FLUSH, .time_ns = times[i], .record = TRACE_NO_RECORD};
+        MUST(trace_put(w, &r, &why));
+    }
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *r = reader_over(bytes, n);
+    struct event *e = all_events(r, &n);
+    cr_expect(e[0].time_ns == 0 && e[1].time_ns == 0 && e[2].time_ns == 500);
+    cr_expect(e[3].time_ns == UINT64_MAX - 1000 && e[4].time_ns == UINT64_MAX - 1000);
+    free(e);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(trace, equal_texts_and_stacks_are_kept_once)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    const char *const a[] = {"x", "y"}, *const b[] = {"x", "y"}, *const c[] = {"y"};
+    uint32_t ids[3], labels[2];
+    MUST(trace_put_stack(w, a, 2, &ids[0], &why));
+    MUST(trace_put_stack(w, b, 2, &ids[1], &why));
+    MUST(trace_put_stack(w, c, 1, &ids[2], &why));
+    cr_expect(ids[0] == 1 && ids[1] == 1 && ids[2] == 2);
+    MUST(trace_put_stack(w, a, 0, &ids[0], &why));
+    cr_expect_eq(ids[0], TRACE_NO_STACK);
+    MUST(trace_put_label(w, "step", 4, &labels[0], &why));
+    MUST(trace_put_label(w, "step two", 4, &labels[1], &why));
+    cr_expect_eq(labels[0], labels[1]);
+    trace_abandon(w);
+}
+
+Test(trace, a_stack_too_deep_keeps_its_innermost_frames)
+{
+    enum { DEPTH = NATIVE_STACK_MAX + 100 };
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    static char names[DEPTH][16];
+    static const char *frames[DEPTH];
+    const char *const *back;
+    uint32_t id;
+    void *bytes;
+    size_t n;
+    for (int i = 0; i < DEPTH; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        frames[i] = names[i];
+    }
+    MUST(trace_put_stack(w, frames, DEPTH, &id, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    struct trace_reader *r = reader_over(bytes, n);
+    cr_assert_eq(trace_stack(r, id, &back), NATIVE_STACK_MAX);
+    cr_expect_str_eq(back[0], "0");
+    cr_expect_str_eq(back[NATIVE_STACK_MAX - 1], names[NATIVE_STACK_MAX - 1]);
+    trace_close(r);
+    free(bytes);
+}
+
+/* ---- files ---- */
+
+static void expect_folder_holds(const char *folder, int n_expected)
+{
+    int n = 0;
+    DIR *d = opendir(folder);
+    cr_assert_not_null(d);
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    cr_expect_eq(n, n_expected, "%d files", n);
+}
+
+Test(trace, a_file_appears_whole_or_not_at_all)
+{
+    struct err_detail why = {0};
+    char folder[] = "/tmp/replay-trace-XXXXXX", path[64];
+    struct trace_writer *w;
+    struct trace_reader *r;
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a.zst", folder);
+    MUST(trace_create(path, &w, &why));
+    MUST(trace_generate("mix:10", 200000, 1, w, &why));
+    cr_expect_neq(access(path, F_OK), 0, "nothing stands under the name before the end");
+    trace_abandon(w);
+    expect_folder_holds(folder, 0);
+    MUST(trace_create(path, &w, &why));
+    MUST(trace_generate("mix:10", 200000, 1, w, &why));
+    MUST(trace_finish(w, &why));
+    expect_folder_holds(folder, 1);
+    MUST(trace_open(path, &r, &why));
+    size_t n;
+    free(all_events(r, &n));
+    trace_close(r);
+    unlink(path);
+    rmdir(folder);
+}
+
+Test(trace, a_file_that_cannot_be_written_or_read_is_named)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = NULL;
+    struct trace_reader *r = NULL;
+    cr_expect_eq(trace_create("/nonexistent/a.zst", &w, &why), ERR_IO);
+    cr_expect_not_null(strstr(why.text, "/nonexistent/a.zst"), "%s", why.text);
+    cr_expect_eq(trace_create("/tmp", &w, &why), ERR_IO);
+    cr_expect_eq(trace_open("/nonexistent/a.zst", &r, &why), ERR_IO);
+    cr_expect_not_null(strstr(why.text, "/nonexistent/a.zst"), "%s", why.text);
+    cr_expect_eq(trace_open("/tmp", &r, &why), ERR_IO);
+    if (access("/dev/full", W_OK) == 0) {
+        MUST(trace_create("/dev/full", &w, &why));
+        enum err e = trace_generate("mix:1000", 3000000, 1, w, &why);
+        const enum err end = trace_finish(w, &why);
+        cr_expect(e == ERR_OK || e == ERR_IO);
+        cr_expect_eq(end, ERR_IO);
+    }
+}
+
+Test(trace, a_pipe_is_read_like_a_file)
+{
+    struct err_detail why = {0};
+    size_t n, k;
+    void *bytes = small_trace(&n);
+    int ends[2];
+    char path[32];
+    struct trace_reader *r;
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(write(ends[1], bytes, n), (ssize_t)n);
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    MUST(trace_open(path, &r, &why));
+    close(ends[0]);
+    struct event *e = all_events(r, &k);
+    cr_expect_eq(k, 13);
+    free(e);
+    trace_close(r);
+    free(bytes);
+}
+
+/* ---- size ---- */
+
+Test(trace, the_bytes_of_a_file_are_all_accounted_for)
+{
+    size_t n;
+    void *bytes = small_trace(&n);
+    struct trace_reader *r = reader_over(bytes, n);
+    const struct trace_bytes b = trace_bytes(r);
+    cr_expect_eq(b.total, n);
+    cr_expect_eq(b.events + b.sides + b.strings + b.state + b.index, b.total);
+    cr_expect(b.times > 0 && b.times < b.events && b.sides > 0 && b.strings > 0 && b.state > 0);
+    trace_close(r);
+    free(bytes);
+}
+
+/* Imports one recording and looks at what its events cost. */
+static void expect_small(const char *folder, const char *name, double *worst, unsigned *n_seen)
+{
+    struct err_detail why = {0};
+    struct trace_reader *r;
+    char path[512];
+    const struct import_config cfg = {.gpu = -1};
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (strstr(name, ".pickle") == NULL || trace_open_any(path, NULL, &cfg, &r, &why) != ERR_OK)
+        return;
+    const struct trace_bytes b = trace_bytes(r);
+    const double n = (double)trace_info(r)->events, bare = (double)(b.total - b.sides - b.strings) / n;
+    if (trace_info(r)->events >= 2000) {
+        cr_log_info("%s: %.2f bytes an event, %.2f of them times; %.2f with all that was recorded beside them", name,
+                    bare, (double)b.times / n, (double)b.total / n);
+        cr_expect_leq(bare, 3.0, "%s", name);
+        *worst = bare > *worst ? bare : *worst;
+        ++*n_seen;
+    }
+    trace_close(r);
+}
+
+Test(trace, a_recorded_event_costs_at_most_three_bytes, .timeout = 110)
+{
+    static const char *const folders[] = {SHARED_DIR "/golden/training", SHARED_DIR "/traces/pytorch-snapshot"};
+    double worst = 0;
+    unsigned n_seen = 0;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        DIR *d = opendir(folders[i]);
+        if (d == NULL)
+            cr_skip("%s is absent", folders[i]);
+        for (const struct dirent *e; (e = readdir(d)) != NULL;)
+            expect_small(folders[i], e->d_name, &worst, &n_seen);
+        closedir(d);
+    }
+    cr_log_info("%u recordings of 2,000 events or more; the dearest costs %.2f bytes an event", n_seen, worst);
+    cr_expect_gt(n_seen, 10);
+}
+
+/* ---- generated traces ---- */
+
+Test(generate, rounds_of_530_and_270_MiB_are_what_they_are_called)
+{
+    size_t n, k;
+    void *bytes = generated("530-270", 0, 0, &n);
+    struct trace_reader *r = reader_over(bytes, n);
+    struct event *e = all_events(r, &k);
+    cr_assert_eq(k, 12);
+    for (size_t i = 0; i < k; i++) {
+        cr_expect_eq(e[i].kind, i % 3 == 1 ? EVENT_FREE : EVENT_ALLOC);
+        cr_expect_eq(e[i].bytes, i % 3 == 2 ? 270 * MIB : 530 * MIB);
+    }
+    cr_expect_eq(trace_info(r)->peak_requested_bytes, (3 * 270 + 530) * MIB);
+    free(e);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(generate, a_mix_swings_around_its_number_of_live_requests)
+{
+    size_t n, k;
+    void *bytes = generated("mix:1000", 100000, 1, &n);
+    struct trace_reader *r = reader_over(bytes, n);
+    struct event *e = all_events(r, &k);
+    uint64_t live = 0, sum = 0;
+    for (size_t i = 0; i < k; i++) {
+        live += e[i].kind == EVENT_ALLOC ? 1 : UINT64_MAX;
+        cr_assert(e[i].bytes >= 512 && e[i].bytes <= 64 * MIB);
+        sum += i >= 20000 ? live : 0;
+    }
+    cr_expect(sum / 80000 > 950 && sum / 80000 < 1050, "%" PRIu64, sum / 80000);
+    cr_expect_lt(trace_info(r)->peak_live, 1200);
+    free(e);
+    trace_close(r);
+    free(bytes);
+}
+
+Test(generate, a_kind_that_is_none_is_refused)
+{
+    const char *const kinds[] = {"", "530", "mix", "mix:", "mix:0", "mix:x", "mix:5x", "mix:99999999", "mix:-1"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct err_detail why = {0};
+        struct trace_writer *w = writer_in_memory();
+        cr_expect_eq(trace_generate(kinds[i], 10, 1, w, &why), ERR_USAGE, "\"%s\"", kinds[i]);
+        cr_expect_not_null(strstr(why.text, "mix:LIVE"), "%s", why.text);
+        trace_abandon(w);
+    }
+}
