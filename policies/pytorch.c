@@ -535,8 +535,8 @@ static void refusal_oom(const struct pytorch *p, struct refusal *out)
         .rounded_bytes = p->refused_rounded,
         .process_bytes = device_process_bytes(dev, dev->usage.page_bytes),
         .limit_bytes = p->limit,
-        .allocated_bytes = (uint64_t)p->stats.allocated_bytes.current[CLASS_ALL],
-        .reserved_bytes = (uint64_t)p->stats.reserved_bytes.current[CLASS_ALL],
+        .allocated_bytes = p->stats.allocated_bytes.current[CLASS_ALL],
+        .reserved_bytes = p->stats.reserved_bytes.current[CLASS_ALL],
         .private_free_bytes = private_free_bytes(p),
         .reserve_bytes = pytorch_reserve(p),
         .device = p->ordinal,
@@ -611,8 +611,8 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
     if (mapped != p->held || p->held != base->device->usage.reserved_bytes)
         return err_set(why, ERR_CORRUPT, 0, "blocks hold %" PRIu64 " bytes, the counter says %" PRIu64 ", the device %"
                        PRIu64, mapped, p->held, base->device->usage.reserved_bytes);
-    if ((int64_t)active != p->stats.active_bytes.current[CLASS_ALL] ||
-        (int64_t)allocated != p->stats.allocated_bytes.current[CLASS_ALL])
+    if (active != p->stats.active_bytes.current[CLASS_ALL] ||
+        allocated != p->stats.allocated_bytes.current[CLASS_ALL])
         return err_set(why, ERR_CORRUPT, 0, "active or allocated bytes differ from the blocks'");
     return ERR_OK;
 }

@@ -282,7 +282,7 @@ static enum err conf_large_segment(struct conf_reader *r, const struct conf_key 
 
 static enum err conf_gc_threshold(struct conf_reader *r, const struct conf_key *key)
 {
-    double share;
+    double share = 0;
     const enum err e = conf_real(r, key, &share);
     if (e != ERR_OK)
         return e;
@@ -435,7 +435,7 @@ static enum err conf_host_threads(struct conf_reader *r, const struct conf_key *
 
 static enum err conf_fraction(struct conf_reader *r, const struct conf_key *key)
 {
-    double share;
+    double share = 0;
     const enum err e = conf_real(r, key, &share);
     if (e != ERR_OK)
         return e;

@@ -36,13 +36,13 @@ void pytorch_stats_reset_accumulated(struct pytorch_stats *s)
 }
 
 /* Increases since the reset. */
-static int64_t stat_allocated(const struct pytorch_stat *s, enum pytorch_size_class c)
+static uint64_t stat_allocated(const struct pytorch_stat *s, enum pytorch_size_class c)
 {
     return c == CLASS_ALL ? s->allocated[CLASS_SMALL] + s->allocated[CLASS_LARGE] : s->allocated[c];
 }
 
 /* Decreases since the reset. */
-static int64_t stat_freed(const struct pytorch_stat *s, enum pytorch_size_class c)
+static uint64_t stat_freed(const struct pytorch_stat *s, enum pytorch_size_class c)
 {
     if (c == CLASS_ALL)
         return stat_freed(s, CLASS_SMALL) + stat_freed(s, CLASS_LARGE);
@@ -54,7 +54,7 @@ static void stat_walk_class(const struct pytorch_stat *s, enum pytorch_size_clas
 {
     const struct {
         const char *name;
-        int64_t     value;
+        uint64_t    value;
     } counters[] = {{"allocated", stat_allocated(s, c)},
                     {"current", s->current[c]},
                     {"freed", stat_freed(s, c)},
@@ -62,7 +62,7 @@ static void stat_walk_class(const struct pytorch_stat *s, enum pytorch_size_clas
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         char key[128];
         snprintf(key, sizeof key, "%s.%s", prefix, counters[i].name);
-        visit(arg, key, counters[i].value);
+        visit(arg, key, (int64_t)counters[i].value);
     }
 }
 

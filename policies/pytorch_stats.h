@@ -14,12 +14,13 @@
 
 enum pytorch_size_class { CLASS_SMALL, CLASS_LARGE, CLASS_ALL, SIZE_CLASSES };
 
-/* What grows on a decrease (`freed`) is not stored: it is allocated - (current - current at the last reset). */
+/* What grows on a decrease (`freed`) is not stored: it is allocated - (current - current at the last reset). Sums wrap,
+ * as on an unlimited device they can; a count may fall below 0 where max_split_size was changed at run time. */
 struct pytorch_stat {
-    int64_t current[SIZE_CLASSES];
-    int64_t peak[SIZE_CLASSES];
-    int64_t allocated[CLASS_ALL];            /* increases; of CLASS_ALL: their sum */
-    int64_t current_at_reset[CLASS_ALL];
+    uint64_t current[SIZE_CLASSES];
+    uint64_t peak[SIZE_CLASSES];
+    uint64_t allocated[CLASS_ALL];           /* increases; of CLASS_ALL: their sum */
+    uint64_t current_at_reset[CLASS_ALL];
 };
 
 struct pytorch_stats {
@@ -30,22 +31,21 @@ struct pytorch_stats {
     int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
 };
 
-static inline void pytorch_stat_add(struct pytorch_stat *s, enum pytorch_size_class c, uint64_t amount)
+static inline void pytorch_stat_add(struct pytorch_stat *s, enum pytorch_size_class c, uint64_t x)
 {
-    const int64_t x = (int64_t)amount;
     s->allocated[c] += x;
     s->current[c] += x;
     s->current[CLASS_ALL] += x;
-    if (s->current[c] > s->peak[c])
+    if ((int64_t)s->current[c] > (int64_t)s->peak[c])
         s->peak[c] = s->current[c];
-    if (s->current[CLASS_ALL] > s->peak[CLASS_ALL])
+    if ((int64_t)s->current[CLASS_ALL] > (int64_t)s->peak[CLASS_ALL])
         s->peak[CLASS_ALL] = s->current[CLASS_ALL];
 }
 
-static inline void pytorch_stat_subtract(struct pytorch_stat *s, enum pytorch_size_class c, uint64_t amount)
+static inline void pytorch_stat_subtract(struct pytorch_stat *s, enum pytorch_size_class c, uint64_t x)
 {
-    s->current[c] -= (int64_t)amount;
-    s->current[CLASS_ALL] -= (int64_t)amount;
+    s->current[c] -= x;
+    s->current[CLASS_ALL] -= x;
 }
 
 /* Adds a net amount: only its sign decides which counter it moves. */
@@ -54,7 +54,7 @@ static inline void pytorch_stat_move(struct pytorch_stat *s, enum pytorch_size_c
     if (net > 0)
         pytorch_stat_add(s, c, (uint64_t)net);
     else if (net < 0)
-        pytorch_stat_subtract(s, c, (uint64_t)-net);
+        pytorch_stat_subtract(s, c, -(uint64_t)net);
 }
 
 void pytorch_stat_reset_peak(struct pytorch_stat *s);

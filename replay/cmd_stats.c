@@ -55,6 +55,7 @@ static enum err session_replay(struct stats_session *s, const struct options *o,
     const struct replay_config cfg = {
         .on_oom = (o->given & OPTION_BIT(ON_OOM)) != 0 ? o->on_oom : OOM_AS_RECORDED,
         .threads = 1,
+        .start = o->start,
         .progress = progress_report,
         .progress_arg = &progress,
     };
@@ -152,8 +153,8 @@ static enum exit_status stats_main(const struct options *o)
 }
 
 #define STATS_TAKEN                                                                                         \
-    (OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(GPU) | OPTION_BIT(FROM) |    \
-     OPTION_BIT(RELEASES) | OPTION_BIT(HELP))
+    (OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(GPU) |   \
+     OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP))
 
 #define STATS_TEXT                                                                                          \
     "Without --policy the settings and the release that were recorded are taken. Without --on-oom the run ends at a\n" \

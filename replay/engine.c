@@ -6,6 +6,7 @@
  */
 #include "replay/audit.h"
 #include "replay/replay.h"
+#include "replay/start.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -303,9 +304,46 @@ static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uin
     }
 }
 
+/* The meter and the audit learn of a request that the policy has taken over. */
+static enum err lane_take_over(struct lane *l, const struct trace_block *b)
+{
+    const struct event ev = { .bytes = b->requested, .slot = b->slot, .stream = b->stream, .pool = b->pool };
+    const struct block *block = &l->live[b->slot];
+    const enum err e = lane_examine(l, &ev, block);
+    if (e != ERR_OK)
+        return e;
+    meter_alloc(&l->meter, l->device, ev.bytes, block);
+    if (b->is_pending) {
+        l->pending[b->slot] = ev.bytes;
+        meter_retire(&l->meter, block);
+    }
+    return ERR_OK;
+}
+
+/* Hands the recorded state to the policy; what the device did for it is not counted. */
+static enum err lane_restore(struct lane *l, const struct trace_reader *in, const struct start *start,
+                             struct err_detail *why)
+{
+    size_t n_segments, n_blocks;
+    const struct trace_segment *segments = trace_start_segments(in, &n_segments);
+    const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
+    struct err_detail reason = { .text = "" };
+    device_list_addresses(l->device, start->addresses, start->n_addresses);
+    enum err e = l->policy->ops->restore(l->policy, segments, n_segments, blocks, n_blocks, l->live, &reason);
+    device_list_addresses(l->device, NULL, 0);
+    device_reset_usage(l->device);
+    for (size_t i = 0; i < n_blocks && e == ERR_OK; i++)
+        if (blocks[i].slot != TRACE_NO_SLOT && (e = lane_take_over(l, &blocks[i])) != ERR_OK)
+            reason = l->why;
+    meter_settle(&l->meter, l->policy, 0, 0);
+    l->is_restored = e == ERR_OK;
+    return e == ERR_OK ? e : err_set(why, ERR_FORMAT, 0, "policy '%.60s' cannot start from the recorded state: %.160s",
+                                     l->spec->typed, reason.text);
+}
+
 /* Whatever needs the whole run's configuration, and the start state. */
-static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct event *start, size_t n_start,
-                           struct err_detail *why)
+static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct trace_reader *in,
+                           const struct start *start, struct err_detail *why)
 {
     l->cfg = cfg;
     l->observer.completed = lane_completed_early;
@@ -320,9 +358,15 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
         l->log = (struct device_log){ .call = audit_device_call, .arg = l->audit };
         l->device->log = &l->log;
     }
-    l->is_starting = true;
-    lane_run(l, start, n_start, 0, NULL);
-    l->is_starting = false;
+    if (cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run) {
+        const enum err e = lane_restore(l, in, start, why);
+        if (e != ERR_OK)
+            return e;
+    } else {
+        l->is_starting = true;
+        lane_run(l, start->events, start->n_events, 0, NULL);
+        l->is_starting = false;
+    }
     if (!l->is_stopped)
         lane_sample(l, 0, 0, UINT32_MAX);
     return ERR_OK;
@@ -483,34 +527,6 @@ static void crew_stop(struct crew *c)
 
 /* ---- the whole ---- */
 
-/* The requests of the start state as events, in recorded order of address; those whose free was pending are then
- * retired. *out is the caller's to free; NULL for none. */
-static enum err start_events(const struct trace_reader *in, struct event **out, size_t *n_out, struct err_detail *why)
-{
-    size_t n_blocks, n = 0;
-    const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
-    *out = NULL;
-    *n_out = 0;
-    if (n_blocks == 0)
-        return ERR_OK;
-    struct event *ev = calloc(n_blocks, 2 * sizeof *ev);
-    if (ev == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a start state of %zu blocks", n_blocks);
-    for (uint8_t kind = EVENT_ALLOC; kind <= EVENT_FREE_REQUESTED; kind++) {
-        for (size_t i = 0; i < n_blocks; i++) {
-            const struct trace_block *b = &blocks[i];
-            if (b->slot == TRACE_NO_SLOT || kind == EVENT_FREE || (kind == EVENT_FREE_REQUESTED && !b->is_pending))
-                continue;
-            ev[n++] = (struct event){
-                .bytes = b->requested, .slot = b->slot, .stream = b->stream, .kind = kind, .pool = b->pool,
-            };
-        }
-    }
-    *out = ev;
-    *n_out = n;
-    return ERR_OK;
-}
-
 static bool any_lane_runs(const struct lane *lanes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -520,20 +536,20 @@ static bool any_lane_runs(const struct lane *lanes, size_t n)
 }
 
 /* Shows the whole trace to the policies that plan ahead. */
-static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct event *start,
-                        size_t n_start, struct err_detail *why)
+static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start *start,
+                        struct err_detail *why)
 {
     bool is_wanted = false;
     for (size_t i = 0; i < n_lanes; i++)
         is_wanted |= lanes[i].policy->ops->foresee != NULL;
     if (!is_wanted)
         return ERR_OK;
-    const size_t n = n_start + (size_t)trace_info(in)->events;
+    const size_t n_start = start->n_events, n = n_start + (size_t)trace_info(in)->events;
     struct event *all = malloc((n + 1) * sizeof *all);
     if (all == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to show a policy all %zu events at once", n);
     if (n_start > 0)
-        memcpy(all, start, n_start * sizeof *all);
+        memcpy(all, start->events, n_start * sizeof *all);
     enum err e = ERR_OK;
     const struct event *ev;
     for (size_t at = n_start, k; (e = trace_next(in, &ev, &k, why)) == ERR_OK && k > 0; at += k)
@@ -567,16 +583,15 @@ static enum err run_chunks(struct trace_reader *in, struct crew *c, const struct
 enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
                     struct err_detail *why)
 {
-    struct event *start;
-    size_t n_start;
+    struct start start;
     uint64_t time_ns = 0;
     enum err e = trace_seek(in, 0, why);
-    if (e != ERR_OK || (e = start_events(in, &start, &n_start, why)) != ERR_OK)
+    if (e != ERR_OK || (e = start_read(in, &start, why)) != ERR_OK)
         return e;
-    e = foresee(in, lanes, n_lanes, start, n_start, why);
+    e = foresee(in, lanes, n_lanes, &start, why);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
-        e = lane_begin(&lanes[i], cfg, start, n_start, why);
-    free(start);
+        e = lane_begin(&lanes[i], cfg, in, &start, why);
+    start_close(&start);
     if (e != ERR_OK)
         return e;
     struct crew *crew = crew_start(lanes, n_lanes, cfg->threads, trace_commands(in));

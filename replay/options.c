@@ -94,6 +94,7 @@ static enum err option_take_policy(const char *text, struct options *o, struct e
 static enum err option_take(enum option_id id, const char *value, struct options *o, struct err_detail *why)
 {
     static const char *const oom_words[] = {"stop", "skip", NULL};
+    static const char *const start_words[] = {"fresh", "faithful", NULL};
     static const char *const release_words[] = {"auto", "program", "allocator", NULL};
     const char *flag = option_table[id].flag;
     uint64_t number = 0;
@@ -115,6 +116,10 @@ static enum err option_take(enum option_id id, const char *value, struct options
     case OPTION_ON_OOM:
         e = option_take_word(flag, value, oom_words, &word, why);
         o->on_oom = (enum oom_action)word;
+        break;
+    case OPTION_START:
+        e = option_take_word(flag, value, start_words, &word, why);
+        o->start = (enum start_mode)word;
         break;
     case OPTION_RELEASES:
         e = option_take_word(flag, value, release_words, &word, why);

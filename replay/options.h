@@ -22,6 +22,7 @@
     X(SAMPLES, "samples", "FILE", "write the series over time as CSV")                                      \
     X(SAMPLE_EVERY, "sample-every", "N", "events between samples, or a time: 10ms, 1s (default: 1000 samples)")     \
     X(ON_OOM, "on-oom", "stop|skip", "what a refused request does: end the run, or be left out (default: stop)") \
+    X(START, "start", "fresh|faithful", "where a trace begins that starts in mid-run: with its live requests placed anew, or from the recorded segments and blocks (default: fresh)") \
     X(AUDIT, "audit", NULL, "check every placement against an independent map of what is live")             \
     X(THREADS, "threads", "N", "threads to run policies in (default: one per core)")                        \
     X(SEED, "seed", "N", "seed of everything random (default: 0)")                                          \
@@ -51,6 +52,7 @@ struct options {
     const char *device, *json, *csv, *samples, *out, *from;
     uint64_t    sample_every_events, sample_every_ns, seed, events;
     enum oom_action on_oom;
+    enum start_mode start;
     bool        audit, is_abbreviated;
     unsigned    threads;
     struct import_config import;

@@ -10,6 +10,12 @@
 #include "sim/device.h"
 #include "traces/trace.h"
 
+/* How a trace that starts in mid-run begins. */
+enum start_mode {
+    START_FRESH,                           /* the policy places the requests that were live anew, by recorded address */
+    START_FAITHFUL,                        /* it takes over segments and blocks as recorded, if it can */
+};
+
 enum oom_action {
     OOM_STOP,                              /* a refused request ends the run */
     OOM_SKIP,                              /* it is left out */
@@ -22,6 +28,7 @@ struct replay_config {
     uint64_t        sample_every_events;   /* events between samples; 0 = none by number. First, marks, last always */
     enum oom_action on_oom;
     unsigned        threads;               /* 0 = one per core; at most one per lane is used */
+    enum start_mode start;
     bool            audit;                 /* check every placement against an independent map */
     void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* may be NULL */
     void           *progress_arg;
@@ -41,6 +48,7 @@ struct lane {
     bool           is_stopped;             /* out: before the end of the trace */
     int64_t        stopped_at;             /* out: our number of the event; -1: while the start state was placed */
     struct err_detail why;                 /* out: of an outcome beyond DEVICE_OOM */
+    bool           is_restored;            /* out: it began from the recorded state */
     uint64_t       unsupported[COMMAND_KINDS];   /* out: commands that mean nothing to the policy */
 
     /* Called for each refused request, if set between lane_open and replay_run. */

@@ -138,15 +138,36 @@ static void remark_device(struct remark_target *t, const struct device_choice *d
            (double)c->alloc_ns / 1e3, (double)c->free_ns / 1e3, (double)c->map_ns / 1e3, (double)c->unmap_ns / 1e3);
 }
 
-/* The requests that were live before the first event. */
-static void remark_start(struct remark_target *t, const struct trace_reader *trace)
+/* Bytes requested by what was live before the first event, and of these the ones whose block's size is a guess. */
+static void start_bytes(const struct trace_reader *trace, uint64_t *live_bytes, uint64_t *guessed_bytes)
 {
-    size_t n_blocks;
-    (void)trace_start_blocks(trace, &n_blocks);
-    if (n_blocks > 0)
+    size_t n;
+    const struct trace_block *blocks = trace_start_blocks(trace, &n);
+    *live_bytes = *guessed_bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (blocks[i].slot == TRACE_NO_SLOT)
+            continue;
+        *live_bytes += blocks[i].requested;
+        *guessed_bytes += blocks[i].is_size_guessed ? blocks[i].requested : 0;
+    }
+}
+
+/* The state before the first event, and how much of it is known. */
+static void remark_start(struct remark_target *t, const struct trace_reader *trace, const struct lane *l)
+{
+    uint64_t live, guessed;
+    start_bytes(trace, &live, &guessed);
+    if (!trace_info(trace)->starts_mid_run)
+        return;
+    if (l->is_restored)
+        remark(t, REMARK_ASSUMPTION,
+               "faithful start: the policy took over segments and blocks as recorded; %.2f%% of the live bytes lie in "
+               "blocks whose size is a guess, and ages and ties among free blocks from before the record are unknown",
+               live == 0 ? 0.0 : 100.0 * (double)guessed / (double)live);
+    else if (live > 0)
         take_remark(t, REMARK_ASSUMPTION,
-                    "the policy placed the requests that were live at the start anew, in recorded order of address; "
-                    "memory that was cached by then is not there");
+                    "fresh start: the policy placed the requests that were live at the start anew, in recorded order "
+                    "of address; memory that was cached by then is not there (--start faithful keeps the recorded state)");
 }
 
 /* What the source could not tell, a line each. */
@@ -158,7 +179,7 @@ static void remark_notes(struct remark_target *t, const struct trace_reader *tra
         const size_t n = strcspn(notes, "\n");
         snprintf(line, sizeof line, "%.*s", (int)(n < sizeof line ? n : sizeof line - 1), notes);
         if (n > 0)
-            take_remark(t, REMARK_ASSUMPTION, line);
+            take_remark(t, strncmp(line, "contradiction", 13) == 0 ? REMARK_WARNING : REMARK_ASSUMPTION, line);
         notes += n + (notes[n] == '\n');
     }
 }
@@ -227,7 +248,7 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
     if (l->policy->ops->remarks != NULL)
         l->policy->ops->remarks(l->policy, take_remark, &t);
     remark_commands(&t, l);
-    remark_start(&t, trace);
+    remark_start(&t, trace, l);
     remark_notes(&t, trace);
     remark_device(&t, device);
     return t.e == ERR_OK ? ERR_OK : err_set(why, t.e, 0, "%s", err_text(t.e));

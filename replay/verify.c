@@ -274,8 +274,12 @@ static enum err stage_open(const struct scene *s, const struct setting *t, uint6
         .pools = trace_pools(s->trace), .n_pools = s->info->n_pools,
     };
     e = policy_create(t->policy->ops, &cfg, &g->policy, why);
-    if (e == ERR_OK && s->n_start > 0)
-        e = g->policy->ops->restore(g->policy, s->start, s->n_start, s->live, s->n_live, g->blocks, why);
+    if (e != ERR_OK || s->n_start == 0)
+        return e;
+    struct err_detail reason = {.text = ""};
+    e = g->policy->ops->restore(g->policy, s->start, s->n_start, s->live, s->n_live, g->blocks, &reason);
+    if (e != ERR_OK && e != ERR_HOST_NOMEM)
+        return err_set(why, ERR_FORMAT, reason.offset, "the record contradicts itself: %.180s", reason.text);
     return e;
 }
 

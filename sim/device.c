@@ -253,6 +253,25 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
     device_note(dev, DEVICE_CALL_UNMAP, bytes, range->addr + offset, 0);
 }
 
+void device_list_addresses(struct device *dev, const uint64_t *addresses, size_t n)
+{
+    dev->cfg.addresses = ADDRESSES_LIST;
+    dev->cfg.address_list = addresses;
+    dev->cfg.n_addresses = n;
+    dev->n_listed = 0;
+}
+
+void device_reset_usage(struct device *dev)
+{
+    const struct device_usage was = dev->usage;
+    dev->usage = (struct device_usage){
+        .reserved_bytes = was.reserved_bytes, .reserved_peak_bytes = was.reserved_bytes,
+        .page_bytes = was.page_bytes,         .page_peak_bytes = was.page_bytes,
+        .segments = was.segments,             .segments_peak = was.segments,
+        .ranges = was.ranges,
+    };
+}
+
 void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     if (dev->ops->memory_info != NULL) {

@@ -122,6 +122,7 @@ struct device {                      /* first member of every device */
     struct device_config     cfg;
     struct device_usage      usage;
     uint64_t                 growing_calls;
+    size_t                   n_listed;       /* addresses of cfg.address_list that were given */
     struct pages            *shared;         /* pages that small requests share; NULL without packing */
     struct segment_state    *segments;       /* by id */
     uint32_t                 n_segments;     /* entries in use or once used */
@@ -156,6 +157,13 @@ MUST_USE enum err device_map(struct device *dev, const struct segment *range, ui
 void device_unmap(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes);
 
 bool device_has_ranges(const struct device *dev);
+
+/* The next addresses that a simulated device gives, in order; after them they rise. Borrowed until they are used up or
+ * replaced. */
+void device_list_addresses(struct device *dev, const uint64_t *addresses, size_t n);
+
+/* Counts, peaks and times begin anew; what is held stays. */
+void device_reset_usage(struct device *dev);
 
 /* What cudaMemGetInfo would say. */
 void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes);

@@ -19,7 +19,6 @@ struct sim_extent {
 struct sim {
     struct device base;                     /* first, so the two pointers convert */
     uint64_t next;                          /* rising: the next address; descending: the last one */
-    size_t   n_listed;                      /* addresses of the list handed out */
     uint32_t n_phys;                        /* handles made so far */
     struct sim_extent *taken;               /* first fit: what is in use, ascending */
     size_t   n_taken, cap_taken;
@@ -91,8 +90,8 @@ static enum err sim_take(struct device *dev, uint64_t bytes, uint64_t *addr)
         *addr = sim->next -= room;
         return ERR_OK;
     case ADDRESSES_LIST:
-        if (sim->n_listed < dev->cfg.n_addresses) {
-            *addr = dev->cfg.address_list[sim->n_listed++];
+        if (dev->n_listed < dev->cfg.n_addresses) {
+            *addr = dev->cfg.address_list[dev->n_listed++];
             if (*addr < UINT64_MAX - room && sim->next < *addr + room)
                 sim->next = align_up(*addr + room, DEVICE_PAGE_BYTES);
             return ERR_OK;

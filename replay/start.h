@@ -1,0 +1,20 @@
+/*
+ * Where a trace that starts in mid-run begins: its live requests as events, and the addresses its segments had.
+ */
+#ifndef REPLAY_REPLAY_START_H
+#define REPLAY_REPLAY_START_H
+
+#include "traces/trace.h"
+
+struct start {
+    struct event *events;            /* the live requests by recorded address; those whose free was pending, retired */
+    size_t        n_events;
+    uint64_t     *addresses;         /* of segments and ranges, in the order in which policy_ops.restore asks for them */
+    size_t        n_addresses;
+};
+
+/* Reads the start state of a trace; all members are zero when it starts empty. ERR_HOST_NOMEM. */
+MUST_USE enum err start_read(const struct trace_reader *in, struct start *out, struct err_detail *why);
+void start_close(struct start *s);
+
+#endif
