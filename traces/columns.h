@@ -72,6 +72,12 @@ struct column {
     uint64_t      dict[COLUMN_DICT_MAX];
 };
 
+/* Whether nothing but zeros can be in an open column, as its form tells. */
+static inline bool column_is_all_zero(const struct column *c)
+{
+    return c->width == 0 && c->constant == 0 && c->n_dict == 0;
+}
+
 /* Opens a column of `n` numbers at the cursor, which moves behind it. */
 void column_open(struct column *c, struct cursor *in, size_t n);
 

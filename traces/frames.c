@@ -153,40 +153,44 @@ static bool frame_fail(struct frame_fault *fault, uint64_t event, const char *re
     return false;
 }
 
-/* Adds how often each kind occurs among k <= COLUMN_BATCH numbers; false when one is no kind. A byte of `counts` per
- * kind makes this one addition an event, where a table would wait for its own last store. */
-static bool events_count_kinds(const uint64_t *kinds, size_t k, size_t by_kind[EVENT_KINDS])
+/* Counts each kind among k <= COLUMN_BATCH numbers; false when one is no kind. A byte of `counts` per kind makes this
+ * one addition an event, where a table would wait for its own last store. */
+static bool events_count_kinds(const uint64_t *kinds, size_t k, uint16_t by_kind[EVENT_KINDS])
 {
     static_assert(EVENT_KINDS == 8, "a byte of 64 bits for each kind");
     uint64_t all = 0;
+    memset(by_kind, 0, EVENT_KINDS * sizeof by_kind[0]);
     for (size_t i = 0; i < k;) {
         const size_t end = k - i < 255 ? k : i + 255;
         uint64_t counts = 0;
         for (; i < end; i++) {
             all |= kinds[i];
-            counts += UINT64_C(1) << 8 * (kinds[i] & 7);
+            counts += UINT64_C(1) << (8 * kinds[i] & 63);
         }
         for (int kind = 0; kind < EVENT_KINDS; kind++)
-            by_kind[kind] += counts >> 8 * kind & 0xff;
+            by_kind[kind] = (uint16_t)(by_kind[kind] + (counts >> 8 * kind & 0xff));
     }
     return all < EVENT_KINDS;
 }
 
-/* Counts the kinds of an event section, which tell how long its other columns are. */
+/* Counts the kinds of an event section, which tell how long its other columns are, and batch by batch. */
 static bool events_count_all_kinds(struct frame_decoder *d, size_t n)
 {
     memset(d->by_kind, 0, sizeof d->by_kind);
     for (size_t i = 0; i < n; i += COLUMN_BATCH) {
         const size_t k = n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH;
         uint64_t *kinds = d->values[EVENT_COLUMN_KIND];
-        if (!column_read(&d->columns[EVENT_COLUMN_KIND], kinds, k) || !events_count_kinds(kinds, k, d->by_kind))
+        uint16_t *by_kind = d->batch_kinds[i / COLUMN_BATCH];
+        if (!column_read(&d->columns[EVENT_COLUMN_KIND], kinds, k) || !events_count_kinds(kinds, k, by_kind))
             return false;
+        for (int kind = 0; kind < EVENT_KINDS; kind++)
+            d->by_kind[kind] += by_kind[kind];
     }
     return true;
 }
 
 /* How many numbers each column has. */
-static void events_column_lengths(const size_t by_kind[EVENT_KINDS], size_t n, size_t lengths[EVENT_COLUMN_COUNT])
+static void events_column_lengths(const uint32_t by_kind[EVENT_KINDS], size_t n, size_t lengths[EVENT_COLUMN_COUNT])
 {
     const size_t n_frees = by_kind[EVENT_FREE] + by_kind[EVENT_FREE_REQUESTED] + by_kind[EVENT_FREE_COMPLETED];
     lengths[EVENT_COLUMN_KIND] = lengths[EVENT_COLUMN_TIME] = n;
@@ -212,15 +216,15 @@ static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_
     return !in.is_bad && in.at == in.end;
 }
 
-/* Reads the next batch: its kinds, then as much of the other columns as they ask for. */
-static bool events_read_batch(struct frame_decoder *d, size_t k)
+/* Reads batch number `batch`, of k events: their kinds, and as much of the other columns as those ask for. */
+static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
 {
-    size_t by_kind[EVENT_KINDS] = {0}, lengths[EVENT_COLUMN_COUNT];
-    if (!column_read(&d->columns[EVENT_COLUMN_KIND], d->values[EVENT_COLUMN_KIND], k) ||
-        !events_count_kinds(d->values[EVENT_COLUMN_KIND], k, by_kind))
-        return false;
+    uint32_t by_kind[EVENT_KINDS];
+    size_t lengths[EVENT_COLUMN_COUNT];
+    for (int kind = 0; kind < EVENT_KINDS; kind++)
+        by_kind[kind] = d->batch_kinds[batch][kind];
     events_column_lengths(by_kind, k, lengths);
-    for (int c = EVENT_COLUMN_KIND + 1; c < EVENT_COLUMN_COUNT; c++)
+    for (int c = 0; c < EVENT_COLUMN_COUNT; c++)
         if (!column_read(&d->columns[c], d->values[c], lengths[c]))
             return false;
     return true;
@@ -228,12 +232,15 @@ static bool events_read_batch(struct frame_decoder *d, size_t k)
 
 /* Where the walk over a section is. What every event touches is copied here, so that it stays in registers. */
 struct events_walk {
-    const uint64_t     *kind, *time, *alloc_slot, *free_slot, *bytes, *place, *free_place, *label;
-    uint64_t            time_ns, unit, most_steps, live_bytes, peak_bytes, command;
+    const uint64_t    (*values)[COLUMN_BATCH];       /* of the batch, by column */
+    size_t              n_allocs, n_frees, n_sized, n_labels, n_placed;     /* numbers used so far of the batch */
+    bool                are_places_kept;             /* all frees of the batch keep the place of their alloc, */
+    bool                are_places_zero;             /* and all others have the default: no need to look at each */
+    uint64_t            live_bytes, peak_bytes, command;
     struct slot_guess   guess;
     uint32_t           *vacated;
     struct slot        *slots;
-    uint32_t            n_slots;         /* in use so far */
+    uint32_t            n_slots;                     /* in use so far */
     struct slot_table  *table;
     struct frame_bounds bounds;
 };
@@ -241,14 +248,10 @@ struct events_walk {
 /* Points the walk at the batch that was read last. */
 static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d)
 {
-    w->kind = d->values[EVENT_COLUMN_KIND];
-    w->time = d->values[EVENT_COLUMN_TIME];
-    w->alloc_slot = d->values[EVENT_COLUMN_ALLOC_SLOT];
-    w->free_slot = d->values[EVENT_COLUMN_FREE_SLOT];
-    w->bytes = d->values[EVENT_COLUMN_BYTES];
-    w->place = d->values[EVENT_COLUMN_PLACE];
-    w->free_place = d->values[EVENT_COLUMN_FREE_PLACE];
-    w->label = d->values[EVENT_COLUMN_LABEL];
+    w->values = d->values;
+    w->n_allocs = w->n_frees = w->n_sized = w->n_labels = w->n_placed = 0;
+    w->are_places_kept = column_is_all_zero(&d->columns[EVENT_COLUMN_FREE_PLACE]);
+    w->are_places_zero = column_is_all_zero(&d->columns[EVENT_COLUMN_PLACE]);
 }
 
 static inline bool place_is_good(uint64_t place, const struct frame_bounds *b)
@@ -267,8 +270,10 @@ static inline void event_set(struct event *ev, uint64_t bytes, uint64_t slot, ui
 /* Why an ALLOC cannot be, or NULL. */
 static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
 {
-    const uint64_t slot = unzigzag(*w->alloc_slot++, guess_alloc(&w->guess, w->vacated));
-    const uint64_t place = *w->place++, bytes = *w->bytes++;
+    const uint64_t code = w->values[EVENT_COLUMN_ALLOC_SLOT][w->n_allocs++];
+    const uint64_t slot = unzigzag(code, guess_alloc(&w->guess, w->vacated));
+    const uint64_t place = w->values[EVENT_COLUMN_PLACE][w->n_placed++];
+    const uint64_t bytes = w->values[EVENT_COLUMN_BYTES][w->n_sized++];
     if (slot >= w->table->room) {
         if (slot >= w->table->limit)
             return "uses a slot out of range";
@@ -276,16 +281,17 @@ static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
             return "needs more memory than the host has";
         w->slots = w->table->at;
     }
-    if (!place_is_good(place, &w->bounds))
+    if (!w->are_places_zero && !place_is_good(place, &w->bounds))
         return "names a stream or pool out of range";
-    if (bytes == 0 || bytes > NATIVE_LIVE_MAX - w->live_bytes)
+    if (bytes - 1 >= NATIVE_LIVE_MAX - w->live_bytes)
         return "has a size out of range";
     if (w->slots[slot].state != SLOT_VACANT)
         return "allocates into a slot that is not vacant";
     w->slots[slot] = (struct slot){.bytes = bytes, .place = (uint32_t)place, .state = SLOT_LIVE};
     w->live_bytes += bytes;
     w->peak_bytes = w->live_bytes > w->peak_bytes ? w->live_bytes : w->peak_bytes;
-    w->n_slots = slot >= w->n_slots ? (uint32_t)slot + 1 : w->n_slots;
+    if (slot >= w->n_slots)
+        w->n_slots = (uint32_t)slot + 1;
     guess_allocated(&w->guess, (uint32_t)slot);
     event_set(ev, bytes, slot, place);
     return NULL;
@@ -293,14 +299,15 @@ static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
 
 static inline const char *walk_free(struct events_walk *w, unsigned kind, struct event *ev)
 {
-    const uint64_t slot = unzigzag(*w->free_slot++, w->guess.last);
+    const size_t i = w->n_frees++;
+    const uint64_t slot = unzigzag(w->values[EVENT_COLUMN_FREE_SLOT][i], w->guess.last);
     if (slot >= w->n_slots)
         return "frees a slot out of range";
     struct slot *s = &w->slots[slot];
-    const uint64_t place = s->place ^ *w->free_place++;
+    const uint64_t place = s->place ^ w->values[EVENT_COLUMN_FREE_PLACE][i];
     if (s->state != (kind == EVENT_FREE_COMPLETED ? SLOT_PENDING : SLOT_LIVE))
         return "frees a slot that is not in use so";
-    if (!place_is_good(place, &w->bounds))
+    if (!w->are_places_kept && !place_is_good(place, &w->bounds))
         return "names a stream or pool out of range";
     event_set(ev, s->bytes, slot, place);
     const bool is_vacant = kind != EVENT_FREE_REQUESTED;
@@ -317,13 +324,13 @@ static inline const char *walk_free(struct events_walk *w, unsigned kind, struct
 /* The kinds without a slot of their own. */
 static const char *walk_other(struct events_walk *w, unsigned kind, struct event *ev)
 {
-    const uint64_t place = *w->place++;
+    const uint64_t place = w->values[EVENT_COLUMN_PLACE][w->n_placed++];
     uint64_t bytes = 0, slot = 0;
     if (!place_is_good(place, &w->bounds))
         return "names a stream or pool out of range";
-    if (kind == EVENT_OOM && (bytes = *w->bytes++) == 0)
+    if (kind == EVENT_OOM && (bytes = w->values[EVENT_COLUMN_BYTES][w->n_sized++]) == 0)
         return "has a size out of range";
-    if (kind == EVENT_MARK && (slot = *w->label++) >= w->bounds.n_labels)
+    if (kind == EVENT_MARK && (slot = w->values[EVENT_COLUMN_LABEL][w->n_labels++]) >= w->bounds.n_labels)
         return "names a label out of range";
     if (kind == EVENT_COMMAND) {
         if (w->command >= w->bounds.n_commands)
@@ -337,20 +344,31 @@ static const char *walk_other(struct events_walk *w, unsigned kind, struct event
     return NULL;
 }
 
-/* Walks over the k events of a batch; returns how many were good, and why the next one is not. */
+/* Fills in the times of a batch; returns how many there are before one that is later than time can be. */
+static size_t walk_times(const uint64_t *steps, size_t k, uint64_t unit, uint64_t *time_ns, struct event *out)
+{
+    uint64_t t = *time_ns, all = 0;
+    size_t i = 0;
+    for (size_t j = 0; j < k; j++)
+        all |= steps[j];
+    const bool is_safe = all >> 32 == 0 && unit >> 20 == 0 && t >> 62 == 0;      /* 2^9 steps of less than 2^52 */
+    for (; i < k; i++) {
+        if (!is_safe && steps[i] != 0 && unit > (UINT64_MAX - t) / steps[i])
+            break;
+        t += steps[i] * unit;
+        out[i].time_ns = t;
+    }
+    *time_ns = t;
+    return i;
+}
+
+/* Walks over the k events of a batch, whose times are there; returns how many were good, and why the next is not. */
 static size_t walk_batch(struct events_walk *whole, size_t k, struct event *out, const char **reason)
 {
     struct events_walk w = *whole;
     size_t i = 0;
     for (*reason = NULL; i < k; i++) {
-        const unsigned kind = (unsigned)w.kind[i];
-        const uint64_t steps = w.time[i];
-        if (steps > w.most_steps || steps * w.unit > UINT64_MAX - w.time_ns) {
-            *reason = "is later than time can be";
-            break;
-        }
-        w.time_ns += steps * w.unit;
-        out[i].time_ns = w.time_ns;
+        const unsigned kind = (unsigned)w.values[EVENT_COLUMN_KIND][i];
         out[i].kind = (uint8_t)kind;
         *reason = kind == EVENT_ALLOC   ? walk_alloc(&w, &out[i])
                   : kind_is_free(kind) ? walk_free(&w, kind, &out[i])
@@ -382,11 +400,10 @@ bool events_find_place(const void *raw, size_t raw_bytes, struct frame_place *pl
 }
 
 /* Starts a walk where the last section ended. */
-static void walk_begin(struct events_walk *w, struct frame_decoder *d, const struct frame_place *place, uint64_t unit,
+static void walk_begin(struct events_walk *w, struct frame_decoder *d, const struct frame_place *place,
                        const struct frame_bounds *bounds, struct slot_table *slots)
 {
-    *w = (struct events_walk){.time_ns = place->time_ns, .unit = unit, .most_steps = UINT64_MAX / unit,
-                              .live_bytes = slots->live_bytes, .peak_bytes = slots->peak_bytes,
+    *w = (struct events_walk){.live_bytes = slots->live_bytes, .peak_bytes = slots->peak_bytes,
                               .command = place->first_command, .vacated = d->vacated, .slots = slots->at,
                               .n_slots = slots->n, .table = slots, .bounds = *bounds};
     guess_reset(&w->guess);
@@ -397,7 +414,6 @@ static void walk_end(const struct events_walk *w, size_t n, struct frame_place *
 {
     place->first_event += n;
     place->first_command = w->command;
-    place->time_ns = w->time_ns;
     slots->n = w->n_slots;
     slots->live_bytes = w->live_bytes;
     slots->peak_bytes = w->peak_bytes;
@@ -417,16 +433,18 @@ bool events_decode(struct frame_decoder *d, const void *raw, size_t raw_bytes, s
         return frame_fail(fault, place->first_event, "begins a section that does not follow the one before it");
     if (!events_open_columns(d, in, n))
         return frame_fail(fault, place->first_event, "begins a section whose columns are damaged");
-    walk_begin(&w, d, place, unit, bounds, slots);
+    walk_begin(&w, d, place, bounds, slots);
     for (size_t i = 0; i < n; i += COLUMN_BATCH) {
         const size_t k = n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH;
         const char *reason;
-        if (!events_read_batch(d, k))
+        if (!events_read_batch(d, i / COLUMN_BATCH, k))
             return frame_fail(fault, place->first_event + i, "begins a batch whose columns are damaged");
         walk_take_batch(&w, d);
-        const size_t good = walk_batch(&w, k, out + i, &reason);
+        const size_t timed = walk_times(d->values[EVENT_COLUMN_TIME], k, unit, &place->time_ns, out + i);
+        const size_t good = walk_batch(&w, timed, out + i, &reason);
         if (good < k)
-            return frame_fail(fault, place->first_event + i + good, reason);
+            return frame_fail(fault, place->first_event + i + good,
+                              reason == NULL ? "is later than time can be" : reason);
     }
     walk_end(&w, n, place, slots);
     return true;
@@ -437,10 +455,10 @@ static inline uint64_t walk_slot(struct events_walk *w, unsigned kind)
 {
     uint64_t slot = UINT32_MAX;
     if (kind == EVENT_ALLOC) {
-        slot = unzigzag(*w->alloc_slot++, guess_alloc(&w->guess, w->vacated));
+        slot = unzigzag(w->values[EVENT_COLUMN_ALLOC_SLOT][w->n_allocs++], guess_alloc(&w->guess, w->vacated));
         guess_allocated(&w->guess, (uint32_t)slot);
     } else if (kind_is_free(kind)) {
-        slot = unzigzag(*w->free_slot++, w->guess.last);
+        slot = unzigzag(w->values[EVENT_COLUMN_FREE_SLOT][w->n_frees++], w->guess.last);
         guess_freed(&w->guess, w->vacated, (uint32_t)slot, kind != EVENT_FREE_REQUESTED);
     }
     return slot;
@@ -458,11 +476,11 @@ bool events_decode_slots(struct frame_decoder *d, const void *raw, size_t raw_by
         return false;
     for (size_t i = 0; i < n; i++) {
         if (i % COLUMN_BATCH == 0) {
-            if (!events_read_batch(d, n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH))
+            if (!events_read_batch(d, i / COLUMN_BATCH, n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH))
                 return false;
             walk_take_batch(&w, d);
         }
-        const unsigned kind = (unsigned)w.kind[i % COLUMN_BATCH];
+        const unsigned kind = (unsigned)w.values[EVENT_COLUMN_KIND][i % COLUMN_BATCH];
         const uint64_t slot = walk_slot(&w, kind);
         if (slot >= limit && (kind == EVENT_ALLOC || kind_is_free(kind)))
             return false;

@@ -98,7 +98,8 @@ struct frame_decoder {
     struct column columns[EVENT_COLUMN_COUNT];
     uint64_t      values[EVENT_COLUMN_COUNT][COLUMN_BATCH];
     uint32_t      vacated[NATIVE_FRAME_EVENTS + 1];
-    size_t        by_kind[EVENT_KINDS];          /* events of the section decoded last */
+    uint32_t      by_kind[EVENT_KINDS];          /* events of the section decoded last, and of each of its batches */
+    uint16_t      batch_kinds[NATIVE_FRAME_EVENTS / COLUMN_BATCH][EVENT_KINDS];
 };
 
 /* What stands in front of an event section, as it says itself; false when it is damaged. */

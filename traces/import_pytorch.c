@@ -383,13 +383,16 @@ static enum err put_release(struct pytorch_import *p, const struct walk_release 
 
 /* ---- frees that a request waited for ---- */
 
-/* How the allocator's own releases that begin at a record were read. */
-static bool is_last_resort(const struct walk *w, uint32_t record)
+/* The allocator's own releases that begin at a record; NULL when there are none. */
+static const struct walk_release *last_resort(const struct walk *w, uint32_t record)
 {
+    const unsigned action = record < w->n ? w->records[record].action : ACTION_KINDS;
+    if (action != ACTION_SEGMENT_FREE && action != ACTION_SEGMENT_UNMAP)
+        return NULL;
     for (size_t i = 0; i < w->n_releases; i++)
         if (w->releases[i].record == record)
-            return w->releases[i].reading == RELEASE_ALLOCATOR;
-    return false;
+            return w->releases[i].reading == RELEASE_ALLOCATOR ? &w->releases[i] : NULL;
+    return NULL;
 }
 
 /*
@@ -403,16 +406,16 @@ static bool is_last_resort(const struct walk *w, uint32_t record)
 static uint32_t find_waiting_request(const struct walk *w, uint32_t i)
 {
     const struct snapshot_record *r = w->records;
+    const bool is_at_once = i > 0 && r[i - 1].action == ACTION_FREE_REQUESTED && r[i - 1].addr == r[i].addr;
     if (w->s->settings.gc_threshold > 0 || !w->has_requests_of_frees)
         return UINT32_MAX;
-    if (i > 0 && r[i - 1].action == ACTION_FREE_REQUESTED && r[i - 1].addr == r[i].addr)
-        return UINT32_MAX;                               /* it completed at once */
     while (i < w->n && r[i].action == ACTION_FREE_COMPLETED)
         i++;
     if (i < w->n && r[i].action == ACTION_OOM)
-        return i;
-    if (i == w->n || !is_last_resort(w, i))
-        return UINT32_MAX;
+        return is_at_once ? UINT32_MAX : i;
+    const struct walk_release *release = last_resort(w, i);
+    if (release == NULL || (is_at_once && !release->has_waited))
+        return UINT32_MAX;                               /* a free that completed at once, as far as one can tell */
     i = release_run_end(w, i);
     while (i < w->n && (r[i].action == ACTION_SEGMENT_ALLOC || r[i].action == ACTION_SEGMENT_MAP))
         i++;
@@ -453,9 +456,8 @@ static enum err put_records(struct pytorch_import *p, struct err_detail *why)
     const struct walk *w = p->w;
     size_t next = 0;
     enum err e = ERR_OK;
-    p->held_until = UINT32_MAX;
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++) {
-        bool is_held;
+        bool is_held = false;
         for (; e == ERR_OK && next < w->n_releases && w->releases[next].record == i; next++)
             e = put_release(p, &w->releases[next], why);
         if (e == ERR_OK)
@@ -588,7 +590,7 @@ static enum err pytorch_write(struct pytorch_import *p, struct err_detail *why)
 static enum err pytorch_import(struct input *in, const struct import_config *cfg, struct trace_writer *out,
                                struct err_detail *why)
 {
-    struct pytorch_import p = {.out = out};
+    struct pytorch_import p = {.out = out, .held_until = UINT32_MAX};
     uint32_t device = 0;
     enum err e = pytorch_read(in, cfg, &p.s, why);
     if (e != ERR_OK)

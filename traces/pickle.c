@@ -728,7 +728,7 @@ static enum err tuple_of(struct pickle *p, size_t first, struct err_detail *why)
     uint64_t value = PICKLE_OPAQUE;
     enum err e = seal_from(p, first, why);
     if (e == ERR_OK)
-        e = p->handler.tuple(p->handler.arg, p->stack + first, p->n - first, &value, why);
+        e = p->handler.tuple(p->handler.arg, p->n == first ? NULL : p->stack + first, p->n - first, &value, why);
     p->n = first;
     return e != ERR_OK ? e : pickle_push(p, value, why);
 }

@@ -27,6 +27,7 @@ struct forward {
     uint32_t run_end;                 /* first record behind the present run of releases */
     enum import_releases wish;
     uint64_t room_bytes;
+    uint64_t uncollected_bytes;       /* as in release_scene */
 };
 
 static void trouble_add(struct walk_trouble *t, uint64_t record)
@@ -149,6 +150,51 @@ static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *
 
 /* ---- segments ---- */
 
+/* A whole ordinary segment of the default pools without an active block. */
+static bool is_idle(const struct forward *f, const struct standing *s)
+{
+    const struct walk *w = f->w;
+    uint32_t low = 0, high = w->n_addr;                  /* the first rank at or above the segment */
+    if (s->is_range || s->pool != 0)
+        return false;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (w->addr[mid] < s->addr)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    const uint32_t first = low == w->n_addr ? RANK_NONE
+                           : rank_set_has(&f->active, low) ? low : rank_set_above(&f->active, low);
+    return first == RANK_NONE || w->addr[first] - s->addr >= s->bytes;
+}
+
+/* The run keeps an idle segment. */
+static bool leaves_releasable(const struct forward *f, uint32_t begin, uint32_t end)
+{
+    const struct walk *w = f->w;
+    for (size_t k = 0; k < f->now.n; k++) {
+        bool is_released = !is_idle(f, &f->now.at[k]);
+        for (uint32_t i = begin; i < end && !is_released; i++)
+            is_released = w->records[i].action == ACTION_SEGMENT_FREE && w->records[i].addr == f->now.at[k].addr;
+        if (!is_released)
+            return true;
+    }
+    return false;
+}
+
+/* New memory: garbage collection would have released an idle large segment first, had so much been too much. */
+static void note_uncollected(struct forward *f, uint32_t i)
+{
+    if (f->w->s->settings.gc_threshold <= 0 || i == f->run_end || f->held_bytes <= f->uncollected_bytes)
+        return;
+    for (size_t k = 0; k < f->now.n; k++)
+        if (f->now.at[k].bytes != SMALL_SEGMENT && is_idle(f, &f->now.at[k])) {
+            f->uncollected_bytes = f->held_bytes;
+            return;
+        }
+}
+
 static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail *why)
 {
     struct walk *w = f->w;
@@ -160,6 +206,8 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     r->pool = st.pool;
     if (r->size == 0)
         return ERR_OK;
+    if (adds)
+        note_uncollected(f, i);
     const enum segment_change c = adds ? segment_set_add(&f->now, &st)
                                        : segment_set_take(&f->now, r->addr, r->size, &st);
     if (c == CHANGE_NOMEM)
@@ -174,42 +222,14 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     return ERR_OK;
 }
 
-/* A whole ordinary segment of the default pools without an active block, which the run does not release. */
-static bool leaves_releasable(const struct forward *f, uint32_t begin, uint32_t end)
-{
-    const struct walk *w = f->w;
-    for (size_t k = 0; k < f->now.n; k++) {
-        const struct standing *s = &f->now.at[k];
-        if (s->is_range || s->pool != 0)
-            continue;
-        uint32_t low = 0, high = w->n_addr;              /* the first rank at or above the segment */
-        while (low < high) {
-            const uint32_t mid = low + (high - low) / 2;
-            if (w->addr[mid] < s->addr)
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        const uint32_t first = low == w->n_addr ? RANK_NONE
-                               : rank_set_has(&f->active, low) ? low : rank_set_above(&f->active, low);
-        if (first != RANK_NONE && w->addr[first] - s->addr < s->bytes)
-            continue;
-        bool is_released = false;
-        for (uint32_t i = begin; i < end && !is_released; i++)
-            is_released = w->records[i].action == ACTION_SEGMENT_FREE && w->records[i].addr == s->addr;
-        if (!is_released)
-            return true;
-    }
-    return false;
-}
-
 static enum err forward_release(struct forward *f, uint32_t i, struct err_detail *why)
 {
     if (i < f->run_end)
         return ERR_OK;
     f->run_end = release_run_end(f->w, i);
     const struct release_scene scene = {.held_bytes = f->held_bytes, .room_bytes = f->room_bytes,
-                                        .leaves_releasable = leaves_releasable(f, i, f->run_end)};
+                                        .leaves_releasable = leaves_releasable(f, i, f->run_end),
+                                        .uncollected_bytes = f->uncollected_bytes};
     return release_read(f->w, i, &scene, f->wish, why);
 }
 

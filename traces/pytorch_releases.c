@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_SEGMENT = 2 << 20, NON_SPLIT_ROUNDING = 20 << 20 };
+enum { SMALL_SEGMENT = 2 << 20, LARGE_PAGE = 20 << 20, NON_SPLIT_ROUNDING = 20 << 20 };
 
 static bool is_release(const struct snapshot_record *r)
 {
@@ -58,9 +58,10 @@ uint64_t walk_known_room(const struct walk *w)
         if (add_capped(held, r->addr) > reported)
             reported = add_capped(held, r->addr);
     }
-    /* Free memory that the device reported is room for us unless a memory fraction kept it from us: then requests
-     * were refused below it. */
-    return reported > room && reported < refused ? reported : room;
+    /* Free memory that the device reported is room for us unless a memory fraction kept it from us: then requests were
+     * refused below it. Garbage collection does nothing without such a fraction. */
+    const bool is_ours = reported < refused && w->s->settings.gc_threshold <= 0;
+    return is_ours && reported > room ? reported : room;
 }
 
 /* ---- evidence ---- */
@@ -89,6 +90,7 @@ struct run {
     unsigned next;                    /* the action that follows */
     uint64_t asked_bytes;             /* new memory that follows */
     bool had_fit;                     /* what was released could have served the request that follows */
+    bool waited;                      /* ... but was not yet free when it searched */
 };
 
 /* A block of `free_bytes` serves a request of `bytes`: PyTorch, CUDACachingAllocator.cpp, get_free_block. */
@@ -113,24 +115,28 @@ static bool run_waited(const struct walk *w, const struct run *run)
            w->records[i - 2].addr != w->records[i - 1].addr;
 }
 
+/* What was released belonged to the small pool, whose segments and pages are of 2 MiB; the large pool's pages are of 20. */
+static bool release_is_small(const struct snapshot_record *r)
+{
+    return r->action == ACTION_SEGMENT_FREE ? r->size == SMALL_SEGMENT : r->size % LARGE_PAGE != 0;
+}
+
 /* The request for which the new memory behind the run was obtained would have found its place in what the run
- * released: then it was not that request which released it. */
-static bool run_had_fit(const struct walk *w, const struct run *run)
+ * released. */
+static bool run_would_fit(const struct walk *w, const struct run *run)
 {
     uint32_t k = run->end;
-    if (run_waited(w, run))
-        return false;
-    while (k < w->n && w->records[k].action == run->next)
-        k++;
-    if (k == w->n || w->records[k].action != ACTION_ALLOC)
+    do
+        k++;                                             /* one segment, or several stretches */
+    while (k < w->n && run->next == ACTION_SEGMENT_MAP && w->records[k].action == ACTION_SEGMENT_MAP);
+    if (k >= w->n || w->records[k].action != ACTION_ALLOC)
         return false;
     const struct snapshot_record *alloc = &w->records[k], *grown = &w->records[run->end];
     const uint64_t bytes = walk_round(w, alloc->size);
     for (uint32_t i = run->begin; i < run->end; i++) {
         const struct snapshot_record *r = &w->records[i];
-        const bool is_small = r->action == ACTION_SEGMENT_FREE ? r->size == SMALL_SEGMENT : bytes <= MIB;
-        if (is_release(r) && r->stream == alloc->stream && r->pool == grown->pool && is_small == (bytes <= MIB) &&
-            block_fits(w, r->size, bytes))
+        if (is_release(r) && r->stream == alloc->stream && r->pool == grown->pool &&
+            release_is_small(r) == (bytes <= MIB) && block_fits(w, r->size, bytes))
             return true;
     }
     return false;
@@ -160,26 +166,23 @@ static struct run run_look(const struct walk *w, uint32_t begin)
         if (action == ACTION_SEGMENT_ALLOC)
             break;
     }
-    run.had_fit = (run.next == ACTION_SEGMENT_ALLOC || run.next == ACTION_SEGMENT_MAP) && run_had_fit(w, &run);
+    const bool would_fit =
+        (run.next == ACTION_SEGMENT_ALLOC || run.next == ACTION_SEGMENT_MAP) && run_would_fit(w, &run);
+    run.waited = would_fit && run_waited(w, &run);
+    run.had_fit = would_fit && !run.waited;
     return run;
 }
 
 /* ---- readings ---- */
 
-static enum err release_put(struct walk *w, uint32_t record, enum release_reading reading, uint16_t pool,
-                            bool is_undecided, struct err_detail *why)
+static enum err release_put(struct walk *w, const struct walk_release *release, struct err_detail *why)
 {
-    if (w->n_releases == w->releases_room) {
-        const size_t room = w->releases_room == 0 ? 16 : 2 * w->releases_room;
-        struct walk_release *bigger = realloc(w->releases, room * sizeof *bigger);
-        if (bigger == NULL)
-            return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
-        w->releases = bigger;
-        w->releases_room = room;
-    }
-    w->releases[w->n_releases++] = (struct walk_release){
-        .record = record, .pool = pool, .reading = (uint8_t)reading, .is_undecided = is_undecided};
-    w->n_undecided_releases += is_undecided;
+    struct walk_release *bigger = array_grow(w->releases, w->n_releases, &w->releases_room, sizeof *bigger);
+    if (bigger == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
+    w->releases = bigger;
+    w->releases[w->n_releases++] = *release;
+    w->n_undecided_releases += release->is_undecided;
     return ERR_OK;
 }
 
@@ -198,7 +201,8 @@ static enum err run_give_up_pools(struct walk *w, const struct run *run, struct 
         const struct snapshot_record *r = &w->records[i];
         if (!is_release(r) || r->pool == 0 || pool_is_given_up(w, r->pool))
             continue;
-        const enum err e = release_put(w, run->begin, RELEASE_POOL, r->pool, false, why);
+        const struct walk_release gone = {.record = run->begin, .pool = r->pool, .reading = RELEASE_POOL};
+        const enum err e = release_put(w, &gone, why);
         if (e != ERR_OK)
             return e;
     }
@@ -210,7 +214,9 @@ static enum err run_give_up_pools(struct walk *w, const struct run *run, struct 
 static enum release_reading run_read(const struct walk *w, const struct run *run, const struct release_scene *scene,
                                      enum import_releases wish, bool *is_undecided)
 {
-    const bool may_collect = w->s->settings.gc_threshold > 0;
+    /* It collects above that share of its limit, and that is at least what it was seen to hold. */
+    const bool may_collect = w->s->settings.gc_threshold > 0 && scene->held_bytes > scene->uncollected_bytes &&
+                             (double)scene->held_bytes > w->s->settings.gc_threshold * (double)scene->room_bytes;
     *is_undecided = false;
     if (run->next != ACTION_SEGMENT_ALLOC && run->next != ACTION_SEGMENT_MAP && run->next != ACTION_OOM)
         return RELEASE_FLUSH;
@@ -220,9 +226,9 @@ static enum release_reading run_read(const struct walk *w, const struct run *run
         return RELEASE_FLUSH;
     if (wish != RELEASES_AUTO)
         return wish == RELEASES_PROGRAM ? RELEASE_FLUSH : RELEASE_ALLOCATOR;
-    if (run->next == ACTION_OOM || scene->leaves_releasable || (may_collect && run->only_large))
+    if (run->next == ACTION_OOM || scene->leaves_releasable)
         return RELEASE_ALLOCATOR;
-    if (add_capped(scene->held_bytes, run->asked_bytes) <= scene->room_bytes)
+    if (!(may_collect && run->only_large) && add_capped(scene->held_bytes, run->asked_bytes) <= scene->room_bytes)
         return RELEASE_FLUSH;
     *is_undecided = true;
     return RELEASE_ALLOCATOR;
@@ -237,7 +243,7 @@ enum err release_read(struct walk *w, uint32_t i, const struct release_scene *sc
     enum err e = run_give_up_pools(w, &run, why);
     if (e != ERR_OK || drops_user_pool)
         return e;
-    bool is_undecided;
-    const enum release_reading reading = run_read(w, &run, scene, wish, &is_undecided);
-    return release_put(w, i, reading, 0, is_undecided, why);
+    struct walk_release release = {.record = i, .has_waited = run.waited};
+    release.reading = (uint8_t)run_read(w, &run, scene, wish, &release.is_undecided);
+    return release_put(w, &release, why);
 }

@@ -98,14 +98,10 @@ static bool addr_name(struct addr_list *l, uint64_t addr, uint32_t *name)
         *name = *known;
         return true;
     }
-    if (l->n == l->room) {
-        const size_t room = l->room == 0 ? 1024 : 2 * l->room;
-        struct named_addr *bigger = realloc(l->at, room * sizeof *bigger);
-        if (bigger == NULL)
-            return false;
-        l->at = bigger;
-        l->room = room;
-    }
+    struct named_addr *bigger = array_grow(l->at, l->n, &l->room, sizeof *bigger);
+    if (bigger == NULL)
+        return false;
+    l->at = bigger;
     *name = (uint32_t)l->n;
     l->at[l->n++] = (struct named_addr){.addr = addr, .name = *name};
     return pair_map_add(&l->names, addr, 0, *name);
@@ -216,14 +212,15 @@ static enum err walk_back(struct walk *w, struct err_detail *why)
 {
     for (uint32_t i = w->n; i-- > 0;) {
         struct snapshot_record *r = &w->records[i];
-        if (r->action < ACTION_SEGMENT_ALLOC || r->action > ACTION_SEGMENT_UNMAP || r->size == 0)
+        if (r->action < ACTION_SEGMENT_ALLOC || r->action > ACTION_SEGMENT_UNMAP)
             continue;
-        switch (segment_undo(w, r)) {
+        switch (r->size == 0 ? CHANGE_CONFLICT : segment_undo(w, r)) {
         case CHANGE_NOMEM:
             return walk_nomem(why);
         case CHANGE_CONFLICT:
             w->segments.n++;
             w->segments.first = i;
+            r->pool = r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool;
             break;
         case CHANGE_DONE:
             break;

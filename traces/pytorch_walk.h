@@ -40,6 +40,7 @@ struct walk_release {
     uint16_t pool;                    /* RELEASE_POOL: which one was given up */
     uint8_t  reading;                 /* enum release_reading */
     bool     is_undecided;            /* the record allows another reading */
+    bool     has_waited;              /* what was released would have served the request behind, had it been free */
 };
 
 struct walk {
@@ -88,6 +89,7 @@ uint64_t walk_known_room(const struct walk *w);
 struct release_scene {
     uint64_t held_bytes, room_bytes;
     bool     leaves_releasable;       /* a segment without a live block stays */
+    uint64_t uncollected_bytes;       /* with this much held it did not collect garbage, though there was some */
 };
 
 /* First record behind the run of releases that begins at record i. */

@@ -2,6 +2,8 @@
  * changed. */
 #include "traces/segment_set.h"
 
+#include "traces/intern.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,14 +37,10 @@ size_t segment_set_find(const struct segment_set *t, uint64_t addr, uint64_t byt
 
 static bool insert_at(struct segment_set *t, size_t i, const struct standing *s)
 {
-    if (t->n == t->room) {
-        const size_t room = t->room == 0 ? 64 : 2 * t->room;
-        struct standing *bigger = realloc(t->at, room * sizeof *bigger);
-        if (bigger == NULL)
-            return false;
-        t->at = bigger;
-        t->room = room;
-    }
+    struct standing *bigger = array_grow(t->at, t->n, &t->room, sizeof *bigger);
+    if (bigger == NULL)
+        return false;
+    t->at = bigger;
     memmove(t->at + i + 1, t->at + i, (t->n - i) * sizeof *t->at);
     t->at[i] = *s;
     t->n++;

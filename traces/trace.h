@@ -158,21 +158,24 @@ struct trace_info *trace_writer_info(struct trace_writer *w);     /* capacity_by
 MUST_USE enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64_t number,
                                           struct err_detail *why);
 
-/* The start state. Segments ascending by address first, then blocks ascending by address; `stream` and `pool` of the
- * structs are ignored in favour of the raw ones given. A block that is not free gets its slot here: its ptr is addr. */
+/* The start state, before the first record. Segments ascending by address first, then blocks ascending by address, none
+ * overlapping, each block within its segment; `stream` and `pool` of the structs are ignored in favour of the raw ones
+ * given. A block that is not free gets its slot here: its ptr is addr. ERR_FORMAT with the address. */
 MUST_USE enum err trace_put_start_segment(struct trace_writer *w, const struct trace_segment *s, uint64_t stream,
                                           const uint64_t pool[2], struct err_detail *why);
 MUST_USE enum err trace_put_start_block(struct trace_writer *w, const struct trace_block *b, bool is_live,
                                         uint64_t stream, const uint64_t pool[2], struct err_detail *why);
 
-/* Interned: equal texts and equal stacks get equal ids. `frames` as trace_stack returns them. */
+/* Interned: equal texts and equal stacks get equal ids. `frames` as trace_stack returns them. A text is cut at a zero
+ * byte and at 65535 bytes, a stack behind its 4096 innermost frames. */
 MUST_USE enum err trace_put_label(struct trace_writer *w, const char *text, size_t n, uint32_t *id,
                                   struct err_detail *why);
 MUST_USE enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size_t n, uint32_t *id,
                                   struct err_detail *why);
 
-/* Appends one record. A FREE_REQUESTED directly followed by its FREE_COMPLETED becomes one FREE. ERR_FORMAT, with
- * the record's number, for an ALLOC of a live ptr or a free of one that is not. */
+/* Appends one record. A FREE_REQUESTED directly followed by its FREE_COMPLETED becomes one FREE, with time and sides of
+ * the request. ERR_FORMAT, with the record's number, for an ALLOC of a live ptr or a free of one that is not, for a
+ * size of 0, for more than 65535 streams, 255 pools, or 2^62 bytes live at once; the trace is then as it was. */
 MUST_USE enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct err_detail *why);
 MUST_USE enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind kind, uint64_t addr,
                                           uint64_t bytes, uint64_t stream, const uint64_t pool[2], uint64_t record,

@@ -612,7 +612,7 @@ struct trace_info *trace_writer_info(struct trace_writer *w)
 
 enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64_t number, struct err_detail *why)
 {
-    uint16_t stream;
+    uint16_t stream = 0;
     enum err e = writer_check(w, why);
     if (e == ERR_OK)
         e = writer_stream(w, handle, &stream, why);
