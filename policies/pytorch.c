@@ -137,7 +137,8 @@ static void pytorch_destroy(struct policy *base)
 static enum err pytorch_configure(struct pytorch *p, const struct option_value *v, struct err_detail *why)
 {
     if (!pytorch_profile_find(v[OPT_VERSION].text, &p->profile))
-        return err_set(why, ERR_USAGE, 0, "version=%s: not a PyTorch release from 2.0 on, nor npu", v[OPT_VERSION].text);
+        return err_set(why, ERR_USAGE, 0, "version=%s: not a PyTorch release from 2.0 on, nor npu",
+                       v[OPT_VERSION].text);
     p->settings = pytorch_settings_default();
     enum err e = conf_compose(v, &p->conf, why);
     if (e == ERR_OK)
@@ -499,7 +500,8 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
     if (p->settings.garbage_collection_threshold > 0)
         remark_gc(p, visit, arg);
     if (p->settings.expandable_segments && base->device->cfg.total_bytes == DEVICE_UNLIMITED)
-        visit(arg, REMARK_ASSUMPTION, "on an unlimited device expandable segments reserve addresses as on one of 1 TiB");
+        visit(arg, REMARK_ASSUMPTION,
+              "on an unlimited device expandable segments reserve addresses as on one of 1 TiB");
     if (p->settings.max_split_size == PYTORCH_UNLIMITED && strstr(p->conf, "max_non_split_rounding_mb") != NULL)
         visit(arg, REMARK_WARNING, "max_non_split_rounding_mb does nothing without max_split_size_mb");
     if (p->settings.throw_on_cudamalloc_oom && base->device->cfg.total_bytes == DEVICE_UNLIMITED)

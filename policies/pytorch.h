@@ -240,8 +240,8 @@ void pytorch_release_all(struct pytorch *p, uint8_t pool);
 /* Bytes that a new reservation starts from. */
 uint64_t pytorch_reserve(const struct pytorch *p);
 
-/* A new range of `reserve` bytes or somewhat more, as one unmapped block; BLOCK_NONE when the device refuses, or when the
- * release sees that it would be of no use for S bytes. */
+/* A new range of `reserve` bytes or somewhat more, as one unmapped block; BLOCK_NONE when the device refuses, or when
+ * the release sees that it would be of no use for S bytes. */
 enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,
                               uint64_t reserve, uint32_t *out);
 

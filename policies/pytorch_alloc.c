@@ -32,7 +32,7 @@ static uint64_t round_to_power_of_two(uint64_t n)
 }
 
 #define NPU_PAD         UINT64_C(32)            /* torch_npu adds this to every request */
-#define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks of 2 MiB and more in ranges at a multiple of this */
+#define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks in ranges at multiples of it, from 2 MiB on */
 #define NPU_START_MIN   (UINT64_C(2) << 20)
 
 uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch_block *b, uint64_t S)

@@ -7,7 +7,7 @@
 
 /* ---- the table ---- */
 
-enum err pytorch_blocks_reserve(struct pytorch_blocks *t, uint32_t n)
+enum err pytorch_blocks_grow(struct pytorch_blocks *t, uint32_t n)
 {
     uint32_t spare = t->cap - t->n;
     for (uint32_t b = t->vacant; spare < n && b != BLOCK_NONE && t->cap > 0; b = t->at[b].next)
@@ -173,6 +173,11 @@ static void treap_split(struct pytorch_block *at, uint32_t b, const struct pytor
 
 static void treap_insert(struct pytorch_block *at, uint32_t *root, uint32_t b)
 {
+    if (*root == BLOCK_NONE) {                   /* most bins are empty */
+        at[b].left = at[b].right = BLOCK_NONE;
+        *root = b;
+        return;
+    }
     const uint32_t rank = treap_rank(b);
     while (*root != BLOCK_NONE && treap_rank(*root) >= rank)
         root = block_before(&at[b], &at[*root]) ? &at[*root].left : &at[*root].right;
@@ -238,10 +243,8 @@ void free_set_close(struct free_set *s)
     free(s->order);
 }
 
-enum err free_set_prepare(struct free_set *s, uint16_t stream)
+enum err free_set_add_stream(struct free_set *s, uint16_t stream)
 {
-    if (s->by_stream[stream] != NULL)
-        return ERR_OK;
     struct free_bins *f = calloc(1, sizeof *f);
     if (f == NULL)
         return ERR_HOST_NOMEM;

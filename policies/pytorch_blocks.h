@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define BLOCK_NONE UINT32_MAX
@@ -49,8 +50,13 @@ struct pytorch_blocks {
     uint32_t vacant;                 /* list of unused entries, linked by `next` */
 };
 
+MUST_USE enum err pytorch_blocks_grow(struct pytorch_blocks *t, uint32_t n);
+
 /* Makes sure that `n` blocks can be made without failing. */
-MUST_USE enum err pytorch_blocks_reserve(struct pytorch_blocks *t, uint32_t n);
+static inline enum err pytorch_blocks_reserve(struct pytorch_blocks *t, uint32_t n)
+{
+    return t->cap - t->n >= n ? ERR_OK : pytorch_blocks_grow(t, n);
+}
 void pytorch_blocks_close(struct pytorch_blocks *t);
 
 /* A new block with cleared members and no neighbours; room for it was reserved. */
@@ -83,8 +89,13 @@ MUST_USE enum err free_set_open(struct free_set *s, struct pytorch_blocks *block
                                 uint32_t n_streams);
 void free_set_close(struct free_set *s);
 
+MUST_USE enum err free_set_add_stream(struct free_set *s, uint16_t stream);
+
 /* Makes room for a stream's blocks: before the first block of the stream exists. */
-MUST_USE enum err free_set_prepare(struct free_set *s, uint16_t stream);
+static inline enum err free_set_prepare(struct free_set *s, uint16_t stream)
+{
+    return s->by_stream[stream] != NULL ? ERR_OK : free_set_add_stream(s, stream);
+}
 
 void free_set_insert(struct free_set *s, uint32_t b);
 void free_set_remove(struct free_set *s, uint32_t b);

@@ -153,7 +153,8 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
     block->segment = range.seg.id;
     block->stream = stream;
     block->pool = pool;
-    block->flags = (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0));
+    block->flags =
+        (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0));
     block->ord = p->profile.ties_by_address ? 0 : p->next_ord++;
     pytorch_insert_unmapped(p, b);
     *out = b;

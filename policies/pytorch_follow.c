@@ -185,7 +185,8 @@ void pytorch_follow_wait(struct policy *base)
 
 static struct event restore_request(const struct trace_segment *s)
 {
-    return (struct event){.bytes = s->is_small ? PYTORCH_MIN_BLOCK : PYTORCH_EXACT_MIN, .stream = s->stream, .pool = s->pool};
+    return (struct event){
+        .bytes = s->is_small ? PYTORCH_MIN_BLOCK : PYTORCH_EXACT_MIN, .stream = s->stream, .pool = s->pool};
 }
 
 /* How far a group of mapped pieces reaches from the first one: they lie in one reservation. */
@@ -303,7 +304,8 @@ enum err pytorch_restore(struct policy *base, const struct trace_segment *segmen
         const uint64_t until = next < n_blocks ? blocks[next].addr : UINT64_MAX;
         const enum err e = restore_block(p, &blocks[i], until, &rest, &live[blocks[i].slot]);
         if (e != ERR_OK)
-            return err_set(why, e, i, "the request live at 0x%" PRIx64 " lies in no segment that is known", blocks[i].addr);
+            return err_set(why, e, i, "the request live at 0x%" PRIx64 " lies in no segment that is known",
+                           blocks[i].addr);
     }
     restore_inactive_split(p);
     pytorch_stats_reset_peak(&p->stats);

@@ -1,5 +1,6 @@
 /*
- * Following a record: the policy takes over a recorded state, says what it would do, and then does what the record says.
+ * Following a record: the policy takes over a recorded state, says what it would do, and then does what the record
+ * says.
  *
  * For checking the policy against a recording. The device hands out the recorded addresses (ADDRESSES_LIST): one for
  * each ordinary segment and one for each reservation, in the order in which they are made here.

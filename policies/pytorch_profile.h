@@ -16,36 +16,36 @@ enum pytorch_release {
 };
 
 /* X(rule, first release that has it, last release that has it, what it says) */
-#define PYTORCH_RULES(X)                                                                                                \
-    X(ties_by_address,         2_0,  2_11, "of equal free blocks the lowest address is taken")                          \
-    X(ties_by_block,           2_12, 2_12, "of equal free blocks the oldest block object is taken (#183489)")           \
-    X(ties_by_segment,         2_13, 2_15, "of equal free blocks that of the oldest segment is taken (#183591)")        \
-    X(has_raw_divisions_of_1,  2_0,  2_0,  "roundup_power2_divisions:1 leaves sizes unrounded (fixed by #93942)")       \
-    X(has_list_zero,           2_4,  2_15, "a list of divisions may name 0")                                            \
-    X(has_rest_overwriting,    2_0,  2_9,  "the list item > overwrites the entry just set (#165304 changed it)")        \
+#define PYTORCH_RULES(X)                                                                                              \
+    X(ties_by_address,         2_0,  2_11, "of equal free blocks the lowest address is taken")                        \
+    X(ties_by_block,           2_12, 2_12, "of equal free blocks the oldest block object is taken (#183489)")         \
+    X(ties_by_segment,         2_13, 2_15, "of equal free blocks that of the oldest segment is taken (#183591)")      \
+    X(has_raw_divisions_of_1,  2_0,  2_0,  "roundup_power2_divisions:1 leaves sizes unrounded (fixed by #93942)")     \
+    X(has_list_zero,           2_4,  2_15, "a list of divisions may name 0")                                          \
+    X(has_rest_overwriting,    2_0,  2_9,  "the list item > overwrites the entry just set (#165304 changed it)")      \
     X(has_strict_min_split,    2_0,  2_9,  "max_split_size_mb must be more than 20; later, at least the large segment") \
-    X(has_non_split_rounding,  2_6,  2_15, "option max_non_split_rounding_mb (#136174)")                                \
-    X(has_large_segment,       2_11, 2_15, "option large_segment_size_mb (#172056)")                                    \
-    X(has_checked_separators,  2_0,  2_9,  "the option reader checks separators, its errors are RuntimeErrors")         \
-    X(has_fraction_option,     2_10, 2_15, "option per_process_memory_fraction (#161035)")                              \
-    X(has_limit_at_fraction_1, 2_0,  2_9,  "a memory fraction of exactly 1.0 sets a limit")                             \
-    X(has_get_fraction,        2_6,  2_15, "get_per_process_memory_fraction")                                           \
-    X(has_rejections,          2_12, 2_15, "option throw_on_cudamalloc_oom and its counter (#179473)")                  \
-    X(has_expandable,          2_4,  2_15, "expandable segments (#96995)")                                              \
-    X(has_global_expandable,   2_4,  2_4,  "the expandable option itself, not the pool, decides how blocks are split")  \
-    X(has_shared_expandable,   2_6,  2_15, "private pools use expandable segments as well (#128068)")                   \
-    X(has_reserve,             2_15, 2_15, "options for the reserve; a range too small for a request is given back")    \
-    X(has_any_nocache,         2_0,  2_6,  "any value of PYTORCH_NO_CUDA_MEMORY_CACHING switches caching off")          \
-    X(has_user_pools,          2_6,  2_15, "memory pools for the user (MemPool)")                                       \
-    X(has_outer_pool_first,    2_0,  2_9,  "of nested pool regions the outer one wins (#161193 changed it)")            \
-    X(has_capture_by_count,    2_0,  2_0,  "a capture is under way while any graph is being captured")                  \
+    X(has_non_split_rounding,  2_6,  2_15, "option max_non_split_rounding_mb (#136174)")                              \
+    X(has_large_segment,       2_11, 2_15, "option large_segment_size_mb (#172056)")                                  \
+    X(has_checked_separators,  2_0,  2_9,  "the option reader checks separators, its errors are RuntimeErrors")       \
+    X(has_fraction_option,     2_10, 2_15, "option per_process_memory_fraction (#161035)")                            \
+    X(has_limit_at_fraction_1, 2_0,  2_9,  "a memory fraction of exactly 1.0 sets a limit")                           \
+    X(has_get_fraction,        2_6,  2_15, "get_per_process_memory_fraction")                                         \
+    X(has_rejections,          2_12, 2_15, "option throw_on_cudamalloc_oom and its counter (#179473)")                \
+    X(has_expandable,          2_4,  2_15, "expandable segments (#96995)")                                            \
+    X(has_global_expandable,   2_4,  2_4,  "the expandable option itself, not the pool, decides how blocks are split") \
+    X(has_shared_expandable,   2_6,  2_15, "private pools use expandable segments as well (#128068)")                 \
+    X(has_reserve,             2_15, 2_15, "options for the reserve; a range too small for a request is given back")  \
+    X(has_any_nocache,         2_0,  2_6,  "any value of PYTORCH_NO_CUDA_MEMORY_CACHING switches caching off")        \
+    X(has_user_pools,          2_6,  2_15, "memory pools for the user (MemPool)")                                     \
+    X(has_outer_pool_first,    2_0,  2_9,  "of nested pool regions the outer one wins (#161193 changed it)")          \
+    X(has_capture_by_count,    2_0,  2_0,  "a capture is under way while any graph is being captured")                \
     X(has_capture_by_region,   2_4,  2_12, "inside any pool region a capture counts as under way (#175374 changed it)") \
-    X(has_release_by_pool,     2_6,  2_15, "dropping a pool releases that pool only")                                   \
-    X(has_region_snapshots,    2_6,  2_6,  "a snapshot inside a pool region shows that pool only")                      \
-    X(borrows_last,            2_9,  2_10, "pools opened for it lend memory after the last attempt (#151487)")          \
-    X(borrows_first,           2_11, 2_15, "they lend it before anything is released")                                  \
-    X(keeps_capture_uses,      2_0,  2_0,  "stream uses marked during a capture count after it")                        \
-    X(has_device_counts,       2_4,  2_15, "num_sync_all_streams, num_device_alloc, num_device_free")                   \
+    X(has_release_by_pool,     2_6,  2_15, "dropping a pool releases that pool only")                                 \
+    X(has_region_snapshots,    2_6,  2_6,  "a snapshot inside a pool region shows that pool only")                    \
+    X(borrows_last,            2_9,  2_10, "pools opened for it lend memory after the last attempt (#151487)")        \
+    X(borrows_first,           2_11, 2_15, "they lend it before anything is released")                                \
+    X(keeps_capture_uses,      2_0,  2_0,  "stream uses marked during a capture count after it")                      \
+    X(has_device_counts,       2_4,  2_15, "num_sync_all_streams, num_device_alloc, num_device_free")                 \
     X(has_private_pool_bytes,  2_13, 2_15, "reserved_bytes_by_private_pools")
 
 struct pytorch_profile {

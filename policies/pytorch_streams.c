@@ -2,7 +2,8 @@
  * Blocks that other streams use: their frees wait for events.
  *
  * Two sources of truth. A program (COMMAND_USE, then a free) has uses, and events on the device's streams. A trace has
- * only the request and the completion of a free (retire, then free): such a block is on the retired list between the two.
+ * only the request and the completion of a free (retire, then free): such a block is on the retired list between the
+ * two.
  */
 #include "policies/pytorch.h"
 

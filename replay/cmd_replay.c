@@ -209,8 +209,9 @@ const struct subcommand cmd_replay = {
             "Exit status: 0 done; 1 a run ended out of memory or failed its audit; 2 wrong usage or bad input;\n"
             "3 a fault of the program or its host.\n",
     .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) |
-             OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) | OPTION_BIT(THREADS) |
-             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+             OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
+             OPTION_BIT(THREADS) | OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) |
+             OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = replay_main,

@@ -165,9 +165,10 @@ static void remark_start(struct remark_target *t, const struct trace_reader *tra
                "blocks whose size is a guess, and ages and ties among free blocks from before the record are unknown",
                live == 0 ? 0.0 : 100.0 * (double)guessed / (double)live);
     else if (live > 0)
-        take_remark(t, REMARK_ASSUMPTION,
-                    "fresh start: the policy placed the requests that were live at the start anew, in recorded order "
-                    "of address; memory that was cached by then is not there (--start faithful keeps the recorded state)");
+        take_remark(
+            t, REMARK_ASSUMPTION,
+            "fresh start: the policy placed the requests that were live at the start anew, in recorded order "
+            "of address; memory that was cached by then is not there (--start faithful keeps the recorded state)");
 }
 
 /* What the source could not tell, a line each. */

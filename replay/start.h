@@ -9,7 +9,7 @@
 struct start {
     struct event *events;            /* the live requests by recorded address; those whose free was pending, retired */
     size_t        n_events;
-    uint64_t     *addresses;         /* of segments and ranges, in the order in which policy_ops.restore asks for them */
+    uint64_t *addresses; /* of segments and ranges, in the order in which policy_ops.restore asks for them */
     size_t        n_addresses;
 };
 

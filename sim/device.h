@@ -1,9 +1,9 @@
 /*
  * The device interface: what a policy asks memory from, and the numbers every device keeps.
  *
- * Policies call the front functions (device_*), never `ops` itself: capacity, the segment table, usage, the call log and
- * injected failures are handled there once, so a simulated and a real device cannot disagree about them, and a test can
- * make either refuse from the n-th call on. The memory calls are the CUDA driver's own, one for one.
+ * Policies call the front functions (device_*), never `ops` itself: capacity, the segment table, usage, the call log
+ * and injected failures are handled there once, so a simulated and a real device cannot disagree about them, and a test
+ * can make either refuse from the n-th call on. The memory calls are the CUDA driver's own, one for one.
  */
 #ifndef REPLAY_SIM_DEVICE_H
 #define REPLAY_SIM_DEVICE_H

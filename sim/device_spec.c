@@ -119,8 +119,12 @@ static bool device_parse_option(const char *text, size_t n, struct device_config
     const size_t n_name = (size_t)(eq - text), n_value = n - n_name - 1;
     const char *value = eq + 1;
     size_t word = 0;
-    const struct { const char *name; uint64_t *number; } numbers[] = {
-        {"alloc_ns", &cfg->alloc_ns}, {"free_ns", &cfg->free_ns}, {"map_ns", &cfg->map_ns}, {"unmap_ns", &cfg->unmap_ns},
+    const struct { const char *name; uint64_t *number;
+    } numbers[] = {
+        {"alloc_ns", &cfg->alloc_ns},
+        {"free_ns", &cfg->free_ns},
+        {"map_ns", &cfg->map_ns},
+        {"unmap_ns", &cfg->unmap_ns},
     };
     const struct { const char *name; uint64_t *bytes; } sizes[] = {
         {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
@@ -167,9 +171,11 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
         const char *hint = "a capacity such as 24GiB, a card's name (see --list) or unlimited";
         const bool is_first = at == strchr(text, ':');
         const bool is_capacity = is_first && memchr(item, '=', n) == NULL;
-        if (is_capacity ? !device_parse_capacity(item, n, &cfg.total_bytes) : !device_parse_option(item, n, &cfg, &hint))
-            return err_set(why, ERR_USAGE, (uint64_t)(item - text), "device '%s': at character %zu, '%.*s': expected %s",
-                           text, (size_t)(item - text) + 1, (int)n, item, hint);
+        if (is_capacity ? !device_parse_capacity(item, n, &cfg.total_bytes)
+                        : !device_parse_option(item, n, &cfg, &hint))
+            return err_set(why, ERR_USAGE, (uint64_t)(item - text),
+                           "device '%s': at character %zu, '%.*s': expected %s", text, (size_t)(item - text) + 1,
+                           (int)n, item, hint);
         is_given = is_given || is_capacity;
         at = comma;
     }

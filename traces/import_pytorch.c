@@ -68,8 +68,9 @@ static void note(struct pytorch_import *p, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
-    const int n = snprintf(p->notes + p->n_notes, sizeof p->notes - p->n_notes, "%s%s", p->n_notes > 0 ? "\n" : "", line);
-    if (n > 0 && (size_t)n < sizeof p->notes - p->n_notes)
+    const size_t room = sizeof p->notes - p->n_notes;
+    const int n = snprintf(p->notes + p->n_notes, room, "%s%s", p->n_notes > 0 ? "\n" : "", line);
+    if (n > 0 && (size_t)n < room)
         p->n_notes += (size_t)n;
 }
 
@@ -96,8 +97,8 @@ static void note_troubles(struct pytorch_import *p)
 {
     const struct walk *w = p->w;
     if (w->outside.n > 0)
-        note(p, "contradiction: record %" PRIu64 ": the address 0x%" PRIx64 " lies in no segment of the snapshot (%" PRIu64
-             " such blocks in all); the recorded placements cannot be followed", w->outside.first,
+        note(p, "contradiction: record %" PRIu64 ": the address 0x%" PRIx64 " lies in no segment of the snapshot "
+             "(%" PRIu64 " such blocks in all); the recorded placements cannot be followed", w->outside.first,
              w->n > 0 ? w->records[w->outside.first].addr : 0, w->outside.n);
     if (w->segments.n > 0)
         note(p, "contradiction: record %" PRIu64 ": a segment that does not fit the others at 0x%" PRIx64 " (%" PRIu64
@@ -236,8 +237,9 @@ static enum err put_start_free(struct pytorch_import *p, uint32_t segment, uint6
 {
     const struct standing *st = &p->w->start.at[segment];
     const struct trace_block row = {.addr = from, .bytes = to - from, .segment = segment};
-    return from >= to ? ERR_OK
-                      : trace_put_start_block(p->out, &row, false, p->s->streams[st->stream], p->s->pools[st->pool], why);
+    if (from >= to)
+        return ERR_OK;
+    return trace_put_start_block(p->out, &row, false, p->s->streams[st->stream], p->s->pools[st->pool], why);
 }
 
 /* Blocks below address `end`, in no segment. */
@@ -283,7 +285,8 @@ static const char *frame_text(struct pytorch_import *p, uint32_t frame)
     if (p->frame_text[frame] == NULL) {
         char text[FRAME_BYTES];
         const struct snapshot_frame *f = &p->s->frames[frame];
-        snprintf(text, sizeof text, "%s %s:%" PRIu32, snapshot_text(p->s, f->name), snapshot_text(p->s, f->file), f->line);
+        snprintf(text, sizeof text, "%s %s:%" PRIu32, snapshot_text(p->s, f->name), snapshot_text(p->s, f->file),
+                 f->line);
         p->frame_text[frame] = strdup(text);
     }
     return p->frame_text[frame];
@@ -531,10 +534,12 @@ static enum err choose_device(const struct input *in, const struct snapshot *s, 
     if (n == 0)
         return refuse_state(in, s, why);
     if (gpu < 0)
-        return n == 1 ? ERR_OK : err_set(why, ERR_USAGE, 0, "%s: several devices have events: %s; choose one with --gpu",
-                                         input_name(in), list);
+        return n == 1 ? ERR_OK
+                      : err_set(why, ERR_USAGE, 0, "%s: several devices have events: %s; choose one with --gpu",
+                                input_name(in), list);
     if (device_records(s, (size_t)gpu) <= STATE_RECORDS)
-        return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " has no events; these have: %s", input_name(in), gpu, list);
+        return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " has no events; these have: %s", input_name(in), gpu,
+                       list);
     *device = (uint32_t)gpu;
     return ERR_OK;
 }

@@ -81,8 +81,8 @@ static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct er
     }
     return err_set(why, ERR_FORMAT, i,
                    "%s: record %u of device %u: the block at 0x%" PRIx64 " (%" PRIu64 " bytes) overlaps the live block "
-                   "at 0x%" PRIx64 " (%" PRIu64 " bytes)", input_name(w->s->in), i, w->device, w->records[i].addr, w->records[i].size,
-                   w->addr[other], f->requested[other]);
+                   "at 0x%" PRIx64 " (%" PRIu64 " bytes)", input_name(w->s->in), i, w->device, w->records[i].addr,
+                   w->records[i].size, w->addr[other], f->requested[other]);
 }
 
 /* The block below ends where this one begins; if it lived at the start, that may be the first news of its size. */

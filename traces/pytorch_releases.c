@@ -115,7 +115,7 @@ static bool run_waited(const struct walk *w, const struct run *run)
            w->records[i - 2].addr != w->records[i - 1].addr;
 }
 
-/* What was released belonged to the small pool, whose segments and pages are of 2 MiB; the large pool's pages are of 20. */
+/* What was released belonged to the small pool: its segments and pages are of 2 MiB, the large pool's pages of 20. */
 static bool release_is_small(const struct snapshot_record *r)
 {
     return r->action == ACTION_SEGMENT_FREE ? r->size == SMALL_SEGMENT : r->size % LARGE_PAGE != 0;

@@ -247,7 +247,9 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
         return ERR_OK;
     }
     const uint32_t stack = stack_table_put(&s->stacks, frames, n_frames);
-    if (stack == 0 || stack > PICKLE_INDEX_MAX || (known == NULL && !pair_map_add(&s->stack_map, hash[0], hash[1], stack)))
+    if (stack == 0 || stack > PICKLE_INDEX_MAX)
+        return snapshot_nomem(why);
+    if (known == NULL && !pair_map_add(&s->stack_map, hash[0], hash[1], stack))
         return snapshot_nomem(why);
     *out = pickle_value(KIND_STACK, stack);
     return ERR_OK;
@@ -388,7 +390,8 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
         memcpy(s->devices, s->ranges + devices->first, devices->n * sizeof *s->devices);
     }
     s->signs |= (has(f, KEY_ALLOCATOR_SETTINGS) ? SIGN_SETTINGS : 0u) |
-                (has(f, KEY_EXTERNAL_ANNOTATIONS) ? SIGN_ANNOTATIONS : 0u) | (has(f, KEY_HOST_SEGMENTS) ? SIGN_HOST : 0u);
+                (has(f, KEY_EXTERNAL_ANNOTATIONS) ? SIGN_ANNOTATIONS : 0u) |
+                (has(f, KEY_HOST_SEGMENTS) ? SIGN_HOST : 0u);
     *out = pickle_value(KIND_TOP, 0);
     return ERR_OK;
 }
@@ -498,7 +501,8 @@ static enum err snapshot_list(void *arg, const uint64_t *items, size_t n, uint64
     case KIND_FRAME:
         return snapshot_take_stack(s, items, n, out, why);
     case KIND_RECORD:
-        e = list_of_rows(s, items, n, KIND_RECORD, &records, &s->n_records, sizeof *s->records, ROOM_RECORDS, &range, why);
+        e = list_of_rows(s, items, n, KIND_RECORD, &records, &s->n_records, sizeof *s->records, ROOM_RECORDS, &range,
+                         why);
         s->records = records;
         return e != ERR_OK ? e : range_put(s, range, KIND_RECORDS, out, why);
     case KIND_BLOCK:
@@ -506,8 +510,8 @@ static enum err snapshot_list(void *arg, const uint64_t *items, size_t n, uint64
         s->blocks = blocks;
         return e != ERR_OK ? e : range_put(s, range, KIND_BLOCKS, out, why);
     case KIND_SEGMENT:
-        e = list_of_rows(s, items, n, KIND_SEGMENT, &segments, &s->n_segments, sizeof *s->segments, ROOM_SEGMENTS, &range,
-                         why);
+        e = list_of_rows(s, items, n, KIND_SEGMENT, &segments, &s->n_segments, sizeof *s->segments, ROOM_SEGMENTS,
+                         &range, why);
         s->segments = segments;
         return e != ERR_OK ? e : range_put(s, range, KIND_SEGMENTS, out, why);
     case KIND_RECORDS:
@@ -550,8 +554,8 @@ static enum err snapshot_take_result(struct snapshot *s, uint64_t value, struct 
                        input_name(s->in));
     }
     if ((s->signs & SIGN_CATEGORY) != 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: made by torch.cuda._memory_viz from a profile, which has no record of "
-                       "what the allocator did; import the profile itself", input_name(s->in));
+        return err_set(why, ERR_UNSUPPORTED, 0,
+                       "%s: made by torch.cuda._memory_viz from a profile, which has no record of what the allocator did; import the profile itself", input_name(s->in));
     return snapshot_place_blocks(s, why);
 }
 

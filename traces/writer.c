@@ -572,6 +572,9 @@ enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind
         e = writer_pool(w, pool, &row.pool, why);
     if (e != ERR_OK)
         return e;
+    if (bytes > UINT64_MAX - addr || kind > TRACE_SEGMENT_UNMAP)
+        return err_set(why, ERR_FORMAT, record, "%s: record %llu: a segment event at 0x%llx cannot be", w->name,
+                       (unsigned long long)record, (unsigned long long)addr);
     row.before = w->info.events;
     w->info.has_segment_events = true;
     w->segment_events[w->n_segment_events++] = row;
@@ -888,7 +891,7 @@ enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, str
 }
 
 /* The default stream and the shared pool are number 0 of each. */
-static enum err writer_prepare(struct trace_writer *w, struct err_detail *why)
+static enum err writer_prepare(struct trace_writer *w, int level, struct err_detail *why)
 {
     uint16_t stream;
     uint8_t pool;
@@ -899,7 +902,7 @@ static enum err writer_prepare(struct trace_writer *w, struct err_detail *why)
     w->side_slots = malloc(NATIVE_FRAME_EVENTS * sizeof *w->side_slots);
     if (w->zstd == NULL || w->events == NULL || w->sides == NULL || w->side_slots == NULL)
         return writer_nomem(w, why);
-    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, NATIVE_LEVEL);
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_contentSizeFlag, 1);
     enum err e = writer_stream(w, 0, &stream, why);
@@ -920,7 +923,7 @@ enum err trace_create(const char *path, struct trace_writer **out, struct err_de
     if (e == ERR_OK && w->name == NULL)
         e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
     if (e == ERR_OK)
-        e = writer_prepare(w, why);
+        e = writer_prepare(w, path == NULL ? NATIVE_LEVEL_PASSING : NATIVE_LEVEL, why);
     if (e != ERR_OK)
         trace_abandon(w);
     else

@@ -1,0 +1,311 @@
+/*
+ * The recording in memory, and what has to be inferred to repeat it: addresses that the driver chose, room that the
+ * device had.
+ *
+ * The n-th segment gets the address that the record gives its n-th, because the driver's choice is not the
+ * allocator's. Room: every growth that was recorded fits the recorded peak, and every refusal exceeded it, so a device
+ * that holds just the recorded peak refuses exactly what the real one refused.
+ */
+#include "replay/verify_scene.h"
+
+#include "base/units.h"
+#include "policies/pytorch_profile.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL_MAX MIB                    /* largest request that the small pool serves */
+#define ASSUMED_TOTAL TIB                /* of a device whose total is unknown: only reservations depend on it */
+
+/* ---- the scene ---- */
+
+void scene_close(struct scene *s)
+{
+    free(s->events);
+    free(s->sides);
+    free(s->addresses);
+}
+
+static enum err scene_read_events(struct scene *s, struct err_detail *why)
+{
+    s->events = malloc((s->info->events + 1) * sizeof *s->events);
+    s->sides = malloc((s->info->events + 1) * sizeof *s->sides);
+    if (s->events == NULL || s->sides == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu64 " events", s->info->events);
+    enum err e = trace_seek(s->trace, 0, why);
+    while (e == ERR_OK) {
+        const struct event *chunk;
+        size_t n;
+        e = trace_next(s->trace, &chunk, &n, why);
+        if (e != ERR_OK || n == 0)
+            break;
+        memcpy(s->events + s->n_events, chunk, n * sizeof *chunk);
+        s->n_events += n;
+    }
+    return e == ERR_OK ? trace_sides(s->trace, 0, s->n_events, s->sides, why) : e;
+}
+
+/* A reservation as the record shows it: where it starts and what is mapped in it. */
+struct scene_range {
+    uint64_t base, mapped;
+    uint16_t stream;
+    uint8_t  pool;
+    bool     is_small;
+};
+
+struct scene_ranges {
+    struct scene_range *at;
+    size_t n, cap;
+    uint64_t reach_bytes;                /* how far a reservation reaches at most */
+};
+
+static struct scene_range *ranges_find(struct scene_ranges *r, const struct scene_range *piece)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct scene_range *g = &r->at[i];
+        if (g->mapped > 0 && g->stream == piece->stream && g->pool == piece->pool && g->is_small == piece->is_small &&
+            piece->base >= g->base && piece->base - g->base < r->reach_bytes)
+            return g;
+    }
+    return NULL;
+}
+
+/* Memory is mapped. *is_new: by making a reservation. */
+static enum err ranges_map(struct scene_ranges *r, const struct scene_range *piece, bool *is_new)
+{
+    struct scene_range *found = ranges_find(r, piece);
+    *is_new = found == NULL;
+    if (found != NULL) {
+        found->mapped += piece->mapped;
+        return ERR_OK;
+    }
+    if (r->n == r->cap) {
+        const size_t cap = r->cap == 0 ? 8 : 2 * r->cap;
+        struct scene_range *at = realloc(r->at, cap * sizeof *at);
+        if (at == NULL)
+            return ERR_HOST_NOMEM;
+        r->at = at;
+        r->cap = cap;
+    }
+    r->at[r->n++] = *piece;
+    return ERR_OK;
+}
+
+/* Memory is unmapped: of the reservation that starts closest below. */
+static void ranges_unmap(struct scene_ranges *r, uint64_t addr, uint64_t bytes)
+{
+    struct scene_range *found = NULL;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->at[i].mapped > 0 && r->at[i].base <= addr && (found == NULL || r->at[i].base > found->base))
+            found = &r->at[i];
+    if (found != NULL)
+        found->mapped -= bytes < found->mapped ? bytes : found->mapped;
+}
+
+static bool scene_serves_small(const struct scene *s, const struct trace_segment_event *g)
+{
+    return g->before < s->n_events ? s->events[g->before].bytes <= SMALL_MAX : g->bytes % (20 * MIB) != 0;
+}
+
+/* The address of each ordinary segment and each reservation, in the order in which a policy asks for them. */
+static enum err scene_list_addresses(struct scene *s, struct err_detail *why)
+{
+    const uint64_t total = s->total_bytes != 0 ? s->total_bytes : ASSUMED_TOTAL;
+    struct scene_ranges ranges = {.reach_bytes = total + total / 8};
+    enum err e = ERR_OK;
+    bool is_new = true;
+    s->addresses = malloc((s->n_start + s->n_segments + 1) * sizeof *s->addresses);
+    if (s->addresses == NULL)
+        e = ERR_HOST_NOMEM;
+    for (size_t i = 0; i < s->n_start && e == ERR_OK; i++) {
+        const struct trace_segment *g = &s->start[i];
+        is_new = true;
+        if (g->is_range)
+            e = ranges_map(&ranges, &(struct scene_range){g->addr, g->bytes, g->stream, g->pool, g->is_small}, &is_new);
+        if (is_new)
+            s->addresses[s->n_addresses++] = g->addr;
+    }
+    for (size_t i = 0; i < s->n_segments && e == ERR_OK; i++) {
+        const struct trace_segment_event *g = &s->segments[i];
+        is_new = g->kind == TRACE_SEGMENT_ALLOC;
+        if (g->kind == TRACE_SEGMENT_MAP)
+            e = ranges_map(&ranges,
+                           &(struct scene_range){g->addr, g->bytes, g->stream, g->pool, scene_serves_small(s, g)},
+                           &is_new);
+        else if (g->kind == TRACE_SEGMENT_UNMAP)
+            ranges_unmap(&ranges, g->addr, g->bytes);
+        if (is_new)
+            s->addresses[s->n_addresses++] = g->addr;
+    }
+    free(ranges.at);
+    return e == ERR_OK ? e : err_set(why, e, 0, "no memory for the recorded addresses");
+}
+
+/* Total of the recorded device as an OOM record shows it: what was held then and what was free. 0: none does. */
+static uint64_t scene_total(const struct scene *s)
+{
+    uint64_t held = s->info->recorded_start_reserved_bytes;
+    size_t g = 0;
+    for (size_t i = 0; i < s->n_events; i++) {
+        for (; g < s->n_segments && s->segments[g].before <= i; g++)
+            held += segment_grows(&s->segments[g]) ? s->segments[g].bytes : -s->segments[g].bytes;
+        if (s->events[i].kind == EVENT_OOM)
+            return add_capped(held, s->sides[i].addr);
+    }
+    return 0;
+}
+
+enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene *s, struct err_detail *why)
+{
+    *s = (struct scene){.trace = in, .info = trace_info(in)};
+    if (!s->info->has_addresses)
+        return err_set(why, ERR_UNSUPPORTED, 0, "the trace has no recorded addresses to compare with");
+    if (s->info->events > SIZE_MAX / sizeof(struct trace_side) / 2)
+        return err_set(why, ERR_UNSUPPORTED, 0, "too many events to hold in memory");
+    s->start = trace_start_segments(in, &s->n_start);
+    s->live = trace_start_blocks(in, &s->n_live);
+    enum err e = trace_segment_events(in, &s->segments, &s->n_segments, why);
+    if (e == ERR_OK)
+        e = scene_read_events(s, why);
+    if (e != ERR_OK)
+        return e;
+    s->total_bytes = total_bytes != 0 ? total_bytes : scene_total(s);
+    return scene_list_addresses(s, why);
+}
+
+/* ---- the stage: device and policy for one pass ---- */
+
+void stage_close(struct stage *g)
+{
+    policy_destroy(g->policy);
+    device_close(g->device);
+    free(g->blocks);
+}
+
+size_t verify_option_index(const struct policy_ops *ops, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(ops->options[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* A device with the recorded addresses that has room for `room_bytes` (DEVICE_UNLIMITED: for everything). */
+static enum err stage_open_device(const struct scene *s, const struct setting *t, uint64_t room_bytes,
+                                  struct device **out, struct err_detail *why)
+{
+    struct device_config cfg = device_defaults();
+    cfg.packing = false;
+    cfg.addresses = ADDRESSES_LIST;
+    cfg.address_list = s->addresses;
+    cfg.n_addresses = s->n_addresses;
+    const uint64_t known = t->limit_bytes != 0 ? t->limit_bytes : t->total_bytes;
+    cfg.total_bytes = known != 0 ? known : ASSUMED_TOTAL;
+    if (room_bytes == DEVICE_UNLIMITED)
+        cfg.total_bytes = known != 0 ? known : DEVICE_UNLIMITED;
+    else if (room_bytes < cfg.total_bytes)
+        cfg.others_bytes = cfg.total_bytes - room_bytes;
+    return device_open(&device_sim, &cfg, out, why);
+}
+
+enum err stage_open(const struct scene *s, const struct setting *t, uint64_t room_bytes, struct stage *g,
+                           struct err_detail *why)
+{
+    *g = (struct stage){0};
+    g->blocks = calloc((size_t)s->info->peak_live + 1, sizeof *g->blocks);
+    if (g->blocks == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", s->info->peak_live);
+    enum err e = stage_open_device(s, t, room_bytes, &g->device, why);
+    if (e != ERR_OK)
+        return e;
+    struct option_value values[POLICY_OPTIONS_MAX];
+    memcpy(values, t->policy->values, sizeof values);
+    struct option_value *version = &values[verify_option_index(t->policy->ops, "version")];
+    if (!version->is_given)
+        version->text = t->version;
+    if (t->limit_bytes != 0)
+        values[verify_option_index(t->policy->ops, "limit-device")].number = 1;
+    const struct policy_config cfg = {
+        .device = g->device, .ordinal = s->info->device, .peak_live = s->info->peak_live, .values = values,
+        .streams = trace_streams(s->trace), .n_streams = s->info->n_streams,
+        .pools = trace_pools(s->trace), .n_pools = s->info->n_pools,
+    };
+    e = policy_create(t->policy->ops, &cfg, &g->policy, why);
+    if (e != ERR_OK || s->n_start == 0)
+        return e;
+    struct err_detail reason = {.text = ""};
+    e = g->policy->ops->restore(g->policy, s->start, s->n_start, s->live, s->n_live, g->blocks, &reason);
+    if (e != ERR_OK && e != ERR_HOST_NOMEM)
+        return err_set(why, ERR_FORMAT, reason.offset, "the record contradicts itself: %.180s", reason.text);
+    return e;
+}
+
+void stage_free(struct stage *g, const struct event *ev)
+{
+    if (g->blocks[ev->slot].bytes != 0)
+        g->policy->ops->free(g->policy, ev, &g->blocks[ev->slot]);
+}
+
+void stage_on_completed(void *stage, uint32_t slot)
+{
+    ((struct stage *)stage)->blocks[slot].bytes = 0;
+}
+
+/* ---- comparing ---- */
+
+const char *const verify_segment_words[] = {"segment_alloc", "segment_free", "segment_map", "segment_unmap"};
+
+void pass_differ(struct verify_pass *pass, const struct scene *s, size_t i, const char *fmt, ...)
+{
+    if (pass->has_difference)
+        return;
+    va_list args;
+    va_start(args, fmt);
+    pass->has_difference = true;
+    pass->first.event = i;
+    pass->first.record = i < s->n_events ? s->sides[i].record : s->info->records;
+    vsnprintf(pass->first.text, sizeof pass->first.text, fmt, args);
+    va_end(args);
+}
+
+/* Appends the blocks around an address to the first difference. */
+struct around {
+    struct verify_pass *pass;
+    uint64_t addr;
+    struct block_view before;
+};
+
+static void around_visit(void *arg, const struct block_view *b)
+{
+    static const char *const states[] = {"free", "allocated", "pending", "unmapped"};
+    struct around *a = arg;
+    char *text = a->pass->first.text;
+    const size_t n = strlen(text), room = sizeof a->pass->first.text - n;
+    if (a->addr >= b->addr && a->addr - b->addr < b->bytes) {
+        if (a->before.bytes != 0 && a->before.segment == b->segment)
+            snprintf(text + n, room, "; there: 0x%" PRIx64 " %" PRIu64 " B %s, 0x%" PRIx64 " %" PRIu64 " B %s",
+                     a->before.addr, a->before.bytes, states[a->before.state], b->addr, b->bytes, states[b->state]);
+        else
+            snprintf(text + n, room, "; there: 0x%" PRIx64 " %" PRIu64 " B %s", b->addr, b->bytes, states[b->state]);
+    }
+    a->before = *b;
+}
+
+void pass_show_around(struct verify_pass *pass, const struct policy *p, uint64_t addr)
+{
+    struct around a = {.pass = pass, .addr = addr};
+    p->ops->walk(p, around_visit, &a);
+}
+
+void pass_compare_reserved(struct verify_pass *pass, const struct scene *s, size_t i, uint64_t recorded,
+                                  uint64_t ours)
+{
+    pass->reserved.compared++;
+    pass->reserved.equal += recorded == ours;
+    if (recorded != ours)
+        pass_differ(pass, s, i, "reserved after the event: expected %" PRIu64 " bytes, recorded %" PRIu64, ours,
+                    recorded);
+}
