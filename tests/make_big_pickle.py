@@ -79,7 +79,7 @@ def main():
     base = 0x7F0000000000
     with open(path, "wb") as out:
         w = Writer(out)
-        head = b"\x80\x04}\x94(" + (lambda a: a)(b"")
+        head = b"\x80\x04}\x94("
         w.memo = 1
         head += w.text("device_traces") + b"]\x94]\x94"
         w.memo += 2
@@ -101,7 +101,8 @@ def main():
                 yield "alloc", addr, size
                 yield "free_requested", addr, size
                 yield "free_completed", addr, size
-        chunk = b"(" + b"".join(w.record(a, addr, size, lambda: w.stack(kind, shared)) for a, addr, size in records()) + b"e"
+        stack = lambda: w.stack(kind, shared)
+        chunk = b"(" + b"".join(w.record(a, addr, size, stack) for a, addr, size in records()) + b"e"
         while out.tell() < megabytes * 1000 * 1000:
             out.write(chunk)
         # the inner list goes into the outer one; then the final segment

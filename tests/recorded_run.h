@@ -22,12 +22,11 @@ static inline struct trace_reader *recorded_open(const char *path, int64_t gpu)
     return trace;
 }
 
-/* Replays into *run, which is then closed with single_run_close. `conf`: settings text, "" or NULL for none; `more`:
- * options of our own ("version=2.4"), NULL for none. */
-static inline void recorded_replay(struct trace_reader *trace, const char *conf, const char *more, uint64_t total_bytes,
-                                   struct single_run *run)
+/* Opens a run, which is then replayed by recorded_run and closed with single_run_close. `conf`: settings text, "" or
+ * NULL for none; `more`: options of our own ("version=2.4"), NULL for none. */
+static inline void recorded_start(struct trace_reader *trace, const char *conf, const char *more, uint64_t total_bytes,
+                                  struct single_run *run)
 {
-    const struct replay_config cfg = {.on_oom = OOM_AS_RECORDED, .threads = 1};
     const bool has_conf = conf != NULL && conf[0] != '\0';
     struct err_detail why = {0};
     char policy[1024], device[64];
@@ -35,7 +34,20 @@ static inline void recorded_replay(struct trace_reader *trace, const char *conf,
              has_conf && more != NULL ? "," : "", has_conf ? conf : "");
     snprintf(device, sizeof device, "sim:%" PRIu64 ",packing=off", total_bytes);
     cr_assert_eq(single_run_open(run, trace, policy, device, &why), ERR_OK, "%s on %s: %s", policy, device, why.text);
-    cr_assert_eq(single_run_replay(run, &cfg, &why), ERR_OK, "%s on %s: %s", policy, device, why.text);
+}
+
+static inline void recorded_run(struct single_run *run)
+{
+    const struct replay_config cfg = {.on_oom = OOM_AS_RECORDED, .threads = 1};
+    struct err_detail why = {0};
+    cr_assert_eq(single_run_replay(run, &cfg, &why), ERR_OK, "%s", why.text);
+}
+
+static inline void recorded_replay(struct trace_reader *trace, const char *conf, const char *more, uint64_t total_bytes,
+                                   struct single_run *run)
+{
+    recorded_start(trace, conf, more, total_bytes, run);
+    recorded_run(run);
 }
 
 static inline void recorded_take_stat(void *object, const char *key, int64_t value)
@@ -52,8 +64,8 @@ static inline json_t *recorded_stats(const struct single_run *run)
 }
 
 /* Expects every key of `want` for which `is_compared` (NULL: all), and no key that `want` lacks. Returns how many. */
-static inline size_t recorded_expect_stats(json_t *want, const struct single_run *run, bool (*is_compared)(const char *),
-                                           const char *name)
+static inline size_t recorded_expect_stats(json_t *want, const struct single_run *run,
+                                           bool (*is_compared)(const char *key), const char *name)
 {
     json_t *got = recorded_stats(run), *value;
     const char *key;

@@ -17,6 +17,7 @@
 #include <zstd.h>
 
 #define BASE UINT64_C(0x7f0000000000)
+#define NOTHING UINT64_C(0)          /* of the right width for snap_segment */
 
 /* ---- a small writer of snapshots ---- */
 
@@ -79,7 +80,8 @@ static void snap_record(struct snap *s, const char *action, uint64_t addr, uint6
 }
 
 /* A record with one more entry. */
-static void snap_record_more(struct snap *s, const char *action, uint64_t addr, uint64_t size, const char *key, uint64_t v)
+static void snap_record_more(struct snap *s, const char *action, uint64_t addr, uint64_t size, const char *key,
+                             uint64_t v)
 {
     snap_record(s, action, addr, size);
     s->n--;
@@ -465,7 +467,7 @@ Test(import_pytorch, a_final_state_is_described_but_not_replayed)
     snap_begin(&s);
     snap_record(&s, "alloc", BASE, 100);                 /* a recording of the state only keeps its last record */
     snap_segments(&s);
-    snap_segment(&s, BASE, 2 * MIB, "small", (uint64_t)512, (uint64_t)100, 'a', 2 * MIB - 512, (uint64_t)0, 'i', (uint64_t)0);
+    snap_segment(&s, BASE, 2 * MIB, "small", (uint64_t)512, (uint64_t)100, 'a', 2 * MIB - 512, NOTHING, 'i', NOTHING);
     snap_end(&s);
     expect_refused(&s, ERR_UNSUPPORTED, "only a final state (1 segments, 2 MiB)");
     describe(&s, &l);
@@ -478,7 +480,7 @@ Test(import_pytorch, a_bare_list_of_segments_is_a_final_state)
     static struct snap s;
     struct lines l;
     snap_raw(&s, "\x80\x02](");
-    snap_segment(&s, BASE, 20 * MIB, "large", 20 * MIB, (uint64_t)0, 'i', (uint64_t)0);
+    snap_segment(&s, BASE, 20 * MIB, "large", 20 * MIB, (uint64_t)0, 'i', NOTHING);
     snap_raw(&s, "e.");
     expect_refused(&s, ERR_UNSUPPORTED, "only a final state");
     describe(&s, &l);
@@ -528,10 +530,10 @@ static void mid_run(struct snap *s, bool has_evidence)
     snap_record(s, "free_completed", BASE + 10 * MIB, 2 * MIB);
     snap_segments(s);
     if (has_evidence)
-        snap_segment(s, BASE, 20 * MIB, "large", 4 * MIB, 3 * MIB, 'i', 6 * MIB, 6 * MIB, 'a', 4 * MIB, 0, 'i', 6 * MIB,
-                     5 * MIB + 1, 'a', (uint64_t)0);
+        snap_segment(s, BASE, 20 * MIB, "large", 4 * MIB, 3 * MIB, 'i', 6 * MIB, 6 * MIB, 'a', 4 * MIB, NOTHING, 'i', 6 * MIB,
+                     5 * MIB + 1, 'a', NOTHING);
     else
-        snap_segment(s, BASE, 20 * MIB, "large", 14 * MIB, 3 * MIB, 'i', 6 * MIB, 5 * MIB + 1, 'a', (uint64_t)0);
+        snap_segment(s, BASE, 20 * MIB, "large", 14 * MIB, 3 * MIB, 'i', 6 * MIB, 5 * MIB + 1, 'a', NOTHING);
     snap_end(s);
 }
 
@@ -578,7 +580,7 @@ Test(import_pytorch, a_small_rest_belongs_to_the_block_before_it)
     snap_begin(&s);
     snap_free(&s, BASE, 13 * MIB + 1);
     snap_segments(&s);
-    snap_segment(&s, BASE, 14 * MIB, "large", 14 * MIB, 13 * MIB + 1, 'i', (uint64_t)0);
+    snap_segment(&s, BASE, 14 * MIB, "large", 14 * MIB, 13 * MIB + 1, 'i', NOTHING);
     snap_end(&s);
     struct trace_reader *r = import_snap(&s, &auto_config);
     const struct trace_block *b = trace_start_blocks(r, &n);
@@ -596,8 +598,8 @@ Test(import_pytorch, segments_are_undone_from_the_end)
     snap_record(&s, "segment_alloc", BASE, 20 * MIB);                    /* the other way round */
     snap_record(&s, "alloc", BASE, 3 * MIB);
     snap_segments(&s);
-    snap_segment(&s, BASE, 20 * MIB, "large", 3 * MIB, 3 * MIB, 'a', 17 * MIB, 0, 'i', (uint64_t)0);
-    snap_segment(&s, BASE + 50 * MIB, 2 * MIB, "small", 2 * MIB, 0, 'i', (uint64_t)0);
+    snap_segment(&s, BASE, 20 * MIB, "large", 3 * MIB, 3 * MIB, 'a', 17 * MIB, NOTHING, 'i', NOTHING);
+    snap_segment(&s, BASE + 50 * MIB, 2 * MIB, "small", 2 * MIB, NOTHING, 'i', NOTHING);
     snap_end(&s);
     struct trace_reader *r = import_snap(&s, &auto_config);
     const struct trace_segment *g = trace_start_segments(r, &n);
@@ -618,7 +620,7 @@ Test(import_pytorch, mapped_stretches_are_cut_and_joined)
     snap_record(&s, "segment_unmap", BASE + 60 * MIB, 20 * MIB);
     snap_record(&s, "segment_map", BASE + 20 * MIB, 20 * MIB);
     snap_segments(&s);
-    snap_segment(&s, BASE, 60 * MIB, "large", 60 * MIB, 0, 'i', (uint64_t)0);
+    snap_segment(&s, BASE, 60 * MIB, "large", 60 * MIB, NOTHING, 'i', NOTHING);
     s.n -= 2;                                                            /* one more key in that segment */
     snap_raw(&s, "e");
     snap_text(&s, "is_expandable");
@@ -652,9 +654,9 @@ Test(import_pytorch, contradictions_name_their_record)
 {
     static struct snap s;
     contradiction(&s, NULL, "alloc", BASE);
-    expect_refused(&s, ERR_FORMAT, "record 5 of device 0 contradicts the ones before it: an allocation of a block that is");
+    expect_refused(&s, ERR_FORMAT, "record 5 of device 0 contradicts the ones before it: an allocation of");
     contradiction(&s, NULL, "free_requested", BASE + 4096);
-    expect_refused(&s, ERR_FORMAT, "record 5 of device 0 contradicts the ones before it: a free of a block that is not live");
+    expect_refused(&s, ERR_FORMAT, "record 5 of device 0 contradicts the ones before it: a free of a block");
     contradiction(&s, "free_requested", "free_requested", BASE);
     expect_refused(&s, ERR_FORMAT, "record 6 of device 0");
     contradiction(&s, NULL, "free_completed", BASE + 4096);
@@ -672,8 +674,8 @@ Test(import_pytorch, an_address_in_no_segment_is_flagged)
     static struct snap s;
     contradiction(&s, NULL, "alloc", BASE + 10 * MIB);
     struct trace_reader *r = import_snap(&s, &auto_config);
-    cr_expect(strstr(trace_meta(r, "notes"), "contradiction: record 5: the address 0x7f0000a00000 lies in no segment") != NULL,
-              "%s", trace_meta(r, "notes"));
+    const char *part = "contradiction: record 5: the address 0x7f0000a00000 lies in no segment";
+    cr_expect(strstr(trace_meta(r, "notes"), part) != NULL, "%s", trace_meta(r, "notes"));
     cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 3);
     trace_close(r);
 }
@@ -750,7 +752,8 @@ static void release_case(struct snap *s, uint64_t high_mib, const char *next, ui
         snap_free(s, BASE, 20 * MIB);
     else
         snap_record(s, next, BASE + 100 * MIB, asked_mib * MIB);
-    snap_record(s, "segment_alloc", BASE + 1000 * MIB, (high_mib - 20) * MIB - (strcmp(next, "segment_alloc") == 0 ? asked_mib : 0) * MIB);
+    const uint64_t grown_mib = strcmp(next, "segment_alloc") == 0 ? asked_mib : 0;
+    snap_record(s, "segment_alloc", BASE + 1000 * MIB, (high_mib - 20 - grown_mib) * MIB);
     snap_record(s, "alloc", BASE + 1000 * MIB, 2 * MIB);
     snap_segments(s);
     snap_end(s);
@@ -786,8 +789,8 @@ Test(import_pytorch, a_release_that_nothing_decides_is_noted)
     static struct snap s;
     release_case(&s, 60, "segment_alloc", 30);
     struct trace_reader *r = import_snap(&s, &auto_config);
-    cr_expect(strstr(trace_meta(r, "notes"), "1 releases of memory were the program's empty_cache or the allocator's") != NULL,
-              "%s", trace_meta(r, "notes"));
+    const char *part = "1 releases of memory were the program's empty_cache or the allocator's";
+    cr_expect(strstr(trace_meta(r, "notes"), part) != NULL, "%s", trace_meta(r, "notes"));
     trace_close(r);
 }
 
@@ -926,8 +929,8 @@ static void expect_truth(const json_t *entry)
     cr_assert_eq(e, ERR_OK, "%s", why.text);
     expect_counts(trace_info(r), json_array_get(devices, 0), file);
     expect_segment_counts(r, json_array_get(devices, 0), file);
-    cr_expect_eq(strstr(trace_meta(r, "notes"), "contradiction") != NULL, strstr(file, "facebookresearch") != NULL, "%s: %s",
-                 file, trace_meta(r, "notes"));
+    const char *notes = trace_meta(r, "notes");
+    cr_expect_eq(strstr(notes, "contradiction") != NULL, strstr(file, "facebookresearch") != NULL, "%s: %s", file, notes);
     trace_close(r);
 }
 

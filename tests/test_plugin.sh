@@ -2,7 +2,7 @@
 # A policy author's way: install into a prefix, build the example out of tree against it, run it; and what the loader
 # and the audit make of plugins that are wrong.
 set -u
-build=$2 source=$3
+build=$(cd "$2" && pwd) source=$(cd "$3" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trace=$source/samples/mlp-adam.trace.zst

@@ -1,4 +1,4 @@
-/* Genuine recordings, replayed from the program's own requests: every counter is the one that PyTorch had at the end. */
+/* Genuine recordings, replayed from the program's own requests: every counter is what PyTorch had at the end. */
 #include "tests/recorded_run.h"
 
 #include <criterion/parameterized.h>
@@ -43,8 +43,8 @@ static bool is_recorded(const char *key)
     return strcmp(key, "num_sync_all_streams") != 0;
 }
 
-/* The release as an option: "2.9.1+cu128" is version=2.9. A fraction is an option of ours, too: releases before 2.10 have
- * no key for it. */
+/* The release as an option: "2.9.1+cu128" is version=2.9. A fraction is an option of ours, too: releases before 2.10
+ * have no key for it. */
 static const char *own_options(const json_t *facts, char *buf, size_t cap)
 {
     int major = 0, minor = 0;
@@ -62,7 +62,8 @@ static void check_device(const struct recording *r, json_t *facts, json_t *want,
     struct single_run run;
     snprintf(path, sizeof path, SHARED_DIR "/golden/%s.pickle", r->name);
     struct trace_reader *trace = recorded_open(path, gpu);
-    recorded_replay(trace, json_string_value(json_object_get(facts, "conf")), own_options(facts, options, sizeof options),
+    recorded_replay(trace, json_string_value(json_object_get(facts, "conf")),
+                    own_options(facts, options, sizeof options),
                     (uint64_t)json_integer_value(json_object_get(facts, "device_total")), &run);
     cr_expect_eq(run.lane.outcome, ERR_OK, "%s: the run ends like the recorded one", r->name);
     const bool has_silent_calls = strstr(r->name, "snap-empty-") != NULL;
@@ -82,7 +83,8 @@ static void check_recording(const struct recording *r)
     json_t *stats = json_object_get(facts, "memory_stats");
     const size_t n_devices = json_is_array(stats) ? json_array_size(stats) : 1;
     for (size_t d = 0; d < n_devices; d++)
-        check_device(r, facts, json_is_array(stats) ? json_array_get(stats, d) : stats, n_devices > 1 ? (int64_t)d : -1);
+        check_device(r, facts, json_is_array(stats) ? json_array_get(stats, d) : stats,
+                     n_devices > 1 ? (int64_t)d : -1);
     json_decref(facts);
 }
 

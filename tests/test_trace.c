@@ -3,9 +3,11 @@
  * is refused.
  */
 #include "base/units.h"
+#include "tests/forge.h"
 #include "traces/frames.h"
 #include "traces/generate.h"
 #include "traces/import.h"
+#include "traces/rows.h"
 #include "traces/trace.h"
 
 #include <criterion/criterion.h>
@@ -480,31 +482,59 @@ static uint64_t digest_text(uint64_t h, const char *text)
     return text == NULL ? h + 1 : digest(h, text, strlen(text) + 1);
 }
 
+/* Numbers one by one: structs have padding. */
+static uint64_t digest_numbers(uint64_t h, const uint64_t *numbers, size_t n)
+{
+    return digest(h, numbers, n * sizeof *numbers);
+}
+
+#define DIGEST(h, ...)                                                                      \
+    digest_numbers((h), (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static uint64_t digest_info(uint64_t h, const struct trace_info *i)
+{
+    h = digest_numbers(h, i->by_kind, EVENT_KINDS);
+    h = DIGEST(h, i->events, i->capacity_bytes, i->records, i->peak_requested_bytes, i->duration_ns, i->epoch_us);
+    h = DIGEST(h, i->recorded_peak_reserved_bytes, i->recorded_peak_allocated_bytes, i->recorded_end_reserved_bytes,
+               i->recorded_start_reserved_bytes, i->recorded_end_segments, i->peak_live, i->device);
+    return DIGEST(h, i->n_streams, i->n_pools, i->n_labels, i->n_stacks, i->n_commands, i->starts_mid_run,
+                  i->has_source_numbers, i->has_addresses, i->has_segment_events);
+}
+
+static uint64_t digest_start(uint64_t h, const struct trace_reader *r)
+{
+    size_t n;
+    const struct trace_segment *s = trace_start_segments(r, &n);
+    for (size_t i = 0; i < n; i++)
+        h = DIGEST(h, s[i].addr, s[i].bytes, s[i].stream, s[i].pool, s[i].is_small, s[i].is_range, s[i].is_guessed);
+    const struct trace_block *b = trace_start_blocks(r, &n);
+    for (size_t i = 0; i < n; i++)
+        h = DIGEST(h, b[i].addr, b[i].bytes, b[i].requested, b[i].slot, b[i].segment, b[i].stream, b[i].pool,
+                   b[i].is_pending, b[i].is_size_guessed);
+    return h;
+}
+
 /* Everything but events and what lies beside them. */
 static uint64_t digest_tables(const struct trace_reader *r)
 {
     const struct trace_info *i = trace_info(r);
-    uint64_t h = digest(1, i, sizeof *i);
+    uint64_t h = digest_start(digest_info(1, i), r);
     const char *value, *const *frames;
     for (size_t k = 0; trace_meta_at(r, k, &value) != NULL; k++)
         h = digest_text(digest_text(h, trace_meta_at(r, k, &value)), value);
-    size_t n;
-    const struct trace_segment *segments = trace_start_segments(r, &n);
-    h = digest(h, segments, n * sizeof *segments);
-    const struct trace_block *blocks = trace_start_blocks(r, &n);
-    h = digest(h, blocks, n * sizeof *blocks);
-    h = digest(h, trace_streams(r), i->n_streams * sizeof *trace_streams(r));
-    h = digest(h, trace_pools(r), i->n_pools * sizeof *trace_pools(r));
+    for (uint32_t k = 0; k < i->n_streams; k++)
+        h = DIGEST(h, trace_streams(r)[k].handle, trace_streams(r)[k].number);
+    for (uint32_t k = 0; k < i->n_pools; k++)
+        h = DIGEST(h, trace_pools(r)[k].id[0], trace_pools(r)[k].id[1]);
     for (uint32_t k = 0; k < i->n_labels; k++)
         h = digest_text(h, trace_label(r, k));
     for (uint32_t k = 1; k <= i->n_stacks; k++)
         for (size_t f = 0, depth = trace_stack(r, k, &frames); f < depth; f++)
             h = digest_text(h, frames[f]);
     for (uint32_t k = 0; k < i->n_commands; k++) {
-        struct command c = trace_commands(r)[k];
-        h = digest_text(h, c.text);
-        c.text = NULL;
-        h = digest(h, &c, sizeof c);
+        const struct command *c = &trace_commands(r)[k];
+        h = digest_text(digest(h, &c->number, sizeof c->number), c->text);
+        h = DIGEST(h, c->kind, c->pool, c->stream, c->slot, c->flags);
     }
     return h;
 }
@@ -527,10 +557,13 @@ static uint64_t digest_trace(const void *bytes, size_t n, struct err_detail *why
     for (uint64_t i = 0; is_good && i < trace_info(r)->events; i++) {
         struct trace_side side;
         is_good = trace_side_at(r, i, &side, why) == ERR_OK;
-        h = is_good ? digest(digest(digest(h, &side.record, 8), &side.addr, 8), &side.stack, 4) : 0;
+        h = is_good ? DIGEST(h, side.record, side.addr, side.stack) : 0;
     }
     is_good = is_good && trace_segment_events(r, &rows, &k, why) == ERR_OK;
-    h = is_good ? digest(h, rows, k * sizeof *rows) : 0;
+    h = is_good ? h : 0;
+    for (size_t i = 0; is_good && i < k; i++)
+        h = DIGEST(h, rows[i].before, rows[i].record, rows[i].addr, rows[i].bytes, rows[i].stream, rows[i].pool,
+                   rows[i].kind);
     trace_close(r);
     return h;
 }
@@ -678,6 +711,147 @@ Test(trace, slots_that_cannot_be_are_refused)
         bytes_free(&raw);
     }
     free(scratch);
+}
+
+/* ---- forged files ---- */
+
+/* Reads a forged file to its end; expects to be refused with a sentence that holds `reason`, or not if NULL. */
+static void expect_refused(const struct forge *f, const char *reason)
+{
+    struct err_detail why = {0};
+    struct bytes file = forge_pack(f);
+    struct trace_reader *r = NULL;
+    const struct event *events;
+    const struct trace_segment_event *rows;
+    size_t n = 1;
+    enum err e = trace_open_bytes(file.data, file.n, &r, &why);
+    if (e == ERR_OK)
+        e = trace_segment_events(r, &rows, &n, &why);
+    for (n = 1; e == ERR_OK && n > 0;)
+        e = trace_next(r, &events, &n, &why);
+    for (uint64_t i = 0; e == ERR_OK && i < trace_info(r)->events; i += 1 + trace_info(r)->events / 100) {
+        struct trace_side side;
+        e = trace_side_at(r, i, &side, &why);
+    }
+    cr_expect_eq(e, reason == NULL ? ERR_OK : ERR_FORMAT, "%s: %s", reason == NULL ? "good" : reason, why.text);
+    cr_expect(reason == NULL || strstr(why.text, reason) != NULL, "%s: %s", reason, why.text);
+    trace_close(r);
+    bytes_free(&file);
+}
+
+/* Changes a row of a kind in the small trace, and expects that the row is refused. */
+static void expect_row_refused(enum section_kind kind, size_t row, void (*change)(void *row))
+{
+    size_t n;
+    void *bytes = small_trace(&n);
+    struct forge *f = forge_open(bytes, n);
+    cr_assert_not_null(f);
+    struct forge_section *s = forge_find(f, kind);
+    cr_assert_not_null(s);
+    char *rows = calloc(s->rows, rows_size(kind)), place[64];
+    cr_assert(rows_decode(kind, s->content.data, s->content.n, rows, s->rows));
+    change(rows + row * rows_size(kind));
+    s->content.n = 0;
+    rows_encode(&s->content, kind, rows, s->rows);
+    snprintf(place, sizeof place, "'%s': row %zu cannot be", section_tag(kind), row);
+    expect_refused(f, place);
+    free(rows);
+    forge_free(f);
+    free(bytes);
+}
+
+static void empty_segment(void *row) { ((struct trace_segment *)row)->bytes = 0; }
+static void foreign_segment(void *row) { ((struct trace_segment *)row)->stream = 99; }
+static void block_outside(void *row) { ((struct trace_block *)row)->bytes = 3 * MIB; }
+static void block_in_used_slot(void *row) { ((struct trace_block *)row)->slot = 0; }
+static void block_in_no_slot(void *row) { ((struct trace_block *)row)->slot = 1000; }
+static void block_of_nothing(void *row) { ((struct trace_block *)row)->requested = 0; }
+static void segment_event_behind(void *row) { ((struct trace_segment_event *)row)->before = 1000; }
+static void segment_event_wraps(void *row) { ((struct trace_segment_event *)row)->addr = UINT64_MAX; }
+static void command_of_no_text(void *row) { ((struct command_row *)row)->text = 1000; }
+static void command_in_no_pool(void *row) { ((struct command_row *)row)->command.pool = 200; }
+static void node_of_itself(void *row) { ((struct stack_node *)row)->caller = 2; }
+static void node_of_no_text(void *row) { ((struct stack_node *)row)->text = 1000; }
+static void stack_of_no_node(void *row) { *(uint32_t *)row = 0; }
+static void stack_of_unknown_node(void *row) { *(uint32_t *)row = 1000; }
+
+Test(trace, rows_that_cannot_be_are_refused)
+{
+    expect_row_refused(SECTION_START_SEGMENTS, 1, empty_segment);
+    expect_row_refused(SECTION_START_SEGMENTS, 0, foreign_segment);
+    expect_row_refused(SECTION_START_BLOCKS, 1, block_outside);
+    expect_row_refused(SECTION_START_BLOCKS, 3, block_in_used_slot);
+    expect_row_refused(SECTION_START_BLOCKS, 0, block_in_no_slot);
+    expect_row_refused(SECTION_START_BLOCKS, 2, block_of_nothing);
+    expect_row_refused(SECTION_SEGMENT_EVENTS, 0, segment_event_behind);
+    expect_row_refused(SECTION_SEGMENT_EVENTS, 0, segment_event_wraps);
+    expect_row_refused(SECTION_COMMANDS, 0, command_of_no_text);
+    expect_row_refused(SECTION_COMMANDS, 3, command_in_no_pool);
+    expect_row_refused(SECTION_NODES, 1, node_of_itself);
+    expect_row_refused(SECTION_NODES, 0, node_of_no_text);
+    expect_row_refused(SECTION_STACKS, 1, stack_of_no_node);
+    expect_row_refused(SECTION_STACKS, 0, stack_of_unknown_node);
+}
+
+Test(trace, a_file_that_contradicts_its_index_is_refused)
+{
+    size_t n;
+    void *bytes = generated("530-270", 0, 0, &n);
+    struct forge *f = forge_open(bytes, n);
+    cr_assert_not_null(f);
+    expect_refused(f, NULL);
+    f->lacks_checksums = true;
+    expect_refused(f, "checksum");
+    f->lacks_checksums = false;
+    f->gap = 7;
+    expect_refused(f, "contradicts");
+    f->gap = 0;
+    enum { RECORDS = 1, PEAK = 3 };                      /* places in the index of this trace */
+    f->index.data[PEAK] ^= 1;
+    expect_refused(f, "do not add up");
+    f->index.data[PEAK] ^= 1;
+    f->index.data[RECORDS - 1]++;                        /* events */
+    expect_refused(f, "contradicts");
+    f->index.data[RECORDS - 1]--;
+    forge_find(f, SECTION_EVENTS)->rows++;
+    expect_refused(f, "contradicts");
+    forge_free(f);
+    free(bytes);
+}
+
+Test(trace, a_list_of_slots_that_is_not_the_truth_is_refused)
+{
+    size_t n;
+    void *bytes = generated("mix:10", (uint64_t)NATIVE_FRAME_EVENTS * NATIVE_SLOTS_EVERY + 5, 1, &n);
+    struct forge *f = forge_open(bytes, n);
+    cr_assert_not_null(f);
+    struct forge_section *s = forge_find(f, SECTION_SLOTS);
+    cr_assert_not_null(s);
+    expect_refused(f, NULL);
+    struct slot slots[64];
+    struct column *scratch = malloc(sizeof *scratch);
+    const struct frame_bounds bounds = {.n_streams = 1, .n_pools = 1};
+    struct cursor in = cursor_over(s->content.data, s->content.n);
+    const uint64_t at = cursor_varint(&in), first = cursor_varint(&in);
+    cr_assert(slots_decode(scratch, in.at, (size_t)(in.end - in.at), s->rows, &bounds, slots));
+    cr_assert(at == (uint64_t)NATIVE_FRAME_EVENTS * NATIVE_SLOTS_EVERY && first == 0 && s->rows > 1);
+    for (int change = 0; change < 3; change++) {
+        struct slot forged[64];
+        memcpy(forged, slots, sizeof forged);
+        uint32_t live = 0;
+        while (forged[live].state != SLOT_LIVE)
+            live++;
+        forged[live].bytes += change == 0;
+        forged[live].state += change == 1;
+        s->content.n = 0;
+        bytes_put_varint(&s->content, at);
+        bytes_put_varint(&s->content, first);
+        slots_encode(&s->content, forged, s->rows -= change == 2);
+        expect_refused(f, change == 2 ? "incomplete list" : "does not list the slots");
+    }
+    free(scratch);
+    forge_free(f);
+    free(bytes);
 }
 
 /* ---- columns ---- */

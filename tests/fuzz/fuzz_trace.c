@@ -9,89 +9,33 @@
  *
  * The content of the index is followed by the list of sections, which is made here. Other inputs are files as they are.
  */
+#include "tests/forge.h"
 #include "tests/fuzz/fuzz.h"
-#include "traces/columns.h"
-#include "traces/native.h"
-#include "traces/native_file.h"
 #include "traces/trace.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <zstd.h>
+enum { FUZZ_EVENTS_MAX = 1 << 18 };
 
-enum { FUZZ_SECTIONS = 64, FUZZ_EVENTS_MAX = 1 << 18 };
-
-/* ---- packing sections ---- */
-
-struct packed_list {
-    uint64_t kind[FUZZ_SECTIONS], rows[FUZZ_SECTIONS], bytes[FUZZ_SECTIONS];
-    size_t   n;
-};
-
-static void pack_section(struct bytes *file, uint32_t kind, const void *content, size_t n, struct packed_list *list,
-                         uint64_t rows)
+/* The sections that an input lists. */
+static struct forge *read_sections(const uint8_t *data, size_t n)
 {
-    ZSTD_CCtx *zstd = ZSTD_createCCtx();
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, 1);
-    const size_t room = ZSTD_compressBound(n);
-    void *packed = malloc(room);
-    const size_t n_packed = ZSTD_compress2(zstd, packed, room, content, n);
-    bytes_put_le(file, NATIVE_SKIP_SECTION, 4);
-    bytes_put_le(file, NATIVE_SECTION_BYTES - 8, 4);
-    bytes_put(file, section_tag(kind), 4);
-    bytes_put_le(file, n_packed, 4);
-    bytes_put(file, packed, n_packed);
-    free(packed);
-    ZSTD_freeCCtx(zstd);
-    if (kind == SECTION_INDEX)
-        return;
-    list->kind[list->n] = kind;
-    list->rows[list->n] = rows;
-    list->bytes[list->n++] = n_packed;
-}
-
-/* Packs the sections of an input; what it says of the index goes to `index`. */
-static void pack_sections(struct cursor in, struct bytes *file, struct bytes *index, struct packed_list *list)
-{
-    while (in.at < in.end && list->n < FUZZ_SECTIONS) {
+    struct forge *f = calloc(1, sizeof *f);
+    struct cursor in = cursor_over(data, n);
+    while (in.at < in.end && f->n < FORGE_SECTIONS) {
         const uint32_t kind = (uint32_t)cursor_le(&in, 1) % SECTION_KINDS;
         const uint64_t rows = cursor_le(&in, 2) + 1;
         const size_t length = (size_t)cursor_le(&in, 2), left = (size_t)(in.end - in.at);
-        const size_t n = length < left ? length : left;
-        const unsigned char *content = cursor_take(&in, n);
+        const size_t n_content = length < left ? length : left;
+        const unsigned char *content = cursor_take(&in, n_content);
         if (content == NULL)
             break;
-        if (kind == SECTION_INDEX)
-            bytes_put(index, content, n);
-        else
-            pack_section(file, kind, content, n, list, rows);
+        if (kind == SECTION_INDEX) {
+            bytes_put(&f->index, content, n_content);
+        } else {
+            f->sections[f->n] = (struct forge_section){.kind = kind, .rows = (uint32_t)rows};
+            bytes_put(&f->sections[f->n++].content, content, n_content);
+        }
     }
-}
-
-static struct bytes pack_file(const uint8_t *data, size_t n)
-{
-    struct bytes file = {0}, index = {0};
-    struct packed_list *list = calloc(1, sizeof *list);
-    bytes_put_le(&file, NATIVE_SKIP_ENDS, 4);
-    bytes_put_le(&file, NATIVE_HEAD_BYTES - 8, 4);
-    bytes_put(&file, NATIVE_HEAD_TEXT, 12);
-    bytes_put_le(&file, NATIVE_VERSION, 4);
-    pack_sections(cursor_over(data, n), &file, &index, list);
-    bytes_put_varint(&index, list->n);
-    column_put(&index, list->kind, list->n);
-    column_put(&index, list->rows, list->n);
-    column_put(&index, list->bytes, list->n);
-    const uint64_t offset = file.n;
-    pack_section(&file, SECTION_INDEX, index.data, index.n, list, 1);
-    bytes_put_le(&file, NATIVE_SKIP_ENDS, 4);
-    bytes_put_le(&file, NATIVE_FOOT_BYTES - 8, 4);
-    bytes_put(&file, NATIVE_FOOT_TEXT, 12);
-    bytes_put_le(&file, offset, 8);
-    bytes_free(&index);
-    free(list);
-    return file;
+    return f;
 }
 
 /* ---- promises ---- */
@@ -220,10 +164,11 @@ static void check_trace(const void *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (n > 0 && data[0] == 'S') {
-        struct bytes file = pack_file(data + 1, n - 1);
-        if (!file.has_failed)
-            check_trace(file.data, file.n);
+        struct forge *f = read_sections(data + 1, n - 1);
+        struct bytes file = forge_pack(f);
+        check_trace(file.data, file.n);
         bytes_free(&file);
+        forge_free(f);
     } else {
         check_trace(data, n);
     }
