@@ -141,10 +141,14 @@ static enum err pytorch_configure(struct pytorch *p, const struct option_value *
                        v[OPT_VERSION].text);
     p->settings = pytorch_settings_default();
     enum err e = conf_compose(v, &p->conf, why);
-    if (e == ERR_OK)
-        e = pytorch_conf_apply(&p->profile, CONF_AT_START, p->conf, &p->settings, why);
     if (e != ERR_OK)
         return e;
+    e = pytorch_conf_apply(&p->profile, CONF_AT_START, p->conf, &p->settings, why);
+    if (e != ERR_OK) {
+        if (why != NULL)
+            why->offset++;               /* a place in the settings text, from 1 */
+        return e;
+    }
     if (p->settings.is_async)
         return err_set(why, ERR_UNSUPPORTED, 0, "backend:cudaMallocAsync is another allocator, the driver's own");
     p->max_split_at_start =
@@ -490,6 +494,18 @@ static void remark_gc(const struct pytorch *p, remark_visit visit, void *arg)
     visit(arg, REMARK_ASSUMPTION, text);
 }
 
+/* Divisions are given, and none of them changes a size. */
+static bool has_plain_divisions(const struct pytorch *p)
+{
+    bool is_given = false;
+    for (size_t i = 0; i < PYTORCH_ROUNDUP_INTERVALS; i++) {
+        if (p->settings.roundup_divisions[i] > 1)
+            return false;
+        is_given |= p->settings.roundup_divisions[i] == 1;
+    }
+    return is_given && !p->profile.has_raw_divisions_of_1;
+}
+
 static void pytorch_remarks(const struct policy *base, remark_visit visit, void *arg)
 {
     const struct pytorch *p = (const struct pytorch *)base;
@@ -499,6 +515,9 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
                                       "its roundup_power2_divisions:1 means plain 512-byte rounding");
     if (p->settings.garbage_collection_threshold > 0)
         remark_gc(p, visit, arg);
+    if (has_plain_divisions(p))
+        visit(arg, REMARK_WARNING, "roundup_power2_divisions with 1 everywhere means plain rounding to 512 bytes: it does "
+                                   "nothing");
     if (p->settings.expandable_segments && base->device->cfg.total_bytes == DEVICE_UNLIMITED)
         visit(arg, REMARK_ASSUMPTION,
               "on an unlimited device expandable segments reserve addresses as on one of 1 TiB");

@@ -378,6 +378,17 @@ static void lane_end(struct lane *l, uint64_t time_ns)
         lane_sample(l, l->events_done, time_ns, UINT32_MAX);
 }
 
+/* The sentence about a policy that cannot be created; it has the place in the settings where it has an offset. */
+static void lane_refuse_policy(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
+                               struct err_detail *why)
+{
+    if (e == ERR_USAGE && reason->offset > 0)
+        err_set(why, e, reason->offset, "policy '%.60s': at character %" PRIu64 " of the settings: %.140s", spec->typed,
+                reason->offset, reason->text);
+    else
+        err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
+}
+
 enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops, const struct device_config *device,
                    const struct trace_reader *trace, uint64_t seed, struct lane *out, struct err_detail *why)
 {
@@ -403,7 +414,7 @@ enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops,
     if (l.live == NULL || l.pending == NULL)
         e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", l.n_slots);
     else if ((e = policy_create(spec->ops, &cfg, &l.policy, &reason)) != ERR_OK)
-        err_set(why, e, reason.offset, "policy '%.60s': %.160s", spec->typed, reason.text);
+        lane_refuse_policy(spec, e, &reason, why);
     if (e != ERR_OK)
         lane_close(&l);
     else
