@@ -89,7 +89,8 @@ struct policy_config {
     X(misses, "requests that needed device memory")                                                         \
     X(splits, "free blocks cut to fit")                                                                     \
     X(coalesces, "free blocks merged")                                                                      \
-    X(retries, "requests tried again after the cache was released")
+    X(retries, "requests tried again after the cache was released")                                         \
+    X(collected, "segments given back because of their age")
 
 struct policy_counters {
 #define POLICY_COUNTER(name, meaning) uint64_t name;

@@ -59,6 +59,7 @@ static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct age
         released += block->size;
         a->sum -= age;
         a->count--;
+        p->base.count.collected++;
         pytorch_release_block(p, b);
     }
     return released;

@@ -38,15 +38,15 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
 {
     const char *text = trace_meta(s->trace, "garbage_collection_threshold");
     const double threshold = text == NULL ? 0 : strtod(text, NULL);
-    if (!(threshold > 0 && threshold < 1) || t->total_bytes != 0)
+    if (!(threshold > 0 && threshold < 1) || t->is_total_given)
         return ERR_OK;
     uint64_t low = s->info->recorded_peak_reserved_bytes, high = (uint64_t)((double)low / threshold) + 1;
     struct setting trial = *t;
     while (low < high) {
         struct verify_pass pass = {0};
-        bool released_too_much;
+        bool collected_too_much;
         trial.limit_bytes = low + (high - low) / 2;
-        const enum err e = verify_running_free(s, &trial, room_bytes, &pass, &released_too_much, why);
+        const enum err e = verify_running_free(s, &trial, room_bytes, &pass, &collected_too_much, why);
         if (e != ERR_OK)
             return e;
         if (!pass.has_difference) {
@@ -58,7 +58,7 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
                      units_format_bytes(trial.limit_bytes, limit));
             return ERR_OK;
         }
-        if (released_too_much)
+        if (collected_too_much)
             low = trial.limit_bytes + 1;
         else
             high = trial.limit_bytes;
@@ -72,10 +72,10 @@ static enum err verify_once(const struct scene *s, const struct setting *t, uint
     *out = (struct verify_report){0};
     snprintf(out->version, sizeof out->version, "%s", t->version);
     snprintf(out->settings, sizeof out->settings, "%s", t->policy->typed);
-    bool released_too_much;
+    bool collected_too_much;
     enum err e = verify_following(s, t, &out->following, why);
     if (e == ERR_OK)
-        e = verify_running_free(s, t, room_bytes, &out->free_running, &released_too_much, why);
+        e = verify_running_free(s, t, room_bytes, &out->free_running, &collected_too_much, why);
     return e == ERR_OK && out->free_running.has_difference ? verify_with_limits(s, t, room_bytes, out, why) : e;
 }
 
@@ -134,7 +134,7 @@ static enum err verify_profiles(const struct scene *s, const struct verify_optio
     const char *versions[PYTORCH_RELEASES];
     const size_t n = versions_to_try(s, policy, versions);
     const bool is_given = policy->values[verify_option_index(policy->ops, "version")].is_given;
-    struct setting t = {.policy = policy, .total_bytes = s->total_bytes};
+    struct setting t = {.policy = policy, .total_bytes = s->total_bytes, .is_total_given = o->total_bytes != 0};
     const uint64_t room = o->total_bytes != 0 ? o->total_bytes : s->info->recorded_peak_reserved_bytes;
     *out = (struct verify_report){0};
     enum err e = verify_versions(s, &t, room, versions, n, out, why);

@@ -114,8 +114,8 @@ static void follow_place(struct follow *f, size_t i, const struct pytorch_choice
     const uint64_t addr = f->s->sides[i].addr;
     struct verify_counts *counts = &f->pass->placements;
     bool is_equal;
-    if (choice->is_growth)
-        is_equal = grown_at != 0 && addr == (choice->addr != 0 ? choice->addr : grown_at);
+    if (choice->is_growth)               /* a run of an expandable segment may have its memory already */
+        is_equal = addr == (choice->addr != 0 ? choice->addr : grown_at);
     else
         is_equal = grown_at == 0 && addr == choice->addr;
     if (!is_equal && follow_is_unknowable(f, choice, grown_at)) {

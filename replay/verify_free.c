@@ -14,7 +14,8 @@ struct run_free {
     size_t   event;
     uint64_t recorded_reserved;
     bool     is_over;
-    bool     released_too_much;          /* the policy's last segment record was a release */
+    uint64_t collected;                  /* by age, so far */
+    bool     collected_too_much;         /* the policy's last segment record was a release by age */
 };
 
 static int segment_kind_of(enum record_action a)
@@ -43,7 +44,8 @@ static void free_on_record(void *arg, const struct policy_record *r)
     const bool has_more = f->next_segment < f->s->n_segments;
     const struct trace_segment_event *g = &f->s->segments[f->next_segment];
     f->pass->segments.compared++;
-    f->released_too_much = kind == TRACE_SEGMENT_FREE;
+    f->collected_too_much = kind == TRACE_SEGMENT_FREE && f->g.policy->count.collected > f->collected;
+    f->collected = f->g.policy->count.collected;
     if (has_more && g->kind == kind && g->addr == r->addr && g->bytes == r->bytes && g->before <= f->event + 1) {
         f->pass->segments.equal++;
         f->next_segment++;
@@ -140,7 +142,7 @@ static void free_check_missed(struct run_free *f, size_t i)
 }
 
 enum err verify_running_free(const struct scene *s, const struct setting *t, uint64_t room_bytes,
-                                    struct verify_pass *pass, bool *released_too_much, struct err_detail *why)
+                                    struct verify_pass *pass, bool *collected_too_much, struct err_detail *why)
 {
     struct run_free f = {.s = s, .pass = pass, .recorded_reserved = s->info->recorded_start_reserved_bytes};
     enum err e = stage_open(s, t, room_bytes, &f.g, why);
@@ -156,7 +158,7 @@ enum err verify_running_free(const struct scene *s, const struct setting *t, uin
         }
         pass->is_done = true;
     }
-    *released_too_much = f.released_too_much;
+    *collected_too_much = f.collected_too_much;
     stage_close(&f.g);
     return e;
 }

@@ -202,13 +202,25 @@ static enum err stage_open_device(const struct scene *s, const struct setting *t
     cfg.addresses = ADDRESSES_LIST;
     cfg.address_list = s->addresses;
     cfg.n_addresses = s->n_addresses;
-    const uint64_t known = t->limit_bytes != 0 ? t->limit_bytes : t->total_bytes;
+    const uint64_t known = t->total_bytes != 0 ? t->total_bytes : t->limit_bytes;
     cfg.total_bytes = known != 0 ? known : ASSUMED_TOTAL;
     if (room_bytes == DEVICE_UNLIMITED)
         cfg.total_bytes = known != 0 ? known : DEVICE_UNLIMITED;
     else if (room_bytes < cfg.total_bytes)
         cfg.others_bytes = cfg.total_bytes - room_bytes;
     return device_open(&device_sim, &cfg, out, why);
+}
+
+/* A memory limit found by trial: as a share of the card where its total is known, else as all of a card of that size. */
+static void set_limit(const struct setting *t, struct option_value *values)
+{
+    struct option_value *fraction = &values[verify_option_index(t->policy->ops, "fraction")];
+    if (t->total_bytes == 0) {
+        values[verify_option_index(t->policy->ops, "limit-device")].number = 1;
+        return;
+    }
+    fraction->is_set = true;
+    fraction->ratio = (double)t->limit_bytes / (double)t->total_bytes;
 }
 
 enum err stage_open(const struct scene *s, const struct setting *t, uint64_t room_bytes, struct stage *g,
@@ -227,7 +239,7 @@ enum err stage_open(const struct scene *s, const struct setting *t, uint64_t roo
     if (!version->is_given)
         version->text = t->version;
     if (t->limit_bytes != 0)
-        values[verify_option_index(t->policy->ops, "limit-device")].number = 1;
+        set_limit(t, values);
     const struct policy_config cfg = {
         .device = g->device, .ordinal = s->info->device, .peak_live = s->info->peak_live, .values = values,
         .streams = trace_streams(s->trace), .n_streams = s->info->n_streams,

@@ -42,6 +42,7 @@ struct setting {
     const struct policy_spec *policy;
     const char *version;                 /* used where the policy names none */
     uint64_t total_bytes;                /* 0: unknown */
+    bool     is_total_given;             /* by the person, and with it all that depends on it */
     uint64_t limit_bytes;                /* memory limit found by trial; 0: as the policy sets it */
 };
 
@@ -85,8 +86,9 @@ void pass_compare_reserved(struct verify_pass *pass, const struct scene *s, size
 enum err verify_following(const struct scene *s, const struct setting *t, struct verify_pass *pass,
                           struct err_detail *why);
 
-/* *released_too_much: where the pass ended in a difference, whether the policy had released what the record kept. */
+/* *collected_too_much: where the pass ended in a difference, whether the policy had just given back by age what the
+ * record kept. */
 enum err verify_running_free(const struct scene *s, const struct setting *t, uint64_t room_bytes,
-                             struct verify_pass *pass, bool *released_too_much, struct err_detail *why);
+                             struct verify_pass *pass, bool *collected_too_much, struct err_detail *why);
 
 #endif
