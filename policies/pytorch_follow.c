@@ -63,11 +63,21 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
     if (b != BLOCK_NONE) {
         free_set_insert(&half->free, b);             /* as it was: its age has not changed */
         out->is_tie = follow_has_tie(p, &half->free, b);
-    } else if (a.exp) {
-        b = pytorch_find_run(p, half, a.S, a.stream);
+        out->addr = pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
+    } else {
+        out->addr = pytorch_follow_run(base, req);
     }
-    out->addr = b == BLOCK_NONE ? 0 : pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
     return ERR_OK;
+}
+
+uint64_t pytorch_follow_run(struct policy *base, const struct event *req)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    struct pytorch_attempt a;
+    if (pytorch_attempt_begin(p, req, &a) != ERR_OK || !a.exp)
+        return 0;
+    const uint32_t b = pytorch_find_run(p, &p->pools[a.pool].half[a.class], a.S, a.stream);
+    return b == BLOCK_NONE ? 0 : pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
 }
 
 /* ---- doing what the record says ---- */

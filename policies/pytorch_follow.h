@@ -23,6 +23,10 @@ struct pytorch_choice {
 /* Says what alloc would do, and does nothing. ERR_HOST_NOMEM. */
 MUST_USE enum err pytorch_follow_predict(struct policy *base, const struct event *req, struct pytorch_choice *out);
 
+/* Where an expandable segment would grow for the request: the address it would be placed at; 0: nowhere yet. It changes
+ * when memory is released in between. */
+uint64_t pytorch_follow_run(struct policy *base, const struct event *req);
+
 /* Serves the request from the free block that starts at `addr`. ERR_CORRUPT when there is none that is large enough. */
 MUST_USE enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint64_t addr,
                                        const struct pytorch_choice *hint, struct block *out);

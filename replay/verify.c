@@ -30,11 +30,23 @@ static uint64_t report_score(const struct verify_report *r)
            r->free_running.segments.equal;
 }
 
+static void report_infer(struct verify_report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void report_infer(struct verify_report *r, const char *fmt, ...)
+{
+    const size_t n = strlen(r->inferred);
+    va_list args;
+    snprintf(r->inferred + n, sizeof r->inferred - n, n > 0 ? "; " : "");
+    va_start(args, fmt);
+    vsnprintf(r->inferred + strlen(r->inferred), sizeof r->inferred - strlen(r->inferred), fmt, args);
+    va_end(args);
+}
+
 /* Garbage collection goes by a memory limit that no record holds. It lies between the recorded peak and the peak over
  * the threshold (else it would never have acted), and each trial shows on which side: a policy that releases what the
  * record kept has too low a limit. Keeps the pass that comes out equal, if there is one. */
-static enum err verify_with_limits(const struct scene *s, const struct setting *t, uint64_t room_bytes,
-                                   struct verify_report *out, struct err_detail *why)
+static enum err verify_with_limits(const struct scene *s, const struct setting *t, struct verify_report *out,
+                                   struct err_detail *why)
 {
     const char *text = trace_meta(s->trace, "garbage_collection_threshold");
     const double threshold = text == NULL ? 0 : strtod(text, NULL);
@@ -46,16 +58,14 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
         struct verify_pass pass = {0};
         bool collected_too_much;
         trial.limit_bytes = low + (high - low) / 2;
-        const enum err e = verify_running_free(s, &trial, room_bytes, &pass, &collected_too_much, why);
+        const enum err e = verify_running_free(s, &trial, &pass, &collected_too_much, why);
         if (e != ERR_OK)
             return e;
         if (!pass.has_difference) {
             char limit[UNITS_TEXT];
             out->free_running = pass;
-            snprintf(out->inferred, sizeof out->inferred,
-                     "a memory limit of about %s: under it garbage collection acts "
-                     "when it was recorded to",
-                     units_format_bytes(trial.limit_bytes, limit));
+            report_infer(out, "a memory limit of about %s: under it garbage collection acts when it was recorded to",
+                         units_format_bytes(trial.limit_bytes, limit));
             return ERR_OK;
         }
         if (collected_too_much)
@@ -66,8 +76,8 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
     return ERR_OK;
 }
 
-static enum err verify_once(const struct scene *s, const struct setting *t, uint64_t room_bytes,
-                            struct verify_report *out, struct err_detail *why)
+static enum err verify_once(const struct scene *s, const struct setting *t, struct verify_report *out,
+                            struct err_detail *why)
 {
     *out = (struct verify_report){0};
     snprintf(out->version, sizeof out->version, "%s", t->version);
@@ -75,8 +85,53 @@ static enum err verify_once(const struct scene *s, const struct setting *t, uint
     bool collected_too_much;
     enum err e = verify_following(s, t, &out->following, why);
     if (e == ERR_OK)
-        e = verify_running_free(s, t, room_bytes, &out->free_running, &collected_too_much, why);
-    return e == ERR_OK && out->free_running.has_difference ? verify_with_limits(s, t, room_bytes, out, why) : e;
+        e = verify_running_free(s, t, &out->free_running, &collected_too_much, why);
+    return e == ERR_OK && out->free_running.has_difference ? verify_with_limits(s, t, out, why) : e;
+}
+
+/* Whether the record shows expandable segments, whose reservations go by the card's total. */
+static bool scene_has_ranges(const struct scene *s)
+{
+    for (size_t i = 0; i < s->n_segments; i++)
+        if (s->segments[i].kind == TRACE_SEGMENT_MAP)
+            return true;
+    return false;
+}
+
+/* Sizes that cards have: the named ones, and whole GiB. */
+static uint64_t total_to_try(size_t i)
+{
+    enum { WHOLE = 192 };
+    const struct device_model *card = i < WHOLE ? NULL : device_model_at(i - WHOLE);
+    return i < WHOLE ? (i + 1) * GIB : card == NULL ? 0 : card->total_bytes;
+}
+
+/* Where expandable segments do not come out on a card of unknown size, the sizes are tried, the least first. */
+static enum err verify_with_totals(struct scene *s, const struct setting *t, struct verify_report *out,
+                                   struct err_detail *why)
+{
+    struct setting trial = *t;
+    if (t->total_bytes != 0 || verify_is_equal(out) || !scene_has_ranges(s))
+        return ERR_OK;
+    trial.version = out->version;
+    for (size_t i = 0; (trial.total_bytes = total_to_try(i)) != 0; i++) {
+        struct verify_report r;
+        char total[UNITS_TEXT];
+        if (trial.total_bytes < s->room_bytes)
+            continue;
+        enum err e = scene_mark_reservations(s, trial.total_bytes);
+        if (e == ERR_OK)
+            e = verify_once(s, &trial, &r, why);
+        if (e != ERR_OK)
+            return e;
+        if (!verify_is_equal(&r))
+            continue;
+        *out = r;
+        report_infer(out, "a card of %s, by which expandable segments reserve addresses",
+                     units_format_bytes(trial.total_bytes, total));
+        return ERR_OK;
+    }
+    return scene_mark_reservations(s, t->total_bytes);
 }
 
 /* The profiles worth trying: the one that was asked for; those that share the record's layout; or all releases. */
@@ -98,14 +153,13 @@ static size_t versions_to_try(const struct scene *s, const struct policy_spec *p
 }
 
 /* Tries the versions and keeps the report of the one under which most comes out. */
-static enum err verify_versions(const struct scene *s, struct setting *t, uint64_t room_bytes,
-                                const char *const *versions, size_t n, struct verify_report *out,
-                                struct err_detail *why)
+static enum err verify_versions(const struct scene *s, struct setting *t, const char *const *versions, size_t n,
+                                struct verify_report *out, struct err_detail *why)
 {
     for (size_t i = 0; i < n; i++) {
         struct verify_report r;
         t->version = versions[i];
-        const enum err e = verify_once(s, t, room_bytes, &r, why);
+        const enum err e = verify_once(s, t, &r, why);
         if (e != ERR_OK)
             return e;
         if (out->version[0] == '\0' || report_score(&r) > report_score(out))
@@ -114,20 +168,8 @@ static enum err verify_versions(const struct scene *s, struct setting *t, uint64
     return ERR_OK;
 }
 
-static void report_infer(struct verify_report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void report_infer(struct verify_report *r, const char *fmt, ...)
-{
-    const size_t n = strlen(r->inferred);
-    va_list args;
-    snprintf(r->inferred + n, sizeof r->inferred - n, n > 0 ? "; " : "");
-    va_start(args, fmt);
-    vsnprintf(r->inferred + strlen(r->inferred), sizeof r->inferred - strlen(r->inferred), fmt, args);
-    va_end(args);
-}
-
 /* The record's release by its layout; where something differs then, Ascend's port, which has PyTorch's layout. */
-static enum err verify_profiles(const struct scene *s, const struct verify_options *o, const struct policy_spec *policy,
+static enum err verify_profiles(struct scene *s, const struct verify_options *o, const struct policy_spec *policy,
                                 struct verify_report *out, struct err_detail *why)
 {
     static const char *const other[] = {"npu"};
@@ -135,14 +177,17 @@ static enum err verify_profiles(const struct scene *s, const struct verify_optio
     const size_t n = versions_to_try(s, policy, versions);
     const bool is_given = policy->values[verify_option_index(policy->ops, "version")].is_given;
     struct setting t = {.policy = policy, .total_bytes = s->total_bytes, .is_total_given = o->total_bytes != 0};
-    const uint64_t room = o->total_bytes != 0 ? o->total_bytes : s->info->recorded_peak_reserved_bytes;
     *out = (struct verify_report){0};
-    enum err e = verify_versions(s, &t, room, versions, n, out, why);
+    enum err e = verify_versions(s, &t, versions, n, out, why);
     if (e == ERR_OK && n > 1)
         report_infer(out, "the release, among %zu whose recordings look alike: under %s most of the record comes out",
                      n, out->version);
+    if (e == ERR_OK)
+        e = verify_with_totals(s, &t, out, why);
     if (e == ERR_OK && !is_given && !verify_is_equal(out) && strcmp(out->version, other[0]) != 0) {
-        e = verify_versions(s, &t, room, other, 1, out, why);
+        struct err_detail refused;       /* settings that the port's older reader does not know: then it is not the port */
+        e = verify_versions(s, &t, other, 1, out, &refused);
+        e = e == ERR_USAGE ? ERR_OK : e;
         if (e == ERR_OK && strcmp(out->version, other[0]) == 0)
             report_infer(out, "the profile npu: under PyTorch's own less of the record comes out");
     }

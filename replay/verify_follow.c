@@ -71,6 +71,7 @@ static void follow_grow(struct follow *f, size_t i, const struct trace_segment_e
             pass_differ(f->pass, f->s, i, "recorded %s of %" PRIu64 " bytes, expected the free block at 0x%" PRIx64
                         " to be taken", verify_segment_words[g->kind], g->bytes, choice->addr);
     }
+    stage_offer(&f->g, g->addr);
     const enum err e = is_alloc ? pytorch_follow_segment(f->g.policy, ev, g->bytes)
                                 : pytorch_follow_map(f->g.policy, ev, g->addr, g->bytes);
     if (e != ERR_OK) {
@@ -89,12 +90,14 @@ static void follow_releases(struct follow *f, size_t i)
 }
 
 /* All recorded segment events in front of a request; *is_growth tells whether memory was got for it. */
-static void follow_segments(struct follow *f, size_t i, const struct pytorch_choice *choice, uint64_t *grown_at)
+static void follow_segments(struct follow *f, size_t i, struct pytorch_choice *choice, uint64_t *grown_at)
 {
     const struct trace_segment_event *g;
     while (!f->is_lost && (g = follow_peek(f, i)) != NULL) {
         if (!segment_grows(g)) {
             follow_shrink(f, i, g);
+            if (choice->is_growth)
+                choice->addr = pytorch_follow_run(f->g.policy, &f->s->events[i]);
             continue;
         }
         *grown_at = *grown_at == 0 ? g->addr : *grown_at;
@@ -188,7 +191,7 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
                                  struct err_detail *why)
 {
     struct follow f = {.s = s, .pass = pass};
-    enum err e = stage_open(s, t, DEVICE_UNLIMITED, &f.g, why);
+    enum err e = stage_open(s, t, false, &f.g, why);
     f.recorded_reserved = s->info->recorded_start_reserved_bytes;
     f.observer = (struct policy_observer){.completed = stage_on_completed, .arg = &f.g};
     if (e == ERR_OK) {

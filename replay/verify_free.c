@@ -73,6 +73,7 @@ static void free_request(struct run_free *f, size_t i)
     const struct event *ev = &f->s->events[i];
     struct policy *p = f->g.policy;
     struct block b;
+    stage_offer_recorded(&f->g, f->s, i, f->next_segment);
     const enum err e = p->ops->alloc(p, ev, &b);
     f->pass->ooms_recorded += ev->kind == EVENT_OOM;
     f->pass->ooms_predicted += e == ERR_DEVICE_OOM;
@@ -141,11 +142,11 @@ static void free_check_missed(struct run_free *f, size_t i)
                 verify_segment_words[g->kind], g->bytes, g->addr);
 }
 
-enum err verify_running_free(const struct scene *s, const struct setting *t, uint64_t room_bytes,
-                                    struct verify_pass *pass, bool *collected_too_much, struct err_detail *why)
+enum err verify_running_free(const struct scene *s, const struct setting *t, struct verify_pass *pass,
+                             bool *collected_too_much, struct err_detail *why)
 {
     struct run_free f = {.s = s, .pass = pass, .recorded_reserved = s->info->recorded_start_reserved_bytes};
-    enum err e = stage_open(s, t, room_bytes, &f.g, why);
+    enum err e = stage_open(s, t, true, &f.g, why);
     if (e == ERR_OK) {
         f.observer = (struct policy_observer){.record = free_on_record, .completed = free_on_completed, .arg = &f};
         f.g.policy->observer = &f.observer;

@@ -26,7 +26,8 @@ void scene_close(struct scene *s)
 {
     free(s->events);
     free(s->sides);
-    free(s->addresses);
+    free(s->takes_addresses);
+    start_close(&s->start);
 }
 
 static enum err scene_read_events(struct scene *s, struct err_detail *why)
@@ -105,43 +106,60 @@ static void ranges_unmap(struct scene_ranges *r, uint64_t addr, uint64_t bytes)
         found->mapped -= bytes < found->mapped ? bytes : found->mapped;
 }
 
-static bool scene_serves_small(const struct scene *s, const struct trace_segment_event *g)
+/* The request that a segment event was made for, as far as reservations differ by it. */
+static struct scene_range scene_piece(const struct scene *s, const struct trace_segment_event *g)
 {
-    return g->before < s->n_events ? s->events[g->before].bytes <= SMALL_MAX : g->bytes % (20 * MIB) != 0;
+    const bool is_small =
+        g->before < s->n_events ? s->events[g->before].bytes <= SMALL_MAX : g->bytes % (20 * MIB) != 0;
+    return (struct scene_range){g->addr, g->bytes, g->stream, g->pool, is_small};
 }
 
-/* The address of each ordinary segment and each reservation, in the order in which a policy asks for them. */
-static enum err scene_list_addresses(struct scene *s, struct err_detail *why)
+static enum err scene_mark_event(struct scene *s, struct scene_ranges *ranges, size_t i)
 {
-    const uint64_t total = s->total_bytes != 0 ? s->total_bytes : ASSUMED_TOTAL;
+    const struct trace_segment_event *g = &s->segments[i];
+    const struct scene_range piece = scene_piece(s, g);
+    enum err e = ERR_OK;
+    s->takes_addresses[i] = g->kind == TRACE_SEGMENT_ALLOC;
+    if (g->kind == TRACE_SEGMENT_MAP)
+        e = ranges_map(ranges, &piece, &s->takes_addresses[i]);
+    else if (g->kind == TRACE_SEGMENT_UNMAP)
+        ranges_unmap(ranges, g->addr, g->bytes);
+    if (s->takes_addresses[i])
+        s->n_taking = i + 1;
+    return e;
+}
+
+enum err scene_mark_reservations(struct scene *s, uint64_t total_bytes)
+{
+    const uint64_t total = total_bytes != 0 ? total_bytes : ASSUMED_TOTAL;
     struct scene_ranges ranges = {.reach_bytes = total + total / 8};
     enum err e = ERR_OK;
-    bool is_new = true;
-    s->addresses = malloc((s->n_start + s->n_segments + 1) * sizeof *s->addresses);
-    if (s->addresses == NULL)
-        e = ERR_HOST_NOMEM;
+    bool is_new;
+    s->n_taking = 0;
     for (size_t i = 0; i < s->n_start && e == ERR_OK; i++) {
-        const struct trace_segment *g = &s->start[i];
-        is_new = true;
+        const struct trace_segment *g = &s->start_segments[i];
         if (g->is_range)
             e = ranges_map(&ranges, &(struct scene_range){g->addr, g->bytes, g->stream, g->pool, g->is_small}, &is_new);
-        if (is_new)
-            s->addresses[s->n_addresses++] = g->addr;
     }
-    for (size_t i = 0; i < s->n_segments && e == ERR_OK; i++) {
-        const struct trace_segment_event *g = &s->segments[i];
-        is_new = g->kind == TRACE_SEGMENT_ALLOC;
-        if (g->kind == TRACE_SEGMENT_MAP)
-            e = ranges_map(&ranges,
-                           &(struct scene_range){g->addr, g->bytes, g->stream, g->pool, scene_serves_small(s, g)},
-                           &is_new);
-        else if (g->kind == TRACE_SEGMENT_UNMAP)
-            ranges_unmap(&ranges, g->addr, g->bytes);
-        if (is_new)
-            s->addresses[s->n_addresses++] = g->addr;
-    }
+    for (size_t i = 0; i < s->n_segments && e == ERR_OK; i++)
+        e = scene_mark_event(s, &ranges, i);
     free(ranges.at);
-    return e == ERR_OK ? e : err_set(why, e, 0, "no memory for the recorded addresses");
+    return e;
+}
+
+/* Most bytes held at once, each piece in whole pages of the driver. */
+static uint64_t scene_peak(const struct scene *s)
+{
+    uint64_t held = 0;
+    for (size_t i = 0; i < s->n_start; i++)
+        held += align_up(s->start_segments[i].bytes, DEVICE_PAGE_BYTES);
+    uint64_t peak = held;
+    for (size_t i = 0; i < s->n_segments; i++) {
+        const uint64_t bytes = align_up(s->segments[i].bytes, DEVICE_PAGE_BYTES);
+        held += segment_grows(&s->segments[i]) ? bytes : -bytes;
+        peak = held > peak ? held : peak;
+    }
+    return peak;
 }
 
 /* Total of the recorded device as an OOM record shows it: what was held then and what was free. 0: none does. */
@@ -165,15 +183,20 @@ enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene 
         return err_set(why, ERR_UNSUPPORTED, 0, "the trace has no recorded addresses to compare with");
     if (s->info->events > SIZE_MAX / sizeof(struct trace_side) / 2)
         return err_set(why, ERR_UNSUPPORTED, 0, "too many events to hold in memory");
-    s->start = trace_start_segments(in, &s->n_start);
+    s->start_segments = trace_start_segments(in, &s->n_start);
     s->live = trace_start_blocks(in, &s->n_live);
     enum err e = trace_segment_events(in, &s->segments, &s->n_segments, why);
+    if (e == ERR_OK)
+        e = start_read(in, &s->start, why);
     if (e == ERR_OK)
         e = scene_read_events(s, why);
     if (e != ERR_OK)
         return e;
+    s->room_bytes = scene_peak(s);
     s->total_bytes = total_bytes != 0 ? total_bytes : scene_total(s);
-    return scene_list_addresses(s, why);
+    s->takes_addresses = calloc(s->n_segments + 1, sizeof *s->takes_addresses);
+    e = s->takes_addresses == NULL ? ERR_HOST_NOMEM : scene_mark_reservations(s, s->total_bytes);
+    return e == ERR_OK ? e : err_set(why, e, 0, "no memory for the recorded addresses");
 }
 
 /* ---- the stage: device and policy for one pass ---- */
@@ -193,21 +216,19 @@ size_t verify_option_index(const struct policy_ops *ops, const char *name)
     return i;
 }
 
-/* A device with the recorded addresses that has room for `room_bytes` (DEVICE_UNLIMITED: for everything). */
-static enum err stage_open_device(const struct scene *s, const struct setting *t, uint64_t room_bytes,
+/* A device that hands out the recorded addresses; is_full: with room for the recorded peak only. */
+static enum err stage_open_device(const struct scene *s, const struct setting *t, bool is_full,
                                   struct device **out, struct err_detail *why)
 {
     struct device_config cfg = device_defaults();
     cfg.packing = false;
     cfg.addresses = ADDRESSES_LIST;
-    cfg.address_list = s->addresses;
-    cfg.n_addresses = s->n_addresses;
+    cfg.address_list = s->start.addresses;
+    cfg.n_addresses = s->start.n_addresses;
     const uint64_t known = t->total_bytes != 0 ? t->total_bytes : t->limit_bytes;
-    cfg.total_bytes = known != 0 ? known : ASSUMED_TOTAL;
-    if (room_bytes == DEVICE_UNLIMITED)
-        cfg.total_bytes = known != 0 ? known : DEVICE_UNLIMITED;
-    else if (room_bytes < cfg.total_bytes)
-        cfg.others_bytes = cfg.total_bytes - room_bytes;
+    cfg.total_bytes = known != 0 ? known : is_full ? ASSUMED_TOTAL : DEVICE_UNLIMITED;
+    if (is_full && !t->is_total_given && s->room_bytes < cfg.total_bytes)
+        cfg.others_bytes = cfg.total_bytes - s->room_bytes;
     return device_open(&device_sim, &cfg, out, why);
 }
 
@@ -223,14 +244,14 @@ static void set_limit(const struct setting *t, struct option_value *values)
     fraction->ratio = (double)t->limit_bytes / (double)t->total_bytes;
 }
 
-enum err stage_open(const struct scene *s, const struct setting *t, uint64_t room_bytes, struct stage *g,
-                           struct err_detail *why)
+enum err stage_open(const struct scene *s, const struct setting *t, bool is_full, struct stage *g,
+                    struct err_detail *why)
 {
     *g = (struct stage){0};
     g->blocks = calloc((size_t)s->info->peak_live + 1, sizeof *g->blocks);
     if (g->blocks == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", s->info->peak_live);
-    enum err e = stage_open_device(s, t, room_bytes, &g->device, why);
+    enum err e = stage_open_device(s, t, is_full, &g->device, why);
     if (e != ERR_OK)
         return e;
     struct option_value values[POLICY_OPTIONS_MAX];
@@ -249,10 +270,32 @@ enum err stage_open(const struct scene *s, const struct setting *t, uint64_t roo
     if (e != ERR_OK || s->n_start == 0)
         return e;
     struct err_detail reason = {.text = ""};
-    e = g->policy->ops->restore(g->policy, s->start, s->n_start, s->live, s->n_live, g->blocks, &reason);
+    e = g->policy->ops->restore(g->policy, s->start_segments, s->n_start, s->live, s->n_live, g->blocks, &reason);
     if (e != ERR_OK && e != ERR_HOST_NOMEM)
         return err_set(why, ERR_FORMAT, reason.offset, "the record contradicts itself: %.180s", reason.text);
     return e;
+}
+
+void stage_offer(struct stage *g, uint64_t addr)
+{
+    g->offered = addr;
+    device_list_addresses(g->device, &g->offered, 1);
+}
+
+void stage_offer_recorded(struct stage *g, const struct scene *s, size_t i, size_t next)
+{
+    const struct event *ev = &s->events[i];
+    for (; next < s->n_taking; next++) {
+        const struct trace_segment_event *r = &s->segments[next];
+        const struct scene_range piece = scene_piece(s, r);
+        const bool is_alike = piece.stream == ev->stream && piece.pool == ev->pool &&
+                              piece.is_small == (ev->bytes <= SMALL_MAX);
+        if (s->takes_addresses[next] && (r->kind == TRACE_SEGMENT_ALLOC || is_alike)) {
+            stage_offer(g, r->addr);
+            return;
+        }
+    }
+    device_list_addresses(g->device, NULL, 0);
 }
 
 void stage_free(struct stage *g, const struct event *ev)

@@ -6,6 +6,7 @@
 
 #include "policies/policy.h"
 #include "policies/spec.h"
+#include "replay/start.h"
 #include "replay/verify.h"
 #include "sim/device.h"
 #include "traces/trace.h"
@@ -19,12 +20,14 @@ struct scene {
     size_t n_events;
     const struct trace_segment_event *segments;
     size_t n_segments;
-    const struct trace_segment *start;
+    bool *takes_addresses;               /* by segment event: a new segment, or the first mapping of a reservation */
+    size_t n_taking;                     /* behind the last event that does */
+    const struct trace_segment *start_segments;
     size_t n_start;
     const struct trace_block *live;
     size_t n_live;
-    uint64_t *addresses;                 /* that the device hands out, in order */
-    size_t n_addresses;
+    struct start start;
+    uint64_t room_bytes;                 /* that the device had at least: the recorded peak, in whole pages */
     uint64_t total_bytes;                /* of the recorded device, as given or as an OOM record shows it; 0: unknown */
 };
 
@@ -36,6 +39,9 @@ static inline bool segment_grows(const struct trace_segment_event *g)
 /* Reads a trace. total_bytes: of the recorded device, 0 for unknown. Closed with scene_close, also after an error. */
 enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene *s, struct err_detail *why);
 void scene_close(struct scene *s);
+
+/* Tells which mappings began a reservation, on a device of total_bytes (0: unknown). ERR_HOST_NOMEM. */
+enum err scene_mark_reservations(struct scene *s, uint64_t total_bytes);
 
 /* How a pass is set up. */
 struct setting {
@@ -50,13 +56,22 @@ struct stage {
     struct device *device;
     struct policy *policy;
     struct block *blocks;                /* by slot */
+    uint64_t offered;                    /* the address that the device hands out next */
 };
 
-/* Opens a device that hands out the recorded addresses and has room for room_bytes, and the policy in its start state.
- * Closed with stage_close, also after an error. ERR_FORMAT for a start state that contradicts itself. */
-enum err stage_open(const struct scene *s, const struct setting *t, uint64_t room_bytes, struct stage *g,
+/* Opens a device and the policy in its start state. is_full: the device has room for what was recorded and no more (or
+ * what the person gave), else for everything. Closed with stage_close, also after an error. ERR_FORMAT for a start state
+ * that contradicts itself. */
+enum err stage_open(const struct scene *s, const struct setting *t, bool is_full, struct stage *g,
                     struct err_detail *why);
 void stage_close(struct stage *g);
+
+/* The device's next segment or reservation gets this address. */
+void stage_offer(struct stage *g, uint64_t addr);
+
+/* The same, for the request of event i: the address that the record gives to the next segment, or to the next
+ * reservation for requests of that kind, from segment event `next` on. */
+void stage_offer_recorded(struct stage *g, const struct scene *s, size_t i, size_t next);
 
 /* Frees a request, unless the policy has ended its free early. */
 void stage_free(struct stage *g, const struct event *ev);
@@ -88,7 +103,7 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
 
 /* *collected_too_much: where the pass ended in a difference, whether the policy had just given back by age what the
  * record kept. */
-enum err verify_running_free(const struct scene *s, const struct setting *t, uint64_t room_bytes,
-                             struct verify_pass *pass, bool *collected_too_much, struct err_detail *why);
+enum err verify_running_free(const struct scene *s, const struct setting *t, struct verify_pass *pass,
+                             bool *collected_too_much, struct err_detail *why);
 
 #endif
