@@ -55,7 +55,7 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
     uint64_t low = s->info->recorded_peak_reserved_bytes, high = (uint64_t)((double)low / threshold) + 1;
     struct setting trial = *t;
     while (low < high) {
-        struct verify_pass pass = {0};
+        struct verify_pass pass = {.first_unknowable = out->following.first_unknowable};
         bool collected_too_much;
         trial.limit_bytes = low + (high - low) / 2;
         const enum err e = verify_running_free(s, &trial, &pass, &collected_too_much, why);
@@ -83,7 +83,9 @@ static enum err verify_once(const struct scene *s, const struct setting *t, stru
     snprintf(out->version, sizeof out->version, "%s", t->version);
     snprintf(out->settings, sizeof out->settings, "%s", t->policy->typed);
     bool collected_too_much;
+    out->following.first_unknowable = UINT64_MAX;
     enum err e = verify_following(s, t, &out->following, why);
+    out->free_running.first_unknowable = out->following.first_unknowable;
     if (e == ERR_OK)
         e = verify_running_free(s, t, &out->free_running, &collected_too_much, why);
     return e == ERR_OK && out->free_running.has_difference ? verify_with_limits(s, t, out, why) : e;

@@ -33,6 +33,7 @@ struct verify_pass {
     uint64_t ooms_recorded, ooms_predicted;
     bool     has_difference;
     struct verify_difference first;
+    uint64_t first_unknowable;       /* our number of the event; UINT64_MAX: none */
 };
 
 struct verify_report {

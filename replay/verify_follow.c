@@ -123,6 +123,8 @@ static void follow_place(struct follow *f, size_t i, const struct pytorch_choice
         is_equal = grown_at == 0 && addr == choice->addr;
     if (!is_equal && follow_is_unknowable(f, choice, grown_at)) {
         counts->unknowable++;
+        if (f->pass->first_unknowable > i)
+            f->pass->first_unknowable = i;
     } else {
         counts->compared++;
         counts->equal += is_equal;

@@ -277,6 +277,10 @@ static void size_start_blocks(struct walk *w)
         segment = b->segment;
         if (!b->is_sized)
             size_by_rule(w, b, above);
+        if (b->segment != UINT32_MAX && b->bytes > above - b->addr) {
+            b->bytes = above - b->addr;                  /* what a placement behind it suggested was not its size */
+            b->is_guessed = true;
+        }
         if (b->segment == UINT32_MAX)
             w->guessed_bytes += b->bytes;
         above = b->addr;
