@@ -131,6 +131,8 @@ typedef void (*remark_visit)(void *arg, enum remark_kind kind, const char *sente
 struct refusal {
     const char *type;             /* "OutOfMemoryError"; static */
     char        text[1200];
+    uint64_t    rounded_bytes;    /* the request as it is placed; 0: not said */
+    uint64_t    segment_bytes;    /* the new segment that it needs; 0: not said */
 };
 
 struct policy_ops {

@@ -583,8 +583,10 @@ static void pytorch_refusal(const struct policy *base, struct refusal *out)
         break;
     case REFUSED_NOT:
         *out = (struct refusal){.type = ""};
-        break;
+        return;
     }
+    out->rounded_bytes = p->refused_rounded;
+    out->segment_bytes = p->refused_segment;
 }
 
 /* ---- invariants ---- */

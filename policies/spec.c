@@ -152,11 +152,22 @@ static void option_describe(const struct policy_option *o, char reason[SPEC_REAS
     }
 }
 
+/* An option that may be absent is so by these words as well: a sweep has then a word for "without". */
+static bool option_is_left_out(const struct policy_option *o, const char *text)
+{
+    return o->fallback == NULL && (o->kind == OPTION_BYTES || o->kind == OPTION_NUMBER || o->kind == OPTION_RATIO) &&
+           (strcmp(text, "none") == 0 || strcmp(text, "off") == 0);
+}
+
 /* Reads `text` (borrowed) as the option's value; false when it is none. */
 static bool option_parse(const struct policy_option *o, const char *text, struct option_value *out)
 {
     struct option_value v = {.is_set = true, .text = text};
     bool is_ok = true;
+    if (option_is_left_out(o, text)) {
+        *out = (struct option_value){.text = text};
+        return true;
+    }
     switch (o->kind) {
     case OPTION_BYTES:
         is_ok = units_parse_bytes(text, strlen(text), &v.number) && option_is_in_range(o, v.number);

@@ -1,7 +1,9 @@
 /* `replay FILE`: the trace through each policy, and a report. */
 #include "replay/cli.h"
+#include "replay/explain_run.h"
 #include "replay/recorded.h"
 #include "replay/result.h"
+#include "replay/what_if.h"
 #include "report/sink_samples.h"
 
 #include <stdlib.h>
@@ -20,6 +22,7 @@ struct session {
     struct policy_spec  *specs;
     struct lane         *lanes;
     struct sink        **sinks;
+    struct explain_run  *explain;
     struct report_run   *runs;
     struct trace_reader *trace;
     struct device_choice device;
@@ -38,9 +41,11 @@ static void session_close(struct session *s)
         lane_close(&s->lanes[i]);
         policy_spec_close(&s->specs[i]);
         sink_samples_destroy(s->sinks[i]);
+        explain_run_close(&s->explain[i]);
     }
     trace_close(s->trace);
     free(s->runs);
+    free(s->explain);
     free(s->sinks);
     free(s->lanes);
     free(s->specs);
@@ -55,7 +60,9 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
     s->lanes = calloc(n, sizeof *s->lanes);
     s->sinks = calloc(n, sizeof *s->sinks);
     s->runs = calloc(n, sizeof *s->runs);
-    if (s->specs == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL)
+    s->explain = calloc(n, sizeof *s->explain);
+    if (s->specs == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL ||
+        s->explain == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
     for (; s->n < n; s->n++) {
         const enum err e = policy_spec_parse(typed[s->n], &s->specs[s->n], why);
@@ -84,6 +91,12 @@ static enum err session_open_outputs(struct session *s, struct err_detail *why)
 
 static enum err session_open_lanes(struct session *s, struct err_detail *why)
 {
+    uint64_t event = EXPLAIN_NO_EVENT;
+    if (s->options->given & OPTION_BIT(EXPLAIN)) {
+        const enum err e = explain_run_find(s->trace, s->options->explain, &event, why);
+        if (e != ERR_OK)
+            return e;
+    }
     for (size_t i = 0; i < s->n; i++) {
         recorded_take_release(s->trace, &s->specs[i]);
         enum err e = lane_open(&s->specs[i], s->device.ops, &s->device.config, s->trace, s->options->seed, &s->lanes[i],
@@ -93,8 +106,28 @@ static enum err session_open_lanes(struct session *s, struct err_detail *why)
         if (e != ERR_OK)
             return e;
         s->lanes[i].sink = s->sinks[i];
+        s->explain[i].event = event;
+        s->lanes[i].explain = &s->explain[i];
     }
     return ERR_OK;
+}
+
+static size_t stack_frames(const void *trace, uint32_t stack, const char *const **frames)
+{
+    return trace_stack(trace, stack, frames);
+}
+
+/* What the lanes took down while they ran, completed from the trace. */
+static enum err session_explain(struct session *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    s->report.names = (struct explain_names){ .stack = stack_frames, .arg = s->trace };
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
+        e = explain_run_finish(&s->explain[i], s->trace, why);
+        s->runs[i].at_oom = &s->explain[i].at_oom;
+        s->runs[i].at_event = &s->explain[i].at_event;
+    }
+    return e;
 }
 
 static enum err session_run(struct session *s, struct err_detail *why)
@@ -115,11 +148,15 @@ static enum err session_run(struct session *s, struct err_detail *why)
     const bool is_sampled = o->samples != NULL || o->audit;
     if (is_sampled && (o->given & OPTION_BIT(SAMPLE_EVERY)) == 0)
         cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
-    enum err e = replay_run(s->trace, s->lanes, s->n, &cfg, why);
+    enum err e = what_if_choose(o, s->trace, &cfg.what_if, why);
+    if (e == ERR_OK)
+        e = replay_run(s->trace, s->lanes, s->n, &cfg, why);
     progress_clear(&progress);
     if (e == ERR_OK)
         e = result_gather(s->trace, o->inputs[0], s->lanes, s->n, &s->device, s->runs, &s->report, why);
-    return e;
+    if (e == ERR_OK && what_if_say(o, &cfg.what_if, &s->report) != ERR_OK)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    return e == ERR_OK ? session_explain(s, why) : e;
 }
 
 static const char *label_text(const void *trace, uint32_t label)
@@ -210,8 +247,8 @@ const struct subcommand cmd_replay = {
             "3 a fault of the program or its host.\n",
     .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) |
              OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
-             OPTION_BIT(THREADS) | OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) |
-             OPTION_BIT(HELP),
+             OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
+             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = replay_main,

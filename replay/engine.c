@@ -5,6 +5,7 @@
  * once and stays in the cache. Lanes share nothing but the chunk, so any number of threads gives the same results.
  */
 #include "replay/audit.h"
+#include "replay/explain_run.h"
 #include "replay/replay.h"
 #include "replay/start.h"
 
@@ -61,6 +62,8 @@ static void lane_refused(struct lane *l, const struct event *ev, uint64_t done, 
         const struct meter_oom oom = lane_describe_oom(l, ev, done);
         if (m->ooms == 1)
             m->first_oom = oom;
+        if (m->ooms == 1 && l->explain != NULL)
+            explain_run_refusal(l->explain, l, ev, &oom);
         if (l->on_oom != NULL)
             l->on_oom(l->on_oom_arg, &oom);
     }
@@ -155,6 +158,18 @@ static void lane_try_refused(struct lane *l, const struct event *ev, uint64_t do
     lane_complete(l, &again, b, done);
 }
 
+/* A request that the program made and gave back before everything else. */
+static void lane_warm(struct lane *l, uint64_t bytes)
+{
+    struct event ev = { .kind = EVENT_ALLOC, .bytes = bytes, .slot = l->n_slots };
+    struct block *b = &l->live[l->n_slots];
+    if (bytes == 0 || !lane_alloc(l, &ev, b, 0))
+        return;
+    ev.kind = EVENT_FREE;
+    meter_retire(&l->meter, b);
+    lane_complete(l, &ev, b, 0);
+}
+
 static void lane_command(struct lane *l, const struct command *c, const struct event *ev, uint64_t done)
 {
     const struct block *b = c->kind == COMMAND_USE ? &l->live[c->slot] : NULL;
@@ -219,14 +234,19 @@ static inline void lane_request(struct lane *l, const struct event *e, struct bl
     l->meter.frees++;
 }
 
+static void lane_flush(struct lane *l, uint64_t done, uint64_t time_ns)
+{
+    if (l->policy->ops->flush != NULL)
+        l->policy->ops->flush(l->policy);
+    meter_settle(&l->meter, l->policy, done, time_ns);
+}
+
 /* An event of any other kind. */
 static void lane_other(struct lane *l, const struct event *e, uint64_t done, const struct command *commands)
 {
     switch (e->kind) {
     case EVENT_FLUSH:
-        if (l->policy->ops->flush != NULL)
-            l->policy->ops->flush(l->policy);
-        meter_settle(&l->meter, l->policy, done, e->time_ns);
+        lane_flush(l, done, e->time_ns);
         break;
     case EVENT_OOM:
         lane_try_refused(l, e, done);
@@ -235,6 +255,8 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
         lane_command(l, &commands[e->slot], e, done);
         break;
     default:
+        if (l->cfg->what_if.has_flush_label && l->cfg->what_if.flush_label == e->slot)
+            lane_flush(l, done, e->time_ns);
         lane_sample(l, done, e->time_ns, e->slot);
         break;
     }
@@ -281,6 +303,25 @@ static uint64_t next_multiple(uint64_t now, uint64_t every)
     return now - now % every + every;
 }
 
+/* Where the lane has something to do in front of an event, from `event` on. */
+static uint64_t lane_next_stop(const struct lane *l, uint64_t event)
+{
+    const uint64_t flush = next_multiple(event, l->cfg->what_if.flush_every_events);
+    const uint64_t explain = l->explain != NULL && l->explain->event > event ? l->explain->event : UINT64_MAX;
+    return flush < explain ? flush : explain;
+}
+
+/* In front of an event: what has been inserted there, and the look at it. */
+static void lane_stop_here(struct lane *l, const struct event *next, uint64_t event)
+{
+    const uint64_t every = l->cfg->what_if.flush_every_events;
+    if (every > 0 && event > 0 && event % every == 0)
+        lane_flush(l, event, next->time_ns);
+    if (l->explain != NULL && l->explain->event == event)
+        explain_run_event(l->explain, l, next, event);
+    l->next_stop_event = lane_next_stop(l, event);
+}
+
 /* Runs over a chunk and takes the samples that fall into it, each in front of an event. */
 static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uint64_t first,
                            const struct command *commands)
@@ -290,11 +331,17 @@ static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uin
         size_t end = n;
         if (l->next_sample_event - first < end)
             end = (size_t)(l->next_sample_event - first);
+        if (l->next_stop_event - first < end)
+            end = (size_t)(l->next_stop_event - first);
         if (l->next_sample_ns != UINT64_MAX)
             end = at + events_before(ev + at, end - at, l->next_sample_ns);
         lane_run(l, ev + at, end - at, first + at, commands);
         at = end;
-        if (at < n && !l->is_stopped) {
+        if (at == n || l->is_stopped)
+            break;
+        if (first + at == l->next_stop_event)
+            lane_stop_here(l, &ev[at], first + at);
+        if (first + at == l->next_sample_event || ev[at].time_ns >= l->next_sample_ns) {
             lane_sample(l, first + at, ev[at].time_ns, UINT32_MAX);
             if (first + at == l->next_sample_event)
                 l->next_sample_event = next_multiple(first + at, l->cfg->sample_every_events);
@@ -351,6 +398,7 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     l->policy->observer = &l->observer;
     l->next_sample_ns = next_multiple(0, cfg->sample_every_ns);
     l->next_sample_event = next_multiple(0, cfg->sample_every_events);
+    l->next_stop_event = l->explain != NULL && l->explain->event == 0 ? 0 : lane_next_stop(l, 0);
     if (cfg->audit) {
         const enum err e = audit_create(l->n_slots + 1, l->device, &l->audit);
         if (e != ERR_OK)
@@ -364,6 +412,7 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
             return e;
     } else {
         l->is_starting = true;
+        lane_warm(l, cfg->what_if.warm_bytes);
         lane_run(l, start->events, start->n_events, 0, NULL);
         l->is_starting = false;
     }

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 static const struct subcommand *const subcommands[] = { &cmd_replay, &cmd_import, &cmd_info, &cmd_generate, &cmd_verify,
-                                                        &cmd_stats, &cmd_summary };
+                                                        &cmd_stats, &cmd_summary, &cmd_fit, &cmd_tune,
+                                                        &cmd_sweep, &cmd_merge };
 
 enum { N_SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 

@@ -81,6 +81,20 @@ static enum err option_take_interval(const char *text, struct options *o, struct
                    text);
 }
 
+/* "2/8" */
+static enum err option_take_shard(const char *text, struct options *o, struct err_detail *why)
+{
+    char digits[24];
+    const size_t n = strcspn(text, "/");
+    if (text[n] == '/' && n < sizeof digits && option_number(text + n + 1, 1, UINT32_MAX, &o->n_shards)) {
+        memcpy(digits, text, n);
+        digits[n] = '\0';
+        if (option_number(digits, 1, o->n_shards, &o->shard))
+            return ERR_OK;
+    }
+    return err_set(why, ERR_USAGE, 0, "--shard '%.40s': a part such as 2/8 is needed, from 1/8 to 8/8", text);
+}
+
 static enum err option_take_policy(const char *text, struct options *o, struct err_detail *why)
 {
     const char **grown = realloc(o->policies, (o->n_policies + 1) * sizeof *grown);
@@ -103,6 +117,7 @@ static enum err option_take(enum option_id id, const char *value, struct options
     switch (id) {
     case OPTION_POLICY:       return option_take_policy(value, o, why);
     case OPTION_SAMPLE_EVERY: return option_take_interval(value, o, why);
+    case OPTION_SHARD:        return option_take_shard(value, o, why);
     case OPTION_SEED:         return option_take_number(flag, value, 0, UINT64_MAX, &o->seed, why);
     case OPTION_EVENTS:       return option_take_number(flag, value, 1, UINT64_C(1) << 40, &o->events, why);
     case OPTION_DEVICE:       o->device = value; break;
@@ -111,6 +126,10 @@ static enum err option_take(enum option_id id, const char *value, struct options
     case OPTION_SAMPLES:      o->samples = value; break;
     case OPTION_OUT:          o->out = value; break;
     case OPTION_FROM:         o->from = value; break;
+    case OPTION_EXPLAIN:      return option_take_number(flag, value, 0, INT64_MAX, &o->explain, why);
+    case OPTION_INSERT:       o->insert = value; break;
+    case OPTION_WARM:         o->warm = value; break;
+    case OPTION_TORCH:        o->torch = value; break;
     case OPTION_AUDIT:        o->audit = true; break;
     case OPTION_ABBREVIATED:  o->is_abbreviated = true; break;
     case OPTION_ON_OOM:
@@ -133,6 +152,8 @@ static enum err option_take(enum option_id id, const char *value, struct options
         e = option_take_number(flag, value, 0, 1023, &number, why);
         o->import.gpu = (int64_t)number;
         break;
+    case OPTION_RESUME:
+    case OPTION_SHOW_JOB:
     case OPTION_HELP:
     case OPTION_IDS:
         break;
@@ -186,6 +207,7 @@ static enum err option_take_next(int argc, char **argv, int *i, uint32_t taken, 
     if (id != OPTION_POLICY && (o->given & UINT32_C(1) << id) != 0)
         return err_set(why, ERR_USAGE, 0, "--%s is given twice", option_table[id].flag);
     o->given |= UINT32_C(1) << id;
+    o->texts[id] = value;
     return option_take(id, value, o, why);
 }
 
@@ -194,6 +216,9 @@ enum err options_parse(int argc, char **argv, uint32_t taken, struct options *ou
     struct options o = { .import = { .gpu = -1 } };
     bool is_over = false;
     enum err e = ERR_OK;
+    o.inputs = calloc((size_t)argc + 1, sizeof *o.inputs);
+    if (o.inputs == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (int i = 0; i < argc && e == ERR_OK; i++) {
         const char *text = argv[i];
         const bool is_short = text[0] == '-' && text[1] == 'o';
@@ -203,8 +228,6 @@ enum err options_parse(int argc, char **argv, uint32_t taken, struct options *ou
             e = option_take_next(argc, argv, &i, taken, &o, why);
         else if (!is_over && text[0] == '-' && text[1] != '\0')
             e = err_set(why, ERR_USAGE, 0, "unknown option '%.60s'; --help lists them", text);
-        else if (o.n_inputs == OPTIONS_INPUTS_MAX)
-            e = err_set(why, ERR_USAGE, 0, "too many names: '%.60s'", text);
         else
             o.inputs[o.n_inputs++] = text;
     }
@@ -218,8 +241,20 @@ enum err options_parse(int argc, char **argv, uint32_t taken, struct options *ou
 void options_close(struct options *o)
 {
     free(o->policies);
+    free(o->inputs);
     o->policies = NULL;
-    o->n_policies = 0;
+    o->inputs = NULL;
+    o->n_policies = o->n_inputs = 0;
+}
+
+const char *option_name(enum option_id id)
+{
+    return option_table[id].flag;
+}
+
+bool option_has_value(enum option_id id)
+{
+    return option_table[id].argument != NULL;
 }
 
 void options_print(FILE *out, uint32_t taken)

@@ -30,8 +30,15 @@
     X(FROM, "from", "NAME", "the file's format, where it should not be recognised")                         \
     X(RELEASES, "releases", "WHO", "who released segments without a request: auto, program (empty_cache), allocator") \
     X(EVENTS, "events", "N", "how many events to generate")                                                 \
-    X(OUT, "out", "FILE", "where to write the trace (also -o FILE)")                                        \
+    X(OUT, "out", "FILE", "where to write the trace, or the database of results (also -o FILE)")                                        \
     X(ABBREVIATED, "abbreviated", NULL, "leave out the rows of the small and the large pool")                \
+    X(EXPLAIN, "explain", "EVENT", "account for all memory in front of this event, as at the first refusal") \
+    X(INSERT, "insert", "WHAT", "what if cached memory were given back: flush@mark:NAME, flush@every:N (events)") \
+    X(WARM, "warm", "SIZE", "what if the program first took that much in one request and gave it back: 8GiB") \
+    X(TORCH, "torch", "VERSION", "the release whose settings are searched, such as 2.6 (default: the recorded one)")    \
+    X(SHARD, "shard", "I/N", "run only the I-th of N equal parts of the sweep, I from 1")                   \
+    X(RESUME, "resume", NULL, "go on with a database that must be there already")                           \
+    X(SHOW_JOB, "show-job", NULL, "print the job file of this command line, and run nothing")               \
     X(HELP, "help", NULL, "this text")
 
 #define OPTION_ENUM(name, flag, argument, help) OPTION_##name,
@@ -40,28 +47,32 @@ enum option_id { OPTION_LIST(OPTION_ENUM) OPTION_IDS };
 
 #define OPTION_BIT(name) (UINT32_C(1) << OPTION_##name)
 
-enum { OPTIONS_INPUTS_MAX = 8 };
-
 /* What was typed. The texts are argv's own. */
 struct options {
     uint32_t    given;                       /* OPTION_BITs */
-    const char *inputs[OPTIONS_INPUTS_MAX];  /* what is not an option, in order */
+    const char **inputs;                     /* what is not an option, in order; released with options_close */
     size_t      n_inputs;
     const char **policies;                   /* released with options_close */
     size_t      n_policies;
-    const char *device, *json, *csv, *samples, *out, *from;
-    uint64_t    sample_every_events, sample_every_ns, seed, events;
+    const char *device, *json, *csv, *samples, *out, *from, *torch, *insert, *warm;
+    uint64_t    sample_every_events, sample_every_ns, seed, events, explain;
     enum oom_action on_oom;
     enum start_mode start;
     bool        audit, is_abbreviated;
     unsigned    threads;
     struct import_config import;
+    uint64_t    shard, n_shards;             /* 1 <= shard <= n_shards; both 0 without --shard */
+    const char *texts[OPTION_IDS];           /* values as typed; NULL: not given, or without a value */
 };
 
 /* Reads argv[0, argc) (without program and command). `taken`: OPTION_BITs of those that the command knows. ERR_USAGE
  * with what is wrong, with the nearest name for an unknown option. */
 MUST_USE enum err options_parse(int argc, char **argv, uint32_t taken, struct options *out, struct err_detail *why);
 void options_close(struct options *o);
+
+/* The name of an option, without the dashes, and whether it takes a value. */
+const char *option_name(enum option_id id);
+bool option_has_value(enum option_id id);
 
 /* The lines of --help for the options in `taken`. */
 void options_print(FILE *out, uint32_t taken);

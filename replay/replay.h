@@ -23,16 +23,28 @@ enum oom_action {
                                             * outcome; another one ends it */
 };
 
+/* What is done beside the trace. Zero: nothing. */
+struct what_if {
+    uint64_t flush_every_events;           /* flush in front of each multiple of it */
+    bool     has_flush_label;
+    uint32_t flush_label;                  /* flush at each mark with this label */
+    uint64_t warm_bytes;                   /* requested on the default stream and given back before all else; only
+                                            * where the policy begins afresh */
+};
+
 struct replay_config {
     uint64_t        sample_every_ns;       /* trace time between samples; 0 = none by time */
     uint64_t        sample_every_events;   /* events between samples; 0 = none by number. First, marks, last always */
     enum oom_action on_oom;
     unsigned        threads;               /* 0 = one per core; at most one per lane is used */
     enum start_mode start;
+    struct what_if  what_if;
     bool            audit;                 /* check every placement against an independent map */
     void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* may be NULL */
     void           *progress_arg;
 };
+
+struct explain_run;                        /* replay/explain_run.h */
 
 /* One policy on one device under replay. Opened by lane_open, then used by replay_run, once; it is not moved in
  * memory in between. */
@@ -55,6 +67,8 @@ struct lane {
     void         (*on_oom)(void *arg, const struct meter_oom *oom);
     void          *on_oom_arg;
 
+    struct explain_run *explain;           /* borrowed; NULL: nothing is explained. Set as on_oom is */
+
     /* The engine's own. */
     const struct replay_config *cfg;
     struct block  *live;                   /* by slot; bytes 0: refused, vacant, or its free was completed early */
@@ -64,6 +78,7 @@ struct lane {
     struct policy_observer observer;       /* its `record` may be set between lane_open and replay_run */
     struct device_log      log;
     uint64_t       next_sample_ns, next_sample_event;
+    uint64_t       next_stop_event;        /* to explain, or to flush: see lane_stop_here */
     bool           is_starting;            /* the start state is being placed */
 };
 

@@ -27,60 +27,33 @@ void csv_bytes(FILE *out, const struct meter_bytes *b)
 #undef METER_GAUGE
 }
 
-static void csv_header(FILE *out)
+void csv_fields_names(FILE *out, const struct field *fields, size_t n)
 {
-    fputs("policy,name,device,capacity_bytes,outcome", out);
-#define METER_GAUGE(name, meaning) ",peak_" #name "_bytes"
-    fputs(METER_GAUGES(METER_GAUGE), out);
-#undef METER_GAUGE
-#define METER_GAUGE(name, meaning) ",at_peak_" #name "_bytes"
-    fputs(METER_GAUGES(METER_GAUGE), out);
-#undef METER_GAUGE
-#define METER_GAUGE(name, meaning) ",end_" #name "_bytes"
-    fputs(METER_GAUGES(METER_GAUGE), out);
-#undef METER_GAUGE
-    fputs(",segments_peak,segments_end,segments_allocs,segments_frees"
-          ",fragmentation_internal_bytes,fragmentation_external_bytes,fragmentation_inactive_split_bytes"
-          ",fragmentation_largest_free_bytes,fragmentation_inactive_split_bytes_peak,fragmentation_utilization"
-          ",device_calls,device_time_ns,retries"
-          ",oom_count,oom_first_event,oom_first_requested_bytes,oom_first_reserved_bytes"
-          ",oom_first_device_free_bytes\n", out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%s%s", i == 0 ? "" : ",", fields[i].name);
+    fputc('\n', out);
 }
 
-static void csv_run(FILE *out, const struct report_run *run)
+void csv_fields(FILE *out, const struct field *fields, size_t n)
 {
-    const struct meter *m = run->meter;
-    const struct device_usage *u = run->usage;
-    csv_text(out, run->spec->typed);
-    fputc(',', out);
-    csv_text(out, run->spec->ops->name);
-    fputc(',', out);
-    csv_text(out, run->device);
-    fputc(',', out);
-    if (run->device_config->total_bytes != DEVICE_UNLIMITED)
-        fprintf(out, "%" PRIu64, run->device_config->total_bytes);
-    fprintf(out, ",%s", report_outcome_name(run->outcome));
-    csv_bytes(out, &m->peak);
-    csv_bytes(out, &m->at_peak);
-    csv_bytes(out, &m->now);
-    fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, u->segments_peak, u->segments, u->segment_allocs,
-            u->segment_frees);
-    fprintf(out, ",%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", report_internal_bytes(m),
-            report_external_bytes(m), m->at_peak_sample.inactive_split, m->at_peak_sample.largest_free,
-            m->inactive_split_peak);
-    if (m->peak.reserved > 0)
-        fprintf(out, "%.6g", (double)m->peak.active / (double)m->peak.reserved);
-    fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, u->calls, u->time_ns, run->count->retries, m->ooms);
-    if (m->ooms > 0)
-        fprintf(out, ",%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", run->first_oom_event,
-                m->first_oom.requested_bytes, m->first_oom.reserved_bytes, m->first_oom.device_free_bytes);
-    else
-        fputs(",,,,\n", out);
+    for (size_t i = 0; i < n; i++) {
+        const struct field *f = &fields[i];
+        if (i > 0)
+            fputc(',', out);
+        if (f->kind == FIELD_TEXT)
+            csv_text(out, f->text);
+        else if (f->kind == FIELD_NUMBER)
+            fprintf(out, "%" PRId64, f->number);
+        else if (f->kind == FIELD_RATIO)
+            fprintf(out, "%.6g", f->ratio);
+    }
+    fputc('\n', out);
 }
 
 void report_csv(FILE *out, const struct report *r)
 {
-    csv_header(out);
+    struct field fields[FIELDS_MAX];
+    csv_fields_names(out, fields, fields_of_run(NULL, fields));
     for (size_t i = 0; i < r->n_runs; i++)
-        csv_run(out, &r->runs[i]);
+        csv_fields(out, fields, fields_of_run(&r->runs[i], fields));
 }

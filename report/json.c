@@ -126,6 +126,10 @@ static void json_run(struct json_writer *w, const struct report *r, const struct
     json_oom(w, run);
     json_lines(w, "assumptions", r->is_device_assumed ? device : NULL, &run->assumptions);
     json_lines(w, "warnings", NULL, &run->warnings);
+    json_put_object(w, "explanation");
+    explain_json(w, "first_oom", run->at_oom, &r->names);
+    explain_json(w, "event", run->at_event, &r->names);
+    json_end_object(w);
     json_end_object(w);
 }
 

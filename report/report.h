@@ -5,6 +5,7 @@
 #define REPLAY_REPORT_REPORT_H
 
 #include "policies/spec.h"
+#include "report/explain_report.h"
 #include "report/meter.h"
 
 #include <stdio.h>
@@ -46,6 +47,7 @@ struct report_run {
     int64_t                     first_oom_event;     /* the same; meaningful when meter->ooms > 0 */
     int64_t                     peak_event;          /* the same: when reserved reached its peak */
     struct report_lines         assumptions, warnings;
+    const struct explanation   *at_oom, *at_event;   /* NULL, or not taken: none is there */
 };
 
 struct report {
@@ -54,6 +56,7 @@ struct report {
     size_t              n_runs;
     const char         *headline;    /* what it ran on, and how to choose otherwise */
     bool                is_device_assumed;           /* the headline is an assumption */
+    struct explain_names names;      /* event_word is the writers' to fill in */
 };
 
 /* Appends a copy of a sentence, unless it is there already. ERR_HOST_NOMEM. */

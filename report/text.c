@@ -31,6 +31,20 @@ const char *text_time(uint64_t ns, char buf[TEXT_NUMBER])
     return buf;
 }
 
+const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER])
+{
+    const double mib = (double)bytes / (1 << 20);
+    if (bytes >= UINT64_C(16) << 30)
+        snprintf(buf, TEXT_NUMBER, "%.2f GiB", mib / 1024);
+    else if (bytes > 0 && bytes < UINT64_C(1) << 20)
+        snprintf(buf, TEXT_NUMBER, "%.1f KiB", mib * 1024);
+    else if (bytes % (UINT64_C(1) << 20) == 0)
+        snprintf(buf, TEXT_NUMBER, "%.0f MiB", mib);
+    else
+        snprintf(buf, TEXT_NUMBER, "%.2f MiB", mib);
+    return buf;
+}
+
 void words_add(struct words *w, const char *fmt, ...)
 {
     va_list args;

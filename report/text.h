@@ -18,6 +18,10 @@ const char *text_count(uint64_t n, char buf[TEXT_NUMBER]);
 /* "1.93 s", "50.4 ms", "120 us". Returns `buf`. */
 const char *text_time(uint64_t ns, char buf[TEXT_NUMBER]);
 
+/* "1340 MiB", "372.80 MiB", "4.5 KiB"; from 16 GiB on "23.10 GiB": finer than units_format_bytes, for sizes that are
+ * compared. Returns `buf`. */
+const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER]);
+
 /* A paragraph under construction, cut at its size. Begins as zero. */
 struct words {
     char   text[2048];

@@ -144,6 +144,19 @@ static void print_ooms(FILE *out, const struct report *r)
             print_oom(out, &r->runs[i], report_event_word(r));
 }
 
+static void print_explanations(FILE *out, const struct report *r)
+{
+    struct explain_names names = r->names;
+    names.event_word = report_event_word(r);
+    for (size_t i = 0; i < r->n_runs; i++) {
+        const struct report_run *run = &r->runs[i];
+        if (run->at_event != NULL)
+            explain_words(out, run->at_event, run->spec->typed, &names);
+        if (run->at_oom != NULL)
+            explain_words(out, run->at_oom, run->spec->typed, &names);
+    }
+}
+
 /* ---- what it rests on ---- */
 
 static const struct report_lines *run_lines(const struct report_run *run, bool is_warning)
@@ -210,6 +223,7 @@ void report_words(FILE *out, const struct report *r)
         fprintf(out, "No policy got through this trace on this device.\n");
     }
     print_ooms(out, r);
+    print_explanations(out, r);
     print_remarks(out, r, true);
     if (has_assumptions(r))
         fprintf(out, "\nAssumed:\n");

@@ -1,0 +1,257 @@
+/* `replay sweep`: every trace, policy and card, into a database; and `replay merge` of several. */
+#include "replay/cli.h"
+#include "replay/job.h"
+#include "replay/sweep.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- progress ---- */
+
+struct sweep_progress {
+    const struct sweep *sweep;
+    time_t started, shown;
+    bool   is_terminal, is_line_open;
+};
+
+/* A line that is rewritten on a terminal; elsewhere one every half minute. */
+static void show_progress(void *arg, size_t input, double done)
+{
+    enum { PATIENCE_S = 2, PAUSE_S = 30 };
+    struct sweep_progress *p = arg;
+    const time_t now = time(NULL);
+    const double elapsed = (double)(now - p->started);
+    if (now - p->shown < (p->is_terminal ? 1 : PAUSE_S) || elapsed < PATIENCE_S)
+        return;
+    p->shown = now;
+    fprintf(stderr, "%ssweep: trace %zu of %zu, %.0f %% of the work", p->is_terminal ? "\r\033[K" : "", input + 1,
+            p->sweep->inputs.n, 100 * done);
+    if (done > 0.02 && done < 1)
+        fprintf(stderr, ", about %.0f s left if the rest is like it", elapsed * (1 - done) / done);
+    if (!p->is_terminal)
+        fputc('\n', stderr);
+    p->is_line_open = p->is_terminal;
+}
+
+static void clear_progress(struct sweep_progress *p)
+{
+    if (p->is_line_open)
+        fprintf(stderr, "\r\033[K");
+    p->is_line_open = false;
+}
+
+static void show_complaint(void *arg, const char *text)
+{
+    clear_progress(arg);
+    fprintf(stderr, "replay: left out: %s\n", text);
+}
+
+/* ---- outputs ---- */
+
+/* Writes what the database holds where it was asked for, and a summary to standard output unless that is taken. */
+static enum err write_results(struct results_db *db, struct output *json, struct output *csv, bool is_stdout_taken,
+                              struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (json != NULL) {
+        e = results_db_write_json(db, output_file(json), why);
+        if (e == ERR_OK)
+            e = output_commit(json, why);
+        else
+            output_abandon(json);
+    }
+    if (csv != NULL && e == ERR_OK)
+        e = results_db_write_csv(db, output_file(csv), why);
+    if (csv != NULL && e == ERR_OK)
+        e = output_commit(csv, why);
+    else
+        output_abandon(csv);
+    return e != ERR_OK || is_stdout_taken ? e : results_db_write_table(db, stdout, why);
+}
+
+/* The database is an output that is written to directly: it may be none of the inputs. */
+static enum err open_outputs(const struct options *o, struct output **json, struct output **csv, bool *is_stdout_taken,
+                             struct err_detail *why)
+{
+    if (o->out == NULL)
+        return err_set(why, ERR_USAGE, 0, "-o FILE is missing: the database for the results");
+    if (cli_is_input(o, o->out))
+        return err_set(why, ERR_USAGE, 0, "%.150s: is the input, and would be written over", o->out);
+    enum err e = cli_open_output(o, o->json, is_stdout_taken, json, why);
+    return e == ERR_OK ? cli_open_output(o, o->csv, is_stdout_taken, csv, why) : e;
+}
+
+/* ---- the sweep ---- */
+
+static void print_counts(const struct sweep *s)
+{
+    printf("%" PRIu64 " runs: %" PRIu64 " done now, %" PRIu64 " there already", s->n_runs, s->n_finished,
+           s->n_done_before);
+    if (s->n_left_out > 0)
+        printf("; %" PRIu64 " left out", s->n_left_out);
+    if (s->n_no_traces > 0)
+        printf("; %" PRIu64 " files are no traces", s->n_no_traces);
+    printf("\n");
+}
+
+static enum exit_status sweep_status(const struct sweep *s)
+{
+    if (s->is_out_of_memory)
+        return STATUS_OURS;
+    return s->n_left_out > 0 ? STATUS_USAGE : s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
+}
+
+static enum exit_status sweep_options(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    struct sweep s = { .db = NULL };
+    struct output *json = NULL, *csv = NULL;
+    bool is_stdout_taken = false;
+    enum err e = o->n_policies > 0 ? sweep_open(o, &s, &why)
+                                   : err_set(&why, ERR_USAGE, 0, "--policy is missing: what is to be tried?");
+    if (e == ERR_OK)
+        e = open_outputs(o, &json, &csv, &is_stdout_taken, &why);
+    if (e != ERR_OK) {
+        output_abandon(json);
+        sweep_close(&s);
+        return cli_fail(e, &why);
+    }
+    const time_t now = time(NULL);
+    struct sweep_progress progress = { .sweep = &s, .started = now, .shown = now,
+                                       .is_terminal = isatty(STDERR_FILENO) != 0 };
+    s.progress = show_progress;
+    s.complain = show_complaint;
+    s.arg = &progress;
+    e = sweep_run(&s, &why);
+    clear_progress(&progress);
+    if (e == ERR_OK) {
+        if (!is_stdout_taken)
+            print_counts(&s);
+        e = write_results(s.db, json, csv, is_stdout_taken, &why);
+    } else {
+        output_abandon(json);
+        output_abandon(csv);
+    }
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(sweep_status(&s));
+    sweep_close(&s);
+    return status;
+}
+
+static bool is_job_file(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".ini") == 0;
+}
+
+/* What differs between the parts of one job; it goes before what the file says. */
+static const uint32_t beside_a_job_file =
+    OPTION_BIT(OUT) | OPTION_BIT(THREADS) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME);
+
+static void take_beside(struct options *job, const struct options *typed)
+{
+    job->given |= typed->given;
+    job->out = typed->out != NULL ? typed->out : job->out;
+    job->threads = typed->threads > 0 ? typed->threads : job->threads;
+    if (typed->n_shards > 0) {
+        job->shard = typed->shard;
+        job->n_shards = typed->n_shards;
+    }
+}
+
+static enum exit_status sweep_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    struct job job;
+    if ((o->given & OPTION_BIT(SHOW_JOB)) != 0) {
+        job_write(stdout, o);
+        return cli_finish_stdout(STATUS_DONE);
+    }
+    if (!is_job_file(o->inputs[0]))
+        return sweep_options(o);
+    if (o->n_inputs > 1 || (o->given & ~beside_a_job_file) != 0) {
+        err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume are taken",
+                o->inputs[0]);
+        return cli_fail(ERR_USAGE, &why);
+    }
+    enum err e = job_read(o->inputs[0], cmd_sweep.taken & ~(OPTION_BIT(HELP) | OPTION_BIT(SHOW_JOB)), &job, &why);
+    if (e != ERR_OK)
+        return cli_fail(e, &why);
+    take_beside(&job.options, o);
+    enum exit_status status = STATUS_USAGE;
+    if (job.options.n_inputs > 0) {
+        status = sweep_options(&job.options);
+    } else {
+        err_set(&why, ERR_USAGE, 0, "%.150s: holds no 'trace = FILE'", o->inputs[0]);
+        status = cli_fail(ERR_USAGE, &why);
+    }
+    job_close(&job);
+    return status;
+}
+
+/* ---- merging ---- */
+
+static enum exit_status merge_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    struct results_db *db = NULL;
+    struct output *json = NULL, *csv = NULL;
+    bool is_stdout_taken = false;
+    uint64_t n_added, n_all = 0;
+    enum err e = open_outputs(o, &json, &csv, &is_stdout_taken, &why);
+    if (e == ERR_OK)
+        e = results_db_open(o->out, false, &db, &why);
+    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
+        e = results_db_merge(db, o->inputs[i], &n_added, &why);
+        if (e == ERR_OK && !is_stdout_taken)
+            printf("%s: %" PRIu64 " new runs\n", o->inputs[i], n_added);
+    }
+    if (e == ERR_OK)
+        e = results_db_count(db, &n_all, &why);
+    if (e == ERR_OK && !is_stdout_taken)
+        printf("%s: %" PRIu64 " runs\n", o->out, n_all);
+    if (e == ERR_OK) {
+        e = write_results(db, json, csv, is_stdout_taken, &why);
+    } else {
+        output_abandon(json);
+        output_abandon(csv);
+    }
+    results_db_close(db);
+    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+}
+
+const struct subcommand cmd_sweep = {
+    .name = "sweep",
+    .synopsis = "sweep TRACE... --policy P -o DB",
+    .summary = "replay traces through many policies and cards, results to a database (SQLite)",
+    .text = "TRACE is a file, or a folder with files in it; folders or files named rank0, rank1, ... are the ranks\n"
+            "of one job. Or one job file, NAME.ini, whose keys are these options, and 'trace'; -o, --threads,\n"
+            "--shard and --resume may stand beside it. What the database holds is not run again.\n"
+            "Exit status: 0 done, whatever ran out of memory in it; 1 a run failed; 2 wrong usage, or something\n"
+            "was left out; 3 a fault of the program or its host.\n\n"
+            "  none                          a policy or a device is itself, and\n"
+            "  gc={off,0.6,0.8}              each item in braces in turn; several braces: all combinations; they nest\n"
+            "  {16,24}GiB   {none,32}MiB     a unit behind braces belongs to the numbers in them\n"
+            "  16..80:8GiB  {1..3}           a range: from, to and step (1 where none is given)\n"
+            "  {4,[256:1,>:8]}               a comma within brackets does not separate\n"
+            "  pytorch{,:gc=0.8}             an item may be empty\n",
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) |
+             OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) | OPTION_BIT(GPU) |
+             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME) | OPTION_BIT(SHOW_JOB) |
+             OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .run = sweep_main,
+};
+
+const struct subcommand cmd_merge = {
+    .name = "merge",
+    .synopsis = "merge DB... -o DB",
+    .summary = "put the results of several sweeps into one database",
+    .text = "A run that is there already is left as it is; one that differs from it is refused.\n",
+    .taken = OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .run = merge_main,
+};

@@ -1,0 +1,277 @@
+/*
+ * Which few live blocks stand in a request's way.
+ *
+ * Two ways lead to a fit. Blocks that end merge with their free neighbours: in each segment that the request may use, a
+ * window over the blocks in address order finds the fewest live ones that free enough in one piece. Or whole segments
+ * become empty and are given back, until the device has room for a new one: segments are taken by live blocks for each
+ * byte that they free, and what proves unneeded is dropped again. Of a range that grows by mapping, whole pages can be
+ * given back. Windows are exact; choosing segments is a knapsack, and its answer is the smallest set found.
+ */
+#include "report/explain.h"
+
+#include <stdlib.h>
+
+#define EXPLAIN_LARGE_PAGE (10 * DEVICE_PAGE_BYTES)    /* ranges of large blocks grow by it: PyTorch, kLargeBuffer */
+
+/* A set so far: what its blocks are, and how much must end. */
+struct set {
+    enum explain_way way;
+    uint64_t n_live, live_bytes;
+    uint64_t gained;
+    size_t   first, end;             /* of the window; end 0: whole segments are chosen instead */
+};
+
+static bool set_is_better(const struct set *a, const struct set *b)
+{
+    if (b->way == EXPLAIN_NO_WAY)
+        return true;
+    return a->n_live != b->n_live ? a->n_live < b->n_live : a->live_bytes < b->live_bytes;
+}
+
+/* ---- merge ---- */
+
+struct window {
+    uint64_t n_live, live_bytes, free_bytes, unmapped_bytes;
+};
+
+/* Adds a block to a window, or (sign < 0) takes it out. */
+static void window_move(struct window *w, const struct block_view *b, bool is_added)
+{
+    const uint64_t one = is_added ? 1 : UINT64_MAX, bytes = is_added ? b->bytes : 0 - b->bytes;
+    if (explain_is_in_use(b)) {
+        w->n_live += one;
+        w->live_bytes += bytes;
+    } else if (b->state == BLOCK_FREE) {
+        w->free_bytes += bytes;
+    } else {
+        w->unmapped_bytes += bytes;
+    }
+}
+
+static uint64_t page_bytes(const struct block_view *b)
+{
+    return b->is_small ? DEVICE_PAGE_BYTES : EXPLAIN_LARGE_PAGE;
+}
+
+/* What the window is good for when its blocks have ended. Addresses without memory must all get it, but for the last
+ * ones, of which some will do. */
+static uint64_t window_bytes(const struct window *w, const struct block_view *last, uint64_t mappable)
+{
+    const uint64_t tail = last->state == BLOCK_UNMAPPED ? last->bytes : 0;
+    const uint64_t left = mappable - (w->unmapped_bytes - tail);
+    return w->live_bytes + w->free_bytes + w->unmapped_bytes - tail + (tail < left ? tail : left);
+}
+
+static bool window_is_mappable(const struct window *w, const struct block_view *last, uint64_t mappable)
+{
+    return w->unmapped_bytes - (last->state == BLOCK_UNMAPPED ? last->bytes : 0) <= mappable;
+}
+
+static void set_merge(const struct explain_scene *s, const struct explanation *x, size_t first, size_t end,
+                      struct set *best)
+{
+    const uint64_t mappable = x->free_bytes - x->free_bytes % page_bytes(&s->at[first]);
+    struct window w = { .n_live = 0 };
+    for (size_t low = first, high = first; high < end; high++) {
+        const struct block_view *last = &s->at[high];
+        window_move(&w, last, true);
+        while (!window_is_mappable(&w, last, mappable))
+            window_move(&w, &s->at[low++], false);
+        while (low <= high && window_bytes(&w, last, mappable) >= x->block_bytes) {
+            const struct set set = { .way = EXPLAIN_MERGE, .n_live = w.n_live, .live_bytes = w.live_bytes,
+                                     .gained = window_bytes(&w, last, mappable), .first = low, .end = high + 1 };
+            if (w.n_live > 0 && set_is_better(&set, best))
+                *best = set;
+            window_move(&w, &s->at[low++], false);
+        }
+    }
+}
+
+/* ---- release ---- */
+
+struct whole {
+    size_t   first, end;
+    uint64_t bytes, n_live, live_bytes;
+    bool     is_chosen;
+};
+
+static int whole_order(const void *a, const void *b)
+{
+    const struct whole *x = a, *y = b;
+    const double left = (double)x->n_live / (double)x->bytes, right = (double)y->n_live / (double)y->bytes;
+    if (left != right)
+        return left < right ? -1 : 1;
+    if (x->live_bytes != y->live_bytes)
+        return x->live_bytes < y->live_bytes ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The segments whose end would give memory back: whole ones of the shared pool that hold something live. */
+static size_t list_wholes(const struct explain_scene *s, struct whole *out)
+{
+    size_t n = 0;
+    for (size_t i = 0, end; i < s->n; i = end) {
+        end = explain_segment_end(s, i);
+        struct whole w = { .first = i, .end = end };
+        for (size_t k = i; k < end; k++) {
+            w.bytes += s->at[k].bytes;
+            w.n_live += explain_is_in_use(&s->at[k]);
+            w.live_bytes += explain_is_in_use(&s->at[k]) ? s->at[k].bytes : 0;
+        }
+        if (s->at[i].pool == 0 && !s->at[i].is_range && w.n_live > 0)
+            out[n++] = w;
+    }
+    return n;
+}
+
+/* The one segment that does it alone with the fewest live blocks; n where none does. */
+static size_t best_single(const struct whole *w, size_t n, uint64_t missing)
+{
+    size_t best = n;
+    for (size_t i = 0; i < n; i++)
+        if (w[i].bytes >= missing && (best == n || w[i].n_live < w[best].n_live ||
+                                      (w[i].n_live == w[best].n_live && w[i].live_bytes < w[best].live_bytes)))
+            best = i;
+    return best;
+}
+
+/* Chooses segments until they free enough, then drops those that the others make unneeded. */
+static struct set choose_wholes(struct whole *w, size_t n, uint64_t missing)
+{
+    struct set set = { .way = EXPLAIN_NO_WAY };
+    size_t end = 0;
+    for (; end < n && set.gained < missing; end++) {
+        w[end].is_chosen = true;
+        set.gained += w[end].bytes;
+    }
+    if (set.gained < missing)
+        return set;
+    set.way = EXPLAIN_RELEASE;
+    for (size_t i = end; i-- > 0;) {
+        if (set.gained - w[i].bytes >= missing) {
+            set.gained -= w[i].bytes;
+            w[i].is_chosen = false;
+            continue;
+        }
+        set.n_live += w[i].n_live;
+        set.live_bytes += w[i].live_bytes;
+    }
+    return set;
+}
+
+static struct set set_release(struct whole *w, size_t n, uint64_t missing)
+{
+    qsort(w, n, sizeof *w, whole_order);
+    struct set set = choose_wholes(w, n, missing);
+    const size_t i = best_single(w, n, missing);
+    if (i == n)
+        return set;
+    const struct set single = { .way = EXPLAIN_RELEASE, .n_live = w[i].n_live, .live_bytes = w[i].live_bytes,
+                                .gained = w[i].bytes };
+    if (!set_is_better(&single, &set))
+        return set;
+    for (size_t k = 0; k < n; k++)
+        w[k].is_chosen = k == i;
+    return single;
+}
+
+/* ---- pages of a range ---- */
+
+/* Memory of the whole pages between the start of one block and the end of another: what their end would give back. */
+static uint64_t whole_pages(const struct block_view *low, const struct block_view *high)
+{
+    const uint64_t page = page_bytes(low);
+    const uint64_t from = (low->addr - low->segment_addr + page - 1) / page;
+    const uint64_t to = (high->addr + high->bytes - high->segment_addr) / page;
+    return to > from ? (to - from) * page : 0;
+}
+
+/* The fewest live blocks of a range that leave enough whole pages for a new piece of it. */
+static void set_pages(const struct explain_scene *s, const struct explanation *x, size_t first, size_t end,
+                      struct set *best)
+{
+    const uint64_t page = page_bytes(&s->at[first]), need = (x->block_bytes + page - 1) / page * page;
+    struct window w = { .n_live = 0 };
+    for (size_t low = first, high = first; high < end; high++) {
+        window_move(&w, &s->at[high], true);
+        while (low <= high && w.unmapped_bytes > 0)
+            window_move(&w, &s->at[low++], false);
+        while (low <= high && whole_pages(&s->at[low], &s->at[high]) + x->free_bytes >= need) {
+            const struct set set = { .way = EXPLAIN_RELEASE, .n_live = w.n_live, .live_bytes = w.live_bytes,
+                                     .gained = whole_pages(&s->at[low], &s->at[high]), .first = low, .end = high + 1 };
+            if (w.n_live > 0 && set_is_better(&set, best))
+                *best = set;
+            window_move(&w, &s->at[low++], false);
+        }
+    }
+}
+
+/* ---- the best of them ---- */
+
+static int block_order(const void *a, const void *b)
+{
+    const struct explain_block *x = a, *y = b;
+    return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void take_blocks(const struct explain_scene *s, size_t first, size_t end, struct explanation *x)
+{
+    for (size_t i = first; i < end; i++) {
+        const struct block_view *b = &s->at[i];
+        if (explain_is_in_use(b))
+            x->blocks[x->n_blocks++] = (struct explain_block){
+                .addr = b->addr, .bytes = b->bytes, .requested = b->requested, .event = -1, .slot = UINT32_MAX,
+                .stream = b->stream, .pool = b->pool, .is_pending = b->state == BLOCK_PENDING,
+            };
+    }
+}
+
+static enum err take_set(const struct explain_scene *s, const struct set *set, const struct whole *w, size_t n_wholes,
+                         struct explanation *x)
+{
+    if (set->way == EXPLAIN_NO_WAY)
+        return ERR_OK;
+    x->blocks = calloc((size_t)set->n_live + 1, sizeof *x->blocks);
+    if (x->blocks == NULL)
+        return ERR_HOST_NOMEM;
+    x->way = set->way;
+    x->gained_bytes = set->way == EXPLAIN_MERGE ? set->gained : set->gained + x->free_bytes;
+    if (set->end > 0)
+        take_blocks(s, set->first, set->end, x);
+    for (size_t i = 0; set->end == 0 && i < n_wholes; i++)
+        if (w[i].is_chosen)
+            take_blocks(s, w[i].first, w[i].end, x);
+    qsort(x->blocks, x->n_blocks, sizeof *x->blocks, block_order);
+    return ERR_OK;
+}
+
+enum err explain_find_set(const struct explain_scene *s, struct explanation *x)
+{
+    struct whole *wholes = calloc(s->n + 1, sizeof *wholes);
+    struct set best = { .way = EXPLAIN_NO_WAY };
+    size_t n = 0;
+    if (wholes == NULL)
+        return ERR_HOST_NOMEM;
+    if (!x->is_refusal && (x->largest_usable_bytes >= x->block_bytes || x->free_bytes >= x->segment_bytes)) {
+        free(wholes);
+        return ERR_OK;               /* nothing has to end */
+    }
+    for (size_t i = 0, end; i < s->n; i = end) {
+        end = explain_segment_end(s, i);
+        if (!explain_serves(s, &s->at[i], x))
+            continue;
+        set_merge(s, x, i, end, &best);
+        if (s->at[i].is_range && x->free_bytes < x->segment_bytes)
+            set_pages(s, x, i, end, &best);
+    }
+    /* A device that has the room and was not asked: a limit of the process's own stands in the way. */
+    if (x->free_bytes < x->segment_bytes) {
+        n = list_wholes(s, wholes);
+        const struct set release = set_release(wholes, n, x->segment_bytes - x->free_bytes);
+        if (release.way != EXPLAIN_NO_WAY && set_is_better(&release, &best))
+            best = release;
+    }
+    const enum err e = take_set(s, &best, wholes, n, x);
+    free(wholes);
+    return e;
+}

@@ -1,0 +1,567 @@
+/* The schema, and the statements on it. */
+#include "report/results_db.h"
+
+#include "base/units.h"
+#include "report/csv.h"
+#include "report/fields.h"
+#include "report/json_writer.h"
+
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DB_APPLICATION = 0x52504c59,     /* "RPLY": what SQLite keeps to tell one program's files from another's */
+    DB_VERSION = 1,
+    DB_PATIENCE_MS = 60000,          /* how long another writer is waited for */
+    COLUMNS_MAX = 2 * FIELDS_MAX + 24,
+    SQL_MAX = 8192,
+};
+
+struct results_db {
+    sqlite3      *handle;
+    sqlite3_stmt *has, *put_run, *put_option, *put_remark;
+    char          path[256];
+    char          columns[SQL_MAX / 4];      /* of `runs`, with commas */
+    size_t        n_columns;
+};
+
+/* ---- the schema ---- */
+
+static const char schema_tables[] =
+    "CREATE TABLE options(run TEXT NOT NULL REFERENCES runs(key), name TEXT NOT NULL, value,"
+    " PRIMARY KEY(run, name)) WITHOUT ROWID;"
+    "CREATE TABLE remarks(run TEXT NOT NULL REFERENCES runs(key), kind TEXT NOT NULL, n INTEGER NOT NULL,"
+    " text TEXT NOT NULL, PRIMARY KEY(run, kind, n)) WITHOUT ROWID;";
+
+static const char schema_views[] =
+    "CREATE VIEW survivors AS SELECT * FROM runs WHERE outcome = 'ok';"
+    "CREATE VIEW ooms AS SELECT key, trace_path, policy, device, oom_count, oom_first_event,"
+    " oom_first_requested_bytes, oom_first_reserved_bytes, oom_first_device_free_bytes FROM runs WHERE oom_count > 0;"
+    "CREATE VIEW best AS SELECT * FROM (SELECT trace_path, trace_digest, device, policy, peak_reserved_bytes,"
+    " device_time_ns, row_number() OVER (PARTITION BY trace_path, trace_digest, device ORDER BY peak_reserved_bytes,"
+    " device_time_ns, length(policy), policy) AS place FROM survivors) WHERE place = 1;"
+    "CREATE VIEW fits AS SELECT trace_path, trace_digest, device, count(*) AS runs, sum(outcome = 'ok') AS survived,"
+    " min(CASE WHEN outcome = 'ok' THEN peak_reserved_bytes END) AS least_reserved_bytes,"
+    " max(peak_reserved_bytes) AS most_reserved_bytes FROM runs GROUP BY trace_path, trace_digest, device;"
+    "CREATE VIEW ranks AS SELECT job, policy, device_typed AS device, ranks, failed, rank AS worst_rank,"
+    " trace_path AS worst_path, peak_reserved_bytes AS worst_bytes, spread_bytes FROM (SELECT *,"
+    " count(*) OVER w AS ranks, sum(outcome != 'ok') OVER w AS failed,"
+    " max(peak_reserved_bytes) OVER w - min(peak_reserved_bytes) OVER w AS spread_bytes,"
+    " row_number() OVER (PARTITION BY job, policy, device_typed, seed, start, on_oom, gpu, releases, version"
+    " ORDER BY outcome != 'ok' DESC, peak_reserved_bytes DESC, rank) AS place FROM runs WHERE job IS NOT NULL WINDOW w"
+    " AS (PARTITION BY job, policy, device_typed, seed, start, on_oom, gpu, releases, version)) WHERE place = 1;";
+
+/* What is not in the report: who made the run, with what. NULL: the names alone. */
+static size_t fields_of_identity(const struct run_identity *id, const char *key, const char *job, int64_t rank,
+                                 struct field out[FIELDS_MAX])
+{
+    static const struct run_identity nothing;
+    struct field *to = out;
+    if (id == NULL)
+        id = &nothing;
+    *to++ = field_text("key", key);
+    *to++ = field_text("version", REPLAY_VERSION);
+    *to++ = field_text("job", job);
+    *to++ = job != NULL ? field_number("rank", (uint64_t)rank) : (struct field){ .name = "rank" };
+    *to++ = field_text("trace_digest", id->trace_digest);
+    *to++ = field_text("device_typed", id->device);
+    *to++ = field_number("seed", id->seed);
+    *to++ = field_text("start", id->start);
+    *to++ = field_text("on_oom", id->on_oom);
+    *to++ = field_text("releases", id->releases);
+    *to++ = field_text("format", id->from);
+    *to++ = field_number_unless("gpu", (uint64_t)id->gpu, (uint64_t)-1);
+    return (size_t)(to - out);
+}
+
+/* The card, resolved: with what was typed this makes a run repeatable in a program whose defaults moved on. */
+static size_t fields_of_device(const struct device_config *c, struct field out[FIELDS_MAX])
+{
+    static const struct device_config nothing;
+    struct field *to = out;
+    if (c == NULL)
+        c = &nothing;
+    *to++ = field_number("context_bytes", c->context_bytes);
+    *to++ = field_number("others_bytes", c->others_bytes);
+    *to++ = field_number("alloc_ns", c->alloc_ns);
+    *to++ = field_number("free_ns", c->free_ns);
+    *to++ = field_number("map_ns", c->map_ns);
+    *to++ = field_number("unmap_ns", c->unmap_ns);
+    *to++ = field_number("packing", c->packing);
+    *to++ = field_number("addresses", c->addresses);
+    return (size_t)(to - out);
+}
+
+static size_t fields_of_all(const struct run_identity *id, const char *key, const char *job, int64_t rank,
+                            const struct report *report, struct field out[COLUMNS_MAX])
+{
+    const struct report_run *run = report != NULL ? &report->runs[0] : NULL;
+    size_t n = fields_of_identity(id, key, job, rank, out);
+    n += fields_of_trace(report != NULL ? &report->trace : NULL, out + n);
+    n += fields_of_device(run != NULL ? run->device_config : NULL, out + n);
+    return n + fields_of_run(run, out + n);
+}
+
+static void name_columns(struct results_db *db)
+{
+    struct field fields[COLUMNS_MAX];
+    db->n_columns = fields_of_all(NULL, NULL, NULL, 0, NULL, fields);
+    size_t used = 0;
+    for (size_t i = 0; i < db->n_columns && used < sizeof db->columns; i++)
+        used += (size_t)snprintf(db->columns + used, sizeof db->columns - used, "%s%s", i == 0 ? "" : ",",
+                                 fields[i].name);
+}
+
+/* ---- statements ---- */
+
+static enum err db_fail_at(const struct results_db *db, const char *path, struct err_detail *why)
+{
+    const int code = sqlite3_errcode(db->handle);
+    const enum err e = code == SQLITE_NOMEM                           ? ERR_HOST_NOMEM
+                       : code == SQLITE_NOTADB || code == SQLITE_CORRUPT ? ERR_FORMAT
+                                                                      : ERR_IO;
+    return err_set(why, e, 0, "%.120s: %.100s", path, sqlite3_errmsg(db->handle));
+}
+
+static enum err db_fail(const struct results_db *db, struct err_detail *why)
+{
+    return db_fail_at(db, db->path, why);
+}
+
+static enum err db_execute(struct results_db *db, const char *sql, struct err_detail *why)
+{
+    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : db_fail(db, why);
+}
+
+/* The first number that a query gives; 0 where it gives none. */
+static enum err db_number(struct results_db *db, const char *sql, int64_t *out, struct err_detail *why)
+{
+    sqlite3_stmt *s;
+    if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
+        return db_fail(db, why);
+    const int step = sqlite3_step(s);
+    *out = step == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    const enum err e = step == SQLITE_ROW || step == SQLITE_DONE ? ERR_OK : db_fail(db, why);
+    sqlite3_finalize(s);
+    return e;
+}
+
+static enum err db_bind(struct results_db *db, sqlite3_stmt *s, int at, const struct field *f, struct err_detail *why)
+{
+    int code = SQLITE_OK;
+    switch (f->kind) {
+    case FIELD_NULL:   code = sqlite3_bind_null(s, at); break;
+    case FIELD_TEXT:   code = sqlite3_bind_text(s, at, f->text, -1, SQLITE_STATIC); break;
+    case FIELD_NUMBER: code = sqlite3_bind_int64(s, at, f->number); break;
+    case FIELD_RATIO:  code = sqlite3_bind_double(s, at, f->ratio); break;
+    }
+    return code == SQLITE_OK ? ERR_OK : db_fail(db, why);
+}
+
+/* Runs a statement that returns no rows, with these values. */
+static enum err db_run(struct results_db *db, sqlite3_stmt *s, const struct field *values, size_t n,
+                       struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        e = db_bind(db, s, (int)i + 1, &values[i], why);
+    if (e == ERR_OK && sqlite3_step(s) != SQLITE_DONE)
+        e = db_fail(db, why);
+    sqlite3_reset(s);
+    sqlite3_clear_bindings(s);
+    return e;
+}
+
+/* ---- opening ---- */
+
+static enum err db_create(struct results_db *db, struct err_detail *why)
+{
+    char sql[SQL_MAX];
+    snprintf(sql, sizeof sql, "CREATE TABLE runs(%s, PRIMARY KEY(key)) WITHOUT ROWID;%s%s", db->columns, schema_tables,
+             schema_views);
+    const enum err e = db_execute(db, sql, why);
+    if (e != ERR_OK)
+        return e;
+    snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION, DB_VERSION);
+    return db_execute(db, sql, why);
+}
+
+/* Whether the schema named (main, or an attached one) is ours; *is_empty: it holds nothing at all yet. */
+static enum err db_check(struct results_db *db, const char *schema, const char *path, bool *is_empty,
+                         struct err_detail *why)
+{
+    char sql[80];
+    int64_t application, version, tables;
+    snprintf(sql, sizeof sql, "PRAGMA %s.application_id", schema);
+    enum err e = db_number(db, sql, &application, why);
+    snprintf(sql, sizeof sql, "PRAGMA %s.user_version", schema);
+    if (e == ERR_OK)
+        e = db_number(db, sql, &version, why);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s.sqlite_master", schema);
+    if (e == ERR_OK)
+        e = db_number(db, sql, &tables, why);
+    if (e != ERR_OK)
+        return db_fail_at(db, path, why);
+    *is_empty = application == 0 && tables == 0;
+    if (*is_empty || (application == DB_APPLICATION && version == DB_VERSION))
+        return ERR_OK;
+    if (application != DB_APPLICATION)
+        return err_set(why, ERR_FORMAT, 0, "%.150s: is no database of replay's results", path);
+    return err_set(why, ERR_FORMAT, 0, "%.120s: schema %" PRId64 ", this program writes %d", path, version, DB_VERSION);
+}
+
+static enum err db_prepare(struct results_db *db, struct err_detail *why)
+{
+    char sql[SQL_MAX] = "";
+    size_t used = (size_t)snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO runs(%s) VALUES(?", db->columns);
+    for (size_t i = 1; i < db->n_columns; i++)
+        used += (size_t)snprintf(sql + used, sizeof sql - used, ",?");
+    snprintf(sql + used, sizeof sql - used, ")");
+    const struct { const char *sql; sqlite3_stmt **out; } all[] = {
+        { sql, &db->put_run },
+        { "SELECT 1 FROM runs WHERE key = ?", &db->has },
+        { "INSERT OR IGNORE INTO options VALUES(?,?,?)", &db->put_option },
+        { "INSERT OR IGNORE INTO remarks VALUES(?,?,?,?)", &db->put_remark },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (sqlite3_prepare_v2(db->handle, all[i].sql, -1, all[i].out, NULL) != SQLITE_OK)
+            return db_fail(db, why);
+    return ERR_OK;
+}
+
+/* The schema is made in one transaction, behind the write lock, so that two who start at once make one. */
+static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
+{
+    bool is_empty;
+    enum err e = db_check(db, "main", db->path, &is_empty, why);
+    if (e != ERR_OK)
+        return e;
+    if (is_empty) {
+        e = db_execute(db, "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE", why);
+        if (e == ERR_OK)
+            e = db_check(db, "main", db->path, &is_empty, why);
+        if (e == ERR_OK && is_empty)
+            e = db_create(db, why);
+        if (e == ERR_OK)
+            e = db_execute(db, "COMMIT", why);
+    }
+    return e == ERR_OK ? db_prepare(db, why) : e;
+}
+
+enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why)
+{
+    struct results_db *db = calloc(1, sizeof *db);
+    if (db == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    snprintf(db->path, sizeof db->path, "%s", path);
+    name_columns(db);
+    const int flags = SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE);
+    enum err e = sqlite3_open_v2(path, &db->handle, flags, NULL) == SQLITE_OK ? ERR_OK : db_fail(db, why);
+    if (e == ERR_OK) {
+        sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
+        sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        e = db_execute(db, "PRAGMA synchronous = NORMAL", why);
+    }
+    if (e == ERR_OK)
+        e = db_begin_schema(db, why);
+    if (e != ERR_OK)
+        results_db_close(db);
+    else
+        *out = db;
+    return e;
+}
+
+void results_db_close(struct results_db *db)
+{
+    if (db == NULL)
+        return;
+    sqlite3_finalize(db->has);
+    sqlite3_finalize(db->put_run);
+    sqlite3_finalize(db->put_option);
+    sqlite3_finalize(db->put_remark);
+    sqlite3_close(db->handle);
+    free(db);
+}
+
+/* ---- runs ---- */
+
+void run_identity_key(const struct run_identity *id, char key[SHA256_HEX])
+{
+    char numbers[64];
+    snprintf(numbers, sizeof numbers, "%" PRIu64 " %" PRId64, id->seed, id->gpu);
+    const char *const parts[] = { REPLAY_VERSION, id->trace_path, id->trace_digest, id->policy, id->device,
+                                  id->start, id->on_oom, id->releases, id->from, numbers };
+    struct sha256 s;
+    sha256_start(&s);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        sha256_take(&s, parts[i], strlen(parts[i]) + 1);
+    sha256_finish(&s, key);
+}
+
+enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why)
+{
+    const struct field f = field_text("key", key);
+    const enum err e = db_bind(db, db->has, 1, &f, why);
+    const int step = e == ERR_OK ? sqlite3_step(db->has) : SQLITE_ERROR;
+    *out = step == SQLITE_ROW;
+    sqlite3_reset(db->has);
+    return e == ERR_OK && step != SQLITE_ROW && step != SQLITE_DONE ? db_fail(db, why) : e;
+}
+
+static struct field field_of_option(const struct policy_option *o, const struct option_value *v)
+{
+    if (!v->is_set)
+        return (struct field){ .name = o->name };
+    if (o->kind == OPTION_RATIO)
+        return (struct field){ .name = o->name, .kind = FIELD_RATIO, .ratio = v->ratio };
+    if (o->kind == OPTION_BYTES || o->kind == OPTION_NUMBER || o->kind == OPTION_SWITCH)
+        return field_number(o->name, v->number);
+    return field_text(o->name, v->text);
+}
+
+static enum err put_options(struct results_db *db, const char *key, const struct policy_spec *spec,
+                            struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < spec->n_options && e == ERR_OK; i++) {
+        const struct policy_option *o = &spec->ops->options[i];
+        const struct field row[] = { field_text("run", key), field_text("name", o->name),
+                                     field_of_option(o, &spec->values[i]) };
+        e = db_run(db, db->put_option, row, 3, why);
+    }
+    return e;
+}
+
+static enum err put_remarks(struct results_db *db, const char *key, const char *kind, const struct report_lines *lines,
+                            struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < lines->n && e == ERR_OK; i++) {
+        const struct field row[] = { field_text("run", key), field_text("kind", kind), field_number("n", i),
+                                     field_text("text", lines->at[i]) };
+        e = db_run(db, db->put_remark, row, 4, why);
+    }
+    return e;
+}
+
+enum err results_db_put(struct results_db *db, const struct run_identity *id, const char *job, int64_t rank,
+                        const struct report *report, struct err_detail *why)
+{
+    struct field fields[COLUMNS_MAX];
+    char key[SHA256_HEX];
+    const struct report_run *run = &report->runs[0];
+    run_identity_key(id, key);
+    const size_t n = fields_of_all(id, key, job, rank, report, fields);
+    enum err e = db_execute(db, "BEGIN IMMEDIATE", why);
+    if (e != ERR_OK)
+        return e;
+    e = db_run(db, db->put_run, fields, n, why);
+    if (e == ERR_OK)
+        e = put_options(db, key, run->spec, why);
+    if (e == ERR_OK)
+        e = put_remarks(db, key, "assumption", &run->assumptions, why);
+    if (e == ERR_OK)
+        e = put_remarks(db, key, "warning", &run->warnings, why);
+    if (e == ERR_OK)
+        e = db_execute(db, "COMMIT", why);
+    if (e != ERR_OK)
+        sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+    return e;
+}
+
+enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why)
+{
+    int64_t n = 0;
+    const enum err e = db_number(db, "SELECT count(*) FROM runs", &n, why);
+    *out = (uint64_t)n;
+    return e;
+}
+
+/* ---- merging ---- */
+
+static enum err merge_attached(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
+{
+    char sql[SQL_MAX];
+    bool is_empty;
+    int64_t n_differing = 0;
+    enum err e = db_check(db, "other", path, &is_empty, why);
+    if (e != ERR_OK || is_empty)
+        return e != ERR_OK ? e : err_set(why, ERR_FORMAT, 0, "%.150s: is no database of replay's results", path);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT %s FROM other.runs WHERE key IN (SELECT key FROM main.runs)"
+             " EXCEPT SELECT %s FROM main.runs)", db->columns, db->columns);
+    e = db_number(db, sql, &n_differing, why);
+    if (e == ERR_OK && n_differing > 0)
+        e = err_set(why, ERR_CORRUPT, 0, "%.100s: %" PRId64 " of its runs are there with other results", path,
+                    n_differing);
+    if (e != ERR_OK)
+        return e;
+    snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO main.runs(%s) SELECT %s FROM other.runs", db->columns,
+             db->columns);
+    e = db_execute(db, sql, why);
+    *n_added = (uint64_t)sqlite3_changes(db->handle);
+    if (e == ERR_OK)
+        e = db_execute(db, "INSERT OR IGNORE INTO main.options SELECT run, name, value FROM other.options;"
+                           "INSERT OR IGNORE INTO main.remarks SELECT run, kind, n, text FROM other.remarks", why);
+    return e;
+}
+
+enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
+{
+    struct field f = field_text("path", path);
+    sqlite3_stmt *attach;
+    FILE *there = fopen(path, "rb");
+    if (there == NULL)
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be opened", path);      /* ATTACH would make it */
+    fclose(there);
+    if (sqlite3_prepare_v2(db->handle, "ATTACH ? AS other", -1, &attach, NULL) != SQLITE_OK)
+        return db_fail(db, why);
+    enum err e = db_run(db, attach, &f, 1, why);
+    if (e != ERR_OK)
+        e = db_fail_at(db, path, why);
+    sqlite3_finalize(attach);
+    if (e != ERR_OK)
+        return e;
+    e = db_execute(db, "BEGIN IMMEDIATE", why);
+    if (e == ERR_OK) {
+        e = merge_attached(db, path, n_added, why);
+        if (e == ERR_OK)
+            e = db_execute(db, "COMMIT", why);
+        if (e != ERR_OK)
+            sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+    }
+    sqlite3_exec(db->handle, "DETACH other", NULL, NULL, NULL);
+    return e;
+}
+
+/* ---- reading ---- */
+
+/* The n-th value of the row that the statement stands on. */
+static struct field field_of_column(sqlite3_stmt *s, int at)
+{
+    struct field f = { .name = sqlite3_column_name(s, at) };
+    switch (sqlite3_column_type(s, at)) {
+    case SQLITE_INTEGER:
+        return field_number(f.name, (uint64_t)sqlite3_column_int64(s, at));
+    case SQLITE_FLOAT:
+        f.kind = FIELD_RATIO;
+        f.ratio = sqlite3_column_double(s, at);
+        return f;
+    case SQLITE_TEXT:
+        return field_text(f.name, (const char *)sqlite3_column_text(s, at));
+    default:
+        return f;
+    }
+}
+
+static enum err each_row(struct results_db *db, const char *sql,
+                         void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
+                         struct err_detail *why)
+{
+    struct field fields[COLUMNS_MAX];
+    sqlite3_stmt *s;
+    int step;
+    if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
+        return db_fail(db, why);
+    const size_t n = (size_t)sqlite3_column_count(s);
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        for (size_t i = 0; i < n; i++)
+            fields[i] = field_of_column(s, (int)i);
+        row(arg, fields, n);
+    }
+    const enum err e = step == SQLITE_DONE ? ERR_OK : db_fail(db, why);
+    sqlite3_finalize(s);
+    return e;
+}
+
+static enum err each_run(struct results_db *db, void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
+                         struct err_detail *why)
+{
+    char sql[SQL_MAX];
+    snprintf(sql, sizeof sql, "SELECT %s FROM runs ORDER BY trace_path, policy, device, key", db->columns);
+    return each_row(db, sql, row, arg, why);
+}
+
+static void csv_row(void *out, const struct field *fields, size_t n)
+{
+    csv_fields(out, fields, n);
+}
+
+enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *why)
+{
+    fprintf(out, "%s\n", db->columns);
+    return each_run(db, csv_row, out, why);
+}
+
+static void json_row(void *writer, const struct field *fields, size_t n)
+{
+    struct json_writer *w = writer;
+    json_put_object(w, NULL);
+    for (size_t i = 0; i < n; i++) {
+        const struct field *f = &fields[i];
+        switch (f->kind) {
+        case FIELD_NULL:   json_put_null(w, f->name); break;
+        case FIELD_TEXT:   json_put_text(w, f->name, f->text); break;
+        case FIELD_NUMBER: json_put_integer(w, f->name, f->number); break;
+        case FIELD_RATIO:  json_put_ratio(w, f->name, f->ratio); break;
+        }
+    }
+    json_end_object(w);
+}
+
+enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *why)
+{
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-sweep/1");
+    json_put_array(&w, "runs");
+    const enum err e = each_run(db, json_row, &w, why);
+    json_end_array(&w);
+    json_end_object(&w);
+    return e;
+}
+
+/* ---- for people ---- */
+
+/* "?" in a database that others wrote and that lacks it. */
+static const char *shown(const struct field *f)
+{
+    return f->kind == FIELD_TEXT ? f->text : "?";
+}
+
+static void fits_row(void *arg, const struct field *f, size_t n)
+{
+    FILE *out = arg;
+    char reserved[UNITS_TEXT];
+    (void)n;
+    fprintf(out, "%s on %s: %" PRId64 " of %" PRId64 " runs survive", shown(&f[0]), shown(&f[1]),
+            f[3].number, f[2].number);
+    if (f[4].kind == FIELD_TEXT)
+        fprintf(out, "; least memory: %s, %s reserved", f[4].text,
+                units_format_bytes((uint64_t)f[5].number, reserved));
+    fputc('\n', out);
+}
+
+static void rank_row(void *arg, const struct field *f, size_t n)
+{
+    FILE *out = arg;
+    char worst[UNITS_TEXT], spread[UNITS_TEXT];
+    (void)n;
+    fprintf(out, "%s, %s on %s: worst of %" PRId64 " ranks is rank %" PRId64 ", %s reserved%s; spread %s\n",
+            shown(&f[0]), shown(&f[1]), shown(&f[2]), f[3].number, f[5].number,
+            units_format_bytes((uint64_t)f[6].number, worst),
+            f[4].number > 0 ? ", out of memory" : "", units_format_bytes((uint64_t)f[7].number, spread));
+}
+
+enum err results_db_write_table(struct results_db *db, FILE *out, struct err_detail *why)
+{
+    const enum err e = each_row(
+        db, "SELECT f.trace_path, f.device, f.runs, f.survived, b.policy, b.peak_reserved_bytes FROM fits f LEFT JOIN"
+            " best b ON b.trace_path = f.trace_path AND b.trace_digest = f.trace_digest AND b.device = f.device"
+            " ORDER BY 1, 2", fits_row, out, why);
+    return e != ERR_OK ? e
+                       : each_row(db, "SELECT job, policy, device, ranks, failed, worst_rank, worst_bytes, spread_bytes"
+                                      " FROM ranks ORDER BY 1, 2, 3", rank_row, out, why);
+}

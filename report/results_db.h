@@ -1,0 +1,53 @@
+/*
+ * Results in SQLite: one row per run, written whole or not at all. SCHEMA.md describes tables and views.
+ *
+ * The journal is a write-ahead log, and a run is one transaction: whoever is killed loses the run under way, nothing
+ * else (a machine that loses its power may take the last few with it). Several processes may write to one database.
+ */
+#ifndef REPLAY_REPORT_RESULTS_DB_H
+#define REPLAY_REPORT_RESULTS_DB_H
+
+#include "base/sha256.h"
+#include "report/report.h"
+
+#include <stdbool.h>
+
+struct results_db;
+
+/* What tells a run from every other: the same identity gives the same result. */
+struct run_identity {
+    const char *trace_path;          /* as typed, or as found in a folder */
+    const char *trace_digest;        /* SHA-256 of the file */
+    const char *policy, *device;     /* as typed */
+    const char *start, *on_oom, *releases, *from;    /* from: "" where the format was recognised */
+    uint64_t    seed;
+    int64_t     gpu;                 /* -1: not given */
+};
+
+/* The identity in 64 hexadecimal digits, the program's version included. */
+void run_identity_key(const struct run_identity *id, char key[SHA256_HEX]);
+
+/* Opens a database, or makes it unless `must_exist`. ERR_IO; ERR_FORMAT for a file that is no such database. */
+MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
+void results_db_close(struct results_db *db);                       /* NULL is accepted */
+
+MUST_USE enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why);
+
+/* Writes the report's only run. A run that is there already stays as it is. `job`: folder that holds a folder per
+ * rank; NULL: none, and then `rank` does not count. */
+MUST_USE enum err results_db_put(struct results_db *db, const struct run_identity *id, const char *job, int64_t rank,
+                                 const struct report *report, struct err_detail *why);
+
+/* Takes over the runs of another database, all or none. ERR_CORRUPT where both have a run and differ in it. */
+MUST_USE enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why);
+
+MUST_USE enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why);
+
+/* All runs, ordered by trace, policy and device, the columns of the table `runs`. */
+MUST_USE enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *why);
+MUST_USE enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *why);
+
+/* For people: the best setting of each trace and card, and the worst rank of each job. */
+MUST_USE enum err results_db_write_table(struct results_db *db, FILE *out, struct err_detail *why);
+
+#endif

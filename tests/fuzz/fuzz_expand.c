@@ -1,0 +1,49 @@
+/*
+ * Fuzz target: braces and ranges, and job files, as people type them.
+ */
+#include "replay/expand.h"
+#include "replay/job.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void try_expand(const char *text)
+{
+    struct expansion x = { .at = NULL };
+    struct err_detail why = { .text = "" };
+    if (expand(text, &x, &why) != ERR_OK)
+        FUZZ_EXPECT(why.text[0] != '\0' && x.n == 0);
+    else
+        FUZZ_EXPECT(x.n > 0 && x.n <= EXPAND_MAX);
+    for (size_t i = 0; i < x.n; i++)
+        FUZZ_EXPECT(strlen(x.at[i]) < EXPAND_TEXT_MAX && strpbrk(x.at[i], "{}") == NULL);
+    expansion_close(&x);
+}
+
+static void try_job(const char *bytes, size_t n)
+{
+    const uint32_t taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(SEED) |
+                           OPTION_BIT(SHARD) | OPTION_BIT(RESUME);
+    struct err_detail why = { .text = "" };
+    struct job job;
+    if (job_read_bytes(bytes, n, "fuzz", taken, &job, &why) != ERR_OK) {
+        FUZZ_EXPECT(why.text[0] != '\0');
+        return;
+    }
+    FUZZ_EXPECT((job.options.given & ~taken) == 0);
+    job_close(&job);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    char *text = malloc(n + 1);
+    if (text == NULL)
+        return 0;
+    memcpy(text, data, n);
+    text[n] = '\0';
+    try_expand(text);
+    try_job(text, n);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,235 @@
+/* Bounds, changed copies, and the smallest card, each beside a slower or a known answer. */
+#include "replay/bounds.h"
+#include "replay/fit.h"
+#include "replay/rewrite.h"
+#include "tests/engine_rig.h"
+#include "tests/recorded_run.h"
+#include "traces/generate.h"
+
+#include <criterion/criterion.h>
+#include <unistd.h>
+
+#define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
+
+static struct trace_reader *generated(const char *kind, uint64_t events, uint64_t seed)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_writer *w;
+    struct trace_reader *r;
+    void *bytes;
+    size_t n;
+    MUST(trace_create(NULL, &w, &why));
+    MUST(trace_generate(kind, events, seed, w, &why));
+    MUST(trace_finish_bytes(w, &bytes, &n, &why));
+    MUST(trace_open_owned(bytes, n, kind, &r, &why));
+    return r;
+}
+
+static struct trace_record record(enum event_kind kind, uint64_t ptr, uint64_t bytes)
+{
+    return (struct trace_record){ .kind = kind, .ptr = ptr, .bytes = bytes, .record = TRACE_NO_RECORD };
+}
+
+static struct bounds bounds_of(struct trace_reader *r)
+{
+    struct err_detail why = { .text = "" };
+    struct bounds b;
+    MUST(bounds_find(r, &b, &why));
+    return b;
+}
+
+/* ---- bounds ---- */
+
+Test(bounds, rounds_of_530_and_270_MiB_need_1340_MiB_and_can_be_planned_in_it)
+{
+    struct trace_reader *r = generated("530-270", 0, 0);
+    const struct bounds b = bounds_of(r);
+    cr_expect_eq(b.live_bytes, 1340 * MIB);
+    cr_expect_eq(b.plan_bytes, 1340 * MIB);
+    cr_expect_eq(b.live_event, 9);
+    trace_close(r);
+}
+
+Test(bounds, a_request_refused_when_recorded_counts_and_one_released_early_does_not)
+{
+    const struct trace_record records[] = {
+        record(EVENT_ALLOC, 1, 4 * MIB), record(EVENT_FREE_REQUESTED, 1, 0), record(EVENT_ALLOC, 2, 2 * MIB),
+        record(EVENT_FREE_COMPLETED, 1, 0), record(EVENT_OOM, 0, 8 * MIB), record(EVENT_FREE, 2, 0),
+    };
+    struct err_detail why = { .text = "" };
+    struct rig_trace t;
+    MUST(rig_trace_open(&t, records, sizeof records / sizeof records[0], &why));
+    const struct bounds b = bounds_of(t.reader);
+    cr_expect_eq(b.live_bytes, 10 * MIB);
+    cr_expect_eq(b.live_event, 4);
+    cr_expect_eq(b.plan_bytes, 10 * MIB, "the plan has %" PRIu64 " bytes", b.plan_bytes);
+    rig_trace_close(&t);
+}
+
+/* First fit in order of time leaves a hole of 4 MiB below the block that lives on; who knows lifetimes does not. */
+Test(bounds, the_plan_uses_what_it_knows_of_the_future)
+{
+    const struct trace_record records[] = {
+        record(EVENT_ALLOC, 1, 4 * MIB), record(EVENT_ALLOC, 2, 2 * MIB), record(EVENT_FREE, 1, 0),
+        record(EVENT_ALLOC, 3, 6 * MIB), record(EVENT_FREE, 2, 0), record(EVENT_FREE, 3, 0),
+    };
+    struct err_detail why = { .text = "" };
+    struct rig_trace t;
+    MUST(rig_trace_open(&t, records, sizeof records / sizeof records[0], &why));
+    cr_expect_eq(bounds_of(t.reader).live_bytes, 8 * MIB);
+    cr_expect_eq(bounds_of(t.reader).plan_bytes, 8 * MIB);
+    rig_trace_close(&t);
+}
+
+Test(bounds, no_plan_is_below_the_live_bytes_or_far_above_them)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct trace_reader *r = generated("mix:200", 20000, seed);
+        const struct bounds b = bounds_of(r);
+        cr_expect_eq(b.live_bytes, trace_info(r)->peak_requested_bytes, "seed %" PRIu64, seed);
+        cr_expect_geq(b.plan_bytes, b.live_bytes, "seed %" PRIu64, seed);
+        cr_expect_lt(b.plan_bytes, b.live_bytes + b.live_bytes / 4, "seed %" PRIu64, seed);
+        trace_close(r);
+    }
+}
+
+/* ---- changed copies ---- */
+
+/* All events of a trace in one array; released with free. */
+static struct event *events_of(struct trace_reader *r, size_t *n)
+{
+    struct err_detail why = { .text = "" };
+    struct event *all = calloc((size_t)trace_info(r)->events + 1, sizeof *all);
+    const struct event *chunk;
+    size_t got = 1;
+    *n = 0;
+    MUST(trace_seek(r, 0, &why));
+    while (got > 0) {
+        MUST(trace_next(r, &chunk, &got, &why));
+        memcpy(all + *n, chunk, got * sizeof *all);
+        *n += got;
+    }
+    return all;
+}
+
+Test(rewrite, sizes_move_by_no_more_than_asked_and_kinds_stay)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_reader *r = generated("mix:100", 5000, 3), *copy;
+    const struct rewrite how = { .seed = 7, .percent = 2, .rounds = 1, .events = UINT64_MAX };
+    MUST(trace_rewrite(r, &how, &copy, &why));
+    size_t n, n_copy, n_moved = 0;
+    struct event *a = events_of(r, &n), *b = events_of(copy, &n_copy);
+    cr_assert_eq(n, n_copy);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert_eq(a[i].kind, b[i].kind);
+        cr_assert_leq(b[i].bytes, a[i].bytes + a[i].bytes / 50);
+        cr_assert_geq(b[i].bytes, a[i].bytes - a[i].bytes / 50);
+        n_moved += a[i].bytes != b[i].bytes;
+    }
+    cr_expect_gt(n_moved, n / 2);
+    free(a);
+    free(b);
+    trace_close(copy);
+    trace_close(r);
+}
+
+Test(rewrite, a_second_round_begins_with_nothing_live)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_reader *r = generated("530-270", 0, 0), *copy;
+    MUST(trace_rewrite(r, &(struct rewrite){ .rounds = 2, .events = UINT64_MAX }, &copy, &why));
+    cr_expect_eq(trace_info(copy)->by_kind[EVENT_ALLOC], 2 * trace_info(r)->by_kind[EVENT_ALLOC]);
+    cr_expect_eq(bounds_of(copy).live_bytes, 1340 * MIB);
+    trace_close(copy);
+    trace_close(r);
+}
+
+Test(rewrite, a_copy_ends_where_it_is_cut)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_reader *r = generated("530-270", 0, 0), *copy;
+    MUST(trace_rewrite(r, &(struct rewrite){ .rounds = 1, .events = 4 }, &copy, &why));
+    cr_expect_eq(trace_info(copy)->events, 4);
+    trace_close(copy);
+    trace_close(r);
+}
+
+/* ---- the smallest card ---- */
+
+static bool runs_on(struct trace_reader *r, const struct policy_spec *spec, uint64_t total_bytes)
+{
+    struct err_detail why = { .text = "" };
+    const struct replay_config cfg = { .threads = 1 };
+    struct trial t = { .spec = spec, .device = device_defaults() };
+    t.device.total_bytes = total_bytes;
+    MUST(trials_run(r, &device_sim, &t, 1, &cfg, &why));
+    return t.fits;
+}
+
+static struct fit fit_of(struct trace_reader *r, const char *policy, const char *device, struct policy_spec *spec)
+{
+    struct err_detail why = { .text = "" };
+    const struct replay_config cfg = { .threads = 2 };
+    struct device_choice choice;
+    struct fit f;
+    MUST(policy_spec_parse(policy, spec, &why));
+    MUST(device_choose(device, r, &choice, &why));
+    MUST(fit_find(r, spec, &choice, bounds_of(r).live_bytes, &cfg, &f, &why));
+    return f;
+}
+
+Test(fit, the_smallest_card_is_that_of_a_search_one_by_one)
+{
+    static const char *const policies[] = { "best-fit", "pytorch:expandable", "pytorch:max-split=32MiB", "pow2",
+                                            "none" };
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            struct trace_reader *r = generated("mix:40", 1500, seed);
+            struct policy_spec spec;
+            const struct fit f = fit_of(r, policies[i], "sim", &spec);
+            uint64_t least = align_up(bounds_of(r).live_bytes, FIT_GRANULE_BYTES);
+            while (!runs_on(r, &spec, least))
+                least += FIT_GRANULE_BYTES;
+            if (f.is_monotone)
+                cr_expect_eq(f.smallest_bytes, least, "%s, seed %" PRIu64 ": %" PRIu64 " and %" PRIu64, policies[i],
+                             seed, f.smallest_bytes, least);
+            cr_expect_geq(f.smallest_bytes, least);
+            cr_expect(runs_on(r, &spec, f.smallest_bytes));
+            cr_expect_eq(f.trial.fits, true);
+            policy_spec_close(&spec);
+            trace_close(r);
+        }
+}
+
+Test(fit, context_and_others_are_added_and_a_named_card_is_found)
+{
+    struct trace_reader *r = generated("530-270", 0, 0);
+    struct policy_spec spec;
+    const struct fit plain = fit_of(r, "pytorch:expandable", "sim", &spec);
+    policy_spec_close(&spec);
+    const struct fit shared = fit_of(r, "pytorch:expandable", "sim:64GiB,context=400MiB,others=9GiB", &spec);
+    policy_spec_close(&spec);
+    cr_expect_eq(plain.smallest_bytes, 1340 * MIB);
+    cr_expect_eq(shared.smallest_bytes, 1340 * MIB + 400 * MIB + 9 * GIB);
+    cr_assert_not_null(shared.card);
+    cr_expect_geq(shared.card->total_bytes, shared.smallest_bytes);
+    trace_close(r);
+}
+
+Test(fit, a_card_on_which_a_larger_one_fails_is_told)
+{
+    const char *path = SHARED_DIR "/golden/counterfactual/prefetch/prefetch-default.pickle.gz";
+    if (access(path, R_OK) != 0)
+        cr_skip_test("%s: not there", path);
+    struct trace_reader *r = recorded_open(path, -1);
+    struct policy_spec spec;
+    const struct fit f = fit_of(r, "best-fit", "sim", &spec);
+    cr_expect_not(f.is_monotone);
+    cr_expect(runs_on(r, &spec, f.smallest_bytes));
+    cr_expect_not(runs_on(r, &spec, f.smallest_bytes - FIT_GRANULE_BYTES));
+    cr_expect_gt(f.larger_failing_bytes, f.smallest_bytes);
+    cr_expect_not(runs_on(r, &spec, f.larger_failing_bytes));
+    policy_spec_close(&spec);
+    trace_close(r);
+}

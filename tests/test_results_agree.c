@@ -1,0 +1,161 @@
+/* Every number is the same number: JSON, CSV, table and database of one replay, value by value. */
+#include "replay/recorded.h"
+#include "replay/result.h"
+#include "report/results_db.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TRACE TEST_DATA "/../../samples/gpt-varlen-default.trace.zst"
+
+/* One run, and all that is written of it. */
+struct written {
+    json_t *json, *row;              /* runs[0] of the report; the database's row */
+    char   *csv, *table;
+    json_t *report_json, *db_json;
+};
+
+static void write_database(const struct report *r, const char *policy, const char *device, char **out, size_t *n)
+{
+    const struct run_identity id = { .trace_path = TRACE, .trace_digest = "d", .policy = policy, .device = device,
+                                     .start = "fresh", .on_oom = "stop", .releases = "auto", .from = "", .gpu = -1 };
+    struct results_db *db;
+    struct err_detail why = { .text = "" };
+    char path[] = "/tmp/results-XXXXXX";
+    close(mkstemp(path));
+    cr_assert_eq(results_db_open(path, false, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_put(db, &id, NULL, -1, r, &why), ERR_OK, "%s", why.text);
+    FILE *to = open_memstream(out, n);
+    cr_assert_eq(results_db_write_json(db, to, &why), ERR_OK, "%s", why.text);
+    fclose(to);
+    results_db_close(db);
+    unlink(path);
+}
+
+static char *text_of(void (*write)(FILE *out, const struct report *r), const struct report *r)
+{
+    char *text;
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    write(to, r);
+    fclose(to);
+    return text;
+}
+
+static struct written replay_and_write(const char *policy, const char *device)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_reader *trace;
+    struct policy_spec spec;
+    struct device_choice choice;
+    struct lane lane;
+    struct report_run run;
+    struct report report;
+    const struct replay_config cfg = { .on_oom = OOM_STOP };
+    char *json, *db;
+    size_t n;
+    cr_assert_eq(trace_open(TRACE, &trace, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse(policy, &spec, &why), ERR_OK, "%s", why.text);
+    recorded_take_release(trace, &spec);
+    cr_assert_eq(device_choose(device, trace, &choice, &why), ERR_OK);
+    cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(result_gather(trace, TRACE, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s", why.text);
+    struct written w = { .csv = text_of(report_csv, &report), .table = text_of(report_table, &report) };
+    json = text_of(report_json, &report);
+    write_database(&report, policy, device, &db, &n);
+    w.report_json = json_loads(json, 0, NULL);
+    w.db_json = json_loads(db, 0, NULL);
+    cr_assert(w.report_json != NULL && w.db_json != NULL);
+    w.json = json_array_get(json_object_get(w.report_json, "runs"), 0);
+    w.row = json_array_get(json_object_get(w.db_json, "runs"), 0);
+    free(json);
+    free(db);
+    result_close(&report);
+    lane_close(&lane);
+    policy_spec_close(&spec);
+    trace_close(trace);
+    return w;
+}
+
+static void written_close(struct written *w)
+{
+    json_decref(w->report_json);
+    json_decref(w->db_json);
+    free(w->csv);
+    free(w->table);
+}
+
+/* The value that a column names: its path in the object, joined by '_'. */
+static const json_t *find_column(const json_t *object, const char *name)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        const size_t n = strlen(key);
+        if (strcmp(key, name) == 0)
+            return value;
+        if (strncmp(key, name, n) != 0 || name[n] != '_')
+            continue;
+        const json_t *found = json_is_null(value) ? value : find_column(value, name + n + 1);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+/* A value as CSV has it. */
+static void shown(const json_t *value, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (json_is_string(value))
+        snprintf(out, size, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        snprintf(out, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        snprintf(out, size, "%.6g", json_real_value(value));
+}
+
+static void expect_equal_everywhere(const char *policy, const char *device)
+{
+    struct written w = replay_and_write(policy, device);
+    char *names_at, *values_at, *names = strtok_r(w.csv, "\n", &names_at), *values = strtok_r(NULL, "\n", &names_at);
+    unsigned n = 0;
+    values_at = values;
+    for (char *name = strtok_r(names, ",", &names_at); name != NULL; name = strtok_r(NULL, ",", &names_at), n++) {
+        const char *value = strsep(&values_at, ",");
+        char in_json[128], in_db[128];
+        const json_t *a = find_column(w.json, name), *b = json_object_get(w.row, name);
+        cr_assert(value != NULL && a != NULL && b != NULL, "%s is not everywhere", name);
+        shown(a, in_json, sizeof in_json);
+        shown(b, in_db, sizeof in_db);
+        cr_expect_str_eq(in_json, value, "%s: JSON %s, CSV %s", name, in_json, value);
+        cr_expect_str_eq(in_db, value, "%s: database %s, CSV %s", name, in_db, value);
+    }
+    cr_expect_eq(n, 35, "the columns of SCHEMA.md");
+    char peak[32];
+    const json_t *reserved = find_column(w.json, "peak_reserved_bytes");
+    snprintf(peak, sizeof peak, " %.1f ", (double)json_integer_value(reserved) / (1 << 20));
+    const char *row = strstr(w.table, "\n");
+    while (row != NULL && strncmp(row + 1, policy, strlen(policy)) != 0)
+        row = strstr(row + 1, "\n");
+    cr_assert_not_null(row, "the table has no row of %s", policy);
+    const char *found = strstr(row, peak), *end = strchr(row + 1, '\n');
+    cr_expect(found != NULL && found < end, "the table's row of %s lacks%s", policy, peak);
+    written_close(&w);
+}
+
+Test(results_agree, table_json_csv_and_database_of_a_run_that_fits)
+{
+    expect_equal_everywhere("best-fit", "sim:300MiB");
+    expect_equal_everywhere("none", "sim:24GiB");
+}
+
+Test(results_agree, table_json_csv_and_database_of_a_run_out_of_memory)
+{
+    expect_equal_everywhere("best-fit", "sim:200MiB");
+}

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# replay sweep and merge: nothing finished is lost when it is killed, and parts put together are the whole.
+set -u
+replay=$1
+samples=$3/samples
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    printf 'FAILED: %s\n' "$1"
+    failures=$((failures + 1))
+}
+
+# expect STATUS PATTERN ARGUMENT...: exit status, and a pattern in what is printed
+expect() {
+    local want=$1 pattern=$2 status
+    shift 2
+    "$replay" "$@" >out 2>&1 </dev/null
+    status=$?
+    if [ "$status" != "$want" ] || ! grep -q -e "$pattern" out; then
+        fail "replay $*: exit $status, expected $want and '$pattern' in: $(cat out)"
+    fi
+}
+
+# rows DATABASE FILE: its runs as CSV
+rows() {
+    rm -f probe.db*
+    "$replay" merge "$1" -o probe.db --csv "$2" >/dev/null 2>&1
+}
+
+mkdir -p job/rank0 job/rank1 many
+cp "$samples/gpt-fp32.trace.zst" job/rank0/a.trace
+cp "$samples/gpt-varlen-default.trace.zst" job/rank1/a.trace
+echo '{}' >job/notes.json
+printf 'policy = none\ntrace = job\nout = ignored.db\n' >beside.ini
+for i in $(seq 24); do cp "$samples/cnn.trace.zst" "many/$i.trace"; done
+readonly sweep=(sweep many --policy 'pytorch:max-split={none,32,64}MiB,gc={off,0.6}' --policy none
+                --device 'sim:{40,300}MiB')
+
+# ---- a whole sweep, and a second start of it ----
+expect 0 '^336 runs: 336 done now, 0 there already' "${sweep[@]}" -o whole.db
+expect 0 '^336 runs: 0 done now, 336 there already' "${sweep[@]}" -o whole.db
+expect 0 '^336 runs: 0 done now, 336 there already' "${sweep[@]}" -o whole.db --resume
+expect 2 'nothing.db' "${sweep[@]}" -o nothing.db --resume
+rows whole.db whole.csv
+[ "$(wc -l <whole.csv)" = 337 ] || fail "the database holds $(wc -l <whole.csv) lines, not 337"
+
+# ---- the numbers are those of a single replay ----
+"$replay" many/7.trace --policy none --device sim:300MiB --csv one.csv >/dev/null 2>&1
+grep '^[^,]*,[^,]*,.*many/7.trace,.*,none,none,sim:300MiB' whole.csv | grep -q -F -e "$(tail -1 one.csv)" ||
+    fail "a sweep's row differs from the replay's: $(tail -1 one.csv)"
+
+# ---- parts put together ----
+for i in 1 2 3; do expect 0 'done now' "${sweep[@]}" -o "part$i.db" --shard "$i/3"; done
+expect 0 '^all.db: 336 runs' merge part1.db part2.db part3.db -o all.db --csv all.csv
+cmp -s all.csv whole.csv || fail "three parts merged differ from the whole"
+expect 0 'part1.db: 0 new runs' merge part1.db -o all.db
+
+# ---- a job file does the same ----
+"$replay" "${sweep[@]}" -o fromjob.db --show-job >job.ini || fail "--show-job"
+expect 0 '^336 runs: 336 done now' sweep job.ini
+rows fromjob.db job.csv
+cmp -s job.csv whole.csv || fail "a job file's results differ"
+
+expect 0 '^1 runs: 1 done now' sweep beside.ini -o beside.db --shard 3/3
+expect 0 '^1 runs: 1 done now' sweep beside.ini -o beside.db --shard 2/3
+[ ! -e ignored.db ] || fail "-o beside a job file does not go before the file's"
+
+# ---- the Slurm script's parts, without Slurm ----
+for i in 1 2 3; do
+    REPLAY=$replay SLURM_ARRAY_TASK_ID=$i SLURM_ARRAY_TASK_COUNT=3 bash "$3/examples/slurm/sweep.sbatch" job.ini \
+        >/dev/null 2>&1 || fail "the Slurm script, task $i"
+done
+expect 0 '^slurm.db: 336 runs' merge results-1.db results-2.db results-3.db -o slurm.db --csv slurm.csv
+cmp -s slurm.csv whole.csv || fail "the Slurm script's parts differ from the whole"
+
+# ---- ranks ----
+expect 0 '^job, best-fit on sim:1GiB: worst of 2 ranks is rank 1, .* reserved; spread ' \
+    sweep job --policy best-fit --device sim:1GiB -o ranks.db
+expect 0 '1 files are no traces' sweep job --policy none -o ranks.db
+
+# ---- killed twenty times ----
+RANDOM=7
+kills=0 seen=0 most=0
+: >seen.csv
+for ((turn = 0; kills < 20 && turn < 400; turn++)); do
+    "$replay" "${sweep[@]}" -o killed.db >/dev/null 2>&1 &
+    pid=$!
+    sleep "0.$(printf '%03d' $((20 + RANDOM % 120)))"
+    if kill -9 "$pid" 2>/dev/null; then
+        kills=$((kills + 1))
+        wait "$pid" 2>/dev/null
+        if rows killed.db now.csv; then
+            grep -v -x -F -q -f whole.csv now.csv && fail "kill $kills: a run is not what it should be"
+            grep -v -x -F -q -f now.csv seen.csv && fail "kill $kills: a finished run was lost"
+            cp now.csv seen.csv
+            seen=$(wc -l <now.csv)
+            [ "$seen" -gt "$most" ] && most=$seen
+        elif [ "$seen" -gt 0 ]; then
+            fail "kill $kills: the database cannot be read any more"
+        fi
+    else
+        wait "$pid" 2>/dev/null
+    fi
+    if [ "$seen" -ge 337 ] || { [ -f killed.db ] && ! kill -0 "$pid" 2>/dev/null && rows killed.db now.csv &&
+                                [ "$(wc -l <now.csv)" -ge 337 ]; }; then
+        rm -f killed.db*                        # it had come to its end: from the start again
+        : >seen.csv
+        seen=0
+    fi
+done
+[ "$kills" = 20 ] || fail "only $kills of 20 kills met a running sweep"
+[ "$most" -gt 1 ] || fail "no kill came after a finished run"
+expect 0 '^336 runs: ' "${sweep[@]}" -o killed.db
+rows killed.db now.csv
+cmp -s now.csv whole.csv || fail "after twenty kills the results differ from the whole"
+
+# ---- wrong usage ----
+expect 2 'policy is missing' sweep many -o x.db
+expect 2 'is missing: the database' sweep many --policy none
+expect 2 'a brace is not closed' sweep many --policy 'gc={0.5' -o x.db
+expect 2 'job.ini: is no database\|job.ini: file is not a database' merge job.ini -o x.db
+expect 2 'a part such as 2/8' sweep many --policy none -o x.db --shard 3/2
+expect 2 'beside a job file only' sweep job.ini many/1.trace --policy none -o x.db
+printf 'policy\n' >wrong.ini
+expect 2 "line 1: 'key = value' is needed" sweep wrong.ini
+expect 2 'left out: .*notes.json' sweep job/notes.json --policy none -o x.db
+
+printf '%d kills, %d failures\n' "$kills" "$failures"
+[ "$failures" = 0 ]
