@@ -516,8 +516,8 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
     if (p->settings.garbage_collection_threshold > 0)
         remark_gc(p, visit, arg);
     if (has_plain_divisions(p))
-        visit(arg, REMARK_WARNING, "roundup_power2_divisions with 1 everywhere means plain rounding to 512 bytes: it does "
-                                   "nothing");
+        visit(arg, REMARK_WARNING, "roundup_power2_divisions with 1 everywhere means plain rounding to 512 bytes: "
+                                   "it does nothing");
     if (p->settings.expandable_segments && base->device->cfg.total_bytes == DEVICE_UNLIMITED)
         visit(arg, REMARK_ASSUMPTION,
               "on an unlimited device expandable segments reserve addresses as on one of 1 TiB");

@@ -187,7 +187,7 @@ static enum err verify_profiles(struct scene *s, const struct verify_options *o,
     if (e == ERR_OK)
         e = verify_with_totals(s, &t, out, why);
     if (e == ERR_OK && !is_given && !verify_is_equal(out) && strcmp(out->version, other[0]) != 0) {
-        struct err_detail refused;       /* settings that the port's older reader does not know: then it is not the port */
+        struct err_detail refused;       /* the port's older reader may not know a setting: then it is not the port */
         e = verify_versions(s, &t, other, 1, out, &refused);
         e = e == ERR_USAGE ? ERR_OK : e;
         if (e == ERR_OK && strcmp(out->version, other[0]) == 0)

@@ -232,7 +232,7 @@ static enum err stage_open_device(const struct scene *s, const struct setting *t
     return device_open(&device_sim, &cfg, out, why);
 }
 
-/* A memory limit found by trial: as a share of the card where its total is known, else as all of a card of that size. */
+/* A memory limit found by trial: as a share of the card where its total is known, else as all of a card that large. */
 static void set_limit(const struct setting *t, struct option_value *values)
 {
     struct option_value *fraction = &values[verify_option_index(t->policy->ops, "fraction")];

@@ -60,8 +60,8 @@ struct stage {
 };
 
 /* Opens a device and the policy in its start state. is_full: the device has room for what was recorded and no more (or
- * what the person gave), else for everything. Closed with stage_close, also after an error. ERR_FORMAT for a start state
- * that contradicts itself. */
+ * what the person gave), else for everything. Closed with stage_close, also after an error. ERR_FORMAT for a start
+ * state that contradicts itself. */
 enum err stage_open(const struct scene *s, const struct setting *t, bool is_full, struct stage *g,
                     struct err_detail *why);
 void stage_close(struct stage *g);

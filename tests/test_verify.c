@@ -124,8 +124,8 @@ Test(verify, another_segment_size_is_a_difference_at_its_record)
     verify_made(22 * MIB, BASE + 3 * MIB, &r);
     cr_expect_not(verify_is_equal(&r));
     cr_expect_eq(r.following.first.record, 1, "record %" PRIu64, r.following.first.record);
-    cr_expect_not_null(strstr(r.following.first.text, "recorded segment_alloc of 23068672 bytes, expected 20971520"), "%s",
-                       r.following.first.text);
+    cr_expect_not_null(strstr(r.following.first.text, "recorded segment_alloc of 23068672 bytes, expected 20971520"),
+                       "%s", r.following.first.text);
 }
 
 /* ---- recordings that lie beside the project ---- */
