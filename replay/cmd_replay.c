@@ -97,8 +97,9 @@ static enum err session_open_lanes(struct session *s, struct err_detail *why)
         if (e != ERR_OK)
             return e;
     }
+    const char *release = recorded_release(s->trace);
     for (size_t i = 0; i < s->n; i++) {
-        recorded_take_release(s->trace, &s->specs[i]);
+        recorded_take_release(release, &s->specs[i]);
         enum err e = lane_open(&s->specs[i], s->device.ops, &s->device.config, s->trace, s->options->seed, &s->lanes[i],
                                why);
         if (e == ERR_OK && s->samples != NULL && (e = sink_samples_create(&s->sinks[i])) != ERR_OK)

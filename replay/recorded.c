@@ -1,6 +1,8 @@
 /* Settings and release as the importer found them. */
 #include "replay/recorded.h"
 
+#include "replay/verify.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,12 +40,27 @@ enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, st
     return e;
 }
 
-void recorded_take_release(const struct trace_reader *trace, struct policy_spec *spec)
+/* Releases of one layout differ where a request runs out of memory, and in private pools that lend theirs. */
+static bool releases_can_differ(const struct trace_info *info)
 {
-    const char *profile = trace_meta(trace, "profile");
-    for (size_t i = 0; profile != NULL && i < spec->n_options; i++)
+    enum { EVENTS_MAX = 1 << 18 };       /* a second or so of comparing at most */
+    return info->has_addresses && info->events <= EVENTS_MAX && (info->by_kind[EVENT_OOM] > 0 || info->n_pools > 1);
+}
+
+const char *recorded_release(struct trace_reader *trace)
+{
+    const char *profile = trace_meta(trace, "profile"), *best = profile;
+    struct err_detail ignored;
+    if (profile == NULL || !releases_can_differ(trace_info(trace)))
+        return profile;
+    return verify_choose_release(trace, &best, &ignored) == ERR_OK ? best : profile;
+}
+
+void recorded_take_release(const char *release, struct policy_spec *spec)
+{
+    for (size_t i = 0; release != NULL && i < spec->n_options; i++)
         if (strcmp(spec->ops->options[i].name, "version") == 0 && !spec->values[i].is_given) {
             spec->values[i].is_set = true;
-            spec->values[i].text = profile;
+            spec->values[i].text = release;
         }
 }

@@ -12,7 +12,7 @@ enum err single_run_open(struct single_run *run, struct trace_reader *trace, con
     enum err e = policy == NULL ? recorded_policy(trace, &run->spec, why) : policy_spec_parse(policy, &run->spec, why);
     if (e != ERR_OK)
         return e;
-    recorded_take_release(trace, &run->spec);
+    recorded_take_release(recorded_release(trace), &run->spec);
     if (run->spec.ops->stats == NULL)
         e = err_set(why, ERR_UNSUPPORTED, 0, "the policy %s keeps no memory_stats; pytorch does", run->spec.ops->name);
     if (e == ERR_OK)

@@ -28,6 +28,7 @@ struct batch {
     size_t               n_input;
     double               bytes;
     struct trace_reader *trace;
+    const char *release;              /* that made the recording; NULL: unknown */
     struct sweep_lane   *runs;       /* n of them */
     struct lane         *lanes;
     size_t               n;
@@ -191,7 +192,7 @@ static void batch_open_lane(struct batch *b, const struct run_identity *id)
     *run = (struct sweep_lane){ .id = *id };
     enum err e = policy_spec_parse(id->policy, &run->spec, &why);
     if (e == ERR_OK) {
-        recorded_take_release(b->trace, &run->spec);
+        recorded_take_release(b->release, &run->spec);
         e = device_choose(id->device, b->trace, &run->device, &why);
         if (e == ERR_OK)
             e = lane_open(&run->spec, run->device.ops, &run->device.config, b->trace, id->seed, &b->lanes[b->n], &why);
@@ -242,7 +243,9 @@ static enum err batch_open(struct sweep *s, size_t n_input, struct batch *b, str
     b->lanes = calloc(LANES_MAX, sizeof *b->lanes);
     if (b->runs == NULL || b->lanes == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    return trace_open_any(b->input->path, s->options->from, &s->options->import, &b->trace, why);
+    const enum err e = trace_open_any(b->input->path, s->options->from, &s->options->import, &b->trace, why);
+    b->release = e == ERR_OK ? recorded_release(b->trace) : NULL;
+    return e;
 }
 
 static void batch_close(struct batch *b)

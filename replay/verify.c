@@ -213,3 +213,28 @@ enum err verify_trace(struct trace_reader *in, const struct verify_options *o, s
     policy_spec_close(&recorded);
     return e;
 }
+
+enum err verify_choose_release(struct trace_reader *in, const char **out, struct err_detail *why)
+{
+    struct scene s = {0};
+    struct policy_spec policy = {0};
+    const char *versions[PYTORCH_RELEASES];
+    enum err e = recorded_policy(in, &policy, why);
+    if (e == ERR_OK)
+        e = scene_open(in, 0, &s, why);
+    const size_t n = e == ERR_OK ? versions_to_try(&s, &policy, versions) : 0;
+    struct setting t = {.policy = &policy, .total_bytes = s.total_bytes};
+    uint64_t best = 0;
+    for (size_t i = 0; i < n && n > 1 && e == ERR_OK; i++) {
+        struct verify_report r;
+        t.version = versions[i];
+        e = verify_once(&s, &t, &r, why);
+        if (e == ERR_OK && (i == 0 || report_score(&r) > best)) {
+            best = report_score(&r);
+            *out = versions[i];
+        }
+    }
+    scene_close(&s);
+    policy_spec_close(&policy);
+    return e;
+}

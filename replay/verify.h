@@ -53,6 +53,10 @@ struct verify_options {
 MUST_USE enum err verify_trace(struct trace_reader *in, const struct verify_options *o, struct verify_report *out,
                                struct err_detail *why);
 
+/* Of the releases that share the record's layout, the newest under which most of it comes out, under the recorded
+ * settings; static text. The errors of verify_trace. */
+MUST_USE enum err verify_choose_release(struct trace_reader *in, const char **out, struct err_detail *why);
+
 /* Nothing that was compared differs. */
 bool verify_is_equal(const struct verify_report *r);
 

@@ -60,7 +60,7 @@ static struct written replay_and_write(const char *policy, const char *device)
     size_t n;
     cr_assert_eq(trace_open(TRACE, &trace, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(policy_spec_parse(policy, &spec, &why), ERR_OK, "%s", why.text);
-    recorded_take_release(trace, &spec);
+    recorded_take_release(recorded_release(trace), &spec);
     cr_assert_eq(device_choose(device, trace, &choice, &why), ERR_OK);
     cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
