@@ -126,8 +126,12 @@ FILE *output_file(struct output *o)
     return o->file;
 }
 
-enum err output_commit(struct output *o, struct err_detail *why)
+enum err output_commit(struct output **out, struct err_detail *why)
 {
+    struct output *o = *out;
+    if (o == NULL)
+        return ERR_OK;
+    *out = NULL;
     const bool is_stdout = o->file == stdout;
     enum err e = ERR_OK;
     errno = 0;

@@ -19,8 +19,9 @@ MUST_USE enum err output_open(const char *path, struct output **out, struct err_
 /* The stream to write to; errors of writing may be left to output_commit. Lent until then. */
 FILE *output_file(struct output *o);
 
-/* Ends the output and moves it to its name. The output is gone afterwards, also on error, and then nothing is left. */
-MUST_USE enum err output_commit(struct output *o, struct err_detail *why);
+/* Ends the output, moves it to its name and makes *o NULL, also on error, and then nothing is left of it. Where *o is
+ * NULL already, for an output that nobody asked for, there is nothing to do. */
+MUST_USE enum err output_commit(struct output **o, struct err_detail *why);
 
 /* Drops an unfinished output. NULL is accepted. */
 void output_abandon(struct output *o);

@@ -29,7 +29,6 @@ enum pytorch_release {
     X(has_checked_separators,  2_0,  2_9,  "the option reader checks separators, its errors are RuntimeErrors")       \
     X(has_fraction_option,     2_10, 2_15, "option per_process_memory_fraction (#161035)")                            \
     X(has_limit_at_fraction_1, 2_0,  2_9,  "a memory fraction of exactly 1.0 sets a limit")                           \
-    X(has_get_fraction,        2_6,  2_15, "get_per_process_memory_fraction")                                         \
     X(has_rejections,          2_12, 2_15, "option throw_on_cudamalloc_oom and its counter (#179473)")                \
     X(has_expandable,          2_4,  2_15, "expandable segments (#96995)")                                            \
     X(has_global_expandable,   2_4,  2_4,  "the expandable option itself, not the pool, decides how blocks are split") \
@@ -38,7 +37,6 @@ enum pytorch_release {
     X(has_any_nocache,         2_0,  2_6,  "any value of PYTORCH_NO_CUDA_MEMORY_CACHING switches caching off")        \
     X(has_user_pools,          2_6,  2_15, "memory pools for the user (MemPool)")                                     \
     X(has_outer_pool_first,    2_0,  2_9,  "of nested pool regions the outer one wins (#161193 changed it)")          \
-    X(has_capture_by_count,    2_0,  2_0,  "a capture is under way while any graph is being captured")                \
     X(has_capture_by_region,   2_4,  2_12, "inside any pool region a capture counts as under way (#175374 changed it)") \
     X(has_release_by_pool,     2_6,  2_15, "dropping a pool releases that pool only")                                 \
     X(has_region_snapshots,    2_6,  2_6,  "a snapshot inside a pool region shows that pool only")                    \

@@ -185,8 +185,7 @@ static enum exit_status fit_main(const struct options *o)
         e = session_run(&s, &why);
     if (e == ERR_OK && s.json != NULL) {
         write_json(output_file(s.json), &s);
-        e = output_commit(s.json, &why);
-        s.json = NULL;
+        e = output_commit(&s.json, &why);
     }
     if (e == ERR_OK && !s.is_stdout_taken)
         print_text(&s);

@@ -224,10 +224,9 @@ static enum exit_status info_main(const struct options *o)
         print_info(o->inputs[0], trace);
     if (e == ERR_OK && json != NULL) {
         info_json(output_file(json), o->inputs[0], trace);
-        e = output_commit(json, &why);
-    } else {
-        output_abandon(json);
+        e = output_commit(&json, &why);
     }
+    output_abandon(json);
     trace_close(trace);
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }

@@ -174,16 +174,6 @@ static void session_write_samples(const struct session *s)
         sink_samples_write(out, s->sinks[i], s->specs[i].typed, &s->lanes[i].meter.at_peak_sample, &labels);
 }
 
-/* Commits an output that was opened; it is then gone, also on error. */
-static enum err commit(struct output **o, struct err_detail *why)
-{
-    if (*o == NULL)
-        return ERR_OK;
-    struct output *ended = *o;
-    *o = NULL;
-    return output_commit(ended, why);
-}
-
 static enum err session_write(struct session *s, struct err_detail *why)
 {
     if (s->json != NULL)
@@ -192,11 +182,11 @@ static enum err session_write(struct session *s, struct err_detail *why)
         report_csv(output_file(s->csv), &s->report);
     if (s->samples != NULL)
         session_write_samples(s);
-    enum err e = commit(&s->json, why);
+    enum err e = output_commit(&s->json, why);
     if (e == ERR_OK)
-        e = commit(&s->csv, why);
+        e = output_commit(&s->csv, why);
     if (e == ERR_OK)
-        e = commit(&s->samples, why);
+        e = output_commit(&s->samples, why);
     if (e == ERR_OK && !s->is_stdout_taken)
         report_table(stdout, &s->report);
     return e;

@@ -142,8 +142,7 @@ static enum exit_status stats_main(const struct options *o)
     enum err e = session_open(&s, o, &why);
     if (e == ERR_OK && s.json != NULL) {
         write_json(output_file(s.json), &s);
-        e = output_commit(s.json, &why);
-        s.json = NULL;
+        e = output_commit(&s.json, &why);
     }
     if (e == ERR_OK && !s.is_stdout_taken)
         s.run.lane.policy->ops->stats(s.run.lane.policy, print_stat, NULL);

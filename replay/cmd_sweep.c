@@ -50,37 +50,41 @@ static void show_complaint(void *arg, const char *text)
 
 /* ---- outputs ---- */
 
+struct result_outputs {
+    struct output *json, *csv;       /* NULL: not asked for */
+    bool is_stdout_taken;
+};
+
+static void outputs_abandon(struct result_outputs *to)
+{
+    output_abandon(to->json);
+    output_abandon(to->csv);
+}
+
 /* Writes what the database holds where it was asked for, and a summary to standard output unless that is taken. */
-static enum err write_results(struct results_db *db, struct output *json, struct output *csv, bool is_stdout_taken,
-                              struct err_detail *why)
+static enum err write_results(struct results_db *db, struct result_outputs *to, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    if (json != NULL) {
-        e = results_db_write_json(db, output_file(json), why);
-        if (e == ERR_OK)
-            e = output_commit(json, why);
-        else
-            output_abandon(json);
-    }
-    if (csv != NULL && e == ERR_OK)
-        e = results_db_write_csv(db, output_file(csv), why);
-    if (csv != NULL && e == ERR_OK)
-        e = output_commit(csv, why);
-    else
-        output_abandon(csv);
-    return e != ERR_OK || is_stdout_taken ? e : results_db_write_table(db, stdout, why);
+    if (to->json != NULL)
+        e = results_db_write_json(db, output_file(to->json), why);
+    if (to->csv != NULL && e == ERR_OK)
+        e = results_db_write_csv(db, output_file(to->csv), why);
+    if (e == ERR_OK)
+        e = output_commit(&to->json, why);
+    if (e == ERR_OK)
+        e = output_commit(&to->csv, why);
+    return e != ERR_OK || to->is_stdout_taken ? e : results_db_write_table(db, stdout, why);
 }
 
 /* The database is an output that is written to directly: it may be none of the inputs. */
-static enum err open_outputs(const struct options *o, struct output **json, struct output **csv, bool *is_stdout_taken,
-                             struct err_detail *why)
+static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *why)
 {
     if (o->out == NULL)
         return err_set(why, ERR_USAGE, 0, "-o FILE is missing: the database for the results");
     if (cli_is_input(o, o->out))
         return err_set(why, ERR_USAGE, 0, "%.150s: is the input, and would be written over", o->out);
-    enum err e = cli_open_output(o, o->json, is_stdout_taken, json, why);
-    return e == ERR_OK ? cli_open_output(o, o->csv, is_stdout_taken, csv, why) : e;
+    const enum err e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
+    return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, why) : e;
 }
 
 /* ---- the sweep ---- */
@@ -107,14 +111,13 @@ static enum exit_status sweep_options(const struct options *o)
 {
     struct err_detail why = { .text = "" };
     struct sweep s = { .db = NULL };
-    struct output *json = NULL, *csv = NULL;
-    bool is_stdout_taken = false;
+    struct result_outputs to = { .json = NULL };
     enum err e = o->n_policies > 0 ? sweep_open(o, &s, &why)
                                    : err_set(&why, ERR_USAGE, 0, "--policy is missing: what is to be tried?");
     if (e == ERR_OK)
-        e = open_outputs(o, &json, &csv, &is_stdout_taken, &why);
+        e = open_outputs(o, &to, &why);
     if (e != ERR_OK) {
-        output_abandon(json);
+        outputs_abandon(&to);
         sweep_close(&s);
         return cli_fail(e, &why);
     }
@@ -127,13 +130,11 @@ static enum exit_status sweep_options(const struct options *o)
     e = sweep_run(&s, &why);
     clear_progress(&progress);
     if (e == ERR_OK) {
-        if (!is_stdout_taken)
+        if (!to.is_stdout_taken)
             print_counts(&s);
-        e = write_results(s.db, json, csv, is_stdout_taken, &why);
-    } else {
-        output_abandon(json);
-        output_abandon(csv);
+        e = write_results(s.db, &to, &why);
     }
+    outputs_abandon(&to);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(sweep_status(&s));
     sweep_close(&s);
     return status;
@@ -196,27 +197,23 @@ static enum exit_status merge_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
     struct results_db *db = NULL;
-    struct output *json = NULL, *csv = NULL;
-    bool is_stdout_taken = false;
+    struct result_outputs to = { .json = NULL };
     uint64_t n_added, n_all = 0;
-    enum err e = open_outputs(o, &json, &csv, &is_stdout_taken, &why);
+    enum err e = open_outputs(o, &to, &why);
     if (e == ERR_OK)
         e = results_db_open(o->out, false, &db, &why);
     for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
         e = results_db_merge(db, o->inputs[i], &n_added, &why);
-        if (e == ERR_OK && !is_stdout_taken)
+        if (e == ERR_OK && !to.is_stdout_taken)
             printf("%s: %" PRIu64 " new runs\n", o->inputs[i], n_added);
     }
     if (e == ERR_OK)
         e = results_db_count(db, &n_all, &why);
-    if (e == ERR_OK && !is_stdout_taken)
+    if (e == ERR_OK && !to.is_stdout_taken)
         printf("%s: %" PRIu64 " runs\n", o->out, n_all);
-    if (e == ERR_OK) {
-        e = write_results(db, json, csv, is_stdout_taken, &why);
-    } else {
-        output_abandon(json);
-        output_abandon(csv);
-    }
+    if (e == ERR_OK)
+        e = write_results(db, &to, &why);
+    outputs_abandon(&to);
     results_db_close(db);
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }

@@ -142,8 +142,7 @@ static enum exit_status verify_run(const struct options *o)
         e = verify_trace(trace, &v, &report, &why);
     if (e == ERR_OK && json != NULL) {
         write_json(output_file(json), &report);
-        e = output_commit(json, &why);
-        json = NULL;
+        e = output_commit(&json, &why);
     }
     output_abandon(json);
     trace_close(trace);

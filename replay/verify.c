@@ -13,14 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool pass_is_equal(const struct verify_pass *p)
-{
-    return !p->has_difference;
-}
-
 bool verify_is_equal(const struct verify_report *r)
 {
-    return pass_is_equal(&r->following) && pass_is_equal(&r->free_running);
+    return !r->following.has_difference && !r->free_running.has_difference;
 }
 
 /* How much of the record comes out: for choosing among releases. */
@@ -224,16 +219,12 @@ enum err verify_choose_release(struct trace_reader *in, const char **out, struct
         e = scene_open(in, 0, &s, why);
     const size_t n = e == ERR_OK ? versions_to_try(&s, &policy, versions) : 0;
     struct setting t = {.policy = &policy, .total_bytes = s.total_bytes};
-    uint64_t best = 0;
-    for (size_t i = 0; i < n && n > 1 && e == ERR_OK; i++) {
-        struct verify_report r;
-        t.version = versions[i];
-        e = verify_once(&s, &t, &r, why);
-        if (e == ERR_OK && (i == 0 || report_score(&r) > best)) {
-            best = report_score(&r);
+    struct verify_report best = {0};
+    if (e == ERR_OK && n > 1)
+        e = verify_versions(&s, &t, versions, n, &best, why);
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        if (strcmp(best.version, versions[i]) == 0)
             *out = versions[i];
-        }
-    }
     scene_close(&s);
     policy_spec_close(&policy);
     return e;

@@ -868,10 +868,8 @@ enum err trace_finish(struct trace_writer *w, struct err_detail *why)
     enum err e = writer_complete(w, why);
     if (e == ERR_OK && w->file == NULL)
         e = err_set(why, ERR_USAGE, 0, "%s: a trace in memory is ended by trace_finish_bytes", w->name);
-    if (e == ERR_OK) {
-        e = output_commit(w->file, why);
-        w->file = NULL;
-    }
+    if (e == ERR_OK)
+        e = output_commit(&w->file, why);
     trace_abandon(w);
     return e;
 }
