@@ -1,22 +1,31 @@
-/* Lifetimes from events; two plans over them. */
+/*
+ * Two kinds of plan. First fit in order of time is made as the events pass, with memory for what lives at once. Where the
+ * lifetimes of all requests can be kept, the largest requests are placed by what is known of their future, and the rest
+ * first-fit in order of time above them.
+ */
 #include "replay/bounds.h"
 
 #include "base/units.h"
+#include "replay/gaps.h"
 #include "replay/start.h"
 #include "sim/device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLAN_ROUND = 512, PLAN_LARGEST = 4096 };
+enum {
+    PLAN_ROUND   = 512,
+    PLAN_LARGEST = 4096,             /* placed by their lifetimes: each is compared with all that were placed before */
+    LIVES_MAX    = 1 << 20,          /* requests whose lifetimes are kept: 60 MiB */
+};
 
-#define PLAN_WORK_MAX (UINT64_C(1) << 32)    /* looks at a block; some seconds */
+#define NO_ADDR UINT64_MAX
 
 /* A request's place and time. `begin` and `end` are steps: births and deaths, counted from 0. */
 struct life {
     uint64_t bytes, addr;
     uint64_t begin, end;
-    bool     is_placed;              /* by the greedy part of a plan */
+    bool     is_placed;              /* by its lifetime */
 };
 
 struct lives {
@@ -24,12 +33,28 @@ struct lives {
     size_t    n, cap;
     uint64_t *steps;                 /* 2 * life + (1 for its end) */
     size_t    n_steps, cap_steps;
-    size_t   *open;                  /* by slot: its life */
-    bool     *retired;               /* by slot: released, but not completed */
-    uint64_t *bytes;                 /* by slot */
-    uint64_t  live_bytes;
-    struct bounds bounds;
 };
+
+/* A live request. */
+struct tenant {
+    uint64_t bytes, addr;            /* as requested; in the plan in order of time */
+    size_t   life;
+    bool     is_retired;             /* released, but not completed */
+};
+
+struct bounds_finder {
+    struct tenant *tenants;          /* by slot */
+    struct gaps    gaps;
+    struct lives   lives;
+    bool           has_lives;        /* none was left out so far */
+    bool           has_plan;         /* the same of the addresses */
+    uint64_t       live_bytes;
+    int64_t        event;            /* under way; -1: the start state */
+    struct bounds  bounds;           /* so far */
+    enum err       error;            /* of the events taken */
+};
+
+/* ---- lifetimes ---- */
 
 /* Room for one more in a growing array. */
 static bool lives_grow(void **at, size_t *cap, size_t n, size_t size)
@@ -37,7 +62,7 @@ static bool lives_grow(void **at, size_t *cap, size_t n, size_t size)
     if (n < *cap)
         return true;
     const size_t more = *cap == 0 ? 1024 : *cap * 2;
-    void *grown = more > SIZE_MAX / size ? NULL : realloc(*at, more * size);
+    void *grown = realloc(*at, more * size);
     if (grown == NULL)
         return false;
     *at = grown;
@@ -53,78 +78,34 @@ static bool lives_step(struct lives *l, uint64_t step)
     return true;
 }
 
-static void lives_reach(struct lives *l, uint64_t bytes, int64_t event)
-{
-    if (bytes <= l->bounds.live_bytes)
-        return;
-    l->bounds.live_bytes = bytes;
-    l->bounds.live_event = event;
-}
-
-static bool lives_add(struct lives *l, uint64_t bytes)
+static bool lives_begin(struct lives *l, uint64_t bytes)
 {
     if (!lives_grow((void **)&l->at, &l->cap, l->n, sizeof *l->at))
         return false;
-    l->at[l->n] = (struct life){ .bytes = align_up(bytes, PLAN_ROUND), .begin = l->n_steps, .end = UINT64_MAX };
+    l->at[l->n] = (struct life){ .bytes = bytes, .begin = l->n_steps, .end = UINT64_MAX };
     return lives_step(l, 2 * (uint64_t)l->n++);
 }
 
-static bool lives_begin(struct lives *l, const struct event *e, int64_t event)
+static bool lives_end(struct lives *l, size_t life)
 {
-    l->open[e->slot] = l->n;
-    l->bytes[e->slot] = e->bytes;
-    l->retired[e->slot] = false;
-    lives_reach(l, l->live_bytes += e->bytes, event);
-    return lives_add(l, e->bytes);
-}
-
-/* A request that was refused when recorded: it would have to be there for a moment at least. */
-static bool lives_pass(struct lives *l, const struct event *e, int64_t event)
-{
-    const size_t life = l->n;
-    lives_reach(l, add_capped(l->live_bytes, e->bytes), event);
-    if (!lives_add(l, e->bytes))
-        return false;
     l->at[life].end = l->n_steps;
     return lives_step(l, 2 * (uint64_t)life + 1);
 }
 
-static bool lives_end(struct lives *l, uint32_t slot)
+static void lives_close(struct lives *l)
 {
-    const size_t life = l->open[slot];
-    l->at[life].end = l->n_steps;
-    if (!l->retired[slot])
-        l->live_bytes -= l->bytes[slot];
-    return lives_step(l, 2 * (uint64_t)life + 1);
+    free(l->at);
+    free(l->steps);
+    *l = (struct lives){ .at = NULL };
 }
 
-static bool lives_take(struct lives *l, const struct event *e, int64_t event)
-{
-    switch (e->kind) {
-    case EVENT_ALLOC:
-        return lives_begin(l, e, event);
-    case EVENT_FREE:
-    case EVENT_FREE_COMPLETED:
-        return lives_end(l, e->slot);
-    case EVENT_FREE_REQUESTED:
-        l->live_bytes -= l->bytes[e->slot];
-        l->retired[e->slot] = true;
-        return true;
-    case EVENT_OOM:
-        return lives_pass(l, e, event);
-    default:
-        return true;
-    }
-}
+/* ---- a plan by lifetimes ---- */
 
-/* ---- plans ---- */
-
-/* Blocks that are there at one time (first fit) or at any (greedy), ascending by address. */
+/* The large blocks that are placed, whenever they live, ascending by address. */
 struct line {
     const struct life **at;
     size_t   n;
     uint64_t height;                 /* highest address used */
-    uint64_t work;
 };
 
 static void line_put(struct line *line, struct life *life, uint64_t addr)
@@ -142,10 +123,10 @@ static void line_put(struct line *line, struct life *life, uint64_t addr)
 }
 
 /* The lowest address at which `life` fits beside everything on the line that lives while it does. */
-static uint64_t line_find(struct line *line, const struct life *life)
+static uint64_t line_find(const struct line *line, const struct life *life)
 {
     uint64_t addr = 0;
-    for (size_t i = 0; i < line->n; i++, line->work++) {
+    for (size_t i = 0; i < line->n; i++) {
         const struct life *other = line->at[i];
         if (other->end <= life->begin || other->begin >= life->end)
             continue;
@@ -155,33 +136,6 @@ static uint64_t line_find(struct line *line, const struct life *life)
             addr = other->addr + other->bytes;
     }
     return addr;
-}
-
-static void line_take(struct line *line, const struct life *life)
-{
-    size_t at = 0;
-    while (line->at[at] != life)
-        at++;
-    line->work += at;
-    memmove(&line->at[at], &line->at[at + 1], (line->n - at - 1) * sizeof *line->at);
-    line->n--;
-}
-
-/* First fit in order of time for all that is not placed yet; returns the height. */
-static uint64_t plan_by_time(struct lives *l, struct line *line)
-{
-    line->n = 0;
-    line->height = 0;
-    for (size_t i = 0; i < l->n_steps && line->work < PLAN_WORK_MAX; i++) {
-        struct life *life = &l->at[l->steps[i] / 2];
-        if (life->is_placed)
-            continue;
-        if (l->steps[i] % 2 == 1)
-            line_take(line, life);
-        else
-            line_put(line, life, line_find(line, life));
-    }
-    return line->height;
 }
 
 static int compare_lives(const void *a, const void *b)
@@ -205,86 +159,211 @@ static uint64_t plan_in_order(struct life **order, size_t n, struct line *line)
 {
     line->n = 0;
     line->height = 0;
-    for (size_t i = 0; i < n && line->work < PLAN_WORK_MAX; i++) {
+    for (size_t i = 0; i < n; i++) {
         line_put(line, order[i], line_find(line, order[i]));
         order[i]->is_placed = true;
     }
     return line->height;
 }
 
-/* `n_slots`: most requests live at once. */
-static enum err plan(struct lives *l, size_t n_slots, struct err_detail *why)
+/* First fit in order of time for all that is not placed by its lifetime; *height is left at 0 where there is none. */
+static enum err plan_rest(struct lives *l, uint64_t *height)
 {
-    if (l->n > PLAN_WORK_MAX / (n_slots / 2 + 1))
-        return ERR_OK;                           /* too long: it would look at half of the live blocks each time */
+    struct gaps gaps;
+    enum err e = gaps_open(&gaps);
+    *height = 0;
+    if (e != ERR_OK)
+        return e;
+    for (size_t i = 0; i < l->n_steps && e == ERR_OK; i++) {
+        struct life *life = &l->at[l->steps[i] / 2];
+        if (life->is_placed)
+            continue;
+        if (l->steps[i] % 2 == 1)
+            e = gaps_give(&gaps, life->addr, life->bytes);
+        else if (!gaps_take(&gaps, life->bytes, &life->addr))
+            break;                               /* beyond all addresses: so was the plan that it is compared with */
+    }
+    *height = gaps.height;
+    gaps_close(&gaps);
+    return e;
+}
+
+/* The `n` largest by their size and by the length of their life, whichever is lower with the rest above them. */
+static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, struct line *line, uint64_t *height)
+{
+    uint64_t rest;
+    const uint64_t by_size = plan_in_order(order, n, line);
+    const enum err e = plan_rest(l, &rest);
+    qsort(order, n, sizeof *order, compare_durations);
+    const uint64_t by_duration = plan_in_order(order, n, line);
+    *height = (by_size < by_duration ? by_size : by_duration) + rest;
+    return e;
+}
+
+static enum err plan(struct lives *l, uint64_t *height)
+{
     struct life **by_size = calloc(l->n + 1, sizeof *by_size);
     struct line line = { .at = calloc(l->n + 1, sizeof *line.at) };
-    enum err e = ERR_OK;
-    if (by_size == NULL || line.at == NULL) {
-        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for a plan of %zu requests", l->n);
-    } else {
+    enum err e = ERR_HOST_NOMEM;
+    if (by_size != NULL && line.at != NULL) {
         for (size_t i = 0; i < l->n; i++)
             by_size[i] = &l->at[i];
         qsort(by_size, l->n, sizeof *by_size, compare_lives);
-        const size_t n_largest = l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST;
-        uint64_t best = plan_by_time(l, &line);
-        const uint64_t largest = plan_in_order(by_size, n_largest, &line);
-        const uint64_t rest = plan_by_time(l, &line);
-        best = largest + rest < best ? largest + rest : best;
-        qsort(by_size, n_largest, sizeof *by_size, compare_durations);
-        const uint64_t longest = plan_in_order(by_size, n_largest, &line);
-        best = longest + rest < best ? longest + rest : best;
-        if (line.work < PLAN_WORK_MAX)
-            l->bounds.plan_bytes = align_up(best, DEVICE_PAGE_BYTES);
+        e = plan_by_lifetimes(l, by_size, l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST, &line, height);
     }
     free(by_size);
     free(line.at);
     return e;
 }
 
-/* ---- reading ---- */
+/* ---- taking events ---- */
 
-static enum err lives_read(struct lives *l, struct trace_reader *trace, struct err_detail *why)
+static void finder_reach(struct bounds_finder *f, uint64_t bytes)
+{
+    if (bytes <= f->bounds.live_bytes)
+        return;
+    f->bounds.live_bytes = bytes;
+    f->bounds.live_event = f->event;
+}
+
+/* Gives a request its place in the plans. */
+static bool finder_place(struct bounds_finder *f, struct tenant *t)
+{
+    const uint64_t bytes = align_up(t->bytes, PLAN_ROUND);
+    f->has_plan = f->has_plan && gaps_take(&f->gaps, bytes, &t->addr);
+    if (f->has_lives && f->lives.n == LIVES_MAX) {
+        f->has_lives = false;
+        lives_close(&f->lives);
+    }
+    t->life = f->lives.n;
+    return !f->has_lives || lives_begin(&f->lives, bytes);
+}
+
+static bool finder_leave(struct bounds_finder *f, const struct tenant *t)
+{
+    if (f->has_plan && gaps_give(&f->gaps, t->addr, align_up(t->bytes, PLAN_ROUND)) != ERR_OK)
+        return false;
+    return !f->has_lives || lives_end(&f->lives, t->life);
+}
+
+static bool finder_begin(struct bounds_finder *f, const struct event *e)
+{
+    struct tenant *t = &f->tenants[e->slot];
+    *t = (struct tenant){ .bytes = e->bytes };
+    finder_reach(f, f->live_bytes += e->bytes);
+    return finder_place(f, t);
+}
+
+/* A request that was refused when recorded: it would have to be there for a moment at least. */
+static bool finder_pass(struct bounds_finder *f, const struct event *e)
+{
+    struct tenant t = { .bytes = e->bytes };
+    finder_reach(f, add_capped(f->live_bytes, e->bytes));
+    return finder_place(f, &t) && finder_leave(f, &t);
+}
+
+static bool finder_end(struct bounds_finder *f, struct tenant *t)
+{
+    if (!t->is_retired)
+        f->live_bytes -= t->bytes;
+    return finder_leave(f, t);
+}
+
+static bool finder_take(struct bounds_finder *f, const struct event *e)
+{
+    switch (e->kind) {
+    case EVENT_ALLOC:
+        return finder_begin(f, e);
+    case EVENT_FREE:
+    case EVENT_FREE_COMPLETED:
+        return finder_end(f, &f->tenants[e->slot]);
+    case EVENT_FREE_REQUESTED:
+        f->live_bytes -= f->tenants[e->slot].bytes;
+        f->tenants[e->slot].is_retired = true;
+        return true;
+    case EVENT_OOM:
+        return finder_pass(f, e);
+    default:
+        return true;
+    }
+}
+
+/* A replay_config's `watch`. */
+static void finder_watch(void *finder, const struct event *events, size_t n)
+{
+    struct bounds_finder *f = finder;
+    for (size_t i = 0; i < n && f->error == ERR_OK; i++, f->event++)
+        f->error = finder_take(f, &events[i]) ? ERR_OK : ERR_HOST_NOMEM;
+}
+
+/* ---- the whole ---- */
+
+static void finder_close(struct bounds_finder *f)
+{
+    if (f == NULL)
+        return;
+    lives_close(&f->lives);
+    gaps_close(&f->gaps);
+    free(f->tenants);
+    free(f);
+}
+
+static enum err finder_open(const struct trace_reader *trace, struct bounds_finder **out, struct err_detail *why)
 {
     struct start start;
-    enum err e = start_read(trace, &start, why);
-    if (e != ERR_OK)
-        return e;
-    bool has_room = true;
-    for (size_t i = 0; i < start.n_events && has_room; i++)
-        has_room = lives_take(l, &start.events[i], -1);
-    start_close(&start);
-    e = trace_seek(trace, 0, why);
-    const struct event *events;
-    size_t n = 1;
-    for (int64_t at = 0; e == ERR_OK && has_room && n > 0; at += (int64_t)n) {
-        e = trace_next(trace, &events, &n, why);
-        for (size_t i = 0; e == ERR_OK && i < n && has_room; i++)
-            has_room = lives_take(l, &events[i], at + (int64_t)i);
+    const size_t n_slots = (size_t)trace_info(trace)->peak_live + 1;
+    struct bounds_finder *f = calloc(1, sizeof *f);
+    if (f == NULL || (f->tenants = calloc(n_slots, sizeof *f->tenants)) == NULL || gaps_open(&f->gaps) != ERR_OK) {
+        finder_close(f);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu live requests", n_slots);
     }
-    return e != ERR_OK || has_room ? e : err_set(why, ERR_HOST_NOMEM, 0, "no memory for the lifetimes of the trace");
+    const enum err e = start_read(trace, &start, why);
+    if (e != ERR_OK) {
+        finder_close(f);
+        return e;
+    }
+    f->has_plan = f->has_lives = true;
+    f->bounds.live_event = f->event = -1;
+    for (size_t i = 0; i < start.n_events && f->error == ERR_OK; i++)
+        f->error = finder_take(f, &start.events[i]) ? ERR_OK : ERR_HOST_NOMEM;
+    start_close(&start);
+    f->event = 0;
+    *out = f;
+    return ERR_OK;
+}
+
+static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struct err_detail *why)
+{
+    uint64_t by_lifetimes = UINT64_MAX;
+    enum err e = f->error;
+    if (e == ERR_OK && f->has_plan && f->has_lives)
+        e = plan(&f->lives, &by_lifetimes);
+    if (e != ERR_OK)
+        return err_set(why, e, 0, "no memory for the lifetimes of the trace");
+    *out = f->bounds;
+    if (f->has_plan)
+        out->plan_bytes = align_up(f->gaps.height < by_lifetimes ? f->gaps.height : by_lifetimes, DEVICE_PAGE_BYTES);
+    return ERR_OK;
+}
+
+enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
+                       struct bounds *out, struct err_detail *why)
+{
+    struct bounds_finder *f = NULL;
+    struct replay_config watched = *cfg;
+    enum err e = finder_open(trace, &f, why);
+    watched.watch = finder_watch;
+    watched.watch_arg = f;
+    if (e == ERR_OK)
+        e = replay_run(trace, lanes, n_lanes, &watched, why);
+    if (e == ERR_OK)
+        e = finder_finish(f, out, why);
+    finder_close(f);
+    return e;
 }
 
 enum err bounds_find(struct trace_reader *trace, struct bounds *out, struct err_detail *why)
 {
-    const size_t n_slots = (size_t)trace_info(trace)->peak_live + 1;
-    struct lives l = {
-        .open = calloc(n_slots, sizeof *l.open),
-        .retired = calloc(n_slots, sizeof *l.retired),
-        .bytes = calloc(n_slots, sizeof *l.bytes),
-        .bounds = { .live_event = -1 },
-    };
-    enum err e = l.open == NULL || l.retired == NULL || l.bytes == NULL
-                     ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu live requests", n_slots)
-                     : lives_read(&l, trace, why);
-    if (e == ERR_OK)
-        e = plan(&l, n_slots, why);
-    if (e == ERR_OK)
-        *out = l.bounds;
-    free(l.at);
-    free(l.steps);
-    free(l.open);
-    free(l.retired);
-    free(l.bytes);
-    return e;
+    const struct replay_config cfg = { .start = START_FRESH };
+    return bounds_replay(trace, NULL, 0, &cfg, out, why);
 }

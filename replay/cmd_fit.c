@@ -89,14 +89,9 @@ static void print_row(const struct fit_session *s, size_t i)
 
 static void print_remarks(const struct fit_session *s)
 {
-    char live[TEXT_NUMBER], plan[TEXT_NUMBER], size[TEXT_NUMBER], larger[TEXT_NUMBER];
+    char size[TEXT_NUMBER], larger[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    words_add(&w, "Live data alone peaks at %s: no allocator needs less. ", text_mib(s->bounds.live_bytes, live));
-    if (s->bounds.plan_bytes > 0)
-        words_add(&w, "An offline plan, which knows every lifetime beforehand, places all in %s.",
-                  text_mib(s->bounds.plan_bytes, plan));
-    else
-        words_add(&w, "No offline plan was made: the trace is too long for one.");
+    words_add_possible(&w, s->bounds.live_bytes, s->bounds.plan_bytes, NULL, 0);
     words_print(stdout, &w, 0, 2);
     for (size_t i = 0; i < s->n; i++) {
         const struct fit *f = &s->fits[i];
@@ -162,7 +157,7 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_put_text(&w, "path", s->options->inputs[0]);
     json_put_number(&w, "granule_bytes", FIT_GRANULE_BYTES);
     json_put_number(&w, "live_peak_bytes", s->bounds.live_bytes);
-    json_number_or_null(&w, "offline_plan_bytes", s->bounds.plan_bytes > 0, s->bounds.plan_bytes);
+    json_put_number_unless(&w, "offline_plan_bytes", s->bounds.plan_bytes, 0);
     json_put_array(&w, "fits");
     for (size_t i = 0; i < s->n; i++)
         json_fit(&w, s, i);

@@ -149,15 +149,6 @@ static void json_meta(struct json_writer *w, const struct trace_reader *r)
     json_end_object(w);
 }
 
-/* Zero stands for "not recorded". */
-static void json_known(struct json_writer *w, const char *key, uint64_t number)
-{
-    if (number == 0)
-        json_put_null(w, key);
-    else
-        json_put_number(w, key, number);
-}
-
 static void info_json(FILE *out, const char *path, const struct trace_reader *r)
 {
     const struct trace_info *info = trace_info(r);
@@ -167,8 +158,8 @@ static void info_json(FILE *out, const char *path, const struct trace_reader *r)
     json_put_text(&w, "path", path);
     json_meta(&w, r);
     json_put_number(&w, "device", info->device);
-    json_known(&w, "capacity_bytes", info->capacity_bytes);
-    json_known(&w, "epoch_us", info->epoch_us);
+    json_put_number_unless(&w, "capacity_bytes", info->capacity_bytes, 0);
+    json_put_number_unless(&w, "epoch_us", info->epoch_us, 0);
     json_put_number(&w, "duration_ns", info->duration_ns);
     json_put_number(&w, "records", info->records);
     json_put_number(&w, "events", info->events);
@@ -182,11 +173,11 @@ static void info_json(FILE *out, const char *path, const struct trace_reader *r)
     json_put_number(&w, "peak_requested_bytes", info->peak_requested_bytes);
     json_start(&w, r);
     json_put_object(&w, "recorded");
-    json_known(&w, "peak_reserved_bytes", info->recorded_peak_reserved_bytes);
-    json_known(&w, "peak_allocated_bytes", info->recorded_peak_allocated_bytes);
-    json_known(&w, "start_reserved_bytes", info->recorded_start_reserved_bytes);
-    json_known(&w, "end_reserved_bytes", info->recorded_end_reserved_bytes);
-    json_known(&w, "end_segments", info->recorded_end_segments);
+    json_put_number_unless(&w, "peak_reserved_bytes", info->recorded_peak_reserved_bytes, 0);
+    json_put_number_unless(&w, "peak_allocated_bytes", info->recorded_peak_allocated_bytes, 0);
+    json_put_number_unless(&w, "start_reserved_bytes", info->recorded_start_reserved_bytes, 0);
+    json_put_number_unless(&w, "end_reserved_bytes", info->recorded_end_reserved_bytes, 0);
+    json_put_number_unless(&w, "end_segments", info->recorded_end_segments, 0);
     json_end_object(&w);
     json_put_bool(&w, "has_source_numbers", info->has_source_numbers);
     json_put_bool(&w, "has_addresses", info->has_addresses);

@@ -135,6 +135,7 @@ static enum err session_run(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
     const uint64_t events = trace_info(s->trace)->events;
+    struct bounds bounds;
     struct progress progress = progress_start("replaying");
     struct replay_config cfg = {
         .sample_every_ns = o->sample_every_ns,
@@ -151,10 +152,10 @@ static enum err session_run(struct session *s, struct err_detail *why)
         cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
     enum err e = what_if_choose(o, s->trace, &cfg.what_if, why);
     if (e == ERR_OK)
-        e = replay_run(s->trace, s->lanes, s->n, &cfg, why);
+        e = bounds_replay(s->trace, s->lanes, s->n, &cfg, &bounds, why);
     progress_clear(&progress);
     if (e == ERR_OK)
-        e = result_gather(s->trace, o->inputs[0], s->lanes, s->n, &s->device, s->runs, &s->report, why);
+        e = result_gather(s->trace, o->inputs[0], &bounds, s->lanes, s->n, &s->device, s->runs, &s->report, why);
     if (e == ERR_OK && what_if_say(o, &cfg.what_if, &s->report) != ERR_OK)
         e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
     return e == ERR_OK ? session_explain(s, why) : e;

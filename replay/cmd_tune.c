@@ -183,17 +183,10 @@ static void print_copies(const struct tune *t)
 static void print_bounds(const struct tune *t)
 {
     const struct trial *best = &t->entries[t->winner].trial;
-    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    const bool is_compared = best->fits && best->peak_reserved_bytes >= t->bounds.live_bytes;
     struct words w = { .n = 0 };
-    words_add(&w, "What is possible: live data alone peaks at %s, less is not to be had",
-              text_mib(t->bounds.live_bytes, a));
-    if (t->bounds.plan_bytes > 0)
-        words_add(&w, "; an offline plan, which knows every lifetime beforehand, places all in %s",
-                  text_mib(t->bounds.plan_bytes, a));
-    if (best->fits && best->peak_reserved_bytes >= t->bounds.live_bytes)
-        words_add(&w, "; the best setting holds %s, %s above the live data", text_mib(best->peak_reserved_bytes, a),
-                  text_mib(best->peak_reserved_bytes - t->bounds.live_bytes, b));
-    words_add(&w, ".");
+    words_add_possible(&w, t->bounds.live_bytes, t->bounds.plan_bytes, is_compared ? "the best setting" : NULL,
+                       best->peak_reserved_bytes);
     words_print(stdout, &w, 0, 2);
 }
 
@@ -370,10 +363,7 @@ static void write_json(FILE *out, const struct tune_session *s)
     json_put_text(&w, "torch", pytorch_profile_name(&t->profile));
     json_put_number(&w, "tried", t->n_entries);
     json_put_number(&w, "live_peak_bytes", t->bounds.live_bytes);
-    if (t->bounds.plan_bytes > 0)
-        json_put_number(&w, "offline_plan_bytes", t->bounds.plan_bytes);
-    else
-        json_put_null(&w, "offline_plan_bytes");
+    json_put_number_unless(&w, "offline_plan_bytes", t->bounds.plan_bytes, 0);
     json_put_object(&w, "recorded");
     json_put_text(&w, "policy", t->baseline.spec.typed);
     json_put_bool(&w, "is_recorded", t->is_baseline_recorded);

@@ -73,6 +73,7 @@ static void lane_refused(struct lane *l, const struct event *ev, uint64_t done, 
     if (l->cfg->on_oom != OOM_SKIP) {
         l->is_stopped = true;
         l->stopped_at = lane_event(l, done);
+        l->stopped_ns = ev->time_ns;
     }
 }
 
@@ -424,7 +425,7 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
 static void lane_end(struct lane *l, uint64_t time_ns)
 {
     if (!l->is_stopped || l->outcome == ERR_DEVICE_OOM)
-        lane_sample(l, l->events_done, time_ns, UINT32_MAX);
+        lane_sample(l, l->events_done, l->is_stopped ? l->stopped_ns : time_ns, UINT32_MAX);
 }
 
 /* The sentence about a policy that cannot be created; it has the place in the settings where it has an offset. */
@@ -489,11 +490,12 @@ void lane_close(struct lane *lane)
 struct crew {
     struct lane *lanes;
     size_t       n_lanes;
+    const struct replay_config *cfg;
     const struct command *commands;
     const struct event   *events;          /* the chunk under way */
     size_t       n_events;
     uint64_t     first;
-    atomic_size_t next_lane;               /* dealt out one by one: lanes differ in speed */
+    atomic_size_t next_job;                /* dealt out one by one, because lanes differ in speed; 0 is the watcher's */
     pthread_mutex_t lock;
     pthread_cond_t  work, rest;
     uint64_t     round;                    /* chunks handed out */
@@ -502,10 +504,13 @@ struct crew {
     pthread_t    threads[];
 };
 
-static void crew_take_lanes(struct crew *c)
+static void crew_take_jobs(struct crew *c)
 {
-    for (size_t i; (i = atomic_fetch_add(&c->next_lane, 1)) < c->n_lanes;)
-        lane_run_chunk(&c->lanes[i], c->events, c->n_events, c->first, c->commands);
+    for (size_t i; (i = atomic_fetch_add(&c->next_job, 1)) <= c->n_lanes;)
+        if (i > 0)
+            lane_run_chunk(&c->lanes[i - 1], c->events, c->n_events, c->first, c->commands);
+        else if (c->cfg->watch != NULL)
+            c->cfg->watch(c->cfg->watch_arg, c->events, c->n_events);
 }
 
 static void *crew_thread(void *arg)
@@ -519,7 +524,7 @@ static void *crew_thread(void *arg)
             break;
         seen = c->round;
         pthread_mutex_unlock(&c->lock);
-        crew_take_lanes(c);
+        crew_take_jobs(c);
         pthread_mutex_lock(&c->lock);
         if (--c->n_busy == 0)
             pthread_cond_signal(&c->rest);
@@ -535,13 +540,13 @@ static void crew_run(struct crew *c, const struct event *ev, size_t n, uint64_t 
     c->events = ev;
     c->n_events = n;
     c->first = first;
-    atomic_store(&c->next_lane, 0);
+    atomic_store(&c->next_job, 0);
     c->round++;
     c->n_busy = c->n_threads;
     pthread_cond_broadcast(&c->work);
     pthread_mutex_unlock(&c->lock);
 
-    crew_take_lanes(c);
+    crew_take_jobs(c);
 
     pthread_mutex_lock(&c->lock);
     while (c->n_busy > 0)
@@ -549,17 +554,20 @@ static void crew_run(struct crew *c, const struct event *ev, size_t n, uint64_t 
     pthread_mutex_unlock(&c->lock);
 }
 
-static struct crew *crew_start(struct lane *lanes, size_t n_lanes, unsigned threads, const struct command *commands)
+static struct crew *crew_start(struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
+                               const struct command *commands)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n = threads != 0 ? threads : cores > 0 ? (size_t)cores : 1;
-    if (n > n_lanes)
-        n = n_lanes;
+    const size_t n_jobs = n_lanes + (cfg->watch != NULL);
+    size_t n = cfg->threads != 0 ? cfg->threads : cores > 0 ? (size_t)cores : 1;
+    if (n > n_jobs)
+        n = n_jobs;
     struct crew *c = calloc(1, sizeof *c + n * sizeof c->threads[0]);
     if (c == NULL)
         return NULL;
     c->lanes = lanes;
     c->n_lanes = n_lanes;
+    c->cfg = cfg;
     c->commands = commands;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->work, NULL);
@@ -622,13 +630,13 @@ static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_la
     return e != ERR_OK ? e : trace_seek(in, 0, why);
 }
 
-/* Reads the trace to its end, or until no lane runs any more. */
-static enum err run_chunks(struct trace_reader *in, struct crew *c, const struct replay_config *cfg,
-                           uint64_t *time_ns, struct err_detail *why)
+/* Reads the trace to its end, or until no lane runs and nobody watches any more. */
+static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *time_ns, struct err_detail *why)
 {
     const struct event *ev;
     uint64_t first = 0;
-    for (size_t n; any_lane_runs(c->lanes, c->n_lanes); first += n) {
+    const struct replay_config *cfg = c->cfg;
+    for (size_t n; cfg->watch != NULL || any_lane_runs(c->lanes, c->n_lanes); first += n) {
         const enum err e = trace_next(in, &ev, &n, why);
         if (e != ERR_OK || n == 0)
             return e;
@@ -654,10 +662,10 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
     start_close(&start);
     if (e != ERR_OK)
         return e;
-    struct crew *crew = crew_start(lanes, n_lanes, cfg->threads, trace_commands(in));
+    struct crew *crew = crew_start(lanes, n_lanes, cfg, trace_commands(in));
     if (crew == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for threads");
-    e = run_chunks(in, crew, cfg, &time_ns, why);
+    e = run_chunks(in, crew, &time_ns, why);
     crew_stop(crew);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
         lane_end(&lanes[i], time_ns);

@@ -36,12 +36,17 @@ struct replay_config {
     uint64_t        sample_every_ns;       /* trace time between samples; 0 = none by time */
     uint64_t        sample_every_events;   /* events between samples; 0 = none by number. First, marks, last always */
     enum oom_action on_oom;
-    unsigned        threads;               /* 0 = one per core; at most one per lane is used */
+    unsigned        threads;               /* 0 = one per core; at most one per lane, and one to watch, is used */
     enum start_mode start;
     struct what_if  what_if;
     bool            audit;                 /* check every placement against an independent map */
     void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* may be NULL */
     void           *progress_arg;
+
+    /* Shown all events of the trace, a chunk at a time, also those behind the end of the last lane; in any thread, one
+     * call after the other. May be NULL. */
+    void          (*watch)(void *arg, const struct event *events, size_t n);
+    void           *watch_arg;
 };
 
 struct explain_run;                        /* replay/explain_run.h */
@@ -59,6 +64,7 @@ struct lane {
                                             * audit found a placement wrong; another error of the policy's */
     bool           is_stopped;             /* out: before the end of the trace */
     int64_t        stopped_at;             /* out: our number of the event; -1: while the start state was placed */
+    uint64_t       stopped_ns;             /* out: its time, where it was refused memory */
     struct err_detail why;                 /* out: of an outcome beyond DEVICE_OOM */
     bool           is_restored;            /* out: it began from the recorded state */
     uint64_t       unsupported[COMMAND_KINDS];   /* out: commands that mean nothing to the policy */

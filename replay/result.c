@@ -85,7 +85,8 @@ enum err result_event(struct trace_reader *trace, int64_t event, int64_t *out, s
     return e;
 }
 
-static struct report_trace trace_facts(const struct trace_reader *trace, const char *path)
+static struct report_trace trace_facts(const struct trace_reader *trace, const char *path,
+                                       const struct bounds *bounds)
 {
     const struct trace_info *info = trace_info(trace);
     const char *source = trace_meta(trace, "source");
@@ -98,6 +99,8 @@ static struct report_trace trace_facts(const struct trace_reader *trace, const c
         .frees                        = info->by_kind[EVENT_FREE] + info->by_kind[EVENT_FREE_REQUESTED],
         .starts_mid_run               = info->starts_mid_run,
         .peak_requested_bytes         = info->peak_requested_bytes,
+        .live_peak_bytes              = bounds->live_bytes,
+        .offline_plan_bytes           = bounds->plan_bytes,
         .capacity_bytes               = info->capacity_bytes,
         .recorded_peak_reserved_bytes = info->recorded_peak_reserved_bytes,
         .numbering                    = info->has_source_numbers ? "source" : "event",
@@ -255,12 +258,12 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
     return t.e == ERR_OK ? ERR_OK : err_set(why, t.e, 0, "%s", err_text(t.e));
 }
 
-enum err result_gather(struct trace_reader *trace, const char *path, const struct lane *lanes, size_t n_lanes,
-                       const struct device_choice *device, struct report_run *runs, struct report *out,
-                       struct err_detail *why)
+enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
+                       const struct lane *lanes, size_t n_lanes, const struct device_choice *device,
+                       struct report_run *runs, struct report *out, struct err_detail *why)
 {
-    struct report r = { .trace = trace_facts(trace, path), .runs = runs, .headline = device->headline,
-                        .is_device_assumed = !device->has_total };
+    struct report r = { .trace = trace_facts(trace, path, bounds), .runs = runs,
+                        .headline = device->headline, .is_device_assumed = !device->has_total };
     enum err e = ERR_OK;
     for (; r.n_runs < n_lanes && e == ERR_OK; r.n_runs++)
         e = gather_run(trace, &lanes[r.n_runs], device, &runs[r.n_runs], why);

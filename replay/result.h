@@ -4,6 +4,7 @@
 #ifndef REPLAY_REPLAY_RESULT_H
 #define REPLAY_REPLAY_RESULT_H
 
+#include "replay/bounds.h"
 #include "replay/replay.h"
 #include "report/report.h"
 
@@ -27,9 +28,9 @@ MUST_USE enum err result_event(struct trace_reader *trace, int64_t event, int64_
 
 /* Fills a report from lanes that replay_run is done with. It borrows from all arguments; `runs` is an array of n_lanes
  * of the caller's. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's errors. */
-MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct lane *lanes, size_t n_lanes,
-                                const struct device_choice *device, struct report_run *runs, struct report *out,
-                                struct err_detail *why);
+MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
+                                const struct lane *lanes, size_t n_lanes, const struct device_choice *device,
+                                struct report_run *runs, struct report *out, struct err_detail *why);
 void result_close(struct report *r);
 
 #endif

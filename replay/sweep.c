@@ -32,6 +32,8 @@ struct batch {
     struct sweep_lane   *runs;       /* n of them */
     struct lane         *lanes;
     size_t               n;
+    bool                 has_bounds;  /* from the first decoding */
+    struct bounds        bounds;
 };
 
 static void complain(struct sweep *s, const char *text, uint64_t *count)
@@ -133,7 +135,7 @@ static enum err write_lane(struct batch *b, size_t i, struct err_detail *why)
     struct sweep *s = b->sweep;
     struct report_run run;
     struct report report;
-    enum err e = result_gather(b->trace, b->input->path, &b->lanes[i], 1, &b->runs[i].device, &run, &report, why);
+    enum err e = result_gather(b->trace, b->input->path, &b->bounds, &b->lanes[i], 1, &b->runs[i].device, &run, &report, why);
     if (e != ERR_OK)
         return e;
     e = results_db_put(s->db, &b->runs[i].id, b->input->job, b->input->rank, &report, why);
@@ -173,7 +175,9 @@ static enum err batch_run(struct batch *b, struct err_detail *why)
     const double bytes = b->bytes * (double)b->n;
     enum err e = ERR_OK;
     if (b->n > 0) {
-        const enum err run = replay_run(b->trace, b->lanes, b->n, &cfg, &reason);
+        const enum err run = b->has_bounds ? replay_run(b->trace, b->lanes, b->n, &cfg, &reason)
+                                           : bounds_replay(b->trace, b->lanes, b->n, &cfg, &b->bounds, &reason);
+        b->has_bounds = run == ERR_OK;
         if (run != ERR_OK)
             complain(b->sweep, reason.text, &b->sweep->n_left_out);    /* a broken trace: its runs have no result */
         for (size_t i = 0; i < b->n && run == ERR_OK && e == ERR_OK; i++)

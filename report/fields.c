@@ -128,6 +128,8 @@ size_t fields_of_trace(const struct report_trace *t, struct field out[FIELDS_MAX
     *to++ = field_number("trace_frees", t->frees);
     *to++ = field_text("trace_starts", t->starts_mid_run ? "mid-run" : "empty");
     *to++ = field_number("trace_peak_requested_bytes", t->peak_requested_bytes);
+    *to++ = field_number("trace_live_peak_bytes", t->live_peak_bytes);
+    *to++ = field_number_unless("trace_offline_plan_bytes", t->offline_plan_bytes, 0);
     *to++ = field_number_unless("trace_capacity_bytes", t->capacity_bytes, 0);
     *to++ = field_text("trace_numbering", t->numbering);
     return (size_t)(to - out);

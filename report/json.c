@@ -43,14 +43,6 @@ static void json_lines(struct json_writer *w, const char *key, const char *first
     json_end_array(w);
 }
 
-static void json_capacity(struct json_writer *w, uint64_t bytes, uint64_t none)
-{
-    if (bytes == none)
-        json_put_null(w, "capacity_bytes");
-    else
-        json_put_number(w, "capacity_bytes", bytes);
-}
-
 static void json_trace(struct json_writer *w, const struct report_trace *t)
 {
     json_put_object(w, "trace");
@@ -62,7 +54,9 @@ static void json_trace(struct json_writer *w, const struct report_trace *t)
     json_put_number(w, "frees", t->frees);
     json_put_text(w, "starts", t->starts_mid_run ? "mid-run" : "empty");
     json_put_number(w, "peak_requested_bytes", t->peak_requested_bytes);
-    json_capacity(w, t->capacity_bytes, 0);
+    json_put_number(w, "live_peak_bytes", t->live_peak_bytes);
+    json_put_number_unless(w, "offline_plan_bytes", t->offline_plan_bytes, 0);
+    json_put_number_unless(w, "capacity_bytes", t->capacity_bytes, 0);
     json_put_text(w, "numbering", t->numbering);
     json_end_object(w);
 }
@@ -108,7 +102,7 @@ static void json_run(struct json_writer *w, const struct report *r, const struct
     json_put_text(w, "name", run->spec->ops->name);
     json_options(w, run->spec);
     json_put_text(w, "device", run->device);
-    json_capacity(w, run->device_config->total_bytes, DEVICE_UNLIMITED);
+    json_put_number_unless(w, "capacity_bytes", run->device_config->total_bytes, DEVICE_UNLIMITED);
     json_put_text(w, "outcome", report_outcome_name(run->outcome));
     json_bytes(w, "peak", &m->peak);
     json_bytes(w, "at_peak", &m->at_peak);

@@ -118,6 +118,14 @@ void json_put_number(struct json_writer *w, const char *key, uint64_t number)
     fprintf(w->out, "%" PRIu64, number);
 }
 
+void json_put_number_unless(struct json_writer *w, const char *key, uint64_t number, uint64_t none)
+{
+    if (number == none)
+        json_put_null(w, key);
+    else
+        json_put_number(w, key, number);
+}
+
 void json_put_integer(struct json_writer *w, const char *key, int64_t number)
 {
     json_lead(w, key);

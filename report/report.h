@@ -22,6 +22,8 @@ struct report_trace {
     uint64_t    events, allocs, frees;
     bool        starts_mid_run;
     uint64_t    peak_requested_bytes;
+    uint64_t    live_peak_bytes;     /* the same with requests that were refused when recorded: no allocator needs less */
+    uint64_t    offline_plan_bytes;  /* what a plan that knows all lifetimes places all in; 0 = none was made */
     uint64_t    capacity_bytes;      /* of the recorded device; 0 = unknown */
     uint64_t    recorded_peak_reserved_bytes;        /* 0 = not recorded */
     const char *numbering;           /* "source": events are named by the source's own record; "event": by our count */

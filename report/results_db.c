@@ -13,7 +13,7 @@
 
 enum {
     DB_APPLICATION = 0x52504c59,     /* "RPLY": what SQLite keeps to tell one program's files from another's */
-    DB_VERSION = 1,
+    DB_VERSION = 2,
     DB_PATIENCE_MS = 60000,          /* how long another writer is waited for */
     COLUMNS_MAX = 2 * FIELDS_MAX + 24,
     SQL_MAX = 8192,
@@ -44,7 +44,8 @@ static const char schema_views[] =
     " device_time_ns, length(policy), policy) AS place FROM survivors) WHERE place = 1;"
     "CREATE VIEW fits AS SELECT trace_path, trace_digest, device, count(*) AS runs, sum(outcome = 'ok') AS survived,"
     " min(CASE WHEN outcome = 'ok' THEN peak_reserved_bytes END) AS least_reserved_bytes,"
-    " max(peak_reserved_bytes) AS most_reserved_bytes FROM runs GROUP BY trace_path, trace_digest, device;"
+    " max(peak_reserved_bytes) AS most_reserved_bytes, max(trace_live_peak_bytes) AS live_peak_bytes,"
+    " max(trace_offline_plan_bytes) AS offline_plan_bytes FROM runs GROUP BY trace_path, trace_digest, device;"
     "CREATE VIEW ranks AS SELECT job, policy, device_typed AS device, ranks, failed, rank AS worst_rank,"
     " trace_path AS worst_path, peak_reserved_bytes AS worst_bytes, spread_bytes FROM (SELECT *,"
     " count(*) OVER w AS ranks, sum(outcome != 'ok') OVER w AS failed,"
@@ -534,13 +535,16 @@ static const char *shown(const struct field *f)
 static void fits_row(void *arg, const struct field *f, size_t n)
 {
     FILE *out = arg;
-    char reserved[UNITS_TEXT];
+    char reserved[UNITS_TEXT], live[UNITS_TEXT], plan[UNITS_TEXT];
     (void)n;
     fprintf(out, "%s on %s: %" PRId64 " of %" PRId64 " runs survive", shown(&f[0]), shown(&f[1]),
             f[3].number, f[2].number);
     if (f[4].kind == FIELD_TEXT)
         fprintf(out, "; least memory: %s, %s reserved", f[4].text,
                 units_format_bytes((uint64_t)f[5].number, reserved));
+    fprintf(out, "; live data %s", units_format_bytes((uint64_t)f[6].number, live));
+    if (f[7].kind == FIELD_NUMBER)
+        fprintf(out, ", offline plan %s", units_format_bytes((uint64_t)f[7].number, plan));
     fputc('\n', out);
 }
 
@@ -558,7 +562,8 @@ static void rank_row(void *arg, const struct field *f, size_t n)
 enum err results_db_write_table(struct results_db *db, FILE *out, struct err_detail *why)
 {
     const enum err e = each_row(
-        db, "SELECT f.trace_path, f.device, f.runs, f.survived, b.policy, b.peak_reserved_bytes FROM fits f LEFT JOIN"
+        db, "SELECT f.trace_path, f.device, f.runs, f.survived, b.policy, b.peak_reserved_bytes, f.live_peak_bytes,"
+            " f.offline_plan_bytes FROM fits f LEFT JOIN"
             " best b ON b.trace_path = f.trace_path AND b.trace_digest = f.trace_digest AND b.device = f.device"
             " ORDER BY 1, 2", fits_row, out, why);
     return e != ERR_OK ? e

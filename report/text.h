@@ -29,6 +29,10 @@ struct words {
 };
 void words_add(struct words *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* What any allocator needs at least, what a plan that knows the future needs (0: there is none), and what `who` holds
+ * (NULL: nobody is compared). All in bytes; `held` is not below `live`. */
+void words_add_possible(struct words *w, uint64_t live, uint64_t plan, const char *who, uint64_t held);
+
 /* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters that stand in the
  * first line already. */
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent);

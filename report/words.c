@@ -113,6 +113,16 @@ static void print_losses(FILE *out, const struct report *r, const struct report_
     words_print(out, &w, 0, 2);
 }
 
+static void print_possible(FILE *out, const struct report *r, const struct report_run *best)
+{
+    const struct report_trace *t = &r->trace;
+    const bool is_compared = best != NULL && best->meter->peak.reserved >= t->live_peak_bytes;
+    struct words w = { .n = 0 };
+    words_add_possible(&w, t->live_peak_bytes, t->offline_plan_bytes, is_compared ? best->spec->typed : NULL,
+                       is_compared ? best->meter->peak.reserved : 0);
+    words_print(out, &w, 0, 2);
+}
+
 /* ---- refusals ---- */
 
 static void print_oom(FILE *out, const struct report_run *run, const char *what)
@@ -222,6 +232,7 @@ void report_words(FILE *out, const struct report *r)
     } else {
         fprintf(out, "No policy got through this trace on this device.\n");
     }
+    print_possible(out, r, best);
     print_ooms(out, r);
     print_explanations(out, r);
     print_remarks(out, r, true);

@@ -41,7 +41,7 @@ expect 0 generate 530-270 -o rounds.trace
 expect 0 fit rounds.trace --policy best-fit --policy pytorch:expandable --device sim:2GiB
 has out 'best-fit 2120 MiB 2120 MiB 4 yes -72 MiB'
 has out 'pytorch:expandable 1340 MiB 1340 MiB 135 yes +708 MiB'
-has out 'Live data alone peaks at 1340 MiB'
+has out 'live data alone peaks at 1340 MiB'
 expect 0 fit rounds.trace --policy best-fit --policy none --device sim:2GiB --json fit.json
 has fit.json '"smallest_card_bytes": 2222981120, .*"margin_bytes": -75497472,.*"smallest_card_bytes": 1405091840'
 same_keys replay-fit/1 fit.json

@@ -43,9 +43,10 @@ static void sample_open(struct sample_report *s)
         cr_assert_eq(lane_open(&s->specs[i], &device_sim, &device, s->trace.reader, 0, &s->lanes[i], &why), ERR_OK);
     }
     const struct replay_config cfg = {.audit = true};
-    cr_assert_eq(replay_run(s->trace.reader, s->lanes, N_LANES, &cfg, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(result_gather(s->trace.reader, "a trace", s->lanes, N_LANES, &s->device, s->runs, &s->report, &why),
-                 ERR_OK, "%s", why.text);
+    struct bounds bounds;
+    cr_assert_eq(bounds_replay(s->trace.reader, s->lanes, N_LANES, &cfg, &bounds, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(result_gather(s->trace.reader, "a trace", &bounds, s->lanes, N_LANES, &s->device, s->runs, &s->report,
+                               &why), ERR_OK, "%s", why.text);
 }
 
 static void sample_close(struct sample_report *s)

@@ -63,8 +63,9 @@ static struct written replay_and_write(const char *policy, const char *device)
     recorded_take_release(recorded_release(trace), &spec);
     cr_assert_eq(device_choose(device, trace, &choice, &why), ERR_OK);
     cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(replay_run(trace, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(result_gather(trace, TRACE, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s", why.text);
+    struct bounds bounds;
+    cr_assert_eq(bounds_replay(trace, &lane, 1, &cfg, &bounds, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(result_gather(trace, TRACE, &bounds, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s", why.text);
     struct written w = { .csv = text_of(report_csv, &report), .table = text_of(report_table, &report) };
     json = text_of(report_json, &report);
     write_database(&report, policy, device, &db, &n);
@@ -120,6 +121,24 @@ static void shown(const json_t *value, char *out, size_t size)
         snprintf(out, size, "%.6g", json_real_value(value));
 }
 
+/* What is said of the trace, in JSON and in the database. */
+static void expect_equal_trace(const struct written *w)
+{
+    const json_t *trace = json_object_get(w->report_json, "trace");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)trace, key, value) {
+        char name[64], in_json[256], in_db[256];
+        snprintf(name, sizeof name, "trace_%s", key);
+        const json_t *column = json_object_get(w->row, name);
+        cr_assert_not_null(column, "the database has no %s", name);
+        shown(value, in_json, sizeof in_json);
+        shown(column, in_db, sizeof in_db);
+        cr_expect_str_eq(in_json, in_db, "%s: JSON %s, database %s", name, in_json, in_db);
+    }
+    cr_expect_gt(json_integer_value(json_object_get(trace, "offline_plan_bytes")), 0);
+}
+
 static void expect_equal_everywhere(const char *policy, const char *device)
 {
     struct written w = replay_and_write(policy, device);
@@ -137,6 +156,7 @@ static void expect_equal_everywhere(const char *policy, const char *device)
         cr_expect_str_eq(in_db, value, "%s: database %s, CSV %s", name, in_db, value);
     }
     cr_expect_eq(n, 35, "the columns of SCHEMA.md");
+    expect_equal_trace(&w);
     char peak[32];
     const json_t *reserved = find_column(w.json, "peak_reserved_bytes");
     snprintf(peak, sizeof peak, " %.1f ", (double)json_integer_value(reserved) / (1 << 20));
