@@ -155,7 +155,7 @@ static void option_describe(const struct policy_option *o, char reason[SPEC_REAS
 /* An option that may be absent is so by these words as well: a sweep has then a word for "without". */
 static bool option_is_left_out(const struct policy_option *o, const char *text)
 {
-    return o->fallback == NULL && (o->kind == OPTION_BYTES || o->kind == OPTION_NUMBER || o->kind == OPTION_RATIO) &&
+    return o->fallback == NULL && o->kind != OPTION_SWITCH && o->kind != OPTION_PAIRS &&
            (strcmp(text, "none") == 0 || strcmp(text, "off") == 0);
 }
 

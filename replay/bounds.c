@@ -188,19 +188,24 @@ static enum err plan_rest(struct lives *l, uint64_t *height)
     return e;
 }
 
-/* The `n` largest by their size and by the length of their life, whichever is lower with the rest above them. */
-static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, struct line *line, uint64_t *height)
+/* The `n` largest by their size, with the rest above them; where that is not within two per cent of the live bytes, also
+ * by the length of their life, which is seldom better. */
+static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes,
+                                  struct line *line, uint64_t *height)
 {
     uint64_t rest;
     const uint64_t by_size = plan_in_order(order, n, line);
     const enum err e = plan_rest(l, &rest);
+    *height = by_size + rest;
+    if (e != ERR_OK || *height <= live_bytes + live_bytes / 50)
+        return e;
     qsort(order, n, sizeof *order, compare_durations);
     const uint64_t by_duration = plan_in_order(order, n, line);
     *height = (by_size < by_duration ? by_size : by_duration) + rest;
-    return e;
+    return ERR_OK;
 }
 
-static enum err plan(struct lives *l, uint64_t *height)
+static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t *height)
 {
     struct life **by_size = calloc(l->n + 1, sizeof *by_size);
     struct line line = { .at = calloc(l->n + 1, sizeof *line.at) };
@@ -209,7 +214,7 @@ static enum err plan(struct lives *l, uint64_t *height)
         for (size_t i = 0; i < l->n; i++)
             by_size[i] = &l->at[i];
         qsort(by_size, l->n, sizeof *by_size, compare_lives);
-        e = plan_by_lifetimes(l, by_size, l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST, &line, height);
+        e = plan_by_lifetimes(l, by_size, l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST, live_bytes, &line, height);
     }
     free(by_size);
     free(line.at);
@@ -337,7 +342,7 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
     uint64_t by_lifetimes = UINT64_MAX;
     enum err e = f->error;
     if (e == ERR_OK && f->has_plan && f->has_lives)
-        e = plan(&f->lives, &by_lifetimes);
+        e = plan(&f->lives, f->bounds.live_bytes, &by_lifetimes);
     if (e != ERR_OK)
         return err_set(why, e, 0, "no memory for the lifetimes of the trace");
     *out = f->bounds;

@@ -36,10 +36,13 @@ struct batch {
     struct bounds        bounds;
 };
 
+/* What is wrong with a setting is wrong with it on every trace, and said once. */
 static void complain(struct sweep *s, const char *text, uint64_t *count)
 {
+    const size_t n_said = s->complaints.n;
     ++*count;
-    if (s->complain != NULL)
+    s->is_out_of_memory |= report_lines_add(&s->complaints, text) != ERR_OK;
+    if (s->complain != NULL && s->complaints.n > n_said)
         s->complain(s->arg, text);
 }
 
@@ -96,6 +99,7 @@ void sweep_close(struct sweep *s)
 {
     results_db_close(s->db);
     s->db = NULL;
+    report_lines_close(&s->complaints);
     sweep_inputs_close(&s->inputs);
     expansion_close(&s->policies);
     expansion_close(&s->devices);
@@ -224,8 +228,9 @@ static enum err each_missing(struct sweep *s, size_t n_input, const char *digest
                                                    s->policies.at[i % n_policies], s->devices.at[i / n_policies]);
         if (!is_ours(s, (uint64_t)n_input * n + i))
             continue;
-        run_identity_key(&id, key);
-        e = results_db_has(s->db, key, &is_there, why);
+        e = run_identity_key(&id, key, why);
+        if (e == ERR_OK)
+            e = results_db_has(s->db, key, &is_there, why);
         if (e != ERR_OK || is_there)
             continue;
         ++*n_missing;

@@ -14,6 +14,7 @@ struct sweep {
     struct sweep_inputs   inputs;
     struct expansion      policies, devices;         /* parsed once: every one is valid */
     struct results_db    *db;
+    struct report_lines   complaints;                /* so far, each once */
 
     /* Called now and then: the trace under way (from 0), the share of the work that is done, 0 to 1. May be NULL. */
     void (*progress)(void *arg, size_t input, double done);

@@ -289,17 +289,13 @@ void results_db_close(struct results_db *db)
 
 /* ---- runs ---- */
 
-void run_identity_key(const struct run_identity *id, char key[SHA256_HEX])
+enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why)
 {
     char numbers[64];
     snprintf(numbers, sizeof numbers, "%" PRIu64 " %" PRId64, id->seed, id->gpu);
     const char *const parts[] = { REPLAY_VERSION, id->trace_path, id->trace_digest, id->policy, id->device,
                                   id->start, id->on_oom, id->releases, id->from, numbers };
-    struct sha256 s;
-    sha256_start(&s);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        sha256_take(&s, parts[i], strlen(parts[i]) + 1);
-    sha256_finish(&s, key);
+    return sha256_texts(parts, sizeof parts / sizeof parts[0], key, why);
 }
 
 enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why)
@@ -354,9 +350,11 @@ enum err results_db_put(struct results_db *db, const struct run_identity *id, co
     struct field fields[COLUMNS_MAX];
     char key[SHA256_HEX];
     const struct report_run *run = &report->runs[0];
-    run_identity_key(id, key);
+    enum err e = run_identity_key(id, key, why);
+    if (e != ERR_OK)
+        return e;
     const size_t n = fields_of_all(id, key, job, rank, report, fields);
-    enum err e = db_execute(db, "BEGIN IMMEDIATE", why);
+    e = db_execute(db, "BEGIN IMMEDIATE", why);
     if (e != ERR_OK)
         return e;
     e = db_run(db, db->put_run, fields, n, why);

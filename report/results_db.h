@@ -24,8 +24,8 @@ struct run_identity {
     int64_t     gpu;                 /* -1: not given */
 };
 
-/* The identity in 64 hexadecimal digits, the program's version included. */
-void run_identity_key(const struct run_identity *id, char key[SHA256_HEX]);
+/* The identity in 64 hexadecimal digits, the program's version included. ERR_HOST_NOMEM. */
+MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why);
 
 /* Opens a database, or makes it unless `must_exist`. ERR_IO; ERR_FORMAT for a file that is no such database. */
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
