@@ -1,7 +1,7 @@
 /* `replay sweep`: every trace, policy and card, into a database; and `replay merge` of several. */
 #include "replay/cli.h"
 #include "replay/job.h"
-#include "replay/sweep.h"
+#include "replay/sweep_ranks.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -91,8 +91,8 @@ static enum err open_outputs(const struct options *o, struct result_outputs *to,
 
 static void print_counts(const struct sweep *s)
 {
-    printf("%" PRIu64 " runs: %" PRIu64 " done now, %" PRIu64 " there already", s->n_runs, s->n_finished,
-           s->n_done_before);
+    printf("%" PRIu64 " runs: %" PRIu64 " done now, %" PRIu64 " there already", s->n_runs - s->n_unopened,
+           s->n_finished, s->n_done_before);
     if (s->n_left_out > 0)
         printf("; %" PRIu64 " left out", s->n_left_out);
     if (s->n_no_traces > 0)
@@ -107,35 +107,56 @@ static enum exit_status sweep_status(const struct sweep *s)
     return s->n_left_out > 0 ? STATUS_USAGE : s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
 }
 
-static enum exit_status sweep_options(const struct options *o)
+/* Runs what is missing, in this process or dealt out to the others, and writes the results. */
+static enum err sweep_and_write(struct sweep *s, const struct ranks *ranks, struct result_outputs *to,
+                                struct err_detail *why)
+{
+    const time_t now = time(NULL);
+    struct sweep_progress progress = { .sweep = s, .started = now, .shown = now,
+                                       .is_terminal = isatty(STDERR_FILENO) != 0 };
+    s->progress = show_progress;
+    s->complain = show_complaint;
+    s->arg = &progress;
+    const enum err e = ranks->n > 1 ? sweep_deal(s, ranks, why) : sweep_run(s, why);
+    clear_progress(&progress);
+    if (e != ERR_OK)
+        return e;
+    if (!to->is_stdout_taken)
+        print_counts(s);
+    return write_results(s->db, to, why);
+}
+
+/* Says why, once among all ranks, and ends them. */
+static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e, const struct err_detail *why)
+{
+    struct sweep nothing = { .db = NULL };
+    if (ranks->rank > 0) {
+        sweep_serve(&nothing, ranks, e, why);
+        return STATUS_DONE;
+    }
+    sweep_dismiss(ranks);
+    return cli_fail(e, why);
+}
+
+static enum exit_status sweep_options(const struct options *o, const struct ranks *ranks)
 {
     struct err_detail why = { .text = "" };
     struct sweep s = { .db = NULL };
     struct result_outputs to = { .json = NULL };
+    enum exit_status status = STATUS_DONE;
     enum err e = o->n_policies > 0 ? sweep_open(o, &s, &why)
                                    : err_set(&why, ERR_USAGE, 0, "--policy is missing: what is to be tried?");
-    if (e == ERR_OK)
+    if (e == ERR_OK && ranks->rank == 0)
         e = open_outputs(o, &to, &why);
     if (e != ERR_OK) {
-        outputs_abandon(&to);
-        sweep_close(&s);
-        return cli_fail(e, &why);
-    }
-    const time_t now = time(NULL);
-    struct sweep_progress progress = { .sweep = &s, .started = now, .shown = now,
-                                       .is_terminal = isatty(STDERR_FILENO) != 0 };
-    s.progress = show_progress;
-    s.complain = show_complaint;
-    s.arg = &progress;
-    e = sweep_run(&s, &why);
-    clear_progress(&progress);
-    if (e == ERR_OK) {
-        if (!to.is_stdout_taken)
-            print_counts(&s);
-        e = write_results(s.db, &to, &why);
+        status = sweep_cannot_begin(ranks, e, &why);
+    } else if (ranks->rank > 0) {
+        sweep_serve(&s, ranks, e, &why);
+    } else {
+        e = sweep_and_write(&s, ranks, &to, &why);
+        status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(sweep_status(&s));
     }
     outputs_abandon(&to);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(sweep_status(&s));
     sweep_close(&s);
     return status;
 }
@@ -161,33 +182,39 @@ static void take_beside(struct options *job, const struct options *typed)
     }
 }
 
+static enum exit_status sweep_job_file(const struct options *o, const struct ranks *ranks)
+{
+    struct err_detail why = { .text = "" };
+    struct job job = { .options = { .n_inputs = 0 } };
+    enum err e = ERR_OK;
+    if (o->n_inputs > 1 || (o->given & ~beside_a_job_file) != 0)
+        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume are taken",
+                    o->inputs[0]);
+    if (e == ERR_OK)
+        e = job_read(o->inputs[0], cmd_sweep.taken & ~(OPTION_BIT(HELP) | OPTION_BIT(SHOW_JOB)), &job, &why);
+    if (e == ERR_OK && job.options.n_inputs == 0)
+        e = err_set(&why, ERR_USAGE, 0, "%.150s: holds no 'trace = FILE'", o->inputs[0]);
+    if (e != ERR_OK)
+        return sweep_cannot_begin(ranks, e, &why);
+    take_beside(&job.options, o);
+    const enum exit_status status = sweep_options(&job.options, ranks);
+    job_close(&job);
+    return status;
+}
+
 static enum exit_status sweep_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
-    struct job job;
+    struct ranks ranks;
     if ((o->given & OPTION_BIT(SHOW_JOB)) != 0) {
         job_write(stdout, o);
         return cli_finish_stdout(STATUS_DONE);
     }
-    if (!is_job_file(o->inputs[0]))
-        return sweep_options(o);
-    if (o->n_inputs > 1 || (o->given & ~beside_a_job_file) != 0) {
-        err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume are taken",
-                o->inputs[0]);
-        return cli_fail(ERR_USAGE, &why);
-    }
-    enum err e = job_read(o->inputs[0], cmd_sweep.taken & ~(OPTION_BIT(HELP) | OPTION_BIT(SHOW_JOB)), &job, &why);
+    const enum err e = ranks_open(&ranks, &why);
     if (e != ERR_OK)
         return cli_fail(e, &why);
-    take_beside(&job.options, o);
-    enum exit_status status = STATUS_USAGE;
-    if (job.options.n_inputs > 0) {
-        status = sweep_options(&job.options);
-    } else {
-        err_set(&why, ERR_USAGE, 0, "%.150s: holds no 'trace = FILE'", o->inputs[0]);
-        status = cli_fail(ERR_USAGE, &why);
-    }
-    job_close(&job);
+    const enum exit_status status = is_job_file(o->inputs[0]) ? sweep_job_file(o, &ranks) : sweep_options(o, &ranks);
+    ranks_close(&ranks);
     return status;
 }
 
@@ -224,7 +251,8 @@ const struct subcommand cmd_sweep = {
     .summary = "replay traces through many policies and cards, results to a database (SQLite)",
     .text = "TRACE is a file, or a folder with files in it; folders or files named rank0, rank1, ... are the ranks\n"
             "of one job. Or one job file, NAME.ini, whose keys are these options, and 'trace'; -o, --threads,\n"
-            "--shard and --resume may stand beside it. What the database holds is not run again.\n"
+            "--shard and --resume may stand beside it. What the database holds is not run again. Under mpirun\n"
+            "rank 0 deals the runs to the others and writes the database.\n"
             "Exit status: 0 done, whatever ran out of memory in it; 1 a run failed; 2 wrong usage, or something\n"
             "was left out; 3 a fault of the program or its host.\n\n"
             "  none                          a policy or a device is itself, and\n"

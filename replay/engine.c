@@ -4,6 +4,7 @@
  * For each chunk of the trace every lane runs over all of it before the next chunk is read, so that a chunk is decoded
  * once and stays in the cache. Lanes share nothing but the chunk, so any number of threads gives the same results.
  */
+#include "base/cores.h"
 #include "replay/audit.h"
 #include "replay/explain_run.h"
 #include "replay/replay.h"
@@ -15,7 +16,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- one lane ---- */
 
@@ -557,9 +557,8 @@ static void crew_run(struct crew *c, const struct event *ev, size_t n, uint64_t 
 static struct crew *crew_start(struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
                                const struct command *commands)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t n_jobs = n_lanes + (cfg->watch != NULL);
-    size_t n = cfg->threads != 0 ? cfg->threads : cores > 0 ? (size_t)cores : 1;
+    size_t n = cfg->threads != 0 ? cfg->threads : cores_usable();
     if (n > n_jobs)
         n = n_jobs;
     struct crew *c = calloc(1, sizeof *c + n * sizeof c->threads[0]);

@@ -1,6 +1,6 @@
 /*
- * A trace is opened once for all of its missing runs. These run as lanes, at most LANES_MAX at a time, so that memory
- * stays bounded by them and by a chunk; a trace with more runs is read once more for each LANES_MAX of them.
+ * A trace is opened once for all of its missing runs. These run as lanes, at most SWEEP_PART_MAX at a time, so that memory
+ * stays bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of them.
  */
 #include "replay/sweep.h"
 
@@ -10,9 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-enum { LANES_MAX = 1024 };
 
 /* A run that is missing, and everything it needs; not moved between opening and closing. */
 struct sweep_lane {
@@ -21,19 +18,17 @@ struct sweep_lane {
     struct device_choice device;
 };
 
-/* The trace under way. */
-struct batch {
+/* The trace under way, and the runs that are gathered for it. */
+struct sweep_trace {
     struct sweep             *sweep;
     const struct sweep_input *input;
-    size_t               n_input;
-    double               bytes;
-    struct trace_reader *trace;
+    struct trace_reader *reader;
     const char *release;              /* that made the recording; NULL: unknown */
-    struct sweep_lane   *runs;       /* n of them */
-    struct lane         *lanes;
-    size_t               n;
-    bool                 has_bounds;  /* from the first decoding */
-    struct bounds        bounds;
+    bool        has_bounds;           /* from the first decoding */
+    struct bounds      bounds;
+    struct sweep_lane *runs;          /* n of them */
+    struct lane       *lanes;
+    size_t             n;
 };
 
 /* What is wrong with a setting is wrong with it on every trace, and said once. */
@@ -95,16 +90,6 @@ enum err sweep_open(const struct options *o, struct sweep *out, struct err_detai
     return e;
 }
 
-void sweep_close(struct sweep *s)
-{
-    results_db_close(s->db);
-    s->db = NULL;
-    report_lines_close(&s->complaints);
-    sweep_inputs_close(&s->inputs);
-    expansion_close(&s->policies);
-    expansion_close(&s->devices);
-}
-
 /* Whether the i-th run of all, counted over traces, policies and devices, belongs to this part. */
 static bool is_ours(const struct sweep *s, uint64_t i)
 {
@@ -132,192 +117,268 @@ static struct run_identity identity_of(const struct sweep *s, const char *path, 
     };
 }
 
+/* The n-th of the runs that a trace has in all. */
+static struct run_identity identity_at(const struct sweep *s, size_t n_input, const char *digest, size_t n)
+{
+    return identity_of(s, s->inputs.at[n_input].path, digest, s->policies.at[n % s->policies.n],
+                       s->devices.at[n / s->policies.n]);
+}
+
 /* ---- one trace ---- */
 
-static enum err write_lane(struct batch *b, size_t i, struct err_detail *why)
+static void sweep_trace_close(struct sweep *s)
 {
-    struct sweep *s = b->sweep;
+    struct sweep_trace *t = s->open;
+    if (t == NULL)
+        return;
+    trace_close(t->reader);
+    free(t->runs);
+    free(t->lanes);
+    free(t);
+    s->open = NULL;
+}
+
+void sweep_close(struct sweep *s)
+{
+    sweep_trace_close(s);
+    free(s->missing);
+    s->missing = NULL;
+    results_db_close(s->db);
+    s->db = NULL;
+    report_lines_close(&s->complaints);
+    sweep_inputs_close(&s->inputs);
+    expansion_close(&s->policies);
+    expansion_close(&s->devices);
+}
+
+/* Makes an input the trace under way. */
+static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_detail *why)
+{
+    if (s->open != NULL && s->open->input == &s->inputs.at[n_input])
+        return ERR_OK;
+    sweep_trace_close(s);
+    struct sweep_trace *t = s->open = calloc(1, sizeof *t);
+    if (t == NULL || (t->runs = calloc(SWEEP_PART_MAX, sizeof *t->runs)) == NULL ||
+        (t->lanes = calloc(SWEEP_PART_MAX, sizeof *t->lanes)) == NULL) {
+        sweep_trace_close(s);
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    }
+    t->sweep = s;
+    t->input = &s->inputs.at[n_input];
+    const enum err e = trace_open_any(t->input->path, s->options->from, &s->options->import, &t->reader, why);
+    if (e == ERR_OK)
+        t->release = recorded_release(t->reader);
+    else
+        sweep_trace_close(s);
+    return e;
+}
+
+static enum err write_lane(struct sweep_trace *t, size_t i, struct err_detail *why)
+{
+    struct sweep *s = t->sweep;
     struct report_run run;
     struct report report;
-    enum err e = result_gather(b->trace, b->input->path, &b->bounds, &b->lanes[i], 1, &b->runs[i].device, &run, &report, why);
+    enum err e = result_gather(t->reader, t->input->path, &t->bounds, &t->lanes[i], 1, &t->runs[i].device, &run,
+                               &report, why);
     if (e != ERR_OK)
         return e;
-    e = results_db_put(s->db, &b->runs[i].id, b->input->job, b->input->rank, &report, why);
+    e = results_db_put(s->db, &t->runs[i].id, t->input->job, t->input->rank, &report, why);
     result_close(&report);
-    const enum err outcome = b->lanes[i].outcome;
+    const enum err outcome = t->lanes[i].outcome;
     s->n_finished += e == ERR_OK;
     s->n_wrong += outcome != ERR_OK && outcome != ERR_DEVICE_OOM;
     return e;
 }
 
-static void batch_progress(void *arg, uint64_t done, uint64_t total)
+static void show_share(void *arg, uint64_t done, uint64_t total)
 {
-    const struct batch *b = arg;
-    struct sweep *s = b->sweep;
+    const struct sweep_trace *t = arg;
+    const struct sweep *s = t->sweep;
     const double share = total > 0 ? (double)done / (double)total : 1;
     if (s->progress != NULL)
-        s->progress(s->arg, b->n_input, (s->bytes_done + share * b->bytes * (double)b->n) / s->bytes_total);
+        s->progress(s->arg, (size_t)(t->input - s->inputs.at),
+                    (s->bytes_done + share * (double)t->input->bytes * (double)t->n) / s->bytes_total);
 }
 
-static void batch_close_lanes(struct batch *b)
+static void close_lanes(struct sweep_trace *t)
 {
-    for (size_t i = 0; i < b->n; i++) {
-        lane_close(&b->lanes[i]);
-        policy_spec_close(&b->runs[i].spec);
+    for (size_t i = 0; i < t->n; i++) {
+        lane_close(&t->lanes[i]);
+        policy_spec_close(&t->runs[i].spec);
     }
-    memset(b->lanes, 0, LANES_MAX * sizeof *b->lanes);
-    b->n = 0;
+    memset(t->lanes, 0, t->n * sizeof *t->lanes);
+    t->n = 0;
 }
 
-/* Runs and writes the lanes that were gathered. */
-static enum err batch_run(struct batch *b, struct err_detail *why)
+/* Runs and writes the lanes that were gathered. A broken trace is complained about: its runs have no result. */
+static enum err run_lanes(struct sweep_trace *t, struct err_detail *why)
 {
-    const struct options *o = b->sweep->options;
+    const struct options *o = t->sweep->options;
     struct err_detail reason = { .text = "" };
     const struct replay_config cfg = { .on_oom = o->on_oom, .start = o->start, .threads = o->threads,
-                                       .progress = batch_progress, .progress_arg = b };
-    const double bytes = b->bytes * (double)b->n;
+                                       .progress = show_share, .progress_arg = t };
     enum err e = ERR_OK;
-    if (b->n > 0) {
-        const enum err run = b->has_bounds ? replay_run(b->trace, b->lanes, b->n, &cfg, &reason)
-                                           : bounds_replay(b->trace, b->lanes, b->n, &cfg, &b->bounds, &reason);
-        b->has_bounds = run == ERR_OK;
-        if (run != ERR_OK)
-            complain(b->sweep, reason.text, &b->sweep->n_left_out);    /* a broken trace: its runs have no result */
-        for (size_t i = 0; i < b->n && run == ERR_OK && e == ERR_OK; i++)
-            e = write_lane(b, i, why);
-    }
-    batch_close_lanes(b);
-    b->sweep->bytes_done += bytes;
+    if (t->n == 0)
+        return ERR_OK;
+    const enum err run = t->has_bounds ? replay_run(t->reader, t->lanes, t->n, &cfg, &reason)
+                                       : bounds_replay(t->reader, t->lanes, t->n, &cfg, &t->bounds, &reason);
+    t->has_bounds = run == ERR_OK;
+    if (run != ERR_OK)
+        complain(t->sweep, reason.text, &t->sweep->n_left_out);
+    for (size_t i = 0; i < t->n && run == ERR_OK && e == ERR_OK; i++)
+        e = write_lane(t, i, why);
+    close_lanes(t);
     return e;
 }
 
 /* Opens a lane for a run; a setting that cannot be had on this card or trace is left out. */
-static void batch_open_lane(struct batch *b, const struct run_identity *id)
+static void open_lane(struct sweep_trace *t, const struct run_identity *id)
 {
-    struct sweep_lane *run = &b->runs[b->n];
+    struct sweep_lane *run = &t->runs[t->n];
     struct err_detail why = { .text = "" };
     *run = (struct sweep_lane){ .id = *id };
     enum err e = policy_spec_parse(id->policy, &run->spec, &why);
     if (e == ERR_OK) {
-        recorded_take_release(b->release, &run->spec);
-        e = device_choose(id->device, b->trace, &run->device, &why);
+        recorded_take_release(t->release, &run->spec);
+        e = device_choose(id->device, t->reader, &run->device, &why);
         if (e == ERR_OK)
-            e = lane_open(&run->spec, run->device.ops, &run->device.config, b->trace, id->seed, &b->lanes[b->n], &why);
+            e = lane_open(&run->spec, run->device.ops, &run->device.config, t->reader, id->seed, &t->lanes[t->n], &why);
         if (e != ERR_OK)
             policy_spec_close(&run->spec);
     }
-    b->sweep->is_out_of_memory |= e == ERR_HOST_NOMEM;
+    t->sweep->is_out_of_memory |= e == ERR_HOST_NOMEM;
     if (e == ERR_OK)
-        b->n++;
+        t->n++;
     else
-        complain(b->sweep, why.text, &b->sweep->n_left_out);
-}
-
-/* The missing runs of a trace: their number, and with `b` the runs themselves, batch after batch. */
-static enum err each_missing(struct sweep *s, size_t n_input, const char *digest, struct batch *b, uint64_t *n_missing,
-                             struct err_detail *why)
-{
-    enum err e = ERR_OK;
-    const size_t n_policies = s->policies.n, n = n_policies * s->devices.n;
-    *n_missing = 0;
-    for (size_t i = 0; i < n && e == ERR_OK; i++) {
-        char key[SHA256_HEX];
-        bool is_there;
-        const struct run_identity id = identity_of(s, s->inputs.at[n_input].path, digest,
-                                                   s->policies.at[i % n_policies], s->devices.at[i / n_policies]);
-        if (!is_ours(s, (uint64_t)n_input * n + i))
-            continue;
-        e = run_identity_key(&id, key, why);
-        if (e == ERR_OK)
-            e = results_db_has(s->db, key, &is_there, why);
-        if (e != ERR_OK || is_there)
-            continue;
-        ++*n_missing;
-        if (b == NULL)
-            continue;
-        batch_open_lane(b, &id);
-        if (b->n == LANES_MAX)
-            e = batch_run(b, why);
-    }
-    return e != ERR_OK || b == NULL ? e : batch_run(b, why);
-}
-
-static enum err batch_open(struct sweep *s, size_t n_input, struct batch *b, struct err_detail *why)
-{
-    struct stat status;
-    *b = (struct batch){ .sweep = s, .input = &s->inputs.at[n_input], .n_input = n_input };
-    b->bytes = stat(b->input->path, &status) == 0 ? (double)status.st_size : 0;
-    b->runs = calloc(LANES_MAX, sizeof *b->runs);
-    b->lanes = calloc(LANES_MAX, sizeof *b->lanes);
-    if (b->runs == NULL || b->lanes == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    const enum err e = trace_open_any(b->input->path, s->options->from, &s->options->import, &b->trace, why);
-    b->release = e == ERR_OK ? recorded_release(b->trace) : NULL;
-    return e;
-}
-
-static void batch_close(struct batch *b)
-{
-    trace_close(b->trace);
-    free(b->runs);
-    free(b->lanes);
+        complain(t->sweep, why.text, &t->sweep->n_left_out);
 }
 
 /* A file in a folder that is no trace was perhaps not meant: it is named, but is no failure. */
-static void leave_out_trace(struct sweep *s, const struct sweep_input *input, enum err e, const struct err_detail *why)
+static void leave_out_trace(struct sweep *s, struct sweep_input *input, enum err e, const struct err_detail *why)
 {
+    input->is_left_out = true;
     s->is_out_of_memory |= e == ERR_HOST_NOMEM;
     const bool is_no_trace = input->is_found && (e == ERR_FORMAT || e == ERR_UNSUPPORTED);
     complain(s, why->text, is_no_trace ? &s->n_no_traces : &s->n_left_out);
 }
 
-static enum err run_input(struct sweep *s, size_t n_input, struct err_detail *why)
+enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *why)
 {
-    const struct sweep_input *input = &s->inputs.at[n_input];
-    const uint64_t n = (uint64_t)s->policies.n * s->devices.n;
     struct err_detail reason = { .text = "" };
-    char digest[SHA256_HEX];
-    uint64_t n_missing, n_ours = 0;
-    struct batch b;
-    for (uint64_t i = 0; i < n; i++)
-        n_ours += is_ours(s, n_input * n + i);
-    if (n_ours == 0)
-        return ERR_OK;
-    enum err e = sha256_file(input->path, digest, &reason);
-    if (e != ERR_OK) {
-        leave_out_trace(s, input, e, &reason);
+    const enum err open = sweep_trace_open(s, part->input, &reason);
+    if (open != ERR_OK) {
+        leave_out_trace(s, &s->inputs.at[part->input], open, &reason);
+        s->n_unopened += part->n;
         return ERR_OK;
     }
-    if ((e = each_missing(s, n_input, digest, NULL, &n_missing, why)) != ERR_OK)
-        return e;
-    s->n_runs += n_ours;
-    s->n_done_before += n_ours - n_missing;
-    if (n_missing == 0)
-        return ERR_OK;
-    e = batch_open(s, n_input, &b, &reason);
-    if (e != ERR_OK) {
-        s->n_runs -= n_ours;
-        leave_out_trace(s, input, e, &reason);
-        e = ERR_OK;
-    } else {
-        e = each_missing(s, n_input, digest, &b, &n_missing, why);
+    for (size_t i = 0; i < part->n; i++) {
+        const struct run_identity id = identity_at(s, part->input, part->digest, part->runs[i]);
+        open_lane(s->open, &id);
     }
-    batch_close(&b);
+    return run_lanes(s->open, why);
+}
+
+/* ---- dealing out ---- */
+
+/* Finds the missing runs of an input. */
+static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail *why)
+{
+    const size_t n = s->policies.n * s->devices.n;
+    enum err e = ERR_OK;
+    s->n_missing = s->next_missing = 0;
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        char key[SHA256_HEX];
+        bool is_there = false;
+        const struct run_identity id = identity_at(s, n_input, s->digest, i);
+        if (!is_ours(s, (uint64_t)n_input * n + i))
+            continue;
+        s->n_runs++;
+        e = run_identity_key(&id, key, why);
+        if (e == ERR_OK)
+            e = results_db_has(s->db, key, &is_there, why);
+        if (is_there)
+            s->n_done_before++;
+        else
+            s->missing[s->n_missing++] = (uint32_t)i;
+    }
     return e;
+}
+
+static bool has_ours(const struct sweep *s, size_t n_input)
+{
+    const uint64_t n = (uint64_t)s->policies.n * s->devices.n;
+    for (uint64_t i = 0; i < n; i++)
+        if (is_ours(s, n_input * n + i))
+            return true;
+    return false;
+}
+
+/* Goes on to the next input that something is missing of; s->n_missing stays 0 where there is none. */
+static enum err next_input(struct sweep *s, struct err_detail *why)
+{
+    struct err_detail reason = { .text = "" };
+    s->n_missing = s->next_missing = 0;
+    for (; s->next_input < s->inputs.n && s->n_missing == 0; s->next_input++) {
+        struct sweep_input *input = &s->inputs.at[s->next_input];
+        if (!has_ours(s, s->next_input))
+            continue;
+        enum err e = sha256_file(input->path, s->digest, &reason);
+        if (e != ERR_OK)
+            leave_out_trace(s, input, e, &reason);
+        else if ((e = find_missing(s, s->next_input, why)) != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *why)
+{
+    *out = (struct sweep_part){ .n = 0 };
+    if (s->next_missing == s->n_missing) {
+        const enum err e = next_input(s, why);
+        if (e != ERR_OK || s->n_missing == 0)
+            return e;
+    }
+    const size_t share = (s->n_missing + n_shares - 1) / n_shares, left = s->n_missing - s->next_missing;
+    out->n = share < left ? share : left;
+    out->n = out->n < SWEEP_PART_MAX ? out->n : SWEEP_PART_MAX;
+    out->input = s->next_input - 1;
+    out->runs = &s->missing[s->next_missing];
+    memcpy(out->digest, s->digest, sizeof out->digest);
+    s->next_missing += out->n;
+    return ERR_OK;
+}
+
+void sweep_part_done(struct sweep *s, const struct sweep_part *part)
+{
+    s->bytes_done += (double)s->inputs.at[part->input].bytes * (double)part->n;
+}
+
+enum err sweep_begin(struct sweep *s, const char *path, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const size_t n = s->policies.n * s->devices.n;
+    if (n > UINT32_MAX)
+        return err_set(why, ERR_USAGE, 0, "%zu policies on %zu cards are too many for one sweep", s->policies.n,
+                       s->devices.n);
+    s->missing = calloc(n + 1, sizeof *s->missing);
+    if (s->missing == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < s->inputs.n; i++)
+        s->bytes_total += (double)s->inputs.at[i].bytes * (double)n / (o->n_shards > 0 ? (double)o->n_shards : 1);
+    return results_db_open(path, (o->given & OPTION_BIT(RESUME)) != 0, &s->db, why);
 }
 
 enum err sweep_run(struct sweep *s, struct err_detail *why)
 {
-    const struct options *o = s->options;
-    enum err e = results_db_open(o->out, (o->given & OPTION_BIT(RESUME)) != 0, &s->db, why);
-    for (size_t i = 0; i < s->inputs.n; i++) {
-        struct stat status;
-        if (stat(s->inputs.at[i].path, &status) == 0)
-            s->bytes_total += (double)status.st_size * (double)s->policies.n * (double)s->devices.n /
-                              (o->n_shards > 0 ? (double)o->n_shards : 1);
+    struct sweep_part part = { .n = 1 };
+    enum err e = sweep_begin(s, s->options->out, why);
+    while (e == ERR_OK && part.n > 0) {
+        e = sweep_next_part(s, 1, &part, why);
+        if (e == ERR_OK && part.n > 0)
+            e = sweep_run_part(s, &part, why);
+        if (e == ERR_OK && part.n > 0)
+            sweep_part_done(s, &part);
     }
-    for (size_t i = 0; i < s->inputs.n && e == ERR_OK; i++)
-        e = run_input(s, i, why);
     return e;
 }

@@ -9,6 +9,17 @@
 #include "replay/sweep_inputs.h"
 #include "report/results_db.h"
 
+/* Most runs that are dealt at a time. */
+enum { SWEEP_PART_MAX = 1024 };
+
+/* Some missing runs of one trace: what one process does at a time. */
+struct sweep_part {
+    size_t    input;
+    char      digest[SHA256_HEX];    /* of its file */
+    uint32_t *runs;                  /* n of them, by their number among those of a trace; lent until the next part */
+    size_t    n;                     /* 0: nothing is left */
+};
+
 struct sweep {
     const struct options *options;
     struct sweep_inputs   inputs;
@@ -23,19 +34,39 @@ struct sweep {
 
     /* Out. */
     uint64_t n_runs, n_done_before, n_finished;      /* of this part; there already; written now */
+    uint64_t n_unopened;                             /* of n_runs, those whose trace could not be opened */
     uint64_t n_wrong;                                /* ended in an error or failed the audit */
     uint64_t n_left_out;                             /* traces and runs that could not be begun */
     uint64_t n_no_traces;                            /* files found in folders that are no traces */
     bool     is_out_of_memory;                       /* the host's, on the way */
     double   bytes_done, bytes_total;                /* of trace files: what progress is measured in */
+
+    /* The sweep's own. */
+    struct sweep_trace *open;                        /* the trace under way */
+    size_t    next_input;                            /* the first that was not looked at yet */
+    char      digest[SHA256_HEX];                    /* of the one before it */
+    uint32_t *missing;                               /* runs of that one, in order */
+    size_t    n_missing, next_missing;
 };
 
 /* Expands policies and devices and finds the traces. expand's, policy_spec_parse's and device_parse's errors. */
 MUST_USE enum err sweep_open(const struct options *o, struct sweep *out, struct err_detail *why);
+void sweep_close(struct sweep *s);
 
 /* Opens the database and runs what is missing. A trace or a run that cannot be begun is complained about and left out;
  * the database's errors end the sweep. */
 MUST_USE enum err sweep_run(struct sweep *s, struct err_detail *why);
-void sweep_close(struct sweep *s);
+
+/* The same in steps, for several processes. Opens the database. */
+MUST_USE enum err sweep_begin(struct sweep *s, const char *path, struct err_detail *why);
+
+/* The next part: of the runs that a trace still lacks the `n_shares`-th share, so that as many processes have work. */
+MUST_USE enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *why);
+
+/* Runs a part and writes the results; what cannot be begun is left out as in sweep_run. */
+MUST_USE enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *why);
+
+/* For the estimate of what is left. */
+void sweep_part_done(struct sweep *s, const struct sweep_part *part);
 
 #endif

@@ -50,14 +50,15 @@ static enum err find_rank(struct sweep_input *in, struct err_detail *why)
     return ERR_OK;
 }
 
-static enum err add_file(struct sweep_inputs *in, const char *path, bool is_found, struct err_detail *why)
+static enum err add_file(struct sweep_inputs *in, const char *path, uint64_t bytes, bool is_found,
+                         struct err_detail *why)
 {
     struct sweep_input *grown = realloc(in->at, (in->n + 1) * sizeof *grown);
     if (grown == NULL)
         return no_memory(why);
     in->at = grown;
     struct sweep_input *one = &grown[in->n];
-    *one = (struct sweep_input){ .path = strdup(path), .is_found = is_found };
+    *one = (struct sweep_input){ .path = strdup(path), .bytes = bytes, .is_found = is_found };
     if (one->path == NULL)
         return no_memory(why);
     in->n++;
@@ -104,7 +105,7 @@ static enum err add_path(struct sweep_inputs *in, const char *path, unsigned dep
         return depth < FOLDER_DEPTH_MAX ? add_folder(in, path, depth, why) : ERR_OK;
     if (!S_ISREG(s.st_mode) && depth == 0)
         return err_set(why, ERR_USAGE, 0, "%.150s: is no file, and a sweep reads its traces more than once", path);
-    return S_ISREG(s.st_mode) ? add_file(in, path, depth > 0, why) : ERR_OK;
+    return S_ISREG(s.st_mode) ? add_file(in, path, (uint64_t)s.st_size, depth > 0, why) : ERR_OK;
 }
 
 enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_detail *why)

@@ -14,7 +14,9 @@ struct sweep_input {
     char   *path;
     char   *job;                     /* what holds the ranks: "run7" of "run7/rank_3/snapshot.pickle"; NULL: no rank */
     int64_t rank;                    /* -1: none */
+    uint64_t bytes;                  /* the file's size */
     bool    is_found;                /* in a folder, so that it may be something else than a trace */
+    bool    is_left_out;             /* it could not be opened, and this was said */
 };
 
 struct sweep_inputs {

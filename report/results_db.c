@@ -407,23 +407,10 @@ static enum err merge_attached(struct results_db *db, const char *path, uint64_t
     return e;
 }
 
-enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
+/* Takes the runs of what is attached as "other", and lets it go. */
+static enum err merge_and_detach(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
 {
-    struct field f = field_text("path", path);
-    sqlite3_stmt *attach;
-    FILE *there = fopen(path, "rb");
-    if (there == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be opened", path);      /* ATTACH would make it */
-    fclose(there);
-    if (sqlite3_prepare_v2(db->handle, "ATTACH ? AS other", -1, &attach, NULL) != SQLITE_OK)
-        return db_fail(db, why);
-    enum err e = db_run(db, attach, &f, 1, why);
-    if (e != ERR_OK)
-        e = db_fail_at(db, path, why);
-    sqlite3_finalize(attach);
-    if (e != ERR_OK)
-        return e;
-    e = db_execute(db, "BEGIN IMMEDIATE", why);
+    enum err e = db_execute(db, "BEGIN IMMEDIATE", why);
     if (e == ERR_OK) {
         e = merge_attached(db, path, n_added, why);
         if (e == ERR_OK)
@@ -433,6 +420,56 @@ enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_a
     }
     sqlite3_exec(db->handle, "DETACH other", NULL, NULL, NULL);
     return e;
+}
+
+static enum err db_attach(struct results_db *db, const char *path, struct err_detail *why)
+{
+    const struct field f = field_text("path", path);
+    sqlite3_stmt *attach;
+    if (sqlite3_prepare_v2(db->handle, "ATTACH ? AS other", -1, &attach, NULL) != SQLITE_OK)
+        return db_fail(db, why);
+    enum err e = db_run(db, attach, &f, 1, why);
+    if (e != ERR_OK)
+        e = db_fail_at(db, path, why);
+    sqlite3_finalize(attach);
+    return e;
+}
+
+enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
+{
+    FILE *there = fopen(path, "rb");
+    if (there == NULL)
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be opened", path);      /* ATTACH would make it */
+    fclose(there);
+    const enum err e = db_attach(db, path, why);
+    return e == ERR_OK ? merge_and_detach(db, path, n_added, why) : e;
+}
+
+enum err results_db_bytes(struct results_db *db, unsigned char **bytes, size_t *n, struct err_detail *why)
+{
+    sqlite3_int64 size = 0;
+    *bytes = sqlite3_serialize(db->handle, "main", &size, 0);
+    *n = (size_t)size;
+    return *bytes != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for a copy of the results");
+}
+
+void results_db_free_bytes(unsigned char *bytes)
+{
+    sqlite3_free(bytes);
+}
+
+enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, size_t n, uint64_t *n_added,
+                                struct err_detail *why)
+{
+    const enum err e = db_attach(db, ":memory:", why);
+    if (e != ERR_OK)
+        return e;
+    /* Not READONLY, though nothing is written: the transaction takes the write lock of all that is attached. */
+    if (sqlite3_deserialize(db->handle, "other", bytes, (sqlite3_int64)n, (sqlite3_int64)n, 0) == SQLITE_OK)
+        return merge_and_detach(db, "results in memory", n_added, why);
+    const enum err failed = db_fail(db, why);
+    sqlite3_exec(db->handle, "DETACH other", NULL, NULL, NULL);
+    return failed;
 }
 
 /* ---- reading ---- */

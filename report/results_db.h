@@ -27,7 +27,7 @@ struct run_identity {
 /* The identity in 64 hexadecimal digits, the program's version included. ERR_HOST_NOMEM. */
 MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why);
 
-/* Opens a database, or makes it unless `must_exist`. ERR_IO; ERR_FORMAT for a file that is no such database. */
+/* Opens a database, or makes it unless `must_exist`; ":memory:" is one that only lives here. ERR_IO; ERR_FORMAT for a file that is no such database. */
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
 
@@ -40,6 +40,13 @@ MUST_USE enum err results_db_put(struct results_db *db, const struct run_identit
 
 /* Takes over the runs of another database, all or none. ERR_CORRUPT where both have a run and differ in it. */
 MUST_USE enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why);
+
+/* The whole database as bytes, released with results_db_free_bytes, and the merge of such bytes, which stay the
+ * caller's. ERR_HOST_NOMEM; ERR_FORMAT where they are no database. */
+MUST_USE enum err results_db_bytes(struct results_db *db, unsigned char **bytes, size_t *n, struct err_detail *why);
+void results_db_free_bytes(unsigned char *bytes);
+MUST_USE enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, size_t n, uint64_t *n_added,
+                                         struct err_detail *why);
 
 MUST_USE enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why);
 

@@ -1,0 +1,15 @@
+/* sched_getaffinity is Linux's own. */
+#define _GNU_SOURCE
+#include "base/cores.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+unsigned cores_usable(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);        /* more processors than the set has room for */
+    return n > 0 ? (unsigned)n : 1;
+}

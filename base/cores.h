@@ -1,0 +1,10 @@
+/*
+ * How many processors this process may use.
+ */
+#ifndef REPLAY_BASE_CORES_H
+#define REPLAY_BASE_CORES_H
+
+/* At least 1. Less than the machine has where a job scheduler, mpirun or taskset bound the process to some of them. */
+unsigned cores_usable(void);
+
+#endif
