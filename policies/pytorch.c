@@ -179,13 +179,12 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
     p->pool_names = cfg->pools;
     p->n_pools = cfg->n_pools;
     p->ordinal = cfg->ordinal;
-    p->vacant_uses = p->vacant_waits = BLOCK_NONE;
-    p->retired_head = p->retired_tail = BLOCK_NONE;
+    p->vacant_uses = p->vacant_waits = LINK_NONE;
     p->pools = calloc(cfg->n_pools, sizeof *p->pools);
     p->fifos = calloc(cfg->n_streams, sizeof *p->fifos);
     enum err e = p->pools == NULL || p->fifos == NULL ? ERR_HOST_NOMEM : ERR_OK;
     for (uint32_t i = 0; i < cfg->n_streams && e == ERR_OK; i++)
-        p->fifos[i] = (struct pytorch_fifo){.head = BLOCK_NONE, .tail = BLOCK_NONE};
+        p->fifos[i] = (struct pytorch_fifo){.head = LINK_NONE, .tail = LINK_NONE};
     if (e == ERR_OK)
         e = pytorch_pool_open(p, 0, 0);
     if (e == ERR_OK)

@@ -57,6 +57,9 @@ struct pytorch_range {
     uint32_t *phys;                  /* handle by page; 0: no memory there */
 };
 
+/* The end of a list of records other than blocks. */
+#define LINK_NONE UINT32_MAX
+
 /* Stream uses of one block. The table's values are dense streams; USE_IN_CAPTURE marks one seen during a capture. */
 #define USE_IN_CAPTURE (UINT32_C(1) << 16)
 struct pytorch_uses {

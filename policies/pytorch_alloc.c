@@ -118,10 +118,8 @@ static void block_link(struct pytorch *p, uint32_t b, uint32_t prev, uint32_t ne
 {
     pytorch_at(p, b)->prev = prev;
     pytorch_at(p, b)->next = next;
-    if (prev != BLOCK_NONE)
-        pytorch_at(p, prev)->next = b;
-    if (next != BLOCK_NONE)
-        pytorch_at(p, next)->prev = b;
+    pytorch_at(p, prev)->next = b;
+    pytorch_at(p, next)->prev = b;
 }
 
 uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size)
@@ -153,26 +151,18 @@ void pytorch_put_free(struct pytorch *p, uint32_t b)
 
 uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_t src)
 {
-    if (src == BLOCK_NONE)
-        return 0;
     struct pytorch_block *d = pytorch_at(p, dst);
     const struct pytorch_block *s = pytorch_at(p, src);
-    if (!pytorch_block_is_free(s) || ((d->flags ^ s->flags) & BLOCK_IS_UNMAPPED) != 0)
+    const unsigned alike = BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY | BLOCK_IS_UNMAPPED;
+    if ((s->flags & alike) != (d->flags & BLOCK_IS_UNMAPPED))
         return 0;
     if (s->flags & BLOCK_IS_UNMAPPED)
         pytorch_remove_unmapped(p, src);
     else
         free_set_remove(&pytorch_half_of(p, s)->free, src);
-    if (d->prev == src) {
-        d->addr = s->addr;
-        d->prev = s->prev;
-        if (d->prev != BLOCK_NONE)
-            pytorch_at(p, d->prev)->next = dst;
-    } else {
-        d->next = s->next;
-        if (d->next != BLOCK_NONE)
-            pytorch_at(p, d->next)->prev = dst;
-    }
+    const bool is_front = d->prev == src;
+    block_link(p, dst, is_front ? s->prev : d->prev, is_front ? d->next : s->next);
+    d->addr = is_front ? s->addr : d->addr;
     const uint64_t won = s->size;
     d->size += won;
     pytorch_block_drop(&p->blocks, src);
@@ -370,15 +360,9 @@ static uint32_t finish_split(struct pytorch *p, uint32_t b, uint64_t S)
 static void finish_count_split(struct pytorch *p, enum pytorch_size_class c, bool is_split, bool was_split,
                                uint64_t handed_out, uint64_t rest)
 {
-    struct pytorch_stats *s = &p->stats;
-    if (was_split) {
-        pytorch_stat_subtract(&s->inactive_split_bytes, c, handed_out);
-        if (!is_split)
-            pytorch_stat_subtract(&s->inactive_split, c, 1);
-    } else if (is_split) {
-        pytorch_stat_add(&s->inactive_split_bytes, c, rest);
-        pytorch_stat_add(&s->inactive_split, c, 1);
-    }
+    const uint64_t new_bytes = is_split ? rest : 0;
+    pytorch_stat_move(&p->stats.inactive_split_bytes, c, (int64_t)(was_split ? 0 - handed_out : new_bytes));
+    pytorch_stat_move(&p->stats.inactive_split, c, (int64_t)is_split - (int64_t)was_split);
 }
 
 void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,

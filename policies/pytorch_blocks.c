@@ -10,20 +10,23 @@
 enum err pytorch_blocks_grow(struct pytorch_blocks *t, uint32_t n)
 {
     uint32_t spare = t->cap - t->n;
-    for (uint32_t b = t->vacant; spare < n && b != BLOCK_NONE && t->cap > 0; b = t->at[b].next)
+    for (uint32_t b = t->vacant; spare < n && b != BLOCK_NONE; b = t->at[b].next)
         spare++;
     if (spare >= n)
         return ERR_OK;
     uint64_t cap = t->cap == 0 ? 256 : 2 * (uint64_t)t->cap;
-    while (cap - t->n < n)
+    while (cap - t->n <= n)
         cap *= 2;
-    if (cap >= BLOCK_NONE)
+    if (cap > UINT32_MAX)
         return ERR_HOST_NOMEM;
     struct pytorch_block *at = realloc(t->at, cap * sizeof *at);
     if (at == NULL)
         return ERR_HOST_NOMEM;
-    if (t->cap == 0)
-        t->vacant = BLOCK_NONE;
+    if (t->cap == 0) {
+        at[BLOCK_NONE] = (struct pytorch_block){.addr = UINT64_MAX, .size = UINT64_MAX, .ord = UINT64_MAX,
+                                                .flags = BLOCK_IS_ALLOCATED};
+        t->n = 1;
+    }
     t->at = at;
     t->cap = (uint32_t)cap;
     return ERR_OK;
@@ -43,7 +46,7 @@ uint32_t pytorch_block_new(struct pytorch_blocks *t)
         assert(t->n < t->cap);
         b = t->n++;
     }
-    t->at[b] = (struct pytorch_block){.prev = BLOCK_NONE, .next = BLOCK_NONE, .flags = BLOCK_IS_USED};
+    t->at[b] = (struct pytorch_block){.flags = BLOCK_IS_USED};
     return b;
 }
 
@@ -61,15 +64,21 @@ enum {
     BIN_SPLIT_BITS = 6,                        /* each power of two is cut into 64 bins */
     BIN_EXACT = 2 << BIN_SPLIT_BITS,           /* below this many units a bin holds one size */
     N_BINS = BIN_EXACT + (64 - BIN_UNIT_SHIFT - BIN_SPLIT_BITS - 1) * (1 << BIN_SPLIT_BITS),
-    N_BIN_WORDS = (N_BINS + 63) / 64,
+    N_BIN_WORDS = 64,
 };
-static_assert(N_BIN_WORDS <= 64, "one summary word covers all");
+static_assert(N_BINS < 64 * N_BIN_WORDS, "one summary word covers all");
 
-/* Bit i of words[w] says that root[64 w + i] is not empty, bit w of `summary` that words[w] is not 0. */
+/* A short bin is a list in order, linked by `left` and `right`, so that most searches are a look and a removal needs
+ * none; one that would grow beyond LIST_MAX becomes a treap, until it is empty. */
+enum { LIST_MAX = 64, BIN_IS_TREE = LIST_MAX + 1 };
+
+/* Bit i of words[w] says that root[64 w + i] is not empty, bit w of `summary` that words[w] is not 0. `length` is that of
+ * a list, or BIN_IS_TREE. */
 struct free_bins {
     uint64_t summary;
     uint64_t words[N_BIN_WORDS];
     uint32_t root[N_BINS];
+    uint8_t  length[N_BINS];
 };
 
 static unsigned bit_lowest(uint64_t w)
@@ -82,14 +91,12 @@ static unsigned bit_highest(uint64_t w)
     return 63u - (unsigned)__builtin_clzll(w);
 }
 
+/* Without a branch: sizes come in any order, so that a guess which case is next would often be wrong. */
 static unsigned bin_of(uint64_t size)
 {
     const uint64_t units = size >> BIN_UNIT_SHIFT;
-    if (units < BIN_EXACT)
-        return (unsigned)units;
-    const unsigned e = bit_highest(units);
-    const unsigned part = (unsigned)(units >> (e - BIN_SPLIT_BITS)) & ((1u << BIN_SPLIT_BITS) - 1);
-    return BIN_EXACT + (e - BIN_SPLIT_BITS - 1) * (1u << BIN_SPLIT_BITS) + part;
+    const unsigned shift = bit_highest(units | 1u << BIN_SPLIT_BITS) - BIN_SPLIT_BITS;
+    return (shift << BIN_SPLIT_BITS) + (unsigned)(units >> shift);
 }
 
 static void bin_mark(struct free_bins *f, unsigned bin)
@@ -98,26 +105,23 @@ static void bin_mark(struct free_bins *f, unsigned bin)
     f->summary |= UINT64_C(1) << bin / 64;
 }
 
+/* Clears the bit of a bin that became empty, again without a branch. */
 static void bin_unmark(struct free_bins *f, unsigned bin)
 {
-    f->words[bin / 64] &= ~(UINT64_C(1) << bin % 64);
-    if (f->words[bin / 64] == 0)
-        f->summary &= ~(UINT64_C(1) << bin / 64);
+    const uint64_t is_empty = f->root[bin] == BLOCK_NONE;
+    const uint64_t word = f->words[bin / 64] &= ~(is_empty << bin % 64);
+    f->summary &= ~((uint64_t)(word == 0) << bin / 64);
 }
 
-/* The first bin >= `bin` that is not empty, N_BINS when there is none. */
+/* The first bin >= `bin` (<= N_BINS) that is not empty, N_BINS when there is none. */
 static unsigned bin_from(const struct free_bins *f, unsigned bin)
 {
-    if (bin >= N_BINS)
-        return N_BINS;
     const uint64_t here = f->words[bin / 64] & ~UINT64_C(0) << bin % 64;
-    if (here != 0)
-        return bin / 64 * 64 + bit_lowest(here);
-    const uint64_t above = bin / 64 == 63 ? 0 : f->summary & ~UINT64_C(0) << (bin / 64 + 1);
-    if (above == 0)
+    const uint64_t above = f->summary & ~UINT64_C(1) << bin / 64;
+    if ((here | above) == 0)
         return N_BINS;
-    const unsigned w = bit_lowest(above);
-    return w * 64 + bit_lowest(f->words[w]);
+    const unsigned w = here != 0 ? bin / 64 : bit_lowest(above);
+    return w * 64 + bit_lowest(f->words[w] & (here != 0 ? here : ~UINT64_C(0)));
 }
 
 /* The last bin < `bin` that is not empty, N_BINS when there is none. */
@@ -133,6 +137,37 @@ static unsigned bin_before(const struct free_bins *f, unsigned bin)
     return w * 64 + bit_highest(f->words[w]);
 }
 
+/* ---- the list in a bin ---- */
+
+/* Whether a comes before b in order A; both belong to the same stream. */
+static inline bool block_before(const struct pytorch_block *a, const struct pytorch_block *b)
+{
+    const bool is_first = (a->ord < b->ord) | ((a->ord == b->ord) & (a->addr < b->addr));
+    return (a->size < b->size) | ((a->size == b->size) & is_first);
+}
+
+static void list_insert(struct pytorch_block *at, uint32_t *head, uint32_t b)
+{
+    uint32_t *link = head, before = BLOCK_NONE;
+    while (block_before(&at[*link], &at[b])) {           /* the last one stops at BLOCK_NONE */
+        before = *link;
+        link = &at[before].right;
+    }
+    const uint32_t behind = *link;
+    at[b].left = before;
+    at[b].right = behind;
+    *link = b;
+    at[behind].left = b;
+}
+
+static void list_remove(struct pytorch_block *at, uint32_t *head, uint32_t b)
+{
+    const uint32_t before = at[b].left, behind = at[b].right;
+    at[before].right = behind;
+    at[behind].left = before;
+    *head = *head == b ? behind : *head;
+}
+
 /* ---- the treap in a bin ---- */
 
 /* Heap order of the treap: a fixed mixing of the block's number, so that runs repeat exactly. */
@@ -141,15 +176,6 @@ static uint32_t treap_rank(uint32_t b)
     b = (b ^ b >> 16) * 0x7feb352du;
     b = (b ^ b >> 15) * 0x846ca68bu;
     return b ^ b >> 16;
-}
-
-static bool block_before(const struct pytorch_block *a, const struct pytorch_block *b)
-{
-    if (a->size != b->size)
-        return a->size < b->size;
-    if (a->ord != b->ord)
-        return a->ord < b->ord;
-    return a->addr < b->addr;
 }
 
 /* Distributes the tree at `b` over *less and *more, around `key`. */
@@ -173,11 +199,6 @@ static void treap_split(struct pytorch_block *at, uint32_t b, const struct pytor
 
 static void treap_insert(struct pytorch_block *at, uint32_t *root, uint32_t b)
 {
-    if (*root == BLOCK_NONE) {                   /* most bins are empty */
-        at[b].left = at[b].right = BLOCK_NONE;
-        *root = b;
-        return;
-    }
     const uint32_t rank = treap_rank(b);
     while (*root != BLOCK_NONE && treap_rank(*root) >= rank)
         root = block_before(&at[b], &at[*root]) ? &at[*root].left : &at[*root].right;
@@ -204,6 +225,18 @@ static void treap_remove(struct pytorch_block *at, uint32_t *root, uint32_t b)
     *root = less != BLOCK_NONE ? less : more;
 }
 
+/* Makes a treap of a list. */
+static void treap_from_list(struct pytorch_block *at, uint32_t *root)
+{
+    uint32_t b = *root;
+    *root = BLOCK_NONE;
+    while (b != BLOCK_NONE) {
+        const uint32_t behind = at[b].right;
+        treap_insert(at, root, b);
+        b = behind;
+    }
+}
+
 static uint32_t treap_first(const struct pytorch_block *at, uint32_t b)
 {
     while (b != BLOCK_NONE && at[b].left != BLOCK_NONE)
@@ -216,6 +249,24 @@ static uint32_t treap_last(const struct pytorch_block *at, uint32_t b)
     while (b != BLOCK_NONE && at[b].right != BLOCK_NONE)
         b = at[b].right;
     return b;
+}
+
+/* ---- a bin ---- */
+
+static bool bin_is_tree(const struct free_bins *f, unsigned bin)
+{
+    return f->length[bin] == BIN_IS_TREE;
+}
+
+/* A bin that is not empty. */
+static uint32_t bin_first(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
+{
+    return bin_is_tree(f, bin) ? treap_first(at, f->root[bin]) : f->root[bin];
+}
+
+static uint32_t bin_last(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
+{
+    return treap_last(at, f->root[bin]);         /* a list is a tree whose left branches nobody looks at */
 }
 
 /* ---- the set ---- */
@@ -248,8 +299,6 @@ enum err free_set_add_stream(struct free_set *s, uint16_t stream)
     struct free_bins *f = calloc(1, sizeof *f);
     if (f == NULL)
         return ERR_HOST_NOMEM;
-    for (unsigned i = 0; i < N_BINS; i++)
-        f->root[i] = BLOCK_NONE;
     s->by_stream[stream] = f;
     uint32_t i = s->n_order++;
     for (; i > 0 && s->names[s->order[i - 1]].handle > s->names[stream].handle; i--)
@@ -263,7 +312,15 @@ void free_set_insert(struct free_set *s, uint32_t b)
     struct pytorch_block *at = s->blocks->at;
     struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    treap_insert(at, &f->root[bin], b);
+    if (f->length[bin] >= LIST_MAX) {
+        if (f->length[bin] == LIST_MAX)
+            treap_from_list(at, &f->root[bin]);
+        f->length[bin] = BIN_IS_TREE;
+        treap_insert(at, &f->root[bin], b);
+        return;
+    }
+    f->length[bin]++;
+    list_insert(at, &f->root[bin], b);
     bin_mark(f, bin);
 }
 
@@ -272,9 +329,44 @@ void free_set_remove(struct free_set *s, uint32_t b)
     struct pytorch_block *at = s->blocks->at;
     struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    treap_remove(at, &f->root[bin], b);
-    if (f->root[bin] == BLOCK_NONE)
-        bin_unmark(f, bin);
+    if (bin_is_tree(f, bin)) {
+        treap_remove(at, &f->root[bin], b);
+        f->length[bin] = f->root[bin] == BLOCK_NONE ? 0 : BIN_IS_TREE;
+    } else {
+        list_remove(at, &f->root[bin], b);
+        f->length[bin]--;
+    }
+    bin_unmark(f, bin);
+}
+
+/* The first block of a bin with at least `size` bytes. */
+static uint32_t bin_at_least(const struct free_bins *f, const struct pytorch_block *at, unsigned bin, uint64_t size)
+{
+    uint32_t b = f->root[bin];
+    if (!bin_is_tree(f, bin)) {
+        while (at[b].size < size)
+            b = at[b].right;
+        return b;
+    }
+    uint32_t found = BLOCK_NONE;
+    while (b != BLOCK_NONE) {
+        const bool is_large = at[b].size >= size;
+        found = is_large ? b : found;
+        b = is_large ? at[b].left : at[b].right;
+    }
+    return found;
+}
+
+static uint32_t bins_first(const struct free_set *s, const struct free_bins *f, unsigned from)
+{
+    const unsigned bin = bin_from(f, from);
+    return bin == N_BINS ? BLOCK_NONE : bin_first(f, s->blocks->at, bin);
+}
+
+static uint32_t bins_last(const struct free_set *s, const struct free_bins *f, unsigned before)
+{
+    const unsigned bin = bin_before(f, before);
+    return bin == N_BINS ? BLOCK_NONE : bin_last(f, s->blocks->at, bin);
 }
 
 uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t size)
@@ -283,32 +375,25 @@ uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t s
     if (f == NULL)
         return BLOCK_NONE;
     const struct pytorch_block *at = s->blocks->at;
-    const unsigned bin = bin_of(size);
+    const unsigned bin = bin_from(f, bin_of(size));
+    if (bin == N_BINS)
+        return BLOCK_NONE;
+    const uint32_t found = bin_at_least(f, at, bin, size);
+    return found != BLOCK_NONE ? found : bins_first(s, f, bin + 1);
+}
+
+/* The last block of a bin with less than `size` bytes. */
+static uint32_t bin_below(const struct free_bins *f, const struct pytorch_block *at, unsigned bin, uint64_t size)
+{
     uint32_t found = BLOCK_NONE;
     for (uint32_t b = f->root[bin]; b != BLOCK_NONE;) {
-        if (at[b].size >= size) {
-            found = b;
-            b = at[b].left;
-        } else {
-            b = at[b].right;
-        }
+        const bool is_small = at[b].size < size;
+        if (!is_small && !bin_is_tree(f, bin))
+            break;
+        found = is_small ? b : found;
+        b = is_small ? at[b].right : at[b].left;
     }
-    if (found != BLOCK_NONE)
-        return found;
-    const unsigned above = bin_from(f, bin + 1);
-    return above == N_BINS ? BLOCK_NONE : treap_first(at, f->root[above]);
-}
-
-static uint32_t bins_first(const struct free_set *s, const struct free_bins *f, unsigned from)
-{
-    const unsigned bin = bin_from(f, from);
-    return bin == N_BINS ? BLOCK_NONE : treap_first(s->blocks->at, f->root[bin]);
-}
-
-static uint32_t bins_last(const struct free_set *s, const struct free_bins *f, unsigned before)
-{
-    const unsigned bin = bin_before(f, before);
-    return bin == N_BINS ? BLOCK_NONE : treap_last(s->blocks->at, f->root[bin]);
+    return found;
 }
 
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size)
@@ -316,17 +401,8 @@ uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size
     const struct free_bins *f = s->by_stream[stream];
     if (f == NULL)
         return BLOCK_NONE;
-    const struct pytorch_block *at = s->blocks->at;
     const unsigned bin = bin_of(size);
-    uint32_t found = BLOCK_NONE;
-    for (uint32_t b = f->root[bin]; b != BLOCK_NONE;) {
-        if (at[b].size < size) {
-            found = b;
-            b = at[b].right;
-        } else {
-            b = at[b].left;
-        }
-    }
+    const uint32_t found = bin_below(f, s->blocks->at, bin, size);
     return found != BLOCK_NONE ? found : bins_last(s, f, bin);
 }
 
@@ -365,20 +441,35 @@ uint32_t free_set_first(const struct free_set *s)
     return free_set_first_from(s, 0);
 }
 
+/* The neighbour of b in its treap, in order A; BLOCK_NONE where b is its first or last. */
+static uint32_t treap_next(const struct pytorch_block *at, uint32_t root, uint32_t b)
+{
+    uint32_t found = BLOCK_NONE;
+    while (root != BLOCK_NONE) {
+        const bool is_behind = block_before(&at[b], &at[root]);
+        found = is_behind ? root : found;
+        root = is_behind ? at[root].left : at[root].right;
+    }
+    return found;
+}
+
+static uint32_t treap_prev(const struct pytorch_block *at, uint32_t root, uint32_t b)
+{
+    uint32_t found = BLOCK_NONE;
+    while (root != BLOCK_NONE) {
+        const bool is_before = block_before(&at[root], &at[b]);
+        found = is_before ? root : found;
+        root = is_before ? at[root].right : at[root].left;
+    }
+    return found;
+}
+
 uint32_t free_set_next(const struct free_set *s, uint32_t b)
 {
     const struct pytorch_block *at = s->blocks->at;
     const struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    uint32_t found = BLOCK_NONE;
-    for (uint32_t i = f->root[bin]; i != BLOCK_NONE;) {
-        if (block_before(&at[b], &at[i])) {
-            found = i;
-            i = at[i].left;
-        } else {
-            i = at[i].right;
-        }
-    }
+    uint32_t found = bin_is_tree(f, bin) ? treap_next(at, f->root[bin], b) : at[b].right;
     if (found == BLOCK_NONE)
         found = bins_first(s, f, bin + 1);
     return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, at[b].stream) + 1);
@@ -389,15 +480,7 @@ uint32_t free_set_prev(const struct free_set *s, uint32_t b)
     const struct pytorch_block *at = s->blocks->at;
     const struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    uint32_t found = BLOCK_NONE;
-    for (uint32_t i = f->root[bin]; i != BLOCK_NONE;) {
-        if (block_before(&at[i], &at[b])) {
-            found = i;
-            i = at[i].right;
-        } else {
-            i = at[i].left;
-        }
-    }
+    uint32_t found = bin_is_tree(f, bin) ? treap_prev(at, f->root[bin], b) : at[b].left;
     if (found == BLOCK_NONE)
         found = bins_last(s, f, bin);
     return found != BLOCK_NONE ? found : free_set_last_before(s, free_set_place(s, at[b].stream));

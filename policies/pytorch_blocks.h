@@ -3,8 +3,8 @@
  *
  * The allocator's every decision goes through one order (order A): stream handle, size, order number, address. A set
  * keeps a table of bins for each stream: bins hold neighbouring sizes and never overlap, a bitmap finds the next
- * bin that is not empty, and inside a bin a treap keeps the order. Most bins hold a handful of blocks, so a search is a
- * bitmap look-up and one or two comparisons; many equal blocks cost a logarithm.
+ * bin that is not empty, and inside a bin a list keeps the order, or a treap where it would grow long. Most bins hold a
+ * handful of blocks, so a search is a bitmap look-up and one or two comparisons; many equal blocks cost a logarithm.
  */
 #ifndef REPLAY_POLICIES_PYTORCH_BLOCKS_H
 #define REPLAY_POLICIES_PYTORCH_BLOCKS_H
@@ -17,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BLOCK_NONE UINT32_MAX
+/* "No block" is entry 0 of the table: no neighbour, end of a list. It is never free and larger than all, and its links
+ * may be written in vain, so that the hot paths need not ask for it first. */
+#define BLOCK_NONE UINT32_C(0)
 
 enum block_flags {
     BLOCK_IS_USED      = 1 << 0,     /* this table entry is a block */
@@ -36,7 +38,7 @@ struct pytorch_block {
     uint64_t ord;                    /* decides ties */
     uint64_t age_base;               /* the pool's fit_calls when the block became free; retired: its slot */
     uint32_t prev, next;             /* neighbours in the segment by address, or BLOCK_NONE */
-    uint32_t left, right;            /* while free: the treap's links */
+    uint32_t left, right;            /* while free: links of its list or treap */
     uint32_t segment;                /* the device's id */
     uint16_t stream;                 /* dense */
     uint8_t  pool;                   /* dense */
@@ -65,7 +67,7 @@ void pytorch_block_drop(struct pytorch_blocks *t, uint32_t b);
 
 static inline bool pytorch_block_is_split(const struct pytorch_block *b)
 {
-    return b->prev != BLOCK_NONE || b->next != BLOCK_NONE;
+    return (b->prev | b->next) != BLOCK_NONE;
 }
 
 /* Free: neither handed out nor waiting for streams. An unmapped block is free in this sense. */

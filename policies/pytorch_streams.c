@@ -25,7 +25,7 @@ static uint64_t stream_hash(const struct pytorch *p, uint32_t stream)
 
 static enum err uses_attach(struct pytorch *p, struct pytorch_block *block)
 {
-    if (p->vacant_uses == BLOCK_NONE && p->n_uses == p->cap_uses) {
+    if (p->vacant_uses == LINK_NONE && p->n_uses == p->cap_uses) {
         const uint32_t cap = p->cap_uses == 0 ? 16 : 2 * p->cap_uses;
         struct pytorch_uses *uses = realloc(p->uses, cap * sizeof *uses);
         if (uses == NULL)
@@ -34,11 +34,11 @@ static enum err uses_attach(struct pytorch *p, struct pytorch_block *block)
         p->cap_uses = cap;
     }
     uint32_t i = p->vacant_uses;
-    if (i != BLOCK_NONE)
+    if (i != LINK_NONE)
         p->vacant_uses = p->uses[i].next_vacant;
     else
         i = p->n_uses++;
-    p->uses[i] = (struct pytorch_uses){.next_vacant = BLOCK_NONE};
+    p->uses[i] = (struct pytorch_uses){.next_vacant = LINK_NONE};
     block->left = i;
     block->flags |= BLOCK_HAS_USES;
     return ERR_OK;
@@ -75,7 +75,7 @@ enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream)
 /* Appends a wait to its stream's queue. */
 static enum err fifo_append(struct pytorch *p, struct stream_event event, uint32_t block)
 {
-    if (p->vacant_waits == BLOCK_NONE && p->n_waits == p->cap_waits) {
+    if (p->vacant_waits == LINK_NONE && p->n_waits == p->cap_waits) {
         const uint32_t cap = p->cap_waits == 0 ? 64 : 2 * p->cap_waits;
         struct pytorch_wait *waits = realloc(p->waits, cap * sizeof *waits);
         if (waits == NULL)
@@ -84,18 +84,18 @@ static enum err fifo_append(struct pytorch *p, struct stream_event event, uint32
         p->cap_waits = cap;
     }
     struct pytorch_fifo *fifo = &p->fifos[event.stream];
-    if (fifo->head == BLOCK_NONE) {
+    if (fifo->head == LINK_NONE) {
         const enum err e = order_table_insert(&p->fifo_order, stream_hash(p, event.stream), event.stream);
         if (e != ERR_OK)
             return e;
     }
     uint32_t w = p->vacant_waits;
-    if (w != BLOCK_NONE)
+    if (w != LINK_NONE)
         p->vacant_waits = p->waits[w].next;
     else
         w = p->n_waits++;
-    p->waits[w] = (struct pytorch_wait){.event = event, .block = block, .next = BLOCK_NONE};
-    if (fifo->head == BLOCK_NONE)
+    p->waits[w] = (struct pytorch_wait){.event = event, .block = block, .next = LINK_NONE};
+    if (fifo->head == LINK_NONE)
         fifo->head = w;
     else
         p->waits[fifo->tail].next = w;
@@ -199,7 +199,7 @@ static void settle_deferred(struct pytorch *p)
 /* Takes waits off the front of a queue while `goes` holds for them; true when the queue is empty then. */
 static bool fifo_drain(struct pytorch *p, struct pytorch_fifo *fifo)
 {
-    while (fifo->head != BLOCK_NONE) {
+    while (fifo->head != LINK_NONE) {
         const uint32_t w = fifo->head;
         if (!stream_event_is_done(p->base.device->cfg.queues, p->waits[w].event))
             return false;
@@ -224,8 +224,8 @@ void pytorch_poll(struct pytorch *p)
 /* Waits for the queue's entries, all or those of one pool's blocks. */
 static void fifo_wait(struct pytorch *p, struct pytorch_fifo *fifo, uint8_t pool)
 {
-    uint32_t *link = &fifo->head, last = BLOCK_NONE;
-    while (*link != BLOCK_NONE) {
+    uint32_t *link = &fifo->head, last = LINK_NONE;
+    while (*link != LINK_NONE) {
         const uint32_t w = *link;
         if (pool != 0 && pytorch_at(p, p->waits[w].block)->pool != pool) {
             last = w;
@@ -296,7 +296,7 @@ void pytorch_wait_all(struct pytorch *p, uint8_t pool)
         const struct order_slot slot = p->fifo_order.slots[i];
         if (slot.distance >= 0)
             fifo_wait(p, &p->fifos[slot.value], pool);
-        if (pool != 0 && slot.distance >= 0 && p->fifos[slot.value].head == BLOCK_NONE)
+        if (pool != 0 && slot.distance >= 0 && p->fifos[slot.value].head == LINK_NONE)
             order_table_remove(&p->fifo_order, i);
         else
             i++;
