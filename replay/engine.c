@@ -264,10 +264,20 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
 }
 static_assert(EVENT_FREE_COMPLETED < EVENT_FLUSH, "kinds up to here are those of a request in a slot");
 
+/* Behind an event, where somebody asked for it. */
+static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
+{
+    if (l->audit != NULL && !l->is_stopped && audit_check(l->audit, &l->why) != ERR_OK)
+        lane_stop(l, ERR_CORRUPT, done);
+    if (l->watch != NULL)
+        l->watch->event(l->watch, l, ev, done);
+}
+
 /* Runs over events that no sample by time or number interrupts. `first`: our number of ev[0]. */
 static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t first, const struct command *commands)
 {
     const uint64_t step = l->is_starting ? 0 : 1;
+    const bool is_watched = l->audit != NULL || l->watch != NULL;
     size_t i = 0;
     for (; i < n && !l->is_stopped; i++) {
         const uint64_t done = first + (i + 1) * step;
@@ -276,8 +286,8 @@ static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t 
             lane_request(l, &ev[i], &l->live[ev[i].slot], done);
         else
             lane_other(l, &ev[i], done, commands);
-        if (l->audit != NULL && !l->is_stopped && audit_check(l->audit, &l->why) != ERR_OK)
-            lane_stop(l, ERR_CORRUPT, done);
+        if (is_watched)
+            lane_look(l, &ev[i], done);
     }
     l->events_done += i * step;
 }
@@ -417,6 +427,8 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
         lane_run(l, start->events, start->n_events, 0, NULL);
         l->is_starting = false;
     }
+    if (l->watch != NULL)
+        l->watch->event(l->watch, l, NULL, 0);
     if (!l->is_stopped)
         lane_sample(l, 0, 0, UINT32_MAX);
     return ERR_OK;

@@ -50,6 +50,14 @@ struct replay_config {
 };
 
 struct explain_run;                        /* replay/explain_run.h */
+struct lane;
+
+/* Whoever looks at a lane behind every event; the first member of what it keeps. Lanes run in threads of their own: one
+ * watch serves one lane. */
+struct lane_watch {
+    /* `done`: the number of events so far, 0 in the start state. `ev` is NULL once, when the start state is placed. */
+    void (*event)(struct lane_watch *w, const struct lane *l, const struct event *ev, uint64_t done);
+};
 
 /* One policy on one device under replay. Opened by lane_open, then used by replay_run, once; it is not moved in
  * memory in between. */
@@ -74,6 +82,8 @@ struct lane {
     void          *on_oom_arg;
 
     struct explain_run *explain;           /* borrowed; NULL: nothing is explained. Set as on_oom is */
+
+    struct lane_watch  *watch;             /* borrowed; NULL: nobody. Set as on_oom is */
 
     /* The engine's own. */
     const struct replay_config *cfg;
