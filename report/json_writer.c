@@ -24,8 +24,15 @@ static size_t utf8_length(const unsigned char *s)
     return is_overlong || is_outside ? 0 : n;
 }
 
-static void json_quote(FILE *out, const char *text)
+/* Whether HTML, or JavaScript (the line separators U+2028 and U+2029), might take these letters for its own. */
+static bool means_something(const unsigned char *s)
 {
+    return *s == '<' || *s == '>' || *s == '&' || (s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9));
+}
+
+static void json_quote(const struct json_writer *w, const char *text)
+{
+    FILE *out = w->out;
     fputc('"', out);
     for (const unsigned char *s = (const unsigned char *)text; *s != '\0';) {
         const size_t n = utf8_length(s);
@@ -37,6 +44,8 @@ static void json_quote(FILE *out, const char *text)
             fputs("\\n", out);
         else if (*s < 0x20 || *s == 0x7f)
             fprintf(out, "\\u%04x", *s);
+        else if (w->is_embedded && means_something(s))
+            fprintf(out, "\\u%04x", n == 1 ? *s : 0x2000u + (unsigned)(s[2] & 0x3f));
         else
             fwrite(s, 1, n, out);
         s += n == 0 ? 1 : n;
@@ -46,7 +55,8 @@ static void json_quote(FILE *out, const char *text)
 
 static void json_indent(struct json_writer *w)
 {
-    fprintf(w->out, "\n%*s", (int)(2 * w->depth), "");
+    if (!w->is_embedded)
+        fprintf(w->out, "\n%*s", (int)(2 * w->depth), "");
 }
 
 /* Comma, line and key in front of a value. */
@@ -59,8 +69,8 @@ static void json_lead(struct json_writer *w, const char *key)
     w->has_members[w->depth] = true;
     if (key == NULL)
         return;
-    json_quote(w->out, key);
-    fputs(": ", w->out);
+    json_quote(w, key);
+    fputs(w->is_embedded ? ":" : ": ", w->out);
 }
 
 static void json_open(struct json_writer *w, const char *key, char bracket)
@@ -109,7 +119,7 @@ void json_put_text(struct json_writer *w, const char *key, const char *text)
     if (text == NULL)
         fputs("null", w->out);
     else
-        json_quote(w->out, text);
+        json_quote(w, text);
 }
 
 void json_put_number(struct json_writer *w, const char *key, uint64_t number)

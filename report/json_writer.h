@@ -14,6 +14,7 @@ struct json_writer {
     FILE    *out;
     unsigned depth;
     bool     has_members[JSON_DEPTH_MAX];    /* by depth: a comma is due */
+    bool     is_embedded;            /* within a page: no blanks, and no letter that means something to HTML */
 };
 
 struct json_writer json_writer(FILE *out);

@@ -3,7 +3,6 @@
 
 #include "base/units.h"
 #include "report/csv.h"
-#include "report/fields.h"
 #include "report/json_writer.h"
 
 #include <inttypes.h>
@@ -15,7 +14,6 @@ enum {
     DB_APPLICATION = 0x52504c59,     /* "RPLY": what SQLite keeps to tell one program's files from another's */
     DB_VERSION = 2,
     DB_PATIENCE_MS = 60000,          /* how long another writer is waited for */
-    COLUMNS_MAX = 2 * FIELDS_MAX + 24,
     SQL_MAX = 8192,
 };
 
@@ -96,7 +94,7 @@ static size_t fields_of_device(const struct device_config *c, struct field out[F
 }
 
 static size_t fields_of_all(const struct run_identity *id, const char *key, const char *job, int64_t rank,
-                            const struct report *report, struct field out[COLUMNS_MAX])
+                            const struct report *report, struct field out[RESULTS_COLUMNS])
 {
     const struct report_run *run = report != NULL ? &report->runs[0] : NULL;
     size_t n = fields_of_identity(id, key, job, rank, out);
@@ -105,10 +103,18 @@ static size_t fields_of_all(const struct run_identity *id, const char *key, cons
     return n + fields_of_run(run, out + n);
 }
 
+size_t results_db_columns(struct field out[RESULTS_COLUMNS])
+{
+    const size_t n = fields_of_all(NULL, NULL, NULL, 0, NULL, out);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct field){ .name = out[i].name };
+    return n;
+}
+
 static void name_columns(struct results_db *db)
 {
-    struct field fields[COLUMNS_MAX];
-    db->n_columns = fields_of_all(NULL, NULL, NULL, 0, NULL, fields);
+    struct field fields[RESULTS_COLUMNS];
+    db->n_columns = results_db_columns(fields);
     size_t used = 0;
     for (size_t i = 0; i < db->n_columns && used < sizeof db->columns; i++)
         used += (size_t)snprintf(db->columns + used, sizeof db->columns - used, "%s%s", i == 0 ? "" : ",",
@@ -251,23 +257,46 @@ static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
     return e == ERR_OK ? db_prepare(db, why) : e;
 }
 
-enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why)
+/* A handle on a file whose schema is not looked at yet. *out is set also on error, for results_db_close. */
+static enum err db_open_file(const char *path, int flags, struct results_db **out, struct err_detail *why)
 {
-    struct results_db *db = calloc(1, sizeof *db);
+    struct results_db *db = *out = calloc(1, sizeof *db);
     if (db == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     snprintf(db->path, sizeof db->path, "%s", path);
     name_columns(db);
-    const int flags = SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE);
-    enum err e = sqlite3_open_v2(path, &db->handle, flags, NULL) == SQLITE_OK ? ERR_OK : db_fail(db, why);
-    if (e == ERR_OK) {
-        sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
-        sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-        sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
+        return db_fail(db, why);
+    sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    return ERR_OK;
+}
+
+enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why)
+{
+    struct results_db *db;
+    enum err e = db_open_file(path, SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE), &db, why);
+    if (e == ERR_OK)
         e = db_execute(db, "PRAGMA synchronous = NORMAL", why);
-    }
     if (e == ERR_OK)
         e = db_begin_schema(db, why);
+    if (e != ERR_OK)
+        results_db_close(db);
+    else
+        *out = db;
+    return e;
+}
+
+enum err results_db_open_read(const char *path, struct results_db **out, struct err_detail *why)
+{
+    struct results_db *db;
+    bool is_empty;
+    enum err e = db_open_file(path, SQLITE_OPEN_READONLY, &db, why);
+    if (e == ERR_OK)
+        e = db_check(db, "main", path, &is_empty, why);
+    if (e == ERR_OK && is_empty)
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: is no database of replay's results", path);
     if (e != ERR_OK)
         results_db_close(db);
     else
@@ -347,7 +376,7 @@ static enum err put_remarks(struct results_db *db, const char *key, const char *
 enum err results_db_put(struct results_db *db, const struct run_identity *id, const char *job, int64_t rank,
                         const struct report *report, struct err_detail *why)
 {
-    struct field fields[COLUMNS_MAX];
+    struct field fields[RESULTS_COLUMNS];
     char key[SHA256_HEX];
     const struct report_run *run = &report->runs[0];
     enum err e = run_identity_key(id, key, why);
@@ -496,7 +525,7 @@ static enum err each_row(struct results_db *db, const char *sql,
                          void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
                          struct err_detail *why)
 {
-    struct field fields[COLUMNS_MAX];
+    struct field fields[RESULTS_COLUMNS];
     sqlite3_stmt *s;
     int step;
     if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
@@ -512,12 +541,33 @@ static enum err each_row(struct results_db *db, const char *sql,
     return e;
 }
 
-static enum err each_run(struct results_db *db, void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
-                         struct err_detail *why)
+enum err results_db_each_run(struct results_db *db, void (*row)(void *arg, const struct field *fields, size_t n),
+                             void *arg, struct err_detail *why)
 {
     char sql[SQL_MAX];
     snprintf(sql, sizeof sql, "SELECT %s FROM runs ORDER BY trace_path, policy, device, key", db->columns);
     return each_row(db, sql, row, arg, why);
+}
+
+struct remark_taker {
+    void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs);
+    void *arg;
+};
+
+static void remark_row(void *taker, const struct field *f, size_t n)
+{
+    const struct remark_taker *to = taker;
+    if (n == 3 && f[1].kind == FIELD_TEXT)
+        to->remark(to->arg, f[0].number != 0, f[1].text, (uint64_t)f[2].number);
+}
+
+enum err results_db_each_remark(struct results_db *db,
+                                void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs), void *arg,
+                                struct err_detail *why)
+{
+    struct remark_taker to = { .remark = remark, .arg = arg };
+    return each_row(db, "SELECT kind = 'warning', text, count(*) FROM remarks GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2",
+                    remark_row, &to, why);
 }
 
 static void csv_row(void *out, const struct field *fields, size_t n)
@@ -528,7 +578,7 @@ static void csv_row(void *out, const struct field *fields, size_t n)
 enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *why)
 {
     fprintf(out, "%s\n", db->columns);
-    return each_run(db, csv_row, out, why);
+    return results_db_each_run(db, csv_row, out, why);
 }
 
 static void json_row(void *writer, const struct field *fields, size_t n)
@@ -553,7 +603,7 @@ enum err results_db_write_json(struct results_db *db, FILE *out, struct err_deta
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-sweep/1");
     json_put_array(&w, "runs");
-    const enum err e = each_run(db, json_row, &w, why);
+    const enum err e = results_db_each_run(db, json_row, &w, why);
     json_end_array(&w);
     json_end_object(&w);
     return e;

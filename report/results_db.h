@@ -8,7 +8,7 @@
 #define REPLAY_REPORT_RESULTS_DB_H
 
 #include "base/sha256.h"
-#include "report/report.h"
+#include "report/fields.h"
 
 #include <stdbool.h>
 
@@ -49,6 +49,25 @@ MUST_USE enum err results_db_merge_bytes(struct results_db *db, unsigned char *b
                                          struct err_detail *why);
 
 MUST_USE enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why);
+
+/* At most so many columns has the table `runs`. */
+enum { RESULTS_COLUMNS = 2 * FIELDS_MAX + 24 };
+
+/* The columns of `runs`, names alone, in the order in which rows are handed out. Returns how many. */
+size_t results_db_columns(struct field out[RESULTS_COLUMNS]);
+
+/* Opens a database that is there to read it; nothing is written to it. results_db_open's errors. */
+MUST_USE enum err results_db_open_read(const char *path, struct results_db **out, struct err_detail *why);
+
+/* Each run, in order of trace, policy and device; a row's texts are lent for the call. */
+MUST_USE enum err results_db_each_run(struct results_db *db,
+                                      void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
+                                      struct err_detail *why);
+
+/* Each sentence that runs rest on, and how many; assumptions first, each kind by how many, falling. */
+MUST_USE enum err results_db_each_remark(struct results_db *db,
+                                         void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs),
+                                         void *arg, struct err_detail *why);
 
 /* All runs, ordered by trace, policy and device, the columns of the table `runs`. */
 MUST_USE enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *why);

@@ -1,0 +1,89 @@
+/* The page: a template whose marks are replaced by parts that were embedded, by the sentences and by the data. */
+#include "report/page.h"
+
+#include "report/page_json.h"
+#include "report/page_parts.h"
+
+#include <string.h>
+
+/* Text as text, wherever it comes from. */
+static void put_text(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '<':  fputs("&lt;", out); break;
+        case '>':  fputs("&gt;", out); break;
+        case '&':  fputs("&amp;", out); break;
+        case '"':  fputs("&quot;", out); break;
+        case '\'': fputs("&#39;", out); break;
+        default:   fputc(*text, out);
+        }
+}
+
+static void put_sentences(FILE *out, const struct page *p)
+{
+    struct words w;
+    for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++) {
+        if (w.n == 0)
+            continue;
+        fprintf(out, "<p class=\"%s\">", i == 0 ? "verdict" : "lead");
+        put_text(out, w.text);
+        fputs("</p>\n", out);
+    }
+}
+
+static void put_version(FILE *out, const struct page *p)
+{
+    (void)p;
+    fputs(REPLAY_VERSION, out);
+}
+
+static void put_licence(FILE *out, const struct page *p)
+{
+    (void)p;
+    put_text(out, (const char *)page_dygraph_licence);
+}
+
+/* What goes where a mark stands: a part as it is, or what a function writes. */
+struct mark {
+    const char *name;
+    const unsigned char *part;
+    void (*put)(FILE *out, const struct page *p);
+};
+
+static const struct mark marks[] = {
+    { .name = "style", .part = page_style },
+    { .name = "dygraph_style", .part = page_dygraph_style },
+    { .name = "sentences", .put = put_sentences },
+    { .name = "version", .put = put_version },
+    { .name = "licence", .put = put_licence },
+    { .name = "data", .put = page_json },
+    { .name = "dygraph", .part = page_dygraph },
+    { .name = "script", .part = page_script },
+};
+
+static void put_mark(FILE *out, const struct page *p, const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        if (strlen(marks[i].name) != n || memcmp(marks[i].name, name, n) != 0)
+            continue;
+        if (marks[i].part != NULL)
+            fputs((const char *)marks[i].part, out);
+        else
+            marks[i].put(out, p);
+    }
+}
+
+void page_write_html(FILE *out, const struct page *p)
+{
+    const char *at = (const char *)page_template;
+    for (const char *mark; (mark = strstr(at, "{{")) != NULL;) {
+        const char *end = strstr(mark, "}}");
+        if (end == NULL)
+            break;
+        fwrite(at, 1, (size_t)(mark - at), out);
+        put_mark(out, p, mark + 2, (size_t)(end - mark - 2));
+        at = end + 2;
+    }
+    fputs(at, out);
+}

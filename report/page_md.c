@@ -1,0 +1,152 @@
+/*
+ * The report as Markdown: what fits a comment on a pull request. Sizes have the table's units, numbers in full stand in
+ * the CSV. Texts of traces and policies are set as code, so that none of them becomes markup or an image.
+ */
+#include "report/page.h"
+
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MD_ROWS = 40, MD_NOTES = 8 };
+
+/* Text within a code span of a table's cell: what would end either is replaced. */
+static void put_code(FILE *out, const char *text)
+{
+    fputc('`', out);
+    for (; *text != '\0'; text++)
+        if (*text == '`')
+            fputc('\'', out);
+        else if (*text == '|')
+            fputs("\\|", out);
+        else
+            fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    fputc('`', out);
+}
+
+/* Text in a paragraph: letters that mean something to Markdown or HTML are escaped. */
+static void put_plain(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '&')
+            fputs("&amp;", out);
+        else if (strchr("\\`*_[]!#|~>@", *text) != NULL)
+            fprintf(out, "\\%c", *text);
+        else
+            fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    }
+}
+
+static void put_mib(FILE *out, int64_t bytes)
+{
+    fprintf(out, " %.1f |", (double)bytes / (double)MIB);
+}
+
+static void put_run(FILE *out, const struct verdict *v, size_t row)
+{
+    const struct run_table *t = v->table;
+    const char *outcome = run_table_text(t, row, "outcome");
+    char n[TEXT_NUMBER], time[TEXT_NUMBER];
+    fputs("| ", out);
+    put_code(out, v->settings[v->setting_of[row]].label);
+    fputs(" |", out);
+    put_mib(out, run_table_number(t, row, "peak_requested_bytes"));
+    put_mib(out, run_table_number(t, row, "peak_reserved_bytes"));
+    put_mib(out, run_table_number(t, row, "fragmentation_internal_bytes"));
+    put_mib(out, run_table_number(t, row, "fragmentation_external_bytes"));
+    put_mib(out, run_table_number(t, row, "fragmentation_inactive_split_bytes"));
+    fprintf(out, " %s | %s |", text_count((uint64_t)run_table_number(t, row, "device_calls"), n),
+            text_time((uint64_t)run_table_number(t, row, "device_time_ns"), time));
+    if (strcmp(outcome, "oom") == 0 || run_table_number(t, row, "oom_count") > 0)
+        fprintf(out, " %s, first at %" PRId64 " |\n", text_count((uint64_t)run_table_number(t, row, "oom_count"), n),
+                run_table_number(t, row, "oom_first_event"));
+    else
+        fprintf(out, " %s |\n", verdict_is_ok(t, row) ? "0" : "failed");
+}
+
+static void put_runs(FILE *out, const struct verdict *v)
+{
+    fputs("| setting | requested, peak (MiB) | reserved, peak (MiB) | lost to rounding (MiB) | held unallocated (MiB) "
+          "| of it pinned (MiB) | driver calls | driver time | OOMs |\n"
+          "|---|--:|--:|--:|--:|--:|--:|--:|--:|\n", out);
+    for (size_t row = 0; row < v->table->n_rows && row < MD_ROWS; row++)
+        put_run(out, v, row);
+}
+
+static void put_settings(FILE *out, const struct verdict *v)
+{
+    fputs("| setting | traces | got through | out of memory | reserved / requested, mean | worst | driver calls "
+          "| driver time |\n|---|--:|--:|--:|--:|--:|--:|--:|\n", out);
+    for (size_t i = 0; i < v->n_settings && i < MD_ROWS; i++) {
+        const struct verdict_setting *s = &v->settings[i];
+        char n[TEXT_NUMBER], time[TEXT_NUMBER];
+        fputs("| ", out);
+        put_code(out, s->label);
+        fprintf(out, " | %" PRIu64 " | %" PRIu64 " | %" PRIu64 " | ", s->n_runs, s->n_ok, s->n_oom);
+        if (s->n_ok > 0)
+            fprintf(out, "%.3f | %.3f | ", s->mean_share, s->worst_share);
+        else
+            fputs("- | - | ", out);
+        fprintf(out, "%s | %s |\n", text_count(s->calls, n), text_time(s->time_ns, time));
+    }
+}
+
+static void put_traces(FILE *out, const struct verdict *v)
+{
+    const struct run_table *t = v->table;
+    char a[UNITS_TEXT], n[TEXT_NUMBER], k[TEXT_NUMBER];
+    if (v->n_traces > 1) {
+        fprintf(out, "%zu traces, %zu settings, %s runs.\n", v->n_traces, v->n_settings, text_count(t->n_rows, n));
+        return;
+    }
+    fputs("Trace ", out);
+    put_code(out, run_table_text(t, 0, "trace_path"));
+    fprintf(out, ": %s events, %s requests, at most %s requested at once; device ",
+            text_count((uint64_t)run_table_number(t, 0, "trace_events"), n),
+            text_count((uint64_t)run_table_number(t, 0, "trace_allocs"), k),
+            units_format_bytes((uint64_t)run_table_number(t, 0, "trace_peak_requested_bytes"), a));
+    put_code(out, run_table_text(t, 0, "device"));
+    fputs(".\n", out);
+}
+
+void page_write_markdown(FILE *out, const struct page *p)
+{
+    const struct verdict *v = p->verdict;
+    const size_t n = v->n_traces > 1 ? v->n_settings : v->table->n_rows;
+    struct words w;
+    for (size_t i = 0; verdict_sentence(v, i, &w); i++) {
+        if (w.n == 0)
+            continue;
+        fputs(i == 0 ? "**" : "", out);
+        put_plain(out, w.text);
+        fputs(i == 0 ? "**\n\n" : "\n\n", out);
+    }
+    put_traces(out, v);
+    fputc('\n', out);
+    if (v->n_traces > 1)
+        put_settings(out, v);
+    else
+        put_runs(out, v);
+    if (n > MD_ROWS)
+        fprintf(out, "\n%zu more are left out here.\n", n - MD_ROWS);
+    for (size_t i = 0; i < v->table->n_remarks && i < MD_NOTES; i++) {
+        fputs(i == 0 ? "\n<details><summary>What the results rest on</summary>\n\n- " : "- ", out);
+        fputs(v->table->remarks[i].is_warning ? "Warning: " : "", out);
+        put_plain(out, v->table->remarks[i].text);
+        fputc('\n', out);
+    }
+    if (v->table->n_remarks > 0)
+        fputs("\n</details>\n", out);
+}
+
+void page_write_words(FILE *out, const struct page *p)
+{
+    struct words w;
+    for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++)
+        words_print(out, &w, 0, 2);
+    for (size_t i = 0; i < p->n_notes; i++)
+        fprintf(out, "- %s\n", p->notes[i]);
+}

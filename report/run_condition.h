@@ -1,0 +1,28 @@
+/*
+ * A condition on runs, as a person types it: "reserved_peak > 22GiB", "outcome != ok", "device_time_ns >= 50ms".
+ */
+#ifndef REPLAY_REPORT_RUN_CONDITION_H
+#define REPLAY_REPORT_RUN_CONDITION_H
+
+#include "report/run_table.h"
+
+enum condition_relation { CONDITION_LESS, CONDITION_AT_MOST, CONDITION_EQUAL, CONDITION_UNEQUAL, CONDITION_AT_LEAST,
+                          CONDITION_MORE };
+
+struct run_condition {
+    const char *column;              /* static */
+    enum condition_relation relation;
+    enum field_kind kind;            /* of what stands on its right: TEXT, or a number as a RATIO */
+    double      number;              /* in the column's unit */
+    const char *text;                /* within the text that was parsed */
+};
+
+/* Reads a condition; `text` outlives it. The column is one of the table `runs`: its words may stand in any order, and
+ * the unit at its end may be left out. Sizes and times may have units. ERR_USAGE with the place and, for a name that
+ * there is none of, the nearest. */
+MUST_USE enum err run_condition_parse(const char *text, struct run_condition *out, struct err_detail *why);
+
+/* Whether a run meets it; a null does not. */
+bool run_condition_holds(const struct run_condition *c, const struct run_table *t, size_t row);
+
+#endif

@@ -1,0 +1,237 @@
+/* Rows of fields. A database's rows come as such; a JSON's are found by the columns' names. */
+#include "report/run_table.h"
+
+#include "report/csv.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+void run_table_open(struct run_table *out)
+{
+    *out = (struct run_table){ .rows = NULL };
+    out->n_columns = results_db_columns(out->columns);
+}
+
+void run_table_close(struct run_table *t)
+{
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
+        free((char *)t->rows[i].text);
+    for (size_t i = 0; i < t->n_remarks; i++)
+        free(t->remarks[i].text);
+    free(t->remarks);
+    free(t->rows);
+    *t = (struct run_table){ .rows = NULL };
+}
+
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the runs of a report");
+}
+
+/* A row of nulls; NULL without memory. */
+static struct field *add_row(struct run_table *t)
+{
+    if (t->n_rows == t->cap) {
+        const size_t cap = t->cap == 0 ? 16 : 2 * t->cap;
+        struct field *grown = realloc(t->rows, cap * t->n_columns * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        t->rows = grown;
+        t->cap = cap;
+    }
+    struct field *row = &t->rows[t->n_rows++ * t->n_columns];
+    memcpy(row, t->columns, t->n_columns * sizeof *row);
+    return row;
+}
+
+static bool take_text(struct field *cell, const char *text)
+{
+    cell->text = strdup(text);
+    cell->kind = cell->text != NULL ? FIELD_TEXT : FIELD_NULL;
+    return cell->text != NULL;
+}
+
+static enum err add_remark(struct run_table *t, bool is_warning, const char *text, uint64_t n_runs)
+{
+    for (size_t i = 0; i < t->n_remarks; i++)
+        if (t->remarks[i].is_warning == is_warning && strcmp(t->remarks[i].text, text) == 0) {
+            t->remarks[i].n_runs += n_runs;
+            return ERR_OK;
+        }
+    struct run_remark *grown = realloc(t->remarks, (t->n_remarks + 1) * sizeof *grown);
+    if (grown == NULL)
+        return ERR_HOST_NOMEM;
+    t->remarks = grown;
+    char *copy = strdup(text);
+    if (copy == NULL)
+        return ERR_HOST_NOMEM;
+    t->remarks[t->n_remarks++] = (struct run_remark){ .text = copy, .n_runs = n_runs, .is_warning = is_warning };
+    return ERR_OK;
+}
+
+/* ---- from a database ---- */
+
+struct db_target {
+    struct run_table *table;
+    enum err e;
+};
+
+static void take_db_row(void *arg, const struct field *fields, size_t n)
+{
+    struct db_target *target = arg;
+    struct run_table *t = target->table;
+    struct field *row = target->e == ERR_OK ? add_row(t) : NULL;
+    if (row == NULL)
+        target->e = ERR_HOST_NOMEM;
+    for (size_t i = 0; i < n && i < t->n_columns && target->e == ERR_OK; i++) {
+        row[i].number = fields[i].number;
+        row[i].ratio = fields[i].ratio;
+        row[i].kind = fields[i].kind;
+        if (fields[i].kind == FIELD_TEXT && !take_text(&row[i], fields[i].text))
+            target->e = ERR_HOST_NOMEM;
+    }
+}
+
+static void take_db_remark(void *arg, bool is_warning, const char *text, uint64_t n_runs)
+{
+    struct db_target *target = arg;
+    if (target->e == ERR_OK)
+        target->e = add_remark(target->table, is_warning, text, n_runs);
+}
+
+enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why)
+{
+    struct db_target target = { .table = t };
+    enum err e = results_db_each_run(db, take_db_row, &target, why);
+    if (e == ERR_OK)
+        e = results_db_each_remark(db, take_db_remark, &target, why);
+    return e == ERR_OK && target.e != ERR_OK ? no_memory(why) : e;
+}
+
+/* ---- from a JSON ---- */
+
+/* The value that a column names: its path in the object, joined by '_'. NULL: it is not there. */
+static const json_t *find_value(const json_t *object, const char *name)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        const size_t n = strlen(key);
+        if (strcmp(key, name) == 0)
+            return value;
+        if (strncmp(key, name, n) != 0 || name[n] != '_' || !json_is_object(value))
+            continue;
+        const json_t *found = find_value(value, name + n + 1);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+static enum err take_value(struct field *cell, const json_t *value)
+{
+    if (json_is_string(value))
+        return take_text(cell, json_string_value(value)) ? ERR_OK : ERR_HOST_NOMEM;
+    if (json_is_integer(value)) {
+        cell->kind = FIELD_NUMBER;
+        cell->number = json_integer_value(value);
+    } else if (json_is_real(value)) {
+        cell->kind = FIELD_RATIO;
+        cell->ratio = json_real_value(value);
+    }
+    return ERR_OK;
+}
+
+/* A run of a replay's JSON has its trace beside it; one of a sweep's has every column by its name. */
+static enum err take_json_run(struct run_table *t, const json_t *trace, const json_t *run)
+{
+    static const char of_trace[] = "trace_";
+    const size_t n = sizeof of_trace - 1;
+    struct field *row = add_row(t);
+    enum err e = row != NULL ? ERR_OK : ERR_HOST_NOMEM;
+    for (size_t i = 0; i < t->n_columns && e == ERR_OK; i++) {
+        const char *name = t->columns[i].name;
+        const bool is_of_trace = trace != NULL && strncmp(name, of_trace, n) == 0;
+        e = take_value(&row[i], is_of_trace ? find_value(trace, name + n) : find_value(run, name));
+    }
+    return e;
+}
+
+static enum err take_json_remarks(struct run_table *t, const json_t *run, const char *key, bool is_warning)
+{
+    const json_t *lines = json_object_get(run, key);
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < json_array_size(lines) && e == ERR_OK; i++) {
+        const char *text = json_string_value(json_array_get(lines, i));
+        if (text != NULL)
+            e = add_remark(t, is_warning, text, 1);
+    }
+    return e;
+}
+
+static enum err take_json(struct run_table *t, const json_t *root, const char *name, struct err_detail *why)
+{
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+    const bool is_replay = schema != NULL && strcmp(schema, "replay/1") == 0;
+    const json_t *trace = json_object_get(root, "trace"), *runs = json_object_get(root, "runs");
+    enum err e = ERR_OK;
+    if (!is_replay && (schema == NULL || strcmp(schema, "replay-sweep/1") != 0))
+        return err_set(why, ERR_FORMAT, 0, "%.100s: a JSON of schema '%.40s'; the results of a replay (replay/1) or a "
+                       "sweep (replay-sweep/1) are needed", name, schema != NULL ? schema : "none");
+    if (!json_is_array(runs) || (is_replay && !json_is_object(trace)))
+        return err_set(why, ERR_FORMAT, 0, "%.100s: its %s is missing", name, json_is_array(runs) ? "'trace'" : "'runs'");
+    for (size_t i = 0; i < json_array_size(runs) && e == ERR_OK; i++) {
+        const json_t *run = json_array_get(runs, i);
+        if (!json_is_object(run))
+            return err_set(why, ERR_FORMAT, i, "%.100s: run %zu is no object", name, i);
+        e = take_json_run(t, is_replay ? trace : NULL, run);
+        if (e == ERR_OK)
+            e = take_json_remarks(t, run, "assumptions", false);
+        if (e == ERR_OK)
+            e = take_json_remarks(t, run, "warnings", true);
+    }
+    return e == ERR_OK ? e : no_memory(why);
+}
+
+enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, const char *name, struct err_detail *why)
+{
+    json_error_t error;
+    json_t *root = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL)
+        return err_set(why, ERR_FORMAT, (uint64_t)error.position, "%.100s: no JSON, at byte %d: %.80s", name,
+                       error.position, error.text);
+    const enum err e = take_json(t, root, name, why);
+    json_decref(root);
+    return e;
+}
+
+/* ---- reading ---- */
+
+const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name)
+{
+    static const struct field nothing;
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (strcmp(t->columns[i].name, name) == 0)
+            return &t->rows[row * t->n_columns + i];
+    return &nothing;
+}
+
+int64_t run_table_number(const struct run_table *t, size_t row, const char *name)
+{
+    const struct field *f = run_table_cell(t, row, name);
+    return f->kind == FIELD_NUMBER ? f->number : 0;
+}
+
+const char *run_table_text(const struct run_table *t, size_t row, const char *name)
+{
+    const struct field *f = run_table_cell(t, row, name);
+    return f->kind == FIELD_TEXT ? f->text : "";
+}
+
+void run_table_write_csv(FILE *out, const struct run_table *t)
+{
+    csv_fields_names(out, t->columns, t->n_columns);
+    for (size_t i = 0; i < t->n_rows; i++)
+        csv_fields(out, &t->rows[i * t->n_columns], t->n_columns);
+}

@@ -1,0 +1,48 @@
+/*
+ * Finished runs from anywhere, as one table: what `replay report` reads.
+ *
+ * Its columns are those of the table `runs` of the database (SCHEMA.md). A replay's JSON lacks some of them (who made
+ * the run, and with what): these are nulls.
+ */
+#ifndef REPLAY_REPORT_RUN_TABLE_H
+#define REPLAY_REPORT_RUN_TABLE_H
+
+#include "report/results_db.h"
+
+/* A sentence that some runs rest on. */
+struct run_remark {
+    char    *text;
+    uint64_t n_runs;                 /* that have it */
+    bool     is_warning;
+};
+
+struct run_table {
+    struct field columns[RESULTS_COLUMNS];   /* the names; no values */
+    size_t        n_columns;
+    struct field *rows;              /* n_rows of n_columns; texts are owned */
+    size_t        n_rows, cap;
+    struct run_remark *remarks;      /* in order of their first appearance */
+    size_t        n_remarks;
+};
+
+/* An empty table. */
+void run_table_open(struct run_table *out);
+void run_table_close(struct run_table *t);
+
+/* Appends the runs of a database, or of a JSON of a replay or a sweep. ERR_FORMAT for a text that is neither, with what
+ * is wrong; results_db's errors; ERR_HOST_NOMEM. What was appended before an error stays. */
+MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why);
+MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, const char *name,
+                                     struct err_detail *why);
+
+/* A cell by its column's name; a null for a name that there is none of. */
+const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name);
+
+/* The same as a number, 0 where it is none, and as a text, "" where it is none. */
+int64_t run_table_number(const struct run_table *t, size_t row, const char *name);
+const char *run_table_text(const struct run_table *t, size_t row, const char *name);
+
+/* One row a run, all columns. */
+void run_table_write_csv(FILE *out, const struct run_table *t);
+
+#endif

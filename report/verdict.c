@@ -1,0 +1,386 @@
+/* Settings and traces are told apart by their texts; who wins follows the rule of words.c, on reserved bytes. */
+#include "report/verdict.h"
+
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- settings and traces ---- */
+
+/* What tells settings apart, the policy first. */
+static const char *const setting_columns[] = { "policy", "device_typed", "start", "on_oom", "releases", "seed",
+                                               "version" };
+static const char *const trace_columns[] = { "trace_path", "trace_digest", "format", "gpu" };
+enum { N_SETTING_COLUMNS = sizeof setting_columns / sizeof setting_columns[0],
+       N_TRACE_COLUMNS = sizeof trace_columns / sizeof trace_columns[0] };
+
+static const struct field *setting_cell(const struct run_table *t, size_t row, size_t column)
+{
+    const struct field *f = run_table_cell(t, row, setting_columns[column]);
+    return f->kind == FIELD_NULL && column == 1 ? run_table_cell(t, row, "device") : f;
+}
+
+static bool is_same_cell(const struct field *a, const struct field *b)
+{
+    return a->kind == b->kind && a->number == b->number && (a->kind != FIELD_TEXT || strcmp(a->text, b->text) == 0);
+}
+
+static bool is_same_setting(const struct run_table *t, size_t a, size_t b)
+{
+    for (size_t i = 0; i < N_SETTING_COLUMNS; i++)
+        if (!is_same_cell(setting_cell(t, a, i), setting_cell(t, b, i)))
+            return false;
+    return true;
+}
+
+static bool is_same_trace(const struct run_table *t, size_t a, size_t b)
+{
+    for (size_t i = 0; i < N_TRACE_COLUMNS; i++)
+        if (!is_same_cell(run_table_cell(t, a, trace_columns[i]), run_table_cell(t, b, trace_columns[i])))
+            return false;
+    return true;
+}
+
+static uint32_t find_setting(struct verdict *v, size_t row)
+{
+    for (size_t i = 0; i < v->n_settings; i++)
+        if (is_same_setting(v->table, v->settings[i].first_row, row))
+            return (uint32_t)i;
+    v->settings[v->n_settings] = (struct verdict_setting){ .first_row = row };
+    return (uint32_t)v->n_settings++;
+}
+
+static uint32_t find_trace(struct verdict *v, size_t row)
+{
+    for (size_t i = v->n_traces; i-- > 0;)           /* a trace's runs follow each other */
+        if (is_same_trace(v->table, v->traces[i].first_row, row))
+            return (uint32_t)i;
+    v->traces[v->n_traces] = (struct verdict_trace){ .first_row = row, .least_time_ns = UINT64_MAX,
+                                                     .best_row = VERDICT_NONE };
+    return (uint32_t)v->n_traces++;
+}
+
+/* Whether settings differ in a column: then their labels name it. */
+static bool does_vary(const struct verdict *v, size_t column)
+{
+    for (size_t i = 1; i < v->n_settings; i++)
+        if (!is_same_cell(setting_cell(v->table, v->settings[0].first_row, column),
+                          setting_cell(v->table, v->settings[i].first_row, column)))
+            return true;
+    return false;
+}
+
+static bool label_setting(const struct verdict *v, struct verdict_setting *s, const bool varies[N_SETTING_COLUMNS])
+{
+    struct words w = { .n = 0 };
+    for (size_t i = 0; i < N_SETTING_COLUMNS; i++) {
+        const struct field *f = setting_cell(v->table, s->first_row, i);
+        if (i > 0 && !varies[i])
+            continue;
+        words_add(&w, "%s%s", i == 0 ? "" : i == 1 ? " on " : ", ", i > 1 ? setting_columns[i] : "");
+        if (f->kind == FIELD_NUMBER)
+            words_add(&w, "%s%" PRId64, i > 1 ? " " : "", f->number);
+        else
+            words_add(&w, "%s%s", i > 1 ? " " : "", f->kind == FIELD_TEXT ? f->text : "unknown");
+    }
+    return (s->label = strdup(w.text)) != NULL;
+}
+
+/* ---- who wins ---- */
+
+bool verdict_is_ok(const struct run_table *t, size_t row)
+{
+    return strcmp(run_table_text(t, row, "outcome"), "ok") == 0;
+}
+
+bool verdict_is_default(const struct run_table *t, size_t row)
+{
+    const char *policy = run_table_text(t, row, "policy");
+    return strcmp(policy, "best-fit") == 0 || strcmp(policy, "pytorch") == 0;
+}
+
+static uint64_t row_bytes(const struct run_table *t, size_t row)
+{
+    return (uint64_t)run_table_number(t, row, "peak_reserved_bytes");
+}
+
+static uint64_t row_time(const struct run_table *t, size_t row)
+{
+    return (uint64_t)run_table_number(t, row, "device_time_ns");
+}
+
+/* Modelled driver time that is not worth a word beside the least of n runs. */
+static bool is_cheap(uint64_t time_ns, uint64_t least_ns, uint64_t n)
+{
+    return (double)time_ns <= 10 * (double)least_ns + 1e6 * (double)n;
+}
+
+/* Of two runs of a trace: less reserved, then less driver time, then the default, then shorter to type. */
+static bool is_better_row(const struct run_table *t, size_t a, size_t b)
+{
+    if (row_bytes(t, a) != row_bytes(t, b))
+        return row_bytes(t, a) < row_bytes(t, b);
+    if (row_time(t, a) != row_time(t, b))
+        return row_time(t, a) < row_time(t, b);
+    if (verdict_is_default(t, a) != verdict_is_default(t, b))
+        return verdict_is_default(t, a);
+    return strlen(run_table_text(t, a, "policy")) < strlen(run_table_text(t, b, "policy"));
+}
+
+static bool is_better_setting(const struct run_table *t, const struct verdict_setting *a,
+                              const struct verdict_setting *b)
+{
+    if (a->n_ok != b->n_ok)
+        return a->n_ok > b->n_ok;
+    if (a->mean_share != b->mean_share)
+        return a->mean_share < b->mean_share;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns;
+    if (verdict_is_default(t, a->first_row) != verdict_is_default(t, b->first_row))
+        return verdict_is_default(t, a->first_row);
+    return strlen(a->label) < strlen(b->label);
+}
+
+static void count_row(struct verdict *v, size_t row)
+{
+    const struct run_table *t = v->table;
+    struct verdict_setting *s = &v->settings[v->setting_of[row]];
+    struct verdict_trace *trace = &v->traces[v->trace_of[row]];
+    const bool is_ok = verdict_is_ok(t, row);
+    const double requested = (double)run_table_number(t, row, "peak_requested_bytes");
+    s->n_runs++;
+    trace->n_runs++;
+    s->n_oom += strcmp(run_table_text(t, row, "outcome"), "oom") == 0;
+    if (!is_ok)
+        return;
+    const double share = requested > 0 ? (double)row_bytes(t, row) / requested : 1;
+    s->mean_share += (share - s->mean_share) / (double)++s->n_ok;
+    s->worst_share = share > s->worst_share ? share : s->worst_share;
+    s->reserved_bytes = row_bytes(t, row) > s->reserved_bytes ? row_bytes(t, row) : s->reserved_bytes;
+    s->time_ns += row_time(t, row);
+    s->calls += (uint64_t)run_table_number(t, row, "device_calls");
+    trace->n_ok++;
+    trace->least_time_ns = row_time(t, row) < trace->least_time_ns ? row_time(t, row) : trace->least_time_ns;
+}
+
+static void find_best_rows(struct verdict *v)
+{
+    for (size_t row = 0; row < v->table->n_rows; row++) {
+        struct verdict_trace *trace = &v->traces[v->trace_of[row]];
+        if (!verdict_is_ok(v->table, row) || !is_cheap(row_time(v->table, row), trace->least_time_ns, 1))
+            continue;
+        if (trace->best_row == VERDICT_NONE || is_better_row(v->table, row, trace->best_row))
+            trace->best_row = row;
+    }
+}
+
+/* Of the settings that get through most traces without a high price in driver time, the one with the least share. */
+static void find_best_setting(struct verdict *v)
+{
+    uint64_t most_ok = 0, least_ns = UINT64_MAX;
+    for (size_t i = 0; i < v->n_settings; i++)
+        most_ok = v->settings[i].n_ok > most_ok ? v->settings[i].n_ok : most_ok;
+    for (size_t i = 0; i < v->n_settings; i++)
+        if (v->settings[i].n_ok == most_ok && v->settings[i].time_ns < least_ns)
+            least_ns = v->settings[i].time_ns;
+    v->best_setting = VERDICT_NONE;
+    for (size_t i = 0; i < v->n_settings && most_ok > 0; i++) {
+        const struct verdict_setting *s = &v->settings[i];
+        if (s->n_ok == most_ok && is_cheap(s->time_ns, least_ns, most_ok) &&
+            (v->best_setting == VERDICT_NONE || is_better_setting(v->table, s, &v->settings[v->best_setting])))
+            v->best_setting = i;
+    }
+}
+
+enum err verdict_open(const struct run_table *t, struct verdict *out)
+{
+    const size_t n = t->n_rows + 1;
+    struct verdict v = { .table = t, .settings = calloc(n, sizeof *v.settings), .traces = calloc(n, sizeof *v.traces),
+                         .setting_of = calloc(n, sizeof *v.setting_of), .trace_of = calloc(n, sizeof *v.trace_of) };
+    bool is_done = v.settings != NULL && v.traces != NULL && v.setting_of != NULL && v.trace_of != NULL;
+    for (size_t row = 0; row < t->n_rows && is_done; row++) {
+        v.setting_of[row] = find_setting(&v, row);
+        v.trace_of[row] = find_trace(&v, row);
+        count_row(&v, row);
+    }
+    bool varies[N_SETTING_COLUMNS];
+    for (size_t i = 0; i < N_SETTING_COLUMNS; i++)
+        varies[i] = is_done && does_vary(&v, i);
+    for (size_t i = 0; i < v.n_settings && is_done; i++)
+        is_done = label_setting(&v, &v.settings[i], varies);
+    if (!is_done) {
+        verdict_close(&v);
+        return ERR_HOST_NOMEM;
+    }
+    find_best_rows(&v);
+    find_best_setting(&v);
+    *out = v;
+    return ERR_OK;
+}
+
+void verdict_close(struct verdict *v)
+{
+    for (size_t i = 0; v->settings != NULL && i < v->n_settings; i++)
+        free(v->settings[i].label);
+    free(v->settings);
+    free(v->traces);
+    free(v->setting_of);
+    free(v->trace_of);
+    *v = (struct verdict){ .table = NULL };
+}
+
+/* ---- in words ---- */
+
+enum { OTHERS_NAMED = 4 };
+
+/* How another run compares with the best one of its trace. */
+static void add_other(struct words *w, const struct verdict *v, size_t row, size_t best)
+{
+    const struct run_table *t = v->table;
+    const struct verdict_trace *trace = &v->traces[v->trace_of[best]];
+    char n[TEXT_NUMBER], time[TEXT_NUMBER];
+    const double base = (double)row_bytes(t, best);
+    words_add(w, " %s ", v->settings[v->setting_of[row]].label);
+    if (strcmp(run_table_text(t, row, "outcome"), "oom") == 0)
+        words_add(w, "runs out of memory");
+    else if (!verdict_is_ok(t, row))
+        words_add(w, "fails");
+    else if (row_bytes(t, row) == row_bytes(t, best))
+        words_add(w, "the same");
+    else
+        words_add(w, "%+.1f%%", 100 * ((double)row_bytes(t, row) - base) / (base > 0 ? base : 1));
+    if (verdict_is_ok(t, row) && !is_cheap(row_time(t, row), trace->least_time_ns, 1))
+        words_add(w, ", but for %s driver calls, about %s",
+                  text_count((uint64_t)run_table_number(t, row, "device_calls"), n),
+                  text_time(row_time(t, row), time));
+}
+
+static void add_others(struct words *w, const struct verdict *v, size_t trace, size_t best)
+{
+    size_t n = 0;
+    for (size_t row = 0; row < v->table->n_rows; row++) {
+        if (v->trace_of[row] != trace || row == best)
+            continue;
+        if (n++ < OTHERS_NAMED) {
+            words_add(w, "%s", n == 1 ? ";" : ",");
+            add_other(w, v, row, best);
+        }
+    }
+    if (n > OTHERS_NAMED)
+        words_add(w, "; %zu more below", n - OTHERS_NAMED);
+    words_add(w, ".");
+}
+
+/* Another run of the trace needs less, at a price that rules it out. */
+static bool is_less_to_be_had(const struct verdict *v, size_t trace, size_t best)
+{
+    for (size_t row = 0; row < v->table->n_rows; row++)
+        if (v->trace_of[row] == trace && verdict_is_ok(v->table, row) &&
+            row_bytes(v->table, row) < row_bytes(v->table, best))
+            return true;
+    return false;
+}
+
+static void say_winner_of_trace(const struct verdict *v, struct words *w)
+{
+    const struct run_table *t = v->table;
+    const size_t best = v->traces[0].best_row;
+    char a[UNITS_TEXT], n[TEXT_NUMBER], time[TEXT_NUMBER];
+    if (best == VERDICT_NONE) {
+        words_add(w, "No policy got through this trace: %s.",
+                  v->settings[0].n_oom > 0 ? "it runs out of memory" : "see below why");
+        return;
+    }
+    const double reserved = (double)row_bytes(t, best);
+    words_add(w, "%s %s%s reserved at its peak, %.0f%% of it in use, for %s driver calls, about %s",
+              v->settings[v->setting_of[best]].label,
+              v->traces[0].n_runs == 1 ? "takes " : is_less_to_be_had(v, 0, best)
+                  ? "needs least memory of those that spare the driver: " : "needs least memory: ",
+              units_format_bytes(row_bytes(t, best), a),
+              reserved > 0 ? 100 * (double)run_table_number(t, best, "peak_active_bytes") / reserved : 100,
+              text_count((uint64_t)run_table_number(t, best, "device_calls"), n), text_time(row_time(t, best), time));
+    add_others(w, v, 0, best);
+}
+
+static void say_winner_of_traces(const struct verdict *v, struct words *w)
+{
+    char n[TEXT_NUMBER], time[TEXT_NUMBER];
+    if (v->best_setting == VERDICT_NONE) {
+        words_add(w, "No setting got through any of the %zu traces.", v->n_traces);
+        return;
+    }
+    const struct verdict_setting *s = &v->settings[v->best_setting];
+    words_add(w, "%s %s: it gets through %" PRIu64 " of %" PRIu64 " traces and reserves %.2f times what they request "
+              "at most (mean of the traces; worst %.2f), for %s driver calls in all, about %s.",
+              s->label, v->n_settings > 1 ? "does best over all traces" : "is the only setting", s->n_ok, s->n_runs,
+              s->mean_share, s->worst_share, text_count(s->calls, n), text_time(s->time_ns, time));
+}
+
+/* Where the winner's memory went, or what the default comes to beside it. */
+static void say_losses(const struct verdict *v, struct words *w)
+{
+    const struct run_table *t = v->table;
+    const size_t best = v->traces[0].best_row;
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
+    const int64_t internal = run_table_number(t, best, "fragmentation_internal_bytes");
+    words_add(w, "Of the %s it then had reserved, %s answered requests, %s went to rounding (internal) and %s were held "
+              "unallocated (external), %s of that pinned: free parts of segments in use, which cannot be given back.",
+              units_format_bytes((uint64_t)run_table_number(t, best, "at_peak_reserved_bytes"), a),
+              units_format_bytes((uint64_t)run_table_number(t, best, "at_peak_requested_bytes"), b),
+              units_format_bytes(internal > 0 ? (uint64_t)internal : 0, c),
+              units_format_bytes((uint64_t)run_table_number(t, best, "fragmentation_external_bytes"), d),
+              units_format_bytes((uint64_t)run_table_number(t, best, "fragmentation_inactive_split_bytes"), e));
+}
+
+/* The settings that come next, or worst. */
+static void say_range(const struct verdict *v, struct words *w)
+{
+    const struct verdict_setting *worst = NULL;
+    for (size_t i = 0; i < v->n_settings; i++)
+        if (v->settings[i].n_ok > 0 && (worst == NULL || is_better_setting(v->table, worst, &v->settings[i])))
+            worst = &v->settings[i];
+    if (worst != NULL)
+        words_add(w, "The other end of %zu settings is %s: %" PRIu64 " of %" PRIu64 " traces, %.2f times what they "
+                  "request.", v->n_settings, worst->label, worst->n_ok, worst->n_runs, worst->mean_share);
+}
+
+static void say_ooms(const struct verdict *v, struct words *w)
+{
+    char n[TEXT_NUMBER], all[TEXT_NUMBER];
+    uint64_t n_oom = 0, n_other = 0;
+    for (size_t i = 0; i < v->n_settings; i++) {
+        n_oom += v->settings[i].n_oom;
+        n_other += v->settings[i].n_runs - v->settings[i].n_ok - v->settings[i].n_oom;
+    }
+    if (n_oom > 0)
+        words_add(w, "%s of %s runs ran out of memory.", text_count(n_oom, n), text_count(v->table->n_rows, all));
+    if (n_other > 0)
+        words_add(w, "%s%s of %s runs failed.", n_oom > 0 ? " " : "", text_count(n_other, n),
+                  text_count(v->table->n_rows, all));
+}
+
+bool verdict_sentence(const struct verdict *v, size_t i, struct words *out)
+{
+    *out = (struct words){ .n = 0 };
+    switch (i) {
+    case 0:
+        if (v->n_traces == 1)
+            say_winner_of_trace(v, out);
+        else
+            say_winner_of_traces(v, out);
+        return true;
+    case 1:
+        if (v->n_traces == 1 && v->traces[0].best_row != VERDICT_NONE)
+            say_losses(v, out);
+        else if (v->n_traces > 1 && v->n_settings > 2)
+            say_range(v, out);
+        return true;
+    case 2:
+        say_ooms(v, out);
+        return true;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,54 @@
+/*
+ * What a table of runs comes to: which settings and traces are in it, which setting wins and what it costs.
+ *
+ * A setting is a policy on a device. The price of memory is told as a share: reserved at its peak over requested at its
+ * peak, so that small traces count as large ones do.
+ */
+#ifndef REPLAY_REPORT_VERDICT_H
+#define REPLAY_REPORT_VERDICT_H
+
+#include "report/run_table.h"
+#include "report/text.h"
+
+#define VERDICT_NONE SIZE_MAX
+
+struct verdict_setting {
+    char    *label;                  /* the policy, and what else tells it from the others; owned */
+    size_t   first_row;
+    uint64_t n_runs, n_ok, n_oom;    /* the rest failed in another way */
+    double   mean_share, worst_share;        /* reserved / requested, over the runs that got through; 0: none did */
+    uint64_t reserved_bytes;         /* largest peak of a run that got through */
+    uint64_t time_ns, calls;         /* sums over these */
+};
+
+struct verdict_trace {
+    size_t   first_row;
+    uint64_t n_runs, n_ok;
+    uint64_t least_time_ns;          /* of the runs that got through */
+    size_t   best_row;               /* VERDICT_NONE: none got through */
+};
+
+struct verdict {
+    const struct run_table *table;   /* borrowed */
+    struct verdict_setting *settings;
+    size_t   n_settings;
+    struct verdict_trace   *traces;  /* in order of their first rows */
+    size_t   n_traces;
+    uint32_t *setting_of, *trace_of; /* by row */
+    size_t   best_setting;           /* VERDICT_NONE: none got through anything */
+};
+
+/* ERR_HOST_NOMEM. */
+MUST_USE enum err verdict_open(const struct run_table *t, struct verdict *out);
+void verdict_close(struct verdict *v);
+
+bool verdict_is_ok(const struct run_table *t, size_t row);
+
+/* Whether its policy is PyTorch's allocator as it comes. */
+bool verdict_is_default(const struct run_table *t, size_t row);
+
+/* The sentences at the head of a report, `i` from 0: who wins and what it costs; where its memory goes; who runs out of
+ * memory. Returns false behind the last. */
+bool verdict_sentence(const struct verdict *v, size_t i, struct words *out);
+
+#endif
