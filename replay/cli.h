@@ -27,7 +27,11 @@ struct subcommand {
 
 /* In cmd_*.c. */
 extern const struct subcommand cmd_replay, cmd_import, cmd_info, cmd_generate, cmd_verify, cmd_stats, cmd_summary;
-extern const struct subcommand cmd_fit, cmd_tune, cmd_sweep, cmd_merge;
+extern const struct subcommand cmd_fit, cmd_tune, cmd_sweep, cmd_merge, cmd_report;
+
+/* Run where no --policy is given. */
+enum { N_DEFAULT_POLICIES = 4 };
+extern const char *const default_policies[N_DEFAULT_POLICIES];
 
 /* --list and --help POLICY. */
 enum exit_status list_everything(void);

@@ -12,8 +12,7 @@
 
 enum { SAMPLES_BY_DEFAULT = 1000 };
 
-/* Run where no --policy is given. */
-static const char *const default_policies[] = {"best-fit", "pow2", "gc=0.8", "none"};
+const char *const default_policies[N_DEFAULT_POLICIES] = {"best-fit", "pow2", "gc=0.8", "none"};
 
 /* Everything a run holds; zero is a valid beginning and end. */
 struct session {
@@ -55,7 +54,7 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
 {
     const struct options *o = s->options;
     const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
-    const size_t n = o->n_policies > 0 ? o->n_policies : sizeof default_policies / sizeof default_policies[0];
+    const size_t n = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
     s->specs = calloc(n, sizeof *s->specs);
     s->lanes = calloc(n, sizeof *s->lanes);
     s->sinks = calloc(n, sizeof *s->sinks);

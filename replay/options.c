@@ -105,6 +105,14 @@ static enum err option_take_policy(const char *text, struct options *o, struct e
     return ERR_OK;
 }
 
+static enum err option_take_condition(const char *text, struct options *o, struct err_detail *why)
+{
+    if (o->n_fail_if == FAIL_IF_MAX)
+        return err_set(why, ERR_USAGE, 0, "--fail-if is given more than %d times", FAIL_IF_MAX);
+    o->fail_if[o->n_fail_if++] = text;
+    return ERR_OK;
+}
+
 static enum err option_take(enum option_id id, const char *value, struct options *o, struct err_detail *why)
 {
     static const char *const oom_words[] = {"stop", "skip", NULL};
@@ -123,6 +131,9 @@ static enum err option_take(enum option_id id, const char *value, struct options
     case OPTION_DEVICE:       o->device = value; break;
     case OPTION_JSON:         o->json = value; break;
     case OPTION_CSV:          o->csv = value; break;
+    case OPTION_HTML:         o->html = value; break;
+    case OPTION_MD:           o->md = value; break;
+    case OPTION_FAIL_IF:      return option_take_condition(value, o, why);
     case OPTION_SAMPLES:      o->samples = value; break;
     case OPTION_OUT:          o->out = value; break;
     case OPTION_FROM:         o->from = value; break;
@@ -204,7 +215,7 @@ static enum err option_take_next(int argc, char **argv, int *i, uint32_t taken, 
                            option_table[id].argument);
         value = argv[++*i];
     }
-    if (id != OPTION_POLICY && (o->given & UINT32_C(1) << id) != 0)
+    if (id != OPTION_POLICY && id != OPTION_FAIL_IF && (o->given & UINT32_C(1) << id) != 0)
         return err_set(why, ERR_USAGE, 0, "--%s is given twice", option_table[id].flag);
     o->given |= UINT32_C(1) << id;
     o->texts[id] = value;

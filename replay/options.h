@@ -19,6 +19,9 @@
     X(DEVICE, "device", "D", "the simulated card: sim:24GiB, sim:h100-80g, sim:24GiB,context=450MiB, sim:unlimited") \
     X(JSON, "json", "FILE", "write the results as JSON; '-' is standard output, and then nothing else goes there") \
     X(CSV, "csv", "FILE", "write the results as CSV, one row per policy")                                   \
+    X(HTML, "html", "FILE", "write a page that a browser opens from disk")                                  \
+    X(MD, "md", "FILE", "write Markdown, for a comment on a pull request")                                  \
+    X(FAIL_IF, "fail-if", "CONDITION", "exit status 1 if a run meets it; may be given several times")       \
     X(SAMPLES, "samples", "FILE", "write the series over time as CSV")                                      \
     X(SAMPLE_EVERY, "sample-every", "N", "events between samples, or a time: 10ms, 1s (default: 1000 samples)")     \
     X(ON_OOM, "on-oom", "stop|skip", "what a refused request does: end the run, or be left out (default: stop)") \
@@ -47,6 +50,8 @@ enum option_id { OPTION_LIST(OPTION_ENUM) OPTION_IDS };
 
 #define OPTION_BIT(name) (UINT32_C(1) << OPTION_##name)
 
+enum { FAIL_IF_MAX = 16 };
+
 /* What was typed. The texts are argv's own. */
 struct options {
     uint32_t    given;                       /* OPTION_BITs */
@@ -54,6 +59,9 @@ struct options {
     size_t      n_inputs;
     const char **policies;                   /* released with options_close */
     size_t      n_policies;
+    const char *fail_if[FAIL_IF_MAX];
+    size_t      n_fail_if;
+    const char *html, *md;
     const char *device, *json, *csv, *samples, *out, *from, *torch, *insert, *warm;
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain;
     enum oom_action on_oom;

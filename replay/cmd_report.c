@@ -1,0 +1,293 @@
+/* `replay report`: results, or traces run on the fly, as a page, as Markdown and as CSV; and conditions on them. */
+#include "base/input.h"
+#include "replay/cli.h"
+#include "replay/drawn.h"
+#include "replay/sweep.h"
+#include "report/run_condition.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { JSON_BYTES_MAX = 1 << 30, RUNS_NAMED = 8 };
+
+/* Zero is a valid beginning and end. */
+struct report_session {
+    const struct options *options;
+    struct run_condition  conditions[FAIL_IF_MAX];
+    struct run_table      table;
+    struct verdict        verdict;
+    struct page           page;
+    const char          **traces;    /* n_traces of the inputs */
+    size_t                n_traces;
+    struct output        *html, *md, *csv;
+    bool                  is_stdout_taken;
+};
+
+static void session_close(struct report_session *s)
+{
+    output_abandon(s->html);
+    output_abandon(s->md);
+    output_abandon(s->csv);
+    drawn_close(&s->page);
+    verdict_close(&s->verdict);
+    run_table_close(&s->table);
+    free(s->traces);
+}
+
+/* ---- sources ---- */
+
+/* All of an input that is a JSON; released with free(). */
+static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *why)
+{
+    char *bytes = NULL;
+    size_t cap = 0;
+    *n = 0;
+    for (;;) {
+        const unsigned char *more;
+        size_t k;
+        const enum err e = input_peek(in, 1, &more, &k, why);
+        if (e == ERR_OK && k == 0)
+            break;
+        if (e == ERR_OK && cap < *n + k) {
+            cap = 2 * (*n + k);
+            char *grown = cap <= JSON_BYTES_MAX ? realloc(bytes, cap) : NULL;
+            if (grown == NULL) {
+                free(bytes);
+                return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: no memory for a JSON of this size", input_name(in));
+            }
+            bytes = grown;
+        }
+        if (e != ERR_OK) {
+            free(bytes);
+            return e;
+        }
+        memcpy(bytes + *n, more, k);
+        *n += k;
+        input_skip(in, k);
+    }
+    *out = bytes;
+    return ERR_OK;
+}
+
+static enum err add_json(struct report_session *s, struct input *in, struct err_detail *why)
+{
+    char *bytes = NULL;
+    size_t n;
+    enum err e = read_all(in, &bytes, &n, why);
+    if (e == ERR_OK)
+        e = run_table_add_json(&s->table, bytes, n, input_name(in), why);
+    free(bytes);
+    return e;
+}
+
+static enum err add_db(struct report_session *s, const char *path, struct err_detail *why)
+{
+    struct results_db *db = NULL;
+    enum err e = results_db_open_read(path, &db, why);
+    if (e == ERR_OK)
+        e = run_table_add_db(&s->table, db, why);
+    results_db_close(db);
+    return e;
+}
+
+/* A database or a JSON is read; anything else is a trace, or a folder with traces. */
+static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
+{
+    static const unsigned char sqlite[] = "SQLite format 3";
+    struct err_detail reason;
+    const unsigned char *head;
+    struct input *in;
+    size_t n;
+    if (input_open(path, &in, &reason) != ERR_OK) {
+        s->traces[s->n_traces++] = path;
+        return ERR_OK;
+    }
+    enum err e = input_peek(in, sizeof sqlite, &head, &n, &reason);
+    n = e == ERR_OK ? n : 0;             /* whoever reads a trace says what is wrong with it */
+    e = ERR_OK;
+    size_t at = 0;
+    while (at < n && memchr(" \t\r\n", head[at], 4) != NULL)
+        at++;
+    if (n >= sizeof sqlite && memcmp(head, sqlite, sizeof sqlite) == 0)
+        e = add_db(s, path, why);
+    else if (at < n && head[at] == '{')
+        e = add_json(s, in, why);
+    else
+        s->traces[s->n_traces++] = path;
+    input_close(in);
+    return e;
+}
+
+static void complain(void *arg, const char *text)
+{
+    (void)arg;
+    fprintf(stderr, "replay: left out: %s\n", text);
+}
+
+/* Traces are swept into a database in memory, so that their runs have all that other runs have. */
+static enum err add_traces(struct report_session *s, struct err_detail *why)
+{
+    struct options o = *s->options;
+    struct sweep sweep = { .db = NULL };
+    const char *defaults[N_DEFAULT_POLICIES];
+    if (s->n_traces == 0)
+        return s->options->n_policies == 0 && s->options->device == NULL
+                   ? ERR_OK
+                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; results are as they are");
+    memcpy(defaults, default_policies, sizeof defaults);
+    o.inputs = s->traces;
+    o.n_inputs = s->n_traces;
+    o.out = ":memory:";
+    if (o.n_policies == 0) {
+        o.policies = defaults;
+        o.n_policies = N_DEFAULT_POLICIES;
+    }
+    enum err e = sweep_open(&o, &sweep, why);
+    if (e != ERR_OK)
+        return e;
+    sweep.complain = complain;
+    e = sweep_run(&sweep, why);
+    if (e == ERR_OK)
+        e = run_table_add_db(&s->table, sweep.db, why);
+    sweep_close(&sweep);
+    return e;
+}
+
+static enum err read_sources(struct report_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    enum err e = ERR_OK;
+    run_table_open(&s->table);
+    s->traces = calloc(o->n_inputs, sizeof *s->traces);
+    if (s->traces == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++)
+        e = add_source(s, o->inputs[i], why);
+    if (e == ERR_OK)
+        e = add_traces(s, why);
+    if (e == ERR_OK && s->table.n_rows == 0)
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: no run is in it", o->inputs[0]);
+    return e;
+}
+
+/* ---- outputs ---- */
+
+static enum err open_outputs(struct report_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const struct { const char *path; struct output **out; } all[] = {
+        { o->html, &s->html }, { o->md, &s->md }, { o->csv, &s->csv },
+    };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && e == ERR_OK; i++)
+        e = cli_open_output(o, all[i].path, &s->is_stdout_taken, all[i].out, why);
+    return e;
+}
+
+/* Only a page shows runs in detail. */
+static enum err draw(struct report_session *s, struct err_detail *why)
+{
+    struct progress progress = progress_start("replaying");
+    if (verdict_open(&s->table, &s->verdict) != ERR_OK)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report of %zu runs", s->table.n_rows);
+    s->page.verdict = &s->verdict;
+    if (s->html == NULL)
+        return ERR_OK;
+    const enum err e = drawn_replay(&s->page, s->options->threads, progress_report, &progress, why);
+    progress_clear(&progress);
+    return e;
+}
+
+static enum err commit(struct output **o, struct err_detail *why)
+{
+    struct output *ended = *o;
+    *o = NULL;
+    return ended != NULL ? output_commit(ended, why) : ERR_OK;
+}
+
+static enum err write_outputs(struct report_session *s, struct err_detail *why)
+{
+    if (s->html != NULL)
+        page_write_html(output_file(s->html), &s->page);
+    if (s->md != NULL)
+        page_write_markdown(output_file(s->md), &s->page);
+    if (s->csv != NULL)
+        run_table_write_csv(output_file(s->csv), &s->table);
+    enum err e = commit(&s->html, why);
+    if (e == ERR_OK)
+        e = commit(&s->md, why);
+    if (e == ERR_OK)
+        e = commit(&s->csv, why);
+    if (e == ERR_OK && !s->is_stdout_taken)
+        page_write_words(stdout, &s->page);
+    return e;
+}
+
+/* ---- conditions ---- */
+
+/* Names the runs that meet a condition; whether there are any. */
+static bool report_condition(const struct report_session *s, size_t i)
+{
+    size_t n = 0;
+    for (size_t row = 0; row < s->table.n_rows; row++) {
+        if (!run_condition_holds(&s->conditions[i], &s->table, row))
+            continue;
+        if (n++ == 0)
+            fprintf(stderr, "replay: failed because %s:", s->options->fail_if[i]);
+        if (n <= RUNS_NAMED)
+            fprintf(stderr, "%s %s of %s", n == 1 ? "" : ",", s->verdict.settings[s->verdict.setting_of[row]].label,
+                    run_table_text(&s->table, row, "trace_path"));
+    }
+    if (n > RUNS_NAMED)
+        fprintf(stderr, " and %zu more", n - RUNS_NAMED);
+    if (n > 0)
+        fputc('\n', stderr);
+    return n > 0;
+}
+
+static enum exit_status report_main(const struct options *o)
+{
+    struct report_session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = ERR_OK;
+    bool is_failed = false;
+    for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
+        e = run_condition_parse(o->fail_if[i], &s.conditions[i], &why);
+    if (e == ERR_OK)
+        e = open_outputs(&s, &why);
+    if (e == ERR_OK)
+        e = read_sources(&s, &why);
+    if (e == ERR_OK)
+        e = draw(&s, &why);
+    if (e == ERR_OK)
+        e = write_outputs(&s, &why);
+    for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
+        is_failed |= report_condition(&s, i);
+    const enum exit_status status =
+        e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(is_failed ? STATUS_FAILED : STATUS_DONE);
+    session_close(&s);
+    return status;
+}
+
+const struct subcommand cmd_report = {
+    .name = "report",
+    .synopsis = "report SOURCE... --html F",
+    .summary = "a page to look at, Markdown and CSV of a sweep, of replays, or of traces",
+    .text = "SOURCE is a database of `replay sweep`, a JSON of --json, or a trace or folder of traces, which is then run\n"
+            "with --policy and --device (braces as of `replay sweep`). The page is one file that needs no network. It\n"
+            "shows some runs in detail: these are replayed, where their traces are still there as they were.\n"
+            "A condition is a column of --csv, the unit left out or not and the words in any order, one of\n"
+            "< <= == != >= >, and a value: 'reserved_peak > 22GiB', 'outcome != ok', 'device_time > 50ms'.\n\n"
+            "  replay report results.db --html out.html\n"
+            "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB' --fail-if 'outcome != ok'\n"
+            "  replay report trace.zst --policy best-fit --policy pow2 --device sim:24GiB --html out.html\n\n"
+            "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input; 3 a fault of the\n"
+            "program or its host.\n",
+    .taken = OPTION_BIT(HTML) | OPTION_BIT(MD) | OPTION_BIT(CSV) | OPTION_BIT(FAIL_IF) | OPTION_BIT(POLICY) |
+             OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
+             OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .run = report_main,
+};

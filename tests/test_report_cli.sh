@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# replay report: results from a database, a JSON and a trace give the same files; conditions decide the exit status.
+set -u
+replay=$1
+samples=$3/samples
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    printf 'FAILED: %s\n' "$1"
+    failures=$((failures + 1))
+}
+
+# expect STATUS PATTERN ARGUMENT...: exit status, and a pattern in what is printed
+expect() {
+    local want=$1 pattern=$2 status
+    shift 2
+    "$replay" report "$@" >out 2>&1 </dev/null
+    status=$?
+    if [ "$status" != "$want" ] || ! grep -q -e "$pattern" out; then
+        fail "replay report $*: exit $status, expected $want and '$pattern' in: $(cat out)"
+    fi
+}
+
+cp "$samples/gpt-varlen-default.trace.zst" a.trace
+readonly policies=(--policy best-fit --policy pow2 --policy none)
+"$replay" sweep a.trace "${policies[@]}" --device sim:300MiB -o results.db --csv sweep.csv >/dev/null || fail sweep
+"$replay" a.trace "${policies[@]}" --device sim:300MiB --json run.json --csv run.csv >/dev/null
+"$replay" merge results.db -o copy.db --json sweep.json >/dev/null || fail merge
+
+# ---- the same runs, from wherever they come ----
+expect 0 'best-fit needs least memory' results.db --csv db.csv --md db.md --html db.html
+expect 0 'best-fit needs least memory' sweep.json --csv json.csv --md json.md
+expect 0 'best-fit needs least memory' a.trace "${policies[@]}" --device sim:300MiB --csv trace.csv --md trace.md
+cmp -s db.csv sweep.csv || fail "the CSV of a database is not the sweep's"
+cmp -s db.csv json.csv || fail "the CSV of a sweep's JSON is not the database's"
+cmp -s db.csv trace.csv || fail "the CSV of a trace run on the fly is not the database's"
+cmp -s db.md trace.md || fail "the Markdown of a trace run on the fly is not the database's"
+expect 0 'best-fit needs least memory' run.json --csv replay.csv
+while IFS= read -r row; do
+    grep -q -F -e "$row" replay.csv || fail "a replay's row is not in the report of its JSON: $row"
+done < <(tail -n +2 run.csv)
+
+# ---- the same bytes each time, and nothing that loads anything ----
+expect 0 . results.db --html again.html
+cmp -s db.html again.html || fail "two pages of one database differ"
+grep -v 'github.com/danvk' db.html | grep -n -i -E '(src|href)="?[a-z]*:?//|url\([^#]|@import|sourceMappingURL' && fail "the page points elsewhere"
+[ "$(wc -c <db.html)" -lt 2000000 ] || fail "the page has $(wc -c <db.html) bytes"
+grep -q "default-src 'none'" db.html || fail "the page may load things"
+
+# ---- a database is only read ----
+sum=$(sha256sum results.db)
+chmod 444 results.db
+expect 0 . results.db
+[ "$sum" = "$(sha256sum results.db)" ] || fail "a report changed its database"
+
+# ---- conditions ----
+expect 1 'failed because reserved_peak > 250MiB: pow2 of a.trace' results.db --fail-if 'reserved_peak > 250MiB'
+expect 0 . results.db --fail-if 'reserved_peak > 400MiB' --fail-if 'device_calls > 1000000'
+expect 1 'outcome == oom: pow2' run.json --fail-if 'reserved_peak > 400MiB' --fail-if 'outcome == oom'
+expect 1 'device_time > 50ms: none' a.trace --fail-if 'device_time > 50ms' --md out.md
+[ -s out.md ] || fail "a condition that is met must not keep the report away"
+expect 2 "did you mean 'peak_reserved_bytes'" results.db --fail-if 'peak_reservd_bytes > 3'
+expect 2 'is no size' results.db --fail-if 'reserved_peak > lots'
+
+# ---- what is no result ----
+echo '{"schema": "replay-fit/1"}' >fit.json
+echo 'SQLite format 3' >broken.db
+: >empty
+expect 2 "schema 'replay-fit/1'" fit.json
+expect 2 'broken.db' broken.db
+expect 2 'empty' empty
+expect 2 'missing.db' missing.db
+expect 2 'are for traces' results.db --policy none
+expect 2 'is the input' results.db --csv results.db
+
+# ---- a trace that is gone, or another now: its runs are told, not shown ----
+mv a.trace b.trace
+expect 0 . results.db --html gone.html
+grep -q 'the trace a.trace is not there' gone.html || fail "a missing trace is not told"
+cp "$samples/cnn.trace.zst" a.trace
+expect 0 . results.db --html changed.html
+grep -q 'is not what it was' changed.html || fail "a changed trace is not told"
+expect 0 . run.json --html differs.html
+grep -q 'gives another' differs.html || fail "a replay that differs from its JSON is shown"
+
+# ---- results of others load no code ----
+sed 's/"best-fit"/".\/evil.so"/' run.json >plugin.json
+expect 0 . plugin.json --html plugin.html
+grep -q 'a report does not load' plugin.html || fail "a plugin that results name"
+
+exit $((failures > 0))
