@@ -293,8 +293,8 @@ static bool finder_take(struct bounds_finder *f, const struct event *e)
     }
 }
 
-/* A replay_config's `watch`. */
-static void finder_watch(void *finder, const struct event *events, size_t n)
+/* A replay_config's `chunk`. */
+static void finder_take_chunk(void *finder, const struct event *events, size_t n)
 {
     struct bounds_finder *f = finder;
     for (size_t i = 0; i < n && f->error == ERR_OK; i++, f->event++)
@@ -355,12 +355,12 @@ enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_
                        struct bounds *out, struct err_detail *why)
 {
     struct bounds_finder *f = NULL;
-    struct replay_config watched = *cfg;
+    struct replay_config shown = *cfg;
     enum err e = finder_open(trace, &f, why);
-    watched.watch = finder_watch;
-    watched.watch_arg = f;
+    shown.chunk = finder_take_chunk;
+    shown.chunk_arg = f;
     if (e == ERR_OK)
-        e = replay_run(trace, lanes, n_lanes, &watched, why);
+        e = replay_run(trace, lanes, n_lanes, &shown, why);
     if (e == ERR_OK)
         e = finder_finish(f, out, why);
     finder_close(f);

@@ -26,7 +26,7 @@ struct bounds {
 /* Reads the whole trace. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err bounds_find(struct trace_reader *trace, struct bounds *out, struct err_detail *why);
 
-/* As replay_run, and the bounds from the same decoding; `cfg` has no `watch` of its own. ERR_HOST_NOMEM and replay_run's
+/* As replay_run, and the bounds from the same decoding; `cfg` has no `chunk` of its own. ERR_HOST_NOMEM and replay_run's
  * errors. */
 MUST_USE enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes,
                                 const struct replay_config *cfg, struct bounds *out, struct err_detail *why);

@@ -199,13 +199,6 @@ static enum err draw(struct report_session *s, struct err_detail *why)
     return e;
 }
 
-static enum err commit(struct output **o, struct err_detail *why)
-{
-    struct output *ended = *o;
-    *o = NULL;
-    return ended != NULL ? output_commit(ended, why) : ERR_OK;
-}
-
 static enum err write_outputs(struct report_session *s, struct err_detail *why)
 {
     if (s->html != NULL)
@@ -214,11 +207,11 @@ static enum err write_outputs(struct report_session *s, struct err_detail *why)
         page_write_markdown(output_file(s->md), &s->page);
     if (s->csv != NULL)
         run_table_write_csv(output_file(s->csv), &s->table);
-    enum err e = commit(&s->html, why);
+    enum err e = output_commit(&s->html, why);
     if (e == ERR_OK)
-        e = commit(&s->md, why);
+        e = output_commit(&s->md, why);
     if (e == ERR_OK)
-        e = commit(&s->csv, why);
+        e = output_commit(&s->csv, why);
     if (e == ERR_OK && !s->is_stdout_taken)
         page_write_words(stdout, &s->page);
     return e;

@@ -343,7 +343,7 @@ static enum err take_course(struct drawn_batch *b, size_t i, struct err_detail *
     const struct lane *l = &b->lanes[i];
     struct report report;
     const char *differs;
-    enum err e = result_gather(b->trace, "", l, 1, &d->device, &b->results[i], &report, why);
+    enum err e = result_gather(b->trace, "", NULL, l, 1, &d->device, &b->results[i], &report, why);
     if (e != ERR_OK)
         return e;
     const bool is_equal = is_as_stored(t, d->run->row, &b->results[i], &differs);

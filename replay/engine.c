@@ -507,7 +507,7 @@ struct crew {
     const struct event   *events;          /* the chunk under way */
     size_t       n_events;
     uint64_t     first;
-    atomic_size_t next_job;                /* dealt out one by one, because lanes differ in speed; 0 is the watcher's */
+    atomic_size_t next_job;                /* dealt out one by one, because lanes differ in speed; 0 is cfg->chunk */
     pthread_mutex_t lock;
     pthread_cond_t  work, rest;
     uint64_t     round;                    /* chunks handed out */
@@ -521,8 +521,8 @@ static void crew_take_jobs(struct crew *c)
     for (size_t i; (i = atomic_fetch_add(&c->next_job, 1)) <= c->n_lanes;)
         if (i > 0)
             lane_run_chunk(&c->lanes[i - 1], c->events, c->n_events, c->first, c->commands);
-        else if (c->cfg->watch != NULL)
-            c->cfg->watch(c->cfg->watch_arg, c->events, c->n_events);
+        else if (c->cfg->chunk != NULL)
+            c->cfg->chunk(c->cfg->chunk_arg, c->events, c->n_events);
 }
 
 static void *crew_thread(void *arg)
@@ -569,7 +569,7 @@ static void crew_run(struct crew *c, const struct event *ev, size_t n, uint64_t 
 static struct crew *crew_start(struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
                                const struct command *commands)
 {
-    const size_t n_jobs = n_lanes + (cfg->watch != NULL);
+    const size_t n_jobs = n_lanes + (cfg->chunk != NULL);
     size_t n = cfg->threads != 0 ? cfg->threads : cores_usable();
     if (n > n_jobs)
         n = n_jobs;
@@ -641,13 +641,13 @@ static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_la
     return e != ERR_OK ? e : trace_seek(in, 0, why);
 }
 
-/* Reads the trace to its end, or until no lane runs and nobody watches any more. */
+/* Reads the trace to its end, or until no lane runs and nobody is shown the chunks. */
 static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *time_ns, struct err_detail *why)
 {
     const struct event *ev;
     uint64_t first = 0;
     const struct replay_config *cfg = c->cfg;
-    for (size_t n; cfg->watch != NULL || any_lane_runs(c->lanes, c->n_lanes); first += n) {
+    for (size_t n; cfg->chunk != NULL || any_lane_runs(c->lanes, c->n_lanes); first += n) {
         const enum err e = trace_next(in, &ev, &n, why);
         if (e != ERR_OK || n == 0)
             return e;

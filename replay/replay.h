@@ -36,7 +36,7 @@ struct replay_config {
     uint64_t        sample_every_ns;       /* trace time between samples; 0 = none by time */
     uint64_t        sample_every_events;   /* events between samples; 0 = none by number. First, marks, last always */
     enum oom_action on_oom;
-    unsigned        threads;               /* 0 = one per core; at most one per lane, and one to watch, is used */
+    unsigned        threads;               /* 0 = one per core; at most one per lane, and one for `chunk`, is used */
     enum start_mode start;
     struct what_if  what_if;
     bool            audit;                 /* check every placement against an independent map */
@@ -45,8 +45,8 @@ struct replay_config {
 
     /* Shown all events of the trace, a chunk at a time, also those behind the end of the last lane; in any thread, one
      * call after the other. May be NULL. */
-    void          (*watch)(void *arg, const struct event *events, size_t n);
-    void           *watch_arg;
+    void          (*chunk)(void *arg, const struct event *events, size_t n);
+    void           *chunk_arg;
 };
 
 struct explain_run;                        /* replay/explain_run.h */

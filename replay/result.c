@@ -90,6 +90,9 @@ static struct report_trace trace_facts(const struct trace_reader *trace, const c
 {
     const struct trace_info *info = trace_info(trace);
     const char *source = trace_meta(trace, "source");
+    const struct bounds unasked = { .live_event = -1 };
+    if (bounds == NULL)
+        bounds = &unasked;
     return (struct report_trace){
         .path                         = path,
         .source                       = source != NULL ? source : "native",

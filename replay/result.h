@@ -27,7 +27,7 @@ MUST_USE enum err device_choose(const char *text, const struct trace_reader *tra
 MUST_USE enum err result_event(struct trace_reader *trace, int64_t event, int64_t *out, struct err_detail *why);
 
 /* Fills a report from lanes that replay_run is done with. It borrows from all arguments; `runs` is an array of n_lanes
- * of the caller's. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's errors. */
+ * of the caller's, and `bounds` may be NULL where nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
                                 const struct lane *lanes, size_t n_lanes, const struct device_choice *device,
                                 struct report_run *runs, struct report *out, struct err_detail *why);

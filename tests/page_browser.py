@@ -1,0 +1,277 @@
+"""The page of `replay report` in a real browser: what it shows is what the JSON says, and text stays text.
+
+page_browser.py REPLAY SAMPLES FOLDER
+"""
+import csv
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+from browser import Browser
+
+replay, samples, folder = sys.argv[1:4]
+MIB = 1 << 20
+PHONE = 390
+failures = 0
+
+
+def expect(is_true, *what):
+    global failures
+    if not is_true:
+        failures += 1
+        print('FAILED:', *what)
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([replay] + list(arguments), capture_output=True, text=True, cwd=folder)
+    expect(done.returncode == status, 'replay', *arguments, 'ended with', done.returncode, done.stderr)
+
+
+def flat(run_object, prefix=''):
+    """The members of a run by their paths, joined by '_', as CSV names them."""
+    members = {}
+    for key, value in run_object.items():
+        if isinstance(value, dict):
+            members.update(flat(value, prefix + key + '_'))
+        else:
+            members[prefix + key] = value
+    return members
+
+
+def cell_text(name, value):
+    """How the page writes a value; sizes of this test are in MiB."""
+    if value is None:
+        return '–'
+    if '_bytes' in name:
+        return '%.1f' % (value / MIB)
+    if name.endswith('_ns'):
+        return '%.1f' % (value / 1e6)
+    if name == 'fragmentation_utilization':
+        return '%.1f' % (100 * value)
+    return f'{value:,}'
+
+
+TABLE = """[...document.querySelectorAll('#rows tbody tr')].map(tr => [...tr.children].map(
+    td => [td.dataset.column || '', td.dataset.value, td.textContent]))"""
+PAGE_DATA = "JSON.parse(document.getElementById('data').textContent)"
+
+
+def expect_quiet(browser, what):
+    expect(browser.messages == [], what, 'has complaints:', browser.messages)
+    expect(all(url.startswith('file:') for url in browser.requests), what, 'asks for', browser.requests)
+    expect(len(browser.requests) == 1, what, 'asks for more than itself:', browser.requests)
+    expect(browser.eval("document.documentElement.dataset.state") == 'drawn', what, 'is not drawn')
+
+
+def expect_table(browser, runs):
+    rows = {cells[0][2]: {name: (value, text) for name, value, text in cells[1:]} for cells in browser.eval(TABLE)}
+    expect(sorted(rows) == sorted(runs), 'the table has', list(rows))
+    for policy, cells in rows.items():
+        for name, (value, text) in cells.items():
+            stored = runs[policy][name]
+            if name == 'outcome':
+                expect(text == {'ok': 'ok', 'oom': 'out of memory'}[stored], policy, name, text)
+                continue
+            expect((value or None) == (None if stored is None else str(stored)), policy, name, value, stored)
+            expect(text == cell_text(name, stored), policy, name, 'is shown as', text, 'for', stored)
+        expect(len(cells) == 14, policy, 'has', len(cells), 'columns')
+
+
+def expect_course(browser, runs, names):
+    """The highest points of what is drawn over time are the peaks."""
+    data = browser.eval(PAGE_DATA)
+    gauges = [g['name'] for g in data['gauges']]
+    drawn = [r for r in data['runs'] if 'timeline' in r]
+    expect(len(drawn) == len(names), 'drawn are', len(drawn))
+    for r in drawn:
+        policy = data['settings'][data['rows'][r['row']][1]]['label']
+        peaks = {name: max(b[2 + 2 * i + 1] for b in r['timeline']) for i, name in enumerate(gauges)}
+        for name in 'requested', 'allocated', 'active', 'reserved':
+            expect(peaks[name] == runs[policy]['peak_%s_bytes' % name], policy, name, peaks[name])
+        expect(peaks['inactive_split'] == runs[policy]['fragmentation_inactive_split_bytes_peak'], policy)
+        for at in r['maps']:
+            total = sum(p[1] for s in at['segments'] for p in s[4]) + at['left_out_bytes']
+            expect(total == at['reserved_bytes'], policy, 'map', at['event'], 'holds', total, 'of', at['reserved_bytes'])
+
+
+def expect_words(browser, runs):
+    best = runs['best-fit']
+    shown = '%.0f MiB' % (best['peak_reserved_bytes'] / MIB)
+    expect(shown in browser.eval("document.querySelector('.verdict').textContent"), 'the verdict lacks', shown)
+    says = browser.eval("document.getElementById('timeline-says').textContent")
+    expect('%.1f MiB' % (best['peak_reserved_bytes'] / MIB) in says, 'the reading at the peak is', says)
+    head = browser.eval("document.getElementById('map-head').textContent")
+    expect('%.1f MiB reserved' % (best['peak_reserved_bytes'] / MIB) in head, 'the map says', head)
+    bars = browser.eval("[...document.querySelectorAll('#bars .track')].map(t => t.textContent)")
+    for policy, r in runs.items():
+        expect(any(b.startswith('%.1f MiB' % (r['peak_reserved_bytes'] / MIB)) for b in bars), policy, 'in', bars)
+    points = browser.eval("[...document.querySelectorAll('#frontier .point')].map(p => p.getAttribute('aria-label'))")
+    expect(len(points) == sum(r['outcome'] == 'ok' for r in runs.values()), 'points:', points)
+    oom = browser.eval("document.querySelector('#ooms tbody').textContent")
+    for name in 'oom_first_requested_bytes', 'oom_first_reserved_bytes':
+        expect('%.1f MiB' % (runs['pow2'][name] / MIB) in oom, name, 'is not in', oom)
+    expect('ran out of memory' in browser.eval("document.querySelector('#explanations pre').textContent"),
+           'the refusal is not explained')
+
+
+def expect_usable(browser):
+    """Sorting and the map answer to the keyboard."""
+    browser.eval("""[...document.querySelectorAll('#rows thead button')].find(
+        b => b.textContent.startsWith('driver calls')).focus()""")
+    for want, order in ('ascending', 1), ('descending', -1):
+        browser.press('Enter')
+        browser.eval("document.activeElement.click()")
+        sort, calls = browser.eval("""[document.activeElement.closest('th').getAttribute('aria-sort'),
+            [...document.querySelectorAll('#rows td[data-column=device_calls]')].map(td => Number(td.dataset.value))]""")
+        expect(sort == want and calls == sorted(calls)[::order], want, sort, calls)
+    browser.eval("document.getElementById('map').focus()")
+    texts = set()
+    for key in 'ArrowRight', 'ArrowRight', 'ArrowDown':
+        browser.press(key)
+        texts.add(browser.eval("document.getElementById('map-says').textContent"))
+    expect(len(texts) == 3 and all('bytes' in t for t in texts), 'moving over the map says', texts)
+    browser.eval("document.getElementById('timeline-at').value = 0; "
+                 "document.getElementById('timeline-at').dispatchEvent(new Event('input'))")
+    expect('Events 0 to' in browser.eval("document.getElementById('timeline-says').textContent"), 'the slider reads')
+
+
+def test_numbers(browser):
+    trace = os.path.join(samples, 'gpt-varlen-default.trace.zst')
+    common = [trace, '--policy', 'best-fit', '--policy', 'pow2', '--policy', 'none', '--device', 'sim:300MiB']
+    run(*common, '--json', 'run.json', status=1)
+    run('report', 'run.json', '--html', 'run.html', '--md', 'run.md', '--csv', 'run.csv')
+    with open(os.path.join(folder, 'run.json'), encoding='utf-8') as f:
+        runs = {r['policy']: flat(r) for r in json.load(f)['runs']}
+    for r in runs.values():
+        for name in 'event', 'requested_bytes', 'reserved_bytes', 'device_free_bytes':
+            r.setdefault('oom_first_' + name, None)
+    browser.open(os.path.join(folder, 'run.html'))
+    expect_quiet(browser, 'the page')
+    expect_table(browser, runs)
+    expect_course(browser, runs, runs)
+    expect_words(browser, runs)
+    expect_usable(browser)
+    expect_files(runs)
+
+
+def expect_files(runs):
+    """CSV and Markdown of the same report."""
+    with open(os.path.join(folder, 'run.csv'), encoding='utf-8', newline='') as f:
+        for row in csv.DictReader(f):
+            for name, value in row.items():
+                stored = runs[row['policy']].get(name)
+                if stored is not None:
+                    expect(value == ('%.6g' % stored if isinstance(stored, float) else str(stored)), name, value, stored)
+    with open(os.path.join(folder, 'run.md'), encoding='utf-8') as f:
+        cells = {c[1].strip(' `'): c for c in (line.split('|') for line in f if line.startswith('| `'))}
+    for policy, r in runs.items():
+        shown = [c.strip() for c in cells[policy]]
+        for name in ('peak_requested_bytes', 'peak_reserved_bytes', 'fragmentation_internal_bytes',
+                     'fragmentation_external_bytes', 'fragmentation_inactive_split_bytes'):
+            expect('%.1f' % (r[name] / MIB) in shown, policy, name, 'is not in', shown)
+        expect(f"{r['device_calls']:,}" in shown, policy, 'calls in', shown)
+
+
+def test_widths(browser):
+    for dark in False, True:
+        for width in PHONE, 1280:
+            browser.open(os.path.join(folder, 'run.html'), width=width, dark=dark)
+            expect_quiet(browser, 'at %d' % width)
+            wide = browser.eval('document.documentElement.scrollWidth')
+            expect(wide <= width, 'at', width, 'the page is', wide, 'wide')
+            back = browser.eval("getComputedStyle(document.body).backgroundColor")
+            expect((back == 'rgb(255, 255, 255)') != dark, 'dark' if dark else 'light', 'is', back)
+
+
+# Each part would leave this mark on the page if it became markup.
+MARK = "document.documentElement.dataset.taken=1"
+EVIL = "<script>%s</script></script><img src=x onerror=%s><!--<b>" % (MARK, MARK)
+
+
+def evil_snapshot(path):
+    def event(action, addr, size, time_us):
+        return {'action': action, 'addr': addr, 'size': size, 'stream': 0, 'time_us': time_us,
+                'frames': [{'filename': EVIL, 'name': EVIL, 'line': 7}]}
+    base = 0x7f0000000000
+    trace = [event('segment_alloc', base, 2 * MIB, 1), event('alloc', base, 1024, 2), event('alloc', base + 1024, 512, 3),
+             event('free_requested', base, 1024, 4), event('free_completed', base, 1024, 5)]
+    with open(path, 'wb') as f:
+        pickle.dump({'segments': [], 'device_traces': [trace]}, f)
+
+
+def expect_untaken(browser, what):
+    expect_quiet(browser, what)
+    expect(browser.eval("document.documentElement.dataset.taken") is None, what, 'runs a script that a trace names')
+    expect(browser.eval("document.querySelectorAll('img, b, iframe, object').length") == 0, what, 'has markup of a trace')
+    expect(browser.eval("document.scripts.length") == 3, what, 'has scripts of a trace')
+
+
+def test_markup(browser):
+    name = EVIL.replace('/', '') + '.pickle'
+    evil_snapshot(os.path.join(folder, name))
+    run('report', name, '--policy', 'best-fit', '--html', 'evil.html', '--md', 'evil.md')
+    browser.open(os.path.join(folder, 'evil.html'))
+    expect_untaken(browser, 'a trace of script tags')
+    expect(name in browser.eval("document.getElementById('what').textContent"), 'its path is not shown as text')
+    browser.eval("document.getElementById('map').focus()")
+    browser.press('ArrowRight')
+    browser.press('ArrowLeft')
+    says = browser.eval("document.getElementById('map-says').textContent")
+    expect(EVIL in says, 'its stack is not shown as text:', says)
+    with open(os.path.join(folder, 'evil.md'), encoding='utf-8') as f:
+        outside_code = ''.join(f.read().split('`')[::2])
+    expect('<script' not in outside_code and '<img' not in outside_code, 'Markdown has its markup')
+    with open(os.path.join(folder, 'run.json'), encoding='utf-8') as f:
+        results = json.load(f)
+    for r in results['runs']:
+        r['policy'] = r['name'] = r['device'] = EVIL + r['policy']
+        r['assumptions'] = r['warnings'] = [EVIL, '\u2028\u2029']
+    results['trace']['path'] = results['trace']['source'] = EVIL
+    with open(os.path.join(folder, 'evil.json'), 'w', encoding='utf-8') as f:
+        json.dump(results, f)
+    run('report', 'evil.json', '--html', 'evil2.html')
+    browser.open(os.path.join(folder, 'evil2.html'))
+    expect_untaken(browser, 'a JSON of script tags')
+    expect(EVIL in browser.eval("document.querySelector('#rows tbody').textContent"), 'its policy is not shown as text')
+
+
+def test_many(browser):
+    run('sweep', samples, '--policy', 'pytorch:max-split={none,32}MiB,gc={off,0.8}', '--policy', 'none', '--device',
+        'sim:{200MiB,1GiB}', '-o', 'many.db')
+    run('report', 'many.db', '--html', 'many.html', '--csv', 'many.csv')
+    with open(os.path.join(folder, 'many.csv'), encoding='utf-8', newline='') as f:
+        rows = list(csv.DictReader(f))
+    browser.open(os.path.join(folder, 'many.html'))
+    expect_quiet(browser, 'a page of many traces')
+    expect(os.path.getsize(os.path.join(folder, 'many.html')) < 2000000, 'the page is too large')
+    shown = browser.eval("[...document.querySelectorAll('#matrix td')].map(td => td.textContent)")
+    expect(shown.count('OOM') == sum(r['outcome'] == 'oom' for r in rows), 'OOMs in the matrix:', shown.count('OOM'))
+    expect(len(shown) == len(rows), 'cells of the matrix:', len(shown), 'of', len(rows))
+    shares = sorted('%.2f' % (int(r['peak_reserved_bytes']) / int(r['trace_peak_requested_bytes']))
+                    for r in rows if r['outcome'] == 'ok')
+    off = [s for s in sorted(s for s in shown if s != 'OOM') if s not in shares]
+    expect(len(off) <= len(rows) // 100, 'shares of the matrix that are none:', off)
+    browser.eval("document.querySelectorAll('#matrix thead button')[3].click()")
+    path = browser.eval("document.querySelector('#pick-trace select').selectedOptions[0].textContent").split(': ', 1)[1]
+    of_trace = [r for r in rows if r['trace_path'] == path]
+    values = browser.eval("[...document.querySelectorAll('#rows td[data-column=peak_reserved_bytes]')].map("
+                          "td => td.dataset.value)")
+    expect(sorted(values) == sorted(r['peak_reserved_bytes'] for r in of_trace), 'runs of', path, values)
+
+
+def main():
+    if not Browser.is_there():
+        print('SKIP: chromium is not installed: the page is not looked at in a browser')
+        return 77
+    browser = Browser()
+    try:
+        for test in test_numbers, test_widths, test_markup, test_many:
+            test(browser)
+    finally:
+        browser.close()
+    return 1 if failures else 0
+
+
+sys.exit(main())
