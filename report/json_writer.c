@@ -1,6 +1,8 @@
 /* JSON (RFC 8259), two spaces of indentation, one value a line. */
 #include "report/json_writer.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,19 +11,6 @@
 struct json_writer json_writer(FILE *out)
 {
     return (struct json_writer){ .out = out };
-}
-
-/* Length of the UTF-8 sequence at s (ended by a zero byte), 0 where there is none (RFC 3629, section 4). */
-static size_t utf8_length(const unsigned char *s)
-{
-    const unsigned char c = s[0];
-    const size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    const bool is_overlong = (c == 0xe0 && s[1] < 0xa0) || (c == 0xf0 && s[1] < 0x90);
-    const bool is_outside = (c == 0xed && s[1] > 0x9f) || (c == 0xf4 && s[1] > 0x8f);
-    return is_overlong || is_outside ? 0 : n;
 }
 
 /* Whether HTML, or JavaScript (the line separators U+2028 and U+2029), might take these letters for its own. */
