@@ -139,7 +139,7 @@ enum err explain_run_find(struct trace_reader *trace, uint64_t place, uint64_t *
         }
     }
     *event = low;
-    return low < events ? ERR_OK : err_set(why, ERR_USAGE, 0, "--explain %" PRIu64 ": the trace ends before", place);
+    return low < events ? ERR_OK : err_set(why, ERR_USAGE, 0, "event %" PRIu64 ": the trace ends before", place);
 }
 
 void explain_run_close(struct explain_run *x)

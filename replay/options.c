@@ -138,6 +138,7 @@ static enum err option_take(enum option_id id, const char *value, struct options
     case OPTION_OUT:          o->out = value; break;
     case OPTION_FROM:         o->from = value; break;
     case OPTION_EXPLAIN:      return option_take_number(flag, value, 0, INT64_MAX, &o->explain, why);
+    case OPTION_AT:           return option_take_number(flag, value, 0, INT64_MAX, &o->at, why);
     case OPTION_INSERT:       o->insert = value; break;
     case OPTION_WARM:         o->warm = value; break;
     case OPTION_TORCH:        o->torch = value; break;

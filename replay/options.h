@@ -33,7 +33,7 @@
     X(FROM, "from", "NAME", "the file's format, where it should not be recognised")                         \
     X(RELEASES, "releases", "WHO", "who released segments without a request: auto, program (empty_cache), allocator") \
     X(EVENTS, "events", "N", "how many events to generate")                                                 \
-    X(OUT, "out", "FILE", "where to write the trace, or the database of results (also -o FILE)")                                        \
+    X(OUT, "out", "FILE", "where to write the trace, the database of results, or the snapshot (also -o FILE)") \
     X(ABBREVIATED, "abbreviated", NULL, "leave out the rows of the small and the large pool")                \
     X(EXPLAIN, "explain", "EVENT", "account for all memory in front of this event, as at the first refusal") \
     X(INSERT, "insert", "WHAT", "what if cached memory were given back: flush@mark:NAME, flush@every:N (events)") \
@@ -42,6 +42,7 @@
     X(SHARD, "shard", "I/N", "run only the I-th of N equal parts of the sweep, I from 1")                   \
     X(RESUME, "resume", NULL, "go on with a database that must be there already")                           \
     X(SHOW_JOB, "show-job", NULL, "print the job file of this command line, and run nothing")               \
+    X(AT, "at", "EVENT", "the moment in front of this event, instead of the end")                              \
     X(HELP, "help", NULL, "this text")
 
 #define OPTION_ENUM(name, flag, argument, help) OPTION_##name,
@@ -63,7 +64,7 @@ struct options {
     size_t      n_fail_if;
     const char *html, *md;
     const char *device, *json, *csv, *samples, *out, *from, *torch, *insert, *warm;
-    uint64_t    sample_every_events, sample_every_ns, seed, events, explain;
+    uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
     enum oom_action on_oom;
     enum start_mode start;
     bool        audit, is_abbreviated;

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# torch's own torch/cuda/_memory_viz.py reads the snapshots that `replay snapshot` writes, and its texts of segments,
+# memory and trace agree with what replay says itself.
+#
+# The file is looked for in TORCH_DIR (a folder that holds torch/), then in the Python that is there. With
+# FETCH_TORCH=1 a wheel is downloaded from PyPI for it (some 80 MB; nothing of it is installed). Otherwise it is skipped.
+set -euo pipefail
+replay=$(cd "$1" && pwd)/replay
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+find_viewer() {
+    local site
+    if [[ -n ${TORCH_DIR:-} ]]; then
+        printf '%s\n' "$TORCH_DIR/torch/cuda/_memory_viz.py"
+        return
+    fi
+    site=$(python3 -c 'import importlib.util as u; s = u.find_spec("torch"); print(s.submodule_search_locations[0] if s else "")')
+    if [[ -n $site ]]; then
+        printf '%s\n' "$site/cuda/_memory_viz.py"
+    elif [[ ${FETCH_TORCH:-0} == 1 ]]; then
+        python3 -m pip download -q --no-deps --only-binary=:all: --platform macosx_11_0_arm64 \
+            --python-version 3.11 -d "$work/wheel" torch >&2
+        python3 -m zipfile -e "$work"/wheel/torch-*.whl "$work/torch_files"
+        printf '%s\n' "$work/torch_files/torch/cuda/_memory_viz.py"
+    fi
+}
+
+viewer=$(find_viewer)
+if [[ -z $viewer || ! -e $viewer ]]; then
+    echo "skipped: no torch here; TORCH_DIR=FOLDER names one, FETCH_TORCH=1 downloads it from PyPI"
+    exit 77
+fi
+
+for sample in gpt-varlen-default gpt-varlen-expand gpt-varlen-maxsplit gpt-eval-emptycache cnn; do
+    for policy in best-fit pytorch:expandable; do
+        "$replay" snapshot "$root/samples/$sample.trace.zst" --policy "$policy" -o "$work/$sample.pickle"
+        "$replay" "$root/samples/$sample.trace.zst" --policy "$policy" --json "$work/$sample.json" >"$work/table"
+        python3 - "$viewer" "$work/$sample.pickle" "$work/$sample.json" "$sample under $policy" <<'END'
+import importlib.util, json, pickle, re, sys
+viewer, path, report, name = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("_memory_viz", viewer)
+viz = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(viz)
+with open(path, "rb") as f:
+    snapshot = pickle.load(f)
+with open(report) as f:
+    run = json.load(f)["runs"][0]
+
+def by_state(text):
+    sums = {}
+    for line in text.splitlines():
+        stack, size = line.rsplit(" ", 1)
+        state = re.search(r"<gaps>|active_allocated|active_pending_free|inactive", stack).group()
+        sums[state] = sums.get(state, 0) + int(size)
+    return sums
+
+# the text that the viewer hands to its flame graph: "prefix;state;... bytes" a line
+sums = by_state(viz.segments(snapshot, format_flamegraph=lambda lines: lines))
+end = run["end"]
+assert sum(sums.values()) == end["reserved_bytes"], (name, sums, end)
+assert sums.get("active_allocated", 0) == end["allocated_bytes"], (name, sums, end)
+trace = viz.trace(snapshot)
+assert trace.count("del ") == sum(t["action"] == "free_requested" for t in snapshot["device_traces"][0])
+assert f"segments: {len(snapshot['segments'])}\n" in viz.segsum(snapshot)      # which checks its own sums, too
+for plot in (viz.trace_plot, viz.segment_plot):
+    page = plot(snapshot)
+    assert len(page) > 1000, name
+print(f"{name}: {len(snapshot['segments'])} segments, {end['reserved_bytes']} bytes, as torch reads them")
+END
+    done
+done

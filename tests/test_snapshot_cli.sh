@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# `replay snapshot` from the shell: statuses, refusals of nonsense, and the same bytes twice.
+set -uo pipefail
+replay=$1
+samples=$3/samples
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() { printf 'FAIL: %s\n' "$*"; failures=$((failures + 1)); }
+
+# status STATUS TEXT ARGUMENTS...: the program ends so and says so on stderr.
+status() {
+    local want=$1 text=$2 got
+    shift 2
+    "$replay" "$@" >out 2>err
+    got=$?
+    (( got == want )) || fail "replay $*: status $got, not $want: $(cat err)"
+    [[ $(cat err) == *"$text"* ]] || fail "replay $*: no '$text' in: $(cat err)"
+}
+
+trace=$samples/gpt-varlen-default.trace.zst
+status 0 '' snapshot "$trace" -o a.pickle
+status 0 '' snapshot "$trace" -o b.pickle
+cmp a.pickle b.pickle || fail "two runs differ"
+"$replay" snapshot "$trace" -o - | cmp - a.pickle || fail "standard output has something else"
+"$replay" verify a.pickle | grep -q 'all equal' || fail "what was written is not verified"
+
+status 1 'out of memory at record' snapshot "$trace" --device sim:200MiB -o oom.pickle
+"$replay" info oom.pickle | grep -qE '^  oom +1$' || fail "the refusal is not in the records: $("$replay" info oom.pickle)"
+status 0 '' snapshot "$trace" --policy pytorch:expandable --at 500 -o part.pickle
+"$replay" info part.pickle >part.txt || fail "the state at an event is not read back"
+
+status 2 'where to?' snapshot "$trace"
+status 2 'one --policy is enough' snapshot "$trace" --policy best-fit --policy pow2 -o x.pickle
+status 2 "none keeps no memory_stats" snapshot "$trace" --policy none -o x.pickle
+status 2 'the trace ends before' snapshot "$trace" --at 99999 -o x.pickle
+[[ ! -e x.pickle ]] || fail "a refused command left a file"
+
+(( failures == 0 )) && echo "snapshot: all as promised"
+exit $(( failures > 0 ))
