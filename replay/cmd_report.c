@@ -1,7 +1,7 @@
 /* `replay report`: results, or traces run on the fly, as a page, as Markdown and as CSV; and conditions on them. */
-#include "base/input.h"
 #include "replay/cli.h"
 #include "replay/drawn.h"
+#include "replay/results_file.h"
 #include "replay/sweep.h"
 #include "report/run_condition.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_BYTES_MAX = 1 << 30, RUNS_NAMED = 8 };
+enum { RUNS_NAMED = 8 };
 
 /* Zero is a valid beginning and end. */
 struct report_session {
@@ -37,85 +37,13 @@ static void session_close(struct report_session *s)
 
 /* ---- sources ---- */
 
-/* All of an input that is a JSON; released with free(). */
-static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *why)
-{
-    char *bytes = NULL;
-    size_t cap = 0;
-    *n = 0;
-    for (;;) {
-        const unsigned char *more;
-        size_t k;
-        const enum err e = input_peek(in, 1, &more, &k, why);
-        if (e == ERR_OK && k == 0)
-            break;
-        if (e == ERR_OK && cap < *n + k) {
-            cap = 2 * (*n + k);
-            char *grown = cap <= JSON_BYTES_MAX ? realloc(bytes, cap) : NULL;
-            if (grown == NULL) {
-                free(bytes);
-                return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: no memory for a JSON of this size", input_name(in));
-            }
-            bytes = grown;
-        }
-        if (e != ERR_OK) {
-            free(bytes);
-            return e;
-        }
-        memcpy(bytes + *n, more, k);
-        *n += k;
-        input_skip(in, k);
-    }
-    *out = bytes;
-    return ERR_OK;
-}
-
-static enum err add_json(struct report_session *s, struct input *in, struct err_detail *why)
-{
-    char *bytes = NULL;
-    size_t n;
-    enum err e = read_all(in, &bytes, &n, why);
-    if (e == ERR_OK)
-        e = run_table_add_json(&s->table, bytes, n, input_name(in), why);
-    free(bytes);
-    return e;
-}
-
-static enum err add_db(struct report_session *s, const char *path, struct err_detail *why)
-{
-    struct results_db *db = NULL;
-    enum err e = results_db_open_read(path, &db, why);
-    if (e == ERR_OK)
-        e = run_table_add_db(&s->table, db, why);
-    results_db_close(db);
-    return e;
-}
-
-/* A database or a JSON is read; anything else is a trace, or a folder with traces. */
+/* Results are read; anything else is a trace, or a folder with traces. */
 static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
 {
-    static const unsigned char sqlite[] = "SQLite format 3";
-    struct err_detail reason;
-    const unsigned char *head;
-    struct input *in;
-    size_t n;
-    if (input_open(path, &in, &reason) != ERR_OK) {
+    bool is_results;
+    const enum err e = results_file_add(&s->table, path, &is_results, why);
+    if (e == ERR_OK && !is_results)
         s->traces[s->n_traces++] = path;
-        return ERR_OK;
-    }
-    enum err e = input_peek(in, sizeof sqlite, &head, &n, &reason);
-    n = e == ERR_OK ? n : 0;             /* whoever reads a trace says what is wrong with it */
-    e = ERR_OK;
-    size_t at = 0;
-    while (at < n && memchr(" \t\r\n", head[at], 4) != NULL)
-        at++;
-    if (n >= sizeof sqlite && memcmp(head, sqlite, sizeof sqlite) == 0)
-        e = add_db(s, path, why);
-    else if (at < n && head[at] == '{')
-        e = add_json(s, in, why);
-    else
-        s->traces[s->n_traces++] = path;
-    input_close(in);
     return e;
 }
 

@@ -70,6 +70,34 @@ static enum err add_remark(struct run_table *t, bool is_warning, const char *tex
     return ERR_OK;
 }
 
+/* ---- from a report ---- */
+
+/* Puts a field into the column of its name. */
+static bool take_field(struct run_table *t, struct field *row, const struct field *f)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (strcmp(t->columns[i].name, f->name) != 0)
+            continue;
+        row[i] = (struct field){ .name = t->columns[i].name, .kind = f->kind, .number = f->number, .ratio = f->ratio };
+        return f->kind != FIELD_TEXT || take_text(&row[i], f->text);
+    }
+    return true;
+}
+
+enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why)
+{
+    for (size_t run = 0; run < r->n_runs; run++) {
+        struct field fields[2 * FIELDS_MAX];
+        size_t n = fields_of_trace(&r->trace, fields);
+        n += fields_of_run(&r->runs[run], fields + n);
+        struct field *row = add_row(t);
+        for (size_t i = 0; i < n; i++)
+            if (row == NULL || !take_field(t, row, &fields[i]))
+                return no_memory(why);
+    }
+    return ERR_OK;
+}
+
 /* ---- from a database ---- */
 
 struct db_target {

@@ -35,6 +35,9 @@ MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, s
 MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, const char *name,
                                      struct err_detail *why);
 
+/* Appends the runs of a report that is at hand, without its remarks. ERR_HOST_NOMEM. */
+MUST_USE enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why);
+
 /* A cell by its column's name; a null for a name that there is none of. */
 const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name);
 

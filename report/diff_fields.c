@@ -1,0 +1,129 @@
+/* Numbers keep all their digits here: a difference of a byte is one. */
+#include "report/diff_fields.h"
+
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { VALUE_TEXT = 48 };
+
+static bool is_number(const struct field *f)
+{
+    return f->kind == FIELD_NUMBER || f->kind == FIELD_RATIO;
+}
+
+static double value_of(const struct field *f)
+{
+    return f->kind == FIELD_NUMBER ? (double)f->number : f->ratio;
+}
+
+bool field_equals(const struct field *a, const struct field *b)
+{
+    if (is_number(a) && is_number(b))
+        return a->kind == b->kind && a->kind == FIELD_NUMBER ? a->number == b->number
+                                                             : !(value_of(a) < value_of(b)) && !(value_of(a) > value_of(b));
+    if (a->kind != b->kind)
+        return false;
+    return a->kind == FIELD_NULL || strcmp(a->text, b->text) == 0;
+}
+
+size_t diff_fields_count(const struct field *a, const struct field *b, size_t n)
+{
+    size_t differ = 0;
+    for (size_t i = 0; i < n; i++)
+        differ += !field_equals(&a[i], &b[i]);
+    return differ;
+}
+
+/* The value as a person reads it; a long text is cut. */
+static void show_value(const struct field *f, char out[VALUE_TEXT])
+{
+    char count[TEXT_NUMBER];
+    switch (f->kind) {
+    case FIELD_NULL:
+        snprintf(out, VALUE_TEXT, "-");
+        break;
+    case FIELD_TEXT:
+        snprintf(out, VALUE_TEXT, "%s%.40s", strlen(f->text) > 40 ? "..." : "",
+                 strlen(f->text) > 40 ? f->text + strlen(f->text) - 40 : f->text);
+        break;
+    case FIELD_NUMBER:
+        snprintf(out, VALUE_TEXT, "%s%s", f->number < 0 ? "-" : "",
+                 text_count(f->number < 0 ? 0 - (uint64_t)f->number : (uint64_t)f->number, count));
+        break;
+    case FIELD_RATIO:
+        snprintf(out, VALUE_TEXT, "%.6g", f->ratio);
+        break;
+    }
+}
+
+static void show_difference(const struct field *a, const struct field *b, char out[VALUE_TEXT], char percent[VALUE_TEXT])
+{
+    char count[TEXT_NUMBER];
+    out[0] = percent[0] = '\0';
+    if (!is_number(a) || !is_number(b))
+        return;
+    const double d = value_of(b) - value_of(a);
+    if (a->kind == FIELD_NUMBER && b->kind == FIELD_NUMBER)
+        snprintf(out, VALUE_TEXT, "%s%s", d < 0 ? "-" : "+",
+                 text_count(d < 0 ? (uint64_t)a->number - (uint64_t)b->number : (uint64_t)b->number - (uint64_t)a->number,
+                            count));
+    else
+        snprintf(out, VALUE_TEXT, "%+.6g", d);
+    if (value_of(a) > 0)
+        snprintf(percent, VALUE_TEXT, "%+.1f%%", 100 * d / value_of(a));
+}
+
+void diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, int indent)
+{
+    fprintf(out, "%*s%-40s %20s %20s %18s %9s\n", indent, "", "field", "A", "B", "B - A", "");
+    for (size_t i = 0; i < n; i++) {
+        char x[VALUE_TEXT], y[VALUE_TEXT], d[VALUE_TEXT], percent[VALUE_TEXT];
+        if (field_equals(&a[i], &b[i]))
+            continue;
+        show_value(&a[i], x);
+        show_value(&b[i], y);
+        show_difference(&a[i], &b[i], d, percent);
+        if (d[0] == '\0')
+            fprintf(out, "%*s%-40s %20s %20s\n", indent, "", a[i].name, x, y);
+        else
+            fprintf(out, "%*s%-40s %20s %20s %18s %9s\n", indent, "", a[i].name, x, y, d, percent);
+    }
+}
+
+static void json_value(struct json_writer *w, const char *key, const struct field *f)
+{
+    switch (f->kind) {
+    case FIELD_NULL:   json_put_null(w, key); break;
+    case FIELD_TEXT:   json_put_text(w, key, f->text); break;
+    case FIELD_NUMBER: json_put_integer(w, key, f->number); break;
+    case FIELD_RATIO:  json_put_ratio(w, key, f->ratio); break;
+    }
+}
+
+void diff_fields_json(struct json_writer *w, const struct field *a, const struct field *b, size_t n)
+{
+    json_put_array(w, "fields");
+    for (size_t i = 0; i < n; i++) {
+        if (field_equals(&a[i], &b[i]))
+            continue;
+        const bool both = is_number(&a[i]) && is_number(&b[i]);
+        json_put_object(w, NULL);
+        json_put_text(w, "name", a[i].name);
+        json_value(w, "a", &a[i]);
+        json_value(w, "b", &b[i]);
+        if (both && a[i].kind == FIELD_NUMBER && b[i].kind == FIELD_NUMBER)
+            json_put_integer(w, "difference", (int64_t)((uint64_t)b[i].number - (uint64_t)a[i].number));
+        else if (both)
+            json_put_ratio(w, "difference", value_of(&b[i]) - value_of(&a[i]));
+        else
+            json_put_null(w, "difference");
+        if (both && value_of(&a[i]) > 0)
+            json_put_ratio(w, "percent", 100 * (value_of(&b[i]) - value_of(&a[i])) / value_of(&a[i]));
+        else
+            json_put_null(w, "percent");
+        json_end_object(w);
+    }
+    json_end_array(w);
+}

@@ -1,0 +1,318 @@
+/* diff: what lives at a peak adds up to it, steps are what repeats, and the first difference is the first. */
+#include "replay/diff.h"
+#include "replay/frame.h"
+#include "tests/recorded_run.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SAMPLE(name) TEST_DATA "/../../samples/" name ".trace.zst"
+
+/* ---- steps ---- */
+
+/* Too naive to be wrong: every tail, compared element by element. */
+static void naive_period(const uint64_t *v, size_t n, size_t *period, size_t *repeated)
+{
+    *period = *repeated = 0;
+    for (size_t p = 1; p < n; p++) {
+        size_t k = 0;
+        while (k + p < n && v[n - 1 - k] == v[n - 1 - k - p])
+            k++;
+        if (k >= p && k + p > *repeated + *period) {
+            *period = p;
+            *repeated = k;
+        }
+    }
+}
+
+Test(diff, the_period_is_the_naive_one)
+{
+    uint64_t seed = 20261121, v[200];
+    cr_log_info("seed %d", 20261121);
+    for (size_t round = 0; round < 2000; round++) {
+        size_t want, want_repeated, got, got_repeated;
+        const size_t n = round % 200;
+        for (size_t i = 0; i < n; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            const bool is_copy = i >= 7 + round % 31 && seed >> 60 != 0;
+            v[i] = is_copy ? v[i - 7 - round % 31] : seed >> 62;
+        }
+        naive_period(v, n, &want, &want_repeated);
+        cr_assert_eq(profile_period(v, n, &got, &got_repeated, NULL), ERR_OK);
+        cr_assert(got == want && got_repeated == want_repeated, "round %zu: %zu + %zu, not %zu + %zu", round, got,
+                  got_repeated, want, want_repeated);
+    }
+}
+
+Test(diff, a_size_belongs_to_the_class_that_it_does_not_exceed)
+{
+    cr_expect_eq(profile_class(1), 9);
+    cr_expect_eq(profile_class(512), 9);
+    cr_expect_eq(profile_class(513), 10);
+    cr_expect_eq(profile_class(PROFILE_SMALL_MAX), 20);
+    cr_expect_eq(profile_class(PROFILE_SMALL_MAX + 1), 21);
+    cr_expect_eq(profile_class(UINT64_MAX), 64);
+}
+
+/* ---- peaks ---- */
+
+static void expect_sums(const struct profile_pair *p, enum profile_side side, const char *name)
+{
+    struct profile_share classes = {0}, lines = {0};
+    for (unsigned i = 0; i < PROFILE_CLASSES; i++) {
+        classes.peak_bytes += p->classes[i].side[side].peak_bytes;
+        classes.peak_requests += p->classes[i].side[side].peak_requests;
+        classes.step_bytes += p->classes[i].side[side].step_bytes;
+        classes.step_requests += p->classes[i].side[side].step_requests;
+    }
+    for (uint32_t i = 0; i < p->lines.names.n; i++) {
+        lines.peak_bytes += p->lines.rows[i].side[side].peak_bytes;
+        lines.peak_requests += p->lines.rows[i].side[side].peak_requests;
+        lines.step_bytes += p->lines.rows[i].side[side].step_bytes;
+        lines.step_requests += p->lines.rows[i].side[side].step_requests;
+    }
+    cr_expect_eq(classes.peak_bytes, p->of[side].peak_bytes, "%s", name);
+    cr_expect_eq(classes.peak_requests, p->of[side].peak_requests, "%s", name);
+    cr_expect_eq(classes.step_bytes, p->of[side].step.requested_bytes, "%s", name);
+    cr_expect_eq(classes.step_requests, p->of[side].step.requests, "%s", name);
+    cr_expect(memcmp(&classes, &lines, sizeof lines) == 0, "%s: sizes and lines add up to different sums", name);
+}
+
+Test(diff, sizes_and_lines_add_up_to_the_peak_and_the_step)
+{
+    static const char *const names[] = {SAMPLE("gpt-varlen-default"), SAMPLE("gpt-fp32"), SAMPLE("gpt-fp32-ckpt"),
+                                        SAMPLE("gpt-eval-emptycache"), SAMPLE("530-270"), SAMPLE("mlp-sgd")};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct profile_pair p = {.lines = {.room = 0}};
+        struct err_detail why = {0};
+        struct trace_reader *trace = recorded_open(names[i], -1);
+        cr_assert_eq(profile_read(trace, PROFILE_A, &p, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(profile_read(trace, PROFILE_B, &p, &why), ERR_OK, "%s", why.text);
+        cr_expect_eq(p.of[0].peak_bytes, trace_info(trace)->peak_requested_bytes, "%s", names[i]);
+        cr_expect_leq(p.of[0].step.peak_bytes, p.of[0].peak_bytes, "%s", names[i]);
+        expect_sums(&p, PROFILE_A, names[i]);
+        expect_sums(&p, PROFILE_B, names[i]);
+        profile_close(&p);
+        trace_close(trace);
+    }
+}
+
+static struct diff diff_of(const char *a, const char *b)
+{
+    struct diff d = {.kind = DIFF_TRACES, .names = {a, b}};
+    struct err_detail why = {0};
+    d.traces[0] = recorded_open(a, -1);
+    d.traces[1] = recorded_open(b, -1);
+    cr_assert_eq(diff_traces(&d, &why), ERR_OK, "%s", why.text);
+    return d;
+}
+
+static void close_all(struct diff *d)
+{
+    struct trace_reader *a = d->traces[0], *b = d->traces[1];
+    diff_close(d);
+    trace_close(a);
+    trace_close(b);
+}
+
+/* The peak of requested bytes as PyTorch itself counted it. */
+static uint64_t counted_peak(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, SHARED_DIR "/golden/training/%s.json", name);
+    json_t *facts = json_file_load(path);
+    if (facts == NULL)
+        cr_skip_test("no recordings in " SHARED_DIR "/golden/training");
+    const json_t *peak = json_object_get(json_object_get(facts, "memory_stats"), "requested_bytes.all.peak");
+    const uint64_t bytes = (uint64_t)json_integer_value(peak);
+    cr_assert_gt(bytes, 0);
+    json_decref(facts);
+    return bytes;
+}
+
+Test(diff, what_checkpointing_and_mixed_precision_save_is_what_pytorch_counted)
+{
+    static const char *const names[] = {"gpt-fp32-ckpt", "gpt-bf16"};
+    for (size_t i = 0; i < 2; i++) {
+        char b[256];
+        snprintf(b, sizeof b, TEST_DATA "/../../samples/%s.trace.zst", names[i]);
+        struct diff d = diff_of(SAMPLE("gpt-fp32"), b);
+        cr_expect_eq(d.profiles.of[0].peak_bytes, counted_peak("gpt-fp32"));
+        cr_expect_eq(d.profiles.of[1].peak_bytes, counted_peak(names[i]));
+        cr_expect_lt(d.profiles.of[1].peak_bytes, d.profiles.of[0].peak_bytes);
+        cr_expect_gt(d.profiles.of[1].step.requests, d.profiles.of[0].step.requests, "recomputed, or cast");
+        cr_expect_eq(d.profiles.of[0].step.how, STEP_BY_REPETITION);
+        cr_expect_not(diff_is_same(&d));
+        close_all(&d);
+    }
+}
+
+/* ---- the first difference ---- */
+
+Test(diff, a_trace_is_the_same_as_itself)
+{
+    struct diff d = diff_of(SAMPLE("gpt-varlen-default"), SAMPLE("gpt-varlen-expand"));
+    cr_expect(d.parting.is_equal, "one program under two settings asks for the same");
+    cr_expect(diff_is_same(&d));
+    cr_expect_eq(d.profiles.of[0].step.how, STEP_NONE, "its sequences get longer");
+    close_all(&d);
+}
+
+/* A trace of `n` requests of 1000 bytes each with a mark in front of every tenth; one of them is larger. */
+static struct trace_reader *forged(uint32_t n, uint32_t larger, bool has_marks)
+{
+    struct trace_writer *w;
+    void *bytes;
+    size_t size;
+    uint32_t label;
+    struct trace_reader *r = NULL;
+    cr_assert_eq(trace_create(NULL, &w, NULL), ERR_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        struct trace_record record = {.kind = EVENT_MARK, .record = TRACE_NO_RECORD, .time_ns = i * 10};
+        if (has_marks && i % 10 == 0) {
+            cr_assert_eq(trace_put_label(w, "step", 4, &label, NULL), ERR_OK);
+            record.label = label;
+            cr_assert_eq(trace_put(w, &record, NULL), ERR_OK);
+        }
+        record = (struct trace_record){.kind = EVENT_ALLOC, .ptr = 1 + i, .bytes = i == larger ? 5000 : 1000 + i % 5,
+                                       .record = TRACE_NO_RECORD, .time_ns = i * 10};
+        cr_assert_eq(trace_put(w, &record, NULL), ERR_OK);
+    }
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &size, NULL), ERR_OK);
+    cr_assert_eq(trace_open_owned(bytes, size, "forged", &r, NULL), ERR_OK);
+    return r;
+}
+
+Test(diff, the_first_event_that_differs_is_named)
+{
+    struct trace_reader *a = forged(100, UINT32_MAX, false), *b = forged(100, 57, false), *c = forged(90, UINT32_MAX, false);
+    struct part_traces p;
+    cr_assert_eq(part_find(a, b, &p, NULL), ERR_OK);
+    cr_expect(!p.is_equal && p.event == 57 && p.ev[0].bytes == 1002 && p.ev[1].bytes == 5000);
+    cr_assert_eq(part_find(a, c, &p, NULL), ERR_OK);
+    cr_expect(!p.is_equal && p.event == 90 && p.has[0] && !p.has[1]);
+    cr_assert_eq(part_find(a, a, &p, NULL), ERR_OK);
+    trace_close(a);
+    trace_close(b);
+    trace_close(c);
+}
+
+Test(diff, a_step_lies_between_the_last_two_marks)
+{
+    struct trace_reader *a = forged(100, UINT32_MAX, true), *b = forged(100, UINT32_MAX, false);
+    struct profile_pair p = {.lines = {.room = 0}};
+    cr_assert_eq(profile_read(a, PROFILE_A, &p, NULL), ERR_OK);
+    cr_assert_eq(profile_read(b, PROFILE_B, &p, NULL), ERR_OK);
+    cr_expect_eq(p.of[0].step.how, STEP_BY_MARK);
+    cr_expect_eq(p.of[0].step.requests, 10);
+    cr_expect_eq(p.of[0].step.requested_bytes, 2 * (5 * 1000 + 10));
+    cr_expect_eq(p.of[1].step.how, STEP_BY_REPETITION);
+    cr_expect_eq(p.of[1].step.requests, 5);
+    cr_expect_eq(p.of[1].step.repeated, 95);
+    profile_close(&p);
+    trace_close(a);
+    trace_close(b);
+}
+
+/* ---- two policies ---- */
+
+/* Addresses and sizes of blocks as one number each, in order of requests; 0 where refused. */
+struct placements { struct lane_watch base; uint64_t at[4096]; size_t n; };
+
+static void note_event(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
+{
+    struct placements *p = (struct placements *)watch;
+    if (ev == NULL || ev->kind != EVENT_ALLOC || done == 0 || p->n == 4096)
+        return;
+    const struct block *b = &l->live[ev->slot];
+    p->at[p->n++] = b->bytes == 0 ? 0 : b->addr * 1000003 + b->bytes;
+}
+
+static void open_lane(struct trace_reader *trace, struct policy_spec *spec, const char *policy, const char *device,
+                      struct lane *l)
+{
+    struct device_choice choice;
+    struct err_detail why = {0};
+    cr_assert_eq(policy_spec_parse(policy, spec, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(device_choose(device, trace, &choice, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(lane_open(spec, choice.ops, &choice.config, trace, 0, l, &why), ERR_OK, "%s", why.text);
+}
+
+static void run_alone(struct trace_reader *trace, const char *policy, const char *device, struct placements *out)
+{
+    struct policy_spec spec;
+    struct lane l;
+    const struct replay_config cfg = {.threads = 1};
+    open_lane(trace, &spec, policy, device, &l);
+    out->base.event = note_event;
+    l.watch = &out->base;
+    cr_assert_eq(replay_run(trace, &l, 1, &cfg, NULL), ERR_OK);
+    lane_close(&l);
+    policy_spec_close(&spec);
+}
+
+/* How many requests come before the first that is answered differently; all: SIZE_MAX. */
+static size_t requests_before(struct trace_reader *trace, const char *a, const char *b, const char *device)
+{
+    struct policy_spec specs[2];
+    struct lane lanes[2];
+    struct part_runs p;
+    const struct replay_config cfg = {.threads = 1};
+    const struct event *ev;
+    size_t n = 0, n_events;
+    open_lane(trace, &specs[0], a, device, &lanes[0]);
+    open_lane(trace, &specs[1], b, device, &lanes[1]);
+    cr_assert_eq(part_listen(&p, &lanes[0], &lanes[1], NULL), ERR_OK);
+    cr_assert_eq(replay_run(trace, lanes, 2, &cfg, NULL), ERR_OK);
+    cr_assert_eq(part_finish(&p, NULL), ERR_OK);
+    cr_assert_eq(trace_seek(trace, 0, NULL), ERR_OK);
+    cr_assert_eq(trace_next(trace, &ev, &n_events, NULL), ERR_OK);
+    for (int64_t i = 0; p.is_placed_apart && i < p.event; i++)
+        n += ev[i].kind == EVENT_ALLOC;
+    const bool is_apart = p.is_placed_apart;
+    for (int i = 0; i < 2; i++) {
+        lane_close(&lanes[i]);
+        policy_spec_close(&specs[i]);
+    }
+    part_close(&p);
+    return is_apart ? n : SIZE_MAX;
+}
+
+Test(diff, the_first_request_placed_differently_is_that_of_two_runs_apart)
+{
+    static const struct { const char *a, *b, *device; } pairs[] = {
+        {"best-fit", "pow2", "sim:80GiB"}, {"best-fit", "pytorch:max-split=20MiB", "sim:80GiB"},
+        {"best-fit", "none", "sim:80GiB"}, {"best-fit", "pytorch:expandable", "sim:80GiB"},
+        {"best-fit", "pytorch:gc=0.9", "sim:240MiB"}, {"pytorch:expandable", "best-fit", "sim:210MiB"},
+        {"best-fit", "pytorch", "sim:200MiB"}, {"best-fit", "pytorch", "sim:80GiB"},
+    };
+    struct trace_reader *trace = recorded_open(SAMPLE("gpt-varlen-default"), -1);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        static struct placements a, b;
+        size_t n = 0;
+        a.n = b.n = 0;
+        run_alone(trace, pairs[i].a, pairs[i].device, &a);
+        run_alone(trace, pairs[i].b, pairs[i].device, &b);
+        while (n < a.n && n < b.n && a.at[n] == b.at[n])
+            n++;
+        const size_t want = n == a.n && n == b.n ? SIZE_MAX : n;
+        cr_expect_eq(requests_before(trace, pairs[i].a, pairs[i].b, pairs[i].device), want, "%s, %s: not %zu", pairs[i].a,
+                     pairs[i].b, want);
+    }
+    trace_close(trace);
+}
+
+/* ---- frames ---- */
+
+Test(diff, the_line_of_the_program_is_the_innermost_outside_torch)
+{
+    static const char *const frames[] = {"at::empty(c10::IntArrayRef, bool) ??:0", "linear /x/torch/nn/functional.py:12",
+                                         "forward train/torchnet.py:19", "main train.py:3"};
+    cr_expect_str_eq(frame_of_program(frames, 4), frames[2]);
+    cr_expect_str_eq(frame_of_program(frames, 2), frames[0]);
+    cr_expect_null(frame_of_program(frames, 0));
+    const struct frame f = frame_parse(frames[0]);
+    cr_expect(f.line == 0 && f.n_file == 2 && strncmp(f.file, "??", 2) == 0 && f.n_name == strlen(frames[0]) - 5);
+    const struct frame bare = frame_parse("nothing");
+    cr_expect(bare.n_name == 0 && bare.n_file == 7 && bare.line == 0);
+}
