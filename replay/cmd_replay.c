@@ -1,6 +1,7 @@
 /* `replay FILE`: the trace through each policy, and a report. */
 #include "replay/cli.h"
 #include "replay/explain_run.h"
+#include "replay/perfetto.h"
 #include "replay/recorded.h"
 #include "replay/result.h"
 #include "replay/what_if.h"
@@ -22,11 +23,12 @@ struct session {
     struct lane         *lanes;
     struct sink        **sinks;
     struct explain_run  *explain;
+    struct perfetto     *timelines;
     struct report_run   *runs;
     struct trace_reader *trace;
     struct device_choice device;
     struct report        report;
-    struct output       *json, *csv, *samples;
+    struct output       *json, *csv, *samples, *perfetto;
     bool                 is_stdout_taken;
 };
 
@@ -35,16 +37,19 @@ static void session_close(struct session *s)
     output_abandon(s->json);
     output_abandon(s->csv);
     output_abandon(s->samples);
+    output_abandon(s->perfetto);
     result_close(&s->report);
     for (size_t i = 0; i < s->n; i++) {
         lane_close(&s->lanes[i]);
         policy_spec_close(&s->specs[i]);
         sink_samples_destroy(s->sinks[i]);
         explain_run_close(&s->explain[i]);
+        perfetto_close(&s->timelines[i]);
     }
     trace_close(s->trace);
     free(s->runs);
     free(s->explain);
+    free(s->timelines);
     free(s->sinks);
     free(s->lanes);
     free(s->specs);
@@ -60,8 +65,9 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
     s->sinks = calloc(n, sizeof *s->sinks);
     s->runs = calloc(n, sizeof *s->runs);
     s->explain = calloc(n, sizeof *s->explain);
+    s->timelines = calloc(n, sizeof *s->timelines);
     if (s->specs == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL ||
-        s->explain == NULL)
+        s->explain == NULL || s->timelines == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
     for (; s->n < n; s->n++) {
         const enum err e = policy_spec_parse(typed[s->n], &s->specs[s->n], why);
@@ -75,8 +81,8 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
 static enum err session_open_outputs(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
-    const char *const paths[] = {o->json, o->csv, o->samples};
-    for (size_t i = 0; i < 3; i++)
+    const char *const paths[] = {o->json, o->csv, o->samples, o->perfetto};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         for (size_t k = 0; k < i; k++)
             if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0 && strcmp(paths[i], "-") != 0)
                 return err_set(why, ERR_USAGE, 0, "%s: is named for two outputs", paths[i]);
@@ -85,6 +91,10 @@ static enum err session_open_outputs(struct session *s, struct err_detail *why)
         e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, why);
     if (e == ERR_OK)
         e = cli_open_output(o, o->samples, &s->is_stdout_taken, &s->samples, why);
+    if (e == ERR_OK && o->perfetto != NULL && o->audit)
+        e = err_set(why, ERR_USAGE, 0, "--perfetto and --audit both listen to the device: one at a time");
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->perfetto, &s->is_stdout_taken, &s->perfetto, why);
     return e;
 }
 
@@ -130,6 +140,18 @@ static enum err session_explain(struct session *s, struct err_detail *why)
     return e;
 }
 
+/* Timelines of all lanes, where they are asked for. */
+static enum err session_listen(struct session *s, const struct replay_config *cfg, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < s->n && s->perfetto != NULL && e == ERR_OK; i++) {
+        char name[DEVICE_TEXT + 256];
+        snprintf(name, sizeof name, "%.250s on %s", s->specs[i].typed, s->device.typed);
+        e = perfetto_listen(&s->timelines[i], (unsigned)i + 1, name, &s->lanes[i], s->trace, cfg, why);
+    }
+    return e;
+}
+
 static enum err session_run(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -146,10 +168,12 @@ static enum err session_run(struct session *s, struct err_detail *why)
         .progress = progress_report,
         .progress_arg = &progress,
     };
-    const bool is_sampled = o->samples != NULL || o->audit;
+    const bool is_sampled = o->samples != NULL || o->perfetto != NULL || o->audit;
     if (is_sampled && (o->given & OPTION_BIT(SAMPLE_EVERY)) == 0)
         cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
     enum err e = what_if_choose(o, s->trace, &cfg.what_if, why);
+    if (e == ERR_OK)
+        e = session_listen(s, &cfg, why);
     if (e == ERR_OK)
         e = bounds_replay(s->trace, s->lanes, s->n, &cfg, &bounds, why);
     progress_clear(&progress);
@@ -174,6 +198,13 @@ static void session_write_samples(const struct session *s)
         sink_samples_write(out, s->sinks[i], s->specs[i].typed, &s->lanes[i].meter.at_peak_sample, &labels);
 }
 
+static enum err session_write_timelines(struct session *s, struct err_detail *why)
+{
+    for (size_t i = 0; i < s->n; i++)
+        perfetto_finish(&s->timelines[i], &s->lanes[i]);
+    return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->options->inputs[0], why);
+}
+
 static enum err session_write(struct session *s, struct err_detail *why)
 {
     if (s->json != NULL)
@@ -187,6 +218,10 @@ static enum err session_write(struct session *s, struct err_detail *why)
         e = output_commit(&s->csv, why);
     if (e == ERR_OK)
         e = output_commit(&s->samples, why);
+    if (e == ERR_OK && s->perfetto != NULL)
+        e = session_write_timelines(s, why);
+    if (e == ERR_OK)
+        e = output_commit(&s->perfetto, why);
     if (e == ERR_OK && !s->is_stdout_taken)
         report_table(stdout, &s->report);
     return e;
@@ -236,7 +271,7 @@ const struct subcommand cmd_replay = {
     .text = "FILE is a native trace, a PyTorch snapshot (pickle; also gzip, zstd or an HTML page of it), or '-'.\n"
             "Exit status: 0 done; 1 a run ended out of memory or failed its audit; 2 wrong usage or bad input;\n"
             "3 a fault of the program or its host.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) |
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) | OPTION_BIT(PERFETTO) |
              OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
              OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
              OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),

@@ -135,6 +135,7 @@ static enum err option_take(enum option_id id, const char *value, struct options
     case OPTION_MD:           o->md = value; break;
     case OPTION_FAIL_IF:      return option_take_condition(value, o, why);
     case OPTION_SAMPLES:      o->samples = value; break;
+    case OPTION_PERFETTO:     o->perfetto = value; break;
     case OPTION_OUT:          o->out = value; break;
     case OPTION_FROM:         o->from = value; break;
     case OPTION_EXPLAIN:      return option_take_number(flag, value, 0, INT64_MAX, &o->explain, why);

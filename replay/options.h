@@ -23,6 +23,7 @@
     X(MD, "md", "FILE", "write Markdown, for a comment on a pull request")                                  \
     X(FAIL_IF, "fail-if", "CONDITION", "exit status 1 if a run meets it; may be given several times")       \
     X(SAMPLES, "samples", "FILE", "write the series over time as CSV")                                      \
+    X(PERFETTO, "perfetto", "FILE", "write a timeline for ui.perfetto.dev or chrome://tracing, as JSON")         \
     X(SAMPLE_EVERY, "sample-every", "N", "events between samples, or a time: 10ms, 1s (default: 1000 samples)")     \
     X(ON_OOM, "on-oom", "stop|skip", "what a refused request does: end the run, or be left out (default: stop)") \
     X(START, "start", "fresh|faithful", "where a trace begins that starts in mid-run: with its live requests placed anew, or from the recorded segments and blocks (default: fresh)") \
@@ -63,7 +64,7 @@ struct options {
     const char *fail_if[FAIL_IF_MAX];
     size_t      n_fail_if;
     const char *html, *md;
-    const char *device, *json, *csv, *samples, *out, *from, *torch, *insert, *warm;
+    const char *device, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm;
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
     enum oom_action on_oom;
     enum start_mode start;

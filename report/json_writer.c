@@ -19,7 +19,7 @@ static bool means_something(const unsigned char *s)
     return *s == '<' || *s == '>' || *s == '&' || (s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9));
 }
 
-static void json_quote(const struct json_writer *w, const char *text)
+void json_quote(const struct json_writer *w, const char *text)
 {
     FILE *out = w->out;
     fputc('"', out);

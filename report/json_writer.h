@@ -19,6 +19,9 @@ struct json_writer {
 
 struct json_writer json_writer(FILE *out);
 
+/* A text in quotes, for who writes lines of his own. */
+void json_quote(const struct json_writer *w, const char *text);
+
 /* Every value takes its key; NULL inside an array and for the outermost value. Text need not be UTF-8: bytes that are
  * not become U+FFFD. A ratio that is no number becomes null. */
 void json_put_object(struct json_writer *w, const char *key);
