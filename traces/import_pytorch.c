@@ -32,6 +32,7 @@ struct pytorch_import {
     uint32_t *held;                   /* completed frees that are put behind the request that waited for them */
     size_t n_held, held_room;
     uint32_t held_until;              /* that request's record; UINT32_MAX: none */
+    bool has_epoch;
     char notes[NOTES_BYTES];
     size_t n_notes;
 };
@@ -325,6 +326,15 @@ static uint64_t record_time_ns(const struct walk *w, const struct snapshot_recor
     return us > UINT64_MAX / 1000 ? UINT64_MAX : us * 1000;
 }
 
+/* Time 0 of the trace is that of its first event, which need not be the first record. */
+static void note_epoch(struct pytorch_import *p, uint32_t record)
+{
+    const int64_t time_us = p->w->records[record].time_us;
+    if (!p->has_epoch)
+        trace_writer_info(p->out)->epoch_us = time_us > 0 ? (uint64_t)time_us : 0;
+    p->has_epoch = true;
+}
+
 static enum err put_segment_record(struct pytorch_import *p, uint32_t i, struct err_detail *why)
 {
     static const enum trace_segment_kind kinds[] = {
@@ -344,6 +354,7 @@ static enum err put_event(struct pytorch_import *p, uint32_t i, enum event_kind 
         .kind = kind, .time_ns = record_time_ns(p->w, r), .ptr = r->addr, .bytes = r->size,
         .stream = p->s->streams[r->stream], .pool = {pool[0], pool[1]}, .record = i, .addr = r->addr,
         .command.kind = COMMAND_SNAPSHOT};
+    note_epoch(p, i);
     const enum err e = stack_number(p, r->stack, &out.stack, why);
     return e != ERR_OK ? e : trace_put(p->out, &out, why);
 }
@@ -381,7 +392,10 @@ static enum err put_release(struct pytorch_import *p, const struct walk_release 
         .kind = release->reading == RELEASE_POOL ? EVENT_COMMAND : EVENT_FLUSH,
         .time_ns = record_time_ns(p->w, &p->w->records[release->record]), .pool = {pool[0], pool[1]},
         .record = release->record, .command.kind = is_graph ? COMMAND_GRAPH_RESET : COMMAND_POOL_DROP};
-    return release->reading == RELEASE_ALLOCATOR ? ERR_OK : trace_put(p->out, &out, why);
+    if (release->reading == RELEASE_ALLOCATOR)
+        return ERR_OK;
+    note_epoch(p, release->record);
+    return trace_put(p->out, &out, why);
 }
 
 /* ---- frees that a request waited for ---- */
