@@ -1,6 +1,8 @@
 /* Errors, progress and files, as every command treats them. */
 #include "replay/cli.h"
 
+#include "replay/single_run.h"
+
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,6 +70,21 @@ enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader *
     import.progress_arg = &p;
     const enum err e = trace_open_any(o->inputs[n], o->from, &import, out, why);
     progress_clear(&p);
+    return e;
+}
+
+enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why)
+{
+    struct progress progress = progress_start("replaying");
+    const struct replay_config cfg = {
+        .on_oom = (o->given & OPTION_BIT(ON_OOM)) != 0 ? o->on_oom : OOM_AS_RECORDED,
+        .threads = 1,
+        .start = o->start,
+        .progress = progress_report,
+        .progress_arg = &progress,
+    };
+    const enum err e = single_run_replay(run, &cfg, why);
+    progress_clear(&progress);
     return e;
 }
 

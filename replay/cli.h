@@ -56,6 +56,11 @@ void progress_clear(struct progress *p);
 /* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, showing progress. */
 MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
+/* Replays a run that is open, with --on-oom and --start, showing progress. Without --on-oom a request that was refused
+ * when it was recorded as well is no outcome. */
+struct single_run;
+MUST_USE enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why);
+
 /* Whether a path names the same file as one of the inputs. */
 bool cli_is_input(const struct options *o, const char *path);
 

@@ -143,8 +143,8 @@ static enum exit_status diff_main(const struct options *o)
     enum err e = session_diff(&s, &why);
     if (e == ERR_OK)
         e = session_write(&s, &why);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why)
-                                                : cli_finish_stdout(diff_is_same(&s.diff) ? STATUS_DONE : STATUS_FAILED);
+    const enum exit_status done = e == ERR_OK && diff_is_same(&s.diff) ? STATUS_DONE : STATUS_FAILED;
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(done);
     session_close(&s);
     return status;
 }
@@ -153,11 +153,11 @@ const struct subcommand cmd_diff = {
     .name = "diff",
     .synopsis = "diff A B",
     .summary = "say what differs between two traces, two policies on a trace, or two sets of results",
-    .text = "Two traces: what each requests at its peak and over a step, by size and by line of the program, and the first\n"
-            "event that differs. A step lies between the last two marks of the same name, or is what repeats at the end.\n"
-            "A trace and two policies: every figure that differs, the first request placed differently, and the first call\n"
-            "to the device that only one of them makes. Two results (--json of a replay, or a database of a sweep): every\n"
-            "figure that differs, run by run.\n\n"
+    .text = "Two traces: what each requests at its peak and over a step, by size and by line of the program, and the\n"
+            "first event that differs. A step lies between the last two marks of the same name, or is what repeats at\n"
+            "the end. A trace and two policies: every figure that differs, the first request placed differently, and\n"
+            "the first call to the device that only one of them makes. Two results (--json of a replay, or a database\n"
+            "of a sweep): every figure that differs, run by run.\n\n"
             "  replay diff plain.pickle checkpointed.pickle\n"
             "  replay diff a.pickle --policy best-fit --policy pytorch:expandable --device sim:24GiB\n"
             "  replay diff monday.json tuesday.json\n"

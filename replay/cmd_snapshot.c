@@ -46,21 +46,6 @@ static enum err session_open(struct snapshot_session *s, const struct options *o
     return e;
 }
 
-static enum err session_replay(struct snapshot_session *s, const struct options *o, struct err_detail *why)
-{
-    struct progress progress = progress_start("replaying");
-    const struct replay_config cfg = {
-        .on_oom = (o->given & OPTION_BIT(ON_OOM)) != 0 ? o->on_oom : OOM_AS_RECORDED,
-        .threads = 1,
-        .start = o->start,
-        .progress = progress_report,
-        .progress_arg = &progress,
-    };
-    const enum err e = single_run_replay(&s->run, &cfg, why);
-    progress_clear(&progress);
-    return e;
-}
-
 /* The first refusal goes to stderr, as it would have gone to the program. */
 static enum exit_status session_end(struct snapshot_session *s)
 {
@@ -81,7 +66,7 @@ static enum exit_status snapshot_main(const struct options *o)
     struct err_detail why = { .text = "" };
     enum err e = session_open(&s, o, &why);
     if (e == ERR_OK)
-        e = session_replay(&s, o, &why);
+        e = cli_replay(o, &s.run, &why);
     if (e == ERR_OK)
         e = dump_write(&s.dump, &s.run.lane, s.trace, output_file(s.out), &why);
     if (e == ERR_OK)
@@ -95,11 +80,11 @@ const struct subcommand cmd_snapshot = {
     .name = "snapshot",
     .synopsis = "snapshot FILE -o OUT",
     .summary = "write the memory snapshot that PyTorch would have dumped, under any policy and card",
-    .text = "OUT is a pickle in the layout of the release whose decisions are made, as torch.cuda.memory._dump_snapshot()\n"
+    .text = "OUT is a pickle in the layout of the release whose decisions are made, as PyTorch's _dump_snapshot()\n"
             "writes it: for https://pytorch.org/memory_viz, for torch/cuda/_memory_viz.py, and for replay itself.\n"
-            "Without --policy the settings and the release that were recorded are taken. The state is that at the end:\n"
-            "of the trace; of the run, where a request is refused that was not refused when it was recorded (or, with\n"
-            "--on-oom stop, any); or in front of the event --at.\n\n"
+            "Without --policy the settings and the release that were recorded are taken. The state is that at the\n"
+            "end: of the trace; of the run, where a request is refused that was not refused when it was recorded (or,\n"
+            "with --on-oom stop, any); or in front of the event --at.\n\n"
             "  replay snapshot a.pickle --policy pytorch:expandable -o expandable.pickle\n"
             "  replay snapshot a.pickle --device sim:16GiB --on-oom stop -o full.pickle\n\n"
             "Exit status: 0 done; 1 a request was refused, and the snapshot is written; 2 wrong usage or bad input.\n",

@@ -51,18 +51,9 @@ static void session_close(struct stats_session *s)
 
 static enum err session_replay(struct stats_session *s, const struct options *o, struct err_detail *why)
 {
-    struct progress progress = progress_start("replaying");
-    const struct replay_config cfg = {
-        .on_oom = (o->given & OPTION_BIT(ON_OOM)) != 0 ? o->on_oom : OOM_AS_RECORDED,
-        .threads = 1,
-        .start = o->start,
-        .progress = progress_report,
-        .progress_arg = &progress,
-    };
     s->run.lane.on_oom = take_refusal;
     s->run.lane.on_oom_arg = &s->refusals;
-    enum err e = single_run_replay(&s->run, &cfg, why);
-    progress_clear(&progress);
+    enum err e = cli_replay(o, &s->run, why);
     if (e == ERR_OK && s->refusals.e != ERR_OK)
         e = err_set(why, s->refusals.e, 0, "no memory for the texts of refused requests");
     for (size_t i = 0; e == ERR_OK && i < s->refusals.n; i++)

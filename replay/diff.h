@@ -37,8 +37,8 @@ struct diff {
 /* Compares two traces, whose readers stay with the caller. ERR_HOST_NOMEM, the readers' errors. */
 MUST_USE enum err diff_traces(struct diff *d, struct err_detail *why);
 
-/* Finds for each run of d->tables[0] the run of d->tables[1] of the same trace, policy and device; then, among those left,
- * of the same policy and device; then, if each side has one left, these two. ERR_HOST_NOMEM. */
+/* Finds for each run of d->tables[0] the run of d->tables[1] of the same trace, policy and device; then, among those
+ * left, of the same policy and device; then, if each side has one left, these two. ERR_HOST_NOMEM. */
 MUST_USE enum err diff_match_runs(struct diff *d, struct err_detail *why);
 
 /* The figures of a run that are compared: those of a replay's --csv and of its trace, lent; returns how many. */
@@ -53,8 +53,8 @@ void diff_close(struct diff *d);
 MUST_USE enum err diff_print(FILE *out, const struct diff *d, struct err_detail *why);
 MUST_USE enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why);
 
-/* What the writers share: an event as the trace numbers it, and the program's line that asked for it, "" where it is not
- * known. */
+/* What the writers share: an event as the trace numbers it, and the program's line that asked for it, "" where it is
+ * not known. */
 enum { DIFF_LINE = 160 };
 MUST_USE enum err diff_name_event(struct trace_reader *trace, int64_t event, int64_t *number, char line[DIFF_LINE],
                                   struct err_detail *why);

@@ -142,7 +142,8 @@ static void add_step(struct words *w, const struct diff *d, int i)
         words_add(w, "between the last two marks '%.60s'", trace_label(d->traces[i], s->label));
         break;
     case STEP_BY_REPETITION:
-        words_add(w, "the last %" PRIu64 " requests, which the %" PRIu64 " before them repeat", s->requests, s->repeated);
+        words_add(w, "the last %" PRIu64 " requests, which the %" PRIu64 " before them repeat", s->requests,
+                  s->repeated);
         break;
     case STEP_NONE:
         words_add(w, "the whole trace, as nothing in it repeats");
@@ -176,6 +177,11 @@ static void say_step(FILE *out, const struct diff *d)
     print_words(out, &w);
 }
 
+static const char *event_word(const struct trace_reader *trace)
+{
+    return trace_info(trace)->has_source_numbers ? "record" : "event";
+}
+
 static void add_event(struct words *w, const struct diff *d, int i, int64_t number, const char *line)
 {
     static const char *const kinds[EVENT_KINDS] = {"requests", "frees", "gives up", "has freed", "calls empty_cache",
@@ -192,7 +198,7 @@ static void add_event(struct words *w, const struct diff *d, int i, int64_t numb
         words_add(w, " %s bytes", text_count(ev->bytes, bytes));
     if (ev->stream != 0)
         words_add(w, " on stream %u", (unsigned)ev->stream);
-    words_add(w, " (%s %" PRId64 "%s", trace_info(d->traces[i])->has_source_numbers ? "record" : "event", number,
+    words_add(w, " (%s %" PRId64 "%s", event_word(d->traces[i]), number,
               line[0] == '\0' ? "" : ", ");
     show_line(line, where, sizeof where);
     words_add(w, "%s)", where);
@@ -208,10 +214,11 @@ static enum err say_parting(FILE *out, const struct diff *d, struct err_detail *
         for (int i = 0; i < 2; i++) {
             char line[DIFF_LINE] = "";
             int64_t number = 0;
-            const enum err e = d->parting.has[i] ? diff_name_event(d->traces[i], (int64_t)d->parting.event, &number, line,
-                                                                   why) : ERR_OK;
-            if (e != ERR_OK)
-                return e;
+            if (d->parting.has[i]) {
+                const enum err e = diff_name_event(d->traces[i], (int64_t)d->parting.event, &number, line, why);
+                if (e != ERR_OK)
+                    return e;
+            }
             add_event(&w, d, i, number, line);
             words_add(&w, i == 0 ? ", " : ".");
         }
@@ -225,14 +232,16 @@ static void print_row(FILE *out, const char *name, const struct profile_row *r)
     const struct profile_share *a = &r->side[PROFILE_A], *b = &r->side[PROFILE_B];
     char t[6][DELTA_TEXT];
     fprintf(out, "  %-*.*s %11s %11s %12s  | %12s %12s %12s %6" PRId64 "\n", LINE_COLUMN, LINE_COLUMN, name,
-            text_mib(a->peak_bytes, t[0]), text_mib(b->peak_bytes, t[1]), show_delta(a->peak_bytes, b->peak_bytes, t[2]),
-            text_mib(a->step_bytes, t[3]), text_mib(b->step_bytes, t[4]), show_delta(a->step_bytes, b->step_bytes, t[5]),
+            text_mib(a->peak_bytes, t[0]), text_mib(b->peak_bytes, t[1]),
+            show_delta(a->peak_bytes, b->peak_bytes, t[2]), text_mib(a->step_bytes, t[3]),
+            text_mib(b->step_bytes, t[4]), show_delta(a->step_bytes, b->step_bytes, t[5]),
             (int64_t)(b->step_requests - a->step_requests));
 }
 
 /* The rows that differ, most first. `name` writes the name of a row. */
-static enum err print_table(FILE *out, const struct diff *d, const char *title, const struct profile_row *rows, size_t n,
-                            void (*name)(const struct diff *d, size_t row, char out[DIFF_LINE]), struct err_detail *why)
+static enum err print_table(FILE *out, const struct diff *d, const char *title, const struct profile_row *rows,
+                            size_t n, void (*name)(const struct diff *d, size_t row, char out[DIFF_LINE]),
+                            struct err_detail *why)
 {
     size_t n_sorted;
     size_t *sorted = diff_sort_rows(rows, n, &n_sorted);
@@ -240,8 +249,8 @@ static enum err print_table(FILE *out, const struct diff *d, const char *title, 
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort differences");
     if (n_sorted > 0)
         fprintf(out, "\n  %-*s %36s  | %45s\n  %-*s %11s %11s %12s  | %12s %12s %12s %6s\n", LINE_COLUMN, "",
-                "------ live at the peak -----", "-------- requested over the step -------", LINE_COLUMN, title, "A", "B",
-                "B - A", "A", "B", "B - A", "times");
+                "------ live at the peak -----", "-------- requested over the step -------", LINE_COLUMN, title,
+                "A", "B", "B - A", "A", "B", "B - A", "times");
     for (size_t i = 0; i < n_sorted && i < ROWS_SHOWN; i++) {
         char text[DIFF_LINE];
         name(d, sorted[i], text);
@@ -270,11 +279,12 @@ static enum err print_traces(FILE *out, const struct diff *d, struct err_detail 
     say_peak(out, d);
     say_changes(out, d);
     say_step(out, d);
+    const struct profile_table *lines = &d->profiles.lines;
     enum err e = say_parting(out, d, why);
     if (e == ERR_OK)
         e = print_table(out, d, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class, why);
     if (e == ERR_OK && (trace_info(d->traces[0])->n_stacks > 0 || trace_info(d->traces[1])->n_stacks > 0))
-        e = print_table(out, d, "line of the program", d->profiles.lines.rows, d->profiles.lines.names.n, name_line, why);
+        e = print_table(out, d, "line of the program", lines->rows, lines->names.n, name_line, why);
     if (e == ERR_OK && diff_fields_count(d->fields[0], d->fields[1], d->n_fields) > 0) {
         fputc('\n', out);
         diff_fields_print(out, d->fields[0], d->fields[1], d->n_fields, 2);
@@ -326,7 +336,8 @@ static void add_block(struct words *w, const char *side, const struct block *b)
     if (b->bytes == 0)
         words_add(w, "%s refuses it", side);
     else
-        words_add(w, "%s puts it at 0x%" PRIx64 ", into a block of %s bytes", side, b->addr, text_count(b->bytes, bytes));
+        words_add(w, "%s puts it at 0x%" PRIx64 ", into a block of %s bytes", side, b->addr,
+                  text_count(b->bytes, bytes));
 }
 
 static void add_call(struct words *w, const struct diff *d, int i, int64_t number)
@@ -342,7 +353,7 @@ static void add_call(struct words *w, const struct diff *d, int i, int64_t numbe
     else
         words_add(w, "%s calls %s of %s bytes at %s %" PRId64, i == 0 ? "A" : "B", calls[d->apart.call[i].call.kind],
                   text_count(d->apart.call[i].call.bytes, bytes),
-                  trace_info(d->traces[0])->has_source_numbers ? "record" : "event", number);
+                  event_word(d->traces[0]), number);
 }
 
 static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *why)
@@ -355,7 +366,7 @@ static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *wh
     if (p->is_placed_apart && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
         show_line(line, where, sizeof where);
         words_add(&w, "The first request that is placed differently is that of %s bytes at %s %" PRId64 "%s%s: ",
-                  text_count(p->bytes, bytes), trace_info(d->traces[0])->has_source_numbers ? "record" : "event", number,
+                  text_count(p->bytes, bytes), event_word(d->traces[0]), number,
                   line[0] == '\0' ? "" : ", ", where);
         add_block(&w, "A", &p->block[0]);
         words_add(&w, ", ");

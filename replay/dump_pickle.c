@@ -252,7 +252,7 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
     pickle_end_dict(&p->w);
 }
 
-/* Whether a block goes on with the segment of the one before it. A mapped stretch of a range is a segment of its own. */
+/* Whether a block goes on with the segment of the one before. A mapped stretch of a range is a segment of its own. */
 static bool block_continues(const struct dump_block *b)
 {
     const struct block_view *before = &b[-1].view, *v = &b->view;
@@ -392,8 +392,8 @@ static enum err dump_check(struct dump *d, const struct lane *l, struct err_deta
     case ERR_OK:
         return ERR_OK;
     case ERR_UNSUPPORTED:
-        return err_set(why, ERR_UNSUPPORTED, 0, "the policy '%.60s' keeps no blocks as PyTorch does: there is nothing to "
-                       "put into a snapshot", l->spec->typed);
+        return err_set(why, ERR_UNSUPPORTED, 0, "the policy '%.60s' keeps no blocks as PyTorch does: there is nothing "
+                       "to put into a snapshot", l->spec->typed);
     case ERR_IO:
         return err_set(why, ERR_IO, 0, "the temporary file for the snapshot's records cannot be written");
     default:

@@ -120,8 +120,8 @@ static void put_oom(struct perfetto *p)
     if (!p->has_oom || !mark_fits(p))
         return;
     put_instant(p, "oom", "out of memory", p->now_ns);
-    fprintf(p->spool, ",\"args\":{\"requested_bytes\":%" PRIu64 ",\"reserved_bytes\":%" PRIu64 ",\"device_free_bytes\":%"
-            PRIu64 "}}", oom->requested_bytes, oom->reserved_bytes, oom->device_free_bytes);
+    fprintf(p->spool, ",\"args\":{\"requested_bytes\":%" PRIu64 ",\"reserved_bytes\":%" PRIu64
+            ",\"device_free_bytes\":%" PRIu64 "}}", oom->requested_bytes, oom->reserved_bytes, oom->device_free_bytes);
 }
 
 /* Beginning or end of a slice; both name it by its address. */
@@ -129,8 +129,8 @@ static void put_slice(struct perfetto *p, char phase, bool is_range, uint64_t ad
 {
     char size[UNITS_TEXT];
     line_begin(p, phase, p->now_ns);
-    fprintf(p->spool, ",\"cat\":\"%s\",\"id2\":{\"local\":\"0x%" PRIx64 "\"},\"name\":\"%s%s\"", is_range ? "range" : "segment", addr,
-            is_range ? "range of " : "", units_format_bytes(bytes, size));
+    fprintf(p->spool, ",\"cat\":\"%s\",\"id2\":{\"local\":\"0x%" PRIx64 "\"},\"name\":\"%s%s\"",
+            is_range ? "range" : "segment", addr, is_range ? "range of " : "", units_format_bytes(bytes, size));
     if (phase == 'b')
         fprintf(p->spool, ",\"args\":{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 "}", addr, bytes);
     fputc('}', p->spool);

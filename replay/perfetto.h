@@ -1,6 +1,6 @@
 /*
- * A run as a timeline for https://ui.perfetto.dev and chrome://tracing: what is requested, allocated, active, reserved and
- * inactively split as counters, segments as slices, refusals and marks as instants. Each run is a process of its own.
+ * A run as a timeline for https://ui.perfetto.dev and chrome://tracing: what is requested, allocated, active, reserved
+ * and inactively split as counters, segments as slices, refusals and marks as instants. Each run is a process.
  *
  * Source of the format: "Trace Event Format" (Chromium). Lines go to a temporary file while a lane runs, so memory does
  * not grow with the trace, and lanes in several threads give the same file.

@@ -1,4 +1,4 @@
-/* Two passes: where the peak and the marks are, and what repeats; then what lives at the peak, and what the step asks. */
+/* Two passes: where the peak and the marks are, and what repeats; then what lives at the peak, and what a step asks. */
 #include "replay/profile.h"
 
 #include "replay/frame.h"

@@ -6,8 +6,8 @@
 
 #include "report/run_table.h"
 
-/* Appends its runs to a table. *is_results: it is such a file, by its first bytes; otherwise nothing is done, nor said of
- * a file that cannot be opened: whoever takes it for a trace does. run_table's errors, ERR_IO. */
+/* Appends its runs to a table. *is_results: it is such a file, by its first bytes; otherwise nothing is done, nor said
+ * of a file that cannot be opened: whoever takes it for a trace does. run_table's errors, ERR_IO. */
 MUST_USE enum err results_file_add(struct run_table *t, const char *path, bool *is_results, struct err_detail *why);
 
 #endif

@@ -20,9 +20,10 @@ static double value_of(const struct field *f)
 
 bool field_equals(const struct field *a, const struct field *b)
 {
+    if (a->kind == FIELD_NUMBER && b->kind == FIELD_NUMBER)
+        return a->number == b->number;
     if (is_number(a) && is_number(b))
-        return a->kind == b->kind && a->kind == FIELD_NUMBER ? a->number == b->number
-                                                             : !(value_of(a) < value_of(b)) && !(value_of(a) > value_of(b));
+        return !(value_of(a) < value_of(b)) && !(value_of(a) > value_of(b));
     if (a->kind != b->kind)
         return false;
     return a->kind == FIELD_NULL || strcmp(a->text, b->text) == 0;
@@ -58,17 +59,17 @@ static void show_value(const struct field *f, char out[VALUE_TEXT])
     }
 }
 
-static void show_difference(const struct field *a, const struct field *b, char out[VALUE_TEXT], char percent[VALUE_TEXT])
+static void show_difference(const struct field *a, const struct field *b, char out[VALUE_TEXT],
+                            char percent[VALUE_TEXT])
 {
     char count[TEXT_NUMBER];
     out[0] = percent[0] = '\0';
     if (!is_number(a) || !is_number(b))
         return;
     const double d = value_of(b) - value_of(a);
+    const uint64_t more = (uint64_t)b->number - (uint64_t)a->number;
     if (a->kind == FIELD_NUMBER && b->kind == FIELD_NUMBER)
-        snprintf(out, VALUE_TEXT, "%s%s", d < 0 ? "-" : "+",
-                 text_count(d < 0 ? (uint64_t)a->number - (uint64_t)b->number : (uint64_t)b->number - (uint64_t)a->number,
-                            count));
+        snprintf(out, VALUE_TEXT, "%s%s", d < 0 ? "-" : "+", text_count(d < 0 ? 0 - more : more, count));
     else
         snprintf(out, VALUE_TEXT, "%+.6g", d);
     if (value_of(a) > 0)

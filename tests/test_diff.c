@@ -185,7 +185,8 @@ static struct trace_reader *forged(uint32_t n, uint32_t larger, bool has_marks)
 
 Test(diff, the_first_event_that_differs_is_named)
 {
-    struct trace_reader *a = forged(100, UINT32_MAX, false), *b = forged(100, 57, false), *c = forged(90, UINT32_MAX, false);
+    struct trace_reader *a = forged(100, UINT32_MAX, false), *b = forged(100, 57, false);
+    struct trace_reader *c = forged(90, UINT32_MAX, false);
     struct part_traces p;
     cr_assert_eq(part_find(a, b, &p, NULL), ERR_OK);
     cr_expect(!p.is_equal && p.event == 57 && p.ev[0].bytes == 1002 && p.ev[1].bytes == 5000);
@@ -296,8 +297,8 @@ Test(diff, the_first_request_placed_differently_is_that_of_two_runs_apart)
         while (n < a.n && n < b.n && a.at[n] == b.at[n])
             n++;
         const size_t want = n == a.n && n == b.n ? SIZE_MAX : n;
-        cr_expect_eq(requests_before(trace, pairs[i].a, pairs[i].b, pairs[i].device), want, "%s, %s: not %zu", pairs[i].a,
-                     pairs[i].b, want);
+        cr_expect_eq(requests_before(trace, pairs[i].a, pairs[i].b, pairs[i].device), want, "%s, %s: not %zu",
+                     pairs[i].a, pairs[i].b, want);
     }
     trace_close(trace);
 }
@@ -306,7 +307,8 @@ Test(diff, the_first_request_placed_differently_is_that_of_two_runs_apart)
 
 Test(diff, the_line_of_the_program_is_the_innermost_outside_torch)
 {
-    static const char *const frames[] = {"at::empty(c10::IntArrayRef, bool) ??:0", "linear /x/torch/nn/functional.py:12",
+    static const char *const frames[] = {"at::empty(c10::IntArrayRef, bool) ??:0",
+                                         "linear /x/torch/nn/functional.py:12",
                                          "forward train/torchnet.py:19", "main train.py:3"};
     cr_expect_str_eq(frame_of_program(frames, 4), frames[2]);
     cr_expect_str_eq(frame_of_program(frames, 2), frames[0]);

@@ -40,8 +40,43 @@ Test(dump, stacks_of_requests_come_back_frame_by_frame)
     struct trace_reader *trace = recorded_open(TEST_DATA "/layouts/2.15.0.pickle", -1);
     const struct dumped_path made = dumped(trace, NULL, NULL, UINT64_C(8) << 30);
     char *got = rendered(made.text, nothing);
-    cr_expect_not_null(strstr(got, "'frames': [{'name': 'child',\n'filename': 'oracle.py',\n'line': 149,\n}"), "%s", got);
+    cr_expect_not_null(strstr(got, "'frames': [{'name': 'child',\n'filename': 'oracle.py',\n'line': 149,\n}"), "%s",
+                       got);
     free(got);
+    remove(made.text);
+    trace_close(trace);
+}
+
+/* The numbers behind a key of all records of an action, in order. */
+static size_t numbers_of(const char *text, const char *action, const char *key, int64_t *out, size_t room)
+{
+    char mark[64];
+    size_t n = 0;
+    snprintf(mark, sizeof mark, "'action': '%s',", action);
+    while ((text = strstr(text, mark)) != NULL && (text = strstr(text, key)) != NULL && n < room) {
+        text += strlen(key);
+        out[n++] = strtoll(text, NULL, 10);
+    }
+    return n;
+}
+
+Test(dump, requests_have_the_times_of_the_recording)
+{
+    enum { N = 4096 };
+    static const char *const left_out[] = {"frames", NULL};
+    static int64_t got_us[N], want_us[N];
+    if (access(SHARED_DIR "/golden/training/gpt-varlen-default.pickle", R_OK) != 0)
+        cr_skip_test("no recordings in " SHARED_DIR "/golden/training");
+    struct trace_reader *trace = recorded_open(SHARED_DIR "/golden/training/gpt-varlen-default.pickle", -1);
+    const struct dumped_path made = dumped(trace, NULL, NULL, UINT64_C(80) << 30);
+    char *got = rendered(made.text, left_out);
+    char *want = rendered(SHARED_DIR "/golden/training/gpt-varlen-default.pickle", left_out);
+    const size_t n = numbers_of(want, "alloc", "'time_us': ", want_us, N);
+    cr_expect_eq(numbers_of(got, "alloc", "'time_us': ", got_us, N), n);
+    cr_expect_eq(n, trace_info(trace)->by_kind[EVENT_ALLOC]);
+    cr_expect(memcmp(got_us, want_us, n * sizeof *got_us) == 0);
+    free(got);
+    free(want);
     remove(made.text);
     trace_close(trace);
 }
@@ -197,8 +232,8 @@ static enum err see_list(void *arg, const uint64_t *items, size_t n, uint64_t *o
 }
 
 TheoryDataPoints(dump, integers_come_back) = {
-    DataPoints(int64_t, 0, 1, 127, 128, 255, 256, 65535, 65536, INT32_MAX, INT64_C(1) << 31, INT64_C(1) << 39, INT64_MAX,
-               -1, -128, -129, INT32_MIN, -(INT64_C(1) << 32), INT64_MIN),
+    DataPoints(int64_t, 0, 1, 127, 128, 255, 256, 65535, 65536, INT32_MAX, INT64_C(1) << 31, INT64_C(1) << 39,
+               INT64_MAX, -1, -128, -129, INT32_MIN, -(INT64_C(1) << 32), INT64_MIN),
 };
 Theory((int64_t number), dump, integers_come_back)
 {

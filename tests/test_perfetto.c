@@ -17,8 +17,8 @@ struct timeline {
     json_t *root, *events;
 };
 
-static struct timeline timeline_of(struct trace_reader *trace, const char *const *policies, size_t n, const char *device,
-                                   uint64_t every_events, unsigned threads)
+static struct timeline timeline_of(struct trace_reader *trace, const char *const *policies, size_t n,
+                                   const char *device, uint64_t every_events, unsigned threads)
 {
     struct timeline t = {.n = n};
     struct perfetto runs[LANES_MAX];
