@@ -300,6 +300,17 @@ static void name_run(FILE *out, const char *side, const struct run_table *t, siz
             run_table_text(t, row, "device"));
 }
 
+/* Results do not hold where two policies part; the trace does. */
+static void print_hint(FILE *out, const struct diff *d, const struct diff_match *m)
+{
+    const struct run_table *a = &d->tables[0], *b = &d->tables[1];
+    const char *path = run_table_text(a, m->a, "trace_path"), *device = run_table_text(a, m->a, "device");
+    const char *p = run_table_text(a, m->a, "policy"), *q = run_table_text(b, m->b, "policy");
+    if (strcmp(path, run_table_text(b, m->b, "trace_path")) == 0 && strcmp(p, q) != 0)
+        fprintf(out, "  Where they part: replay diff '%s' --policy '%s' --policy '%s' --device '%s'\n", path, p, q,
+                device);
+}
+
 /* What differs between two runs; false where nothing does. */
 static bool print_match(FILE *out, const struct diff *d, const struct diff_match *m)
 {
@@ -311,6 +322,8 @@ static bool print_match(FILE *out, const struct diff *d, const struct diff_match
     if (d->kind == DIFF_RUNS)
         name_run(out, "A", &d->tables[0], m->a);
     diff_fields_print(out, a, b, n, 2);
+    if (d->kind == DIFF_RUNS)
+        print_hint(out, d, m);
     return true;
 }
 

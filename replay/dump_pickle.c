@@ -138,7 +138,7 @@ static enum err stack_of_event(struct dumper *p, int64_t event, uint32_t *stack,
     return ERR_OK;
 }
 
-typedef void (*record_visit)(struct dumper *p, const struct dump_record *r, uint32_t stack);
+typedef void (*record_visit)(struct dumper *p, const struct dump_record *r, uint32_t stack, uint64_t i);
 
 /* All records in order, each with the stack of its event. */
 static enum err each_record(struct dumper *p, record_visit visit, struct err_detail *why)
@@ -152,7 +152,7 @@ static enum err each_record(struct dumper *p, record_visit visit, struct err_det
         const enum err e = stack_of_event(p, r.event, &stack, why);
         if (e != ERR_OK)
             return e;
-        visit(p, &r, stack);
+        visit(p, &r, stack, i);
     }
     return ERR_OK;
 }
@@ -164,8 +164,9 @@ static int block_order(const void *key, const void *block)
 }
 
 /* What stands at an address in the end was put there by the last record that names it. */
-static void note_stack(struct dumper *p, const struct dump_record *r, uint32_t stack)
+static void note_stack(struct dumper *p, const struct dump_record *r, uint32_t stack, uint64_t i)
 {
+    (void)i;
     const enum record_action action = r->record.action;
     if ((action != RECORD_ALLOC && action != RECORD_SEGMENT_ALLOC) || p->d->n_blocks == 0)
         return;
@@ -244,8 +245,10 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
     }
     pickle_put_text(&p->w, "blocks");
     pickle_put_list(&p->w);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        pickle_list_item(&p->w, i);
         put_block(p, &blocks[i]);
+    }
     pickle_end_list(&p->w);
     if (p->release >= PYTORCH_2_4 && stack != TRACE_NO_STACK)
         put_frames(p, "frames", stack);
@@ -263,12 +266,14 @@ static void put_segments(struct dumper *p)
 {
     const struct dump_block *blocks = p->d->blocks;
     pickle_put_list(&p->w);
+    uint64_t n_segments = 0;
     for (size_t i = 0, n; i < p->d->n_blocks; i += n) {
         n = 1;
         if (blocks[i].view.state == BLOCK_UNMAPPED)
             continue;
         while (i + n < p->d->n_blocks && blocks[i + n].view.state != BLOCK_UNMAPPED && block_continues(&blocks[i + n]))
             n++;
+        pickle_list_item(&p->w, n_segments++);
         put_segment(p, &blocks[i], n);
     }
     pickle_end_list(&p->w);
@@ -276,13 +281,14 @@ static void put_segments(struct dumper *p)
 
 /* ---- device_traces ---- */
 
-static void put_record(struct dumper *p, const struct dump_record *d, uint32_t stack)
+static void put_record(struct dumper *p, const struct dump_record *d, uint32_t stack, uint64_t i)
 {
     static const char *const actions[RECORD_ACTIONS] = {"alloc",         "free_requested", "free_completed",
                                                         "segment_alloc", "segment_free",   "segment_map",
                                                         "segment_unmap", "snapshot",       "oom"};
     const struct policy_record *r = &d->record;
     const bool has_frames = stack != TRACE_NO_STACK;
+    pickle_list_item(&p->w, i);
     pickle_put_dict(&p->w);
     if (has_frames && p->release < PYTORCH_2_4)
         put_frames(p, "frames", stack);

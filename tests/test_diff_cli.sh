@@ -36,6 +36,7 @@ status 1 'The first call to the device that differs' diff a.zst --policy best-fi
 "$replay" sweep a.zst --policy best-fit --policy none --device sim:1GiB -o runs.db >/dev/null
 status 0 '1 of 1 runs are the same in every field' diff one.json one.json
 status 1 'peak_reserved_bytes' diff one.json two.json
+status 1 "Where they part: replay diff 'a.zst' --policy 'best-fit' --policy 'pow2' --device 'sim:1GiB'" diff one.json two.json
 status 1 '1 of 2 runs are the same in every field' diff one.json runs.db        # whose other run is of none
 status 0 '2 of 2 runs are the same in every field' diff runs.db runs.db
 

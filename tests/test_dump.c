@@ -266,6 +266,35 @@ Theory((int64_t number), dump, integers_come_back)
     free(bytes);
 }
 
+Test(dump, a_list_of_any_length_is_written_in_batches)
+{
+    static const uint64_t lengths[] = {0, 1, 999, 1000, 1001, 3000};
+    static const char *const nothing[] = {NULL};
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        const struct dumped_path path = dumped_path();
+        char want[16];
+        FILE *out = fopen(path.text, "wb");
+        struct pickle_writer w = pickle_writer_open(out);
+        pickle_put_list(&w);
+        for (uint64_t i = 0; i < lengths[k]; i++) {
+            pickle_list_item(&w, i);
+            pickle_put_number(&w, i);
+        }
+        pickle_end_list(&w);
+        cr_assert_eq(pickle_writer_close(&w, NULL), ERR_OK);
+        fclose(out);
+        char *text = rendered(path.text, nothing), *at = text + 1;
+        for (uint64_t i = 0; i < lengths[k]; i++) {
+            const int n = snprintf(want, sizeof want, "%" PRIu64 ",\n", i);
+            cr_assert_eq(strncmp(at, want, (size_t)n), 0, "item %" PRIu64 " of %" PRIu64, i, lengths[k]);
+            at += n;
+        }
+        cr_expect_str_eq(at, "]");
+        free(text);
+        remove(path.text);
+    }
+}
+
 Test(dump, text_that_is_no_utf8_is_written_as_utf8)
 {
     const struct dumped_path path = dumped_path();

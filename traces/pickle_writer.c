@@ -42,6 +42,13 @@ void pickle_end_list(struct pickle_writer *w)
     fputc('e', w->out);
 }
 
+void pickle_list_item(struct pickle_writer *w, uint64_t i)
+{
+    enum { BATCH = 1000 };
+    if (i > 0 && i % BATCH == 0)
+        fputs("e(", w->out);
+}
+
 uint32_t pickle_name(struct pickle_writer *w)
 {
     const bool is_small = w->n_names <= UINT8_MAX;

@@ -31,6 +31,10 @@ void pickle_end_dict(struct pickle_writer *w);
 void pickle_put_list(struct pickle_writer *w);
 void pickle_end_list(struct pickle_writer *w);
 
+/* In front of the i-th item, from 0, of a list that may be long: items go to the list in batches, as CPython's writer
+ * does it. MemoryViz hands a batch to one call of JavaScript's push, which takes some ten thousand values. */
+void pickle_list_item(struct pickle_writer *w, uint64_t i);
+
 /* Bytes of a text that are not UTF-8 become U+FFFD. */
 void pickle_put_text(struct pickle_writer *w, const char *text);
 void pickle_put_number(struct pickle_writer *w, uint64_t number);
