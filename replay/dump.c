@@ -82,6 +82,8 @@ void dump_take_state(struct dump *d, const struct lane *l)
 static void take_event(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
     struct dump *d = (struct dump *)watch;
+    if (ev == NULL && l->is_restored)
+        d->n_now = 0;                    /* what stood before the recording has no records in it */
     spool_records(d, (int64_t)done - 1, ev == NULL ? 0 : ev->time_ns);
     if (done == d->event && (ev == NULL || done > 0))
         dump_take_state(d, l);

@@ -26,19 +26,24 @@ static inline struct dumped_path dumped_path(void)
 
 /* Replays on a run that recorded_start opened, and writes the state in front of `event` (or DUMP_AT_END). The run is
  * still open behind it. */
-static inline void dumped_run(struct single_run *run, uint64_t event, enum oom_action on_oom, const char *path)
+static inline void dumped_replay(struct single_run *run, uint64_t event, const struct replay_config *cfg,
+                                 const char *path)
 {
-    const struct replay_config cfg = {.on_oom = on_oom, .threads = 1};
     struct dump d;
     struct err_detail why = {0};
     FILE *out = fopen(path, "wb");
     cr_assert_not_null(out);
     cr_assert_eq(dump_open(&d, event, &why), ERR_OK, "%s", why.text);
     dump_listen(&d, &run->lane);
-    cr_assert_eq(single_run_replay(run, &cfg, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(single_run_replay(run, cfg, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(dump_write(&d, &run->lane, run->trace, out, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(fclose(out), 0);
     dump_close(&d);
+}
+
+static inline void dumped_run(struct single_run *run, uint64_t event, enum oom_action on_oom, const char *path)
+{
+    dumped_replay(run, event, &(struct replay_config){.on_oom = on_oom, .threads = 1}, path);
 }
 
 /* The same in one: the snapshot of a replay under these settings and on this card. */

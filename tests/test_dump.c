@@ -118,6 +118,33 @@ Test(dump, what_is_written_is_read_back_and_verified)
     }
 }
 
+/* From the recorded segments and blocks on, nothing is told of how they came about. */
+Test(dump, a_start_in_mid_run_is_taken_over_without_records)
+{
+    static const char *const names[] = {"CliffKai-08fe375e", "bolongcheng-bf3e273f", "HanFa-209243be"};
+    if (access(SHARED_DIR "/traces/pytorch-snapshot", R_OK) != 0)
+        cr_skip_test("no recordings in " SHARED_DIR "/traces/pytorch-snapshot");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct replay_config cfg = {.on_oom = OOM_AS_RECORDED, .threads = 1, .start = START_FAITHFUL};
+        char path[256];
+        struct single_run run;
+        struct err_detail why = {0};
+        snprintf(path, sizeof path, SHARED_DIR "/traces/pytorch-snapshot/%s.pickle", names[i]);
+        struct trace_reader *trace = recorded_open(path, -1);
+        const struct dumped_path made = dumped_path();
+        cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited", &why), ERR_OK, "%s", why.text);
+        dumped_replay(&run, DUMP_AT_END, &cfg, made.text);
+        struct trace_reader *again = recorded_open(made.text, -1);
+        cr_expect_eq(trace_info(again)->starts_mid_run, trace_info(trace)->starts_mid_run, "%s", names[i]);
+        cr_expect_eq(trace_info(again)->by_kind[EVENT_ALLOC], trace_info(trace)->by_kind[EVENT_ALLOC], "%s", names[i]);
+        expect_verified(made.text, names[i]);
+        trace_close(again);
+        remove(made.text);
+        single_run_close(&run);
+        trace_close(trace);
+    }
+}
+
 Test(dump, a_refused_request_ends_the_records_and_the_state_is_that_of_the_refusal)
 {
     const struct dumped_path made = dumped_path();
