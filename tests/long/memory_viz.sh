@@ -71,3 +71,32 @@ print(f"{name}: {len(snapshot['segments'])} segments, {end['reserved_bytes']} by
 END
     done
 done
+
+# What the viewer says of a genuine snapshot, it says of the replay's, word for word: segments, blocks, every record.
+genuine=$root/../shared/golden/training
+if [[ ! -d $genuine ]]; then
+    echo "skipped: no genuine snapshots in $genuine to compare the texts with"
+    exit 0
+fi
+for name in gpt-fp32 gpt-varlen-expand gpt-varlen-maxsplit gpt-eval-emptycache cnn; do
+    "$replay" snapshot "$genuine/$name.pickle" --device sim:80GiB,packing=off -o "$work/$name.pickle"
+    python3 - "$viewer" "$genuine/$name.pickle" "$work/$name.pickle" "$name" <<'END'
+import importlib.util, pickle, sys
+viewer, genuine, made, name = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("_memory_viz", viewer)
+viz = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(viz)
+snapshots = []
+for path in (genuine, made):
+    with open(path, "rb") as f:
+        snapshots.append(pickle.load(f))
+    for record in snapshots[-1]["device_traces"][0]:
+        record["time_us"] = 0                # of frees: that of the request (report/SCHEMA.md)
+        record.setdefault("frames", [])
+lines = lambda text: text
+for say in (lambda s: viz.segments(s, format_flamegraph=lines), lambda s: viz.memory(s, format_flamegraph=lines),
+            viz.segsum, viz.trace):
+    assert say(snapshots[0]) == say(snapshots[1]), name
+print(f"{name}: the viewer's texts are PyTorch's own")
+END
+done
