@@ -8,6 +8,7 @@
 #include "replay/replay.h"
 #include "traces/import.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,7 @@ enum option_id { OPTION_LIST(OPTION_ENUM) OPTION_IDS };
 #undef OPTION_ENUM
 
 #define OPTION_BIT(name) (UINT32_C(1) << OPTION_##name)
+static_assert(OPTION_IDS <= 32, "sets of options are words of 32 bits");
 
 enum { FAIL_IF_MAX = 16 };
 
