@@ -157,8 +157,8 @@ static bool report_condition(const struct report_session *s, size_t i)
         if (n++ == 0)
             fprintf(stderr, "replay: failed because %s:", s->options->fail_if[i]);
         if (n <= RUNS_NAMED)
-            fprintf(stderr, "%s %s of %s", n == 1 ? "" : ",", s->verdict.settings[s->verdict.setting_of[row]].label,
-                    run_table_text(&s->table, row, "trace_path"));
+            fprintf(stderr, "%s %s on %s of %s", n == 1 ? "" : ",", run_table_text(&s->table, row, "policy"),
+                    run_table_text(&s->table, row, "device"), run_table_text(&s->table, row, "trace_path"));
     }
     if (n > RUNS_NAMED)
         fprintf(stderr, " and %zu more", n - RUNS_NAMED);

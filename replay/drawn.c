@@ -15,7 +15,7 @@
 
 /* What a page may carry, so that it stays below 2 MB: buckets and pieces are shared out among the runs drawn. */
 enum {
-    DRAWN_PER_TRACE = 6,             /* where the report has one trace */
+    DRAWN_PER_CASE = 6,              /* where the report has one case */
     DRAWN_MAX = 64,                  /* runs in all */
     EXPLAINED_MAX = 48,              /* refusals in all */
     BUCKETS_ALL = 4200, BUCKETS_MAX = 600, BUCKETS_MIN = 60,
@@ -63,32 +63,29 @@ static void choose_row(uint8_t *choice, size_t row, size_t *room)
     --*room;
 }
 
-/* The first row of a trace that answers; VERDICT_NONE where none does. */
-static size_t find_row(const struct verdict *v, size_t trace, const uint8_t *choice,
+/* The first row of a case that answers; VERDICT_NONE where none does. */
+static size_t find_row(const struct verdict *v, size_t here_case, const uint8_t *choice,
                        bool (*is_it)(const struct run_table *t, size_t row))
 {
     for (size_t row = 0; row < v->table->n_rows; row++)
-        if (v->trace_of[row] == trace && choice[row] != CHOICE_DRAWN && is_it(v->table, row))
+        if (v->case_of[row] == here_case && choice[row] != CHOICE_DRAWN && is_it(v->table, row))
             return row;
     return VERDICT_NONE;
 }
 
-/* Of a trace: its best run, the default, the setting that is best over all, a run out of memory, then the others. */
-static void choose_of_trace(const struct verdict *v, size_t trace, size_t per_trace, uint8_t *choice, size_t *room)
+/* Of a case: its best run, the default, the setting that is best over all, a run out of memory, then the others. */
+static void choose_of_case(const struct verdict *v, size_t here_case, size_t per_case, uint8_t *choice, size_t *room)
 {
-    size_t here = per_trace < *room ? per_trace : *room;
+    size_t here = per_case < *room ? per_case : *room;
     const size_t before = here;
-    choose_row(choice, v->traces[trace].best_row, &here);
-    choose_row(choice, find_row(v, trace, choice, verdict_is_default), &here);
+    choose_row(choice, v->cases[here_case].best_row, &here);
+    choose_row(choice, find_row(v, here_case, choice, verdict_is_default), &here);
     for (size_t row = 0; row < v->table->n_rows; row++)
-        if (v->trace_of[row] == trace && v->setting_of[row] == v->best_setting)
+        if (v->case_of[row] == here_case && v->setting_of[row] == v->best_setting)
             choose_row(choice, row, &here);
-    choose_row(choice, find_row(v, trace, choice, is_oom), &here);
+    choose_row(choice, find_row(v, here_case, choice, is_oom), &here);
     for (size_t row = 0; row < v->table->n_rows && here > 0; row++)
-        if (v->trace_of[row] == trace && v->traces[trace].n_runs <= per_trace)
-            choose_row(choice, row, &here);
-    for (size_t row = 0; row < v->table->n_rows && here > 0; row++)
-        if (v->trace_of[row] == trace)
+        if (v->case_of[row] == here_case)
             choose_row(choice, row, &here);
     *room -= before - here;
 }
@@ -100,10 +97,10 @@ static uint8_t *choose(const struct verdict *v, size_t *n_drawn)
     if (choice == NULL)
         return NULL;
     size_t room = DRAWN_MAX, n_explained = 0;
-    const size_t per_trace = v->n_traces == 1 ? DRAWN_PER_TRACE : v->n_traces <= DRAWN_MAX / 4 ? 3
-                             : v->n_traces <= DRAWN_MAX / 2 ? 2 : 1;
-    for (size_t trace = 0; trace < v->n_traces; trace++)
-        choose_of_trace(v, trace, per_trace, choice, &room);
+    const size_t per_case = v->n_cases == 1 ? DRAWN_PER_CASE : v->n_cases <= DRAWN_MAX / 4 ? 3
+                             : v->n_cases <= DRAWN_MAX / 2 ? 2 : 1;
+    for (size_t i = 0; i < v->n_cases; i++)
+        choose_of_case(v, i, per_case, choice, &room);
     *n_drawn = DRAWN_MAX - room;
     for (size_t row = 0; row < v->table->n_rows; row++) {
         if (!is_oom(v->table, row) || n_explained == EXPLAINED_MAX)
@@ -584,21 +581,20 @@ static size_t clamp(size_t n, size_t least, size_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* The chosen rows as runs of the page, trace by trace. */
+/* The chosen rows as runs of the page: a trace's follow each other, as they do in the table. */
 static enum err add_runs(struct page *page, const uint8_t *choice, size_t n_buckets)
 {
     const struct verdict *v = page->verdict;
     page->runs = calloc(v->table->n_rows + 1, sizeof *page->runs);
     enum err e = page->runs != NULL ? ERR_OK : ERR_HOST_NOMEM;
-    for (size_t trace = 0; trace < v->n_traces; trace++)
-        for (size_t row = 0; row < v->table->n_rows && e == ERR_OK; row++) {
-            if (v->trace_of[row] != trace || choice[row] == CHOICE_NONE)
-                continue;
-            struct page_run *run = &page->runs[page->n_runs++];
-            *run = (struct page_run){ .row = row, .oom_event = UINT64_MAX };
-            if (choice[row] == CHOICE_DRAWN)
-                e = timeline_open(&run->timeline, n_buckets & ~(size_t)1);
-        }
+    for (size_t row = 0; row < v->table->n_rows && e == ERR_OK; row++) {
+        if (choice[row] == CHOICE_NONE)
+            continue;
+        struct page_run *run = &page->runs[page->n_runs++];
+        *run = (struct page_run){ .row = row, .oom_event = UINT64_MAX };
+        if (choice[row] == CHOICE_DRAWN)
+            e = timeline_open(&run->timeline, n_buckets & ~(size_t)1);
+    }
     return e;
 }
 
@@ -610,7 +606,7 @@ static enum err say_left_out(struct page *page, size_t n_drawn)
         n_oom += is_oom(t, row);
     enum err e = ERR_OK;
     if (n_drawn < t->n_rows)
-        e = drawn_note(page, "Of %zu runs %zu are shown in detail: per trace the best, the default setting, the setting "
+        e = drawn_note(page, "Of %zu runs %zu are shown in detail: of each trace and card the best, the default setting, the setting "
                        "that is best over all, and one that runs out of memory, as far as there is room. The tables and "
                        "the CSV have all.", t->n_rows, n_drawn);
     if (e == ERR_OK && n_oom > EXPLAINED_MAX)
@@ -638,7 +634,7 @@ enum err drawn_replay(struct page *page, unsigned threads, void (*progress)(void
     free(choice);
     for (size_t first = 0, end; first < page->n_runs && e == ERR_OK; first = end) {
         const size_t row = page->runs[first].row;
-        for (end = first + 1; end < page->n_runs && v->trace_of[page->runs[end].row] == v->trace_of[row] &&
+        for (end = first + 1; end < page->n_runs && verdict_is_same_trace(v->table, row, page->runs[end].row) &&
                               is_alike(v->table, row, page->runs[end].row); end++)
             ;
         e = replay_trace(page, first, end, &b);

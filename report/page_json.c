@@ -73,15 +73,16 @@ static void put_settings(struct json_writer *w, const struct verdict *v)
     json_end_array(w);
 }
 
-static void put_traces(struct json_writer *w, const struct verdict *v)
+static void put_cases(struct json_writer *w, const struct verdict *v)
 {
     static const char *const columns[] = { "trace_path", "trace_digest", "trace_source", "trace_events", "trace_allocs",
                                            "trace_starts", "trace_peak_requested_bytes", "trace_capacity_bytes",
-                                           "trace_numbering" };
-    json_put_array(w, "traces");
-    for (size_t i = 0; i < v->n_traces; i++) {
-        const struct verdict_trace *t = &v->traces[i];
+                                           "trace_numbering", "device" };
+    json_put_array(w, "cases");
+    for (size_t i = 0; i < v->n_cases; i++) {
+        const struct verdict_case *t = &v->cases[i];
         json_put_object(w, NULL);
+        json_put_text(w, "label", t->label);
         for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
             put_field(w, columns[c], run_table_cell(v->table, t->first_row, columns[c]));
         if (t->best_row != VERDICT_NONE)
@@ -91,7 +92,7 @@ static void put_traces(struct json_writer *w, const struct verdict *v)
     json_end_array(w);
 }
 
-/* [trace, setting, outcome, capacity, then PAGE_COLUMNS] */
+/* [case, setting, outcome, capacity, then PAGE_COLUMNS] */
 static void put_rows(struct json_writer *w, const struct verdict *v)
 {
     static const char *const columns[] = { "outcome", "capacity_bytes",
@@ -102,7 +103,7 @@ static void put_rows(struct json_writer *w, const struct verdict *v)
     json_put_array(w, "rows");
     for (size_t row = 0; row < v->table->n_rows; row++) {
         json_put_array(w, NULL);
-        json_put_number(w, NULL, v->trace_of[row]);
+        json_put_number(w, NULL, v->case_of[row]);
         json_put_number(w, NULL, v->setting_of[row]);
         for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
             put_field(w, NULL, run_table_cell(v->table, row, columns[c]));
@@ -257,7 +258,9 @@ void page_json(FILE *out, const struct page *p)
     put_settings(&w, v);
     if (v->best_setting != VERDICT_NONE)
         json_put_number(&w, "best_setting", v->best_setting);
-    put_traces(&w, v);
+    put_cases(&w, v);
+    json_put_number(&w, "n_traces", v->n_traces);
+    json_put_number(&w, "n_devices", v->n_devices);
     put_rows(&w, v);
     put_ooms(&w, v->table);
     put_remarks(&w, v->table);

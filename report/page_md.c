@@ -78,7 +78,7 @@ static void put_runs(FILE *out, const struct verdict *v)
 
 static void put_settings(FILE *out, const struct verdict *v)
 {
-    fputs("| setting | traces | got through | out of memory | reserved / requested, mean | worst | driver calls "
+    fputs("| setting | runs | got through | out of memory | reserved / requested, mean | worst | driver calls "
           "| driver time |\n|---|--:|--:|--:|--:|--:|--:|--:|\n", out);
     for (size_t i = 0; i < v->n_settings && i < MD_ROWS; i++) {
         const struct verdict_setting *s = &v->settings[i];
@@ -98,24 +98,28 @@ static void put_traces(FILE *out, const struct verdict *v)
 {
     const struct run_table *t = v->table;
     char a[UNITS_TEXT], n[TEXT_NUMBER], k[TEXT_NUMBER];
-    if (v->n_traces > 1) {
-        fprintf(out, "%zu traces, %zu settings, %s runs.\n", v->n_traces, v->n_settings, text_count(t->n_rows, n));
+    if (v->n_cases > 1)
+        fprintf(out, "Traces: %zu, cards: %zu, settings: %zu, runs: %s.\n", v->n_traces, v->n_devices, v->n_settings,
+                text_count(t->n_rows, n));
+    if (v->n_traces > 1)
         return;
-    }
     fputs("Trace ", out);
     put_code(out, run_table_text(t, 0, "trace_path"));
-    fprintf(out, ": %s events, %s requests, at most %s requested at once; device ",
+    fprintf(out, ": %s events, %s requests, at most %s requested at once",
             text_count((uint64_t)run_table_number(t, 0, "trace_events"), n),
             text_count((uint64_t)run_table_number(t, 0, "trace_allocs"), k),
             units_format_bytes((uint64_t)run_table_number(t, 0, "trace_peak_requested_bytes"), a));
-    put_code(out, run_table_text(t, 0, "device"));
+    if (v->n_devices == 1) {
+        fputs("; device ", out);
+        put_code(out, run_table_text(t, 0, "device"));
+    }
     fputs(".\n", out);
 }
 
 void page_write_markdown(FILE *out, const struct page *p)
 {
     const struct verdict *v = p->verdict;
-    const size_t n = v->n_traces > 1 ? v->n_settings : v->table->n_rows;
+    const size_t n = v->n_cases > 1 ? v->n_settings : v->table->n_rows;
     struct words w;
     for (size_t i = 0; verdict_sentence(v, i, &w); i++) {
         if (w.n == 0)
@@ -126,7 +130,7 @@ void page_write_markdown(FILE *out, const struct page *p)
     }
     put_traces(out, v);
     fputc('\n', out);
-    if (v->n_traces > 1)
+    if (v->n_cases > 1)
         put_settings(out, v);
     else
         put_runs(out, v);

@@ -7,67 +7,78 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- settings and traces ---- */
+/* ---- settings and cases ---- */
 
-/* What tells settings apart, the policy first. */
-static const char *const setting_columns[] = { "policy", "device_typed", "start", "on_oom", "releases", "seed",
-                                               "version" };
+static const char *const setting_columns[] = { "policy", "start", "on_oom", "releases", "seed", "version" };
 static const char *const trace_columns[] = { "trace_path", "trace_digest", "format", "gpu" };
 enum { N_SETTING_COLUMNS = sizeof setting_columns / sizeof setting_columns[0],
        N_TRACE_COLUMNS = sizeof trace_columns / sizeof trace_columns[0] };
-
-static const struct field *setting_cell(const struct run_table *t, size_t row, size_t column)
-{
-    const struct field *f = run_table_cell(t, row, setting_columns[column]);
-    return f->kind == FIELD_NULL && column == 1 ? run_table_cell(t, row, "device") : f;
-}
 
 static bool is_same_cell(const struct field *a, const struct field *b)
 {
     return a->kind == b->kind && a->number == b->number && (a->kind != FIELD_TEXT || strcmp(a->text, b->text) == 0);
 }
 
-static bool is_same_setting(const struct run_table *t, size_t a, size_t b)
+static bool is_same(const struct run_table *t, size_t a, size_t b, const char *const columns[], size_t n)
 {
-    for (size_t i = 0; i < N_SETTING_COLUMNS; i++)
-        if (!is_same_cell(setting_cell(t, a, i), setting_cell(t, b, i)))
+    for (size_t i = 0; i < n; i++)
+        if (!is_same_cell(run_table_cell(t, a, columns[i]), run_table_cell(t, b, columns[i])))
             return false;
     return true;
 }
 
-static bool is_same_trace(const struct run_table *t, size_t a, size_t b)
+bool verdict_is_same_trace(const struct run_table *t, size_t a, size_t b)
 {
-    for (size_t i = 0; i < N_TRACE_COLUMNS; i++)
-        if (!is_same_cell(run_table_cell(t, a, trace_columns[i]), run_table_cell(t, b, trace_columns[i])))
-            return false;
-    return true;
+    return is_same(t, a, b, trace_columns, N_TRACE_COLUMNS);
+}
+
+/* As it was typed, where that is known: then it is the same for traces that have different cards. */
+static const char *device_of(const struct run_table *t, size_t row)
+{
+    const char *typed = run_table_text(t, row, "device_typed");
+    return typed[0] != '\0' ? typed : run_table_text(t, row, "device");
+}
+
+static bool is_same_device(const struct run_table *t, size_t a, size_t b)
+{
+    return strcmp(device_of(t, a), device_of(t, b)) == 0;
 }
 
 static uint32_t find_setting(struct verdict *v, size_t row)
 {
     for (size_t i = 0; i < v->n_settings; i++)
-        if (is_same_setting(v->table, v->settings[i].first_row, row))
+        if (is_same(v->table, v->settings[i].first_row, row, setting_columns, N_SETTING_COLUMNS))
             return (uint32_t)i;
-    v->settings[v->n_settings] = (struct verdict_setting){ .first_row = row };
+    v->settings[v->n_settings] =
+        (struct verdict_setting){ .first_row = row, .is_default = verdict_is_default(v->table, row) };
     return (uint32_t)v->n_settings++;
 }
 
-static uint32_t find_trace(struct verdict *v, size_t row)
+static uint32_t find_case(struct verdict *v, size_t row)
 {
-    for (size_t i = v->n_traces; i-- > 0;)           /* a trace's runs follow each other */
-        if (is_same_trace(v->table, v->traces[i].first_row, row))
+    bool is_new_trace = true, is_new_device = true;
+    for (size_t i = v->n_cases; i-- > 0;) {          /* a trace's runs follow each other */
+        const bool is_trace = verdict_is_same_trace(v->table, v->cases[i].first_row, row);
+        const bool is_device = is_same_device(v->table, v->cases[i].first_row, row);
+        if (is_trace && is_device)
             return (uint32_t)i;
-    v->traces[v->n_traces] = (struct verdict_trace){ .first_row = row, .least_time_ns = UINT64_MAX,
-                                                     .best_row = VERDICT_NONE };
-    return (uint32_t)v->n_traces++;
+        is_new_trace = is_new_trace && !is_trace;
+        is_new_device = is_new_device && !is_device;
+    }
+    v->n_traces += is_new_trace;
+    v->n_devices += is_new_device;
+    v->cases[v->n_cases] = (struct verdict_case){ .first_row = row, .least_time_ns = UINT64_MAX,
+                                                  .best_row = VERDICT_NONE };
+    return (uint32_t)v->n_cases++;
 }
 
 /* Whether settings differ in a column: then their labels name it. */
 static bool does_vary(const struct verdict *v, size_t column)
 {
+    const char *name = setting_columns[column];
     for (size_t i = 1; i < v->n_settings; i++)
-        if (!is_same_cell(setting_cell(v->table, v->settings[0].first_row, column),
-                          setting_cell(v->table, v->settings[i].first_row, column)))
+        if (!is_same_cell(run_table_cell(v->table, v->settings[0].first_row, name),
+                          run_table_cell(v->table, v->settings[i].first_row, name)))
             return true;
     return false;
 }
@@ -76,16 +87,39 @@ static bool label_setting(const struct verdict *v, struct verdict_setting *s, co
 {
     struct words w = { .n = 0 };
     for (size_t i = 0; i < N_SETTING_COLUMNS; i++) {
-        const struct field *f = setting_cell(v->table, s->first_row, i);
+        const struct field *f = run_table_cell(v->table, s->first_row, setting_columns[i]);
         if (i > 0 && !varies[i])
             continue;
-        words_add(&w, "%s%s", i == 0 ? "" : i == 1 ? " on " : ", ", i > 1 ? setting_columns[i] : "");
+        if (i > 0)
+            words_add(&w, ", %s ", setting_columns[i]);
         if (f->kind == FIELD_NUMBER)
-            words_add(&w, "%s%" PRId64, i > 1 ? " " : "", f->number);
+            words_add(&w, "%" PRId64, f->number);
         else
-            words_add(&w, "%s%s", i > 1 ? " " : "", f->kind == FIELD_TEXT ? f->text : "unknown");
+            words_add(&w, "%s", f->kind == FIELD_TEXT ? f->text : "unknown");
     }
     return (s->label = strdup(w.text)) != NULL;
+}
+
+static bool label_case(const struct verdict *v, struct verdict_case *c)
+{
+    struct words w = { .n = 0 };
+    if (v->n_traces > 1 || v->n_devices == 1)
+        words_add(&w, "%s", run_table_text(v->table, c->first_row, "trace_path"));
+    if (v->n_devices > 1)
+        words_add(&w, "%s%s", v->n_traces > 1 ? " on " : "", device_of(v->table, c->first_row));
+    return (c->label = strdup(w.text)) != NULL;
+}
+
+static bool label_all(struct verdict *v)
+{
+    bool varies[N_SETTING_COLUMNS], is_done = true;
+    for (size_t i = 0; i < N_SETTING_COLUMNS; i++)
+        varies[i] = does_vary(v, i);
+    for (size_t i = 0; i < v->n_settings && is_done; i++)
+        is_done = label_setting(v, &v->settings[i], varies);
+    for (size_t i = 0; i < v->n_cases && is_done; i++)
+        is_done = label_case(v, &v->cases[i]);
+    return is_done;
 }
 
 /* ---- who wins ---- */
@@ -129,8 +163,7 @@ static bool is_better_row(const struct run_table *t, size_t a, size_t b)
     return strlen(run_table_text(t, a, "policy")) < strlen(run_table_text(t, b, "policy"));
 }
 
-static bool is_better_setting(const struct run_table *t, const struct verdict_setting *a,
-                              const struct verdict_setting *b)
+static bool is_better_setting(const struct verdict_setting *a, const struct verdict_setting *b)
 {
     if (a->n_ok != b->n_ok)
         return a->n_ok > b->n_ok;
@@ -138,8 +171,8 @@ static bool is_better_setting(const struct run_table *t, const struct verdict_se
         return a->mean_share < b->mean_share;
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns;
-    if (verdict_is_default(t, a->first_row) != verdict_is_default(t, b->first_row))
-        return verdict_is_default(t, a->first_row);
+    if (a->is_default != b->is_default)
+        return a->is_default;
     return strlen(a->label) < strlen(b->label);
 }
 
@@ -147,11 +180,11 @@ static void count_row(struct verdict *v, size_t row)
 {
     const struct run_table *t = v->table;
     struct verdict_setting *s = &v->settings[v->setting_of[row]];
-    struct verdict_trace *trace = &v->traces[v->trace_of[row]];
+    struct verdict_case *here = &v->cases[v->case_of[row]];
     const bool is_ok = verdict_is_ok(t, row);
     const double requested = (double)run_table_number(t, row, "peak_requested_bytes");
     s->n_runs++;
-    trace->n_runs++;
+    here->n_runs++;
     s->n_oom += strcmp(run_table_text(t, row, "outcome"), "oom") == 0;
     if (!is_ok)
         return;
@@ -161,18 +194,18 @@ static void count_row(struct verdict *v, size_t row)
     s->reserved_bytes = row_bytes(t, row) > s->reserved_bytes ? row_bytes(t, row) : s->reserved_bytes;
     s->time_ns += row_time(t, row);
     s->calls += (uint64_t)run_table_number(t, row, "device_calls");
-    trace->n_ok++;
-    trace->least_time_ns = row_time(t, row) < trace->least_time_ns ? row_time(t, row) : trace->least_time_ns;
+    here->n_ok++;
+    here->least_time_ns = row_time(t, row) < here->least_time_ns ? row_time(t, row) : here->least_time_ns;
 }
 
 static void find_best_rows(struct verdict *v)
 {
     for (size_t row = 0; row < v->table->n_rows; row++) {
-        struct verdict_trace *trace = &v->traces[v->trace_of[row]];
-        if (!verdict_is_ok(v->table, row) || !is_cheap(row_time(v->table, row), trace->least_time_ns, 1))
+        struct verdict_case *here = &v->cases[v->case_of[row]];
+        if (!verdict_is_ok(v->table, row) || !is_cheap(row_time(v->table, row), here->least_time_ns, 1))
             continue;
-        if (trace->best_row == VERDICT_NONE || is_better_row(v->table, row, trace->best_row))
-            trace->best_row = row;
+        if (here->best_row == VERDICT_NONE || is_better_row(v->table, row, here->best_row))
+            here->best_row = row;
     }
 }
 
@@ -189,7 +222,7 @@ static void find_best_setting(struct verdict *v)
     for (size_t i = 0; i < v->n_settings && most_ok > 0; i++) {
         const struct verdict_setting *s = &v->settings[i];
         if (s->n_ok == most_ok && is_cheap(s->time_ns, least_ns, most_ok) &&
-            (v->best_setting == VERDICT_NONE || is_better_setting(v->table, s, &v->settings[v->best_setting])))
+            (v->best_setting == VERDICT_NONE || is_better_setting(s, &v->settings[v->best_setting])))
             v->best_setting = i;
     }
 }
@@ -197,20 +230,15 @@ static void find_best_setting(struct verdict *v)
 enum err verdict_open(const struct run_table *t, struct verdict *out)
 {
     const size_t n = t->n_rows + 1;
-    struct verdict v = { .table = t, .settings = calloc(n, sizeof *v.settings), .traces = calloc(n, sizeof *v.traces),
-                         .setting_of = calloc(n, sizeof *v.setting_of), .trace_of = calloc(n, sizeof *v.trace_of) };
-    bool is_done = v.settings != NULL && v.traces != NULL && v.setting_of != NULL && v.trace_of != NULL;
+    struct verdict v = { .table = t, .settings = calloc(n, sizeof *v.settings), .cases = calloc(n, sizeof *v.cases),
+                         .setting_of = calloc(n, sizeof *v.setting_of), .case_of = calloc(n, sizeof *v.case_of) };
+    bool is_done = v.settings != NULL && v.cases != NULL && v.setting_of != NULL && v.case_of != NULL;
     for (size_t row = 0; row < t->n_rows && is_done; row++) {
         v.setting_of[row] = find_setting(&v, row);
-        v.trace_of[row] = find_trace(&v, row);
+        v.case_of[row] = find_case(&v, row);
         count_row(&v, row);
     }
-    bool varies[N_SETTING_COLUMNS];
-    for (size_t i = 0; i < N_SETTING_COLUMNS; i++)
-        varies[i] = is_done && does_vary(&v, i);
-    for (size_t i = 0; i < v.n_settings && is_done; i++)
-        is_done = label_setting(&v, &v.settings[i], varies);
-    if (!is_done) {
+    if (!is_done || !label_all(&v)) {
         verdict_close(&v);
         return ERR_HOST_NOMEM;
     }
@@ -224,22 +252,24 @@ void verdict_close(struct verdict *v)
 {
     for (size_t i = 0; v->settings != NULL && i < v->n_settings; i++)
         free(v->settings[i].label);
+    for (size_t i = 0; v->cases != NULL && i < v->n_cases; i++)
+        free(v->cases[i].label);
     free(v->settings);
-    free(v->traces);
+    free(v->cases);
     free(v->setting_of);
-    free(v->trace_of);
+    free(v->case_of);
     *v = (struct verdict){ .table = NULL };
 }
 
 /* ---- in words ---- */
 
-enum { OTHERS_NAMED = 4 };
+enum { OTHERS_NAMED = 4, DEVICES_NAMED = 4 };
 
-/* How another run compares with the best one of its trace. */
+/* How another run compares with the best one of its case. */
 static void add_other(struct words *w, const struct verdict *v, size_t row, size_t best)
 {
     const struct run_table *t = v->table;
-    const struct verdict_trace *trace = &v->traces[v->trace_of[best]];
+    const struct verdict_case *here = &v->cases[v->case_of[best]];
     char n[TEXT_NUMBER], time[TEXT_NUMBER];
     const double base = (double)row_bytes(t, best);
     words_add(w, " %s ", v->settings[v->setting_of[row]].label);
@@ -251,17 +281,17 @@ static void add_other(struct words *w, const struct verdict *v, size_t row, size
         words_add(w, "the same");
     else
         words_add(w, "%+.1f%%", 100 * ((double)row_bytes(t, row) - base) / (base > 0 ? base : 1));
-    if (verdict_is_ok(t, row) && !is_cheap(row_time(t, row), trace->least_time_ns, 1))
+    if (verdict_is_ok(t, row) && !is_cheap(row_time(t, row), here->least_time_ns, 1))
         words_add(w, ", but for %s driver calls, about %s",
                   text_count((uint64_t)run_table_number(t, row, "device_calls"), n),
                   text_time(row_time(t, row), time));
 }
 
-static void add_others(struct words *w, const struct verdict *v, size_t trace, size_t best)
+static void add_others(struct words *w, const struct verdict *v, size_t best)
 {
     size_t n = 0;
     for (size_t row = 0; row < v->table->n_rows; row++) {
-        if (v->trace_of[row] != trace || row == best)
+        if (row == best)
             continue;
         if (n++ < OTHERS_NAMED) {
             words_add(w, "%s", n == 1 ? ";" : ",");
@@ -273,56 +303,62 @@ static void add_others(struct words *w, const struct verdict *v, size_t trace, s
     words_add(w, ".");
 }
 
-/* Another run of the trace needs less, at a price that rules it out. */
-static bool is_less_to_be_had(const struct verdict *v, size_t trace, size_t best)
+/* Another run needs less, at a price that rules it out. */
+static bool is_less_to_be_had(const struct verdict *v, size_t best)
 {
     for (size_t row = 0; row < v->table->n_rows; row++)
-        if (v->trace_of[row] == trace && verdict_is_ok(v->table, row) &&
-            row_bytes(v->table, row) < row_bytes(v->table, best))
+        if (verdict_is_ok(v->table, row) && row_bytes(v->table, row) < row_bytes(v->table, best))
             return true;
     return false;
 }
 
-static void say_winner_of_trace(const struct verdict *v, struct words *w)
+static void say_winner_of_case(const struct verdict *v, struct words *w)
 {
     const struct run_table *t = v->table;
-    const size_t best = v->traces[0].best_row;
+    const size_t best = v->cases[0].best_row;
     char a[UNITS_TEXT], n[TEXT_NUMBER], time[TEXT_NUMBER];
     if (best == VERDICT_NONE) {
-        words_add(w, "No policy got through this trace: %s.",
-                  v->settings[0].n_oom > 0 ? "it runs out of memory" : "see below why");
+        words_add(w, "No policy got through this trace on this card.");
         return;
     }
     const double reserved = (double)row_bytes(t, best);
     words_add(w, "%s %s%s reserved at its peak, %.0f%% of it in use, for %s driver calls, about %s",
               v->settings[v->setting_of[best]].label,
-              v->traces[0].n_runs == 1 ? "takes " : is_less_to_be_had(v, 0, best)
+              v->cases[0].n_runs == 1 ? "takes " : is_less_to_be_had(v, best)
                   ? "needs least memory of those that spare the driver: " : "needs least memory: ",
               units_format_bytes(row_bytes(t, best), a),
               reserved > 0 ? 100 * (double)run_table_number(t, best, "peak_active_bytes") / reserved : 100,
               text_count((uint64_t)run_table_number(t, best, "device_calls"), n), text_time(row_time(t, best), time));
-    add_others(w, v, 0, best);
+    add_others(w, v, best);
 }
 
-static void say_winner_of_traces(const struct verdict *v, struct words *w)
+/* What the cases are. */
+static const char *cases_word(const struct verdict *v)
 {
-    char n[TEXT_NUMBER], time[TEXT_NUMBER];
+    return v->n_devices == 1 ? "traces" : v->n_traces == 1 ? "cards" : "cases (a trace on a card)";
+}
+
+static void say_winner_of_cases(const struct verdict *v, struct words *w)
+{
+    char n[TEXT_NUMBER], time[TEXT_NUMBER], a[UNITS_TEXT];
     if (v->best_setting == VERDICT_NONE) {
-        words_add(w, "No setting got through any of the %zu traces.", v->n_traces);
+        words_add(w, "No setting got through any of the %zu %s.", v->n_cases, cases_word(v));
         return;
     }
     const struct verdict_setting *s = &v->settings[v->best_setting];
-    words_add(w, "%s %s: it gets through %" PRIu64 " of %" PRIu64 " traces and reserves %.2f times what they request "
-              "at most (mean of the traces; worst %.2f), for %s driver calls in all, about %s.",
-              s->label, v->n_settings > 1 ? "does best over all traces" : "is the only setting", s->n_ok, s->n_runs,
-              s->mean_share, s->worst_share, text_count(s->calls, n), text_time(s->time_ns, time));
+    words_add(w, "%s %s: it gets through %" PRIu64 " of %" PRIu64 " %s and reserves at its peak ", s->label,
+              v->n_settings > 1 ? "does best over all" : "is the only setting", s->n_ok, s->n_runs, cases_word(v));
+    if (v->n_traces == 1)
+        words_add(w, "%s at most, ", units_format_bytes(s->reserved_bytes, a));
+    words_add(w, "%.2f times what is requested (the mean; worst %.2f)", s->mean_share, s->worst_share);
+    words_add(w, ", for %s driver calls in all, about %s.", text_count(s->calls, n), text_time(s->time_ns, time));
 }
 
-/* Where the winner's memory went, or what the default comes to beside it. */
+/* Where the winner's memory went. */
 static void say_losses(const struct verdict *v, struct words *w)
 {
     const struct run_table *t = v->table;
-    const size_t best = v->traces[0].best_row;
+    const size_t best = v->cases[0].best_row;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
     const int64_t internal = run_table_number(t, best, "fragmentation_internal_bytes");
     words_add(w, "Of the %s it then had reserved, %s answered requests, %s went to rounding (internal) and %s were held "
@@ -334,16 +370,53 @@ static void say_losses(const struct verdict *v, struct words *w)
               units_format_bytes((uint64_t)run_table_number(t, best, "fragmentation_inactive_split_bytes"), e));
 }
 
-/* The settings that come next, or worst. */
-static void say_range(const struct verdict *v, struct words *w)
+/* What the winner is to be compared with: the default where it was run, otherwise the worst. */
+static void say_other_end(const struct verdict *v, struct words *w)
 {
-    const struct verdict_setting *worst = NULL;
-    for (size_t i = 0; i < v->n_settings; i++)
-        if (v->settings[i].n_ok > 0 && (worst == NULL || is_better_setting(v->table, worst, &v->settings[i])))
-            worst = &v->settings[i];
-    if (worst != NULL)
-        words_add(w, "The other end of %zu settings is %s: %" PRIu64 " of %" PRIu64 " traces, %.2f times what they "
-                  "request.", v->n_settings, worst->label, worst->n_ok, worst->n_runs, worst->mean_share);
+    const struct verdict_setting *other = NULL, *best = &v->settings[v->best_setting];
+    for (size_t i = 0; i < v->n_settings; i++) {
+        const struct verdict_setting *s = &v->settings[i];
+        if (s != best && (other == NULL || s->is_default || (!other->is_default && is_better_setting(other, s))))
+            other = s;
+    }
+    if (other == NULL)
+        return;
+    words_add(w, "%s %s gets through %" PRIu64 " of %" PRIu64, other->is_default ? "PyTorch as it comes:" : "At the other end",
+              other->label, other->n_ok, other->n_runs);
+    if (other->n_ok > 0)
+        words_add(w, " and reserves %.2f times what is requested", other->mean_share);
+    words_add(w, ".");
+}
+
+/* Out of memory on a device: "sim:2GiB 32 of 320". */
+static void add_ooms_of_device(const struct verdict *v, size_t first_row, struct words *w)
+{
+    const struct run_table *t = v->table;
+    uint64_t n_oom = 0, n = 0;
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (!is_same_device(t, row, first_row))
+            continue;
+        n++;
+        n_oom += strcmp(run_table_text(t, row, "outcome"), "oom") == 0;
+    }
+    words_add(w, " %s of %s on %s", text_count(n_oom, a), text_count(n, b), device_of(t, first_row));
+}
+
+static void add_ooms_by_device(const struct verdict *v, struct words *w)
+{
+    size_t n = 0;
+    if (v->n_devices == 1 || v->n_devices > DEVICES_NAMED)
+        return;
+    for (size_t i = 0; i < v->n_cases; i++) {
+        bool is_first = true;
+        for (size_t k = 0; k < i; k++)
+            is_first = is_first && !is_same_device(v->table, v->cases[k].first_row, v->cases[i].first_row);
+        if (!is_first)
+            continue;
+        words_add(w, "%s", n++ == 0 ? ":" : ",");
+        add_ooms_of_device(v, v->cases[i].first_row, w);
+    }
 }
 
 static void say_ooms(const struct verdict *v, struct words *w)
@@ -354,11 +427,14 @@ static void say_ooms(const struct verdict *v, struct words *w)
         n_oom += v->settings[i].n_oom;
         n_other += v->settings[i].n_runs - v->settings[i].n_ok - v->settings[i].n_oom;
     }
-    if (n_oom > 0)
-        words_add(w, "%s of %s runs ran out of memory.", text_count(n_oom, n), text_count(v->table->n_rows, all));
+    text_count(v->table->n_rows, all);
+    if (n_oom > 0) {
+        words_add(w, "%s of %s runs ran out of memory", text_count(n_oom, n), all);
+        add_ooms_by_device(v, w);
+        words_add(w, ".");
+    }
     if (n_other > 0)
-        words_add(w, "%s%s of %s runs failed.", n_oom > 0 ? " " : "", text_count(n_other, n),
-                  text_count(v->table->n_rows, all));
+        words_add(w, "%s%s of %s runs failed.", n_oom > 0 ? " " : "", text_count(n_other, n), all);
 }
 
 bool verdict_sentence(const struct verdict *v, size_t i, struct words *out)
@@ -366,16 +442,16 @@ bool verdict_sentence(const struct verdict *v, size_t i, struct words *out)
     *out = (struct words){ .n = 0 };
     switch (i) {
     case 0:
-        if (v->n_traces == 1)
-            say_winner_of_trace(v, out);
+        if (v->n_cases == 1)
+            say_winner_of_case(v, out);
         else
-            say_winner_of_traces(v, out);
+            say_winner_of_cases(v, out);
         return true;
     case 1:
-        if (v->n_traces == 1 && v->traces[0].best_row != VERDICT_NONE)
+        if (v->n_cases == 1 && v->cases[0].best_row != VERDICT_NONE)
             say_losses(v, out);
-        else if (v->n_traces > 1 && v->n_settings > 2)
-            say_range(v, out);
+        else if (v->n_cases > 1 && v->best_setting != VERDICT_NONE)
+            say_other_end(v, out);
         return true;
     case 2:
         say_ooms(v, out);

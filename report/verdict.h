@@ -1,8 +1,8 @@
 /*
- * What a table of runs comes to: which settings and traces are in it, which setting wins and what it costs.
+ * What a table of runs comes to: which settings and cases are in it, which setting wins and what it costs.
  *
- * A setting is a policy on a device. The price of memory is told as a share: reserved at its peak over requested at its
- * peak, so that small traces count as large ones do.
+ * A case is a trace on a device: what is given. A setting is what one may choose: the policy. The price of memory is told
+ * as a share: reserved at its peak over requested at its peak, so that small traces count as large ones do.
  */
 #ifndef REPLAY_REPORT_VERDICT_H
 #define REPLAY_REPORT_VERDICT_H
@@ -14,6 +14,7 @@
 
 struct verdict_setting {
     char    *label;                  /* the policy, and what else tells it from the others; owned */
+    bool     is_default;             /* PyTorch's allocator as it comes */
     size_t   first_row;
     uint64_t n_runs, n_ok, n_oom;    /* the rest failed in another way */
     double   mean_share, worst_share;        /* reserved / requested, over the runs that got through; 0: none did */
@@ -21,7 +22,8 @@ struct verdict_setting {
     uint64_t time_ns, calls;         /* sums over these */
 };
 
-struct verdict_trace {
+struct verdict_case {
+    char    *label;                  /* what tells it from the others: trace, device, or both; owned */
     size_t   first_row;
     uint64_t n_runs, n_ok;
     uint64_t least_time_ns;          /* of the runs that got through */
@@ -32,17 +34,20 @@ struct verdict {
     const struct run_table *table;   /* borrowed */
     struct verdict_setting *settings;
     size_t   n_settings;
-    struct verdict_trace   *traces;  /* in order of their first rows */
-    size_t   n_traces;
-    uint32_t *setting_of, *trace_of; /* by row */
+    struct verdict_case    *cases;   /* in order of their first rows */
+    size_t   n_cases, n_traces, n_devices;
+    uint32_t *setting_of, *case_of;  /* by row */
     size_t   best_setting;           /* VERDICT_NONE: none got through anything */
 };
 
-/* ERR_HOST_NOMEM. */
+/* The table outlives it. ERR_HOST_NOMEM. */
 MUST_USE enum err verdict_open(const struct run_table *t, struct verdict *out);
 void verdict_close(struct verdict *v);
 
 bool verdict_is_ok(const struct run_table *t, size_t row);
+
+/* Whether two runs are of one trace. */
+bool verdict_is_same_trace(const struct run_table *t, size_t a, size_t b);
 
 /* Whether its policy is PyTorch's allocator as it comes. */
 bool verdict_is_default(const struct run_table *t, size_t row);

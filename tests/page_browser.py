@@ -104,7 +104,7 @@ def expect_words(browser, runs):
     expect('%.1f MiB' % (best['peak_reserved_bytes'] / MIB) in says, 'the reading at the peak is', says)
     head = browser.eval("document.getElementById('map-head').textContent")
     expect('%.1f MiB reserved' % (best['peak_reserved_bytes'] / MIB) in head, 'the map says', head)
-    bars = browser.eval("[...document.querySelectorAll('#bars .track')].map(t => t.textContent)")
+    bars = browser.eval("[...document.querySelectorAll('#bars .value')].map(t => t.textContent)")
     for policy, r in runs.items():
         expect(any(b.startswith('%.1f MiB' % (r['peak_reserved_bytes'] / MIB)) for b in bars), policy, 'in', bars)
     points = browser.eval("[...document.querySelectorAll('#frontier .point')].map(p => p.getAttribute('aria-label'))")
@@ -254,11 +254,11 @@ def test_many(browser):
     off = [s for s in sorted(s for s in shown if s != 'OOM') if s not in shares]
     expect(len(off) <= len(rows) // 100, 'shares of the matrix that are none:', off)
     browser.eval("document.querySelectorAll('#matrix thead button')[3].click()")
-    path = browser.eval("document.querySelector('#pick-trace select').selectedOptions[0].textContent").split(': ', 1)[1]
-    of_trace = [r for r in rows if r['trace_path'] == path]
+    label = browser.eval("document.querySelector('#pick-case select').selectedOptions[0].textContent").split(': ', 1)[1]
+    here = [r for r in rows if '%s on %s' % (r['trace_path'], r['device_typed']) == label]
     values = browser.eval("[...document.querySelectorAll('#rows td[data-column=peak_reserved_bytes]')].map("
                           "td => td.dataset.value)")
-    expect(sorted(values) == sorted(r['peak_reserved_bytes'] for r in of_trace), 'runs of', path, values)
+    expect(sorted(values) == sorted(r['peak_reserved_bytes'] for r in here), 'runs of', label, values)
 
 
 def main():

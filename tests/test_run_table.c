@@ -175,9 +175,9 @@ Test(verdict, least_memory_wins_unless_the_driver_pays_for_it)
     struct verdict v;
     open_made(runs, 4, &t);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
-    cr_expect_eq(v.n_traces, 1);
+    cr_expect_eq(v.n_cases, 1);
     cr_expect_eq(v.n_settings, 4);
-    cr_expect_eq(v.traces[0].best_row, 1);
+    cr_expect_eq(v.cases[0].best_row, 1);
     verdict_close(&v);
     run_table_close(&t);
 }
@@ -190,11 +190,11 @@ Test(verdict, over_traces_the_setting_wins_that_gets_through_most_of_them)
     struct verdict v;
     open_made(runs, 4, &t);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
-    cr_expect_eq(v.n_traces, 2);
+    cr_expect_eq(v.n_cases, 2);
     cr_assert_eq(v.best_setting, 0);
     cr_expect_float_eq(v.settings[0].mean_share, 1.7, 1e-9);
     cr_expect_float_eq(v.settings[0].worst_share, 1.9, 1e-9);
-    cr_expect_eq(v.traces[0].best_row, 2);
+    cr_expect_eq(v.cases[0].best_row, 2);
     verdict_close(&v);
     run_table_close(&t);
 }
@@ -206,7 +206,7 @@ Test(verdict, of_equals_the_default_is_named)
     struct verdict v;
     open_made(runs, 2, &t);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
-    cr_expect_eq(v.traces[0].best_row, 1);
+    cr_expect_eq(v.cases[0].best_row, 1);
     verdict_close(&v);
     run_table_close(&t);
 }
@@ -219,7 +219,7 @@ Test(verdict, there_is_none_where_nothing_got_through)
     struct words w;
     open_made(runs, 2, &t);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
-    cr_expect_eq(v.traces[0].best_row, VERDICT_NONE);
+    cr_expect_eq(v.cases[0].best_row, VERDICT_NONE);
     cr_expect_eq(v.best_setting, VERDICT_NONE);
     for (size_t i = 0; verdict_sentence(&v, i, &w); i++)
         cr_expect(i > 0 || strstr(w.text, "No policy") != NULL, "%s", w.text);

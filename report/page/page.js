@@ -8,10 +8,10 @@
 const KIB = 1024, MIB = KIB * 1024, GIB = MIB * 1024;
 const data = JSON.parse(document.getElementById('data').textContent);
 /* How a row begins; what follows are data.columns. */
-const ROW = { trace: 0, setting: 1, outcome: 2, capacity: 3, first: 4 };
+const ROW = { at: 0, setting: 1, outcome: 2, capacity: 3, first: 4 };
 const COLUMN = new Map(data.columns.map((c, i) => [c.name, ROW.first + i]));
 const GAUGE = new Map(data.gauges.map((g, i) => [g.name, i]));
-const state = { trace: 0, run: null, timeline: null, fragmentation: null, mapAt: 0, pieces: [], piece: 0 };
+const state = { at: 0, run: null, timeline: null, fragmentation: null, mapAt: 0, pieces: [], piece: 0 };
 
 /* ---- small things ---- */
 
@@ -66,11 +66,23 @@ function ticksTo(most, n) {
 
 const cellOf = (row, name) => row[COLUMN.get(name)];
 const settingOf = row => data.settings[row[ROW.setting]].label;
+/* All settings are PyTorch's: then the page need not say so in each of them. */
+const PREFIX = 'pytorch:';
+const isOnePolicy = data.settings.length > 1 && data.settings.every(s => (s.label + ':').startsWith(PREFIX));
+const shortLabel = label => isOnePolicy && label.startsWith(PREFIX) ? label.slice(PREFIX.length) : label;
 const isOk = row => row[ROW.outcome] === 'ok';
-const rowsOfTrace = () => data.rows.map((_, i) => i).filter(i => data.rows[i][ROW.trace] === state.trace);
+const rowsHere = () => data.rows.map((_, i) => i).filter(i => data.rows[i][ROW.at] === state.at);
 const runOfRow = i => data.runs.find(r => r.row === i && r.timeline);
-const wordOfEvents = () => data.traces[state.trace].trace_numbering === 'source' ? 'record' : 'event';
+const wordOfEvents = () => data.cases[state.at].trace_numbering === 'source' ? 'record' : 'event';
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+
+/* A setting's label, which may be broken behind a comma or a colon. */
+function breakable(label) {
+  const name = element('span', { className: 'label', title: label });
+  for (const part of shortLabel(label).split(/(?<=[,;:])/))
+    name.append(part, element('wbr'));
+  return name;
+}
 
 /* ---- tables ---- */
 
@@ -78,10 +90,10 @@ const color = name => getComputedStyle(document.documentElement).getPropertyValu
 function table(host, columns, items, options) {
   const body = element('tbody');
   const head = element('tr');
-  const sorted = { by: options.by, falling: false };
+  const sorted = { by: -1, falling: false };         /* -1: in the order given */
   function fill() {
-    const column = columns[sorted.by];
-    const order = items.slice().sort((a, b) => compare(column.value(a), column.value(b)) * (sorted.falling ? -1 : 1));
+    const { value } = columns[sorted.by] || { value: item => items.indexOf(item) };
+    const order = items.slice().sort((a, b) => compare(value(a), value(b)) * (sorted.falling ? -1 : 1));
     body.replaceChildren(...order.map(item => rowElement(columns, item, options)));
     [...head.children].forEach((th, i) =>
       th.setAttribute('aria-sort', i !== sorted.by ? 'none' : sorted.falling ? 'descending' : 'ascending'));
@@ -156,10 +168,10 @@ function outcomeTag(outcome) {
 }
 
 function settingCell(i) {
-  const label = settingOf(data.rows[i]);
+  const label = breakable(settingOf(data.rows[i]));
   if (!runOfRow(i))
     return label;
-  const button = element('button', { type: 'button', textContent: label, title: 'show this run in detail' });
+  const button = element('button', { type: 'button', title: 'show this run in detail' }, label);
   button.addEventListener('click', () => {
     chooseRun(i);
     byId('detail').scrollIntoView();
@@ -172,7 +184,7 @@ function mostBytes(rows) {
 }
 
 function drawRows() {
-  const rows = rowsOfTrace(), unit = unitOf(mostBytes(rows));
+  const rows = rowsHere(), unit = unitOf(mostBytes(rows));
   const columns = [
     { title: 'setting', meaning: 'the policy, and what else differs', value: i => settingOf(data.rows[i]),
       show: settingCell },
@@ -182,9 +194,7 @@ function drawRows() {
   ];
   const place = i => (isOk(data.rows[i]) ? 0 : 1e18) + (cellOf(data.rows[i], 'peak_reserved_bytes') || 0);
   rows.sort((a, b) => place(a) - place(b));
-  table(byId('rows'), columns, rows, { by: 1, isBest: i => data.traces[state.trace].best === i });
-  const [, outcome] = byId('rows').querySelectorAll('thead th');
-  outcome.setAttribute('aria-sort', 'none');        /* the first order is by outcome and memory: no column's */
+  table(byId('rows'), columns, rows, { isBest: i => data.cases[state.at].best === i });
 }
 
 /* ---- many traces ---- */
@@ -192,7 +202,7 @@ function drawRows() {
 function drawSettings() {
   const share = name => s => s[name] === undefined ? null : s[name].toFixed(3);
   const columns = [
-    { title: 'setting', value: s => s.label, show: s => s.label },
+    { title: 'setting', value: s => s.label, show: s => breakable(s.label) },
     { title: 'runs', value: s => s.runs, show: s => grouped(s.runs) },
     { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
     { title: 'out of memory', value: s => s.oom, show: s => grouped(s.oom) },
@@ -201,7 +211,7 @@ function drawSettings() {
     { title: 'driver calls', value: s => s.device_calls, show: s => grouped(s.device_calls) },
     { title: 'driver time', unit: 'ms', value: s => s.device_time_ns, show: s => (s.device_time_ns / 1e6).toFixed(1) },
   ];
-  table(byId('settings'), columns, bestFirst(), { by: 4, isBest: s => s === data.settings[data.best_setting] });
+  table(byId('settings'), columns, bestFirst(), { isBest: s => s === data.settings[data.best_setting] });
 }
 
 /* Settings as they are to be read: most traces first, then least memory. */
@@ -223,48 +233,51 @@ function matrixCell(row) {
   const share = shareOf(row);
   const td = element('td', { className: 'level', textContent: share < 9.995 ? share.toFixed(2) : share.toFixed(0) });
   td.style.setProperty('--level', Math.min(5, Math.max(0, Math.log2(share) * 5)).toFixed(2));
-  td.title = settingOf(row) + ', ' + data.traces[row[ROW.trace]].trace_path + ': ' +
+  td.title = settingOf(row) + ', ' + data.cases[row[ROW.at]].label + ': ' +
     bytesText(cellOf(row, 'peak_reserved_bytes')) + ' reserved';
   return td;
 }
 
 function drawMatrix() {
-  const cells = new Map(data.rows.map(row => [row[ROW.setting] + ' ' + row[ROW.trace], row]));
+  const cells = new Map(data.rows.map(row => [row[ROW.setting] + ' ' + row[ROW.at], row]));
   const head = element('tr', {}, element('th', { scope: 'col', textContent: 'setting' }));
-  data.traces.forEach((trace, i) => {
-    const button = element('button', { type: 'button', textContent: i + 1, title: trace.trace_path });
-    button.addEventListener('click', () => chooseTrace(i));
+  const isFew = data.cases.length <= 4 && data.n_traces === 1;
+  data.cases.forEach((c, i) => {
+    const button = element('button', { type: 'button', textContent: isFew ? c.label : i + 1, title: c.label });
+    button.addEventListener('click', () => chooseCase(i));
     head.append(element('th', { scope: 'col' }, button));
   });
-  const body = bestFirst().map(s => element('tr', {}, element('th', { scope: 'row', textContent: s.label }),
-    ...data.traces.map((_, i) => matrixCell(cells.get(data.settings.indexOf(s) + ' ' + i)))));
+  const body = bestFirst().map(s => element('tr', {}, element('th', { scope: 'row' }, breakable(s.label)),
+    ...data.cases.map((_, i) => matrixCell(cells.get(data.settings.indexOf(s) + ' ' + i)))));
   byId('matrix').replaceChildren(element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
-  byId('trace-names').querySelector('ol').replaceChildren(
-    ...data.traces.map(t => element('li', { textContent: t.trace_path })));
+  byId('case-names').hidden = isFew;
+  byId('case-names').querySelector('ol').replaceChildren(
+    ...data.cases.map(c => element('li', { textContent: c.label })));
 }
 
-function chooseTrace(i) {
-  state.trace = i;
-  byId('pick-trace').querySelector('select').selectedIndex = i;
+function chooseCase(i) {
+  state.at = i;
+  byId('pick-case').querySelector('select').selectedIndex = i;
   byId('matrix').querySelectorAll('thead th').forEach((th, k) =>
     k === i + 1 ? th.setAttribute('aria-current', 'true') : th.removeAttribute('aria-current'));
-  drawTrace();
+  drawCase();
 }
 
 function drawMany() {
-  if (data.traces.length < 2)
+  if (data.cases.length < 2)
     return;
-  const select = byId('pick-trace').querySelector('select');
-  select.append(...data.traces.map((t, i) => element('option', { textContent: (i + 1) + ': ' + t.trace_path })));
-  select.addEventListener('change', () => chooseTrace(select.selectedIndex));
-  byId('pick-trace').hidden = byId('over-traces').hidden = false;
+  const select = byId('pick-case').querySelector('select');
+  select.append(...data.cases.map((c, i) => element('option', { textContent: (i + 1) + ': ' + c.label })));
+  select.addEventListener('change', () => chooseCase(select.selectedIndex));
+  byId('pick-case').hidden = byId('over-cases').hidden = false;
   drawSettings();
   drawMatrix();
 }
 
 /* ---- peak against the card ---- */
 
-function barOf(row, most, unit) {
+function barOf(rows, most, unit) {
+  const row = rows[0];
   const reserved = cellOf(row, 'peak_reserved_bytes'), requested = cellOf(row, 'peak_requested_bytes');
   const capacity = row[ROW.capacity];
   const fill = element('div', { className: 'fill' },
@@ -272,21 +285,33 @@ function barOf(row, most, unit) {
   fill.style.width = 100 * reserved / most + '%';
   fill.firstChild.style.width = reserved > 0 ? Math.min(100, 100 * requested / reserved) + '%' : 0;
   const text = (reserved / unit.bytes).toFixed(unit.digits) + ' ' + unit.name + (isOk(row) ? '' :
-    row[ROW.outcome] === 'oom' ? ', then out of memory' : ', then it failed');
-  const end = element('span', { className: 'end', textContent: text });
-  if (reserved > most * 0.55) {
-    end.style.right = 100 - 100 * reserved / most + '%';
-    end.classList.add('inside');
-  } else {
-    end.style.left = 100 * reserved / most + '%';
-  }
-  const track = element('div', { className: 'track' }, fill, end);
+    row[ROW.outcome] === 'oom' ? ', OOM' : ', failed');
+  const track = element('div', { className: 'track' }, fill);
   if (capacity !== null && capacity <= most) {
     const card = element('div', { className: 'card', title: 'the card: ' + bytesText(capacity) });
     card.style.left = 100 * capacity / most + '%';
     track.append(card);
   }
-  return element('div', { className: 'bar' }, element('div', { className: 'name', textContent: settingOf(row) }), track);
+  return element('div', { className: 'bar' }, barName(rows), element('div', { className: 'value', textContent: text }), track);
+}
+
+/* Runs with the same bar share it. */
+function barName(rows) {
+  const name = element('div', { className: 'name' }, breakable(settingOf(rows[0])));
+  if (rows.length > 1)
+    name.append(element('span', { className: 'unit', textContent: ' and ' + (rows.length - 1) + ' more alike',
+      title: rows.slice(1).map(settingOf).join('\n') }));
+  return name;
+}
+
+function barsOf(rows) {
+  const bars = new Map();
+  for (const row of rows) {
+    const alike = JSON.stringify([row[ROW.outcome], row[ROW.capacity], cellOf(row, 'peak_reserved_bytes'),
+      cellOf(row, 'peak_requested_bytes')]);
+    bars.set(alike, (bars.get(alike) || []).concat([row]));
+  }
+  return [...bars.values()];
 }
 
 function axisOf(most, unit) {
@@ -300,7 +325,7 @@ function axisOf(most, unit) {
     axis.append(label);
   }
   axis.append(element('span', { className: 'title', textContent: 'reserved at the peak, ' + unit.name }));
-  return element('div', { className: 'bar' }, element('div'), axis);
+  return element('div', { className: 'bar' }, element('div'), element('div'), axis);
 }
 
 function key(className, text) {
@@ -308,7 +333,7 @@ function key(className, text) {
 }
 
 function drawBars() {
-  const rows = rowsOfTrace().map(i => data.rows[i]);
+  const rows = rowsHere().map(i => data.rows[i]);
   rows.sort((a, b) => cellOf(a, 'peak_reserved_bytes') - cellOf(b, 'peak_reserved_bytes'));
   const reserved = Math.max(...rows.map(r => cellOf(r, 'peak_reserved_bytes')), 1);
   const cards = rows.map(r => r[ROW.capacity]).filter(c => c !== null);
@@ -320,7 +345,7 @@ function drawBars() {
   const far = [...new Set(cards.filter(c => c > 3 * reserved))].map(bytesText);
   const note = far.length === 0 ? [] : [element('p', { className: 'quiet',
     textContent: 'Far beyond the right edge: the end of the card, at ' + far.join(', ') + '.' })];
-  byId('bars').replaceChildren(element('p', {}, ...keys), ...rows.map(r => barOf(r, most, unit)), axisOf(most, unit),
+  byId('bars').replaceChildren(element('p', {}, ...keys), ...barsOf(rows).map(r => barOf(r, most, unit)), axisOf(most, unit),
     ...note);
 }
 
@@ -396,7 +421,7 @@ function frontierAxes(box, unit, mostBytesHere, mostTime) {
 }
 
 function pointMark(p, box, isOnFront, isFirst) {
-  const isBest = p.rows.includes(data.traces[state.trace].best);
+  const isBest = p.rows.includes(data.cases[state.at].best);
   const mark = svg('circle', { class: 'point' + (isOnFront ? ' on-front' : '') + (isBest ? ' best' : ''),
     cx: box.x(p.time), cy: box.y(p.bytes), r: isBest ? 8 : isOnFront ? 6 : 5, tabindex: isFirst ? 0 : -1, role: 'img',
     'aria-label': pointText(p) });
@@ -421,7 +446,7 @@ function walkMarks(event) {
 }
 
 function drawFrontier() {
-  const host = byId('frontier'), points = pointsOf(rowsOfTrace()).sort((a, b) => a.time - b.time || a.bytes - b.bytes);
+  const host = byId('frontier'), points = pointsOf(rowsHere()).sort((a, b) => a.time - b.time || a.bytes - b.bytes);
   byId('frontier-says').textContent = '';
   if (points.length === 0) {
     host.replaceChildren(element('p', { textContent: 'No run gets through.' }));
@@ -438,7 +463,7 @@ function drawFrontier() {
   for (const p of front.concat(points.length <= 12 ? points.filter(q => !front.includes(q)) : [])) {
     const more = p.names.length > 1 ? ' +' + (p.names.length - 1) : '';
     const label = placeLabel(taken, box.x(p.time), box.y(p.bytes),
-      shortened(p.names[0], width < 600 ? 18 : 34) + more, width);
+      shortened(shortLabel(p.names[0]), width < 600 ? 18 : 34) + more, width);
     if (label)
       labels.push(label);
   }
@@ -709,7 +734,7 @@ function chooseRun(row) {
 }
 
 function drawRuns() {
-  const rows = rowsOfTrace(), shown = rows.filter(runOfRow), select = byId('pick-run');
+  const rows = rowsHere(), shown = rows.filter(runOfRow), select = byId('pick-run');
   const refused = data.runs.filter(r => r.why_not && rows.includes(r.row));
   select.replaceChildren(...shown.map(i => element('option', { value: i, textContent: settingOf(data.rows[i]) +
     (isOk(data.rows[i]) ? '' : ' (' + data.rows[i][ROW.outcome] + ')') })));
@@ -717,27 +742,27 @@ function drawRuns() {
   byId('why-not').textContent = [...new Set(refused.map(r => r.why_not))].map(why => 'Not shown: ' +
     refused.filter(r => r.why_not === why).slice(0, 3).map(r => settingOf(data.rows[r.row])).join(', ') + ', because ' +
     why + '.').join(' ') + (shown.length === 0 && refused.length === 0 ? 'No run of this trace is shown in detail.' : '');
-  const best = data.traces[state.trace].best;
+  const best = data.cases[state.at].best;
   chooseRun(shown.includes(best) ? best : shown[0]);
 }
 
 /* ---- refusals ---- */
 
 function drawOoms() {
-  const rows = rowsOfTrace(), ooms = data.ooms.filter(o => rows.includes(o.row));
+  const rows = rowsHere(), ooms = data.ooms.filter(o => rows.includes(o.row));
   byId('oom-part').hidden = ooms.length === 0;
   if (ooms.length === 0)
     return;
   const bytes = (name, title) => ({ name, title, value: o => o[name], show: o => bytesText(o[name]) });
   table(byId('ooms'), [
-    { title: 'setting', value: o => settingOf(data.rows[o.row]), show: o => settingOf(data.rows[o.row]) },
+    { title: 'setting', value: o => settingOf(data.rows[o.row]), show: o => breakable(settingOf(data.rows[o.row])) },
     { title: 'refused', value: o => cellOf(data.rows[o.row], 'oom_count'),
       show: o => grouped(cellOf(data.rows[o.row], 'oom_count')) },
     { name: 'oom_first_event', title: 'first at ' + wordOfEvents(), value: o => o.oom_first_event,
       show: o => o.oom_first_event < 0 ? 'the start' : grouped(o.oom_first_event) },
     bytes('oom_first_requested_bytes', 'it asked for'), bytes('oom_first_reserved_bytes', 'reserved then'),
     bytes('oom_first_device_free_bytes', 'free on the card'),
-  ], ooms, { by: 2 });
+  ], ooms, {});
   byId('explanations').replaceChildren(...data.runs.filter(r => r.explanation && rows.includes(r.row)).map((r, i) =>
     element('details', { open: i === 0 }, element('summary', { textContent: 'Why ' + settingOf(data.rows[r.row]) +
       ' ran out of memory' }), element('pre', { textContent: r.explanation.trim() }))));
@@ -755,16 +780,15 @@ function drawRemarks() {
 }
 
 function describe() {
-  const t = data.traces[0];
-  byId('what').textContent = data.traces.length > 1
-    ? grouped(data.traces.length) + ' traces, ' + grouped(data.settings.length) + ' settings, ' +
-      grouped(data.rows.length) + ' runs.'
-    : 'Trace ' + t.trace_path + ' (' + t.trace_source + '): ' + grouped(t.trace_events) + ' events, ' +
+  const t = data.cases[0];
+  const counts = 'Traces: ' + grouped(data.n_traces) + ', cards: ' + grouped(data.n_devices) + ', settings: ' +
+    grouped(data.settings.length) + ', runs: ' + grouped(data.rows.length) + '.';
+  byId('what').textContent = data.n_traces > 1 ? counts : 'Trace ' + t.trace_path + ' (' + t.trace_source + '): ' + grouped(t.trace_events) + ' events, ' +
       grouped(t.trace_allocs) + ' requests, ' + (t.trace_starts === 'empty' ? 'from the start' : 'starting in mid-run') +
-      '. At most ' + bytesText(t.trace_peak_requested_bytes) + ' requested at once. ' + grouped(data.rows.length) + ' runs.';
+      '. At most ' + bytesText(t.trace_peak_requested_bytes) + ' requested at once. ' + counts;
 }
 
-function drawTrace() {
+function drawCase() {
   drawRows();
   drawBars();
   drawFrontier();
@@ -805,10 +829,10 @@ function start() {
     clearTimeout(timer);
     timer = setTimeout(drawAgain, 150);
   });
-  if (data.traces.length > 1)
-    chooseTrace(0);
+  if (data.cases.length > 1)
+    chooseCase(0);
   else
-    drawTrace();
+    drawCase();
   document.documentElement.dataset.state = 'drawn';
 }
 
