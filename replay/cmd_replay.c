@@ -152,6 +152,18 @@ static enum err session_listen(struct session *s, const struct replay_config *cf
     return e;
 }
 
+/* What was typed, or what stands for it. */
+static struct report_setup setup_of(const struct options *o)
+{
+    return (struct report_setup){
+        .start    = o->texts[OPTION_START] != NULL ? o->texts[OPTION_START] : "fresh",
+        .on_oom   = o->texts[OPTION_ON_OOM] != NULL ? o->texts[OPTION_ON_OOM] : "stop",
+        .releases = o->texts[OPTION_RELEASES] != NULL ? o->texts[OPTION_RELEASES] : "auto",
+        .format   = o->from,
+        .seed     = o->seed,
+    };
+}
+
 static enum err session_run(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -179,6 +191,7 @@ static enum err session_run(struct session *s, struct err_detail *why)
     progress_clear(&progress);
     if (e == ERR_OK)
         e = result_gather(s->trace, o->inputs[0], &bounds, s->lanes, s->n, &s->device, s->runs, &s->report, why);
+    s->report.setup = setup_of(o);
     if (e == ERR_OK && what_if_say(o, &cfg.what_if, &s->report) != ERR_OK)
         e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
     return e == ERR_OK ? session_explain(s, why) : e;

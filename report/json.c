@@ -61,6 +61,17 @@ static void json_trace(struct json_writer *w, const struct report_trace *t)
     json_end_object(w);
 }
 
+static void json_setup(struct json_writer *w, const struct report_setup *s)
+{
+    json_put_object(w, "setup");
+    json_put_text(w, "start", s->start);
+    json_put_text(w, "on_oom", s->on_oom);
+    json_put_text(w, "releases", s->releases);
+    json_put_text(w, "format", s->format);
+    json_put_number(w, "seed", s->seed);
+    json_end_object(w);
+}
+
 static void json_fragmentation(struct json_writer *w, const struct meter *m)
 {
     json_put_object(w, "fragmentation");
@@ -133,6 +144,7 @@ void report_json(FILE *out, const struct report *r)
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay/1");
     json_trace(&w, &r->trace);
+    json_setup(&w, &r->setup);
     json_put_array(&w, "runs");
     for (size_t i = 0; i < r->n_runs; i++)
         json_run(&w, r, &r->runs[i]);

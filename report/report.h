@@ -52,8 +52,15 @@ struct report_run {
     const struct explanation   *at_oom, *at_event;   /* NULL, or not taken: none is there */
 };
 
+/* How it was run, as after the options of these names; NULL: not said. */
+struct report_setup {
+    const char *start, *on_oom, *releases, *format;
+    uint64_t    seed;
+};
+
 struct report {
     struct report_trace trace;
+    struct report_setup setup;
     struct report_run  *runs;
     size_t              n_runs;
     const char         *headline;    /* what it ran on, and how to choose otherwise */

@@ -171,18 +171,24 @@ static enum err take_value(struct field *cell, const json_t *value)
     return ERR_OK;
 }
 
-/* A run of a replay's JSON has its trace beside it; one of a sweep's has every column by its name. */
-static enum err take_json_run(struct run_table *t, const json_t *trace, const json_t *run)
+/* A column of a run: with its trace and how it was run beside it in a replay's JSON (`trace`, `setup`), all in one object
+ * in a sweep's. */
+static const json_t *find_column(const json_t *trace, const json_t *setup, const json_t *run, const char *name)
 {
     static const char of_trace[] = "trace_";
     const size_t n = sizeof of_trace - 1;
+    if (trace != NULL && strncmp(name, of_trace, n) == 0)
+        return find_value(trace, name + n);
+    const json_t *found = find_value(run, name);
+    return found != NULL ? found : json_object_get(setup, name);
+}
+
+static enum err take_json_run(struct run_table *t, const json_t *trace, const json_t *setup, const json_t *run)
+{
     struct field *row = add_row(t);
     enum err e = row != NULL ? ERR_OK : ERR_HOST_NOMEM;
-    for (size_t i = 0; i < t->n_columns && e == ERR_OK; i++) {
-        const char *name = t->columns[i].name;
-        const bool is_of_trace = trace != NULL && strncmp(name, of_trace, n) == 0;
-        e = take_value(&row[i], is_of_trace ? find_value(trace, name + n) : find_value(run, name));
-    }
+    for (size_t i = 0; i < t->n_columns && e == ERR_OK; i++)
+        e = take_value(&row[i], find_column(trace, setup, run, t->columns[i].name));
     return e;
 }
 
@@ -213,7 +219,7 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
         const json_t *run = json_array_get(runs, i);
         if (!json_is_object(run))
             return err_set(why, ERR_FORMAT, i, "%.100s: run %zu is no object", name, i);
-        e = take_json_run(t, is_replay ? trace : NULL, run);
+        e = take_json_run(t, is_replay ? trace : NULL, is_replay ? json_object_get(root, "setup") : NULL, run);
         if (e == ERR_OK)
             e = take_json_remarks(t, run, "assumptions", false);
         if (e == ERR_OK)

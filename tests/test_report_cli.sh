@@ -86,6 +86,13 @@ grep -q 'is not what it was' changed.html || fail "a changed trace is not told"
 expect 0 . run.json --html differs.html
 grep -q 'gives another' differs.html || fail "a replay that differs from its JSON is shown"
 
+# ---- how a replay was run stands in its JSON, so that it can be had again ----
+cp "$samples/gpt-varlen-default.trace.zst" a.trace
+"$replay" a.trace --policy best-fit --device sim:100MiB --on-oom skip --json skip.json >/dev/null
+expect 0 . skip.json --html skip.html
+grep -q -e 'gives another' -e 'is not there' skip.html && fail "a replay with --on-oom skip is not had again"
+grep -q '"what":"first refusal"' skip.html || fail "its first refusal is not shown"
+
 # ---- results of others load no code ----
 sed 's/"best-fit"/".\/evil.so"/' run.json >plugin.json
 expect 0 . plugin.json --html plugin.html

@@ -1,6 +1,8 @@
-/* Every number is the same number: JSON, CSV, table and database of one replay, value by value. */
+/* Every number is the same number: JSON, CSV, table, database, and a report's CSV, Markdown and page, value by value. */
 #include "replay/recorded.h"
 #include "replay/result.h"
+#include "report/page.h"
+#include "report/page_json.h"
 #include "report/results_db.h"
 
 #include <criterion/criterion.h>
@@ -16,6 +18,7 @@
 struct written {
     json_t *json, *row;              /* runs[0] of the report; the database's row */
     char   *csv, *table;
+    char   *json_text, *db_text;
     json_t *report_json, *db_json;
 };
 
@@ -74,8 +77,8 @@ static struct written replay_and_write(const char *policy, const char *device)
     cr_assert(w.report_json != NULL && w.db_json != NULL);
     w.json = json_array_get(json_object_get(w.report_json, "runs"), 0);
     w.row = json_array_get(json_object_get(w.db_json, "runs"), 0);
-    free(json);
-    free(db);
+    w.json_text = json;
+    w.db_text = db;
     result_close(&report);
     lane_close(&lane);
     policy_spec_close(&spec);
@@ -88,6 +91,8 @@ static void written_close(struct written *w)
     json_decref(w->report_json);
     json_decref(w->db_json);
     free(w->csv);
+    free(w->json_text);
+    free(w->db_text);
     free(w->table);
 }
 
@@ -139,11 +144,87 @@ static void expect_equal_trace(const struct written *w)
     cr_expect_gt(json_integer_value(json_object_get(trace, "offline_plan_bytes")), 0);
 }
 
+/* ---- reports of it ---- */
+
+static void expect_in_page(const struct page *p, const struct written *w)
+{
+    static const char *const columns[] = {
+#define PAGE_COLUMN(name, title, meaning) #name,
+        PAGE_COLUMNS(PAGE_COLUMN)
+#undef PAGE_COLUMN
+    };
+    char *text, in_page[128], in_json[128];
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    page_json(to, p);
+    fclose(to);
+    json_t *data = json_loads(text, 0, NULL);
+    cr_assert_not_null(data);
+    const json_t *row = json_array_get(json_object_get(data, "rows"), 0);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        shown(json_array_get(row, 4 + i), in_page, sizeof in_page);
+        shown(find_column(w->json, columns[i]), in_json, sizeof in_json);
+        cr_expect_str_eq(in_page, in_json, "%s: page %s, JSON %s", columns[i], in_page, in_json);
+    }
+    json_decref(data);
+    free(text);
+}
+
+static void expect_in_markdown(const struct page *p, const struct written *w)
+{
+    static const char *const columns[] = { "peak_requested_bytes", "peak_reserved_bytes", "fragmentation_internal_bytes",
+                                           "fragmentation_external_bytes", "fragmentation_inactive_split_bytes" };
+    char *text, cell[64];
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    page_write_markdown(to, p);
+    fclose(to);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        const double bytes = (double)json_integer_value(find_column(w->json, columns[i]));
+        snprintf(cell, sizeof cell, " %.1f |", bytes / (1 << 20));
+        cr_expect_not_null(strstr(text, cell), "%s: no cell%s in %s", columns[i], cell, text);
+    }
+    free(text);
+}
+
+/* A report made of one of the texts has the numbers of the JSON. */
+static void expect_report_of(const char *text, const struct written *w)
+{
+    struct run_table t;
+    struct verdict v;
+    struct err_detail why = { .text = "" };
+    run_table_open(&t);
+    cr_assert_eq(run_table_add_json(&t, text, strlen(text), "it", &why), ERR_OK, "%s", why.text);
+    for (size_t i = 0; i < t.n_columns; i++) {
+        const json_t *stored = find_column(w->json, t.columns[i].name);
+        const struct field *f = &t.rows[i];
+        char in_json[128], in_table[128] = "";
+        if (stored == NULL)
+            continue;
+        if (f->kind == FIELD_TEXT)
+            snprintf(in_table, sizeof in_table, "%s", f->text);
+        else if (f->kind == FIELD_NUMBER)
+            snprintf(in_table, sizeof in_table, "%lld", (long long)f->number);
+        else if (f->kind == FIELD_RATIO)
+            snprintf(in_table, sizeof in_table, "%.6g", f->ratio);
+        shown(stored, in_json, sizeof in_json);
+        cr_expect_str_eq(in_table, in_json, "%s: report %s, JSON %s", f->name, in_table, in_json);
+    }
+    cr_assert_eq(verdict_open(&t, &v), ERR_OK);
+    const struct page page = { .verdict = &v };
+    expect_in_page(&page, w);
+    expect_in_markdown(&page, w);
+    verdict_close(&v);
+    run_table_close(&t);
+}
+
 static void expect_equal_everywhere(const char *policy, const char *device)
 {
     struct written w = replay_and_write(policy, device);
     char *names_at, *values_at, *names = strtok_r(w.csv, "\n", &names_at), *values = strtok_r(NULL, "\n", &names_at);
     unsigned n = 0;
+    expect_report_of(w.json_text, &w);
+    expect_report_of(w.db_text, &w);
     values_at = values;
     for (char *name = strtok_r(names, ",", &names_at); name != NULL; name = strtok_r(NULL, ",", &names_at), n++) {
         const char *value = strsep(&values_at, ",");
