@@ -157,8 +157,8 @@ static bool report_condition(const struct report_session *s, size_t i)
         if (n++ == 0)
             fprintf(stderr, "replay: failed because %s:", s->options->fail_if[i]);
         if (n <= RUNS_NAMED)
-            fprintf(stderr, "%s %s on %s of %s", n == 1 ? "" : ",", run_table_text(&s->table, row, "policy"),
-                    run_table_text(&s->table, row, "device"), run_table_text(&s->table, row, "trace_path"));
+            fprintf(stderr, "%s %s (%s)", n == 1 ? "" : ",", s->verdict.settings[s->verdict.setting_of[row]].label,
+                    s->verdict.cases[s->verdict.case_of[row]].label);
     }
     if (n > RUNS_NAMED)
         fprintf(stderr, " and %zu more", n - RUNS_NAMED);
@@ -195,16 +195,16 @@ const struct subcommand cmd_report = {
     .name = "report",
     .synopsis = "report SOURCE... --html F",
     .summary = "a page to look at, Markdown and CSV of a sweep, of replays, or of traces",
-    .text = "SOURCE is a database of `replay sweep`, a JSON of --json, or a trace or folder of traces, which is then run\n"
-            "with --policy and --device (braces as of `replay sweep`). The page is one file that needs no network. It\n"
-            "shows some runs in detail: these are replayed, where their traces are still there as they were.\n"
+    .text = "SOURCE is a database of `replay sweep`, a JSON of --json, or a trace or folder of traces, which is then\n"
+            "run with --policy and --device (braces as of `replay sweep`). The page is one file that needs no network.\n"
+            "It shows some runs in detail: these are replayed, where their traces are still there as they were.\n"
             "A condition is a column of --csv, the unit left out or not and the words in any order, one of\n"
             "< <= == != >= >, and a value: 'reserved_peak > 22GiB', 'outcome != ok', 'device_time > 50ms'.\n\n"
             "  replay report results.db --html out.html\n"
             "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB' --fail-if 'outcome != ok'\n"
             "  replay report trace.zst --policy best-fit --policy pow2 --device sim:24GiB --html out.html\n\n"
-            "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input; 3 a fault of the\n"
-            "program or its host.\n",
+            "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input;\n"
+            "3 a fault of the program or its host.\n",
     .taken = OPTION_BIT(HTML) | OPTION_BIT(MD) | OPTION_BIT(CSV) | OPTION_BIT(FAIL_IF) | OPTION_BIT(POLICY) |
              OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
              OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),

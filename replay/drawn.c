@@ -606,9 +606,9 @@ static enum err say_left_out(struct page *page, size_t n_drawn)
         n_oom += is_oom(t, row);
     enum err e = ERR_OK;
     if (n_drawn < t->n_rows)
-        e = drawn_note(page, "Of %zu runs %zu are shown in detail: of each trace and card the best, the default setting, the setting "
-                       "that is best over all, and one that runs out of memory, as far as there is room. The tables and "
-                       "the CSV have all.", t->n_rows, n_drawn);
+        e = drawn_note(page, "Of %zu runs %zu are shown in detail: of each trace and card the best, the default setting, "
+                       "the setting that is best over all, and one that runs out of memory, as far as there is room. "
+                       "The tables and the CSV have all.", t->n_rows, n_drawn);
     if (e == ERR_OK && n_oom > EXPLAINED_MAX)
         e = drawn_note(page, "Of %" PRIu64 " runs out of memory the first %d are explained; `replay TRACE --policy P "
                        "--device D` explains any.", n_oom, EXPLAINED_MAX);

@@ -1,8 +1,8 @@
 /*
  * The runs of a report that are shown in detail: replayed again from their traces, because results hold numbers only.
  *
- * What comes out must be what the results say, in every number, or it is not shown. A trace is read twice for all of its
- * runs: for the course of the run, and for the blocks at moments that are known only then.
+ * What comes out must be what the results say, in every number, or it is not shown. A trace is read twice for all of
+ * its runs: for the course of the run, and for the blocks at moments that are known only then.
  */
 #ifndef REPLAY_REPLAY_DRAWN_H
 #define REPLAY_REPLAY_DRAWN_H
@@ -10,8 +10,8 @@
 #include "replay/replay.h"
 #include "report/page.h"
 
-/* Chooses the runs and replays them into page->runs, stacks and notes. `page` holds the verdict and is otherwise zero. A
- * run that cannot be shown says why; only ERR_HOST_NOMEM is an error. `progress` may be NULL. */
+/* Chooses the runs and replays them into page->runs, stacks and notes. `page` holds the verdict and is otherwise zero.
+ * A run that cannot be shown says why; only ERR_HOST_NOMEM is an error. `progress` may be NULL. */
 MUST_USE enum err drawn_replay(struct page *page, unsigned threads,
                                void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                                struct err_detail *why);

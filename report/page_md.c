@@ -150,7 +150,8 @@ void page_write_words(FILE *out, const struct page *p)
 {
     struct words w;
     for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++)
-        words_print(out, &w, 0, 2);
+        if (w.n > 0)
+            words_print(out, &w, 0, 2);
     for (size_t i = 0; i < p->n_notes; i++)
         fprintf(out, "- %s\n", p->notes[i]);
 }

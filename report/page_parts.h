@@ -1,6 +1,6 @@
 /*
- * The parts of a page that are files of their own, embedded when the program is built (report/page/embed.cmake). Each is
- * text that a zero ends.
+ * The parts of a page that are files of their own, embedded when the program is built (report/page/embed.cmake). Each
+ * is text that a zero ends.
  */
 #ifndef REPLAY_REPORT_PAGE_PARTS_H
 #define REPLAY_REPORT_PAGE_PARTS_H

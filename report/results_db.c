@@ -562,8 +562,8 @@ static void remark_row(void *taker, const struct field *f, size_t n)
 }
 
 enum err results_db_each_remark(struct results_db *db,
-                                void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs), void *arg,
-                                struct err_detail *why)
+                                void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs),
+                                void *arg, struct err_detail *why)
 {
     struct remark_taker to = { .remark = remark, .arg = arg };
     return each_row(db, "SELECT kind = 'warning', text, count(*) FROM remarks GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2",

@@ -171,8 +171,8 @@ static enum err take_value(struct field *cell, const json_t *value)
     return ERR_OK;
 }
 
-/* A column of a run: with its trace and how it was run beside it in a replay's JSON (`trace`, `setup`), all in one object
- * in a sweep's. */
+/* A column of a run. In a replay's JSON its trace and how it was run stand beside it (`trace`, `setup`); in a sweep's all
+ * is in one object. */
 static const json_t *find_column(const json_t *trace, const json_t *setup, const json_t *run, const char *name)
 {
     static const char of_trace[] = "trace_";
@@ -214,7 +214,7 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
         return err_set(why, ERR_FORMAT, 0, "%.100s: a JSON of schema '%.40s'; the results of a replay (replay/1) or a "
                        "sweep (replay-sweep/1) are needed", name, schema != NULL ? schema : "none");
     if (!json_is_array(runs) || (is_replay && !json_is_object(trace)))
-        return err_set(why, ERR_FORMAT, 0, "%.100s: its %s is missing", name, json_is_array(runs) ? "'trace'" : "'runs'");
+        return err_set(why, ERR_FORMAT, 0, "%.100s: its '%s' is missing", name, json_is_array(runs) ? "trace" : "runs");
     for (size_t i = 0; i < json_array_size(runs) && e == ERR_OK; i++) {
         const json_t *run = json_array_get(runs, i);
         if (!json_is_object(run))

@@ -83,6 +83,16 @@ static bool does_vary(const struct verdict *v, size_t column)
     return false;
 }
 
+/* A label's own copy. It may be printed on a terminal, so it holds no control characters. */
+static char *label_copy(const struct words *w)
+{
+    char *label = strdup(w->text);
+    for (char *c = label; c != NULL && *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    return label;
+}
+
 static bool label_setting(const struct verdict *v, struct verdict_setting *s, const bool varies[N_SETTING_COLUMNS])
 {
     struct words w = { .n = 0 };
@@ -97,7 +107,7 @@ static bool label_setting(const struct verdict *v, struct verdict_setting *s, co
         else
             words_add(&w, "%s", f->kind == FIELD_TEXT ? f->text : "unknown");
     }
-    return (s->label = strdup(w.text)) != NULL;
+    return (s->label = label_copy(&w)) != NULL;
 }
 
 static bool label_case(const struct verdict *v, struct verdict_case *c)
@@ -107,7 +117,7 @@ static bool label_case(const struct verdict *v, struct verdict_case *c)
         words_add(&w, "%s", run_table_text(v->table, c->first_row, "trace_path"));
     if (v->n_devices > 1)
         words_add(&w, "%s%s", v->n_traces > 1 ? " on " : "", device_of(v->table, c->first_row));
-    return (c->label = strdup(w.text)) != NULL;
+    return (c->label = label_copy(&w)) != NULL;
 }
 
 static bool label_all(struct verdict *v)
@@ -361,13 +371,27 @@ static void say_losses(const struct verdict *v, struct words *w)
     const size_t best = v->cases[0].best_row;
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
     const int64_t internal = run_table_number(t, best, "fragmentation_internal_bytes");
-    words_add(w, "Of the %s it then had reserved, %s answered requests, %s went to rounding (internal) and %s were held "
-              "unallocated (external), %s of that pinned: free parts of segments in use, which cannot be given back.",
+    words_add(w, "Of the %s it then had reserved, %s answered requests, %s went to rounding (internal) and %s were "
+              "held unallocated (external), %s of that pinned: free parts of segments in use, which cannot be given back.",
               units_format_bytes((uint64_t)run_table_number(t, best, "at_peak_reserved_bytes"), a),
               units_format_bytes((uint64_t)run_table_number(t, best, "at_peak_requested_bytes"), b),
               units_format_bytes(internal > 0 ? (uint64_t)internal : 0, c),
               units_format_bytes((uint64_t)run_table_number(t, best, "fragmentation_external_bytes"), d),
               units_format_bytes((uint64_t)run_table_number(t, best, "fragmentation_inactive_split_bytes"), e));
+}
+
+/* What any allocator could do; said of one trace only. */
+static void say_possible(const struct verdict *v, struct words *w)
+{
+    const struct run_table *t = v->table;
+    const int64_t live = run_table_number(t, 0, "trace_live_peak_bytes");
+    const size_t best = v->n_cases == 1 ? v->cases[0].best_row : VERDICT_NONE;
+    if (v->n_traces > 1 || live <= 0)
+        return;
+    const bool is_compared = best != VERDICT_NONE && row_bytes(t, best) >= (uint64_t)live;
+    words_add_possible(w, (uint64_t)live, (uint64_t)run_table_number(t, 0, "trace_offline_plan_bytes"),
+                       is_compared ? v->settings[v->setting_of[best]].label : NULL,
+                       is_compared ? row_bytes(t, best) : 0);
 }
 
 /* What the winner is to be compared with: the default where it was run, otherwise the worst. */
@@ -381,8 +405,9 @@ static void say_other_end(const struct verdict *v, struct words *w)
     }
     if (other == NULL)
         return;
-    words_add(w, "%s %s gets through %" PRIu64 " of %" PRIu64, other->is_default ? "PyTorch as it comes:" : "At the other end",
-              other->label, other->n_ok, other->n_runs);
+    words_add(w, "%s %s gets through %" PRIu64 " of %" PRIu64,
+              other->is_default ? "PyTorch as it comes:" : "At the other end", other->label, other->n_ok,
+              other->n_runs);
     if (other->n_ok > 0)
         words_add(w, " and reserves %.2f times what is requested", other->mean_share);
     words_add(w, ".");
@@ -454,6 +479,9 @@ bool verdict_sentence(const struct verdict *v, size_t i, struct words *out)
             say_other_end(v, out);
         return true;
     case 2:
+        say_possible(v, out);
+        return true;
+    case 3:
         say_ooms(v, out);
         return true;
     default:

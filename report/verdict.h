@@ -1,8 +1,8 @@
 /*
  * What a table of runs comes to: which settings and cases are in it, which setting wins and what it costs.
  *
- * A case is a trace on a device: what is given. A setting is what one may choose: the policy. The price of memory is told
- * as a share: reserved at its peak over requested at its peak, so that small traces count as large ones do.
+ * A case is a trace on a device: what is given. A setting is what one may choose: the policy. The price of memory is
+ * told as a share: reserved at its peak over requested at its peak, so that small traces count as large ones do.
  */
 #ifndef REPLAY_REPORT_VERDICT_H
 #define REPLAY_REPORT_VERDICT_H
@@ -52,8 +52,8 @@ bool verdict_is_same_trace(const struct run_table *t, size_t a, size_t b);
 /* Whether its policy is PyTorch's allocator as it comes. */
 bool verdict_is_default(const struct run_table *t, size_t row);
 
-/* The sentences at the head of a report, `i` from 0: who wins and what it costs; where its memory goes; who runs out of
- * memory. Returns false behind the last. */
+/* The sentences at the head of a report, `i` from 0: who wins and what it costs; where its memory goes; what is
+ * possible; who runs out of memory. An empty one is not to be said. Returns false behind the last. */
 bool verdict_sentence(const struct verdict *v, size_t i, struct words *out);
 
 #endif

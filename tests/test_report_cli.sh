@@ -57,10 +57,10 @@ expect 0 . results.db
 [ "$sum" = "$(sha256sum results.db)" ] || fail "a report changed its database"
 
 # ---- conditions ----
-expect 1 'failed because reserved_peak > 250MiB: pow2 on sim:300MiB of a.trace' results.db --fail-if 'reserved_peak > 250MiB'
+expect 1 'failed because reserved_peak > 250MiB: pow2 (a.trace)' results.db --fail-if 'reserved_peak > 250MiB'
 expect 0 . results.db --fail-if 'reserved_peak > 400MiB' --fail-if 'device_calls > 1000000'
 expect 1 'outcome == oom: pow2' run.json --fail-if 'reserved_peak > 400MiB' --fail-if 'outcome == oom'
-expect 1 'device_time > 50ms: none on' a.trace --fail-if 'device_time > 50ms' --md out.md
+expect 1 'device_time > 50ms: none (a.trace)' a.trace --fail-if 'device_time > 50ms' --md out.md
 [ -s out.md ] || fail "a condition that is met must not keep the report away"
 expect 2 "did you mean 'peak_reserved_bytes'" results.db --fail-if 'peak_reservd_bytes > 3'
 expect 2 'is no size' results.db --fail-if 'reserved_peak > lots'

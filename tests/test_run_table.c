@@ -82,7 +82,8 @@ static bool holds(const struct run_table *t, const char *text, size_t row)
 
 Test(run_condition, words_of_a_name_may_stand_in_any_order_and_without_the_unit)
 {
-    static const char *const names[] = { "peak_reserved_bytes", "peak_reserved", "reserved_peak", "reserved_peak_bytes" };
+    static const char *const names[] = { "peak_reserved_bytes", "peak_reserved", "reserved_peak",
+                                         "reserved_peak_bytes" };
     struct run_table t;
     open_two(&t);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -106,7 +107,8 @@ Test(run_condition, every_relation_on_both_sides_of_its_border)
         for (int bytes = 199; bytes <= 201; bytes++) {
             char json[160];
             struct run_table t;
-            snprintf(json, sizeof json, "{\"schema\":\"replay-sweep/1\",\"runs\":[{\"peak_reserved_bytes\":%d}]}", bytes);
+            snprintf(json, sizeof json, "{\"schema\":\"replay-sweep/1\",\"runs\":[{\"peak_reserved_bytes\":%d}]}",
+                     bytes);
             run_table_open(&t);
             cr_assert_eq(run_table_add_json(&t, json, strlen(json), "one", NULL), ERR_OK);
             const bool want = bytes == 199 ? cases[i].at_199 : bytes == 200 ? cases[i].at_200 : cases[i].at_201;
@@ -133,7 +135,8 @@ Test(run_condition, units_texts_and_nulls)
 Test(run_condition, what_cannot_be_meant_is_refused)
 {
     static const char *const wrong[] = { "", ">", "peak_reserved", "peak_reserved >", "peak_reserved > much",
-        "peak_peak > 1", "reserved > 1", "bytes > 1", "> 3GiB", "oom_count > GiB", "outcome > ok", "device_time < 3MiB" };
+        "peak_peak > 1", "reserved > 1", "bytes > 1", "> 3GiB", "oom_count > GiB", "outcome > ok",
+        "device_time < 3MiB" };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct run_condition c;
         struct err_detail why = { .text = "" };
@@ -201,7 +204,8 @@ Test(verdict, over_traces_the_setting_wins_that_gets_through_most_of_them)
 
 Test(verdict, of_equals_the_default_is_named)
 {
-    static const struct made_run runs[] = { { "a", "gc=0.8", "ok", 100, 200, 5 }, { "a", "best-fit", "ok", 100, 200, 5 } };
+    static const struct made_run runs[] = { { "a", "gc=0.8", "ok", 100, 200, 5 },
+                                            { "a", "best-fit", "ok", 100, 200, 5 } };
     struct run_table t;
     struct verdict v;
     open_made(runs, 2, &t);

@@ -1,7 +1,7 @@
 # Makes one C file of the parts of a page: cmake -DOUT=FILE -DPARTS=name=file;name=file -P embed.cmake
 #
-# Each part becomes `const unsigned char page_NAME[]`, ended by a zero. What points at a source map is left out: the page
-# asks for no other file.
+# Each part becomes `const unsigned char page_NAME[]`, ended by a zero. What points at a source map is left out: the
+# page asks for no other file.
 set(text "/* Made by report/page/embed.cmake. */\n#include \"report/page_parts.h\"\n")
 foreach(part ${PARTS})
   string(REGEX MATCH "^([a-z_]+)=(.*)$" is_part "${part}")

@@ -292,7 +292,8 @@ function barOf(rows, most, unit) {
     card.style.left = 100 * capacity / most + '%';
     track.append(card);
   }
-  return element('div', { className: 'bar' }, barName(rows), element('div', { className: 'value', textContent: text }), track);
+  const value = element('div', { className: 'value', textContent: text });
+  return element('div', { className: 'bar' }, barName(rows), value, track);
 }
 
 /* Runs with the same bar share it. */
@@ -345,8 +346,8 @@ function drawBars() {
   const far = [...new Set(cards.filter(c => c > 3 * reserved))].map(bytesText);
   const note = far.length === 0 ? [] : [element('p', { className: 'quiet',
     textContent: 'Far beyond the right edge: the end of the card, at ' + far.join(', ') + '.' })];
-  byId('bars').replaceChildren(element('p', {}, ...keys), ...barsOf(rows).map(r => barOf(r, most, unit)), axisOf(most, unit),
-    ...note);
+  const bars = barsOf(rows).map(r => barOf(r, most, unit));
+  byId('bars').replaceChildren(element('p', {}, ...keys), ...bars, axisOf(most, unit), ...note);
 }
 
 /* ---- the frontier ---- */
@@ -453,7 +454,8 @@ function drawFrontier() {
     return;
   }
   const width = Math.max(300, host.clientWidth), height = 340;
-  const mostBytesHere = Math.max(...points.map(p => p.bytes)) * 1.08, mostTime = Math.max(...points.map(p => p.time), 1) * 1.05;
+  const mostBytesHere = Math.max(...points.map(p => p.bytes)) * 1.08;
+  const mostTime = Math.max(...points.map(p => p.time), 1) * 1.05;
   const box = { left: 58, right: width - 14, top: 26, bottom: height - 48 };
   box.x = t => box.left + (box.right - box.left) * t / mostTime;
   box.y = b => box.bottom - (box.bottom - box.top) * b / mostBytesHere;
@@ -474,8 +476,8 @@ function drawFrontier() {
   ...frontierAxes(box, unitOf(mostBytesHere), mostBytesHere, mostTime), svg('path', { class: 'front', d: path }),
   ...points.map((p, i) => pointMark(p, box, front.includes(p), i === 0)), ...labels);
   chart.addEventListener('keydown', walkMarks);
-  host.replaceChildren(chart, element('p', { className: 'quiet',
-    textContent: 'Filled: on the line; the large one is the recommended run of this trace; hollow: another point beats it.' }));
+  host.replaceChildren(chart, element('p', { className: 'quiet', textContent: 'Filled: on the line; large: the ' +
+    'recommended run of this trace; hollow: another point beats it.' }));
 }
 
 /* ---- a run over time ---- */
@@ -485,7 +487,8 @@ const LINES = {
     ['inactive_split', [10, 3, 2, 3], 2]],
   fragmentation: [['unallocated', [], 2.5], ['inactive_split', [10, 3, 2, 3], 2], ['rounding', [2, 2], 2]],
 };
-const LINE_TITLES = { inactive_split: 'inactive split (pinned)', unallocated: 'held unallocated', rounding: 'lost to rounding' };
+const LINE_TITLES = { inactive_split: 'inactive split (pinned)', unallocated: 'held unallocated',
+  rounding: 'lost to rounding' };
 const lineTitle = name => LINE_TITLES[name] || name;
 
 function gaugeOf(bucket, name) {
@@ -554,7 +557,8 @@ function rangeText(g) {
 function sayAt(at) {
   const bucket = state.run.timeline[at], next = state.run.timeline[at + 1];
   const events = next ? grouped(bucket[0]) + ' to ' + grouped(next[0]) : 'from ' + grouped(bucket[0]) + ' on';
-  const say = which => LINES[which].map(([name]) => lineTitle(name) + ' ' + rangeText(gaugeOf(bucket, name))).join('; ');
+  const say = which =>
+    LINES[which].map(([name]) => lineTitle(name) + ' ' + rangeText(gaugeOf(bucket, name))).join('; ');
   byId('timeline-says').textContent = 'Events ' + events + ' (' + timeText(bucket[1]) + '): ' + say('timeline') + '.';
   byId('fragmentation-says').textContent = 'There: ' + say('fragmentation') + '.';
   byId('timeline-at').value = at;
@@ -583,10 +587,10 @@ function drawTimelines() {
   drawCourse('fragmentation');
   byId('timeline-at').max = run.timeline.length - 1;
   byId('timeline-at').value = peakBucket(run);
-  byId('timeline-note').textContent = run.events_each === 1
-    ? 'Every event is drawn. ' : 'Each point stands for ' + grouped(run.events_each) + ' events: the line is the most ' +
-    'within them, the shade below it reaches down to the least. Both are exact, so no peak is lost. ';
-  byId('timeline-note').textContent += 'Drag over the chart to zoom, double-click to zoom out.';
+  const note = run.events_each === 1 ? 'Every event is drawn.' : 'Each point stands for ' + grouped(run.events_each) +
+    ' events: the line is the most within them, the shade below it reaches down to the least. Both are exact, so no ' +
+    'peak is lost.';
+  byId('timeline-note').textContent = note + ' Drag over the chart to zoom, double-click to zoom out.';
   selectAt();
 }
 
@@ -668,10 +672,9 @@ function mapRows(map, width) {
 
 function mapHead(map) {
   const at = map.place < 0 ? 'At the start' : 'After ' + wordOfEvents() + ' ' + grouped(map.place);
-  const what = map.what ? ' (' + (map.what.includes('peak') ? 'reserved at its peak' : '') +
-    (map.what === 'peak, first refusal' ? ', ' : '') + (map.what.includes('refusal') ? 'the first refused request' : '') +
-    ')' : '';
-  return at + what + ': ' + bytesText(map.reserved_bytes) + ' reserved, ' + bytesText(map.allocated_bytes) +
+  const names = { peak: 'reserved at its peak', 'first refusal': 'the first refused request' };
+  const what = Object.keys(names).filter(name => map.what.includes(name)).map(name => names[name]).join(', ');
+  return at + (what ? ' (' + what + ')' : '') + ': ' + bytesText(map.reserved_bytes) + ' reserved, ' + bytesText(map.allocated_bytes) +
     ' allocated, ' + bytesText(map.inactive_split_bytes) + ' inactive split; ' + grouped(map.blocks) + ' blocks.';
 }
 
@@ -739,9 +742,12 @@ function drawRuns() {
   select.replaceChildren(...shown.map(i => element('option', { value: i, textContent: settingOf(data.rows[i]) +
     (isOk(data.rows[i]) ? '' : ' (' + data.rows[i][ROW.outcome] + ')') })));
   select.hidden = shown.length === 0;
-  byId('why-not').textContent = [...new Set(refused.map(r => r.why_not))].map(why => 'Not shown: ' +
+  const reasons = [...new Set(refused.map(r => r.why_not))].map(why => 'Not shown: ' +
     refused.filter(r => r.why_not === why).slice(0, 3).map(r => settingOf(data.rows[r.row])).join(', ') + ', because ' +
-    why + '.').join(' ') + (shown.length === 0 && refused.length === 0 ? 'No run of this trace is shown in detail.' : '');
+    why + '.');
+  if (shown.length === 0 && refused.length === 0)
+    reasons.push('No run of this trace is shown in detail.');
+  byId('why-not').textContent = reasons.join(' ');
   const best = data.cases[state.at].best;
   chooseRun(shown.includes(best) ? best : shown[0]);
 }
@@ -783,9 +789,10 @@ function describe() {
   const t = data.cases[0];
   const counts = 'Traces: ' + grouped(data.n_traces) + ', cards: ' + grouped(data.n_devices) + ', settings: ' +
     grouped(data.settings.length) + ', runs: ' + grouped(data.rows.length) + '.';
-  byId('what').textContent = data.n_traces > 1 ? counts : 'Trace ' + t.trace_path + ' (' + t.trace_source + '): ' + grouped(t.trace_events) + ' events, ' +
-      grouped(t.trace_allocs) + ' requests, ' + (t.trace_starts === 'empty' ? 'from the start' : 'starting in mid-run') +
-      '. At most ' + bytesText(t.trace_peak_requested_bytes) + ' requested at once. ' + counts;
+  byId('what').textContent = data.n_traces > 1 ? counts : 'Trace ' + t.trace_path + ' (' + t.trace_source + '): ' +
+    grouped(t.trace_events) + ' events, ' + grouped(t.trace_allocs) + ' requests, ' +
+    (t.trace_starts === 'empty' ? 'from the start' : 'starting in mid-run') + '. At most ' +
+    bytesText(t.trace_peak_requested_bytes) + ' requested at once. ' + counts;
 }
 
 function drawCase() {
@@ -830,7 +837,7 @@ function start() {
     timer = setTimeout(drawAgain, 150);
   });
   if (data.cases.length > 1)
-    chooseCase(0);
+    chooseCase(Math.max(0, data.cases.findIndex(c => c.best !== undefined)));     /* one that somebody gets through */
   else
     drawCase();
   document.documentElement.dataset.state = 'drawn';
