@@ -171,6 +171,10 @@ struct policy_ops {
               * once, before all other calls. Asks the device for one segment per recorded one, and one range per
               * stream, pool and size class that has any, in the order of their first appearance: the device hands
               * out the recorded addresses. */
+    void     (*expect)(const struct policy *p, const struct event *ev, const struct block *b, bool is_next);
+             /* A hint that changes nothing: some events later ev will be given to alloc or free; asked first with
+              * is_next false, then with true some events before it comes. b: what its slot holds now, maybe a block
+              * long gone. Time to prefetch what it will touch; asked only where there are too many blocks for caches. */
 };
 
 /* A plugin's one symbol: `const struct policy_ops *policy_plugin(void);`, found by this name. */

@@ -179,6 +179,7 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
     p->pool_names = cfg->pools;
     p->n_pools = cfg->n_pools;
     p->ordinal = cfg->ordinal;
+    p->peak_live = cfg->peak_live;
     p->vacant_uses = p->vacant_waits = LINK_NONE;
     p->pools = calloc(cfg->n_pools, sizeof *p->pools);
     p->fifos = calloc(cfg->n_streams, sizeof *p->fifos);
@@ -188,7 +189,7 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
     if (e == ERR_OK)
         e = pytorch_pool_open(p, 0, 0);
     if (e == ERR_OK)
-        e = pytorch_blocks_reserve(&p->blocks, cfg->peak_live < (UINT32_C(1) << 20) ? cfg->peak_live + 64 : 1u << 20);
+        e = pytorch_hold_blocks(p);
     if (e == ERR_OK)
         e = pytorch_configure(p, cfg->values, why);
     if (e == ERR_HOST_NOMEM)
@@ -243,6 +244,23 @@ static void pytorch_free(struct policy *base, const struct event *req, const str
         pytorch_free_used(p, b->cookie);
     else
         pytorch_complete_free(p, b->cookie);
+}
+
+/* A free touches its block, then the neighbours; a request the bin of its size, then the first block there. */
+static void pytorch_expect(const struct policy *base, const struct event *ev, const struct block *b, bool is_next)
+{
+    const struct pytorch *p = (const struct pytorch *)base;
+    if (ev->kind == EVENT_ALLOC) {
+        const uint64_t S = pytorch_round(p, ev->bytes);
+        const enum pytorch_size_class c = S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE;
+        if (p->pools[ev->pool].exists)
+            free_set_expect(&p->pools[ev->pool].half[c].free, ev->stream, S, is_next);
+    } else if (b->cookie < p->blocks.n) {
+        const struct pytorch_block *block = pytorch_at(p, b->cookie);
+        pytorch_prefetch(is_next ? pytorch_at(p, block->prev) : block);
+        if (is_next)
+            pytorch_prefetch(pytorch_at(p, block->next));
+    }
 }
 
 static void pytorch_retire(struct policy *base, const struct event *req, const struct block *b)
@@ -653,4 +671,5 @@ const struct policy_ops policy_pytorch = {
     .stats   = pytorch_walk_stats,
     .remarks = pytorch_remarks,  .refusal = pytorch_refusal,
     .check   = pytorch_check,    .restore = pytorch_restore,
+    .expect  = pytorch_expect,
 };

@@ -102,6 +102,7 @@ struct pytorch {
     const struct pool_name   *pool_names;
     uint32_t               n_streams;
     uint32_t               ordinal;
+    uint32_t               peak_live;
     uint64_t               next_ord;
     bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
     bool                   has_no_cache;
@@ -194,6 +195,10 @@ enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struc
 
 /* Takes the best free block for S bytes, BLOCK_NONE when there is none; only one candidate is examined. */
 uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp);
+
+/* Makes room for all blocks that there can be until the device is asked again: a live one for each request, and free
+ * ones, of which each has a live one or the end of a segment behind it. Beyond some size the table grows as needed. */
+enum err pytorch_hold_blocks(struct pytorch *p);
 
 /* A new segment of the device, of a->G bytes, as one block that is in no set yet. */
 uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a);

@@ -230,6 +230,13 @@ uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, u
 
 /* ---- growing ---- */
 
+enum err pytorch_hold_blocks(struct pytorch *p)
+{
+    const struct device_usage *u = &p->base.device->usage;
+    const uint64_t most = UINT64_C(1) << 20, n = 2 * (uint64_t)p->peak_live + u->segments + u->ranges + 64;
+    return pytorch_blocks_hold(&p->blocks, n < most ? n : most);
+}
+
 static bool grow_is_rejected(struct pytorch *p, const struct pytorch_attempt *a)
 {
     if (!p->settings.throw_on_cudamalloc_oom || !p->profile.has_rejections)
@@ -280,7 +287,9 @@ static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool 
         a->is_rejected = true;
         return BLOCK_NONE;
     }
-    a->failure = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+    a->failure = pytorch_hold_blocks(p);
+    if (a->failure == ERR_OK)
+        a->failure = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     uint32_t b = BLOCK_NONE;
     if (a->failure == ERR_OK && a->exp)
         a->failure = pytorch_grow_expandable(p, a->pool, a->class, a->S, a->stream, &b);

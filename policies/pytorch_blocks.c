@@ -7,16 +7,11 @@
 
 /* ---- the table ---- */
 
-enum err pytorch_blocks_grow(struct pytorch_blocks *t, uint32_t n)
+enum err pytorch_blocks_hold(struct pytorch_blocks *t, uint64_t n)
 {
-    uint32_t spare = t->cap - t->n;
-    for (uint32_t b = t->vacant; spare < n && b != BLOCK_NONE; b = t->at[b].next)
-        spare++;
-    if (spare >= n)
+    if (n < t->cap)                              /* entry 0 is none of them */
         return ERR_OK;
-    uint64_t cap = t->cap == 0 ? 256 : 2 * (uint64_t)t->cap;
-    while (cap - t->n <= n)
-        cap *= 2;
+    const uint64_t doubled = t->cap < 128 ? 256 : 2 * (uint64_t)t->cap, cap = n < doubled ? doubled : n + 1;
     if (cap > UINT32_MAX)
         return ERR_HOST_NOMEM;
     struct pytorch_block *at = realloc(t->at, cap * sizeof *at);
@@ -30,6 +25,14 @@ enum err pytorch_blocks_grow(struct pytorch_blocks *t, uint32_t n)
     t->at = at;
     t->cap = (uint32_t)cap;
     return ERR_OK;
+}
+
+enum err pytorch_blocks_grow(struct pytorch_blocks *t, uint32_t n)
+{
+    uint32_t spare = t->cap - t->n;
+    for (uint32_t b = t->vacant; spare < n && b != BLOCK_NONE; b = t->at[b].next)
+        spare++;
+    return spare >= n ? ERR_OK : pytorch_blocks_hold(t, (uint64_t)t->n + n);
 }
 
 void pytorch_blocks_close(struct pytorch_blocks *t)
@@ -380,6 +383,22 @@ uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t s
         return BLOCK_NONE;
     const uint32_t found = bin_at_least(f, at, bin, size);
     return found != BLOCK_NONE ? found : bins_first(s, f, bin + 1);
+}
+
+void free_set_expect(const struct free_set *s, uint16_t stream, uint64_t size, bool is_next)
+{
+    const struct free_bins *f = s->by_stream[stream];
+    if (f == NULL)
+        return;
+    const unsigned bin = bin_of(size);
+    if (!is_next) {
+        pytorch_prefetch(&f->root[bin]);
+        pytorch_prefetch(&f->length[bin]);
+        return;
+    }
+    const unsigned found = bin_from(f, bin);
+    if (found != N_BINS)
+        pytorch_prefetch(&s->blocks->at[f->root[found]]);
 }
 
 /* The last block of a bin with less than `size` bytes. */

@@ -1,0 +1,244 @@
+/* What the hot pair of `pytorch` promises beside its answers: no memory from the host, hints that change nothing, and
+ * sets of free blocks in order however many there are. Built so that the counters below stand in for malloc. */
+#include "policies/pytorch_blocks.h"
+#include "policies/spec.h"
+#include "replay/replay.h"
+#include "traces/generate.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- calls for memory, counted by way of the linker's --wrap ---- */
+
+static uint64_t n_host_calls;
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+    n_host_calls++;
+    return __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    n_host_calls++;
+    return __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    n_host_calls++;
+    return __real_realloc(p, n);
+}
+
+/* ---- a policy driven by a generated trace, without the engine ---- */
+
+struct drive {
+    struct trace_reader *in;
+    void               *bytes;
+    struct policy_spec  spec;
+    struct lane         lane;          /* for its policy and device; its engine does not run */
+    struct block       *live;
+};
+
+static void drive_open(struct drive *d, const char *kind, uint64_t events, const char *spec, uint64_t total_bytes)
+{
+    struct err_detail why = {.text = ""};
+    struct device_config device = device_defaults();
+    struct trace_writer *w;
+    size_t n;
+    if (total_bytes > 0)
+        device.total_bytes = total_bytes;
+    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_generate(kind, events, 1, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_finish_bytes(w, &d->bytes, &n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_bytes(d->bytes, n, &d->in, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(policy_spec_parse(spec, &d->spec, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(lane_open(&d->spec, &device_sim, &device, d->in, 0, &d->lane, &why), ERR_OK, "%s", why.text);
+    d->live = calloc(trace_info(d->in)->peak_live, sizeof *d->live);
+    cr_assert_not_null(d->live);
+}
+
+static void drive_close(struct drive *d)
+{
+    lane_close(&d->lane);
+    policy_spec_close(&d->spec);
+    trace_close(d->in);
+    free(d->bytes);
+    free(d->live);
+}
+
+static void drive_event(struct drive *d, const struct event *ev)
+{
+    struct policy *p = d->lane.policy;
+    struct block *b = &d->live[ev->slot];
+    if (ev->kind == EVENT_ALLOC) {
+        if (p->ops->alloc(p, ev, b) != ERR_OK)
+            b->bytes = 0;
+    } else if (b->bytes > 0) {
+        p->ops->free(p, ev, b);
+        b->bytes = 0;
+    }
+}
+
+static const char *const specs[] = {
+    "pytorch", "pytorch:expandable", "pytorch:max-split=32MiB", "pytorch:gc=0.6,fraction=0.9", "pytorch:version=2.12",
+    "pytorch:roundup=4",
+};
+enum { SPECS = sizeof specs / sizeof specs[0] };
+
+Test(hot_path, a_request_or_free_without_a_device_call_takes_no_memory_of_the_host)
+{
+    for (size_t i = 0; i < SPECS; i++) {
+        struct drive d;
+        struct err_detail why;
+        const struct event *ev;
+        size_t n = 1;
+        uint64_t n_hits = 0, n_calls = 0;
+        drive_open(&d, "mix:1500", 60000, specs[i], UINT64_C(24) << 30);
+        while (trace_next(d.in, &ev, &n, &why) == ERR_OK && n > 0)
+            for (size_t k = 0; k < n; k++) {
+                const uint64_t before = n_host_calls, device_calls = d.lane.device->usage.calls;
+                drive_event(&d, &ev[k]);
+                const bool is_hit = d.lane.device->usage.calls == device_calls;
+                n_hits += is_hit;
+                n_calls += is_hit ? n_host_calls - before : 0;
+            }
+        cr_expect_gt(n_hits, 20000, "%s: %" PRIu64 " hits", specs[i], n_hits);
+        cr_expect_eq(n_calls, 0, "%s: %" PRIu64 " calls in %" PRIu64 " hits", specs[i], n_calls, n_hits);
+        drive_close(&d);
+    }
+    cr_expect_gt(n_host_calls, 0, "nothing was counted at all");
+}
+
+Test(hot_path, what_a_policy_is_told_to_expect_changes_no_answer)
+{
+    for (size_t i = 0; i < SPECS; i++) {
+        struct drive told, untold;
+        struct err_detail why;
+        const struct event *ev, *same;
+        size_t n = 1, n_same;
+        uint64_t random = 1;
+        drive_open(&told, "mix:500", 20000, specs[i], UINT64_C(24) << 30);
+        drive_open(&untold, "mix:500", 20000, specs[i], UINT64_C(24) << 30);
+        while (trace_next(told.in, &ev, &n, &why) == ERR_OK && n > 0) {
+            cr_assert_eq(trace_next(untold.in, &same, &n_same, &why), ERR_OK);
+            for (size_t k = 0; k < n; k++) {
+                const struct policy *p = told.lane.policy;
+                random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+                const struct event *any = &ev[(random >> 33) % n];       /* also what never comes, or came long ago */
+                p->ops->expect(p, any, &told.live[any->slot], (random >> 32) % 2 != 0);
+                drive_event(&told, &ev[k]);
+                drive_event(&untold, &same[k]);
+                cr_assert_eq(memcmp(&told.live[ev[k].slot], &untold.live[ev[k].slot], sizeof *told.live), 0,
+                             "%s, event %zu", specs[i], k);
+            }
+        }
+        drive_close(&told);
+        drive_close(&untold);
+    }
+}
+
+/* ---- sets of free blocks ---- */
+
+enum { SET_BLOCKS = 600 };
+
+/* Free blocks of one stream beside a plain list of them. */
+struct model {
+    struct pytorch_blocks blocks;
+    struct free_set       set;
+    uint32_t in[SET_BLOCKS];
+    size_t   n;
+};
+
+static bool model_before(const struct model *m, uint32_t a, uint32_t b)
+{
+    const struct pytorch_block *x = &m->blocks.at[a], *y = &m->blocks.at[b];
+    if (x->size != y->size)
+        return x->size < y->size;
+    return x->ord != y->ord ? x->ord < y->ord : x->addr < y->addr;
+}
+
+/* The least block that is behind `than` (BLOCK_NONE: any) and has `size` bytes; BLOCK_NONE when there is none. */
+static uint32_t model_least(const struct model *m, uint32_t than, uint64_t size)
+{
+    uint32_t found = BLOCK_NONE;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->blocks.at[m->in[i]].size >= size && (than == BLOCK_NONE || model_before(m, than, m->in[i])) &&
+            (found == BLOCK_NONE || model_before(m, m->in[i], found)))
+            found = m->in[i];
+    return found;
+}
+
+static void model_compare(const struct model *m, uint64_t size)
+{
+    uint32_t b = model_least(m, BLOCK_NONE, 0), last = BLOCK_NONE;
+    const uint32_t fit = model_least(m, BLOCK_NONE, size);
+    cr_assert_eq(free_set_first(&m->set), b);
+    cr_assert_eq(free_set_at_least(&m->set, 0, size), fit);
+    cr_assert_eq(free_set_below(&m->set, 0, size), fit == b ? BLOCK_NONE : fit == BLOCK_NONE
+                     ? free_set_below(&m->set, 0, UINT64_MAX) : free_set_prev(&m->set, fit));
+    for (size_t i = 0; i < m->n; i++) {
+        cr_assert_eq(b == BLOCK_NONE ? BLOCK_NONE : free_set_prev(&m->set, b), last);
+        last = b;
+        b = free_set_next(&m->set, b);
+        cr_assert_eq(b, model_least(m, last, 0));
+    }
+    cr_assert_eq(free_set_largest(&m->set), last == BLOCK_NONE ? 0 : m->blocks.at[last].size);
+}
+
+/* Blocks come and go; `sizes` different sizes from `smallest` on, `step` bytes apart. */
+static void set_against_model(uint64_t smallest, uint64_t step, uint64_t sizes, uint64_t seed)
+{
+    static const struct stream_name stream = {0};
+    struct model m = {0};
+    cr_assert_eq(free_set_open(&m.set, &m.blocks, &stream, 1), ERR_OK);
+    cr_assert_eq(free_set_prepare(&m.set, 0), ERR_OK);
+    cr_assert_eq(pytorch_blocks_reserve(&m.blocks, SET_BLOCKS + 1), ERR_OK);
+    for (unsigned i = 0; i < 6000; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+        const uint64_t r = seed >> 20;
+        const unsigned goal = i / 1000 % 2 == 0 ? 95 : 5;        /* grows, shrinks, grows ... */
+        if (m.n == 0 || (r % 100 < goal && m.n < SET_BLOCKS)) {
+            const uint32_t b = pytorch_block_new(&m.blocks);
+            m.blocks.at[b].size = smallest + r / 100 % sizes * step;
+            m.blocks.at[b].ord = r / 7 % 3;
+            m.blocks.at[b].addr = i * UINT64_C(0x9e3779b97f4a7c15);
+            m.in[m.n++] = b;
+            free_set_insert(&m.set, b);
+        } else {
+            const size_t victim = r / 100 % m.n;
+            free_set_remove(&m.set, m.in[victim]);
+            pytorch_block_drop(&m.blocks, m.in[victim]);
+            m.in[victim] = m.in[--m.n];
+        }
+        if (i % 97 == 0)
+            model_compare(&m, smallest + r % (sizes * step));
+    }
+    free_set_close(&m.set);
+    pytorch_blocks_close(&m.blocks);
+}
+
+Test(free_set, it_is_in_order_with_many_equal_blocks)
+{
+    set_against_model(512, 512, 2, 1);
+}
+
+Test(free_set, it_is_in_order_with_many_blocks_of_neighbouring_sizes)
+{
+    set_against_model(UINT64_C(70) << 20, 512, 200, 2);
+}
+
+Test(free_set, it_is_in_order_over_many_bins)
+{
+    set_against_model(512, 4608, 4000, 3);
+}
