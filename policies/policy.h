@@ -174,7 +174,7 @@ struct policy_ops {
     void     (*expect)(const struct policy *p, const struct event *ev, const struct block *b, bool is_next);
              /* A hint that changes nothing: some events later ev will be given to alloc or free; asked first with
               * is_next false, then with true some events before it comes. b: what its slot holds now, maybe a block
-              * long gone. Time to prefetch what it will touch; asked only where there are too many blocks for caches. */
+              * long gone. Time to prefetch what it will touch; asked only where there are too many for the caches. */
 };
 
 /* A plugin's one symbol: `const struct policy_ops *policy_plugin(void);`, found by this name. */

@@ -246,21 +246,26 @@ static void pytorch_free(struct policy *base, const struct event *req, const str
         pytorch_complete_free(p, b->cookie);
 }
 
-/* A free touches its block, then the neighbours; a request the bin of its size, then the first block there. */
+/* Asks for a cache line. */
+static void expect_line(const void *line)
+{
+#if defined(__GNUC__)
+    __builtin_prefetch(line, 1);
+#else
+    (void)line;
+#endif
+}
+
+/* A free touches its block, then the neighbours. Without asking whether ev is one, which would be hard to guess: a
+ * request's slot names a block long gone, whose cache lines then come in vain. */
 static void pytorch_expect(const struct policy *base, const struct event *ev, const struct block *b, bool is_next)
 {
     const struct pytorch *p = (const struct pytorch *)base;
-    if (ev->kind == EVENT_ALLOC) {
-        const uint64_t S = pytorch_round(p, ev->bytes);
-        const enum pytorch_size_class c = S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE;
-        if (p->pools[ev->pool].exists)
-            free_set_expect(&p->pools[ev->pool].half[c].free, ev->stream, S, is_next);
-    } else if (b->cookie < p->blocks.n) {
-        const struct pytorch_block *block = pytorch_at(p, b->cookie);
-        pytorch_prefetch(is_next ? pytorch_at(p, block->prev) : block);
-        if (is_next)
-            pytorch_prefetch(pytorch_at(p, block->next));
-    }
+    (void)ev;
+    const struct pytorch_block *block = pytorch_at(p, b->cookie < p->blocks.n ? b->cookie : BLOCK_NONE);
+    expect_line(is_next ? pytorch_at(p, block->prev) : block);
+    if (is_next)
+        expect_line(pytorch_at(p, block->next));
 }
 
 static void pytorch_retire(struct policy *base, const struct event *req, const struct block *b)

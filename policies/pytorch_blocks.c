@@ -385,22 +385,6 @@ uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t s
     return found != BLOCK_NONE ? found : bins_first(s, f, bin + 1);
 }
 
-void free_set_expect(const struct free_set *s, uint16_t stream, uint64_t size, bool is_next)
-{
-    const struct free_bins *f = s->by_stream[stream];
-    if (f == NULL)
-        return;
-    const unsigned bin = bin_of(size);
-    if (!is_next) {
-        pytorch_prefetch(&f->root[bin]);
-        pytorch_prefetch(&f->length[bin]);
-        return;
-    }
-    const unsigned found = bin_from(f, bin);
-    if (found != N_BINS)
-        pytorch_prefetch(&s->blocks->at[f->root[found]]);
-}
-
 /* The last block of a bin with less than `size` bytes. */
 static uint32_t bin_below(const struct free_bins *f, const struct pytorch_block *at, unsigned bin, uint64_t size)
 {

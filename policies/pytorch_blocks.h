@@ -79,16 +79,6 @@ static inline bool pytorch_block_is_free(const struct pytorch_block *b)
     return (b->flags & (BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY)) == 0;
 }
 
-/* Asks for a block's cache line. */
-static inline void pytorch_prefetch(const void *line)
-{
-#if defined(__GNUC__)
-    __builtin_prefetch(line, 1);
-#else
-    (void)line;
-#endif
-}
-
 struct free_bins;
 
 /* Free blocks of one pool, in order A. */
@@ -120,9 +110,6 @@ uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t s
 
 /* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. */
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size);
-
-/* A search for `size` bytes is coming: prefetches the bin, and when `is_next` the first block of it. */
-void free_set_expect(const struct free_set *s, uint16_t stream, uint64_t size, bool is_next);
 
 /* In order A over all streams; BLOCK_NONE at the ends. `b` is in the set. */
 uint32_t free_set_first(const struct free_set *s);
