@@ -5,8 +5,9 @@
  * bench/write_page.py makes the page. Speeds are by CPU time, so that what else runs on the machine counts less;
  * `cpu_share` tells how much of the clock's time that was.
  */
+#include "bench/cheapest.h"
+#include "bench/made_trace.h"
 #include "replay/replay.h"
-#include "traces/generate.h"
 #include "traces/import.h"
 
 #include <inttypes.h>
@@ -15,63 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-
-/* ---- cheapest: what is left of a run when the policy does nothing ---- */
-
-/* Blocks one after the other in one segment, none reused and nothing kept of them. */
-struct cheapest {
-    struct policy  base;
-    struct segment segment;
-    uint64_t       next_addr;
-};
-
-static const uint64_t cheapest_segment_bytes = UINT64_C(1) << 55;    /* more than any trace here asks for in all */
-
-static enum err cheapest_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
-{
-    struct cheapest *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy cheapest");
-    const enum err e = device_segment_alloc(cfg->device, cheapest_segment_bytes, &c->segment);
-    if (e != ERR_OK) {
-        free(c);
-        return e;
-    }
-    c->next_addr = c->segment.addr;
-    *out = &c->base;
-    return ERR_OK;
-}
-
-static void cheapest_destroy(struct policy *p)
-{
-    free(p);
-}
-
-static enum err cheapest_alloc(struct policy *p, const struct event *req, struct block *out)
-{
-    struct cheapest *c = (struct cheapest *)p;
-    if (c->segment.addr + c->segment.bytes - c->next_addr < req->bytes)
-        return ERR_DEVICE_OOM;
-    *out = (struct block){.addr = c->next_addr, .bytes = req->bytes, .segment = c->segment.id};
-    c->next_addr += req->bytes;
-    return ERR_OK;
-}
-
-static void cheapest_free(struct policy *p, const struct event *req, const struct block *b)
-{
-    (void)p;
-    (void)req;
-    (void)b;
-}
-
-static const struct policy_ops policy_cheapest = {
-    .abi = POLICY_ABI,
-    .size = sizeof(struct policy_ops),
-    .name = "cheapest",
-    .summary = "blocks one after the other, none reused (measurements only)",
-    .create = cheapest_create, .destroy = cheapest_destroy,
-    .alloc = cheapest_alloc,   .free = cheapest_free,
-};
+#include <zstd.h>
 
 /* ---- measuring ---- */
 
@@ -115,19 +60,24 @@ static void print_peak(const char *measure, const char *case_name, const char *m
 
 /* ---- speed ---- */
 
-/* A generated trace, in memory or (with a path) in a file. */
-static enum err generate(const char *path, const char *kind, uint64_t events, void **bytes, size_t *n,
-                         struct err_detail *why)
+/* A made trace, open for reading from memory. */
+struct held_trace {
+    struct trace_reader *in;
+    void               *bytes;
+    size_t              n;
+};
+
+static enum err held_open(struct held_trace *t, const char *what, uint64_t events, struct err_detail *why)
 {
-    struct trace_writer *w;
-    enum err e = trace_create(path, &w, why);
-    if (e != ERR_OK)
-        return e;
-    e = trace_generate(kind, events, 1, w, why);
-    if (e == ERR_OK)
-        return path == NULL ? trace_finish_bytes(w, bytes, n, why) : trace_finish(w, why);
-    trace_abandon(w);
-    return e;
+    *t = (struct held_trace){.bytes = NULL};
+    const enum err e = made_trace(NULL, what, events, &t->bytes, &t->n, why);
+    return e != ERR_OK ? e : trace_open_bytes(t->bytes, t->n, &t->in, why);
+}
+
+static void held_close(struct held_trace *t)
+{
+    trace_close(t->in);
+    free(t->bytes);
 }
 
 static enum err decode_all(struct trace_reader *in, struct err_detail *why)
@@ -140,47 +90,76 @@ static enum err decode_all(struct trace_reader *in, struct err_detail *why)
     return e;
 }
 
-/* One run on a card without end; `metric` names its speed, NULL: it is not printed. */
-static enum err run_policy(struct trace_reader *in, const struct policy_spec *spec, const char *case_name,
-                           const char *metric, struct err_detail *why)
+/* Nothing but zstd over the trace's bytes, which are frames one after the other. */
+static enum err unpack_all(const struct held_trace *t, struct err_detail *why)
 {
-    const struct device_config device = device_defaults();
-    const struct replay_config cfg = {.threads = 1};
-    struct lane lane;
-    enum err e = lane_open(spec, &device_sim, &device, in, 0, &lane, why);
-    if (e != ERR_OK)
-        return e;
-    const struct moment begin = moment_now();
-    e = replay_run(in, &lane, 1, &cfg, why);
-    if (e == ERR_OK && (lane.outcome != ERR_OK || lane.events_done != trace_info(in)->events))
-        e = err_set(why, ERR_CORRUPT, 0, "%s ended at event %" PRId64 " of %s: %.120s", spec->typed, lane.stopped_at,
-                    case_name, err_text(lane.outcome));
-    else if (e == ERR_OK && metric != NULL)
-        print_speed("engine", case_name, metric, (double)lane.events_done, begin);
-    lane_close(&lane);
+    const size_t room = ZSTD_DStreamOutSize();
+    ZSTD_DCtx *zstd = ZSTD_createDCtx();
+    void *content = malloc(room);
+    ZSTD_inBuffer in = {.src = t->bytes, .size = t->n};
+    size_t left = zstd == NULL || content == NULL ? (size_t)-1 : 0;
+    while (in.pos < in.size && !ZSTD_isError(left)) {
+        ZSTD_outBuffer out = {.dst = content, .size = room};
+        left = ZSTD_decompressStream(zstd, &out, &in);
+    }
+    ZSTD_freeDCtx(zstd);
+    free(content);
+    return ZSTD_isError(left) ? err_set(why, ERR_FORMAT, in.pos, "zstd cannot read the trace") : ERR_OK;
+}
+
+/* `n` lanes of a policy over a trace. A lane that ran out of memory or saw other events than there are is an error;
+ * *reserved_bytes gets the peak of the last lane and may be NULL. */
+static enum err run_lanes(struct trace_reader *in, const struct policy_spec *const *specs, size_t n, unsigned threads,
+                          uint64_t total_bytes, uint64_t *reserved_bytes, struct err_detail *why)
+{
+    struct device_config device = device_defaults();
+    const struct replay_config cfg = {.threads = threads};
+    struct lane *lanes = calloc(n, sizeof *lanes);
+    enum err e = lanes == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)) : ERR_OK;
+    if (total_bytes > 0)
+        device.total_bytes = total_bytes;
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        e = lane_open(specs[i], &device_sim, &device, in, 0, &lanes[i], why);
+    if (e == ERR_OK)
+        e = replay_run(in, lanes, n, &cfg, why);
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        if (lanes[i].outcome != ERR_OK || lanes[i].events_done != trace_info(in)->events)
+            e = err_set(why, ERR_CORRUPT, 0, "%s ended at event %" PRId64 ": %.120s", specs[i]->typed,
+                        lanes[i].stopped_at, err_text(lanes[i].outcome));
+        if (reserved_bytes != NULL)
+            *reserved_bytes = lanes[i].meter.peak.reserved;
+    }
+    for (size_t i = 0; i < n && lanes != NULL; i++)
+        lane_close(&lanes[i]);
+    free(lanes);
     return e;
 }
 
-/* The three things to compare, one after the other; the first round only warms up. */
-static enum err measure_rounds(struct trace_reader *in, const char *case_name, uint64_t rounds, struct err_detail *why)
+/* One lane on a card without end. */
+static enum err run_policy(struct trace_reader *in, const struct policy_spec *spec, struct err_detail *why)
 {
-    static char cheapest_text[] = "cheapest";
-    const struct policy_spec cheapest = {.ops = &policy_cheapest, .typed = cheapest_text, .expanded = cheapest_text};
-    struct policy_spec pytorch;
-    enum err e = policy_spec_parse("pytorch", &pytorch, why);
-    if (e != ERR_OK)
-        return e;
-    for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++) {
-        const struct moment begin = moment_now();
-        e = decode_all(in, why);
-        if (e == ERR_OK && i > 0)
-            print_speed("engine", case_name, "decode_events_per_s", (double)trace_info(in)->events, begin);
-        if (e == ERR_OK)
-            e = run_policy(in, &cheapest, case_name, i > 0 ? "cheapest_events_per_s" : NULL, why);
-        if (e == ERR_OK)
-            e = run_policy(in, &pytorch, case_name, i > 0 ? "pytorch_events_per_s" : NULL, why);
-    }
-    policy_spec_close(&pytorch);
+    return run_lanes(in, &spec, 1, 1, 0, NULL, why);
+}
+
+static char cheapest_text[] = "cheapest";
+static const struct policy_spec cheapest = {.ops = &policy_cheapest, .typed = cheapest_text, .expanded = cheapest_text};
+
+/* The things to compare, one after the other; the first round only warms up. */
+static enum err engine_rounds(const struct held_trace *t, const char *case_name, uint64_t rounds,
+                              const struct policy_spec *pytorch, struct err_detail *why)
+{
+    static const char *const metrics[] = {"zstd_events_per_s", "decode_events_per_s", "cheapest_events_per_s",
+                                          "pytorch_events_per_s"};
+    enum err e = ERR_OK;
+    for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
+        for (int k = 0; k < 4 && e == ERR_OK; k++) {
+            const struct moment begin = moment_now();
+            e = k == 0   ? unpack_all(t, why)
+                : k == 1 ? decode_all(t->in, why)
+                         : run_policy(t->in, k == 2 ? &cheapest : pytorch, why);
+            if (e == ERR_OK && i > 0)
+                print_speed("engine", case_name, metrics[k], (double)trace_info(t->in)->events, begin);
+        }
     return e;
 }
 
@@ -194,26 +173,200 @@ static enum err parse_count(const char *text, uint64_t *out, struct err_detail *
     return ERR_OK;
 }
 
+/* Events and rounds, as all measurements of speed take them. */
+static enum err parse_counts(char **args, uint64_t *events, uint64_t *rounds, struct err_detail *why)
+{
+    const enum err e = parse_count(args[0], events, why);
+    return e == ERR_OK ? parse_count(args[1], rounds, why) : e;
+}
+
 static enum err engine_main(char **args, struct err_detail *why)
 {
-    struct trace_reader *in;
+    struct held_trace t;
+    struct policy_spec pytorch;
     uint64_t events, rounds;
-    void *bytes;
-    size_t n;
-    enum err e = parse_count(args[1], &events, why);
+    enum err e = parse_counts(args + 1, &events, &rounds, why);
     if (e == ERR_OK)
-        e = parse_count(args[2], &rounds, why);
-    if (e == ERR_OK)
-        e = generate(NULL, args[0], events, &bytes, &n, why);
+        e = policy_spec_parse("pytorch", &pytorch, why);
     if (e != ERR_OK)
         return e;
-    e = trace_open_bytes(bytes, n, &in, why);
+    e = held_open(&t, args[0], events, why);
     if (e == ERR_OK) {
-        print_value("engine", args[0], "events", (double)events);
-        e = measure_rounds(in, args[0], rounds, why);
+        print_value("engine", args[0], "events", (double)trace_info(t.in)->events);
+        e = engine_rounds(&t, args[0], rounds, &pytorch, why);
+    }
+    held_close(&t);
+    policy_spec_close(&pytorch);
+    return e;
+}
+
+/* ---- settings of the allocator ---- */
+
+static const struct setting {
+    const char *name, *spec;
+    double      card;                /* bytes of the card, in peaks of what the default reserves; 0: without end */
+} settings[] = {
+    {"default", "pytorch", 0},
+    {"max_split", "pytorch:max-split=128MiB", 0},
+    {"expandable", "pytorch:expandable", 0},
+    {"gc", "gc=0.7", 1.25},          /* acts above seven eighths of that peak */
+};
+enum { SETTINGS = sizeof settings / sizeof settings[0] };
+
+static enum err settings_round(const struct held_trace *t, const char *case_name, bool is_counted, uint64_t *peak,
+                               struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (int k = 0; k < SETTINGS && e == ERR_OK; k++) {
+        const uint64_t card = (uint64_t)(settings[k].card * (double)*peak);
+        char metric[64];
+        struct policy_spec spec;
+        e = policy_spec_parse(settings[k].spec, &spec, why);
+        if (e != ERR_OK)
+            return e;
+        const struct policy_spec *one = &spec;
+        const struct moment begin = moment_now();
+        e = run_lanes(t->in, &one, 1, 1, card, k == 0 ? peak : NULL, why);
+        snprintf(metric, sizeof metric, "%s_events_per_s", settings[k].name);
+        if (e == ERR_OK && is_counted)
+            print_speed("settings", case_name, metric, (double)trace_info(t->in)->events, begin);
+        policy_spec_close(&spec);
+    }
+    return e;
+}
+
+static enum err settings_main(char **args, struct err_detail *why)
+{
+    struct held_trace t;
+    uint64_t events, rounds, peak = 0;
+    enum err e = parse_counts(args + 2, &events, &rounds, why);
+    if (e != ERR_OK)
+        return e;
+    e = held_open(&t, args[1], events, why);
+    for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
+        e = settings_round(&t, args[0], i > 0, &peak, why);
+    held_close(&t);
+    return e;
+}
+
+/* ---- many lanes ---- */
+
+/* The same policy in every lane: what a lane costs beside the others is then comparable. */
+static enum err lanes_round(const struct held_trace *t, const struct policy_spec *spec, size_t n, bool is_counted,
+                            struct err_detail *why)
+{
+    const struct policy_spec *specs[256];
+    char case_name[24];
+    const double events = (double)trace_info(t->in)->events;
+    for (size_t i = 0; i < n; i++)
+        specs[i] = spec;
+    const struct moment begin = moment_now();
+    enum err e = decode_all(t->in, why);
+    const struct moment decoded = moment_now();
+    if (e == ERR_OK)
+        e = run_policy(t->in, spec, why);
+    const struct moment alone = moment_now();
+    if (e == ERR_OK)
+        e = run_lanes(t->in, specs, n, 0, 0, NULL, why);
+    const struct moment end = moment_now();
+    if (e != ERR_OK || !is_counted)
+        return e;
+    const double decode_s = decoded.cpu_s - begin.cpu_s, alone_s = alone.cpu_s - decoded.cpu_s;
+    snprintf(case_name, sizeof case_name, "%zu", n);
+    print_value("lanes", case_name, "policy_events_per_s", (double)n * events / (end.clock_s - alone.clock_s));
+    print_value("lanes", case_name, "cost_ratio",
+                (end.cpu_s - alone.cpu_s) / ((double)n * alone_s - (double)(n - 1) * decode_s));
+    return ERR_OK;
+}
+
+static enum err lanes_main(char **args, struct err_detail *why)
+{
+    static const size_t numbers[] = {8, 64, 256};
+    struct held_trace t;
+    struct policy_spec pytorch;
+    uint64_t events, rounds;
+    enum err e = parse_counts(args + 1, &events, &rounds, why);
+    if (e == ERR_OK)
+        e = policy_spec_parse("pytorch", &pytorch, why);
+    if (e != ERR_OK)
+        return e;
+    e = held_open(&t, args[0], events, why);
+    for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
+        for (int k = 0; k < 3 && e == ERR_OK; k++)
+            e = lanes_round(&t, &pytorch, numbers[k], i > 0, why);
+    held_close(&t);
+    policy_spec_close(&pytorch);
+    return e;
+}
+
+/* ---- seeking ---- */
+
+/* To places all over the trace, each from a place far away, up to the first event there. */
+static enum err seek_main(char **args, struct err_detail *why)
+{
+    struct held_trace t;
+    uint64_t events, rounds;
+    enum err e = parse_counts(args + 1, &events, &rounds, why);
+    if (e != ERR_OK)
+        return e;
+    e = held_open(&t, args[0], events, why);
+    for (uint64_t i = 1; i <= rounds && e == ERR_OK; i++) {
+        const uint64_t to = i * UINT64_C(0x9e3779b97f4a7c15) % trace_info(t.in)->events;
+        e = trace_seek(t.in, 0, why);
+        const struct moment begin = moment_now();
+        if (e == ERR_OK)
+            e = trace_seek(t.in, to, why);
+        if (e == ERR_OK)
+            print_value("seek", args[0], "seek_ms", 1e3 * (moment_now().cpu_s - begin.cpu_s));
+    }
+    held_close(&t);
+    return e;
+}
+
+/* ---- beside PyTorch's own allocator ---- */
+
+/* The same events as a trace and as an array of struct event. */
+static enum err files_main(char **args, struct err_detail *why)
+{
+    struct trace_reader *in;
+    const struct event *ev;
+    uint64_t events;
+    size_t n = 1;
+    enum err e = parse_count(args[1], &events, why);
+    if (e == ERR_OK)
+        e = made_trace(args[2], args[0], events, NULL, NULL, why);
+    if (e == ERR_OK)
+        e = trace_open(args[2], &in, why);
+    if (e != ERR_OK)
+        return e;
+    FILE *file = fopen(args[3], "wb");
+    while (file != NULL && e == ERR_OK && n > 0)
+        if ((e = trace_next(in, &ev, &n, why)) == ERR_OK && fwrite(ev, sizeof *ev, n, file) != n)
+            e = err_set(why, ERR_IO, 0, "%s: cannot be written", args[3]);
+    if (file == NULL || fclose(file) != 0)
+        e = err_set(why, ERR_IO, 0, "%s: cannot be written", args[3]);
+    trace_close(in);
+    return e;
+}
+
+/* A whole replay of a trace in a file, as one figure beside PyTorch's. */
+static enum err beside_main(char **args, struct err_detail *why)
+{
+    struct trace_reader *in;
+    struct policy_spec spec;
+    enum err e = policy_spec_parse(args[2], &spec, why);
+    if (e != ERR_OK)
+        return e;
+    e = trace_open(args[1], &in, why);
+    if (e == ERR_OK) {
+        const struct moment begin = moment_now();
+        e = run_policy(in, &spec, why);
+        if (e == ERR_OK)
+            print_value("torch", args[0], "replay_ns",
+                        1e9 * (moment_now().cpu_s - begin.cpu_s) / (double)trace_info(in)->events);
         trace_close(in);
     }
-    free(bytes);
+    policy_spec_close(&spec);
     return e;
 }
 
@@ -261,7 +414,7 @@ static enum err write_main(char **args, struct err_detail *why)
     uint64_t events;
     enum err e = parse_count(args[1], &events, why);
     if (e == ERR_OK)
-        e = generate(args[2], args[0], events, NULL, NULL, why);
+        e = made_trace(args[2], args[0], events, NULL, NULL, why);
     if (e == ERR_OK)
         print_peak("memory", args[1], "write_peak_mib");
     return e;
@@ -276,12 +429,42 @@ static enum err replay_main(char **args, struct err_detail *why)
         return e;
     e = trace_open(args[1], &in, why);
     if (e == ERR_OK) {
-        e = run_policy(in, &pytorch, args[0], NULL, why);
+        e = run_policy(in, &pytorch, why);
         trace_close(in);
     }
     policy_spec_close(&pytorch);
     if (e == ERR_OK)
         print_peak("memory", args[0], "replay_peak_mib");
+    return e;
+}
+
+/* ---- length ---- */
+
+/* Four policies over a trace in a file: one thread, so that the figure is work and not cores. */
+static enum err scale_main(char **args, struct err_detail *why)
+{
+    static const char *const texts[] = {"best-fit", "pow2", "max_split_size_mb:128"};
+    struct policy_spec specs[3];
+    const struct policy_spec *lanes[4] = {&specs[0], &specs[1], &specs[2], &cheapest};
+    struct trace_reader *in;
+    enum err e = trace_open(args[1], &in, why);
+    int n = 0;
+    if (e != ERR_OK)
+        return e;
+    for (; n < 3 && e == ERR_OK; n++)
+        e = policy_spec_parse(texts[n], &specs[n], why);
+    const struct moment begin = moment_now();
+    if (e == ERR_OK)
+        e = run_lanes(in, lanes, 4, 1, 0, NULL, why);
+    if (e == ERR_OK) {
+        print_value("scale", args[0], "events", (double)trace_info(in)->events);
+        print_value("scale", args[0], "event_ns",
+                    1e9 * (moment_now().cpu_s - begin.cpu_s) / (double)trace_info(in)->events);
+        print_peak("scale", args[0], "peak_mib");
+    }
+    while (n-- > 0)
+        policy_spec_close(&specs[n]);
+    trace_close(in);
     return e;
 }
 
@@ -292,10 +475,16 @@ static const struct measurement {
     int         n_arguments;
     enum err  (*main)(char **args, struct err_detail *why);
 } measurements[] = {
-    {"engine", "KIND EVENTS ROUNDS", 3, engine_main},
+    {"engine", "WHAT EVENTS ROUNDS", 3, engine_main},
+    {"settings", "CASE WHAT EVENTS ROUNDS", 4, settings_main},
+    {"lanes", "WHAT EVENTS ROUNDS", 3, lanes_main},
+    {"seek", "WHAT EVENTS ROUNDS", 3, seek_main},
+    {"files", "WHAT EVENTS TRACE ARRAY", 4, files_main},
+    {"beside", "CASE TRACE POLICY", 3, beside_main},
+    {"scale", "CASE TRACE", 2, scale_main},
     {"import", "CASE SNAPSHOT BYTES OUT", 4, import_main},
     {"size", "CASE TRACE", 2, size_main},
-    {"write", "KIND EVENTS OUT", 3, write_main},
+    {"write", "WHAT EVENTS OUT", 3, write_main},
     {"replay", "CASE TRACE", 2, replay_main},
 };
 enum { MEASUREMENTS = sizeof measurements / sizeof measurements[0] };

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE OUT
+"""Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE KEPT OUT
 
-VALUES has lines `measure,case,metric,value`, repetitions in the order they were taken; MACHINE has `name=value`. Ratios
-are taken within a repetition, whose parts ran directly after each other, and only then their median.
+KEPT is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines
+`measure,case,metric,value`, repetitions in the order they were taken; MACHINE has `name=value`. Ratios are taken within
+a repetition, whose parts ran directly after each other, and only then their median.
 """
 import csv
 import os
 import statistics
 import sys
 
-UNITS = {"per_s": "1/s", "mb": "MB", "mib": "MiB", "ratio": "1", "share": "1", "ns": "ns", "event": "B", "sides": "B"}
+KEPT_MEASURES = {"torch", "scale"}
+UNITS = {"per_s": "1/s", "mb": "MB", "mib": "MiB", "ratio": "1", "share": "1", "ns": "ns", "ms": "ms", "event": "B",
+         "sides": "B"}
 
 
 class Samples:
@@ -20,6 +23,21 @@ class Samples:
         with open(path, newline="", encoding="utf-8") as file:
             for measure, case, metric, value in csv.reader(file):
                 self.values.setdefault((measure, case, metric), []).append(float(value))
+
+        self.measured = set(self.values)
+
+    def keep(self, path):
+        """Takes over rows of an earlier table; of their repetitions only the median and the extremes are known."""
+        if not os.path.exists(path):
+            return
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["measure"] in KEPT_MEASURES]
+        has_torch = any(measure == "torch" for measure, _, _ in self.measured)
+        for row in rows:
+            key = row["measure"], row["case"], row["metric"]
+            if key not in self.values and not (has_torch and row["measure"] == "torch"):
+                some = [float(row[name]) for name in ("min", "median", "max")]
+                self.values[key] = some if row["n"] != "1" else some[:1]
 
     def cases(self, measure):
         return list(dict.fromkeys(case for m, case, _ in self.values if m == measure))
@@ -47,6 +65,10 @@ def derive_all(samples):
                        "pytorch_events_per_s", "cheapest_events_per_s")
         samples.derive("engine", case, "loop_and_meter_ns", lambda c, d: 1e9 / c - 1e9 / d,
                        "cheapest_events_per_s", "decode_events_per_s")
+        samples.derive("engine", case, "pytorch_event_ns", lambda p: 1e9 / p, "pytorch_events_per_s")
+    for case in samples.cases("torch"):
+        if ("torch", case, "torch_ns") in samples.measured:
+            samples.derive("torch", case, "torch_to_replay_ratio", lambda t, r: t / r, "torch_ns", "replay_ns")
     for case in samples.cases("import"):
         samples.derive("import", case, "replay_to_pickle_ratio", lambda r, p: r / p,
                        "replay_mb_per_s", "pickle_load_mb_per_s")
@@ -73,15 +95,66 @@ def table(head, rows):
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
+def name_of(case):
+    """A trace's name as the page has it."""
+    what, _, more = case.partition("+")
+    if what.startswith("mix:"):
+        live, _, streams = what[4:].partition("/")
+        text = f"{int(live):,} live" + (f", {streams} streams" if streams else "")
+    else:
+        text = f"recorded step `{os.path.basename(what).split('.')[0]}`"
+    return text + (f", {more}" if more else "")
+
+
 def engine_table(s):
     return table(
-        ["live blocks", "decode alone", "cheapest policy", "`pytorch`", "`pytorch` / cheapest", "loop and meter, ns"],
-        [[f"{int(case.split(':')[1]):,}",
-          s.cell("engine", case, "decode_events_per_s", ".1f", 1e-6),
-          s.cell("engine", case, "cheapest_events_per_s", ".1f", 1e-6),
+        ["trace", "zstd alone", "decode", "cheapest policy", "`pytorch`", "`pytorch`, ns", "loop and meter, ns"],
+        [[name_of(case),
+          f"{s.median('engine', case, 'zstd_events_per_s') * 1e-6:.0f}",
+          s.cell("engine", case, "decode_events_per_s", ".0f", 1e-6),
+          s.cell("engine", case, "cheapest_events_per_s", ".0f", 1e-6),
           s.cell("engine", case, "pytorch_events_per_s", ".1f", 1e-6),
-          s.cell("engine", case, "pytorch_to_cheapest_ratio", ".2f"),
-          s.cell("engine", case, "loop_and_meter_ns", ".1f")] for case in s.cases("engine")])
+          f"{s.median('engine', case, 'pytorch_event_ns'):.0f}",
+          f"{s.median('engine', case, 'loop_and_meter_ns'):.1f}"] for case in s.cases("engine")])
+
+
+def settings_table(s):
+    names = ["default", "max_split", "expandable", "gc"]
+    return table(
+        ["trace", "default", "`max_split_size_mb:128`", "`expandable_segments`", "`gc=0.7`"],
+        [[name_of(case)] + [s.cell("settings", case, f"{name}_events_per_s", ".1f", 1e-6) for name in names]
+         for case in s.cases("settings")])
+
+
+def lanes_table(s):
+    return table(
+        ["lanes", "million policy-events/s, all cores", "CPU time, over n lanes alone less n - 1 decodes"],
+        [[case, s.cell("lanes", case, "policy_events_per_s", ".1f", 1e-6),
+          s.cell("lanes", case, "cost_ratio", ".2f")] for case in s.cases("lanes")])
+
+
+def torch_table(s):
+    cases = [case for case in s.cases("torch") if case != "release"]
+    if not cases:
+        return "Not measured yet: `bench/run --torch`."
+    return table(
+        ["trace", "PyTorch's own, ns an event", "`pytorch`, ns an event", "ratio"],
+        [[name_of(case), s.cell("torch", case, "torch_ns", ".0f"), s.cell("torch", case, "replay_ns", ".0f"),
+          s.cell("torch", case, "torch_to_replay_ratio", ".1f")] for case in cases])
+
+
+def seek_table(s):
+    return table(
+        ["trace", "ms to any of 21 places"],
+        [[name_of(case), s.cell("seek", case, "seek_ms", ".1f")] for case in s.cases("seek")])
+
+
+def scale_table(s):
+    return table(
+        ["events", "file, MB", "ns an event, four policies together", "MiB resident"],
+        [[f"{s.median('scale', case, 'events'):,.0f}", f"{s.median('scale', case, 'file_mb'):.1f}",
+          s.cell("scale", case, "event_ns", ".1f"), f"{s.median('scale', case, 'peak_mib'):.0f}"]
+         for case in sorted(s.cases("scale"), key=int)])
 
 
 def import_table(s):
@@ -130,14 +203,43 @@ a cell has three numbers they are the median of {rounds} repetitions (least to g
 ## The engine
 
 Million events a second on one core: the whole of a replay, from the compressed trace in memory through reader, policy
-and meter. The traces are generated (`replay generate mix:LIVE`): random requests of 512 B to 64 MiB and frees of any of
-them, growing from nothing to about LIVE live ones ({events} million events). The cheapest policy hands out one address
-after the other and keeps nothing, so its column is what the engine itself allows; `pytorch` runs with its defaults and
-all counters. The last column is the cheapest policy's time for an event less that of decoding it.
+and meter. Traces of so many live blocks are generated (`replay generate mix:LIVE`): random requests of 512 B to 64 MiB
+and frees of any of them, growing from nothing to about LIVE live ones, four to six million events; requests and frees
+come in an order that no processor can guess. The recorded step is one of training, over and over, ten million events.
+The cheapest policy hands out one address after the other and keeps nothing, so its column is what the engine itself
+allows; `pytorch` runs with its defaults and all counters. zstd alone unpacks the trace's bytes and does nothing with
+them. The last column is the cheapest policy's time for an event less that of decoding it.
 
 {engine}
 
-Aim: `pytorch` 25 and the cheapest policy 75 at 2,000 live blocks.
+Aim: `pytorch` 25 and the cheapest policy 75 at 2,000 live blocks, decoding as fast as zstd, no cliff from 1,000 to
+1,000,000 live blocks. The same with settings, million events a second; garbage collection on a card of 1.25 times what
+the default reserves at its peak:
+
+{settings}
+
+## Many lanes
+
+A sweep decodes once for all its lanes, here each with `pytorch` on the trace of 2,000 live blocks. What n lanes cost is
+compared with n runs alone, less the n - 1 decodes that they save; 1 is the aim, and what is above it is caches shared.
+
+{lanes}
+
+## Beside PyTorch's own allocator
+
+The same events through `libc10_cuda` of PyTorch {release}, called from C++ without Python (`bench/against_torch.cpp`) on
+a simulated device whose calls cost next to nothing, and through a whole replay of ours, decoding included. PyTorch's
+side has its locks, its table of live pointers and a query of the device in it; history is off. Two million events.
+
+{torch}
+
+Aim: ten times.
+
+## Beside other replayers
+
+Their own figures, from their own machines. RMM's replay benchmark: 110,250 events in 178 ms with 16 threads, 0.6
+million a second (rapidsai/rmm#591). libCacheSim, which replays requests to caches: more than 20 million a second on one
+core (its README). Ours is in the tables above.
 
 ## Import
 
@@ -157,6 +259,19 @@ without them from 2,000 events on.
 
 {sizes}
 
+## Seeking
+
+From the start of a trace of ten million events to an event of it, by CPU time. Aim: at most 50 ms.
+
+{seek}
+
+## Length
+
+The recorded step over and over, replayed by four policies at once (`best-fit`, `pow2`, `max_split_size_mb:128` and the
+cheapest) from a file, on one core. Time for an event must not grow with the length; memory must stay below a GiB.
+
+{scale}
+
 ## Memory over length
 
 The most memory that a process held which wrote, or replayed with `pytorch`, a trace `mix:2000` of that length.
@@ -167,17 +282,20 @@ Replaying holds a chunk of at most 2^20 events (24 MiB) and the tables of what i
 
 
 def write_page(samples, machine, path):
-    events = ", ".join(f"{samples.median('engine', case, 'events') / 1e6:g}" for case in samples.cases("engine"))
+    release = samples.values.get(("torch", "release", "number"))
     with open(path, "w", encoding="utf-8") as file:
         file.write(PAGE.format(
-            **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()), events=events,
-            engine=engine_table(samples), imports=import_table(samples), sizes=size_table(samples),
+            **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
+            release=f"{release[0]:g}" if release else "", engine=engine_table(samples), settings=settings_table(samples),
+            lanes=lanes_table(samples), torch=torch_table(samples), imports=import_table(samples),
+            sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
             memory=memory_table(samples)))
 
 
 def main():
-    values, machine_path, out = sys.argv[1:]
+    values, machine_path, kept, out = sys.argv[1:]
     samples = Samples(values)
+    samples.keep(kept)
     derive_all(samples)
     with open(machine_path, encoding="utf-8") as file:
         machine = dict(line.rstrip("\n").split("=", 1) for line in file)

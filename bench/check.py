@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Says what got slower by more than a tenth: check.py BEFORE AFTER, two files as bench/results.csv
+
+Machines differ and have good and bad days: speeds are first divided by how fast zstd, which is not ours, unpacked the
+same traces in the same run. A figure is slower when its median is, and its best is no better than the old median.
+Exit status 1 where there is one.
+"""
+import csv
+import statistics
+import sys
+
+TOLERATED = 0.10
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return {(row["measure"], row["case"], row["metric"]): row for row in csv.DictReader(file)}
+
+
+def machine_speed(before, after):
+    """How much faster the machine was afterwards, by zstd; 1 where the two files have no trace in common."""
+    both = [key for key in before.keys() & after.keys() if key[2] == "zstd_events_per_s"]
+    return statistics.median([float(after[key]["median"]) / float(before[key]["median"]) for key in both] or [1.0])
+
+
+def slowdown(metric, old, new, speed):
+    """New time over old, less 1: by medians, and by the best new against the median old. None: no figure of speed."""
+    median, low, high = (float(new[name]) for name in ("median", "min", "max"))
+    if metric.endswith("_per_s"):
+        return [float(old["median"]) * speed / value - 1 for value in (median, high)]
+    if metric.endswith(("_ns", "_ms")):
+        return [value * speed / float(old["median"]) - 1 for value in (median, low)]
+    return None
+
+
+def main():
+    before, after = (read(path) for path in sys.argv[1:])
+    speed = machine_speed(before, after)
+    slower = []
+    for key in before.keys() & after.keys():
+        change = slowdown(key[2], before[key], after[key], speed)
+        is_ours = not key[2].startswith(("zstd_", "torch_", "pickle_"))
+        if is_ours and change is not None and change[0] > TOLERATED and change[1] > 0:
+            slower.append((change[0], key))
+    print(f"compared with the last commit: the machine by zstd {speed:.2f} times as fast; "
+          f"{len(slower)} of {len(before.keys() & after.keys())} figures slower by more than {TOLERATED:.0%}")
+    for change, (measure, case, metric) in sorted(slower, reverse=True):
+        print(f"  {change:+.0%} time: {measure}, {case}, {metric}")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

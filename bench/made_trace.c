@@ -1,0 +1,125 @@
+/* Generated and repeated traces. */
+#include "bench/made_trace.h"
+
+#include "traces/generate.h"
+#include "traces/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MADE_STEP_NS = 1000 };
+
+static enum err made_put(struct trace_writer *w, enum event_kind kind, const struct event *ev, uint64_t stream,
+                         uint64_t time_ns, struct err_detail *why)
+{
+    const struct trace_record r = {.kind = kind, .time_ns = time_ns, .ptr = ev->slot + UINT64_C(1), .bytes = ev->bytes,
+                                   .stream = stream, .record = TRACE_NO_RECORD};
+    return trace_put(w, &r, why);
+}
+
+/* ---- spread over streams ---- */
+
+/* Copies the requests and frees of a trace, each request on a stream of its own choice. */
+static enum err made_spread(struct trace_reader *in, unsigned streams, struct trace_writer *w, struct err_detail *why)
+{
+    uint8_t *stream_of = calloc((size_t)trace_info(in)->peak_live + 1, 1);
+    const struct event *ev;
+    uint64_t random = 1;
+    size_t n = 1;
+    enum err e = stream_of == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)) : ERR_OK;
+    while (e == ERR_OK && n > 0 && (e = trace_next(in, &ev, &n, why)) == ERR_OK)
+        for (size_t i = 0; i < n && e == ERR_OK; i++) {
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+            if (ev[i].kind == EVENT_ALLOC)
+                stream_of[ev[i].slot] = (uint8_t)((random >> 33) % streams);
+            e = made_put(w, ev[i].kind, &ev[i], stream_of[ev[i].slot], ev[i].time_ns, why);
+        }
+    free(stream_of);
+    return e;
+}
+
+static enum err made_generated(const char *what, uint64_t events, struct trace_writer *w, struct err_detail *why)
+{
+    const char *slash = strchr(what, '/');
+    if (slash == NULL)
+        return trace_generate(what, events, 1, w, why);
+    char kind[32] = "";
+    void *bytes = NULL;
+    size_t n = 0;
+    const unsigned long streams = strtoul(slash + 1, NULL, 10);
+    struct trace_reader *in = NULL;
+    if (slash - what >= (ptrdiff_t)sizeof kind || streams == 0 || streams > 255)
+        return err_set(why, ERR_USAGE, 0, "\"%.60s\" is neither mix:LIVE nor mix:LIVE/STREAMS", what);
+    memcpy(kind, what, (size_t)(slash - what));
+    enum err e = made_trace(NULL, kind, events, &bytes, &n, why);
+    if (e == ERR_OK)
+        e = trace_open_bytes(bytes, n, &in, why);
+    if (e == ERR_OK)
+        e = made_spread(in, (unsigned)streams, w, why);
+    trace_close(in);
+    free(bytes);
+    return e;
+}
+
+/* ---- repeated ---- */
+
+/* One round of the recorded step; `live` is by slot, and all false again behind it. */
+static enum err made_round(const struct event *ev, size_t n, bool *live, size_t n_slots, struct trace_writer *w,
+                           uint64_t *time_ns, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        const bool is_alloc = ev[i].kind == EVENT_ALLOC;
+        if (!is_alloc && ((ev[i].kind != EVENT_FREE && ev[i].kind != EVENT_FREE_COMPLETED) || !live[ev[i].slot]))
+            continue;                            /* also frees of what was live before the recording began */
+        live[ev[i].slot] = is_alloc;
+        e = made_put(w, is_alloc ? EVENT_ALLOC : EVENT_FREE, &ev[i], ev[i].stream, *time_ns += MADE_STEP_NS, why);
+    }
+    for (size_t slot = 0; slot < n_slots && e == ERR_OK; slot++)
+        if (live[slot]) {
+            const struct event left = {.slot = (uint32_t)slot};
+            live[slot] = false;
+            e = made_put(w, EVENT_FREE, &left, 0, *time_ns += MADE_STEP_NS, why);
+        }
+    return e;
+}
+
+static enum err made_repeated(const char *recording, uint64_t events, struct trace_writer *w, struct err_detail *why)
+{
+    struct trace_reader *in;
+    const struct event *ev;
+    size_t n;
+    uint64_t time_ns = 0;
+    enum err e = trace_open(recording, &in, why);
+    if (e != ERR_OK)
+        return e;
+    const size_t n_slots = (size_t)trace_info(in)->peak_live;
+    bool *live = calloc(n_slots + 1, sizeof *live);
+    e = live == NULL ? ERR_HOST_NOMEM : trace_next(in, &ev, &n, why);
+    if (e == ERR_OK && (n == 0 || n < trace_info(in)->events))
+        e = err_set(why, ERR_USAGE, 0, "%.100s: only a step of 1 to %u events can be repeated", recording,
+                    TRACE_CHUNK_EVENTS);
+    while (e == ERR_OK && time_ns / MADE_STEP_NS < events) {
+        const uint64_t before = time_ns;
+        e = made_round(ev, n, live, n_slots, w, &time_ns, why);
+        if (e == ERR_OK && time_ns == before)
+            e = err_set(why, ERR_USAGE, 0, "%.100s: nothing in it can be repeated", recording);
+    }
+    free(live);
+    trace_close(in);
+    return e;
+}
+
+enum err made_trace(const char *path, const char *what, uint64_t events, void **bytes, size_t *n,
+                    struct err_detail *why)
+{
+    struct trace_writer *w;
+    enum err e = trace_create(path, &w, why);
+    if (e != ERR_OK)
+        return e;
+    e = strncmp(what, "mix:", 4) == 0 ? made_generated(what, events, w, why) : made_repeated(what, events, w, why);
+    if (e == ERR_OK)
+        return path == NULL ? trace_finish_bytes(w, bytes, n, why) : trace_finish(w, why);
+    trace_abandon(w);
+    return e;
+}
