@@ -50,6 +50,11 @@ bool stream_event_is_done(const struct stream_queues *q, struct stream_event e)
     return e.nth == 0 || q == NULL || q->queue[e.stream].finished >= e.nth;
 }
 
+bool stream_is_idle(const struct stream_queues *q, uint32_t stream)
+{
+    return q == NULL || stream >= q->n_streams || q->queue[stream].finished == q->queue[stream].recorded;
+}
+
 void stream_event_wait(struct stream_queues *q, struct stream_event e)
 {
     if (!stream_event_is_done(q, e))

@@ -30,6 +30,9 @@ bool stream_event_is_done(const struct stream_queues *q, struct stream_event e);
 /* Waits: finishes the event and the earlier ones of its stream. */
 void stream_event_wait(struct stream_queues *q, struct stream_event e);
 
+/* Whether everything recorded on a stream is finished. */
+bool stream_is_idle(const struct stream_queues *q, uint32_t stream);
+
 /* Finishes everything on one stream, or on all of [first, first + n). */
 void stream_queues_sync(struct stream_queues *q, uint32_t first, uint32_t n);
 

@@ -1,0 +1,389 @@
+/*
+ * Process, devices, lock, handles and the virtual clock of the simulated CUDA.
+ */
+#include "cudasim/state.h"
+
+#include "base/units.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Where device addresses lie: user space that Linux gives to nobody by itself on 64-bit machines, so that a device
+ * address used on the host ends in a fault and never in somebody's memory. The devices share it evenly. */
+#define ADDRESSES_BEGIN UINT64_C(0x200000000000)
+#define ADDRESSES_BYTES UINT64_C(0x400000000000)
+
+struct cudasim_state cudasim;
+static pthread_mutex_t cudasim_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static bool has_runtime;             /* set while libraries are loaded, before anybody reads it */
+
+/* Per thread, as CUDA has it. */
+static __thread int thread_device;
+static __thread int thread_error;
+
+void cudasim_lock(void)
+{
+    pthread_mutex_lock(&cudasim_mutex);
+}
+
+void cudasim_unlock(void)
+{
+    pthread_mutex_unlock(&cudasim_mutex);
+}
+
+/* The child's only thread holds the lock: what it guards is whole. CUDA does not survive a fork, and neither do we. */
+static void cudasim_after_fork(void)
+{
+    cudasim.is_forked = cudasim.is_open;
+    journal_forked();
+    cudasim_unlock();
+}
+
+__attribute__((constructor)) static void cudasim_loaded(void)
+{
+    pthread_atfork(cudasim_lock, cudasim_unlock, cudasim_after_fork);
+}
+
+/* "sim:24GiB,count=2,context=1MiB": cuts `count=` out, which sim/device_spec.c does not know. */
+static int cudasim_take_count(char *text)
+{
+    char *at = strstr(text, "count=");
+    if (at == NULL || at == text || (at[-1] != ',' && at[-1] != ':'))
+        return 1;
+    char *end;
+    const long n = strtol(at + 6, &end, 10);
+    if ((*end != '\0' && *end != ',') || n < 1 || n > CUDASIM_DEVICES_MAX)
+        return 0;
+    if (*end == ',')
+        memmove(at, end + 1, strlen(end + 1) + 1);
+    else
+        at[-1] = '\0';
+    return (int)n;
+}
+
+static enum err cudasim_parse(struct device_config *cfg, const struct device_ops **ops, int *n, struct err_detail *why)
+{
+    const char *text = getenv(CUDASIM_ENV_DEVICE);
+    char copy[256];
+    if (text == NULL || text[0] == '\0')
+        text = "sim:24GiB";
+    if (strlen(text) >= sizeof copy)
+        return err_set(why, ERR_USAGE, 0, "the text in " CUDASIM_ENV_DEVICE " is too long");
+    memcpy(copy, text, strlen(text) + 1);
+    *n = cudasim_take_count(copy);
+    if (*n == 0)
+        return err_set(why, ERR_USAGE, 0, "device '%s': count= is a number from 1 to %d", text, CUDASIM_DEVICES_MAX);
+    bool has_total;
+    const enum err e = device_parse(copy, cfg, ops, &has_total, why);
+    if (e != ERR_OK)
+        return e;
+    if (!has_total)
+        cfg->total_bytes = 24 * GIB;
+    if (cfg->total_bytes == DEVICE_UNLIMITED)
+        return err_set(why, ERR_USAGE, 0, "device '%s': a card that programs run on has a capacity", text);
+    const char *fail = getenv(CUDASIM_ENV_FAIL);
+    if (fail != NULL)
+        cfg->fail_from_call = strtoull(fail, NULL, 10);
+    return ERR_OK;
+}
+
+/* Capacity comes from one text for all devices; each has addresses of its own. */
+static enum err cudasim_open_devices(struct err_detail *why)
+{
+    struct device_config cfg;
+    const struct device_ops *ops;
+    int n = 0;
+    enum err e = cudasim_parse(&cfg, &ops, &n, why);
+    const uint64_t stride = n > 0 ? ADDRESSES_BYTES / (uint64_t)n / DEVICE_PAGE_BYTES * DEVICE_PAGE_BYTES : 0;
+    for (int i = 0; e == ERR_OK && i < n; i++) {
+        struct cudasim_device *d = &cudasim.devices[i];
+        const uint64_t base = ADDRESSES_BEGIN + (uint64_t)i * stride;
+        cfg.base_addr = cfg.addresses == ADDRESSES_DESCENDING ? base + stride : base;
+        e = device_open(ops, &cfg, &d->device, why);
+        d->end_addr = base + stride;
+        if (e == ERR_OK)
+            cudasim.n_devices = i + 1;
+    }
+    return e;
+}
+
+static void cudasim_open(void)
+{
+    struct err_detail why;
+    cudasim.is_open = true;
+    cudasim.next_handle = HANDLES_FIRST;
+    const char *folder = getenv(CUDASIM_ENV_JOURNAL);
+    if (folder != NULL)
+        journal_open(folder);
+    if (cudasim_open_devices(&why) != ERR_OK) {
+        fprintf(stderr, "replay cudasim: %s\n", why.text);
+        cudasim.is_broken = true;
+        return;
+    }
+    for (int i = 0; i < cudasim.n_devices; i++) {
+        const struct device_config *cfg = &cudasim.devices[i].device->cfg;
+        cudasim_note(JOURNAL_OPEN, i, cfg->context_bytes + cfg->others_bytes, cfg->total_bytes, 0, 0);
+    }
+}
+
+enum cudasim_code cudasim_begin(void)
+{
+    cudasim_lock();
+    if (!cudasim.is_open)
+        cudasim_open();
+    const enum cudasim_code code = cudasim.is_broken ? CODE_NO_DEVICE
+                                 : cudasim.is_forked ? CODE_NOT_INITIALIZED : CODE_SUCCESS;
+    if (code != CODE_SUCCESS)
+        cudasim_unlock();
+    return code;
+}
+
+enum cudasim_code cudasim_end(enum cudasim_code code)
+{
+    cudasim_unlock();
+    return code;
+}
+
+enum cudasim_code cudasim_code_of(enum err e)
+{
+    return e == ERR_OK ? CODE_SUCCESS
+         : e == ERR_DEVICE_OOM || e == ERR_HOST_NOMEM ? CODE_OUT_OF_MEMORY
+         : e == ERR_UNSUPPORTED ? CODE_NOT_SUPPORTED : CODE_UNKNOWN;
+}
+
+uint64_t cudasim_now_ns(void)
+{
+    uint64_t now = cudasim.clock_ns;
+    for (int i = 0; i < cudasim.n_devices; i++)
+        now = add_capped(now, cudasim.devices[i].device->usage.time_ns);
+    return now;
+}
+
+void cudasim_note(enum journal_kind kind, int device, uint64_t addr, uint64_t bytes, uint64_t stream, uint64_t pool)
+{
+    journal_put(&(struct journal_record){
+        .time_ns = cudasim_now_ns(), .addr = addr, .bytes = bytes, .stream = stream, .pool = pool,
+        .thread = (uint32_t)syscall(SYS_gettid), .device = (uint8_t)device, .kind = (uint8_t)kind });
+}
+
+/* ---- handles ---- */
+
+bool cudasim_handle_put(struct cudasim_handle *h, enum cudasim_handle_kind kind)
+{
+    if (!address_map_reserve(&cudasim.handles)) {
+        free(h);
+        return false;
+    }
+    h->kind = kind;
+    h->name = cudasim.next_handle;
+    cudasim.next_handle += 0x100;
+    address_map_put(&cudasim.handles, h->name, 1, h);
+    return true;
+}
+
+struct cudasim_handle *cudasim_handle_get(uint64_t name, enum cudasim_handle_kind kind)
+{
+    const struct address_extent *e = address_map_at(&cudasim.handles, name);
+    struct cudasim_handle *h = e == NULL ? NULL : e->value;
+    return h != NULL && h->kind == kind ? h : NULL;
+}
+
+void cudasim_handle_drop(struct cudasim_handle *h)
+{
+    address_map_remove(&cudasim.handles, address_map_at(&cudasim.handles, h->name));
+    free(h);
+}
+
+uint64_t cudasim_new_name(void)
+{
+    cudasim_lock();
+    const uint64_t name = cudasim.next_handle < HANDLES_FIRST ? HANDLES_FIRST : cudasim.next_handle;
+    cudasim.next_handle = name + 0x100;
+    cudasim_unlock();
+    return name;
+}
+
+/* ---- devices ---- */
+
+enum cudasim_code cudasim_init(void)
+{
+    const enum cudasim_code code = cudasim_begin();
+    return code != CODE_SUCCESS ? code : cudasim_end(CODE_SUCCESS);
+}
+
+void cudasim_runtime_loaded(void)
+{
+    has_runtime = true;
+}
+
+bool cudasim_has_runtime(void)
+{
+    return has_runtime;
+}
+
+int cudasim_device_count(void)
+{
+    return cudasim_init() == CODE_SUCCESS ? cudasim.n_devices : 0;
+}
+
+int cudasim_current_device(void)
+{
+    return thread_device;
+}
+
+enum cudasim_code cudasim_set_device(int device)
+{
+    const enum cudasim_code code = cudasim_init();
+    if (code != CODE_SUCCESS)
+        return code;
+    if (device < 0 || device >= cudasim.n_devices)
+        return CODE_INVALID_DEVICE;
+    thread_device = device;
+    return CODE_SUCCESS;
+}
+
+static enum cudasim_code cudasim_begin_device(int device)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    return device >= 0 && device < cudasim.n_devices ? CODE_SUCCESS : cudasim_end(CODE_INVALID_DEVICE);
+}
+
+enum cudasim_code cudasim_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    const enum cudasim_code code = cudasim_begin_device(device);
+    if (code != CODE_SUCCESS)
+        return code;
+    device_memory_info(cudasim.devices[device].device, free_bytes, total_bytes);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+uint64_t cudasim_process_bytes(int device)
+{
+    if (cudasim_begin_device(device) != CODE_SUCCESS)
+        return 0;
+    const struct device *dev = cudasim.devices[device].device;
+    const uint64_t bytes = device_process_bytes(dev, dev->usage.page_bytes);
+    cudasim_unlock();
+    return bytes;
+}
+
+/* What cudaDeviceReset does to memory: this process's segments on the device are gone. */
+enum cudasim_code cudasim_reset(int device)
+{
+    const enum cudasim_code code = cudasim_begin_device(device);
+    if (code != CODE_SUCCESS)
+        return code;
+    for (size_t i = cudasim.pointers.n; i-- > 0;) {
+        struct address_extent *e = &cudasim.pointers.extents[i];
+        const struct cudasim_allocation *a = e->value;
+        if (a->device == device && a->kind == MEMORY_DEVICE)
+            cudasim_segment_give(e);
+    }
+    return cudasim_end(CODE_SUCCESS);
+}
+
+bool cudasim_peer_possible(int from, int to)
+{
+    const int n = cudasim_device_count();
+    return from != to && from >= 0 && to >= 0 && from < n && to < n;
+}
+
+static enum cudasim_code cudasim_peer_set(int from, int to, bool is_on)
+{
+    if (!cudasim_peer_possible(from, to))
+        return CODE_INVALID_DEVICE;
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    bool *peer = &cudasim.devices[from].peers[to];
+    const bool was_on = *peer;
+    *peer = is_on;
+    return cudasim_end(was_on != is_on ? CODE_SUCCESS : is_on ? CODE_PEER_ENABLED : CODE_PEER_NOT_ENABLED);
+}
+
+enum cudasim_code cudasim_peer_enable(int from, int to)
+{
+    return cudasim_peer_set(from, to, true);
+}
+
+enum cudasim_code cudasim_peer_disable(int from, int to)
+{
+    return cudasim_peer_set(from, to, false);
+}
+
+/* ---- errors ---- */
+
+int cudasim_remember(enum cudasim_code code)
+{
+    if (code != CODE_SUCCESS)
+        thread_error = (int)code;
+    return (int)code;
+}
+
+int cudasim_last_error(bool is_cleared)
+{
+    const int error = thread_error;
+    if (is_cleared)
+        thread_error = 0;
+    return error;
+}
+
+#define CUDASIM_CODE(number, name, runtime, driver, text) { number, runtime, driver, text },
+static const struct { int number; const char *runtime, *driver, *text; } codes[] = {
+#include "cudasim/codes.def"
+};
+#undef CUDASIM_CODE
+
+enum { N_CODES = sizeof codes / sizeof codes[0] };
+
+static size_t cudasim_code_index(int code)
+{
+    size_t i = 0;
+    while (i < N_CODES && codes[i].number != code)
+        i++;
+    return i;
+}
+
+const char *cudasim_code_text(int code)
+{
+    const size_t i = cudasim_code_index(code);
+    return i < N_CODES ? codes[i].text : NULL;
+}
+
+const char *cudasim_code_runtime_name(int code)
+{
+    const size_t i = cudasim_code_index(code);
+    return i < N_CODES ? codes[i].runtime : NULL;
+}
+
+const char *cudasim_code_driver_name(int code)
+{
+    const size_t i = cudasim_code_index(code);
+    return i < N_CODES ? codes[i].driver : NULL;
+}
+
+/* ---- for tests ---- */
+
+void cudasim_fail_from(int device, uint64_t call)
+{
+    if (cudasim_begin_device(device) != CODE_SUCCESS)
+        return;
+    struct device *dev = cudasim.devices[device].device;
+    dev->cfg.fail_from_call = call == 0 ? 0 : dev->growing_calls + call;
+    cudasim_unlock();
+}
+
+void cudasim_set_total(int device, uint64_t bytes)
+{
+    if (cudasim_begin_device(device) != CODE_SUCCESS)
+        return;
+    cudasim.devices[device].device->cfg.total_bytes = bytes;
+    cudasim_unlock();
+}

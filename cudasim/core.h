@@ -1,0 +1,175 @@
+/*
+ * The simulated CUDA: what the runtime, the driver and the management library share.
+ *
+ * One shared object, libreplay-cudasim.so, holds all state, so that a pointer from cudaMalloc can be freed by cuMemFree.
+ * Device memory goes through sim/device.h's front functions: capacity, accounting, injected failures and addresses are
+ * those of every replay. Nothing lies behind a device address. One lock guards everything; no function here calls out
+ * while it is held.
+ *
+ * Functions return a code that the runtime and the driver number alike (cudasim/codes.def).
+ */
+#ifndef REPLAY_CUDASIM_CORE_H
+#define REPLAY_CUDASIM_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CUDASIM_API __attribute__((visibility("default")))
+
+#define CUDASIM_CODE(number, name, runtime, driver, text) CODE_##name = number,
+enum cudasim_code {
+#include "cudasim/codes.def"
+};
+#undef CUDASIM_CODE
+
+enum { CUDASIM_DEVICES_MAX = 16, CUDASIM_DRIVER_VERSION = 13000, CUDASIM_GRANULARITY = 2 << 20 };
+
+/* What the environment says; `replay run-sim` sets it for its child only. */
+#define CUDASIM_ENV_DEVICE  "REPLAY_CUDASIM_DEVICE"     /* "sim:24GiB,count=2": what is behind the device numbers */
+#define CUDASIM_ENV_JOURNAL "REPLAY_CUDASIM_JOURNAL"    /* a folder: each process keeps its journal there */
+#define CUDASIM_ENV_FAIL    "REPLAY_CUDASIM_FAIL_FROM"  /* tests: growing calls are refused from the n-th on */
+
+/* ---- process and devices ---- */
+
+/* Opens the devices at the first call. NOT_INITIALIZED in the child of a process that used CUDA before its fork, as CUDA
+ * says; NO_DEVICE where the device text is wrong (the sentence goes to stderr). */
+CUDASIM_API enum cudasim_code cudasim_init(void);
+CUDASIM_API void cudasim_runtime_loaded(void);          /* the runtime makes contexts current by itself */
+CUDASIM_API bool cudasim_has_runtime(void);
+CUDASIM_API int cudasim_device_count(void);
+CUDASIM_API int cudasim_current_device(void);           /* of this thread */
+CUDASIM_API enum cudasim_code cudasim_set_device(int device);
+CUDASIM_API enum cudasim_code cudasim_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);
+CUDASIM_API uint64_t cudasim_process_bytes(int device); /* as nvidia-smi shows it */
+CUDASIM_API enum cudasim_code cudasim_reset(int device);
+CUDASIM_API enum cudasim_code cudasim_peer_enable(int from, int to);
+CUDASIM_API enum cudasim_code cudasim_peer_disable(int from, int to);
+CUDASIM_API bool cudasim_peer_possible(int from, int to);
+
+/* The runtime's error of this thread: kept until it is asked for. Returns `code`. */
+CUDASIM_API int cudasim_remember(enum cudasim_code code);
+CUDASIM_API int cudasim_last_error(bool is_cleared);
+
+/* Names and sentences of codes; NULL for a number that is none. */
+CUDASIM_API const char *cudasim_code_text(int code);
+CUDASIM_API const char *cudasim_code_runtime_name(int code);
+CUDASIM_API const char *cudasim_code_driver_name(int code);
+
+/* "cuda" properties and attributes by CUDA's attribute number; INVALID_VALUE for an unknown one. */
+CUDASIM_API enum cudasim_code cudasim_attribute(int attribute, int device, int *value);
+CUDASIM_API const char *cudasim_device_name(void);
+
+/* ---- memory: cudasim/memory.c ---- */
+
+enum cudasim_memory_kind { MEMORY_UNKNOWN, MEMORY_DEVICE, MEMORY_RANGE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED };
+
+struct cudasim_pointer {
+    enum cudasim_memory_kind kind;
+    uint64_t base, bytes;            /* of the allocation that the address lies in */
+    int      device;
+    uint64_t pool;                   /* the memory pool it came from; 0 = none */
+    uint64_t number;                 /* n-th successful cudaMalloc or reservation on its device, from 0 */
+};
+
+CUDASIM_API enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr);
+CUDASIM_API enum cudasim_code cudasim_free(uint64_t addr);
+CUDASIM_API enum cudasim_code cudasim_host_alloc(uint64_t bytes, enum cudasim_memory_kind kind, void **out);
+CUDASIM_API enum cudasim_code cudasim_host_free(void *p);
+CUDASIM_API enum cudasim_code cudasim_host_register(void *p, uint64_t bytes);
+CUDASIM_API enum cudasim_code cudasim_host_unregister(void *p);
+CUDASIM_API struct cudasim_pointer cudasim_pointer(uint64_t addr);
+
+/* A copy: between host addresses it is done, to a device it is none, from a device the host reads zeros. */
+CUDASIM_API enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, uint64_t stream);
+CUDASIM_API enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch,
+                                              uint64_t width, uint64_t height, uint64_t stream);
+CUDASIM_API enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n,
+                                          uint64_t stream);
+
+/* ---- memory pools: cudasim/mempool.c ---- */
+
+/* cudaMemPoolAttr and CUmemPool_attribute number them alike. */
+enum cudasim_pool_attribute {
+    POOL_REUSE_FOLLOW_EVENT = 1, POOL_REUSE_OPPORTUNISTIC, POOL_REUSE_INTERNAL, POOL_RELEASE_THRESHOLD,
+    POOL_RESERVED_CURRENT, POOL_RESERVED_HIGH, POOL_USED_CURRENT, POOL_USED_HIGH,
+};
+
+CUDASIM_API enum cudasim_code cudasim_pool_create(int device, uint64_t *pool);
+CUDASIM_API enum cudasim_code cudasim_pool_destroy(uint64_t pool);
+CUDASIM_API enum cudasim_code cudasim_pool_default(int device, uint64_t *pool);
+CUDASIM_API enum cudasim_code cudasim_pool_current(int device, uint64_t *pool);
+CUDASIM_API enum cudasim_code cudasim_pool_set_current(int device, uint64_t pool);
+CUDASIM_API enum cudasim_code cudasim_pool_get(uint64_t pool, int attribute, void *value);
+CUDASIM_API enum cudasim_code cudasim_pool_set(uint64_t pool, int attribute, const void *value);
+CUDASIM_API enum cudasim_code cudasim_pool_trim(uint64_t pool, uint64_t keep_bytes);
+/* pool 0: the current one of the stream's device. */
+CUDASIM_API enum cudasim_code cudasim_malloc_async(uint64_t bytes, uint64_t pool, uint64_t stream, uint64_t *addr);
+CUDASIM_API enum cudasim_code cudasim_free_async(uint64_t addr, uint64_t stream);
+
+/* ---- virtual memory: cudasim/vmm.c ---- */
+
+CUDASIM_API enum cudasim_code cudasim_range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *addr);
+CUDASIM_API enum cudasim_code cudasim_range_free(uint64_t addr, uint64_t bytes);
+CUDASIM_API enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *handle);
+CUDASIM_API enum cudasim_code cudasim_phys_release(uint64_t handle);
+CUDASIM_API enum cudasim_code cudasim_phys_device(uint64_t handle, int *device);
+CUDASIM_API enum cudasim_code cudasim_phys_retain_at(uint64_t addr, uint64_t *handle);
+CUDASIM_API enum cudasim_code cudasim_map(uint64_t addr, uint64_t bytes, uint64_t offset, uint64_t handle);
+CUDASIM_API enum cudasim_code cudasim_unmap(uint64_t addr, uint64_t bytes);
+CUDASIM_API enum cudasim_code cudasim_check_mapped(uint64_t addr, uint64_t bytes);
+
+/* ---- streams, events, capture, graphs: cudasim/streams.c ---- */
+
+CUDASIM_API enum cudasim_code cudasim_stream_create(unsigned flags, int priority, uint64_t *stream);
+CUDASIM_API enum cudasim_code cudasim_stream_destroy(uint64_t stream);
+CUDASIM_API enum cudasim_code cudasim_stream_query(uint64_t stream);
+CUDASIM_API enum cudasim_code cudasim_stream_sync(uint64_t stream);
+CUDASIM_API enum cudasim_code cudasim_device_sync(void);
+CUDASIM_API enum cudasim_code cudasim_stream_facts(uint64_t stream, unsigned *flags, int *priority, int *device,
+                                                   uint64_t *id);
+CUDASIM_API enum cudasim_code cudasim_event_create(unsigned flags, uint64_t *event);
+CUDASIM_API enum cudasim_code cudasim_event_destroy(uint64_t event);
+CUDASIM_API enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream);
+CUDASIM_API enum cudasim_code cudasim_event_query(uint64_t event);
+CUDASIM_API enum cudasim_code cudasim_event_sync(uint64_t event);
+CUDASIM_API enum cudasim_code cudasim_event_elapsed(uint64_t start, uint64_t end, float *ms);
+CUDASIM_API enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_t event);
+
+/* Work is put on a stream: the virtual clock goes on. INVALID_HANDLE for a stream that is none. */
+CUDASIM_API enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns);
+
+enum cudasim_capture { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
+CUDASIM_API enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode);
+CUDASIM_API enum cudasim_code cudasim_capture_end(uint64_t stream, uint64_t *graph);
+CUDASIM_API enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph);
+CUDASIM_API enum cudasim_code cudasim_graph_create(uint64_t *graph);
+CUDASIM_API enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t *exec);
+CUDASIM_API enum cudasim_code cudasim_graph_destroy(uint64_t graph_or_exec);
+CUDASIM_API enum cudasim_code cudasim_graph_launch(uint64_t exec, uint64_t stream);
+CUDASIM_API enum cudasim_code cudasim_graph_nodes(uint64_t graph, size_t *n);
+
+/* A number that names something for as long as the process lives: kernels, modules, contexts. */
+CUDASIM_API uint64_t cudasim_new_name(void);
+
+/* ---- what was called: cudasim/sites.c ---- */
+
+/* An entry point that does nothing or is unknown; one static struct per entry, noted at its first call. */
+struct cudasim_site {
+    const char *name;
+    int         is_seen;             /* 0 until the first call; set atomically */
+};
+CUDASIM_API int cudasim_do_nothing(struct cudasim_site *site);   /* 0: the call succeeds */
+CUDASIM_API int cudasim_refuse(struct cudasim_site *site);       /* NOT_SUPPORTED, and a line on stderr */
+CUDASIM_API void cudasim_note_missing(const char *name);         /* asked for by name and not there */
+
+/* ---- for tests: held streams, as sim/stream_queues.h ---- */
+CUDASIM_API void cudasim_hold_all(int is_held);
+CUDASIM_API void cudasim_hold(uint64_t stream, int is_held);
+CUDASIM_API void cudasim_complete(uint64_t stream, int n);
+CUDASIM_API void cudasim_fail_from(int device, uint64_t call);   /* 0: never */
+CUDASIM_API void cudasim_fail_next(int n);                       /* the next n growing calls on device 0 */
+CUDASIM_API void cudasim_set_total(int device, uint64_t bytes);
+CUDASIM_API uint64_t cudasim_segment(uint64_t addr, uint64_t *offset);   /* cudasim_pointer.number, or UINT64_MAX */
+
+#endif

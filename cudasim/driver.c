@@ -1,0 +1,1052 @@
+/*
+ * The CUDA driver, libcuda.so.1.
+ *
+ * What has a body is here; what does nothing and what is not simulated stands in driver.def. Declarations follow cuda.h;
+ * handles and device addresses are uint64_t, enums are int. A context is its device's primary one.
+ */
+#include "cudasim/entry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CONTEXT_FIRST = 0x1000,          /* the primary context of device n is CONTEXT_FIRST + n */
+    CONTEXTS_MAX = 64,
+    LAUNCH_NS = 5000,
+    MODULE_BYTES = 1 << 16,
+};
+
+struct alloc_prop {
+    int type, handle_types, location_type, location_id;
+    void *metadata;
+    unsigned char flags[8];
+};
+
+struct pool_props {
+    int      type, handle_types, location_type, location_id;
+    void    *security;
+    size_t   max_bytes;
+    unsigned char reserved[56];
+};
+
+static int is_initialised;           /* cuInit was called: the driver's functions refuse before */
+
+/* Contexts of this thread, the last one current. With the runtime about, the primary context of its device. */
+static __thread struct {
+    uint64_t pushed[CONTEXTS_MAX];
+    int      n;
+} contexts;
+
+static uint64_t context_of(int device)
+{
+    return CONTEXT_FIRST + (uint64_t)device;
+}
+
+static bool context_is_valid(uint64_t context)
+{
+    return context >= CONTEXT_FIRST && context - CONTEXT_FIRST < (uint64_t)cudasim_device_count();
+}
+
+static uint64_t context_current(void)
+{
+    return cudasim_has_runtime() ? context_of(cudasim_current_device())
+         : contexts.n > 0 ? contexts.pushed[contexts.n - 1] : 0;
+}
+
+/* What every call that touches a device asks first. */
+static int check(void)
+{
+    if (!is_initialised && !cudasim_has_runtime())
+        return CODE_NOT_INITIALIZED;
+    const enum cudasim_code code = cudasim_init();
+    return code != CODE_SUCCESS ? (int)code : context_current() == 0 ? CODE_INVALID_CONTEXT : CODE_SUCCESS;
+}
+
+/* For calls that need no context. */
+static int check_init(void)
+{
+    return !is_initialised && !cudasim_has_runtime() ? CODE_NOT_INITIALIZED : (int)cudasim_init();
+}
+
+static int check_device(int device)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code
+         : device >= 0 && device < cudasim_device_count() ? CODE_SUCCESS : CODE_INVALID_DEVICE;
+}
+
+/* ---- start, versions, errors ---- */
+
+ENTRY(int, cuInit, unsigned flags)
+{
+    if (flags != 0)
+        return CODE_INVALID_VALUE;
+    const enum cudasim_code code = cudasim_init();
+    if (code == CODE_SUCCESS)
+        __atomic_store_n(&is_initialised, 1, __ATOMIC_RELAXED);
+    return (int)code;
+}
+
+ENTRY(int, cuDriverGetVersion, int *version)
+{
+    *version = CUDASIM_DRIVER_VERSION;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cuGetErrorString, int code, const char **text)
+{
+    *text = cudasim_code_text(code);
+    return *text != NULL ? CODE_SUCCESS : CODE_INVALID_VALUE;
+}
+
+ENTRY(int, cuGetErrorName, int code, const char **name)
+{
+    *name = cudasim_code_driver_name(code);
+    return *name != NULL ? CODE_SUCCESS : CODE_INVALID_VALUE;
+}
+
+/* ---- devices ---- */
+
+ENTRY(int, cuDeviceGetCount, int *n)
+{
+    const int code = check_init();
+    *n = code == CODE_SUCCESS ? cudasim_device_count() : 0;
+    return code;
+}
+
+ENTRY(int, cuDeviceGet, int *device, int ordinal)
+{
+    const int code = check_device(ordinal);
+    if (code == CODE_SUCCESS)
+        *device = ordinal;
+    return code;
+}
+
+ENTRY(int, cuDeviceGetName, char *name, int n, int device)
+{
+    const int code = check_device(device);
+    if (code == CODE_SUCCESS)
+        snprintf(name, (size_t)n, "%s", cudasim_device_name());
+    return code;
+}
+
+ENTRY(int, cuDeviceGetUuid, unsigned char *uuid, int device)
+{
+    const int code = check_device(device);
+    if (code != CODE_SUCCESS)
+        return code;
+    memset(uuid, 0, 16);
+    uuid[0] = (unsigned char)(device + 1);
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cuDeviceGetUuid_v2, unsigned char *uuid, int device)
+{
+    return cuDeviceGetUuid(uuid, device);
+}
+
+ENTRY(int, cuDeviceTotalMem_v2, size_t *bytes, int device)
+{
+    uint64_t free_bytes, total_bytes;
+    int code = check_device(device);
+    if (code == CODE_SUCCESS)
+        code = (int)cudasim_memory_info(device, &free_bytes, &total_bytes);
+    if (code == CODE_SUCCESS)
+        *bytes = total_bytes;
+    return code;
+}
+
+ENTRY(int, cuDeviceGetAttribute, int *value, int attribute, int device)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_attribute(attribute, device, value);
+}
+
+ENTRY(int, cuDeviceGetPCIBusId, char *text, int n, int device)
+{
+    const int code = check_device(device);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (n < 13)
+        return CODE_INVALID_VALUE;
+    snprintf(text, (size_t)n, "0000:%02X:00.0", (unsigned)device + 1);
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cuDeviceCanAccessPeer, int *can, int device, int peer)
+{
+    const int code = check_device(device);
+    if (code == CODE_SUCCESS)
+        *can = cudasim_peer_possible(device, peer);
+    return code;
+}
+
+/* ---- contexts ---- */
+
+ENTRY(int, cuDevicePrimaryCtxRetain, uint64_t *context, int device)
+{
+    const int code = check_device(device);
+    if (code == CODE_SUCCESS)
+        *context = context_of(device);
+    return code;
+}
+
+ENTRY(int, cuDevicePrimaryCtxRelease_v2, int device)
+{
+    return check_device(device);
+}
+
+ENTRY(int, cuDevicePrimaryCtxReset_v2, int device)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_reset(device);
+}
+
+ENTRY(int, cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
+{
+    (void)flags;
+    return check_device(device);
+}
+
+ENTRY(int, cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *is_active)
+{
+    const int code = check_device(device);
+    *flags = 0;
+    *is_active = code == CODE_SUCCESS && (cudasim_has_runtime() || contexts.n > 0);
+    return code;
+}
+
+ENTRY(int, cuCtxGetCurrent, uint64_t *context)
+{
+    const int code = check_init();
+    *context = code == CODE_SUCCESS ? context_current() : 0;
+    return code;
+}
+
+static int context_make_current(uint64_t context)
+{
+    return context_is_valid(context) ? (int)cudasim_set_device((int)(context - CONTEXT_FIRST)) : CODE_INVALID_CONTEXT;
+}
+
+ENTRY(int, cuCtxPushCurrent_v2, uint64_t context)
+{
+    int code = check_init();
+    if (code == CODE_SUCCESS && contexts.n == CONTEXTS_MAX)
+        code = CODE_OUT_OF_MEMORY;
+    if (code == CODE_SUCCESS)
+        code = context_make_current(context);
+    if (code == CODE_SUCCESS)
+        contexts.pushed[contexts.n++] = context;
+    return code;
+}
+
+ENTRY(int, cuCtxPopCurrent_v2, uint64_t *context)
+{
+    const int code = check_init();
+    if (code != CODE_SUCCESS)
+        return code;
+    if (contexts.n == 0)
+        return CODE_INVALID_CONTEXT;
+    const uint64_t was = contexts.pushed[--contexts.n];
+    if (context != NULL)
+        *context = was;
+    return contexts.n == 0 ? CODE_SUCCESS : context_make_current(contexts.pushed[contexts.n - 1]);
+}
+
+/* 0 takes the current context off the thread's stack. */
+ENTRY(int, cuCtxSetCurrent, uint64_t context)
+{
+    int code = check_init();
+    if (code != CODE_SUCCESS)
+        return code;
+    if (context == 0) {
+        contexts.n = contexts.n > 0 ? contexts.n - 1 : 0;
+        return CODE_SUCCESS;
+    }
+    code = context_make_current(context);
+    if (code == CODE_SUCCESS) {
+        contexts.n = contexts.n > 0 ? contexts.n : 1;
+        contexts.pushed[contexts.n - 1] = context;
+    }
+    return code;
+}
+
+ENTRY(int, cuCtxCreate_v2, uint64_t *context, unsigned flags, int device)
+{
+    (void)flags;
+    int code = check_device(device);
+    if (code == CODE_SUCCESS)
+        code = cuCtxPushCurrent_v2(context_of(device));
+    if (code == CODE_SUCCESS)
+        *context = context_of(device);
+    return code;
+}
+
+ENTRY(int, cuCtxCreate_v4, uint64_t *context, const void *params, unsigned flags, int device)
+{
+    (void)params;
+    return cuCtxCreate_v2(context, flags, device);
+}
+
+ENTRY(int, cuCtxDestroy_v2, uint64_t context)
+{
+    if (!context_is_valid(context))
+        return CODE_INVALID_CONTEXT;
+    if (contexts.n > 0 && contexts.pushed[contexts.n - 1] == context)
+        return cuCtxPopCurrent_v2(NULL);
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cuCtxGetDevice, int *device)
+{
+    const int code = check();
+    if (code == CODE_SUCCESS)
+        *device = cudasim_current_device();
+    return code;
+}
+
+ENTRY(int, cuCtxSynchronize, void)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_device_sync();
+}
+
+ENTRY(int, cuCtxGetApiVersion, uint64_t context, unsigned *version)
+{
+    (void)context;
+    *version = CUDASIM_DRIVER_VERSION;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cuCtxGetStreamPriorityRange, int *least, int *greatest)
+{
+    if (least != NULL)
+        *least = 0;
+    if (greatest != NULL)
+        *greatest = -5;
+    return check();
+}
+
+ENTRY(int, cuCtxEnablePeerAccess, uint64_t context, unsigned flags)
+{
+    if (!context_is_valid(context))
+        return CODE_INVALID_CONTEXT;
+    if (flags != 0)
+        return CODE_INVALID_VALUE;
+    return (int)cudasim_peer_enable(cudasim_current_device(), (int)(context - CONTEXT_FIRST));
+}
+
+ENTRY(int, cuCtxDisablePeerAccess, uint64_t context)
+{
+    if (!context_is_valid(context))
+        return CODE_INVALID_CONTEXT;
+    return (int)cudasim_peer_disable(cudasim_current_device(), (int)(context - CONTEXT_FIRST));
+}
+
+/* ---- memory ---- */
+
+ENTRY(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
+{
+    uint64_t f, t;
+    int code = check();
+    if (code == CODE_SUCCESS)
+        code = (int)cudasim_memory_info(cudasim_current_device(), &f, &t);
+    if (code == CODE_SUCCESS) {
+        *free_bytes = f;
+        *total_bytes = t;
+    }
+    return code;
+}
+
+ENTRY(int, cuMemAlloc_v2, uint64_t *addr, size_t bytes)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : bytes == 0 || addr == NULL ? CODE_INVALID_VALUE
+                                                                    : (int)cudasim_malloc(bytes, addr);
+}
+
+ENTRY(int, cuMemFree_v2, uint64_t addr)
+{
+    const int code = check();
+    return code != CODE_SUCCESS || addr == 0 ? code : (int)cudasim_free(addr);
+}
+
+ENTRY(int, cuMemAllocPitch_v2, uint64_t *addr, size_t *pitch, size_t width, size_t height, unsigned element_bytes)
+{
+    uint64_t bytes;
+    const int code = check();
+    const size_t row = width > SIZE_MAX - 511 ? 0 : (width + 511) / 512 * 512;
+    if (code != CODE_SUCCESS)
+        return code;
+    if (row == 0 || height == 0 || __builtin_mul_overflow(row, height, &bytes) ||
+        (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
+        return CODE_INVALID_VALUE;
+    *pitch = row;
+    return (int)cudasim_malloc(bytes, addr);
+}
+
+ENTRY(int, cuMemAllocManaged, uint64_t *addr, size_t bytes, unsigned flags)
+{
+    void *p;
+    int code = check();
+    if (code == CODE_SUCCESS && (bytes == 0 || (flags != 1 && flags != 2)))
+        code = CODE_INVALID_VALUE;
+    if (code == CODE_SUCCESS)
+        code = (int)cudasim_host_alloc(bytes, MEMORY_MANAGED, &p);
+    if (code == CODE_SUCCESS)
+        *addr = (uintptr_t)p;
+    return code;
+}
+
+ENTRY(int, cuMemHostAlloc, void **out, size_t bytes, unsigned flags)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : bytes == 0 || flags > 7 ? CODE_INVALID_VALUE
+                                                                 : (int)cudasim_host_alloc(bytes, MEMORY_HOST, out);
+}
+
+ENTRY(int, cuMemAllocHost_v2, void **out, size_t bytes)
+{
+    return cuMemHostAlloc(out, bytes, 0);
+}
+
+ENTRY(int, cuMemFreeHost, void *p)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_host_free(p);
+}
+
+ENTRY(int, cuMemHostRegister_v2, void *p, size_t bytes, unsigned flags)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : flags > 15 ? CODE_INVALID_VALUE : (int)cudasim_host_register(p, bytes);
+}
+
+ENTRY(int, cuMemHostUnregister, void *p)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_host_unregister(p);
+}
+
+ENTRY(int, cuMemHostGetDevicePointer_v2, uint64_t *addr, void *p, unsigned flags)
+{
+    const enum cudasim_memory_kind kind = cudasim_pointer((uintptr_t)p).kind;
+    if (flags != 0 || (kind != MEMORY_HOST && kind != MEMORY_REGISTERED))
+        return CODE_INVALID_VALUE;
+    *addr = (uintptr_t)p;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t addr)
+{
+    const struct cudasim_pointer p = cudasim_pointer(addr);
+    if (p.kind != MEMORY_DEVICE && p.kind != MEMORY_RANGE && p.kind != MEMORY_MANAGED)
+        return CODE_NOT_FOUND;
+    if (base != NULL)
+        *base = p.base;
+    if (bytes != NULL)
+        *bytes = p.bytes;
+    return CODE_SUCCESS;
+}
+
+/* CUpointer_attribute: context 1, memory type 2, device pointer 3, host pointer 4, buffer id 7, managed 8, device
+ * ordinal 9, start 11, size 12, mapped 13. */
+ENTRY(int, cuPointerGetAttribute, void *out, int attribute, uint64_t addr)
+{
+    const struct cudasim_pointer p = cudasim_pointer(addr);
+    const bool is_host = p.kind == MEMORY_HOST || p.kind == MEMORY_REGISTERED;
+    uint64_t value = 0;
+    size_t n = 8;
+    if (p.kind == MEMORY_UNKNOWN || out == NULL)
+        return CODE_INVALID_VALUE;
+    switch (attribute) {
+    case 1:  value = context_of(p.device); break;
+    case 2:  value = is_host ? 1 : 2, n = 4; break;
+    case 3:  value = addr; break;
+    case 4:
+        if (!is_host && p.kind != MEMORY_MANAGED)
+            return CODE_INVALID_VALUE;
+        value = addr;
+        break;
+    case 7:  value = p.number + 1; break;
+    case 8:  value = p.kind == MEMORY_MANAGED, n = 1; break;
+    case 9:  value = (uint64_t)p.device, n = 4; break;
+    case 11: value = p.base; break;
+    case 12: value = p.bytes; break;
+    case 13: value = 1, n = 1; break;
+    default: n = 4; break;                           /* abilities that simulated memory has not */
+    }
+    memcpy(out, &value, n);
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t addr)
+{
+    (void)value, (void)attribute;
+    return cudasim_pointer(addr).kind == MEMORY_UNKNOWN ? CODE_INVALID_VALUE : CODE_SUCCESS;
+}
+
+/* ---- copies ---- */
+
+static int copy(uint64_t to, uint64_t from, size_t bytes, uint64_t stream)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code
+                                : (int)cudasim_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, stream);
+}
+
+ENTRY(int, cuMemcpy, uint64_t to, uint64_t from, size_t bytes)
+{
+    return copy(to, from, bytes, 0);
+}
+
+ENTRY(int, cuMemcpyAsync, uint64_t to, uint64_t from, size_t bytes, uint64_t stream)
+{
+    return copy(to, from, bytes, stream);
+}
+
+ENTRY(int, cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes)
+{
+    return copy(to, (uintptr_t)from, bytes, 0);
+}
+
+ENTRY(int, cuMemcpyHtoDAsync_v2, uint64_t to, const void *from, size_t bytes, uint64_t stream)
+{
+    return copy(to, (uintptr_t)from, bytes, stream);
+}
+
+ENTRY(int, cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes)
+{
+    return copy((uintptr_t)to, from, bytes, 0);
+}
+
+ENTRY(int, cuMemcpyDtoHAsync_v2, void *to, uint64_t from, size_t bytes, uint64_t stream)
+{
+    return copy((uintptr_t)to, from, bytes, stream);
+}
+
+ENTRY(int, cuMemcpyDtoD_v2, uint64_t to, uint64_t from, size_t bytes)
+{
+    return copy(to, from, bytes, 0);
+}
+
+ENTRY(int, cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, uint64_t stream)
+{
+    return copy(to, from, bytes, stream);
+}
+
+static int set(uint64_t to, unsigned value, unsigned value_bytes, size_t n, uint64_t stream)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_set(to, value, value_bytes, n, stream);
+}
+
+ENTRY(int, cuMemsetD8_v2, uint64_t to, unsigned char value, size_t n)
+{
+    return set(to, value, 1, n, 0);
+}
+
+ENTRY(int, cuMemsetD8Async, uint64_t to, unsigned char value, size_t n, uint64_t stream)
+{
+    return set(to, value, 1, n, stream);
+}
+
+ENTRY(int, cuMemsetD16_v2, uint64_t to, unsigned short value, size_t n)
+{
+    return set(to, value, 2, n, 0);
+}
+
+ENTRY(int, cuMemsetD16Async, uint64_t to, unsigned short value, size_t n, uint64_t stream)
+{
+    return set(to, value, 2, n, stream);
+}
+
+ENTRY(int, cuMemsetD32_v2, uint64_t to, unsigned value, size_t n)
+{
+    return set(to, value, 4, n, 0);
+}
+
+ENTRY(int, cuMemsetD32Async, uint64_t to, unsigned value, size_t n, uint64_t stream)
+{
+    return set(to, value, 4, n, stream);
+}
+
+/* ---- virtual memory ---- */
+
+ENTRY(int, cuMemGetAllocationGranularity, size_t *bytes, const struct alloc_prop *prop, int option)
+{
+    const int code = check_init();
+    if (code != CODE_SUCCESS)
+        return code;
+    if (prop == NULL || option < 0 || option > 1)
+        return CODE_INVALID_VALUE;
+    *bytes = CUDASIM_GRANULARITY;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cuMemAddressReserve, uint64_t *addr, size_t bytes, size_t alignment, uint64_t wanted, uint64_t flags)
+{
+    const int code = check_init();
+    (void)wanted;                                    /* a hint */
+    return code != CODE_SUCCESS ? code : flags != 0 ? CODE_INVALID_VALUE
+                                                    : (int)cudasim_range_reserve(bytes, alignment, addr);
+}
+
+ENTRY(int, cuMemAddressFree, uint64_t addr, size_t bytes)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : (int)cudasim_range_free(addr, bytes);
+}
+
+/* Device memory only: of host memory and of imported handles nothing is simulated. */
+ENTRY(int, cuMemCreate, uint64_t *handle, size_t bytes, const struct alloc_prop *prop, uint64_t flags)
+{
+    const int code = check_init();
+    if (code != CODE_SUCCESS)
+        return code;
+    if (prop == NULL || prop->type != 1 || flags != 0)               /* CU_MEM_ALLOCATION_TYPE_PINNED */
+        return CODE_INVALID_VALUE;
+    if (prop->location_type != 1 || (prop->handle_types & ~1) != 0)  /* a device; at most a file descriptor */
+        return CODE_NOT_SUPPORTED;
+    return (int)cudasim_phys_create(prop->location_id, bytes, handle);
+}
+
+ENTRY(int, cuMemRelease, uint64_t handle)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : (int)cudasim_phys_release(handle);
+}
+
+ENTRY(int, cuMemRetainAllocationHandle, uint64_t *handle, void *addr)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : (int)cudasim_phys_retain_at((uintptr_t)addr, handle);
+}
+
+ENTRY(int, cuMemGetAllocationPropertiesFromHandle, struct alloc_prop *prop, uint64_t handle)
+{
+    int device = 0;
+    const int code = (int)cudasim_phys_device(handle, &device);
+    if (code == CODE_SUCCESS)
+        *prop = (struct alloc_prop){ .type = 1, .location_type = 1, .location_id = device };
+    return code;
+}
+
+ENTRY(int, cuMemMap, uint64_t addr, size_t bytes, size_t offset, uint64_t handle, uint64_t flags)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : flags != 0 ? CODE_INVALID_VALUE : (int)cudasim_map(addr, bytes, offset, handle);
+}
+
+ENTRY(int, cuMemUnmap, uint64_t addr, size_t bytes)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : (int)cudasim_unmap(addr, bytes);
+}
+
+ENTRY(int, cuMemSetAccess, uint64_t addr, size_t bytes, const void *accesses, size_t n)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : accesses == NULL || n == 0 ? CODE_INVALID_VALUE
+                                                                    : (int)cudasim_check_mapped(addr, bytes);
+}
+
+/* ---- pools ---- */
+
+ENTRY(int, cuMemAllocAsync, uint64_t *addr, size_t bytes, uint64_t stream)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_malloc_async(bytes, 0, stream, addr);
+}
+
+ENTRY(int, cuMemAllocFromPoolAsync, uint64_t *addr, size_t bytes, uint64_t pool, uint64_t stream)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_malloc_async(bytes, pool, stream, addr);
+}
+
+ENTRY(int, cuMemFreeAsync, uint64_t addr, uint64_t stream)
+{
+    const int code = check();
+    return code != CODE_SUCCESS || addr == 0 ? code : (int)cudasim_free_async(addr, stream);
+}
+
+ENTRY(int, cuMemPoolCreate, uint64_t *pool, const struct pool_props *props)
+{
+    const int code = check_init();
+    return code != CODE_SUCCESS ? code : props == NULL || props->location_type != 1
+                ? CODE_INVALID_VALUE : (int)cudasim_pool_create(props->location_id, pool);
+}
+
+ENTRY(int, cuMemPoolDestroy, uint64_t pool)
+{
+    return (int)cudasim_pool_destroy(pool);
+}
+
+ENTRY(int, cuDeviceGetDefaultMemPool, uint64_t *pool, int device)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_pool_default(device, pool);
+}
+
+ENTRY(int, cuDeviceGetMemPool, uint64_t *pool, int device)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_pool_current(device, pool);
+}
+
+ENTRY(int, cuDeviceSetMemPool, int device, uint64_t pool)
+{
+    const int code = check_device(device);
+    return code != CODE_SUCCESS ? code : (int)cudasim_pool_set_current(device, pool);
+}
+
+ENTRY(int, cuMemPoolGetAttribute, uint64_t pool, int attribute, void *value)
+{
+    return (int)cudasim_pool_get(pool, attribute, value);
+}
+
+ENTRY(int, cuMemPoolSetAttribute, uint64_t pool, int attribute, void *value)
+{
+    return (int)cudasim_pool_set(pool, attribute, value);
+}
+
+ENTRY(int, cuMemPoolTrimTo, uint64_t pool, size_t keep_bytes)
+{
+    return (int)cudasim_pool_trim(pool, keep_bytes);
+}
+
+/* ---- streams and events ---- */
+
+ENTRY(int, cuStreamCreate, uint64_t *stream, unsigned flags)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_stream_create(flags, 0, stream);
+}
+
+ENTRY(int, cuStreamCreateWithPriority, uint64_t *stream, unsigned flags, int priority)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_stream_create(flags, priority, stream);
+}
+
+ENTRY(int, cuStreamDestroy_v2, uint64_t stream)
+{
+    return (int)cudasim_stream_destroy(stream);
+}
+
+ENTRY(int, cuStreamQuery, uint64_t stream)
+{
+    return (int)cudasim_stream_query(stream);
+}
+
+ENTRY(int, cuStreamSynchronize, uint64_t stream)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_stream_sync(stream);
+}
+
+ENTRY(int, cuStreamWaitEvent, uint64_t stream, uint64_t event, unsigned flags)
+{
+    (void)flags;
+    return (int)cudasim_stream_wait_event(stream, event);
+}
+
+ENTRY(int, cuStreamGetPriority, uint64_t stream, int *priority)
+{
+    unsigned flags;
+    int device;
+    uint64_t id;
+    return (int)cudasim_stream_facts(stream, &flags, priority, &device, &id);
+}
+
+ENTRY(int, cuStreamGetFlags, uint64_t stream, unsigned *flags)
+{
+    int priority, device;
+    uint64_t id;
+    return (int)cudasim_stream_facts(stream, flags, &priority, &device, &id);
+}
+
+ENTRY(int, cuStreamGetId, uint64_t stream, uint64_t *id)
+{
+    unsigned flags;
+    int priority, device;
+    return (int)cudasim_stream_facts(stream, &flags, &priority, &device, id);
+}
+
+ENTRY(int, cuStreamGetCtx, uint64_t stream, uint64_t *context)
+{
+    unsigned flags;
+    int priority, device = 0;
+    uint64_t id;
+    const int code = (int)cudasim_stream_facts(stream, &flags, &priority, &device, &id);
+    *context = context_of(device);
+    return code;
+}
+
+ENTRY(int, cuStreamIsCapturing, uint64_t stream, int *status)
+{
+    uint64_t id, graph;
+    return (int)cudasim_capture_info(stream, status, &id, &graph);
+}
+
+ENTRY(int, cuStreamBeginCapture_v2, uint64_t stream, int mode)
+{
+    return (int)cudasim_capture_begin(stream, mode);
+}
+
+ENTRY(int, cuStreamEndCapture, uint64_t stream, uint64_t *graph)
+{
+    return (int)cudasim_capture_end(stream, graph);
+}
+
+ENTRY(int, cuLaunchHostFunc, uint64_t stream, void (*function)(void *), void *argument)
+{
+    const int code = (int)cudasim_stream_work(stream, 0);
+    if (code == CODE_SUCCESS)
+        function(argument);
+    return code;
+}
+
+ENTRY(int, cuEventCreate, uint64_t *event, unsigned flags)
+{
+    const int code = check();
+    return code != CODE_SUCCESS ? code : (int)cudasim_event_create(flags, event);
+}
+
+ENTRY(int, cuEventDestroy_v2, uint64_t event)
+{
+    return (int)cudasim_event_destroy(event);
+}
+
+ENTRY(int, cuEventRecord, uint64_t event, uint64_t stream)
+{
+    return (int)cudasim_event_record(event, stream);
+}
+
+ENTRY(int, cuEventQuery, uint64_t event)
+{
+    return (int)cudasim_event_query(event);
+}
+
+ENTRY(int, cuEventSynchronize, uint64_t event)
+{
+    return (int)cudasim_event_sync(event);
+}
+
+ENTRY(int, cuEventElapsedTime, float *ms, uint64_t start, uint64_t end)
+{
+    return (int)cudasim_event_elapsed(start, end, ms);
+}
+
+ENTRY(int, cuEventElapsedTime_v2, float *ms, uint64_t start, uint64_t end)
+{
+    return (int)cudasim_event_elapsed(start, end, ms);
+}
+
+/* ---- graphs ---- */
+
+ENTRY(int, cuGraphCreate, uint64_t *graph, unsigned flags)
+{
+    return flags != 0 ? CODE_INVALID_VALUE : (int)cudasim_graph_create(graph);
+}
+
+ENTRY(int, cuGraphDestroy, uint64_t graph)
+{
+    return (int)cudasim_graph_destroy(graph);
+}
+
+ENTRY(int, cuGraphExecDestroy, uint64_t exec)
+{
+    return (int)cudasim_graph_destroy(exec);
+}
+
+ENTRY(int, cuGraphInstantiateWithFlags, uint64_t *exec, uint64_t graph, uint64_t flags)
+{
+    (void)flags;
+    return (int)cudasim_graph_instantiate(graph, exec);
+}
+
+ENTRY(int, cuGraphLaunch, uint64_t exec, uint64_t stream)
+{
+    return (int)cudasim_graph_launch(exec, stream);
+}
+
+/* ---- modules and kernels: loaded in name only ---- */
+
+static int name_new(uint64_t *name)
+{
+    const int code = check();
+    if (code == CODE_SUCCESS)
+        *name = cudasim_new_name();
+    return code;
+}
+
+ENTRY(int, cuModuleLoad, uint64_t *module, const char *path)
+{
+    (void)path;
+    return name_new(module);
+}
+
+ENTRY(int, cuModuleLoadData, uint64_t *module, const void *image)
+{
+    (void)image;
+    return name_new(module);
+}
+
+ENTRY(int, cuModuleLoadDataEx, uint64_t *module, const void *image, unsigned n, const int *options, void **values)
+{
+    (void)image, (void)n, (void)options, (void)values;
+    return name_new(module);
+}
+
+ENTRY(int, cuModuleLoadFatBinary, uint64_t *module, const void *image)
+{
+    (void)image;
+    return name_new(module);
+}
+
+ENTRY(int, cuModuleGetFunction, uint64_t *function, uint64_t module, const char *name)
+{
+    (void)module, (void)name;
+    return name_new(function);
+}
+
+/* Variables of kernels lie in the context's memory: one room on the host for all. */
+ENTRY(int, cuModuleGetGlobal_v2, uint64_t *addr, size_t *bytes, uint64_t module, const char *name)
+{
+    static unsigned char room[MODULE_BYTES];
+    (void)module, (void)name;
+    if (addr != NULL)
+        *addr = (uintptr_t)room;
+    if (bytes != NULL)
+        *bytes = sizeof room;
+    return check();
+}
+
+ENTRY(int, cuLibraryLoadData, uint64_t *library, const void *code, const void *j, const void *jv, unsigned nj,
+      const void *o, const void *ov, unsigned no)
+{
+    (void)code, (void)j, (void)jv, (void)nj, (void)o, (void)ov, (void)no;
+    return name_new(library);
+}
+
+ENTRY(int, cuLibraryGetKernel, uint64_t *kernel, uint64_t library, const char *name)
+{
+    (void)library, (void)name;
+    return name_new(kernel);
+}
+
+ENTRY(int, cuLibraryGetModule, uint64_t *module, uint64_t library)
+{
+    (void)library;
+    return name_new(module);
+}
+
+ENTRY(int, cuKernelGetFunction, uint64_t *function, uint64_t kernel)
+{
+    *function = kernel;
+    return check();
+}
+
+/* CUfunction_attribute: most threads 0, registers 4, PTX and binary version 5 and 6, dynamic shared memory 8. */
+ENTRY(int, cuFuncGetAttribute, int *value, int attribute, uint64_t function)
+{
+    (void)function;
+    *value = attribute == 0 ? 1024 : attribute == 4 ? 32 : attribute == 5 || attribute == 6 ? 90
+           : attribute == 8 ? 49152 : 0;
+    return check();
+}
+
+ENTRY(int, cuKernelGetAttribute, int *value, int attribute, uint64_t kernel, int device)
+{
+    (void)device;
+    return cuFuncGetAttribute(value, attribute, kernel);
+}
+
+ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, uint64_t function, int threads, size_t shared)
+{
+    (void)function, (void)threads, (void)shared;
+    *n = 2;
+    return check();
+}
+
+ENTRY(int, cuLaunchKernel, uint64_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+      unsigned bz, unsigned shared, uint64_t stream, void **arguments, void **extra)
+{
+    static struct cudasim_site site = { .name = "cuLaunchKernel" };
+    const int code = check();
+    (void)function, (void)shared, (void)arguments, (void)extra;
+    if (code != CODE_SUCCESS)
+        return code;
+    if (gx == 0 || gy == 0 || gz == 0 || bx == 0 || by == 0 || bz == 0)
+        return CODE_INVALID_VALUE;
+    (void)cudasim_do_nothing(&site);
+    return (int)cudasim_stream_work(stream, LAUNCH_NS);
+}
+
+/* ---- functions by name ---- */
+
+int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status);
+int cuGetProcAddress(const char *name, void **function, int version, uint64_t flags);
+
+/* ---- the rest, by table ---- */
+
+#define DONE(name)
+#define SAME(name, as) SITE_SAME(name, as)
+#define NOTHING(name)  SITE_NOTHING(name)
+#define REFUSED(name)  SITE_REFUSED(name)
+#include "cudasim/driver.def"
+#undef DONE
+#undef SAME
+#undef NOTHING
+#undef REFUSED
+
+#define DRIVER_ENTRY(entry, is_done) { #entry, (void (*)(void))entry, is_done },
+#define DONE(name)     DRIVER_ENTRY(name, true)
+#define SAME(name, as) DRIVER_ENTRY(name, true)
+#define NOTHING(name)  DRIVER_ENTRY(name, true)
+#define REFUSED(name)  DRIVER_ENTRY(name, false)
+static const struct { const char *name; void (*function)(void); bool is_done; } driver_entries[] = {
+#include "cudasim/driver.def"
+};
+
+enum { N_DRIVER_ENTRIES = sizeof driver_entries / sizeof driver_entries[0] };
+
+/* The entry called `name` and `suffix`; NULL where there is none. */
+static void (*driver_find(const char *name, const char *suffix, bool is_done))(void)
+{
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < N_DRIVER_ENTRIES; i++)
+        if (driver_entries[i].is_done == is_done && strncmp(driver_entries[i].name, name, n) == 0 &&
+            strcmp(driver_entries[i].name + n, suffix) == 0)
+            return driver_entries[i].function;
+    return NULL;
+}
+
+/* The newest form of a function that the asked-for release has, as its header would call it; one that is simulated
+ * before one that is not. */
+ENTRY(int, cuGetProcAddress_v2, const char *name, void **function, int version, uint64_t flags, int *status)
+{
+    static const struct { const char *suffix; int since; } forms[] = {
+        { "_v4", 13000 }, { "_v3", 12000 }, { "_v2", 3020 }, { "", 0 },
+    };
+    void (*found)(void) = NULL;
+    (void)flags;
+    if (name == NULL || function == NULL)
+        return CODE_INVALID_VALUE;
+    for (size_t i = 0; i < 8 && found == NULL; i++)
+        if (version >= forms[i % 4].since)
+            found = driver_find(name, forms[i % 4].suffix, i < 4);
+    memcpy(function, &found, sizeof found);
+    if (status != NULL)
+        *status = found != NULL ? 0 : 1;             /* CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND */
+    if (found == NULL)
+        cudasim_note_missing(name);
+    return found != NULL || status != NULL ? CODE_SUCCESS : CODE_NOT_FOUND;
+}
+
+ENTRY(int, cuGetProcAddress, const char *name, void **function, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(name, function, version, flags, NULL);
+}

@@ -1,0 +1,34 @@
+/*
+ * How entry points are declared: ENTRY for one with a body; SITE_NOTHING and SITE_REFUSED for those of a table.
+ *
+ * A caller has NVIDIA's own declaration; ours only has to agree in what the processor passes.
+ */
+#ifndef REPLAY_CUDASIM_ENTRY_H
+#define REPLAY_CUDASIM_ENTRY_H
+
+#include "cudasim/core.h"
+
+/* Declares, then defines. */
+#define ENTRY(type, name, ...)                  \
+    CUDASIM_API type name(__VA_ARGS__);         \
+    CUDASIM_API type name(__VA_ARGS__)
+
+#define SITE_WITH(entry, act)                                   \
+    CUDASIM_API int entry(void);                                \
+    CUDASIM_API int entry(void)                                 \
+    {                                                           \
+        static struct cudasim_site site = { .name = #entry };   \
+        return act(&site);                                      \
+    }
+
+/* The call succeeds and does nothing. */
+#define SITE_NOTHING(name) SITE_WITH(name, cudasim_do_nothing)
+
+/* The call is not simulated. */
+#define SITE_REFUSED(name) SITE_WITH(name, cudasim_refuse)
+
+/* A second name: the variants for per-thread default streams, which differ in nothing that is simulated. */
+#define SITE_SAME(name, as) \
+    CUDASIM_API extern __typeof__(as) name __attribute__((alias(#as)));
+
+#endif

@@ -1,0 +1,258 @@
+/*
+ * Memory of the simulated CUDA: device segments, host memory, copies.
+ *
+ * Host and managed memory is real; managed memory lies on the host, as it does until a kernel touches it, and does not
+ * count against a device.
+ */
+#include "cudasim/state.h"
+
+#include "base/units.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { LAUNCH_NS = 5000 };           /* what a copy costs besides its bytes: the order of a launch on a server card */
+
+/* Copies run at 25 GB/s on the virtual clock: PCI Express 4.0 x16, as large pinned copies measure. */
+static uint64_t copy_time_ns(uint64_t bytes)
+{
+    return LAUNCH_NS + bytes / 25;
+}
+
+enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr)
+{
+    struct cudasim_device *d = &cudasim.devices[device];
+    struct cudasim_allocation *a = calloc(1, sizeof *a);
+    if (a == NULL || !address_map_reserve(&cudasim.pointers)) {
+        free(a);
+        return CODE_OUT_OF_MEMORY;
+    }
+    enum err e = device_segment_alloc(d->device, bytes, &a->segment);
+    if (e == ERR_OK && align_up(bytes, DEVICE_PAGE_BYTES) > d->end_addr - a->segment.addr) {
+        fprintf(stderr, "replay cudasim: device %d has no addresses left; addresses=first-fit uses them again\n", device);
+        device_segment_free(d->device, &a->segment);
+        e = ERR_DEVICE_OOM;
+    }
+    if (e != ERR_OK) {
+        free(a);
+        cudasim_note(JOURNAL_OOM, device, 0, bytes, 0, pool);
+        return cudasim_code_of(e);
+    }
+    a->kind = MEMORY_DEVICE;
+    a->device = device;
+    a->bytes = bytes;
+    a->pool = pool;
+    a->number = d->numbers++;
+    *addr = a->segment.addr;
+    address_map_put(&cudasim.pointers, *addr, bytes, a);
+    cudasim_note(JOURNAL_MALLOC, device, *addr, bytes, 0, pool);
+    return CODE_SUCCESS;
+}
+
+void cudasim_segment_give(struct address_extent *e)
+{
+    struct cudasim_allocation *a = e->value;
+    cudasim_note(JOURNAL_FREE, a->device, e->addr, a->bytes, 0, a->pool);
+    device_segment_free(cudasim.devices[a->device].device, &a->segment);
+    address_map_remove(&cudasim.pointers, e);
+    free(a);
+}
+
+enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    return cudasim_end(cudasim_segment_take(cudasim_current_device(), bytes, 0, addr));
+}
+
+static void host_give(struct address_extent *e)
+{
+    struct cudasim_allocation *a = e->value;
+    cudasim_note(a->kind == MEMORY_MANAGED ? JOURNAL_MANAGED_FREE : JOURNAL_HOST_FREE, a->device, e->addr, a->bytes, 0,
+                 0);
+    if (a->kind != MEMORY_REGISTERED)
+        munmap((void *)(uintptr_t)e->addr, align_up(a->bytes, 4096));
+    address_map_remove(&cudasim.pointers, e);
+    free(a);
+}
+
+enum cudasim_code cudasim_free(uint64_t addr)
+{
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct address_extent *e = address_map_at(&cudasim.pointers, addr);
+    const struct cudasim_allocation *a = e == NULL ? NULL : e->value;
+    if (a == NULL || (a->kind != MEMORY_DEVICE && a->kind != MEMORY_MANAGED))
+        return cudasim_end(CODE_INVALID_VALUE);
+    const uint64_t pool = a->pool;
+    if (a->kind == MEMORY_MANAGED)
+        host_give(e);
+    else if (pool == 0)
+        cudasim_segment_give(e);
+    cudasim_unlock();
+    return pool == 0 ? CODE_SUCCESS : cudasim_free_async(addr, 0);
+}
+
+static enum cudasim_code host_enter(uint64_t addr, uint64_t bytes, enum cudasim_memory_kind kind)
+{
+    struct cudasim_allocation *a = calloc(1, sizeof *a);
+    if (a == NULL || !address_map_reserve(&cudasim.pointers)) {
+        free(a);
+        return CODE_OUT_OF_MEMORY;
+    }
+    a->kind = kind;
+    a->device = cudasim_current_device();
+    a->bytes = bytes;
+    address_map_put(&cudasim.pointers, addr, bytes, a);
+    cudasim_note(kind == MEMORY_MANAGED ? JOURNAL_MANAGED_ALLOC : JOURNAL_HOST_ALLOC, a->device, addr, bytes, 0, 0);
+    return CODE_SUCCESS;
+}
+
+enum cudasim_code cudasim_host_alloc(uint64_t bytes, enum cudasim_memory_kind kind, void **out)
+{
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const uint64_t room = align_up(bytes, 4096);
+    void *p = room > PTRDIFF_MAX ? MAP_FAILED
+            : mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return cudasim_end(CODE_OUT_OF_MEMORY);
+    code = host_enter((uintptr_t)p, bytes, kind);
+    if (code != CODE_SUCCESS)
+        munmap(p, room);
+    else
+        *out = p;
+    return cudasim_end(code);
+}
+
+enum cudasim_code cudasim_host_free(void *p)
+{
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct address_extent *e = address_map_at(&cudasim.pointers, (uintptr_t)p);
+    const struct cudasim_allocation *a = e == NULL ? NULL : e->value;
+    if (a != NULL && a->kind == MEMORY_HOST)
+        host_give(e);
+    else
+        code = CODE_INVALID_VALUE;
+    return cudasim_end(code);
+}
+
+enum cudasim_code cudasim_host_register(void *p, uint64_t bytes)
+{
+    const uint64_t addr = (uintptr_t)p;
+    if (p == NULL || bytes == 0 || bytes > UINT64_MAX - addr)
+        return CODE_INVALID_VALUE;
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    return cudasim_end(address_map_overlaps(&cudasim.pointers, addr, bytes)
+                           ? CODE_HOST_REGISTERED : host_enter(addr, bytes, MEMORY_REGISTERED));
+}
+
+enum cudasim_code cudasim_host_unregister(void *p)
+{
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct address_extent *e = address_map_at(&cudasim.pointers, (uintptr_t)p);
+    const struct cudasim_allocation *a = e == NULL ? NULL : e->value;
+    if (a != NULL && a->kind == MEMORY_REGISTERED)
+        host_give(e);
+    else
+        code = CODE_HOST_NOT_REGISTERED;
+    return cudasim_end(code);
+}
+
+struct cudasim_pointer cudasim_pointer(uint64_t addr)
+{
+    struct cudasim_pointer out = { .kind = MEMORY_UNKNOWN, .device = -1 };
+    if (cudasim_begin() != CODE_SUCCESS)
+        return out;
+    const struct address_extent *e = address_map_find(&cudasim.pointers, addr);
+    if (e != NULL) {
+        const struct cudasim_allocation *a = e->value;
+        out = (struct cudasim_pointer){ .kind = a->kind, .base = e->addr, .bytes = e->bytes, .device = a->device,
+                                        .pool = a->pool, .number = a->number };
+    }
+    cudasim_unlock();
+    return out;
+}
+
+uint64_t cudasim_segment(uint64_t addr, uint64_t *offset)
+{
+    const struct cudasim_pointer p = cudasim_pointer(addr);
+    if (p.kind != MEMORY_DEVICE && p.kind != MEMORY_RANGE)
+        return UINT64_MAX;
+    *offset = addr - p.base;
+    return p.number;
+}
+
+/* ---- copies ---- */
+
+static bool is_on_device(enum cudasim_memory_kind kind)
+{
+    return kind == MEMORY_DEVICE || kind == MEMORY_RANGE;
+}
+
+static bool runs_past(const struct cudasim_pointer *p, uint64_t addr, uint64_t bytes)
+{
+    return is_on_device(p->kind) && bytes > p->bytes - (addr - p->base);
+}
+
+/* The host's side of a copy. Device addresses lie where the host has no memory: what is not known is the host's. */
+static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes)
+{
+    const struct cudasim_pointer t = cudasim_pointer((uintptr_t)to), f = cudasim_pointer((uintptr_t)from);
+    if (runs_past(&t, (uintptr_t)to, bytes) || runs_past(&f, (uintptr_t)from, bytes))
+        return CODE_INVALID_VALUE;
+    if (is_on_device(t.kind))
+        return CODE_SUCCESS;
+    if (is_on_device(f.kind))
+        memset(to, 0, bytes);
+    else
+        memmove(to, from, bytes);
+    return CODE_SUCCESS;
+}
+
+enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, uint64_t stream)
+{
+    if (bytes == 0)
+        return CODE_SUCCESS;
+    if (to == NULL || from == NULL)
+        return CODE_INVALID_VALUE;
+    const enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(bytes));
+    return code != CODE_SUCCESS ? code : copy_bytes(to, from, bytes);
+}
+
+enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch, uint64_t width,
+                                  uint64_t height, uint64_t stream)
+{
+    if (width > to_pitch || width > from_pitch)
+        return CODE_INVALID_VALUE;
+    enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(width * height));
+    for (uint64_t row = 0; code == CODE_SUCCESS && width > 0 && row < height; row++)
+        code = copy_bytes((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
+    return code;
+}
+
+enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes, uint64_t n, uint64_t stream)
+{
+    const struct cudasim_pointer t = cudasim_pointer(to);
+    if (n == 0)
+        return CODE_SUCCESS;
+    if (t.kind == MEMORY_UNKNOWN || n > (t.bytes - (to - t.base)) / value_bytes)
+        return CODE_INVALID_VALUE;
+    const enum cudasim_code code = cudasim_stream_work(stream, LAUNCH_NS);
+    if (code != CODE_SUCCESS || is_on_device(t.kind))
+        return code;
+    for (uint64_t i = 0; i < n; i++)
+        memcpy((char *)(uintptr_t)to + i * value_bytes, &value, value_bytes);
+    return CODE_SUCCESS;
+}

@@ -1,0 +1,217 @@
+/*
+ * The management library, libnvidia-ml.so.1: what programs ask it about memory and processes.
+ *
+ * One process, this one. Declarations follow nvml.h; a device's handle is its number plus one.
+ */
+#include "cudasim/entry.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NVML_SUCCESS, NVML_BAD_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6, NVML_TOO_SMALL = 7,
+       NVML_UNKNOWN = 999 };
+
+struct process_v1 {
+    unsigned pid;
+    uint64_t used_bytes;
+};
+
+struct process_v2 {
+    unsigned pid;
+    uint64_t used_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+struct memory_v1 {
+    uint64_t total_bytes, free_bytes, used_bytes;
+};
+
+struct memory_v2 {
+    unsigned version;
+    uint64_t total_bytes, reserved_bytes, free_bytes, used_bytes;
+};
+
+struct pci_v3 {
+    char     legacy[16];
+    unsigned domain, bus, device, pci_device, pci_subsystem;
+    char     text[32];
+};
+
+static int device_of(uint64_t handle)
+{
+    return handle >= 1 && handle <= (uint64_t)cudasim_device_count() ? (int)handle - 1 : -1;
+}
+
+ENTRY(int, nvmlInit_v2, void)
+{
+    return cudasim_init() == CODE_SUCCESS ? NVML_SUCCESS : NVML_UNKNOWN;
+}
+
+ENTRY(int, nvmlInit, void)
+{
+    return nvmlInit_v2();
+}
+
+ENTRY(int, nvmlInitWithFlags, unsigned flags)
+{
+    (void)flags;
+    return nvmlInit_v2();
+}
+
+ENTRY(int, nvmlShutdown, void)
+{
+    return NVML_SUCCESS;
+}
+
+ENTRY(const char *, nvmlErrorString, int code)
+{
+    return code == NVML_SUCCESS ? "Success" : code == NVML_BAD_ARGUMENT ? "Invalid Argument"
+         : code == NVML_NOT_SUPPORTED ? "Not Supported" : code == NVML_NOT_FOUND ? "Not Found"
+         : code == NVML_TOO_SMALL ? "Insufficient Size" : "Unknown Error";
+}
+
+ENTRY(int, nvmlSystemGetCudaDriverVersion, int *version)
+{
+    *version = CUDASIM_DRIVER_VERSION;
+    return NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlSystemGetCudaDriverVersion_v2, int *version)
+{
+    return nvmlSystemGetCudaDriverVersion(version);
+}
+
+ENTRY(int, nvmlSystemGetDriverVersion, char *text, unsigned n)
+{
+    return (unsigned)snprintf(text, n, "580.00") < n ? NVML_SUCCESS : NVML_TOO_SMALL;
+}
+
+ENTRY(int, nvmlDeviceGetCount_v2, unsigned *n)
+{
+    *n = (unsigned)cudasim_device_count();
+    return NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlDeviceGetHandleByIndex_v2, unsigned i, uint64_t *handle)
+{
+    if ((int)i < 0 || (int)i >= cudasim_device_count())
+        return NVML_BAD_ARGUMENT;
+    *handle = (uint64_t)i + 1;
+    return NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2, const char *text, uint64_t *handle)
+{
+    unsigned domain, bus;
+    if (sscanf(text, "%x:%x", &domain, &bus) != 2 || device_of(bus) < 0)
+        return NVML_NOT_FOUND;
+    *handle = bus;
+    return NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlDeviceGetIndex, uint64_t handle, unsigned *i)
+{
+    *i = (unsigned)(handle - 1);
+    return device_of(handle) < 0 ? NVML_BAD_ARGUMENT : NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlDeviceGetName, uint64_t handle, char *text, unsigned n)
+{
+    if (device_of(handle) < 0)
+        return NVML_BAD_ARGUMENT;
+    return (unsigned)snprintf(text, n, "%s", cudasim_device_name()) < n ? NVML_SUCCESS : NVML_TOO_SMALL;
+}
+
+/* As CUDA's uuid: the first byte is the device's number plus one. */
+ENTRY(int, nvmlDeviceGetUUID, uint64_t handle, char *text, unsigned n)
+{
+    if (device_of(handle) < 0)
+        return NVML_BAD_ARGUMENT;
+    const int length = snprintf(text, n, "GPU-%02x000000-0000-0000-0000-000000000000", (unsigned)handle);
+    return (unsigned)length < n ? NVML_SUCCESS : NVML_TOO_SMALL;
+}
+
+ENTRY(int, nvmlDeviceGetPciInfo_v3, uint64_t handle, struct pci_v3 *out)
+{
+    if (device_of(handle) < 0)
+        return NVML_BAD_ARGUMENT;
+    memset(out, 0, sizeof *out);
+    out->bus = (unsigned)handle;
+    snprintf(out->legacy, sizeof out->legacy, "0000:%02X:00.0", out->bus & 0xff);
+    snprintf(out->text, sizeof out->text, "00000000:%02X:00.0", out->bus & 0xff);
+    return NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlDeviceGetMemoryInfo, uint64_t handle, struct memory_v1 *out)
+{
+    const int device = device_of(handle);
+    if (device < 0 || cudasim_memory_info(device, &out->free_bytes, &out->total_bytes) != CODE_SUCCESS)
+        return NVML_BAD_ARGUMENT;
+    out->used_bytes = out->total_bytes - out->free_bytes;
+    return NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlDeviceGetMemoryInfo_v2, uint64_t handle, struct memory_v2 *out)
+{
+    struct memory_v1 m;
+    const int code = nvmlDeviceGetMemoryInfo(handle, &m);
+    if (code != NVML_SUCCESS)
+        return code;
+    out->total_bytes = m.total_bytes;
+    out->reserved_bytes = 0;
+    out->free_bytes = m.free_bytes;
+    out->used_bytes = m.used_bytes;
+    return NVML_SUCCESS;
+}
+
+/* Room for `*n` entries; *n becomes how many there are. */
+static int count_processes(uint64_t handle, unsigned *n, const void *out)
+{
+    const unsigned room = *n;
+    if (device_of(handle) < 0)
+        return NVML_BAD_ARGUMENT;
+    *n = 1;
+    return room < 1 || out == NULL ? NVML_TOO_SMALL : NVML_SUCCESS;
+}
+
+ENTRY(int, nvmlDeviceGetComputeRunningProcesses, uint64_t handle, unsigned *n, struct process_v1 *out)
+{
+    const int code = count_processes(handle, n, out);
+    if (code == NVML_SUCCESS)
+        *out = (struct process_v1){ .pid = (unsigned)getpid(), .used_bytes = cudasim_process_bytes(device_of(handle)) };
+    return code;
+}
+
+ENTRY(int, nvmlDeviceGetComputeRunningProcesses_v2, uint64_t handle, unsigned *n, struct process_v2 *out)
+{
+    const int code = count_processes(handle, n, out);
+    if (code == NVML_SUCCESS)
+        *out = (struct process_v2){ .pid = (unsigned)getpid(), .used_bytes = cudasim_process_bytes(device_of(handle)),
+                                    .gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX };
+    return code;
+}
+
+ENTRY(int, nvmlDeviceGetComputeRunningProcesses_v3, uint64_t handle, unsigned *n, struct process_v2 *out)
+{
+    return nvmlDeviceGetComputeRunningProcesses_v2(handle, n, out);
+}
+
+/* A machine without NVLink and fabric, with nothing to do. */
+#define NVML_ABSENT(name)                       \
+    CUDASIM_API int name(void);                 \
+    CUDASIM_API int name(void)                  \
+    {                                           \
+        return NVML_NOT_SUPPORTED;              \
+    }
+
+NVML_ABSENT(nvmlDeviceGetNvLinkState)
+NVML_ABSENT(nvmlDeviceGetNvLinkRemoteDeviceType)
+NVML_ABSENT(nvmlDeviceGetNvLinkRemotePciInfo_v2)
+NVML_ABSENT(nvmlDeviceGetGpuFabricInfo)
+NVML_ABSENT(nvmlDeviceGetGpuFabricInfoV)
+NVML_ABSENT(nvmlDeviceGetUtilizationRates)
+NVML_ABSENT(nvmlDeviceGetTemperature)
+NVML_ABSENT(nvmlDeviceGetPowerUsage)
+NVML_ABSENT(nvmlDeviceGetClockInfo)
+NVML_ABSENT(nvmlDeviceGetMigMode)

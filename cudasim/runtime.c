@@ -1,0 +1,975 @@
+/*
+ * The CUDA runtime, libcudart.so.11.0, .12 and .13: the same source, CUDART_MAJOR times.
+ *
+ * What has a body is here; what does nothing and what is not simulated stands in runtime.def. Declarations follow
+ * cuda_runtime_api.h; handles and device addresses are uint64_t, enums are int.
+ */
+#include "cudasim/device_prop.h"
+#include "cudasim/entry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct dim3 {
+    unsigned x, y, z;
+};
+
+struct extent {
+    size_t width, height, depth;
+};
+
+struct pitched {
+    void  *ptr;
+    size_t pitch, width, height;
+};
+
+struct pointer_attributes {
+    int   type, device;
+    void *device_pointer, *host_pointer;
+#if CUDART_MAJOR >= 13
+    long  reserved[8];
+#endif
+};
+
+/* As far as all releases agree; what follows in later ones is the caller's own. */
+struct function_attributes {
+    size_t shared_bytes, constant_bytes, local_bytes;
+    int    max_threads, registers, ptx, binary, cache_mode, max_dynamic_shared, carveout;
+};
+
+struct location {
+    int type, id;
+};
+
+struct pool_props {
+    int      type, handle_types;
+    struct location location;
+    void    *security;
+    size_t   max_bytes;
+    unsigned char reserved[56];
+};
+
+enum { LAUNCH_NS = 5000, LOCATION_DEVICE = 1 };
+
+/* The compute capability as binaryVersion and ptxVersion have it. */
+enum { BINARY_VERSION = 90 };
+
+int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status);
+
+__attribute__((constructor)) static void runtime_loaded(void)
+{
+    cudasim_runtime_loaded();
+}
+
+/* ---- devices ---- */
+
+ENTRY(int, cudaGetDeviceCount, int *n)
+{
+    const enum cudasim_code code = cudasim_init();
+    *n = code == CODE_SUCCESS ? cudasim_device_count() : 0;
+    return cudasim_remember(code);
+}
+
+ENTRY(int, cudaGetDevice, int *device)
+{
+    const enum cudasim_code code = cudasim_init();
+    *device = cudasim_current_device();
+    return cudasim_remember(code);
+}
+
+ENTRY(int, cudaSetDevice, int device)
+{
+    return cudasim_remember(cudasim_set_device(device));
+}
+
+ENTRY(int, cudaInitDevice, int device, unsigned flags, unsigned more)
+{
+    int unused;
+    (void)flags, (void)more;
+    return cudasim_remember(cudasim_attribute(1, device, &unused));
+}
+
+ENTRY(int, cudaChooseDevice, int *device, const void *wanted)
+{
+    (void)wanted;
+    *device = 0;
+    return cudasim_remember(cudasim_init());
+}
+
+ENTRY(int, cudaDeviceReset, void)
+{
+    return cudasim_remember(cudasim_reset(cudasim_current_device()));
+}
+
+ENTRY(int, cudaDeviceSynchronize, void)
+{
+    return cudasim_remember(cudasim_device_sync());
+}
+
+ENTRY(int, cudaDriverGetVersion, int *version)
+{
+    *version = CUDASIM_DRIVER_VERSION;
+    return CODE_SUCCESS;
+}
+
+/* The last release of each major version. */
+ENTRY(int, cudaRuntimeGetVersion, int *version)
+{
+    *version = CUDART_MAJOR >= 13 ? 13000 : CUDART_MAJOR == 12 ? 12080 : 11080;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaGetLastError, void)
+{
+    return cudasim_last_error(true);
+}
+
+ENTRY(int, cudaPeekAtLastError, void)
+{
+    return cudasim_last_error(false);
+}
+
+ENTRY(const char *, cudaGetErrorString, int code)
+{
+    const char *text = cudasim_code_text(code);
+    return text != NULL ? text : "unrecognized error code";
+}
+
+ENTRY(const char *, cudaGetErrorName, int code)
+{
+    const char *name = cudasim_code_runtime_name(code);
+    return name != NULL ? name : "unrecognized error code";
+}
+
+ENTRY(int, cudaDeviceCanAccessPeer, int *can, int device, int peer)
+{
+    const int n = cudasim_device_count();
+    if (device < 0 || device >= n || peer < 0 || peer >= n)
+        return cudasim_remember(CODE_INVALID_DEVICE);
+    *can = cudasim_peer_possible(device, peer);
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaDeviceEnablePeerAccess, int peer, unsigned flags)
+{
+    if (flags != 0)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    return cudasim_remember(cudasim_peer_enable(cudasim_current_device(), peer));
+}
+
+ENTRY(int, cudaDeviceDisablePeerAccess, int peer)
+{
+    return cudasim_remember(cudasim_peer_disable(cudasim_current_device(), peer));
+}
+
+ENTRY(int, cudaDeviceGetP2PAttribute, int *value, int attribute, int from, int to)
+{
+    *value = cudasim_peer_possible(from, to) && attribute == 2;      /* cudaDevP2PAttrAccessSupported */
+    return cudasim_remember(cudasim_peer_possible(from, to) ? CODE_SUCCESS : CODE_INVALID_DEVICE);
+}
+
+ENTRY(int, cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
+{
+    if (least != NULL)
+        *least = 0;
+    if (greatest != NULL)
+        *greatest = -5;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaDeviceGetPCIBusId, char *text, int n, int device)
+{
+    if (device < 0 || device >= cudasim_device_count())
+        return cudasim_remember(CODE_INVALID_DEVICE);
+    if (text == NULL || n < 13)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    snprintf(text, (size_t)n, "0000:%02X:00.0", (unsigned)device + 1);
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaDeviceGetByPCIBusId, int *device, const char *text)
+{
+    unsigned domain, bus;
+    if (text == NULL || sscanf(text, "%x:%x", &domain, &bus) != 2 || bus == 0 || (int)bus > cudasim_device_count())
+        return cudasim_remember(CODE_INVALID_VALUE);
+    *device = (int)bus - 1;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaDeviceGetAttribute, int *value, int attribute, int device)
+{
+    return cudasim_remember(cudasim_attribute(attribute, device, value));
+}
+
+/* Sizes in bytes as documented for the stack, printf's and malloc's heaps; the others are counts. */
+ENTRY(int, cudaDeviceGetLimit, size_t *value, int limit)
+{
+    static const size_t limits[] = { 1024, 1048576, 8388608, 2, 2048, 128, 0 };
+    if (value == NULL || limit < 0 || limit > 6)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    *value = limits[limit];
+    return CODE_SUCCESS;
+}
+
+static int attribute_of(int attribute, int device)
+{
+    int value = 0;
+    return cudasim_attribute(attribute, device, &value) == CODE_SUCCESS ? value : 0;
+}
+
+static void fill_limits(struct device_prop *p, int device)
+{
+    const struct { int *member, attribute; } ints[] = {
+        { &p->registers_per_block, 12 }, { &p->warp_size, 10 }, { &p->max_threads, 1 },
+        { &p->max_block[0], 2 }, { &p->max_block[1], 3 }, { &p->max_block[2], 4 },
+        { &p->max_grid[0], 5 }, { &p->max_grid[1], 6 }, { &p->max_grid[2], 7 },
+        { &p->major, 75 }, { &p->minor, 76 }, { &p->multiprocessors, 16 }, { &p->can_map_host, 19 },
+        { &p->concurrent_kernels, 31 }, { &p->has_ecc, 32 }, { &p->pci_bus, 33 }, { &p->copy_engines, 40 },
+        { &p->unified_addressing, 41 }, { &p->bus_bits, 37 }, { &p->l2_bytes, 38 }, { &p->l2_persisting, 108 },
+        { &p->threads_per_multiprocessor, 39 }, { &p->stream_priorities, 78 }, { &p->l1_global, 79 },
+        { &p->l1_local, 80 }, { &p->registers_per_multiprocessor, 82 }, { &p->managed_memory, 83 },
+        { &p->preemption, 90 }, { &p->registered_host_pointers, 91 }, { &p->cooperative, 95 },
+        { &p->blocks_per_multiprocessor, 106 }, { &p->access_window, 109 },
+#if CUDART_MAJOR < 13
+        { &p->clock_khz, 13 }, { &p->overlap, 15 }, { &p->memory_clock_khz, 36 },
+#endif
+#if CUDART_MAJOR >= 12
+        { &p->host_register, 99 }, { &p->memory_pools, 115 }, { &p->deferred_arrays, 121 }, { &p->cluster_launch, 120 },
+#endif
+    };
+    const struct { size_t *member; int attribute; } sizes[] = {
+        { &p->shared_per_block, 8 }, { &p->max_pitch, 11 }, { &p->constant_memory, 9 }, { &p->texture_alignment, 14 },
+        { &p->texture_pitch_alignment, 51 }, { &p->surface_alignment, 30 }, { &p->shared_per_multiprocessor, 81 },
+        { &p->shared_per_block_optin, 97 }, { &p->shared_reserved, 111 },
+    };
+    for (size_t i = 0; i < sizeof ints / sizeof ints[0]; i++)
+        *ints[i].member = attribute_of(ints[i].attribute, device);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        *sizes[i].member = (size_t)attribute_of(sizes[i].attribute, device);
+}
+
+static int fill_prop(void *out, size_t n, int device)
+{
+    uint64_t free_bytes, total_bytes;
+    const enum cudasim_code code = cudasim_memory_info(device, &free_bytes, &total_bytes);
+    if (code != CODE_SUCCESS)
+        return cudasim_remember(code);
+    struct device_prop p = { .total_memory = total_bytes };
+    snprintf(p.name, sizeof p.name, "%s", cudasim_device_name());
+    p.uuid[0] = (unsigned char)(device + 1);
+    fill_limits(&p, device);
+    memcpy(out, &p, n);
+    return CODE_SUCCESS;
+}
+
+#if CUDART_MAJOR == 12
+ENTRY(int, cudaGetDeviceProperties, void *out, int device)
+{
+    return fill_prop(out, offsetof(struct device_prop, host_register), device);
+}
+#else
+ENTRY(int, cudaGetDeviceProperties, void *out, int device)
+{
+    return fill_prop(out, sizeof(struct device_prop), device);
+}
+#endif
+
+ENTRY(int, cudaGetDeviceProperties_v2, void *out, int device)
+{
+    return fill_prop(out, sizeof(struct device_prop), device);
+}
+
+/* ---- memory ---- */
+
+/* Hands an address out as the pointer that it is for the program. */
+static int give(enum cudasim_code code, void **out, const uint64_t *addr)
+{
+    if (code == CODE_SUCCESS)
+        *out = (void *)(uintptr_t)*addr;
+    return cudasim_remember(code);
+}
+
+ENTRY(int, cudaMalloc, void **out, size_t bytes)
+{
+    uint64_t addr = 0;
+    if (out == NULL)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    return give(bytes == 0 ? cudasim_init() : cudasim_malloc(bytes, &addr), out, &addr);
+}
+
+ENTRY(int, cudaFree, void *p)
+{
+    return cudasim_remember(p == NULL ? cudasim_init() : cudasim_free((uintptr_t)p));
+}
+
+/* Rows begin at multiples of 512 bytes: the texture alignment. */
+ENTRY(int, cudaMallocPitch, void **out, size_t *pitch, size_t width, size_t height)
+{
+    uint64_t addr = 0, bytes;
+    const size_t row = width > SIZE_MAX - 511 ? 0 : (width + 511) / 512 * 512;
+    if (row == 0 || height == 0 || __builtin_mul_overflow(row, height, &bytes))
+        return cudasim_remember(CODE_INVALID_VALUE);
+    const enum cudasim_code code = cudasim_malloc(bytes, &addr);
+    if (code == CODE_SUCCESS)
+        *pitch = row;
+    return give(code, out, &addr);
+}
+
+ENTRY(int, cudaMalloc3D, struct pitched *out, struct extent extent)
+{
+    size_t rows;
+    if (__builtin_mul_overflow(extent.height, extent.depth, &rows))
+        return cudasim_remember(CODE_INVALID_VALUE);
+    out->width = extent.width;
+    out->height = extent.height;
+    return cudaMallocPitch(&out->ptr, &out->pitch, extent.width, rows);
+}
+
+ENTRY(int, cudaMallocManaged, void **out, size_t bytes, unsigned flags)
+{
+    if (out == NULL || bytes == 0 || (flags != 1 && flags != 2))     /* cudaMemAttachGlobal, cudaMemAttachHost */
+        return cudasim_remember(CODE_INVALID_VALUE);
+    return cudasim_remember(cudasim_host_alloc(bytes, MEMORY_MANAGED, out));
+}
+
+ENTRY(int, cudaHostAlloc, void **out, size_t bytes, unsigned flags)
+{
+    if (out == NULL || flags > 7)                    /* portable, mapped, write-combined */
+        return cudasim_remember(CODE_INVALID_VALUE);
+    if (bytes == 0) {
+        *out = NULL;
+        return cudasim_remember(cudasim_init());
+    }
+    return cudasim_remember(cudasim_host_alloc(bytes, MEMORY_HOST, out));
+}
+
+ENTRY(int, cudaMallocHost, void **out, size_t bytes)
+{
+    return cudaHostAlloc(out, bytes, 0);
+}
+
+ENTRY(int, cudaFreeHost, void *p)
+{
+    return cudasim_remember(p == NULL ? cudasim_init() : cudasim_host_free(p));
+}
+
+ENTRY(int, cudaHostRegister, void *p, size_t bytes, unsigned flags)
+{
+    return cudasim_remember(flags > 15 ? CODE_INVALID_VALUE : cudasim_host_register(p, bytes));
+}
+
+ENTRY(int, cudaHostUnregister, void *p)
+{
+    return cudasim_remember(cudasim_host_unregister(p));
+}
+
+static bool is_host_memory(enum cudasim_memory_kind kind)
+{
+    return kind == MEMORY_HOST || kind == MEMORY_REGISTERED;
+}
+
+ENTRY(int, cudaHostGetDevicePointer, void **out, void *p, unsigned flags)
+{
+    if (flags != 0 || !is_host_memory(cudasim_pointer((uintptr_t)p).kind))
+        return cudasim_remember(CODE_INVALID_VALUE);
+    *out = p;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaHostGetFlags, unsigned *flags, void *p)
+{
+    *flags = 3;                                      /* portable, mapped: unified addressing makes all memory both */
+    return cudasim_remember(is_host_memory(cudasim_pointer((uintptr_t)p).kind) ? CODE_SUCCESS : CODE_INVALID_VALUE);
+}
+
+ENTRY(int, cudaMemGetInfo, size_t *free_bytes, size_t *total_bytes)
+{
+    uint64_t f, t;
+    const enum cudasim_code code = cudasim_memory_info(cudasim_current_device(), &f, &t);
+    if (code == CODE_SUCCESS) {
+        *free_bytes = f;
+        *total_bytes = t;
+    }
+    return cudasim_remember(code);
+}
+
+ENTRY(int, cudaPointerGetAttributes, struct pointer_attributes *out, const void *p)
+{
+    static const int types[] = { [MEMORY_UNKNOWN] = 0, [MEMORY_DEVICE] = 2, [MEMORY_RANGE] = 2, [MEMORY_HOST] = 1,
+                                 [MEMORY_MANAGED] = 3, [MEMORY_REGISTERED] = 1 };
+    const struct cudasim_pointer info = cudasim_pointer((uintptr_t)p);
+    void *same = (void *)(uintptr_t)p;
+    if (out == NULL)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    memset(out, 0, sizeof *out);
+    out->type = types[info.kind];
+    out->device = info.kind == MEMORY_UNKNOWN ? -2 : info.device;    /* cudaInvalidDeviceId */
+    if (info.kind != MEMORY_UNKNOWN)
+        out->device_pointer = same;
+    if (info.kind != MEMORY_DEVICE && info.kind != MEMORY_RANGE)
+        out->host_pointer = same;
+    return CODE_SUCCESS;
+}
+
+/* ---- copies: done between host addresses; a device holds zeros ---- */
+
+ENTRY(int, cudaMemcpy, void *to, const void *from, size_t bytes, int kind)
+{
+    return cudasim_remember(kind < 0 || kind > 4 ? CODE_INVALID_VALUE : cudasim_copy(to, from, bytes, 0));
+}
+
+ENTRY(int, cudaMemcpyAsync, void *to, const void *from, size_t bytes, int kind, uint64_t stream)
+{
+    return cudasim_remember(kind < 0 || kind > 4 ? CODE_INVALID_VALUE : cudasim_copy(to, from, bytes, stream));
+}
+
+ENTRY(int, cudaMemcpyPeer, void *to, int to_device, const void *from, int from_device, size_t bytes)
+{
+    (void)to_device, (void)from_device;
+    return cudasim_remember(cudasim_copy(to, from, bytes, 0));
+}
+
+ENTRY(int, cudaMemcpyPeerAsync, void *to, int to_device, const void *from, int from_device, size_t bytes,
+      uint64_t stream)
+{
+    (void)to_device, (void)from_device;
+    return cudasim_remember(cudasim_copy(to, from, bytes, stream));
+}
+
+ENTRY(int, cudaMemcpy2D, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+      int kind)
+{
+    (void)kind;
+    return cudasim_remember(cudasim_copy_2d(to, to_pitch, from, from_pitch, width, height, 0));
+}
+
+ENTRY(int, cudaMemcpy2DAsync, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+      size_t height, int kind, uint64_t stream)
+{
+    (void)kind;
+    return cudasim_remember(cudasim_copy_2d(to, to_pitch, from, from_pitch, width, height, stream));
+}
+
+ENTRY(int, cudaMemset, void *to, int value, size_t bytes)
+{
+    return cudasim_remember(cudasim_set((uintptr_t)to, (unsigned)value, 1, bytes, 0));
+}
+
+ENTRY(int, cudaMemsetAsync, void *to, int value, size_t bytes, uint64_t stream)
+{
+    return cudasim_remember(cudasim_set((uintptr_t)to, (unsigned)value, 1, bytes, stream));
+}
+
+ENTRY(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t bytes, size_t offset, int kind)
+{
+    (void)symbol, (void)offset, (void)kind;
+    memset(to, 0, bytes);
+    return CODE_SUCCESS;
+}
+
+/* Variables of kernels lie in the context's memory, which the device's context= stands for: one room for all. */
+ENTRY(int, cudaGetSymbolAddress, void **out, const void *symbol)
+{
+    static unsigned char room[1 << 16];
+    (void)symbol;
+    *out = room;
+    return cudasim_remember(cudasim_init());
+}
+
+/* ---- pools ---- */
+
+ENTRY(int, cudaMallocAsync, void **out, size_t bytes, uint64_t stream)
+{
+    uint64_t addr = 0;
+    return give(bytes == 0 ? cudasim_init() : cudasim_malloc_async(bytes, 0, stream, &addr), out, &addr);
+}
+
+ENTRY(int, cudaMallocFromPoolAsync, void **out, size_t bytes, uint64_t pool, uint64_t stream)
+{
+    uint64_t addr = 0;
+    return give(bytes == 0 ? cudasim_init() : cudasim_malloc_async(bytes, pool, stream, &addr), out, &addr);
+}
+
+ENTRY(int, cudaFreeAsync, void *p, uint64_t stream)
+{
+    return cudasim_remember(p == NULL ? cudasim_init() : cudasim_free_async((uintptr_t)p, stream));
+}
+
+ENTRY(int, cudaMemPoolCreate, uint64_t *pool, const struct pool_props *props)
+{
+    if (props == NULL || props->location.type != LOCATION_DEVICE)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    return cudasim_remember(cudasim_pool_create(props->location.id, pool));
+}
+
+ENTRY(int, cudaMemPoolDestroy, uint64_t pool)
+{
+    return cudasim_remember(cudasim_pool_destroy(pool));
+}
+
+ENTRY(int, cudaDeviceGetDefaultMemPool, uint64_t *pool, int device)
+{
+    return cudasim_remember(cudasim_pool_default(device, pool));
+}
+
+ENTRY(int, cudaDeviceGetMemPool, uint64_t *pool, int device)
+{
+    return cudasim_remember(cudasim_pool_current(device, pool));
+}
+
+ENTRY(int, cudaDeviceSetMemPool, int device, uint64_t pool)
+{
+    return cudasim_remember(cudasim_pool_set_current(device, pool));
+}
+
+ENTRY(int, cudaMemPoolGetAttribute, uint64_t pool, int attribute, void *value)
+{
+    return cudasim_remember(cudasim_pool_get(pool, attribute, value));
+}
+
+ENTRY(int, cudaMemPoolSetAttribute, uint64_t pool, int attribute, void *value)
+{
+    return cudasim_remember(cudasim_pool_set(pool, attribute, value));
+}
+
+ENTRY(int, cudaMemPoolTrimTo, uint64_t pool, size_t keep_bytes)
+{
+    return cudasim_remember(cudasim_pool_trim(pool, keep_bytes));
+}
+
+/* Access of other devices costs no memory: it is granted. */
+ENTRY(int, cudaMemPoolSetAccess, uint64_t pool, const void *accesses, size_t n)
+{
+    uint64_t unused;
+    (void)accesses, (void)n;
+    return cudasim_remember(cudasim_pool_get(pool, POOL_USED_CURRENT, &unused));
+}
+
+ENTRY(int, cudaDeviceGetGraphMemAttribute, int device, int attribute, void *value)
+{
+    (void)device, (void)attribute;
+    memset(value, 0, 8);                             /* graphs own no memory here */
+    return CODE_SUCCESS;
+}
+
+/* ---- streams and events ---- */
+
+ENTRY(int, cudaStreamCreate, uint64_t *stream)
+{
+    return cudasim_remember(cudasim_stream_create(0, 0, stream));
+}
+
+ENTRY(int, cudaStreamCreateWithFlags, uint64_t *stream, unsigned flags)
+{
+    return cudasim_remember(cudasim_stream_create(flags, 0, stream));
+}
+
+ENTRY(int, cudaStreamCreateWithPriority, uint64_t *stream, unsigned flags, int priority)
+{
+    return cudasim_remember(cudasim_stream_create(flags, priority, stream));
+}
+
+ENTRY(int, cudaStreamDestroy, uint64_t stream)
+{
+    return cudasim_remember(cudasim_stream_destroy(stream));
+}
+
+ENTRY(int, cudaStreamQuery, uint64_t stream)
+{
+    return cudasim_remember(cudasim_stream_query(stream));
+}
+
+ENTRY(int, cudaStreamSynchronize, uint64_t stream)
+{
+    return cudasim_remember(cudasim_stream_sync(stream));
+}
+
+ENTRY(int, cudaStreamWaitEvent, uint64_t stream, uint64_t event, unsigned flags)
+{
+    (void)flags;
+    return cudasim_remember(cudasim_stream_wait_event(stream, event));
+}
+
+ENTRY(int, cudaStreamGetPriority, uint64_t stream, int *priority)
+{
+    unsigned flags;
+    int device;
+    uint64_t id;
+    return cudasim_remember(cudasim_stream_facts(stream, &flags, priority, &device, &id));
+}
+
+ENTRY(int, cudaStreamGetFlags, uint64_t stream, unsigned *flags)
+{
+    int priority, device;
+    uint64_t id;
+    return cudasim_remember(cudasim_stream_facts(stream, flags, &priority, &device, &id));
+}
+
+ENTRY(int, cudaStreamGetId, uint64_t stream, uint64_t *id)
+{
+    unsigned flags;
+    int priority, device;
+    return cudasim_remember(cudasim_stream_facts(stream, &flags, &priority, &device, id));
+}
+
+ENTRY(int, cudaStreamGetDevice, uint64_t stream, int *device)
+{
+    unsigned flags;
+    int priority;
+    uint64_t id;
+    return cudasim_remember(cudasim_stream_facts(stream, &flags, &priority, device, &id));
+}
+
+/* Work is finished at once: so the host's part of it is done by the caller, before this returns. */
+ENTRY(int, cudaLaunchHostFunc, uint64_t stream, void (*function)(void *), void *argument)
+{
+    int status;
+    uint64_t id, graph;
+    const enum cudasim_code code = cudasim_capture_info(stream, &status, &id, &graph);
+    if (code == CODE_SUCCESS && status == CAPTURE_NONE)
+        function(argument);
+    return cudasim_remember(code == CODE_SUCCESS ? cudasim_stream_work(stream, 0) : code);
+}
+
+ENTRY(int, cudaStreamAddCallback, uint64_t stream, void (*function)(uint64_t, int, void *), void *argument,
+      unsigned flags)
+{
+    const enum cudasim_code code = flags != 0 ? CODE_INVALID_VALUE : cudasim_stream_work(stream, 0);
+    if (code == CODE_SUCCESS)
+        function(stream, CODE_SUCCESS, argument);
+    return cudasim_remember(code);
+}
+
+ENTRY(int, cudaEventCreate, uint64_t *event)
+{
+    return cudasim_remember(cudasim_event_create(0, event));
+}
+
+ENTRY(int, cudaEventCreateWithFlags, uint64_t *event, unsigned flags)
+{
+    return cudasim_remember(cudasim_event_create(flags, event));
+}
+
+ENTRY(int, cudaEventDestroy, uint64_t event)
+{
+    return cudasim_remember(cudasim_event_destroy(event));
+}
+
+ENTRY(int, cudaEventRecord, uint64_t event, uint64_t stream)
+{
+    return cudasim_remember(cudasim_event_record(event, stream));
+}
+
+ENTRY(int, cudaEventRecordWithFlags, uint64_t event, uint64_t stream, unsigned flags)
+{
+    return cudasim_remember(flags > 1 ? CODE_INVALID_VALUE : cudasim_event_record(event, stream));
+}
+
+ENTRY(int, cudaEventQuery, uint64_t event)
+{
+    return cudasim_remember(cudasim_event_query(event));
+}
+
+ENTRY(int, cudaEventSynchronize, uint64_t event)
+{
+    return cudasim_remember(cudasim_event_sync(event));
+}
+
+ENTRY(int, cudaEventElapsedTime, float *ms, uint64_t start, uint64_t end)
+{
+    return cudasim_remember(cudasim_event_elapsed(start, end, ms));
+}
+
+ENTRY(int, cudaEventElapsedTime_v2, float *ms, uint64_t start, uint64_t end)
+{
+    return cudaEventElapsedTime(ms, start, end);
+}
+
+/* ---- capture and graphs ---- */
+
+ENTRY(int, cudaStreamBeginCapture, uint64_t stream, int mode)
+{
+    return cudasim_remember(cudasim_capture_begin(stream, mode));
+}
+
+ENTRY(int, cudaStreamEndCapture, uint64_t stream, uint64_t *graph)
+{
+    return cudasim_remember(cudasim_capture_end(stream, graph));
+}
+
+ENTRY(int, cudaStreamIsCapturing, uint64_t stream, int *status)
+{
+    uint64_t id, graph;
+    return cudasim_remember(cudasim_capture_info(stream, status, &id, &graph));
+}
+
+/* Every output but the status may be NULL. No dependencies: a capture is a count of nodes. */
+static int capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph, const void ***nodes,
+                        const void ***edges, size_t *n_nodes)
+{
+    uint64_t capture_id = 0, captured = 0;
+    const enum cudasim_code code = cudasim_capture_info(stream, status, &capture_id, &captured);
+    if (code != CODE_SUCCESS)
+        return cudasim_remember(code);
+    if (id != NULL)
+        *id = capture_id;
+    if (graph != NULL)
+        *graph = captured;
+    if (nodes != NULL)
+        *nodes = NULL;
+    if (edges != NULL)
+        *edges = NULL;
+    if (n_nodes != NULL)
+        *n_nodes = 0;
+    return CODE_SUCCESS;
+}
+
+#if CUDART_MAJOR >= 13
+ENTRY(int, cudaStreamGetCaptureInfo, uint64_t stream, int *status, uint64_t *id, uint64_t *graph, const void ***nodes,
+      const void ***edges, size_t *n_nodes)
+{
+    return capture_info(stream, status, id, graph, nodes, edges, n_nodes);
+}
+#else
+ENTRY(int, cudaStreamGetCaptureInfo, uint64_t stream, int *status, uint64_t *id)
+{
+    return capture_info(stream, status, id, NULL, NULL, NULL, NULL);
+}
+#endif
+
+ENTRY(int, cudaStreamGetCaptureInfo_v2, uint64_t stream, int *status, uint64_t *id, uint64_t *graph,
+      const void ***nodes, size_t *n_nodes)
+{
+    return capture_info(stream, status, id, graph, nodes, NULL, n_nodes);
+}
+
+ENTRY(int, cudaStreamGetCaptureInfo_v3, uint64_t stream, int *status, uint64_t *id, uint64_t *graph,
+      const void ***nodes, const void ***edges, size_t *n_nodes)
+{
+    return capture_info(stream, status, id, graph, nodes, edges, n_nodes);
+}
+
+/* Returns the mode that was set before. */
+ENTRY(int, cudaThreadExchangeStreamCaptureMode, int *mode)
+{
+    static __thread int current;
+    if (mode == NULL || *mode < 0 || *mode > 2)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    const int before = current;
+    current = *mode;
+    *mode = before;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaGraphCreate, uint64_t *graph, unsigned flags)
+{
+    return cudasim_remember(flags != 0 ? CODE_INVALID_VALUE : cudasim_graph_create(graph));
+}
+
+ENTRY(int, cudaGraphDestroy, uint64_t graph)
+{
+    return cudasim_remember(cudasim_graph_destroy(graph));
+}
+
+ENTRY(int, cudaGraphExecDestroy, uint64_t exec)
+{
+    return cudasim_remember(cudasim_graph_destroy(exec));
+}
+
+/* CUDA 11 has an error node and a log buffer for the flags; neither is written. */
+ENTRY(int, cudaGraphInstantiate, uint64_t *exec, uint64_t graph)
+{
+    return cudasim_remember(cudasim_graph_instantiate(graph, exec));
+}
+
+ENTRY(int, cudaGraphInstantiateWithFlags, uint64_t *exec, uint64_t graph, uint64_t flags)
+{
+    (void)flags;
+    return cudaGraphInstantiate(exec, graph);
+}
+
+ENTRY(int, cudaGraphLaunch, uint64_t exec, uint64_t stream)
+{
+    return cudasim_remember(cudasim_graph_launch(exec, stream));
+}
+
+ENTRY(int, cudaGraphGetNodes, uint64_t graph, uint64_t *nodes, size_t *n)
+{
+    size_t all = 0;
+    const enum cudasim_code code = cudasim_graph_nodes(graph, &all);
+    if (code != CODE_SUCCESS)
+        return cudasim_remember(code);
+    for (size_t i = 0; nodes != NULL && i < *n; i++)
+        nodes[i] = i < all ? graph + 1 + i : 0;
+    if (nodes == NULL || all < *n)
+        *n = all;
+    return CODE_SUCCESS;
+}
+
+#if CUDART_MAJOR >= 13
+ENTRY(int, cudaGraphNodeGetDependencies, uint64_t node, uint64_t *nodes, void *edges, size_t *n)
+{
+    (void)edges;
+#else
+ENTRY(int, cudaGraphNodeGetDependencies, uint64_t node, uint64_t *nodes, size_t *n)
+{
+#endif
+    (void)node, (void)nodes;
+    *n = 0;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaUserObjectCreate, uint64_t *object, void *p, void (*destroy)(void *), unsigned refs, unsigned flags)
+{
+    (void)p, (void)destroy, (void)refs, (void)flags;
+    *object = cudasim_new_name();
+    return CODE_SUCCESS;
+}
+
+/* ---- kernels: nothing is computed ---- */
+
+static int launch(struct cudasim_site *site, uint64_t stream)
+{
+    (void)cudasim_do_nothing(site);
+    return cudasim_remember(cudasim_stream_work(stream, LAUNCH_NS));
+}
+
+ENTRY(int, cudaLaunchKernel, const void *function, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
+      uint64_t stream)
+{
+    static struct cudasim_site site = { .name = "cudaLaunchKernel" };
+    (void)function, (void)arguments, (void)shared;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
+        return cudasim_remember((enum cudasim_code)9);               /* cudaErrorInvalidConfiguration */
+    return launch(&site, stream);
+}
+
+ENTRY(int, __cudaLaunchKernel, const void *kernel, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
+      uint64_t stream)
+{
+    return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
+}
+
+ENTRY(int, cudaLaunchCooperativeKernel, const void *function, struct dim3 grid, struct dim3 block, void **arguments,
+      size_t shared, uint64_t stream)
+{
+    return cudaLaunchKernel(function, grid, block, arguments, shared, stream);
+}
+
+ENTRY(void **, __cudaRegisterFatBinary, void *binary)
+{
+    static void *handle[2];
+    (void)binary;
+    return handle;
+}
+
+ENTRY(char, __cudaInitModule, void **handle)
+{
+    (void)handle;
+    return 1;
+}
+
+/* What `<<<...>>>` pushes is popped by the stub that launches. */
+static __thread struct {
+    struct dim3 grid, block;
+    size_t   shared;
+    uint64_t stream;
+} pushed;
+
+ENTRY(unsigned, __cudaPushCallConfiguration, struct dim3 grid, struct dim3 block, size_t shared, uint64_t stream)
+{
+    pushed.grid = grid;
+    pushed.block = block;
+    pushed.shared = shared;
+    pushed.stream = stream;
+    return 0;
+}
+
+ENTRY(int, __cudaPopCallConfiguration, struct dim3 *grid, struct dim3 *block, size_t *shared, void *stream)
+{
+    *grid = pushed.grid;
+    *block = pushed.block;
+    *shared = pushed.shared;
+    memcpy(stream, &pushed.stream, sizeof pushed.stream);
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, __cudaGetKernel, const void **kernel, const void *function)
+{
+    *kernel = function;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaGetKernel, const void **kernel, const void *function)
+{
+    *kernel = function;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaGetFuncBySymbol, const void **function, const void *symbol)
+{
+    *function = symbol;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaFuncGetAttributes, struct function_attributes *out, const void *function)
+{
+    (void)function;
+    *out = (struct function_attributes){ .max_threads = 1024, .registers = 32, .ptx = BINARY_VERSION,
+                                         .binary = BINARY_VERSION, .max_dynamic_shared = 49152, .carveout = -1 };
+    return CODE_SUCCESS;
+}
+
+/* 32 registers, 1024 threads: two blocks of the largest size. */
+ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *function, int threads, size_t shared)
+{
+    (void)function, (void)threads, (void)shared;
+    *n = 2;
+    return CODE_SUCCESS;
+}
+
+ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *n, const void *function, int threads,
+      size_t shared, unsigned flags)
+{
+    (void)flags;
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(n, function, threads, shared);
+}
+
+/* ---- the driver's functions by name ---- */
+
+static int driver_entry(const char *name, void **function, int version, uint64_t flags, int *status)
+{
+    int found = 1;                                   /* cudaDriverEntryPointSymbolNotFound */
+    if (name == NULL || function == NULL)
+        return cudasim_remember(CODE_INVALID_VALUE);
+    (void)cuGetProcAddress_v2(name, function, version, flags, &found);
+    if (status != NULL)
+        *status = found;
+    return CODE_SUCCESS;
+}
+
+#if CUDART_MAJOR >= 12
+ENTRY(int, cudaGetDriverEntryPoint, const char *name, void **function, uint64_t flags, int *status)
+{
+    return driver_entry(name, function, CUDASIM_DRIVER_VERSION, flags, status);
+}
+#else
+ENTRY(int, cudaGetDriverEntryPoint, const char *name, void **function, uint64_t flags)
+{
+    return driver_entry(name, function, CUDASIM_DRIVER_VERSION, flags, NULL);
+}
+#endif
+
+ENTRY(int, cudaGetDriverEntryPointByVersion, const char *name, void **function, unsigned version, uint64_t flags,
+      int *status)
+{
+    return driver_entry(name, function, (int)version, flags, status);
+}
+
+/* ---- the rest, by table ---- */
+
+#define DONE(name)
+#define SAME(name, as) SITE_SAME(name, as)
+#define NOTHING(name)  SITE_NOTHING(name)
+#define REFUSED(name)  SITE_REFUSED(name)
+#include "cudasim/runtime.def"

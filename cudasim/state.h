@@ -1,0 +1,94 @@
+/*
+ * The state behind cudasim/core.h, for the files of libreplay-cudasim.so only. Whoever touches it holds the lock.
+ */
+#ifndef REPLAY_CUDASIM_STATE_H
+#define REPLAY_CUDASIM_STATE_H
+
+#include "cudasim/address_map.h"
+#include "cudasim/core.h"
+#include "cudasim/journal.h"
+#include "sim/device.h"
+
+enum {
+    HANDLES_FIRST = 0x10000,         /* opaque handles are small numbers, in order of creation: runs are reproducible */
+};
+
+struct cudasim_device {
+    struct device *device;
+    uint64_t end_addr;               /* behind the addresses that are its own */
+    uint64_t numbers;                /* successful segment calls and reservations so far */
+    uint64_t default_pool, current_pool;
+    bool     peers[CUDASIM_DEVICES_MAX];
+};
+
+/* One allocation: the value in `pointers`. */
+struct cudasim_allocation {
+    enum cudasim_memory_kind kind;
+    int      device;
+    struct segment segment;          /* MEMORY_DEVICE, MEMORY_RANGE */
+    uint64_t bytes;                  /* as asked for */
+    uint64_t pool;                   /* of cudaMallocAsync; 0 = none */
+    uint64_t number;
+};
+
+struct cudasim_state {
+    int      n_devices;
+    struct cudasim_device devices[CUDASIM_DEVICES_MAX];
+    struct address_map pointers;     /* every allocation, device and host: struct cudasim_allocation */
+    struct address_map mappings;     /* cuMemMap: struct cudasim_phys */
+    struct address_map handles;      /* streams, events, graphs, pools, physical memory: struct cudasim_handle */
+    uint64_t next_handle;
+    uint64_t clock_ns;               /* the virtual clock, without the devices' modelled time */
+    bool     is_open, is_broken;     /* broken: the devices could not be opened */
+    bool     is_forked;              /* this is the child of a process that had opened them */
+};
+
+extern struct cudasim_state cudasim;
+
+void cudasim_lock(void);
+void cudasim_unlock(void);
+
+/* Locks and opens the devices where they are not. SUCCESS: the caller unlocks; else nothing is locked. */
+enum cudasim_code cudasim_begin(void);
+
+/* Unlocks; returns `code`. */
+enum cudasim_code cudasim_end(enum cudasim_code code);
+
+enum cudasim_code cudasim_code_of(enum err e);
+
+/* Virtual time: modelled driver time of all devices and what streams were given to do. */
+uint64_t cudasim_now_ns(void);
+
+/* A journal record with clock, thread and call filled in. */
+void cudasim_note(enum journal_kind kind, int device, uint64_t addr, uint64_t bytes, uint64_t stream, uint64_t pool);
+
+/* ---- handles ---- */
+
+enum cudasim_handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_EXEC, HANDLE_POOL, HANDLE_PHYS };
+
+struct cudasim_handle {              /* first member of what a handle names */
+    enum cudasim_handle_kind kind;
+    uint64_t name;
+};
+
+/* Gives a calloc'ed object its name. False (object freed) without host memory. */
+bool cudasim_handle_put(struct cudasim_handle *h, enum cudasim_handle_kind kind);
+struct cudasim_handle *cudasim_handle_get(uint64_t name, enum cudasim_handle_kind kind);
+void cudasim_handle_drop(struct cudasim_handle *h);
+
+/* ---- between the files ---- */
+
+/* A segment of the device as an allocation, and back. The lock is held. */
+enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr);
+void cudasim_segment_give(struct address_extent *e);
+
+/* Work of a stream is waited for: pools give back what they keep above their threshold. */
+void cudasim_pools_settle(void);
+
+/* Device of a stream handle, the current one for the special streams 0, 1 and 2; -1 for no stream. */
+int cudasim_stream_device(uint64_t stream);
+
+/* Time goes on by work on a stream; a capturing stream's graph gets a node instead. */
+enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns);
+
+#endif

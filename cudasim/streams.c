@@ -1,0 +1,421 @@
+/*
+ * Streams, events, capture and graphs of the simulated CUDA.
+ *
+ * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h).
+ * A capture counts what it was given; a graph is that number of nodes, and launching it is one piece of work.
+ */
+#include "cudasim/state.h"
+
+#include "sim/stream_queues.h"
+
+#include <stdlib.h>
+
+enum {
+    STREAMS_MAX = 4096,              /* queues; streams beyond share the last */
+    STREAM_LEGACY = 1, STREAM_PER_THREAD = 2,        /* cudaStreamLegacy, cudaStreamPerThread */
+    LAUNCH_NS = 5000,
+};
+
+struct cudasim_stream {
+    struct cudasim_handle handle;    /* first, so the two pointers convert */
+    int      device, priority;
+    unsigned flags;
+    uint32_t queue;
+    uint64_t id;
+    bool     is_capturing;
+    uint64_t capture_id, graph;      /* graph: being captured */
+};
+
+struct cudasim_event {
+    struct cudasim_handle handle;
+    unsigned flags;
+    bool     is_recorded;
+    uint64_t time_ns;
+    struct stream_event place;
+};
+
+struct cudasim_graph {
+    struct cudasim_handle handle;
+    size_t n_nodes;
+};
+
+static struct stream_queues *queues; /* made by the first test that holds one; NULL: everything is finished at once */
+static uint32_t n_queues = 1;        /* 0 is the default stream's, of all devices */
+static uint64_t n_streams, n_captures;
+
+static struct cudasim_stream *stream_get(uint64_t name)
+{
+    return (struct cudasim_stream *)cudasim_handle_get(name, HANDLE_STREAM);
+}
+
+static struct cudasim_event *event_get(uint64_t name)
+{
+    return (struct cudasim_event *)cudasim_handle_get(name, HANDLE_EVENT);
+}
+
+static bool is_special(uint64_t stream)
+{
+    return stream <= STREAM_PER_THREAD;
+}
+
+int cudasim_stream_device(uint64_t stream)
+{
+    if (is_special(stream))
+        return cudasim_current_device();
+    const struct cudasim_stream *s = stream_get(stream);
+    return s == NULL ? -1 : s->device;
+}
+
+/* Begins a call on a stream: *s is NULL for the special ones. Nothing is locked unless it returns SUCCESS. */
+static enum cudasim_code begin_stream(uint64_t stream, struct cudasim_stream **s)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    *s = stream_get(stream);
+    return *s != NULL || is_special(stream) ? CODE_SUCCESS : cudasim_end(CODE_INVALID_HANDLE);
+}
+
+static uint32_t queue_of(const struct cudasim_stream *s)
+{
+    return s == NULL ? 0 : s->queue;
+}
+
+enum cudasim_code cudasim_stream_create(unsigned flags, int priority, uint64_t *stream)
+{
+    if (flags > 1)                                  /* cudaStreamNonBlocking */
+        return CODE_INVALID_VALUE;
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct cudasim_stream *s = calloc(1, sizeof *s);
+    if (s == NULL || !cudasim_handle_put(&s->handle, HANDLE_STREAM))
+        return cudasim_end(CODE_OUT_OF_MEMORY);
+    s->device = cudasim_current_device();
+    s->flags = flags;
+    s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+    s->queue = n_queues < STREAMS_MAX - 1 ? n_queues++ : STREAMS_MAX - 1;
+    s->id = ++n_streams;
+    *stream = s->handle.name;
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_stream_destroy(uint64_t stream)
+{
+    struct cudasim_stream *s;
+    const enum cudasim_code code = begin_stream(stream, &s);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (s == NULL)
+        return cudasim_end(CODE_INVALID_HANDLE);
+    cudasim_handle_drop(&s->handle);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_stream_query(uint64_t stream)
+{
+    struct cudasim_stream *s;
+    const enum cudasim_code code = begin_stream(stream, &s);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (s != NULL && s->is_capturing)
+        return cudasim_end(CODE_CAPTURE_UNSUPPORTED);
+    return cudasim_end(stream_is_idle(queues, queue_of(s)) ? CODE_SUCCESS : CODE_NOT_READY);
+}
+
+enum cudasim_code cudasim_stream_sync(uint64_t stream)
+{
+    struct cudasim_stream *s;
+    const enum cudasim_code code = begin_stream(stream, &s);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (s != NULL && s->is_capturing)
+        return cudasim_end(CODE_CAPTURE_UNSUPPORTED);
+    stream_queues_sync(queues, queue_of(s), 1);
+    cudasim_pools_settle();
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_device_sync(void)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    stream_queues_sync(queues, 0, STREAMS_MAX);
+    cudasim_pools_settle();
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_stream_facts(uint64_t stream, unsigned *flags, int *priority, int *device, uint64_t *id)
+{
+    struct cudasim_stream *s;
+    const enum cudasim_code code = begin_stream(stream, &s);
+    if (code != CODE_SUCCESS)
+        return code;
+    *flags = s == NULL ? 0 : s->flags;
+    *priority = s == NULL ? 0 : s->priority;
+    *device = cudasim_stream_device(stream);
+    *id = s == NULL ? stream : s->id + STREAM_PER_THREAD;
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns)
+{
+    struct cudasim_stream *s = stream_get(stream);
+    if (s == NULL && !is_special(stream))
+        return CODE_INVALID_HANDLE;
+    if (s != NULL && s->is_capturing)
+        ((struct cudasim_graph *)cudasim_handle_get(s->graph, HANDLE_GRAPH))->n_nodes++;
+    else
+        cudasim.clock_ns += time_ns;
+    return CODE_SUCCESS;
+}
+
+enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns)
+{
+    const enum cudasim_code code = cudasim_begin();
+    return code != CODE_SUCCESS ? code : cudasim_end(cudasim_work(stream, time_ns));
+}
+
+/* ---- events ---- */
+
+enum { EVENT_NO_TIMING = 2 };        /* cudaEventDisableTiming */
+
+enum cudasim_code cudasim_event_create(unsigned flags, uint64_t *event)
+{
+    if (flags > 7)
+        return CODE_INVALID_VALUE;
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct cudasim_event *e = calloc(1, sizeof *e);
+    if (e == NULL || !cudasim_handle_put(&e->handle, HANDLE_EVENT))
+        return cudasim_end(CODE_OUT_OF_MEMORY);
+    e->flags = flags;
+    *event = e->handle.name;
+    return cudasim_end(CODE_SUCCESS);
+}
+
+static enum cudasim_code begin_event(uint64_t event, struct cudasim_event **e)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    *e = event_get(event);
+    return *e != NULL ? CODE_SUCCESS : cudasim_end(CODE_INVALID_HANDLE);
+}
+
+enum cudasim_code cudasim_event_destroy(uint64_t event)
+{
+    struct cudasim_event *e;
+    const enum cudasim_code code = begin_event(event, &e);
+    if (code != CODE_SUCCESS)
+        return code;
+    cudasim_handle_drop(&e->handle);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream)
+{
+    struct cudasim_event *e;
+    const enum cudasim_code code = begin_event(event, &e);
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct cudasim_stream *s = stream_get(stream);
+    if (s == NULL && !is_special(stream))
+        return cudasim_end(CODE_INVALID_HANDLE);
+    e->is_recorded = true;
+    e->place = stream_event_record(queues, queue_of(s));
+    e->time_ns = cudasim_now_ns();
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_event_query(uint64_t event)
+{
+    struct cudasim_event *e;
+    const enum cudasim_code code = begin_event(event, &e);
+    if (code != CODE_SUCCESS)
+        return code;
+    const bool is_done = !e->is_recorded || stream_event_is_done(queues, e->place);
+    return cudasim_end(is_done ? CODE_SUCCESS : CODE_NOT_READY);
+}
+
+enum cudasim_code cudasim_event_sync(uint64_t event)
+{
+    struct cudasim_event *e;
+    const enum cudasim_code code = begin_event(event, &e);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (e->is_recorded)
+        stream_event_wait(queues, e->place);
+    cudasim_pools_settle();
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_event_elapsed(uint64_t start, uint64_t end, float *ms)
+{
+    struct cudasim_event *a;
+    const enum cudasim_code code = begin_event(start, &a);
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct cudasim_event *b = event_get(end);
+    if (b == NULL || !a->is_recorded || !b->is_recorded || ((a->flags | b->flags) & EVENT_NO_TIMING) != 0)
+        return cudasim_end(CODE_INVALID_HANDLE);
+    if (!stream_event_is_done(queues, a->place) || !stream_event_is_done(queues, b->place))
+        return cudasim_end(CODE_NOT_READY);
+    *ms = (float)((double)(int64_t)(b->time_ns - a->time_ns) / 1e6);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_t event)
+{
+    struct cudasim_event *e;
+    const enum cudasim_code code = begin_event(event, &e);
+    if (code != CODE_SUCCESS)
+        return code;
+    return cudasim_end(cudasim_stream_device(stream) >= 0 ? CODE_SUCCESS : CODE_INVALID_HANDLE);
+}
+
+/* ---- capture and graphs ---- */
+
+static enum cudasim_code graph_create(enum cudasim_handle_kind kind, size_t n_nodes, uint64_t *graph)
+{
+    struct cudasim_graph *g = calloc(1, sizeof *g);
+    if (g == NULL || !cudasim_handle_put(&g->handle, kind))
+        return CODE_OUT_OF_MEMORY;
+    g->n_nodes = n_nodes;
+    *graph = g->handle.name;
+    return CODE_SUCCESS;
+}
+
+enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode)
+{
+    struct cudasim_stream *s;
+    if (mode < 0 || mode > 2)                       /* global, thread-local, relaxed */
+        return CODE_INVALID_VALUE;
+    enum cudasim_code code = begin_stream(stream, &s);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (s == NULL)
+        return cudasim_end(CODE_CAPTURE_UNSUPPORTED);        /* the legacy stream cannot be captured */
+    if (s->is_capturing)
+        return cudasim_end(CODE_ILLEGAL_STATE);
+    code = graph_create(HANDLE_GRAPH, 0, &s->graph);
+    if (code == CODE_SUCCESS) {
+        s->is_capturing = true;
+        s->capture_id = ++n_captures;
+    }
+    return cudasim_end(code);
+}
+
+enum cudasim_code cudasim_capture_end(uint64_t stream, uint64_t *graph)
+{
+    struct cudasim_stream *s;
+    const enum cudasim_code code = begin_stream(stream, &s);
+    if (code != CODE_SUCCESS)
+        return code;
+    if (s == NULL || !s->is_capturing)
+        return cudasim_end(CODE_ILLEGAL_STATE);
+    s->is_capturing = false;
+    *graph = s->graph;
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph)
+{
+    struct cudasim_stream *s;
+    const enum cudasim_code code = begin_stream(stream, &s);
+    if (code != CODE_SUCCESS)
+        return code;
+    const bool is_on = s != NULL && s->is_capturing;
+    *status = is_on ? CAPTURE_ACTIVE : CAPTURE_NONE;
+    *id = is_on ? s->capture_id : 0;
+    *graph = is_on ? s->graph : 0;
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_graph_create(uint64_t *graph)
+{
+    const enum cudasim_code code = cudasim_begin();
+    return code != CODE_SUCCESS ? code : cudasim_end(graph_create(HANDLE_GRAPH, 0, graph));
+}
+
+enum cudasim_code cudasim_graph_instantiate(uint64_t graph, uint64_t *exec)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct cudasim_graph *g = (struct cudasim_graph *)cudasim_handle_get(graph, HANDLE_GRAPH);
+    return cudasim_end(g == NULL ? CODE_INVALID_VALUE : graph_create(HANDLE_EXEC, g->n_nodes, exec));
+}
+
+enum cudasim_code cudasim_graph_destroy(uint64_t name)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct cudasim_handle *h = cudasim_handle_get(name, HANDLE_GRAPH);
+    if (h == NULL)
+        h = cudasim_handle_get(name, HANDLE_EXEC);
+    if (h == NULL)
+        return cudasim_end(CODE_INVALID_VALUE);
+    cudasim_handle_drop(h);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_graph_launch(uint64_t exec, uint64_t stream)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct cudasim_graph *g = (struct cudasim_graph *)cudasim_handle_get(exec, HANDLE_EXEC);
+    return cudasim_end(g == NULL ? CODE_INVALID_VALUE : cudasim_work(stream, LAUNCH_NS * (1 + (uint64_t)g->n_nodes)));
+}
+
+enum cudasim_code cudasim_graph_nodes(uint64_t graph, size_t *n)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct cudasim_graph *g = (struct cudasim_graph *)cudasim_handle_get(graph, HANDLE_GRAPH);
+    if (g != NULL)
+        *n = g->n_nodes;
+    return cudasim_end(g == NULL ? CODE_INVALID_VALUE : CODE_SUCCESS);
+}
+
+/* ---- for tests ---- */
+
+static bool begin_hold(void)
+{
+    if (cudasim_begin() != CODE_SUCCESS)
+        return false;
+    if (queues == NULL && stream_queues_create(STREAMS_MAX, &queues) != ERR_OK) {
+        cudasim_unlock();
+        return false;
+    }
+    return true;
+}
+
+void cudasim_hold_all(int is_held)
+{
+    if (!begin_hold())
+        return;
+    stream_queues_hold_all(queues, is_held != 0);
+    cudasim_unlock();
+}
+
+void cudasim_hold(uint64_t stream, int is_held)
+{
+    if (!begin_hold())
+        return;
+    stream_queues_hold(queues, queue_of(stream_get(stream)), is_held != 0);
+    cudasim_unlock();
+}
+
+void cudasim_complete(uint64_t stream, int n)
+{
+    if (!begin_hold())
+        return;
+    stream_queues_complete(queues, queue_of(stream_get(stream)), (uint64_t)n);
+    cudasim_unlock();
+}

@@ -1,0 +1,220 @@
+/*
+ * Virtual memory of the simulated CUDA: address ranges, physical memory, mappings.
+ *
+ * As the driver's documentation has it: sizes are multiples of the granularity, a mapping is undone whole, and memory
+ * lives until its handle was released and its last mapping undone.
+ */
+#include "cudasim/state.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+
+struct cudasim_phys {
+    struct cudasim_handle handle;    /* first, so the two pointers convert */
+    uint64_t bytes;
+    uint32_t phys;                   /* the device's number */
+    int      device;
+    unsigned refs;                   /* creations and retains not released */
+    unsigned maps;
+};
+
+static bool is_granular(uint64_t bytes)
+{
+    return bytes > 0 && bytes % DEVICE_PAGE_BYTES == 0;
+}
+
+enum cudasim_code cudasim_range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *addr)
+{
+    if (!is_granular(bytes) || (alignment != 0 && !is_power_of_two(alignment)))
+        return CODE_INVALID_VALUE;
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const int device = cudasim_current_device();
+    struct cudasim_device *d = &cudasim.devices[device];
+    struct cudasim_allocation *a = calloc(1, sizeof *a);
+    if (a == NULL || !address_map_reserve(&cudasim.pointers)) {
+        free(a);
+        return cudasim_end(CODE_OUT_OF_MEMORY);
+    }
+    enum err e = device_range_reserve(d->device, bytes, &a->segment);
+    if (e == ERR_OK && bytes > d->end_addr - a->segment.addr) {
+        device_range_release(d->device, &a->segment);
+        e = ERR_DEVICE_OOM;
+    }
+    if (e != ERR_OK) {
+        free(a);
+        cudasim_note(JOURNAL_OOM, device, 0, bytes, 0, 0);
+        return cudasim_end(cudasim_code_of(e));
+    }
+    a->kind = MEMORY_RANGE;
+    a->device = device;
+    a->bytes = bytes;
+    a->number = d->numbers++;
+    *addr = a->segment.addr;
+    address_map_put(&cudasim.pointers, *addr, bytes, a);
+    cudasim_note(JOURNAL_RESERVE, device, *addr, bytes, 0, 0);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_range_free(uint64_t addr, uint64_t bytes)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct address_extent *e = address_map_at(&cudasim.pointers, addr);
+    struct cudasim_allocation *a = e == NULL ? NULL : e->value;
+    if (a == NULL || a->kind != MEMORY_RANGE || e->bytes != bytes || address_map_overlaps(&cudasim.mappings, addr, bytes))
+        return cudasim_end(CODE_INVALID_VALUE);
+    cudasim_note(JOURNAL_UNRESERVE, a->device, addr, bytes, 0, 0);
+    device_range_release(cudasim.devices[a->device].device, &a->segment);
+    address_map_remove(&cudasim.pointers, e);
+    free(a);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *handle)
+{
+    enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    if (device < 0 || device >= cudasim.n_devices)
+        return cudasim_end(CODE_INVALID_DEVICE);
+    if (!is_granular(bytes))
+        return cudasim_end(CODE_INVALID_VALUE);
+    struct cudasim_phys *p = calloc(1, sizeof *p);
+    if (p == NULL || !cudasim_handle_put(&p->handle, HANDLE_PHYS))
+        return cudasim_end(CODE_OUT_OF_MEMORY);
+    code = cudasim_code_of(device_phys_create(cudasim.devices[device].device, bytes, &p->phys));
+    if (code != CODE_SUCCESS) {
+        cudasim_handle_drop(&p->handle);
+        cudasim_note(JOURNAL_OOM, device, 0, bytes, 0, 0);
+        return cudasim_end(code);
+    }
+    p->bytes = bytes;
+    p->device = device;
+    p->refs = 1;
+    *handle = p->handle.name;
+    cudasim_note(JOURNAL_CREATE, device, *handle, bytes, 0, 0);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+/* Destroys memory that nothing holds any more. */
+static void phys_settle(struct cudasim_phys *p)
+{
+    if (p->refs > 0 || p->maps > 0)
+        return;
+    cudasim_note(JOURNAL_RELEASE, p->device, p->handle.name, p->bytes, 0, 0);
+    device_phys_destroy(cudasim.devices[p->device].device, p->phys, p->bytes);
+    cudasim_handle_drop(&p->handle);
+}
+
+static struct cudasim_phys *phys_get(uint64_t handle)
+{
+    struct cudasim_phys *p = (struct cudasim_phys *)cudasim_handle_get(handle, HANDLE_PHYS);
+    return p != NULL && p->refs > 0 ? p : NULL;
+}
+
+enum cudasim_code cudasim_phys_release(uint64_t handle)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct cudasim_phys *p = phys_get(handle);
+    if (p == NULL)
+        return cudasim_end(CODE_INVALID_VALUE);
+    p->refs--;
+    phys_settle(p);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_phys_device(uint64_t handle, int *device)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct cudasim_phys *p = phys_get(handle);
+    if (p != NULL)
+        *device = p->device;
+    return cudasim_end(p != NULL ? CODE_SUCCESS : CODE_INVALID_VALUE);
+}
+
+enum cudasim_code cudasim_phys_retain_at(uint64_t addr, uint64_t *handle)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct address_extent *m = address_map_find(&cudasim.mappings, addr);
+    if (m == NULL)
+        return cudasim_end(CODE_INVALID_VALUE);
+    struct cudasim_phys *p = m->value;
+    p->refs++;
+    *handle = p->handle.name;
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_map(uint64_t addr, uint64_t bytes, uint64_t offset, uint64_t handle)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    struct cudasim_phys *p = phys_get(handle);
+    const struct address_extent *e = address_map_find(&cudasim.pointers, addr);
+    const struct cudasim_allocation *a = e == NULL ? NULL : e->value;
+    if (p == NULL || a == NULL || a->kind != MEMORY_RANGE || offset != 0 || bytes != p->bytes ||
+        addr % DEVICE_PAGE_BYTES != 0 || bytes > e->bytes - (addr - e->addr) ||
+        address_map_overlaps(&cudasim.mappings, addr, bytes))
+        return cudasim_end(CODE_INVALID_VALUE);
+    if (!address_map_reserve(&cudasim.mappings))
+        return cudasim_end(CODE_OUT_OF_MEMORY);
+    struct device *dev = cudasim.devices[a->device].device;
+    const enum err err = device_map(dev, &a->segment, addr - e->addr, bytes, p->phys);
+    if (err != ERR_OK)
+        return cudasim_end(cudasim_code_of(err));
+    address_map_put(&cudasim.mappings, addr, bytes, p);
+    p->maps++;
+    cudasim_note(JOURNAL_MAP, a->device, addr, bytes, 0, handle);
+    return cudasim_end(CODE_SUCCESS);
+}
+
+/* Whether whole mappings, one behind the other, make up [addr, addr + bytes). */
+static bool is_mapped_whole(uint64_t addr, uint64_t bytes)
+{
+    const struct address_extent *m;
+    uint64_t done = 0;
+    while (done < bytes && (m = address_map_at(&cudasim.mappings, addr + done)) != NULL)
+        done += m->bytes;
+    return bytes > 0 && done == bytes;
+}
+
+enum cudasim_code cudasim_unmap(uint64_t addr, uint64_t bytes)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    const struct address_extent *range = address_map_find(&cudasim.pointers, addr);
+    if (range == NULL || bytes > range->bytes - (addr - range->addr) || !is_mapped_whole(addr, bytes))
+        return cudasim_end(CODE_INVALID_VALUE);
+    const struct cudasim_allocation *a = range->value;
+    for (uint64_t done = 0; done < bytes;) {
+        struct address_extent *m = address_map_at(&cudasim.mappings, addr + done);
+        struct cudasim_phys *p = m->value;
+        const uint64_t n = m->bytes;
+        cudasim_note(JOURNAL_UNMAP, a->device, addr + done, n, 0, p->handle.name);
+        device_unmap(cudasim.devices[a->device].device, &a->segment, addr + done - range->addr, n);
+        address_map_remove(&cudasim.mappings, m);
+        p->maps--;
+        phys_settle(p);
+        done += n;
+    }
+    return cudasim_end(CODE_SUCCESS);
+}
+
+enum cudasim_code cudasim_check_mapped(uint64_t addr, uint64_t bytes)
+{
+    const enum cudasim_code code = cudasim_begin();
+    if (code != CODE_SUCCESS)
+        return code;
+    return cudasim_end(is_mapped_whole(addr, bytes) ? CODE_SUCCESS : CODE_INVALID_VALUE);
+}

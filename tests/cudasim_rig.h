@@ -1,0 +1,133 @@
+/*
+ * A program's view of the simulated CUDA: its libraries opened at run time, functions by name, as a program does that
+ * has no CUDA to link against.
+ */
+#ifndef REPLAY_TESTS_CUDASIM_RIG_H
+#define REPLAY_TESTS_CUDASIM_RIG_H
+
+#include "base/units.h"
+#include "cudasim/core.h"
+
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* X(type, name, arguments): what the tests call, from either library. */
+#define CUDASIM_RIG_RUNTIME(X)                                                                          \
+    X(int, cudaGetDeviceCount, (int *))                                                                 \
+    X(int, cudaSetDevice, (int))                                                                        \
+    X(int, cudaGetDevice, (int *))                                                                      \
+    X(int, cudaMalloc, (void **, size_t))                                                               \
+    X(int, cudaFree, (void *))                                                                          \
+    X(int, cudaMallocManaged, (void **, size_t, unsigned))                                              \
+    X(int, cudaHostAlloc, (void **, size_t, unsigned))                                                  \
+    X(int, cudaFreeHost, (void *))                                                                      \
+    X(int, cudaHostRegister, (void *, size_t, unsigned))                                                \
+    X(int, cudaHostUnregister, (void *))                                                                \
+    X(int, cudaMemGetInfo, (size_t *, size_t *))                                                        \
+    X(int, cudaMemcpy, (void *, const void *, size_t, int))                                             \
+    X(int, cudaMemset, (void *, int, size_t))                                                           \
+    X(int, cudaMallocAsync, (void **, size_t, uint64_t))                                                \
+    X(int, cudaFreeAsync, (void *, uint64_t))                                                           \
+    X(int, cudaDeviceGetDefaultMemPool, (uint64_t *, int))                                              \
+    X(int, cudaMemPoolGetAttribute, (uint64_t, int, void *))                                            \
+    X(int, cudaMemPoolSetAttribute, (uint64_t, int, void *))                                            \
+    X(int, cudaMemPoolTrimTo, (uint64_t, size_t))                                                       \
+    X(int, cudaStreamCreate, (uint64_t *))                                                              \
+    X(int, cudaStreamDestroy, (uint64_t))                                                               \
+    X(int, cudaStreamSynchronize, (uint64_t))                                                           \
+    X(int, cudaStreamQuery, (uint64_t))                                                                 \
+    X(int, cudaStreamBeginCapture, (uint64_t, int))                                                     \
+    X(int, cudaStreamEndCapture, (uint64_t, uint64_t *))                                                \
+    X(int, cudaGraphInstantiateWithFlags, (uint64_t *, uint64_t, uint64_t))                             \
+    X(int, cudaGraphLaunch, (uint64_t, uint64_t))                                                       \
+    X(int, cudaEventCreate, (uint64_t *))                                                               \
+    X(int, cudaEventRecord, (uint64_t, uint64_t))                                                       \
+    X(int, cudaEventQuery, (uint64_t))                                                                  \
+    X(int, cudaEventSynchronize, (uint64_t))                                                            \
+    X(int, cudaEventElapsedTime, (float *, uint64_t, uint64_t))                                         \
+    X(int, cudaDeviceSynchronize, (void))                                                               \
+    X(int, cudaDeviceEnablePeerAccess, (int, unsigned))                                                 \
+    X(int, cudaDeviceDisablePeerAccess, (int))                                                          \
+    X(int, cudaGetLastError, (void))                                                                    \
+    X(int, cudaPeekAtLastError, (void))                                                                 \
+    X(int, cudaGetDeviceProperties, (void *, int))                                                      \
+    X(int, cudaPointerGetAttributes, (void *, const void *))                                            \
+    X(int, cudaMallocArray, (void))                                                                     \
+    X(int, cudaIpcGetMemHandle, (void *, void *))                                                       \
+    X(const char *, cudaGetErrorString, (int))                                                          \
+    X(const char *, cudaGetErrorName, (int))
+
+#define CUDASIM_RIG_DRIVER(X)                                                                           \
+    X(int, cuInit, (unsigned))                                                                          \
+    X(int, cuCtxCreate_v2, (uint64_t *, unsigned, int))                                                 \
+    X(int, cuCtxGetCurrent, (uint64_t *))                                                               \
+    X(int, cuCtxDestroy_v2, (uint64_t))                                                                 \
+    X(int, cuMemAlloc_v2, (uint64_t *, size_t))                                                         \
+    X(int, cuMemFree_v2, (uint64_t))                                                                    \
+    X(int, cuMemGetInfo_v2, (size_t *, size_t *))                                                       \
+    X(int, cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))                       \
+    X(int, cuMemAddressFree, (uint64_t, size_t))                                                        \
+    X(int, cuMemCreate, (uint64_t *, size_t, const void *, uint64_t))                                   \
+    X(int, cuMemRelease, (uint64_t))                                                                    \
+    X(int, cuMemMap, (uint64_t, size_t, size_t, uint64_t, uint64_t))                                    \
+    X(int, cuMemUnmap, (uint64_t, size_t))                                                              \
+    X(int, cuMemSetAccess, (uint64_t, size_t, const void *, size_t))                                    \
+    X(int, cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *))
+
+#define CUDASIM_RIG_CORE(X)                                                                             \
+    X(void, cudasim_fail_from, (int, uint64_t))                                                         \
+    X(void, cudasim_hold, (uint64_t, int))                                                              \
+    X(void, cudasim_complete, (uint64_t, int))
+
+#define CUDASIM_RIG_MEMBER(type, name, arguments) type (*name) arguments;
+struct cudasim_rig {
+    CUDASIM_RIG_RUNTIME(CUDASIM_RIG_MEMBER)
+    CUDASIM_RIG_DRIVER(CUDASIM_RIG_MEMBER)
+    CUDASIM_RIG_CORE(CUDASIM_RIG_MEMBER)
+};
+#undef CUDASIM_RIG_MEMBER
+
+static inline void *cudasim_rig_library(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", CUDASIM_DIR, name);
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    cr_assert_not_null(library, "%s", dlerror());
+    return library;
+}
+
+static inline void cudasim_rig_find(void *library, const char *name, void *member)
+{
+    void *found = dlsym(library, name);
+    cr_assert_not_null(found, "%s is missing", name);
+    memcpy(member, &found, sizeof found);
+}
+
+/* Opens the libraries on a device. `runtime`: "libcudart.so.12", or NULL for a program of the driver alone. */
+static inline void cudasim_rig_open(struct cudasim_rig *r, const char *device, const char *runtime)
+{
+    setenv(CUDASIM_ENV_DEVICE, device, 1);
+    void *core = cudasim_rig_library("libreplay-cudasim.so"), *driver = cudasim_rig_library("libcuda.so.1");
+#define CUDASIM_RIG_FIND(type, name, arguments) cudasim_rig_find(library, #name, &r->name);
+    void *library = core;
+    CUDASIM_RIG_CORE(CUDASIM_RIG_FIND)
+    library = driver;
+    CUDASIM_RIG_DRIVER(CUDASIM_RIG_FIND)
+    if (runtime == NULL)
+        return;
+    library = cudasim_rig_library(runtime);
+    CUDASIM_RIG_RUNTIME(CUDASIM_RIG_FIND)
+#undef CUDASIM_RIG_FIND
+}
+
+static inline uint64_t cudasim_rig_free_bytes(const struct cudasim_rig *r)
+{
+    size_t free_bytes = 0, total_bytes;
+    cr_expect_eq(r->cudaMemGetInfo(&free_bytes, &total_bytes), CODE_SUCCESS);
+    return free_bytes;
+}
+
+#endif

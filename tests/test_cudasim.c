@@ -1,0 +1,371 @@
+/* The simulated CUDA against what NVIDIA documents, as a program sees it that opens the libraries at run time. */
+#include "tests/cudasim_rig.h"
+
+#include "sim/device.h"
+
+#include <stdio.h>
+
+static const struct { int type, handle_types, location_type, location_id; void *metadata; unsigned char flags[8]; }
+    on_device_0 = { .type = 1, .location_type = 1 };
+
+Test(cudasim, each_runtime_release_answers_for_the_same_device)
+{
+    static const char *const runtimes[] = { "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13" };
+    for (size_t i = 0; i < 3; i++) {
+        struct cudasim_rig r;
+        int n = 0;
+        cudasim_rig_open(&r, "sim:8GiB,count=2", runtimes[i]);
+        cr_expect_eq(r.cudaGetDeviceCount(&n), CODE_SUCCESS);
+        cr_expect_eq(n, 2);
+        cr_expect_eq(cudasim_rig_free_bytes(&r), 8 * GIB);
+        struct { char name[256]; unsigned char ids[28]; size_t total; char rest[1024]; } prop;
+        cr_expect_eq(r.cudaGetDeviceProperties(&prop, 1), CODE_SUCCESS);
+        cr_expect_eq(prop.total, 8 * GIB);
+        cr_expect_eq(r.cudaGetDeviceProperties(&prop, 2), CODE_INVALID_DEVICE);
+    }
+}
+
+Test(cudasim, memory_comes_and_goes_by_whole_pages)
+{
+    struct cudasim_rig r;
+    void *p = NULL, *q = NULL;
+    cudasim_rig_open(&r, "sim:1GiB,context=100MiB,packing=off", "libcudart.so.12");
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 924 * MIB);
+    cr_expect_eq(r.cudaMalloc(&p, 3 * MIB), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 920 * MIB);
+    cr_expect_eq(r.cudaMalloc(&q, 921 * MIB), CODE_OUT_OF_MEMORY);
+    cr_expect_eq(r.cudaGetLastError(), CODE_OUT_OF_MEMORY);
+    cr_expect_eq(r.cudaGetLastError(), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMalloc(&q, 920 * MIB), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 0);
+    cr_expect_eq(r.cudaFree(p), CODE_SUCCESS);
+    cr_expect_eq(r.cudaFree(q), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 924 * MIB);
+}
+
+Test(cudasim, a_wrong_pointer_is_refused_and_nothing_changes)
+{
+    struct cudasim_rig r;
+    void *p = NULL;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.13");
+    cr_expect_eq(r.cudaMalloc(&p, 4 * MIB), CODE_SUCCESS);
+    const uint64_t free_bytes = cudasim_rig_free_bytes(&r);
+    cr_expect_eq(r.cudaFree((char *)p + 512), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cudaFree(&r), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cudaFreeHost(p), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cudaHostUnregister(p), CODE_HOST_NOT_REGISTERED);
+    cr_expect_eq(r.cudaFreeAsync(&r, 0), CODE_INVALID_VALUE);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), free_bytes);
+    cr_expect_eq(r.cudaFree(p), CODE_SUCCESS);
+    cr_expect_eq(r.cudaFree(p), CODE_INVALID_VALUE, "freed twice");
+    cr_expect_eq(r.cudaFree(NULL), CODE_SUCCESS);
+}
+
+Test(cudasim, a_request_of_nothing_gives_no_pointer)
+{
+    struct cudasim_rig r;
+    void *p = &r;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_expect_eq(r.cudaMalloc(&p, 0), CODE_SUCCESS);
+    cr_expect_null(p);
+    cr_expect_eq(r.cudaMalloc(NULL, 1), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cudaMallocManaged(&p, 0, 1), CODE_INVALID_VALUE);
+}
+
+Test(cudasim, copies_are_done_between_host_addresses_and_a_device_reads_as_zeros)
+{
+    struct cudasim_rig r;
+    char from[16] = "something", to[16] = "", again[16] = "else";
+    void *p = NULL, *pinned = NULL;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_expect_eq(r.cudaMalloc(&p, 1 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cudaHostAlloc(&pinned, 16, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(pinned, from, sizeof from, 4), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(to, pinned, sizeof to, 0), CODE_SUCCESS);
+    cr_expect_str_eq(to, "something");
+    cr_expect_eq(r.cudaMemcpy(p, from, sizeof from, 1), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(again, p, sizeof again, 2), CODE_SUCCESS);
+    cr_expect_str_eq(again, "");
+    cr_expect_eq(r.cudaMemcpy((char *)p + 1 * MIB - 8, from, 16, 1), CODE_INVALID_VALUE, "past the end");
+    cr_expect_eq(r.cudaMemset(pinned, 'x', 3), CODE_SUCCESS);
+    cr_expect_eq(memcmp(pinned, "xxxethi", 7), 0);
+    cr_expect_eq(r.cudaFreeHost(pinned), CODE_SUCCESS);
+    cr_expect_eq(r.cudaFree(p), CODE_SUCCESS);
+}
+
+Test(cudasim, host_memory_is_registered_once)
+{
+    static char memory[8192];
+    struct cudasim_rig r;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_expect_eq(r.cudaHostRegister(memory, sizeof memory, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaHostRegister(memory + 4096, 4096, 0), CODE_HOST_REGISTERED);
+    cr_expect_eq(r.cudaHostUnregister(memory), CODE_SUCCESS);
+    cr_expect_eq(r.cudaHostUnregister(memory), CODE_HOST_NOT_REGISTERED);
+}
+
+Test(cudasim, a_driver_program_needs_init_and_a_context)
+{
+    struct cudasim_rig r;
+    uint64_t addr = 0, context = 7;
+    cudasim_rig_open(&r, "sim:1GiB", NULL);
+    cr_expect_eq(r.cuMemAlloc_v2(&addr, 1 * MIB), CODE_NOT_INITIALIZED);
+    cr_expect_eq(r.cuInit(1), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cuInit(0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemAlloc_v2(&addr, 1 * MIB), CODE_INVALID_CONTEXT);
+    cr_expect_eq(r.cuCtxGetCurrent(&context), CODE_SUCCESS);
+    cr_expect_eq(context, 0);
+    cr_expect_eq(r.cuCtxCreate_v2(&context, 0, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemAlloc_v2(&addr, 0), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cuMemAlloc_v2(&addr, 1 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemFree_v2(addr), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemFree_v2(addr), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cuCtxDestroy_v2(context), CODE_SUCCESS);
+}
+
+/* Maps 2 x 20 MiB into a range and takes it down again, each step checked against the free memory. */
+Test(cudasim, virtual_memory_is_held_by_handles_and_by_mappings)
+{
+    struct cudasim_rig r;
+    uint64_t range = 0, one = 0, two = 0, context;
+    size_t free_bytes, total_bytes;
+    cudasim_rig_open(&r, "sim:1GiB", NULL);
+    cr_assert_eq(r.cuInit(0), CODE_SUCCESS);
+    cr_assert_eq(r.cuCtxCreate_v2(&context, 0, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemAddressReserve(&range, 3 * MIB, 0, 0, 0), CODE_INVALID_VALUE, "not a multiple");
+    cr_expect_eq(r.cuMemAddressReserve(&range, 100 * MIB, 0, 0, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemCreate(&one, 20 * MIB, &on_device_0, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemCreate(&two, 20 * MIB, &on_device_0, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemMap(range, 20 * MIB, 0, one, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemMap(range + 18 * MIB, 20 * MIB, 0, two, 0), CODE_INVALID_VALUE, "overlaps");
+    cr_expect_eq(r.cuMemMap(range + 90 * MIB, 20 * MIB, 0, two, 0), CODE_INVALID_VALUE, "behind the range");
+    cr_expect_eq(r.cuMemMap(range + 20 * MIB, 20 * MIB, 0, two, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemSetAccess(range, 40 * MIB, &on_device_0, 1), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemSetAccess(range, 60 * MIB, &on_device_0, 1), CODE_INVALID_VALUE, "not mapped");
+    cr_expect_eq(r.cuMemAddressFree(range, 100 * MIB), CODE_INVALID_VALUE, "still mapped");
+    cr_expect_eq(r.cuMemRelease(one), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemRelease(one), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cuMemGetInfo_v2(&free_bytes, &total_bytes), CODE_SUCCESS);
+    cr_expect_eq(free_bytes, 984 * MIB, "the mapping holds it");
+    cr_expect_eq(r.cuMemUnmap(range, 10 * MIB), CODE_INVALID_VALUE, "half a mapping");
+    cr_expect_eq(r.cuMemUnmap(range, 40 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemGetInfo_v2(&free_bytes, &total_bytes), CODE_SUCCESS);
+    cr_expect_eq(free_bytes, 1004 * MIB, "the handle holds the other");
+    cr_expect_eq(r.cuMemRelease(two), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemAddressFree(range, 100 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cuMemGetInfo_v2(&free_bytes, &total_bytes), CODE_SUCCESS);
+    cr_expect_eq(free_bytes, 1 * GIB);
+}
+
+Test(cudasim, a_pool_keeps_memory_up_to_its_threshold_until_somebody_waits)
+{
+    struct cudasim_rig r;
+    uint64_t pool = 0, threshold = 32 * MIB, value = 0;
+    void *p = NULL, *q = NULL;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_expect_eq(r.cudaDeviceGetDefaultMemPool(&pool, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolSetAttribute(pool, POOL_RELEASE_THRESHOLD, &threshold), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMallocAsync(&p, 30 * MIB, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMallocAsync(&q, 50 * MIB, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaFreeAsync(p, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaFreeAsync(p, 0), CODE_INVALID_VALUE, "freed twice");
+    cr_expect_eq(r.cudaFree(q), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolGetAttribute(pool, POOL_RESERVED_CURRENT, &value), CODE_SUCCESS);
+    cr_expect_eq(value, 80 * MIB);
+    cr_expect_eq(r.cudaStreamSynchronize(0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemPoolGetAttribute(pool, POOL_RESERVED_CURRENT, &value), CODE_SUCCESS);
+    cr_expect_leq(value, threshold);
+    cr_expect_eq(r.cudaMemPoolTrimTo(pool, 0), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB);
+    cr_expect_eq(r.cudaMemPoolGetAttribute(pool, POOL_USED_HIGH, &value), CODE_SUCCESS);
+    cr_expect_eq(value, 80 * MIB);
+}
+
+Test(cudasim, streams_finish_at_once_unless_they_are_held)
+{
+    struct cudasim_rig r;
+    uint64_t stream = 0, start = 0, end = 0;
+    float ms = -1;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.13");
+    cr_expect_eq(r.cudaStreamCreate(&stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventCreate(&start), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventCreate(&end), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventElapsedTime(&ms, start, end), CODE_INVALID_HANDLE, "not recorded");
+    cr_expect_eq(r.cudaEventRecord(start, stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventQuery(start), CODE_SUCCESS);
+    r.cudasim_hold(stream, 1);
+    cr_expect_eq(r.cudaEventRecord(end, stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventQuery(end), CODE_NOT_READY);
+    cr_expect_eq(r.cudaStreamQuery(stream), CODE_NOT_READY);
+    cr_expect_eq(r.cudaEventElapsedTime(&ms, start, end), CODE_NOT_READY);
+    r.cudasim_complete(stream, 1);
+    cr_expect_eq(r.cudaStreamQuery(stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventElapsedTime(&ms, start, end), CODE_SUCCESS);
+    cr_expect_geq(ms, 0);
+    cr_expect_eq(r.cudaStreamDestroy(stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamQuery(stream), CODE_INVALID_HANDLE);
+}
+
+Test(cudasim, time_goes_on_by_what_streams_are_given)
+{
+    struct cudasim_rig r;
+    uint64_t start = 0, end = 0;
+    float ms = 0;
+    void *p = NULL;
+    static char host[1 << 20];
+    cudasim_rig_open(&r, "sim:1GiB,alloc_ns=3000000", "libcudart.so.12");
+    cr_expect_eq(r.cudaEventCreate(&start), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventCreate(&end), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventRecord(start, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMalloc(&p, 1 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(p, host, sizeof host, 1), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventRecord(end, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventElapsedTime(&ms, start, end), CODE_SUCCESS);
+    cr_expect_float_eq(ms, 3.0f + 0.005f + (float)sizeof host / 25e6f, 0.001f);
+}
+
+Test(cudasim, a_capture_becomes_a_graph_that_can_be_launched)
+{
+    struct cudasim_rig r;
+    uint64_t stream = 0, graph = 0, exec = 0;
+    void *p = NULL;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_expect_eq(r.cudaMalloc(&p, 1 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamBeginCapture(0, 0), CODE_CAPTURE_UNSUPPORTED);
+    cr_expect_eq(r.cudaStreamCreate(&stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamBeginCapture(stream, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamSynchronize(stream), CODE_CAPTURE_UNSUPPORTED);
+    cr_expect_eq(r.cudaStreamEndCapture(stream, &graph), CODE_SUCCESS);
+    cr_expect_eq(r.cudaGraphInstantiateWithFlags(&exec, graph, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaGraphLaunch(exec, stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaGraphLaunch(graph, stream), CODE_INVALID_VALUE);
+}
+
+Test(cudasim, devices_do_not_share_memory_and_reach_each_other_when_asked)
+{
+    struct cudasim_rig r;
+    void *p = NULL;
+    struct { int type, device; void *pointers[2]; long reserved[8]; } attributes;
+    cudasim_rig_open(&r, "sim:1GiB,count=2", "libcudart.so.13");
+    cr_expect_eq(r.cudaSetDevice(1), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMalloc(&p, 512 * MIB), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 512 * MIB);
+    cr_expect_eq(r.cudaSetDevice(0), CODE_SUCCESS);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB);
+    cr_expect_eq(r.cudaPointerGetAttributes(&attributes, p), CODE_SUCCESS);
+    cr_expect_eq(attributes.type, 2);
+    cr_expect_eq(attributes.device, 1);
+    cr_expect_eq(r.cudaDeviceDisablePeerAccess(1), CODE_PEER_NOT_ENABLED);
+    cr_expect_eq(r.cudaDeviceEnablePeerAccess(1, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaDeviceEnablePeerAccess(1, 0), CODE_PEER_ENABLED);
+    cr_expect_eq(r.cudaDeviceEnablePeerAccess(0, 0), CODE_INVALID_DEVICE, "itself");
+    cr_expect_eq(r.cudaSetDevice(2), CODE_INVALID_DEVICE);
+    cr_expect_eq(r.cudaFree(p), CODE_SUCCESS, "from another device");
+}
+
+Test(cudasim, what_is_not_simulated_says_so)
+{
+    struct cudasim_rig r;
+    char handle[64];
+    void *function = &r;
+    int status = 0;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_expect_eq(r.cudaMallocArray(), CODE_NOT_SUPPORTED);
+    cr_expect_eq(r.cudaIpcGetMemHandle(handle, NULL), CODE_NOT_SUPPORTED);
+    cr_expect_eq(r.cuGetProcAddress_v2("cuNoSuchFunction", &function, 13000, 0, &status), CODE_SUCCESS);
+    cr_expect_null(function);
+    cr_expect_eq(status, 1);
+    cr_expect_eq(r.cuGetProcAddress_v2("cuMemAlloc", &function, 12000, 0, &status), CODE_SUCCESS);
+    cr_expect(memcmp(&function, &r.cuMemAlloc_v2, sizeof function) == 0);
+}
+
+Test(cudasim, codes_have_the_names_and_sentences_of_cuda)
+{
+    struct cudasim_rig r;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_expect_str_eq(r.cudaGetErrorName(2), "cudaErrorMemoryAllocation");
+    cr_expect_str_eq(r.cudaGetErrorString(2), "out of memory");
+    cr_expect_str_eq(r.cudaGetErrorString(801), "operation not supported");
+    cr_expect_str_eq(r.cudaGetErrorString(-5), "unrecognized error code");
+}
+
+/* A program that takes and gives back; false when a call was refused. */
+static bool run_program(const struct cudasim_rig *r)
+{
+    void *p[4] = { 0 };
+    uint64_t range = 0, phys = 0;
+    bool is_done = true;
+    for (int i = 0; i < 3; i++)
+        is_done = r->cudaMalloc(&p[i], (size_t)(i + 1) * 3 * MIB) == CODE_SUCCESS && is_done;
+    is_done = r->cudaMallocAsync(&p[3], 5 * MIB, 0) == CODE_SUCCESS && is_done;
+    is_done = r->cuMemAddressReserve(&range, 20 * MIB, 0, 0, 0) == CODE_SUCCESS && is_done;
+    is_done = r->cuMemCreate(&phys, 20 * MIB, &on_device_0, 0) == CODE_SUCCESS && is_done;
+    if (range != 0 && phys != 0) {
+        cr_expect_eq(r->cuMemMap(range, 20 * MIB, 0, phys, 0), CODE_SUCCESS);
+        cr_expect_eq(r->cuMemUnmap(range, 20 * MIB), CODE_SUCCESS);
+    }
+    if (phys != 0)
+        cr_expect_eq(r->cuMemRelease(phys), CODE_SUCCESS);
+    if (range != 0)
+        cr_expect_eq(r->cuMemAddressFree(range, 20 * MIB), CODE_SUCCESS);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(r->cudaFree(p[i]), CODE_SUCCESS);
+    if (p[3] != NULL)
+        cr_expect_eq(r->cudaFreeAsync(p[3], 0), CODE_SUCCESS);
+    cr_expect_eq(r->cudaDeviceSynchronize(), CODE_SUCCESS);
+    return is_done;
+}
+
+Test(cudasim, any_call_may_be_refused_and_nothing_is_lost)
+{
+    struct cudasim_rig r;
+    uint64_t n = 1;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    do {
+        r.cudasim_fail_from(0, n);
+        const bool is_done = run_program(&r);
+        r.cudasim_fail_from(0, 0);
+        cr_expect_eq(cudasim_rig_free_bytes(&r), 1 * GIB, "call %llu refused", (unsigned long long)n);
+        if (is_done)
+            break;
+    } while (++n < 100);
+    cr_expect_eq(n, 7, "six growing calls; the seventh was never reached");
+}
+
+/* The same calls on the replay's device: the free memory after each must be the same number. */
+Test(cudasim, its_numbers_are_those_of_the_simulated_device)
+{
+    enum { CALLS = 400 };
+    struct cudasim_rig r;
+    struct device_config cfg;
+    const struct device_ops *ops;
+    struct device *dev;
+    struct err_detail why;
+    struct segment segments[CALLS];
+    void *pointers[CALLS];
+    bool has_total;
+    uint64_t random = 88172645463325252;
+    cudasim_rig_open(&r, "sim:512MiB,context=20MiB", "libcudart.so.12");
+    cr_assert_eq(device_parse("sim:512MiB,context=20MiB", &cfg, &ops, &has_total, &why), ERR_OK);
+    cr_assert_eq(device_open(ops, &cfg, &dev, &why), ERR_OK);
+    size_t n = 0;
+    for (int i = 0; i < CALLS; i++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        uint64_t free_bytes, total_bytes;
+        if (n > 0 && random % 5 < 2) {
+            const size_t k = random / 8 % n;
+            device_segment_free(dev, &segments[k]);
+            cr_expect_eq(r.cudaFree(pointers[k]), CODE_SUCCESS);
+            segments[k] = segments[--n];
+            pointers[k] = pointers[n];
+        } else {
+            const uint64_t bytes = 1 + random % (random % 3 == 0 ? 60 * MIB : 900 * KIB);
+            const enum err e = device_segment_alloc(dev, bytes, &segments[n]);
+            cr_expect_eq(r.cudaMalloc(&pointers[n], bytes), e == ERR_OK ? CODE_SUCCESS : CODE_OUT_OF_MEMORY);
+            n += e == ERR_OK;
+        }
+        device_memory_info(dev, &free_bytes, &total_bytes);
+        cr_expect_eq(cudasim_rig_free_bytes(&r), free_bytes, "after call %d", i);
+    }
+    device_close(dev);
+}
