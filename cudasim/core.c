@@ -4,11 +4,11 @@
 #include "cudasim/state.h"
 
 #include "base/units.h"
+#include "cudasim/device_text.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -49,57 +49,16 @@ __attribute__((constructor)) static void cudasim_loaded(void)
     pthread_atfork(cudasim_lock, cudasim_unlock, cudasim_after_fork);
 }
 
-/* "sim:24GiB,count=2,context=1MiB": cuts `count=` out, which sim/device_spec.c does not know. */
-static int cudasim_take_count(char *text)
-{
-    char *at = strstr(text, "count=");
-    if (at == NULL || at == text || (at[-1] != ',' && at[-1] != ':'))
-        return 1;
-    char *end;
-    const long n = strtol(at + 6, &end, 10);
-    if ((*end != '\0' && *end != ',') || n < 1 || n > CUDASIM_DEVICES_MAX)
-        return 0;
-    if (*end == ',')
-        memmove(at, end + 1, strlen(end + 1) + 1);
-    else
-        at[-1] = '\0';
-    return (int)n;
-}
-
-static enum err cudasim_parse(struct device_config *cfg, const struct device_ops **ops, int *n, struct err_detail *why)
-{
-    const char *text = getenv(CUDASIM_ENV_DEVICE);
-    char copy[256];
-    if (text == NULL || text[0] == '\0')
-        text = "sim:24GiB";
-    if (strlen(text) >= sizeof copy)
-        return err_set(why, ERR_USAGE, 0, "the text in " CUDASIM_ENV_DEVICE " is too long");
-    memcpy(copy, text, strlen(text) + 1);
-    *n = cudasim_take_count(copy);
-    if (*n == 0)
-        return err_set(why, ERR_USAGE, 0, "device '%s': count= is a number from 1 to %d", text, CUDASIM_DEVICES_MAX);
-    bool has_total;
-    const enum err e = device_parse(copy, cfg, ops, &has_total, why);
-    if (e != ERR_OK)
-        return e;
-    if (!has_total)
-        cfg->total_bytes = 24 * GIB;
-    if (cfg->total_bytes == DEVICE_UNLIMITED)
-        return err_set(why, ERR_USAGE, 0, "device '%s': a card that programs run on has a capacity", text);
-    const char *fail = getenv(CUDASIM_ENV_FAIL);
-    if (fail != NULL)
-        cfg->fail_from_call = strtoull(fail, NULL, 10);
-    return ERR_OK;
-}
-
 /* Capacity comes from one text for all devices; each has addresses of its own. */
 static enum err cudasim_open_devices(struct err_detail *why)
 {
     struct device_config cfg;
     const struct device_ops *ops;
     int n = 0;
-    enum err e = cudasim_parse(&cfg, &ops, &n, why);
-    const uint64_t stride = n > 0 ? ADDRESSES_BYTES / (uint64_t)n / DEVICE_PAGE_BYTES * DEVICE_PAGE_BYTES : 0;
+    const char *text = getenv(CUDASIM_ENV_DEVICE), *fail = getenv(CUDASIM_ENV_FAIL);
+    enum err e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, why);
+    cfg.fail_from_call = e == ERR_OK && fail != NULL ? strtoull(fail, NULL, 10) : 0;
+    const uint64_t stride = e == ERR_OK && n > 0 ? ADDRESSES_BYTES / (uint64_t)n / DEVICE_PAGE_BYTES * DEVICE_PAGE_BYTES : 0;
     for (int i = 0; e == ERR_OK && i < n; i++) {
         struct cudasim_device *d = &cudasim.devices[i];
         const uint64_t base = ADDRESSES_BEGIN + (uint64_t)i * stride;

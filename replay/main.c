@@ -9,7 +9,8 @@
 
 static const struct subcommand *const subcommands[] = { &cmd_replay, &cmd_import, &cmd_info, &cmd_generate, &cmd_verify,
                                                         &cmd_stats, &cmd_summary, &cmd_fit, &cmd_tune,
-                                                        &cmd_sweep, &cmd_merge, &cmd_report, &cmd_snapshot, &cmd_diff };
+                                                        &cmd_sweep, &cmd_merge, &cmd_report, &cmd_snapshot, &cmd_diff,
+                                                        &cmd_run_sim };
 
 enum { N_SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 

@@ -167,6 +167,8 @@ static enum err option_take(enum option_id id, const char *value, struct options
         break;
     case OPTION_RESUME:
     case OPTION_SHOW_JOB:
+    case OPTION_RECORD:
+    case OPTION_TORCH_LIBS:
     case OPTION_HELP:
     case OPTION_IDS:
         break;

@@ -45,6 +45,8 @@
     X(RESUME, "resume", NULL, "go on with a database that must be there already")                           \
     X(SHOW_JOB, "show-job", NULL, "print the job file of this command line, and run nothing")               \
     X(AT, "at", "EVENT", "the moment in front of this event, instead of the end")                              \
+    X(RECORD, "record", "FILE", "write the program's memory trace, and PyTorch's snapshot beside it")       \
+    X(TORCH_LIBS, "torch-libs", "FOLDER", "whose libraries get stand-ins (default: those of the torch that the command's Python imports)") \
     X(HELP, "help", NULL, "this text")
 
 #define OPTION_ENUM(name, flag, argument, help) OPTION_##name,

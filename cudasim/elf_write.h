@@ -1,0 +1,29 @@
+/*
+ * Writing a small shared object without a compiler: functions that return 0, or that go on elsewhere.
+ */
+#ifndef REPLAY_CUDASIM_ELF_WRITE_H
+#define REPLAY_CUDASIM_ELF_WRITE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct elf_function {
+    const char *name;
+    const char *version;             /* the version node it is defined under; NULL: none */
+    const char *target;              /* a symbol to jump to, of a library in `needed`; NULL: return 0 */
+};
+
+struct elf_library {
+    const char *soname;
+    const char *needed;              /* the library that targets are found in */
+    const struct elf_function *functions;
+    size_t n_functions;
+};
+
+/* The bytes of such a library for this processor, free() them; equal input gives equal bytes. ERR_UNSUPPORTED on other
+ * processors than x86-64; ERR_HOST_NOMEM. */
+MUST_USE enum err elf_write(const struct elf_library *lib, void **bytes, size_t *n, struct err_detail *why);
+
+#endif

@@ -1,0 +1,362 @@
+/* Collecting what libraries want, and writing stand-ins for it. */
+#include "cudasim/standins.h"
+
+#include "base/sha256.h"
+#include "cudasim/elf_needs.h"
+#include "cudasim/elf_write.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CORE_SONAME   "libreplay-cudasim.so"
+#define STANDINS_FORM "1"
+
+/* A library, or a function of one. Texts are malloc'ed. */
+struct want {
+    char *soname, *name, *version;   /* name NULL: the library itself; version NULL: none */
+};
+
+struct wants {
+    struct want *all;
+    size_t n, cap;
+};
+
+/* Symbols without a version do not say which library they are of; their names do. Longer prefixes first. */
+static const struct { const char *prefix, *library; } owners[] = {
+    { "cusparseLt", "libcusparseLt.so" }, { "cusparse", "libcusparse.so" }, { "cublasLt", "libcublasLt.so" },
+    { "cublas", "libcublas.so" }, { "cudnn", "libcudnn.so" }, { "cusolver", "libcusolver.so" },
+    { "cufft", "libcufft.so" }, { "curand", "libcurand.so" }, { "nccl", "libnccl.so" }, { "cuFile", "libcufile.so" },
+    { "nvrtc", "libnvrtc.so" }, { "nvJitLink", "libnvJitLink.so" }, { "cupti", "libcupti.so" },
+    { "nvshmem", "libnvshmem_host.so" }, { "nvtx", "libnvToolsExt.so" },
+};
+
+enum { N_OWNERS = sizeof owners / sizeof owners[0] };
+
+/* Calls that have to hand something back (cudasim/standin_calls.c), by a part of the name; the first that fits. */
+static const struct { const char *part, *target; } targets[] = {
+    { "cudnnBackend", NULL }, { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
+    { "StatusName", "cudasim_standin_text" }, { "ncclGetLastError", "cudasim_standin_text" },
+    { "cublasLtMatmulAlgoGetHeuristic", "cudasim_standin_one_algorithm" },
+    { "cublasGetVersion", "cudasim_standin_second_int_zero" },
+    { "ncclCommGetAsyncError", "cudasim_standin_second_int_zero" },
+    { "ncclGetVersion", "cudasim_standin_nccl_version" },
+    { "cufftCreate", "cudasim_standin_create_int" }, { "cufftPlan", "cudasim_standin_create_int" },
+    { "ncclCommInitRank", "cudasim_standin_create" }, { "Create", "cudasim_standin_create" },
+};
+
+enum { N_TARGETS = sizeof targets / sizeof targets[0] };
+
+static const char *target_of(const char *soname, const char *name)
+{
+    if (strcmp(name, "cudnnGetVersion") == 0)
+        return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_version" : "cudasim_standin_cudnn_version";
+    for (size_t i = 0; i < N_TARGETS; i++)
+        if (strstr(name, targets[i].part) != NULL)
+            return targets[i].target;
+    return NULL;
+}
+
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* NVIDIA's, as their sonames go. */
+static bool is_wanted_library(const char *soname)
+{
+    return begins(soname, "libcu") || begins(soname, "libnv") || begins(soname, "libnccl");
+}
+
+static bool is_ours(const char *soname)
+{
+    return begins(soname, "libcudart.so") || begins(soname, "libcuda.so") || begins(soname, "libnvidia-ml.so");
+}
+
+static bool wants_put(struct wants *w, const char *soname, const char *name, const char *version)
+{
+    if (w->n == w->cap) {
+        const size_t cap = w->cap == 0 ? 1024 : 2 * w->cap;
+        struct want *all = realloc(w->all, cap * sizeof *all);
+        if (all == NULL)
+            return false;
+        w->all = all;
+        w->cap = cap;
+    }
+    struct want *one = &w->all[w->n++];
+    *one = (struct want){ .soname = strdup(soname), .name = name == NULL ? NULL : strdup(name),
+                          .version = version == NULL ? NULL : strdup(version) };
+    return one->soname != NULL && (name == NULL) == (one->name == NULL) && (version == NULL) == (one->version == NULL);
+}
+
+static void wants_close(struct wants *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        free(w->all[i].soname);
+        free(w->all[i].name);
+        free(w->all[i].version);
+    }
+    free(w->all);
+}
+
+static bool on_library(void *arg, const char *soname)
+{
+    return !is_wanted_library(soname) || wants_put(arg, soname, NULL, NULL);
+}
+
+static bool on_symbol(void *arg, const char *name, const char *version, const char *library)
+{
+    if (library != NULL)
+        return !is_wanted_library(library) || is_ours(library) || wants_put(arg, library, name, version);
+    for (size_t i = 0; i < N_OWNERS; i++)
+        if (begins(name, owners[i].prefix))
+            return wants_put(arg, owners[i].library, name, NULL);    /* without its number yet: wants_resolve */
+    return true;
+}
+
+static enum err read_library(struct wants *w, const char *path, struct err_detail *why)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    enum err e = ERR_OK;
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
+        if (fd >= 0)
+            close(fd);
+        return ERR_OK;
+    }
+    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED)
+        return err_set(why, ERR_IO, 0, "%s: cannot be mapped: %s", path, strerror(errno));
+    const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = w };
+    e = elf_needs(bytes, (size_t)st.st_size, &v, why);
+    munmap(bytes, (size_t)st.st_size);
+    return e == ERR_FORMAT ? ERR_OK : e;
+}
+
+static enum err read_folder(struct wants *w, const char *folder, struct err_detail *why)
+{
+    DIR *d = opendir(folder);
+    enum err e = ERR_OK;
+    if (d == NULL)
+        return err_set(why, ERR_IO, 0, "%s: %s", folder, strerror(errno));
+    for (const struct dirent *f; e == ERR_OK && (f = readdir(d)) != NULL;) {
+        char path[4096];
+        if (strstr(f->d_name, ".so") != NULL &&
+            (size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) < sizeof path)
+            e = read_library(w, path, why);
+    }
+    closedir(d);
+    return e;
+}
+
+/* By soname, then name, then version; a library itself before its functions. */
+static int compare_wants(const void *a, const void *b)
+{
+    const struct want *x = a, *y = b;
+    int order = strcmp(x->soname, y->soname);
+    if (order == 0)
+        order = strcmp(x->name == NULL ? "" : x->name, y->name == NULL ? "" : y->name);
+    if (order == 0)
+        order = strcmp(x->version == NULL ? "" : x->version, y->version == NULL ? "" : y->version);
+    return order;
+}
+
+/* "libcudnn.so" becomes the "libcudnn.so.9" that somebody names; a symbol of a library that nobody names goes. */
+static enum err wants_resolve(struct wants *w, struct err_detail *why)
+{
+    size_t kept = 0;
+    qsort(w->all, w->n, sizeof *w->all, compare_wants);
+    for (size_t i = 0; i < w->n; i++) {
+        struct want one = w->all[i];
+        const size_t n = strlen(one.soname);
+        bool is_kept = one.name == NULL || one.soname[n - 1] != 'o';
+        for (size_t k = 0; !is_kept && k < w->n; k++)
+            if (w->all[k].name == NULL && w->all[k].soname != NULL && begins(w->all[k].soname, one.soname)) {
+                char *soname = strdup(w->all[k].soname);
+                if (soname == NULL)
+                    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+                free(one.soname);
+                one.soname = soname;
+                is_kept = true;
+            }
+        w->all[i] = (struct want){ 0 };
+        if (is_kept) {
+            w->all[kept++] = one;
+        } else {
+            free(one.soname);
+            free(one.name);
+            free(one.version);
+        }
+    }
+    w->n = kept;
+    qsort(w->all, w->n, sizeof *w->all, compare_wants);
+    return ERR_OK;
+}
+
+/* ---- writing ---- */
+
+struct made {
+    const char *soname;
+    void  *bytes;
+    size_t n;
+};
+
+/* The wants of one soname, [first, end), as a library. */
+static enum err make_one(const struct want *first, size_t n, struct made *out, struct err_detail *why)
+{
+    struct elf_function *functions = calloc(n, sizeof *functions);
+    size_t n_functions = 0;
+    if (functions == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < n; i++)
+        if (first[i].name != NULL && (i == 0 || compare_wants(&first[i], &first[i - 1]) != 0))
+            functions[n_functions++] = (struct elf_function){
+                .name = first[i].name, .version = first[i].version, .target = target_of(first->soname, first[i].name) };
+    const struct elf_library lib = { .soname = first->soname, .needed = CORE_SONAME, .functions = functions,
+                                     .n_functions = n_functions };
+    const enum err e = elf_write(&lib, &out->bytes, &out->n, why);
+    free(functions);
+    out->soname = first->soname;
+    return e;
+}
+
+static enum err make_folder(const char *path, struct err_detail *why)
+{
+    char part[4096];
+    if (strlen(path) >= sizeof part)
+        return err_set(why, ERR_IO, 0, "%.60s...: the name is too long", path);
+    for (const char *at = path; at != NULL;) {
+        at = strchr(at + 1, '/');
+        const size_t n = at == NULL ? strlen(path) : (size_t)(at - path);
+        memcpy(part, path, n);
+        part[n] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return err_set(why, ERR_IO, 0, "%s: cannot be made: %s", part, strerror(errno));
+    }
+    return ERR_OK;
+}
+
+/* Under a name of its own first: another run may be writing the same. */
+static enum err write_file(const char *folder, const struct made *m, struct err_detail *why)
+{
+    char path[4096], temporary[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, m->soname);
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%d", path, (int)getpid()) >= sizeof temporary)
+        return err_set(why, ERR_IO, 0, "%.60s...: the name is too long", path);
+    if (access(path, R_OK) == 0)
+        return ERR_OK;
+    FILE *f = fopen(temporary, "wb");
+    const bool is_written = f != NULL && fwrite(m->bytes, 1, m->n, f) == m->n;
+    const bool is_closed = f != NULL && fclose(f) == 0;
+    if (is_written && is_closed && rename(temporary, path) == 0)
+        return ERR_OK;
+    const enum err e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", path, strerror(errno));
+    unlink(temporary);
+    return e;
+}
+
+/* Named after what is wanted, and after how stand-ins are made: STANDINS_FORM changes with that. */
+static enum err name_folder(const struct wants *w, const char *cache, char **folder, struct err_detail *why)
+{
+    char hex[SHA256_HEX];
+    const size_t room = strlen(cache) + 32;
+    const char **texts = calloc(3 * w->n + 1, sizeof *texts);
+    *folder = malloc(room);
+    if (texts == NULL || *folder == NULL) {
+        free(texts);
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    }
+    texts[3 * w->n] = STANDINS_FORM;
+    for (size_t i = 0; i < w->n; i++) {
+        texts[3 * i] = w->all[i].soname;
+        texts[3 * i + 1] = w->all[i].name == NULL ? "" : w->all[i].name;
+        texts[3 * i + 2] = w->all[i].version == NULL ? "" : w->all[i].version;
+    }
+    const enum err e = sha256_texts(texts, 3 * w->n + 1, hex, why);
+    free(texts);
+    if (e == ERR_OK)
+        snprintf(*folder, room, "%s/standins/%.16s", cache, hex);
+    return e;
+}
+
+static enum err write_all(const struct made *made, size_t n, const char *folder, struct err_detail *why)
+{
+    enum err e = make_folder(folder, why);
+    for (size_t i = 0; e == ERR_OK && i < n; i++)
+        e = write_file(folder, &made[i], why);
+    return e;
+}
+
+/* Adds `soname` to the list. */
+static enum err put_soname(struct standins *s, const char *soname, struct err_detail *why)
+{
+    char **sonames = realloc(s->sonames, (s->n_sonames + 1) * sizeof *sonames);
+    if (sonames != NULL)
+        s->sonames = sonames;
+    if (sonames == NULL || (sonames[s->n_sonames] = strdup(soname)) == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    s->n_sonames++;
+    return ERR_OK;
+}
+
+static enum err make_all(const struct wants *w, const char *cache, struct standins *out, struct err_detail *why)
+{
+    struct made *made = calloc(w->n + 1, sizeof *made);
+    size_t n_made = 0;
+    enum err e = made == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : ERR_OK;
+    for (size_t i = 0, n; e == ERR_OK && i < w->n; i += n) {
+        for (n = 1; i + n < w->n && strcmp(w->all[i].soname, w->all[i + n].soname) == 0;)
+            n++;
+        if (is_ours(w->all[i].soname))
+            continue;
+        e = make_one(&w->all[i], n, &made[n_made], why);
+        if (e == ERR_OK)
+            e = put_soname(out, made[n_made++].soname, why);
+    }
+    out->n_made = n_made;
+    if (e == ERR_OK && n_made > 0)
+        e = name_folder(w, cache, &out->folder, why);
+    if (e == ERR_OK && n_made > 0)
+        e = write_all(made, n_made, out->folder, why);
+    for (size_t i = 0; i < w->n && e == ERR_OK; i++)
+        if (is_ours(w->all[i].soname) && (i == 0 || strcmp(w->all[i].soname, w->all[i - 1].soname) != 0))
+            e = put_soname(out, w->all[i].soname, why);
+    for (size_t i = 0; made != NULL && i < n_made; i++)
+        free(made[i].bytes);
+    free(made);
+    return e;
+}
+
+enum err standins_make(const char *const *folders, size_t n_folders, const char *cache, struct standins *out,
+                       struct err_detail *why)
+{
+    struct wants w = { 0 };
+    enum err e = ERR_OK;
+    *out = (struct standins){ 0 };
+    for (size_t i = 0; e == ERR_OK && i < n_folders; i++)
+        e = read_folder(&w, folders[i], why);
+    if (e == ERR_OK)
+        e = wants_resolve(&w, why);
+    if (e == ERR_OK)
+        e = make_all(&w, cache, out, why);
+    wants_close(&w);
+    if (e != ERR_OK)
+        standins_close(out);
+    return e;
+}
+
+void standins_close(struct standins *s)
+{
+    for (size_t i = 0; i < s->n_sonames; i++)
+        free(s->sonames[i]);
+    free(s->sonames);
+    free(s->folder);
+    *s = (struct standins){ 0 };
+}

@@ -1,0 +1,456 @@
+/* `replay run-sim`: starts a program on the simulated CUDA, and says afterwards what happened there. */
+#include "replay/cli.h"
+
+#include "base/units.h"
+#include "cudasim/core.h"
+#include "cudasim/device_text.h"
+#include "cudasim/journal_read.h"
+#include "cudasim/standins.h"
+#include "replay/run_child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAMES_MAX = 512 };
+
+/* Distinct names, in order of appearance. */
+struct name_list {
+    char   names[NAMES_MAX][sizeof((struct journal_record *)0)->name];
+    size_t n;
+};
+
+/* One run. Folders are absolute; texts are malloc'ed. */
+struct sim_run {
+    const struct options *o;
+    char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
+    char   journals[PATH_MAX];       /* of this run only; removed at the end */
+    struct standins standins;
+    struct journal_use use[JOURNAL_DEVICES];
+    struct name_list nothing, refused, missing;
+    size_t n_processes;
+    char   snapshots[NAMES_MAX][32]; /* of PyTorch, in `journals` */
+    size_t n_snapshots;
+};
+
+/* ---- before ---- */
+
+static bool is_library_folder(const char *path)
+{
+    char core[PATH_MAX + 128];
+    snprintf(core, sizeof core, "%s/libreplay-cudasim.so", path);
+    return access(core, R_OK) == 0;
+}
+
+/* Beside the program, as it is built; else where it is installed. */
+static enum err find_libraries(struct sim_run *run, struct err_detail *why)
+{
+    static const char *const places[] = { "cudasim", "../" REPLAY_LIBDIR "/replay/cudasim" };
+    char program[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0)
+        return err_set(why, ERR_IO, 0, "where this program lies cannot be told: %s", strerror(errno));
+    program[n] = '\0';
+    const char *folder = dirname(program);
+    for (size_t i = 0; i < 2; i++) {
+        char path[PATH_MAX + 64];
+        snprintf(path, sizeof path, "%s/%s", folder, places[i]);
+        if (is_library_folder(path) && realpath(path, run->libraries) != NULL)
+            return ERR_OK;
+    }
+    return err_set(why, ERR_IO, 0, "the simulated CUDA is not beside this program: no %.150s/cudasim", folder);
+}
+
+static enum err make_journals(struct sim_run *run, struct err_detail *why)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(run->journals, sizeof run->journals, "%s/replay-run-XXXXXX", tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
+    if (mkdtemp(run->journals) != NULL)
+        return ERR_OK;
+    const enum err e = err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", run->journals, strerror(errno));
+    run->journals[0] = '\0';
+    return e;
+}
+
+static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache != NULL && cache[0] == '/')
+        snprintf(out, PATH_MAX, "%s/replay", cache);
+    else if (home != NULL && home[0] == '/')
+        snprintf(out, PATH_MAX, "%s/.cache/replay", home);
+    else
+        return err_set(why, ERR_USAGE, 0, "no place for stand-ins: neither XDG_CACHE_HOME nor HOME is set");
+    return ERR_OK;
+}
+
+/* Where the torch lies that the command's Python would import; "" for none. */
+static enum err find_torch(const struct options *o, char **out, struct err_detail *why)
+{
+    static const char *const script = "import importlib.util as u; s = u.find_spec('torch'); "
+                                      "print(s.submodule_search_locations[0] if s else '')";
+    const char *slash = strrchr(o->inputs[0], '/'), *name = slash == NULL ? o->inputs[0] : slash + 1;
+    const char *python = strncmp(name, "python", 6) == 0 ? o->inputs[0] : "python3";
+    const char *const argv[] = { python, "-c", script, NULL };
+    return child_first_line(argv, out, why);
+}
+
+/* The folders whose libraries get stand-ins: as given, or torch's own and its lib/. */
+static enum err make_standins(struct sim_run *run, struct err_detail *why)
+{
+    char cache[PATH_MAX], lib[PATH_MAX];
+    char *torch = NULL;
+    enum err e = cache_folder(cache, why);
+    if (e != ERR_OK)
+        return e;
+    const char *given = run->o->texts[OPTION_TORCH_LIBS];
+    if (given == NULL && (e = find_torch(run->o, &torch, why)) != ERR_OK)
+        return e;
+    const char *folders[2] = { given != NULL ? given : torch, lib };
+    const bool has_any = folders[0][0] != '\0';
+    snprintf(lib, sizeof lib, "%s/lib", folders[0]);
+    if (has_any)
+        e = standins_make(folders, access(lib, R_OK) == 0 ? 2 : 1, cache, &run->standins, why);
+    free(torch);
+    return e;
+}
+
+/* Sonames to load before all else: what carries a run path of its own would find the machine's libraries first. */
+static enum err put_preload(struct child_env *env, const struct sim_run *run, struct err_detail *why)
+{
+    size_t room = 64;
+    for (size_t i = 0; i < run->standins.n_sonames; i++)
+        room += strlen(run->standins.sonames[i]) + 1;
+    char *list = malloc(room);
+    if (list == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    strcpy(list, "libreplay-cudasim.so:libcuda.so.1:libnvidia-ml.so.1");
+    for (size_t i = 0; i < run->standins.n_sonames; i++) {
+        strcat(list, ":");
+        strcat(list, run->standins.sonames[i]);
+    }
+    const enum err e = child_env_put(env, "LD_PRELOAD", list, ':', why);
+    free(list);
+    return e;
+}
+
+static enum err make_env(struct child_env *env, const struct sim_run *run, struct err_detail *why)
+{
+    char paths[2 * PATH_MAX], python[PATH_MAX + 8];
+    const char *folder = run->standins.folder;
+    snprintf(paths, sizeof paths, "%s%s%s", run->libraries, folder != NULL ? ":" : "", folder != NULL ? folder : "");
+    snprintf(python, sizeof python, "%s/python", run->libraries);
+    enum err e = child_env_put(env, "LD_LIBRARY_PATH", paths, ':', why);
+    if (e == ERR_OK)
+        e = put_preload(env, run, why);
+    if (e == ERR_OK)
+        e = child_env_put(env, "PYTHONPATH", python, ':', why);
+    if (e == ERR_OK)
+        e = child_env_put(env, CUDASIM_ENV_DEVICE, run->o->device != NULL ? run->o->device : "sim", '\0', why);
+    if (e == ERR_OK)
+        e = child_env_put(env, CUDASIM_ENV_JOURNAL, run->journals, '\0', why);
+    if (e == ERR_OK && run->o->texts[OPTION_RECORD] != NULL)
+        e = child_env_put(env, "REPLAY_TORCH_RECORD", run->journals, '\0', why);
+    return e;
+}
+
+/* ---- after ---- */
+
+static void name_list_put(struct name_list *l, const char *name)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->names[i], name) == 0)
+            return;
+    if (l->n < NAMES_MAX)
+        strcpy(l->names[l->n++], name);
+}
+
+static void take_journal(struct sim_run *run, const struct journal_view *v)
+{
+    journal_sum(v, run->use);
+    run->n_processes++;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct journal_record r = journal_at(v, i);
+        if (r.kind == JOURNAL_NOTHING)
+            name_list_put(&run->nothing, r.name);
+        else if (r.kind == JOURNAL_REFUSED)
+            name_list_put(&run->refused, r.name);
+        else if (r.kind == JOURNAL_MISSING)
+            name_list_put(&run->missing, r.name);
+    }
+}
+
+static enum err read_journal(struct sim_run *run, const char *path, struct err_detail *why)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
+        const enum err e = err_set(why, ERR_IO, 0, "%.150s: %s", path, fd < 0 ? strerror(errno) : "is empty");
+        if (fd >= 0)
+            close(fd);
+        return e;
+    }
+    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED)
+        return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(errno));
+    struct journal_view v;
+    const enum err e = journal_view(bytes, (size_t)st.st_size, &v, why);
+    if (e == ERR_OK)
+        take_journal(run, &v);
+    munmap(bytes, (size_t)st.st_size);
+    return e;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+static enum err read_results(struct sim_run *run, struct err_detail *why)
+{
+    DIR *d = opendir(run->journals);
+    enum err e = d == NULL ? err_set(why, ERR_IO, 0, "%.150s: %s", run->journals, strerror(errno)) : ERR_OK;
+    for (const struct dirent *f; e == ERR_OK && (f = readdir(d)) != NULL;) {
+        char path[PATH_MAX + NAME_MAX + 2];
+        snprintf(path, sizeof path, "%s/%s", run->journals, f->d_name);
+        if (ends_with(f->d_name, ".journal"))
+            e = read_journal(run, path, why);
+        else if (ends_with(f->d_name, ".pickle") && strlen(f->d_name) < sizeof run->snapshots[0] &&
+                 run->n_snapshots < NAMES_MAX)
+            strcpy(run->snapshots[run->n_snapshots++], f->d_name);
+    }
+    if (d != NULL)
+        closedir(d);
+    return e;
+}
+
+static void remove_journals(const struct sim_run *run)
+{
+    DIR *d = run->journals[0] == '\0' ? NULL : opendir(run->journals);
+    for (const struct dirent *f; d != NULL && (f = readdir(d)) != NULL;)
+        if (f->d_name[0] != '.')
+            unlinkat(dirfd(d), f->d_name, 0);
+    if (d != NULL) {
+        closedir(d);
+        rmdir(run->journals);
+    }
+}
+
+static void print_names(const char *what, const struct name_list *l)
+{
+    if (l->n == 0)
+        return;
+    fprintf(stderr, "  %s:", what);
+    for (size_t i = 0; i < l->n; i++)
+        fprintf(stderr, " %s", l->names[i]);
+    fprintf(stderr, "\n");
+}
+
+static void print_device(int device, const struct journal_use *u)
+{
+    char total[UNITS_TEXT], peak[UNITS_TEXT], taken[UNITS_TEXT], refused[UNITS_TEXT];
+    fprintf(stderr, "  device %d: %s, peak %s in segments, %s held by context and others; %" PRIu64 " calls", device,
+            units_format_bytes(u->total_bytes, total), units_format_bytes(u->peak_bytes, peak),
+            units_format_bytes(u->taken_bytes, taken), u->calls);
+    if (u->refusals > 0)
+        fprintf(stderr, ", %" PRIu64 " refused for lack of memory, the last of %s", u->refusals,
+                units_format_bytes(u->last_refused_bytes, refused));
+    fprintf(stderr, "\n");
+}
+
+/* What a reader must know who takes the numbers for those of a GPU. */
+static void print_report(const struct sim_run *run, int status)
+{
+    fprintf(stderr, "replay run-sim: %s ended with status %d; %zu process%s used the simulated CUDA\n",
+            run->o->inputs[0], status, run->n_processes, run->n_processes == 1 ? "" : "es");
+    if (run->n_processes == 0)
+        return;
+    for (int i = 0; i < JOURNAL_DEVICES; i++)
+        if (run->use[i].total_bytes > 0 && run->use[i].calls + run->use[i].refusals > 0)
+            print_device(i, &run->use[i]);
+    fprintf(stderr, "  values are not computed, and what is read from a device is zeros: a program that branches on a "
+                    "result (a loss, a gradient norm) may have taken another way\n");
+    if (run->standins.n_made > 0) {
+        fprintf(stderr, "  stand-ins, whose calls succeed and do nothing:");
+        for (size_t i = 0; i < run->standins.n_made; i++)
+            fprintf(stderr, " %s", run->standins.sonames[i]);
+        fprintf(stderr, "\n  workspaces: cuBLAS's is PyTorch's own allocation and is there; those of cuDNN (switched off: "
+                        "PyTorch's own kernels ran), cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled\n");
+    }
+    print_names("did nothing", &run->nothing);
+    print_names("not simulated, refused", &run->refused);
+    print_names("asked for by name and unknown", &run->missing);
+}
+
+/* `t.zst` becomes `t.<what>.zst`. */
+static void name_beside(const char *path, const char *what, char out[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/'), *dot = strchr(slash == NULL ? path : slash, '.');
+    const int n = dot == NULL ? (int)strlen(path) : (int)(dot - path);
+    snprintf(out, PATH_MAX, "%.*s.%s%s", n, path, what, dot == NULL ? "" : dot);
+}
+
+/* Copies a snapshot beside its trace: `replay verify` and PyTorch's own viewer read it. */
+static enum err keep_snapshot(const char *from, const char *to, struct err_detail *why)
+{
+    struct output *out;
+    FILE *in = fopen(from, "rb");
+    if (in == NULL)
+        return err_set(why, ERR_IO, 0, "%.150s: %s", from, strerror(errno));
+    enum err e = output_open(to, &out, why);
+    if (e != ERR_OK) {
+        fclose(in);
+        return e;
+    }
+    char part[65536];
+    for (size_t n; (n = fread(part, 1, sizeof part, in)) > 0;)
+        fwrite(part, 1, n, output_file(out));
+    fclose(in);
+    return output_commit(&out, why);
+}
+
+/* One device's trace out of a snapshot, by the plain name where it is the only one. */
+static enum err import_device(const struct sim_run *run, const char *snapshot, int64_t gpu, const char *name,
+                              struct err_detail *why)
+{
+    struct import_config cfg = run->o->import;
+    cfg.gpu = gpu;
+    const enum err e = trace_import(snapshot, NULL, &cfg, name, why);
+    if (e == ERR_OK)
+        fprintf(stderr, "  trace: %s\n", name);
+    return e;
+}
+
+static enum err record_snapshot(const struct sim_run *run, const char *file, bool is_only, struct err_detail *why)
+{
+    const char *record = run->o->texts[OPTION_RECORD];
+    char snapshot[PATH_MAX + 64], name[PATH_MAX], what[64];
+    size_t n_devices = 0;
+    snprintf(snapshot, sizeof snapshot, "%s/%s", run->journals, file);
+    for (int i = 0; i < JOURNAL_DEVICES; i++)
+        n_devices += run->use[i].calls > 0;
+    const int n_pid = (int)strcspn(file, ".");
+    enum err e = ERR_OK;
+    for (int i = 0; e == ERR_OK && i < JOURNAL_DEVICES; i++) {
+        if (run->use[i].calls == 0)
+            continue;
+        snprintf(what, sizeof what, is_only ? "gpu%d" : "gpu%d.%.*s", i, n_pid, file);
+        name_beside(record, what, name);
+        e = import_device(run, snapshot, i, is_only && n_devices == 1 ? record : name, why);
+    }
+    snprintf(what, sizeof what, is_only ? "snapshot" : "snapshot.%.*s", n_pid, file);
+    name_beside(record, what, name);
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && strcmp(dot, ".zst") == 0)
+        *dot = '\0';
+    strncat(name, ".pickle", sizeof name - strlen(name) - 1);
+    if (e == ERR_OK)
+        e = keep_snapshot(snapshot, name, why);
+    if (e == ERR_OK)
+        fprintf(stderr, "  snapshot: %s\n", name);
+    return e;
+}
+
+/* Which snapshots count: that of a process's end; else that of its out of memory. */
+static bool is_final(const struct sim_run *run, const char *file)
+{
+    char final[40];
+    snprintf(final, sizeof final, "%.*s.pickle", (int)strcspn(file, "."), file);
+    if (strcmp(final, file) == 0)
+        return true;
+    for (size_t i = 0; i < run->n_snapshots; i++)
+        if (strcmp(run->snapshots[i], final) == 0)
+            return false;
+    return strstr(file, ".oom.") != NULL;
+}
+
+static enum err record(const struct sim_run *run, struct err_detail *why)
+{
+    size_t n = 0;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < run->n_snapshots; i++)
+        n += is_final(run, run->snapshots[i]);
+    if (n == 0)
+        return err_set(why, ERR_IO, 0, "nothing was recorded: no PyTorch program used the device and came to its end");
+    for (size_t i = 0; e == ERR_OK && i < run->n_snapshots; i++)
+        if (is_final(run, run->snapshots[i]))
+            e = record_snapshot(run, run->snapshots[i], n == 1, why);
+    return e;
+}
+
+/* ---- the command ---- */
+
+static enum err check_device(const struct options *o, struct err_detail *why)
+{
+    struct device_config cfg;
+    const struct device_ops *ops;
+    int count;
+    return cudasim_parse_devices(o->device != NULL ? o->device : "sim", &cfg, &ops, &count, why);
+}
+
+static enum err run_all(struct sim_run *run, int *status, struct err_detail *why)
+{
+    struct child_env env = { .n = 0 };
+    enum err e = check_device(run->o, why);
+    if (e == ERR_OK)
+        e = find_libraries(run, why);
+    if (e == ERR_OK)
+        e = make_standins(run, why);
+    if (e == ERR_OK)
+        e = make_journals(run, why);
+    if (e == ERR_OK)
+        e = make_env(&env, run, why);
+    if (e == ERR_OK)
+        e = child_run(run->o->inputs, &env, status, why);
+    child_env_close(&env);
+    if (e == ERR_OK)
+        e = read_results(run, why);
+    if (e != ERR_OK)
+        return e;
+    print_report(run, *status);
+    return run->o->texts[OPTION_RECORD] != NULL ? record(run, why) : ERR_OK;
+}
+
+static enum exit_status run_sim_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    int status = 0;
+    struct sim_run *run = calloc(1, sizeof *run);
+    if (run == NULL)
+        return cli_fail(ERR_HOST_NOMEM, &why);
+    run->o = o;
+    const enum err e = run_all(run, &status, &why);
+    standins_close(&run->standins);
+    remove_journals(run);
+    free(run);
+    return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
+}
+
+const struct subcommand cmd_run_sim = {
+    .name = "run-sim",
+    .synopsis = "run-sim [--device D] -- COMMAND...",
+    .summary = "run a CUDA program without a GPU, on the simulated card, and record its memory",
+    .text =
+        "The program finds a CUDA runtime and driver of ours; nothing of it is changed or rebuilt. Memory calls behave\n"
+        "as on a card of that size; kernels, copies and library calls succeed and do nothing. Libraries of NVIDIA's\n"
+        "that a PyTorch wants and the machine need not have (cuBLAS, cuDNN, NCCL ...) are stood in for.\n"
+        "--device takes count=N for several cards. The exit status is the program's.\n\n"
+        "Examples:\n"
+        "  replay run-sim --device sim:24GiB -- python train.py\n"
+        "  replay run-sim --device sim:h100-80g,count=2 --record t.zst -- python train.py --epochs 1\n"
+        "  replay run-sim --device sim:8GiB,context=450MiB -- ./my-cuda-program\n",
+    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(RECORD) | OPTION_BIT(TORCH_LIBS) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .run = run_sim_main,
+};
