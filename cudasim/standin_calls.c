@@ -55,6 +55,51 @@ ENTRY(size_t, cudasim_standin_cudnn8_version, void)
     return 8999;
 }
 
+/* Sizes of workspaces: none is needed. The k-th argument points to the size; from the seventh on, arguments lie on the
+ * stack in slots of 8 bytes (System V ABI, x86-64), as a struct of their own does. */
+struct stack_arguments {
+    uint64_t slot[16];
+};
+
+#define NO_WORKSPACE(type, k)                                                                                   \
+    ENTRY(int, cudasim_standin_##type##_##k, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,   \
+          uint64_t a6, struct stack_arguments rest)                                                             \
+    {                                                                                                           \
+        const uint64_t registers[] = { a1, a2, a3, a4, a5, a6 };                                                \
+        *(type *)(uintptr_t)(k <= 6 ? registers[(k - 1) % 6] : rest.slot[(k + 9) % 16]) = 0;                    \
+        return 0;                                                                                               \
+    }
+
+NO_WORKSPACE(int, 4)
+NO_WORKSPACE(int, 5)
+NO_WORKSPACE(int, 6)
+NO_WORKSPACE(int, 8)
+NO_WORKSPACE(int, 12)
+NO_WORKSPACE(int, 13)
+NO_WORKSPACE(int, 14)
+NO_WORKSPACE(int, 17)
+NO_WORKSPACE(size_t, 7)
+NO_WORKSPACE(size_t, 10)
+NO_WORKSPACE(size_t, 11)
+NO_WORKSPACE(size_t, 13)
+NO_WORKSPACE(size_t, 20)
+
+/* The same for two sizes in a row: on the device and on the host. */
+#define NO_WORKSPACES(k)                                                                                        \
+    ENTRY(int, cudasim_standin_sizes_##k, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,      \
+          uint64_t a6, struct stack_arguments rest)                                                             \
+    {                                                                                                           \
+        (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;                                             \
+        *(size_t *)(uintptr_t)rest.slot[k - 7] = 0;                                                             \
+        *(size_t *)(uintptr_t)rest.slot[k - 6] = 0;                                                             \
+        return 0;                                                                                               \
+    }
+
+NO_WORKSPACES(9)
+NO_WORKSPACES(11)
+NO_WORKSPACES(12)
+NO_WORKSPACES(18)
+
 ENTRY(const char *, cudasim_standin_text, void)
 {
     return "simulated";

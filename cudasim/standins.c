@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "1"
+#define STANDINS_FORM "2"
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
@@ -26,6 +26,8 @@ struct want {
 struct wants {
     struct want *all;
     size_t n, cap;
+    const char *const *folders;      /* what lies there itself is not wanted */
+    size_t n_folders;
 };
 
 /* Symbols without a version do not say which library they are of; their names do. Longer prefixes first. */
@@ -49,6 +51,24 @@ static const struct { const char *part, *target; } targets[] = {
     { "ncclGetVersion", "cudasim_standin_nccl_version" },
     { "cufftCreate", "cudasim_standin_create_int" }, { "cufftPlan", "cudasim_standin_create_int" },
     { "ncclCommInitRank", "cudasim_standin_create" }, { "Create", "cudasim_standin_create" },
+    /* Where the workspace's size is handed back: cusolverDn.h, cusparse.h, cufftXt.h. */
+    { "gesvd_bufferSize", "cudasim_standin_int_4" }, { "sytrf_bufferSize", "cudasim_standin_int_5" },
+    { "Xgeqrf_bufferSize", "cudasim_standin_sizes_11" }, { "Xpotrf_bufferSize", "cudasim_standin_sizes_9" },
+    { "Xgeev_bufferSize", "cudasim_standin_sizes_18" }, { "Xsyevd_bufferSize", "cudasim_standin_sizes_12" }, { "XsyevBatched_bufferSize", "cudasim_standin_sizes_12" },
+    { "Xsytrs_bufferSize", "cudasim_standin_sizes_12" },
+    { "geqrf_bufferSize", "cudasim_standin_int_6" }, { "getrf_bufferSize", "cudasim_standin_int_6" },
+    { "potrf_bufferSize", "cudasim_standin_int_6" }, { "gqr_bufferSize", "cudasim_standin_int_8" },
+    { "evd_bufferSize", "cudasim_standin_int_8" }, { "heevj_bufferSize", "cudasim_standin_int_8" },
+    { "heevjBatched_bufferSize", "cudasim_standin_int_8" },
+    { "syevj_bufferSize", "cudasim_standin_int_8" },
+    { "syevjBatched_bufferSize", "cudasim_standin_int_8" }, { "mqr_bufferSize", "cudasim_standin_int_12" },
+    { "gesvdjBatched_bufferSize", "cudasim_standin_int_12" }, { "gesvdj_bufferSize", "cudasim_standin_int_13" },
+    { "gesvdaStridedBatched_bufferSize", "cudasim_standin_int_17" },
+    { "bsrsm2_bufferSize", "cudasim_standin_int_14" }, { "bsrsv2_bufferSize", "cudasim_standin_int_12" },
+    { "geam2_bufferSizeExt", "cudasim_standin_size_t_20" }, { "sort_bufferSizeExt", "cudasim_standin_size_t_7" },
+    { "SDDMM_bufferSize", "cudasim_standin_size_t_11" }, { "SpMM_bufferSize", "cudasim_standin_size_t_11" },
+    { "SpSM_bufferSize", "cudasim_standin_size_t_11" }, { "SpMV_bufferSize", "cudasim_standin_size_t_10" },
+    { "SpSV_bufferSize", "cudasim_standin_size_t_10" }, { "cufftXtMakePlanMany", "cudasim_standin_size_t_13" },
 };
 
 enum { N_TARGETS = sizeof targets / sizeof targets[0] };
@@ -105,15 +125,27 @@ static void wants_close(struct wants *w)
     free(w->all);
 }
 
+/* Whether the program brings the library along. */
+static bool is_there(const struct wants *w, const char *soname)
+{
+    for (size_t i = 0; i < w->n_folders; i++) {
+        char path[4096];
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", w->folders[i], soname) < sizeof path && access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool on_library(void *arg, const char *soname)
 {
-    return !is_wanted_library(soname) || wants_put(arg, soname, NULL, NULL);
+    return !is_wanted_library(soname) || is_there(arg, soname) || wants_put(arg, soname, NULL, NULL);
 }
 
 static bool on_symbol(void *arg, const char *name, const char *version, const char *library)
 {
     if (library != NULL)
-        return !is_wanted_library(library) || is_ours(library) || wants_put(arg, library, name, version);
+        return !is_wanted_library(library) || is_ours(library) || is_there(arg, library) ||
+               wants_put(arg, library, name, version);
     for (size_t i = 0; i < N_OWNERS; i++)
         if (begins(name, owners[i].prefix))
             return wants_put(arg, owners[i].library, name, NULL);    /* without its number yet: wants_resolve */
@@ -337,7 +369,7 @@ static enum err make_all(const struct wants *w, const char *cache, struct standi
 enum err standins_make(const char *const *folders, size_t n_folders, const char *cache, struct standins *out,
                        struct err_detail *why)
 {
-    struct wants w = { 0 };
+    struct wants w = { .folders = folders, .n_folders = n_folders };
     enum err e = ERR_OK;
     *out = (struct standins){ 0 };
     for (size_t i = 0; e == ERR_OK && i < n_folders; i++)

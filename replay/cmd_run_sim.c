@@ -292,12 +292,11 @@ static void print_report(const struct sim_run *run, int status)
     print_names("asked for by name and unknown", &run->missing);
 }
 
-/* `t.zst` becomes `t.<what>.zst`. */
-static void name_beside(const char *path, const char *what, char out[PATH_MAX])
+/* `t.zst` becomes `t<what><end>`: ".gpu1" and ".zst", say. */
+static void name_beside(const char *path, const char *what, const char *end, char out[PATH_MAX])
 {
-    const char *slash = strrchr(path, '/'), *dot = strchr(slash == NULL ? path : slash, '.');
-    const int n = dot == NULL ? (int)strlen(path) : (int)(dot - path);
-    snprintf(out, PATH_MAX, "%.*s.%s%s", n, path, what, dot == NULL ? "" : dot);
+    const size_t n = strlen(path) - (ends_with(path, ".zst") ? 4 : 0);
+    snprintf(out, PATH_MAX, "%.*s%s%s", (int)n, path, what, end);
 }
 
 /* Copies a snapshot beside its trace: `replay verify` and PyTorch's own viewer read it. */
@@ -331,29 +330,26 @@ static enum err import_device(const struct sim_run *run, const char *snapshot, i
     return e;
 }
 
+/* A snapshot of one process: a trace of each device that it used, and the snapshot itself. */
 static enum err record_snapshot(const struct sim_run *run, const char *file, bool is_only, struct err_detail *why)
 {
     const char *record = run->o->texts[OPTION_RECORD];
-    char snapshot[PATH_MAX + 64], name[PATH_MAX], what[64];
+    char snapshot[PATH_MAX + 64], name[PATH_MAX], process[32] = "", what[64];
     size_t n_devices = 0;
+    enum err e = ERR_OK;
     snprintf(snapshot, sizeof snapshot, "%s/%s", run->journals, file);
+    if (!is_only)
+        snprintf(process, sizeof process, ".%.*s", (int)strcspn(file, "."), file);
     for (int i = 0; i < JOURNAL_DEVICES; i++)
         n_devices += run->use[i].calls > 0;
-    const int n_pid = (int)strcspn(file, ".");
-    enum err e = ERR_OK;
     for (int i = 0; e == ERR_OK && i < JOURNAL_DEVICES; i++) {
         if (run->use[i].calls == 0)
             continue;
-        snprintf(what, sizeof what, is_only ? "gpu%d" : "gpu%d.%.*s", i, n_pid, file);
-        name_beside(record, what, name);
+        snprintf(what, sizeof what, "%s.gpu%d", process, i);
+        name_beside(record, n_devices == 1 ? process : what, ".zst", name);
         e = import_device(run, snapshot, i, is_only && n_devices == 1 ? record : name, why);
     }
-    snprintf(what, sizeof what, is_only ? "snapshot" : "snapshot.%.*s", n_pid, file);
-    name_beside(record, what, name);
-    char *dot = strrchr(name, '.');
-    if (dot != NULL && strcmp(dot, ".zst") == 0)
-        *dot = '\0';
-    strncat(name, ".pickle", sizeof name - strlen(name) - 1);
+    name_beside(record, process, ".pickle", name);
     if (e == ERR_OK)
         e = keep_snapshot(snapshot, name, why);
     if (e == ERR_OK)

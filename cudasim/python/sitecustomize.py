@@ -53,6 +53,8 @@ def _record(torch, folder):
 def _imported(torch):
     if os.environ.get("REPLAY_CUDASIM_DEVICE"):
         torch.backends.cudnn.enabled = False
+        if hasattr(torch.backends.cuda, "enable_cudnn_sdp"):
+            torch.backends.cuda.enable_cudnn_sdp(False)
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:
         _record(torch, folder)
