@@ -7,13 +7,13 @@
 #include "cudasim/journal_read.h"
 #include "cudasim/standins.h"
 #include "replay/run_child.h"
+#include "replay/sim_record.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,8 +37,6 @@ struct sim_run {
     struct journal_use use[JOURNAL_DEVICES];
     struct name_list nothing, refused, missing;
     size_t n_processes;
-    char   snapshots[NAMES_MAX][32]; /* of PyTorch, in `journals` */
-    size_t n_snapshots;
 };
 
 /* ---- before ---- */
@@ -225,9 +223,6 @@ static enum err read_results(struct sim_run *run, struct err_detail *why)
         snprintf(path, sizeof path, "%s/%s", run->journals, f->d_name);
         if (ends_with(f->d_name, ".journal"))
             e = read_journal(run, path, why);
-        else if (ends_with(f->d_name, ".pickle") && strlen(f->d_name) < sizeof run->snapshots[0] &&
-                 run->n_snapshots < NAMES_MAX)
-            strcpy(run->snapshots[run->n_snapshots++], f->d_name);
     }
     if (d != NULL)
         closedir(d);
@@ -292,98 +287,6 @@ static void print_report(const struct sim_run *run, int status)
     print_names("asked for by name and unknown", &run->missing);
 }
 
-/* `t.zst` becomes `t<what><end>`: ".gpu1" and ".zst", say. */
-static void name_beside(const char *path, const char *what, const char *end, char out[PATH_MAX])
-{
-    const size_t n = strlen(path) - (ends_with(path, ".zst") ? 4 : 0);
-    snprintf(out, PATH_MAX, "%.*s%s%s", (int)n, path, what, end);
-}
-
-/* Copies a snapshot beside its trace: `replay verify` and PyTorch's own viewer read it. */
-static enum err keep_snapshot(const char *from, const char *to, struct err_detail *why)
-{
-    struct output *out;
-    FILE *in = fopen(from, "rb");
-    if (in == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: %s", from, strerror(errno));
-    enum err e = output_open(to, &out, why);
-    if (e != ERR_OK) {
-        fclose(in);
-        return e;
-    }
-    char part[65536];
-    for (size_t n; (n = fread(part, 1, sizeof part, in)) > 0;)
-        fwrite(part, 1, n, output_file(out));
-    fclose(in);
-    return output_commit(&out, why);
-}
-
-/* One device's trace out of a snapshot, by the plain name where it is the only one. */
-static enum err import_device(const struct sim_run *run, const char *snapshot, int64_t gpu, const char *name,
-                              struct err_detail *why)
-{
-    struct import_config cfg = run->o->import;
-    cfg.gpu = gpu;
-    const enum err e = trace_import(snapshot, NULL, &cfg, name, why);
-    if (e == ERR_OK)
-        fprintf(stderr, "  trace: %s\n", name);
-    return e;
-}
-
-/* A snapshot of one process: a trace of each device that it used, and the snapshot itself. */
-static enum err record_snapshot(const struct sim_run *run, const char *file, bool is_only, struct err_detail *why)
-{
-    const char *record = run->o->texts[OPTION_RECORD];
-    char snapshot[PATH_MAX + 64], name[PATH_MAX], process[32] = "", what[64];
-    size_t n_devices = 0;
-    enum err e = ERR_OK;
-    snprintf(snapshot, sizeof snapshot, "%s/%s", run->journals, file);
-    if (!is_only)
-        snprintf(process, sizeof process, ".%.*s", (int)strcspn(file, "."), file);
-    for (int i = 0; i < JOURNAL_DEVICES; i++)
-        n_devices += run->use[i].calls > 0;
-    for (int i = 0; e == ERR_OK && i < JOURNAL_DEVICES; i++) {
-        if (run->use[i].calls == 0)
-            continue;
-        snprintf(what, sizeof what, "%s.gpu%d", process, i);
-        name_beside(record, n_devices == 1 ? process : what, ".zst", name);
-        e = import_device(run, snapshot, i, is_only && n_devices == 1 ? record : name, why);
-    }
-    name_beside(record, process, ".pickle", name);
-    if (e == ERR_OK)
-        e = keep_snapshot(snapshot, name, why);
-    if (e == ERR_OK)
-        fprintf(stderr, "  snapshot: %s\n", name);
-    return e;
-}
-
-/* Which snapshots count: that of a process's end; else that of its out of memory. */
-static bool is_final(const struct sim_run *run, const char *file)
-{
-    char final[40];
-    snprintf(final, sizeof final, "%.*s.pickle", (int)strcspn(file, "."), file);
-    if (strcmp(final, file) == 0)
-        return true;
-    for (size_t i = 0; i < run->n_snapshots; i++)
-        if (strcmp(run->snapshots[i], final) == 0)
-            return false;
-    return strstr(file, ".oom.") != NULL;
-}
-
-static enum err record(const struct sim_run *run, struct err_detail *why)
-{
-    size_t n = 0;
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < run->n_snapshots; i++)
-        n += is_final(run, run->snapshots[i]);
-    if (n == 0)
-        return err_set(why, ERR_IO, 0, "nothing was recorded: no PyTorch program used the device and came to its end");
-    for (size_t i = 0; e == ERR_OK && i < run->n_snapshots; i++)
-        if (is_final(run, run->snapshots[i]))
-            e = record_snapshot(run, run->snapshots[i], n == 1, why);
-    return e;
-}
-
 /* ---- the command ---- */
 
 static enum err check_device(const struct options *o, struct err_detail *why)
@@ -414,7 +317,8 @@ static enum err run_all(struct sim_run *run, int *status, struct err_detail *why
     if (e != ERR_OK)
         return e;
     print_report(run, *status);
-    return run->o->texts[OPTION_RECORD] != NULL ? record(run, why) : ERR_OK;
+    const char *path = run->o->texts[OPTION_RECORD];
+    return path != NULL ? sim_record(run->journals, path, why) : ERR_OK;
 }
 
 static enum exit_status run_sim_main(const struct options *o)
