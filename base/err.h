@@ -28,7 +28,8 @@
     X(DEVICE_OOM, "the device is out of memory")                                           \
     X(UNSUPPORTED, "not supported")                                                        \
     X(DRIVER, "the device driver failed")                                                  \
-    X(CORRUPT, "an invariant does not hold")
+    X(CORRUPT, "an invariant does not hold")                                               \
+    X(INTERRUPTED, "interrupted")
 
 #define ERR_ENUM(name, sentence) ERR_##name,
 enum err { ERR_LIST(ERR_ENUM) ERR_COUNT };

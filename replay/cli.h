@@ -44,6 +44,10 @@ enum exit_status cli_fail(enum err e, const struct err_detail *why);
 /* Ends output to stdout; an error in it is reported. `status` otherwise. */
 enum exit_status cli_finish_stdout(enum exit_status status);
 
+/* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a command
+ * can give back what it holds and end with 128 + number; the second ends it. 0: none came. */
+const volatile sig_atomic_t *cli_defer_signals(void);
+
 /* A line on stderr that is rewritten as work goes on; silent where stderr is no terminal and for the first moments. */
 struct progress {
     const char *what;                /* "reading", "replaying" */

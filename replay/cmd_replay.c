@@ -1,5 +1,7 @@
 /* `replay FILE`: the trace through each policy, and a report. */
 #include "replay/cli.h"
+#include "replay/cmd_calibrate.h"
+#include "replay/device_runs.h"
 #include "replay/explain_run.h"
 #include "replay/perfetto.h"
 #include "replay/recorded.h"
@@ -15,19 +17,28 @@ enum { SAMPLES_BY_DEFAULT = 1000 };
 
 const char *const default_policies[N_DEFAULT_POLICIES] = {"best-fit", "pow2", "gc=0.8", "none"};
 
-/* Everything a run holds; zero is a valid beginning and end. */
+enum { ALL_HEADLINES = 4 * HEADLINE_TEXT, LABEL_TEXT = 200 };
+
+/* Everything a run holds; zero is a valid beginning and end. Lanes, and what belongs to one each, stand device by
+ * device. */
 struct session {
     const struct options *options;
-    size_t               n;
+    size_t               n_policies, n_devices, n;       /* n: lanes */
+    size_t               n_parsed;                       /* specs */
     struct policy_spec  *specs;
+    struct device_choice *devices;
     struct lane         *lanes;
     struct sink        **sinks;
     struct explain_run  *explain;
     struct perfetto     *timelines;
     struct report_run   *runs;
+    char               (*labels)[LABEL_TEXT];
     struct trace_reader *trace;
-    struct device_choice device;
+    struct device_runs   on;
     struct report        report;
+    char                 headlines[ALL_HEADLINES];
+    uint64_t             explain_event;
+    const volatile sig_atomic_t *interrupted;            /* NULL: a signal ends the program at once */
     struct output       *json, *csv, *samples, *perfetto;
     bool                 is_stdout_taken;
 };
@@ -39,19 +50,22 @@ static void session_close(struct session *s)
     output_abandon(s->samples);
     output_abandon(s->perfetto);
     result_close(&s->report);
+    device_runs_close(&s->on);
     for (size_t i = 0; i < s->n; i++) {
-        lane_close(&s->lanes[i]);
-        policy_spec_close(&s->specs[i]);
         sink_samples_destroy(s->sinks[i]);
         explain_run_close(&s->explain[i]);
         perfetto_close(&s->timelines[i]);
     }
+    for (size_t i = 0; i < s->n_parsed; i++)
+        policy_spec_close(&s->specs[i]);
     trace_close(s->trace);
+    free(s->labels);
     free(s->runs);
     free(s->explain);
     free(s->timelines);
     free(s->sinks);
     free(s->lanes);
+    free(s->devices);
     free(s->specs);
 }
 
@@ -59,20 +73,50 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
 {
     const struct options *o = s->options;
     const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
-    const size_t n = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
-    s->specs = calloc(n, sizeof *s->specs);
+    s->n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
+    s->n_devices = o->n_devices > 0 ? o->n_devices : 1;
+    const size_t n = s->n_policies * s->n_devices;
+    s->specs = calloc(s->n_policies, sizeof *s->specs);
+    s->devices = calloc(s->n_devices, sizeof *s->devices);
     s->lanes = calloc(n, sizeof *s->lanes);
     s->sinks = calloc(n, sizeof *s->sinks);
     s->runs = calloc(n, sizeof *s->runs);
+    s->labels = calloc(n, sizeof *s->labels);
     s->explain = calloc(n, sizeof *s->explain);
     s->timelines = calloc(n, sizeof *s->timelines);
-    if (s->specs == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL ||
-        s->explain == NULL || s->timelines == NULL)
+    if (s->specs == NULL || s->devices == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL ||
+        s->labels == NULL || s->explain == NULL || s->timelines == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
-    for (; s->n < n; s->n++) {
-        const enum err e = policy_spec_parse(typed[s->n], &s->specs[s->n], why);
+    s->n = n;
+    for (; s->n_parsed < s->n_policies; s->n_parsed++) {
+        const enum err e = policy_spec_parse(typed[s->n_parsed], &s->specs[s->n_parsed], why);
         if (e != ERR_OK)
             return e;
+    }
+    return ERR_OK;
+}
+
+/* With a real card among them, a signal ends the run and not the program, so that all memory is given back first. */
+static enum err session_choose_devices(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    bool has_real = false;
+    for (size_t d = 0; d < s->n_devices; d++) {
+        const enum err e = device_choose_any(o->n_devices > 0 ? o->devices[d] : NULL, s->trace, &s->devices[d], why);
+        if (e != ERR_OK)
+            return e;
+        has_real |= device_is_real(s->devices[d].ops);
+    }
+    if (o->touch && !has_real)
+        return err_set(why, ERR_USAGE, 0, "--touch is for a real card: --device cuda");
+    if (has_real && o->start == START_FAITHFUL)
+        return err_set(why, ERR_USAGE, 0, "--start faithful wants the recorded addresses, which no real card gives");
+    s->interrupted = has_real ? cli_defer_signals() : NULL;
+    for (size_t d = 0; d < s->n_devices; d++) {
+        if (s->n_devices > 1)                /* what a plain sim becomes depends on the others */
+            snprintf(s->devices[d].typed, sizeof s->devices[d].typed, "%s", o->devices[d]);
+        s->devices[d].config.touch = o->touch;
+        s->devices[d].config.interrupted = s->interrupted;
     }
     return ERR_OK;
 }
@@ -98,27 +142,43 @@ static enum err session_open_outputs(struct session *s, struct err_detail *why)
     return e;
 }
 
-static enum err session_open_lanes(struct session *s, struct err_detail *why)
+/* A lane has been opened: what looks on is attached. */
+static enum err session_opened(void *session, size_t lane, const struct replay_config *cfg, struct err_detail *why)
 {
-    uint64_t event = EXPLAIN_NO_EVENT;
+    struct session *s = session;
+    char name[DEVICE_TEXT + 256];
+    s->lanes[lane].sink = s->sinks[lane];
+    s->explain[lane].event = s->explain_event;
+    s->lanes[lane].explain = &s->explain[lane];
+    if (s->perfetto == NULL)
+        return ERR_OK;
+    snprintf(name, sizeof name, "%.250s on %s", s->specs[lane % s->n_policies].typed,
+             s->devices[lane / s->n_policies].typed);
+    return perfetto_listen(&s->timelines[lane], (unsigned)lane + 1, name, &s->lanes[lane], s->trace, cfg, why);
+}
+
+static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
+{
+    s->explain_event = EXPLAIN_NO_EVENT;
     if (s->options->given & OPTION_BIT(EXPLAIN)) {
-        const enum err e = explain_run_find(s->trace, s->options->explain, &event, why);
+        const enum err e = explain_run_find(s->trace, s->options->explain, &s->explain_event, why);
         if (e != ERR_OK)
             return e;
     }
     const char *release = recorded_release(s->trace);
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n_policies; i++)
         recorded_take_release(release, &s->specs[i]);
-        enum err e = lane_open(&s->specs[i], s->device.ops, &s->device.config, s->trace, s->options->seed, &s->lanes[i],
-                               why);
-        if (e == ERR_OK && s->samples != NULL && (e = sink_samples_create(&s->sinks[i])) != ERR_OK)
-            err_set(why, e, 0, "%s", err_text(e));
+    for (size_t i = 0; i < s->n && s->samples != NULL; i++) {
+        const enum err e = sink_samples_create(&s->sinks[i]);
         if (e != ERR_OK)
-            return e;
-        s->lanes[i].sink = s->sinks[i];
-        s->explain[i].event = event;
-        s->lanes[i].explain = &s->explain[i];
+            return err_set(why, e, 0, "%s", err_text(e));
     }
+    s->on = (struct device_runs){
+        .trace = s->trace,     .specs = s->specs,     .n_policies = s->n_policies,
+        .devices = s->devices, .n_devices = s->n_devices,
+        .seed = s->options->seed, .lanes = s->lanes,
+        .opened = session_opened, .opened_arg = s,
+    };
     return ERR_OK;
 }
 
@@ -140,16 +200,31 @@ static enum err session_explain(struct session *s, struct err_detail *why)
     return e;
 }
 
-/* Timelines of all lanes, where they are asked for. */
-static enum err session_listen(struct session *s, const struct replay_config *cfg, struct err_detail *why)
+/* One report of all devices. */
+static enum err session_gather(struct session *s, struct err_detail *why)
 {
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < s->n && s->perfetto != NULL && e == ERR_OK; i++) {
-        char name[DEVICE_TEXT + 256];
-        snprintf(name, sizeof name, "%.250s on %s", s->specs[i].typed, s->device.typed);
-        e = perfetto_listen(&s->timelines[i], (unsigned)i + 1, name, &s->lanes[i], s->trace, cfg, why);
+    for (size_t d = 0; d < s->n_devices; d++) {
+        const size_t first = d * s->n_policies;
+        struct report part;
+        const enum err e = result_gather(s->trace, s->options->inputs[0], &s->on.bounds, &s->lanes[first],
+                                         s->n_policies, &s->devices[d], &s->runs[first], &part, why);
+        if (e != ERR_OK)
+            return e;
+        if (d == 0)
+            s->report = part;
+        s->report.n_runs = first + part.n_runs;
+        const size_t n = strlen(s->headlines);
+        snprintf(s->headlines + n, sizeof s->headlines - n, "%s%s", d == 0 ? "" : "; and ", s->devices[d].headline);
+        for (size_t i = first; i < first + s->n_policies && s->n_devices > 1; i++) {
+            snprintf(s->labels[i], LABEL_TEXT, "%.80s on %.100s", s->runs[i].label, s->devices[d].typed);
+            s->runs[i].label = s->labels[i];
+        }
     }
-    return e;
+    s->report.headline = s->headlines;
+    s->report.is_device_assumed = s->report.is_device_assumed && s->n_devices == 1;
+    s->report.comparisons = s->on.comparisons;
+    s->report.n_comparisons = s->on.n_comparisons;
+    return ERR_OK;
 }
 
 /* What was typed, or what stands for it. */
@@ -168,7 +243,6 @@ static enum err session_run(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
     const uint64_t events = trace_info(s->trace)->events;
-    struct bounds bounds;
     struct progress progress = progress_start("replaying");
     struct replay_config cfg = {
         .sample_every_ns = o->sample_every_ns,
@@ -179,18 +253,17 @@ static enum err session_run(struct session *s, struct err_detail *why)
         .audit = o->audit,
         .progress = progress_report,
         .progress_arg = &progress,
+        .interrupted = s->interrupted,
     };
     const bool is_sampled = o->samples != NULL || o->perfetto != NULL || o->audit;
     if (is_sampled && (o->given & OPTION_BIT(SAMPLE_EVERY)) == 0)
         cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
     enum err e = what_if_choose(o, s->trace, &cfg.what_if, why);
     if (e == ERR_OK)
-        e = session_listen(s, &cfg, why);
-    if (e == ERR_OK)
-        e = bounds_replay(s->trace, s->lanes, s->n, &cfg, &bounds, why);
+        e = device_runs_replay(&s->on, &cfg, why);
     progress_clear(&progress);
     if (e == ERR_OK)
-        e = result_gather(s->trace, o->inputs[0], &bounds, s->lanes, s->n, &s->device, s->runs, &s->report, why);
+        e = session_gather(s, why);
     s->report.setup = setup_of(o);
     if (e == ERR_OK && what_if_say(o, &cfg.what_if, &s->report) != ERR_OK)
         e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
@@ -208,7 +281,7 @@ static void session_write_samples(const struct session *s)
     FILE *out = output_file(s->samples);
     sink_samples_write_header(out);
     for (size_t i = 0; i < s->n; i++)
-        sink_samples_write(out, s->sinks[i], s->specs[i].typed, &s->lanes[i].meter.at_peak_sample, &labels);
+        sink_samples_write(out, s->sinks[i], s->runs[i].label, &s->lanes[i].meter.at_peak_sample, &labels);
 }
 
 static enum err session_write_timelines(struct session *s, struct err_detail *why)
@@ -252,22 +325,28 @@ static enum exit_status session_status(const struct session *s)
                                                                                       : STATUS_USAGE;
         worst = status > worst ? status : worst;
     }
-    return worst;
+    if (s->interrupted != NULL && *s->interrupted != 0) {
+        fprintf(stderr, "replay: ended by signal %d; all memory of the card was given back\n", (int)*s->interrupted);
+        return (enum exit_status)(128 + *s->interrupted);
+    }
+    return worst == STATUS_DONE && !device_runs_agree(&s->on) ? STATUS_FAILED : worst;
 }
 
 static enum exit_status replay_main(const struct options *o)
 {
     struct session s = { .options = o };
     struct err_detail why = { .text = "" };
+    if (o->calibrate)
+        return calibrate_main(o);
     enum err e = session_parse_policies(&s, &why);
     if (e == ERR_OK)
         e = session_open_outputs(&s, &why);
     if (e == ERR_OK)
         e = cli_open_trace(o, 0, &s.trace, &why);
     if (e == ERR_OK)
-        e = device_choose(o->device, s.trace, &s.device, &why);
+        e = session_choose_devices(&s, &why);
     if (e == ERR_OK)
-        e = session_open_lanes(&s, &why);
+        e = session_prepare_lanes(&s, &why);
     if (e == ERR_OK)
         e = session_run(&s, &why);
     if (e == ERR_OK)
@@ -282,11 +361,20 @@ const struct subcommand cmd_replay = {
     .synopsis = "FILE [options]",
     .summary = "replay a trace through allocator policies (default: best-fit, pow2, gc=0.8 and none)",
     .text = "FILE is a native trace, a PyTorch snapshot (pickle; also gzip, zstd or an HTML page of it), or '-'.\n"
-            "Exit status: 0 done; 1 a run ended out of memory or failed its audit; 2 wrong usage or bad input;\n"
-            "3 a fault of the program or its host.\n",
+            "\n"
+            "With several --device each policy runs on each, and is compared call by call:\n"
+            "  replay FILE --policy gc=0.8 --device sim --device cuda:0\n"
+            "A real card needs only NVIDIA's driver, which is looked for when it is named. limit= is the most to take of\n"
+            "it; all is given back at the end, on an error, and on SIGINT or SIGTERM:\n"
+            "  replay FILE --device cuda:0,limit=8GiB --touch\n"
+            "  replay --device cuda:0 --calibrate\n"
+            "\n"
+            "Exit status: 0 done; 1 a run ended out of memory or failed its audit, or devices differ; 2 wrong usage,\n"
+            "bad input, or a device that is not there; 3 a fault of the program or its host; 128 + N ended by signal N.\n",
     .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) | OPTION_BIT(PERFETTO) |
              OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
              OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
+             OPTION_BIT(TOUCH) | OPTION_BIT(CALIBRATE) |
              OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = 1,

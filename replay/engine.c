@@ -25,9 +25,12 @@ static int64_t lane_event(const struct lane *l, uint64_t done)
     return l->is_starting ? -1 : (int64_t)done - 1;
 }
 
-/* Ends a lane for a reason other than a refused request. The reason is in l->why, or the general sentence is. */
+/* Ends a lane for a reason other than a refused request. The reason is in l->why, or the device has it, or the general
+ * sentence is it. */
 static void lane_stop(struct lane *l, enum err e, uint64_t done)
 {
+    if (l->why.text[0] == '\0' && (e == ERR_DRIVER || e == ERR_UNSUPPORTED || e == ERR_INTERRUPTED))
+        l->why = l->device->why;
     if (l->why.text[0] == '\0')
         err_set(&l->why, e, 0, "%s", err_text(e));
     l->outcome = e;
@@ -345,11 +348,24 @@ static void lane_stop_here(struct lane *l, const struct event *next, uint64_t ev
     l->next_stop_event = lane_next_stop(l, event);
 }
 
+/* Ends a lane whose device has failed in a call that could not say so, or that somebody wants to end. */
+static void lane_heed(struct lane *l, uint64_t done)
+{
+    const volatile sig_atomic_t *interrupted = l->cfg->interrupted;
+    if (l->is_stopped)
+        return;
+    if (l->device->failure != ERR_OK)
+        lane_stop(l, l->device->failure, done);
+    else if (interrupted != NULL && *interrupted != 0)
+        lane_stop(l, ERR_INTERRUPTED, done);
+}
+
 /* Runs over a chunk and takes the samples that fall into it, each in front of an event. */
 static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uint64_t first,
                            const struct command *commands)
 {
     size_t at = 0;
+    lane_heed(l, first);
     while (at < n && !l->is_stopped) {
         size_t end = n;
         if (l->next_sample_event - first < end)
@@ -411,6 +427,17 @@ static enum err lane_restore(struct lane *l, const struct trace_reader *in, cons
                                      l->spec->typed, reason.text);
 }
 
+static void lane_device_call(void *arg, const struct device_call *c)
+{
+    struct lane *l = arg;
+    if (l->audit != NULL)
+        audit_device_call(l->audit, c);
+    if (l->calls != NULL)
+        l->calls->call(l->calls->arg, c);
+    if (l->others_log != NULL)
+        l->others_log->call(l->others_log->arg, c);
+}
+
 /* Whatever needs the whole run's configuration, and the start state. */
 static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct trace_reader *in,
                            const struct start *start, struct err_detail *why)
@@ -426,9 +453,11 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
         const enum err e = audit_create(l->n_slots + 1, l->device, &l->audit);
         if (e != ERR_OK)
             return err_set(why, e, 0, "%s", err_text(e));
-        l->log = (struct device_log){ .call = audit_device_call, .arg = l->audit };
-        l->device->log = &l->log;
     }
+    l->log = (struct device_log){ .call = lane_device_call, .arg = l };
+    l->others_log = l->device->log;
+    if (l->audit != NULL || l->calls != NULL)
+        l->device->log = &l->log;
     if (cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run) {
         const enum err e = lane_restore(l, in, start, why);
         if (e != ERR_OK)
@@ -448,6 +477,7 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
 
 static void lane_end(struct lane *l, uint64_t time_ns)
 {
+    lane_heed(l, l->events_done);
     if (!l->is_stopped || l->outcome == ERR_DEVICE_OOM)
         lane_sample(l, l->events_done, l->is_stopped ? l->stopped_ns : time_ns, UINT32_MAX);
 }

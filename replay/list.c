@@ -40,6 +40,13 @@ static void list_devices(void)
         printf("  %-16s %-28s %s\n", m->name, m->title, units_format_bytes(m->total_bytes, text));
 }
 
+static void list_real_devices(void)
+{
+    printf("\nReal cards (--device cuda[:N][,limit=8GiB]; several --device compare them):\n");
+    print_entry("cuda:0", "the first card of NVIDIA's driver, whose libraries are opened at run time; limit= is the "
+                          "most to take of it, --touch writes to all of it, --calibrate measures its calls");
+}
+
 static void list_traces(void)
 {
     const struct importer *importer;
@@ -56,6 +63,7 @@ enum exit_status list_everything(void)
 {
     list_policies();
     list_devices();
+    list_real_devices();
     list_traces();
     return cli_finish_stdout(STATUS_DONE);
 }

@@ -14,9 +14,21 @@ static const struct subcommand *const subcommands[] = { &cmd_replay, &cmd_import
 
 enum { N_SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
+static volatile sig_atomic_t deferred_signal, is_deferring;
+
+const volatile sig_atomic_t *cli_defer_signals(void)
+{
+    is_deferring = 1;
+    return &deferred_signal;
+}
+
 /* Temporary files go; the status is the one that a shell gives to a program that the signal ended. */
 static void on_signal(int number)
 {
+    if (is_deferring != 0 && deferred_signal == 0 && number != SIGPIPE) {
+        deferred_signal = number;
+        return;
+    }
     output_remove_temporaries();
     _exit(128 + number);
 }
@@ -24,7 +36,7 @@ static void on_signal(int number)
 static void catch_signals(void)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
-    struct sigaction action = { .sa_handler = on_signal };
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
@@ -72,7 +84,7 @@ static enum exit_status help_about(const char *name)
 /* A missing file that looks like a mistyped command gets a hint; err_detail holds the whole sentence. */
 static enum err check_inputs(const struct subcommand *c, const struct options *o, struct err_detail *why)
 {
-    if (o->n_inputs < c->n_inputs_min)
+    if (o->n_inputs < c->n_inputs_min && !o->calibrate)
         return err_set(why, ERR_USAGE, 0, "a file is missing: replay %s (see replay --help)", c->synopsis);
     if (o->n_inputs <= c->n_inputs_max)
         return ERR_OK;

@@ -95,13 +95,14 @@ static enum err option_take_shard(const char *text, struct options *o, struct er
     return err_set(why, ERR_USAGE, 0, "--shard '%.40s': a part such as 2/8 is needed, from 1/8 to 8/8", text);
 }
 
-static enum err option_take_policy(const char *text, struct options *o, struct err_detail *why)
+/* One text more in a list of them. */
+static enum err option_take_one_more(const char *text, const char ***list, size_t *n, struct err_detail *why)
 {
-    const char **grown = realloc(o->policies, (o->n_policies + 1) * sizeof *grown);
+    const char **grown = realloc(*list, (*n + 1) * sizeof *grown);
     if (grown == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    o->policies = grown;
-    o->policies[o->n_policies++] = text;
+    *list = grown;
+    grown[(*n)++] = text;
     return ERR_OK;
 }
 
@@ -123,12 +124,14 @@ static enum err option_take(enum option_id id, const char *value, struct options
     size_t word = 0;
     enum err e = ERR_OK;
     switch (id) {
-    case OPTION_POLICY:       return option_take_policy(value, o, why);
+    case OPTION_POLICY:       return option_take_one_more(value, &o->policies, &o->n_policies, why);
     case OPTION_SAMPLE_EVERY: return option_take_interval(value, o, why);
     case OPTION_SHARD:        return option_take_shard(value, o, why);
     case OPTION_SEED:         return option_take_number(flag, value, 0, UINT64_MAX, &o->seed, why);
     case OPTION_EVENTS:       return option_take_number(flag, value, 1, UINT64_C(1) << 40, &o->events, why);
-    case OPTION_DEVICE:       o->device = value; break;
+    case OPTION_DEVICE:
+        o->device = value;
+        return option_take_one_more(value, &o->devices, &o->n_devices, why);
     case OPTION_JSON:         o->json = value; break;
     case OPTION_CSV:          o->csv = value; break;
     case OPTION_HTML:         o->html = value; break;
@@ -144,6 +147,8 @@ static enum err option_take(enum option_id id, const char *value, struct options
     case OPTION_WARM:         o->warm = value; break;
     case OPTION_TORCH:        o->torch = value; break;
     case OPTION_AUDIT:        o->audit = true; break;
+    case OPTION_TOUCH:        o->touch = true; break;
+    case OPTION_CALIBRATE:    o->calibrate = true; break;
     case OPTION_ABBREVIATED:  o->is_abbreviated = true; break;
     case OPTION_ON_OOM:
         e = option_take_word(flag, value, oom_words, &word, why);
@@ -219,7 +224,9 @@ static enum err option_take_next(int argc, char **argv, int *i, uint32_t taken, 
                            option_table[id].argument);
         value = argv[++*i];
     }
-    if (id != OPTION_POLICY && id != OPTION_FAIL_IF && (o->given & UINT32_C(1) << id) != 0)
+    const bool is_listed = id == OPTION_POLICY || id == OPTION_FAIL_IF ||
+                           (id == OPTION_DEVICE && (taken & OPTION_BIT(TOUCH)) != 0);
+    if (!is_listed && (o->given & UINT32_C(1) << id) != 0)
         return err_set(why, ERR_USAGE, 0, "--%s is given twice", option_table[id].flag);
     o->given |= UINT32_C(1) << id;
     o->texts[id] = value;
@@ -256,10 +263,10 @@ enum err options_parse(int argc, char **argv, uint32_t taken, struct options *ou
 void options_close(struct options *o)
 {
     free(o->policies);
+    free(o->devices);
     free(o->inputs);
-    o->policies = NULL;
-    o->inputs = NULL;
-    o->n_policies = o->n_inputs = 0;
+    o->policies = o->devices = o->inputs = NULL;
+    o->n_policies = o->n_devices = o->n_inputs = 0;
 }
 
 const char *option_name(enum option_id id)

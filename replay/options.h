@@ -17,7 +17,7 @@
 /* X(NAME, flag, argument, help): the flag also has the short form of its first letter where that is 'o' for out. */
 #define OPTION_LIST(X)                                                                                      \
     X(POLICY, "policy", "P", "a policy to run, as --list shows; may be given several times")                \
-    X(DEVICE, "device", "D", "the simulated card: sim:24GiB, sim:h100-80g, sim:24GiB,context=450MiB, sim:unlimited") \
+    X(DEVICE, "device", "D", "the card: sim:24GiB, sim:h100-80g, sim:24GiB,context=450MiB, sim:unlimited; a real one: cuda:0,limit=8GiB") \
     X(JSON, "json", "FILE", "write the results as JSON; '-' is standard output, and then nothing else goes there") \
     X(CSV, "csv", "FILE", "write the results as CSV, one row per policy")                                   \
     X(HTML, "html", "FILE", "write a page that a browser opens from disk")                                  \
@@ -47,6 +47,8 @@
     X(AT, "at", "EVENT", "the moment in front of this event, instead of the end")                              \
     X(RECORD, "record", "FILE", "write the program's memory trace, and PyTorch's snapshot beside it")       \
     X(TORCH_LIBS, "torch-libs", "FOLDER", "whose libraries get stand-ins (default: those of the torch that the command's Python imports)") \
+    X(TOUCH, "touch", NULL, "on a real card: write to all memory when it is obtained, so that it is really there") \
+    X(CALIBRATE, "calibrate", NULL, "measure what calls cost on the real card, and print it as options of sim") \
     X(HELP, "help", NULL, "this text")
 
 #define OPTION_ENUM(name, flag, argument, help) OPTION_##name,
@@ -70,9 +72,11 @@ struct options {
     const char *html, *md;
     const char *device, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm;
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
+    const char **devices;                    /* --device, each time it was given; released with options_close */
+    size_t      n_devices;
     enum oom_action on_oom;
     enum start_mode start;
-    bool        audit, is_abbreviated;
+    bool        audit, is_abbreviated, touch, calibrate;
     unsigned    threads;
     struct import_config import;
     uint64_t    shard, n_shards;             /* 1 <= shard <= n_shards; both 0 without --shard */

@@ -42,6 +42,7 @@ struct replay_config {
     bool            audit;                 /* check every placement against an independent map */
     void          (*progress)(void *arg, uint64_t events_done, uint64_t events_total);   /* may be NULL */
     void           *progress_arg;
+    const volatile sig_atomic_t *interrupted;   /* not 0: lanes stop as soon as they look; NULL: never */
 
     /* Shown all events of the trace, a chunk at a time, also those behind the end of the last lane; in any thread, one
      * call after the other. May be NULL. */
@@ -82,6 +83,7 @@ struct lane {
     void          *on_oom_arg;
 
     struct explain_run *explain;           /* borrowed; NULL: nothing is explained. Set as on_oom is */
+    const struct device_log *calls;        /* borrowed; hears the device's calls; may be NULL. Set as on_oom is */
 
     struct lane_watch  *watch;             /* borrowed; NULL: nobody. Set as on_oom is */
 
@@ -93,6 +95,7 @@ struct lane {
     struct audit  *audit;
     struct policy_observer observer;       /* its `record` may be set between lane_open and replay_run */
     struct device_log      log;
+    const struct device_log *others_log;   /* who listened to the device already */
     uint64_t       next_sample_ns, next_sample_event;
     uint64_t       next_stop_event;        /* to explain, or to flush: see lane_stop_here */
     bool           is_starting;            /* the start state is being placed */

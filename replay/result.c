@@ -39,21 +39,19 @@ static void device_choose_card(struct device_choice *d, const struct trace_info 
              units_format_bytes(model->total_bytes, has), need, what);
 }
 
-enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
-                       struct err_detail *why)
+/* `d` is parsed; what is left is how large it is, and how to say so. */
+static void device_complete(struct device_choice *choice, const char *typed, const struct trace_info *info)
 {
-    struct device_choice d = { .ops = NULL };
-    const struct trace_info *info = trace_info(trace);
-    const char *typed = text == NULL ? "sim" : text;
+    struct device_choice d = *choice;
     char has[UNITS_TEXT];
-    const enum err e = device_parse(typed, &d.config, &d.ops, &d.has_total, why);
-    if (e != ERR_OK)
-        return e;
     const char *colon = strchr(typed, ':');
     char options[DEVICE_TEXT] = "";
     if (colon != NULL)
         snprintf(options, sizeof options, ",%s", colon + 1);
-    if (d.has_total) {
+    if (device_is_real(d.ops)) {
+        snprintf(d.typed, sizeof d.typed, "%s", typed);
+        snprintf(d.headline, sizeof d.headline, "%.100s, as given with --device", typed);
+    } else if (d.has_total) {
         snprintf(d.typed, sizeof d.typed, "%s", typed);
         snprintf(d.headline, sizeof d.headline, "%.100s, %s%s as given with --device", typed,
                  d.config.total_bytes == DEVICE_UNLIMITED ? "unlimited" : units_format_bytes(d.config.total_bytes, has),
@@ -67,6 +65,33 @@ enum err device_choose(const char *text, const struct trace_reader *trace, struc
     } else {
         device_choose_card(&d, info, options);
     }
+    *choice = d;
+}
+
+enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
+                       struct err_detail *why)
+{
+    struct device_choice d = { .ops = NULL };
+    const char *typed = text == NULL ? "sim" : text;
+    const enum err e = device_parse(typed, &d.config, &d.ops, &d.has_total, why);
+    if (e != ERR_OK)
+        return e;
+    device_complete(&d, typed, trace_info(trace));
+    *out = d;
+    return ERR_OK;
+}
+
+enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,
+                           struct err_detail *why)
+{
+    struct device_choice d = { .ops = NULL };
+    const char *typed = text == NULL ? "sim" : text;
+    bool is_real;
+    const enum err e = device_parse_any(typed, &d.config, &is_real, &d.has_total, why);
+    if (e != ERR_OK)
+        return e;
+    d.ops = is_real ? &device_cuda : &device_sim;
+    device_complete(&d, typed, trace_info(trace));
     *out = d;
     return ERR_OK;
 }
@@ -142,6 +167,23 @@ static void remark_device(struct remark_target *t, const struct device_choice *d
            "driver time is modelled, not measured: %.0f us per segment allocated, %.0f per segment freed, %.0f per "
            "page mapped, %.0f per page unmapped (--device sim:...,alloc_ns=,free_ns=,map_ns=,unmap_ns=)",
            (double)c->alloc_ns / 1e3, (double)c->free_ns / 1e3, (double)c->map_ns / 1e3, (double)c->unmap_ns / 1e3);
+}
+
+/* What a real card did that the run did not count on. */
+static void remark_card(struct remark_target *t, const struct device *dev)
+{
+    const struct device_measured *m = dev->measured;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (m == NULL)
+        return;
+    if (dev->cfg.limit_bytes > m->idle.free_bytes)
+        remark(t, REMARK_WARNING, "limit=%s is more than the card had free, %s",
+               units_format_bytes(dev->cfg.limit_bytes, a), units_format_bytes(m->idle.free_bytes, b));
+    if (m->refusals > 0)
+        remark(t, REMARK_WARNING,
+               "the card refused %" PRIu64 " calls for which it should have had room; %s were free at the first: "
+               "another process may have taken memory meanwhile",
+               m->refusals, units_format_bytes(m->refused_free_bytes, a));
 }
 
 /* Bytes requested by what was live before the first event, and of these the ones whose block's size is a guess. */
@@ -236,6 +278,8 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
 {
     *run = (struct report_run){
         .spec            = l->spec,
+        .label           = l->spec->typed,
+        .measured        = l->device->measured,
         .device          = device->typed,
         .device_config   = &l->device->cfg,
         .usage           = &l->device->usage,
@@ -249,7 +293,12 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
     const enum err e = gather_numbers(trace, l, run, why);
     if (e != ERR_OK)
         return e;
-    if (run->outcome == REPORT_CORRUPT || run->outcome == REPORT_ERROR)
+    if (l->outcome == ERR_INTERRUPTED && run->stopped_at < 0)
+        remark(&t, REMARK_WARNING, "the run was interrupted before its first event");
+    else if (l->outcome == ERR_INTERRUPTED)
+        remark(&t, REMARK_WARNING, "the run was interrupted at %s %" PRId64 ": all numbers are of what came before",
+               trace_info(trace)->has_source_numbers ? "record" : "event", run->stopped_at);
+    else if (run->outcome == REPORT_CORRUPT || run->outcome == REPORT_ERROR)
         remark(&t, REMARK_WARNING, "the run failed at %s %" PRId64 ": %s",
                trace_info(trace)->has_source_numbers ? "record" : "event", run->stopped_at, l->why.text);
     if (l->policy->ops->remarks != NULL)
@@ -258,6 +307,7 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
     remark_start(&t, trace, l);
     remark_notes(&t, trace);
     remark_device(&t, device);
+    remark_card(&t, l->device);
     return t.e == ERR_OK ? ERR_OK : err_set(why, t.e, 0, "%s", err_text(t.e));
 }
 

@@ -23,6 +23,10 @@ struct device_choice {
 MUST_USE enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
                                 struct err_detail *why);
 
+/* The same for a command that also runs on a real card, whose capacity stays open until it is opened. */
+MUST_USE enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,
+                                    struct err_detail *why);
+
 /* Our number of an event as the source numbers it, where it does; -1 stays. The reader's errors. */
 MUST_USE enum err result_event(struct trace_reader *trace, int64_t event, int64_t *out, struct err_detail *why);
 

@@ -135,6 +135,7 @@ static void json_run(struct json_writer *w, const struct report *r, const struct
     explain_json(w, "first_oom", run->at_oom, &r->names);
     explain_json(w, "event", run->at_event, &r->names);
     json_end_object(w);
+    report_measured_json(w, run);
     json_end_object(w);
 }
 
@@ -149,5 +150,6 @@ void report_json(FILE *out, const struct report *r)
     for (size_t i = 0; i < r->n_runs; i++)
         json_run(&w, r, &r->runs[i]);
     json_end_array(&w);
+    report_comparisons_json(&w, r);
     json_end_object(&w);
 }

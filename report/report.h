@@ -6,7 +6,9 @@
 
 #include "policies/spec.h"
 #include "report/explain_report.h"
+#include "report/json_writer.h"
 #include "report/meter.h"
+#include "sim/device_measured.h"
 
 #include <stdio.h>
 
@@ -37,6 +39,7 @@ enum report_outcome { REPORT_OUTCOMES(REPORT_OUTCOME) REPORT_OUTCOME_COUNT };
 
 struct report_run {
     const struct policy_spec   *spec;
+    const char                 *label;               /* the policy as typed; with several devices also which it ran on */
     const char                 *device;              /* as typed, or as chosen */
     const struct device_config *device_config;
     const struct device_usage  *usage;
@@ -50,6 +53,18 @@ struct report_run {
     int64_t                     peak_event;          /* the same: when reserved reached its peak */
     struct report_lines         assumptions, warnings;
     const struct explanation   *at_oom, *at_event;   /* NULL, or not taken: none is there */
+    struct device_measured     *measured;            /* of a real card; NULL: it ran on a simulated one */
+};
+
+/* Two runs of one policy on two devices, call by call. */
+struct report_comparison {
+    const char *policy;                              /* as typed */
+    const char *devices[2];                          /* as typed */
+    uint64_t    calls[2];
+    uint64_t    common;                              /* calls that are the same, from the first on */
+    bool        is_equal;
+    bool        is_cut;                              /* the host had no memory for all calls: the rest is not known */
+    char        first[2][96];                        /* unless equal: what each asked for then */
 };
 
 /* How it was run, as after the options of these names; NULL: not said. */
@@ -65,6 +80,8 @@ struct report {
     size_t              n_runs;
     const char         *headline;    /* what it ran on, and how to choose otherwise */
     bool                is_device_assumed;           /* the headline is an assumption */
+    const struct report_comparison *comparisons;
+    size_t              n_comparisons;
     struct explain_names names;      /* event_word is the writers' to fill in */
 };
 
@@ -86,6 +103,12 @@ const char *report_event_word(const struct report *r);
 void report_table(FILE *out, const struct report *r);
 void report_json(FILE *out, const struct report *r);
 void report_csv(FILE *out, const struct report *r);
+
+/* What real cards took, and where two devices differ: at the end of the table's report, and as JSON. */
+void report_measured(FILE *out, const struct report *r);
+void report_comparisons(FILE *out, const struct report *r);
+void report_measured_json(struct json_writer *w, const struct report_run *run);
+void report_comparisons_json(struct json_writer *w, const struct report *r);
 
 /* The part of the table's report that is sentences. */
 void report_words(FILE *out, const struct report *r);

@@ -90,7 +90,7 @@ static void cell_ooms(char cell[TABLE_CELL], const struct report_run *run)
 static void row_fill(char row[COLUMN_COUNT][TABLE_CELL], const struct report_run *run, const struct table_unit *unit)
 {
     const struct meter *m = run->meter;
-    cell_policy(row[COLUMN_POLICY], run->spec->typed);
+    cell_policy(row[COLUMN_POLICY], run->label);
     cell_bytes(row[COLUMN_REQUESTED], (double)m->peak.requested, unit);
     cell_bytes(row[COLUMN_ALLOCATED], (double)m->peak.allocated, unit);
     cell_bytes(row[COLUMN_ACTIVE], (double)m->peak.active, unit);
@@ -202,4 +202,6 @@ void report_table(FILE *out, const struct report *r)
     fputc('\n', out);
 
     report_words(out, r);
+    report_measured(out, r);
+    report_comparisons(out, r);
 }

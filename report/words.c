@@ -53,7 +53,7 @@ static void words_add_others(struct words *w, const struct report *r, const stru
         const struct report_run *run = &r->runs[i];
         if (run == best)
             continue;
-        words_add(w, "%s %s ", separator, run->spec->typed);
+        words_add(w, "%s %s ", separator, run->label);
         separator = ",";
         if (run->outcome == REPORT_OOM)
             words_add(w, "runs out of memory");
@@ -88,7 +88,7 @@ static void print_winner(FILE *out, const struct report *r, const struct report_
     char a[UNITS_TEXT], n[TEXT_NUMBER], t[TEXT_NUMBER];
     const struct meter *m = best->meter;
     words_add(&w, "%s %s%s of the card at its peak, %.0f%% of what it reserves in use, for %s driver calls, about %s",
-              best->spec->typed, winner_claim(r, best),
+              best->label, winner_claim(r, best),
               units_format_bytes(best->card_peak_bytes, a),
               m->peak.reserved > 0 ? 100 * (double)m->peak.active / (double)m->peak.reserved : 100,
               text_count(best->usage->calls, n), text_time(best->usage->time_ns, t));
@@ -130,7 +130,7 @@ static void print_oom(FILE *out, const struct report_run *run, const char *what)
     struct words w = { .n = 0 };
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], n[TEXT_NUMBER];
     const struct meter *m = run->meter;
-    words_add(&w, "%s ran out of memory ", run->spec->typed);
+    words_add(&w, "%s ran out of memory ", run->label);
     if (run->first_oom_event < 0)
         words_add(&w, "while the start state was placed");
     else
@@ -161,9 +161,9 @@ static void print_explanations(FILE *out, const struct report *r)
     for (size_t i = 0; i < r->n_runs; i++) {
         const struct report_run *run = &r->runs[i];
         if (run->at_event != NULL)
-            explain_words(out, run->at_event, run->spec->typed, &names);
+            explain_words(out, run->at_event, run->label, &names);
         if (run->at_oom != NULL)
-            explain_words(out, run->at_oom, run->spec->typed, &names);
+            explain_words(out, run->at_oom, run->label, &names);
     }
 }
 
@@ -198,7 +198,7 @@ static void print_remark(FILE *out, const struct report *r, size_t run, bool is_
     for (size_t i = run; n < r->n_runs && i < r->n_runs; i++) {
         if (!run_has_line(&r->runs[i], is_warning, text))
             continue;
-        words_add(&w, "%s%s", separator, r->runs[i].spec->typed);
+        words_add(&w, "%s%s", separator, r->runs[i].label);
         separator = ", ";
     }
     words_add(&w, "%s", n < r->n_runs ? "]" : "");

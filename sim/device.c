@@ -8,12 +8,11 @@
 
 #include <stdlib.h>
 
-static void device_note(struct device *dev, enum device_call_kind kind, uint64_t bytes, uint64_t addr, uint32_t phys)
+static void device_note(struct device *dev, const struct device_call *call)
 {
     dev->usage.calls++;
     if (dev->log != NULL)
-        dev->log->call(dev->log->arg,
-                       &(struct device_call){.kind = kind, .bytes = bytes, .addr = addr, .phys = phys});
+        dev->log->call(dev->log->arg, call);
 }
 
 /* Bytes that the driver's pages can still take. */
@@ -36,7 +35,7 @@ static bool device_admits(struct device *dev, uint64_t page_bytes)
 
 static enum err device_refuse(struct device *dev, enum device_call_kind kind, uint64_t bytes)
 {
-    device_note(dev, kind, bytes, 0, 0);
+    device_note(dev, &(struct device_call){.kind = kind, .bytes = bytes});
     dev->usage.refusals++;
     return ERR_DEVICE_OOM;
 }
@@ -107,14 +106,30 @@ enum err device_open(const struct device_ops *ops, const struct device_config *c
     dev->ops = ops;
     dev->cfg = *cfg;
     dev->shared = shared;
+    if (ops->settle != NULL)
+        ops->settle(dev);
     *out = dev;
     return ERR_OK;
+}
+
+void device_give_back(struct device *dev)
+{
+    if (dev->ops->give_back == NULL || dev->is_given_back)
+        return;
+    dev->ops->give_back(dev);
+    dev->is_given_back = true;
+}
+
+bool device_is_real(const struct device_ops *ops)
+{
+    return ops->give_back != NULL;
 }
 
 void device_close(struct device *dev)
 {
     if (dev == NULL)
         return;
+    device_give_back(dev);
     free(dev->segments);
     free(dev->vacant);
     pages_destroy(dev->shared);
@@ -151,7 +166,7 @@ enum err device_segment_alloc(struct device *dev, uint64_t bytes, struct segment
     dev->usage.segment_allocs++;
     if (++dev->usage.segments > dev->usage.segments_peak)
         dev->usage.segments_peak = dev->usage.segments;
-    device_note(dev, DEVICE_CALL_MALLOC, bytes, s.addr, 0);
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_MALLOC, .bytes = bytes, .addr = s.addr, .segment = id});
     *out = (struct segment){.addr = s.addr, .bytes = bytes, .id = id};
     return ERR_OK;
 }
@@ -169,12 +184,13 @@ void device_segment_free(struct device *dev, const struct segment *seg)
     dev->usage.segments--;
     dev->usage.segment_frees++;
     dev->usage.time_ns += dev->cfg.free_ns;
-    device_note(dev, DEVICE_CALL_FREE, align_up(s.bytes, DEVICE_PAGE_BYTES), s.addr, 0);
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_FREE, .bytes = align_up(s.bytes, DEVICE_PAGE_BYTES),
+                                           .addr = s.addr, .segment = seg->id});
 }
 
 bool device_has_ranges(const struct device *dev)
 {
-    return dev->ops->range_reserve != NULL;
+    return dev->ops->range_reserve != NULL && !dev->lacks_ranges;
 }
 
 enum err device_range_reserve(struct device *dev, uint64_t bytes, struct segment *out)
@@ -191,7 +207,7 @@ enum err device_range_reserve(struct device *dev, uint64_t bytes, struct segment
         return e;
     const uint32_t id = device_table_enter(dev, &s);
     dev->usage.ranges++;
-    device_note(dev, DEVICE_CALL_RESERVE, bytes, s.addr, 0);
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_RESERVE, .bytes = bytes, .addr = s.addr, .segment = id});
     *out = (struct segment){.addr = s.addr, .bytes = bytes, .id = id};
     return ERR_OK;
 }
@@ -201,7 +217,8 @@ void device_range_release(struct device *dev, const struct segment *range)
     dev->ops->range_release(dev, range->addr, range->bytes);
     device_table_leave(dev, range->id);
     dev->usage.ranges--;
-    device_note(dev, DEVICE_CALL_UNRESERVE, range->bytes, range->addr, 0);
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_UNRESERVE, .bytes = range->bytes, .addr = range->addr,
+                                           .segment = range->id});
 }
 
 enum err device_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys)
@@ -220,7 +237,7 @@ enum err device_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys)
     dev->usage.page_bytes += page_bytes;
     if (dev->usage.page_bytes > dev->usage.page_peak_bytes)
         dev->usage.page_peak_bytes = dev->usage.page_bytes;
-    device_note(dev, DEVICE_CALL_CREATE, bytes, 0, *phys);
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_CREATE, .bytes = bytes, .phys = *phys});
     return ERR_OK;
 }
 
@@ -228,7 +245,7 @@ void device_phys_destroy(struct device *dev, uint32_t phys, uint64_t bytes)
 {
     dev->ops->phys_destroy(dev, phys, bytes);
     dev->usage.page_bytes -= align_up(bytes, DEVICE_PAGE_BYTES);
-    device_note(dev, DEVICE_CALL_RELEASE, bytes, 0, phys);
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_RELEASE, .bytes = bytes, .phys = phys});
 }
 
 enum err device_map(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes, uint32_t phys)
@@ -239,7 +256,8 @@ enum err device_map(struct device *dev, const struct segment *range, uint64_t of
     dev->segments[range->id].mapped_bytes += bytes;
     device_grow_usage(dev, bytes, 0);               /* its pages were counted when they were created */
     dev->usage.maps++;
-    device_note(dev, DEVICE_CALL_MAP, bytes, range->addr + offset, phys);
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_MAP, .bytes = bytes, .addr = range->addr + offset,
+                                           .phys = phys, .segment = range->id, .offset = offset});
     return ERR_OK;
 }
 
@@ -250,7 +268,8 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
     dev->usage.reserved_bytes -= bytes;
     dev->usage.unmaps++;
     dev->usage.time_ns += dev->cfg.unmap_ns;
-    device_note(dev, DEVICE_CALL_UNMAP, bytes, range->addr + offset, 0);
+    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_UNMAP, .bytes = bytes, .addr = range->addr + offset,
+                                           .segment = range->id, .offset = offset});
 }
 
 void device_list_addresses(struct device *dev, const uint64_t *addresses, size_t n)
@@ -274,12 +293,14 @@ void device_reset_usage(struct device *dev)
 
 void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    if (dev->ops->memory_info != NULL) {
-        dev->ops->memory_info(dev, free_bytes, total_bytes);
-        return;
-    }
     *free_bytes = device_room(dev);
     *total_bytes = dev->cfg.total_bytes;
+    if (dev->ops->memory_info == NULL)
+        return;
+    uint64_t free_there, total_there;
+    dev->ops->memory_info(dev, &free_there, &total_there);
+    if (free_there < *free_bytes)
+        *free_bytes = free_there;
 }
 
 uint64_t device_process_bytes(const struct device *dev, uint64_t page_bytes)

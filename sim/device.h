@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@
 
 struct device;
 struct stream_queues;                /* sim/stream_queues.h */
+struct cuda_api;                     /* sim/cuda_api.h */
+struct device_measured;              /* sim/device_measured.h */
 
 enum device_addresses {
     ADDRESSES_RISING,                /* each above the last, never reused: runs are reproducible */
@@ -42,6 +45,14 @@ struct device_config {
     size_t   n_addresses;
     uint64_t base_addr;              /* where addresses start; 0 = the device's own choice */
     struct stream_queues *queues;    /* borrowed; NULL: work on every stream is finished at once */
+
+    /* Of a real device only. What `total_bytes`, `context_bytes` and `others_bytes` are, the card says when it is
+     * opened: all of it less what is taken, or less than that with a limit. */
+    unsigned ordinal;
+    uint64_t limit_bytes;            /* most to take from the card; 0 = what it has free */
+    bool     touch;                  /* write to all memory when it is obtained */
+    const volatile sig_atomic_t *interrupted;    /* not 0: growing calls fail with ERR_INTERRUPTED; NULL: never */
+    const struct cuda_api *cuda;     /* tests: functions in place of the host's libraries; borrowed */
 };
 
 /* A piece obtained from the device: whole memory (segment_alloc), or an address range that grows by mapping
@@ -70,7 +81,7 @@ struct device_usage {
     uint64_t maps, unmaps;                         /* pages mapped, unmapped */
     uint64_t refusals;                             /* growing calls refused for lack of memory */
     uint64_t calls;                                /* all calls that reached the device */
-    uint64_t time_ns;                              /* modelled, or measured on a real device */
+    uint64_t time_ns;                              /* modelled; what a real device took is in device.measured */
 };
 
 /* X(name, text): the calls as the log names them. */
@@ -88,6 +99,8 @@ struct device_call {
     uint64_t bytes;                  /* as asked for */
     uint64_t addr;                   /* 0 for create, create_oom, malloc_oom and release */
     uint32_t phys;                   /* create, map, release: the handle */
+    uint32_t segment;                /* id of the segment or range; 0 where addr is 0 */
+    uint64_t offset;                 /* map, unmap: of addr in the range */
 };
 
 struct device_log {
@@ -108,13 +121,19 @@ struct device_ops {
     /* Virtual memory, all six or none (NULL). */
     enum err (*range_reserve)(struct device *dev, uint64_t bytes, uint64_t *addr);
     void     (*range_release)(struct device *dev, uint64_t addr, uint64_t bytes);
-    enum err (*phys_create)(struct device *dev, uint64_t bytes, uint32_t *phys);
+    enum err (*phys_create)(struct device *dev, uint64_t bytes, uint32_t *phys);     /* numbered from 1, in order */
     void     (*phys_destroy)(struct device *dev, uint32_t phys, uint64_t bytes);
     enum err (*map)(struct device *dev, uint64_t addr, uint64_t bytes, uint32_t phys);
     void     (*unmap)(struct device *dev, uint64_t addr, uint64_t bytes);
 
     /* Measured free and total bytes of the card; NULL: the front functions' own count is the truth. */
     void     (*memory_info)(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes);
+
+    /* Writes what the hardware says into dev->cfg, behind open. NULL: nothing is left open. */
+    void     (*settle)(struct device *dev);
+
+    /* Returns to the card all that is still held. Afterwards only close is called. NULL: there is nothing. */
+    void     (*give_back)(struct device *dev);
 };
 
 struct device {                      /* first member of every device */
@@ -130,6 +149,13 @@ struct device {                      /* first member of every device */
     uint32_t                *vacant;         /* stack of ids to reuse */
     uint32_t                 n_vacant, cap_vacant;
     const struct device_log *log;            /* borrowed; NULL: nobody listens */
+
+    /* Of a real device. */
+    struct device_measured  *measured;       /* NULL: nothing is measured */
+    enum err                 failure;        /* of a call that cannot say so itself: growing calls repeat it */
+    struct err_detail        why;            /* the sentence behind the last ERR_DRIVER, UNSUPPORTED, INTERRUPTED */
+    bool                     lacks_ranges;   /* the hardware has no virtual memory calls */
+    bool                     is_given_back;
 };
 
 /* Opens a device. The config is copied; what it points to is borrowed. */
@@ -138,6 +164,13 @@ MUST_USE enum err device_open(const struct device_ops *ops, const struct device_
 
 /* Gives everything back. NULL is accepted. */
 void device_close(struct device *dev);
+
+/* Returns memory to a real card before the device is closed; what was counted and measured stays to be read. From then
+ * on the device takes only frees, which do nothing more on the card. Nothing happens on a simulated one. */
+void device_give_back(struct device *dev);
+
+/* Whether memory is taken from a card that others see, so that two devices cannot be used at once. */
+bool device_is_real(const struct device_ops *ops);
 
 /* A new segment of `bytes` (> 0). ERR_DEVICE_OOM when it does not fit; ERR_HOST_NOMEM; ERR_DRIVER. */
 MUST_USE enum err device_segment_alloc(struct device *dev, uint64_t bytes, struct segment *out);
@@ -165,7 +198,7 @@ void device_list_addresses(struct device *dev, const uint64_t *addresses, size_t
 /* Counts, peaks and times begin anew; what is held stays. */
 void device_reset_usage(struct device *dev);
 
-/* What cudaMemGetInfo would say. */
+/* What cudaMemGetInfo would say; on a real card what is left below the limit, and never more than it says. */
 void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* What nvidia-smi would show for the card and for this process: page_bytes, the context and others. */
@@ -174,11 +207,20 @@ uint64_t device_process_bytes(const struct device *dev, uint64_t page_bytes);
 
 extern const struct device_ops device_sim;
 
+/* A real card. Opening it says in `why` what is missing: the driver, a card, room for a context. ERR_UNSUPPORTED,
+ * ERR_DRIVER, ERR_DEVICE_OOM, ERR_HOST_NOMEM. */
+extern const struct device_ops device_cuda;
+
 /* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "sim:unlimited"; further options:
  * packing=on|off, addresses=rising|first-fit|descending, alloc_ns=, free_ns=, map_ns=, unmap_ns=. `has_total` says
  * whether the text gave a capacity. ERR_USAGE with the place and reason. */
 MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
                                bool *has_total, struct err_detail *why);
+
+/* The same, and "cuda", "cuda:1", "cuda:0,limit=8GiB"; further options: packing=, alloc_ns=, free_ns=, map_ns=,
+ * unmap_ns=. `is_real` says which of the two it is, device_sim or device_cuda; a real card has a total. */
+MUST_USE enum err device_parse_any(const char *text, struct device_config *out, bool *is_real, bool *has_total,
+                                   struct err_detail *why);
 
 /* The config of plain "sim": unlimited, packing on, rising addresses, the default call costs. */
 struct device_config device_defaults(void);

@@ -107,82 +107,158 @@ static bool device_parse_word(const char *text, size_t n, const char *const *wor
     return false;
 }
 
-/* One `name=value`. False for an unknown name or a bad value; *hint then says what was expected. */
-static bool device_parse_option(const char *text, size_t n, struct device_config *cfg, const char **hint)
+/* One `name=value` of what is typed. */
+struct device_item {
+    const char *name, *value;
+    size_t      n_name, n_value;
+};
+
+/* The options that both have. *is_known says whether it is one of them; *hint then what was expected. */
+static bool device_parse_common(const struct device_item *it, struct device_config *cfg, bool *is_known,
+                                const char **hint)
 {
-    static const char *const modes[] = {"rising", "first-fit", "descending"};
     static const char *const switches[] = {"off", "on"};
-    const char *eq = memchr(text, '=', n);
-    *hint = "an option: context=, others=, packing=, addresses=, alloc_ns=, free_ns=, map_ns=, unmap_ns=";
-    if (eq == NULL)
-        return false;
-    const size_t n_name = (size_t)(eq - text), n_value = n - n_name - 1;
-    const char *value = eq + 1;
+    const struct { const char *name; uint64_t *number; } numbers[] = {
+        {"alloc_ns", &cfg->alloc_ns}, {"free_ns", &cfg->free_ns},
+        {"map_ns", &cfg->map_ns},     {"unmap_ns", &cfg->unmap_ns},
+    };
     size_t word = 0;
-    const struct { const char *name; uint64_t *number;
-    } numbers[] = {
-        {"alloc_ns", &cfg->alloc_ns},
-        {"free_ns", &cfg->free_ns},
-        {"map_ns", &cfg->map_ns},
-        {"unmap_ns", &cfg->unmap_ns},
-    };
-    const struct { const char *name; uint64_t *bytes; } sizes[] = {
-        {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
-    };
+    *is_known = true;
     for (size_t i = 0; i < 4; i++)
-        if (text_is(text, n_name, numbers[i].name)) {
+        if (text_is(it->name, it->n_name, numbers[i].name)) {
             *hint = "nanoseconds, a whole number";
-            return device_parse_number(value, n_value, numbers[i].number);
+            return device_parse_number(it->value, it->n_value, numbers[i].number);
         }
-    for (size_t i = 0; i < 2; i++)
-        if (text_is(text, n_name, sizes[i].name)) {
-            *hint = "a size such as 450MiB";
-            return units_parse_bytes(value, n_value, sizes[i].bytes);
-        }
-    if (text_is(text, n_name, "packing")) {
+    if (text_is(it->name, it->n_name, "packing")) {
         *hint = "on or off";
-        const bool is_ok = device_parse_word(value, n_value, switches, 2, &word);
+        const bool is_ok = device_parse_word(it->value, it->n_value, switches, 2, &word);
         cfg->packing = is_ok ? word == 1 : cfg->packing;
         return is_ok;
     }
-    if (text_is(text, n_name, "addresses")) {
+    *is_known = false;
+    return false;
+}
+
+static bool device_parse_sim(const struct device_item *it, struct device_config *cfg, const char **hint)
+{
+    static const char *const modes[] = {"rising", "first-fit", "descending"};
+    const struct { const char *name; uint64_t *bytes; } sizes[] = {
+        {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
+    };
+    size_t word = 0;
+    for (size_t i = 0; i < 2; i++)
+        if (text_is(it->name, it->n_name, sizes[i].name)) {
+            *hint = "a size such as 450MiB";
+            return units_parse_bytes(it->value, it->n_value, sizes[i].bytes);
+        }
+    if (text_is(it->name, it->n_name, "addresses")) {
         *hint = "rising, first-fit or descending";
-        const bool is_ok = device_parse_word(value, n_value, modes, 3, &word);
+        const bool is_ok = device_parse_word(it->value, it->n_value, modes, 3, &word);
         cfg->addresses = is_ok ? (enum device_addresses)word : cfg->addresses;
         return is_ok;
     }
     return false;
 }
 
+static bool device_parse_cuda(const struct device_item *it, struct device_config *cfg, const char **hint)
+{
+    if (!text_is(it->name, it->n_name, "limit"))
+        return false;
+    *hint = "a size such as 8GiB";
+    return units_parse_bytes(it->value, it->n_value, &cfg->limit_bytes) && cfg->limit_bytes > 0 &&
+           cfg->limit_bytes < INT64_MAX;
+}
+
+/* One `name=value`. False for an unknown name or a bad value; *hint then says what was expected. */
+static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct device_config *cfg, const char **hint)
+{
+    const char *eq = memchr(text, '=', n);
+    bool is_known;
+    *hint = is_cuda ? "an option: limit=, packing=, alloc_ns=, free_ns=, map_ns=, unmap_ns="
+                    : "an option: context=, others=, packing=, addresses=, alloc_ns=, free_ns=, map_ns=, unmap_ns=";
+    if (eq == NULL)
+        return false;
+    const size_t n_name = (size_t)(eq - text);
+    const struct device_item it = {.name = text, .n_name = n_name, .value = eq + 1, .n_value = n - n_name - 1};
+    const bool is_ok = device_parse_common(&it, cfg, &is_known, hint);
+    if (is_known)
+        return is_ok;
+    return is_cuda ? device_parse_cuda(&it, cfg, hint) : device_parse_sim(&it, cfg, hint);
+}
+
+/* What stands first behind the colon, if it is no option. */
+static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct device_config *cfg, const char **hint)
+{
+    uint64_t ordinal = 0;
+    if (!is_cuda) {
+        *hint = "a capacity such as 24GiB, a card's name (see --list) or unlimited";
+        return device_parse_capacity(text, n, &cfg->total_bytes);
+    }
+    *hint = "the number of a card, from 0 on";
+    if (!device_parse_number(text, n, &ordinal) || ordinal > 1023)
+        return false;
+    cfg->ordinal = (unsigned)ordinal;
+    return true;
+}
+
+/* All items from the one behind `at`, the separator, on. *has_first: the first of them was no option. */
+static enum err device_parse_items(const char *text, const char *at, bool is_cuda, struct device_config *cfg,
+                                   bool *has_first, struct err_detail *why)
+{
+    *has_first = false;
+    for (const char *comma; at != NULL; at = comma) {
+        const char *item = at + 1;
+        comma = strchr(item, ',');
+        const size_t n = comma == NULL ? strlen(item) : (size_t)(comma - item);
+        const char *hint = "";
+        const bool is_first = *at == ':' && at == strchr(text, ':') && memchr(item, '=', n) == NULL;
+        if (is_first ? !device_parse_first(item, n, is_cuda, cfg, &hint)
+                     : !device_parse_option(item, n, is_cuda, cfg, &hint))
+            return err_set(why, ERR_USAGE, (uint64_t)(item - text),
+                           "device '%s': at character %zu, '%.*s': expected %s", text, (size_t)(item - text) + 1,
+                           (int)n, item, hint);
+        *has_first = *has_first || is_first;
+    }
+    return ERR_OK;
+}
+
 enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops, bool *has_total,
                       struct err_detail *why)
 {
     struct device_config cfg = device_defaults();
-    const char *at = strchr(text, ':');
-    const size_t n_name = at == NULL ? strlen(text) : (size_t)(at - text);
-    bool is_given = false;
-    if (!text_is(text, n_name, "sim"))
-        return err_set(why, text_is(text, n_name, "cuda") ? ERR_UNSUPPORTED : ERR_USAGE, 0,
-                       "device '%.*s': only the simulated device 'sim' is built in", (int)n_name, text);
-    while (at != NULL) {
-        const char *item = at + 1;
-        const char *comma = strchr(item, ',');
-        const size_t n = comma == NULL ? strlen(item) : (size_t)(comma - item);
-        const char *hint = "a capacity such as 24GiB, a card's name (see --list) or unlimited";
-        const bool is_first = at == strchr(text, ':');
-        const bool is_capacity = is_first && memchr(item, '=', n) == NULL;
-        if (is_capacity ? !device_parse_capacity(item, n, &cfg.total_bytes)
-                        : !device_parse_option(item, n, &cfg, &hint))
-            return err_set(why, ERR_USAGE, (uint64_t)(item - text),
-                           "device '%s': at character %zu, '%.*s': expected %s", text, (size_t)(item - text) + 1,
-                           (int)n, item, hint);
-        is_given = is_given || is_capacity;
-        at = comma;
-    }
+    bool has_first;
+    if (text_is(text, strcspn(text, ":,"), "cuda"))
+        return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card is for a replay of one trace; here the "
+                       "simulated device 'sim' is needed", text);
+    if (!text_is(text, strcspn(text, ":"), "sim"))
+        return err_set(why, ERR_USAGE, 0, "device '%.*s': it is 'sim', the simulated card, or 'cuda', a real one",
+                       (int)strcspn(text, ":"), text);
+    const enum err e = device_parse_items(text, strchr(text, ':'), false, &cfg, &has_first, why);
+    if (e != ERR_OK)
+        return e;
     if (device_card_bytes(&(struct device){.cfg = cfg}, 0) > cfg.total_bytes)
         return err_set(why, ERR_USAGE, 0, "device '%s': context and others take more than the card has", text);
     *out = cfg;
     *ops = &device_sim;
-    *has_total = is_given;
+    *has_total = has_first;
+    return ERR_OK;
+}
+
+enum err device_parse_any(const char *text, struct device_config *out, bool *is_real, bool *has_total,
+                          struct err_detail *why)
+{
+    const struct device_ops *ops;
+    const size_t n_name = strcspn(text, ":,");
+    struct device_config cfg = device_defaults();
+    bool has_ordinal;
+    *is_real = text_is(text, n_name, "cuda");
+    if (!*is_real)
+        return device_parse(text, out, &ops, has_total, why);
+    const char *items = text[n_name] == '\0' ? NULL : text + n_name;
+    const enum err e = device_parse_items(text, items, true, &cfg, &has_ordinal, why);
+    if (e != ERR_OK)
+        return e;
+    *out = cfg;
+    *has_total = true;
     return ERR_OK;
 }

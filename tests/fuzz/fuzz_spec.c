@@ -68,13 +68,12 @@ static void try_policy(const char *text)
 static void try_device(const char *text)
 {
     struct device_config cfg;
-    const struct device_ops *ops;
-    bool has_total;
+    bool is_real, has_total;
     struct err_detail why = {.text = ""};
-    if (device_parse(text, &cfg, &ops, &has_total, &why) != ERR_OK)
+    if (device_parse_any(text, &cfg, &is_real, &has_total, &why) != ERR_OK)
         FUZZ_EXPECT(why.text[0] != '\0' && why.offset <= strlen(text));
     else
-        FUZZ_EXPECT(ops != NULL && cfg.total_bytes > 0);
+        FUZZ_EXPECT(cfg.total_bytes > 0 && (is_real || cfg.limit_bytes == 0));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -1,0 +1,23 @@
+/*
+ * How long the calls of one kind took: every call is kept, so that percentiles are exact.
+ */
+#ifndef REPLAY_SIM_CALL_TIMES_H
+#define REPLAY_SIM_CALL_TIMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Begins as zero. Calls for which the host had no memory are counted and summed, but not among `ns`. */
+struct call_times {
+    uint64_t *ns;
+    size_t    n, cap;
+    uint64_t  calls, total_ns;
+};
+
+void call_times_add(struct call_times *t, uint64_t ns);
+void call_times_close(struct call_times *t);
+
+/* The smallest time that at least `percent` (1 to 100) of the calls do not exceed; 0 without a call. Sorts. */
+uint64_t call_times_percentile(struct call_times *t, unsigned percent);
+
+#endif

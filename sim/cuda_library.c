@@ -1,0 +1,103 @@
+/* The host's CUDA libraries, opened at run time. */
+#include "sim/cuda_api.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct symbol {
+    const char *name;
+    size_t      offset;                      /* of its member in struct cuda_api */
+};
+
+#define SYMBOL(result, name, parameters) {#name, offsetof(struct cuda_api, name)},
+static const struct symbol runtime_symbols[] = { CUDA_RUNTIME_CALLS(SYMBOL) };
+static const struct symbol driver_symbols[] = { CUDA_DRIVER_CALLS(SYMBOL) };
+static const struct symbol extra_symbols[] = { CUDA_DRIVER_EXTRAS(SYMBOL) };
+static const struct symbol virtual_symbols[] = { CUDA_VIRTUAL_CALLS(SYMBOL) };
+static const struct symbol nvml_symbols[] = { CUDA_NVML_CALLS(SYMBOL) };
+#undef SYMBOL
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static_assert(sizeof(void *) == sizeof(void (*)(void)), "POSIX: dlsym's answer may be a function");
+
+/* Looks the symbols up; the first that is missing, or NULL. */
+static const char *library_take(void *handle, const struct symbol *symbols, size_t n, struct cuda_api *api)
+{
+    const char *missing = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const void *found = handle == NULL ? NULL : dlsym(handle, symbols[i].name);
+        memcpy((char *)api + symbols[i].offset, &found, sizeof found);
+        if (found == NULL && missing == NULL)
+            missing = symbols[i].name;
+    }
+    return missing;
+}
+
+static void library_drop(const struct symbol *symbols, size_t n, struct cuda_api *api)
+{
+    library_take(NULL, symbols, n, api);
+}
+
+/* A runtime works where the driver is as new as it wants. Counting the cards tells, and makes no context. */
+static bool library_runtime_works(const struct cuda_api *api)
+{
+    int n;
+    return api->cudaGetDeviceCount(&n) != CUDA_INSUFFICIENT_DRIVER;
+}
+
+/* The first runtime of any major version that has all calls and gets on with the driver; none is no error. */
+static void library_open_runtime(struct cuda_api *api)
+{
+    static const char *const names[] = {
+        "libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so",
+        "/usr/local/cuda/lib64/libcudart.so",
+    };
+    for (size_t i = 0; i < COUNT(names); i++) {
+        void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        if (handle == NULL)
+            continue;
+        if (library_take(handle, runtime_symbols, COUNT(runtime_symbols), api) == NULL && library_runtime_works(api)) {
+            const char *slash = strrchr(names[i], '/');
+            snprintf(api->runtime, sizeof api->runtime, "%s", slash == NULL ? names[i] : slash + 1);
+            (void)api->cudaGetLastError();
+            return;
+        }
+        library_drop(runtime_symbols, COUNT(runtime_symbols), api);
+    }
+}
+
+static enum err library_open_driver(struct cuda_api *api, struct err_detail *why)
+{
+    void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL)
+        return err_set(why, ERR_UNSUPPORTED, 0,
+                       "no CUDA driver: libcuda.so.1, which comes with NVIDIA's driver, is not on this host");
+    const char *missing = library_take(handle, driver_symbols, COUNT(driver_symbols), api);
+    if (missing != NULL)
+        return err_set(why, ERR_UNSUPPORTED, 0, "the CUDA driver's library libcuda.so.1 lacks %s", missing);
+    library_take(handle, extra_symbols, COUNT(extra_symbols), api);
+    if (library_take(handle, virtual_symbols, COUNT(virtual_symbols), api) != NULL)
+        library_drop(virtual_symbols, COUNT(virtual_symbols), api);
+    return ERR_OK;
+}
+
+enum err cuda_library_open(struct cuda_api *out, struct err_detail *why)
+{
+    struct cuda_api api = {.runtime = ""};
+    const enum err e = library_open_driver(&api, why);
+    if (e != ERR_OK)
+        return e;
+    library_open_runtime(&api);
+    const bool can_allocate = api.cuMemAlloc_v2 != NULL && api.cuMemFree_v2 != NULL && api.cuMemGetInfo_v2 != NULL &&
+                              api.cuMemsetD8_v2 != NULL && api.cuCtxSynchronize != NULL;
+    if (api.runtime[0] == '\0' && !can_allocate)
+        return err_set(why, ERR_UNSUPPORTED, 0,
+                       "no CUDA runtime (libcudart.so.13, .12 or .11.0), and the driver's library has no cuMemAlloc");
+    library_take(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL), nvml_symbols, COUNT(nvml_symbols), &api);
+    *out = api;
+    return ERR_OK;
+}

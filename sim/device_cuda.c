@@ -1,0 +1,450 @@
+/*
+ * A real card: segments by cudaMalloc and cudaFree, ranges by the driver's virtual memory calls.
+ *
+ * The front functions keep capacity and accounts as they do for a simulated device; here each call is passed on, timed,
+ * and remembered, so that all of it can be given back at any moment. What the driver refuses for lack of memory is
+ * ERR_DEVICE_OOM. Any other failure of a call that returns memory stays in `failure`, and nothing more is asked for.
+ */
+#include "base/units.h"
+#include "sim/cuda_api.h"
+#include "sim/cuda_card.h"
+#include "sim/device.h"
+#include "sim/device_measured.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct cuda_mapping {
+    uint64_t addr, bytes;
+};
+
+struct cuda {
+    struct device          base;             /* first, so the two pointers convert */
+    struct cuda_api        own;              /* where no test brought functions of its own */
+    const struct cuda_api *api;
+    struct cuda_card       card;
+    struct device_measured measured;
+    uint64_t              *phys;             /* the driver's handle by our number less 1; 0: released */
+    size_t                 n_phys, cap_phys;
+    struct cuda_mapping   *mapped;           /* by address */
+    size_t                 n_mapped, cap_mapped;
+    bool                   is_ending;        /* what is given back now is no call of the policy's */
+};
+
+/* ---- calls ---- */
+
+static uint64_t cuda_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Notes how long a call took that began at `since_ns`; its result. */
+static int cuda_timed(struct cuda *c, enum measured_call kind, uint64_t since_ns, int result)
+{
+    const uint64_t took_ns = cuda_now_ns() - since_ns;
+    if (!c->is_ending)
+        call_times_add(&c->measured.calls[result == CUDA_OUT_OF_MEMORY ? MEASURED_REFUSED : kind], took_ns);
+    return result;
+}
+
+static enum err cuda_fail(struct cuda *c, const char *what, uint64_t bytes, int result)
+{
+    char text[64], size[UNITS_TEXT];
+    return err_set(&c->base.why, ERR_DRIVER, 0, "cuda:%u: %s of %s failed: %s", c->base.cfg.ordinal, what,
+                   units_format_bytes(bytes, size), cuda_result_text(c->api, result, text));
+}
+
+/* What a growing call's result means. */
+static enum err cuda_judge(struct cuda *c, const char *what, uint64_t bytes, int result)
+{
+    uint64_t total;
+    if (result == CUDA_DONE)
+        return ERR_OK;
+    if (result != CUDA_OUT_OF_MEMORY)
+        return cuda_fail(c, what, bytes, result);
+    if (c->api->cudaGetLastError != NULL)
+        (void)c->api->cudaGetLastError();    /* the runtime remembers it until it is asked */
+    if (c->measured.refusals++ == 0)
+        cuda_card_memory(&c->card, &c->measured.refused_free_bytes, &total);
+    return ERR_DEVICE_OOM;
+}
+
+/* A call that gives something back cannot be refused; what failed is told by the next that grows. */
+static void cuda_expect(struct cuda *c, const char *what, uint64_t bytes, int result)
+{
+    if (result != CUDA_DONE && c->base.failure == ERR_OK)
+        c->base.failure = cuda_fail(c, what, bytes, result);
+}
+
+/* Whether a growing call may go ahead, on whatever thread it comes. */
+static enum err cuda_enter(struct cuda *c)
+{
+    struct device *dev = &c->base;
+    if (dev->failure != ERR_OK)
+        return dev->failure;
+    if (dev->cfg.interrupted != NULL && *dev->cfg.interrupted != 0)
+        return err_set(&dev->why, ERR_INTERRUPTED, 0, "interrupted");
+    const int result = c->api->cuCtxSetCurrent(c->card.context);
+    return result == CUDA_DONE ? ERR_OK : cuda_fail(c, "use", 0, result);
+}
+
+static void *cuda_pointer(uint64_t addr)
+{
+    return (void *)(uintptr_t)addr;
+}
+
+/* Memory that nobody has written to may not be there yet. */
+static enum err cuda_touch(struct cuda *c, uint64_t addr, uint64_t bytes)
+{
+    const struct cuda_api *api = c->api;
+    if (!c->base.cfg.touch)
+        return ERR_OK;
+    const uint64_t since = cuda_now_ns();
+    int result = api->cudaMemset != NULL ? api->cudaMemset(cuda_pointer(addr), 0xa5, bytes)
+                                         : api->cuMemsetD8_v2(addr, 0xa5, bytes);
+    if (result == CUDA_DONE)
+        result = api->cudaMemset != NULL ? api->cudaDeviceSynchronize() : api->cuCtxSynchronize();
+    return cuda_judge(c, "writing", bytes, cuda_timed(c, MEASURED_TOUCH, since, result));
+}
+
+/* ---- looks at the card ---- */
+
+static void cuda_look(struct cuda *c, struct measured_memory *out)
+{
+    out->reserved_bytes = c->base.usage.reserved_bytes;
+    out->page_bytes = c->base.usage.page_bytes;
+    cuda_card_read(&c->card, out);
+}
+
+/* In front of everything that shrinks: when more is held than at the last look, this may be the peak. The margin keeps
+ * the number of looks small where memory grows and shrinks in small steps. */
+static void cuda_look_at_peak(struct cuda *c)
+{
+    enum { MARGIN = 512 };
+    const uint64_t last = c->measured.peak.page_bytes, now = c->base.usage.page_bytes;
+    if (now > last && now - last > last / MARGIN)
+        cuda_look(c, &c->measured.peak);
+}
+
+static void cuda_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    *free_bytes = *total_bytes = MEASURED_UNKNOWN;
+    if (!dev->is_given_back)
+        cuda_card_memory(&((const struct cuda *)dev)->card, free_bytes, total_bytes);
+}
+
+/* ---- segments ---- */
+
+static void cuda_free_segment(struct cuda *c, uint64_t addr, uint64_t bytes)
+{
+    const uint64_t since = cuda_now_ns();
+    const int result = c->api->cudaFree != NULL ? c->api->cudaFree(cuda_pointer(addr)) : c->api->cuMemFree_v2(addr);
+    cuda_expect(c, "freeing", bytes, cuda_timed(c, MEASURED_FREE, since, result));
+}
+
+static enum err cuda_segment_alloc(struct device *dev, uint64_t bytes, uint64_t *addr)
+{
+    struct cuda *c = (struct cuda *)dev;
+    void *p = NULL;
+    uint64_t at = 0;
+    enum err e = cuda_enter(c);
+    if (e != ERR_OK)
+        return e;
+    const uint64_t since = cuda_now_ns();
+    const int result = c->api->cudaMalloc != NULL ? c->api->cudaMalloc(&p, bytes) : c->api->cuMemAlloc_v2(&at, bytes);
+    e = cuda_judge(c, "allocating", bytes, cuda_timed(c, MEASURED_MALLOC, since, result));
+    if (e != ERR_OK)
+        return e;
+    if (c->api->cudaMalloc != NULL)
+        at = (uint64_t)(uintptr_t)p;
+    e = cuda_touch(c, at, bytes);
+    if (e != ERR_OK)
+        cuda_free_segment(c, at, bytes);
+    else
+        *addr = at;
+    return e;
+}
+
+static void cuda_segment_free(struct device *dev, uint64_t addr, uint64_t bytes)
+{
+    struct cuda *c = (struct cuda *)dev;
+    if (dev->is_given_back)
+        return;
+    cuda_look_at_peak(c);
+    (void)c->api->cuCtxSetCurrent(c->card.context);
+    cuda_free_segment(c, addr, bytes);
+}
+
+/* ---- ranges ---- */
+
+static enum err cuda_range_reserve(struct device *dev, uint64_t bytes, uint64_t *addr)
+{
+    struct cuda *c = (struct cuda *)dev;
+    const enum err e = cuda_enter(c);
+    if (e != ERR_OK)
+        return e;
+    const uint64_t since = cuda_now_ns();
+    const int result = c->api->cuMemAddressReserve(addr, align_up(bytes, DEVICE_PAGE_BYTES), 0, 0, 0);
+    return cuda_judge(c, "reserving addresses", bytes, cuda_timed(c, MEASURED_RESERVE, since, result));
+}
+
+static void cuda_range_release(struct device *dev, uint64_t addr, uint64_t bytes)
+{
+    struct cuda *c = (struct cuda *)dev;
+    if (dev->is_given_back)
+        return;
+    const uint64_t since = cuda_now_ns();
+    const int result = c->api->cuMemAddressFree(addr, align_up(bytes, DEVICE_PAGE_BYTES));
+    cuda_expect(c, "giving addresses back", bytes, cuda_timed(c, MEASURED_UNRESERVE, since, result));
+}
+
+/* Room for one element more. */
+static enum err cuda_grow(void **array, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return ERR_OK;
+    const size_t more = *cap == 0 ? 64 : 2 * *cap;
+    void *grown = more > UINT32_MAX ? NULL : realloc(*array, more * size);
+    if (grown == NULL)
+        return ERR_HOST_NOMEM;
+    *array = grown;
+    *cap = more;
+    return ERR_OK;
+}
+
+static enum err cuda_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys)
+{
+    struct cuda *c = (struct cuda *)dev;
+    const struct cuda_allocation prop = {
+        .type = CUDA_ALLOCATION_PINNED, .location = {.type = CUDA_LOCATION_DEVICE, .id = c->card.device},
+    };
+    void *table = c->phys;
+    uint64_t handle;
+    enum err e = cuda_enter(c);
+    if (e == ERR_OK)
+        e = cuda_grow(&table, c->n_phys, &c->cap_phys, sizeof *c->phys);
+    c->phys = table;
+    if (e != ERR_OK)
+        return e;
+    const uint64_t since = cuda_now_ns();
+    const int result = c->api->cuMemCreate(&handle, align_up(bytes, DEVICE_PAGE_BYTES), &prop, 0);
+    e = cuda_judge(c, "creating memory", bytes, cuda_timed(c, MEASURED_CREATE, since, result));
+    if (e != ERR_OK)
+        return e;
+    c->phys[c->n_phys++] = handle;
+    *phys = (uint32_t)c->n_phys;
+    return ERR_OK;
+}
+
+static void cuda_release(struct cuda *c, uint32_t phys, uint64_t bytes)
+{
+    const uint64_t since = cuda_now_ns();
+    const int result = c->api->cuMemRelease(c->phys[phys - 1]);
+    cuda_expect(c, "releasing memory", bytes, cuda_timed(c, MEASURED_RELEASE, since, result));
+    c->phys[phys - 1] = 0;
+}
+
+static void cuda_phys_destroy(struct device *dev, uint32_t phys, uint64_t bytes)
+{
+    struct cuda *c = (struct cuda *)dev;
+    if (dev->is_given_back)
+        return;
+    cuda_look_at_peak(c);
+    cuda_release(c, phys, bytes);
+}
+
+/* The first mapping at or above an address. */
+static size_t cuda_mapping_find(const struct cuda *c, uint64_t addr)
+{
+    size_t low = 0, high = c->n_mapped;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (c->mapped[mid].addr < addr)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void cuda_unmap_at(struct cuda *c, const struct cuda_mapping *m)
+{
+    const uint64_t since = cuda_now_ns();
+    const int result = c->api->cuMemUnmap(m->addr, m->bytes);
+    cuda_expect(c, "unmapping", m->bytes, cuda_timed(c, MEASURED_UNMAP, since, result));
+}
+
+/* Maps, and lets the card read and write; nothing is mapped where that fails. */
+static enum err cuda_map_at(struct cuda *c, const struct cuda_mapping *m, uint64_t handle)
+{
+    const struct cuda_access access = {
+        .location = {.type = CUDA_LOCATION_DEVICE, .id = c->card.device}, .flags = CUDA_ACCESS_READ_WRITE,
+    };
+    uint64_t since = cuda_now_ns();
+    int result = c->api->cuMemMap(m->addr, m->bytes, 0, handle, 0);
+    enum err e = cuda_judge(c, "mapping", m->bytes, cuda_timed(c, MEASURED_MAP, since, result));
+    if (e != ERR_OK)
+        return e;
+    since = cuda_now_ns();
+    result = c->api->cuMemSetAccess(m->addr, m->bytes, &access, 1);
+    e = cuda_judge(c, "giving access", m->bytes, cuda_timed(c, MEASURED_ACCESS, since, result));
+    if (e == ERR_OK)
+        e = cuda_touch(c, m->addr, m->bytes);
+    if (e != ERR_OK)
+        cuda_unmap_at(c, m);
+    return e;
+}
+
+static enum err cuda_map(struct device *dev, uint64_t addr, uint64_t bytes, uint32_t phys)
+{
+    struct cuda *c = (struct cuda *)dev;
+    const struct cuda_mapping m = {.addr = addr, .bytes = bytes};
+    void *table = c->mapped;
+    enum err e = cuda_enter(c);
+    if (e == ERR_OK)
+        e = cuda_grow(&table, c->n_mapped, &c->cap_mapped, sizeof *c->mapped);
+    c->mapped = table;
+    if (e == ERR_OK)
+        e = cuda_map_at(c, &m, c->phys[phys - 1]);
+    if (e != ERR_OK)
+        return e;
+    const size_t at = cuda_mapping_find(c, addr);
+    memmove(c->mapped + at + 1, c->mapped + at, (c->n_mapped - at) * sizeof *c->mapped);
+    c->mapped[at] = m;
+    c->n_mapped++;
+    return ERR_OK;
+}
+
+static void cuda_unmap(struct device *dev, uint64_t addr, uint64_t bytes)
+{
+    struct cuda *c = (struct cuda *)dev;
+    if (dev->is_given_back)
+        return;
+    cuda_look_at_peak(c);
+    (void)c->api->cuCtxSetCurrent(c->card.context);
+    const size_t at = cuda_mapping_find(c, addr);
+    cuda_unmap_at(c, &(struct cuda_mapping){.addr = addr, .bytes = bytes});
+    if (at == c->n_mapped || c->mapped[at].addr != addr)
+        return;
+    c->n_mapped--;
+    memmove(c->mapped + at, c->mapped + at + 1, (c->n_mapped - at) * sizeof *c->mapped);
+}
+
+/* ---- the whole ---- */
+
+static void cuda_destroy(struct cuda *c)
+{
+    if (c == NULL)
+        return;
+    for (int i = 0; i < MEASURED_CALL_KINDS; i++)
+        call_times_close(&c->measured.calls[i]);
+    free(c->phys);
+    free(c->mapped);
+    free(c);
+}
+
+/* Who has what is in use before anything is held. NVML's number for the process is the context's; without it the two
+ * cannot be told apart, and all of it counts as others'. */
+static void cuda_measure_idle(struct cuda *c)
+{
+    struct device_measured *m = &c->measured;
+    cuda_look(c, &m->idle);
+    m->context_bytes = m->idle.process_bytes;
+    m->others_bytes = MEASURED_UNKNOWN;
+    const bool has_process = m->context_bytes != MEASURED_UNKNOWN;
+    if (has_process && m->idle.card_bytes != MEASURED_UNKNOWN && m->idle.card_bytes >= m->context_bytes)
+        m->others_bytes = m->idle.card_bytes - m->context_bytes;
+}
+
+static enum err cuda_open(const struct device_config *cfg, struct device **out, struct err_detail *why)
+{
+    struct cuda *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a device");
+    enum err e = cfg->cuda != NULL ? ERR_OK : cuda_library_open(&c->own, why);
+    c->api = cfg->cuda != NULL ? cfg->cuda : &c->own;
+    if (e == ERR_OK)
+        e = cuda_card_open(c->api, cfg->ordinal, &c->card, why);
+    if (e != ERR_OK) {
+        cuda_destroy(c);
+        return e;
+    }
+    cuda_card_describe(&c->card, &c->measured);
+    cuda_measure_idle(c);
+    if (c->measured.idle.free_bytes == MEASURED_UNKNOWN) {
+        cuda_card_close(&c->card);
+        cuda_destroy(c);
+        return err_set(why, ERR_DRIVER, 0, "device cuda:%u does not say how much memory it has", cfg->ordinal);
+    }
+    c->base.measured = &c->measured;
+    c->base.lacks_ranges = !c->card.has_ranges;
+    if (c->base.lacks_ranges)
+        err_set(&c->base.why, ERR_UNSUPPORTED, 0, "cuda:%u: %s", cfg->ordinal, c->card.no_ranges);
+    *out = &c->base;
+    return ERR_OK;
+}
+
+/* A limit makes a card of that size, with nobody else on it: the same decisions as on `sim` of that size, as long as
+ * the card has so much free. */
+static void cuda_settle(struct device *dev)
+{
+    const struct device_measured *m = dev->measured;
+    struct device_config *cfg = &dev->cfg;
+    if (cfg->limit_bytes > 0) {
+        cfg->total_bytes = cfg->limit_bytes;
+        cfg->context_bytes = 0;
+        cfg->others_bytes = cfg->limit_bytes > m->idle.free_bytes ? cfg->limit_bytes - m->idle.free_bytes : 0;
+        return;
+    }
+    const uint64_t used = m->idle.total_bytes - m->idle.free_bytes;
+    cfg->total_bytes = m->idle.total_bytes;
+    cfg->context_bytes = m->context_bytes == MEASURED_UNKNOWN || m->context_bytes > used ? 0 : m->context_bytes;
+    cfg->others_bytes = used - cfg->context_bytes;
+}
+
+/* In the order that leaves nothing hanging: mappings, memory, segments and addresses. */
+static void cuda_give_back(struct device *dev)
+{
+    struct cuda *c = (struct cuda *)dev;
+    (void)c->api->cuCtxSetCurrent(c->card.context);
+    cuda_look_at_peak(c);
+    c->is_ending = true;
+    for (size_t i = 0; i < c->n_mapped; i++)
+        cuda_unmap_at(c, &c->mapped[i]);
+    c->n_mapped = 0;
+    for (size_t i = 0; i < c->n_phys; i++)
+        if (c->phys[i] != 0)
+            cuda_release(c, (uint32_t)i + 1, 0);
+    for (uint32_t i = 0; i < dev->n_segments; i++) {
+        const struct segment_state *s = &dev->segments[i];
+        if (s->bytes > 0 && s->is_range)
+            cuda_range_release(dev, s->addr, s->bytes);
+        else if (s->bytes > 0)
+            cuda_free_segment(c, s->addr, s->bytes);
+    }
+    cuda_look(c, &c->measured.end);
+    c->measured.end.reserved_bytes = c->measured.end.page_bytes = 0;
+}
+
+/* The context goes last of all: where one device follows another, the next finds it there. */
+static void cuda_close(struct device *dev)
+{
+    cuda_card_close(&((struct cuda *)dev)->card);
+    cuda_destroy((struct cuda *)dev);
+}
+
+const struct device_ops device_cuda = {
+    .abi = DEVICE_ABI,
+    .size = sizeof(struct device_ops),
+    .name = "cuda",
+    .open = cuda_open,                .close = cuda_close,
+    .segment_alloc = cuda_segment_alloc, .segment_free = cuda_segment_free,
+    .range_reserve = cuda_range_reserve, .range_release = cuda_range_release,
+    .phys_create = cuda_phys_create,  .phys_destroy = cuda_phys_destroy,
+    .map = cuda_map,                  .unmap = cuda_unmap,
+    .memory_info = cuda_memory_info,
+    .settle = cuda_settle,            .give_back = cuda_give_back,
+};
