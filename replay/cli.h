@@ -20,7 +20,7 @@ struct subcommand {
     const char *synopsis;            /* "import FILE -o OUT" */
     const char *summary;
     const char *text;                /* further lines of its --help; "" for none */
-    uint32_t    taken;               /* OPTION_BITs */
+    uint64_t    taken;               /* OPTION_BITs */
     size_t      n_inputs_min, n_inputs_max;
     enum exit_status (*run)(const struct options *o);
 };

@@ -168,7 +168,7 @@ static bool is_job_file(const char *path)
 }
 
 /* What differs between the parts of one job; it goes before what the file says. */
-static const uint32_t beside_a_job_file =
+static const uint64_t beside_a_job_file =
     OPTION_BIT(OUT) | OPTION_BIT(THREADS) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME);
 
 static void take_beside(struct options *job, const struct options *typed)

@@ -67,7 +67,7 @@ static enum err take_lines(struct job *job, const char *name, struct err_detail 
     return e;
 }
 
-enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint32_t taken, struct job *out,
+enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint64_t taken, struct job *out,
                         struct err_detail *why)
 {
     struct job job = { .bytes = malloc(n + 1) };
@@ -97,7 +97,7 @@ enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint32_t 
     return e;
 }
 
-enum err job_read(const char *path, uint32_t taken, struct job *out, struct err_detail *why)
+enum err job_read(const char *path, uint64_t taken, struct job *out, struct err_detail *why)
 {
     FILE *in = fopen(path, "rb");
     if (in == NULL)
@@ -132,7 +132,7 @@ void job_write(FILE *out, const struct options *o)
     for (size_t i = 0; i < o->n_policies; i++)
         fprintf(out, "policy = %s\n", o->policies[i]);
     for (unsigned i = 0; i < OPTION_IDS; i++) {
-        if ((o->given & UINT32_C(1) << i) == 0 || i == OPTION_POLICY || i == OPTION_SHOW_JOB)
+        if ((o->given & UINT64_C(1) << i) == 0 || i == OPTION_POLICY || i == OPTION_SHOW_JOB)
             continue;
         if (o->texts[i] != NULL)
             fprintf(out, "%s = %s\n", option_name((enum option_id)i), o->texts[i]);

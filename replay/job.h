@@ -22,10 +22,10 @@ struct job {
 };
 
 /* Reads a job file. `taken`: options that it may hold. ERR_IO; ERR_USAGE with path and line. */
-MUST_USE enum err job_read(const char *path, uint32_t taken, struct job *out, struct err_detail *why);
+MUST_USE enum err job_read(const char *path, uint64_t taken, struct job *out, struct err_detail *why);
 
 /* The same from bytes; `name` is for messages. */
-MUST_USE enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint32_t taken, struct job *out,
+MUST_USE enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint64_t taken, struct job *out,
                                  struct err_detail *why);
 void job_close(struct job *job);
 

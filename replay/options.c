@@ -182,7 +182,7 @@ static enum err option_take(enum option_id id, const char *value, struct options
 }
 
 /* Which option "--name" or "--name=value" is; its value where it is given behind '='. */
-static enum err option_find(const char *typed, uint32_t taken, enum option_id *id, const char **value,
+static enum err option_find(const char *typed, uint64_t taken, enum option_id *id, const char **value,
                             struct err_detail *why)
 {
     const char *name = typed + 2;
@@ -195,7 +195,7 @@ static enum err option_find(const char *typed, uint32_t taken, enum option_id *i
     }
     for (unsigned i = 0; i < OPTION_IDS; i++) {
         const char *flag = option_table[i].flag;
-        if ((taken & UINT32_C(1) << i) == 0)
+        if ((taken & UINT64_C(1) << i) == 0)
             continue;
         if (strlen(flag) == (typed[1] != '-' ? 3 : n) && memcmp(flag, name, strlen(flag)) == 0) {
             *id = (enum option_id)i;
@@ -207,7 +207,7 @@ static enum err option_find(const char *typed, uint32_t taken, enum option_id *i
                    nearest.name != NULL ? nearest.name : "help");
 }
 
-static enum err option_take_next(int argc, char **argv, int *i, uint32_t taken, struct options *o,
+static enum err option_take_next(int argc, char **argv, int *i, uint64_t taken, struct options *o,
                                  struct err_detail *why)
 {
     enum option_id id = OPTION_IDS;
@@ -226,14 +226,14 @@ static enum err option_take_next(int argc, char **argv, int *i, uint32_t taken, 
     }
     const bool is_listed = id == OPTION_POLICY || id == OPTION_FAIL_IF ||
                            (id == OPTION_DEVICE && (taken & OPTION_BIT(TOUCH)) != 0);
-    if (!is_listed && (o->given & UINT32_C(1) << id) != 0)
+    if (!is_listed && (o->given & UINT64_C(1) << id) != 0)
         return err_set(why, ERR_USAGE, 0, "--%s is given twice", option_table[id].flag);
-    o->given |= UINT32_C(1) << id;
+    o->given |= UINT64_C(1) << id;
     o->texts[id] = value;
     return option_take(id, value, o, why);
 }
 
-enum err options_parse(int argc, char **argv, uint32_t taken, struct options *out, struct err_detail *why)
+enum err options_parse(int argc, char **argv, uint64_t taken, struct options *out, struct err_detail *why)
 {
     struct options o = { .import = { .gpu = -1 } };
     bool is_over = false;
@@ -279,11 +279,11 @@ bool option_has_value(enum option_id id)
     return option_table[id].argument != NULL;
 }
 
-void options_print(FILE *out, uint32_t taken)
+void options_print(FILE *out, uint64_t taken)
 {
     for (unsigned i = 0; i < OPTION_IDS; i++) {
         char flag[48];
-        if ((taken & UINT32_C(1) << i) == 0)
+        if ((taken & UINT64_C(1) << i) == 0)
             continue;
         snprintf(flag, sizeof flag, "--%s%s%s", option_table[i].flag, option_table[i].argument != NULL ? " " : "",
                  option_table[i].argument != NULL ? option_table[i].argument : "");

@@ -55,14 +55,14 @@
 enum option_id { OPTION_LIST(OPTION_ENUM) OPTION_IDS };
 #undef OPTION_ENUM
 
-#define OPTION_BIT(name) (UINT32_C(1) << OPTION_##name)
-static_assert(OPTION_IDS <= 32, "sets of options are words of 32 bits");
+#define OPTION_BIT(name) (UINT64_C(1) << OPTION_##name)
+static_assert(OPTION_IDS <= 64, "an option has a bit of its own");
 
 enum { FAIL_IF_MAX = 16 };
 
 /* What was typed. The texts are argv's own. */
 struct options {
-    uint32_t    given;                       /* OPTION_BITs */
+    uint64_t    given;                       /* OPTION_BITs */
     const char **inputs;                     /* what is not an option, in order; released with options_close */
     size_t      n_inputs;
     const char **policies;                   /* released with options_close */
@@ -85,7 +85,7 @@ struct options {
 
 /* Reads argv[0, argc) (without program and command). `taken`: OPTION_BITs of those that the command knows. ERR_USAGE
  * with what is wrong, with the nearest name for an unknown option. */
-MUST_USE enum err options_parse(int argc, char **argv, uint32_t taken, struct options *out, struct err_detail *why);
+MUST_USE enum err options_parse(int argc, char **argv, uint64_t taken, struct options *out, struct err_detail *why);
 void options_close(struct options *o);
 
 /* The name of an option, without the dashes, and whether it takes a value. */
@@ -93,6 +93,6 @@ const char *option_name(enum option_id id);
 bool option_has_value(enum option_id id);
 
 /* The lines of --help for the options in `taken`. */
-void options_print(FILE *out, uint32_t taken);
+void options_print(FILE *out, uint64_t taken);
 
 #endif

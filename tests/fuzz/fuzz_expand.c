@@ -23,7 +23,7 @@ static void try_expand(const char *text)
 
 static void try_job(const char *bytes, size_t n)
 {
-    const uint32_t taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(SEED) |
+    const uint64_t taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(SEED) |
                            OPTION_BIT(SHARD) | OPTION_BIT(RESUME);
     struct err_detail why = { .text = "" };
     struct job job;
