@@ -138,8 +138,8 @@ static struct recorded_process *process_of(struct recording *r, const char *file
 /* A snapshot of a process's end before one of its out of memory; those of signals are the user's own affair. */
 static void take_snapshot(struct recorded_process *p, const char *file)
 {
-    char last[32];
-    snprintf(last, sizeof last, "%s.pickle", p->pid);
+    char last[sizeof p->pid + sizeof ".pickle"];
+    snprintf(last, sizeof last, "%.*s.pickle", (int)sizeof p->pid - 1, p->pid);
     if (strcmp(file, last) == 0 || (p->snapshot[0] == '\0' && ends_with(file, ".oom.pickle")))
         snprintf(p->snapshot, sizeof p->snapshot, "%s", file);
 }
