@@ -17,7 +17,10 @@ struct elf_file {
     uint64_t strings, strings_bytes; /* offset and length of the string table */
     uint64_t symbols, versions, verneed;             /* offsets; 0 = absent */
     uint64_t n_verneed, n_symbols;
+    uint64_t steps;                  /* through tables of versions so far: a file may make them overlap without end */
 };
+
+enum { STEPS_MAX = 1 << 24 };
 
 /* Copies a struct out of the file: no alignment is assumed. */
 static bool elf_get(const struct elf_file *f, uint64_t at, void *out, size_t n)
@@ -105,17 +108,17 @@ static enum err elf_read_tables(struct elf_file *f, const Elf64_Phdr *dynamic, s
 }
 
 /* Which version number `index` is, and of which library; false where the file does not say. */
-static bool elf_version(const struct elf_file *f, uint16_t index, const char **version, const char **library)
+static bool elf_version(struct elf_file *f, uint16_t index, const char **version, const char **library)
 {
     uint64_t at = f->verneed;
     for (uint64_t i = 0; at != 0 && i < f->n_verneed; i++) {
         Elf64_Verneed need;
-        if (!elf_get(f, at, &need, sizeof need))
+        if (f->steps++ >= STEPS_MAX || !elf_get(f, at, &need, sizeof need))
             return false;
         uint64_t aux_at = at + need.vn_aux;
         for (uint16_t k = 0; k < need.vn_cnt; k++) {
             Elf64_Vernaux aux;
-            if (!elf_get(f, aux_at, &aux, sizeof aux))
+            if (f->steps++ >= STEPS_MAX || !elf_get(f, aux_at, &aux, sizeof aux))
                 return false;
             if ((aux.vna_other & 0x7fff) == index) {
                 *version = elf_text(f, aux.vna_name);
@@ -136,7 +139,7 @@ static enum err elf_stopped(struct err_detail *why)
     return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
 }
 
-static enum err elf_walk_symbols(const struct elf_file *f, const struct elf_visitor *v, struct err_detail *why)
+static enum err elf_walk_symbols(struct elf_file *f, const struct elf_visitor *v, struct err_detail *why)
 {
     for (uint64_t i = 1; i < f->n_symbols; i++) {
         Elf64_Sym s;

@@ -204,6 +204,8 @@ static int compare_wants(const void *a, const void *b)
 static enum err wants_resolve(struct wants *w, struct err_detail *why)
 {
     size_t kept = 0;
+    if (w->n == 0)
+        return ERR_OK;
     qsort(w->all, w->n, sizeof *w->all, compare_wants);
     for (size_t i = 0; i < w->n; i++) {
         struct want one = w->all[i];

@@ -121,21 +121,24 @@ static enum err make_standins(struct sim_run *run, struct err_detail *why)
     return e;
 }
 
-/* Sonames to load before all else: what carries a run path of its own would find the machine's libraries first. */
+/* Sonames to load before all else: what carries a run path of its own would find the machine's libraries first. What
+ * the user preloads stays in front: a sanitizer must be the first. */
 static enum err put_preload(struct child_env *env, const struct sim_run *run, struct err_detail *why)
 {
-    size_t room = 64;
+    const char *old = getenv("LD_PRELOAD");
+    size_t room = 64 + (old == NULL ? 0 : strlen(old) + 1);
     for (size_t i = 0; i < run->standins.n_sonames; i++)
         room += strlen(run->standins.sonames[i]) + 1;
     char *list = malloc(room);
     if (list == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    strcpy(list, "libreplay-cudasim.so:libcuda.so.1:libnvidia-ml.so.1");
+    snprintf(list, room, "%s%slibreplay-cudasim.so:libcuda.so.1:libnvidia-ml.so.1", old == NULL ? "" : old,
+             old == NULL || old[0] == '\0' ? "" : ":");
     for (size_t i = 0; i < run->standins.n_sonames; i++) {
         strcat(list, ":");
         strcat(list, run->standins.sonames[i]);
     }
-    const enum err e = child_env_put(env, "LD_PRELOAD", list, ':', why);
+    const enum err e = child_env_put(env, "LD_PRELOAD", list, '\0', why);
     free(list);
     return e;
 }

@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# `replay run-sim` with programs of many kinds: what they see, what is recorded, and how they may end. The programs open
+# the runtime by its name, as a program does that was never built for us.
+set -u
+replay=$1
+if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
+    export LD_PRELOAD
+    LD_PRELOAD=$(cc -print-file-name=libasan.so)     # the libraries are instrumented: the programs' linker needs it first
+    export ASAN_OPTIONS=detect_leaks=0
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME=$work/cache
+cd "$work" || exit 1
+failed=0
+
+# expect NAME STATUS TEXT COMMAND...: the command ends with the status, and what it says contains the text.
+expect() {
+    local name=$1 status=$2 text=$3 got=0 said
+    shift 3
+    said=$("$@" 2>&1) || got=$?
+    if [[ $got -ne $status || $said != *"$text"* ]]; then
+        printf 'FAILED: %s: status %d instead of %d, or no "%s" in: %s\n' "$name" "$got" "$status" "$text" "$said"
+        failed=1
+    else
+        printf 'ok: %s\n' "$name"
+    fi
+}
+
+# program NAME: compiles the main() on standard input behind what all programs share.
+program() {
+    {
+        cat <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *library(const char *name)
+{
+    void *l = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+    if (l == NULL) {
+        puts(dlerror());
+        exit(99);
+    }
+    return l;
+}
+#define CALL(l, name, ...) ((int (*)())dlsym(l, #name))(__VA_ARGS__)
+C
+        cat
+    } >"$1.c"
+    cc -w -o "$1" "$1.c" -ldl -lpthread || exit 1
+}
+
+program runtime <<'C'
+int main(void)
+{
+    void *l = library("libcudart.so.12"), *p[10], *q;
+    for (int i = 0; i < 10; i++)
+        if (CALL(l, cudaMalloc, &p[i], (size_t)(i + 1) << 20) != 0)
+            return 1;
+    for (int i = 0; i < 9; i++)
+        CALL(l, cudaFree, p[i]);
+    return CALL(l, cudaMalloc, &q, (size_t)1 << 40) == 2 ? 7 : 1;
+}
+C
+program driver <<'C'
+int main(void)
+{
+    void *l = library("libcuda.so.1");
+    unsigned long p[5], context;
+    if (CALL(l, cuInit, 0) != 0 || CALL(l, cuCtxCreate_v2, &context, 0, 1) != 0)
+        return 1;
+    for (int i = 0; i < 5; i++)
+        if (CALL(l, cuMemAlloc_v2, &p[i], (size_t)3 << 20) != 0)
+            return 1;
+    return 0;
+}
+C
+program unknown <<'C'
+int main(void)
+{
+    void *l = library("libcudart.so.13");
+    return CALL(l, cudaMallocArray, NULL, NULL, 0, 0, 0) == 801 ? 0 : 1;
+}
+C
+program killed <<'C'
+static void *work(void *l)
+{
+    for (int i = 0; i < 1000; i++) {
+        void *p;
+        CALL(l, cudaMalloc, &p, (size_t)1 << 20);
+    }
+    return NULL;
+}
+int main(void)
+{
+    void *l = library("libcudart.so.11.0");
+    pthread_t t[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, work, l);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    kill(getpid(), SIGKILL);
+}
+C
+program forks <<'C'
+int main(void)
+{
+    void *l = library("libcudart.so.12"), *p;
+    int status;
+    if (CALL(l, cudaMalloc, &p, (size_t)1 << 20) != 0)
+        return 1;
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(CALL(l, cudaMalloc, &p, (size_t)1 << 20));
+    waitpid(pid, &status, 0);
+    return CALL(l, cudaFree, p) == 0 ? WEXITSTATUS(status) : 1;
+}
+C
+program children <<'C'
+int main(void)
+{
+    for (int i = 0; i < 2; i++)
+        if (fork() == 0)
+            execl("./runtime", "runtime", NULL);
+    int status, sum = 0;
+    while (wait(&status) > 0)
+        sum += WEXITSTATUS(status);
+    return sum;
+}
+C
+
+expect 'the exit status is the program'\''s' 7 'ended with status 7' "$replay" run-sim --device sim:1GiB -- ./runtime
+expect 'a refusal is counted' 7 '1 refused for lack of memory, the last of 1 TiB' \
+    "$replay" run-sim --device sim:1GiB -- ./runtime
+expect 'a program without CUDA runs as it is' 0 '0 processes used' "$replay" run-sim -- true
+expect 'arguments go on unchanged' 3 'a  b|--json' \
+    "$replay" run-sim -- sh -c 'printf "%s|%s\n" "$1" "$2"; exit 3' sh 'a  b' --json
+expect 'the libraries are in nobody else'\''s way' 99 'libcudart.so.12' ./runtime
+expect 'the driver alone, on the second device' 0 'device 1: 1 GiB, peak 15 MiB' \
+    "$replay" run-sim --device sim:1GiB,count=2 -- ./driver
+expect 'an entry point that is not simulated is named' 0 'not simulated, refused: cudaMallocArray' \
+    "$replay" run-sim --device sim:1GiB -- ./unknown
+expect 'the child of a fork is told that CUDA is gone' 3 'ended with status 3' \
+    "$replay" run-sim --device sim:1GiB -- ./forks
+expect 'a program that is not there' 2 './nowhere: cannot be started' "$replay" run-sim -- ./nowhere
+expect 'a wrong device' 2 'count= is a number' "$replay" run-sim --device sim:1GiB,count=99 -- true
+expect 'a card without an end' 2 'has a capacity' "$replay" run-sim --device sim:unlimited -- true
+expect 'no command' 2 'a file is missing' "$replay" run-sim
+
+expect 'what is recorded' 7 'trace of the driver' "$replay" run-sim --device sim:1GiB --record r.zst -- ./runtime
+expect 'is all there' 0 'alloc                10' "$replay" info r.zst
+expect 'and its refusal' 0 'oom                  1' "$replay" info r.zst
+expect 'killed with -9 in mid-run' 137 'trace of the driver' \
+    "$replay" run-sim --device sim:8GiB --record k.zst -- ./killed
+expect 'every call that returned is there' 0 'alloc                4000' "$replay" info k.zst
+expect 'several processes' 14 'trace of the driver' "$replay" run-sim --device sim:1GiB --record c.zst -- ./children
+if [[ $(ls c.*.zst | wc -l) -ne 2 ]]; then
+    echo 'FAILED: two processes are two traces'
+    failed=1
+fi
+expect 'nothing to record' 2 'nothing was recorded' "$replay" run-sim --record n.zst -- true
+
+# Stand-ins: a library that wants a cuBLAS which is not there.
+mkdir libs
+printf 'int cublasCreate_v2(void **h){return 0;} int cublasSgemm_v2(void){return 0;}\n' >blas.c
+printf 'libcublas.so.12 { global: *; };\n' >blas.map
+cc -shared -fPIC -o libcublas.so.12 -Wl,-soname,libcublas.so.12 -Wl,--version-script=blas.map blas.c
+printf 'extern int cublasCreate_v2(void **), cublasSgemm_v2(void);\n' >user.c
+printf 'int use(void){void *h = 0; return cublasCreate_v2(&h) == 0 && h != 0 && cublasSgemm_v2() == 0;}\n' >>user.c
+cc -shared -fPIC -o libs/libuser.so user.c libcublas.so.12
+rm libcublas.so.12
+program uses <<'C'
+int main(void)
+{
+    return CALL(library("libs/libuser.so"), use) == 1 ? 0 : 1;
+}
+C
+expect 'without a stand-in it does not load' 99 'libcublas.so.12' ./uses
+expect 'with one it works' 0 '0 processes used' "$replay" run-sim --torch-libs libs -- ./uses
+
+exit "$failed"

@@ -1,0 +1,162 @@
+/* Stand-ins: the shared objects that we write are ones the loader takes, and those that we read are untrusted. */
+#include "cudasim/elf_needs.h"
+#include "cudasim/elf_write.h"
+#include "cudasim/standins.h"
+#include "tests/cudasim_rig.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+void *dlvsym(void *library, const char *name, const char *version);
+
+static const struct elf_function functions[] = {
+    { .name = "blasGemm", .version = "libblas.so.7" },
+    { .name = "blasCreate", .version = "libblas.so.7", .target = "cudasim_standin_create" },
+    { .name = "blasOldGemm", .version = "libblas.so.6" },
+    { .name = "blasErrorString", .target = "cudasim_standin_text" },
+};
+static const struct elf_library library = { .soname = "libblas.so.7", .needed = "libreplay-cudasim.so",
+                                            .functions = functions, .n_functions = 4 };
+
+/* Writes the library into a file of its own and opens it. */
+static void *open_written(void)
+{
+    char path[] = "/tmp/replay-test-XXXXXX";
+    void *bytes;
+    size_t n;
+    struct err_detail why;
+    cr_assert_eq(elf_write(&library, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    const int fd = mkstemp(path);
+    cr_assert_eq(write(fd, bytes, n), (ssize_t)n);
+    close(fd);
+    free(bytes);
+    void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    cr_assert_not_null(opened, "%s", dlerror());
+    return opened;
+}
+
+Test(standins, a_written_library_is_loaded_and_its_functions_do_what_they_say)
+{
+    int (*gemm)(void) = NULL, (*create)(uint64_t *) = NULL;
+    const char *(*text)(void) = NULL;
+    uint64_t one = 0, two = 0;
+    cudasim_rig_library("libreplay-cudasim.so");
+    void *opened = open_written();
+    cudasim_rig_find(opened, "blasGemm", &gemm);
+    cudasim_rig_find(opened, "blasCreate", &create);
+    cudasim_rig_find(opened, "blasErrorString", &text);
+    cr_expect_eq(gemm(), 0);
+    cr_expect_eq(create(&one), 0);
+    cr_expect_eq(create(&two), 0);
+    cr_expect_neq(one, 0);
+    cr_expect_neq(one, two, "two handles are two");
+    cr_expect_str_eq(text(), "simulated");
+    cr_expect_null(dlsym(opened, "blasNothing"));
+}
+
+Test(standins, a_function_is_found_under_its_version_and_no_other)
+{
+    cudasim_rig_library("libreplay-cudasim.so");
+    void *opened = open_written();
+    cr_expect_not_null(dlvsym(opened, "blasGemm", "libblas.so.7"));
+    cr_expect_null(dlvsym(opened, "blasGemm", "libblas.so.6"));
+    cr_expect_not_null(dlvsym(opened, "blasOldGemm", "libblas.so.6"));
+}
+
+Test(standins, the_same_wishes_give_the_same_bytes)
+{
+    void *one, *two;
+    size_t n_one, n_two;
+    cr_assert_eq(elf_write(&library, &one, &n_one, NULL), ERR_OK);
+    cr_assert_eq(elf_write(&library, &two, &n_two, NULL), ERR_OK);
+    cr_expect_eq(n_one, n_two);
+    cr_expect_eq(memcmp(one, two, n_one), 0);
+    free(one);
+    free(two);
+}
+
+struct seen {
+    int  libraries, symbols;
+    bool has_libc, has_gnu_version, has_target;
+};
+
+static bool on_library(void *arg, const char *soname)
+{
+    struct seen *s = arg;
+    s->libraries++;
+    s->has_libc = s->has_libc || strcmp(soname, "libc.so.6") == 0;
+    return true;
+}
+
+static bool on_symbol(void *arg, const char *name, const char *version, const char *from)
+{
+    struct seen *s = arg;
+    s->symbols++;
+    s->has_target = s->has_target || strcmp(name, "cudasim_standin_create") == 0;
+    s->has_gnu_version = s->has_gnu_version || (version != NULL && from != NULL && strncmp(version, "GLIBC_", 6) == 0);
+    return true;
+}
+
+static enum err walk(const void *bytes, size_t n, struct seen *s)
+{
+    const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = s };
+    return elf_needs(bytes, n, &v, NULL);
+}
+
+Test(standins, needs_are_read_with_library_and_version)
+{
+    struct seen s = { 0 };
+    FILE *f = fopen("/proc/self/exe", "rb");
+    cr_assert_not_null(f);
+    fseek(f, 0, SEEK_END);
+    const long n = ftell(f);
+    char *bytes = malloc((size_t)n);
+    rewind(f);
+    cr_assert_eq(fread(bytes, 1, (size_t)n, f), (size_t)n);
+    fclose(f);
+    cr_expect_eq(walk(bytes, (size_t)n, &s), ERR_OK);
+    cr_expect(s.has_libc);
+    cr_expect(s.has_gnu_version);
+    free(bytes);
+}
+
+Test(standins, a_file_cut_off_anywhere_is_refused_or_read_as_far_as_it_goes)
+{
+    void *bytes;
+    size_t n;
+    struct seen whole = { 0 };
+    cr_assert_eq(elf_write(&library, &bytes, &n, NULL), ERR_OK);
+    cr_expect_eq(walk(bytes, n, &whole), ERR_OK);
+    cr_expect_eq(whole.libraries, 1);
+    for (size_t cut = 0; cut < n; cut += cut < 1024 ? 1 : 97) {
+        struct seen s = { 0 };
+        char *copy = malloc(cut + 1);
+        memcpy(copy, bytes, cut);
+        cr_expect(walk(copy, cut, &s) == ERR_FORMAT || s.symbols <= whole.symbols);
+        free(copy);
+    }
+    free(bytes);
+}
+
+Test(standins, a_folder_without_shared_objects_wants_nothing)
+{
+    char folder[] = "/tmp/replay-test-XXXXXX";
+    struct standins s;
+    cr_assert_not_null(mkdtemp(folder));
+    const char *folders[] = { folder };
+    cr_expect_eq(standins_make(folders, 1, folder, &s, NULL), ERR_OK);
+    cr_expect_null(s.folder);
+    cr_expect_eq(s.n_sonames, 0);
+    standins_close(&s);
+    rmdir(folder);
+}
+
+Test(standins, a_folder_that_is_not_there_is_an_error)
+{
+    struct standins s;
+    struct err_detail why;
+    const char *folders[] = { "/nonexistent" };
+    cr_expect_eq(standins_make(folders, 1, "/tmp", &s, &why), ERR_IO);
+    cr_expect_not_null(strstr(why.text, "/nonexistent"));
+}
