@@ -138,10 +138,13 @@ static struct recorded_process *process_of(struct recording *r, const char *file
 /* A snapshot of a process's end before one of its out of memory; those of signals are the user's own affair. */
 static void take_snapshot(struct recorded_process *p, const char *file)
 {
-    char last[sizeof p->pid + sizeof ".pickle"];
-    snprintf(last, sizeof last, "%.*s.pickle", (int)sizeof p->pid - 1, p->pid);
+    char last[32];
+    const size_t n = strlen(file);
+    snprintf(last, sizeof last, "%s.pickle", p->pid);
+    if (n >= sizeof p->snapshot)
+        return;                      /* not one of the hook's */
     if (strcmp(file, last) == 0 || (p->snapshot[0] == '\0' && ends_with(file, ".oom.pickle")))
-        snprintf(p->snapshot, sizeof p->snapshot, "%s", file);
+        memcpy(p->snapshot, file, n + 1);
 }
 
 static enum err take_journal(struct recording *r, struct recorded_process *p, struct err_detail *why)
