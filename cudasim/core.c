@@ -71,14 +71,22 @@ static enum err cudasim_open_devices(struct err_detail *why)
     return e;
 }
 
+/* The journal may begin before the devices do: a program registers its kernels when it is loaded. */
+void cudasim_open_journal(void)
+{
+    const char *folder = getenv(CUDASIM_ENV_JOURNAL);
+    if (!cudasim.has_journal && folder != NULL)
+        journal_open(folder);
+    cudasim.has_journal = true;
+}
+
 static void cudasim_open(void)
 {
     struct err_detail why;
     cudasim.is_open = true;
-    cudasim.next_handle = HANDLES_FIRST;
-    const char *folder = getenv(CUDASIM_ENV_JOURNAL);
-    if (folder != NULL)
-        journal_open(folder);
+    if (cudasim.next_handle == 0)
+        cudasim.next_handle = HANDLES_FIRST;
+    cudasim_open_journal();
     if (cudasim_open_devices(&why) != ERR_OK) {
         fprintf(stderr, "replay cudasim: %s\n", why.text);
         cudasim.is_broken = true;

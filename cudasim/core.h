@@ -168,7 +168,6 @@ CUDASIM_API void cudasim_hold_all(int is_held);
 CUDASIM_API void cudasim_hold(uint64_t stream, int is_held);
 CUDASIM_API void cudasim_complete(uint64_t stream, int n);
 CUDASIM_API void cudasim_fail_from(int device, uint64_t call);   /* 0: never */
-CUDASIM_API void cudasim_fail_next(int n);                       /* the next n growing calls on device 0 */
 CUDASIM_API void cudasim_set_total(int device, uint64_t bytes);
 CUDASIM_API uint64_t cudasim_segment(uint64_t addr, uint64_t *offset);   /* cudasim_pointer.number, or UINT64_MAX */
 

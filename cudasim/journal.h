@@ -25,6 +25,7 @@ enum journal_kind {
     JOURNAL_NOTHING,                 /* first call of an entry point that does nothing; name in the text */
     JOURNAL_REFUSED,                 /* first call of one that is not simulated */
     JOURNAL_MISSING,                 /* a name that was looked up and is in no table */
+    JOURNAL_CREATE_OOM,              /* as OOM, of physical memory */
     JOURNAL_KINDS
 };
 

@@ -69,6 +69,7 @@ void journal_sum(const struct journal_view *v, struct journal_use use[JOURNAL_DE
             u->held_bytes -= r.bytes < u->held_bytes ? r.bytes : u->held_bytes;
             break;
         case JOURNAL_OOM:
+        case JOURNAL_CREATE_OOM:
             u->refusals++;
             u->last_refused_bytes = r.bytes;
             break;

@@ -12,18 +12,15 @@ static void site_note(enum journal_kind kind, const char *name)
     const size_t n = strlen(name);
     memcpy(r.name, name, n < sizeof r.name ? n : sizeof r.name - 1);
     cudasim_lock();
+    cudasim_open_journal();
     r.time_ns = cudasim_now_ns();
     journal_put(&r);
     cudasim_unlock();
 }
 
-/* The first call makes the devices, so that the journal is there. */
 static bool site_is_new(struct cudasim_site *site)
 {
-    if (__atomic_exchange_n(&site->is_seen, 1, __ATOMIC_RELAXED) != 0)
-        return false;
-    (void)cudasim_init();
-    return true;
+    return __atomic_exchange_n(&site->is_seen, 1, __ATOMIC_RELAXED) == 0;
 }
 
 int cudasim_do_nothing(struct cudasim_site *site)
@@ -45,6 +42,5 @@ int cudasim_refuse(struct cudasim_site *site)
 
 void cudasim_note_missing(const char *name)
 {
-    (void)cudasim_init();
     site_note(JOURNAL_MISSING, name);
 }

@@ -40,6 +40,7 @@ struct cudasim_state {
     uint64_t next_handle;
     uint64_t clock_ns;               /* the virtual clock, without the devices' modelled time */
     bool     is_open, is_broken;     /* broken: the devices could not be opened */
+    bool     has_journal;            /* it was opened, or there is none to open */
     bool     is_forked;              /* this is the child of a process that had opened them */
 };
 
@@ -77,6 +78,9 @@ struct cudasim_handle *cudasim_handle_get(uint64_t name, enum cudasim_handle_kin
 void cudasim_handle_drop(struct cudasim_handle *h);
 
 /* ---- between the files ---- */
+
+/* Starts the journal, where the environment names a folder for it. The lock is held. */
+void cudasim_open_journal(void);
 
 /* A segment of the device as an allocation, and back. The lock is held. */
 enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr);

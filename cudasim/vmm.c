@@ -89,7 +89,7 @@ enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *hand
     code = cudasim_code_of(device_phys_create(cudasim.devices[device].device, bytes, &p->phys));
     if (code != CODE_SUCCESS) {
         cudasim_handle_drop(&p->handle);
-        cudasim_note(JOURNAL_OOM, device, 0, bytes, 0, 0);
+        cudasim_note(JOURNAL_CREATE_OOM, device, 0, bytes, 0, 0);
         return cudasim_end(code);
     }
     p->bytes = bytes;

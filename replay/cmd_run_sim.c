@@ -177,9 +177,10 @@ static void name_list_put(struct name_list *l, const char *name)
 static void take_journal(struct sim_run *run, const struct journal_view *v)
 {
     journal_sum(v, run->use);
-    run->n_processes++;
+    bool has_opened = false;
     for (size_t i = 0; i < v->n; i++) {
         const struct journal_record r = journal_at(v, i);
+        has_opened = has_opened || r.kind == JOURNAL_OPEN;
         if (r.kind == JOURNAL_NOTHING)
             name_list_put(&run->nothing, r.name);
         else if (r.kind == JOURNAL_REFUSED)
@@ -187,6 +188,7 @@ static void take_journal(struct sim_run *run, const struct journal_view *v)
         else if (r.kind == JOURNAL_MISSING)
             name_list_put(&run->missing, r.name);
     }
+    run->n_processes += has_opened;
 }
 
 static enum err read_journal(struct sim_run *run, const char *path, struct err_detail *why)

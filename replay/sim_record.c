@@ -32,6 +32,7 @@ static bool record_of(const struct journal_record *r, struct trace_record *out)
     case JOURNAL_POOL_FREE:  out->kind = EVENT_FREE; return true;
     case JOURNAL_CREATE:     out->kind = EVENT_ALLOC, out->addr = 0; return true;
     case JOURNAL_RELEASE:    out->kind = EVENT_FREE, out->addr = 0; return true;
+    case JOURNAL_CREATE_OOM:
     case JOURNAL_OOM:        out->kind = EVENT_OOM, out->addr = 0; return true;
     default:                 return false;
     }
