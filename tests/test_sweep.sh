@@ -83,14 +83,15 @@ expect 0 '1 files are no traces' sweep job --policy none -o ranks.db
 
 # ---- killed twenty times ----
 RANDOM=7
-kills=0 seen=0 most=0
+kills=0 seen=0 most=0 unseen=0
 : >seen.csv
 for ((turn = 0; kills < 20 && turn < 400; turn++)); do
     "$replay" "${sweep[@]}" -o killed.db >/dev/null 2>&1 &
     pid=$!
-    sleep "0.$(printf '%03d' $((20 + RANDOM % 120)))"
+    delay=$((20 + RANDOM % 120 + 50 * unseen))              # a busy machine needs longer to finish a run
+    sleep "$((delay / 1000)).$(printf '%03d' $((delay % 1000)))"
     if kill -9 "$pid" 2>/dev/null; then
-        kills=$((kills + 1))
+        kills=$((kills + 1)) unseen=$((unseen + 1))
         wait "$pid" 2>/dev/null
         if rows killed.db now.csv; then
             grep -v -x -F -q -f whole.csv now.csv && fail "kill $kills: a run is not what it should be"
@@ -98,6 +99,7 @@ for ((turn = 0; kills < 20 && turn < 400; turn++)); do
             cp now.csv seen.csv
             seen=$(wc -l <now.csv)
             [ "$seen" -gt "$most" ] && most=$seen
+            unseen=0
         elif [ "$seen" -gt 0 ]; then
             fail "kill $kills: the database cannot be read any more"
         fi

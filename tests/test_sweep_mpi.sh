@@ -58,14 +58,15 @@ rows job.db job.csv
 cmp -s one.csv job.csv || fail "a job file's results differ"
 
 # ---- killed, and gone on with ----
+killed=killed-$$.db                            # a name that no other process has: all ranks are found by it
 for delay in 0.3 0.5 0.7; do
-    ranks 3 "${sweep[@]}" -o killed.db >/dev/null 2>&1 &
+    ranks 3 "${sweep[@]}" -o "$killed" >/dev/null 2>&1 &
     sleep "$delay"
-    pkill -9 -f "$work/killed.db" 2>/dev/null || pkill -9 -f 'killed[.]db'
+    pkill -9 -f "$killed"
     wait
 done
-"${sweep[@]}" -o killed.db >out 2>&1 || fail "after kills: $(cat out)"
-rows killed.db killed.csv
+"${sweep[@]}" -o "$killed" >out 2>&1 || fail "after kills: $(cat out)"
+rows "$killed" killed.csv
 cmp -s one.csv killed.csv || fail "after three kills the results differ"
 
 # ---- what cannot begin ends everywhere ----
