@@ -202,6 +202,24 @@ Test(verdict, over_traces_the_setting_wins_that_gets_through_most_of_them)
     run_table_close(&t);
 }
 
+Test(verdict, what_a_source_does_not_say_tells_no_traces_apart)
+{
+    static const char with_digest[] =
+        "{\"schema\":\"replay-sweep/1\",\"runs\":[{\"trace_path\":\"a\",\"trace_digest\":\"12\",\"policy\":\"wide\","
+        "\"version\":\"1\",\"device\":\"sim\",\"outcome\":\"ok\"}]}";
+    static const struct made_run runs[] = { { "a", "wide", "ok", 100, 200, 5 }, { "b", "wide", "ok", 100, 200, 5 } };
+    struct run_table t;
+    struct verdict v;
+    open_made(runs, 2, &t);
+    cr_assert_eq(run_table_add_json(&t, with_digest, sizeof with_digest - 1, "more", NULL), ERR_OK);
+    cr_assert_eq(verdict_open(&t, &v), ERR_OK);
+    cr_expect_eq(v.n_cases, 2);
+    cr_expect_eq(v.n_settings, 1);
+    cr_expect_eq(v.case_of[2], v.case_of[0]);
+    verdict_close(&v);
+    run_table_close(&t);
+}
+
 Test(verdict, of_equals_the_default_is_named)
 {
     static const struct made_run runs[] = { { "a", "gc=0.8", "ok", 100, 200, 5 },
