@@ -532,7 +532,7 @@ function chartOptions(which, unit, most, isTime) {
     axisLabelFontSize: 12, xLabelHeight: 20, yLabelWidth: 20,
     axes: { x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 80 },
             y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 48 } },
-    highlightCallback: (event, x, points, row) => sayAt(row), interactionModel: undefined,
+    highlightCallback: (event, x, points, row) => sayAt(row),
   };
 }
 
@@ -541,8 +541,6 @@ function drawCourse(which) {
   const most = Math.max(...run.timeline.map(b => Math.max(...LINES[which].map(([n]) => gaugeOf(b, n).most))), KIB);
   const unit = unitOf(most);
   const options = chartOptions(which, unit, most, isTime);
-  if (options.interactionModel === undefined)
-    delete options.interactionModel;
   if (state[which])
     state[which].destroy();
   drawLegend(byId(which + '-legend'), which);
