@@ -18,7 +18,7 @@ enum {
     DRAWN_PER_CASE = 6,              /* where the report has one case */
     DRAWN_MAX = 64,                  /* runs in all */
     EXPLAINED_MAX = 48,              /* refusals in all */
-    BUCKETS_ALL = 4200, BUCKETS_MAX = 600, BUCKETS_MIN = 60,
+    BUCKETS_ALL = 6000, BUCKETS_MAX = 600, BUCKETS_MIN = 60,
     MOMENTS_ALL = 36, MOMENTS_MAX = 12,      /* along a run, beside the peak and the first refusal */
     PIECES_ALL = 9000, PIECES_MAX = 1200, PIECES_MIN = 60,
     SEGMENTS_MAX = 160,

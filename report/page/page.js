@@ -379,6 +379,8 @@ function pointsOf(rows) {
   return [...points.values()];
 }
 
+const isRecommended = p => p.rows.includes(data.cases[state.at].best);
+
 function pointText(p) {
   return p.names.slice(0, 6).join(', ') + (p.names.length > 6 ? ' and ' + (p.names.length - 6) + ' more' : '') + ': ' +
     bytesText(p.bytes) + ' reserved at the peak, ' + timeText(p.time) + ' of driver time';
@@ -422,7 +424,7 @@ function frontierAxes(box, unit, mostBytesHere, mostTime) {
 }
 
 function pointMark(p, box, isOnFront, isFirst) {
-  const isBest = p.rows.includes(data.cases[state.at].best);
+  const isBest = isRecommended(p);
   const mark = svg('circle', { class: 'point' + (isOnFront ? ' on-front' : '') + (isBest ? ' best' : ''),
     cx: box.x(p.time), cy: box.y(p.bytes), r: isBest ? 8 : isOnFront ? 6 : 5, tabindex: isFirst ? 0 : -1, role: 'img',
     'aria-label': pointText(p) });
@@ -462,10 +464,12 @@ function drawFrontier() {
   const front = frontOf(points), taken = [], labels = [];
   for (const p of [...front, ...points.filter(q => !front.includes(q))])
     taken.push({ left: box.x(p.time) - 7, top: box.y(p.bytes) - 8, w: 14 });
-  for (const p of front.concat(points.length <= 12 ? points.filter(q => !front.includes(q)) : [])) {
+  const named = front.concat(points.length <= 12 ? points.filter(q => !front.includes(q)) : []);
+  named.sort((a, b) => isRecommended(b) - isRecommended(a));         /* its label is not to be crowded out */
+  for (const p of named) {
     const more = p.names.length > 1 ? ' +' + (p.names.length - 1) : '';
     const label = placeLabel(taken, box.x(p.time), box.y(p.bytes),
-      shortened(shortLabel(p.names[0]), width < 600 ? 18 : 34) + more, width);
+      shortened(shortLabel(p.names[0]), Math.floor(width / 25)) + more, width);
     if (label)
       labels.push(label);
   }
