@@ -393,7 +393,7 @@ function shortened(text, n) {
 /* A label beside a point, on the side where there is room, unless it would lie over another. */
 function placeLabel(taken, x, y, text, width) {
   const w = text.length * 7.4 + 8, isLeft = x + 10 + w > width;
-  for (const dy of [-10, 18, 4, -26, 34]) {
+  for (const dy of [-10, 18, 4]) {
     const box = { left: isLeft ? x - 10 - w : x + 10, top: y + dy - 12 };
     if (box.left < 0 || box.top < 0)
       continue;
@@ -676,7 +676,8 @@ function mapHead(map) {
   const at = map.place < 0 ? 'At the start' : 'After ' + wordOfEvents() + ' ' + grouped(map.place);
   const names = { peak: 'reserved at its peak', 'first refusal': 'the first refused request' };
   const what = Object.keys(names).filter(name => map.what.includes(name)).map(name => names[name]).join(', ');
-  return at + (what ? ' (' + what + ')' : '') + ': ' + bytesText(map.reserved_bytes) + ' reserved, ' + bytesText(map.allocated_bytes) +
+  return at + (what ? ' (' + what + ')' : '') + ': ' + bytesText(map.reserved_bytes) + ' reserved, ' +
+    bytesText(map.allocated_bytes) +
     ' allocated, ' + bytesText(map.inactive_split_bytes) + ' inactive split; ' + grouped(map.blocks) + ' blocks.';
 }
 
