@@ -49,25 +49,38 @@ static bool library_runtime_works(const struct cuda_api *api)
     return api->cudaGetDeviceCount(&n) != CUDA_INSUFFICIENT_DRIVER;
 }
 
-/* The first runtime of any major version that has all calls and gets on with the driver; none is no error. */
+/* Whether a runtime is there, has all calls and gets on with the driver. */
+static bool library_try_runtime(const char *name, struct cuda_api *api)
+{
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *slash = strrchr(name, '/');
+    if (handle == NULL)
+        return false;
+    if (library_take(handle, runtime_symbols, COUNT(runtime_symbols), api) != NULL || !library_runtime_works(api)) {
+        library_drop(runtime_symbols, COUNT(runtime_symbols), api);
+        return false;
+    }
+    snprintf(api->runtime, sizeof api->runtime, "%.31s", slash == NULL ? name : slash + 1);
+    (void)api->cudaGetLastError();
+    return true;
+}
+
+/* The newest runtime that works, of any major version; none is no error. Since CUDA 12 the major version names it. */
 static void library_open_runtime(struct cuda_api *api)
 {
-    static const char *const names[] = {
-        "libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so",
-        "/usr/local/cuda/lib64/libcudart.so",
+    enum { NEWEST = 19, OLDEST = 12 };
+    static const char *const others[] = {
+        "libcudart.so.11.0", "libcudart.so.10.2", "libcudart.so", "/usr/local/cuda/lib64/libcudart.so",
     };
-    for (size_t i = 0; i < COUNT(names); i++) {
-        void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (handle == NULL)
-            continue;
-        if (library_take(handle, runtime_symbols, COUNT(runtime_symbols), api) == NULL && library_runtime_works(api)) {
-            const char *slash = strrchr(names[i], '/');
-            snprintf(api->runtime, sizeof api->runtime, "%s", slash == NULL ? names[i] : slash + 1);
-            (void)api->cudaGetLastError();
+    char name[32];
+    for (int major = NEWEST; major >= OLDEST; major--) {
+        snprintf(name, sizeof name, "libcudart.so.%d", major);
+        if (library_try_runtime(name, api))
             return;
-        }
-        library_drop(runtime_symbols, COUNT(runtime_symbols), api);
     }
+    for (size_t i = 0; i < COUNT(others); i++)
+        if (library_try_runtime(others[i], api))
+            return;
 }
 
 static enum err library_open_driver(struct cuda_api *api, struct err_detail *why)
@@ -96,7 +109,7 @@ enum err cuda_library_open(struct cuda_api *out, struct err_detail *why)
                               api.cuMemsetD8_v2 != NULL && api.cuCtxSynchronize != NULL;
     if (api.runtime[0] == '\0' && !can_allocate)
         return err_set(why, ERR_UNSUPPORTED, 0,
-                       "no CUDA runtime (libcudart.so.13, .12 or .11.0), and the driver's library has no cuMemAlloc");
+                       "no CUDA runtime (libcudart.so.13, .12, .11.0, ...), and the driver's library has no cuMemAlloc");
     library_take(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL), nvml_symbols, COUNT(nvml_symbols), &api);
     *out = api;
     return ERR_OK;
