@@ -18,7 +18,6 @@ enum cuda_result {
     CUDA_DONE = 0,
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_STUB_LIBRARY = 34,
-    CUDA_INSUFFICIENT_DRIVER = 35,
     CUDA_NO_DEVICE = 100,
 };
 

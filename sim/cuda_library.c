@@ -42,11 +42,13 @@ static void library_drop(const struct symbol *symbols, size_t n, struct cuda_api
     library_take(NULL, symbols, n, api);
 }
 
-/* A runtime works where the driver is as new as it wants. Counting the cards tells, and makes no context. */
+/* A runtime works where the driver is as new as it wants. Counting the cards tells, and makes no context; that there is
+ * none is for others to say. */
 static bool library_runtime_works(const struct cuda_api *api)
 {
     int n;
-    return api->cudaGetDeviceCount(&n) != CUDA_INSUFFICIENT_DRIVER;
+    const int result = api->cudaGetDeviceCount(&n);
+    return result == CUDA_DONE || result == CUDA_NO_DEVICE;
 }
 
 /* Whether a runtime is there, has all calls and gets on with the driver. */
