@@ -96,18 +96,40 @@ static void *cuda_pointer(uint64_t addr)
     return (void *)(uintptr_t)addr;
 }
 
+/* The calls of the runtime library, or the driver's where there is none. */
+static int cuda_call_malloc(const struct cuda_api *api, uint64_t bytes, uint64_t *addr)
+{
+    void *p = NULL;
+    if (api->cudaMalloc == NULL)
+        return api->cuMemAlloc_v2(addr, bytes);
+    const int result = api->cudaMalloc(&p, bytes);
+    *addr = (uint64_t)(uintptr_t)p;
+    return result;
+}
+
+static int cuda_call_free(const struct cuda_api *api, uint64_t addr)
+{
+    return api->cudaFree != NULL ? api->cudaFree(cuda_pointer(addr)) : api->cuMemFree_v2(addr);
+}
+
+/* Writes to all of it, and waits until that is done. */
+static int cuda_call_write(const struct cuda_api *api, uint64_t addr, uint64_t bytes)
+{
+    const int result = api->cudaMemset != NULL ? api->cudaMemset(cuda_pointer(addr), 0xa5, bytes)
+                                               : api->cuMemsetD8_v2(addr, 0xa5, bytes);
+    if (result != CUDA_DONE)
+        return result;
+    return api->cudaMemset != NULL ? api->cudaDeviceSynchronize() : api->cuCtxSynchronize();
+}
+
 /* Memory that nobody has written to may not be there yet. */
 static enum err cuda_touch(struct cuda *c, uint64_t addr, uint64_t bytes)
 {
-    const struct cuda_api *api = c->api;
     if (!c->base.cfg.touch)
         return ERR_OK;
     const uint64_t since = cuda_now_ns();
-    int result = api->cudaMemset != NULL ? api->cudaMemset(cuda_pointer(addr), 0xa5, bytes)
-                                         : api->cuMemsetD8_v2(addr, 0xa5, bytes);
-    if (result == CUDA_DONE)
-        result = api->cudaMemset != NULL ? api->cudaDeviceSynchronize() : api->cuCtxSynchronize();
-    return cuda_judge(c, "writing", bytes, cuda_timed(c, MEASURED_TOUCH, since, result));
+    const int result = cuda_timed(c, MEASURED_TOUCH, since, cuda_call_write(c->api, addr, bytes));
+    return cuda_judge(c, "writing", bytes, result);
 }
 
 /* ---- looks at the card ---- */
@@ -141,25 +163,21 @@ static void cuda_memory_info(const struct device *dev, uint64_t *free_bytes, uin
 static void cuda_free_segment(struct cuda *c, uint64_t addr, uint64_t bytes)
 {
     const uint64_t since = cuda_now_ns();
-    const int result = c->api->cudaFree != NULL ? c->api->cudaFree(cuda_pointer(addr)) : c->api->cuMemFree_v2(addr);
-    cuda_expect(c, "freeing", bytes, cuda_timed(c, MEASURED_FREE, since, result));
+    cuda_expect(c, "freeing", bytes, cuda_timed(c, MEASURED_FREE, since, cuda_call_free(c->api, addr)));
 }
 
 static enum err cuda_segment_alloc(struct device *dev, uint64_t bytes, uint64_t *addr)
 {
     struct cuda *c = (struct cuda *)dev;
-    void *p = NULL;
     uint64_t at = 0;
     enum err e = cuda_enter(c);
     if (e != ERR_OK)
         return e;
     const uint64_t since = cuda_now_ns();
-    const int result = c->api->cudaMalloc != NULL ? c->api->cudaMalloc(&p, bytes) : c->api->cuMemAlloc_v2(&at, bytes);
-    e = cuda_judge(c, "allocating", bytes, cuda_timed(c, MEASURED_MALLOC, since, result));
+    const int result = cuda_timed(c, MEASURED_MALLOC, since, cuda_call_malloc(c->api, bytes, &at));
+    e = cuda_judge(c, "allocating", bytes, result);
     if (e != ERR_OK)
         return e;
-    if (c->api->cudaMalloc != NULL)
-        at = (uint64_t)(uintptr_t)p;
     e = cuda_touch(c, at, bytes);
     if (e != ERR_OK)
         cuda_free_segment(c, at, bytes);
@@ -346,6 +364,20 @@ static void cuda_destroy(struct cuda *c)
     free(c);
 }
 
+/* The first calls make the context grow: the runtime library sets itself up, the kernel that writes is loaded. That is
+ * no memory of the policy's, and no time either. Where this fails, the call that counts will say why. */
+static void cuda_warm(struct cuda *c, bool touch)
+{
+    uint64_t addr = 0;
+    if (cuda_call_malloc(c->api, DEVICE_PAGE_BYTES, &addr) == CUDA_DONE) {
+        if (touch)
+            (void)cuda_call_write(c->api, addr, DEVICE_PAGE_BYTES);
+        (void)cuda_call_free(c->api, addr);
+    } else if (c->api->cudaGetLastError != NULL) {
+        (void)c->api->cudaGetLastError();
+    }
+}
+
 /* Who has what is in use before anything is held. NVML's number for the process is the context's; without it the two
  * cannot be told apart, and all of it counts as others'. */
 static void cuda_measure_idle(struct cuda *c)
@@ -373,6 +405,7 @@ static enum err cuda_open(const struct device_config *cfg, struct device **out, 
         return e;
     }
     cuda_card_describe(&c->card, &c->measured);
+    cuda_warm(c, cfg->touch);
     cuda_measure_idle(c);
     if (c->measured.idle.free_bytes == MEASURED_UNKNOWN) {
         cuda_card_close(&c->card);

@@ -70,6 +70,7 @@ Test(device_cuda, without_the_runtime_library_the_driver_allocates)
     api = fake_api_of_driver();
     cfg.touch = true;
     struct device *dev = opened(&cfg);
+    fake.touched_bytes = 0;
     cr_assert_eq(device_segment_alloc(dev, 20 * MIB, &s), ERR_OK);
     cr_expect_eq(fake.used_bytes, 20 * MIB);
     cr_expect_eq(fake.touched_bytes, 20 * MIB);
@@ -106,6 +107,7 @@ Test(device_cuda, touch_writes_to_every_byte_obtained)
     uint32_t phys;
     cfg.touch = true;
     struct device *dev = opened(&cfg);
+    fake.touched_bytes = 0;
     cr_assert_eq(device_segment_alloc(dev, 20 * MIB, &seg), ERR_OK);
     cr_assert_eq(device_range_reserve(dev, 64 * MIB, &range), ERR_OK);
     cr_assert_eq(device_phys_create(dev, 2 * MIB, &phys), ERR_OK);
