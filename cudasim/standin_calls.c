@@ -100,6 +100,51 @@ NO_WORKSPACES(11)
 NO_WORKSPACES(12)
 NO_WORKSPACES(18)
 
+/* Communicators of NCCL know how many take part and which one they are: PyTorch asks. A handle carries both. */
+enum { RANK_BITS = 16 };
+
+struct unique_id {
+    char bytes[128];
+};
+
+static uint64_t communicator(int n_ranks, int rank)
+{
+    return cudasim_new_name() << 2 * RANK_BITS | (uint64_t)(unsigned)n_ranks << RANK_BITS | (unsigned)rank;
+}
+
+/* ncclCommInitRank, ncclCommInitRankConfig. */
+ENTRY(int, cudasim_standin_comm, uint64_t *comm, int n_ranks, struct unique_id id, int rank)
+{
+    (void)id;
+    *comm = communicator(n_ranks, rank);
+    return 0;
+}
+
+ENTRY(int, cudasim_standin_comm_scalable, uint64_t *comm, int n_ranks, int rank)
+{
+    *comm = communicator(n_ranks, rank);
+    return 0;
+}
+
+ENTRY(int, cudasim_standin_comm_count, uint64_t comm, int *n)
+{
+    *n = (int)(comm >> RANK_BITS & 0xffff);
+    return 0;
+}
+
+ENTRY(int, cudasim_standin_comm_rank, uint64_t comm, int *rank)
+{
+    *rank = (int)(comm & 0xffff);
+    return 0;
+}
+
+ENTRY(int, cudasim_standin_comm_device, uint64_t comm, int *device)
+{
+    (void)comm;
+    *device = cudasim_current_device();
+    return 0;
+}
+
 ENTRY(const char *, cudasim_standin_text, void)
 {
     return "simulated";

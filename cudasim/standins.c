@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "2"
+#define STANDINS_FORM "3"
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
@@ -50,7 +50,9 @@ static const struct { const char *part, *target; } targets[] = {
     { "ncclCommGetAsyncError", "cudasim_standin_second_int_zero" },
     { "ncclGetVersion", "cudasim_standin_nccl_version" },
     { "cufftCreate", "cudasim_standin_create_int" }, { "cufftPlan", "cudasim_standin_create_int" },
-    { "ncclCommInitRank", "cudasim_standin_create" }, { "Create", "cudasim_standin_create" },
+    { "ncclCommInitRankScalable", "cudasim_standin_comm_scalable" }, { "ncclCommInitRank", "cudasim_standin_comm" },
+    { "ncclCommCount", "cudasim_standin_comm_count" }, { "ncclCommUserRank", "cudasim_standin_comm_rank" },
+    { "ncclCommCuDevice", "cudasim_standin_comm_device" }, { "Create", "cudasim_standin_create" },
     /* Where the workspace's size is handed back: cusolverDn.h, cusparse.h, cufftXt.h. */
     { "gesvd_bufferSize", "cudasim_standin_int_4" }, { "sytrf_bufferSize", "cudasim_standin_int_5" },
     { "Xgeqrf_bufferSize", "cudasim_standin_sizes_11" }, { "Xpotrf_bufferSize", "cudasim_standin_sizes_9" },

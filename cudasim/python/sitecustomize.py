@@ -1,7 +1,7 @@
 """Put in front of a Python program's path by `replay run-sim`, for that run only.
 
-When the program imports torch: cuDNN is switched off (its stand-in has no algorithms; PyTorch's own kernels run), and
-with REPLAY_TORCH_RECORD, a folder, the allocator's history is kept and written there at exit, at the first out of
+When the program imports torch: cuDNN is switched off (its stand-in has no algorithms; PyTorch's own kernels run),
+DistributedDataParallel does not ask the other processes whether their parameters have the same shapes, and with REPLAY_TORCH_RECORD, a folder, the allocator's history is kept and written there at exit, at the first out of
 memory, and on SIGUSR1. Nothing else of the program is touched.
 """
 import importlib.abc
@@ -55,6 +55,10 @@ def _imported(torch):
         torch.backends.cudnn.enabled = False
         if hasattr(torch.backends.cuda, "enable_cudnn_sdp"):
             torch.backends.cuda.enable_cudnn_sdp(False)
+        ddp = getattr(torch.nn.parallel, "distributed", None)
+        if hasattr(ddp, "_verify_param_shape_across_processes"):
+            # It compares shapes by way of the device, which holds zeros.
+            ddp._verify_param_shape_across_processes = lambda *_, **__: True
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:
         _record(torch, folder)
