@@ -269,25 +269,30 @@ static void print_device(int device, const struct journal_use *u)
 }
 
 /* What a reader must know who takes the numbers for those of a GPU. */
+static void print_cautions(const struct sim_run *run)
+{
+    fprintf(stderr, "  values are not computed, and what is read from a device is zeros: a program that branches on a "
+                    "result (a loss, a gradient norm) may have taken another way\n");
+    if (run->standins.n_made == 0)
+        return;
+    fprintf(stderr, "  stand-ins, whose calls succeed and do nothing:");
+    for (size_t i = 0; i < run->standins.n_made; i++)
+        fprintf(stderr, " %s", run->standins.sonames[i]);
+    fprintf(stderr, "\n  workspaces: cuBLAS's is PyTorch's own allocation and is there; those of cuDNN (switched off: "
+                    "PyTorch's own kernels ran), cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled\n");
+}
+
 static void print_report(const struct sim_run *run, int status)
 {
     fprintf(stderr, "replay run-sim: %s ended with status %d; %zu process%s used the simulated CUDA\n",
             run->o->inputs[0], status, run->n_processes, run->n_processes == 1 ? "" : "es");
-    if (run->n_processes == 0)
-        return;
     for (int i = 0; i < JOURNAL_DEVICES; i++)
         if (run->use[i].total_bytes > 0 && run->use[i].calls + run->use[i].refusals > 0)
             print_device(i, &run->use[i]);
-    fprintf(stderr, "  values are not computed, and what is read from a device is zeros: a program that branches on a "
-                    "result (a loss, a gradient norm) may have taken another way\n");
-    if (run->standins.n_made > 0) {
-        fprintf(stderr, "  stand-ins, whose calls succeed and do nothing:");
-        for (size_t i = 0; i < run->standins.n_made; i++)
-            fprintf(stderr, " %s", run->standins.sonames[i]);
-        fprintf(stderr, "\n  workspaces: cuBLAS's is PyTorch's own allocation and is there; those of cuDNN (switched off: "
-                        "PyTorch's own kernels ran), cuFFT, cuSOLVER, cuSPARSE and NCCL are not modelled\n");
+    if (run->n_processes > 0) {
+        print_cautions(run);
+        print_names("did nothing", &run->nothing);
     }
-    print_names("did nothing", &run->nothing);
     print_names("not simulated, refused", &run->refused);
     print_names("asked for by name and unknown", &run->missing);
 }
