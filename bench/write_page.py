@@ -204,7 +204,7 @@ a cell has three numbers they are the median of {rounds} repetitions (least to g
 
 Million events a second on one core: the whole of a replay, from the compressed trace in memory through reader, policy
 and meter. Traces of so many live blocks are generated (`replay generate mix:LIVE`): random requests of 512 B to 64 MiB
-and frees of any of them, growing from nothing to about LIVE live ones, four to six million events; requests and frees
+and frees of any of them, growing from nothing to about LIVE live ones, two to five million events; requests and frees
 come in an order that no processor can guess. The recorded step is one of training, over and over, ten million events.
 The cheapest policy hands out one address after the other and keeps nothing, so its column is what the engine itself
 allows; `pytorch` runs with its defaults and all counters. zstd alone unpacks the trace's bytes and does nothing with
@@ -229,7 +229,7 @@ compared with n runs alone, less the n - 1 decodes that they save; 1 is the aim,
 
 The same events through `libc10_cuda` of PyTorch {release}, called from C++ without Python (`bench/against_torch.cpp`) on
 a simulated device whose calls cost next to nothing, and through a whole replay of ours, decoding included. PyTorch's
-side has its locks, its table of live pointers and a query of the device in it; history is off. Two million events.
+side has its locks, its table of live pointers and a query of the device in it; history is off. One million events.
 
 {torch}
 
@@ -286,8 +286,8 @@ def write_page(samples, machine, path):
     with open(path, "w", encoding="utf-8") as file:
         file.write(PAGE.format(
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
-            release=f"{release[0]:g}" if release else "", engine=engine_table(samples), settings=settings_table(samples),
-            lanes=lanes_table(samples), torch=torch_table(samples), imports=import_table(samples),
+            release=f"{release[0]:g}" if release else "", engine=engine_table(samples),
+            settings=settings_table(samples), lanes=lanes_table(samples), torch=torch_table(samples), imports=import_table(samples),
             sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
             memory=memory_table(samples)))
 

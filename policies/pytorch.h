@@ -172,7 +172,7 @@ static inline void pytorch_record(const struct pytorch *p, enum record_action ac
 
 /* A request on its way. */
 struct pytorch_attempt {
-    uint64_t S, G;                   /* rounded request, segment size */
+    uint64_t S, G;                   /* rounded request; segment size, which is not needed before a search fails */
     uint16_t stream;
     uint8_t  pool;
     enum pytorch_size_class class;

@@ -51,7 +51,7 @@ uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
     if (p->rounds_to_power_of_two)
         return round_to_power_of_two(n);
     const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1;
-    const unsigned interval = n >> 20 == 0 ? 0 : 43u - (unsigned)__builtin_clzll(n);   /* log2 of the MiB */
+    const unsigned interval = 43u - (unsigned)__builtin_clzll(n | UINT64_C(1) << 20);     /* log2 of the MiB, or 0 */
     const uint64_t divisions = p->settings.roundup_divisions[interval < last ? interval : last];
     const bool is_divided = divisions > 1 || (divisions == 1 && p->profile.has_raw_divisions_of_1);
     if (is_divided && n > PYTORCH_MIN_BLOCK * divisions)
@@ -423,7 +423,6 @@ enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struc
     const uint64_t S = pytorch_round(p, req->bytes);
     *a = (struct pytorch_attempt){
         .S = S,
-        .G = pytorch_segment_size(p, S),
         .stream = req->stream,
         .pool = pytorch_choose_pool(p, req),
         .class = S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE,
@@ -450,6 +449,7 @@ enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct blo
         p->base.count.hits++;
     } else {
         p->base.count.misses++;
+        a.G = pytorch_segment_size(p, a.S);
         b = pytorch_obtain(p, &a);
     }
     if (a.failure != ERR_OK)

@@ -59,7 +59,8 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
     const uint64_t fit_calls = half->fit_calls;
     uint32_t b = pytorch_fit(p, half, a.S, a.stream, a.exp);
     half->fit_calls = fit_calls;
-    *out = (struct pytorch_choice){.is_growth = b == BLOCK_NONE, .segment_bytes = a.G, .block_bytes = a.S, .block = b};
+    *out = (struct pytorch_choice){.is_growth = b == BLOCK_NONE, .segment_bytes = pytorch_segment_size(p, a.S),
+                                   .block_bytes = a.S, .block = b};
     if (b != BLOCK_NONE) {
         free_set_insert(&half->free, b);             /* as it was: its age has not changed */
         out->is_tie = follow_has_tie(p, &half->free, b);

@@ -31,20 +31,15 @@ struct pytorch_stats {
     int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
 };
 
-static inline void pytorch_stat_raise(struct pytorch_stat *s, enum pytorch_size_class c)
-{
-    if ((int64_t)s->current[c] > (int64_t)s->peak[c])
-        s->peak[c] = s->current[c];
-    if ((int64_t)s->current[CLASS_ALL] > (int64_t)s->peak[CLASS_ALL])
-        s->peak[CLASS_ALL] = s->current[CLASS_ALL];
-}
-
 static inline void pytorch_stat_add(struct pytorch_stat *s, enum pytorch_size_class c, uint64_t x)
 {
     s->allocated[c] += x;
     s->current[c] += x;
     s->current[CLASS_ALL] += x;
-    pytorch_stat_raise(s, c);
+    if ((int64_t)s->current[c] > (int64_t)s->peak[c])
+        s->peak[c] = s->current[c];
+    if ((int64_t)s->current[CLASS_ALL] > (int64_t)s->peak[CLASS_ALL])
+        s->peak[CLASS_ALL] = s->current[CLASS_ALL];
 }
 
 static inline void pytorch_stat_subtract(struct pytorch_stat *s, enum pytorch_size_class c, uint64_t x)
@@ -53,13 +48,13 @@ static inline void pytorch_stat_subtract(struct pytorch_stat *s, enum pytorch_si
     s->current[CLASS_ALL] -= x;
 }
 
-/* Adds a net amount: only its sign decides which counter it moves. Without a branch, for the sign is hard to guess. */
+/* Adds a net amount: only its sign decides which counter it moves. */
 static inline void pytorch_stat_move(struct pytorch_stat *s, enum pytorch_size_class c, int64_t net)
 {
-    s->allocated[c] += net > 0 ? (uint64_t)net : 0;
-    s->current[c] += (uint64_t)net;
-    s->current[CLASS_ALL] += (uint64_t)net;
-    pytorch_stat_raise(s, c);
+    if (net > 0)
+        pytorch_stat_add(s, c, (uint64_t)net);
+    else if (net < 0)
+        pytorch_stat_subtract(s, c, 0 - (uint64_t)net);
 }
 
 void pytorch_stat_reset_peak(struct pytorch_stat *s);
