@@ -227,8 +227,8 @@ compared with n runs alone, less the n - 1 decodes that they save; 1 is the aim,
 
 ## Beside PyTorch's own allocator
 
-The same events through `libc10_cuda` of PyTorch {release}, called from C++ without Python (`bench/against_torch.cpp`) on
-a simulated device whose calls cost next to nothing, and through a whole replay of ours, decoding included. PyTorch's
+The same events through `libc10_cuda` of PyTorch {release}, called from C++ without Python (`bench/against_torch.cpp`)
+on a simulated device whose calls cost next to nothing, and through a whole replay of ours, decoding included. PyTorch's
 side has its locks, its table of live pointers and a query of the device in it; history is off. One million events.
 
 {torch}
@@ -287,8 +287,8 @@ def write_page(samples, machine, path):
         file.write(PAGE.format(
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
             release=f"{release[0]:g}" if release else "", engine=engine_table(samples),
-            settings=settings_table(samples), lanes=lanes_table(samples), torch=torch_table(samples), imports=import_table(samples),
-            sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
+            settings=settings_table(samples), lanes=lanes_table(samples), torch=torch_table(samples),
+            imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
             memory=memory_table(samples)))
 
 

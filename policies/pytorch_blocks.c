@@ -75,8 +75,8 @@ static_assert(N_BINS < 64 * N_BIN_WORDS, "one summary word covers all");
  * none; one that would grow beyond LIST_MAX becomes a treap, until it is empty. */
 enum { LIST_MAX = 64, BIN_IS_TREE = LIST_MAX + 1 };
 
-/* Bit i of words[w] says that root[64 w + i] is not empty, bit w of `summary` that words[w] is not 0. `length` is that of
- * a list, or BIN_IS_TREE. */
+/* Bit i of words[w] says that root[64 w + i] is not empty, bit w of `summary` that words[w] is not 0. `length` is that
+ * of a list, or BIN_IS_TREE. */
 struct free_bins {
     uint64_t summary;
     uint64_t words[N_BIN_WORDS];
