@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POLICY_ABI 1              /* raised when an existing member changes; appending only grows size */
+#define POLICY_ABI 2              /* raised when an existing member changes; appending only grows size */
 
 enum { POLICY_OPTIONS_MAX = 32 };
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DEVICE_ABI 1
+#define DEVICE_ABI 2
 
 #define DEVICE_PAGE_BYTES (UINT64_C(2) << 20)    /* the driver hands memory out in pages of 2 MiB */
 #define DEVICE_UNLIMITED  UINT64_MAX
