@@ -58,7 +58,8 @@ static enum err cudasim_open_devices(struct err_detail *why)
     const char *text = getenv(CUDASIM_ENV_DEVICE), *fail = getenv(CUDASIM_ENV_FAIL);
     enum err e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, why);
     cfg.fail_from_call = e == ERR_OK && fail != NULL ? strtoull(fail, NULL, 10) : 0;
-    const uint64_t stride = e == ERR_OK && n > 0 ? ADDRESSES_BYTES / (uint64_t)n / DEVICE_PAGE_BYTES * DEVICE_PAGE_BYTES : 0;
+    const uint64_t pages = e == ERR_OK && n > 0 ? ADDRESSES_BYTES / (uint64_t)n / DEVICE_PAGE_BYTES : 0;
+    const uint64_t stride = pages * DEVICE_PAGE_BYTES;
     for (int i = 0; e == ERR_OK && i < n; i++) {
         struct cudasim_device *d = &cudasim.devices[i];
         const uint64_t base = ADDRESSES_BEGIN + (uint64_t)i * stride;

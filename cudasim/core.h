@@ -1,8 +1,8 @@
 /*
  * The simulated CUDA: what the runtime, the driver and the management library share.
  *
- * One shared object, libreplay-cudasim.so, holds all state, so that a pointer from cudaMalloc can be freed by cuMemFree.
- * Device memory goes through sim/device.h's front functions: capacity, accounting, injected failures and addresses are
+ * One shared object, libreplay-cudasim.so, holds all state, so that cuMemFree can free what cudaMalloc gave. Device
+ * memory goes through sim/device.h's front functions: capacity, accounting, injected failures and addresses are
  * those of every replay. Nothing lies behind a device address. One lock guards everything; no function here calls out
  * while it is held.
  *
@@ -32,8 +32,8 @@ enum { CUDASIM_DEVICES_MAX = 16, CUDASIM_DRIVER_VERSION = 13000, CUDASIM_GRANULA
 
 /* ---- process and devices ---- */
 
-/* Opens the devices at the first call. NOT_INITIALIZED in the child of a process that used CUDA before its fork, as CUDA
- * says; NO_DEVICE where the device text is wrong (the sentence goes to stderr). */
+/* Opens the devices at the first call. NOT_INITIALIZED in the child of a process that used CUDA before its fork, as
+ * CUDA says; NO_DEVICE where the device text is wrong (the sentence goes to stderr). */
 CUDASIM_API enum cudasim_code cudasim_init(void);
 CUDASIM_API void cudasim_runtime_loaded(void);          /* the runtime makes contexts current by itself */
 CUDASIM_API bool cudasim_has_runtime(void);
@@ -62,7 +62,9 @@ CUDASIM_API const char *cudasim_device_name(void);
 
 /* ---- memory: cudasim/memory.c ---- */
 
-enum cudasim_memory_kind { MEMORY_UNKNOWN, MEMORY_DEVICE, MEMORY_RANGE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED };
+enum cudasim_memory_kind {
+    MEMORY_UNKNOWN, MEMORY_DEVICE, MEMORY_RANGE, MEMORY_HOST, MEMORY_MANAGED, MEMORY_REGISTERED
+};
 
 struct cudasim_pointer {
     enum cudasim_memory_kind kind;

@@ -1,8 +1,8 @@
 /*
  * The CUDA driver, libcuda.so.1.
  *
- * What has a body is here; what does nothing and what is not simulated stands in driver.def. Declarations follow cuda.h;
- * handles and device addresses are uint64_t, enums are int. A context is its device's primary one.
+ * What has a body is here; what does nothing and what is not simulated stands in driver.def. Declarations follow
+ * cuda.h; handles and device addresses are uint64_t, enums are int. A context is its device's primary one.
  */
 #include "cudasim/entry.h"
 
@@ -491,8 +491,9 @@ ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t add
 static int copy(uint64_t to, uint64_t from, size_t bytes, uint64_t stream)
 {
     const int code = check();
-    return code != CODE_SUCCESS ? code
-                                : (int)cudasim_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, stream);
+    if (code != CODE_SUCCESS)
+        return code;
+    return (int)cudasim_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, stream);
 }
 
 ENTRY(int, cuMemcpy, uint64_t to, uint64_t from, size_t bytes)
@@ -635,7 +636,8 @@ ENTRY(int, cuMemGetAllocationPropertiesFromHandle, struct alloc_prop *prop, uint
 ENTRY(int, cuMemMap, uint64_t addr, size_t bytes, size_t offset, uint64_t handle, uint64_t flags)
 {
     const int code = check_init();
-    return code != CODE_SUCCESS ? code : flags != 0 ? CODE_INVALID_VALUE : (int)cudasim_map(addr, bytes, offset, handle);
+    return code != CODE_SUCCESS ? code : flags != 0 ? CODE_INVALID_VALUE
+                                                    : (int)cudasim_map(addr, bytes, offset, handle);
 }
 
 ENTRY(int, cuMemUnmap, uint64_t addr, size_t bytes)

@@ -21,8 +21,8 @@ struct elf_visitor {
     void *arg;
 };
 
-/* Walks a shared object's needs. ERR_FORMAT with the offset for what is no such object; ERR_HOST_NOMEM where the visitor
- * ended the walk. */
+/* Walks a shared object's needs. ERR_FORMAT with the offset for what is no such object; ERR_HOST_NOMEM where the
+ * visitor ended the walk. */
 MUST_USE enum err elf_needs(const void *bytes, size_t n, const struct elf_visitor *v, struct err_detail *why);
 
 #endif

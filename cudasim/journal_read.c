@@ -25,8 +25,8 @@ enum err journal_view(const void *bytes, size_t n, struct journal_view *out, str
     while (v.n < room && record_at(v.records, v.n).kind != JOURNAL_END) {
         const struct journal_record r = record_at(v.records, v.n);
         if (r.kind >= JOURNAL_KINDS || r.device >= JOURNAL_DEVICES)
-            return err_set(why, ERR_FORMAT, sizeof v.head + v.n * sizeof r, "record %zu is of kind %u on device %u", v.n,
-                           r.kind, r.device);
+            return err_set(why, ERR_FORMAT, sizeof v.head + v.n * sizeof r, "record %zu is of kind %u on device %u",
+                           v.n, r.kind, r.device);
         v.n++;
     }
     *out = v;

@@ -56,7 +56,8 @@ static const struct { const char *part, *target; } targets[] = {
     /* Where the workspace's size is handed back: cusolverDn.h, cusparse.h, cufftXt.h. */
     { "gesvd_bufferSize", "cudasim_standin_int_4" }, { "sytrf_bufferSize", "cudasim_standin_int_5" },
     { "Xgeqrf_bufferSize", "cudasim_standin_sizes_11" }, { "Xpotrf_bufferSize", "cudasim_standin_sizes_9" },
-    { "Xgeev_bufferSize", "cudasim_standin_sizes_18" }, { "Xsyevd_bufferSize", "cudasim_standin_sizes_12" }, { "XsyevBatched_bufferSize", "cudasim_standin_sizes_12" },
+    { "Xgeev_bufferSize", "cudasim_standin_sizes_18" }, { "Xsyevd_bufferSize", "cudasim_standin_sizes_12" },
+    { "XsyevBatched_bufferSize", "cudasim_standin_sizes_12" },
     { "Xsytrs_bufferSize", "cudasim_standin_sizes_12" },
     { "geqrf_bufferSize", "cudasim_standin_int_6" }, { "getrf_bufferSize", "cudasim_standin_int_6" },
     { "potrf_bufferSize", "cudasim_standin_int_6" }, { "gqr_bufferSize", "cudasim_standin_int_8" },
@@ -78,7 +79,8 @@ enum { N_TARGETS = sizeof targets / sizeof targets[0] };
 static const char *target_of(const char *soname, const char *name)
 {
     if (strcmp(name, "cudnnGetVersion") == 0)
-        return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_version" : "cudasim_standin_cudnn_version";
+        return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_version"
+                                                    : "cudasim_standin_cudnn_version";
     for (size_t i = 0; i < N_TARGETS; i++)
         if (strstr(name, targets[i].part) != NULL)
             return targets[i].target;
@@ -132,7 +134,8 @@ static bool is_there(const struct wants *w, const char *soname)
 {
     for (size_t i = 0; i < w->n_folders; i++) {
         char path[4096];
-        if ((size_t)snprintf(path, sizeof path, "%s/%s", w->folders[i], soname) < sizeof path && access(path, F_OK) == 0)
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", w->folders[i], soname) < sizeof path &&
+            access(path, F_OK) == 0)
             return true;
     }
     return false;

@@ -1,5 +1,5 @@
 /*
- * Stand-ins: libraries that a program wants and that cannot work without a GPU, made from what the program asks of them.
+ * Stand-ins: libraries that a program wants and that cannot work without a GPU, made from what it asks of them.
  *
  * The shared objects of some folders are read (cudasim/elf_needs.h); for every library of NVIDIA's that they name, a
  * shared object with that soname is written whose functions succeed and do nothing. They go into a folder named after

@@ -65,7 +65,8 @@ enum cudasim_code cudasim_range_free(uint64_t addr, uint64_t bytes)
         return code;
     struct address_extent *e = address_map_at(&cudasim.pointers, addr);
     struct cudasim_allocation *a = e == NULL ? NULL : e->value;
-    if (a == NULL || a->kind != MEMORY_RANGE || e->bytes != bytes || address_map_overlaps(&cudasim.mappings, addr, bytes))
+    if (a == NULL || a->kind != MEMORY_RANGE || e->bytes != bytes ||
+        address_map_overlaps(&cudasim.mappings, addr, bytes))
         return cudasim_end(CODE_INVALID_VALUE);
     cudasim_note(JOURNAL_UNRESERVE, a->device, addr, bytes, 0, 0);
     device_range_release(cudasim.devices[a->device].device, &a->segment);

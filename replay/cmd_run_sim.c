@@ -351,7 +351,7 @@ const struct subcommand cmd_run_sim = {
     .synopsis = "run-sim [--device D] -- COMMAND...",
     .summary = "run a CUDA program without a GPU, on the simulated card, and record its memory",
     .text =
-        "The program finds a CUDA runtime and driver of ours; nothing of it is changed or rebuilt. Memory calls behave\n"
+        "The program finds a CUDA runtime and driver of ours; it is neither changed nor rebuilt. Memory calls behave\n"
         "as on a card of that size; kernels, copies and library calls succeed and do nothing. Libraries of NVIDIA's\n"
         "that a PyTorch wants and the machine need not have (cuBLAS, cuDNN, NCCL ...) are stood in for.\n"
         "--device takes count=N for several cards. The exit status is the program's.\n\n"

@@ -99,8 +99,8 @@ static void name_beside(const char *path, const char *what, const char *end, cha
 }
 
 /* Maps a journal. The bytes are unmapped by the caller. */
-static enum err open_journal(const struct recording *r, const char *pid, struct journal_view *v, void **bytes, size_t *n,
-                             struct err_detail *why)
+static enum err open_journal(const struct recording *r, const char *pid, struct journal_view *v, void **bytes,
+                             size_t *n, struct err_detail *why)
 {
     char path[PATH_MAX];
     struct stat st;

@@ -5,7 +5,7 @@ set -u
 replay=$1
 if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
     export LD_PRELOAD
-    LD_PRELOAD=$(cc -print-file-name=libasan.so)     # the libraries are instrumented: the programs' linker needs it first
+    LD_PRELOAD=$(cc -print-file-name=libasan.so)     # the libraries are instrumented: it is to be loaded first
     export ASAN_OPTIONS=detect_leaks=0
 fi
 work=$(mktemp -d)

@@ -1,8 +1,9 @@
 """Put in front of a Python program's path by `replay run-sim`, for that run only.
 
 When the program imports torch: cuDNN is switched off (its stand-in has no algorithms; PyTorch's own kernels run),
-DistributedDataParallel does not ask the other processes whether their parameters have the same shapes, and with REPLAY_TORCH_RECORD, a folder, the allocator's history is kept and written there at exit, at the first out of
-memory, and on SIGUSR1. Nothing else of the program is touched.
+DistributedDataParallel does not ask the other processes whether their parameters have the same shapes, and with
+REPLAY_TORCH_RECORD, a folder, the allocator's history is kept and written there at exit, at the first out of memory,
+and on SIGUSR1. Nothing else of the program is touched.
 """
 import importlib.abc
 import importlib.machinery
