@@ -26,6 +26,7 @@ struct subcommand {
 };
 
 /* In cmd_*.c. */
+extern const struct subcommand cmd_record;
 extern const struct subcommand cmd_replay, cmd_import, cmd_info, cmd_generate, cmd_verify, cmd_stats, cmd_summary;
 extern const struct subcommand cmd_fit, cmd_tune, cmd_sweep, cmd_merge, cmd_report, cmd_snapshot, cmd_diff;
 extern const struct subcommand cmd_run_sim;

@@ -31,6 +31,7 @@
     X(AUDIT, "audit", NULL, "check every placement against an independent map of what is live")             \
     X(THREADS, "threads", "N", "threads to run policies in (default: one per core)")                        \
     X(SEED, "seed", "N", "seed of everything random (default: 0)")                                          \
+    X(STACKS, "stacks", NULL, "record the call stack of each allocation as well")                          \
     X(GPU, "gpu", "N", "which device of a file that recorded several")                                      \
     X(FROM, "from", "NAME", "the file's format, where it should not be recognised")                         \
     X(RELEASES, "releases", "WHO", "who released segments without a request: auto, program (empty_cache), allocator") \

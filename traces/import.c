@@ -4,12 +4,13 @@
  */
 #include "traces/import.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_BYTES = 4096, SLURP_BYTES = 1 << 16 };
+enum { HEAD_BYTES = 4096, SLURP_BYTES = 1 << 16, NAMES_BYTES = 128 };
 
-static const struct importer *const importers[] = {&importer_pytorch};
+static const struct importer *const importers[] = {&importer_pytorch, &importer_calls};
 
 enum { N_IMPORTERS = sizeof importers / sizeof importers[0] };
 
@@ -18,19 +19,30 @@ const struct importer *importer_at(size_t i)
     return i < N_IMPORTERS ? importers[i] : NULL;
 }
 
+/* The names of all importers, for a message. */
+static const char *importer_names(char text[NAMES_BYTES])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < N_IMPORTERS && used < NAMES_BYTES; i++)
+        used += (size_t)snprintf(text + used, NAMES_BYTES - used, "%s%s", i > 0 ? ", " : "", importers[i]->name);
+    return text;
+}
+
 static enum err importer_named(const char *name, const struct importer **out, struct err_detail *why)
 {
+    char known[NAMES_BYTES];
     for (size_t i = 0; i < N_IMPORTERS; i++)
         if (strcmp(importers[i]->name, name) == 0) {
             *out = importers[i];
             return ERR_OK;
         }
-    return err_set(why, ERR_USAGE, 0, "no format is called \"%.40s\"; known: %s", name, importers[0]->name);
+    return err_set(why, ERR_USAGE, 0, "no format is called \"%.40s\"; known: %s", name, importer_names(known));
 }
 
 static enum err importer_sniff(struct input *in, const unsigned char *head, size_t n, const struct importer **out,
                                struct err_detail *why)
 {
+    char known[NAMES_BYTES];
     if (n == 0)
         return err_set(why, ERR_FORMAT, 0, "%s: is empty", input_name(in));
     for (size_t i = 0; i < N_IMPORTERS; i++)
@@ -39,7 +51,7 @@ static enum err importer_sniff(struct input *in, const unsigned char *head, size
             return ERR_OK;
         }
     return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a trace of ours nor a format that can be imported (%s)",
-                   input_name(in), importers[0]->name);
+                   input_name(in), importer_names(known));
 }
 
 /* Reads what is left of the input. */

@@ -27,8 +27,8 @@ struct importer {
     enum err (*describe)(struct input *in, void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
 };
 
-/* The importers there are: import_pytorch.c. */
-extern const struct importer importer_pytorch;
+/* The importers there are: import_pytorch.c, import_calls.c. */
+extern const struct importer importer_pytorch, importer_calls;
 
 /* The i-th importer; NULL behind the last. */
 const struct importer *importer_at(size_t i);

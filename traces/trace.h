@@ -94,9 +94,9 @@ const struct trace_info *trace_info(const struct trace_reader *r);
 struct trace_bytes trace_bytes(const struct trace_reader *r);
 
 /* Facts about the source by name, as text; NULL where absent. Names in use: "units" (put by the writer), "source"
- * ("pytorch-snapshot"), "path", "profile" ("2.15"), "conf" (settings text), "max_split_size",
- * "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions", "notes" (what could not be known,
- * a line each). */
+ * ("pytorch-snapshot", "cuda-calls"), "path", "command" and "process" (of a journal of calls), "profile" ("2.15"), "conf"
+ * (settings text), "max_split_size", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions",
+ * "notes" (what could not be known, a line each). */
 const char *trace_meta(const struct trace_reader *r, const char *name);
 const char *trace_meta_at(const struct trace_reader *r, size_t i, const char **value);   /* NULL behind the last */
 

@@ -1,0 +1,426 @@
+/*
+ * libreplay-record.so: our functions by NVIDIA's names, which record a call and make it.
+ *
+ * An allocation is recorded when its address is known, a release before it is made: in between the address could be given
+ * to another thread, whose record would stand in front. A release that then fails is taken back by a record of its own.
+ * A runtime call that ends in a call of the driver is recorded once, as the runtime's: a count by thread tells.
+ *
+ * CUDA's headers are no part of the build. What the types are: pointers and handles are words, results are ints, 0 is
+ * success and 2 is "out of memory" in both libraries (CUDA Runtime API, cudaError; CUDA Driver API, CUresult).
+ */
+#define _GNU_SOURCE                   /* SYS_gettid */
+#include "record/call_stacks.h"
+#include "record/journal_file.h"
+#include "record/real_calls.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CODE_DONE = 0,
+    CODE_OUT_OF_MEMORY = 2,
+    CODE_NO_SUCH_FUNCTION = 302,      /* cudaErrorSharedObjectSymbolNotFound, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND */
+    LOCATION_DEVICE = 1,              /* CU_MEM_LOCATION_TYPE_DEVICE */
+    LOOKUP_PER_THREAD = 2,            /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, and the runtime's of that meaning */
+    DEVICE_UNKNOWN = -1,
+};
+
+struct pitched {                      /* struct cudaPitchedPtr */
+    void  *addr;
+    size_t pitch, width, height;
+};
+
+struct extent {                       /* struct cudaExtent */
+    size_t width, height, depth;
+};
+
+struct allocation_prop {              /* how CUmemAllocationProp begins */
+    int type, handle_types, location, location_id;
+};
+
+static __thread struct {
+    uint32_t owner;                   /* the journal that `number` was asked for in */
+    uint32_t number;                  /* the kernel's */
+    uint32_t depth;                   /* of recorded calls within recorded calls */
+    int      device_plus_1;           /* 0: to be asked */
+} thread __attribute__((tls_model("initial-exec")));
+
+static bool is_with_stacks;
+
+__attribute__((constructor)) static void record_begin(void)
+{
+    const char *folder = getenv("REPLAY_RECORD_DIR");
+    const char *stacks = getenv("REPLAY_RECORD_STACKS");
+    is_with_stacks = folder != NULL && stacks != NULL && stacks[0] == '1';
+    journal_file_begin(folder, is_with_stacks);
+    if (is_with_stacks)
+        call_stacks_begin();
+    pthread_atfork(NULL, NULL, journal_file_forked);
+    pthread_atfork(NULL, NULL, call_stacks_forked);
+}
+
+/* ---- what a record is made of ---- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+static uint32_t thread_number(void)
+{
+    if (thread.number == 0 || thread.owner != journal_file_owner()) {
+        thread.number = (uint32_t)syscall(SYS_gettid);
+        thread.owner = journal_file_owner();
+    }
+    return thread.number;
+}
+
+/* Total and free bytes of this thread's device; zeros where the driver does not say. */
+static void device_memory(uint64_t *total, uint64_t *free_bytes)
+{
+    static call_function cache;
+    int (*const memory_info)(size_t *, size_t *) =
+        (int (*)(size_t *, size_t *))real_named(LIBRARY_DRIVER, "cuMemGetInfo_v2", &cache);
+    size_t left = 0, all = 0;
+    thread.depth++;
+    const bool is_known = memory_info != NULL && memory_info(&left, &all) == CODE_DONE;
+    thread.depth--;
+    *total = is_known ? all : 0;
+    *free_bytes = is_known ? left : 0;
+}
+
+/* The device of this thread, once a call has made its context current; 0 where the driver does not say. */
+static unsigned thread_device(void)
+{
+    static call_function cache;
+    if (thread.device_plus_1 > 0)
+        return (unsigned)thread.device_plus_1 - 1;
+    int (*const device_of_context)(int *) = (int (*)(int *))real_named(LIBRARY_DRIVER, "cuCtxGetDevice", &cache);
+    int device = 0;
+    thread.depth++;
+    const bool is_known = device_of_context != NULL && device_of_context(&device) == CODE_DONE;
+    thread.depth--;
+    if (is_known && device >= 0 && device < UINT8_MAX)
+        thread.device_plus_1 = device + 1;
+    return thread.device_plus_1 > 0 ? (unsigned)device : 0;
+}
+
+static uint64_t record_put(struct call_record *r)
+{
+    r->time_ns = now_ns();
+    r->thread = thread_number();
+    return journal_file_put(r);
+}
+
+/* Puts what brings memory, or was refused it; `device`: DEVICE_UNKNOWN for this thread's. */
+static void record_growth(struct call_record *r, int device, const void *caller)
+{
+    r->device = (uint8_t)(device == DEVICE_UNKNOWN ? thread_device() : (unsigned)device);
+    if (journal_file_first_of(r->device)) {
+        struct call_record first = {.kind = CALL_DEVICE, .device = r->device};
+        device_memory(&first.bytes, &first.other);
+        (void)record_put(&first);
+    }
+    if (is_with_stacks)
+        r->stack = call_stack_put(caller);
+    (void)record_put(r);
+}
+
+/* ---- before and after a call ---- */
+
+struct made {                         /* a call that is being made */
+    uint8_t     call, space;
+    bool        is_outer;             /* not within another recorded call */
+    const void *caller;
+    uint64_t    number;               /* of the record that was put before it; JOURNAL_FILE_LOST: none */
+};
+
+static struct made call_begin(enum recorded_call call, enum call_space space, const void *caller)
+{
+    return (struct made){.call = (uint8_t)call, .space = (uint8_t)space, .is_outer = thread.depth++ == 0,
+                         .caller = caller, .number = JOURNAL_FILE_LOST};
+}
+
+static int call_allocated(const struct made *m, int code, const void *addr, uint64_t bytes, uintptr_t stream,
+                          uint64_t pool)
+{
+    thread.depth--;
+    if (!m->is_outer || bytes == 0 || (code == CODE_DONE && addr == NULL))
+        return code;
+    struct call_record r = {.kind = CALL_ALLOC, .call = m->call, .space = m->space, .bytes = bytes, .stream = stream,
+                            .other = pool, .addr = (uint64_t)(uintptr_t)addr, .code = code};
+    uint64_t total;
+    if (code == CODE_OUT_OF_MEMORY) {
+        r.kind = CALL_OOM;
+        device_memory(&total, &r.addr);
+    }
+    if (code == CODE_DONE || code == CODE_OUT_OF_MEMORY)
+        record_growth(&r, DEVICE_UNKNOWN, m->caller);
+    return code;
+}
+
+static void call_releases(struct made *m, enum call_kind kind, uint64_t addr, uint64_t bytes, uintptr_t stream,
+                          uint64_t handle)
+{
+    struct call_record r = {.kind = (uint8_t)kind, .call = m->call, .space = m->space, .addr = addr, .bytes = bytes,
+                            .stream = stream, .other = handle};
+    if (m->is_outer && (addr | handle) != 0)
+        m->number = record_put(&r);
+}
+
+static int call_released(const struct made *m, int code)
+{
+    thread.depth--;
+    struct call_record r = {.kind = CALL_UNDO, .call = m->call, .space = m->space, .other = m->number, .code = code};
+    if (code != CODE_DONE && m->number != JOURNAL_FILE_LOST)
+        (void)record_put(&r);
+    return code;
+}
+
+static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, uint64_t bytes, uint64_t handle)
+{
+    struct call_record r = {.kind = (uint8_t)kind, .call = m->call, .space = m->space, .addr = addr, .bytes = bytes,
+                            .other = handle};
+    if (m->is_outer)
+        (void)record_put(&r);
+}
+
+/* ---- the calls ---- */
+
+/* Declares and defines a call of `parameters`, passes `arguments` on, and has `REAL` be the library's own. */
+#define WRAPPER(name, parameters)             \
+    RECORD_API int name parameters;           \
+    RECORD_API int name parameters
+
+#define REAL(name, parameters) ((int (*) parameters)real_call(CALL_##name))
+
+#define BEGIN(name, space)                                                                              \
+    if (real_call(CALL_##name) == NULL)                                                                 \
+        return CODE_NO_SUCH_FUNCTION;                                                                   \
+    struct made m = call_begin(CALL_##name, CALL_SPACE_##space, __builtin_return_address(0))
+
+#define WRAP_PLAIN(name, space, stream_0)                                                               \
+    WRAPPER(name, (void **out, size_t bytes))                                                           \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (void **, size_t))(out, bytes);                                     \
+        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
+    }
+
+#define WRAP_FLAGS(name, space, stream_0)                                                               \
+    WRAPPER(name, (void **out, size_t bytes, unsigned flags))                                           \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (void **, size_t, unsigned))(out, bytes, flags);                    \
+        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
+    }
+
+#define WRAP_ASYNC(name, space, stream_0)                                                               \
+    WRAPPER(name, (void **out, size_t bytes, uintptr_t stream))                                         \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (void **, size_t, uintptr_t))(out, bytes, stream);                  \
+        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes,                         \
+                              stream == 0 ? stream_0 : stream, 0);                                      \
+    }
+
+#define WRAP_FROM_POOL(name, space, stream_0)                                                           \
+    WRAPPER(name, (void **out, size_t bytes, uintptr_t pool, uintptr_t stream))                         \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (void **, size_t, uintptr_t, uintptr_t))(out, bytes, pool, stream); \
+        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes,                         \
+                              stream == 0 ? stream_0 : stream, pool);                                   \
+    }
+
+/* Rows of `width` bytes lie `*pitch` apart; of a refused call only the width is known. */
+#define WRAP_PITCH(name, space, stream_0)                                                               \
+    WRAPPER(name, (void **out, size_t *pitch, size_t width, size_t height))                             \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (void **, size_t *, size_t, size_t))(out, pitch, width, height);    \
+        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL,                                \
+                              (code == CODE_DONE ? *pitch : width) * height, stream_0, 0);              \
+    }
+
+#define WRAP_PITCHED(name, space, stream_0)                                                             \
+    WRAPPER(name, (void **out, size_t *pitch, size_t width, size_t height, unsigned element))           \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code =                                                                                \
+            REAL(name, (void **, size_t *, size_t, size_t, unsigned))(out, pitch, width, height, element); \
+        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL,                                \
+                              (code == CODE_DONE ? *pitch : width) * height, stream_0, 0);              \
+    }
+
+#define WRAP_EXTENT(name, space, stream_0)                                                              \
+    WRAPPER(name, (struct pitched *out, struct extent e))                                               \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (struct pitched *, struct extent))(out, e);                         \
+        return call_allocated(&m, code, code == CODE_DONE ? out->addr : NULL,                           \
+                              (code == CODE_DONE ? out->pitch : e.width) * e.height * e.depth, stream_0, 0); \
+    }
+
+#define WRAP_FREE(name, space, stream_0)                                                                \
+    WRAPPER(name, (uintptr_t addr))                                                                     \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        call_releases(&m, CALL_FREE, addr, 0, stream_0, 0);                                             \
+        return call_released(&m, REAL(name, (uintptr_t))(addr));                                        \
+    }
+
+#define WRAP_FREE_ASYNC(name, space, stream_0)                                                          \
+    WRAPPER(name, (uintptr_t addr, uintptr_t stream))                                                   \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        call_releases(&m, CALL_FREE, addr, 0, stream == 0 ? stream_0 : stream, 0);                      \
+        return call_released(&m, REAL(name, (uintptr_t, uintptr_t))(addr, stream));                     \
+    }
+
+#define WRAP_CREATE(name, space, stream_0)                                                              \
+    WRAPPER(name, (uint64_t *handle, size_t bytes, const struct allocation_prop *prop, unsigned long long flags)) \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (uint64_t *, size_t, const struct allocation_prop *, unsigned long long))( \
+            handle, bytes, prop, flags);                                                                \
+        return call_created(&m, code, code == CODE_DONE ? *handle : 0, bytes, prop);                    \
+    }
+
+#define WRAP_RELEASE(name, space, stream_0)                                                             \
+    WRAPPER(name, (uint64_t handle))                                                                    \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        call_releases(&m, CALL_RELEASE, 0, 0, stream_0, handle);                                        \
+        return call_released(&m, REAL(name, (uint64_t))(handle));                                       \
+    }
+
+#define WRAP_RETAIN(name, space, stream_0)                                                              \
+    WRAPPER(name, (uint64_t *handle, uintptr_t addr))                                                   \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (uint64_t *, uintptr_t))(handle, addr);                             \
+        thread.depth--;                                                                                 \
+        if (code == CODE_DONE)                                                                          \
+            call_done(&m, CALL_RETAIN, addr, 0, *handle);                                               \
+        return code;                                                                                    \
+    }
+
+#define WRAP_MAP(name, space, stream_0)                                                                 \
+    WRAPPER(name, (uintptr_t addr, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags)) \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, (uintptr_t, size_t, size_t, uint64_t, unsigned long long))(         \
+            addr, bytes, offset, handle, flags);                                                        \
+        thread.depth--;                                                                                 \
+        if (code == CODE_DONE)                                                                          \
+            call_done(&m, CALL_MAP, addr, bytes, handle);                                               \
+        return code;                                                                                    \
+    }
+
+#define WRAP_UNMAP(name, space, stream_0)                                                               \
+    WRAPPER(name, (uintptr_t addr, size_t bytes))                                                       \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        call_releases(&m, CALL_UNMAP, addr, bytes, stream_0, 0);                                        \
+        return call_released(&m, REAL(name, (uintptr_t, size_t))(addr, bytes));                         \
+    }
+
+/* What changes the thread's device; one word is passed, a number or a pointer. */
+#define WRAP_CONTEXT(name, space, stream_0)                                                             \
+    WRAPPER(name, (uintptr_t word))                                                                     \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        (void)m;                                                                                        \
+        const int code = REAL(name, (uintptr_t))(word);                                                 \
+        thread.depth--;                                                                                 \
+        thread.device_plus_1 = 0;                                                                       \
+        return code;                                                                                    \
+    }
+
+/* Look-ups. With the flags 0 the runtime gives what the program was compiled for, which its entry's suffix tells. */
+#define FOUND(code, name, flags, stream_0, found)                                                       \
+    if ((code) == CODE_DONE)                                                                            \
+        driver_lookup_wrap(name, ((flags) & 3) == LOOKUP_PER_THREAD || (((flags) & 3) == 0 && (stream_0) != 0), found); \
+    return code
+
+#define WRAP_FIND_OLD(name, space, stream_0)                                                            \
+    WRAPPER(name, (const char *symbol, void **found, int version, uint64_t flags))                      \
+    {                                                                                                   \
+        if (real_call(CALL_##name) == NULL)                                                             \
+            return CODE_NO_SUCH_FUNCTION;                                                               \
+        const int code = REAL(name, (const char *, void **, int, uint64_t))(symbol, found, version, flags); \
+        FOUND(code, symbol, flags, stream_0, found);                                                    \
+    }
+
+#define WRAP_FIND(name, space, stream_0)                                                                \
+    WRAPPER(name, (const char *symbol, void **found, int version, uint64_t flags, void *status))        \
+    {                                                                                                   \
+        if (real_call(CALL_##name) == NULL)                                                             \
+            return CODE_NO_SUCH_FUNCTION;                                                               \
+        const int code =                                                                                \
+            REAL(name, (const char *, void **, int, uint64_t, void *))(symbol, found, version, flags, status); \
+        FOUND(code, symbol, flags, stream_0, found);                                                    \
+    }
+
+/* CUDA 11's has no status: a register too many does no harm. */
+#define WRAP_ENTRY(name, space, stream_0)                                                               \
+    WRAPPER(name, (const char *symbol, void **found, unsigned long long flags, void *status))           \
+    {                                                                                                   \
+        if (real_call(CALL_##name) == NULL)                                                             \
+            return CODE_NO_SUCH_FUNCTION;                                                               \
+        const int code =                                                                                \
+            REAL(name, (const char *, void **, unsigned long long, void *))(symbol, found, flags, status); \
+        FOUND(code, symbol, flags, stream_0, found);                                                    \
+    }
+
+#define WRAP_ENTRY_OF(name, space, stream_0)                                                            \
+    WRAPPER(name, (const char *symbol, void **found, unsigned version, unsigned long long flags, void *status)) \
+    {                                                                                                   \
+        if (real_call(CALL_##name) == NULL)                                                             \
+            return CODE_NO_SUCH_FUNCTION;                                                               \
+        const int code = REAL(name, (const char *, void **, unsigned, unsigned long long, void *))(     \
+            symbol, found, version, flags, status);                                                     \
+        FOUND(code, symbol, flags, stream_0, found);                                                    \
+    }
+
+/* Physical memory lies where its properties say, on whatever device the thread is. */
+static int call_created(const struct made *m, int code, uint64_t handle, uint64_t bytes,
+                        const struct allocation_prop *prop)
+{
+    thread.depth--;
+    struct call_record r = {.kind = CALL_CREATE, .call = m->call, .space = m->space, .bytes = bytes, .other = handle,
+                            .code = code};
+    const bool is_on_device = prop != NULL && prop->location == LOCATION_DEVICE && prop->location_id >= 0 &&
+                              prop->location_id < UINT8_MAX;
+    uint64_t total;
+    if (!m->is_outer || (code != CODE_DONE && code != CODE_OUT_OF_MEMORY))
+        return code;
+    if (prop != NULL && prop->location != LOCATION_DEVICE)
+        r.space = CALL_SPACE_HOST;
+    if (code == CODE_OUT_OF_MEMORY) {
+        r.kind = CALL_OOM;
+        device_memory(&total, &r.addr);
+    }
+    record_growth(&r, is_on_device ? prop->location_id : DEVICE_UNKNOWN, m->caller);
+    return code;
+}
+
+#define CALL(shape, library, name, space, looked_up_as, stream_0) WRAP_##shape(name, space, stream_0)
+#include "record/calls.def"
+#undef CALL
+
+#define CALL(shape, library, name, space, looked_up_as, stream_0) (call_function)name,
+call_function wrapper_of(enum recorded_call call)
+{
+    static const call_function wrappers[RECORDED_CALLS] = {
+#include "record/calls.def"
+    };
+    return wrappers[call];
+}
+#undef CALL

@@ -1,0 +1,218 @@
+/* Windows of a file, mapped one by one; a record is reserved with one atomic addition. */
+#define _GNU_SOURCE                   /* MAP_POPULATE, MADV_DONTFORK */
+#include "record/journal_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WINDOW_BYTES = 1 << 20,
+    WINDOW_RECORDS = WINDOW_BYTES / (int)sizeof(struct call_record),
+    WINDOWS_MAX = 1 << 14,                               /* 16 GiB: 268 million records */
+    HEAD_RECORDS = sizeof(struct call_head) / sizeof(struct call_record),
+};
+
+/* The head takes the place of the first records of window 0. */
+static struct {
+    const char      *folder;
+    bool             has_stacks;
+    pthread_mutex_t  lock;                               /* of opening files and windows */
+    char             path[PATH_MAX];
+    _Atomic uint64_t next;
+    _Atomic uint64_t devices;                            /* bit by device: it has its first record */
+    _Atomic uint32_t owner;
+    atomic_bool      is_off;                             /* there is no journal and will be none */
+    bool             is_reported;
+    uint32_t         n_windows;                          /* none behind these was tried */
+    _Atomic(struct call_record *) windows[WINDOWS_MAX];  /* NULL: not tried yet; no_window: there was no room for it */
+} journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct call_record no_window;
+
+void journal_file_begin(const char *folder, bool has_stacks)
+{
+    journal.folder = folder;
+    journal.has_stacks = has_stacks;
+    atomic_store(&journal.is_off, folder == NULL);
+}
+
+/* Once: a full disk would otherwise fill the terminal as well. */
+static void journal_report(int reason)
+{
+    if (journal.is_reported)
+        return;
+    journal.is_reported = true;
+    dprintf(STDERR_FILENO, "replay record: %s: %s; the program goes on, and calls are not recorded while that is so\n",
+            journal.path, strerror(reason));
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* Room on the disk for [at, at + WINDOW_BYTES); an error number. A file that is too large also raises a signal, which
+ * would end a program that knows nothing of our file: it is taken away again. */
+static int file_reserve(int fd, off_t at)
+{
+    const struct timespec no_time = {0};
+    sigset_t too_large, before, pending;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &too_large, &before);
+    sigpending(&pending);
+    const int reason = posix_fallocate(fd, at, WINDOW_BYTES);
+    if (reason == EFBIG && sigismember(&pending, SIGXFSZ) == 0)
+        sigtimedwait(&too_large, NULL, &no_time);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return reason;
+}
+
+/* Maps window w of an open file; no_window where that cannot be. The child of a fork does not get it. */
+static struct call_record *window_map(int fd, uint32_t w)
+{
+    const off_t at = (off_t)w * WINDOW_BYTES;
+    const int reason = file_reserve(fd, at);
+    if (reason != 0) {
+        journal_report(reason);
+        return &no_window;
+    }
+    void *window = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at);
+    if (window == MAP_FAILED) {
+        journal_report(errno);
+        return &no_window;
+    }
+    madvise(window, WINDOW_BYTES, MADV_DONTFORK);
+    return window;
+}
+
+static void head_fill(struct call_head *head, uint32_t pid)
+{
+    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, head->command, sizeof head->command - 1);
+    if (fd >= 0)
+        close(fd);
+    head->command[n > 0 ? n : 0] = '\0';
+    head->order = CALL_JOURNAL_ORDER;
+    head->version = CALL_JOURNAL_VERSION;
+    head->record_bytes = sizeof(struct call_record);
+    head->head_bytes = sizeof *head;
+    head->pid = pid;
+    head->parent = (uint32_t)getppid();
+    head->start_ns = clock_ns(CLOCK_MONOTONIC);
+    head->epoch_ns = clock_ns(CLOCK_REALTIME);
+    head->has_stacks = journal.has_stacks;
+    atomic_thread_fence(memory_order_release);
+    memcpy(head->magic, CALL_JOURNAL_MAGIC, sizeof head->magic);
+}
+
+/* A new file: a program that replaced itself (exec) keeps its number, and numbers are used again. */
+static int journal_create(uint32_t pid)
+{
+    int fd = -1;
+    errno = 0;
+    for (unsigned n = 0; fd < 0 && (n == 0 || errno == EEXIST); n++) {
+        snprintf(journal.path, sizeof journal.path, "%s/%u.%u.calls", journal.folder, (unsigned)pid, n);
+        fd = open(journal.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    return fd;
+}
+
+/* Under the lock: window w, which nobody has tried. Window 0 comes with a new file and its head. */
+static struct call_record *window_open(uint32_t w)
+{
+    const uint32_t pid = (uint32_t)getpid();
+    const int fd = w == 0 ? journal_create(pid) : open(journal.path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        journal_report(errno);
+        return &no_window;
+    }
+    struct call_record *window = window_map(fd, w);
+    close(fd);
+    if (w == 0 && window == &no_window)
+        unlink(journal.path);
+    if (w == 0 && window != &no_window) {
+        head_fill((struct call_head *)window, pid);
+        atomic_store(&journal.owner, pid);
+    }
+    if (w == 0)
+        atomic_store(&journal.is_off, window == &no_window);
+    return window;
+}
+
+static struct call_record *window_find(uint64_t w)
+{
+    struct call_record *window = atomic_load_explicit(&journal.windows[w], memory_order_acquire);
+    if (window != NULL)
+        return window;
+    pthread_mutex_lock(&journal.lock);
+    for (uint32_t i = journal.n_windows; i <= w; i++) {
+        atomic_store_explicit(&journal.windows[i], window_open(i), memory_order_release);
+        journal.n_windows = i + 1;
+    }
+    window = atomic_load_explicit(&journal.windows[w], memory_order_acquire);
+    pthread_mutex_unlock(&journal.lock);
+    return window;
+}
+
+static void count_lost(void)
+{
+    struct call_record *first = atomic_load_explicit(&journal.windows[0], memory_order_acquire);
+    if (first != NULL && first != &no_window)
+        __atomic_fetch_add(&((struct call_head *)first)->lost, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t journal_file_put(const struct call_record *r)
+{
+    if (atomic_load_explicit(&journal.is_off, memory_order_relaxed))
+        return JOURNAL_FILE_LOST;
+    const uint64_t number = atomic_fetch_add_explicit(&journal.next, 1, memory_order_relaxed);
+    const uint64_t place = number + HEAD_RECORDS, w = place / WINDOW_RECORDS;
+    struct call_record *window = w < WINDOWS_MAX ? window_find(w) : &no_window;
+    if (window == &no_window) {
+        count_lost();
+        return JOURNAL_FILE_LOST;
+    }
+    struct call_record *out = &window[place % WINDOW_RECORDS];
+    memcpy(out, r, offsetof(struct call_record, is_whole));
+    __atomic_store_n(&out->is_whole, (uint32_t)CALL_WHOLE, __ATOMIC_RELEASE);
+    return number;
+}
+
+bool journal_file_first_of(unsigned device)
+{
+    const uint64_t bit = UINT64_C(1) << (device % 64);
+    if ((atomic_load_explicit(&journal.devices, memory_order_relaxed) & bit) != 0)
+        return false;
+    return (atomic_fetch_or(&journal.devices, bit) & bit) == 0;
+}
+
+uint32_t journal_file_owner(void)
+{
+    return atomic_load_explicit(&journal.owner, memory_order_relaxed);
+}
+
+void journal_file_forked(void)
+{
+    const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    journal.lock = unlocked;
+    for (uint32_t i = 0; i < journal.n_windows; i++)
+        atomic_store(&journal.windows[i], NULL);
+    journal.n_windows = 0;
+    journal.is_reported = false;
+    atomic_store(&journal.next, 0);
+    atomic_store(&journal.devices, 0);
+    atomic_store(&journal.owner, 0);
+    atomic_store(&journal.is_off, journal.folder == NULL);
+}

@@ -1,0 +1,13 @@
+/*
+ * What a recorded run leaves behind, made into traces.
+ */
+#ifndef REPLAY_REPLAY_RECORDING_H
+#define REPLAY_REPLAY_RECORDING_H
+
+#include "base/err.h"
+
+/* Imports the journals of a folder: to `out` where one process used one device, else to names made from it. Each is named
+ * on standard error and its journal removed; that of a process which still runs stays, and is named too. */
+MUST_USE enum err recording_import(const char *folder, const char *out, struct err_detail *why);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence; what is imported is a trace that the
+ * reader takes.
+ *
+ * An input that begins with 'R' is the records alone, behind a head that is made here; others are files as they are.
+ */
+#include "tests/fuzz/fuzz.h"
+#include "traces/call_journal.h"
+#include "traces/import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct call_head good_head = {
+    .magic = CALL_JOURNAL_MAGIC, .order = CALL_JOURNAL_ORDER, .version = CALL_JOURNAL_VERSION,
+    .record_bytes = sizeof(struct call_record), .head_bytes = sizeof(struct call_head), .command = "a"};
+
+static void check_trace(struct trace_writer *w)
+{
+    struct trace_reader *r;
+    const struct event *events;
+    void *bytes;
+    size_t n, n_events = 1;
+    struct err_detail why = {.text = ""};
+    if (trace_finish_bytes(w, &bytes, &n, &why) != ERR_OK) {
+        FUZZ_EXPECT(why.text[0] != '\0');
+        return;
+    }
+    FUZZ_EXPECT(trace_open_owned(bytes, n, "journal", &r, &why) == ERR_OK);
+    while (n_events > 0)
+        FUZZ_EXPECT(trace_next(r, &events, &n_events, &why) == ERR_OK);
+    trace_close(r);
+}
+
+static void check_journal(const void *bytes, size_t n)
+{
+    const struct import_config cfg = {.gpu = -1};
+    struct input *in;
+    struct trace_writer *w;
+    struct err_detail why = {.text = ""};
+    if (input_open_bytes(bytes, n, &in, &why) != ERR_OK)
+        return;
+    if (trace_create(NULL, &w, &why) == ERR_OK) {
+        if (importer_calls.import(in, &cfg, w, &why) == ERR_OK) {
+            check_trace(w);
+        } else {
+            FUZZ_EXPECT(why.text[0] != '\0');
+            trace_abandon(w);
+        }
+    }
+    input_close(in);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    if (n > 0 && data[0] == 'R') {
+        unsigned char *file = malloc(sizeof good_head + n);
+        memcpy(file, &good_head, sizeof good_head);
+        memcpy(file + sizeof good_head, data + 1, n - 1);
+        check_journal(file, sizeof good_head + n - 1);
+        free(file);
+    } else {
+        check_journal(data, n);
+    }
+    return 0;
+}

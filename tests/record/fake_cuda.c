@@ -1,0 +1,145 @@
+/*
+ * A driver for the tests of recording, as libcuda.so.1: hands out addresses, the last one freed first, and refuses what
+ * does not fit FAKE_CUDA_BYTES. Nothing else of CUDA is here.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+#define ENTRY(name, ...)             \
+    API int name(__VA_ARGS__);       \
+    API int name(__VA_ARGS__)
+
+enum { DONE = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, BLOCKS_MAX = 1 << 18, PITCH = 512 };
+
+struct fake_block {
+    uint64_t addr, bytes;
+    bool     is_live;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    uint64_t used, next;
+    struct fake_block blocks[BLOCKS_MAX];                /* live ones first come, first found; freed ones are used again */
+    size_t n;
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .next = UINT64_C(0x7f0000000000)};
+
+static __thread int device;
+
+static uint64_t fake_total(void)
+{
+    const char *text = getenv("FAKE_CUDA_BYTES");
+    return text == NULL ? UINT64_C(1) << 40 : strtoull(text, NULL, 10);
+}
+
+/* The last freed block of the same size, else a new one. */
+static uint64_t fake_place(uint64_t bytes)
+{
+    for (size_t i = fake.n; i-- > 0 && i + 64 > fake.n;)
+        if (!fake.blocks[i].is_live && fake.blocks[i].bytes == bytes) {
+            fake.blocks[i].is_live = true;
+            return fake.blocks[i].addr;
+        }
+    if (fake.n == BLOCKS_MAX)
+        return 0;
+    fake.blocks[fake.n++] = (struct fake_block){.addr = fake.next, .bytes = bytes, .is_live = true};
+    fake.next += (bytes + 511) / 512 * 512;
+    return fake.blocks[fake.n - 1].addr;
+}
+
+static int fake_alloc(uint64_t *out, uint64_t bytes)
+{
+    int code = OUT_OF_MEMORY;
+    if (bytes == 0)
+        return INVALID;
+    pthread_mutex_lock(&fake.lock);
+    const uint64_t addr = bytes <= fake_total() - fake.used ? fake_place(bytes) : 0;
+    if (addr != 0) {
+        fake.used += bytes;
+        *out = addr;
+        code = DONE;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return code;
+}
+
+static int fake_free(uint64_t addr)
+{
+    int code = INVALID;
+    pthread_mutex_lock(&fake.lock);
+    for (size_t i = fake.n; code != DONE && i-- > 0;)
+        if (fake.blocks[i].is_live && fake.blocks[i].addr == addr) {
+            fake.blocks[i].is_live = false;
+            fake.used -= fake.blocks[i].bytes;
+            code = DONE;
+        }
+    pthread_mutex_unlock(&fake.lock);
+    return code;
+}
+
+ENTRY(cuCtxGetDevice, int *out) { *out = device; return DONE; }
+ENTRY(cuCtxSetCurrent, uintptr_t context) { device = (int)context; return DONE; }
+ENTRY(cuMemGetInfo_v2, size_t *left, size_t *total)
+{
+    *total = fake_total();
+    *left = *total - fake.used;
+    return DONE;
+}
+
+ENTRY(cuMemAlloc_v2, uint64_t *out, size_t bytes) { return fake_alloc(out, bytes); }
+ENTRY(cuMemFree_v2, uint64_t addr) { return fake_free(addr); }
+ENTRY(cuMemAllocAsync, uint64_t *out, size_t bytes, uintptr_t stream) { (void)stream; return fake_alloc(out, bytes); }
+ENTRY(cuMemFreeAsync, uint64_t addr, uintptr_t stream) { (void)stream; return fake_free(addr); }
+ENTRY(cuMemAllocAsync_ptsz, uint64_t *out, size_t bytes, uintptr_t stream) { return cuMemAllocAsync(out, bytes, stream); }
+ENTRY(cuMemFreeAsync_ptsz, uint64_t addr, uintptr_t stream) { return cuMemFreeAsync(addr, stream); }
+ENTRY(cuMemAllocManaged, uint64_t *out, size_t bytes, unsigned flags) { (void)flags; return fake_alloc(out, bytes); }
+ENTRY(cuMemHostAlloc, uint64_t *out, size_t bytes, unsigned flags) { (void)flags; return fake_alloc(out, bytes); }
+ENTRY(cuMemFreeHost, uint64_t addr) { return fake_free(addr); }
+ENTRY(cuMemAllocPitch_v2, uint64_t *out, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+    (void)element;
+    *pitch = (width + PITCH - 1) / PITCH * PITCH;
+    return fake_alloc(out, *pitch * height);
+}
+ENTRY(cuMemCreate, uint64_t *handle, size_t bytes, const void *prop, unsigned long long flags)
+{
+    (void)prop, (void)flags;
+    return fake_alloc(handle, bytes);
+}
+ENTRY(cuMemRelease, uint64_t handle) { return fake_free(handle); }
+ENTRY(cuMemMap, uint64_t addr, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags)
+{
+    (void)addr, (void)bytes, (void)offset, (void)handle, (void)flags;
+    return DONE;
+}
+ENTRY(cuMemUnmap, uint64_t addr, size_t bytes) { (void)addr, (void)bytes; return DONE; }
+
+/* By name, as the runtime asks. */
+ENTRY(cuGetProcAddress_v2, const char *name, void **out, int version, uint64_t flags, int *status)
+{
+    static const struct { const char *name; int (*function)(uint64_t *, size_t); } plain[] = {{"cuMemAlloc", cuMemAlloc_v2}};
+    static const struct { const char *name; int (*function)(uint64_t); } frees[] = {
+        {"cuMemFree", cuMemFree_v2}, {"cuMemFreeHost", cuMemFreeHost}};
+    static const struct { const char *name; int (*function)(uint64_t *, size_t, uintptr_t); } async[] = {
+        {"cuMemAllocAsync", cuMemAllocAsync}};
+    static const struct { const char *name; int (*function)(uint64_t, uintptr_t); } async_frees[] = {
+        {"cuMemFreeAsync", cuMemFreeAsync}};
+    static const struct { const char *name; int (*function)(uint64_t *, size_t, unsigned); } flagged[] = {
+        {"cuMemHostAlloc", cuMemHostAlloc}};
+    (void)version, (void)flags, (void)status;
+#define LOOK_IN(table)                                                        \
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)               \
+        if (strcmp(name, table[i].name) == 0) {                               \
+            memcpy(out, &table[i].function, sizeof *out);                     \
+            return DONE;                                                      \
+        }
+    LOOK_IN(plain)
+    LOOK_IN(frees)
+    LOOK_IN(async)
+    LOOK_IN(async_frees)
+    LOOK_IN(flagged)
+    return NOT_FOUND;
+}

@@ -1,0 +1,76 @@
+/*
+ * A runtime for the tests of recording, as libcudart.so.12: each call ends in one of the driver, which it opens and asks
+ * for its functions by name, as NVIDIA's does.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+#define ENTRY(name, ...)             \
+    API int name(__VA_ARGS__);       \
+    API int name(__VA_ARGS__)
+
+static struct {
+    int (*alloc)(uint64_t *, size_t), (*free)(uint64_t);
+    int (*alloc_async)(uint64_t *, size_t, uintptr_t), (*free_async)(uint64_t, uintptr_t);
+    int (*host_alloc)(uint64_t *, size_t, unsigned), (*host_free)(uint64_t);
+    int (*set_current)(uintptr_t);
+} driver;
+static pthread_once_t is_started = PTHREAD_ONCE_INIT;
+
+static void start(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *symbol = library == NULL ? NULL : dlsym(library, "cuGetProcAddress_v2");
+    int (*look_up)(const char *, void **, int, uint64_t, int *);
+    memcpy(&look_up, &symbol, sizeof look_up);
+    if (symbol == NULL)
+        abort();
+    look_up("cuMemAlloc", (void **)&driver.alloc, 12000, 0, NULL);
+    look_up("cuMemFree", (void **)&driver.free, 12000, 0, NULL);
+    look_up("cuMemAllocAsync", (void **)&driver.alloc_async, 12000, 0, NULL);
+    look_up("cuMemFreeAsync", (void **)&driver.free_async, 12000, 0, NULL);
+    look_up("cuMemHostAlloc", (void **)&driver.host_alloc, 12000, 0, NULL);
+    look_up("cuMemFreeHost", (void **)&driver.host_free, 12000, 0, NULL);
+    symbol = dlsym(library, "cuCtxSetCurrent");
+    memcpy(&driver.set_current, &symbol, sizeof driver.set_current);
+}
+
+ENTRY(cudaMalloc, uint64_t *out, size_t bytes)
+{
+    pthread_once(&is_started, start);
+    return driver.alloc(out, bytes);
+}
+ENTRY(cudaFree, uint64_t addr)
+{
+    pthread_once(&is_started, start);
+    return addr == 0 ? 0 : driver.free(addr);
+}
+ENTRY(cudaMallocAsync, uint64_t *out, size_t bytes, uintptr_t stream)
+{
+    pthread_once(&is_started, start);
+    return driver.alloc_async(out, bytes, stream);
+}
+ENTRY(cudaFreeAsync, uint64_t addr, uintptr_t stream) { return driver.free_async(addr, stream); }
+ENTRY(cudaMallocHost, uint64_t *out, size_t bytes)
+{
+    pthread_once(&is_started, start);
+    return driver.host_alloc(out, bytes, 0);
+}
+ENTRY(cudaFreeHost, uint64_t addr) { return driver.host_free(addr); }
+ENTRY(cudaSetDevice, int device)
+{
+    pthread_once(&is_started, start);
+    return driver.set_current((uintptr_t)device);
+}
+
+/* The other way to the driver that a program has: its own copy of the runtime calls it at no recorded call's hands. */
+ENTRY(fakeInternalMalloc, uint64_t *out, size_t bytes)
+{
+    pthread_once(&is_started, start);
+    return driver.alloc(out, bytes);
+}

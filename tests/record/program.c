@@ -1,0 +1,229 @@
+/*
+ * The programs that the tests of recording start: `record_program WHAT LOG`.
+ *
+ * Each call that has returned is written to LOG as a line of its own, "A thread addr bytes stream device" or "F thread
+ * addr", by a write(2): what is there has happened, whatever becomes of the process.
+ */
+#define _GNU_SOURCE                   /* SYS_gettid */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The runtime's, by linking; the driver's too. */
+int cudaMalloc(uint64_t *out, size_t bytes);
+int cudaFree(uint64_t addr);
+int cudaMallocAsync(uint64_t *out, size_t bytes, uintptr_t stream);
+int cudaFreeAsync(uint64_t addr, uintptr_t stream);
+int cudaMallocHost(uint64_t *out, size_t bytes);
+int cudaSetDevice(int device);
+int fakeInternalMalloc(uint64_t *out, size_t bytes);
+int cuMemAlloc_v2(uint64_t *out, size_t bytes);
+int cuMemFree_v2(uint64_t addr);
+int cuMemAllocManaged(uint64_t *out, size_t bytes, unsigned flags);
+int cuMemAllocPitch_v2(uint64_t *out, size_t *pitch, size_t width, size_t height, unsigned element);
+int cuMemCreate(uint64_t *handle, size_t bytes, const void *prop, unsigned long long flags);
+int cuMemRelease(uint64_t handle);
+int cuMemMap(uint64_t addr, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags);
+int cuMemUnmap(uint64_t addr, size_t bytes);
+
+enum { LIVE_MAX = 40, FOREVER = 1 << 30, KIB = 1024 };
+
+static int log_fd;
+static atomic_uint n_calls;
+
+static void say(const char *fmt, uint64_t addr, size_t bytes, uintptr_t stream, int device)
+{
+    char line[160];
+    const int n = snprintf(line, sizeof line, fmt, (unsigned)syscall(SYS_gettid), (unsigned long long)addr, bytes,
+                           (unsigned long long)stream, device);
+    if (write(log_fd, line, (size_t)n) != n)
+        _exit(9);
+    atomic_fetch_add(&n_calls, 1);
+}
+
+static void say_alloc(uint64_t addr, size_t bytes, uintptr_t stream, int device)
+{
+    say("A %u %llx %zu %llu %d\n", addr, bytes, stream, device);
+}
+
+static void say_free(uint64_t addr) { say("F %u %llx\n", addr, 0, 0, 0); }
+
+static void expect(bool is_true, const char *what)
+{
+    if (is_true)
+        return;
+    fprintf(stderr, "record_program: %s\n", what);
+    _exit(8);
+}
+
+/* Requests and releases in some order, on one of two streams; every third in stream order. */
+static void work(unsigned seed, int n)
+{
+    struct { uint64_t addr; uintptr_t stream; } live[LIVE_MAX];
+    int n_live = 0;
+    for (int i = 0; i < n; i++) {
+        const int at = rand_r(&seed) % LIVE_MAX;
+        const uintptr_t stream = seed % 3 == 0 ? 16 + 16 * (seed % 2) : 0;
+        if (at < n_live) {
+            expect((live[at].stream == 0 ? cudaFree(live[at].addr) : cudaFreeAsync(live[at].addr, live[at].stream)) == 0,
+                   "a free failed");
+            say_free(live[at].addr);
+            live[at] = live[--n_live];
+        } else {
+            const size_t bytes = (size_t)(1 + rand_r(&seed) % 8) * KIB;
+            uint64_t addr = 0;
+            expect((stream == 0 ? cudaMalloc(&addr, bytes) : cudaMallocAsync(&addr, bytes, stream)) == 0, "no memory");
+            say_alloc(addr, bytes, stream, 0);
+            live[n_live].addr = addr;
+            live[n_live++].stream = stream;
+        }
+    }
+}
+
+static void *work_forever(void *seed)
+{
+    work((unsigned)(uintptr_t)seed, FOREVER);
+    return NULL;
+}
+
+static void run_killed(void)
+{
+    pthread_t threads[4];
+    for (uintptr_t i = 0; i < 4; i++)
+        expect(pthread_create(&threads[i], NULL, work_forever, (void *)(i + 1)) == 0, "no thread");
+    while (atomic_load(&n_calls) < 20000)
+        usleep(1000);
+    raise(SIGKILL);
+}
+
+static void run_fork(void)
+{
+    work(1, 100);
+    const pid_t child = fork();
+    if (child == 0) {
+        work(2, 60);
+        _exit(0);
+    }
+    int status = 1;
+    work(3, 100);
+    expect(waitpid(child, &status, 0) == child && status == 0, "the child failed");
+}
+
+static void run_driver(void)
+{
+    uint64_t a, b;
+    size_t pitch;
+    expect(cuMemAlloc_v2(&a, 5000) == 0, "cuMemAlloc_v2");
+    say_alloc(a, 5000, 0, 0);
+    expect(cuMemAllocPitch_v2(&b, &pitch, 1000, 3, 4) == 0, "cuMemAllocPitch_v2");
+    say_alloc(b, pitch * 3, 0, 0);
+    expect(cuMemFree_v2(a) == 0, "cuMemFree_v2");
+    say_free(a);
+}
+
+static void run_failing(void)
+{
+    uint64_t addr, more;
+    expect(cudaMalloc(&addr, 3 * KIB) == 0, "cudaMalloc");
+    say_alloc(addr, 3 * KIB, 0, 0);
+    expect(cudaFree(addr + 256) == 1, "a free of the middle must fail");
+    expect(cudaFree(0) == 0, "nothing can be freed");
+    expect(cudaMalloc(&more, 9 * KIB) == 2, "it must not fit");
+    expect(cudaFree(addr) == 0, "cudaFree");
+    say_free(addr);
+    expect(cudaFree(addr) == 1, "a second free must fail");
+}
+
+static void run_kinds(void)
+{
+    const int on_device_1[8] = {1, 0, 1, 1, 0, 0, 0, 0};
+    uint64_t addr, handle;
+    expect(cudaMallocHost(&addr, 1000) == 0 && cuMemAllocManaged(&addr, 2000, 1) == 0, "host and managed");
+    expect(cudaMallocAsync(&addr, 3000, 16) == 0, "cudaMallocAsync");
+    expect(fakeInternalMalloc(&addr, 4000) == 0, "a driver call by the library's own hand");
+    expect(cudaSetDevice(1) == 0 && cudaMalloc(&addr, 5000) == 0, "device 1");
+    expect(cudaSetDevice(0) == 0 && cudaMalloc(&addr, 6000) == 0, "device 0");
+    expect(cuMemCreate(&handle, 2 << 20, on_device_1, 0) == 0, "cuMemCreate");
+    expect(cuMemMap(0x500000000000, 2 << 20, 0, handle, 0) == 0 && cuMemRelease(handle) == 0, "cuMemMap");
+    expect(cuMemUnmap(0x500000000000, 2 << 20) == 0, "cuMemUnmap");
+}
+
+static int count_descriptors(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d != NULL && readdir(d) != NULL)
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* Many windows of the journal, while the program closes whatever it did not open. */
+static void run_closing(void)
+{
+    const int before = count_descriptors();
+    work(5, 1000);
+    expect(count_descriptors() == before, "a descriptor stays open");
+    for (int fd = 3; fd < 256; fd++)
+        if (fd != log_fd)
+            close(fd);
+    const int closed = count_descriptors();
+    work(6, 40000);
+    expect(count_descriptors() == closed, "a descriptor was opened");
+}
+
+__attribute__((noinline)) void named_caller(void);
+__attribute__((noinline)) void named_caller(void)
+{
+    uint64_t addr;
+    expect(cudaMalloc(&addr, 1024) == 0, "cudaMalloc");
+    say_alloc(addr, 1024, 0, 0);
+}
+
+static void run_stacks(void)
+{
+    for (int i = 0; i < 100; i++)
+        named_caller();
+}
+
+/* Says its number and stays. */
+static void run_lasting(void)
+{
+    run_driver();
+    FILE *f = fopen("log.lasting", "w");
+    expect(f != NULL && fprintf(f, "%d\n", (int)getpid()) > 0 && fclose(f) == 0, "log.lasting");
+    for (int i = 0; i < 60; i++)
+        sleep(1);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct { const char *name; void (*run)(void); } all[] = {
+        {"killed", run_killed}, {"fork", run_fork}, {"driver", run_driver}, {"failing", run_failing},
+        {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks}, {"lasting", run_lasting}};
+    if (argc < 3)
+        return 2;
+    log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
+    expect(log_fd >= 0, "the log cannot be opened");
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (strcmp(argv[1], all[i].name) == 0) {
+            all[i].run();
+            return 0;
+        }
+    if (strcmp(argv[1], "exec") == 0) {
+        char *again[] = {argv[0], "driver", argv[2], NULL};
+        run_driver();
+        execv("/proc/self/exe", again);
+    }
+    return strcmp(argv[1], "nothing") == 0 ? 0 : 2;
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# replay record: the command's exit status, names of traces, what is left behind and what is not.
+set -u
+replay=$1
+program=$2/tests/record/record_program
+export LD_LIBRARY_PATH=$2/tests/record/fake
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    printf 'FAILED: %s\n' "$1"
+    failures=$((failures + 1))
+}
+
+# expect STATUS PATTERN ARGUMENT...: exit status, and a pattern in what is printed
+expect() {
+    local want=$1 pattern=$2 status
+    shift 2
+    "$replay" "$@" >out 2>&1 </dev/null
+    status=$?
+    if [ "$status" != "$want" ] || ! grep -q -e "$pattern" out; then
+        fail "replay $*: exit $status, expected $want and '$pattern' in: $(cat out)"
+    fi
+}
+
+# ---- one process and device: the trace has the name that was given ----
+expect 0 'driver.trace: process [0-9]* (.*record_program driver log), device 0: 2 requests, 0 refused' \
+    record -o driver.trace -- "$program" driver log
+expect 0 'source  *cuda-calls' info driver.trace
+expect 0 'requested at most  *7.88 KiB (8072 bytes)' info driver.trace
+
+# ---- several: process and device are in the names ----
+expect 0 'requests' record -o two.trace.zst -- "$program" kinds log
+[ "$(find . -name 'two.trace.*.gpu[01].zst' | wc -l)" = 2 ] || fail "two devices: $(ls)"
+expect 0 'requests' record -o forked -- "$program" fork log
+[ "$(find . -name 'forked.*.gpu0' | wc -l)" = 2 ] || fail "two processes: $(ls)"
+
+# ---- exit statuses are the command's ----
+expect 8 'it must not fit\|no memory' record -o status.trace -- env FAKE_CUDA_BYTES=100 "$program" fork log
+expect 137 'killed.trace: process' record -o killed.trace -- "$program" killed log
+expect 5 'no calls for CUDA memory' record -o nothing.trace -- sh -c 'exit 5'
+[ ! -e nothing.trace ] || fail "a trace of nothing"
+expect 2 'cannot be started' record -o nothing.trace -- ./no-such-program
+expect 0 'no calls' record -o nothing.trace -- "$program" nothing log
+
+# ---- nothing is left but what was asked for ----
+[ -z "$(find . -name '*.calls')" ] || fail "left behind: $(find . -name '*.calls')"
+
+# ---- the recorder itself is killed: its journal stays and opens as a trace does ----
+"$replay" record -o cut.trace -- sh -c "\"$program\" driver log; kill -9 \$PPID" >out 2>&1
+[ "$(find cut.trace.calls -name '*.calls' -type f | wc -l)" = 1 ] || fail "the journal of a killed recorder is not there"
+expect 0 '^none ' cut.trace.calls/*.0.calls --policy none
+expect 2 'from a run that was cut off' record -o cut.trace -- "$program" driver log
+
+# ---- a process that outlives the command ----
+expect 0 'still runs' record -o outlived.trace -- sh -c "\"$program\" lasting log & while ! test -s log.lasting; do sleep 0.05; done"
+kill "$(cat log.lasting)"
+
+# ---- wrong usage ----
+expect 2 'record needs a name' record -- "$program" driver log
+expect 2 'a file is missing' record -o x.trace
+expect 2 'not standard output' record -o - -- "$program" driver log
+expect 0 'Examples:' record --help
+
+printf '%d failures\n' "$failures"
+[ "$failures" = 0 ]

@@ -1,0 +1,66 @@
+/*
+ * The journal of recorded calls under ThreadSanitizer: what several threads append at once is all there, each thread's in
+ * its order. A plain program, because Criterion does not start under that sanitizer.
+ */
+#include "record/journal_file.h"
+#include "traces/call_log.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N_THREADS = 4, N_EACH = 20000 };          /* several windows */
+
+static void *append(void *arg)
+{
+    const uint32_t thread = *(const uint32_t *)arg;
+    for (uint64_t i = 0; i < N_EACH; i++) {
+        const struct call_record r = {.kind = CALL_ALLOC, .thread = thread, .addr = i + 1, .bytes = 1};
+        if (journal_file_put(&r) == JOURNAL_FILE_LOST)
+            return NULL;
+    }
+    return arg;
+}
+
+static struct call_log *read_journal(const char *folder)
+{
+    char path[512];
+    struct input *in = NULL;
+    struct call_log *log = NULL;
+    struct err_detail why = {.text = ""};
+    snprintf(path, sizeof path, "%s/%d.0.calls", folder, (int)getpid());
+    if (input_open(path, &in, &why) != ERR_OK || call_log_read(in, &log, &why) != ERR_OK)
+        fprintf(stderr, "%s\n", why.text);
+    input_close(in);
+    unlink(path);
+    return log;
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/replay-threads-XXXXXX";
+    pthread_t threads[N_THREADS];
+    uint32_t numbers[N_THREADS];
+    uint64_t seen[N_THREADS] = {0};
+    bool is_good = mkdtemp(folder) != NULL;
+    journal_file_begin(folder, false);
+    for (uint32_t i = 0; i < N_THREADS; i++) {
+        numbers[i] = i;
+        is_good = pthread_create(&threads[i], NULL, append, &numbers[i]) == 0 && is_good;
+    }
+    for (uint32_t i = 0; i < N_THREADS; i++) {
+        void *result = NULL;
+        is_good = pthread_join(threads[i], &result) == 0 && result != NULL && is_good;
+    }
+    struct call_log *log = read_journal(folder);
+    rmdir(folder);
+    is_good = is_good && log != NULL && log->n == N_THREADS * N_EACH && log->n_torn == 0;
+    for (uint32_t i = 0; is_good && i < log->n; i++)
+        is_good = log->records[i].addr == ++seen[log->records[i].thread];
+    call_log_free(log);
+    printf("%d threads' records are %s\n", N_THREADS, is_good ? "all there, in order" : "NOT WHAT THEY PUT");
+    return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,433 @@
+/*
+ * Imports journals of CUDA memory calls (record/JOURNAL.md): what one process asked of one device's driver.
+ *
+ * A request is an allocation, or physical memory of the virtual memory calls; the latter ends when it is released and no
+ * longer mapped anywhere, as the driver has it (CUDA Driver API, cuMemRelease). Each kind of memory is a pool of its own.
+ */
+#include "traces/import_calls.h"
+
+#include "base/units.h"
+#include "traces/import.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTES_BYTES = 2048, STACK_MAX = 512, LINE_BYTES = 512 };
+enum { POOL_DEVICE, POOL_MANAGED, POOL_HOST, POOL_PHYSICAL, POOL_FIRST, MEMORY_POOLS_MAX = 200 };
+
+struct physical {
+    uint32_t record;                  /* of its CREATE */
+    uint32_t n_handles, n_mappings;   /* it stands while either is above 0 */
+};
+
+struct mapping {
+    uint64_t bytes;
+    uint32_t physical;
+};
+
+struct calls_import {
+    struct call_log *log;
+    struct trace_writer *out;
+    unsigned device;                  /* the one that is imported; all are followed */
+    struct pair_map live;             /* (address, 0) -> record of its ALLOC */
+    struct pair_map handles;          /* (handle, 0) -> physical */
+    struct pair_map mapped;           /* (address, 0) -> mapping */
+    struct pair_map pools;            /* (handle of a memory pool, 0) -> its number here */
+    struct pair_map stacks;           /* (innermost frame's record + 1, 0) -> the trace's stack */
+    struct physical *physical;
+    struct mapping *mappings;
+    size_t n_physical, room_physical, n_mappings, room_mappings;
+    uint64_t n_unknown;               /* releases of what nobody asked for */
+    uint64_t n_unseen;                /* addresses that were given out again, their release not recorded */
+    uint64_t bytes[CALL_SPACES];      /* requested from this device in all, by kind of memory */
+    char notes[NOTES_BYTES];
+    size_t n_notes;
+};
+
+static enum err calls_nomem(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory to import a journal");
+}
+
+/* ---- facts ---- */
+
+static void note(struct calls_import *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Adds a line to the notes. */
+static void note(struct calls_import *p, const char *fmt, ...)
+{
+    const size_t room = sizeof p->notes - p->n_notes;
+    const size_t start = p->n_notes > 0 && room > 1;
+    va_list args;
+    va_start(args, fmt);
+    const int n = vsnprintf(p->notes + p->n_notes + start, room - start, fmt, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= room - start) {
+        p->notes[p->n_notes] = '\0';
+        return;
+    }
+    if (start > 0)
+        p->notes[p->n_notes] = '\n';
+    p->n_notes += start + (size_t)n;
+}
+
+static void note_all(struct calls_import *p)
+{
+    static const char *const names[CALL_SPACES] = {
+        [CALL_SPACE_POOL] = "memory pools (pools 4 and up, in stream order)", [CALL_SPACE_MANAGED] = "managed memory (pool 1)",
+        [CALL_SPACE_HOST] = "page-locked host memory (pool 2), which takes nothing of the device",
+        [CALL_SPACE_PHYSICAL] = "physical memory of the virtual memory calls (pool 3)"};
+    char bytes[UNITS_TEXT];
+    for (int i = 0; i < CALL_SPACES; i++)
+        if (names[i] != NULL && p->bytes[i] > 0)
+            note(p, "%s requested in all from %s", units_format_bytes(p->bytes[i], bytes), names[i]);
+    if (p->log->head.lost > 0)
+        note(p, "%" PRIu64 " records are missing: there was no room on the disk", p->log->head.lost);
+    if (p->log->n_torn > 0)
+        note(p, "%" PRIu64 " records were begun and not finished: their calls had not returned", p->log->n_torn);
+    if (p->n_unknown > 0)
+        note(p, "%" PRIu64 " releases of memory whose allocation is not recorded", p->n_unknown);
+    if (p->n_unseen > 0)
+        note(p, "%" PRIu64 " addresses were given out again without a recorded release (a device that was reset, or a "
+             "call that is not recorded)", p->n_unseen);
+}
+
+static enum err put_facts(struct calls_import *p, struct err_detail *why)
+{
+    struct trace_info *info = trace_writer_info(p->out);
+    char command[CALL_JOURNAL_COMMAND], process[24];
+    info->records = p->log->n;
+    info->device = p->device;
+    info->capacity_bytes = p->log->devices[p->device].total_bytes;
+    info->epoch_us = p->log->head.epoch_ns / 1000;
+    call_log_command(p->log, command, sizeof command);
+    snprintf(process, sizeof process, "%u", p->log->head.pid);
+    enum err e = trace_put_meta(p->out, "source", importer_calls.name, why);
+    if (e == ERR_OK)
+        e = trace_put_meta(p->out, "command", command, why);
+    return e == ERR_OK ? trace_put_meta(p->out, "process", process, why) : e;
+}
+
+/* ---- records ---- */
+
+/* The trace's stack of a record, which it gets at its first use. */
+static enum err stack_number(struct calls_import *p, const struct call_record *r, uint32_t *out, struct err_detail *why)
+{
+    uint32_t texts[STACK_MAX];
+    const char *frames[STACK_MAX];
+    bool has_memory = true;
+    const uint32_t *known = r->stack == 0 ? NULL : pair_map_find(&p->stacks, r->stack, 0);
+    *out = known == NULL ? TRACE_NO_STACK : *known;
+    const size_t n = r->stack == 0 || known != NULL ? 0 : call_log_stack(p->log, r, texts, STACK_MAX, &has_memory);
+    if (!has_memory)
+        return calls_nomem(why);
+    if (n == 0)
+        return ERR_OK;
+    for (size_t i = 0; i < n; i++)
+        frames[i] = text_table_at(&p->log->texts, texts[i]);
+    const enum err e = trace_put_stack(p->out, frames, n, out, why);
+    if (e != ERR_OK)
+        return e;
+    return pair_map_add(&p->stacks, r->stack, 0, *out) ? ERR_OK : calls_nomem(why);
+}
+
+/* Memory pools are numbered by their first use; those behind the last number share it. */
+static enum err pool_number(struct calls_import *p, const struct call_record *r, uint64_t *out, struct err_detail *why)
+{
+    static const uint64_t numbers[CALL_SPACES] = {[CALL_SPACE_DEVICE] = POOL_DEVICE, [CALL_SPACE_MANAGED] = POOL_MANAGED,
+                                                  [CALL_SPACE_HOST] = POOL_HOST, [CALL_SPACE_PHYSICAL] = POOL_PHYSICAL};
+    *out = r->space < CALL_SPACES ? numbers[r->space] : POOL_DEVICE;
+    if (r->space != CALL_SPACE_POOL)
+        return ERR_OK;
+    const uint32_t *known = pair_map_find(&p->pools, r->other, 0);
+    const uint32_t next = p->pools.n < MEMORY_POOLS_MAX ? (uint32_t)p->pools.n : MEMORY_POOLS_MAX;
+    *out = POOL_FIRST + (uint64_t)(known == NULL ? next : *known);
+    return known != NULL || pair_map_add(&p->pools, r->other, 0, next) ? ERR_OK : calls_nomem(why);
+}
+
+/* Puts record i as an event; `request` is the record of the allocation that it is about. */
+static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind kind, uint32_t request,
+                          struct err_detail *why)
+{
+    const struct call_record *r = &p->log->records[i], *about = &p->log->records[request];
+    const uint64_t start = p->log->head.start_ns;
+    struct trace_record out = {.kind = kind, .time_ns = r->time_ns < start ? 0 : r->time_ns - start,
+                               .ptr = (uint64_t)request + 1, .bytes = r->bytes, .stream = about->stream, .record = i,
+                               .addr = kind == EVENT_OOM ? r->addr : about->addr};
+    if (about->device != p->device)
+        return ERR_OK;
+    enum err e = pool_number(p, about, &out.pool[1], why);
+    if (e == ERR_OK)
+        e = stack_number(p, r, &out.stack, why);
+    if (e == ERR_OK && kind == EVENT_ALLOC && about->space < CALL_SPACES)
+        p->bytes[about->space] = add_capped(p->bytes[about->space], r->bytes);
+    return e == ERR_OK ? trace_put(p->out, &out, why) : e;
+}
+
+static enum err take_free(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const uint64_t addr = p->log->records[i].addr;
+    const uint32_t *request = pair_map_find(&p->live, addr, 0);
+    if (request == NULL) {
+        p->n_unknown++;
+        return ERR_OK;
+    }
+    const enum err e = put_event(p, i, EVENT_FREE, *request, why);
+    pair_map_remove(&p->live, addr, 0);
+    return e;
+}
+
+static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct call_record *r = &p->log->records[i];
+    enum err e = ERR_OK;
+    if (r->bytes == 0)
+        return ERR_OK;
+    if (pair_map_find(&p->live, r->addr, 0) != NULL) {
+        p->n_unseen++;
+        e = take_free(p, i, why);
+    }
+    if (e == ERR_OK)
+        e = put_event(p, i, EVENT_ALLOC, i, why);
+    if (e == ERR_OK && !pair_map_add(&p->live, r->addr, 0, i))
+        e = calls_nomem(why);
+    return e;
+}
+
+/* ---- virtual memory ---- */
+
+static enum err take_create(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct call_record *r = &p->log->records[i];
+    struct physical *grown = array_grow(p->physical, p->n_physical, &p->room_physical, sizeof *grown);
+    if (grown == NULL)
+        return calls_nomem(why);
+    p->physical = grown;
+    if (r->bytes == 0)
+        return ERR_OK;
+    if (pair_map_find(&p->handles, r->other, 0) != NULL) {
+        p->n_unseen++;
+        pair_map_remove(&p->handles, r->other, 0);
+    }
+    if (!pair_map_add(&p->handles, r->other, 0, (uint32_t)p->n_physical))
+        return calls_nomem(why);
+    p->physical[p->n_physical++] = (struct physical){.record = i, .n_handles = 1};
+    return put_event(p, i, EVENT_ALLOC, i, why);
+}
+
+/* Ends physical memory that nothing holds any more. */
+static enum err end_physical(struct calls_import *p, uint32_t i, const struct physical *m, struct err_detail *why)
+{
+    return m->n_handles + m->n_mappings > 0 ? ERR_OK : put_event(p, i, EVENT_FREE, m->record, why);
+}
+
+static enum err take_release(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const uint64_t handle = p->log->records[i].other;
+    const uint32_t *found = pair_map_find(&p->handles, handle, 0);
+    if (found == NULL) {
+        p->n_unknown++;
+        return ERR_OK;
+    }
+    struct physical *m = &p->physical[*found];
+    if (--m->n_handles == 0)
+        pair_map_remove(&p->handles, handle, 0);
+    return end_physical(p, i, m, why);
+}
+
+/* Takes away the mapping that begins at an address; *bytes is its size, 0 where there is none. */
+static enum err unmap_one(struct calls_import *p, uint32_t i, uint64_t addr, uint64_t *bytes, struct err_detail *why)
+{
+    const uint32_t *found = pair_map_find(&p->mapped, addr, 0);
+    *bytes = 0;
+    if (found == NULL)
+        return ERR_OK;
+    const struct mapping was = p->mappings[*found];
+    pair_map_remove(&p->mapped, addr, 0);
+    *bytes = was.bytes;
+    p->physical[was.physical].n_mappings--;
+    return end_physical(p, i, &p->physical[was.physical], why);
+}
+
+static enum err take_map(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct call_record *r = &p->log->records[i];
+    const uint32_t *found = pair_map_find(&p->handles, r->other, 0);
+    uint64_t was;
+    if (found == NULL || r->bytes == 0)
+        return ERR_OK;                                   /* memory of another process: not ours to count */
+    const uint32_t physical = *found;
+    p->physical[physical].n_mappings++;
+    const enum err e = unmap_one(p, i, r->addr, &was, why);
+    struct mapping *grown = array_grow(p->mappings, p->n_mappings, &p->room_mappings, sizeof *grown);
+    if (e != ERR_OK || grown == NULL)
+        return e != ERR_OK ? e : calls_nomem(why);
+    p->mappings = grown;
+    if (!pair_map_add(&p->mapped, r->addr, 0, (uint32_t)p->n_mappings))
+        return calls_nomem(why);
+    p->mappings[p->n_mappings++] = (struct mapping){.bytes = r->bytes, .physical = physical};
+    return ERR_OK;
+}
+
+static enum err take_unmap(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct call_record *r = &p->log->records[i];
+    uint64_t done = 0, bytes = 1;
+    enum err e = ERR_OK;
+    while (e == ERR_OK && done < r->bytes && bytes > 0) {
+        e = unmap_one(p, i, r->addr + done, &bytes, why);
+        done = add_capped(done, bytes);
+    }
+    return e;
+}
+
+/* The handle of memory that is mapped at an address takes one more release. */
+static enum err take_retain(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct call_record *r = &p->log->records[i];
+    const uint32_t *handle = pair_map_find(&p->handles, r->other, 0), *at = pair_map_find(&p->mapped, r->addr, 0);
+    if (handle == NULL && at == NULL)
+        return ERR_OK;
+    const uint32_t physical = handle != NULL ? *handle : p->mappings[*at].physical;
+    if (handle == NULL && !pair_map_add(&p->handles, r->other, 0, physical))
+        return calls_nomem(why);
+    p->physical[physical].n_handles++;
+    return ERR_OK;
+}
+
+static enum err take_record(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    switch ((enum call_kind)p->log->records[i].kind) {
+    case CALL_ALLOC:   return take_alloc(p, i, why);
+    case CALL_FREE:    return take_free(p, i, why);
+    case CALL_OOM:     return p->log->records[i].bytes == 0 ? ERR_OK : put_event(p, i, EVENT_OOM, i, why);
+    case CALL_CREATE:  return take_create(p, i, why);
+    case CALL_RELEASE: return take_release(p, i, why);
+    case CALL_RETAIN:  return take_retain(p, i, why);
+    case CALL_MAP:     return take_map(p, i, why);
+    case CALL_UNMAP:   return take_unmap(p, i, why);
+    case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_TEXT: case CALL_FRAME: case CALL_KINDS:
+        break;
+    }
+    return ERR_OK;
+}
+
+/* ---- the importer ---- */
+
+/* A list of the devices with events; how many there are, the first in *device. */
+static unsigned list_devices(const struct call_log *log, char *list, size_t room, unsigned *device)
+{
+    unsigned n = 0;
+    size_t used = 0;
+    list[0] = '\0';
+    for (unsigned d = CALL_DEVICES_MAX; d-- > 0;)
+        if (log->devices[d].requests + log->devices[d].ooms > 0)
+            *device = d;
+    for (unsigned d = 0; d < CALL_DEVICES_MAX; d++) {
+        if (log->devices[d].requests + log->devices[d].ooms == 0)
+            continue;
+        const int k = snprintf(list + used, room - used, "%s%u (%" PRIu64 " requests)", n++ > 0 ? ", " : "", d,
+                               log->devices[d].requests);
+        used = k > 0 && (size_t)k < room - used ? used + (size_t)k : used;
+    }
+    return n;
+}
+
+static enum err choose_device(const struct input *in, const struct call_log *log, int64_t gpu, unsigned *device,
+                              struct err_detail *why)
+{
+    char list[128];
+    const unsigned n = list_devices(log, list, sizeof list, device);
+    if (n == 0)
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: holds no calls to replay", input_name(in));
+    if (gpu < 0 && n > 1)
+        return err_set(why, ERR_USAGE, 0, "%s: several devices have events: %s; choose one with --gpu", input_name(in),
+                       list);
+    if (gpu < 0)
+        return ERR_OK;
+    if (gpu >= CALL_DEVICES_MAX || log->devices[gpu].requests + log->devices[gpu].ooms == 0)
+        return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " has no events; these have: %s", input_name(in), gpu,
+                       list);
+    *device = (unsigned)gpu;
+    return ERR_OK;
+}
+
+static enum err calls_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
+                             struct err_detail *why)
+{
+    struct calls_import p = {.out = w};
+    enum err e = call_log_read(in, &p.log, why);
+    if (e == ERR_OK)
+        e = choose_device(in, p.log, cfg->gpu, &p.device, why);
+    if (e == ERR_OK)
+        e = put_facts(&p, why);
+    for (uint32_t i = 0; e == ERR_OK && i < p.log->n; i++) {
+        e = take_record(&p, i, why);
+        if (cfg->progress != NULL && i % (1 << 16) == 0)
+            cfg->progress(cfg->progress_arg, i, p.log->n);
+    }
+    if (e == ERR_OK) {
+        note_all(&p);
+        e = p.n_notes == 0 ? ERR_OK : trace_put_meta(w, "notes", p.notes, why);
+    }
+    struct pair_map *const maps[] = {&p.live, &p.handles, &p.mapped, &p.pools, &p.stacks};
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
+        pair_map_free(maps[i]);
+    free(p.physical);
+    free(p.mappings);
+    call_log_free(p.log);
+    return e;
+}
+
+static enum err calls_describe(struct input *in, void (*line)(void *arg, const char *text), void *arg,
+                               struct err_detail *why)
+{
+    struct call_log *log;
+    char command[CALL_JOURNAL_COMMAND], text[LINE_BYTES], bytes[UNITS_TEXT];
+    const enum err e = call_log_read(in, &log, why);
+    if (e != ERR_OK)
+        return e;
+    call_log_command(log, command, sizeof command);
+    snprintf(text, sizeof text, "journal of the CUDA memory calls of process %u, %s: %" PRIu32 " records",
+             log->head.pid, command, log->n);
+    line(arg, text);
+    for (unsigned d = 0; d < CALL_DEVICES_MAX; d++) {
+        const struct call_device *device = &log->devices[d];
+        if (device->requests + device->ooms == 0)
+            continue;
+        snprintf(text, sizeof text, "device %u: %" PRIu64 " requests, %" PRIu64 " refused; memory: %s", d,
+                 device->requests, device->ooms,
+                 device->total_bytes == 0 ? "unknown" : units_format_bytes(device->total_bytes, bytes));
+        line(arg, text);
+    }
+    call_log_free(log);
+    return ERR_OK;
+}
+
+enum err calls_summarise(const char *path, struct calls_summary *out, struct err_detail *why)
+{
+    struct input *in = NULL;
+    struct call_log *log = NULL;
+    enum err e = input_open(path, &in, why);
+    if (e == ERR_OK)
+        e = call_log_read(in, &log, why);
+    if (e == ERR_OK) {
+        *out = (struct calls_summary){.pid = log->head.pid, .parent = log->head.parent, .lost = log->head.lost};
+        call_log_command(log, out->command, sizeof out->command);
+        memcpy(out->devices, log->devices, sizeof out->devices);
+    }
+    call_log_free(log);
+    input_close(in);
+    return e;
+}
+
+const struct importer importer_calls = {
+    .name     = "cuda-calls",
+    .summary  = "journal of a process's CUDA memory calls, as replay record leaves it",
+    .sniff    = call_log_sniff,
+    .import   = calls_import,
+    .describe = calls_describe,
+};
