@@ -1,36 +1,25 @@
 /* `replay record -o OUT -- COMMAND...`: starts a CUDA program with its memory calls recorded, and makes traces of them. */
 #include "replay/cli.h"
 
+#include "replay/beside.h"
 #include "replay/recording.h"
 #include "replay/run_child.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Beside the program, as it is built; else where it is installed. The linker splits its list at spaces and colons. */
+/* The linker splits its list at spaces and colons. */
 static enum err find_library(char out[PATH_MAX], struct err_detail *why)
 {
-    static const char *const places[] = { "record", "../" REPLAY_LIBDIR "/replay/record" };
-    char program[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0)
-        return err_set(why, ERR_IO, 0, "where this program lies cannot be told: %s", strerror(errno));
-    program[n] = '\0';
-    const char *folder = dirname(program);
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        char path[PATH_MAX + 64];
-        snprintf(path, sizeof path, "%s/%s/libreplay-record.so", folder, places[i]);
-        if (access(path, R_OK) == 0 && realpath(path, out) != NULL)
-            return strpbrk(out, " :") == NULL ? ERR_OK
-                                              : err_set(why, ERR_UNSUPPORTED, 0, "%.150s: cannot be preloaded from a "
-                                                        "folder with a space or a colon in its name", out);
-    }
-    return err_set(why, ERR_IO, 0, "the recording library is not beside this program: no %.130s/record", folder);
+    const enum err e = beside_find("record/libreplay-record.so", out, why);
+    if (e == ERR_OK && strpbrk(out, " :") != NULL)
+        return err_set(why, ERR_UNSUPPORTED, 0, "%.130s: cannot be preloaded from a folder with a space or a colon in "
+                       "its name", out);
+    return e;
 }
 
 /* The folder of the journals, absolute: a program may go elsewhere. One that is there already is another run's. */
@@ -47,6 +36,17 @@ static enum err make_folder(const char *out, char folder[PATH_MAX], struct err_d
     return ERR_OK;
 }
 
+/* With --simulate the hook's folder is put there by run-sim, whose hook it is. */
+static enum err put_hook(const struct options *o, const char *folder, struct child_env *env, struct err_detail *why)
+{
+    char hook[PATH_MAX];
+    enum err e = child_env_put(env, "REPLAY_TORCH_RECORD", folder, '\0', why);
+    if (e != ERR_OK || o->texts[OPTION_SIMULATE] != NULL)
+        return e;
+    e = beside_find("cudasim/python", hook, why);
+    return e == ERR_OK ? child_env_put(env, "PYTHONPATH", hook, ':', why) : e;
+}
+
 static enum err make_env(const struct options *o, const char *library, const char *folder, struct child_env *env,
                          struct err_detail *why)
 {
@@ -55,6 +55,27 @@ static enum err make_env(const struct options *o, const char *library, const cha
         e = child_env_put(env, "REPLAY_RECORD_DIR", folder, '\0', why);
     if (e == ERR_OK && (o->given & OPTION_BIT(STACKS)) != 0)
         e = child_env_put(env, "REPLAY_RECORD_STACKS", "1", '\0', why);
+    return e == ERR_OK && (o->given & OPTION_BIT(TORCH_HISTORY)) != 0 ? put_hook(o, folder, env, why) : e;
+}
+
+/* Runs the command, with --simulate by this program's run-sim, which takes over what is preloaded. */
+static enum err run_command(const struct options *o, const struct child_env *env, int *status, struct err_detail *why)
+{
+    const char *device = o->texts[OPTION_SIMULATE];
+    char program[PATH_MAX];
+    if (device == NULL)
+        return child_run(o->inputs, env, status, why);
+    const char *const start[] = { program, "run-sim", "--device", device, "--" };
+    const size_t n = sizeof start / sizeof start[0];
+    const char **argv = calloc(n + o->n_inputs + 1, sizeof *argv);
+    if (argv == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    memcpy(argv, start, sizeof start);
+    memcpy(argv + n, o->inputs, o->n_inputs * sizeof *argv);
+    enum err e = beside_program(program, why);
+    if (e == ERR_OK)
+        e = child_run(argv, env, status, why);
+    free(argv);
     return e;
 }
 
@@ -82,7 +103,7 @@ static enum exit_status record_main(const struct options *o)
         return cli_fail(e, &why);
     e = make_env(o, library, folder, &env, &why);
     if (e == ERR_OK)
-        e = child_run(o->inputs, &env, &status, &why);
+        e = run_command(o, &env, &status, &why);
     child_env_close(&env);
     if (e == ERR_OK)
         e = recording_import(folder, o->out, &why);
@@ -101,10 +122,16 @@ const struct subcommand cmd_record = {
         "journals become traces: OUT where one process used one device, else OUT with .PID.gpuN before its last dot.\n"
         "If this command itself is killed the journals stay: replay import OUT.calls/PID.0.calls -o TRACE reads one.\n"
         "The exit status is the command's.\n\n"
+        "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a snapshot\n"
+        "written at its end, at the first out of memory and on SIGUSR1. It then is the trace OUT, with the snapshot beside\n"
+        "it, and the driver's calls are in OUT with .driver before its last dot.\n"
+        "--simulate runs the command on the simulated card, as replay run-sim does.\n\n"
         "Examples:\n"
         "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"
-        "  replay record -o trace.zst --stacks -- python infer.py\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(HELP),
+        "  replay record -o trace.zst --stacks -- python infer.py\n"
+        "  replay record -o trace.zst --torch -- python train.py\n"
+        "  replay record -o trace.zst --torch --simulate sim:24GiB -- python train.py\n",
+    .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY) | OPTION_BIT(SIMULATE) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = record_main,

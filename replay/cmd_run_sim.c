@@ -6,6 +6,7 @@
 #include "cudasim/device_text.h"
 #include "cudasim/journal_read.h"
 #include "cudasim/standins.h"
+#include "replay/beside.h"
 #include "replay/run_child.h"
 #include "replay/sim_record.h"
 
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,30 +41,13 @@ struct sim_run {
 
 /* ---- before ---- */
 
-static bool is_library_folder(const char *path)
-{
-    char core[PATH_MAX + 128];
-    snprintf(core, sizeof core, "%s/libreplay-cudasim.so", path);
-    return access(core, R_OK) == 0;
-}
-
-/* Beside the program, as it is built; else where it is installed. */
 static enum err find_libraries(struct sim_run *run, struct err_detail *why)
 {
-    static const char *const places[] = { "cudasim", "../" REPLAY_LIBDIR "/replay/cudasim" };
-    char program[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0)
-        return err_set(why, ERR_IO, 0, "where this program lies cannot be told: %s", strerror(errno));
-    program[n] = '\0';
-    const char *folder = dirname(program);
-    for (size_t i = 0; i < 2; i++) {
-        char path[PATH_MAX + 64];
-        snprintf(path, sizeof path, "%s/%s", folder, places[i]);
-        if (is_library_folder(path) && realpath(path, run->libraries) != NULL)
-            return ERR_OK;
-    }
-    return err_set(why, ERR_IO, 0, "the simulated CUDA is not beside this program: no %.150s/cudasim", folder);
+    const enum err e = beside_find("cudasim/libreplay-cudasim.so", run->libraries, why);
+    char *slash = e == ERR_OK ? strrchr(run->libraries, '/') : NULL;
+    if (slash != NULL)
+        *slash = '\0';
+    return e;
 }
 
 static enum err make_journals(struct sim_run *run, struct err_detail *why)

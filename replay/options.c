@@ -175,6 +175,8 @@ static enum err option_take(enum option_id id, const char *value, struct options
     case OPTION_RECORD:
     case OPTION_TORCH_LIBS:
     case OPTION_STACKS:
+    case OPTION_TORCH_HISTORY:
+    case OPTION_SIMULATE:
     case OPTION_HELP:
     case OPTION_IDS:
         break;

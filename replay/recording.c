@@ -1,4 +1,4 @@
-/* Journals into traces. */
+/* Journals of calls, and snapshots of PyTorch's history, into traces. */
 #include "replay/recording.h"
 
 #include "report/text.h"
@@ -15,12 +15,19 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What the hook in a Python writes (cudasim/python/sitecustomize.py), and what is put into names for it. */
+static const struct { const char *end, *what; } snapshots[] = {
+    { ".pickle", "" }, { ".oom.pickle", ".oom" }, { ".usr1.pickle", ".usr1" },
+};
+enum { N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0] };
+
 struct recording {
     const char *folder, *out;
     struct dirent **files;
     int    n_files;
-    struct calls_summary *summaries;  /* by file; no devices where it could not be read */
-    size_t n_traces;                  /* processes and devices with calls, in all */
+    struct calls_summary *summaries;  /* by file */
+    size_t n_traces, n_journals;      /* processes and devices with calls; processes with calls */
+    bool   has_snapshots;             /* which then have the plain names */
 };
 
 static int is_journal(const struct dirent *f)
@@ -39,21 +46,65 @@ static void journal_path(const struct recording *r, int i, char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s/%s", r->folder, r->files[i]->d_name);
 }
 
-/* "trace.zst" becomes "trace.1234.gpu0.zst"; a process that replaced itself has several parts: "1234-1". */
-static void trace_name(const struct recording *r, int i, unsigned device, char name[PATH_MAX])
+static void snapshot_path(const struct recording *r, int i, size_t k, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/%u%s", r->folder, r->summaries[i].pid, snapshots[k].end);
+}
+
+/* ---- names ---- */
+
+/* "trace.zst" becomes "trace<process><device><what>.zst", or ends in `end` where that is not NULL. Process and device are
+ * named where there are several; a process that replaced itself has several parts: "1234-1". */
+static void trace_name(const struct recording *r, int i, int device, const char *what, const char *end,
+                       char name[PATH_MAX])
 {
     unsigned pid = 0, part = 0;
     const char *slash = strrchr(r->out, '/'), *file = slash == NULL ? r->out : slash + 1, *dot = strrchr(file, '.');
     const size_t n = dot == NULL || dot == file ? strlen(r->out) : (size_t)(dot - r->out);
-    char more[24] = "";
-    if (r->n_traces == 1) {
-        snprintf(name, PATH_MAX, "%s", r->out);
-        return;
-    }
-    if (sscanf(r->files[i]->d_name, "%u.%u.", &pid, &part) == 2 && part > 0)
-        snprintf(more, sizeof more, "-%u", part);
-    snprintf(name, PATH_MAX, "%.*s.%u%s.gpu%u%s", (int)n, r->out, pid, more, device, r->out + n);
+    char process[32] = "", gpu[16] = "";
+    const int got = sscanf(r->files[i]->d_name, "%u.%u.", &pid, &part);
+    if (r->n_journals > 1 || (r->n_traces > 1 && device >= 0))
+        snprintf(process, sizeof process, got == 2 && part > 0 ? ".%u-%u" : ".%u", pid, part);
+    if (r->n_traces > 1 && device >= 0)
+        snprintf(gpu, sizeof gpu, ".gpu%d", device);
+    snprintf(name, PATH_MAX, "%.*s%s%s%s%s", (int)n, r->out, process, gpu, what, end != NULL ? end : r->out + n);
 }
+
+/* ---- snapshots ---- */
+
+/* PyTorch may have asked for nothing on a device that something else used. */
+static enum err import_snapshot_device(const struct recording *r, int i, unsigned device, size_t k, const char *path,
+                                       struct err_detail *why)
+{
+    const struct import_config cfg = { .gpu = device };
+    char name[PATH_MAX];
+    trace_name(r, i, (int)device, snapshots[k].what, NULL, name);
+    const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, why);
+    if (e == ERR_OK)
+        fprintf(stderr, "replay record: %s: PyTorch's requests, process %u, device %u\n", name, r->summaries[i].pid,
+                device);
+    return e == ERR_USAGE || e == ERR_UNSUPPORTED ? ERR_OK : e;
+}
+
+/* The snapshot itself moves beside the trace; both folders are on one disk. */
+static enum err import_snapshot(const struct recording *r, int i, size_t k, struct err_detail *why)
+{
+    char path[PATH_MAX], name[PATH_MAX];
+    snapshot_path(r, i, k, path);
+    if (access(path, R_OK) != 0)
+        return ERR_OK;
+    trace_name(r, i, -1, snapshots[k].what, ".pickle", name);
+    if (rename(path, name) != 0)
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", name, strerror(errno));
+    fprintf(stderr, "replay record: %s: PyTorch's snapshot\n", name);
+    enum err e = ERR_OK;
+    for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
+        if (has_calls(&r->summaries[i], d))
+            e = import_snapshot_device(r, i, d, k, name, why);
+    return e;
+}
+
+/* ---- journals ---- */
 
 static enum err import_device(const struct recording *r, int i, unsigned device, struct err_detail *why)
 {
@@ -61,7 +112,7 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
     const struct calls_summary *s = &r->summaries[i];
     char path[PATH_MAX], name[PATH_MAX], requests[TEXT_NUMBER], refused[TEXT_NUMBER];
     journal_path(r, i, path);
-    trace_name(r, i, device, name);
+    trace_name(r, i, (int)device, r->has_snapshots ? ".driver" : "", NULL, name);
     const enum err e = trace_import(path, importer_calls.name, &cfg, name, why);
     if (e == ERR_OK)
         fprintf(stderr, "replay record: %s: process %u (%.60s), device %u: %s requests, %s refused\n", name, s->pid,
@@ -81,6 +132,8 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
         if (has_calls(s, d))
             e = import_device(r, i, d, why);
+    for (size_t k = 0; e == ERR_OK && k < N_SNAPSHOTS; k++)
+        e = import_snapshot(r, i, k, why);
     if (e == ERR_OK && s->lost > 0)
         fprintf(stderr, "replay record: %" PRIu64 " calls of process %u are missing: there was no room on the disk\n",
                 s->lost, s->pid);
@@ -91,18 +144,19 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
     return e;
 }
 
-static enum err summarise_all(struct recording *r, struct err_detail *why)
+static enum err summarise(struct recording *r, int i, struct err_detail *why)
 {
-    enum err e = ERR_OK;
-    r->summaries = calloc((size_t)r->n_files + 1, sizeof *r->summaries);
-    if (r->summaries == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    for (int i = 0; e == ERR_OK && i < r->n_files; i++) {
-        char path[PATH_MAX];
-        journal_path(r, i, path);
-        e = calls_summarise(path, &r->summaries[i], why);
-        for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
-            r->n_traces += has_calls(&r->summaries[i], d);
+    char path[PATH_MAX];
+    journal_path(r, i, path);
+    const enum err e = calls_summarise(path, &r->summaries[i], why);
+    size_t n = 0;
+    for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
+        n += has_calls(&r->summaries[i], d);
+    r->n_traces += n;
+    r->n_journals += n > 0;
+    for (size_t k = 0; e == ERR_OK && k < N_SNAPSHOTS; k++) {
+        snapshot_path(r, i, k, path);
+        r->has_snapshots = r->has_snapshots || access(path, R_OK) == 0;
     }
     return e;
 }
@@ -113,7 +167,10 @@ enum err recording_import(const char *folder, const char *out, struct err_detail
     r.n_files = scandir(folder, &r.files, is_journal, alphasort);
     if (r.n_files < 0)
         return err_set(why, ERR_IO, 0, "%.150s: %s", folder, strerror(errno));
-    enum err e = summarise_all(&r, why);
+    r.summaries = calloc((size_t)r.n_files + 1, sizeof *r.summaries);
+    enum err e = r.summaries != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (int i = 0; e == ERR_OK && i < r.n_files; i++)
+        e = summarise(&r, i, why);
     for (int i = 0; e == ERR_OK && i < r.n_files; i++)
         e = import_journal(&r, i, why);
     if (e == ERR_OK && r.n_traces == 0)

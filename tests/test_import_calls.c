@@ -1,6 +1,6 @@
 /* Journals of CUDA calls, made by hand: what becomes of each kind of record, and of files that are cut or contradict
  * themselves. */
-#include "traces/call_log.h"
+#include "traces/call_journal_read.h"
 #include "traces/import.h"
 
 #include <criterion/criterion.h>

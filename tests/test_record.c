@@ -3,7 +3,7 @@
  * journals is held against what they themselves say has returned.
  */
 #define _GNU_SOURCE
-#include "traces/call_log.h"
+#include "traces/call_journal_read.h"
 #include "traces/import.h"
 
 #include <criterion/criterion.h>
@@ -24,7 +24,7 @@ enum { JOURNALS_MAX = 4, THREADS_MAX = 16, CALLS_MAX = 1 << 16 };
 struct run {
     char folder[64], log[96], stderr_path[96];
     int  status;                      /* as waitpid gives it */
-    struct call_log *journals[JOURNALS_MAX];
+    struct call_journal *journals[JOURNALS_MAX];
     size_t n_journals;
 };
 
@@ -70,7 +70,7 @@ static void read_journals(struct run *r)
         snprintf(path, sizeof path, "%s/%s", r->folder, files[i]->d_name);
         cr_assert_lt(r->n_journals, (size_t)JOURNALS_MAX);
         cr_assert_eq(input_open(path, &in, &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(call_log_read(in, &r->journals[r->n_journals++], &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(call_journal_read(in, &r->journals[r->n_journals++], &why), ERR_OK, "%s", why.text);
         input_close(in);
         free(files[i]);
     }
@@ -100,7 +100,7 @@ static void run_close(struct run *r)
 {
     char command[128];
     for (size_t i = 0; i < r->n_journals; i++)
-        call_log_free(r->journals[i]);
+        call_journal_free(r->journals[i]);
     snprintf(command, sizeof command, "rm -rf %s", r->folder);
     cr_expect_eq(system(command), 0);
 }
@@ -184,7 +184,7 @@ static size_t expect_said(const struct run *r, size_t n_threads, size_t more)
     return n;
 }
 
-static size_t count_kind(const struct call_log *log, enum call_kind kind)
+static size_t count_kind(const struct call_journal *log, enum call_kind kind)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < log->n; i++)
@@ -264,7 +264,7 @@ Test(record, each_kind_of_memory_is_told_and_each_call_recorded_once)
     size_t n = 0;
     run_program(&r, "kinds");
     cr_assert_eq(r.n_journals, 1);
-    const struct call_log *log = r.journals[0];
+    const struct call_journal *log = r.journals[0];
     for (uint32_t i = 0; i < log->n; i++) {
         const struct call_record *c = &log->records[i];
         if (c->kind != CALL_ALLOC)
@@ -307,7 +307,7 @@ Test(record, a_full_disk_is_reported_once_and_survived)
     run_limited(&r, RECORD_PROGRAM, "closing", false, 3 << 19);
     cr_assert(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0, "status %x", (unsigned)r.status);
     cr_assert_eq(r.n_journals, 1);
-    const struct call_log *log = r.journals[0];
+    const struct call_journal *log = r.journals[0];
     cr_expect_gt(log->n, 16000);
     cr_expect_eq(count_kind(log, CALL_ALLOC) + count_kind(log, CALL_FREE) + log->head.lost, 41000);
     FILE *f = fopen(r.stderr_path, "r");
@@ -327,12 +327,12 @@ Test(record, equal_stacks_are_kept_once_and_frames_have_names)
     bool has_memory;
     run_limited(&r, RECORD_PROGRAM, "stacks", true, RLIM_INFINITY);
     cr_assert_eq(r.status, 0);
-    struct call_log *log = r.journals[0];
+    struct call_journal *log = r.journals[0];
     cr_assert_eq(count_kind(log, CALL_ALLOC), 100);
     cr_expect_lt(count_kind(log, CALL_FRAME), 20);
     const struct call_record *last = &log->records[log->n - 1];
     cr_assert_eq(last->kind, CALL_ALLOC);
-    const size_t n = call_log_stack(log, last, texts, 32, &has_memory);
+    const size_t n = call_journal_stack(log, last, texts, 32, &has_memory);
     cr_assert(has_memory && n >= 2);
     const char *innermost = text_table_at(&log->texts, texts[0]);
     cr_expect(strncmp(innermost, "named_caller+0x", 15) == 0, "%s", innermost);

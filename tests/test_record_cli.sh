@@ -58,6 +58,18 @@ expect 2 'from a run that was cut off' record -o cut.trace -- "$program" driver 
 expect 0 'still runs' record -o outlived.trace -- sh -c "\"$program\" lasting log & while ! test -s log.lasting; do sleep 0.05; done"
 kill "$(cat log.lasting)"
 
+# ---- on the simulated card ----
+if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
+    asan=$(cc -print-file-name=libasan.so)           # what is instrumented needs it in programs that are not
+    export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+fi
+simulated() { LD_PRELOAD=${asan-} XDG_CACHE_HOME=$work/cache expect "$@"; }
+simulated 0 'simulated.trace: process [0-9]* .*: 2 requests, 0 refused' \
+    record -o simulated.trace --simulate sim:1GiB -- "$program" driver log
+expect 0 'device capacity  *1 GiB' info simulated.trace
+simulated 2 'tpu' record -o x.trace --simulate tpu:1GiB -- "$program" driver log
+[ -z "$(find . -name 'x.trace*')" ] || fail "left behind: $(find . -name 'x.trace*')"
+
 # ---- wrong usage ----
 expect 2 'record needs a name' record -- "$program" driver log
 expect 2 'a file is missing' record -o x.trace

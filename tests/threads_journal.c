@@ -3,7 +3,7 @@
  * its order. A plain program, because Criterion does not start under that sanitizer.
  */
 #include "record/journal_file.h"
-#include "traces/call_log.h"
+#include "traces/call_journal_read.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -25,14 +25,14 @@ static void *append(void *arg)
     return arg;
 }
 
-static struct call_log *read_journal(const char *folder)
+static struct call_journal *read_journal(const char *folder)
 {
     char path[512];
     struct input *in = NULL;
-    struct call_log *log = NULL;
+    struct call_journal *log = NULL;
     struct err_detail why = {.text = ""};
     snprintf(path, sizeof path, "%s/%d.0.calls", folder, (int)getpid());
-    if (input_open(path, &in, &why) != ERR_OK || call_log_read(in, &log, &why) != ERR_OK)
+    if (input_open(path, &in, &why) != ERR_OK || call_journal_read(in, &log, &why) != ERR_OK)
         fprintf(stderr, "%s\n", why.text);
     input_close(in);
     unlink(path);
@@ -55,12 +55,12 @@ int main(void)
         void *result = NULL;
         is_good = pthread_join(threads[i], &result) == 0 && result != NULL && is_good;
     }
-    struct call_log *log = read_journal(folder);
+    struct call_journal *log = read_journal(folder);
     rmdir(folder);
     is_good = is_good && log != NULL && log->n == N_THREADS * N_EACH && log->n_torn == 0;
     for (uint32_t i = 0; is_good && i < log->n; i++)
         is_good = log->records[i].addr == ++seen[log->records[i].thread];
-    call_log_free(log);
+    call_journal_free(log);
     printf("%d threads' records are %s\n", N_THREADS, is_good ? "all there, in order" : "NOT WHAT THEY PUT");
     return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

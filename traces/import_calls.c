@@ -29,7 +29,7 @@ struct mapping {
 };
 
 struct calls_import {
-    struct call_log *log;
+    struct call_journal *log;
     struct trace_writer *out;
     unsigned device;                  /* the one that is imported; all are followed */
     struct pair_map live;             /* (address, 0) -> record of its ALLOC */
@@ -103,7 +103,7 @@ static enum err put_facts(struct calls_import *p, struct err_detail *why)
     info->device = p->device;
     info->capacity_bytes = p->log->devices[p->device].total_bytes;
     info->epoch_us = p->log->head.epoch_ns / 1000;
-    call_log_command(p->log, command, sizeof command);
+    call_journal_command(p->log, command, sizeof command);
     snprintf(process, sizeof process, "%u", p->log->head.pid);
     enum err e = trace_put_meta(p->out, "source", importer_calls.name, why);
     if (e == ERR_OK)
@@ -121,7 +121,7 @@ static enum err stack_number(struct calls_import *p, const struct call_record *r
     bool has_memory = true;
     const uint32_t *known = r->stack == 0 ? NULL : pair_map_find(&p->stacks, r->stack, 0);
     *out = known == NULL ? TRACE_NO_STACK : *known;
-    const size_t n = r->stack == 0 || known != NULL ? 0 : call_log_stack(p->log, r, texts, STACK_MAX, &has_memory);
+    const size_t n = r->stack == 0 || known != NULL ? 0 : call_journal_stack(p->log, r, texts, STACK_MAX, &has_memory);
     if (!has_memory)
         return calls_nomem(why);
     if (n == 0)
@@ -318,7 +318,7 @@ static enum err take_record(struct calls_import *p, uint32_t i, struct err_detai
 /* ---- the importer ---- */
 
 /* A list of the devices with events; how many there are, the first in *device. */
-static unsigned list_devices(const struct call_log *log, char *list, size_t room, unsigned *device)
+static unsigned list_devices(const struct call_journal *log, char *list, size_t room, unsigned *device)
 {
     unsigned n = 0;
     size_t used = 0;
@@ -336,7 +336,7 @@ static unsigned list_devices(const struct call_log *log, char *list, size_t room
     return n;
 }
 
-static enum err choose_device(const struct input *in, const struct call_log *log, int64_t gpu, unsigned *device,
+static enum err choose_device(const struct input *in, const struct call_journal *log, int64_t gpu, unsigned *device,
                               struct err_detail *why)
 {
     char list[128];
@@ -359,7 +359,7 @@ static enum err calls_import(struct input *in, const struct import_config *cfg, 
                              struct err_detail *why)
 {
     struct calls_import p = {.out = w};
-    enum err e = call_log_read(in, &p.log, why);
+    enum err e = call_journal_read(in, &p.log, why);
     if (e == ERR_OK)
         e = choose_device(in, p.log, cfg->gpu, &p.device, why);
     if (e == ERR_OK)
@@ -378,19 +378,19 @@ static enum err calls_import(struct input *in, const struct import_config *cfg, 
         pair_map_free(maps[i]);
     free(p.physical);
     free(p.mappings);
-    call_log_free(p.log);
+    call_journal_free(p.log);
     return e;
 }
 
 static enum err calls_describe(struct input *in, void (*line)(void *arg, const char *text), void *arg,
                                struct err_detail *why)
 {
-    struct call_log *log;
+    struct call_journal *log;
     char command[CALL_JOURNAL_COMMAND], text[LINE_BYTES], bytes[UNITS_TEXT];
-    const enum err e = call_log_read(in, &log, why);
+    const enum err e = call_journal_read(in, &log, why);
     if (e != ERR_OK)
         return e;
-    call_log_command(log, command, sizeof command);
+    call_journal_command(log, command, sizeof command);
     snprintf(text, sizeof text, "journal of the CUDA memory calls of process %u, %s: %" PRIu32 " records",
              log->head.pid, command, log->n);
     line(arg, text);
@@ -403,23 +403,23 @@ static enum err calls_describe(struct input *in, void (*line)(void *arg, const c
                  device->total_bytes == 0 ? "unknown" : units_format_bytes(device->total_bytes, bytes));
         line(arg, text);
     }
-    call_log_free(log);
+    call_journal_free(log);
     return ERR_OK;
 }
 
 enum err calls_summarise(const char *path, struct calls_summary *out, struct err_detail *why)
 {
     struct input *in = NULL;
-    struct call_log *log = NULL;
+    struct call_journal *log = NULL;
     enum err e = input_open(path, &in, why);
     if (e == ERR_OK)
-        e = call_log_read(in, &log, why);
+        e = call_journal_read(in, &log, why);
     if (e == ERR_OK) {
         *out = (struct calls_summary){.pid = log->head.pid, .parent = log->head.parent, .lost = log->head.lost};
-        call_log_command(log, out->command, sizeof out->command);
+        call_journal_command(log, out->command, sizeof out->command);
         memcpy(out->devices, log->devices, sizeof out->devices);
     }
-    call_log_free(log);
+    call_journal_free(log);
     input_close(in);
     return e;
 }
@@ -427,7 +427,7 @@ enum err calls_summarise(const char *path, struct calls_summary *out, struct err
 const struct importer importer_calls = {
     .name     = "cuda-calls",
     .summary  = "journal of a process's CUDA memory calls, as replay record leaves it",
-    .sniff    = call_log_sniff,
+    .sniff    = call_journal_sniff,
     .import   = calls_import,
     .describe = calls_describe,
 };

@@ -4,7 +4,7 @@
 #ifndef REPLAY_TRACES_IMPORT_CALLS_H
 #define REPLAY_TRACES_IMPORT_CALLS_H
 
-#include "traces/call_log.h"
+#include "traces/call_journal_read.h"
 
 struct calls_summary {
     uint32_t pid, parent;
@@ -13,7 +13,7 @@ struct calls_summary {
     struct call_device devices[CALL_DEVICES_MAX];
 };
 
-/* Reads a journal's file. Errors of call_log_read, ERR_IO. */
+/* Reads a journal's file. Errors of call_journal_read, ERR_IO. */
 MUST_USE enum err calls_summarise(const char *path, struct calls_summary *out, struct err_detail *why);
 
 #endif

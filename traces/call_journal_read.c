@@ -1,13 +1,13 @@
 /* Reads a journal of CUDA memory calls. Nothing in it is trusted: every number of a record is checked against those read
  * before it, so that chains of frames and texts end. */
-#include "traces/call_log.h"
+#include "traces/call_journal_read.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { CALL_TEXT_MAX = 4096, PEEK_RECORDS = INPUT_PEEK_MAX / (int)sizeof(struct call_record) };
 
-bool call_log_sniff(const unsigned char *head, size_t n)
+bool call_journal_sniff(const unsigned char *head, size_t n)
 {
     return n >= sizeof CALL_JOURNAL_MAGIC && memcmp(head, CALL_JOURNAL_MAGIC, sizeof CALL_JOURNAL_MAGIC) == 0;
 }
@@ -19,7 +19,7 @@ static enum err head_read(struct input *in, struct call_head *head, struct err_d
     const enum err e = input_peek(in, sizeof *head, &bytes, &n, why);
     if (e != ERR_OK)
         return e;
-    if (n < sizeof *head || !call_log_sniff(bytes, n))
+    if (n < sizeof *head || !call_journal_sniff(bytes, n))
         return err_set(why, ERR_FORMAT, 0, "%s: byte 0: no journal of CUDA calls", input_name(in));
     memcpy(head, bytes, sizeof *head);
     if (head->order != CALL_JOURNAL_ORDER)
@@ -37,7 +37,7 @@ static enum err head_read(struct input *in, struct call_head *head, struct err_d
 }
 
 /* Takes what the input has to offer now; *n_read is 0 at its end. A part of a record at the end is no record. */
-static enum err records_read(struct input *in, struct call_log *log, size_t *room, size_t *n_read,
+static enum err records_read(struct input *in, struct call_journal *log, size_t *room, size_t *n_read,
                              struct err_detail *why)
 {
     const unsigned char *bytes;
@@ -63,7 +63,7 @@ static enum err records_read(struct input *in, struct call_log *log, size_t *roo
 }
 
 /* What is not whole is no record, and behind the last whole one there is only room. */
-static void drop_torn(struct call_log *log)
+static void drop_torn(struct call_journal *log)
 {
     uint32_t end = 0;
     for (uint32_t i = 0; i < log->n; i++) {
@@ -80,7 +80,7 @@ static void drop_torn(struct call_log *log)
 }
 
 /* A release whose call failed did not happen. */
-static void drop_undone(struct call_log *log)
+static void drop_undone(struct call_journal *log)
 {
     for (uint32_t i = 0; i < log->n; i++) {
         struct call_record *r = &log->records[i];
@@ -95,7 +95,7 @@ static void drop_undone(struct call_log *log)
     }
 }
 
-static void count_devices(struct call_log *log)
+static void count_devices(struct call_journal *log)
 {
     for (uint32_t i = 0; i < log->n; i++) {
         const struct call_record *r = &log->records[i];
@@ -109,9 +109,9 @@ static void count_devices(struct call_log *log)
     }
 }
 
-enum err call_log_read(struct input *in, struct call_log **out, struct err_detail *why)
+enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *why)
 {
-    struct call_log *log = calloc(1, sizeof *log);
+    struct call_journal *log = calloc(1, sizeof *log);
     size_t room = 0, n_read = 1;
     if (log == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", input_name(in));
@@ -119,7 +119,7 @@ enum err call_log_read(struct input *in, struct call_log **out, struct err_detai
     while (e == ERR_OK && n_read > 0)
         e = records_read(in, log, &room, &n_read, why);
     if (e != ERR_OK) {
-        call_log_free(log);
+        call_journal_free(log);
         return e;
     }
     drop_torn(log);
@@ -129,7 +129,7 @@ enum err call_log_read(struct input *in, struct call_log **out, struct err_detai
     return ERR_OK;
 }
 
-void call_log_free(struct call_log *log)
+void call_journal_free(struct call_journal *log)
 {
     if (log == NULL)
         return;
@@ -142,7 +142,7 @@ void call_log_free(struct call_log *log)
 /* ---- stacks ---- */
 
 /* Joins the parts of a text that ends in record `last`; the length. */
-static size_t text_join(const struct call_log *log, uint32_t last, char text[CALL_TEXT_MAX])
+static size_t text_join(const struct call_journal *log, uint32_t last, char text[CALL_TEXT_MAX])
 {
     uint32_t parts[CALL_TEXT_MAX / CALL_TEXT_BYTES];
     size_t n_parts = 0, n = 0;
@@ -168,7 +168,7 @@ static size_t text_join(const struct call_log *log, uint32_t last, char text[CAL
 }
 
 /* The id of the text that ends in record `last`; UINT32_MAX without memory. */
-static uint32_t text_id(struct call_log *log, uint32_t last)
+static uint32_t text_id(struct call_journal *log, uint32_t last)
 {
     char text[CALL_TEXT_MAX];
     const uint32_t *known = pair_map_find(&log->text_of, last, 0);
@@ -179,7 +179,7 @@ static uint32_t text_id(struct call_log *log, uint32_t last)
     return id != UINT32_MAX && pair_map_add(&log->text_of, last, 0, id) ? id : UINT32_MAX;
 }
 
-size_t call_log_stack(struct call_log *log, const struct call_record *r, uint32_t *texts, size_t max, bool *has_memory)
+size_t call_journal_stack(struct call_journal *log, const struct call_record *r, uint32_t *texts, size_t max, bool *has_memory)
 {
     uint64_t next = r->stack, bound = (uint64_t)(r - log->records);
     size_t n = 0;
@@ -199,7 +199,7 @@ size_t call_log_stack(struct call_log *log, const struct call_record *r, uint32_
     return n;
 }
 
-void call_log_command(const struct call_log *log, char *text, size_t n)
+void call_journal_command(const struct call_journal *log, char *text, size_t n)
 {
     const char *command = log->head.command;
     size_t used = 0, end = sizeof log->head.command;
