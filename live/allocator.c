@@ -1,0 +1,231 @@
+/*
+ * libreplay-alloc.so: a policy of ours as PyTorch's allocator, on the real card.
+ *
+ * torch.cuda.memory.CUDAPluggableAllocator opens this library and calls two functions of it (PyTorch,
+ * torch/csrc/cuda/CUDAPluggableAllocator.h). Each card gets a device `cuda` and a policy of its own at its first request;
+ * REPLAY_POLICY says which, as after --policy. What is decided here is decided by the code that replays.
+ */
+#define _GNU_SOURCE                   /* dladdr */
+#include "policies/spec.h"
+#include "traces/intern.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+enum { LIVE_DEVICES_MAX = 64, LIVE_STREAMS_MAX = 1024 };
+
+/* A request that is live, by slot. */
+struct live_request {
+    struct event event;
+    struct block block;
+    uint32_t next_vacant;            /* of a vacant slot: the one that was vacated before it, + 1 */
+};
+
+/* A card in use. The names of streams are filled in as they appear; the policy looks at those it was given events of. */
+struct live_card {
+    struct device *device;
+    struct policy *policy;
+    struct stream_name streams[LIVE_STREAMS_MAX];
+    uint32_t n_streams;
+    struct pair_map slots;           /* (address, 0) -> slot */
+    struct live_request *requests;
+    size_t   n_requests, room;
+    uint32_t vacant;                 /* + 1; 0: none */
+};
+
+/* The only state: the interface has no place for any. */
+static struct {
+    pthread_mutex_t lock;
+    bool is_started, is_broken;
+    struct policy_spec spec;
+    struct live_card *cards[LIVE_DEVICES_MAX];
+} live = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+__attribute__((visibility("default"))) void *replay_alloc(ssize_t size, int device, void *stream);
+__attribute__((visibility("default"))) void replay_free(void *ptr, ssize_t size, int device, void *stream);
+
+static void live_say(const char *what, const char *why)
+{
+    fprintf(stderr, "replay: %s: %s\n", what, why);
+}
+
+/* ---- starting ---- */
+
+/* A plugin finds the device's front functions in us, but Python opened us for itself alone. */
+static void live_become_visible(void)
+{
+    Dl_info info;
+    if (dladdr(&live, &info) != 0)
+        (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+static enum err live_start(struct err_detail *why)
+{
+    const char *typed = getenv("REPLAY_POLICY");
+    const char *text = typed == NULL || typed[0] == '\0' ? "pytorch" : typed;
+    if (live.is_started)
+        return ERR_OK;
+    if (strchr(text, '/') != NULL)
+        live_become_visible();
+    const enum err e = policy_spec_parse(text, &live.spec, why);
+    if (e == ERR_OK && (live.spec.ops->needs & POLICY_NEEDS_FUTURE) != 0) {
+        policy_spec_close(&live.spec);
+        return err_set(why, ERR_UNSUPPORTED, 0, "the policy %s needs to know all requests beforehand", text);
+    }
+    live.is_started = e == ERR_OK;
+    return e;
+}
+
+static enum err live_open(struct live_card *c, int ordinal, struct err_detail *why)
+{
+    static const struct pool_name pool = {.id = {0, 0}};
+    struct device_config cfg = device_defaults();
+    cfg.ordinal = (unsigned)ordinal;
+    const enum err e = device_open(&device_cuda, &cfg, &c->device, why);
+    if (e != ERR_OK)
+        return e;
+    const struct policy_config policy = {
+        .device = c->device, .ordinal = (uint32_t)ordinal, .values = live.spec.values, .streams = c->streams,
+        .n_streams = LIVE_STREAMS_MAX, .pools = &pool, .n_pools = 1};
+    return policy_create(live.spec.ops, &policy, &c->policy, why);
+}
+
+/* The card's own, opened at its first request. */
+static enum err live_card(int ordinal, struct live_card **out, struct err_detail *why)
+{
+    if (ordinal < 0 || ordinal >= LIVE_DEVICES_MAX)
+        return err_set(why, ERR_USAGE, 0, "device %d is none", ordinal);
+    if (live.is_broken)
+        return err_set(why, ERR_UNSUPPORTED, 0, "it could not be started, as was said before");
+    enum err e = live_start(why);
+    if (e == ERR_OK && live.cards[ordinal] == NULL) {
+        struct live_card *c = calloc(1, sizeof *c);
+        e = c == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : live_open(c, ordinal, why);
+        if (e != ERR_OK && c != NULL)
+            device_close(c->device);
+        if (e != ERR_OK)
+            free(c);
+        else
+            live.cards[ordinal] = c;
+    }
+    live.is_broken = e != ERR_OK;
+    *out = live.cards[ordinal];
+    return e;
+}
+
+/* ---- requests ---- */
+
+/* The dense number of a stream; the default stream is 0. */
+static enum err live_stream(struct live_card *c, uint64_t handle, uint16_t *out, struct err_detail *why)
+{
+    if (c->n_streams == 0)
+        c->n_streams = 1;
+    for (uint32_t i = 0; i < c->n_streams; i++)
+        if (c->streams[i].handle == handle) {
+            *out = (uint16_t)i;
+            return ERR_OK;
+        }
+    if (c->n_streams == LIVE_STREAMS_MAX)
+        return err_set(why, ERR_UNSUPPORTED, 0, "more than %d streams", LIVE_STREAMS_MAX);
+    c->streams[c->n_streams] = (struct stream_name){.handle = handle, .number = c->n_streams};
+    *out = (uint16_t)c->n_streams++;
+    return ERR_OK;
+}
+
+/* A vacant slot, which stays vacant until its request is placed. */
+static enum err live_slot(struct live_card *c, uint32_t *out, struct err_detail *why)
+{
+    if (c->vacant == 0) {
+        struct live_request *grown = array_grow(c->requests, c->n_requests, &c->room, sizeof *grown);
+        if (grown == NULL)
+            return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+        c->requests = grown;
+        c->requests[c->n_requests].next_vacant = 0;
+        c->vacant = (uint32_t)++c->n_requests;
+    }
+    *out = c->vacant - 1;
+    return ERR_OK;
+}
+
+/* What the program would have been told by PyTorch's own allocator. */
+static void live_tell_refusal(const struct live_card *c, struct err_detail *why)
+{
+    struct refusal refusal = {.type = ""};
+    if (c->policy->ops->refusal == NULL)
+        return;
+    c->policy->ops->refusal(c->policy, &refusal);
+    live_say("out of memory", refusal.text);
+    why->text[0] = '\0';
+}
+
+static enum err live_alloc(struct live_card *c, uint64_t bytes, uint64_t stream, uint64_t *addr, struct err_detail *why)
+{
+    struct event event = {.bytes = bytes, .kind = EVENT_ALLOC};
+    struct block block;
+    enum err e = live_stream(c, stream, &event.stream, why);
+    if (e == ERR_OK)
+        e = live_slot(c, &event.slot, why);
+    if (e == ERR_OK)
+        e = c->policy->ops->alloc(c->policy, &event, &block);
+    if (e == ERR_DEVICE_OOM)
+        live_tell_refusal(c, why);
+    if (e != ERR_OK)
+        return e;
+    if (!pair_map_add(&c->slots, block.addr, 0, event.slot)) {
+        c->policy->ops->free(c->policy, &event, &block);
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    }
+    struct live_request *r = &c->requests[event.slot];
+    c->vacant = r->next_vacant;
+    *r = (struct live_request){.event = event, .block = block};
+    *addr = block.addr;
+    return ERR_OK;
+}
+
+static void live_free(struct live_card *c, uint64_t addr)
+{
+    const uint32_t *slot = pair_map_find(&c->slots, addr, 0);
+    if (slot == NULL)
+        return;
+    const uint32_t vacated = *slot;
+    struct live_request *r = &c->requests[vacated];
+    r->event.kind = EVENT_FREE;
+    pair_map_remove(&c->slots, addr, 0);
+    c->policy->ops->free(c->policy, &r->event, &r->block);
+    r->next_vacant = c->vacant;
+    c->vacant = vacated + 1;
+}
+
+/* NULL where there is no memory, and a sentence on standard error: PyTorch raises a RuntimeError when the tensor without
+ * memory is used. An exception of its own cannot be raised through this interface. */
+void *replay_alloc(ssize_t size, int device, void *stream)
+{
+    struct err_detail why = {.text = ""};
+    struct live_card *c = NULL;
+    uint64_t addr = 0;
+    if (size <= 0)
+        return NULL;
+    pthread_mutex_lock(&live.lock);
+    enum err e = live_card(device, &c, &why);
+    if (e == ERR_OK)
+        e = live_alloc(c, (uint64_t)size, (uint64_t)(uintptr_t)stream, &addr, &why);
+    pthread_mutex_unlock(&live.lock);
+    if (e != ERR_OK && (why.text[0] != '\0' || e != ERR_DEVICE_OOM))
+        live_say("replay_alloc", why.text[0] != '\0' ? why.text : err_text(e));
+    return (void *)(uintptr_t)addr;
+}
+
+void replay_free(void *ptr, ssize_t size, int device, void *stream)
+{
+    (void)size;
+    (void)stream;
+    pthread_mutex_lock(&live.lock);
+    if (device >= 0 && device < LIVE_DEVICES_MAX && live.cards[device] != NULL && ptr != NULL)
+        live_free(live.cards[device], (uint64_t)(uintptr_t)ptr);
+    pthread_mutex_unlock(&live.lock);
+}

@@ -1,0 +1,192 @@
+/*
+ * compare_calls DRIVER POLICY DEVICE REQUESTS: does a replay ask the device for what a recording of the driver shows?
+ *
+ * DRIVER is a trace of driver calls (replay record), whose pool 0 holds plain allocations. REQUESTS is a trace of the
+ * program's requests, or a file of lines "A thread addr bytes stream device" ("O" where it was refused) and "F thread
+ * addr", as the programs of these tests write. Refused calls are left out: our own account of a card refuses before the
+ * driver is asked. Says "same N calls" or names the first difference; exit status 0, 1.
+ */
+#include "replay/call_log.h"
+#include "replay/recorded.h"
+#include "replay/replay.h"
+#include "replay/result.h"
+#include "traces/import.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A call of either side; `which` counts the allocations that succeeded, from 0. */
+struct plain_call {
+    enum device_call_kind kind;
+    uint64_t bytes, which;
+};
+
+struct plain_calls {
+    struct plain_call *at;
+    size_t n, room;
+};
+
+static void expect(enum err e, const struct err_detail *why)
+{
+    if (e == ERR_OK)
+        return;
+    fprintf(stderr, "compare_calls: %s: %s\n", err_name(e), why->text);
+    exit(2);
+}
+
+static void put_call(struct plain_calls *c, enum device_call_kind kind, uint64_t bytes, uint64_t which)
+{
+    if (c->n == c->room) {
+        c->room = 2 * c->room + 64;
+        c->at = realloc(c->at, c->room * sizeof *c->at);
+        if (c->at == NULL)
+            exit(3);
+    }
+    c->at[c->n++] = (struct plain_call){.kind = kind, .bytes = bytes, .which = which};
+}
+
+/* ---- what was recorded ---- */
+
+static void read_driver(const char *path, struct plain_calls *out)
+{
+    struct trace_reader *trace;
+    const struct event *events;
+    size_t n;
+    uint64_t n_allocs = 0;
+    struct err_detail why = {.text = ""};
+    expect(trace_open_any(path, NULL, NULL, &trace, &why), &why);
+    uint64_t *which = calloc(trace_info(trace)->peak_live + 1u, sizeof *which);
+    do {
+        expect(trace_next(trace, &events, &n, &why), &why);
+        for (size_t i = 0; i < n; i++) {
+            const struct event *e = &events[i];
+            const uint64_t *pool = trace_pools(trace)[e->pool].id;
+            if (pool[0] != 0 || pool[1] != 0)
+                continue;
+            if (e->kind == EVENT_ALLOC)
+                put_call(out, DEVICE_CALL_MALLOC, e->bytes, which[e->slot] = n_allocs++);
+            else if (e->kind == EVENT_FREE)
+                put_call(out, DEVICE_CALL_FREE, e->bytes, which[e->slot]);
+        }
+    } while (n > 0);
+    free(which);
+    trace_close(trace);
+}
+
+/* ---- what a replay does ---- */
+
+/* Lines of a test program as a trace in memory. */
+static struct trace_reader *read_lines(FILE *f)
+{
+    struct trace_writer *w;
+    struct trace_reader *trace;
+    char line[160];
+    void *bytes;
+    size_t n;
+    struct err_detail why = {.text = ""};
+    expect(trace_create(NULL, &w, &why), &why);
+    while (fgets(line, sizeof line, f) != NULL) {
+        struct trace_record r = {.record = TRACE_NO_RECORD,
+                                 .kind = line[0] == 'A' ? EVENT_ALLOC : line[0] == 'O' ? EVENT_OOM : EVENT_FREE};
+        unsigned thread;
+        if (sscanf(line + 1, "%u %" SCNx64 " %" SCNu64 " %" SCNu64, &thread, &r.ptr, &r.bytes, &r.stream) >= 2)
+            expect(trace_put(w, &r, &why), &why);
+    }
+    fclose(f);
+    expect(trace_finish_bytes(w, &bytes, &n, &why), &why);
+    expect(trace_open_owned(bytes, n, "lines", &trace, &why), &why);
+    return trace;
+}
+
+static struct trace_reader *open_requests(const char *path)
+{
+    struct trace_reader *trace;
+    struct err_detail why = {.text = ""};
+    FILE *f = fopen(path, "r");
+    const int first = f == NULL ? EOF : getc(f);
+    if (first == 'A') {
+        ungetc(first, f);
+        return read_lines(f);
+    }
+    if (f != NULL)
+        fclose(f);
+    expect(trace_open_any(path, NULL, NULL, &trace, &why), &why);
+    return trace;
+}
+
+/* Every request that was refused must be, and no other. */
+static void run_replay(const char *policy, const char *device, struct trace_reader *trace, struct plain_calls *out)
+{
+    struct policy_spec spec;
+    struct device_choice choice;
+    struct lane lane;
+    struct call_log log = {.n = 0};
+    struct err_detail why = {.text = ""};
+    const struct replay_config cfg = {.on_oom = OOM_SKIP, .threads = 1};
+    const struct device_log listener = call_log_listener(&log);
+    expect(policy_spec_parse(policy, &spec, &why), &why);
+    recorded_take_release(recorded_release(trace), &spec);
+    expect(device_choose(device, trace, &choice, &why), &why);
+    expect(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), &why);
+    lane.calls = &listener;
+    expect(replay_run(trace, &lane, 1, &cfg, &why), &why);
+    uint64_t *which = calloc(log.n + 1, sizeof *which), n_allocs = 0;
+    for (size_t i = 0; i < log.n; i++) {
+        const struct device_call *c = &log.at[i];
+        if (c->kind == DEVICE_CALL_MALLOC)
+            which[c->segment] = n_allocs++;
+        if (c->kind != DEVICE_CALL_MALLOC_OOM)
+            put_call(out, c->kind, c->bytes, which[c->segment]);
+    }
+    free(which);
+    if (lane.meter.ooms != trace_info(trace)->by_kind[EVENT_OOM]) {
+        printf("%" PRIu64 " requests refused in the replay, %" PRIu64 " in the recording\n", lane.meter.ooms,
+               trace_info(trace)->by_kind[EVENT_OOM]);
+        exit(1);
+    }
+    call_log_close(&log);
+    lane_close(&lane);
+    policy_spec_close(&spec);
+}
+
+static bool is_same_call(const struct plain_call *a, const struct plain_call *b)
+{
+    return a->kind == b->kind && a->which == b->which && (a->kind == DEVICE_CALL_FREE || a->bytes == b->bytes);
+}
+
+static void say_call(const char *who, const struct plain_calls *c, size_t i)
+{
+    static const char *const names[DEVICE_CALL_KINDS] = {[DEVICE_CALL_MALLOC] = "malloc", [DEVICE_CALL_FREE] = "free"};
+    if (i < c->n)
+        printf("  %s: %s of %" PRIu64 " bytes, allocation %" PRIu64 "\n", who,
+               names[c->at[i].kind] == NULL ? "another call" : names[c->at[i].kind], c->at[i].bytes, c->at[i].which);
+    else
+        printf("  %s: no call\n", who);
+}
+
+int main(int argc, char **argv)
+{
+    struct plain_calls recorded = {.n = 0}, replayed = {.n = 0};
+    size_t i = 0;
+    if (argc != 5)
+        return 2;
+    struct trace_reader *trace = open_requests(argv[4]);
+    read_driver(argv[1], &recorded);
+    run_replay(argv[2], argv[3], trace, &replayed);
+    trace_close(trace);
+    while (i < recorded.n && i < replayed.n && is_same_call(&recorded.at[i], &replayed.at[i]))
+        i++;
+    const bool is_same = i == recorded.n && i == replayed.n;
+    if (is_same) {
+        printf("same %zu calls\n", i);
+    } else {
+        printf("call %zu differs\n", i);
+        say_call("recorded", &recorded, i);
+        say_call("replayed", &replayed, i);
+    }
+    free(recorded.at);
+    free(replayed.at);
+    return is_same ? 0 : 1;
+}
