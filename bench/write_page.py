@@ -186,6 +186,14 @@ def memory_table(s):
           f"{s.median('memory', case, 'replay_peak_mib'):.1f}"] for case in s.cases("memory")])
 
 
+def record_table(s):
+    return table(
+        ["threads", "call alone, ns", "recorded, ns", "with call stacks, ns"],
+        [[case.partition("+")[0]] + [s.cell("record", case.replace("alone", what), "call_ns", ".0f")
+                                     for what in ("alone", "recorded", "stacks")]
+         for case in s.cases("record") if case.endswith("alone")])
+
+
 PAGE = """\
 # Measurements
 
@@ -280,6 +288,13 @@ The most memory that a process held which wrote, or replayed with `pytorch`, a t
 Replaying holds a chunk of at most 2^20 events (24 MiB) and the tables of what is live, so it must not grow any further.
 
 {memory}
+
+## Recording
+
+CPU time of a call of `cudaMalloc` or `cudaFree`, of a runtime that does nothing, with and without `replay record`'s
+library in front of it; journals on the disk of temporary files. The difference is what recording costs. Aim: below 1000.
+
+{record}
 """
 
 
@@ -291,7 +306,7 @@ def write_page(samples, machine, path):
             release=f"{release[0]:g}" if release else "", engine=engine_table(samples),
             settings=settings_table(samples), lanes=lanes_table(samples), torch=torch_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
-            memory=memory_table(samples)))
+            memory=memory_table(samples), record=record_table(samples)))
 
 
 def main():

@@ -1,0 +1,20 @@
+/* A runtime whose calls cost nothing, as libcudart.so.12: what is left is the time of what stands in front of it. */
+#include <stddef.h>
+#include <stdint.h>
+
+#define ENTRY(name, ...)                                            \
+    __attribute__((visibility("default"))) int name(__VA_ARGS__);   \
+    int name(__VA_ARGS__)
+
+ENTRY(cudaMalloc, uint64_t *out, size_t bytes)
+{
+    static _Thread_local uint64_t next;
+    next += 512 + (bytes & 511);
+    *out = (uint64_t)(uintptr_t)&next + next;
+    return 0;
+}
+
+ENTRY(cudaFree, uint64_t addr)
+{
+    return addr == 0;
+}
