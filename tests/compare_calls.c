@@ -1,10 +1,11 @@
 /*
- * compare_calls DRIVER POLICY DEVICE REQUESTS: does a replay ask the device for what a recording of the driver shows?
+ * compare_calls DRIVER POLICY DEVICE REQUESTS [live]: does a replay ask the device for what a recording of the driver shows?
  *
  * DRIVER is a trace of driver calls (replay record), whose pool 0 holds plain allocations. REQUESTS is a trace of the
  * program's requests, or a file of lines "A thread addr bytes stream device" ("O" where it was refused) and "F thread
  * addr", as the programs of these tests write. Refused calls are left out: our own account of a card refuses before the
- * driver is asked. Says "same N calls" or names the first difference; exit status 0, 1.
+ * driver is asked. With "live" the recording begins with what opening the device `cuda` does: an allocation and its
+ * release, which are no policy's. Says "same N calls" or names the first difference; exit status 0, 1.
  */
 #include "replay/call_log.h"
 #include "replay/recorded.h"
@@ -166,14 +167,35 @@ static void say_call(const char *who, const struct plain_calls *c, size_t i)
         printf("  %s: no call\n", who);
 }
 
+static bool is_opening(const struct plain_calls *c)
+{
+    return c->n >= 2 && c->at[0].kind == DEVICE_CALL_MALLOC && c->at[1].kind == DEVICE_CALL_FREE &&
+           c->at[1].which == c->at[0].which;
+}
+
+/* Takes the first two calls out. */
+static void drop_opening(struct plain_calls *c)
+{
+    c->n -= 2;
+    memmove(c->at, c->at + 2, c->n * sizeof *c->at);
+    for (size_t i = 0; i < c->n; i++)
+        c->at[i].which--;
+}
+
 int main(int argc, char **argv)
 {
     struct plain_calls recorded = {.n = 0}, replayed = {.n = 0};
     size_t i = 0;
-    if (argc != 5)
+    if (argc != 5 && (argc != 6 || strcmp(argv[5], "live") != 0))
         return 2;
     struct trace_reader *trace = open_requests(argv[4]);
     read_driver(argv[1], &recorded);
+    if (argc == 6 && !is_opening(&recorded)) {
+        printf("the recording does not begin with the opening of a device\n");
+        return 1;
+    }
+    if (argc == 6)
+        drop_opening(&recorded);
     run_replay(argv[2], argv[3], trace, &replayed);
     trace_close(trace);
     while (i < recorded.n && i < replayed.n && is_same_call(&recorded.at[i], &replayed.at[i]))

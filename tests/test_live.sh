@@ -25,7 +25,7 @@ live() {
         failures=$((failures + 1))
         return
     fi
-    if ! "$build/tests/compare_calls" driver.trace "$policy" "$device" log >same 2>&1; then
+    if ! "$build/tests/compare_calls" driver.trace "$policy" "$device" log live >same 2>&1; then
         printf 'FAILED: %s on %s: %s\n' "$policy" "$device" "$(cat same)"
         failures=$((failures + 1))
     fi
