@@ -18,9 +18,11 @@ enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
 
 static volatile sig_atomic_t child_pid;              /* of the child that is waited for; 0: none */
 
-static void on_signal(int number)
+/* What the terminal sends goes to the child by itself: once more would end a program that ends in order at the first. */
+static void on_signal(int number, siginfo_t *info, void *context)
 {
-    if (child_pid > 0)
+    (void)context;
+    if (child_pid > 0 && info->si_code <= 0)
         kill((pid_t)child_pid, number);
 }
 
@@ -95,7 +97,7 @@ enum err child_run(const char *const *argv, const struct child_env *env, int *st
     struct sigaction before[N_FORWARDED];
     if (open_pipe(fds, why) != ERR_OK)
         return ERR_IO;
-    const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
     for (size_t i = 0; i < N_FORWARDED; i++)
         sigaction(forwarded[i], &action, &before[i]);
     const pid_t pid = fork();

@@ -58,6 +58,16 @@ expect 2 'from a run that was cut off' record -o cut.trace -- "$program" driver 
 expect 0 'still runs' record -o outlived.trace -- sh -c "\"$program\" lasting log & while ! test -s log.lasting; do sleep 0.05; done"
 kill "$(cat log.lasting)"
 
+# ---- a signal to the recorder goes on to the command; what was recorded is there ----
+rm -f log.lasting
+"$replay" record -o ended.trace -- "$program" lasting log >out 2>&1 &
+recorder=$!
+while ! test -s log.lasting; do sleep 0.05; done
+kill -TERM "$recorder"
+wait "$recorder"
+[ "$?" = 143 ] || fail "a command that SIGTERM ended: $(cat out)"
+expect 0 'alloc  *2' info ended.trace
+
 # ---- on the simulated card ----
 if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
     asan=$(cc -print-file-name=libasan.so)           # what is instrumented needs it in programs that are not
