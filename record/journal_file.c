@@ -113,7 +113,7 @@ static void head_fill(struct call_head *head, uint32_t pid)
     head->start_ns = clock_ns(CLOCK_MONOTONIC);
     head->epoch_ns = clock_ns(CLOCK_REALTIME);
     head->has_stacks = journal.has_stacks;
-    atomic_thread_fence(memory_order_release);
+    atomic_signal_fence(memory_order_release);           /* last: it says that the rest is there */
     memcpy(head->magic, CALL_JOURNAL_MAGIC, sizeof head->magic);
 }
 
