@@ -121,11 +121,27 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
     return e;
 }
 
+/* One that has ended may still have a number, until its parent asks for its status. */
+static bool is_running(unsigned pid)
+{
+    char path[64], text[512] = "";
+    if (kill((pid_t)pid, 0) != 0 && errno != EPERM)
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
+    if (f != NULL)
+        fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');                /* of the name, which may hold anything */
+    return end == NULL || strncmp(end, ") Z", 3) != 0;
+}
+
 /* The journal goes when all of it is in traces, and nothing more can come. */
 static enum err import_journal(const struct recording *r, int i, struct err_detail *why)
 {
     const struct calls_summary *s = &r->summaries[i];
-    const bool is_running = kill((pid_t)s->pid, 0) == 0 || errno == EPERM;
+    const bool goes_on = is_running(s->pid);
     char path[PATH_MAX];
     enum err e = ERR_OK;
     journal_path(r, i, path);
@@ -137,7 +153,7 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
     if (e == ERR_OK && s->lost > 0)
         fprintf(stderr, "replay record: %" PRIu64 " calls of process %u are missing: there was no room on the disk\n",
                 s->lost, s->pid);
-    if (e == ERR_OK && is_running)
+    if (e == ERR_OK && goes_on)
         fprintf(stderr, "replay record: process %u still runs: what it does from now on is in %s\n", s->pid, path);
     else if (e == ERR_OK)
         unlink(path);
