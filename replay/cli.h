@@ -25,11 +25,9 @@ struct subcommand {
     enum exit_status (*run)(const struct options *o);
 };
 
-/* In cmd_*.c. */
-extern const struct subcommand cmd_record;
-extern const struct subcommand cmd_replay, cmd_import, cmd_info, cmd_generate, cmd_verify, cmd_stats, cmd_summary;
-extern const struct subcommand cmd_fit, cmd_tune, cmd_sweep, cmd_merge, cmd_report, cmd_snapshot, cmd_diff;
-extern const struct subcommand cmd_run_sim;
+#define COMMAND(name) extern const struct subcommand cmd_##name;
+#include "replay/commands.def"
+#undef COMMAND
 
 /* Run where no --policy is given. */
 enum { N_DEFAULT_POLICIES = 4 };

@@ -331,7 +331,7 @@ static enum exit_status run_sim_main(const struct options *o)
 
 const struct subcommand cmd_run_sim = {
     .name = "run-sim",
-    .synopsis = "run-sim [--device D] -- COMMAND...",
+    .synopsis = "run-sim -- COMMAND...",
     .summary = "run a CUDA program without a GPU, on the simulated card, and record its memory",
     .text =
         "The program finds a CUDA runtime and driver of ours; it is neither changed nor rebuilt. Memory calls behave\n"

@@ -247,7 +247,7 @@ static enum exit_status merge_main(const struct options *o)
 
 const struct subcommand cmd_sweep = {
     .name = "sweep",
-    .synopsis = "sweep TRACE... --policy P -o DB",
+    .synopsis = "sweep TRACE... -o DB",
     .summary = "replay traces through many policies and cards, results to a database (SQLite)",
     .text = "TRACE is a file, or a folder with files in it; folders or files named rank0, rank1, ... are the ranks\n"
             "of one job. Or one job file, NAME.ini, whose keys are these options, and 'trace'; -o, --threads,\n"

@@ -7,10 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct subcommand *const subcommands[] = { &cmd_replay, &cmd_import, &cmd_info, &cmd_generate, &cmd_verify,
-                                                        &cmd_stats, &cmd_summary, &cmd_fit, &cmd_tune,
-                                                        &cmd_sweep, &cmd_merge, &cmd_report, &cmd_snapshot, &cmd_diff,
-                                                        &cmd_run_sim, &cmd_record };
+static const struct subcommand *const subcommands[] = {
+#define COMMAND(name) &cmd_##name,
+#include "replay/commands.def"
+#undef COMMAND
+};
 
 enum { N_SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
