@@ -1,6 +1,6 @@
 /*
- * What recording costs: bench_record CASE THREADS CALLS makes so many calls, half of them cudaMalloc and half cudaFree, on
- * a runtime that does nothing (null_cudart.c). Prints `record,CASE,call_ns,NS`: by the process's CPU time.
+ * What recording costs: bench_record CASE THREADS CALLS makes so many calls, half of them cudaMalloc and half cudaFree,
+ * on a runtime that does nothing (null_cudart.c). Prints `record,CASE,call_ns,NS`: by the process's CPU time.
  */
 #include <pthread.h>
 #include <stdint.h>

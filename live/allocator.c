@@ -2,8 +2,8 @@
  * libreplay-alloc.so: a policy of ours as PyTorch's allocator, on the real card.
  *
  * torch.cuda.memory.CUDAPluggableAllocator opens this library and calls two functions of it (PyTorch,
- * torch/csrc/cuda/CUDAPluggableAllocator.h). Each card gets a device `cuda` and a policy of its own at its first request;
- * REPLAY_POLICY says which, as after --policy. What is decided here is decided by the code that replays.
+ * torch/csrc/cuda/CUDAPluggableAllocator.h). Each card gets a device `cuda` and a policy of its own at its first
+ * request; REPLAY_POLICY says which, as after --policy. What is decided here is decided by the code that replays.
  */
 #define _GNU_SOURCE                   /* dladdr */
 #include "policies/spec.h"
@@ -26,7 +26,7 @@ struct live_request {
     uint32_t next_vacant;            /* of a vacant slot: the one that was vacated before it, + 1 */
 };
 
-/* A card in use. The names of streams are filled in as they appear; the policy looks at those it was given events of. */
+/* A card in use. The names of streams are filled in as they appear; the policy looks only at those of its events. */
 struct live_card {
     struct device *device;
     struct policy *policy;
@@ -201,8 +201,8 @@ static void live_free(struct live_card *c, uint64_t addr)
     c->vacant = vacated + 1;
 }
 
-/* NULL where there is no memory, and a sentence on standard error: PyTorch raises a RuntimeError when the tensor without
- * memory is used. An exception of its own cannot be raised through this interface. */
+/* NULL where there is no memory, and a sentence on standard error: PyTorch raises a RuntimeError when the tensor
+ * without memory is used. An exception of its own cannot be raised through this interface. */
 void *replay_alloc(ssize_t size, int device, void *stream)
 {
     struct err_detail why = {.text = ""};

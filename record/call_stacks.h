@@ -9,8 +9,8 @@
 /* What must be loaded for it is loaded now, not in the middle of a call. */
 void call_stacks_begin(void);
 
-/* Puts the stack of this thread into the journal, from the frame that `caller` (a return address) lies in outwards, as far
- * as it is not there yet. Returns the number of the innermost frame's record, + 1; 0 without room. */
+/* Puts the stack of this thread into the journal, from the frame that `caller` (a return address) lies in outwards, as
+ * far as it is not there yet. Returns the number of the innermost frame's record, + 1; 0 without room. */
 uint64_t call_stack_put(const void *caller);
 
 /* In the child of a fork. */

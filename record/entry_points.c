@@ -1,9 +1,10 @@
 /*
  * libreplay-record.so: our functions by NVIDIA's names, which record a call and make it.
  *
- * An allocation is recorded when its address is known, a release before it is made: in between the address could be given
- * to another thread, whose record would stand in front. A release that then fails is taken back by a record of its own.
- * A runtime call that ends in a call of the driver is recorded once, as the runtime's: a count by thread tells.
+ * An allocation is recorded when its address is known, a release before it is made: in between the address could be
+ * given to another thread, whose record would stand in front. A release that then fails is taken back by a record of
+ * its own. A runtime call that ends in a call of the driver is recorded once, as the runtime's: a count by thread
+ * tells.
  *
  * CUDA's headers are no part of the build. What the types are: pointers and handles are words, results are ints, 0 is
  * success and 2 is "out of memory" in both libraries (CUDA Runtime API, cudaError; CUDA Driver API, CUresult).
@@ -22,9 +23,9 @@
 enum {
     CODE_DONE = 0,
     CODE_OUT_OF_MEMORY = 2,
-    CODE_NO_SUCH_FUNCTION = 302,      /* cudaErrorSharedObjectSymbolNotFound, CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND */
+    CODE_NO_SUCH_FUNCTION = 302,      /* cudaErrorSharedObjectSymbolNotFound, and the driver's of that meaning */
     LOCATION_DEVICE = 1,              /* CU_MEM_LOCATION_TYPE_DEVICE */
-    LOOKUP_PER_THREAD = 2,            /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, and the runtime's of that meaning */
+    LOOKUP_PER_THREAD = 2,            /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, and the runtime's */
     DEVICE_UNKNOWN = -1,
 };
 
@@ -346,7 +347,8 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
 /* Look-ups. With the flags 0 the runtime gives what the program was compiled for, which its entry's suffix tells. */
 #define FOUND(code, name, flags, stream_0, found)                                                       \
     if ((code) == CODE_DONE)                                                                            \
-        driver_lookup_wrap(name, ((flags) & 3) == LOOKUP_PER_THREAD || (((flags) & 3) == 0 && (stream_0) != 0), found); \
+        driver_lookup_wrap(name, ((flags) & 3) == LOOKUP_PER_THREAD || (((flags) & 3) == 0 && (stream_0) != 0), \
+                           found);                                                                      \
     return code
 
 #define WRAP_FIND_OLD(name, space, stream_0)                                                            \

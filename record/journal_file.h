@@ -2,9 +2,9 @@
  * This process's journal: an append-only file in mapped pages.
  *
  * A record is a store to memory that belongs to the file: what was put is there however the process ends, and costs no
- * system call. The file grows by windows, each given its room on the disk before it is mapped, so that a full disk is an
- * answer here and never a signal in the program. No descriptor stays open: a program may close all that it did not open
- * itself, and give the number to a file of its own.
+ * system call. The file grows by windows, each given its room on the disk before it is mapped, so that a full disk is
+ * an answer here and never a signal in the program. No descriptor stays open: a program may close all that it did not
+ * open itself, and give the number to a file of its own.
  */
 #ifndef REPLAY_RECORD_JOURNAL_FILE_H
 #define REPLAY_RECORD_JOURNAL_FILE_H

@@ -1,4 +1,4 @@
-/* `replay record -o OUT -- COMMAND...`: starts a CUDA program with its memory calls recorded, and makes traces of them. */
+/* `replay record -o OUT -- COMMAND...`: starts a CUDA program with its memory calls recorded, and makes traces. */
 #include "replay/cli.h"
 
 #include "replay/beside.h"
@@ -117,14 +117,14 @@ const struct subcommand cmd_record = {
     .synopsis = "record -o OUT -- COMMAND...",
     .summary = "run a CUDA program and record its device memory calls, of the runtime and of the driver",
     .text =
-        "A library is preloaded into the command and into what it starts; the program is not changed. Each process writes a\n"
-        "journal into OUT.calls as it goes: killed at any time, every call that had returned is in it. At the end the\n"
-        "journals become traces: OUT where one process used one device, else OUT with .PID.gpuN before its last dot.\n"
+        "A library is preloaded into the command and into what it starts; the program is not changed. Each process\n"
+        "writes a journal into OUT.calls as it goes: killed at any time, every call that had returned is in it. At the end\n"
+        "the journals become traces: OUT where one process used one device, else OUT with .PID.gpuN before its last dot.\n"
         "If this command itself is killed the journals stay: replay import OUT.calls/PID.0.calls -o TRACE reads one.\n"
         "The exit status is the command's.\n\n"
-        "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a snapshot\n"
-        "written at its end, at the first out of memory and on SIGUSR1. It then is the trace OUT, with the snapshot beside\n"
-        "it, and the driver's calls are in OUT with .driver before its last dot.\n"
+        "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a\n"
+        "snapshot written at its end, at the first out of memory and on SIGUSR1. It then is the trace OUT, with the\n"
+        "snapshot beside it, and the driver's calls are in OUT with .driver before its last dot.\n"
         "--simulate runs the command on the simulated card, as replay run-sim does.\n\n"
         "Examples:\n"
         "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"

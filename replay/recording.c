@@ -53,8 +53,8 @@ static void snapshot_path(const struct recording *r, int i, size_t k, char path[
 
 /* ---- names ---- */
 
-/* "trace.zst" becomes "trace<process><device><what>.zst", or ends in `end` where that is not NULL. Process and device are
- * named where there are several; a process that replaced itself has several parts: "1234-1". */
+/* "trace.zst" becomes "trace<process><device><what>.zst", or ends in `end` where that is not NULL. Process and device
+ * are named where there are several; a process that replaced itself has several parts: "1234-1". */
 static void trace_name(const struct recording *r, int i, int device, const char *what, const char *end,
                        char name[PATH_MAX])
 {

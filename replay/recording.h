@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 
-/* Imports the journals of a folder: to `out` where one process used one device, else to names made from it. Each is named
- * on standard error and its journal removed; that of a process which still runs stays, and is named too. */
+/* Imports the journals of a folder: to `out` where one process used one device, else to names made from it. Each is
+ * named on standard error and its journal removed; that of a process which still runs stays, and is named too. */
 MUST_USE enum err recording_import(const char *folder, const char *out, struct err_detail *why);
 
 #endif

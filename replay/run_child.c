@@ -18,7 +18,7 @@ enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
 
 static volatile sig_atomic_t child_pid;              /* of the child that is waited for; 0: none */
 
-/* What the terminal sends goes to the child by itself: once more would end a program that ends in order at the first. */
+/* What the terminal sends goes to the child by itself: once more would end a program that ends in order at one. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;

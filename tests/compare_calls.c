@@ -1,5 +1,6 @@
 /*
- * compare_calls DRIVER POLICY DEVICE REQUESTS [live]: does a replay ask the device for what a recording of the driver shows?
+ * compare_calls DRIVER POLICY DEVICE REQUESTS [live]: does a replay ask the device for what a recording of the driver
+ * shows?
  *
  * DRIVER is a trace of driver calls (replay record), whose pool 0 holds plain allocations. REQUESTS is a trace of the
  * program's requests, or a file of lines "A thread addr bytes stream device" ("O" where it was refused) and "F thread

@@ -146,8 +146,8 @@ static const struct call_record *next_of(const struct run *r, unsigned thread, s
     return NULL;
 }
 
-/* Every call of a thread that it said had returned is recorded, in that order; and at most `more` behind them, which were
- * on their way. */
+/* Every call of a thread that it said had returned is recorded, in that order; and at most `more` behind them, which
+ * were on their way. */
 static void expect_thread(const struct run *r, const struct said *said, size_t n, unsigned thread, size_t more)
 {
     size_t journal = 0, n_more = 0;
@@ -258,8 +258,8 @@ Test(record, failed_calls_leave_no_trace_but_a_refusal)
 Test(record, each_kind_of_memory_is_told_and_each_call_recorded_once)
 {
     static const struct { enum call_space space; unsigned device; uint64_t bytes; } want[] = {
-        {CALL_SPACE_HOST, 0, 1000}, {CALL_SPACE_MANAGED, 0, 2000}, {CALL_SPACE_POOL, 0, 3000}, {CALL_SPACE_DEVICE, 0, 4000},
-        {CALL_SPACE_DEVICE, 1, 5000}, {CALL_SPACE_DEVICE, 0, 6000}};
+        {CALL_SPACE_HOST, 0, 1000}, {CALL_SPACE_MANAGED, 0, 2000}, {CALL_SPACE_POOL, 0, 3000},
+        {CALL_SPACE_DEVICE, 0, 4000}, {CALL_SPACE_DEVICE, 1, 5000}, {CALL_SPACE_DEVICE, 0, 6000}};
     struct run r;
     size_t n = 0;
     run_program(&r, "kinds");

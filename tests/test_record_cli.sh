@@ -50,12 +50,13 @@ expect 0 'no calls' record -o nothing.trace -- "$program" nothing log
 
 # ---- the recorder itself is killed: its journal stays and opens as a trace does ----
 "$replay" record -o cut.trace -- sh -c "\"$program\" driver log; kill -9 \$PPID" >out 2>&1
-[ "$(find cut.trace.calls -name '*.calls' -type f | wc -l)" = 1 ] || fail "the journal of a killed recorder is not there"
+[ "$(find cut.trace.calls -name '*.calls' -type f | wc -l)" = 1 ] || fail "the journal of a killed recorder is gone"
 expect 0 '^none ' cut.trace.calls/*.0.calls --policy none
 expect 2 'from a run that was cut off' record -o cut.trace -- "$program" driver log
 
 # ---- a process that outlives the command ----
-expect 0 'still runs' record -o outlived.trace -- sh -c "\"$program\" lasting log & while ! test -s log.lasting; do sleep 0.05; done"
+expect 0 'still runs' record -o outlived.trace -- \
+    sh -c "\"$program\" lasting log & while ! test -s log.lasting; do sleep 0.05; done"
 kill "$(cat log.lasting)"
 
 # ---- a signal to the recorder goes on to the command; what was recorded is there ----

@@ -1,6 +1,6 @@
 /*
- * The journal of recorded calls under ThreadSanitizer: what several threads append at once is all there, each thread's in
- * its order. A plain program, because Criterion does not start under that sanitizer.
+ * The journal of recorded calls under ThreadSanitizer: what several threads append at once is all there, each thread's
+ * in its order. A plain program, because Criterion does not start under that sanitizer.
  */
 #include "record/journal_file.h"
 #include "traces/call_journal_read.h"

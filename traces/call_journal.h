@@ -30,7 +30,7 @@ enum call_kind {
     CALL_UNDO,                        /* other = number of the FREE, RELEASE or UNMAP whose call then failed */
     CALL_CREATE,                      /* other = handle of physical memory, bytes */
     CALL_RELEASE,                     /* other = handle; written before the call */
-    CALL_RETAIN,                      /* other = handle, which now takes one more release; addr = an address mapped to it */
+    CALL_RETAIN,                      /* other = handle, which takes one more release; addr = where it is mapped */
     CALL_MAP,                         /* addr, bytes, other = handle */
     CALL_UNMAP,                       /* addr, bytes: one or several whole mappings; written before the call */
     CALL_DEVICE,                      /* a device's first record: bytes = its memory, other = free of it */
@@ -41,7 +41,7 @@ enum call_kind {
 
 enum call_space {
     CALL_SPACE_DEVICE,                /* cudaMalloc and its like */
-    CALL_SPACE_POOL,                  /* from a memory pool, in stream order; other = the pool's handle, 0 = the current */
+    CALL_SPACE_POOL,                  /* from a memory pool; other = the pool's handle, 0 = the current one */
     CALL_SPACE_MANAGED,
     CALL_SPACE_HOST,                  /* page-locked host memory */
     CALL_SPACE_PHYSICAL,              /* cuMemCreate */

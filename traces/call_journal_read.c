@@ -1,5 +1,5 @@
-/* Reads a journal of CUDA memory calls. Nothing in it is trusted: every number of a record is checked against those read
- * before it, so that chains of frames and texts end. */
+/* Reads a journal of CUDA memory calls. Nothing in it is trusted: every number of a record is checked against those
+ * read before it, so that chains of frames and texts end. */
 #include "traces/call_journal_read.h"
 
 #include <stdlib.h>
@@ -179,7 +179,8 @@ static uint32_t text_id(struct call_journal *log, uint32_t last)
     return id != UINT32_MAX && pair_map_add(&log->text_of, last, 0, id) ? id : UINT32_MAX;
 }
 
-size_t call_journal_stack(struct call_journal *log, const struct call_record *r, uint32_t *texts, size_t max, bool *has_memory)
+size_t call_journal_stack(struct call_journal *log, const struct call_record *r, uint32_t *texts, size_t max,
+                          bool *has_memory)
 {
     uint64_t next = r->stack, bound = (uint64_t)(r - log->records);
     size_t n = 0;

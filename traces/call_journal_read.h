@@ -34,7 +34,8 @@ void call_journal_free(struct call_journal *log);
 
 /* The frames of a record's stack as ids of log->texts, innermost first, at most `max`; 0 where it has none. *has_memory
  * is false where memory ran out. */
-size_t call_journal_stack(struct call_journal *log, const struct call_record *r, uint32_t *texts, size_t max, bool *has_memory);
+size_t call_journal_stack(struct call_journal *log, const struct call_record *r, uint32_t *texts, size_t max,
+                          bool *has_memory);
 
 /* The command's words, separated by spaces. */
 void call_journal_command(const struct call_journal *log, char *text, size_t n);

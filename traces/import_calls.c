@@ -1,8 +1,9 @@
 /*
  * Imports journals of CUDA memory calls (record/JOURNAL.md): what one process asked of one device's driver.
  *
- * A request is an allocation, or physical memory of the virtual memory calls; the latter ends when it is released and no
- * longer mapped anywhere, as the driver has it (CUDA Driver API, cuMemRelease). Each kind of memory is a pool of its own.
+ * A request is an allocation, or physical memory of the virtual memory calls; the latter ends when it is released and
+ * no longer mapped anywhere, as the driver has it (CUDA Driver API, cuMemRelease). Each kind of memory is a pool of its
+ * own.
  */
 #include "traces/import_calls.h"
 
@@ -77,7 +78,8 @@ static void note(struct calls_import *p, const char *fmt, ...)
 static void note_all(struct calls_import *p)
 {
     static const char *const names[CALL_SPACES] = {
-        [CALL_SPACE_POOL] = "memory pools (pools 4 and up, in stream order)", [CALL_SPACE_MANAGED] = "managed memory (pool 1)",
+        [CALL_SPACE_POOL] = "memory pools (pools 4 and up, in stream order)",
+        [CALL_SPACE_MANAGED] = "managed memory (pool 1)",
         [CALL_SPACE_HOST] = "page-locked host memory (pool 2), which takes nothing of the device",
         [CALL_SPACE_PHYSICAL] = "physical memory of the virtual memory calls (pool 3)"};
     char bytes[UNITS_TEXT];
@@ -137,8 +139,9 @@ static enum err stack_number(struct calls_import *p, const struct call_record *r
 /* Memory pools are numbered by their first use; those behind the last number share it. */
 static enum err pool_number(struct calls_import *p, const struct call_record *r, uint64_t *out, struct err_detail *why)
 {
-    static const uint64_t numbers[CALL_SPACES] = {[CALL_SPACE_DEVICE] = POOL_DEVICE, [CALL_SPACE_MANAGED] = POOL_MANAGED,
-                                                  [CALL_SPACE_HOST] = POOL_HOST, [CALL_SPACE_PHYSICAL] = POOL_PHYSICAL};
+    static const uint64_t numbers[CALL_SPACES] = {
+        [CALL_SPACE_DEVICE] = POOL_DEVICE, [CALL_SPACE_MANAGED] = POOL_MANAGED, [CALL_SPACE_HOST] = POOL_HOST,
+        [CALL_SPACE_PHYSICAL] = POOL_PHYSICAL};
     *out = r->space < CALL_SPACES ? numbers[r->space] : POOL_DEVICE;
     if (r->space != CALL_SPACE_POOL)
         return ERR_OK;

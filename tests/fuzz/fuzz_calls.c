@@ -1,6 +1,6 @@
 /*
- * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence; what is imported is a trace that the
- * reader takes.
+ * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence; what is imported is a trace that
+ * the reader takes.
  *
  * An input that begins with 'R' is the records alone, behind a head that is made here; others are files as they are.
  */

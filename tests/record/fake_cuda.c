@@ -23,7 +23,7 @@ struct fake_block {
 static struct {
     pthread_mutex_t lock;
     uint64_t used, next;
-    struct fake_block blocks[BLOCKS_MAX];                /* live ones first come, first found; freed ones are used again */
+    struct fake_block blocks[BLOCKS_MAX];                /* in order of their first use */
     size_t n;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .next = UINT64_C(0x7f0000000000)};
 
@@ -93,7 +93,10 @@ ENTRY(cuMemAlloc_v2, uint64_t *out, size_t bytes) { return fake_alloc(out, bytes
 ENTRY(cuMemFree_v2, uint64_t addr) { return fake_free(addr); }
 ENTRY(cuMemAllocAsync, uint64_t *out, size_t bytes, uintptr_t stream) { (void)stream; return fake_alloc(out, bytes); }
 ENTRY(cuMemFreeAsync, uint64_t addr, uintptr_t stream) { (void)stream; return fake_free(addr); }
-ENTRY(cuMemAllocAsync_ptsz, uint64_t *out, size_t bytes, uintptr_t stream) { return cuMemAllocAsync(out, bytes, stream); }
+ENTRY(cuMemAllocAsync_ptsz, uint64_t *out, size_t bytes, uintptr_t stream)
+{
+    return cuMemAllocAsync(out, bytes, stream);
+}
 ENTRY(cuMemFreeAsync_ptsz, uint64_t addr, uintptr_t stream) { return cuMemFreeAsync(addr, stream); }
 ENTRY(cuMemAllocManaged, uint64_t *out, size_t bytes, unsigned flags) { (void)flags; return fake_alloc(out, bytes); }
 ENTRY(cuMemHostAlloc, uint64_t *out, size_t bytes, unsigned flags) { (void)flags; return fake_alloc(out, bytes); }
@@ -120,7 +123,8 @@ ENTRY(cuMemUnmap, uint64_t addr, size_t bytes) { (void)addr, (void)bytes; return
 /* By name, as the runtime asks. */
 ENTRY(cuGetProcAddress_v2, const char *name, void **out, int version, uint64_t flags, int *status)
 {
-    static const struct { const char *name; int (*function)(uint64_t *, size_t); } plain[] = {{"cuMemAlloc", cuMemAlloc_v2}};
+    static const struct { const char *name; int (*function)(uint64_t *, size_t); } plain[] = {
+        {"cuMemAlloc", cuMemAlloc_v2}};
     static const struct { const char *name; int (*function)(uint64_t); } frees[] = {
         {"cuMemFree", cuMemFree_v2}, {"cuMemFreeHost", cuMemFreeHost}};
     static const struct { const char *name; int (*function)(uint64_t *, size_t, uintptr_t); } async[] = {

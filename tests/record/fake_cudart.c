@@ -1,6 +1,6 @@
 /*
- * A runtime for the tests of recording, as libcudart.so.12: each call ends in one of the driver, which it opens and asks
- * for its functions by name, as NVIDIA's does.
+ * A runtime for the tests of recording, as libcudart.so.12: each call ends in one of the driver, which it opens and
+ * asks for its functions by name, as NVIDIA's does.
  */
 #include <dlfcn.h>
 #include <pthread.h>

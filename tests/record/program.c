@@ -75,9 +75,10 @@ static void work(unsigned seed, int n)
         const int at = rand_r(&seed) % LIVE_MAX;
         const uintptr_t stream = seed % 3 == 0 ? 16 + 16 * (seed % 2) : 0;
         if (at < n_live) {
-            expect((live[at].stream == 0 ? cudaFree(live[at].addr) : cudaFreeAsync(live[at].addr, live[at].stream)) == 0,
-                   "a free failed");
-            say_free(live[at].addr);
+            const uint64_t addr = live[at].addr;
+            const int code = live[at].stream == 0 ? cudaFree(addr) : cudaFreeAsync(addr, live[at].stream);
+            expect(code == 0, "a free failed");
+            say_free(addr);
             live[at] = live[--n_live];
         } else {
             const size_t bytes = (size_t)(1 + rand_r(&seed) % 8) * KIB;
