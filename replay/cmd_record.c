@@ -58,13 +58,15 @@ static enum err make_env(const struct options *o, const char *library, const cha
     return e == ERR_OK && (o->given & OPTION_BIT(TORCH_HISTORY)) != 0 ? put_hook(o, folder, env, why) : e;
 }
 
-/* Runs the command, with --simulate by this program's run-sim, which takes over what is preloaded. */
+/* Runs the command, with --simulate by this program's run-sim, which takes over what is preloaded. A size alone is one of
+ * the simulated card. */
 static enum err run_command(const struct options *o, const struct child_env *env, int *status, struct err_detail *why)
 {
-    const char *device = o->texts[OPTION_SIMULATE];
-    char program[PATH_MAX];
-    if (device == NULL)
+    const char *typed = o->texts[OPTION_SIMULATE];
+    char program[PATH_MAX], device[PATH_MAX];
+    if (typed == NULL)
         return child_run(o->inputs, env, status, why);
+    snprintf(device, sizeof device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
     const char *const start[] = { program, "run-sim", "--device", device, "--" };
     const size_t n = sizeof start / sizeof start[0];
     const char **argv = calloc(n + o->n_inputs + 1, sizeof *argv);
@@ -130,7 +132,7 @@ const struct subcommand cmd_record = {
         "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"
         "  replay record -o trace.zst --stacks -- python infer.py\n"
         "  replay record -o trace.zst --torch -- python train.py\n"
-        "  replay record -o trace.zst --torch --simulate sim:24GiB -- python train.py\n",
+        "  replay record -o trace.zst --torch --simulate 24GiB -- python train.py\n",
     .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY) | OPTION_BIT(SIMULATE) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,

@@ -33,7 +33,7 @@
     X(SEED, "seed", "N", "seed of everything random (default: 0)")                                          \
     X(STACKS, "stacks", NULL, "record the call stack of each allocation as well")                          \
     X(TORCH_HISTORY, "torch", NULL, "record the requests to PyTorch's allocator as well: its own snapshot")      \
-    X(SIMULATE, "simulate", "D", "run the command without a GPU, on this simulated card: sim:24GiB, sim:h100-80g")  \
+    X(SIMULATE, "simulate", "D", "run the command without a GPU, on this simulated card: 24GiB, sim:h100-80g")  \
     X(GPU, "gpu", "N", "which device of a file that recorded several")                                      \
     X(FROM, "from", "NAME", "the file's format, where it should not be recognised")                         \
     X(RELEASES, "releases", "WHO", "who released segments without a request: auto, program (empty_cache), allocator") \
