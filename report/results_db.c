@@ -292,7 +292,11 @@ enum err results_db_open_read(const char *path, struct results_db **out, struct 
 {
     struct results_db *db;
     bool is_empty;
-    enum err e = db_open_file(path, SQLITE_OPEN_READONLY, &db, why);
+    /* SQLite itself falls back to reading where it may not write; where it may, it takes its own two files beside the
+     * database away again, which one that only reads would leave there. */
+    enum err e = db_open_file(path, SQLITE_OPEN_READWRITE, &db, why);
+    if (e == ERR_OK)
+        e = db_execute(db, "PRAGMA query_only = ON", why);
     if (e == ERR_OK)
         e = db_check(db, "main", path, &is_empty, why);
     if (e == ERR_OK && is_empty)
