@@ -120,8 +120,9 @@ const struct subcommand cmd_record = {
     .summary = "run a CUDA program and record its device memory calls, of the runtime and of the driver",
     .text =
         "A library is preloaded into the command and into what it starts; the program is not changed. Each process\n"
-        "writes a journal into OUT.calls as it goes: killed at any time, every call that had returned is in it. At the end\n"
-        "the journals become traces: OUT where one process used one device, else OUT with .PID.gpuN before its last dot.\n"
+        "writes a journal into OUT.calls as it goes: killed at any time, every call that had returned is in it. At the\n"
+        "end the journals become traces: OUT where one process used one device, else OUT with .PID.gpuN before its last\n"
+        "dot.\n"
         "If this command itself is killed the journals stay: replay import OUT.calls/PID.0.calls -o TRACE reads one.\n"
         "The exit status is the command's.\n\n"
         "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a\n"
