@@ -119,12 +119,11 @@ const struct subcommand cmd_record = {
     .synopsis = "record -o OUT -- COMMAND...",
     .summary = "run a CUDA program and record its device memory calls, of the runtime and of the driver",
     .text =
-        "A library is preloaded into the command and into what it starts; the program is not changed. Each process\n"
-        "writes a journal into OUT.calls as it goes: killed at any time, every call that had returned is in it. At the\n"
-        "end the journals become traces: OUT where one process used one device, else OUT with .PID.gpuN before its last\n"
-        "dot.\n"
-        "If this command itself is killed the journals stay: replay import OUT.calls/PID.0.calls -o TRACE reads one.\n"
-        "The exit status is the command's.\n\n"
+        "A library is preloaded into the command and into what it starts; the program is not changed. Each\n"
+        "process writes a journal into OUT.calls as it goes: killed at any time, every call that had returned is\n"
+        "in it. At the end the journals become traces: OUT where one process used one device, else OUT with\n"
+        ".PID.gpuN before its last dot. If this command itself is killed the journals stay: replay import\n"
+        "OUT.calls/PID.0.calls -o TRACE reads one. The exit status is the command's.\n\n"
         "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a\n"
         "snapshot written at its end, at the first out of memory and on SIGUSR1. It then is the trace OUT, with the\n"
         "snapshot beside it, and the driver's calls are in OUT with .driver before its last dot.\n"
