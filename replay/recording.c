@@ -70,6 +70,16 @@ static void trace_name(const struct recording *r, int i, int device, const char 
     snprintf(name, PATH_MAX, "%.*s%s%s%s%s", (int)n, r->out, process, gpu, what, end != NULL ? end : r->out + n);
 }
 
+/* The command without the folders in front of the program's name. */
+static const char *command_shown(const char *command)
+{
+    const char *shown = command;
+    for (size_t i = 0, n = strcspn(command, " "); i < n; i++)
+        if (command[i] == '/')
+            shown = command + i + 1;
+    return shown;
+}
+
 /* ---- snapshots ---- */
 
 /* PyTorch may have asked for nothing on a device that something else used. */
@@ -116,7 +126,7 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
     const enum err e = trace_import(path, importer_calls.name, &cfg, name, why);
     if (e == ERR_OK)
         fprintf(stderr, "replay record: %s: process %u (%.60s), device %u: %s requests, %s refused\n", name, s->pid,
-                s->command, device, text_count(s->devices[device].requests, requests),
+                command_shown(s->command), device, text_count(s->devices[device].requests, requests),
                 text_count(s->devices[device].ooms, refused));
     return e;
 }

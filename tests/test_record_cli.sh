@@ -26,7 +26,7 @@ expect() {
 }
 
 # ---- one process and device: the trace has the name that was given ----
-expect 0 'driver.trace: process [0-9]* (.*record_program driver log), device 0: 2 requests, 0 refused' \
+expect 0 'driver.trace: process [0-9]* (record_program driver log), device 0: 2 requests, 0 refused' \
     record -o driver.trace -- "$program" driver log
 expect 0 'source  *cuda-calls' info driver.trace
 expect 0 'requested at most  *7.88 KiB (8072 bytes)' info driver.trace
