@@ -4,6 +4,7 @@
 #include "traces/import.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,7 +197,7 @@ Test(import_calls, each_kind_of_memory_is_a_pool_of_its_own)
     trace_close(trace);
 }
 
-Test(import_calls, a_stack_comes_with_its_frames_and_a_loop_of_them_ends)
+Test(import_calls, a_stack_comes_with_its_frames_and_a_loop_of_them_ends)    /* behind both stands the thread */
 {
     const char *const *frames;
     struct trace_side side;
@@ -215,13 +216,33 @@ Test(import_calls, a_stack_comes_with_its_frames_and_a_loop_of_them_ends)
     put(&j, (struct call_record){.kind = CALL_ALLOC, .addr = 0x1000, .bytes = 10, .stack = inner + 1});
     struct trace_reader *trace = import_all(&j, -1);
     cr_assert_eq(trace_side_at(trace, 0, &side, NULL), ERR_OK);
-    cr_assert_eq(trace_stack(trace, side.stack, &frames), 2);
+    cr_assert_eq(trace_stack(trace, side.stack, &frames), 3);
     cr_expect_eq(strlen(frames[0]), CALL_TEXT_BYTES + 4);
     trace_close(trace);
     j.records[outer].stack = inner + 1;
     trace = import_all(&j, -1);
     cr_assert_eq(trace_side_at(trace, 0, &side, NULL), ERR_OK);
-    cr_expect_eq(trace_stack(trace, side.stack, &frames), 2);
+    cr_expect_eq(trace_stack(trace, side.stack, &frames), 3);
+    trace_close(trace);
+}
+
+Test(import_calls, each_event_names_its_thread)
+{
+    static const uint32_t threads[] = {500, 501, 500};
+    struct journal j = journal_begin();
+    struct err_detail why = {.text = ""};
+    for (size_t i = 0; i < 3; i++)
+        j.records[put_alloc(&j, (i + 1) << 12, 8)].thread = threads[i];
+    struct trace_reader *trace = import_all(&j, -1);
+    for (size_t i = 0; i < 3; i++) {
+        struct trace_side side;
+        const char *const *frames;
+        char want[32];
+        snprintf(want, sizeof want, "thread %u", (unsigned)threads[i]);
+        cr_assert_eq(trace_side_at(trace, i, &side, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(trace_stack(trace, side.stack, &frames), 1);
+        cr_expect_str_eq(frames[0], want);
+    }
     trace_close(trace);
 }
 

@@ -37,7 +37,7 @@ struct calls_import {
     struct pair_map handles;          /* (handle, 0) -> physical */
     struct pair_map mapped;           /* (address, 0) -> mapping */
     struct pair_map pools;            /* (handle of a memory pool, 0) -> its number here */
-    struct pair_map stacks;           /* (innermost frame's record + 1, 0) -> the trace's stack */
+    struct pair_map stacks;           /* (innermost frame's record + 1, thread) -> the trace's stack */
     struct physical *physical;
     struct mapping *mappings;
     size_t n_physical, room_physical, n_mappings, room_mappings;
@@ -115,25 +115,29 @@ static enum err put_facts(struct calls_import *p, struct err_detail *why)
 
 /* ---- records ---- */
 
-/* The trace's stack of a record, which it gets at its first use. */
+/* The trace's stack of a record, which it gets at its first use. Its outermost frame is the thread. */
 static enum err stack_number(struct calls_import *p, const struct call_record *r, uint32_t *out, struct err_detail *why)
 {
     uint32_t texts[STACK_MAX];
-    const char *frames[STACK_MAX];
+    const char *frames[STACK_MAX + 1];
+    char thread[32];
     bool has_memory = true;
-    const uint32_t *known = r->stack == 0 ? NULL : pair_map_find(&p->stacks, r->stack, 0);
-    *out = known == NULL ? TRACE_NO_STACK : *known;
-    const size_t n = r->stack == 0 || known != NULL ? 0 : call_journal_stack(p->log, r, texts, STACK_MAX, &has_memory);
+    const uint32_t *known = pair_map_find(&p->stacks, r->stack, r->thread);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    const size_t n = r->stack == 0 ? 0 : call_journal_stack(p->log, r, texts, STACK_MAX, &has_memory);
     if (!has_memory)
         return calls_nomem(why);
-    if (n == 0)
-        return ERR_OK;
     for (size_t i = 0; i < n; i++)
         frames[i] = text_table_at(&p->log->texts, texts[i]);
-    const enum err e = trace_put_stack(p->out, frames, n, out, why);
+    snprintf(thread, sizeof thread, "thread %" PRIu32, r->thread);
+    frames[n] = thread;
+    const enum err e = trace_put_stack(p->out, frames, n + 1, out, why);
     if (e != ERR_OK)
         return e;
-    return pair_map_add(&p->stacks, r->stack, 0, *out) ? ERR_OK : calls_nomem(why);
+    return pair_map_add(&p->stacks, r->stack, r->thread, *out) ? ERR_OK : calls_nomem(why);
 }
 
 /* Memory pools are numbered by their first use; those behind the last number share it. */
