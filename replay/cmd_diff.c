@@ -32,32 +32,35 @@ static void session_close(struct diff_session *s)
     trace_close(s->traces[1]);
 }
 
-/* ---- two policies on one trace ---- */
+/* ---- two runs on one trace ---- */
 
-static enum err session_open_lanes(struct diff_session *s, struct device_choice *device, struct err_detail *why)
+static enum err session_open_lane(struct diff_session *s, int i, const char *policy, const char *device_text,
+                                  struct device_choice *device, struct err_detail *why)
 {
-    const struct options *o = s->options;
-    enum err e = device_choose(o->device, s->traces[0], device, why);
-    const char *release = recorded_release(s->traces[0]);
-    for (int i = 0; i < 2 && e == ERR_OK; i++) {
-        e = policy_spec_parse(o->policies[i], &s->specs[i], why);
-        if (e != ERR_OK)
-            break;
-        recorded_take_release(release, &s->specs[i]);
-        e = lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], o->seed, &s->lanes[i], why);
-    }
-    return e == ERR_OK ? part_listen(&s->diff.apart, &s->lanes[0], &s->lanes[1], why) : e;
+    enum err e = device_choose(device_text, s->traces[0], device, why);
+    if (e == ERR_OK)
+        e = policy_spec_parse(policy, &s->specs[i], why);
+    if (e != ERR_OK)
+        return e;
+    recorded_take_release(recorded_release(s->traces[0]), &s->specs[i]);
+    return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], s->options->seed, &s->lanes[i], why);
 }
 
+/* Runs both lanes side by side and finds where they part. */
 static enum err session_replay(struct diff_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
     struct progress progress = progress_start("replaying");
     const struct replay_config cfg = {.on_oom = o->on_oom, .start = o->start, .threads = 1,
                                       .progress = progress_report, .progress_arg = &progress};
-    enum err e = replay_run(s->traces[0], s->lanes, 2, &cfg, why);
+    enum err e = part_listen(&s->diff.apart, &s->lanes[0], &s->lanes[1], why);
+    if (e == ERR_OK)
+        e = replay_run(s->traces[0], s->lanes, 2, &cfg, why);
     progress_clear(&progress);
-    return e == ERR_OK ? part_finish(&s->diff.apart, why) : e;
+    if (e == ERR_OK)
+        e = part_finish(&s->diff.apart, why);
+    s->diff.has_apart = e == ERR_OK;
+    return e;
 }
 
 static enum err session_diff_policies(struct diff_session *s, struct err_detail *why)
@@ -65,8 +68,8 @@ static enum err session_diff_policies(struct diff_session *s, struct err_detail 
     const struct options *o = s->options;
     struct device_choice device;
     enum err e = cli_open_trace(o, 0, &s->traces[0], why);
-    if (e == ERR_OK)
-        e = session_open_lanes(s, &device, why);
+    for (int i = 0; i < 2 && e == ERR_OK; i++)
+        e = session_open_lane(s, i, o->policies[i], o->device, &device, why);
     if (e == ERR_OK)
         e = session_replay(s, why);
     s->diff.kind = DIFF_POLICIES;
@@ -86,6 +89,37 @@ static enum err session_diff_policies(struct diff_session *s, struct err_detail 
 
 /* ---- two files ---- */
 
+/* Whether both results hold one run each, of one trace, as a replay goes without options. */
+static bool are_two_plain_runs(const struct diff *d)
+{
+    const struct run_table *a = &d->tables[0], *b = &d->tables[1];
+    if (a->n_rows != 1 || b->n_rows != 1)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (strcmp(run_table_text(&d->tables[i], 0, "start"), "fresh") != 0 ||
+            strcmp(run_table_text(&d->tables[i], 0, "on_oom"), "stop") != 0)
+            return false;
+    return strcmp(run_table_text(a, 0, "trace_path"), run_table_text(b, 0, "trace_path")) == 0;
+}
+
+/* Results do not hold where two runs part; the trace does, where it is still there. Else there is nothing to add. */
+static void session_replay_runs(struct diff_session *s)
+{
+    const struct options *o = s->options;
+    struct device_choice devices[2];
+    struct err_detail why;
+    if (!are_two_plain_runs(&s->diff) || diff_is_same(&s->diff))
+        return;
+    enum err e = trace_open_any(run_table_text(&s->diff.tables[0], 0, "trace_path"), o->from, &o->import,
+                                &s->traces[0], &why);
+    for (int i = 0; i < 2 && e == ERR_OK; i++)
+        e = session_open_lane(s, i, run_table_text(&s->diff.tables[i], 0, "policy"),
+                              run_table_text(&s->diff.tables[i], 0, "device"), &devices[i], &why);
+    if (e == ERR_OK)
+        e = session_replay(s, &why);
+    s->diff.traces[0] = e == ERR_OK ? s->traces[0] : NULL;
+}
+
 static enum err session_diff_files(struct diff_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -103,8 +137,12 @@ static enum err session_diff_files(struct diff_session *s, struct err_detail *wh
         e = err_set(why, ERR_USAGE, 0, "%.80s holds results and %.80s does not: they cannot be compared",
                     o->inputs[is_results[0] ? 0 : 1], o->inputs[is_results[0] ? 1 : 0]);
     s->diff.kind = is_results[0] ? DIFF_RUNS : DIFF_TRACES;
-    if (e == ERR_OK && is_results[0])
-        return diff_match_runs(&s->diff, why);
+    if (e == ERR_OK && is_results[0]) {
+        e = diff_match_runs(&s->diff, why);
+        if (e == ERR_OK)
+            session_replay_runs(s);
+        return e;
+    }
     for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
         e = cli_open_trace(o, i, &s->traces[i], why);
         s->diff.traces[i] = s->traces[i];
@@ -157,7 +195,8 @@ const struct subcommand cmd_diff = {
             "first event that differs. A step lies between the last two marks of the same name, or is what repeats at\n"
             "the end. A trace and two policies: every figure that differs, the first request placed differently, and\n"
             "the first call to the device that only one of them makes. Two results (--json of a replay, or a database\n"
-            "of a sweep): every figure that differs, run by run.\n\n"
+            "of a sweep): every figure that differs, run by run; of two single runs on a trace that is still there also\n"
+            "where they part.\n\n"
             "  replay diff plain.pickle checkpointed.pickle\n"
             "  replay diff a.pickle --policy best-fit --policy pytorch:expandable --device sim:24GiB\n"
             "  replay diff monday.json tuesday.json\n"

@@ -31,7 +31,8 @@ struct diff {
     struct run_table   tables[2];
     struct diff_match *matches;
     size_t             n_matches;
-    struct part_runs   apart;        /* DIFF_POLICIES */
+    bool               has_apart;    /* the two runs, or the only two, were replayed side by side */
+    struct part_runs   apart;
 };
 
 /* Compares two traces, whose readers stay with the caller. ERR_HOST_NOMEM, the readers' errors. */

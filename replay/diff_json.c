@@ -225,7 +225,7 @@ enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why)
     if (d->kind == DIFF_TRACES) {
         e = json_traces(&w, d, why);
     } else {
-        if (d->kind == DIFF_POLICIES)
+        if (d->has_apart)
             e = json_apart(&w, d, why);
         json_matches(&w, d);
     }

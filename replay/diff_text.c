@@ -322,7 +322,7 @@ static bool print_match(FILE *out, const struct diff *d, const struct diff_match
     if (d->kind == DIFF_RUNS)
         name_run(out, "A", &d->tables[0], m->a);
     diff_fields_print(out, a, b, n, 2);
-    if (d->kind == DIFF_RUNS)
+    if (d->kind == DIFF_RUNS && !d->has_apart)
         print_hint(out, d, m);
     return true;
 }
@@ -409,7 +409,7 @@ enum err diff_print(FILE *out, const struct diff *d, struct err_detail *why)
     fprintf(out, "A: %s\nB: %s\n", d->names[0], d->names[1]);
     if (d->kind == DIFF_TRACES)
         return print_traces(out, d, why);
-    if (d->kind == DIFF_POLICIES)
+    if (d->has_apart)
         e = say_apart(out, d, why);
     if (e == ERR_OK)
         print_matches(out, d);
