@@ -2,16 +2,8 @@
 # The program replay at its command line: exit statuses, one-line errors, outputs that appear whole or not at all.
 set -u
 replay=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
+. "$(dirname "$0")/shell.sh"
 checks=0
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
 
 # run ARGUMENT...: leaves `status`, and the files out and err
 run() {

@@ -5,19 +5,11 @@ replay=$1
 libraries=$2/cudasim
 samples=$3/samples
 script=$3/tests/gpu/run
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
+. "$(dirname "$0")/shell.sh"
 if [ ! -e "$libraries/libcuda.so.1" ]; then
     echo "SKIP: the simulated CUDA was not built"
     exit 77
 fi
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
 
 # on_card CARD ARGUMENT...: the program with a simulated card behind its driver; leaves `status`, the files out and err
 on_card() {

@@ -4,8 +4,8 @@
  */
 #include "replay/explain_run.h"
 #include "tests/engine_rig.h"
+#include "tests/generated.h"
 #include "tests/recorded_run.h"
-#include "traces/generate.h"
 
 #include <criterion/criterion.h>
 #include <unistd.h>
@@ -39,20 +39,6 @@ static void scene_close(struct scene *s)
     explain_run_close(&s->explain);
     lane_close(&s->lane);
     policy_spec_close(&s->spec);
-}
-
-static struct trace_reader *generated(const char *kind, uint64_t events, uint64_t seed)
-{
-    struct err_detail why = { .text = "" };
-    struct trace_writer *w;
-    void *bytes;
-    size_t n;
-    struct trace_reader *trace = NULL;
-    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_generate(kind, events, seed, w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK);
-    cr_assert_eq(trace_open_owned(bytes, n, "generated", &trace, &why), ERR_OK, "%s", why.text);
-    return trace;
 }
 
 static uint64_t parts_sum(const struct explain_parts *p)

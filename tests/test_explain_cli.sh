@@ -2,15 +2,7 @@
 # --explain, --insert and --warm at the command line: the numbers of text and JSON, and refusals of what is no switch.
 set -u
 replay=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
+. "$(dirname "$0")/shell.sh"
 
 # expect STATUS PATTERN ARGUMENT...: exit status, and a pattern that standard output has
 expect() {

@@ -3,27 +3,13 @@
 #include "replay/fit.h"
 #include "replay/rewrite.h"
 #include "tests/engine_rig.h"
+#include "tests/generated.h"
 #include "tests/recorded_run.h"
-#include "traces/generate.h"
 
 #include <criterion/criterion.h>
 #include <unistd.h>
 
 #define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
-
-static struct trace_reader *generated(const char *kind, uint64_t events, uint64_t seed)
-{
-    struct err_detail why = { .text = "" };
-    struct trace_writer *w;
-    struct trace_reader *r;
-    void *bytes;
-    size_t n;
-    MUST(trace_create(NULL, &w, &why));
-    MUST(trace_generate(kind, events, seed, w, &why));
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
-    MUST(trace_open_owned(bytes, n, kind, &r, &why));
-    return r;
-}
 
 static struct trace_record record(enum event_kind kind, uint64_t ptr, uint64_t bytes)
 {

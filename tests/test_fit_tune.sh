@@ -3,25 +3,7 @@
 set -u
 replay=$1
 schema=$3/report/SCHEMA.md
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
-
-# expect STATUS ARGUMENT...: leaves the files out and err
-expect() {
-    local want=$1 status
-    shift
-    "$replay" "$@" >out 2>err </dev/null
-    status=$?
-    [ "$status" = "$want" ] || fail "replay $*: exit $status, expected $want: $(cat err)"
-    grep -q 'Sanitizer\|runtime error' err && fail "replay $*: $(cat err)"
-}
+. "$(dirname "$0")/shell.sh"
 
 # has FILE PATTERN: spaces and line ends count alike, since paragraphs are broken into lines
 has() { tr -s ' \n' ' ' <"$1" | grep -q -e "$2" || fail "no '$2' in: $(cat "$1")"; }
@@ -36,59 +18,59 @@ same_keys() {
     diff documented written >difference || fail "$name: keys: $(cat difference)"
 }
 
-expect 0 generate 530-270 -o rounds.trace
+expect_status 0 generate 530-270 -o rounds.trace
 
-expect 0 fit rounds.trace --policy best-fit --policy pytorch:expandable --device sim:2GiB
+expect_status 0 fit rounds.trace --policy best-fit --policy pytorch:expandable --device sim:2GiB
 has out 'best-fit 2120 MiB 2120 MiB 4 yes -72 MiB'
 has out 'pytorch:expandable 1340 MiB 1340 MiB 135 yes +708 MiB'
 has out 'live data alone peaks at 1340 MiB'
-expect 0 fit rounds.trace --policy best-fit --policy none --device sim:2GiB --json fit.json
+expect_status 0 fit rounds.trace --policy best-fit --policy none --device sim:2GiB --json fit.json
 has fit.json '"smallest_card_bytes": 2222981120, .*"margin_bytes": -75497472,.*"smallest_card_bytes": 1405091840'
 same_keys replay-fit/1 fit.json
-expect 0 fit rounds.trace --json -
+expect_status 0 fit rounds.trace --json -
 has out '"margin_bytes": null'
 
-expect 0 tune rounds.trace --device sim:2GiB
+expect_status 0 tune rounds.trace --device sim:2GiB
 has out 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True '
 has out 'recorded 1590 MiB 1 5 1.0 ms no: out of memory at event 9'
 has out 'recommended 1340 MiB 0 135'
 has out '3 holes of 260 MiB pinned by live blocks of 270 MiB'
 has out 'live data alone peaks at 1340 MiB.*offline plan, .*places all in 1340 MiB'
 has out 'seeds 1 to 8'
-expect 0 tune rounds.trace --device sim:2GiB --torch 2.0 --seed 20
+expect_status 0 tune rounds.trace --device sim:2GiB --torch 2.0 --seed 20
 has out 'Settings of PyTorch 2.0;'
 has out 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:[0-9]*,garbage_collection_threshold:0.[0-9]* '
 has out "at the program's start: torch.cuda.set_per_process_memory_fraction(0.9"
 has out 'seeds 21 to 28'
-expect 0 tune rounds.trace --device sim:1200MiB
+expect_status 0 tune rounds.trace --device sim:1200MiB
 has out 'Live data alone peaks at 1340 MiB (event 9), 140 MiB over the 1200 MiB that the card has for it'
 has out 'no allocator setting can fix this'
-expect 0 tune rounds.trace --device sim:2GiB --json tune.json
+expect_status 0 tune rounds.trace --device sim:2GiB --json tune.json
 has tune.json '"conf": "expandable_segments:True"'
 
 # Live data would fit, but no allocator places it so: nothing is found, and the smallest cards are named.
-expect 0 generate mix:60 --events 1500 -o mix.trace
-expect 0 fit mix.trace --json mix.json
+expect_status 0 generate mix:60 --events 1500 -o mix.trace
+expect_status 0 fit mix.trace --json mix.json
 live=$(grep -o '"live_peak_bytes": [0-9]*' mix.json | grep -o '[0-9]*$')
-expect 0 tune mix.trace --device "sim:$live" --json nothing.json
+expect_status 0 tune mix.trace --device "sim:$live" --json nothing.json
 has nothing.json '"recommended": null'
 has nothing.json '"smallest_card_bytes": [0-9]'
-expect 0 tune mix.trace --device "sim:$live"
+expect_status 0 tune mix.trace --device "sim:$live"
 has out 'Nothing found: all [0-9]* settings tried run out of memory'
 same_keys replay-tune/1 tune.json nothing.json
 
-expect 0 tune rounds.trace --device sim:2GiB --threads 3 --json again.json
+expect_status 0 tune rounds.trace --device sim:2GiB --threads 3 --json again.json
 cmp -s tune.json again.json || fail "the same question got another answer"
 
-expect 2 tune rounds.trace --torch 1.0
+expect_status 2 tune rounds.trace --torch 1.0
 has err "^replay: --torch '1.0': a release such as 2.6 is needed"
-expect 2 tune
-expect 2 tune nowhere.trace
-expect 2 fit rounds.trace --policy best-fti
-expect 2 fit rounds.trace --json rounds.trace
-expect 0 fit --help
+expect_status 2 tune
+expect_status 2 tune nowhere.trace
+expect_status 2 fit rounds.trace --policy best-fti
+expect_status 2 fit rounds.trace --json rounds.trace
+expect_status 0 fit --help
 has out 'replay fit FILE'
-expect 0 tune --help
+expect_status 0 tune --help
 has out 'replay tune FILE.*--torch VERSION'
 
 [ "$failures" = 0 ]

@@ -4,26 +4,7 @@ set -u
 replay=$1
 program=$2/tests/record/record_program
 export LD_LIBRARY_PATH=$2/tests/record/fake
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
-
-# expect STATUS PATTERN ARGUMENT...: exit status, and a pattern in what is printed
-expect() {
-    local want=$1 pattern=$2 status
-    shift 2
-    "$replay" "$@" >out 2>&1 </dev/null
-    status=$?
-    if [ "$status" != "$want" ] || ! grep -q -e "$pattern" out; then
-        fail "replay $*: exit $status, expected $want and '$pattern' in: $(cat out)"
-    fi
-}
+. "$(dirname "$0")/shell.sh"
 
 # ---- one process and device: the trace has the name that was given ----
 expect 0 'driver.trace: process [0-9]* (record_program driver log), device 0: 2 requests, 0 refused' \

@@ -3,15 +3,7 @@
 set -u
 replay=$1
 samples=$3/samples
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
+. "$(dirname "$0")/shell.sh"
 
 # expect STATUS PATTERN ARGUMENT...: exit status, and a pattern in what is printed
 expect() {

@@ -3,76 +3,58 @@
 set -u
 replay=$1
 data=$3/tests/data
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
-
-# expect STATUS ARGUMENT...: leaves the files out and err
-expect() {
-    local want=$1 status
-    shift
-    "$replay" "$@" >out 2>err </dev/null
-    status=$?
-    [ "$status" = "$want" ] || fail "replay $*: exit $status, expected $want: $(cat err)"
-    grep -q 'Sanitizer\|runtime error' err && fail "replay $*: $(cat err)"
-}
+. "$(dirname "$0")/shell.sh"
 
 # has FILE PATTERN
 has() { grep -q -e "$2" "$1" || fail "no '$2' in: $(cat "$1")"; }
 
 # The recorded program met an out-of-memory error and went on: so does the replay, and it is no failure.
 recording=$data/layouts/2.15.0.pickle
-expect 0 stats "$recording" --device sim:8GiB
+expect_status 0 stats "$recording" --device sim:8GiB
 has out '^num_ooms 1$'
 has out '^allocated_bytes.all.peak 47583744$'
 sentence='CUDA out of memory. Tried to allocate 8.38 GiB. GPU 0 has a total capacity of 8.00 GiB'
 has err "^replay: out of memory at record [0-9]*: $sentence"
 [ "$(wc -l <out)" = 123 ] || fail "memory_stats() of 2.15 has 123 keys, not $(wc -l <out)"
 LC_ALL=C sort -c out || fail "keys are not in order"
-expect 1 stats "$recording" --device sim:8GiB --on-oom stop
-expect 1 stats "$recording" --device sim:8GiB --on-oom skip
+expect_status 1 stats "$recording" --device sim:8GiB --on-oom stop
+expect_status 1 stats "$recording" --device sim:8GiB --on-oom skip
 
 # A request that the recorded program was served is one that it cannot do without.
-expect 1 stats "$recording" --device sim:20MiB
+expect_status 1 stats "$recording" --device sim:20MiB
 has err '^replay: out of memory at record'
 
 # The release is the recorded one: 2.0 counts less than 2.15.
-expect 0 stats "$data/layouts/2.0.1.pickle" --device sim:8GiB
+expect_status 0 stats "$data/layouts/2.0.1.pickle" --device sim:8GiB
 [ "$(wc -l <out)" = 119 ] || fail "memory_stats() of 2.0 has 119 keys, not $(wc -l <out)"
 
 # JSON holds the same counters, and alone has stdout.
-expect 0 stats "$recording" --device sim:8GiB --json -
+expect_status 0 stats "$recording" --device sim:8GiB --json -
 has out '"schema": "replay-stats/1"'
 has out '"outcome": "ok"'
 has out '"allocated_bytes.all.peak": 47583744'
 has out '"message": "CUDA out of memory. Tried to allocate 8.38 GiB.'
-expect 0 stats "$recording" --device sim:8GiB --json there.json
+expect_status 0 stats "$recording" --device sim:8GiB --json there.json
 has out '^num_ooms 1$'
 has there.json '"num_ooms": 1'
 
 # The summary, full and abbreviated.
-expect 0 summary "$recording" --device sim:8GiB
+expect_status 0 summary "$recording" --device sim:8GiB
 has out '^|                  PyTorch CUDA memory summary, device ID 0                 |$'
 has out '^|       from large pool |'
 full=$(wc -l <out)
-expect 0 summary "$recording" --device sim:8GiB --abbreviated
+expect_status 0 summary "$recording" --device sim:8GiB --abbreviated
 grep -q 'from large pool' out && fail "the abbreviated summary names the large pool"
 [ "$(wc -l <out)" -lt "$full" ] || fail "the abbreviated summary is no shorter"
 
 # What cannot be.
-expect 2 stats "$recording" --policy none
+expect_status 2 stats "$recording" --policy none
 has err '^replay: the policy none keeps no memory_stats; pytorch does$'
-expect 2 stats "$recording" --policy best-fit --policy pow2
+expect_status 2 stats "$recording" --policy best-fit --policy pow2
 has err '^replay: one --policy is enough'
-expect 2 stats "$recording" --abbreviated
-expect 2 stats "$recording" --policy 'max_split_size_mb:1'
-expect 2 stats absent.pickle
+expect_status 2 stats "$recording" --abbreviated
+expect_status 2 stats "$recording" --policy 'max_split_size_mb:1'
+expect_status 2 stats absent.pickle
 
 [ "$failures" = 0 ] && echo "all as expected"
 exit $((failures > 0))

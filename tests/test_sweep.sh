@@ -3,26 +3,7 @@
 set -u
 replay=$1
 samples=$3/samples
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
-
-# expect STATUS PATTERN ARGUMENT...: exit status, and a pattern in what is printed
-expect() {
-    local want=$1 pattern=$2 status
-    shift 2
-    "$replay" "$@" >out 2>&1 </dev/null
-    status=$?
-    if [ "$status" != "$want" ] || ! grep -q -e "$pattern" out; then
-        fail "replay $*: exit $status, expected $want and '$pattern' in: $(cat out)"
-    fi
-}
+. "$(dirname "$0")/shell.sh"
 
 # rows DATABASE FILE: its runs as CSV
 rows() {

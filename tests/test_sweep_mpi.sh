@@ -5,17 +5,9 @@ replay=$1
 samples=$3/samples
 command -v mpirun >/dev/null || { echo "SKIP: mpirun is not installed"; exit 77; }
 ldd "$replay" | grep -q libmpi || { echo "SKIP: built without MPI"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
+. "$(dirname "$0")/shell.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export ASAN_OPTIONS=detect_leaks=0              # MPI's own start leaks
-
-fail() {
-    printf 'FAILED: %s\n' "$1"
-    failures=$((failures + 1))
-}
 
 ranks() {
     timeout -s KILL 60 mpirun --oversubscribe -n "$@"

@@ -2,28 +2,14 @@
 #include "replay/tune.h"
 #include "base/units.h"
 #include "policies/pytorch_conf.h"
+#include "tests/generated.h"
 #include "tests/recorded_run.h"
-#include "traces/generate.h"
 
 #include <criterion/criterion.h>
 #include <unistd.h>
 
 #define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
 #define COUNTERFACTUAL SHARED_DIR "/golden/counterfactual/"
-
-static struct trace_reader *generated(const char *kind, uint64_t events, uint64_t seed)
-{
-    struct err_detail why = { .text = "" };
-    struct trace_writer *w;
-    struct trace_reader *r;
-    void *bytes;
-    size_t n;
-    MUST(trace_create(NULL, &w, &why));
-    MUST(trace_generate(kind, events, seed, w, &why));
-    MUST(trace_finish_bytes(w, &bytes, &n, &why));
-    MUST(trace_open_owned(bytes, n, kind, &r, &why));
-    return r;
-}
 
 static struct tune tune_of(struct trace_reader *r, const char *device, const char *release, unsigned threads)
 {

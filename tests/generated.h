@@ -1,0 +1,27 @@
+/*
+ * A trace made by a rule, in memory.
+ */
+#ifndef REPLAY_TESTS_GENERATED_H
+#define REPLAY_TESTS_GENERATED_H
+
+#include "traces/generate.h"
+#include "traces/trace.h"
+
+#include <criterion/criterion.h>
+
+/* `kind`, `events` and `seed` as of trace_generate; the reader is the caller's to close. */
+static inline struct trace_reader *generated(const char *kind, uint64_t events, uint64_t seed)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_writer *w;
+    struct trace_reader *r = NULL;
+    void *bytes;
+    size_t n;
+    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_generate(kind, events, seed, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_owned(bytes, n, kind, &r, &why), ERR_OK, "%s", why.text);
+    return r;
+}
+
+#endif

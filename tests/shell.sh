@@ -1,0 +1,32 @@
+# What the tests of the command line share; sourced with $replay set. Goes into a folder that is removed at the end, and
+# counts what fails: a test ends with  [ "$failures" = 0 ]
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+    printf 'FAILED: %s\n' "$1"
+    failures=$((failures + 1))
+}
+
+# expect STATUS PATTERN ARGUMENT...: exit status, and a pattern in what is printed
+expect() {
+    local want=$1 pattern=$2 status
+    shift 2
+    "$replay" "$@" >out 2>&1 </dev/null
+    status=$?
+    if [ "$status" != "$want" ] || ! grep -q -e "$pattern" out; then
+        fail "replay $*: exit $status, expected $want and '$pattern' in: $(cat out)"
+    fi
+}
+
+# expect_status STATUS ARGUMENT...: leaves the files out and err
+expect_status() {
+    local want=$1 status
+    shift
+    "$replay" "$@" >out 2>err </dev/null
+    status=$?
+    [ "$status" = "$want" ] || fail "replay $*: exit $status, expected $want: $(cat err)"
+    grep -q 'Sanitizer\|runtime error' err && fail "replay $*: $(cat err)"
+}
