@@ -10,28 +10,30 @@
 #include "replay/start.h"
 #include "sim/device.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     PLAN_ROUND   = 512,
     PLAN_LARGEST = 4096,             /* placed by their lifetimes: each is compared with all that were placed before */
-    LIVES_MAX    = 1 << 20,          /* requests whose lifetimes are kept: 60 MiB */
+    LIVES_MAX    = 1 << 20,          /* requests whose lifetimes are kept: 40 MiB */
 };
+static_assert(2 * (uint64_t)LIVES_MAX < UINT32_MAX, "steps are numbered with 32 bits");
 
 #define NO_ADDR UINT64_MAX
 
 /* A request's place and time. `begin` and `end` are steps: births and deaths, counted from 0. */
 struct life {
     uint64_t bytes, addr;
-    uint64_t begin, end;
+    uint32_t begin, end;
     bool     is_placed;              /* by its lifetime */
 };
 
 struct lives {
     struct life *at;
     size_t    n, cap;
-    uint64_t *steps;                 /* 2 * life + (1 for its end) */
+    uint32_t *steps;                 /* 2 * life + (1 for its end) */
     size_t    n_steps, cap_steps;
 };
 
@@ -70,11 +72,11 @@ static bool lives_grow(void **at, size_t *cap, size_t n, size_t size)
     return true;
 }
 
-static bool lives_step(struct lives *l, uint64_t step)
+static bool lives_step(struct lives *l, size_t step)
 {
     if (!lives_grow((void **)&l->steps, &l->cap_steps, l->n_steps, sizeof *l->steps))
         return false;
-    l->steps[l->n_steps++] = step;
+    l->steps[l->n_steps++] = (uint32_t)step;
     return true;
 }
 
@@ -82,14 +84,14 @@ static bool lives_begin(struct lives *l, uint64_t bytes)
 {
     if (!lives_grow((void **)&l->at, &l->cap, l->n, sizeof *l->at))
         return false;
-    l->at[l->n] = (struct life){ .bytes = bytes, .begin = l->n_steps, .end = UINT64_MAX };
-    return lives_step(l, 2 * (uint64_t)l->n++);
+    l->at[l->n] = (struct life){ .bytes = bytes, .begin = (uint32_t)l->n_steps, .end = UINT32_MAX };
+    return lives_step(l, 2 * l->n++);
 }
 
 static bool lives_end(struct lives *l, size_t life)
 {
-    l->at[life].end = l->n_steps;
-    return lives_step(l, 2 * (uint64_t)life + 1);
+    l->at[life].end = (uint32_t)l->n_steps;
+    return lives_step(l, 2 * life + 1);
 }
 
 static void lives_close(struct lives *l)
@@ -101,39 +103,44 @@ static void lives_close(struct lives *l)
 
 /* ---- a plan by lifetimes ---- */
 
-/* The large blocks that are placed, whenever they live, ascending by address. */
+/* Where one of the large blocks lies, and when. */
+struct placed {
+    uint64_t addr, top;
+    uint32_t begin, end;
+};
+
+/* All that are placed, whenever they live, ascending by address. */
 struct line {
-    const struct life **at;
+    struct placed *at;
     size_t   n;
     uint64_t height;                 /* highest address used */
 };
 
 static void line_put(struct line *line, struct life *life, uint64_t addr)
 {
+    const struct placed p = { .addr = addr, .top = addr + life->bytes, .begin = life->begin, .end = life->end };
     size_t at = line->n;
-    life->addr = addr;
-    while (at > 0 && line->at[at - 1]->addr > addr) {
-        line->at[at] = line->at[at - 1];
+    while (at > 0 && line->at[at - 1].addr > addr)
         at--;
-    }
-    line->at[at] = life;
+    memmove(&line->at[at + 1], &line->at[at], (line->n - at) * sizeof p);
+    line->at[at] = p;
     line->n++;
-    if (addr + life->bytes > line->height)
-        line->height = addr + life->bytes;
+    life->addr = addr;
+    line->height = p.top > line->height ? p.top : line->height;
 }
 
-/* The lowest address at which `life` fits beside everything on the line that lives while it does. */
+/* The lowest address at which `life` fits beside everything on the line that lives while it does. Without a branch on
+ * who lives when, which nobody can guess. */
 static uint64_t line_find(const struct line *line, const struct life *life)
 {
     uint64_t addr = 0;
     for (size_t i = 0; i < line->n; i++) {
-        const struct life *other = line->at[i];
-        if (other->end <= life->begin || other->begin >= life->end)
-            continue;
-        if (other->addr >= addr && other->addr - addr >= life->bytes)
+        const struct placed *p = &line->at[i];
+        const bool is_beside = (p->end > life->begin) & (p->begin < life->end);
+        if (is_beside & (p->addr >= addr + life->bytes))
             break;
-        if (other->addr + other->bytes > addr)
-            addr = other->addr + other->bytes;
+        const uint64_t top = is_beside ? p->top : 0;
+        addr = top > addr ? top : addr;
     }
     return addr;
 }
@@ -150,7 +157,7 @@ static int compare_lives(const void *a, const void *b)
 static int compare_durations(const void *a, const void *b)
 {
     const struct life *x = *(struct life *const *)a, *y = *(struct life *const *)b;
-    const uint64_t long_x = x->end - x->begin, long_y = y->end - y->begin;
+    const uint32_t long_x = x->end - x->begin, long_y = y->end - y->begin;
     return long_x != long_y ? (long_x > long_y ? -1 : 1) : compare_lives(a, b);
 }
 
@@ -205,18 +212,48 @@ static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n
     return ERR_OK;
 }
 
+/* Lets heap[i] down to its place in a heap with the last in the order of sizes on top. */
+static void heap_sift(struct life **heap, size_t n, size_t i)
+{
+    struct life *const life = heap[i];
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && compare_lives(&heap[child + 1], &heap[child]) > 0)
+            child++;
+        if (compare_lives(&heap[child], &life) <= 0)
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = life;
+}
+
+/* The n <= l->n largest, in the order of sizes. */
+static void find_largest(struct lives *l, struct life **out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = &l->at[i];
+    for (size_t i = n / 2; i-- > 0;)
+        heap_sift(out, n, i);
+    for (size_t i = n; i < l->n; i++) {
+        struct life *const life = &l->at[i];
+        if (compare_lives(&life, &out[0]) >= 0)
+            continue;
+        out[0] = life;
+        heap_sift(out, n, 0);
+    }
+    qsort(out, n, sizeof *out, compare_lives);
+}
+
 static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t *height)
 {
-    struct life **by_size = calloc(l->n + 1, sizeof *by_size);
-    struct line line = { .at = calloc(l->n + 1, sizeof *line.at) };
+    const size_t n = l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST;
+    struct life **largest = calloc(n + 1, sizeof *largest);
+    struct line line = { .at = calloc(n + 1, sizeof *line.at) };
     enum err e = ERR_HOST_NOMEM;
-    if (by_size != NULL && line.at != NULL) {
-        for (size_t i = 0; i < l->n; i++)
-            by_size[i] = &l->at[i];
-        qsort(by_size, l->n, sizeof *by_size, compare_lives);
-        e = plan_by_lifetimes(l, by_size, l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST, live_bytes, &line, height);
+    if (largest != NULL && line.at != NULL) {
+        find_largest(l, largest, n);
+        e = plan_by_lifetimes(l, largest, n, live_bytes, &line, height);
     }
-    free(by_size);
+    free(largest);
     free(line.at);
     return e;
 }

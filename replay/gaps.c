@@ -1,183 +1,259 @@
-/* Stretches are split from their low end only, so taking never makes a node; giving back makes one at most. */
+/* Taking cuts a stretch at its low end only and so never makes one; giving back makes one at most. */
 #include "replay/gaps.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-struct gap {
-    uint64_t addr, bytes;
-    uint64_t longest;                /* of this node and all below it */
-    uint32_t left, right;
-    uint32_t priority;               /* not less than that of any node below */
+enum { LEAF_GAPS = 32, PLACES_MIN = 4 };
+
+struct gap_leaf {
+    uint64_t addr[LEAF_GAPS], bytes[LEAF_GAPS];          /* ascending; none touches the next */
+    uint32_t n;
 };
 
-enum { NONE = 0 };
+/* Stretch number `i` of the leaf at a place. */
+struct gap_at {
+    uint32_t place, i;
+};
 
-static void gap_measure(struct gaps *g, uint32_t i)
+static struct gap_leaf *leaf_at(const struct gaps *g, uint32_t place)
 {
-    struct gap *x = &g->at[i];
-    const uint64_t left = g->at[x->left].longest, right = g->at[x->right].longest;
-    x->longest = x->bytes;
-    x->longest = left > x->longest ? left : x->longest;
-    x->longest = right > x->longest ? right : x->longest;
+    return &g->leaves[g->leaf[place]];
 }
 
-/* ---- the tree ---- */
+/* ---- the tournament ---- */
 
-/* Puts all of `low`, whose addresses are lower, and all of `high` together. */
-static uint32_t tree_join(struct gaps *g, uint32_t low, uint32_t high)
+static uint64_t longer(uint64_t a, uint64_t b)
 {
-    if (low == NONE || high == NONE)
-        return low != NONE ? low : high;
-    if (g->at[low].priority > g->at[high].priority) {
-        g->at[low].right = tree_join(g, g->at[low].right, high);
-        gap_measure(g, low);
-        return low;
+    return a > b ? a : b;
+}
+
+static void longest_set(struct gaps *g, uint32_t place, uint64_t bytes)
+{
+    uint32_t i = g->cap + place;
+    g->longest[i] = bytes;
+    while ((i /= 2) > 0) {
+        const uint64_t both = longer(g->longest[2 * i], g->longest[2 * i + 1]);
+        if (g->longest[i] == both)
+            break;
+        g->longest[i] = both;
     }
-    g->at[high].left = tree_join(g, low, g->at[high].left);
-    gap_measure(g, high);
-    return high;
 }
 
-/* Cuts a tree into what begins before `addr` and the rest. */
-static void tree_cut(struct gaps *g, uint32_t tree, uint64_t addr, uint32_t *low, uint32_t *high)
+static uint64_t leaf_longest(const struct gap_leaf *l)
 {
-    if (tree == NONE) {
-        *low = *high = NONE;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < l->n; i++)
+        most = longer(most, l->bytes[i]);
+    return most;
+}
+
+/* A stretch of a leaf became shorter or went away: `was` is what it had. */
+static void longest_lost(struct gaps *g, uint32_t place, uint64_t was)
+{
+    if (was == g->longest[g->cap + place])
+        longest_set(g, place, leaf_longest(leaf_at(g, place)));
+}
+
+static void longest_won(struct gaps *g, uint32_t place, uint64_t bytes)
+{
+    if (bytes > g->longest[g->cap + place])
+        longest_set(g, place, bytes);
+}
+
+/* After places have moved. */
+static void longest_rebuild(struct gaps *g)
+{
+    for (uint32_t place = 0; place < g->cap; place++)
+        g->longest[g->cap + place] = place < g->n ? leaf_longest(leaf_at(g, place)) : 0;
+    for (uint32_t i = g->cap - 1; i > 0; i--)
+        g->longest[i] = longer(g->longest[2 * i], g->longest[2 * i + 1]);
+}
+
+/* ---- places ---- */
+
+/* Makes room for twice as many. */
+static enum err places_grow(struct gaps *g)
+{
+    const uint32_t cap = g->cap == 0 ? PLACES_MIN : 2 * g->cap;
+    if (cap > UINT32_MAX / 4)
+        return ERR_HOST_NOMEM;
+    struct gap_leaf *leaves = realloc(g->leaves, cap * sizeof *leaves);
+    g->leaves = leaves != NULL ? leaves : g->leaves;
+    uint64_t *first = realloc(g->first, cap * sizeof *first);
+    g->first = first != NULL ? first : g->first;
+    uint64_t *longest = realloc(g->longest, 2 * (size_t)cap * sizeof *longest);
+    g->longest = longest != NULL ? longest : g->longest;
+    uint32_t *leaf = realloc(g->leaf, cap * sizeof *leaf);
+    g->leaf = leaf != NULL ? leaf : g->leaf;
+    if (leaves == NULL || first == NULL || longest == NULL || leaf == NULL)
+        return ERR_HOST_NOMEM;
+    for (uint32_t i = g->cap; i < cap; i++)
+        g->leaf[i] = i;
+    g->cap = cap;
+    return ERR_OK;
+}
+
+/* Moves the upper half of a full leaf to a place behind it. */
+static enum err place_split(struct gaps *g, uint32_t place)
+{
+    const enum err e = g->n < g->cap ? ERR_OK : places_grow(g);
+    if (e != ERR_OK)
+        return e;
+    const uint32_t vacant = g->leaf[g->n], behind = place + 1, n = LEAF_GAPS / 2;
+    memmove(&g->leaf[behind + 1], &g->leaf[behind], (g->n - behind) * sizeof *g->leaf);
+    memmove(&g->first[behind + 1], &g->first[behind], (g->n - behind) * sizeof *g->first);
+    g->leaf[behind] = vacant;
+    g->n++;
+    struct gap_leaf *low = leaf_at(g, place), *high = leaf_at(g, behind);
+    memcpy(high->addr, low->addr + n, n * sizeof *low->addr);
+    memcpy(high->bytes, low->bytes + n, n * sizeof *low->bytes);
+    low->n = high->n = n;
+    g->first[behind] = high->addr[0];
+    longest_rebuild(g);
+    return ERR_OK;
+}
+
+/* Gives up the place of a leaf that is empty, unless it is the only one. */
+static void place_drop(struct gaps *g, uint32_t place)
+{
+    if (g->n == 1)
         return;
-    }
-    if (g->at[tree].addr < addr) {
-        tree_cut(g, g->at[tree].right, addr, &g->at[tree].right, high);
-        *low = tree;
-    } else {
-        tree_cut(g, g->at[tree].left, addr, low, &g->at[tree].left);
-        *high = tree;
-    }
-    gap_measure(g, tree);
+    const uint32_t empty = g->leaf[place], behind = place + 1;
+    memmove(&g->leaf[place], &g->leaf[behind], (g->n - behind) * sizeof *g->leaf);
+    memmove(&g->first[place], &g->first[behind], (g->n - behind) * sizeof *g->first);
+    g->leaf[--g->n] = empty;
+    longest_rebuild(g);
 }
 
-static void node_release(struct gaps *g, uint32_t i)
+/* The place whose leaf has the last stretch that begins at or below `addr`; 0 where none does. */
+static uint32_t place_of(const struct gaps *g, uint64_t addr)
 {
-    g->at[i].left = g->free;
-    g->free = i;
-}
-
-/* Takes the first stretch, or the last one, off a tree that is not empty. */
-static uint32_t tree_drop_edge(struct gaps *g, uint32_t tree, bool is_last, struct gap *edge)
-{
-    const uint32_t below = is_last ? g->at[tree].right : g->at[tree].left;
-    if (below == NONE) {
-        *edge = g->at[tree];
-        node_release(g, tree);
-        return is_last ? edge->left : edge->right;
+    uint32_t low = 0;
+    for (uint32_t n = g->n; n > 1;) {
+        const uint32_t half = n / 2;
+        low += g->first[low + half] <= addr ? half : 0;
+        n -= half;
     }
-    const uint32_t rest = tree_drop_edge(g, below, is_last, edge);
-    *(is_last ? &g->at[tree].right : &g->at[tree].left) = rest;
-    gap_measure(g, tree);
-    return tree;
+    return low;
 }
 
-/* The first stretch of a tree, or the last one; NONE of an empty tree. */
-static const struct gap *tree_edge(const struct gaps *g, uint32_t tree, bool is_last)
+/* ---- stretches ---- */
+
+static void gap_remove(struct gaps *g, struct gap_at at)
 {
-    uint32_t below;
-    while ((below = is_last ? g->at[tree].right : g->at[tree].left) != NONE)
-        tree = below;
-    return &g->at[tree];
+    struct gap_leaf *l = leaf_at(g, at.place);
+    const uint64_t was = l->bytes[at.i];
+    const uint32_t behind = at.i + 1, n = l->n - behind;
+    memmove(&l->addr[at.i], &l->addr[behind], n * sizeof *l->addr);
+    memmove(&l->bytes[at.i], &l->bytes[behind], n * sizeof *l->bytes);
+    l->n--;
+    g->first[at.place] = l->addr[0];
+    longest_lost(g, at.place, was);
+    if (l->n == 0)
+        place_drop(g, at.place);
+}
+
+static enum err gap_insert(struct gaps *g, struct gap_at at, uint64_t addr, uint64_t bytes)
+{
+    if (leaf_at(g, at.place)->n == LEAF_GAPS) {
+        const enum err e = place_split(g, at.place);
+        if (e != ERR_OK)
+            return e;
+        if (at.i > LEAF_GAPS / 2)
+            at = (struct gap_at){ .place = at.place + 1, .i = at.i - LEAF_GAPS / 2 };
+    }
+    struct gap_leaf *l = leaf_at(g, at.place);
+    memmove(&l->addr[at.i + 1], &l->addr[at.i], (l->n - at.i) * sizeof *l->addr);
+    memmove(&l->bytes[at.i + 1], &l->bytes[at.i], (l->n - at.i) * sizeof *l->bytes);
+    l->addr[at.i] = addr;
+    l->bytes[at.i] = bytes;
+    l->n++;
+    g->first[at.place] = l->addr[0];
+    longest_won(g, at.place, bytes);
+    return ERR_OK;
+}
+
+/* Where a stretch that begins at `addr` belongs, behind all that begin before it. */
+static struct gap_at gap_place(const struct gaps *g, uint64_t addr)
+{
+    struct gap_at at = { .place = place_of(g, addr) };
+    const struct gap_leaf *l = leaf_at(g, at.place);
+    while (at.i < l->n && l->addr[at.i] < addr)
+        at.i++;
+    return at;
 }
 
 /* ---- the line ---- */
 
-static enum err node_reserve(struct gaps *g)
-{
-    if (g->free != NONE || g->n < g->cap)
-        return ERR_OK;
-    const uint32_t more = g->cap == 0 ? 64 : g->cap * 2;
-    struct gap *grown = more > g->cap ? realloc(g->at, more * sizeof *grown) : NULL;
-    if (grown == NULL)
-        return ERR_HOST_NOMEM;
-    g->at = grown;
-    g->cap = more;
-    return ERR_OK;
-}
-
-/* A tree of one stretch; room was reserved. */
-static uint32_t node_make(struct gaps *g, uint64_t addr, uint64_t bytes)
-{
-    const uint32_t i = g->free != NONE ? g->free : g->n++;
-    if (i == g->free)
-        g->free = g->at[i].left;
-    g->random ^= g->random << 13;                /* xorshift (Marsaglia, "Xorshift RNGs", 2003) */
-    g->random ^= g->random >> 7;
-    g->random ^= g->random << 17;
-    g->at[i] = (struct gap){ .addr = addr, .bytes = bytes, .longest = bytes, .priority = (uint32_t)(g->random >> 32) };
-    return i;
-}
-
 enum err gaps_open(struct gaps *out)
 {
-    struct gaps g = { .random = UINT64_C(0x9e3779b97f4a7c15) };
-    if (node_reserve(&g) != ERR_OK)
+    *out = (struct gaps){ .leaves = NULL };
+    if (places_grow(out) != ERR_OK) {
+        gaps_close(out);
         return ERR_HOST_NOMEM;
-    g.at[g.n++] = (struct gap){ .bytes = 0 };
-    g.root = node_make(&g, 0, UINT64_MAX);
-    *out = g;
-    return ERR_OK;
+    }
+    out->n = 1;
+    leaf_at(out, 0)->n = 0;
+    longest_rebuild(out);
+    return gap_insert(out, (struct gap_at){ .place = 0 }, 0, UINT64_MAX);
 }
 
 void gaps_close(struct gaps *g)
 {
-    free(g->at);
-    *g = (struct gaps){ .at = NULL };
-}
-
-/* Takes from the leftmost stretch that is long enough; the tree has one. Returns the tree that is left. */
-static uint32_t tree_take(struct gaps *g, uint32_t tree, uint64_t bytes, uint64_t *addr)
-{
-    struct gap *x = &g->at[tree];
-    if (g->at[x->left].longest >= bytes) {
-        x->left = tree_take(g, x->left, bytes, addr);
-    } else if (x->bytes >= bytes) {
-        *addr = x->addr;
-        x->addr += bytes;
-        x->bytes -= bytes;
-        if (x->bytes == 0) {
-            const uint32_t rest = tree_join(g, x->left, x->right);
-            node_release(g, tree);
-            return rest;
-        }
-    } else {
-        x->right = tree_take(g, x->right, bytes, addr);
-    }
-    gap_measure(g, tree);
-    return tree;
+    free(g->leaves);
+    free(g->first);
+    free(g->longest);
+    free(g->leaf);
+    *g = (struct gaps){ .leaves = NULL };
 }
 
 bool gaps_take(struct gaps *g, uint64_t bytes, uint64_t *addr)
 {
-    if (g->at[g->root].longest < bytes)
+    uint32_t i = 1;
+    if (g->longest[1] < bytes)
         return false;
-    g->root = tree_take(g, g->root, bytes, addr);
+    while (i < g->cap)
+        i = 2 * i + (g->longest[2 * i] < bytes);
+    struct gap_at at = { .place = i - g->cap };
+    struct gap_leaf *l = leaf_at(g, at.place);
+    while (l->bytes[at.i] < bytes)
+        at.i++;
+    *addr = l->addr[at.i];
     if (*addr + bytes > g->height)
         g->height = *addr + bytes;
+    if (l->bytes[at.i] == bytes) {
+        gap_remove(g, at);
+        return true;
+    }
+    l->addr[at.i] += bytes;
+    l->bytes[at.i] -= bytes;
+    g->first[at.place] = l->addr[0];
+    longest_lost(g, at.place, l->bytes[at.i] + bytes);
     return true;
 }
 
 enum err gaps_give(struct gaps *g, uint64_t addr, uint64_t bytes)
 {
-    struct gap beside;
-    uint32_t low, high;
-    if (node_reserve(g) != ERR_OK)
-        return ERR_HOST_NOMEM;
-    tree_cut(g, g->root, addr, &low, &high);
-    if (low != NONE && tree_edge(g, low, true)->addr + tree_edge(g, low, true)->bytes == addr) {
-        low = tree_drop_edge(g, low, true, &beside);
-        addr = beside.addr;
-        bytes += beside.bytes;
+    const struct gap_at at = gap_place(g, addr);
+    const bool is_last = at.i == leaf_at(g, at.place)->n;
+    const struct gap_at right = is_last ? (struct gap_at){ .place = at.place + 1 } : at;
+    struct gap_leaf *low = leaf_at(g, at.place);
+    struct gap_leaf *high = right.place < g->n && right.i < leaf_at(g, right.place)->n ? leaf_at(g, right.place) : NULL;
+    const bool joins_low = at.i > 0 && low->addr[at.i - 1] + low->bytes[at.i - 1] == addr;
+    const bool joins_high = high != NULL && high->addr[right.i] == addr + bytes;
+    if (!joins_low && !joins_high)
+        return gap_insert(g, at, addr, bytes);
+    if (joins_low) {
+        low->bytes[at.i - 1] += bytes + (joins_high ? high->bytes[right.i] : 0);
+        longest_won(g, at.place, low->bytes[at.i - 1]);
+        if (joins_high)
+            gap_remove(g, right);
+        return ERR_OK;
     }
-    if (high != NONE && tree_edge(g, high, false)->addr == addr + bytes) {
-        high = tree_drop_edge(g, high, false, &beside);
-        bytes += beside.bytes;
-    }
-    g->root = tree_join(g, tree_join(g, low, node_make(g, addr, bytes)), high);
+    high->addr[right.i] = addr;
+    high->bytes[right.i] += bytes;
+    g->first[right.place] = high->addr[0];
+    longest_won(g, right.place, high->bytes[right.i]);
     return ERR_OK;
 }

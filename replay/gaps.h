@@ -9,13 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A tree by address, in which each node also knows the longest stretch below it; a treap (Seidel and Aragon, "Randomized
- * Search Trees", 1996), whose priorities come from a fixed seed: the same calls make the same tree. */
+/* Stretches lie by address in leaves of a few dozen, the leaves by address in places. A tournament over the places knows
+ * the longest stretch, so that the first of a length is found by going down; an address is found by halving. A leaf that
+ * is full is split, one that is empty is given up: only then does anything of the length of all places move. */
 struct gaps {
-    struct gap *at;                  /* [0] stands for none */
-    uint32_t    n, cap, root, free;  /* free: head of the nodes that are not in use, linked by `left` */
-    uint64_t    random;
-    uint64_t    height;              /* one more than the highest address ever taken */
+    struct gap_leaf *leaves;
+    uint64_t *first;                 /* by place: lowest address in its leaf */
+    uint64_t *longest;               /* [1] of all, [cap + place] of a leaf, and of each two at twice a number above */
+    uint32_t *leaf;                  /* by place; behind n, those that are not in use */
+    uint32_t  n, cap;                /* places in use, a power of two that there are */
+    uint64_t  height;                /* one more than the highest address ever taken */
 };
 
 /* The whole line is free. ERR_HOST_NOMEM. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELLS = 4096, BLOCKS = 200 };
+enum { CELLS = 8192, BLOCKS = 1500 };
 
 struct cells {
     bool is_taken[CELLS];
@@ -27,15 +27,16 @@ static uint64_t cells_take(struct cells *c, uint64_t n)
 
 Test(gaps, every_address_is_the_lowest_with_room)
 {
-    for (unsigned seed = 1; seed <= 20; seed++) {
+    for (unsigned seed = 1; seed <= 4; seed++) {
         struct { uint64_t addr, bytes; } live[BLOCKS];
         size_t n = 0;
         struct cells cells = { .is_taken = { false } };
         struct gaps g;
         srand(seed);
         cr_assert_eq(gaps_open(&g), ERR_OK);
-        for (int step = 0; step < 3000; step++) {
-            if (n < BLOCKS && (n == 0 || rand() % 2 == 0)) {
+        for (int step = 0; step < 20000; step++) {
+            const bool grows = step / 5000 % 2 == 0;         /* leaves are split, then given up */
+            if (n < BLOCKS && (n == 0 || rand() % 5 < (grows ? 3 : 2))) {
                 const uint64_t bytes = 1 + (uint64_t)rand() % (rand() % 4 == 0 ? 20 : 3);
                 live[n].bytes = bytes;
                 cr_assert(gaps_take(&g, bytes, &live[n].addr));
