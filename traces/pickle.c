@@ -69,6 +69,7 @@ struct pickle {
     bool is_stopped;
     uint64_t *stack;
     size_t n, cap;
+    size_t open_end;                  /* every open container lies below this place of the stack */
     uint32_t marks[MARKS_MAX];
     uint32_t n_marks;
     struct memo_page *pages;
@@ -442,8 +443,8 @@ static bool memo_reach(struct pickle *p, uint64_t index)
     return true;
 }
 
-/* Sets an entry; false without memory. */
-static bool memo_set(struct pickle *p, uint64_t index, uint32_t value)
+/* Sets an entry of a page that is packed or not there yet; false without memory. */
+static bool memo_set_anywhere(struct pickle *p, uint64_t index, uint32_t value)
 {
     if (index >> PAGE_BITS >= p->n_pages && !memo_reach(p, index))
         return false;
@@ -464,6 +465,24 @@ static bool memo_set(struct pickle *p, uint64_t index, uint32_t value)
     if (page->plain == NULL && !page_unpack(page))
         return false;
     page->plain[i] = value;
+    return true;
+}
+
+/* Where an entry lies that can be written at once; NULL where there is more to do. */
+static inline uint32_t *memo_plain(const struct pickle *p, uint64_t index)
+{
+    if (index >> PAGE_BITS >= p->n_pages || p->pages[index >> PAGE_BITS].plain == NULL)
+        return NULL;
+    return &p->pages[index >> PAGE_BITS].plain[index & (PAGE_ENTRIES - 1)];
+}
+
+/* Sets an entry; false without memory. */
+static inline bool memo_set(struct pickle *p, uint64_t index, uint32_t value)
+{
+    uint32_t *entry = memo_plain(p, index);
+    if (entry == NULL)
+        return memo_set_anywhere(p, index, value);
+    *entry = value;
     return true;
 }
 
@@ -534,7 +553,7 @@ static enum err open_add(struct pickle *p, size_t pos, const uint64_t *items, si
 }
 
 /* Sealed containers are the handler's; whatever refers to this one sees its answer from now on. */
-static enum err open_seal_with(struct pickle *p, size_t pos, const uint64_t *items, size_t n, struct err_detail *why)
+static inline enum err open_seal_with(struct pickle *p, size_t pos, const uint64_t *items, size_t n, struct err_detail *why)
 {
     const uint64_t open = p->stack[pos];
     uint64_t value = PICKLE_OPAQUE;
@@ -567,11 +586,12 @@ static enum err open_seal(struct pickle *p, size_t pos, struct err_detail *why)
 
 static enum err seal_from(struct pickle *p, size_t first, struct err_detail *why)
 {
-    for (size_t i = first; i < p->n; i++) {
+    for (size_t i = first; i < p->n && i < p->open_end; i++) {
         const enum err e = is_open(p->stack[i]) ? open_seal(p, i, why) : ERR_OK;
         if (e != ERR_OK)
             return e;
     }
+    p->open_end = first < p->open_end ? first : p->open_end;
     return ERR_OK;
 }
 
@@ -581,7 +601,7 @@ static size_t floor_of(const struct pickle *p)
     return p->n_marks == 0 ? 0 : p->marks[p->n_marks - 1];
 }
 
-static enum err take_mark(struct pickle *p, size_t *first, struct err_detail *why)
+static inline enum err take_mark(struct pickle *p, size_t *first, struct err_detail *why)
 {
     if (p->n_marks == 0)
         return pickle_fail(p, "items without a mark before them", why);
@@ -590,7 +610,7 @@ static enum err take_mark(struct pickle *p, size_t *first, struct err_detail *wh
 }
 
 /* The items from stack position `first` go into the container below them. */
-static enum err add_items(struct pickle *p, size_t first, bool is_last, unsigned kind, struct err_detail *why)
+static inline enum err add_items(struct pickle *p, size_t first, bool is_last, unsigned kind, struct err_detail *why)
 {
     const size_t n = p->n - first;
     if (first <= floor_of(p))
@@ -608,6 +628,8 @@ static enum err add_items(struct pickle *p, size_t first, bool is_last, unsigned
             e = open_seal(p, first - 1, why);
     }
     p->n = first;
+    if (is_last)
+        p->open_end = first - 1;
     return e;
 }
 
@@ -643,6 +665,12 @@ static enum err op_stop(struct pickle *p, unsigned arg, struct err_detail *why)
 static enum err op_constant(struct pickle *p, unsigned value, struct err_detail *why)
 {
     return pickle_push(p, value, why);
+}
+
+static enum err op_empty(struct pickle *p, unsigned kind, struct err_detail *why)
+{
+    p->open_end = p->n + 1;
+    return pickle_push(p, open_value(kind, 0, 0), why);
 }
 
 static enum err op_mark(struct pickle *p, unsigned arg, struct err_detail *why)
@@ -715,11 +743,12 @@ static enum err op_from_mark(struct pickle *p, unsigned kind, struct err_detail 
     if (e != ERR_OK)
         return e;
     if (p->n == first)
-        return pickle_push(p, open_value(kind, 0, 0), why);
+        return op_empty(p, kind, why);
     if ((e = pickle_push(p, 0, why)) != ERR_OK)
         return e;
     memmove(p->stack + first + 1, p->stack + first, (p->n - first - 1) * sizeof *p->stack);
     p->stack[first] = open_value(kind, 0, 0);
+    p->open_end = first + 1;
     return add_items(p, first + 1, false, kind, why);
 }
 
@@ -1073,8 +1102,8 @@ static const struct opcode opcodes[256] = {
     ['N'] = {"NONE", op_constant, PICKLE_NONE},
     [0x88] = {"NEWTRUE", op_constant, TRUE_VALUE},
     [0x89] = {"NEWFALSE", op_constant, PICKLE_BOOL},
-    ['}'] = {"EMPTY_DICT", op_constant, PICKLE_OPEN_DICT},
-    [']'] = {"EMPTY_LIST", op_constant, PICKLE_OPEN_LIST},
+    ['}'] = {"EMPTY_DICT", op_empty, PICKLE_OPEN_DICT},
+    [']'] = {"EMPTY_LIST", op_empty, PICKLE_OPEN_LIST},
     [0x8f] = {"EMPTY_SET", op_constant, PICKLE_OPAQUE},
     ['('] = {"MARK", op_mark, 0},
     ['0'] = {"POP", op_pop, 0},
@@ -1145,6 +1174,34 @@ static enum err op_refuse(struct pickle *p, unsigned opcode, struct err_detail *
                    opcodes[opcode].name);
 }
 
+/* An entry of the memo that can be taken as it is: set, and no container that is still open. */
+static inline bool memo_is_plain(uint32_t entry)
+{
+    return entry != MEMO_UNSET && !is_open(entry);
+}
+
+/* MEMOIZE of the n-th value of the stack, in the common case: the first name of a container or of what has a number
+ * already, at a new place of a page. False, and nothing is done, where it is not. */
+static inline bool memoize_common(struct pickle *p, uint64_t *stack, size_t n)
+{
+    uint32_t *entry = memo_plain(p, p->n_memo);
+    if (entry == NULL || *entry != MEMO_UNSET || n == floor_of(p) || p->n_memo >= MEMO_MAX)
+        return false;
+    const uint64_t value = stack[n - 1];
+    if (is_open(value)) {
+        if (open_memo(value) != 0)
+            return false;
+        stack[n - 1] = open_value(pickle_kind(value), (uint32_t)p->n_memo + 1, open_bag(value));
+        *entry = (uint32_t)pickle_value(pickle_kind(value), (uint32_t)(n - 1));
+    } else {
+        if (value >> 32 != 0)
+            return false;
+        *entry = (uint32_t)value;
+    }
+    p->n_memo++;
+    return true;
+}
+
 /* The opcodes that nine tenths of a snapshot consist of, as long as nothing about them is unusual: the window holds
  * all of each, the stack has room, and no open container is touched. Stops in front of the first that is not so. */
 static void pickle_run_common(struct pickle *p)
@@ -1177,16 +1234,29 @@ static void pickle_run_common(struct pickle *p)
             at += 2 + at[1];
             continue;
         case 'h':
-        case 'j':
-            entry = memo_at(p, *at == 'h' ? at[1] : little_endian(at + 1, 4));
-            if (entry == MEMO_UNSET || is_open(entry))
+            entry = memo_at(p, at[1]);
+            if (!memo_is_plain(entry))
                 break;
             stack[n++] = entry;
-            at += *at == 'h' ? 2 : 5;
+            at += 2;
+            continue;
+        case 'j':                                        /* often several: the frames of a stack */
+            while (*at == 'j' && n < cap && at < stop && memo_is_plain(entry = memo_at(p, little_endian(at + 1, 4)))) {
+                stack[n++] = entry;
+                at += 5;
+            }
+            if (*at == 'j')
+                break;
+            continue;
+        case 0x94:
+            if (!memoize_common(p, stack, n))
+                break;
+            at++;
             continue;
         case '}':
         case ']':
             stack[n++] = *at++ == '}' ? PICKLE_OPEN_DICT : PICKLE_OPEN_LIST;
+            p->open_end = n;
             continue;
         case '(':
             if (p->n_marks == MARKS_MAX)

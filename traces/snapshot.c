@@ -210,15 +210,16 @@ static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, 
     return ERR_OK;
 }
 
-static void stack_hash(const uint32_t *frames, size_t n, uint64_t hash[2])
+/* Two frames at a time. */
+static uint64_t stack_hash(const uint32_t *frames, size_t n)
 {
-    hash[0] = n;
-    hash[1] = UINT64_C(0x9E3779B97F4A7C15);
-    for (size_t i = 0; i < n; i++) {
-        hash[0] = (hash[0] ^ frames[i]) * UINT64_C(0xD6E8FEB86659FD93);
-        hash[1] = (hash[1] + frames[i]) * UINT64_C(0xC2B2AE3D27D4EB4F);
-        hash[1] ^= hash[1] >> 31;
+    uint64_t hash = n;
+    for (size_t i = 0; i < n; i += 2) {
+        const uint64_t two = frames[i] | (uint64_t)(i + 1 < n ? frames[i + 1] : 0) << 32;
+        hash = (hash ^ two) * UINT64_C(0xD6E8FEB86659FD93);
+        hash ^= hash >> 32;
     }
+    return hash;
 }
 
 static bool stack_is(const struct snapshot *s, uint32_t stack, const uint32_t *frames, size_t n)
@@ -239,9 +240,8 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
     for (size_t i = 0; i < n && n_frames < STACK_FRAMES_MAX; i++)
         if (pickle_kind(items[i]) == KIND_FRAME)
             frames[n_frames++] = pickle_index(items[i]);
-    uint64_t hash[2];
-    stack_hash(frames, n_frames, hash);
-    const uint32_t *known = pair_map_find(&s->stack_map, hash[0], hash[1]);
+    const uint64_t hash = stack_hash(frames, n_frames);
+    const uint32_t *known = pair_map_find(&s->stack_map, hash, n_frames);
     if (known != NULL && stack_is(s, *known, frames, n_frames)) {
         *out = pickle_value(KIND_STACK, *known);
         return ERR_OK;
@@ -249,7 +249,7 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
     const uint32_t stack = stack_table_put(&s->stacks, frames, n_frames);
     if (stack == 0 || stack > PICKLE_INDEX_MAX)
         return snapshot_nomem(why);
-    if (known == NULL && !pair_map_add(&s->stack_map, hash[0], hash[1], stack))
+    if (known == NULL && !pair_map_add(&s->stack_map, hash, n_frames, stack))
         return snapshot_nomem(why);
     *out = pickle_value(KIND_STACK, stack);
     return ERR_OK;
