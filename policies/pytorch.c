@@ -204,48 +204,6 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
 
 /* ---- events ---- */
 
-/* With caching switched off the device gets the request as it is; no counter moves. */
-static enum err uncached_alloc(struct pytorch *p, const struct event *req, struct block *out)
-{
-    struct segment seg;
-    const enum err e = device_segment_alloc(p->base.device, req->bytes, &seg);
-    if (e == ERR_DEVICE_OOM) {
-        p->refused = REFUSED_BY_DEVICE;
-        p->refused_request = req->bytes;
-    }
-    if (e != ERR_OK)
-        return e;
-    *out = (struct block){.addr = seg.addr, .bytes = seg.bytes, .segment = seg.id, .cookie = BLOCK_NONE};
-    return ERR_OK;
-}
-
-static enum err pytorch_alloc(struct policy *base, const struct event *req, struct block *out)
-{
-    struct pytorch *p = (struct pytorch *)base;
-    return p->has_no_cache ? uncached_alloc(p, req, out) : pytorch_allocate(p, req, out);
-}
-
-static void pytorch_free(struct policy *base, const struct event *req, const struct block *b)
-{
-    struct pytorch *p = (struct pytorch *)base;
-    (void)req;
-    if (p->has_no_cache) {
-        device_segment_free(base->device, &(struct segment){.addr = b->addr, .bytes = b->bytes, .id = b->segment});
-        return;
-    }
-    const uint8_t flags = pytorch_at(p, b->cookie)->flags;
-    if (flags & BLOCK_IS_RETIRED) {
-        pytorch_unretire(p, b->cookie);
-        pytorch_complete_free(p, b->cookie);
-        return;
-    }
-    pytorch_request_free(p, b->cookie);
-    if (flags & BLOCK_HAS_USES)
-        pytorch_free_used(p, b->cookie);
-    else
-        pytorch_complete_free(p, b->cookie);
-}
-
 /* Asks for a cache line. */
 static void expect_line(const void *line)
 {
@@ -273,6 +231,7 @@ static void pytorch_retire(struct policy *base, const struct event *req, const s
     struct pytorch *p = (struct pytorch *)base;
     if (p->has_no_cache)
         return;
+    pytorch_stats_wait(&p->stats);
     pytorch_request_free(p, b->cookie);
     pytorch_retire_block(p, b->cookie, req->slot);
 }
@@ -453,7 +412,7 @@ static void stats_of_pools(const struct pytorch *p, stat_visit visit, void *arg)
 static void pytorch_walk_stats(const struct policy *base, stat_visit visit, void *arg)
 {
     const struct pytorch *p = (const struct pytorch *)base;
-    const struct pytorch_stats *s = &p->stats;
+    const struct pytorch_stats now = pytorch_stats_read(&p->stats), *const s = &now;
     pytorch_stat_walk(&s->active, "active", visit, arg);
     pytorch_stat_walk(&s->active_bytes, "active_bytes", visit, arg);
     pytorch_stat_walk(&s->allocated_bytes, "allocated_bytes", visit, arg);
@@ -656,8 +615,8 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
     if (mapped != p->held || p->held != base->device->usage.reserved_bytes)
         return err_set(why, ERR_CORRUPT, 0, "blocks hold %" PRIu64 " bytes, the counter says %" PRIu64 ", the device %"
                        PRIu64, mapped, p->held, base->device->usage.reserved_bytes);
-    if (active != p->stats.active_bytes.current[CLASS_ALL] ||
-        allocated != p->stats.allocated_bytes.current[CLASS_ALL])
+    const struct pytorch_stats stats = pytorch_stats_read(&p->stats);
+    if (active != stats.active_bytes.current[CLASS_ALL] || allocated != stats.allocated_bytes.current[CLASS_ALL])
         return err_set(why, ERR_CORRUPT, 0, "active or allocated bytes differ from the blocks'");
     return ERR_OK;
 }

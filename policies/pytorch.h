@@ -17,6 +17,7 @@
 #include "policies/policy.h"
 #include "policies/pytorch_blocks.h"
 #include "policies/pytorch_conf.h"
+#include "policies/pytorch_free_set.h"
 #include "policies/pytorch_profile.h"
 #include "policies/pytorch_stats.h"
 #include "policies/pytorch_table.h"
@@ -207,12 +208,15 @@ uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a);
 void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
                     struct block *out);
 
-enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct block *out);
+/* The policy's hot pair. */
+enum err pytorch_alloc(struct policy *base, const struct event *req, struct block *out);
+void pytorch_free(struct policy *base, const struct event *req, const struct block *b);
 
 /* The block is no longer in use: merges it with its neighbours and makes it available. */
 void pytorch_complete_free(struct pytorch *p, uint32_t b);
 
-/* The program gives the block up: counters and record. */
+/* The program gives the block up: counters and record. Where it stays in use for a while, pytorch_stats_wait is called
+ * before. */
 void pytorch_request_free(struct pytorch *p, uint32_t b);
 
 /* Makes a free, mapped block available. */

@@ -35,14 +35,14 @@ static uint64_t round_to_power_of_two(uint64_t n)
 #define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks in ranges at multiples of it, from 2 MiB on */
 #define NPU_START_MIN   (UINT64_C(2) << 20)
 
-uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch_block *b, uint64_t S)
+inline uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch_block *b, uint64_t S)
 {
     if (!p->profile.is_npu || !(b->flags & BLOCK_IS_RANGE) || S < NPU_START_MIN)
         return 0;
     return align_up(b->addr, NPU_START) - b->addr;
 }
 
-uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
+inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 {
     if (p->profile.is_npu)
         n = add_capped(n, NPU_PAD);
@@ -122,7 +122,7 @@ static void block_link(struct pytorch *p, uint32_t b, uint32_t prev, uint32_t ne
     pytorch_at(p, next)->prev = b;
 }
 
-uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size)
+inline uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size)
 {
     struct pytorch_block *block = pytorch_at(p, b);
     const uint32_t front = block_like(p, b, block->addr, size);
@@ -141,7 +141,7 @@ uint32_t pytorch_cut_back(struct pytorch *p, uint32_t b, uint64_t size)
     return back;
 }
 
-void pytorch_put_free(struct pytorch *p, uint32_t b)
+inline void pytorch_put_free(struct pytorch *p, uint32_t b)
 {
     struct pytorch_block *block = pytorch_at(p, b);
     struct pytorch_half *half = pytorch_half_of(p, block);
@@ -149,7 +149,7 @@ void pytorch_put_free(struct pytorch *p, uint32_t b)
     free_set_insert(&half->free, b);
 }
 
-uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_t src)
+inline uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_t src)
 {
     struct pytorch_block *d = pytorch_at(p, dst);
     const struct pytorch_block *s = pytorch_at(p, src);
@@ -204,7 +204,7 @@ static uint32_t fit_skip_ranges(const struct pytorch *p, const struct free_set *
     return it;
 }
 
-uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp)
+inline uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp)
 {
     const struct pytorch_settings *s = &p->settings;
     if (gc_can_act(p))
@@ -374,7 +374,7 @@ static void finish_count_split(struct pytorch *p, enum pytorch_size_class c, boo
     pytorch_stat_move(&p->stats.inactive_split, c, (int64_t)is_split - (int64_t)was_split);
 }
 
-void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
+inline void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
                     struct block *out)
 {
     const uint64_t gap = pytorch_gap(p, pytorch_at(p, b), a->S);
@@ -392,14 +392,9 @@ void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt 
     block->flags |= BLOCK_IS_ALLOCATED;
     block->requested = requested;
     pytorch_record(p, RECORD_ALLOC, block->stream, block->pool, block->addr, requested);
-    struct pytorch_stats *s = &p->stats;
-    pytorch_stat_add(&s->allocation, c, 1);
-    pytorch_stat_add(&s->allocated_bytes, c, block->size);
-    pytorch_stat_add(&s->active, c, 1);
-    pytorch_stat_add(&s->active_bytes, c, block->size);
-    pytorch_stat_add(&s->requested_bytes, c, requested);
+    pytorch_stats_hand_out(&p->stats, c, block->size, requested);
     if (block->size >= p->settings.max_split_size)
-        pytorch_stat_add(&s->oversize_allocations, CLASS_LARGE, 1);
+        pytorch_stat_add(&p->stats.oversize_allocations, CLASS_LARGE, 1);
     *out = (struct block){.addr = block->addr, .bytes = block->size, .segment = block->segment, .cookie = b};
 }
 
@@ -418,13 +413,13 @@ static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *
     return ERR_DEVICE_OOM;
 }
 
-enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struct pytorch_attempt *a)
+inline enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struct pytorch_attempt *a)
 {
     const uint64_t S = pytorch_round(p, req->bytes);
     *a = (struct pytorch_attempt){
         .S = S,
         .stream = req->stream,
-        .pool = pytorch_choose_pool(p, req),
+        .pool = p->n_diversions == 0 ? req->pool : pytorch_choose_pool(p, req),
         .class = S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE,
     };
     a->exp = p->settings.expandable_segments && (a->pool == 0 || p->profile.has_shared_expandable);
@@ -434,7 +429,7 @@ enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struc
     return e == ERR_OK ? free_set_prepare(&p->pools[a->pool].half[a->class].free, a->stream) : e;
 }
 
-enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct block *out)
+static inline enum err cached_alloc(struct pytorch *p, const struct event *req, struct block *out)
 {
     if (p->broken != ERR_OK)
         return p->broken;
@@ -460,21 +455,41 @@ enum err pytorch_allocate(struct pytorch *p, const struct event *req, struct blo
     return ERR_OK;
 }
 
+/* With caching switched off the device gets the request as it is; no counter moves. */
+static enum err uncached_alloc(struct pytorch *p, const struct event *req, struct block *out)
+{
+    struct segment seg;
+    const enum err e = device_segment_alloc(p->base.device, req->bytes, &seg);
+    if (e == ERR_DEVICE_OOM) {
+        p->refused = REFUSED_BY_DEVICE;
+        p->refused_request = req->bytes;
+    }
+    if (e != ERR_OK)
+        return e;
+    *out = (struct block){.addr = seg.addr, .bytes = seg.bytes, .segment = seg.id, .cookie = BLOCK_NONE};
+    return ERR_OK;
+}
+
+enum err pytorch_alloc(struct policy *base, const struct event *req, struct block *out)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    return p->has_no_cache ? uncached_alloc(p, req, out) : cached_alloc(p, req, out);
+}
+
 /* ---- freeing ---- */
 
-void pytorch_request_free(struct pytorch *p, uint32_t b)
+inline void pytorch_request_free(struct pytorch *p, uint32_t b)
 {
     struct pytorch_block *block = pytorch_at(p, b);
     const enum pytorch_size_class c = pytorch_class(block);
     block->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
-    pytorch_stat_subtract(&p->stats.allocation, c, 1);
-    pytorch_stat_subtract(&p->stats.allocated_bytes, c, block->size);
+    pytorch_stats_give_up(&p->stats, c, block->size);
     pytorch_record(p, RECORD_FREE_REQUESTED, block->stream, block->pool, block->addr, block->requested);
     if (block->size >= p->settings.max_split_size)
         pytorch_stat_subtract(&p->stats.oversize_allocations, CLASS_LARGE, 1);
 }
 
-void pytorch_complete_free(struct pytorch *p, uint32_t b)
+inline void pytorch_complete_free(struct pytorch *p, uint32_t b)
 {
     struct pytorch_block *block = pytorch_at(p, b);
     const enum pytorch_size_class c = pytorch_class(block);
@@ -496,7 +511,29 @@ void pytorch_complete_free(struct pytorch *p, uint32_t b)
         pytorch_stat_move(&p->stats.inactive_split, c, net);
         pytorch_stat_move(&p->stats.inactive_split_bytes, c, net_bytes);
     }
-    pytorch_stat_subtract(&p->stats.active, c, 1);
-    pytorch_stat_subtract(&p->stats.active_bytes, c, size);
-    pytorch_stat_subtract(&p->stats.requested_bytes, c, requested);
+    pytorch_stats_end_use(&p->stats, c, size, requested);
+}
+
+void pytorch_free(struct policy *base, const struct event *req, const struct block *b)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    (void)req;
+    if (p->has_no_cache) {
+        device_segment_free(base->device, &(struct segment){.addr = b->addr, .bytes = b->bytes, .id = b->segment});
+        return;
+    }
+    const uint8_t flags = pytorch_at(p, b->cookie)->flags;
+    if (flags & BLOCK_IS_RETIRED) {
+        pytorch_unretire(p, b->cookie);
+        pytorch_complete_free(p, b->cookie);
+        return;
+    }
+    if (flags & BLOCK_HAS_USES) {
+        pytorch_stats_wait(&p->stats);
+        pytorch_request_free(p, b->cookie);
+        pytorch_free_used(p, b->cookie);
+        return;
+    }
+    pytorch_request_free(p, b->cookie);
+    pytorch_complete_free(p, b->cookie);
 }

@@ -1,10 +1,5 @@
 /*
- * Blocks of the caching allocator, and the ordered sets of free ones.
- *
- * The allocator's every decision goes through one order (order A): stream handle, size, order number, address. A set
- * keeps a table of bins for each stream: bins hold neighbouring sizes and never overlap, a bitmap finds the next
- * bin that is not empty, and inside a bin a list keeps the order, or a treap where it would grow long. Most bins hold a
- * handful of blocks, so a search is a bitmap look-up and one or two comparisons; many equal blocks cost a logarithm.
+ * Blocks of the caching allocator, in one table.
  */
 #ifndef REPLAY_POLICIES_PYTORCH_BLOCKS_H
 #define REPLAY_POLICIES_PYTORCH_BLOCKS_H
@@ -65,8 +60,25 @@ static inline enum err pytorch_blocks_reserve(struct pytorch_blocks *t, uint32_t
 void pytorch_blocks_close(struct pytorch_blocks *t);
 
 /* A new block with cleared members and no neighbours; room for it was reserved. */
-uint32_t pytorch_block_new(struct pytorch_blocks *t);
-void pytorch_block_drop(struct pytorch_blocks *t, uint32_t b);
+static inline uint32_t pytorch_block_new(struct pytorch_blocks *t)
+{
+    uint32_t b = t->vacant;
+    if (b != BLOCK_NONE) {
+        t->vacant = t->at[b].next;
+    } else {
+        assert(t->n < t->cap);
+        b = t->n++;
+    }
+    t->at[b] = (struct pytorch_block){.flags = BLOCK_IS_USED};
+    return b;
+}
+
+static inline void pytorch_block_drop(struct pytorch_blocks *t, uint32_t b)
+{
+    t->at[b].flags = 0;
+    t->at[b].next = t->vacant;
+    t->vacant = b;
+}
 
 static inline bool pytorch_block_is_split(const struct pytorch_block *b)
 {
@@ -78,45 +90,5 @@ static inline bool pytorch_block_is_free(const struct pytorch_block *b)
 {
     return (b->flags & (BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY)) == 0;
 }
-
-struct free_bins;
-
-/* Free blocks of one pool, in order A. */
-struct free_set {
-    struct pytorch_blocks *blocks;             /* borrowed */
-    const struct stream_name *names;           /* borrowed */
-    struct free_bins **by_stream;              /* by dense stream; NULL until the stream is seen */
-    uint16_t *order;                           /* streams seen, ascending by handle */
-    uint32_t  n_order, n_streams;
-};
-
-MUST_USE enum err free_set_open(struct free_set *s, struct pytorch_blocks *blocks, const struct stream_name *names,
-                                uint32_t n_streams);
-void free_set_close(struct free_set *s);
-
-MUST_USE enum err free_set_add_stream(struct free_set *s, uint16_t stream);
-
-/* Makes room for a stream's blocks: before the first block of the stream exists. */
-static inline enum err free_set_prepare(struct free_set *s, uint16_t stream)
-{
-    return s->by_stream[stream] != NULL ? ERR_OK : free_set_add_stream(s, stream);
-}
-
-void free_set_insert(struct free_set *s, uint32_t b);
-void free_set_remove(struct free_set *s, uint32_t b);
-
-/* The first block of the stream with at least `size` bytes, in order A; BLOCK_NONE when there is none. */
-uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t size);
-
-/* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. */
-uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size);
-
-/* In order A over all streams; BLOCK_NONE at the ends. `b` is in the set. */
-uint32_t free_set_first(const struct free_set *s);
-uint32_t free_set_next(const struct free_set *s, uint32_t b);
-uint32_t free_set_prev(const struct free_set *s, uint32_t b);
-
-/* Bytes of the largest block over all streams; 0 when empty. */
-uint64_t free_set_largest(const struct free_set *s);
 
 #endif

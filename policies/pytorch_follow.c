@@ -267,15 +267,12 @@ static enum err restore_block(struct pytorch *p, const struct trace_block *t, ui
     block->flags |= BLOCK_IS_ALLOCATED;
     block->requested = t->requested;
     const enum pytorch_size_class c = pytorch_class(block);
-    pytorch_stat_add(&p->stats.allocation, c, 1);
-    pytorch_stat_add(&p->stats.allocated_bytes, c, size);
-    pytorch_stat_add(&p->stats.active, c, 1);
-    pytorch_stat_add(&p->stats.active_bytes, c, size);
-    pytorch_stat_add(&p->stats.requested_bytes, c, t->requested);
+    pytorch_stats_hand_out(&p->stats, c, size, t->requested);
     if (size >= p->settings.max_split_size)
         pytorch_stat_add(&p->stats.oversize_allocations, CLASS_LARGE, 1);
     *out = (struct block){.addr = block->addr, .bytes = size, .segment = block->segment, .cookie = b};
     if (t->is_pending) {
+        pytorch_stats_wait(&p->stats);
         pytorch_request_free(p, b);
         pytorch_retire_block(p, b, t->slot);
     }

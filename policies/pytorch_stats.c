@@ -4,6 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+void pytorch_stats_wait(struct pytorch_stats *s)
+{
+    if (s->has_waited)
+        return;
+    s->active = s->allocation;
+    s->active_bytes = s->allocated_bytes;
+    s->has_waited = true;
+}
+
+struct pytorch_stats pytorch_stats_read(const struct pytorch_stats *s)
+{
+    struct pytorch_stats all = *s;
+    pytorch_stats_wait(&all);
+    return all;
+}
+
 void pytorch_stat_reset_peak(struct pytorch_stat *s)
 {
     memcpy(s->peak, s->current, sizeof s->peak);

@@ -5,6 +5,7 @@
 #ifndef REPLAY_POLICIES_PYTORCH_STATS_H
 #define REPLAY_POLICIES_PYTORCH_STATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* X(name): array statistics, each by all, large_pool and small_pool; in byte order. */
@@ -28,6 +29,8 @@ struct pytorch_stats {
     PYTORCH_STATS(PYTORCH_STAT)
 #undef PYTORCH_STAT
     struct pytorch_stat oversize_allocations, oversize_segments;   /* one class: CLASS_LARGE, read as CLASS_ALL */
+    bool has_waited;                         /* a free had to wait for a stream. Until then `active` is `allocation` and
+                                              * `active_bytes` is `allocated_bytes`, and only those are kept */
     int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
 };
 
@@ -56,6 +59,43 @@ static inline void pytorch_stat_move(struct pytorch_stat *s, enum pytorch_size_c
     else if (net < 0)
         pytorch_stat_subtract(s, c, 0 - (uint64_t)net);
 }
+
+/* A request is served with a block of `size` bytes. */
+static inline void pytorch_stats_hand_out(struct pytorch_stats *s, enum pytorch_size_class c, uint64_t size,
+                                          uint64_t requested)
+{
+    pytorch_stat_add(&s->allocation, c, 1);
+    pytorch_stat_add(&s->allocated_bytes, c, size);
+    pytorch_stat_add(&s->requested_bytes, c, requested);
+    if (s->has_waited) {
+        pytorch_stat_add(&s->active, c, 1);
+        pytorch_stat_add(&s->active_bytes, c, size);
+    }
+}
+
+/* The program gives a block up. */
+static inline void pytorch_stats_give_up(struct pytorch_stats *s, enum pytorch_size_class c, uint64_t size)
+{
+    pytorch_stat_subtract(&s->allocation, c, 1);
+    pytorch_stat_subtract(&s->allocated_bytes, c, size);
+}
+
+/* What the program gave up is no longer in use. */
+static inline void pytorch_stats_end_use(struct pytorch_stats *s, enum pytorch_size_class c, uint64_t size,
+                                         uint64_t requested)
+{
+    pytorch_stat_subtract(&s->requested_bytes, c, requested);
+    if (s->has_waited) {
+        pytorch_stat_subtract(&s->active, c, 1);
+        pytorch_stat_subtract(&s->active_bytes, c, size);
+    }
+}
+
+/* Called before the program gives up what stays in use for a while. */
+void pytorch_stats_wait(struct pytorch_stats *s);
+
+/* What there is to read, with what is not kept filled in. */
+struct pytorch_stats pytorch_stats_read(const struct pytorch_stats *s);
 
 void pytorch_stat_reset_peak(struct pytorch_stat *s);
 void pytorch_stat_reset_accumulated(struct pytorch_stat *s);

@@ -206,24 +206,28 @@ static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_
         lane_stop(l, e, done);
 }
 
-/* The table is larger than the caches when hundreds of thousands of requests are live, and its slots come in any order:
- * an entry is asked for some events before its turn. */
+/* With many live requests the tables are larger than the caches, and slots come in any order: what an event will touch is
+ * asked for some events before its turn. So are the policy's own tables, which is told twice. */
 enum { LANE_AHEAD = 12, LANE_AHEAD_SOON = 9, LANE_AHEAD_NEXT = 5, LANE_MANY = 1 << 13 };
-static inline void lane_prefetch(const struct lane *l, const struct event *ev)
-{
-#if defined(__GNUC__)
-    if (ev->slot < l->n_slots)
-        __builtin_prefetch(&l->live[ev->slot], 1);
-#else
-    (void)l, (void)ev;
-#endif
-}
+static_assert(LANE_AHEAD > LANE_AHEAD_SOON && LANE_AHEAD_SOON > LANE_AHEAD_NEXT, "the first asks for what the others read");
 
-/* So are the policy's own tables: it is told twice what is coming. */
 static inline void lane_tell(const struct lane *l, const struct event *ev, bool is_next)
 {
     if (ev->kind <= EVENT_FREE_COMPLETED)
         l->policy->ops->expect(l->policy, ev, &l->live[ev->slot], is_next);
+}
+
+/* `ev` and the LANE_AHEAD events behind it are there. */
+static void lane_look_ahead(const struct lane *l, const struct event *ev)
+{
+#if defined(__GNUC__)
+    if (ev[LANE_AHEAD].slot < l->n_slots)
+        __builtin_prefetch(&l->live[ev[LANE_AHEAD].slot], 1);
+#endif
+    if (l->policy->ops->expect == NULL)
+        return;
+    lane_tell(l, &ev[LANE_AHEAD_SOON], false);
+    lane_tell(l, &ev[LANE_AHEAD_NEXT], true);
 }
 
 /* An event of the request in a slot. `done`: the number of events including it. */
@@ -288,15 +292,12 @@ static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t 
 {
     const uint64_t step = l->is_starting ? 0 : 1;
     const bool is_watched = l->audit != NULL || l->watch != NULL;
-    const bool has_many = l->n_slots >= LANE_MANY && l->policy->ops->expect != NULL;
+    const bool has_many = l->n_slots >= LANE_MANY;
     size_t i = 0;
     for (; i < n && !l->is_stopped; i++) {
         const uint64_t done = first + (i + 1) * step;
-        lane_prefetch(l, &ev[i + LANE_AHEAD < n ? i + LANE_AHEAD : i]);
-        if (has_many && i + LANE_AHEAD < n) {
-            lane_tell(l, &ev[i + LANE_AHEAD_SOON], false);
-            lane_tell(l, &ev[i + LANE_AHEAD_NEXT], true);
-        }
+        if (has_many && i + LANE_AHEAD < n)
+            lane_look_ahead(l, &ev[i]);
         if (ev[i].kind <= EVENT_FREE_COMPLETED)
             lane_request(l, &ev[i], &l->live[ev[i].slot], done);
         else

@@ -1,6 +1,6 @@
 /* What the hot pair of `pytorch` promises beside its answers: no memory from the host, hints that change nothing, and
  * sets of free blocks in order however many there are. Built so that the counters below stand in for malloc. */
-#include "policies/pytorch_blocks.h"
+#include "policies/pytorch_free_set.h"
 #include "policies/spec.h"
 #include "replay/replay.h"
 #include "traces/generate.h"

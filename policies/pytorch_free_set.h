@@ -1,0 +1,210 @@
+/*
+ * Ordered sets of free blocks.
+ *
+ * The allocator's every decision goes through one order (order A): stream handle, size, order number, address. A set
+ * keeps a table of bins for each stream: bins hold neighbouring sizes and never overlap, a bitmap finds the next
+ * bin that is not empty, and inside a bin a list keeps the order, or a treap where it would grow long. Most bins hold a
+ * handful of blocks, so a search is a bitmap look-up and one or two comparisons; many equal blocks cost a logarithm.
+ *
+ * What a request or a free does to a short bin is inline: as calls these few steps took a third longer.
+ */
+#ifndef REPLAY_POLICIES_PYTORCH_FREE_SET_H
+#define REPLAY_POLICIES_PYTORCH_FREE_SET_H
+
+#include "policies/pytorch_blocks.h"
+
+/* ---- bins ---- */
+
+enum {
+    BIN_UNIT_SHIFT = 9,                        /* sizes are multiples of 512, but for one old release's mistake */
+    BIN_SPLIT_BITS = 6,                        /* each power of two is cut into 64 bins */
+    BIN_EXACT = 2 << BIN_SPLIT_BITS,           /* below this many units a bin holds one size */
+    N_BINS = BIN_EXACT + (64 - BIN_UNIT_SHIFT - BIN_SPLIT_BITS - 1) * (1 << BIN_SPLIT_BITS),
+    N_BIN_WORDS = 64,
+};
+static_assert(N_BINS < 64 * N_BIN_WORDS, "one summary word covers all");
+
+/* A short bin is a list in order, linked by `left` and `right`, so that most searches are a look and a removal needs
+ * none; one that would grow beyond LIST_MAX becomes a treap, until it is empty. */
+enum { LIST_MAX = 64, BIN_IS_TREE = LIST_MAX + 1 };
+
+/* Bit i of words[w] says that root[64 w + i] is not empty, bit w of `summary` that words[w] is not 0. `length` is that
+ * of a list, or BIN_IS_TREE. */
+struct free_bins {
+    uint64_t summary;
+    uint64_t words[N_BIN_WORDS];
+    uint32_t root[N_BINS];
+    uint8_t  length[N_BINS];
+};
+
+static inline unsigned bit_lowest(uint64_t w)
+{
+    return (unsigned)__builtin_ctzll(w);
+}
+
+static inline unsigned bit_highest(uint64_t w)
+{
+    return 63u - (unsigned)__builtin_clzll(w);
+}
+
+/* Without a branch: sizes come in any order, so that a guess which case is next would often be wrong. */
+static inline unsigned bin_of(uint64_t size)
+{
+    const uint64_t units = size >> BIN_UNIT_SHIFT;
+    const unsigned shift = bit_highest(units | 1u << BIN_SPLIT_BITS) - BIN_SPLIT_BITS;
+    return (shift << BIN_SPLIT_BITS) + (unsigned)(units >> shift);
+}
+
+static inline void bin_mark(struct free_bins *f, unsigned bin)
+{
+    f->words[bin / 64] |= UINT64_C(1) << bin % 64;
+    f->summary |= UINT64_C(1) << bin / 64;
+}
+
+/* Clears the bit of a bin that became empty, again without a branch. */
+static inline void bin_unmark(struct free_bins *f, unsigned bin)
+{
+    const uint64_t is_empty = f->root[bin] == BLOCK_NONE;
+    const uint64_t word = f->words[bin / 64] &= ~(is_empty << bin % 64);
+    f->summary &= ~((uint64_t)(word == 0) << bin / 64);
+}
+
+/* The first bin >= `bin` (<= N_BINS) that is not empty, N_BINS when there is none. */
+static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
+{
+    const uint64_t here = f->words[bin / 64] & ~UINT64_C(0) << bin % 64;
+    const uint64_t above = f->summary & ~UINT64_C(1) << bin / 64;
+    if ((here | above) == 0)
+        return N_BINS;
+    const unsigned w = here != 0 ? bin / 64 : bit_lowest(above);
+    return w * 64 + bit_lowest(f->words[w] & (here != 0 ? here : ~UINT64_C(0)));
+}
+
+/* ---- the list in a bin ---- */
+
+/* Whether a comes before b in order A; both belong to the same stream. */
+static inline bool block_before(const struct pytorch_block *a, const struct pytorch_block *b)
+{
+    const bool is_first = (a->ord < b->ord) | ((a->ord == b->ord) & (a->addr < b->addr));
+    return (a->size < b->size) | ((a->size == b->size) & is_first);
+}
+
+static inline void list_insert(struct pytorch_block *at, uint32_t *head, uint32_t b)
+{
+    uint32_t *link = head, before = BLOCK_NONE;
+    while (block_before(&at[*link], &at[b])) {           /* the last one stops at BLOCK_NONE */
+        before = *link;
+        link = &at[before].right;
+    }
+    const uint32_t behind = *link;
+    at[b].left = before;
+    at[b].right = behind;
+    *link = b;
+    at[behind].left = b;
+}
+
+static inline void list_remove(struct pytorch_block *at, uint32_t *head, uint32_t b)
+{
+    const uint32_t before = at[b].left, behind = at[b].right;
+    at[before].right = behind;
+    at[behind].left = before;
+    *head = *head == b ? behind : *head;
+}
+
+static inline bool bin_is_tree(const struct free_bins *f, unsigned bin)
+{
+    return f->length[bin] == BIN_IS_TREE;
+}
+
+/* ---- the set ---- */
+
+/* Free blocks of one pool, in order A. */
+struct free_set {
+    struct pytorch_blocks *blocks;             /* borrowed */
+    const struct stream_name *names;           /* borrowed */
+    struct free_bins **by_stream;              /* by dense stream; NULL until the stream is seen */
+    uint16_t *order;                           /* streams seen, ascending by handle */
+    uint32_t  n_order, n_streams;
+};
+
+MUST_USE enum err free_set_open(struct free_set *s, struct pytorch_blocks *blocks, const struct stream_name *names,
+                                uint32_t n_streams);
+void free_set_close(struct free_set *s);
+
+MUST_USE enum err free_set_add_stream(struct free_set *s, uint16_t stream);
+
+/* Makes room for a stream's blocks: before the first block of the stream exists. */
+static inline enum err free_set_prepare(struct free_set *s, uint16_t stream)
+{
+    return s->by_stream[stream] != NULL ? ERR_OK : free_set_add_stream(s, stream);
+}
+
+/* The same of a bin that is a treap, or has to become one. */
+void free_set_insert_tree(struct free_set *s, struct free_bins *f, unsigned bin, uint32_t b);
+void free_set_remove_tree(struct free_set *s, struct free_bins *f, unsigned bin, uint32_t b);
+
+static inline void free_set_insert(struct free_set *s, uint32_t b)
+{
+    struct pytorch_block *at = s->blocks->at;
+    struct free_bins *f = s->by_stream[at[b].stream];
+    const unsigned bin = bin_of(at[b].size);
+    if (f->length[bin] >= LIST_MAX) {
+        free_set_insert_tree(s, f, bin, b);
+        return;
+    }
+    f->length[bin]++;
+    list_insert(at, &f->root[bin], b);
+    bin_mark(f, bin);
+}
+
+static inline void free_set_remove(struct free_set *s, uint32_t b)
+{
+    struct pytorch_block *at = s->blocks->at;
+    struct free_bins *f = s->by_stream[at[b].stream];
+    const unsigned bin = bin_of(at[b].size);
+    if (bin_is_tree(f, bin)) {
+        free_set_remove_tree(s, f, bin, b);
+    } else {
+        list_remove(at, &f->root[bin], b);
+        f->length[bin]--;
+    }
+    bin_unmark(f, bin);
+}
+
+/* The first block of a bin that is a treap with at least `size` bytes. */
+uint32_t free_set_at_least_tree(const struct pytorch_block *at, uint32_t root, uint64_t size);
+
+/* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
+uint32_t free_set_from_bin(const struct free_set *s, const struct free_bins *f, unsigned from);
+
+/* The first block of the stream with at least `size` bytes, in order A; BLOCK_NONE when there is none. */
+static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t size)
+{
+    const struct free_bins *f = s->by_stream[stream];
+    if (f == NULL)
+        return BLOCK_NONE;
+    const struct pytorch_block *at = s->blocks->at;
+    const unsigned bin = bin_from(f, bin_of(size));
+    if (bin == N_BINS)
+        return BLOCK_NONE;
+    uint32_t b = f->root[bin];
+    if (bin_is_tree(f, bin))
+        b = free_set_at_least_tree(at, b, size);
+    else
+        while (at[b].size < size)                        /* BLOCK_NONE is larger than all */
+            b = at[b].right;
+    return b != BLOCK_NONE ? b : free_set_from_bin(s, f, bin + 1);
+}
+
+/* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. */
+uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size);
+
+/* In order A over all streams; BLOCK_NONE at the ends. `b` is in the set. */
+uint32_t free_set_first(const struct free_set *s);
+uint32_t free_set_next(const struct free_set *s, uint32_t b);
+uint32_t free_set_prev(const struct free_set *s, uint32_t b);
+
+/* Bytes of the largest block over all streams; 0 when empty. */
+uint64_t free_set_largest(const struct free_set *s);
+
+#endif
