@@ -145,14 +145,18 @@ static unsigned varint_bytes(uint64_t v)
     return v == 0 ? 1 : log2_floor(v) / 7 + 1;
 }
 
-/* Bytes that `n` numbers take at a width, escapes included. */
+/* Beside its own bytes an escape costs a reader time, and zstd the run of like bytes that it interrupts: wider numbers,
+ * whose upper planes are mostly zeros, give smaller files and are read faster than a few escapes in every batch. */
+enum { COLUMN_ESCAPE_COST = 4 };
+
+/* Bytes that `n` numbers take at a width, and what else their escapes cost. */
 static uint64_t column_cost(const uint64_t *values, size_t n, unsigned width)
 {
     const uint64_t escape = column_escape(width);
     uint64_t cost = (uint64_t)n * width;
     if (width < 8)
         for (size_t i = 0; i < n; i++)
-            cost += values[i] >= escape ? varint_bytes(values[i] - escape) : 0;
+            cost += values[i] >= escape ? COLUMN_ESCAPE_COST + varint_bytes(values[i] - escape) : 0;
     return cost;
 }
 
