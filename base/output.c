@@ -21,7 +21,7 @@ static struct {
 
 struct output {
     FILE *file;
-    char *path;                      /* final name; NULL: written to directly, nothing to move */
+    char *path;                      /* final name; NULL: written to directly, nothing to move or to remove */
     char *temporary;
     int   listed;                    /* index into output_list, or -1 */
     char  name[];                    /* for messages */
@@ -106,19 +106,44 @@ static enum err output_open_stream(struct output *o, struct err_detail *why)
     return ERR_OK;
 }
 
-enum err output_open(const char *path, struct output **out, struct err_detail *why)
+/* Its temporary name is its final one. */
+static enum err output_open_in_place(struct output *o, struct err_detail *why)
+{
+    o->file = fopen(o->name, "wb");
+    if (o->file == NULL)
+        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+    o->path = strdup(o->name);
+    o->temporary = strdup(o->name);
+    if (o->path != NULL && o->temporary != NULL)
+        return ERR_OK;
+    fclose(o->file);
+    return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", o->name);
+}
+
+static enum err output_open_by(enum err (*open_file)(struct output *o, struct err_detail *why), const char *path,
+                               struct output **out, struct err_detail *why)
 {
     struct output *o = calloc(1, sizeof *o + strlen(path) + 1);
     if (o == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", path);
     strcpy(o->name, path);
     o->listed = -1;
-    const enum err e = output_open_stream(o, why);
+    const enum err e = open_file(o, why);
     if (e != ERR_OK)
         output_release(o);
     else
         *out = o;
     return e;
+}
+
+enum err output_open(const char *path, struct output **out, struct err_detail *why)
+{
+    return output_open_by(output_open_stream, path, out, why);
+}
+
+enum err output_open_growing(const char *path, struct output **out, struct err_detail *why)
+{
+    return output_open_by(output_open_in_place, path, out, why);
 }
 
 FILE *output_file(struct output *o)

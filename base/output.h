@@ -16,6 +16,10 @@ struct output;
 /* Opens an output for writing; "-" is standard output. ERR_IO with the path and reason, ERR_HOST_NOMEM. */
 MUST_USE enum err output_open(const char *path, struct output **out, struct err_detail *why);
 
+/* Opens a file that grows under its own name, in place of one that was there: what is flushed can be read at any time,
+ * and stays when the program is killed. ERR_IO, ERR_HOST_NOMEM. */
+MUST_USE enum err output_open_growing(const char *path, struct output **out, struct err_detail *why);
+
 /* The stream to write to; errors of writing may be left to output_commit. Lent until then. */
 FILE *output_file(struct output *o);
 

@@ -105,6 +105,8 @@ static void print_info(const char *path, const struct trace_reader *r)
     print_when(info->epoch_us);
     printf("%-22s %" PRIu32 "\n", "device", info->device);
     print_bytes("device capacity", info->capacity_bytes);
+    if (info->is_unfinished)
+        printf("%-22s %" PRIu64 " bytes at the end are cut off\n", "unfinished", info->cut_off_bytes);
     printf("%-22s %" PRIu64 " (of %" PRIu64 " records in the source)\n", "events", info->events, info->records);
     for (int kind = 0; kind < EVENT_KINDS; kind++)
         if (info->by_kind[kind] > 0)
@@ -160,6 +162,8 @@ static void info_json(FILE *out, const char *path, const struct trace_reader *r)
     json_put_number(&w, "device", info->device);
     json_put_number_unless(&w, "capacity_bytes", info->capacity_bytes, 0);
     json_put_number_unless(&w, "epoch_us", info->epoch_us, 0);
+    json_put_bool(&w, "is_unfinished", info->is_unfinished);
+    json_put_number(&w, "cut_off_bytes", info->cut_off_bytes);
     json_put_number(&w, "duration_ns", info->duration_ns);
     json_put_number(&w, "records", info->records);
     json_put_number(&w, "events", info->events);

@@ -219,6 +219,14 @@ static void remark_start(struct remark_target *t, const struct trace_reader *tra
             "of address; memory that was cached by then is not there (--start faithful keeps the recorded state)");
 }
 
+static void remark_unfinished(struct remark_target *t, const struct trace_reader *trace)
+{
+    const struct trace_info *info = trace_info(trace);
+    if (info->is_unfinished)
+        remark(t, REMARK_WARNING, "the trace is unfinished: it is being written, or its writer was killed; %" PRIu64
+               " bytes at its end are cut off", info->cut_off_bytes);
+}
+
 /* What the source could not tell, a line each. */
 static void remark_notes(struct remark_target *t, const struct trace_reader *trace)
 {
@@ -305,6 +313,7 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
         l->policy->ops->remarks(l->policy, take_remark, &t);
     remark_commands(&t, l);
     remark_start(&t, trace, l);
+    remark_unfinished(&t, trace);
     remark_notes(&t, trace);
     remark_device(&t, device);
     remark_card(&t, l->device);

@@ -27,7 +27,7 @@ struct forge {
     size_t               n;
     struct bytes         index;
     size_t               gap;            /* bytes of nothing in front of the index */
-    bool                 lacks_checksums;
+    bool                 lacks_checksums, is_unfinished;     /* the latter: is packed without index and foot */
 };
 
 static inline void forge_free(struct forge *f)
@@ -48,7 +48,7 @@ static inline struct forge_section *forge_find(struct forge *f, uint32_t kind)
 }
 
 /* Packs content behind the frame that names it; returns the size of the zstd frame. */
-static inline uint64_t forge_pack_section(struct bytes *file, uint32_t kind, const struct bytes *content,
+static inline uint64_t forge_pack_section(struct bytes *file, uint32_t kind, uint32_t rows, const struct bytes *content,
                                           bool has_checksum)
 {
     ZSTD_CCtx *zstd = ZSTD_createCCtx();
@@ -60,6 +60,7 @@ static inline uint64_t forge_pack_section(struct bytes *file, uint32_t kind, con
     bytes_put_le(file, NATIVE_SKIP_SECTION, 4);
     bytes_put_le(file, NATIVE_SECTION_BYTES - 8, 4);
     bytes_put(file, section_tag(kind), 4);
+    bytes_put_le(file, rows, 4);
     bytes_put_le(file, n, 4);
     bytes_put(file, packed, n);
     free(packed);
@@ -88,18 +89,18 @@ static inline struct bytes forge_pack(const struct forge *f)
     bytes_put(&file, NATIVE_HEAD_TEXT, 12);
     bytes_put_le(&file, NATIVE_VERSION, 4);
     for (size_t i = 0; i < f->n; i++)
-        packed[i] = forge_pack_section(&file, f->sections[i].kind, &f->sections[i].content, !f->lacks_checksums);
+        packed[i] = forge_pack_section(&file, f->sections[i].kind, f->sections[i].rows, &f->sections[i].content,
+                                       !f->lacks_checksums);
+    if (f->is_unfinished)
+        return file;
     bytes_put(&index, f->index.data, f->index.n);
     for (int field = 0; field < 3; field++)
         forge_put_list(&index, f, packed, field);
     for (size_t i = 0; i < f->gap; i++)
         bytes_put_le(&file, 0, 1);
     const uint64_t offset = file.n;
-    (void)forge_pack_section(&file, SECTION_INDEX, &index, true);
-    bytes_put_le(&file, NATIVE_SKIP_ENDS, 4);
-    bytes_put_le(&file, NATIVE_FOOT_BYTES - 8, 4);
-    bytes_put(&file, NATIVE_FOOT_TEXT, 12);
-    bytes_put_le(&file, offset, 8);
+    (void)forge_pack_section(&file, SECTION_INDEX, 1, &index, true);
+    bytes_put_foot(&file, offset);
     bytes_free(&index);
     return file;
 }
@@ -114,25 +115,15 @@ static inline bool forge_take(struct native_file *file, const struct section *s,
     return true;
 }
 
-/* Cuts the list of sections off the index, and learns from it how many rows each has. */
+/* Cuts the list of sections off the index. */
 static inline bool forge_cut_list(struct forge *f, const uint64_t *packed)
 {
-    struct bytes kinds = {0}, ends = {0};
-    uint64_t rows[FORGE_SECTIONS];
-    struct column *scratch = malloc(sizeof *scratch);
-    forge_put_list(&kinds, f, packed, 0);
-    forge_put_list(&ends, f, packed, 2);
-    size_t at = f->index.n - ends.n - kinds.n;
-    while (at > 0 && memcmp(f->index.data + at, kinds.data, kinds.n) != 0)
-        at--;
-    struct cursor in = cursor_over(f->index.data + at + kinds.n, f->index.n - at - kinds.n);
-    const bool is_good = at > 0 && column_read_all(scratch, &in, rows, f->n);
-    for (size_t i = 0; is_good && i < f->n; i++)
-        f->sections[i].rows = (uint32_t)rows[i];
-    f->index.n = at;
-    free(scratch);
-    bytes_free(&kinds);
-    bytes_free(&ends);
+    struct bytes list = {0};
+    for (int field = 0; field < 3; field++)
+        forge_put_list(&list, f, packed, field);
+    const bool is_good = list.n <= f->index.n && memcmp(f->index.data + f->index.n - list.n, list.data, list.n) == 0;
+    f->index.n -= is_good ? list.n : 0;
+    bytes_free(&list);
     return is_good;
 }
 
@@ -141,19 +132,15 @@ static inline struct forge *forge_open(const void *bytes, size_t n)
 {
     struct forge *f = calloc(1, sizeof *f);
     struct native_file file = {0};
-    struct section index, s = {.offset = NATIVE_HEAD_BYTES};
+    struct section index = {0}, s = {.offset = NATIVE_HEAD_BYTES};
     uint64_t packed[FORGE_SECTIONS];
     bool is_good = native_open_bytes(&file, bytes, n, NULL, "<forge>", NULL) == ERR_OK &&
                    native_find_index(&file, &index, NULL) == ERR_OK && forge_take(&file, &index, &f->index);
     while (is_good && s.offset < index.offset && f->n < FORGE_SECTIONS) {
-        struct cursor head = cursor_over((const unsigned char *)bytes + s.offset + 8, 8);
-        const unsigned char *tag = cursor_take(&head, 4);
-        for (s.kind = 0; memcmp(section_tag(s.kind), tag, 4) != 0;)
-            s.kind++;
-        s.packed_bytes = (uint32_t)cursor_le(&head, 4);
+        is_good = native_walk(&file, s.offset, &s, NULL) == ERR_OK;
         packed[f->n] = s.packed_bytes;
-        f->sections[f->n].kind = s.kind;
-        is_good = forge_take(&file, &s, &f->sections[f->n++].content);
+        f->sections[f->n] = (struct forge_section){.kind = s.kind, .rows = s.rows};
+        is_good = is_good && forge_take(&file, &s, &f->sections[f->n++].content);
         s.offset += NATIVE_SECTION_BYTES + (uint64_t)s.packed_bytes;
     }
     is_good = is_good && s.offset == index.offset && forge_cut_list(f, packed);

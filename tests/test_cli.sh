@@ -117,9 +117,9 @@ fi
 
 # ---- what a broken input leaves: nothing ----
 mkdir left
-head -c 200 loop.trace >cut.trace
-refuse 2 'cut.trace' cut.trace --json left/a.json --csv left/b.csv
-refuse 2 'cut.trace' import cut.trace -o left/t.trace
+head -c 60 loop.trace | cat - <(tail -c +62 loop.trace) >bent.trace         # a byte of the facts is missing
+refuse 2 'bent.trace' bent.trace --json left/a.json --csv left/b.csv
+refuse 2 'bent.trace' import bent.trace -o left/t.trace
 expect_only left ''
 
 # ---- interrupted ----
@@ -176,9 +176,14 @@ refuse 2 'missing.trace' info missing.trace
 run loop.trace --policy none --json -
 cp out none.json
 size=$(stat -c %s loop.trace)
+facts=$(LC_ALL=C grep -abo ']\*M' loop.trace | sed -n 2p | cut -d: -f1)      # up to where the second section begins
 for n in $(seq 1 "$((size - 1))"); do
     head -c "$n" loop.trace >cut.trace
-    refuse 2 'cut.trace' cut.trace --policy none
+    if [ "$n" -lt "$facts" ]; then
+        refuse 2 'cut.trace' cut.trace --policy none
+    else
+        expect 0 'the trace is unfinished: ' cut.trace --policy none
+    fi
 done
 for n in $(seq 0 5 "$((size - 1))"); do
     cp loop.trace bent.trace
@@ -195,6 +200,16 @@ done
 # ---- info ----
 expect 0 '^requested at most *1.31 GiB (1405091840 bytes)$' info loop.trace
 expect 0 '"schema": "replay-info/1"' info loop.trace --json -
+# An unfinished trace is read as far as it goes, and says so; from a pipe as well.
+head -c $(($(wc -c <loop.trace) - 30)) loop.trace >part.trace
+expect 0 '^unfinished  *[0-9]* bytes at the end are cut off$' info part.trace
+expect 0 '"is_unfinished": true' info part.trace --json -
+expect 0 'the trace is unfinished: ' part.trace --policy none
+expect 0 'the trace is unfinished: ' part.trace --policy none --json -
+cat part.trace | "$replay" - --policy none >out 2>err
+grep -q 'the trace is unfinished: ' out || fail "an unfinished trace from a pipe: $(cat out err)"
+head -c 40 loop.trace >part.trace
+refuse 2 'cut off here, before its facts' part.trace --policy none
 # Its JSON has the keys that report/SCHEMA.md names, and no others (what is in "meta" depends on the source).
 schema=$3/report/SCHEMA.md
 sed -n '/replay-info\/1/,/^## /p' "$schema" | grep '^|' | grep -o '`[a-z_]*`' | tr -d '`' |

@@ -106,7 +106,7 @@ static void put_start(struct trace_writer *w)
         MUST(trace_put_start_block(w, &blocks[i], i != 1, i == 3 ? 0xabc : 0, shared_pool, &why));
 }
 
-static void put_commands(struct trace_writer *w)
+static void put_commands(struct trace_writer *w, bool is_flushed)
 {
     struct err_detail why = {0};
     const struct trace_record records[] = {
@@ -116,12 +116,15 @@ static void put_commands(struct trace_writer *w)
         {.kind = EVENT_COMMAND, .time_ns = 9500, .pool = {0, 1},
          .command = {.kind = COMMAND_POOL_CREATE, .flags = POOL_NO_SPLIT}},
     };
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         MUST(trace_put(w, &records[i], &why));
+        if (is_flushed)
+            MUST(trace_flush(w, &why));
+    }
 }
 
-/* One of everything that a trace can hold; free() it. */
-static void *small_trace(size_t *n)
+/* One of everything that a trace can hold; free() it. Flushed after every other record where that is wanted. */
+static void *small_trace_flushed(bool is_flushed, size_t *n)
 {
     struct err_detail why = {0};
     struct trace_writer *w = writer_in_memory();
@@ -154,12 +157,19 @@ static void *small_trace(size_t *n)
         if (i == 3)
             MUST(trace_put_segment_event(w, TRACE_SEGMENT_MAP, 0x60000000, 2 * MIB, 0xabc, shared_pool, 3, &why));
         MUST(trace_put(w, &records[i], &why));
+        if (is_flushed && i % 2 == 0)
+            MUST(trace_flush(w, &why));
     }
-    put_commands(w);
+    put_commands(w, is_flushed);
     trace_writer_info(w)->recorded_peak_reserved_bytes = 123;
     MUST(trace_put_meta(w, "notes", "late\nand two lines", &why));
     MUST(trace_finish_bytes(w, &bytes, n, &why));
     return bytes;
+}
+
+static void *small_trace(size_t *n)
+{
+    return small_trace_flushed(false, n);
 }
 
 Test(trace, everything_that_is_put_comes_back)
@@ -589,19 +599,167 @@ Test(trace, a_flipped_bit_is_noticed_or_changes_nothing, .timeout = 110)
     free(bytes);
 }
 
-Test(trace, every_truncation_is_noticed_at_its_place)
+/* ---- unfinished traces ---- */
+
+/* Expects of what was cut off a whole trace that it is what the whole one begins with. */
+static void expect_prefix(struct trace_reader *part, struct trace_reader *whole)
+{
+    struct err_detail why = {0};
+    const struct trace_info *info = trace_info(part);
+    const struct trace_segment_event *rows, *whole_rows;
+    size_t n, n_whole, n_rows, n_whole_rows;
+    cr_assert_leq(info->events, trace_info(whole)->events);
+    struct event *events = all_events(part, &n), *whole_events = all_events(whole, &n_whole);
+    cr_expect(n == 0 || memcmp(events, whole_events, n * sizeof *events) == 0);
+    for (uint64_t i = 0; i < n; i += 1 + n / 50) {
+        struct trace_side side, whole_side;
+        const struct event *at;
+        size_t k;
+        MUST(trace_side_at(part, i, &side, &why));
+        MUST(trace_side_at(whole, i, &whole_side, &why));
+        cr_expect(side.record == whole_side.record && side.addr == whole_side.addr && side.stack == whole_side.stack);
+        MUST(trace_seek(part, i, &why));
+        MUST(trace_next(part, &at, &k, &why));
+        cr_expect(k > 0 && memcmp(at, &events[i], sizeof *at) == 0);
+    }
+    MUST(trace_segment_events(part, &rows, &n_rows, &why));
+    MUST(trace_segment_events(whole, &whole_rows, &n_whole_rows, &why));
+    cr_expect_leq(n_rows, n_whole_rows);
+    for (size_t i = 0; i < n_rows; i++)
+        cr_expect(rows[i].before == whole_rows[i].before && rows[i].addr == whole_rows[i].addr);
+    cr_expect(n_rows == n_whole_rows || whole_rows[n_rows].before >= info->events);
+    free(events);
+    free(whole_events);
+}
+
+/* Opens the first k bytes of a trace: a prefix of it, or nothing yet. How many events there are. */
+static uint64_t expect_cut(const unsigned char *bytes, size_t k, struct trace_reader *whole, size_t facts_bytes)
+{
+    struct err_detail why = {0};
+    struct trace_reader *r = NULL;
+    unsigned char *copy = malloc(k + 1);                 /* so that a read behind the end is seen */
+    memcpy(copy, bytes, k);
+    const enum err e = trace_open_bytes(copy, k, &r, &why);
+    cr_assert_eq(e, k < facts_bytes ? ERR_FORMAT : ERR_OK, "%zu bytes: %s", k, why.text);
+    cr_assert(e == ERR_OK || strlen(why.text) > 0);
+    uint64_t events = 0;
+    if (e == ERR_OK) {
+        cr_expect(trace_info(r)->is_unfinished && trace_info(r)->cut_off_bytes < k);
+        expect_prefix(r, whole);
+        events = trace_info(r)->events;
+    }
+    trace_close(r);
+    free(copy);
+    return events;
+}
+
+/* Bytes up to the end of the first section, which holds the facts. */
+static size_t facts_end(const unsigned char *bytes)
+{
+    struct cursor c = cursor_over(bytes + NATIVE_HEAD_BYTES + NATIVE_SECTION_BYTES - 4, 4);
+    return NATIVE_HEAD_BYTES + NATIVE_SECTION_BYTES + (size_t)cursor_le(&c, 4);
+}
+
+Test(trace, a_trace_that_is_cut_anywhere_holds_what_was_whole, .timeout = 110)
+{
+    for (int is_flushed = 0; is_flushed < 2; is_flushed++) {
+        size_t n;
+        uint64_t events = 0;
+        unsigned char *bytes = small_trace_flushed(is_flushed != 0, &n);
+        struct trace_reader *whole = reader_over(bytes, n);
+        for (size_t k = 0; k < n; k++) {
+            const uint64_t now = expect_cut(bytes, k, whole, facts_end(bytes));
+            cr_expect_geq(now, events, "%zu bytes hold less than fewer", k);
+            events = now;
+        }
+        cr_expect_eq(events, trace_info(whole)->events, "all but the index");
+        trace_close(whole);
+        free(bytes);
+    }
+}
+
+Test(trace, a_long_trace_that_is_cut_anywhere_holds_what_was_whole, .timeout = 110)
+{
+    uint64_t random = 11;
+    size_t n;
+    unsigned char *bytes = generated("mix:50", (uint64_t)NATIVE_FRAME_EVENTS * (NATIVE_SLOTS_EVERY + 1) + 7, 3, &n);
+    struct trace_reader *whole = reader_over(bytes, n);
+    for (int i = 0; i < 12; i++) {
+        const size_t k = i == 0 ? n - 1 : next_random(&random) % n;
+        (void)expect_cut(bytes, k, whole, facts_end(bytes));
+    }
+    trace_close(whole);
+    free(bytes);
+}
+
+Test(trace, what_was_flushed_is_in_the_file_before_it_is_finished)
+{
+    struct err_detail why = {0};
+    char folder[] = "/tmp/replay-growing-XXXXXX", path[64];
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/trace", folder);
+    struct trace_writer *w = NULL;
+    struct trace_reader *r = NULL;
+    MUST(trace_create_growing(path, &w, &why));
+    for (uint64_t i = 1; i <= 5; i++) {
+        MUST(put(w, EVENT_ALLOC, i, i * 100, &why));
+        MUST(trace_flush(w, &why));
+        MUST(trace_open(path, &r, &why));
+        cr_expect(trace_info(r)->is_unfinished && trace_info(r)->cut_off_bytes == 0);
+        cr_expect(trace_info(r)->events == i && trace_info(r)->peak_live == i);
+        cr_expect_eq(trace_info(r)->peak_requested_bytes, i * (i + 1) * 50);
+        trace_close(r);
+    }
+    MUST(trace_finish(w, &why));
+    MUST(trace_open(path, &r, &why));
+    cr_expect(!trace_info(r)->is_unfinished && trace_info(r)->events == 5);
+    trace_close(r);
+    MUST(trace_create_growing(path, &w, &why));
+    trace_abandon(w);
+    cr_expect_neq(access(path, F_OK), 0, "a trace that was given up is gone");
+    rmdir(folder);
+}
+
+/* Flips bits of an unfinished trace: it is then refused, or a prefix of what it was. */
+Test(trace, a_flipped_bit_of_an_unfinished_trace_makes_a_prefix_at_most, .timeout = 110)
+{
+    size_t n;
+    unsigned char *bytes = small_trace_flushed(true, &n);
+    struct trace_reader *whole = reader_over(bytes, n);
+    struct forge *f = forge_open(bytes, n);
+    cr_assert_not_null(f);
+    f->is_unfinished = true;
+    struct bytes cut = forge_pack(f);
+    for (size_t i = 0; i < cut.n; i++) {
+        struct err_detail why = {0};
+        struct trace_reader *r = NULL;
+        cut.data[i] ^= (unsigned char)(1 << i % 8);
+        if (trace_open_bytes(cut.data, cut.n, &r, &why) == ERR_OK)
+            cr_expect_leq(trace_info(r)->events, trace_info(whole)->events, "byte %zu", i);
+        else
+            cr_expect(strlen(why.text) > 0, "byte %zu", i);
+        trace_close(r);
+        cut.data[i] ^= (unsigned char)(1 << i % 8);
+    }
+    bytes_free(&cut);
+    forge_free(f);
+    trace_close(whole);
+    free(bytes);
+}
+
+Test(trace, what_is_damaged_and_not_cut_off_is_refused)
 {
     size_t n;
     unsigned char *bytes = small_trace(&n);
-    for (size_t k = 0; k < n; k++) {
+    const size_t places[] = {NATIVE_HEAD_BYTES, facts_end(bytes), facts_end(bytes) - 1, n - 1};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         struct err_detail why = {0};
         struct trace_reader *r = NULL;
-        unsigned char *copy = malloc(k + 1);             /* so that a read behind the end is seen */
-        memcpy(copy, bytes, k);
-        cr_assert_eq(trace_open_bytes(copy, k, &r, &why), ERR_FORMAT, "%zu bytes", k);
-        cr_assert_leq(why.offset, k, "%zu bytes: %s", k, why.text);
-        cr_assert(why.offset + 200 > k, "%zu bytes: the place is far off: %s", k, why.text);
-        free(copy);
+        bytes[places[i]] ^= 0x40;
+        cr_expect_eq(trace_open_bytes(bytes, n - (i < 3), &r, &why), ERR_FORMAT, "byte %zu", places[i]);
+        cr_expect_not_null(strstr(why.text, "damaged"), "%s", why.text);
+        trace_close(r);
+        bytes[places[i]] ^= 0x40;
     }
     free(bytes);
 }

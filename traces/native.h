@@ -3,8 +3,9 @@
  *
  *     head | section | section | ... | index section | foot
  *
- * A section is a 16-byte skippable zstd frame that names it, and a zstd frame with a checksum; head and foot are
- * skippable frames. So the file as a whole is valid zstd, and every byte belongs to exactly one of these.
+ * A section is a 20-byte skippable zstd frame that names it, and a zstd frame with a checksum; head and foot are
+ * skippable frames. So the file as a whole is valid zstd, and every byte belongs to exactly one of these. What is there
+ * can be read before the index is: all that a section names stands in front of it.
  */
 #ifndef REPLAY_TRACES_NATIVE_H
 #define REPLAY_TRACES_NATIVE_H
@@ -16,7 +17,7 @@
 enum {
     NATIVE_VERSION        = 1,
     NATIVE_HEAD_BYTES     = 24,
-    NATIVE_SECTION_BYTES  = 16,          /* of the frame that names a section */
+    NATIVE_SECTION_BYTES  = 20,          /* of the frame that names a section */
     NATIVE_FOOT_BYTES     = 28,
     NATIVE_ZSTD_MIN_BYTES = 9,           /* of a section's zstd frame: magic, header, a block, checksum */
     NATIVE_FRAME_EVENTS   = 1 << 16,     /* most events in a section, and slots in a section of slots */
@@ -39,11 +40,13 @@ enum {
 
 /* X(name, tag, what): the order is part of the format. */
 #define SECTION_LIST(X)                                                        \
-    X(META, "meta", "facts known before the first event")                      \
+    X(META, "meta", "facts; again where some became known later")             \
+    X(STREAMS, "strm", "streams but the default one")                          \
+    X(POOLS, "pool", "pools but the shared one")                               \
     X(START_SEGMENTS, "sseg", "segments before the first event")               \
     X(START_BLOCKS, "sblk", "blocks before the first event")                   \
+    X(SIDES, "side", "what was recorded of the events behind it")              \
     X(EVENTS, "evts", "events by column")                                      \
-    X(SIDES, "side", "what was recorded of the events before it")              \
     X(SLOTS, "slot", "live requests at this place")                            \
     X(SEGMENT_EVENTS, "sevt", "recorded segment events")                       \
     X(COMMANDS, "cmds", "commands")                                            \
@@ -51,7 +54,7 @@ enum {
     X(NODES, "node", "stack frames and who called them")                       \
     X(STACKS, "stck", "stacks, as nodes")                                      \
     X(LABELS, "labl", "texts of marks")                                        \
-    X(INDEX, "indx", "totals, names, and where each section is")
+    X(INDEX, "indx", "totals, and where each section is")
 
 #define SECTION_ENUM(name, tag, what) SECTION_##name,
 enum section_kind { SECTION_LIST(SECTION_ENUM) SECTION_KINDS };

@@ -1,7 +1,6 @@
 /* Sections of a native trace, from a file, a pipe or memory. */
 #include "traces/native_file.h"
 
-#include "traces/columns.h"
 #include "traces/trace.h"
 
 #include <errno.h>
@@ -34,6 +33,14 @@ enum err native_damage(const struct native_file *f, const struct section *s, con
 {
     return err_set(why, ERR_FORMAT, s->offset, "%s: byte %llu: section '%s' %s", f->name,
                    (unsigned long long)s->offset, section_tag(s->kind), what);
+}
+
+void bytes_put_foot(struct bytes *out, uint64_t offset)
+{
+    bytes_put_le(out, NATIVE_SKIP_ENDS, 4);
+    bytes_put_le(out, NATIVE_FOOT_BYTES - 8, 4);
+    bytes_put(out, NATIVE_FOOT_TEXT, 12);
+    bytes_put_le(out, offset, 8);
 }
 
 /* ---- bytes of the file ---- */
@@ -81,7 +88,8 @@ static bool section_head_is(const unsigned char *head, const struct section *s)
     struct cursor c = cursor_over(head, NATIVE_SECTION_BYTES);
     const bool is_skippable = cursor_le(&c, 4) == NATIVE_SKIP_SECTION && cursor_le(&c, 4) == NATIVE_SECTION_BYTES - 8;
     const bool is_named = memcmp(cursor_take(&c, 4), section_tag(s->kind), 4) == 0;
-    return is_skippable && is_named && cursor_le(&c, 4) == s->packed_bytes;
+    const bool is_sized = cursor_le(&c, 4) == s->rows;
+    return is_skippable && is_named && is_sized && cursor_le(&c, 4) == s->packed_bytes;
 }
 
 /* Room for a section's content; what the content may take at most is `most`. */
@@ -126,42 +134,84 @@ enum err native_section(struct native_file *f, const struct section *s, size_t *
 
 /* ---- a file without an index ---- */
 
-/* Which section the head of one names; SECTION_KINDS when it names none. */
-static uint32_t section_kind_of(const unsigned char *head, uint64_t *packed_bytes)
+static enum err native_damaged_at(const struct native_file *f, uint64_t offset, struct err_detail *why)
 {
-    struct cursor c = cursor_over(head, NATIVE_SECTION_BYTES);
-    if (cursor_le(&c, 4) != NATIVE_SKIP_SECTION || cursor_le(&c, 4) != NATIVE_SECTION_BYTES - 8)
-        return SECTION_KINDS;
-    const unsigned char *tag = cursor_take(&c, 4);
-    *packed_bytes = cursor_le(&c, 4);
-    uint32_t kind = 0;
-    while (kind < SECTION_KINDS && memcmp(tag, section_tag(kind), 4) != 0)
-        kind++;
-    return kind;
+    return err_set(why, ERR_FORMAT, offset, "%s: byte %llu: the trace is damaged here", f->name,
+                   (unsigned long long)offset);
 }
 
-/* Says where a file that does not end as it should stops being whole. */
-static enum err native_find_damage(struct native_file *f, struct err_detail *why)
+/* Which section a head of n bytes names, NATIVE_SECTION_BYTES of which make a whole one; SECTION_KINDS for none. Of a
+ * shorter one it is the first that it may name. */
+static uint32_t section_kind_of(const unsigned char *head, size_t n, struct section *s)
 {
-    struct section s = {.offset = NATIVE_HEAD_BYTES};
-    while (s.offset + NATIVE_SECTION_BYTES <= f->size) {
-        const unsigned char *head;
-        uint64_t packed_bytes = 0;
-        const enum err e = native_bytes(f, s.offset, NATIVE_SECTION_BYTES, &head, why);
-        if (e != ERR_OK)
-            return e;
-        s.kind = section_kind_of(head, &packed_bytes);
-        if (s.kind == SECTION_KINDS)
-            break;
-        const uint64_t end = s.offset + NATIVE_SECTION_BYTES + packed_bytes;
-        if (end > f->size)
-            return native_damage(f, &s, "is cut off: the file ends before it does", why);
-        s.offset = end;
-        if (s.kind == SECTION_INDEX)
-            break;
+    static const unsigned char start[] = {0x5d, 0x2a, 0x4d, 0x18, NATIVE_SECTION_BYTES - 8, 0, 0, 0};
+    const size_t n_start = n < sizeof start ? n : sizeof start;
+    const size_t n_tag = n < sizeof start + 4 ? n - n_start : 4;
+    uint32_t kind = 0;
+    while (kind < SECTION_KINDS && memcmp(head + n_start, section_tag(kind), n_tag) != 0)
+        kind++;
+    if (n == NATIVE_SECTION_BYTES) {
+        struct cursor c = cursor_over(head + sizeof start + 4, 8);
+        s->rows = (uint32_t)cursor_le(&c, 4);
+        s->packed_bytes = (uint32_t)cursor_le(&c, 4);
     }
-    return err_set(why, ERR_FORMAT, s.offset, "%s: byte %llu: the trace is %s", f->name, (unsigned long long)s.offset,
-                   s.offset + NATIVE_FOOT_BYTES > f->size ? "cut off here" : "damaged here");
+    return memcmp(head, start, n_start) == 0 ? kind : SECTION_KINDS;
+}
+
+/* What is behind a whole index must be the beginning of its foot. */
+static enum err native_check_foot(struct native_file *f, uint64_t index, uint64_t offset, struct err_detail *why)
+{
+    struct bytes foot = {0};
+    const unsigned char *left;
+    const uint64_t n = f->size - offset;
+    bytes_put_foot(&foot, index);
+    enum err e = foot.has_failed ? native_nomem(f, why) : ERR_OK;
+    if (e == ERR_OK && n >= NATIVE_FOOT_BYTES)
+        e = native_damaged_at(f, offset, why);
+    if (e == ERR_OK)
+        e = native_bytes(f, offset, (size_t)n, &left, why);
+    if (e == ERR_OK && memcmp(left, foot.data, (size_t)n) != 0)
+        e = native_damaged_at(f, offset, why);
+    bytes_free(&foot);
+    return e;
+}
+
+/* Whether a section that the file does not hold whole, as its head has it, is cut off: its frame must not end before
+ * the file does. */
+static enum err native_check_cut(struct native_file *f, const struct section *s, struct err_detail *why)
+{
+    enum { ZSTD_MAGIC_BYTES = 4 };
+    static const unsigned char magic[ZSTD_MAGIC_BYTES] = {0x28, 0xb5, 0x2f, 0xfd};
+    const unsigned char *left;
+    const uint64_t offset = s->offset + NATIVE_SECTION_BYTES, n = f->size - offset;
+    const enum err e = n > 2 * NATIVE_SECTION_MAX ? native_damaged_at(f, s->offset, why)
+                                                  : native_bytes(f, offset, (size_t)n, &left, why);
+    if (e != ERR_OK)
+        return e;
+    if (memcmp(left, magic, n < ZSTD_MAGIC_BYTES ? (size_t)n : ZSTD_MAGIC_BYTES) != 0 ||
+        !ZSTD_isError(ZSTD_findFrameCompressedSize(left, (size_t)n)))
+        return native_damaged_at(f, s->offset, why);
+    return ERR_OK;
+}
+
+enum err native_walk(struct native_file *f, uint64_t offset, struct section *out, struct err_detail *why)
+{
+    struct section s = {.offset = offset, .kind = SECTION_KINDS};
+    const uint64_t left = f->size - offset;
+    const size_t n = left < NATIVE_SECTION_BYTES ? (size_t)left : NATIVE_SECTION_BYTES;
+    const unsigned char *head = (const unsigned char *)"";
+    enum err e = n == 0 ? ERR_OK : native_bytes(f, offset, n, &head, why);
+    if (e == ERR_OK && (s.kind = section_kind_of(head, n, &s)) == SECTION_KINDS)
+        e = native_damaged_at(f, offset, why);
+    const uint64_t end = offset + NATIVE_SECTION_BYTES + s.packed_bytes;
+    if (e == ERR_OK && n == NATIVE_SECTION_BYTES && end > f->size)
+        e = native_check_cut(f, &s, why);
+    else if (e == ERR_OK && n == NATIVE_SECTION_BYTES && s.kind == SECTION_INDEX)
+        e = native_check_foot(f, offset, end, why);
+    if (n < NATIVE_SECTION_BYTES || end > f->size || s.kind == SECTION_INDEX)
+        s.kind = SECTION_KINDS;
+    *out = s;
+    return e;
 }
 
 /* ---- opening ---- */
@@ -194,8 +244,9 @@ bool trace_is_native(const unsigned char *head, size_t n)
 enum err native_find_index(struct native_file *f, struct section *index, struct err_detail *why)
 {
     const uint64_t least = NATIVE_HEAD_BYTES + NATIVE_SECTION_BYTES + NATIVE_ZSTD_MIN_BYTES + NATIVE_FOOT_BYTES;
+    *index = (struct section){.kind = SECTION_INDEX};
     if (f->size < least)
-        return native_find_damage(f, why);
+        return ERR_OK;
     const unsigned char *foot;
     const uint64_t foot_offset = f->size - NATIVE_FOOT_BYTES;
     const enum err e = native_bytes(f, foot_offset, NATIVE_FOOT_BYTES, &foot, why);
@@ -205,9 +256,11 @@ enum err native_find_index(struct native_file *f, struct section *index, struct 
     const bool is_foot = cursor_le(&c, 4) == NATIVE_SKIP_ENDS && cursor_le(&c, 4) == NATIVE_FOOT_BYTES - 8 &&
                          memcmp(cursor_take(&c, 12), NATIVE_FOOT_TEXT, 12) == 0;
     const uint64_t offset = cursor_le(&c, 8);
-    if (!is_foot || offset < NATIVE_HEAD_BYTES || offset > foot_offset - NATIVE_SECTION_BYTES - NATIVE_ZSTD_MIN_BYTES ||
+    if (!is_foot)
+        return ERR_OK;
+    if (offset < NATIVE_HEAD_BYTES || offset > foot_offset - NATIVE_SECTION_BYTES - NATIVE_ZSTD_MIN_BYTES ||
         foot_offset - offset - NATIVE_SECTION_BYTES > UINT32_MAX)
-        return native_find_damage(f, why);
+        return native_damaged_at(f, foot_offset, why);
     *index = (struct section){.offset = offset, .kind = SECTION_INDEX, .rows = 1,
                               .packed_bytes = (uint32_t)(foot_offset - offset - NATIVE_SECTION_BYTES)};
     return ERR_OK;

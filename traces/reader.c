@@ -1,6 +1,7 @@
 /*
- * Reads native traces: finds every section by the index, decodes event sections into a chunk and validates them on the
- * way. What lies beside the events is read when asked for. Memory follows the chunk, what is live, and the tables.
+ * Reads native traces: finds every section by the index, or makes that of a file which has none yet; decodes event
+ * sections into a chunk and validates them on the way. What lies beside the events is read when asked for. Memory
+ * follows the chunk, what is live, and the tables.
  */
 #include "traces/frames.h"
 #include "traces/intern.h"
@@ -48,9 +49,11 @@ struct trace_reader {
     struct trace_block   *start_blocks;
     size_t                n_start_segments, n_start_blocks;
     struct trace_segment_event *segment_events;  /* NULL: not yet read */
+    size_t                n_segment_events;
 
     struct section      *sections;               /* all but the index, in order of the file */
     uint32_t             n_sections;
+    size_t               room_sections;
     uint32_t            *of_kind[SECTION_KINDS]; /* numbers of the sections of each kind */
     uint32_t             n_of_kind[SECTION_KINDS];
     uint64_t             rows[SECTION_KINDS];
@@ -121,24 +124,6 @@ static void index_totals(struct cursor *c, struct trace_info *i, uint64_t column
         column_bytes[k] = cursor_varint(c);
 }
 
-static enum err index_names(struct trace_reader *r, struct cursor *c, struct err_detail *why)
-{
-    r->info.n_streams = (uint32_t)cursor_varint_at_most(c, NATIVE_STREAMS_MAX);
-    r->streams = calloc(r->info.n_streams + 1u, sizeof *r->streams);
-    for (uint32_t i = 0; r->streams != NULL && i < r->info.n_streams; i++) {
-        r->streams[i].handle = cursor_varint(c);
-        r->streams[i].number = cursor_varint(c);
-    }
-    r->info.n_pools = (uint32_t)cursor_varint_at_most(c, NATIVE_POOLS_MAX);
-    r->pools = calloc(r->info.n_pools + 1u, sizeof *r->pools);
-    for (uint32_t i = 0; r->pools != NULL && i < r->info.n_pools; i++) {
-        r->pools[i].id[0] = cursor_varint(c);
-        r->pools[i].id[1] = cursor_varint(c);
-    }
-    c->is_bad |= r->info.n_streams == 0 || r->info.n_pools == 0;
-    return r->streams == NULL || r->pools == NULL ? native_nomem(&r->file, why) : ERR_OK;
-}
-
 /* Adds facts; a later one of the same name replaces the earlier. */
 static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, struct err_detail *why)
 {
@@ -156,6 +141,21 @@ static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, stru
         r->n_facts += i == r->n_facts;
     }
     return ERR_OK;
+}
+
+/* Numbers the rows of section i, at offset `at`; false when it cannot be. */
+static bool reader_number_section(struct trace_reader *r, uint32_t i, uint64_t at)
+{
+    struct section *s = &r->sections[i];
+    const bool is_long = s->kind == SECTION_EVENTS || s->kind == SECTION_SIDES || s->kind == SECTION_SLOTS;
+    if (s->kind >= SECTION_INDEX || s->rows == 0 || s->packed_bytes < NATIVE_ZSTD_MIN_BYTES ||
+        s->rows > (uint32_t)(is_long ? NATIVE_FRAME_EVENTS : NATIVE_ROWS))
+        return false;
+    s->offset = at;
+    s->first = s->kind == SECTION_SLOTS ? r->rows[SECTION_EVENTS] : r->rows[s->kind];
+    r->rows[s->kind] += s->rows;
+    r->n_of_kind[s->kind]++;
+    return true;
 }
 
 /* The list of sections, whose sizes must fill the file between head and index. */
@@ -180,21 +180,30 @@ static enum err index_sections(struct trace_reader *r, struct cursor *c, uint64_
         return native_nomem(&r->file, why);
     r->n_sections = (uint32_t)n;
     uint64_t at = NATIVE_HEAD_BYTES;
-    for (size_t i = 0; i < n && !c->is_bad; i++) {
-        struct section *s = &r->sections[i];
-        const bool is_long = s->kind == SECTION_EVENTS || s->kind == SECTION_SIDES || s->kind == SECTION_SLOTS;
-        c->is_bad |= s->kind >= SECTION_INDEX || s->rows == 0 || s->packed_bytes < NATIVE_ZSTD_MIN_BYTES ||
-                     s->rows > (uint32_t)(is_long ? NATIVE_FRAME_EVENTS : NATIVE_ROWS);
-        if (c->is_bad)
-            break;
-        s->offset = at;
-        s->first = s->kind == SECTION_SLOTS ? r->rows[SECTION_EVENTS] : r->rows[s->kind];
-        r->rows[s->kind] += s->rows;
-        r->n_of_kind[s->kind]++;
-        at += NATIVE_SECTION_BYTES + (uint64_t)s->packed_bytes;
+    for (uint32_t i = 0; i < r->n_sections && !c->is_bad; i++) {
+        c->is_bad |= !reader_number_section(r, i, at);
+        at += NATIVE_SECTION_BYTES + (uint64_t)r->sections[i].packed_bytes;
     }
     c->is_bad |= at != end;
     return ERR_OK;
+}
+
+/* Whether these sections can be those of one trace. */
+static bool sections_are_consistent(const struct trace_reader *r)
+{
+    if (r->n_sections == 0 || r->sections[0].kind != SECTION_META)
+        return false;
+    for (uint32_t k = 0; k < r->n_sections; k++) {        /* sides stand directly in front of their events */
+        const struct section *s = &r->sections[k];
+        const bool is_last = k + 1 == r->n_sections;
+        if (s->kind == SECTION_SIDES && (is_last ? !r->info.is_unfinished
+                                                 : s[1].kind != SECTION_EVENTS || s[1].rows != s->rows))
+            return false;
+    }
+    return r->rows[SECTION_STREAMS] < NATIVE_STREAMS_MAX && r->rows[SECTION_POOLS] < NATIVE_POOLS_MAX &&
+           r->rows[SECTION_STRINGS] < UINT32_MAX && r->rows[SECTION_LABELS] < UINT32_MAX &&
+           r->rows[SECTION_NODES] < UINT32_MAX && r->rows[SECTION_STACKS] < UINT32_MAX &&
+           r->rows[SECTION_COMMANDS] < UINT32_MAX && r->rows[SECTION_START_SEGMENTS] < UINT32_MAX;
 }
 
 /* Whether the totals can be true of these sections. */
@@ -207,17 +216,9 @@ static bool index_is_consistent(const struct trace_reader *r)
             return false;
         sum += i->by_kind[k];
     }
-    if (sum != i->events || i->events != r->rows[SECTION_EVENTS] || r->n_of_kind[SECTION_META] != 1 ||
-        r->sections[0].kind != SECTION_META || i->by_kind[EVENT_COMMAND] != r->rows[SECTION_COMMANDS] ||
-        i->peak_live > i->by_kind[EVENT_ALLOC] + r->rows[SECTION_START_BLOCKS])
-        return false;
-    for (uint32_t k = 0; k < r->n_sections; k++)          /* sides stand directly behind their events */
-        if (r->sections[k].kind == SECTION_SIDES &&
-            (r->sections[k - 1].kind != SECTION_EVENTS || r->sections[k - 1].rows != r->sections[k].rows))
-            return false;
-    return r->rows[SECTION_STRINGS] < UINT32_MAX && r->rows[SECTION_LABELS] < UINT32_MAX &&
-           r->rows[SECTION_NODES] < UINT32_MAX && r->rows[SECTION_STACKS] < UINT32_MAX &&
-           r->rows[SECTION_COMMANDS] < UINT32_MAX && r->rows[SECTION_START_SEGMENTS] < UINT32_MAX;
+    return sum == i->events && i->events == r->rows[SECTION_EVENTS] &&
+           i->by_kind[EVENT_COMMAND] == r->rows[SECTION_COMMANDS] &&
+           i->peak_live <= i->by_kind[EVENT_ALLOC] + r->rows[SECTION_START_BLOCKS];
 }
 
 static enum err reader_list_kinds(struct trace_reader *r, struct err_detail *why)
@@ -236,14 +237,13 @@ static enum err reader_list_kinds(struct trace_reader *r, struct err_detail *why
 }
 
 /* Where the bytes of the file went. */
-static void reader_count_bytes(struct trace_reader *r, const struct section *index,
-                               const uint64_t column_bytes[EVENT_COLUMN_COUNT])
+static void reader_count_bytes(struct trace_reader *r)
 {
     struct trace_bytes *b = &r->costs;
-    b->total = r->file.size;
-    b->index = NATIVE_HEAD_BYTES + NATIVE_FOOT_BYTES + NATIVE_SECTION_BYTES + (uint64_t)index->packed_bytes;
+    uint64_t sections = 0;
     for (uint32_t i = 0; i < r->n_sections; i++) {
         const uint64_t n = NATIVE_SECTION_BYTES + (uint64_t)r->sections[i].packed_bytes;
+        sections += n;
         switch (r->sections[i].kind) {
         case SECTION_EVENTS:
         case SECTION_COMMANDS:
@@ -260,49 +260,87 @@ static void reader_count_bytes(struct trace_reader *r, const struct section *ind
             b->strings += n;
             break;
         case SECTION_META:
+        case SECTION_STREAMS:
+        case SECTION_POOLS:
             b->index += n;
             break;
         default:
             b->state += n;
         }
     }
-    b->times = column_bytes[EVENT_COLUMN_TIME];
+    b->total = r->file.size;
+    b->index += b->total - sections;
 }
 
-static enum err reader_load_index(struct trace_reader *r, struct cursor *late_facts, struct err_detail *why)
+/* Reads the index, and with it the list of sections. */
+static enum err reader_load_index(struct trace_reader *r, const struct section *index, struct err_detail *why)
 {
-    struct section index = {0};
     struct cursor c;
     uint64_t column_bytes[EVENT_COLUMN_COUNT];
+    size_t n;
+    enum err e = native_section(&r->file, index, &n, why);
+    if (e != ERR_OK)
+        return e;
+    c = cursor_over(r->file.raw, n);
+    index_totals(&c, &r->info, column_bytes);
+    e = index_sections(r, &c, index->offset, why);
+    if (e != ERR_OK)
+        return e;
+    if (c.is_bad || c.at != c.end || !sections_are_consistent(r) || !index_is_consistent(r))
+        return native_damage(&r->file, index, "contradicts itself or the file", why);
+    r->costs.times = column_bytes[EVENT_COLUMN_TIME];
+    return ERR_OK;
+}
+
+/* Lists the sections of a file that has no index, up to where it is cut off. */
+static enum err reader_walk(struct trace_reader *r, struct err_detail *why)
+{
+    struct section s;
+    uint64_t at = NATIVE_HEAD_BYTES;
+    enum err e;
+    r->info.is_unfinished = true;
+    while ((e = native_walk(&r->file, at, &s, why)) == ERR_OK && s.kind != SECTION_KINDS) {
+        struct section *more = array_grow(r->sections, r->n_sections, &r->room_sections, sizeof *more);
+        if (more == NULL)
+            return native_nomem(&r->file, why);
+        r->sections = more;
+        r->sections[r->n_sections++] = s;
+        if (!reader_number_section(r, r->n_sections - 1, at))
+            return native_damage(&r->file, &s, "cannot be", why);
+        at += NATIVE_SECTION_BYTES + (uint64_t)s.packed_bytes;
+    }
+    if (e != ERR_OK)
+        return e;
+    if (r->n_sections == 0)
+        return err_set(why, ERR_FORMAT, at, "%s: byte %llu: the trace is cut off here, before its facts", r->file.name,
+                       (unsigned long long)at);
+    if (!sections_are_consistent(r))
+        return native_damage(&r->file, &r->sections[0], "is not followed by a trace", why);
+    r->info.cut_off_bytes = r->file.size - at;
+    return ERR_OK;
+}
+
+/* Finds all sections. */
+static enum err reader_find_sections(struct trace_reader *r, struct err_detail *why)
+{
+    struct section index;
     enum err e = native_find_index(&r->file, &index, why);
     if (e == ERR_OK)
-        e = reader_section_kept(r, &index, &c, why);
+        e = index.rows > 0 ? reader_load_index(r, &index, why) : reader_walk(r, why);
     if (e != ERR_OK)
         return e;
-    index_totals(&c, &r->info, column_bytes);
-    e = index_names(r, &c, why);
-    if (e != ERR_OK)
-        return e;
-    *late_facts = c;
-    const uint64_t n_facts = cursor_varint(&c);
-    for (uint64_t i = 0; i < 2 * n_facts && !c.is_bad; i++)
-        (void)cursor_text(&c);
-    e = index_sections(r, &c, index.offset, why);
-    if (e != ERR_OK)
-        return e;
-    if (c.is_bad || c.at != c.end || r->n_sections == 0 || !index_is_consistent(r))
-        return native_damage(&r->file, &index, "contradicts itself or the file", why);
-    reader_count_bytes(r, &index, column_bytes);
+    reader_count_bytes(r);
     return reader_list_kinds(r, why);
 }
 
-/* Reads all rows of a kind into a new array of r->rows[kind], at least one element. */
-static enum err reader_rows(struct trace_reader *r, enum section_kind kind, void **out, struct err_detail *why)
+/* Reads all rows of a kind into a new array, behind `before` rows of zeros; it has at least one element. */
+static enum err reader_rows(struct trace_reader *r, enum section_kind kind, size_t before, void **out,
+                            struct err_detail *why)
 {
     const size_t size = rows_size(kind);
-    char *rows = NULL;
-    size_t done = 0;
-    enum err e = ERR_OK;
+    char *rows = calloc(before + 1, size);
+    size_t done = before;
+    enum err e = rows == NULL ? native_nomem(&r->file, why) : ERR_OK;
     for (uint32_t i = 0; i < r->n_of_kind[kind] && e == ERR_OK; i++) {
         const struct section *s = &r->sections[r->of_kind[kind][i]];
         size_t n;
@@ -316,8 +354,6 @@ static enum err reader_rows(struct trace_reader *r, enum section_kind kind, void
             e = native_damage(&r->file, s, "has damaged columns", why);
         done += s->rows;
     }
-    if (e == ERR_OK && rows == NULL && (rows = calloc(1, size)) == NULL)
-        e = native_nomem(&r->file, why);
     if (e != ERR_OK)
         free(rows);
     else
@@ -360,28 +396,54 @@ static enum err reader_bad_row(const struct trace_reader *r, enum section_kind k
                    (unsigned long long)s->offset, section_tag(kind), (unsigned long long)row);
 }
 
-static enum err reader_load_meta(struct trace_reader *r, struct cursor late_facts, struct err_detail *why)
+/* Facts; of the numbers beside them the index has the last word. */
+static enum err reader_load_meta(struct trace_reader *r, const struct section *s, struct err_detail *why)
 {
     struct cursor c;
-    enum err e = reader_section_kept(r, &r->sections[0], &c, why);
+    enum err e = reader_section_kept(r, s, &c, why);
     if (e != ERR_OK)
         return e;
-    for (int i = 0; i < 3; i++)
-        (void)cursor_varint(&c);             /* capacity, epoch, device: the index has the last word */
+    const uint64_t capacity_bytes = cursor_varint(&c), epoch_us = cursor_varint(&c);
+    const uint32_t device = (uint32_t)cursor_varint_at_most(&c, UINT32_MAX);
+    if (r->info.is_unfinished) {
+        r->info.capacity_bytes = capacity_bytes;
+        r->info.epoch_us = epoch_us;
+        r->info.device = device;
+    }
     e = reader_read_facts(r, &c, why);
-    if (e != ERR_OK)
-        return e;
-    if (c.is_bad || c.at != c.end)
-        return native_damage(&r->file, &r->sections[0], "has damaged facts", why);
-    return reader_read_facts(r, &late_facts, why);
+    if (e == ERR_OK && (c.is_bad || c.at != c.end))
+        e = native_damage(&r->file, s, "has damaged facts", why);
+    return e;
+}
+
+static enum err reader_load_facts(struct trace_reader *r, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (uint32_t i = 0; i < r->n_of_kind[SECTION_META] && e == ERR_OK; i++)
+        e = reader_load_meta(r, &r->sections[r->of_kind[SECTION_META][i]], why);
+    return e;
+}
+
+/* The default stream and the shared pool stand in front of those that have rows, and are all zero. */
+static enum err reader_load_names(struct trace_reader *r, struct err_detail *why)
+{
+    void *streams = NULL, *pools = NULL;
+    enum err e = reader_rows(r, SECTION_STREAMS, 1, &streams, why);
+    if (e == ERR_OK)
+        e = reader_rows(r, SECTION_POOLS, 1, &pools, why);
+    r->streams = streams;
+    r->pools = pools;
+    r->info.n_streams = (uint32_t)r->rows[SECTION_STREAMS] + 1;
+    r->info.n_pools = (uint32_t)r->rows[SECTION_POOLS] + 1;
+    return e;
 }
 
 static enum err reader_load_start(struct trace_reader *r, struct err_detail *why)
 {
     void *segments = NULL, *blocks = NULL;
-    enum err e = reader_rows(r, SECTION_START_SEGMENTS, &segments, why);
+    enum err e = reader_rows(r, SECTION_START_SEGMENTS, 0, &segments, why);
     if (e == ERR_OK)
-        e = reader_rows(r, SECTION_START_BLOCKS, &blocks, why);
+        e = reader_rows(r, SECTION_START_BLOCKS, 0, &blocks, why);
     r->start_segments = segments;
     r->start_blocks = blocks;
     if (e != ERR_OK)
@@ -406,7 +468,7 @@ static enum err reader_load_start(struct trace_reader *r, struct err_detail *why
 static enum err reader_load_commands(struct trace_reader *r, struct err_detail *why)
 {
     void *read;
-    const enum err e = reader_rows(r, SECTION_COMMANDS, &read, why);
+    const enum err e = reader_rows(r, SECTION_COMMANDS, 0, &read, why);
     if (e != ERR_OK)
         return e;
     struct command_row *rows = read;
@@ -431,9 +493,9 @@ static enum err reader_load_commands(struct trace_reader *r, struct err_detail *
 static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *why)
 {
     void *nodes = NULL, *stacks = NULL;
-    enum err e = reader_rows(r, SECTION_NODES, &nodes, why);
+    enum err e = reader_rows(r, SECTION_NODES, 0, &nodes, why);
     if (e == ERR_OK)
-        e = reader_rows(r, SECTION_STACKS, &stacks, why);
+        e = reader_rows(r, SECTION_STACKS, 0, &stacks, why);
     r->nodes = nodes;
     r->stacks = stacks;
     if (e != ERR_OK)
@@ -449,13 +511,16 @@ static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *wh
     return r->stack_cache == NULL ? native_nomem(&r->file, why) : ERR_OK;
 }
 
+static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why);
+
 /* Everything but the events and what lies beside them. */
 static enum err reader_load(struct trace_reader *r, struct err_detail *why)
 {
-    struct cursor late_facts;
-    enum err e = reader_load_index(r, &late_facts, why);
+    enum err e = reader_find_sections(r, why);
     if (e == ERR_OK)
-        e = reader_load_meta(r, late_facts, why);
+        e = reader_load_facts(r, why);
+    if (e == ERR_OK)
+        e = reader_load_names(r, why);
     if (e == ERR_OK)
         e = reader_load_start(r, why);
     if (e == ERR_OK)
@@ -467,6 +532,8 @@ static enum err reader_load(struct trace_reader *r, struct err_detail *why)
     if (e == ERR_OK)
         e = reader_load_stacks(r, why);
     r->info.n_labels = r->labels.n;
+    if (e == ERR_OK && r->info.is_unfinished)
+        e = reader_sum_up(r, why);
     return e == ERR_OK ? trace_seek(r, 0, why) : e;
 }
 
@@ -881,11 +948,11 @@ enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *w
 
 /* ---- beside the events ---- */
 
-/* The section of sides behind an event section; NULL where it has none. */
+/* The section of sides in front of an event section; NULL where it has none. */
 static const struct section *reader_sides_of(const struct trace_reader *r, uint32_t frame)
 {
-    const uint32_t i = r->of_kind[SECTION_EVENTS][frame] + 1;
-    return i < r->n_sections && r->sections[i].kind == SECTION_SIDES ? &r->sections[i] : NULL;
+    const uint32_t i = r->of_kind[SECTION_EVENTS][frame];
+    return i > 0 && r->sections[i - 1].kind == SECTION_SIDES ? &r->sections[i - 1] : NULL;
 }
 
 static enum err reader_sides_room(struct trace_reader *r, struct err_detail *why)
@@ -970,11 +1037,14 @@ enum err trace_segment_events(struct trace_reader *r, const struct trace_segment
 {
     if (r->segment_events == NULL) {
         void *rows;
-        const enum err e = reader_rows(r, SECTION_SEGMENT_EVENTS, &rows, why);
+        const enum err e = reader_rows(r, SECTION_SEGMENT_EVENTS, 0, &rows, why);
         if (e != ERR_OK)
             return e;
         const struct trace_segment_event *events = rows;
-        for (uint64_t i = 0; i < r->rows[SECTION_SEGMENT_EVENTS]; i++) {
+        size_t n_rows = (size_t)r->rows[SECTION_SEGMENT_EVENTS];
+        while (r->info.is_unfinished && n_rows > 0 && events[n_rows - 1].before > r->info.events)
+            n_rows--;                                    /* the events that they stand between are cut off */
+        for (size_t i = 0; i < n_rows; i++) {
             const struct trace_segment_event *s = &events[i];
             if (s->before > r->info.events || (i > 0 && s->before < s[-1].before) || s->stream >= r->info.n_streams ||
                 s->pool >= r->info.n_pools || s->bytes > UINT64_MAX - s->addr) {
@@ -983,8 +1053,66 @@ enum err trace_segment_events(struct trace_reader *r, const struct trace_segment
             }
         }
         r->segment_events = rows;
+        r->n_segment_events = n_rows;
     }
     *out = r->segment_events;
-    *n = (size_t)r->rows[SECTION_SEGMENT_EVENTS];
+    *n = r->n_segment_events;
     return ERR_OK;
+}
+
+/* ---- an unfinished trace ---- */
+
+/* Goes through the next event section for what an index would say. A slot is less than the number of requests up to
+ * there, so that memory follows what was read. */
+static enum err reader_sum_up_frame(struct trace_reader *r, struct err_detail *why)
+{
+    struct trace_info *i = &r->info;
+    const uint32_t frame = r->next_frame, rows = reader_frame(r, frame)->rows;
+    i->peak_live = rows < UINT32_MAX - 1 - i->peak_live ? i->peak_live + rows : UINT32_MAX - 1;
+    r->slots.limit = i->peak_live;
+    i->has_source_numbers = true;                        /* or sides are given numbers that they do not have */
+    enum err e = reader_decode_frame(r, r->chunk, why);
+    if (e == ERR_OK)
+        e = reader_load_sides(r, frame, why);
+    for (uint32_t k = 0; e == ERR_OK && k < rows; k++) {
+        const struct trace_side *side = &r->sides[k];
+        i->has_addresses |= side->addr != 0;
+        if (side->record != TRACE_NO_RECORD && side->record >= i->records)
+            i->records = side->record + 1;
+    }
+    return e;
+}
+
+/* The totals of a trace without an index: those of the events that are there. */
+static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
+{
+    struct trace_info *i = &r->info;
+    const uint32_t *slots = r->of_kind[SECTION_SLOTS], *events = r->of_kind[SECTION_EVENTS];
+    const uint32_t n_frames = r->n_of_kind[SECTION_EVENTS];
+    while (r->n_of_kind[SECTION_SLOTS] > 0 &&            /* a list that may be cut off, and serves nobody */
+           (n_frames == 0 || slots[r->n_of_kind[SECTION_SLOTS] - 1] > events[n_frames - 1]))
+        r->n_of_kind[SECTION_SLOTS]--;
+    i->events = r->rows[SECTION_EVENTS];
+    i->starts_mid_run = r->n_start_segments + r->n_start_blocks > 0;
+    i->peak_live = (uint32_t)r->n_start_blocks;
+    enum err e = trace_seek(r, 0, why);
+    if (e == ERR_OK)
+        e = reader_chunk_room(r, why);
+    while (e == ERR_OK && r->next_frame < n_frames)
+        e = reader_sum_up_frame(r, why);
+    const struct trace_segment_event *rows;
+    size_t n_rows = 0;
+    if (e == ERR_OK)
+        e = trace_segment_events(r, &rows, &n_rows, why);
+    i->has_segment_events = n_rows > 0;
+    i->has_source_numbers = i->records > 0;
+    i->records = i->has_source_numbers ? i->records : i->events;
+    i->peak_live = r->slots.n;
+    i->peak_requested_bytes = r->slots.peak_bytes;
+    i->duration_ns = r->place.time_ns;
+    i->n_commands = (uint32_t)r->place.first_command;    /* those behind them have no event */
+    memcpy(i->by_kind, r->by_kind, sizeof i->by_kind);
+    r->has_state = false;
+    r->side_frame = UINT32_MAX;
+    return e;
 }

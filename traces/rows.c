@@ -16,6 +16,30 @@ struct row_field {
 enum { SEGMENT_IS_SMALL = 1, SEGMENT_IS_RANGE = 2, SEGMENT_IS_GUESSED = 4, SEGMENT_FLAGS = 7 };
 enum { BLOCK_IS_PENDING = 1, BLOCK_IS_SIZE_GUESSED = 2, BLOCK_FLAGS = 3 };
 
+static size_t stream_fields(const struct stream_name *s, struct row_field f[ROW_FIELDS_MAX])
+{
+    f[0] = FIELD(s->handle, UINT64_MAX, true);
+    f[1] = FIELD(s->number, UINT64_MAX, false);
+    return 2;
+}
+
+static void stream_from(struct stream_name *s, const uint64_t v[ROW_FIELDS_MAX])
+{
+    *s = (struct stream_name){.handle = v[0], .number = v[1]};
+}
+
+static size_t pool_fields(const struct pool_name *p, struct row_field f[ROW_FIELDS_MAX])
+{
+    f[0] = FIELD(p->id[0], UINT64_MAX, false);
+    f[1] = FIELD(p->id[1], UINT64_MAX, false);
+    return 2;
+}
+
+static void pool_from(struct pool_name *p, const uint64_t v[ROW_FIELDS_MAX])
+{
+    *p = (struct pool_name){.id = {v[0], v[1]}};
+}
+
 static size_t segment_fields(const struct trace_segment *s, struct row_field f[ROW_FIELDS_MAX])
 {
     f[0] = FIELD(s->addr, UINT64_MAX, true);
@@ -129,6 +153,8 @@ static size_t stack_fields(const uint32_t *stack, struct row_field f[ROW_FIELDS_
 size_t rows_size(enum section_kind kind)
 {
     switch (kind) {
+    case SECTION_STREAMS:        return sizeof(struct stream_name);
+    case SECTION_POOLS:          return sizeof(struct pool_name);
     case SECTION_START_SEGMENTS: return sizeof(struct trace_segment);
     case SECTION_START_BLOCKS:   return sizeof(struct trace_block);
     case SECTION_SEGMENT_EVENTS: return sizeof(struct trace_segment_event);
@@ -143,6 +169,8 @@ size_t rows_size(enum section_kind kind)
 static size_t row_fields(enum section_kind kind, const void *row, struct row_field f[ROW_FIELDS_MAX])
 {
     switch (kind) {
+    case SECTION_STREAMS:        return stream_fields(row, f);
+    case SECTION_POOLS:          return pool_fields(row, f);
     case SECTION_START_SEGMENTS: return segment_fields(row, f);
     case SECTION_START_BLOCKS:   return block_fields(row, f);
     case SECTION_SEGMENT_EVENTS: return segment_event_fields(row, f);
@@ -156,6 +184,8 @@ static size_t row_fields(enum section_kind kind, const void *row, struct row_fie
 static void row_from(enum section_kind kind, void *row, const uint64_t v[ROW_FIELDS_MAX])
 {
     switch (kind) {
+    case SECTION_STREAMS:        stream_from(row, v); break;
+    case SECTION_POOLS:          pool_from(row, v); break;
     case SECTION_START_SEGMENTS: segment_from(row, v); break;
     case SECTION_START_BLOCKS:   block_from(row, v); break;
     case SECTION_SEGMENT_EVENTS: segment_event_from(row, v); break;
@@ -204,8 +234,9 @@ bool rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, void
     struct cursor in = cursor_over(raw, raw_bytes);
     struct row_field f[ROW_FIELDS_MAX];
     const size_t size = rows_size(kind);
-    union { struct trace_segment segment; struct trace_block block; struct trace_segment_event event;
-            struct command_row command; struct stack_node node; uint32_t stack; } none;
+    union { struct stream_name stream; struct pool_name pool; struct trace_segment segment; struct trace_block block;
+            struct trace_segment_event event; struct command_row command; struct stack_node node;
+            uint32_t stack; } none;
     memset(&none, 0, sizeof none);
     const size_t n_fields = row_fields(kind, &none, f);
     uint64_t (*values)[NATIVE_ROWS] = malloc(n_fields * sizeof *values);

@@ -1,5 +1,5 @@
 /*
- * The small tables of a trace, row by row in memory and by column in a section (traces/FORMAT.md, "Rows"): start
+ * The small tables of a trace, row by row in memory and by column in a section (traces/FORMAT.md, "Rows"): names, start
  * state, recorded segment events, commands, stacks. Writer and reader share the description of each.
  */
 #ifndef REPLAY_TRACES_ROWS_H
@@ -19,8 +19,8 @@ struct command_row {
     uint32_t text;
 };
 
-/* Encodes rows [0, n), n <= NATIVE_ROWS, of the kind of section; `rows` is an array of struct trace_segment,
- * trace_block, trace_segment_event, command_row or stack_node, or of uint32_t (stacks). */
+/* Encodes rows [0, n), n <= NATIVE_ROWS, of the kind of section; `rows` is an array of struct stream_name,
+ * pool_name, trace_segment, trace_block, trace_segment_event, command_row or stack_node, or of uint32_t (stacks). */
 void rows_encode(struct bytes *out, enum section_kind kind, const void *rows, size_t n);
 
 /* Decodes n rows; false when the section is damaged or a number does not fit its member. Checks nothing else. */

@@ -41,6 +41,9 @@ struct trace_info {
     bool     has_source_numbers;      /* events carry the number of the source's own record */
     bool     has_addresses;           /* ... the recorded address */
     bool     has_segment_events;      /* recorded segment events are there */
+    bool     is_unfinished;           /* the file ends without its index: it is being written, or its writer was killed.
+                                       * Totals are those of the events that are there; recorded_* are 0. */
+    uint64_t cut_off_bytes;           /* behind the last whole section of an unfinished file */
 };
 
 enum trace_segment_kind { TRACE_SEGMENT_ALLOC, TRACE_SEGMENT_FREE, TRACE_SEGMENT_MAP, TRACE_SEGMENT_UNMAP };
@@ -80,8 +83,8 @@ struct trace_reader;
 /* Whether a file that begins with these bytes is a native trace, of whatever version. n >= 24 suffices. */
 bool trace_is_native(const unsigned char *head, size_t n);
 
-/* Opens a native trace from a file ("-": standard input) or from bytes, which are borrowed until trace_close. ERR_IO;
- * ERR_FORMAT with the offset in the file. */
+/* Opens a native trace from a file ("-": standard input) or from bytes, which are borrowed until trace_close. An
+ * unfinished one is read through once, to make its index. ERR_IO; ERR_FORMAT with the offset in the file. */
 MUST_USE enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why);
 MUST_USE enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why);
 
@@ -150,11 +153,16 @@ struct trace_writer;
 /* Starts a trace in a temporary file beside `path` (or, with path NULL, in memory; "-": standard output). */
 MUST_USE enum err trace_create(const char *path, struct trace_writer **out, struct err_detail *why);
 
+/* Starts a trace in a file that grows under its own name, in place of one that was there. Not yet finished it can be
+ * read up to the last trace_flush; a process that is killed leaves it so. */
+MUST_USE enum err trace_create_growing(const char *path, struct trace_writer **out, struct err_detail *why);
+
 /* Set before the first record, except notes and recorded_*, which count when set last. Text is copied. */
 MUST_USE enum err trace_put_meta(struct trace_writer *w, const char *name, const char *value, struct err_detail *why);
 struct trace_info *trace_writer_info(struct trace_writer *w);     /* capacity_bytes, recorded_*, epoch_us, device,
                                                                    * records are the caller's to fill */
 
+/* Before the first event that names the stream; the default stream, handle 0, has number 0. ERR_USAGE. */
 MUST_USE enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64_t number,
                                           struct err_detail *why);
 
@@ -181,12 +189,16 @@ MUST_USE enum err trace_put_segment_event(struct trace_writer *w, enum trace_seg
                                           uint64_t bytes, uint64_t stream, const uint64_t pool[2], uint64_t record,
                                           struct err_detail *why);
 
+/* Writes all that was put into the file, so that a reader of the unfinished trace has it. It costs some 100 bytes. A
+ * FREE_REQUESTED that came last stays one. */
+MUST_USE enum err trace_flush(struct trace_writer *w, struct err_detail *why);
+
 /* Ends the trace: writes the index and moves the file to its name; or hands the bytes out (free() them). The writer
  * is gone afterwards, also on error, and then nothing is left under `path`. */
 MUST_USE enum err trace_finish(struct trace_writer *w, struct err_detail *why);
 MUST_USE enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, struct err_detail *why);
 
-/* Drops an unfinished trace and its temporary file. NULL is accepted. */
+/* Drops an unfinished trace and its file. NULL is accepted. */
 void trace_abandon(struct trace_writer *w);
 
 #endif

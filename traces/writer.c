@@ -17,7 +17,7 @@
 /* A fact by name. Both texts are owned. */
 struct writer_fact {
     char *name, *value;
-    bool  is_late;                   /* put when the first facts were written already: goes to the index */
+    bool  is_written;
 };
 
 /* A request to free that waits for one record, which may complete it. */
@@ -114,10 +114,11 @@ static enum err writer_write(struct trace_writer *w, const void *data, size_t n,
     return ERR_OK;
 }
 
-/* Compresses w->raw into w->packed behind its naming frame. Blocks end at `ends`, where columns do, so that each is
- * coded by its own statistics; `costs`, n_ends + 1 where given, grow by what each took. */
-static enum err writer_pack(struct trace_writer *w, const char *tag, const size_t *ends, size_t n_ends, uint64_t *costs,
-                            struct err_detail *why)
+/* Compresses w->raw, `rows` rows of a kind, into w->packed behind the frame that names them. Blocks end at `ends`,
+ * where columns do, so that each is coded by its own statistics; `costs`, n_ends + 1 where given, grow by what each
+ * took. */
+static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size_t rows, const size_t *ends,
+                            size_t n_ends, uint64_t *costs, struct err_detail *why)
 {
     const size_t room = NATIVE_SECTION_BYTES + ZSTD_compressBound(w->raw.n) + 64 * (n_ends + 1);
     w->packed.n = 0;
@@ -141,7 +142,8 @@ static enum err writer_pack(struct trace_writer *w, const char *tag, const size_
     w->packed.n = 0;
     bytes_put_le(&w->packed, NATIVE_SKIP_SECTION, 4);
     bytes_put_le(&w->packed, NATIVE_SECTION_BYTES - 8, 4);
-    bytes_put(&w->packed, tag, 4);
+    bytes_put(&w->packed, section_tag(kind), 4);
+    bytes_put_le(&w->packed, rows, 4);
     bytes_put_le(&w->packed, out.pos - NATIVE_SECTION_BYTES, 4);
     w->packed.n = out.pos;
     return ERR_OK;
@@ -164,7 +166,7 @@ static bool writer_list_section(struct trace_writer *w, enum section_kind kind, 
 static enum err writer_section(struct trace_writer *w, enum section_kind kind, size_t rows, const size_t *ends,
                                size_t n_ends, uint64_t *costs, struct err_detail *why)
 {
-    const enum err e = writer_pack(w, section_tag(kind), ends, n_ends, costs, why);
+    const enum err e = writer_pack(w, kind, rows, ends, n_ends, costs, why);
     if (e != ERR_OK)
         return e;
     if (!writer_list_section(w, kind, rows))
@@ -185,13 +187,21 @@ static enum err writer_rows(struct trace_writer *w, enum section_kind kind, cons
     return e;
 }
 
-/* Texts as they lie in their table, in sections of at most NATIVE_ROWS texts and some TEXT_SECTION_BYTES. */
-static enum err writer_texts(struct trace_writer *w, enum section_kind kind, const struct text_table *t,
-                             struct err_detail *why)
+/* The rows of a table that are new since it was last written; it has `n` in all. */
+static enum err writer_new_rows(struct trace_writer *w, enum section_kind kind, const void *table, size_t n,
+                                struct err_detail *why)
+{
+    const size_t done = (size_t)w->rows[kind];
+    return n == done ? ERR_OK : writer_rows(w, kind, (const char *)table + done * rows_size(kind), n - done, why);
+}
+
+/* The same of texts, as they lie in their table, in sections of at most NATIVE_ROWS and some TEXT_SECTION_BYTES. */
+static enum err writer_new_texts(struct trace_writer *w, enum section_kind kind, const struct text_table *t,
+                                 struct err_detail *why)
 {
     enum { TEXT_SECTION_BYTES = 1 << 20 };
     enum err e = ERR_OK;
-    for (uint32_t first = 0, end; first < t->n && e == ERR_OK; first = end) {
+    for (uint32_t first = (uint32_t)w->rows[kind], end; first < t->n && e == ERR_OK; first = end) {
         const size_t start = t->start[first];
         for (end = first + 1; end < t->n && end - first < NATIVE_ROWS; end++)
             if (t->start[end] - start > TEXT_SECTION_BYTES)
@@ -213,17 +223,39 @@ static enum err writer_head(struct trace_writer *w, struct err_detail *why)
     return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
 }
 
-static void writer_put_facts(struct trace_writer *w, bool is_late)
+/* The facts that are not written yet, and the numbers beside them as they are now. */
+static enum err writer_facts(struct trace_writer *w, struct err_detail *why)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n_facts; i++)
-        n += w->facts[i].is_late == is_late;
+        n += !w->facts[i].is_written;
+    w->raw.n = 0;
+    bytes_put_varint(&w->raw, w->info.capacity_bytes);
+    bytes_put_varint(&w->raw, w->info.epoch_us);
+    bytes_put_varint(&w->raw, w->info.device);
     bytes_put_varint(&w->raw, n);
     for (size_t i = 0; i < w->n_facts; i++)
-        if (w->facts[i].is_late == is_late) {
+        if (!w->facts[i].is_written) {
             bytes_put_text(&w->raw, w->facts[i].name);
             bytes_put_text(&w->raw, w->facts[i].value);
+            w->facts[i].is_written = true;
         }
+    return writer_section(w, SECTION_META, 1, NULL, 0, NULL, why);
+}
+
+static enum err writer_late_facts(struct trace_writer *w, struct err_detail *why)
+{
+    for (size_t i = 0; i < w->n_facts; i++)
+        if (!w->facts[i].is_written)
+            return writer_facts(w, why);
+    return ERR_OK;
+}
+
+/* The names that are new. The default stream and the shared pool go without saying. */
+static enum err writer_names(struct trace_writer *w, struct err_detail *why)
+{
+    const enum err e = writer_new_rows(w, SECTION_STREAMS, w->streams + 1, w->info.n_streams - 1, why);
+    return e != ERR_OK ? e : writer_new_rows(w, SECTION_POOLS, w->pools + 1, w->info.n_pools - 1, why);
 }
 
 /* What comes before the first event: facts, then the start state. */
@@ -232,17 +264,34 @@ static enum err writer_begin(struct trace_writer *w, struct err_detail *why)
     if (w->is_under_way)
         return ERR_OK;
     w->is_under_way = true;
-    w->raw.n = 0;
-    bytes_put_varint(&w->raw, w->info.capacity_bytes);
-    bytes_put_varint(&w->raw, w->info.epoch_us);
-    bytes_put_varint(&w->raw, w->info.device);
-    writer_put_facts(w, false);
-    enum err e = writer_section(w, SECTION_META, 1, NULL, 0, NULL, why);
+    enum err e = writer_facts(w, why);
+    if (e == ERR_OK)
+        e = writer_names(w, why);
     if (e == ERR_OK)
         e = writer_rows(w, SECTION_START_SEGMENTS, w->start_segments, w->n_start_segments, why);
     if (e == ERR_OK)
         e = writer_rows(w, SECTION_START_BLOCKS, w->start_blocks, w->n_start_blocks, why);
     return e;
+}
+
+/* What became known since the last event section and may be named in the next: names, texts, stacks, commands; and the
+ * segment events, the last of which may stand before events that come. */
+static enum err writer_tables(struct trace_writer *w, struct err_detail *why)
+{
+    const size_t n_segment_events = w->n_segment_events;
+    enum err e = writer_names(w, why);
+    if (e == ERR_OK)
+        e = writer_new_texts(w, SECTION_STRINGS, &w->strings, why);
+    if (e == ERR_OK)
+        e = writer_new_rows(w, SECTION_NODES, w->stacks.node, w->stacks.n_nodes, why);
+    if (e == ERR_OK)
+        e = writer_new_rows(w, SECTION_STACKS, w->stacks.stack, w->stacks.n_stacks, why);
+    if (e == ERR_OK)
+        e = writer_new_texts(w, SECTION_LABELS, &w->labels, why);
+    if (e == ERR_OK)
+        e = writer_new_rows(w, SECTION_COMMANDS, w->commands, w->n_commands, why);
+    w->n_segment_events = 0;
+    return e != ERR_OK ? e : writer_rows(w, SECTION_SEGMENT_EVENTS, w->segment_events, n_segment_events, why);
 }
 
 /* ---- events ---- */
@@ -274,17 +323,19 @@ static enum err writer_flush_sides(struct trace_writer *w, struct err_detail *wh
     return writer_section(w, SECTION_SIDES, w->n_events, ends, SIDE_COLUMN_COUNT - 1, NULL, why);
 }
 
-/* Writes the events under construction, with their sides, and now and then what is live behind them. */
+/* Writes the events under construction, behind what they name and their sides; now and then what is live then. */
 static enum err writer_flush_events(struct trace_writer *w, struct err_detail *why)
 {
     if (w->n_events == 0)
         return ERR_OK;
     size_t ends[EVENT_COLUMN_COUNT], n_commands = 0;
-    w->raw.n = 0;
-    events_encode(&w->raw, w->events, w->n_events, &w->place, ends);
-    enum err e = writer_section(w, SECTION_EVENTS, w->n_events, ends, EVENT_COLUMN_COUNT - 1, w->column_bytes, why);
+    enum err e = writer_tables(w, why);
     if (e == ERR_OK && w->has_sides)
         e = writer_flush_sides(w, why);
+    w->raw.n = 0;
+    events_encode(&w->raw, w->events, w->n_events, &w->place, ends);
+    if (e == ERR_OK)
+        e = writer_section(w, SECTION_EVENTS, w->n_events, ends, EVENT_COLUMN_COUNT - 1, w->column_bytes, why);
     for (size_t i = 0; i < w->n_events; i++)
         n_commands += w->events[i].kind == EVENT_COMMAND;
     w->place.first_event += w->n_events;
@@ -549,14 +600,6 @@ enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct 
     return writer_refuse(w, r, "an unknown kind of record at", why);
 }
 
-/* Hands the recorded segment events over that were not yet written. */
-static enum err writer_flush_segment_events(struct trace_writer *w, struct err_detail *why)
-{
-    const size_t n = w->n_segment_events;
-    w->n_segment_events = 0;
-    return writer_rows(w, SECTION_SEGMENT_EVENTS, w->segment_events, n, why);
-}
-
 enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind kind, uint64_t addr, uint64_t bytes,
                                  uint64_t stream, const uint64_t pool[2], uint64_t record, struct err_detail *why)
 {
@@ -578,7 +621,7 @@ enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind
     row.before = w->info.events;
     w->info.has_segment_events = true;
     w->segment_events[w->n_segment_events++] = row;
-    return w->n_segment_events < NATIVE_ROWS ? ERR_OK : writer_flush_segment_events(w, why);
+    return w->n_segment_events < NATIVE_ROWS ? ERR_OK : writer_tables(w, why);
 }
 
 /* ---- what comes first ---- */
@@ -591,7 +634,7 @@ enum err trace_put_meta(struct trace_writer *w, const char *name, const char *va
     if (strlen(name) >= NATIVE_TEXT_MAX || strlen(value) >= NATIVE_TEXT_MAX)
         return err_set(why, ERR_FORMAT, 0, "%s: the text of \"%.40s\" is too long for a trace", w->name, name);
     size_t i = 0;
-    while (i < w->n_facts && (strcmp(w->facts[i].name, name) != 0 || w->facts[i].is_late != w->is_under_way))
+    while (i < w->n_facts && strcmp(w->facts[i].name, name) != 0)
         i++;
     if (i == w->n_facts) {
         if (w->n_facts == NATIVE_FACTS_MAX)
@@ -600,11 +643,12 @@ enum err trace_put_meta(struct trace_writer *w, const char *name, const char *va
         if (facts == NULL)
             return writer_nomem(w, why);
         w->facts = facts;
-        w->facts[i] = (struct writer_fact){.name = strdup(name), .is_late = w->is_under_way};
+        w->facts[i] = (struct writer_fact){.name = strdup(name)};
         w->n_facts++;
     }
     free(w->facts[i].value);
     w->facts[i].value = strdup(value);
+    w->facts[i].is_written = false;
     return w->facts[i].name == NULL || w->facts[i].value == NULL ? writer_nomem(w, why) : ERR_OK;
 }
 
@@ -619,9 +663,13 @@ enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64
     enum err e = writer_check(w, why);
     if (e == ERR_OK)
         e = writer_stream(w, handle, &stream, why);
-    if (e == ERR_OK)
-        w->streams[stream].number = number;
-    return e;
+    if (e != ERR_OK || w->streams[stream].number == number)
+        return e;
+    if (stream <= w->rows[SECTION_STREAMS])
+        return err_set(why, ERR_USAGE, 0, "%s: stream 0x%llx has its number already", w->name,
+                       (unsigned long long)handle);
+    w->streams[stream].number = number;
+    return ERR_OK;
 }
 
 /* The sentence about a start state that cannot be. */
@@ -756,20 +804,6 @@ static void writer_put_totals(struct trace_writer *w)
         bytes_put_varint(&w->raw, w->column_bytes[c]);
 }
 
-static void writer_put_names(struct trace_writer *w)
-{
-    bytes_put_varint(&w->raw, w->info.n_streams);
-    for (uint32_t i = 0; i < w->info.n_streams; i++) {
-        bytes_put_varint(&w->raw, w->streams[i].handle);
-        bytes_put_varint(&w->raw, w->streams[i].number);
-    }
-    bytes_put_varint(&w->raw, w->info.n_pools);
-    for (uint32_t i = 0; i < w->info.n_pools; i++) {
-        bytes_put_varint(&w->raw, w->pools[i].id[0]);
-        bytes_put_varint(&w->raw, w->pools[i].id[1]);
-    }
-}
-
 static void writer_put_sections(struct trace_writer *w)
 {
     const size_t n = w->n_sections;
@@ -791,22 +825,17 @@ static enum err writer_index(struct trace_writer *w, struct err_detail *why)
     const uint64_t offset = w->offset;
     w->raw.n = 0;
     writer_put_totals(w);
-    writer_put_names(w);
-    writer_put_facts(w, true);
     writer_put_sections(w);
     enum err e = writer_section(w, SECTION_INDEX, 1, NULL, 0, NULL, why);
     if (e != ERR_OK)
         return e;
     w->raw.n = 0;
-    bytes_put_le(&w->raw, NATIVE_SKIP_ENDS, 4);
-    bytes_put_le(&w->raw, NATIVE_FOOT_BYTES - 8, 4);
-    bytes_put(&w->raw, NATIVE_FOOT_TEXT, 12);
-    bytes_put_le(&w->raw, offset, 8);
+    bytes_put_foot(&w->raw, offset);
     return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
 }
 
-/* Everything that was still held back, then the tables, the index and the foot. */
-static enum err writer_complete(struct trace_writer *w, struct err_detail *why)
+/* Writes everything that was put. */
+static enum err writer_flush(struct trace_writer *w, struct err_detail *why)
 {
     enum err e = writer_check(w, why);
     if (e == ERR_OK)
@@ -816,17 +845,22 @@ static enum err writer_complete(struct trace_writer *w, struct err_detail *why)
     if (e == ERR_OK)
         e = writer_flush_events(w, why);
     if (e == ERR_OK)
-        e = writer_flush_segment_events(w, why);
-    if (e == ERR_OK)
-        e = writer_rows(w, SECTION_COMMANDS, w->commands, w->n_commands, why);
-    if (e == ERR_OK)
-        e = writer_texts(w, SECTION_STRINGS, &w->strings, why);
-    if (e == ERR_OK)
-        e = writer_rows(w, SECTION_NODES, w->stacks.node, w->stacks.n_nodes, why);
-    if (e == ERR_OK)
-        e = writer_rows(w, SECTION_STACKS, w->stacks.stack, w->stacks.n_stacks, why);
-    if (e == ERR_OK)
-        e = writer_texts(w, SECTION_LABELS, &w->labels, why);
+        e = writer_tables(w, why);
+    return e == ERR_OK ? writer_late_facts(w, why) : e;
+}
+
+enum err trace_flush(struct trace_writer *w, struct err_detail *why)
+{
+    const enum err e = writer_flush(w, why);
+    if (e == ERR_OK && w->file != NULL && fflush(output_file(w->file)) != 0)
+        return writer_break(w, why, err_set(&w->broken_why, ERR_IO, w->offset, "%s: cannot be written: %s", w->name,
+                                            strerror(errno)));
+    return e;
+}
+
+static enum err writer_complete(struct trace_writer *w, struct err_detail *why)
+{
+    const enum err e = writer_flush(w, why);
     return e == ERR_OK ? writer_index(w, why) : e;
 }
 
@@ -911,20 +945,38 @@ static enum err writer_prepare(struct trace_writer *w, int level, struct err_det
     return e == ERR_OK ? writer_head(w, why) : e;
 }
 
-enum err trace_create(const char *path, struct trace_writer **out, struct err_detail *why)
+/* A writer to an output, or into memory where that is NULL; the output is the writer's, also on error. */
+static enum err writer_create(struct output *file, const char *name, int level, struct trace_writer **out,
+                              struct err_detail *why)
 {
     struct trace_writer *w = calloc(1, sizeof *w);
-    if (w == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", path == NULL ? "<bytes>" : path, err_text(ERR_HOST_NOMEM));
-    enum err e = path == NULL ? ERR_OK : output_open(path, &w->file, why);
-    w->name = strdup(path == NULL ? "<bytes>" : path);
-    if (e == ERR_OK && w->name == NULL)
-        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
-    if (e == ERR_OK)
-        e = writer_prepare(w, path == NULL ? NATIVE_LEVEL_PASSING : NATIVE_LEVEL, why);
+    if (w == NULL) {
+        output_abandon(file);
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
+    }
+    w->file = file;
+    w->name = strdup(name);
+    const enum err e = w->name != NULL ? writer_prepare(w, level, why)
+                                       : err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
     if (e != ERR_OK)
         trace_abandon(w);
     else
         *out = w;
     return e;
+}
+
+enum err trace_create(const char *path, struct trace_writer **out, struct err_detail *why)
+{
+    struct output *file = NULL;
+    if (path == NULL)
+        return writer_create(NULL, "<bytes>", NATIVE_LEVEL_PASSING, out, why);
+    const enum err e = output_open(path, &file, why);
+    return e != ERR_OK ? e : writer_create(file, path, NATIVE_LEVEL, out, why);
+}
+
+enum err trace_create_growing(const char *path, struct trace_writer **out, struct err_detail *why)
+{
+    struct output *file = NULL;
+    const enum err e = output_open_growing(path, &file, why);
+    return e != ERR_OK ? e : writer_create(file, path, NATIVE_LEVEL_PASSING, out, why);
 }
