@@ -1,9 +1,10 @@
 /*
- * Imports journals of CUDA memory calls (record/JOURNAL.md): what one process asked of one device's driver.
+ * Imports journals of CUDA memory calls (record/JOURNAL.md): what one process asked of one device's driver; or follows
+ * one while it is written, into a trace for each device.
  *
  * A request is an allocation, or physical memory of the virtual memory calls; the latter ends when it is released and
  * no longer mapped anywhere, as the driver has it (CUDA Driver API, cuMemRelease). Each kind of memory is a pool of its
- * own.
+ * own. Records are taken one by one; what later ones need of them is kept, so that memory follows what is live.
  */
 #include "traces/import_calls.h"
 
@@ -19,8 +20,21 @@
 enum { NOTES_BYTES = 2048, STACK_MAX = 512, LINE_BYTES = 512 };
 enum { POOL_DEVICE, POOL_MANAGED, POOL_HOST, POOL_PHYSICAL, POOL_FIRST, MEMORY_POOLS_MAX = 200 };
 
+/* Elements of an array that are used again, the last given back first. */
+struct places {
+    uint32_t *vacant;
+    size_t    n_vacant, room_vacant, n;      /* n: elements that were ever used */
+};
+
+/* What is kept of the record that made a request. */
+struct request {
+    uint64_t addr, stream, other;
+    uint32_t record;
+    uint8_t  space, device;
+};
+
 struct physical {
-    uint32_t record;                  /* of its CREATE */
+    struct request request;
     uint32_t n_handles, n_mappings;   /* it stands while either is above 0 */
 };
 
@@ -29,21 +43,29 @@ struct mapping {
     uint32_t physical;
 };
 
-struct calls_import {
-    struct call_journal *log;
-    struct trace_writer *out;
-    unsigned device;                  /* the one that is imported; all are followed */
-    struct pair_map live;             /* (address, 0) -> record of its ALLOC */
-    struct pair_map handles;          /* (handle, 0) -> physical */
-    struct pair_map mapped;           /* (address, 0) -> mapping */
+/* A device's trace. */
+struct calls_device {
+    struct trace_writer *out;         /* NULL: it has none, and its events are left out */
     struct pair_map pools;            /* (handle of a memory pool, 0) -> its number here */
     struct pair_map stacks;           /* (innermost frame's record + 1, thread) -> the trace's stack */
+    uint64_t bytes[CALL_SPACES];      /* requested in all, by kind of memory */
+};
+
+struct calls_import {
+    struct call_journal *log;
+    struct calls_device devices[CALL_DEVICES_MAX];
+    const struct calls_traces *traces;           /* NULL: the traces that are there are all */
+    struct call_frames frames;
+    struct pair_map live;             /* (address, 0) -> request */
+    struct pair_map handles;          /* (handle, 0) -> physical */
+    struct pair_map mapped;           /* (address, 0) -> mapping */
+    struct request *requests;
     struct physical *physical;
     struct mapping *mappings;
-    size_t n_physical, room_physical, n_mappings, room_mappings;
+    size_t room_requests, room_physical, room_mappings;
+    struct places request_places, physical_places, mapping_places;
     uint64_t n_unknown;               /* releases of what nobody asked for */
     uint64_t n_unseen;                /* addresses that were given out again, their release not recorded */
-    uint64_t bytes[CALL_SPACES];      /* requested from this device in all, by kind of memory */
     char notes[NOTES_BYTES];
     size_t n_notes;
 };
@@ -51,6 +73,27 @@ struct calls_import {
 static enum err calls_nomem(struct err_detail *why)
 {
     return err_set(why, ERR_HOST_NOMEM, 0, "no memory to import a journal");
+}
+
+/* ---- places ---- */
+
+/* A place in an array, which has room for it afterwards; UINT32_MAX without memory. */
+static uint32_t place_take(struct places *p, void **array, size_t *room, size_t size)
+{
+    if (p->n_vacant > 0)
+        return p->vacant[--p->n_vacant];
+    void *grown = p->n < UINT32_MAX ? array_grow(*array, p->n, room, size) : NULL;
+    uint32_t *vacant = array_grow(p->vacant, p->n, &p->room_vacant, sizeof *vacant);     /* so that giving back can */
+    if (grown != NULL)
+        *array = grown;
+    if (vacant != NULL)
+        p->vacant = vacant;
+    return grown != NULL && vacant != NULL ? (uint32_t)p->n++ : UINT32_MAX;
+}
+
+static void place_give(struct places *p, uint32_t place)
+{
+    p->vacant[p->n_vacant++] = place;
 }
 
 /* ---- facts ---- */
@@ -75,7 +118,7 @@ static void note(struct calls_import *p, const char *fmt, ...)
     p->n_notes += start + (size_t)n;
 }
 
-static void note_all(struct calls_import *p)
+static void note_all(struct calls_import *p, const struct calls_device *d)
 {
     static const char *const names[CALL_SPACES] = {
         [CALL_SPACE_POOL] = "memory pools (pools 4 and up, in stream order)",
@@ -84,8 +127,8 @@ static void note_all(struct calls_import *p)
         [CALL_SPACE_PHYSICAL] = "physical memory of the virtual memory calls (pool 3)"};
     char bytes[UNITS_TEXT];
     for (int i = 0; i < CALL_SPACES; i++)
-        if (names[i] != NULL && p->bytes[i] > 0)
-            note(p, "%s requested in all from %s", units_format_bytes(p->bytes[i], bytes), names[i]);
+        if (names[i] != NULL && d->bytes[i] > 0)
+            note(p, "%s requested in all from %s", units_format_bytes(d->bytes[i], bytes), names[i]);
     if (p->log->head.lost > 0)
         note(p, "%" PRIu64 " records are missing: there was no room on the disk", p->log->head.lost);
     if (p->log->n_torn > 0)
@@ -97,51 +140,49 @@ static void note_all(struct calls_import *p)
              "call that is not recorded)", p->n_unseen);
 }
 
-static enum err put_facts(struct calls_import *p, struct err_detail *why)
+static enum err put_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
 {
-    struct trace_info *info = trace_writer_info(p->out);
+    struct trace_writer *out = p->devices[device].out;
+    struct trace_info *info = trace_writer_info(out);
     char command[CALL_JOURNAL_COMMAND], process[24];
-    info->records = p->log->n;
-    info->device = p->device;
-    info->capacity_bytes = p->log->devices[p->device].total_bytes;
+    info->device = device;
+    info->capacity_bytes = p->log->devices[device].total_bytes;
     info->epoch_us = p->log->head.epoch_ns / 1000;
     call_journal_command(p->log, command, sizeof command);
     snprintf(process, sizeof process, "%u", p->log->head.pid);
-    enum err e = trace_put_meta(p->out, "source", importer_calls.name, why);
+    enum err e = trace_put_meta(out, "source", importer_calls.name, why);
     if (e == ERR_OK)
-        e = trace_put_meta(p->out, "command", command, why);
-    return e == ERR_OK ? trace_put_meta(p->out, "process", process, why) : e;
+        e = trace_put_meta(out, "command", command, why);
+    return e == ERR_OK ? trace_put_meta(out, "process", process, why) : e;
 }
 
 /* ---- records ---- */
 
 /* The trace's stack of a record, which it gets at its first use. Its outermost frame is the thread. */
-static enum err stack_number(struct calls_import *p, const struct call_record *r, uint32_t *out, struct err_detail *why)
+static enum err stack_number(struct calls_import *p, struct calls_device *d, const struct call_record *r, uint32_t *out,
+                             struct err_detail *why)
 {
     uint32_t texts[STACK_MAX];
     const char *frames[STACK_MAX + 1];
     char thread[32];
-    bool has_memory = true;
-    const uint32_t *known = pair_map_find(&p->stacks, r->stack, r->thread);
+    const uint32_t *known = pair_map_find(&d->stacks, r->stack, r->thread);
     if (known != NULL) {
         *out = *known;
         return ERR_OK;
     }
-    const size_t n = r->stack == 0 ? 0 : call_journal_stack(p->log, r, texts, STACK_MAX, &has_memory);
-    if (!has_memory)
-        return calls_nomem(why);
+    const size_t n = call_frames_stack(&p->frames, r, texts, STACK_MAX);
     for (size_t i = 0; i < n; i++)
-        frames[i] = text_table_at(&p->log->texts, texts[i]);
+        frames[i] = text_table_at(&p->frames.texts, texts[i]);
     snprintf(thread, sizeof thread, "thread %" PRIu32, r->thread);
     frames[n] = thread;
-    const enum err e = trace_put_stack(p->out, frames, n + 1, out, why);
+    const enum err e = trace_put_stack(d->out, frames, n + 1, out, why);
     if (e != ERR_OK)
         return e;
-    return pair_map_add(&p->stacks, r->stack, r->thread, *out) ? ERR_OK : calls_nomem(why);
+    return pair_map_add(&d->stacks, r->stack, r->thread, *out) ? ERR_OK : calls_nomem(why);
 }
 
 /* Memory pools are numbered by their first use; those behind the last number share it. */
-static enum err pool_number(struct calls_import *p, const struct call_record *r, uint64_t *out, struct err_detail *why)
+static enum err pool_number(struct calls_device *d, const struct request *r, uint64_t *out, struct err_detail *why)
 {
     static const uint64_t numbers[CALL_SPACES] = {
         [CALL_SPACE_DEVICE] = POOL_DEVICE, [CALL_SPACE_MANAGED] = POOL_MANAGED, [CALL_SPACE_HOST] = POOL_HOST,
@@ -149,41 +190,62 @@ static enum err pool_number(struct calls_import *p, const struct call_record *r,
     *out = r->space < CALL_SPACES ? numbers[r->space] : POOL_DEVICE;
     if (r->space != CALL_SPACE_POOL)
         return ERR_OK;
-    const uint32_t *known = pair_map_find(&p->pools, r->other, 0);
-    const uint32_t next = p->pools.n < MEMORY_POOLS_MAX ? (uint32_t)p->pools.n : MEMORY_POOLS_MAX;
+    const uint32_t *known = pair_map_find(&d->pools, r->other, 0);
+    const uint32_t next = d->pools.n < MEMORY_POOLS_MAX ? (uint32_t)d->pools.n : MEMORY_POOLS_MAX;
     *out = POOL_FIRST + (uint64_t)(known == NULL ? next : *known);
-    return known != NULL || pair_map_add(&p->pools, r->other, 0, next) ? ERR_OK : calls_nomem(why);
+    return known != NULL || pair_map_add(&d->pools, r->other, 0, next) ? ERR_OK : calls_nomem(why);
 }
 
-/* Puts record i as an event; `request` is the record of the allocation that it is about. */
-static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind kind, uint32_t request,
+static struct request request_of(const struct calls_import *p, uint32_t i)
+{
+    const struct call_record *r = &p->log->records[i];
+    return (struct request){.addr = r->addr, .stream = r->stream, .other = r->other, .record = p->log->first + i,
+                            .space = r->space, .device = r->device};
+}
+
+/* The trace of a device, which is made when its first event comes. */
+static enum err find_trace(struct calls_import *p, unsigned device, struct err_detail *why)
+{
+    struct calls_device *d = &p->devices[device];
+    if (d->out != NULL || p->traces == NULL)
+        return ERR_OK;
+    const enum err e = p->traces->create(p->traces->arg, device, &d->out, why);
+    return e == ERR_OK ? put_facts(p, device, why) : e;
+}
+
+/* Puts record i of those at hand as an event of a request. */
+static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind kind, const struct request *about,
                           struct err_detail *why)
 {
-    const struct call_record *r = &p->log->records[i], *about = &p->log->records[request];
+    const struct call_record *r = &p->log->records[i];
     const uint64_t start = p->log->head.start_ns;
     struct trace_record out = {.kind = kind, .time_ns = r->time_ns < start ? 0 : r->time_ns - start,
-                               .ptr = (uint64_t)request + 1, .bytes = r->bytes, .stream = about->stream, .record = i,
-                               .addr = kind == EVENT_OOM ? r->addr : about->addr};
-    if (about->device != p->device)
-        return ERR_OK;
-    enum err e = pool_number(p, about, &out.pool[1], why);
+                               .ptr = (uint64_t)about->record + 1, .bytes = r->bytes, .stream = about->stream,
+                               .record = p->log->first + i, .addr = about->addr};
+    struct calls_device *d = &p->devices[about->device];
+    enum err e = find_trace(p, about->device, why);
+    if (e != ERR_OK || d->out == NULL)
+        return e;
+    e = pool_number(d, about, &out.pool[1], why);
     if (e == ERR_OK)
-        e = stack_number(p, r, &out.stack, why);
+        e = stack_number(p, d, r, &out.stack, why);
     if (e == ERR_OK && kind == EVENT_ALLOC && about->space < CALL_SPACES)
-        p->bytes[about->space] = add_capped(p->bytes[about->space], r->bytes);
-    return e == ERR_OK ? trace_put(p->out, &out, why) : e;
+        d->bytes[about->space] = add_capped(d->bytes[about->space], r->bytes);
+    return e == ERR_OK ? trace_put(d->out, &out, why) : e;
 }
 
 static enum err take_free(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
     const uint64_t addr = p->log->records[i].addr;
-    const uint32_t *request = pair_map_find(&p->live, addr, 0);
-    if (request == NULL) {
+    const uint32_t *found = pair_map_find(&p->live, addr, 0);
+    if (found == NULL) {
         p->n_unknown++;
         return ERR_OK;
     }
-    const enum err e = put_event(p, i, EVENT_FREE, *request, why);
+    const uint32_t place = *found;
+    const enum err e = put_event(p, i, EVENT_FREE, &p->requests[place], why);
     pair_map_remove(&p->live, addr, 0);
+    place_give(&p->request_places, place);
     return e;
 }
 
@@ -197,11 +259,21 @@ static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail
         p->n_unseen++;
         e = take_free(p, i, why);
     }
-    if (e == ERR_OK)
-        e = put_event(p, i, EVENT_ALLOC, i, why);
-    if (e == ERR_OK && !pair_map_add(&p->live, r->addr, 0, i))
-        e = calls_nomem(why);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    void *requests = p->requests;
+    const uint32_t place = place_take(&p->request_places, &requests, &p->room_requests, sizeof *p->requests);
+    p->requests = requests;
+    if (place == UINT32_MAX || !pair_map_add(&p->live, r->addr, 0, place))
+        return calls_nomem(why);
+    p->requests[place] = request_of(p, i);
+    return put_event(p, i, EVENT_ALLOC, &p->requests[place], why);
+}
+
+static enum err take_oom(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct request about = request_of(p, i);
+    return p->log->records[i].bytes == 0 ? ERR_OK : put_event(p, i, EVENT_OOM, &about, why);
 }
 
 /* ---- virtual memory ---- */
@@ -209,26 +281,31 @@ static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail
 static enum err take_create(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
     const struct call_record *r = &p->log->records[i];
-    struct physical *grown = array_grow(p->physical, p->n_physical, &p->room_physical, sizeof *grown);
-    if (grown == NULL)
-        return calls_nomem(why);
-    p->physical = grown;
+    void *physical = p->physical;
     if (r->bytes == 0)
         return ERR_OK;
+    const uint32_t place = place_take(&p->physical_places, &physical, &p->room_physical, sizeof *p->physical);
+    p->physical = physical;
+    if (place == UINT32_MAX)
+        return calls_nomem(why);
+    p->physical[place] = (struct physical){.request = request_of(p, i), .n_handles = 1};
     if (pair_map_find(&p->handles, r->other, 0) != NULL) {
         p->n_unseen++;
         pair_map_remove(&p->handles, r->other, 0);
     }
-    if (!pair_map_add(&p->handles, r->other, 0, (uint32_t)p->n_physical))
+    if (!pair_map_add(&p->handles, r->other, 0, place))
         return calls_nomem(why);
-    p->physical[p->n_physical++] = (struct physical){.record = i, .n_handles = 1};
-    return put_event(p, i, EVENT_ALLOC, i, why);
+    return put_event(p, i, EVENT_ALLOC, &p->physical[place].request, why);
 }
 
 /* Ends physical memory that nothing holds any more. */
-static enum err end_physical(struct calls_import *p, uint32_t i, const struct physical *m, struct err_detail *why)
+static enum err end_physical(struct calls_import *p, uint32_t i, uint32_t place, struct err_detail *why)
 {
-    return m->n_handles + m->n_mappings > 0 ? ERR_OK : put_event(p, i, EVENT_FREE, m->record, why);
+    const struct physical *m = &p->physical[place];
+    if (m->n_handles + m->n_mappings > 0)
+        return ERR_OK;
+    place_give(&p->physical_places, place);
+    return put_event(p, i, EVENT_FREE, &m->request, why);
 }
 
 static enum err take_release(struct calls_import *p, uint32_t i, struct err_detail *why)
@@ -239,10 +316,10 @@ static enum err take_release(struct calls_import *p, uint32_t i, struct err_deta
         p->n_unknown++;
         return ERR_OK;
     }
-    struct physical *m = &p->physical[*found];
-    if (--m->n_handles == 0)
+    const uint32_t place = *found;
+    if (--p->physical[place].n_handles == 0)
         pair_map_remove(&p->handles, handle, 0);
-    return end_physical(p, i, m, why);
+    return end_physical(p, i, place, why);
 }
 
 /* Takes away the mapping that begins at an address; *bytes is its size, 0 where there is none. */
@@ -253,10 +330,11 @@ static enum err unmap_one(struct calls_import *p, uint32_t i, uint64_t addr, uin
     if (found == NULL)
         return ERR_OK;
     const struct mapping was = p->mappings[*found];
+    place_give(&p->mapping_places, *found);
     pair_map_remove(&p->mapped, addr, 0);
     *bytes = was.bytes;
     p->physical[was.physical].n_mappings--;
-    return end_physical(p, i, &p->physical[was.physical], why);
+    return end_physical(p, i, was.physical, why);
 }
 
 static enum err take_map(struct calls_import *p, uint32_t i, struct err_detail *why)
@@ -269,13 +347,14 @@ static enum err take_map(struct calls_import *p, uint32_t i, struct err_detail *
     const uint32_t physical = *found;
     p->physical[physical].n_mappings++;
     const enum err e = unmap_one(p, i, r->addr, &was, why);
-    struct mapping *grown = array_grow(p->mappings, p->n_mappings, &p->room_mappings, sizeof *grown);
-    if (e != ERR_OK || grown == NULL)
-        return e != ERR_OK ? e : calls_nomem(why);
-    p->mappings = grown;
-    if (!pair_map_add(&p->mapped, r->addr, 0, (uint32_t)p->n_mappings))
+    if (e != ERR_OK)
+        return e;
+    void *mappings = p->mappings;
+    const uint32_t place = place_take(&p->mapping_places, &mappings, &p->room_mappings, sizeof *p->mappings);
+    p->mappings = mappings;
+    if (place == UINT32_MAX || !pair_map_add(&p->mapped, r->addr, 0, place))
         return calls_nomem(why);
-    p->mappings[p->n_mappings++] = (struct mapping){.bytes = r->bytes, .physical = physical};
+    p->mappings[place] = (struct mapping){.bytes = r->bytes, .physical = physical};
     return ERR_OK;
 }
 
@@ -305,21 +384,44 @@ static enum err take_retain(struct calls_import *p, uint32_t i, struct err_detai
     return ERR_OK;
 }
 
+/* Takes record i of those at hand. */
 static enum err take_record(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
-    switch ((enum call_kind)p->log->records[i].kind) {
+    const struct call_record *r = &p->log->records[i];
+    switch ((enum call_kind)r->kind) {
     case CALL_ALLOC:   return take_alloc(p, i, why);
     case CALL_FREE:    return take_free(p, i, why);
-    case CALL_OOM:     return p->log->records[i].bytes == 0 ? ERR_OK : put_event(p, i, EVENT_OOM, i, why);
+    case CALL_OOM:     return take_oom(p, i, why);
     case CALL_CREATE:  return take_create(p, i, why);
     case CALL_RELEASE: return take_release(p, i, why);
     case CALL_RETAIN:  return take_retain(p, i, why);
     case CALL_MAP:     return take_map(p, i, why);
     case CALL_UNMAP:   return take_unmap(p, i, why);
-    case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_TEXT: case CALL_FRAME: case CALL_KINDS:
+    case CALL_TEXT:
+    case CALL_FRAME:   return call_frames_take(&p->frames, p->log->first + i, r) ? ERR_OK : calls_nomem(why);
+    case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_KINDS:
         break;
     }
     return ERR_OK;
+}
+
+/* Frees all but the traces. */
+static void import_close(struct calls_import *p)
+{
+    struct pair_map *const maps[] = {&p->live, &p->handles, &p->mapped};
+    void *const arrays[] = {p->requests, p->physical, p->mappings, p->request_places.vacant, p->physical_places.vacant,
+                            p->mapping_places.vacant};
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
+        pair_map_free(maps[i]);
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        free(arrays[i]);
+    for (unsigned d = 0; d < CALL_DEVICES_MAX; d++) {
+        pair_map_free(&p->devices[d].pools);
+        pair_map_free(&p->devices[d].stacks);
+    }
+    call_frames_free(&p->frames);
+    call_journal_free(p->log);
+    free(p);
 }
 
 /* ---- the importer ---- */
@@ -365,27 +467,27 @@ static enum err choose_device(const struct input *in, const struct call_journal 
 static enum err calls_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
                              struct err_detail *why)
 {
-    struct calls_import p = {.out = w};
-    enum err e = call_journal_read(in, &p.log, why);
+    struct calls_import *p = calloc(1, sizeof *p);
+    unsigned device = 0;
+    enum err e = p == NULL ? calls_nomem(why) : call_journal_read(in, &p->log, why);
     if (e == ERR_OK)
-        e = choose_device(in, p.log, cfg->gpu, &p.device, why);
-    if (e == ERR_OK)
-        e = put_facts(&p, why);
-    for (uint32_t i = 0; e == ERR_OK && i < p.log->n; i++) {
-        e = take_record(&p, i, why);
+        e = choose_device(in, p->log, cfg->gpu, &device, why);
+    if (e == ERR_OK) {
+        p->devices[device].out = w;
+        trace_writer_info(w)->records = p->log->n;
+        e = put_facts(p, device, why);
+    }
+    for (uint32_t i = 0; e == ERR_OK && i < p->log->n; i++) {
+        e = take_record(p, i, why);
         if (cfg->progress != NULL && i % (1 << 16) == 0)
-            cfg->progress(cfg->progress_arg, i, p.log->n);
+            cfg->progress(cfg->progress_arg, i, p->log->n);
     }
     if (e == ERR_OK) {
-        note_all(&p);
-        e = p.n_notes == 0 ? ERR_OK : trace_put_meta(w, "notes", p.notes, why);
+        note_all(p, &p->devices[device]);
+        e = p->n_notes == 0 ? ERR_OK : trace_put_meta(w, "notes", p->notes, why);
     }
-    struct pair_map *const maps[] = {&p.live, &p.handles, &p.mapped, &p.pools, &p.stacks};
-    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
-        pair_map_free(maps[i]);
-    free(p.physical);
-    free(p.mappings);
-    call_journal_free(p.log);
+    if (p != NULL)
+        import_close(p);
     return e;
 }
 
@@ -429,6 +531,75 @@ enum err calls_summarise(const char *path, struct calls_summary *out, struct err
     call_journal_free(log);
     input_close(in);
     return e;
+}
+
+/* ---- a journal that is being written ---- */
+
+struct calls_follow {
+    struct calls_traces  traces;
+    struct calls_import *import;
+};
+
+enum err calls_follow_open(const char *path, const struct calls_traces *traces, struct calls_follow **out,
+                           struct err_detail *why)
+{
+    struct calls_follow *f = calloc(1, sizeof *f);
+    if (f == NULL || (f->import = calloc(1, sizeof *f->import)) == NULL) {
+        free(f);
+        return calls_nomem(why);
+    }
+    f->traces = *traces;
+    f->import->traces = &f->traces;
+    const enum err e = call_journal_open(path, &f->import->log, why);
+    if (e != ERR_OK)
+        calls_follow_close(f);
+    else
+        *out = f;
+    return e;
+}
+
+static enum err flush_all(const struct calls_import *p, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (unsigned d = 0; d < CALL_DEVICES_MAX && e == ERR_OK; d++)
+        if (p->devices[d].out != NULL)
+            e = trace_flush(p->devices[d].out, why);
+    return e;
+}
+
+enum err calls_follow_look(struct calls_follow *f, bool *has_more, struct err_detail *why)
+{
+    struct calls_import *p = f->import;
+    enum err e = call_journal_more(p->log, why);
+    for (uint32_t i = 0; e == ERR_OK && i < p->log->n; i++)
+        e = take_record(p, i, why);
+    *has_more = p->log->n == CALL_STRETCH_RECORDS;
+    return e == ERR_OK && p->log->n > 0 ? flush_all(p, why) : e;
+}
+
+enum err calls_follow_finish(struct calls_follow *f, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (unsigned d = 0; d < CALL_DEVICES_MAX && e == ERR_OK; d++) {
+        struct trace_writer *out = f->import->devices[d].out;
+        f->import->devices[d].out = NULL;
+        if (out != NULL) {
+            trace_writer_info(out)->records = f->import->log->first + f->import->log->n;
+            e = trace_finish(out, why);
+        }
+    }
+    calls_follow_close(f);
+    return e;
+}
+
+void calls_follow_close(struct calls_follow *f)
+{
+    if (f == NULL)
+        return;
+    for (unsigned d = 0; d < CALL_DEVICES_MAX; d++)
+        trace_abandon(f->import->devices[d].out);
+    import_close(f->import);
+    free(f);
 }
 
 const struct importer importer_calls = {
