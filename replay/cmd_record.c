@@ -2,6 +2,7 @@
 #include "replay/cli.h"
 
 #include "replay/beside.h"
+#include "replay/following.h"
 #include "replay/recording.h"
 #include "replay/run_child.h"
 
@@ -29,8 +30,8 @@ static enum err make_folder(const char *out, char folder[PATH_MAX], struct err_d
     if ((size_t)snprintf(name, sizeof name, "%s.calls", out) >= sizeof name)
         return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", out);
     if (mkdir(name, 0777) != 0 && errno == EEXIST)
-        return err_set(why, ERR_USAGE, 0, "%.120s: is there already, from a run that was cut off: import what is in it "
-                       "(replay import FILE -o OUT) or remove it", name);
+        return err_set(why, ERR_USAGE, 0, "%.120s: is there already, from a run that was cut off: import the journals "
+                       "in it (replay import FILE.calls -o OUT) or remove it", name);
     if (access(name, W_OK) != 0 || realpath(name, folder) == NULL)
         return err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", name, strerror(errno));
     return ERR_OK;
@@ -60,12 +61,13 @@ static enum err make_env(const struct options *o, const char *library, const cha
 
 /* Runs the command, with --simulate by this program's run-sim, which takes over what is preloaded. A size alone is one of
  * the simulated card. */
-static enum err run_command(const struct options *o, const struct child_env *env, int *status, struct err_detail *why)
+static enum err run_command(const struct options *o, const struct child_env *env, const struct child_watch *watch,
+                            int *status, struct err_detail *why)
 {
     const char *typed = o->texts[OPTION_SIMULATE];
     char program[PATH_MAX], device[PATH_MAX];
     if (typed == NULL)
-        return child_run(o->inputs, env, status, why);
+        return child_run(o->inputs, env, watch, status, why);
     snprintf(device, sizeof device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
     const char *const start[] = { program, "run-sim", "--device", device, "--" };
     const size_t n = sizeof start / sizeof start[0];
@@ -76,8 +78,29 @@ static enum err run_command(const struct options *o, const struct child_env *env
     memcpy(argv + n, o->inputs, o->n_inputs * sizeof *argv);
     enum err e = beside_program(program, why);
     if (e == ERR_OK)
-        e = child_run(argv, env, status, why);
+        e = child_run(argv, env, watch, status, why);
     free(argv);
+    return e;
+}
+
+static void look(void *arg)
+{
+    following_look(arg);
+}
+
+/* Runs the command, followed, and makes the traces. */
+static enum err record(const struct options *o, const char *folder, const struct child_env *env, int *status,
+                       struct err_detail *why)
+{
+    struct following *following;
+    enum err e = following_start(folder, &following, why);
+    if (e != ERR_OK)
+        return e;
+    const struct child_watch watch = { .look = look, .arg = following, .every_ms = FOLLOWING_LOOK_MS };
+    e = run_command(o, env, &watch, status, why);
+    if (e == ERR_OK)
+        e = recording_import(folder, o->out, why);
+    following_end(following, e == ERR_OK);
     return e;
 }
 
@@ -105,10 +128,8 @@ static enum exit_status record_main(const struct options *o)
         return cli_fail(e, &why);
     e = make_env(o, library, folder, &env, &why);
     if (e == ERR_OK)
-        e = run_command(o, &env, &status, &why);
+        e = record(o, folder, &env, &status, &why);
     child_env_close(&env);
-    if (e == ERR_OK)
-        e = recording_import(folder, o->out, &why);
     if (rmdir(folder) != 0 && e == ERR_OK)
         fprintf(stderr, "replay record: %s: journals are left there\n", folder);
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
@@ -121,9 +142,10 @@ const struct subcommand cmd_record = {
     .text =
         "A library is preloaded into the command and into what it starts; the program is not changed. Each\n"
         "process writes a journal into OUT.calls as it goes: killed at any time, every call that had returned is\n"
-        "in it. At the end the journals become traces: OUT where one process used one device, else OUT with\n"
-        ".PID.gpuN before its last dot. If this command itself is killed the journals stay: replay import\n"
-        "OUT.calls/PID.0.calls -o TRACE reads one. The exit status is the command's.\n\n"
+        "in it. Beside it OUT.calls/PID.0.gpuN.zst is a trace that grows with it, a quarter of a second behind,\n"
+        "and can be replayed at any time. At the end the journals become traces: OUT where one process used one\n"
+        "device, else OUT with .PID.gpuN before its last dot. If this command itself is killed both stay: replay\n"
+        "import OUT.calls/PID.0.calls -o TRACE reads a journal. The exit status is the command's.\n\n"
         "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a\n"
         "snapshot written at its end, at the first out of memory and on SIGUSR1. It then is the trace OUT, with the\n"
         "snapshot beside it, and the driver's calls are in OUT with .driver before its last dot.\n"

@@ -303,7 +303,7 @@ static enum err run_all(struct sim_run *run, int *status, struct err_detail *why
     if (e == ERR_OK)
         e = make_env(&env, run, why);
     if (e == ERR_OK)
-        e = child_run(run->o->inputs, &env, status, why);
+        e = child_run(run->o->inputs, &env, NULL, status, why);
     child_env_close(&env);
     if (e == ERR_OK)
         e = read_results(run, why);

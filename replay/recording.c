@@ -1,6 +1,7 @@
 /* Journals of calls, and snapshots of PyTorch's history, into traces. */
 #include "replay/recording.h"
 
+#include "replay/run_child.h"
 #include "report/text.h"
 #include "traces/import.h"
 #include "traces/import_calls.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,27 +131,11 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
     return e;
 }
 
-/* One that has ended may still have a number, until its parent asks for its status. */
-static bool is_running(unsigned pid)
-{
-    char path[64], text[512] = "";
-    if (kill((pid_t)pid, 0) != 0 && errno != EPERM)
-        return false;
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    FILE *f = fopen(path, "r");
-    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
-    if (f != NULL)
-        fclose(f);
-    text[n] = '\0';
-    const char *end = strrchr(text, ')');                /* of the name, which may hold anything */
-    return end == NULL || strncmp(end, ") Z", 3) != 0;
-}
-
 /* The journal goes when all of it is in traces, and nothing more can come. */
 static enum err import_journal(const struct recording *r, int i, struct err_detail *why)
 {
     const struct calls_summary *s = &r->summaries[i];
-    const bool goes_on = is_running(s->pid);
+    const bool goes_on = process_is_running(s->pid);
     char path[PATH_MAX];
     enum err e = ERR_OK;
     journal_path(r, i, path);

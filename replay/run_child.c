@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_NOT_FOUND = 127 };
@@ -56,8 +57,9 @@ void child_env_close(struct child_env *env)
 }
 
 /* In the child. The reason of a failure goes through the pipe, which a started program closes. */
-static void child_start(const char *const *argv, const struct child_env *env, int report_fd)
+static void child_start(const char *const *argv, const struct child_env *env, const sigset_t *mask, int report_fd)
 {
+    sigprocmask(SIG_SETMASK, mask, NULL);
     for (size_t i = 0; i < N_FORWARDED; i++)
         signal(forwarded[i], SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
@@ -91,31 +93,69 @@ static enum err wait_for(pid_t pid, int *status, struct err_detail *why)
     return ERR_OK;
 }
 
-enum err child_run(const char *const *argv, const struct child_env *env, int *status, struct err_detail *why)
+/* Looks while the child runs. Its end is a signal, for which the caller has made room: it ends the wait between two. */
+static void look_until_end(pid_t pid, const struct child_watch *watch)
+{
+    const struct timespec pause = { .tv_sec = watch->every_ms / 1000,
+                                    .tv_nsec = (long)(watch->every_ms % 1000) * 1000000 };
+    siginfo_t info = { .si_pid = 0 };
+    sigset_t ended;
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
+        watch->look(watch->arg);
+        sigtimedwait(&ended, NULL, &pause);
+    }
+}
+
+enum err child_run(const char *const *argv, const struct child_env *env, const struct child_watch *watch, int *status,
+                   struct err_detail *why)
 {
     int fds[2], reason = 0;
     struct sigaction before[N_FORWARDED];
+    sigset_t ended, mask;
     if (open_pipe(fds, why) != ERR_OK)
         return ERR_IO;
     const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
     for (size_t i = 0; i < N_FORWARDED; i++)
         sigaction(forwarded[i], &action, &before[i]);
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &ended, &mask);
     const pid_t pid = fork();
     if (pid == 0)
-        child_start(argv, env, fds[1]);
+        child_start(argv, env, &mask, fds[1]);
     child_pid = pid;
     close(fds[1]);
     enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "no process for %s: %s", argv[0], strerror(errno)) : ERR_OK;
     const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
     close(fds[0]);
+    if (e == ERR_OK && watch != NULL)
+        look_until_end(pid, watch);
     if (e == ERR_OK)
         e = wait_for(pid, status, why);
     child_pid = 0;
+    sigprocmask(SIG_SETMASK, &mask, NULL);
     for (size_t i = 0; i < N_FORWARDED; i++)
         sigaction(forwarded[i], &before[i], NULL);
     if (e == ERR_OK && has_failed)
         e = err_set(why, ERR_USAGE, 0, "%s: cannot be started: %s", argv[0], strerror(reason));
     return e;
+}
+
+bool process_is_running(unsigned pid)
+{
+    char path[64], text[512] = "";
+    if (kill((pid_t)pid, 0) != 0 && errno != EPERM)
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
+    if (f != NULL)
+        fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');                /* of the name, which may hold anything */
+    return end == NULL || strncmp(end, ") Z", 3) != 0;
 }
 
 /* Reads a line from a child that is running. */
@@ -140,13 +180,15 @@ enum err child_first_line(const char *const *argv, char **out, struct err_detail
     int fds[2], status = 0;
     if (open_pipe(fds, why) != ERR_OK)
         return ERR_IO;
+    sigset_t mask;
+    sigprocmask(SIG_SETMASK, NULL, &mask);
     const pid_t pid = fork();
     if (pid == 0) {
         const int nowhere = open("/dev/null", O_WRONLY);
         dup2(fds[1], STDOUT_FILENO);
         if (nowhere >= 0)
             dup2(nowhere, STDERR_FILENO);
-        child_start(argv, NULL, nowhere);
+        child_start(argv, NULL, &mask, nowhere);
     }
     close(fds[1]);
     char *line = pid < 0 ? NULL : read_line(fds[0]);

@@ -2,11 +2,13 @@
  * themselves. */
 #include "traces/call_journal_read.h"
 #include "traces/import.h"
+#include "traces/import_calls.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RECORDS_MAX = 64 };
 
@@ -244,6 +246,191 @@ Test(import_calls, each_event_names_its_thread)
         cr_expect_str_eq(frames[0], want);
     }
     trace_close(trace);
+}
+
+/* ---- while it is written ---- */
+
+/* A journal's file and the traces that are made of it, one for each device. */
+struct growing {
+    char folder[64], path[96];
+    struct calls_follow *follow;
+};
+
+static void trace_path(const struct growing *g, unsigned device, char path[96])
+{
+    snprintf(path, 96, "%s/%u.trace", g->folder, device);
+}
+
+static enum err create_trace(void *arg, unsigned device, struct trace_writer **out, struct err_detail *why)
+{
+    char path[96];
+    trace_path(arg, device, path);
+    return trace_create_growing(path, out, why);
+}
+
+static void growing_write(const struct growing *g, const struct journal *j)
+{
+    FILE *f = fopen(g->path, "wb");
+    cr_assert_not_null(f);
+    cr_assert_eq(fwrite(&j->head, sizeof j->head, 1, f), 1);
+    cr_assert_eq(fwrite(j->records, sizeof j->records[0], j->n, f), j->n);
+    cr_assert_eq(fclose(f), 0);
+}
+
+static void growing_open(struct growing *g, const struct journal *j)
+{
+    struct err_detail why = {.text = ""};
+    const struct calls_traces traces = {.create = create_trace, .arg = g};
+    strcpy(g->folder, "/tmp/replay-test-follow-XXXXXX");
+    cr_assert_not_null(mkdtemp(g->folder));
+    snprintf(g->path, sizeof g->path, "%s/calls", g->folder);
+    growing_write(g, j);
+    cr_assert_eq(calls_follow_open(g->path, &traces, &g->follow, &why), ERR_OK, "%s", why.text);
+}
+
+/* Looks, and expects a device's trace to have these events. */
+static void growing_expect(struct growing *g, const struct journal *j, unsigned device, const char *want)
+{
+    char path[96], text[RECORDS_MAX];
+    struct err_detail why = {.text = ""};
+    struct trace_reader *trace;
+    bool has_more;
+    growing_write(g, j);
+    cr_assert_eq(calls_follow_look(g->follow, &has_more, &why), ERR_OK, "%s", why.text);
+    trace_path(g, device, path);
+    if (want == NULL) {
+        cr_expect_neq(access(path, F_OK), 0);
+        return;
+    }
+    cr_assert_eq(trace_open(path, &trace, &why), ERR_OK, "%s", why.text);
+    cr_expect(trace_info(trace)->is_unfinished);
+    cr_expect_str_eq(kinds_of(trace, text), want);
+    trace_close(trace);
+}
+
+static void growing_close(struct growing *g)
+{
+    char command[96];
+    calls_follow_close(g->follow);
+    snprintf(command, sizeof command, "rm -r %s", g->folder);
+    cr_expect_eq(system(command), 0);
+}
+
+Test(import_calls, a_journal_is_followed_as_it_grows_each_device_in_a_trace_of_its_own)
+{
+    struct growing g;
+    struct journal j = journal_begin();
+    growing_open(&g, &j);
+    growing_expect(&g, &j, 0, NULL);
+    put_alloc(&j, 0x1000, 10);
+    growing_expect(&g, &j, 0, "A");
+    growing_expect(&g, &j, 0, "A");
+    put(&j, (struct call_record){.kind = CALL_DEVICE, .device = 1, .bytes = 1 << 30});
+    put_free(&j, 0x1000);
+    put_alloc(&j, 0x1000, 20);
+    growing_expect(&g, &j, 0, "AFA");
+    growing_expect(&g, &j, 1, NULL);
+    put(&j, (struct call_record){.kind = CALL_ALLOC, .addr = 0x2000, .bytes = 10, .device = 1});
+    growing_expect(&g, &j, 1, "A");
+    put_free(&j, 0x2000);
+    put_free(&j, 0x1000);
+    growing_expect(&g, &j, 1, "AF");
+    growing_expect(&g, &j, 0, "AFAF");
+    growing_close(&g);
+}
+
+Test(import_calls, a_record_that_is_not_whole_is_waited_for_once)
+{
+    struct growing g;
+    struct journal j = journal_begin();
+    put_alloc(&j, 0x1000, 10);
+    const uint32_t late = put_alloc(&j, 0x2000, 20);
+    put_alloc(&j, 0x3000, 30);
+    j.records[late].is_whole = 0;
+    growing_open(&g, &j);
+    growing_expect(&g, &j, 0, "A");
+    growing_expect(&g, &j, 0, "A");
+    j.records[late].is_whole = CALL_WHOLE;
+    growing_expect(&g, &j, 0, "AAA");
+    const uint32_t never = put_alloc(&j, 0x4000, 40);
+    put_free(&j, 0x3000);
+    j.records[never].is_whole = 0;
+    growing_expect(&g, &j, 0, "AAA");
+    growing_expect(&g, &j, 0, "AAA");
+    growing_expect(&g, &j, 0, "AAAF");
+    growing_close(&g);
+}
+
+Test(import_calls, a_release_that_failed_is_taken_back_where_that_is_known_in_time)
+{
+    struct growing g;
+    struct journal j = journal_begin();
+    put_alloc(&j, 0x1000, 10);
+    const uint32_t failed = put_free(&j, 0x1000);
+    put(&j, (struct call_record){.kind = CALL_UNDO, .other = failed});
+    growing_open(&g, &j);
+    growing_expect(&g, &j, 0, "A");
+    const uint32_t again = put_free(&j, 0x1000);
+    growing_expect(&g, &j, 0, "AF");
+    put(&j, (struct call_record){.kind = CALL_UNDO, .other = again});
+    put_free(&j, 0x1000);
+    growing_expect(&g, &j, 0, "AF");                     /* of the import: */
+    expect_kinds(&j, "AF");
+    growing_close(&g);
+}
+
+Test(import_calls, a_followed_journal_gives_what_its_import_gives)
+{
+    struct err_detail why = {.text = ""};
+    struct growing g;
+    struct journal j = journal_begin();
+    const struct call_text part = {.kind = CALL_TEXT, .text = "f+0x1 lib"};
+    struct call_record text;
+    char path[96];
+    growing_open(&g, &j);
+    memcpy(&text, &part, sizeof text);
+    for (uint32_t i = 0; i < 10; i++) {
+        if (i == 4) {
+            j.records[put(&j, text)].time_ns = 0;
+            put(&j, (struct call_record){.kind = CALL_FRAME, .other = j.n});
+        }
+        put(&j, (struct call_record){.kind = CALL_ALLOC, .addr = (i % 7 + 1) << 12, .bytes = 8 + i, .other = i / 3,
+                                     .space = i % 2 == 0 ? CALL_SPACE_POOL : CALL_SPACE_DEVICE, .stream = i % 3,
+                                     .thread = i / 5, .stack = i > 4 ? 6 : 0});
+        if (i % 2 == 0) {
+            bool has_more;
+            growing_write(&g, &j);
+            cr_assert_eq(calls_follow_look(g.follow, &has_more, &why), ERR_OK, "%s", why.text);
+        }
+    }
+    bool has_more;
+    struct trace_reader *followed, *imported = import_all(&j, 0);
+    growing_write(&g, &j);
+    cr_assert_eq(calls_follow_look(g.follow, &has_more, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(calls_follow_finish(g.follow, &why), ERR_OK, "%s", why.text);
+    g.follow = NULL;
+    trace_path(&g, 0, path);
+    cr_assert_eq(trace_open(path, &followed, &why), ERR_OK, "%s", why.text);
+    const struct event *a, *b;
+    size_t n_a, n_b;
+    cr_assert_eq(trace_next(followed, &a, &n_a, &why), ERR_OK);
+    cr_assert_eq(trace_next(imported, &b, &n_b, &why), ERR_OK);
+    cr_assert(n_a == n_b && n_a == 13);
+    cr_expect_arr_eq(a, b, n_a * sizeof *a);
+    for (uint64_t i = 0; i < n_a; i++) {
+        struct trace_side x, y;
+        const char *const *f, *const *h;
+        cr_assert(trace_side_at(followed, i, &x, &why) == ERR_OK && trace_side_at(imported, i, &y, &why) == ERR_OK);
+        cr_expect(x.record == y.record && x.addr == y.addr);
+        const size_t depth = trace_stack(followed, x.stack, &f);
+        cr_assert_eq(depth, trace_stack(imported, y.stack, &h));
+        for (size_t k = 0; k < depth; k++)
+            cr_expect_str_eq(f[k], h[k]);
+    }
+    cr_expect(trace_info(followed)->records == trace_info(imported)->records && !trace_info(followed)->is_unfinished);
+    trace_close(followed);
+    trace_close(imported);
+    growing_close(&g);
 }
 
 Test(import_calls, another_version_or_byte_order_is_refused_with_a_sentence)

@@ -50,6 +50,73 @@ wait "$recorder"
 [ "$?" = 143 ] || fail "a command that SIGTERM ended: $(cat out)"
 expect 0 'alloc  *2' info ended.trace
 
+# ---- while it runs, and after any kill, a native trace has all but the last second ----
+events() { "$replay" info "$1" --json - | sed -n 's/^  "events": \([0-9]*\),$/\1/p'; }
+
+# record_slowly: starts a recording in a group of its own, and waits until its trace is there
+record_slowly() {
+    rm -rf slow.trace* log
+    setsid "$replay" record -o slow.trace -- "$program" slow log >slow.out 2>&1 &
+    recorder=$!
+    growing=
+    for _ in $(seq 100); do
+        growing=$(find . -path './slow.trace.calls/*.0.gpu0.zst')
+        [ -n "$growing" ] && return
+        sleep 0.1
+    done
+    fail "no trace while it runs: $(ls slow.trace.calls)"
+}
+
+# kill_later WHOM: a second goes by before the kill; what had returned before it must be in the trace
+kill_later() {
+    local before after
+    before=$(wc -l <log)
+    sleep 1
+    kill -KILL "$@"
+    wait "$recorder" 2>/dev/null
+    after=$(events "$growing")
+    [ "${after:-0}" -ge "$before" ] || fail "killed $*: $before calls had returned a second before, ${after:-none} are there"
+}
+
+# expect_journal: it has every call that has returned
+expect_journal() {
+    local said in_journal
+    said=$(wc -l <log)
+    in_journal=$(events "${growing%.gpu0.zst}.calls")
+    [ "${in_journal:-0}" -ge "$said" ] || fail "the journal has $in_journal of $said calls"
+}
+
+record_slowly
+sleep 1
+expect 0 '^unfinished ' info "$growing"
+expect 0 'source  *cuda-calls' info "$growing"
+expect 0 'the trace is unfinished' "$growing" --policy none
+expect 0 'the trace is unfinished' "$growing" --policy best-fit --audit
+sleep "0.$((RANDOM % 900 + 100))"
+kill_later "-$recorder"
+expect_journal
+expect 0 '^none ' "$growing" --policy none
+expect 0 '^none ' slow.trace.calls/*.calls --policy none
+
+for _ in 1 2; do
+    record_slowly
+    sleep "0.$((RANDOM % 900 + 100))"
+    kill_later "-$recorder"
+    expect_journal
+done
+
+record_slowly                                        # the recorder alone: the program goes on, and its journal
+kill_later "$recorder"
+kill -KILL "-$recorder"
+expect_journal
+
+record_slowly                                        # the program alone: the trace is made as ever
+kill -KILL "$(basename "$growing" .0.gpu0.zst)"
+wait "$recorder"
+[ $? = 137 ] || fail "a program that was killed: $(cat slow.out)"
+[ "$(events slow.trace)" -ge "$(wc -l <log)" ] || fail "calls are missing from the trace of a program that was killed"
+[ ! -e slow.trace.calls ] || fail "left behind: $(find slow.trace.calls)"
+
 # ---- on the simulated card ----
 if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
     asan=$(cc -print-file-name=libasan.so)           # what is instrumented needs it in programs that are not

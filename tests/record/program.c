@@ -207,11 +207,27 @@ static void run_lasting(void)
         sleep(1);
 }
 
+/* A call every millisecond, for half a minute or until it is killed. */
+static void run_slow(void)
+{
+    for (unsigned i = 0; i < 15; i++)
+        for (int k = 0; k < 1000; k++) {
+            uint64_t addr;
+            expect(cudaMalloc(&addr, 1024 + i) == 0, "cudaMalloc");
+            say_alloc(addr, 1024 + i, 0, 0);
+            usleep(1000);
+            expect(cudaFree(addr) == 0, "cudaFree");
+            say_free(addr);
+            usleep(1000);
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } all[] = {
         {"killed", run_killed}, {"fork", run_fork}, {"driver", run_driver}, {"failing", run_failing},
-        {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks}, {"lasting", run_lasting}};
+        {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks}, {"lasting", run_lasting},
+        {"slow", run_slow}};
     if (argc < 3)
         return 2;
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
