@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -247,7 +246,6 @@ static enum err follow_stretch(struct call_journal *log, int fd, struct err_deta
     size_t got = 0;
     enum err e = follow_read(fd, log->path, log->records, CALL_STRETCH_RECORDS * size, offset, &got, why);
     const size_t n = e == ERR_OK ? follow_count(log, got / size) : 0;
-    atomic_thread_fence(memory_order_acquire);
     if (n > 0)
         e = follow_read(fd, log->path, log->records, n * size, offset, &got, why);
     log->n = e == ERR_OK && got >= n * size ? (uint32_t)n : 0;

@@ -98,9 +98,9 @@ static enum err native_raw_room(struct native_file *f, const struct section *s, 
 {
     if (n == ZSTD_CONTENTSIZE_UNKNOWN || n == ZSTD_CONTENTSIZE_ERROR || n > most)
         return native_damage(f, s, "does not begin with a zstd frame of a size that can be", why);
-    if (n <= f->raw_room)
+    if (f->raw != NULL && n <= f->raw_room)
         return ERR_OK;
-    unsigned char *raw = realloc(f->raw, (size_t)n);
+    unsigned char *raw = realloc(f->raw, (size_t)n + 1);
     if (raw == NULL)
         return native_nomem(f, why);
     f->raw = raw;
