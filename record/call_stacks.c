@@ -25,7 +25,6 @@ struct stack_entry {
 /* Open addressing, at most half full, in pages of its own: the program's malloc may be the one that called us. */
 static struct {
     pthread_mutex_t lock;
-    uint32_t owner;                   /* the journal that the numbers are of */
     struct stack_entry *entries;
     size_t n, room;
 } stacks = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -137,13 +136,8 @@ uint64_t call_stack_put(const void *caller)
         first = frames[i] == caller ? i : 0;
     uint64_t number = 0;
     pthread_mutex_lock(&stacks.lock);
-    if (stacks.owner != journal_file_owner() && stacks.room > 0) {
-        memset(stacks.entries, 0, stacks.room * sizeof *stacks.entries);
-        stacks.n = 0;
-    }
     for (int i = n - 1; i >= first && (number != 0 || i == n - 1); i--)
         number = frame_put((uint64_t)(uintptr_t)frames[i], number);
-    stacks.owner = journal_file_owner();
     pthread_mutex_unlock(&stacks.lock);
     return number;
 }
@@ -152,4 +146,6 @@ void call_stacks_forked(void)
 {
     const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     stacks.lock = unlocked;
+    stacks.entries = NULL;            /* the numbers are of the parent's journal, and another thread may be changing it */
+    stacks.n = stacks.room = 0;
 }

@@ -13,7 +13,7 @@ void call_stacks_begin(void);
  * far as it is not there yet. Returns the number of the innermost frame's record, + 1; 0 without room. */
 uint64_t call_stack_put(const void *caller);
 
-/* In the child of a fork. */
+/* In the child of a fork: nothing is known of its journal yet. */
 void call_stacks_forked(void);
 
 #endif

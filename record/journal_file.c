@@ -207,7 +207,7 @@ void journal_file_forked(void)
 {
     const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     journal.lock = unlocked;
-    for (uint32_t i = 0; i < journal.n_windows; i++)
+    for (uint32_t i = 0; i <= journal.n_windows && i < WINDOWS_MAX; i++)     /* the last may not be counted yet */
         atomic_store(&journal.windows[i], NULL);
     journal.n_windows = 0;
     journal.is_reported = false;

@@ -29,6 +29,11 @@ static struct {
 
 static __thread int device;
 
+/* A child is forked from a program whose other threads may be in the middle of a call. */
+static void fake_lock(void) { pthread_mutex_lock(&fake.lock); }
+static void fake_unlock(void) { pthread_mutex_unlock(&fake.lock); }
+__attribute__((constructor)) static void fake_begin(void) { pthread_atfork(fake_lock, fake_unlock, fake_unlock); }
+
 static uint64_t fake_total(void)
 {
     const char *text = getenv("FAKE_CUDA_BYTES");

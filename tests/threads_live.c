@@ -1,0 +1,122 @@
+/*
+ * The live allocator under ThreadSanitizer: four threads ask for memory and give it back, on several streams, on the
+ * simulated CUDA. What they hold at the end does not overlap, and all of it is given back.
+ *
+ * A plain program, because Criterion does not start under that sanitizer. Built and run everywhere all the same.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N_THREADS = 4, N_CALLS = 3000, N_HELD = 24, STREAM_FIRST = 4096 };
+
+void *replay_alloc(ssize_t size, int device, void *stream);
+void replay_free(void *ptr, ssize_t size, int device, void *stream);
+
+struct block {
+    char     *ptr;
+    ssize_t   bytes;
+    uintptr_t stream;
+};
+
+struct worker {
+    unsigned     seed;
+    struct block held[N_HELD];
+    int          n_held;
+    bool         has_failed;
+};
+
+static void give_back(struct worker *w, int at)
+{
+    const struct block b = w->held[at];
+    replay_free(b.ptr, b.bytes, 0, (void *)b.stream);
+    w->held[at] = w->held[--w->n_held];
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    for (int i = 0; i < N_CALLS; i++) {
+        const int at = rand_r(&w->seed) % N_HELD;
+        if (at < w->n_held) {
+            give_back(w, at);
+            continue;
+        }
+        struct block b = {.bytes = 1 + rand_r(&w->seed) % (1 << (10 + rand_r(&w->seed) % 13)),
+                          .stream = (uintptr_t)(rand_r(&w->seed) % 3) * STREAM_FIRST};
+        b.ptr = replay_alloc(b.bytes, 0, (void *)b.stream);
+        w->has_failed |= b.ptr == NULL;
+        if (b.ptr != NULL)
+            w->held[w->n_held++] = b;
+    }
+    return NULL;
+}
+
+static bool overlap(const struct block *a, const struct block *b)
+{
+    return a->ptr < b->ptr + b->bytes && b->ptr < a->ptr + a->bytes;
+}
+
+/* Compares everything that is held, all pairs. */
+static bool is_apart(const struct worker *workers)
+{
+    for (int i = 0; i < N_THREADS * N_HELD; i++)
+        for (int k = 0; k < i; k++) {
+            const struct worker *a = &workers[i / N_HELD], *b = &workers[k / N_HELD];
+            if (i % N_HELD < a->n_held && k % N_HELD < b->n_held && overlap(&a->held[i % N_HELD], &b->held[k % N_HELD]))
+                return false;
+        }
+    return true;
+}
+
+static bool run(void)
+{
+    pthread_t threads[N_THREADS];
+    struct worker workers[N_THREADS];
+    bool is_good = true;
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        workers[i] = (struct worker){.seed = i + 1};
+        is_good = pthread_create(&threads[i], NULL, work, &workers[i]) == 0 && is_good;
+    }
+    for (unsigned i = 0; i < N_THREADS; i++)
+        is_good = pthread_join(threads[i], NULL) == 0 && !workers[i].has_failed && is_good;
+    is_good = is_good && is_apart(workers);
+    for (unsigned i = 0; i < N_THREADS; i++)
+        while (workers[i].n_held > 0)
+            give_back(&workers[i], 0);
+    return is_good;
+}
+
+/* Each policy in a process of its own, because the library reads its name once. */
+static bool run_policy(const char *policy)
+{
+    int status = 0;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        setenv("REPLAY_POLICY", policy, 1);
+        if (dlopen(CUDASIM_DIR "/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == NULL) {
+            fprintf(stderr, "%s\n", dlerror());
+            _exit(EXIT_FAILURE);
+        }
+        exit(run() ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+int main(void)
+{
+    static const char *const policies[] = {"pytorch", "pytorch:expandable_segments:True", "none", "best-fit"};
+    bool is_good = true;
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        const bool is_right = run_policy(policies[i]);
+        printf("%d threads on %s: %s\n", N_THREADS, policies[i], is_right ? "apart, and given back" : "FAILED");
+        is_good = is_good && is_right;
+    }
+    return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
