@@ -232,8 +232,10 @@ inline uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64
 
 enum err pytorch_hold_blocks(struct pytorch *p)
 {
+    /* At first for as many segments as requests, which are seldom more: a table that grows is copied. */
     const struct device_usage *u = &p->base.device->usage;
-    const uint64_t most = UINT64_C(1) << 20, n = 2 * (uint64_t)p->peak_live + u->segments + u->ranges + 64;
+    const uint64_t n_segments = p->blocks.cap == 0 ? p->peak_live : u->segments + u->ranges;
+    const uint64_t most = UINT64_C(1) << 20, n = 2 * (uint64_t)p->peak_live + n_segments + 64;
     return pytorch_blocks_hold(&p->blocks, n < most ? n : most);
 }
 
