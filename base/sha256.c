@@ -25,8 +25,9 @@ static enum err sum_finish(EVP_MD_CTX *sum, bool is_good, char hex[SHA256_HEX], 
     EVP_MD_CTX_free(sum);
     if (!is_good)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a SHA-256 sum");
-    for (unsigned i = 0; i < n && 2 * i + 2 < SHA256_HEX; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    for (unsigned i = 0; i < 2 * n && i + 1 < SHA256_HEX; i++)
+        hex[i] = "0123456789abcdef"[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
+    hex[SHA256_HEX - 1] = '\0';
     return ERR_OK;
 }
 
