@@ -93,16 +93,6 @@ void diff_fields_print(FILE *out, const struct field *a, const struct field *b, 
     }
 }
 
-static void json_value(struct json_writer *w, const char *key, const struct field *f)
-{
-    switch (f->kind) {
-    case FIELD_NULL:   json_put_null(w, key); break;
-    case FIELD_TEXT:   json_put_text(w, key, f->text); break;
-    case FIELD_NUMBER: json_put_integer(w, key, f->number); break;
-    case FIELD_RATIO:  json_put_ratio(w, key, f->ratio); break;
-    }
-}
-
 void diff_fields_json(struct json_writer *w, const struct field *a, const struct field *b, size_t n)
 {
     json_put_array(w, "fields");
@@ -112,8 +102,8 @@ void diff_fields_json(struct json_writer *w, const struct field *a, const struct
         const bool both = is_number(&a[i]) && is_number(&b[i]);
         json_put_object(w, NULL);
         json_put_text(w, "name", a[i].name);
-        json_value(w, "a", &a[i]);
-        json_value(w, "b", &b[i]);
+        field_json(w, "a", &a[i]);
+        field_json(w, "b", &b[i]);
         if (both && a[i].kind == FIELD_NUMBER && b[i].kind == FIELD_NUMBER)
             json_put_integer(w, "difference", (int64_t)((uint64_t)b[i].number - (uint64_t)a[i].number));
         else if (both)

@@ -18,6 +18,16 @@ struct field field_number_unless(const char *name, uint64_t n, uint64_t none)
     return n == none ? (struct field){ .name = name } : field_number(name, n);
 }
 
+void field_json(struct json_writer *w, const char *key, const struct field *f)
+{
+    switch (f->kind) {
+    case FIELD_NULL:   json_put_null(w, key); break;
+    case FIELD_TEXT:   json_put_text(w, key, f->text); break;
+    case FIELD_NUMBER: json_put_integer(w, key, f->number); break;
+    case FIELD_RATIO:  json_put_ratio(w, key, f->ratio); break;
+    }
+}
+
 /* A ratio has the value of what is printed of it, so that no writer has more digits than another. */
 static struct field field_ratio(const char *name, double part, double whole)
 {

@@ -26,4 +26,7 @@ struct field field_text(const char *name, const char *text);         /* NULL tex
 struct field field_number(const char *name, uint64_t n);
 struct field field_number_unless(const char *name, uint64_t n, uint64_t none);
 
+/* The value as JSON, under `key`; NULL within an array. */
+void field_json(struct json_writer *w, const char *key, const struct field *f);
+
 #endif

@@ -11,10 +11,9 @@ static void json_bytes(struct json_writer *w, const char *key, const struct mete
     json_end_object(w);
 }
 
-/* Resolved options: fallbacks filled in; null for one that is not set. */
-static void json_options(struct json_writer *w, const struct policy_spec *spec)
+void report_options_json(struct json_writer *w, const char *key, const struct policy_spec *spec)
 {
-    json_put_object(w, "options");
+    json_put_object(w, key);
     for (size_t i = 0; i < spec->n_options; i++) {
         const struct policy_option *o = &spec->ops->options[i];
         const struct option_value *v = &spec->values[i];
@@ -32,8 +31,7 @@ static void json_options(struct json_writer *w, const struct policy_spec *spec)
     json_end_object(w);
 }
 
-/* `first`: a line in front; may be NULL. */
-static void json_lines(struct json_writer *w, const char *key, const char *first, const struct report_lines *lines)
+void report_lines_json(struct json_writer *w, const char *key, const char *first, const struct report_lines *lines)
 {
     json_put_array(w, key);
     if (first != NULL)
@@ -111,7 +109,7 @@ static void json_run(struct json_writer *w, const struct report *r, const struct
     json_put_object(w, NULL);
     json_put_text(w, "policy", run->spec->typed);
     json_put_text(w, "name", run->spec->ops->name);
-    json_options(w, run->spec);
+    report_options_json(w, "options", run->spec);
     json_put_text(w, "device", run->device);
     json_put_number_unless(w, "capacity_bytes", run->device_config->total_bytes, DEVICE_UNLIMITED);
     json_put_text(w, "outcome", report_outcome_name(run->outcome));
@@ -129,8 +127,8 @@ static void json_run(struct json_writer *w, const struct report *r, const struct
     json_put_number(w, "device_time_ns", u->time_ns);
     json_put_number(w, "retries", run->count->retries);
     json_oom(w, run);
-    json_lines(w, "assumptions", r->is_device_assumed ? device : NULL, &run->assumptions);
-    json_lines(w, "warnings", NULL, &run->warnings);
+    report_lines_json(w, "assumptions", r->is_device_assumed ? device : NULL, &run->assumptions);
+    report_lines_json(w, "warnings", NULL, &run->warnings);
     json_put_object(w, "explanation");
     explain_json(w, "first_oom", run->at_oom, &r->names);
     explain_json(w, "event", run->at_event, &r->names);

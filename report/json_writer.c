@@ -19,11 +19,25 @@ static bool means_something(const unsigned char *s)
     return *s == '<' || *s == '>' || *s == '&' || (s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9));
 }
 
+/* How many letters stand for themselves. */
+static size_t plain_length(const struct json_writer *w, const unsigned char *s)
+{
+    size_t n = 0;
+    while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\' && !(w->is_embedded && means_something(s + n)))
+        n++;
+    return n;
+}
+
 void json_quote(const struct json_writer *w, const char *text)
 {
     FILE *out = w->out;
     fputc('"', out);
     for (const unsigned char *s = (const unsigned char *)text; *s != '\0';) {
+        const size_t n_plain = plain_length(w, s);
+        fwrite(s, 1, n_plain, out);
+        s += n_plain;
+        if (*s == '\0')
+            break;
         const size_t n = utf8_length(s);
         if (n == 0)
             fputs("\\ufffd", out);
@@ -44,7 +58,7 @@ void json_quote(const struct json_writer *w, const char *text)
 
 static void json_indent(struct json_writer *w)
 {
-    if (!w->is_embedded)
+    if (!w->is_compact)
         fprintf(w->out, "\n%*s", (int)(2 * w->depth), "");
 }
 
@@ -59,7 +73,7 @@ static void json_lead(struct json_writer *w, const char *key)
     if (key == NULL)
         return;
     json_quote(w, key);
-    fputs(w->is_embedded ? ":" : ": ", w->out);
+    fputs(w->is_compact ? ":" : ": ", w->out);
 }
 
 static void json_open(struct json_writer *w, const char *key, char bracket)
@@ -78,7 +92,7 @@ static void json_close(struct json_writer *w, char bracket)
     if (has_members)
         json_indent(w);
     fputc(bracket, w->out);
-    if (w->depth == 0)
+    if (w->depth == 0 && !w->is_compact)
         fputc('\n', w->out);
 }
 

@@ -14,7 +14,8 @@ struct json_writer {
     FILE    *out;
     unsigned depth;
     bool     has_members[JSON_DEPTH_MAX];    /* by depth: a comma is due */
-    bool     is_embedded;            /* within a page: no blanks, and no letter that means something to HTML */
+    bool     is_compact;             /* no blanks, no lines */
+    bool     is_embedded;            /* within a page: no letter that means something to HTML */
 };
 
 struct json_writer json_writer(FILE *out);

@@ -10,16 +10,6 @@
 
 enum { REMARKS_SHOWN = 60, OOMS_SHOWN = 300 };
 
-static void put_field(struct json_writer *w, const char *key, const struct field *f)
-{
-    switch (f->kind) {
-    case FIELD_NULL:   json_put_null(w, key); break;
-    case FIELD_TEXT:   json_put_text(w, key, f->text); break;
-    case FIELD_NUMBER: json_put_integer(w, key, f->number); break;
-    case FIELD_RATIO:  json_put_ratio(w, key, f->ratio); break;
-    }
-}
-
 /* ---- what names mean ---- */
 
 static void put_named(struct json_writer *w, const char *name, const char *title, const char *meaning)
@@ -84,7 +74,7 @@ static void put_cases(struct json_writer *w, const struct verdict *v)
         json_put_object(w, NULL);
         json_put_text(w, "label", t->label);
         for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-            put_field(w, columns[c], run_table_cell(v->table, t->first_row, columns[c]));
+            field_json(w, columns[c], run_table_cell(v->table, t->first_row, columns[c]));
         if (t->best_row != VERDICT_NONE)
             json_put_number(w, "best", t->best_row);
         json_end_object(w);
@@ -106,7 +96,7 @@ static void put_rows(struct json_writer *w, const struct verdict *v)
         json_put_number(w, NULL, v->case_of[row]);
         json_put_number(w, NULL, v->setting_of[row]);
         for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-            put_field(w, NULL, run_table_cell(v->table, row, columns[c]));
+            field_json(w, NULL, run_table_cell(v->table, row, columns[c]));
         json_end_array(w);
     }
     json_end_array(w);
@@ -124,7 +114,7 @@ static void put_ooms(struct json_writer *w, const struct run_table *t)
         json_put_object(w, NULL);
         json_put_number(w, "row", row);
         for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-            put_field(w, columns[c], run_table_cell(t, row, columns[c]));
+            field_json(w, columns[c], run_table_cell(t, row, columns[c]));
         json_end_object(w);
     }
     json_end_array(w);
@@ -251,7 +241,7 @@ void page_json(FILE *out, const struct page *p)
 {
     struct json_writer w = json_writer(out);
     const struct verdict *v = p->verdict;
-    w.is_embedded = true;
+    w.is_compact = w.is_embedded = true;
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-page/1");
     put_names(&w);

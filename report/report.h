@@ -110,6 +110,12 @@ void report_comparisons(FILE *out, const struct report *r);
 void report_measured_json(struct json_writer *w, const struct report_run *run);
 void report_comparisons_json(struct json_writer *w, const struct report *r);
 
+/* A policy's options with the values used: fallbacks filled in, null for one that is not set. */
+void report_options_json(struct json_writer *w, const char *key, const struct policy_spec *spec);
+
+/* Sentences as an array; `first`: one in front, may be NULL. */
+void report_lines_json(struct json_writer *w, const char *key, const char *first, const struct report_lines *lines);
+
 /* The part of the table's report that is sentences. */
 void report_words(FILE *out, const struct report *r);
 

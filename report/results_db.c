@@ -12,14 +12,17 @@
 
 enum {
     DB_APPLICATION = 0x52504c59,     /* "RPLY": what SQLite keeps to tell one program's files from another's */
-    DB_VERSION = 2,
+    DB_VERSION = 3,
     DB_PATIENCE_MS = 60000,          /* how long another writer is waited for */
     SQL_MAX = 8192,
 };
 
 struct results_db {
     sqlite3      *handle;
-    sqlite3_stmt *has, *put_run, *put_option, *put_remark;
+    sqlite3_stmt *has, *begin, *put, *commit;
+    FILE         *details;                   /* of the run under way: as much of the bytes as it wrote */
+    char         *details_bytes;
+    size_t        details_n;
     char          path[256];
     char          columns[SQL_MAX / 4];      /* of `runs`, with commas */
     size_t        n_columns;
@@ -27,13 +30,13 @@ struct results_db {
 
 /* ---- the schema ---- */
 
-static const char schema_tables[] =
-    "CREATE TABLE options(run TEXT NOT NULL REFERENCES runs(key), name TEXT NOT NULL, value,"
-    " PRIMARY KEY(run, name)) WITHOUT ROWID;"
-    "CREATE TABLE remarks(run TEXT NOT NULL REFERENCES runs(key), kind TEXT NOT NULL, n INTEGER NOT NULL,"
-    " text TEXT NOT NULL, PRIMARY KEY(run, kind, n)) WITHOUT ROWID;";
-
+/* What a run has in numbers that vary is one text in its row, so that writing a run is writing one row. */
 static const char schema_views[] =
+    "CREATE VIEW options AS SELECT runs.key AS run, o.key AS name, o.value AS value"
+    " FROM runs, json_each(details, '$.options') AS o;"
+    "CREATE VIEW remarks AS SELECT runs.key AS run, 'assumption' AS kind, a.key AS n, a.value AS text"
+    " FROM runs, json_each(details, '$.assumptions') AS a UNION ALL"
+    " SELECT runs.key, 'warning', w.key, w.value FROM runs, json_each(details, '$.warnings') AS w;"
     "CREATE VIEW survivors AS SELECT * FROM runs WHERE outcome = 'ok';"
     "CREATE VIEW ooms AS SELECT key, trace_path, policy, device, oom_count, oom_first_event,"
     " oom_first_requested_bytes, oom_first_reserved_bytes, oom_first_device_free_bytes FROM runs WHERE oom_count > 0;"
@@ -186,7 +189,7 @@ static enum err db_run(struct results_db *db, sqlite3_stmt *s, const struct fiel
 static enum err db_create(struct results_db *db, struct err_detail *why)
 {
     char sql[SQL_MAX];
-    snprintf(sql, sizeof sql, "CREATE TABLE runs(%s, PRIMARY KEY(key)) WITHOUT ROWID;%s%s", db->columns, schema_tables,
+    snprintf(sql, sizeof sql, "CREATE TABLE runs(%s, details TEXT NOT NULL, PRIMARY KEY(key));%s", db->columns,
              schema_views);
     const enum err e = db_execute(db, sql, why);
     if (e != ERR_OK)
@@ -222,20 +225,21 @@ static enum err db_check(struct results_db *db, const char *schema, const char *
 static enum err db_prepare(struct results_db *db, struct err_detail *why)
 {
     char sql[SQL_MAX] = "";
-    size_t used = (size_t)snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO runs(%s) VALUES(?", db->columns);
-    for (size_t i = 1; i < db->n_columns; i++)
+    size_t used = (size_t)snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO runs(%s,details) VALUES(?", db->columns);
+    for (size_t i = 0; i < db->n_columns; i++)
         used += (size_t)snprintf(sql + used, sizeof sql - used, ",?");
     snprintf(sql + used, sizeof sql - used, ")");
     const struct { const char *sql; sqlite3_stmt **out; } all[] = {
-        { sql, &db->put_run },
         { "SELECT 1 FROM runs WHERE key = ?", &db->has },
-        { "INSERT OR IGNORE INTO options VALUES(?,?,?)", &db->put_option },
-        { "INSERT OR IGNORE INTO remarks VALUES(?,?,?,?)", &db->put_remark },
+        { "BEGIN IMMEDIATE", &db->begin },
+        { sql, &db->put },
+        { "COMMIT", &db->commit },
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (sqlite3_prepare_v2(db->handle, all[i].sql, -1, all[i].out, NULL) != SQLITE_OK)
             return db_fail(db, why);
-    return ERR_OK;
+    db->details = open_memstream(&db->details_bytes, &db->details_n);
+    return db->details != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
 }
 
 /* The schema is made in one transaction, behind the write lock, so that two who start at once make one. */
@@ -313,10 +317,13 @@ void results_db_close(struct results_db *db)
     if (db == NULL)
         return;
     sqlite3_finalize(db->has);
-    sqlite3_finalize(db->put_run);
-    sqlite3_finalize(db->put_option);
-    sqlite3_finalize(db->put_remark);
+    sqlite3_finalize(db->begin);
+    sqlite3_finalize(db->put);
+    sqlite3_finalize(db->commit);
     sqlite3_close(db->handle);
+    if (db->details != NULL)
+        fclose(db->details);
+    free(db->details_bytes);
     free(db);
 }
 
@@ -341,64 +348,42 @@ enum err results_db_has(struct results_db *db, const char *key, bool *out, struc
     return e == ERR_OK && step != SQLITE_ROW && step != SQLITE_DONE ? db_fail(db, why) : e;
 }
 
-static struct field field_of_option(const struct policy_option *o, const struct option_value *v)
+/* What a run has a varying number of, as one text; it is lent until the next call. */
+static enum err details_of(struct results_db *db, const struct report_run *run, struct field *out,
+                           struct err_detail *why)
 {
-    if (!v->is_set)
-        return (struct field){ .name = o->name };
-    if (o->kind == OPTION_RATIO)
-        return (struct field){ .name = o->name, .kind = FIELD_RATIO, .ratio = v->ratio };
-    if (o->kind == OPTION_BYTES || o->kind == OPTION_NUMBER || o->kind == OPTION_SWITCH)
-        return field_number(o->name, v->number);
-    return field_text(o->name, v->text);
-}
-
-static enum err put_options(struct results_db *db, const char *key, const struct policy_spec *spec,
-                            struct err_detail *why)
-{
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < spec->n_options && e == ERR_OK; i++) {
-        const struct policy_option *o = &spec->ops->options[i];
-        const struct field row[] = { field_text("run", key), field_text("name", o->name),
-                                     field_of_option(o, &spec->values[i]) };
-        e = db_run(db, db->put_option, row, 3, why);
-    }
-    return e;
-}
-
-static enum err put_remarks(struct results_db *db, const char *key, const char *kind, const struct report_lines *lines,
-                            struct err_detail *why)
-{
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < lines->n && e == ERR_OK; i++) {
-        const struct field row[] = { field_text("run", key), field_text("kind", kind), field_number("n", i),
-                                     field_text("text", lines->at[i]) };
-        e = db_run(db, db->put_remark, row, 4, why);
-    }
-    return e;
+    struct json_writer w = json_writer(db->details);
+    w.is_compact = true;
+    rewind(db->details);
+    json_put_object(&w, NULL);
+    report_options_json(&w, "options", run->spec);
+    report_lines_json(&w, "assumptions", NULL, &run->assumptions);
+    report_lines_json(&w, "warnings", NULL, &run->warnings);
+    json_end_object(&w);
+    fputc('\0', db->details);
+    if (fflush(db->details) != 0)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    *out = field_text("details", db->details_bytes);
+    return ERR_OK;
 }
 
 enum err results_db_put(struct results_db *db, const struct run_identity *id, const char *job, int64_t rank,
                         const struct report *report, struct err_detail *why)
 {
-    struct field fields[RESULTS_COLUMNS];
+    struct field fields[RESULTS_COLUMNS + 1];
     char key[SHA256_HEX];
-    const struct report_run *run = &report->runs[0];
     enum err e = run_identity_key(id, key, why);
     if (e != ERR_OK)
         return e;
     const size_t n = fields_of_all(id, key, job, rank, report, fields);
-    e = db_execute(db, "BEGIN IMMEDIATE", why);
+    e = details_of(db, &report->runs[0], &fields[n], why);
+    if (e == ERR_OK)
+        e = db_run(db, db->begin, NULL, 0, why);
     if (e != ERR_OK)
         return e;
-    e = db_run(db, db->put_run, fields, n, why);
+    e = db_run(db, db->put, fields, n + 1, why);
     if (e == ERR_OK)
-        e = put_options(db, key, run->spec, why);
-    if (e == ERR_OK)
-        e = put_remarks(db, key, "assumption", &run->assumptions, why);
-    if (e == ERR_OK)
-        e = put_remarks(db, key, "warning", &run->warnings, why);
-    if (e == ERR_OK)
-        e = db_execute(db, "COMMIT", why);
+        e = db_run(db, db->commit, NULL, 0, why);
     if (e != ERR_OK)
         sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
     return e;
@@ -430,13 +415,10 @@ static enum err merge_attached(struct results_db *db, const char *path, uint64_t
                     n_differing);
     if (e != ERR_OK)
         return e;
-    snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO main.runs(%s) SELECT %s FROM other.runs", db->columns,
-             db->columns);
+    snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO main.runs(%s,details) SELECT %s,details FROM other.runs",
+             db->columns, db->columns);
     e = db_execute(db, sql, why);
     *n_added = (uint64_t)sqlite3_changes(db->handle);
-    if (e == ERR_OK)
-        e = db_execute(db, "INSERT OR IGNORE INTO main.options SELECT run, name, value FROM other.options;"
-                           "INSERT OR IGNORE INTO main.remarks SELECT run, kind, n, text FROM other.remarks", why);
     return e;
 }
 
@@ -589,15 +571,8 @@ static void json_row(void *writer, const struct field *fields, size_t n)
 {
     struct json_writer *w = writer;
     json_put_object(w, NULL);
-    for (size_t i = 0; i < n; i++) {
-        const struct field *f = &fields[i];
-        switch (f->kind) {
-        case FIELD_NULL:   json_put_null(w, f->name); break;
-        case FIELD_TEXT:   json_put_text(w, f->name, f->text); break;
-        case FIELD_NUMBER: json_put_integer(w, f->name, f->number); break;
-        case FIELD_RATIO:  json_put_ratio(w, f->name, f->ratio); break;
-        }
-    }
+    for (size_t i = 0; i < n; i++)
+        field_json(w, fields[i].name, &fields[i]);
     json_end_object(w);
 }
 

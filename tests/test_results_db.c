@@ -1,0 +1,113 @@
+/* The database as other programs see it, through SQLite itself. */
+#include "report/results_db.h"
+
+#include "policies/spec.h"
+
+#include <criterion/criterion.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A database in a file of its own, with one run in it. */
+struct kept {
+    char    *path;
+    sqlite3 *db;                     /* opened beside ours */
+};
+
+static const struct run_identity identity = { .trace_path = "t", .trace_digest = "d", .policy = "p", .device = "sim",
+                                              .start = "fresh", .on_oom = "stop", .releases = "auto", .from = "",
+                                              .gpu = -1 };
+
+static void put_run(struct results_db *db, struct report_run *run)
+{
+    static const struct device_config device;
+    static const struct device_usage usage;
+    static const struct meter meter;
+    static const struct policy_counters count;
+    struct err_detail why = { .text = "" };
+    run->device = "sim";
+    run->device_config = &device;
+    run->usage = &usage;
+    run->meter = &meter;
+    run->count = &count;
+    const struct report report = { .trace = { .path = "t", .source = "s", .numbering = "event" }, .runs = run,
+                                   .n_runs = 1 };
+    cr_assert_eq(results_db_put(db, &identity, NULL, -1, &report, &why), ERR_OK, "%s", why.text);
+}
+
+/* One run under `policy`, with two assumptions and a warning. */
+static struct kept keep_run(const char *policy)
+{
+    struct err_detail why = { .text = "" };
+    struct kept k = { .path = strdup("/tmp/results-XXXXXX") };
+    struct results_db *db;
+    struct policy_spec spec;
+    close(mkstemp(k.path));
+    cr_assert_eq(policy_spec_parse(policy, &spec, &why), ERR_OK, "%s", why.text);
+    struct report_run run = { .spec = &spec };
+    cr_assert_eq(report_lines_add(&run.assumptions, "it \"rests\" on\nthis, caf\xc3\xa9"), ERR_OK);
+    cr_assert_eq(report_lines_add(&run.assumptions, "and on this"), ERR_OK);
+    cr_assert_eq(report_lines_add(&run.warnings, "beware"), ERR_OK);
+    cr_assert_eq(results_db_open(k.path, false, &db, &why), ERR_OK, "%s", why.text);
+    put_run(db, &run);
+    put_run(db, &run);                           /* there already: it stays one run */
+    results_db_close(db);
+    report_lines_close(&run.assumptions);
+    report_lines_close(&run.warnings);
+    policy_spec_close(&spec);
+    cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
+    return k;
+}
+
+static void kept_close(struct kept *k)
+{
+    sqlite3_close(k->db);
+    unlink(k->path);
+    free(k->path);
+}
+
+/* All that a query gives, columns set apart by '|', rows by ';'. */
+static void expect_rows(struct kept *k, const char *sql, const char *expected)
+{
+    char rows[1024] = "";
+    size_t used = 0;
+    sqlite3_stmt *s;
+    cr_assert_eq(sqlite3_prepare_v2(k->db, sql, -1, &s, NULL), SQLITE_OK, "%s", sqlite3_errmsg(k->db));
+    while (sqlite3_step(s) == SQLITE_ROW)
+        for (int i = 0; i < sqlite3_column_count(s) && used < sizeof rows; i++) {
+            const char *text = (const char *)sqlite3_column_text(s, i);
+            used += (size_t)snprintf(rows + used, sizeof rows - used, "%s%s", text != NULL ? text : "null",
+                                     i + 1 < sqlite3_column_count(s) ? "|" : ";");
+        }
+    sqlite3_finalize(s);
+    cr_expect_str_eq(rows, expected, "%s: %s", sql, rows);
+}
+
+Test(results_db, options_are_rows_with_their_values)
+{
+    struct kept k = keep_run("pytorch:gc=0.8,max-split=32MiB,expandable=on,version=2.6");
+    expect_rows(&k, "SELECT o.name, o.value, typeof(o.value) FROM options o JOIN runs r ON r.key = o.run"
+                    " WHERE o.name IN ('gc', 'max-split', 'expandable', 'version', 'fraction') ORDER BY 1",
+                "expandable|1|integer;fraction|null|null;gc|0.8|real;max-split|33554432|integer;version|2.6|text;");
+    kept_close(&k);
+}
+
+Test(results_db, remarks_are_rows_in_order)
+{
+    struct kept k = keep_run("none");
+    expect_rows(&k, "SELECT kind, n, text FROM remarks JOIN runs ON runs.key = remarks.run ORDER BY 1, 2",
+                "assumption|0|it \"rests\" on\nthis, caf\xc3\xa9;assumption|1|and on this;warning|0|beware;");
+    kept_close(&k);
+}
+
+Test(results_db, another_schema_is_refused_with_both_numbers)
+{
+    struct kept k = keep_run("none");
+    struct results_db *db;
+    struct err_detail why = { .text = "" };
+    cr_assert_eq(sqlite3_exec(k.db, "PRAGMA user_version = 2", NULL, NULL, NULL), SQLITE_OK);
+    cr_expect_eq(results_db_open(k.path, false, &db, &why), ERR_FORMAT);
+    cr_expect_not_null(strstr(why.text, "schema 2, this program writes 3"), "%s", why.text);
+    kept_close(&k);
+}
