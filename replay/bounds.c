@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "replay/gaps.h"
+#include "replay/shelves.h"
 #include "replay/start.h"
 #include "sim/device.h"
 
@@ -103,48 +104,6 @@ static void lives_close(struct lives *l)
 
 /* ---- a plan by lifetimes ---- */
 
-/* Where one of the large blocks lies, and when. */
-struct placed {
-    uint64_t addr, top;
-    uint32_t begin, end;
-};
-
-/* All that are placed, whenever they live, ascending by address. */
-struct line {
-    struct placed *at;
-    size_t   n;
-    uint64_t height;                 /* highest address used */
-};
-
-static void line_put(struct line *line, struct life *life, uint64_t addr)
-{
-    const struct placed p = { .addr = addr, .top = addr + life->bytes, .begin = life->begin, .end = life->end };
-    size_t at = line->n;
-    while (at > 0 && line->at[at - 1].addr > addr)
-        at--;
-    memmove(&line->at[at + 1], &line->at[at], (line->n - at) * sizeof p);
-    line->at[at] = p;
-    line->n++;
-    life->addr = addr;
-    line->height = p.top > line->height ? p.top : line->height;
-}
-
-/* The lowest address at which `life` fits beside everything on the line that lives while it does. Without a branch on
- * who lives when, which nobody can guess. */
-static uint64_t line_find(const struct line *line, const struct life *life)
-{
-    uint64_t addr = 0;
-    for (size_t i = 0; i < line->n; i++) {
-        const struct placed *p = &line->at[i];
-        const bool is_beside = (p->end > life->begin) & (p->begin < life->end);
-        if (is_beside & (p->addr >= addr + life->bytes))
-            break;
-        const uint64_t top = is_beside ? p->top : 0;
-        addr = top > addr ? top : addr;
-    }
-    return addr;
-}
-
 static int compare_lives(const void *a, const void *b)
 {
     const struct life *x = *(struct life *const *)a, *y = *(struct life *const *)b;
@@ -162,15 +121,14 @@ static int compare_durations(const void *a, const void *b)
 }
 
 /* Each in this order at the lowest address that is free for its whole life; returns the height. */
-static uint64_t plan_in_order(struct life **order, size_t n, struct line *line)
+static uint64_t plan_in_order(struct life **order, size_t n, struct shelves *shelves)
 {
-    line->n = 0;
-    line->height = 0;
+    shelves_clear(shelves);
     for (size_t i = 0; i < n; i++) {
-        line_put(line, order[i], line_find(line, order[i]));
+        order[i]->addr = shelves_place(shelves, order[i]->bytes, order[i]->begin, order[i]->end);
         order[i]->is_placed = true;
     }
-    return line->height;
+    return shelves->height;
 }
 
 /* First fit in order of time for all that is not placed by its lifetime; *height is left at 0 where there is none. */
@@ -198,17 +156,17 @@ static enum err plan_rest(struct lives *l, uint64_t *height)
 /* The `n` largest by their size, with the rest above them; where that is not within two per cent of the live bytes, also
  * by the length of their life, which is seldom better. */
 static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes,
-                                  struct line *line, uint64_t *height)
+                                  struct shelves *shelves, uint64_t *height)
 {
     uint64_t rest;
-    const uint64_t by_size = plan_in_order(order, n, line);
+    const uint64_t by_size = plan_in_order(order, n, shelves);
     const enum err e = plan_rest(l, &rest);
-    *height = by_size + rest;
+    *height = add_capped(by_size, rest);
     if (e != ERR_OK || *height <= live_bytes + live_bytes / 50)
         return e;
     qsort(order, n, sizeof *order, compare_durations);
-    const uint64_t by_duration = plan_in_order(order, n, line);
-    *height = (by_size < by_duration ? by_size : by_duration) + rest;
+    const uint64_t by_duration = plan_in_order(order, n, shelves);
+    *height = add_capped(by_size < by_duration ? by_size : by_duration, rest);
     return ERR_OK;
 }
 
@@ -247,14 +205,14 @@ static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t *height)
 {
     const size_t n = l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST;
     struct life **largest = calloc(n + 1, sizeof *largest);
-    struct line line = { .at = calloc(n + 1, sizeof *line.at) };
-    enum err e = ERR_HOST_NOMEM;
-    if (largest != NULL && line.at != NULL) {
+    struct shelves shelves = { .room = NULL };
+    enum err e = largest == NULL ? ERR_HOST_NOMEM : shelves_open(n, &shelves);
+    if (e == ERR_OK) {
         find_largest(l, largest, n);
-        e = plan_by_lifetimes(l, largest, n, live_bytes, &line, height);
+        e = plan_by_lifetimes(l, largest, n, live_bytes, &shelves, height);
     }
+    shelves_close(&shelves);
     free(largest);
-    free(line.at);
     return e;
 }
 
