@@ -448,6 +448,30 @@ Test(trace, reading_from_any_event_gives_what_reading_from_the_start_gives, .tim
     free(bytes);
 }
 
+/* It stays decoded once it was read to its end, wherever the reader was sent before. */
+Test(trace, a_trace_of_one_chunk_is_the_same_from_any_event_however_it_was_read_before)
+{
+    struct err_detail why = {0};
+    const struct event *events;
+    size_t n_bytes, n, k;
+    void *bytes = generated("mix:300", 3 * (uint64_t)NATIVE_FRAME_EVENTS + 77, 5, &n_bytes);
+    struct trace_reader *first = reader_over(bytes, n_bytes), *r = reader_over(bytes, n_bytes);
+    struct event *all = all_events(first, &n);
+    const uint64_t places[] = {NATIVE_FRAME_EVENTS + 5, n, 0, n - 1, 1, n, 2 * NATIVE_FRAME_EVENTS, 0};
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+            expect_same_from(r, all, n, places[i]);
+            if (round > 0) {
+                MUST(trace_next(r, &events, &k, &why));
+                cr_expect_eq(k, 0);
+            }
+        }
+    free(all);
+    trace_close(first);
+    trace_close(r);
+    free(bytes);
+}
+
 Test(trace, a_seek_behind_the_end_is_refused)
 {
     struct err_detail why = {0};

@@ -67,6 +67,9 @@ struct trace_reader {
     bool                 is_whole;               /* everything up to here was read, from the start */
     uint64_t             by_kind[EVENT_KINDS];   /* so far, when is_whole */
     struct event        *chunk;
+    size_t               n_chunk;                /* events that the last call of trace_next put into it */
+    bool                 is_kept;                /* these are all, and add up: they are not decoded again */
+    size_t               next_kept;              /* of them, the next to be lent */
     struct slot         *listed;                 /* scratch for a section of slots */
 
     struct side_memory   side_memory;
@@ -854,8 +857,26 @@ static enum err reader_chunk_room(struct trace_reader *r, struct err_detail *why
     return r->chunk == NULL ? native_nomem(&r->file, why) : ERR_OK;
 }
 
+/* From here on the chunk is the trace, where it holds all of it. */
+static void reader_keep(struct trace_reader *r)
+{
+    r->is_kept = r->n_chunk == r->info.events;
+    r->next_kept = r->n_chunk;
+}
+
+static void reader_lend_kept(struct trace_reader *r, const struct event **events, size_t *n)
+{
+    *events = r->chunk + r->next_kept;
+    *n = r->n_chunk - r->next_kept;
+    r->next_kept = r->n_chunk;
+}
+
 enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
 {
+    if (r->is_kept) {
+        reader_lend_kept(r, events, n);
+        return ERR_OK;
+    }
     const uint32_t n_frames = r->n_of_kind[SECTION_EVENTS];
     size_t done = 0;
     if (!r->has_state)
@@ -870,10 +891,14 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
             return e;
         done += rows;
     }
-    if (done == 0 && r->is_whole)
+    if (done == 0 && r->is_whole) {
         e = reader_check_totals(r, why);
-    if (e != ERR_OK)
-        return e;
+        if (e != ERR_OK)
+            return e;
+        reader_keep(r);
+    } else {
+        r->n_chunk = done;
+    }
     *events = r->chunk + r->skip;
     *n = done - r->skip;
     r->skip = 0;
@@ -936,8 +961,13 @@ enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *w
     if (first > r->info.events)
         return err_set(why, ERR_USAGE, first, "%s: event %llu: the trace has only %llu", r->file.name,
                        (unsigned long long)first, (unsigned long long)r->info.events);
+    if (r->is_kept) {
+        r->next_kept = (size_t)first;
+        return ERR_OK;
+    }
     const uint32_t frame = reader_frame_of(r, first);
     enum err e = reader_rewind(r, frame, why);
+    r->n_chunk = 0;
     if (e == ERR_OK && r->next_frame < frame)
         e = reader_chunk_room(r, why);
     while (e == ERR_OK && r->next_frame < frame)
