@@ -1,15 +1,20 @@
 /*
  * A trace is opened once for all of its missing runs. These run as lanes, at most SWEEP_PART_MAX at a time, so that memory
- * stays bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of them.
+ * stays bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of them. One
+ * of a single chunk stays decoded, and there a few lanes for each thread are opened, run and closed before the next: the
+ * memory that they give back is taken up by those behind them, and is still in the caches.
  */
 #include "replay/sweep.h"
 
+#include "base/cores.h"
 #include "replay/recorded.h"
 #include "replay/result.h"
 #include "sim/device.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { FEW_LANES = 16 };
 
 /* A run that is missing, and everything it needs; not moved between opening and closing. */
 struct sweep_lane {
@@ -21,14 +26,16 @@ struct sweep_lane {
 /* The trace under way, and the runs that are gathered for it. */
 struct sweep_trace {
     struct sweep             *sweep;
-    const struct sweep_input *input;
+    const struct sweep_input *input;  /* NULL: none is */
     struct trace_reader *reader;
     const char *release;              /* that made the recording; NULL: unknown */
     bool        has_bounds;           /* from the first decoding */
+    bool        is_broken;            /* it cannot be read to its end: its runs have no result */
     struct bounds      bounds;
-    struct sweep_lane *runs;          /* n of them */
+    struct sweep_lane *runs;          /* n of them, of n_at_once */
     struct lane       *lanes;
-    size_t             n;
+    size_t             n, n_at_once;
+    size_t             n_done;        /* of the part under way */
 };
 
 /* What is wrong with a setting is wrong with it on every trace, and said once. */
@@ -126,21 +133,28 @@ static struct run_identity identity_at(const struct sweep *s, size_t n_input, co
 
 /* ---- one trace ---- */
 
-static void sweep_trace_close(struct sweep *s)
+static void sweep_trace_leave(struct sweep_trace *t)
 {
-    struct sweep_trace *t = s->open;
+    trace_close(t->reader);
+    t->reader = NULL;
+    t->input = NULL;
+    t->has_bounds = t->is_broken = false;
+}
+
+static void sweep_trace_close(struct sweep_trace *t)
+{
     if (t == NULL)
         return;
-    trace_close(t->reader);
+    sweep_trace_leave(t);
     free(t->runs);
     free(t->lanes);
     free(t);
-    s->open = NULL;
 }
 
 void sweep_close(struct sweep *s)
 {
-    sweep_trace_close(s);
+    sweep_trace_close(s->open);
+    s->open = NULL;
     free(s->missing);
     s->missing = NULL;
     results_db_close(s->db);
@@ -151,26 +165,43 @@ void sweep_close(struct sweep *s)
     expansion_close(&s->devices);
 }
 
+/* Room for the lanes of all traces. */
+static enum err sweep_trace_create(struct sweep *s, struct err_detail *why)
+{
+    struct sweep_trace *t = s->open = calloc(1, sizeof *t);
+    if (t != NULL) {
+        t->sweep = s;
+        t->runs = calloc(SWEEP_PART_MAX, sizeof *t->runs);
+        t->lanes = calloc(SWEEP_PART_MAX, sizeof *t->lanes);
+    }
+    if (t != NULL && t->runs != NULL && t->lanes != NULL)
+        return ERR_OK;
+    sweep_trace_close(t);
+    s->open = NULL;
+    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+}
+
+static size_t lanes_at_once(const struct sweep *s, const struct trace_reader *trace)
+{
+    const size_t few = FEW_LANES * (s->options->threads > 0 ? s->options->threads : cores_usable());
+    return trace_info(trace)->events <= TRACE_CHUNK_EVENTS && few < SWEEP_PART_MAX ? few : SWEEP_PART_MAX;
+}
+
 /* Makes an input the trace under way. */
 static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_detail *why)
 {
-    if (s->open != NULL && s->open->input == &s->inputs.at[n_input])
-        return ERR_OK;
-    sweep_trace_close(s);
-    struct sweep_trace *t = s->open = calloc(1, sizeof *t);
-    if (t == NULL || (t->runs = calloc(SWEEP_PART_MAX, sizeof *t->runs)) == NULL ||
-        (t->lanes = calloc(SWEEP_PART_MAX, sizeof *t->lanes)) == NULL) {
-        sweep_trace_close(s);
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    }
-    t->sweep = s;
+    enum err e = s->open == NULL ? sweep_trace_create(s, why) : ERR_OK;
+    struct sweep_trace *t = s->open;
+    if (e != ERR_OK || t->input == &s->inputs.at[n_input])
+        return e;
+    sweep_trace_leave(t);
+    e = trace_open_any(s->inputs.at[n_input].path, s->options->from, &s->options->import, &t->reader, why);
+    if (e != ERR_OK)
+        return e;
     t->input = &s->inputs.at[n_input];
-    const enum err e = trace_open_any(t->input->path, s->options->from, &s->options->import, &t->reader, why);
-    if (e == ERR_OK)
-        t->release = recorded_release(t->reader);
-    else
-        sweep_trace_close(s);
-    return e;
+    t->release = recorded_release(t->reader);
+    t->n_at_once = lanes_at_once(s, t->reader);
+    return ERR_OK;
 }
 
 static enum err write_lane(struct sweep_trace *t, size_t i, struct err_detail *why)
@@ -197,7 +228,8 @@ static void show_share(void *arg, uint64_t done, uint64_t total)
     const double share = total > 0 ? (double)done / (double)total : 1;
     if (s->progress != NULL)
         s->progress(s->arg, (size_t)(t->input - s->inputs.at),
-                    (s->bytes_done + share * (double)t->input->bytes * (double)t->n) / s->bytes_total);
+                    (s->bytes_done + (double)t->input->bytes * ((double)t->n_done + share * (double)t->n)) /
+                        s->bytes_total);
 }
 
 static void close_lanes(struct sweep_trace *t)
@@ -206,7 +238,7 @@ static void close_lanes(struct sweep_trace *t)
         lane_close(&t->lanes[i]);
         policy_spec_close(&t->runs[i].spec);
     }
-    memset(t->lanes, 0, t->n * sizeof *t->lanes);
+    t->n_done += t->n;
     t->n = 0;
 }
 
@@ -223,7 +255,8 @@ static enum err run_lanes(struct sweep_trace *t, struct err_detail *why)
     const enum err run = t->has_bounds ? replay_run(t->reader, t->lanes, t->n, &cfg, &reason)
                                        : bounds_replay(t->reader, t->lanes, t->n, &cfg, &t->bounds, &reason);
     t->has_bounds = run == ERR_OK;
-    if (run != ERR_OK)
+    t->is_broken = run != ERR_OK;
+    if (t->is_broken)
         complain(t->sweep, reason.text, &t->sweep->n_left_out);
     for (size_t i = 0; i < t->n && run == ERR_OK && e == ERR_OK; i++)
         e = write_lane(t, i, why);
@@ -271,11 +304,16 @@ enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct e
         s->n_unopened += part->n;
         return ERR_OK;
     }
-    for (size_t i = 0; i < part->n; i++) {
+    struct sweep_trace *t = s->open;
+    enum err e = ERR_OK;
+    t->n_done = 0;
+    for (size_t i = 0; i < part->n && e == ERR_OK && !t->is_broken; i++) {
         const struct run_identity id = identity_at(s, part->input, part->digest, part->runs[i]);
-        open_lane(s->open, &id);
+        open_lane(t, &id);
+        if (t->n == t->n_at_once)
+            e = run_lanes(t, why);
     }
-    return run_lanes(s->open, why);
+    return e == ERR_OK ? run_lanes(t, why) : e;
 }
 
 /* ---- dealing out ---- */

@@ -269,7 +269,8 @@ static enum err db_open_file(const char *path, int flags, struct results_db **ou
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     snprintf(db->path, sizeof db->path, "%s", path);
     name_columns(db);
-    if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK)
+    /* A handle is used by one thread at a time: its calls need no lock. */
+    if (sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return db_fail(db, why);
     sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
