@@ -206,7 +206,7 @@ static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t *height)
     const size_t n = l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST;
     struct life **largest = calloc(n + 1, sizeof *largest);
     struct shelves shelves = { .room = NULL };
-    enum err e = largest == NULL ? ERR_HOST_NOMEM : shelves_open(n, &shelves);
+    enum err e = largest == NULL ? ERR_HOST_NOMEM : shelves_open(n, (uint32_t)l->n_steps, &shelves);
     if (e == ERR_OK) {
         find_largest(l, largest, n);
         e = plan_by_lifetimes(l, largest, n, live_bytes, &shelves, height);

@@ -1,27 +1,30 @@
-/* A shelf is arrays rather than structs, so that compilers compare several times in one instruction. */
+/* Shelves are cut into halves when they are full, so that a request moves some dozens of others at most. */
 #include "replay/shelves.h"
 
 #include "base/units.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHELF = 64 };
+enum { SHELF = 64, SPANS = 64 };
 static_assert(SHELF == 64, "a bit each in a word");
 
-/* Ascending by address. Behind the `n` in use stand lives that end before they begin, which meet none. */
+/* Ascending by address. */
 struct shelf {
     uint64_t addr[SHELF], top[SHELF];        /* the first address of each, and the first behind it */
-    int32_t  begin[SHELF], end[SHELF];
+    uint32_t begin[SHELF], end[SHELF];
+    uint64_t living[SPANS];                  /* bit i: the i-th lives at some time of the span */
     uint64_t highest;                        /* no top is above it */
     size_t   n;
 };
 
-enum err shelves_open(size_t n, struct shelves *out)
+enum err shelves_open(size_t n, uint32_t n_steps, struct shelves *out)
 {
     const size_t most = n / (SHELF / 2) + 1;     /* one that is full is cut into halves */
-    struct shelves s = { .room = malloc(most * sizeof *s.room), .at = malloc(most * sizeof *s.at) };
+    struct shelves s = { .room = malloc(most * sizeof *s.room), .at = malloc(most * sizeof *s.at),
+                         .span_steps = n_steps / SPANS + 1 };
     if (s.room == NULL || s.at == NULL) {
         shelves_close(&s);
         return ERR_HOST_NOMEM;
@@ -38,7 +41,7 @@ void shelves_close(struct shelves *s)
     *s = (struct shelves){ .room = NULL };
 }
 
-/* A shelf for what ascends behind the one at `i` - 1. */
+/* An empty shelf for what ascends behind the one at `i` - 1. */
 static struct shelf *shelves_add(struct shelves *s, size_t i)
 {
     struct shelf *shelf = &s->room[s->n];
@@ -47,10 +50,7 @@ static struct shelf *shelves_add(struct shelves *s, size_t i)
     s->n++;
     shelf->n = 0;
     shelf->highest = 0;
-    for (size_t k = 0; k < SHELF; k++) {
-        shelf->begin[k] = INT32_MAX;
-        shelf->end[k] = 0;
-    }
+    memset(shelf->living, 0, sizeof shelf->living);
     return shelf;
 }
 
@@ -63,35 +63,38 @@ void shelves_clear(struct shelves *s)
 
 /* ---- finding ---- */
 
-/* A bit for each on the shelf that lives at some time from `begin` to `end`. */
-static uint64_t shelf_meeting(const struct shelf *s, int32_t begin, int32_t end)
+/* A request's time, and the spans that it touches. */
+struct stay {
+    uint32_t begin, end;
+    size_t   first, last;
+};
+
+static struct stay stay_of(const struct shelves *s, uint32_t begin, uint32_t end)
 {
-    unsigned char meets[SHELF];                  /* 0 or 1 */
-    uint64_t bits = 0;
-    for (size_t i = 0; i < SHELF; i++)
-        meets[i] = (s->begin[i] < end) & (s->end[i] > begin);
-    for (size_t i = 0; i < SHELF; i += 8) {
-        const unsigned char *m = &meets[i];
-        const uint64_t eight = m[0] | (uint64_t)m[1] << 8 | (uint64_t)m[2] << 16 | (uint64_t)m[3] << 24 |
-                               (uint64_t)m[4] << 32 | (uint64_t)m[5] << 40 | (uint64_t)m[6] << 48 | (uint64_t)m[7] << 56;
-        bits |= (eight * UINT64_C(0x0102040810204080) >> 56) << i;      /* its low bits by byte, side by side */
-    }
-    return bits;
+    const size_t first = begin / s->span_steps, last = (end - 1) / s->span_steps;
+    return (struct stay){ .begin = begin, .end = end, .first = first < SPANS ? first : SPANS - 1,
+                          .last = last < SPANS ? last : SPANS - 1 };
 }
 
-/* The lowest address at which all that lives from `begin` to `end` leaves room. */
-static uint64_t shelves_find(const struct shelves *s, uint64_t bytes, int32_t begin, int32_t end)
+/* The lowest address at which all that lives meanwhile leaves room. Without a branch on who lives when, which nobody can
+ * guess. */
+static uint64_t shelves_find(const struct shelves *s, uint64_t bytes, const struct stay *stay)
 {
     uint64_t addr = 0;
     for (size_t k = 0; k < s->n; k++) {
         const struct shelf *shelf = s->at[k];
+        uint64_t near = 0;
         if (shelf->highest <= addr)
             continue;
-        for (uint64_t meeting = shelf_meeting(shelf, begin, end); meeting != 0; meeting &= meeting - 1) {
-            const unsigned i = (unsigned)__builtin_ctzll(meeting);
-            if (shelf->addr[i] >= add_capped(addr, bytes))
+        for (size_t i = stay->first; i <= stay->last; i++)
+            near |= shelf->living[i];
+        for (; near != 0; near &= near - 1) {
+            const unsigned i = (unsigned)__builtin_ctzll(near);
+            const bool meets = (shelf->begin[i] < stay->end) & (shelf->end[i] > stay->begin);
+            if (meets & (shelf->addr[i] >= add_capped(addr, bytes)))
                 return addr;
-            addr = shelf->top[i] > addr ? shelf->top[i] : addr;
+            const uint64_t top = meets ? shelf->top[i] : 0;
+            addr = top > addr ? top : addr;
         }
     }
     return addr;
@@ -113,7 +116,7 @@ static size_t shelves_at(const struct shelves *s, uint64_t addr)
     return low;
 }
 
-/* Moves `n` entries, from one shelf to another or within one. */
+/* Moves `n` entries, from one shelf to another or within one; not who lives when. */
 static void shelf_move(struct shelf *to, size_t at, const struct shelf *from, size_t first, size_t n)
 {
     memmove(to->addr + at, from->addr + first, n * sizeof *to->addr);
@@ -130,36 +133,41 @@ static void shelves_cut(struct shelves *s, size_t k)
     shelf_move(high, 0, low, half, half);
     high->n = low->n = half;
     high->highest = low->highest;                /* of either it is no more than a bound now */
-    for (size_t i = half; i < SHELF; i++) {
-        low->begin[i] = INT32_MAX;
-        low->end[i] = 0;
+    for (size_t i = 0; i < SPANS; i++) {
+        high->living[i] = low->living[i] >> half;
+        low->living[i] &= (UINT64_C(1) << half) - 1;
     }
 }
 
-static void shelf_insert(struct shelf *s, uint64_t addr, uint64_t top, int32_t begin, int32_t end)
+static void shelf_insert(struct shelf *s, uint64_t addr, uint64_t top, const struct stay *stay)
 {
-    size_t i = 0;
-    for (size_t k = 0; k < s->n; k++)
-        i += s->addr[k] <= addr;
-    shelf_move(s, i + 1, s, i, s->n - i);
+    size_t at = 0;
+    for (size_t i = 0; i < s->n; i++)
+        at += s->addr[i] <= addr;
+    shelf_move(s, at + 1, s, at, s->n - at);
+    const uint64_t below = (UINT64_C(1) << at) - 1;
+    for (size_t i = 0; i < SPANS; i++)
+        s->living[i] = (s->living[i] & below) | (s->living[i] & ~below) << 1;
+    for (size_t i = stay->first; i <= stay->last; i++)
+        s->living[i] |= UINT64_C(1) << at;
     s->n++;
-    s->addr[i] = addr;
-    s->top[i] = top;
-    s->begin[i] = begin;
-    s->end[i] = end;
+    s->addr[at] = addr;
+    s->top[at] = top;
+    s->begin[at] = stay->begin;
+    s->end[at] = stay->end;
     s->highest = top > s->highest ? top : s->highest;
 }
 
 uint64_t shelves_place(struct shelves *s, uint64_t bytes, uint32_t begin, uint32_t end)
 {
-    const int32_t from = (int32_t)begin, to = end < INT32_MAX ? (int32_t)end : INT32_MAX;
-    const uint64_t addr = shelves_find(s, bytes, from, to), top = add_capped(addr, bytes);
+    const struct stay stay = stay_of(s, begin, end);
+    const uint64_t addr = shelves_find(s, bytes, &stay), top = add_capped(addr, bytes);
     size_t k = shelves_at(s, addr);
     if (s->at[k]->n == SHELF) {
         shelves_cut(s, k);
         k = shelves_at(s, addr);
     }
-    shelf_insert(s->at[k], addr, top, from, to);
+    shelf_insert(s->at[k], addr, top, &stay);
     s->height = top > s->height ? top : s->height;
     return addr;
 }

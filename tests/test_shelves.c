@@ -37,7 +37,7 @@ Test(shelves, every_address_is_the_lowest_that_is_free_for_the_whole_life)
 {
     static struct placed all[LIVES];
     struct shelves s;
-    cr_assert_eq(shelves_open(LIVES, &s), ERR_OK);
+    cr_assert_eq(shelves_open(LIVES, 2000, &s), ERR_OK);
     for (unsigned seed = 1; seed <= 4; seed++) {
         uint64_t height = 0;
         srand(seed);
@@ -59,7 +59,7 @@ Test(shelves, every_address_is_the_lowest_that_is_free_for_the_whole_life)
 Test(shelves, heights_beyond_all_addresses_stay_at_the_last)
 {
     struct shelves s;
-    cr_assert_eq(shelves_open(3, &s), ERR_OK);
+    cr_assert_eq(shelves_open(3, 20, &s), ERR_OK);
     for (uint32_t i = 0; i < 3; i++)
         shelves_place(&s, UINT64_C(3) << 62, i, 10);
     cr_expect_eq(s.height, UINT64_MAX);
