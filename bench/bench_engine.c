@@ -2,7 +2,7 @@
  * What can only be timed from inside: the engine's loop, the decoder, an import; and what a process needs for them.
  *
  * Prints one value a line, `measure,case,metric,value`; repetitions are lines that repeat. bench/run collects them and
- * bench/write_page.py makes the page. Speeds are by CPU time, so that what else runs on the machine counts less;
+ * bench/write_page.py makes the page; bench/time_sweep.py asks for one bare figure. Speeds are by CPU time, so that what else runs on the machine counts less;
  * `cpu_share` tells how much of the clock's time that was.
  */
 #include "bench/cheapest.h"
@@ -80,13 +80,17 @@ static void held_close(struct held_trace *t)
     free(t->bytes);
 }
 
-static enum err decode_all(struct trace_reader *in, struct err_detail *why)
+static enum err decode_all(const struct held_trace *t, struct err_detail *why)
 {
+    struct trace_reader *in;
     const struct event *ev;
     size_t n = 1;
-    enum err e = trace_seek(in, 0, why);
+    enum err e = trace_open_bytes(t->bytes, t->n, &in, why);
+    if (e != ERR_OK)
+        return e;
     while (e == ERR_OK && n > 0)
         e = trace_next(in, &ev, &n, why);
+    trace_close(in);
     return e;
 }
 
@@ -135,6 +139,19 @@ static enum err run_lanes(struct trace_reader *in, const struct policy_spec *con
     return e;
 }
 
+/* The same from the compressed trace on: what a reader has decoded is not taken over from an earlier run. */
+static enum err run_held(const struct held_trace *t, const struct policy_spec *const *specs, size_t n, unsigned threads,
+                         uint64_t total_bytes, uint64_t *reserved_bytes, struct err_detail *why)
+{
+    struct trace_reader *in;
+    enum err e = trace_open_bytes(t->bytes, t->n, &in, why);
+    if (e != ERR_OK)
+        return e;
+    e = run_lanes(in, specs, n, threads, total_bytes, reserved_bytes, why);
+    trace_close(in);
+    return e;
+}
+
 /* One lane on a card without end. */
 static enum err run_policy(struct trace_reader *in, const struct policy_spec *spec, struct err_detail *why)
 {
@@ -150,13 +167,14 @@ static enum err engine_rounds(const struct held_trace *t, const char *case_name,
 {
     static const char *const metrics[] = {"zstd_events_per_s", "decode_events_per_s", "cheapest_events_per_s",
                                           "pytorch_events_per_s"};
+    const struct policy_spec *const specs[] = {NULL, NULL, &cheapest, pytorch};
     enum err e = ERR_OK;
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
         for (int k = 0; k < 4 && e == ERR_OK; k++) {
             const struct moment begin = moment_now();
             e = k == 0   ? unpack_all(t, why)
-                : k == 1 ? decode_all(t->in, why)
-                         : run_policy(t->in, k == 2 ? &cheapest : pytorch, why);
+                : k == 1 ? decode_all(t, why)
+                         : run_held(t, &specs[k], 1, 1, 0, NULL, why);
             if (e == ERR_OK && i > 0)
                 print_speed("engine", case_name, metrics[k], (double)trace_info(t->in)->events, begin);
         }
@@ -226,7 +244,7 @@ static enum err settings_round(const struct held_trace *t, const char *case_name
             return e;
         const struct policy_spec *one = &spec;
         const struct moment begin = moment_now();
-        e = run_lanes(t->in, &one, 1, 1, card, k == 0 ? peak : NULL, why);
+        e = run_held(t, &one, 1, 1, card, k == 0 ? peak : NULL, why);
         snprintf(metric, sizeof metric, "%s_events_per_s", settings[k].name);
         if (e == ERR_OK && is_counted)
             print_speed("settings", case_name, metric, (double)trace_info(t->in)->events, begin);
@@ -261,13 +279,13 @@ static enum err lanes_round(const struct held_trace *t, const struct policy_spec
     for (size_t i = 0; i < n; i++)
         specs[i] = spec;
     const struct moment begin = moment_now();
-    enum err e = decode_all(t->in, why);
+    enum err e = decode_all(t, why);
     const struct moment decoded = moment_now();
     if (e == ERR_OK)
-        e = run_policy(t->in, spec, why);
+        e = run_held(t, &spec, 1, 1, 0, NULL, why);
     const struct moment alone = moment_now();
     if (e == ERR_OK)
-        e = run_lanes(t->in, specs, n, 0, 0, NULL, why);
+        e = run_held(t, specs, n, 0, 0, NULL, why);
     const struct moment end = moment_now();
     if (e != ERR_OK || !is_counted)
         return e;
@@ -294,6 +312,32 @@ static enum err lanes_main(char **args, struct err_detail *why)
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
         for (int k = 0; k < 3 && e == ERR_OK; k++)
             e = lanes_round(&t, &pytorch, numbers[k], i > 0, why);
+    held_close(&t);
+    policy_spec_close(&pytorch);
+    return e;
+}
+
+/* 64 lanes and nothing else: the figure that a sweep of 64 settings is measured by, policy-events a second of CPU time. */
+static enum err lanes64_main(char **args, struct err_detail *why)
+{
+    enum { LANES = 64 };
+    const struct policy_spec *specs[LANES];
+    struct held_trace t;
+    struct policy_spec pytorch;
+    uint64_t events;
+    enum err e = parse_count(args[1], &events, why);
+    if (e == ERR_OK)
+        e = policy_spec_parse("pytorch", &pytorch, why);
+    if (e != ERR_OK)
+        return e;
+    for (size_t i = 0; i < LANES; i++)
+        specs[i] = &pytorch;
+    e = held_open(&t, args[0], events, why);
+    const struct moment begin = moment_now();
+    if (e == ERR_OK)
+        e = run_held(&t, specs, LANES, 0, 0, NULL, why);
+    if (e == ERR_OK)
+        printf("%.6g\n", LANES * (double)trace_info(t.in)->events / (moment_now().cpu_s - begin.cpu_s));
     held_close(&t);
     policy_spec_close(&pytorch);
     return e;
@@ -478,6 +522,7 @@ static const struct measurement {
     {"engine", "WHAT EVENTS ROUNDS", 3, engine_main},
     {"settings", "CASE WHAT EVENTS ROUNDS", 4, settings_main},
     {"lanes", "WHAT EVENTS ROUNDS", 3, lanes_main},
+    {"lanes64", "WHAT EVENTS", 2, lanes64_main},
     {"seek", "WHAT EVENTS ROUNDS", 3, seek_main},
     {"files", "WHAT EVENTS TRACE ARRAY", 4, files_main},
     {"beside", "CASE TRACE POLICY", 3, beside_main},

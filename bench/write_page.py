@@ -66,6 +66,9 @@ def derive_all(samples):
         samples.derive("engine", case, "loop_and_meter_ns", lambda c, d: 1e9 / c - 1e9 / d,
                        "cheapest_events_per_s", "decode_events_per_s")
         samples.derive("engine", case, "pytorch_event_ns", lambda p: 1e9 / p, "pytorch_events_per_s")
+    for case in samples.cases("sweep"):
+        samples.derive("sweep", case, "sweep_to_lanes_ratio", lambda s, l: s / l,
+                       "policy_events_per_s", "lanes_events_per_s")
     for case in samples.cases("torch"):
         if ("torch", case, "torch_ns") in samples.measured:
             samples.derive("torch", case, "torch_to_replay_ratio", lambda t, r: t / r, "torch_ns", "replay_ns")
@@ -131,6 +134,16 @@ def lanes_table(s):
         ["lanes", "million policy-events/s, all cores", "CPU time, over n lanes alone less n - 1 decodes"],
         [[case, s.cell("lanes", case, "policy_events_per_s", ".1f", 1e-6),
           s.cell("lanes", case, "cost_ratio", ".2f")] for case in s.cases("lanes")])
+
+
+def sweep_table(s):
+    what = {"samples": "`samples/`, native traces", "snapshots": "snapshots of others, pickles, not bundled"}
+    return table(
+        ["recordings", "traces", "events a run", "sweep, million policy-events/s a core", "64 lanes, the same", "ratio"],
+        [[what[case], f"{s.median('sweep', case, 'traces'):.0f}", f"{s.median('sweep', case, 'run_events'):,.0f}",
+          s.cell("sweep", case, "policy_events_per_s", ".1f", 1e-6),
+          s.cell("sweep", case, "lanes_events_per_s", ".1f", 1e-6),
+          s.cell("sweep", case, "sweep_to_lanes_ratio", ".2f")] for case in s.cases("sweep")])
 
 
 def torch_table(s):
@@ -234,6 +247,17 @@ compared with n runs alone, less the n - 1 decodes that they save; 1 is the aim,
 
 {lanes}
 
+## Sweep
+
+`replay sweep` with 64 settings of `pytorch` (`max-split`, `gc` and `roundup`, four values each) over recordings whose
+runs are short, so that what a run costs beside its events counts: reading the trace, the bounds, opening a lane, and a
+transaction of its own in the database. Events times settings by the CPU time of the whole process, from its start to the
+database on the disk; beside it 64 lanes of `pytorch` on 200,000 events of the trace of 2,000 live blocks, in turn.
+
+{sweep}
+
+Aim: 1.
+
 ## Beside PyTorch's own allocator
 
 The same events through `libc10_cuda` of PyTorch {release}, called from C++ without Python (`bench/against_torch.cpp`)
@@ -304,7 +328,8 @@ def write_page(samples, machine, path):
         file.write(PAGE.format(
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
             release=f"{release[0]:g}" if release else "", engine=engine_table(samples),
-            settings=settings_table(samples), lanes=lanes_table(samples), torch=torch_table(samples),
+            settings=settings_table(samples), lanes=lanes_table(samples), sweep=sweep_table(samples),
+            torch=torch_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
             memory=memory_table(samples), record=record_table(samples)))
 
