@@ -1,0 +1,18 @@
+/* Linux: transparent huge pages, which most systems give to those who ask (Documentation/admin-guide/mm/transhuge.rst). */
+#define _GNU_SOURCE                   /* MADV_HUGEPAGE */
+#include "base/pages.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+void pages_want_large(void *at, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t large = (uintptr_t)2 << 20, first = ((uintptr_t)at + large - 1) & ~(large - 1);
+    const uintptr_t end = ((uintptr_t)at + bytes) & ~(large - 1);
+    if (end > first)
+        (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+#else
+    (void)at, (void)bytes;
+#endif
+}
