@@ -11,13 +11,16 @@
 enum { SHELF = 64, SPANS = 64 };
 static_assert(SHELF == 64, "a bit each in a word");
 
-/* Ascending by address. */
+struct placed {
+    uint64_t addr, top;                      /* its first address, and the first behind it */
+    uint32_t begin, end;
+};
+
 struct shelf {
-    uint64_t addr[SHELF], top[SHELF];        /* the first address of each, and the first behind it */
-    uint32_t begin[SHELF], end[SHELF];
+    struct placed at[SHELF];                 /* n of them, ascending by address */
+    size_t   n;
     uint64_t living[SPANS];                  /* bit i: the i-th lives at some time of the span */
     uint64_t highest;                        /* no top is above it */
-    size_t   n;
 };
 
 enum err shelves_open(size_t n, uint32_t n_steps, struct shelves *out)
@@ -76,8 +79,8 @@ static struct stay stay_of(const struct shelves *s, uint32_t begin, uint32_t end
                           .last = last < SPANS ? last : SPANS - 1 };
 }
 
-/* The lowest address at which all that lives meanwhile leaves room. Without a branch on who lives when, which nobody can
- * guess. */
+/* The lowest address at which all that lives meanwhile leaves room. Without a branch on who lives when, which nobody
+ * can guess. */
 static uint64_t shelves_find(const struct shelves *s, uint64_t bytes, const struct stay *stay)
 {
     uint64_t addr = 0;
@@ -89,11 +92,11 @@ static uint64_t shelves_find(const struct shelves *s, uint64_t bytes, const stru
         for (size_t i = stay->first; i <= stay->last; i++)
             near |= shelf->living[i];
         for (; near != 0; near &= near - 1) {
-            const unsigned i = (unsigned)__builtin_ctzll(near);
-            const bool meets = (shelf->begin[i] < stay->end) & (shelf->end[i] > stay->begin);
-            if (meets & (shelf->addr[i] >= add_capped(addr, bytes)))
+            const struct placed *p = &shelf->at[__builtin_ctzll(near)];
+            const bool meets = (p->begin < stay->end) & (p->end > stay->begin);
+            if (meets & (p->addr >= add_capped(addr, bytes)))
                 return addr;
-            const uint64_t top = meets ? shelf->top[i] : 0;
+            const uint64_t top = meets * p->top;
             addr = top > addr ? top : addr;
         }
     }
@@ -108,7 +111,7 @@ static size_t shelves_at(const struct shelves *s, uint64_t addr)
     size_t low = 0, high = s->n;
     while (high - low > 1) {
         const size_t mid = low + (high - low) / 2;
-        if (s->at[mid]->addr[0] <= addr)
+        if (s->at[mid]->at[0].addr <= addr)
             low = mid;
         else
             high = mid;
@@ -116,21 +119,12 @@ static size_t shelves_at(const struct shelves *s, uint64_t addr)
     return low;
 }
 
-/* Moves `n` entries, from one shelf to another or within one; not who lives when. */
-static void shelf_move(struct shelf *to, size_t at, const struct shelf *from, size_t first, size_t n)
-{
-    memmove(to->addr + at, from->addr + first, n * sizeof *to->addr);
-    memmove(to->top + at, from->top + first, n * sizeof *to->top);
-    memmove(to->begin + at, from->begin + first, n * sizeof *to->begin);
-    memmove(to->end + at, from->end + first, n * sizeof *to->end);
-}
-
 /* Moves the upper half of the full shelf `k` to a shelf of its own behind it. */
 static void shelves_cut(struct shelves *s, size_t k)
 {
     const size_t half = SHELF / 2;
     struct shelf *low = s->at[k], *high = shelves_add(s, k + 1);
-    shelf_move(high, 0, low, half, half);
+    memcpy(high->at, low->at + half, half * sizeof *high->at);
     high->n = low->n = half;
     high->highest = low->highest;                /* of either it is no more than a bound now */
     for (size_t i = 0; i < SPANS; i++) {
@@ -139,35 +133,33 @@ static void shelves_cut(struct shelves *s, size_t k)
     }
 }
 
-static void shelf_insert(struct shelf *s, uint64_t addr, uint64_t top, const struct stay *stay)
+static void shelf_insert(struct shelf *s, const struct placed *p, const struct stay *stay)
 {
     size_t at = 0;
     for (size_t i = 0; i < s->n; i++)
-        at += s->addr[i] <= addr;
-    shelf_move(s, at + 1, s, at, s->n - at);
+        at += s->at[i].addr <= p->addr;
+    memmove(s->at + at + 1, s->at + at, (s->n - at) * sizeof *p);
+    s->at[at] = *p;
+    s->n++;
     const uint64_t below = (UINT64_C(1) << at) - 1;
     for (size_t i = 0; i < SPANS; i++)
         s->living[i] = (s->living[i] & below) | (s->living[i] & ~below) << 1;
     for (size_t i = stay->first; i <= stay->last; i++)
         s->living[i] |= UINT64_C(1) << at;
-    s->n++;
-    s->addr[at] = addr;
-    s->top[at] = top;
-    s->begin[at] = stay->begin;
-    s->end[at] = stay->end;
-    s->highest = top > s->highest ? top : s->highest;
+    s->highest = p->top > s->highest ? p->top : s->highest;
 }
 
 uint64_t shelves_place(struct shelves *s, uint64_t bytes, uint32_t begin, uint32_t end)
 {
     const struct stay stay = stay_of(s, begin, end);
-    const uint64_t addr = shelves_find(s, bytes, &stay), top = add_capped(addr, bytes);
+    const uint64_t addr = shelves_find(s, bytes, &stay);
+    const struct placed p = { .addr = addr, .top = add_capped(addr, bytes), .begin = begin, .end = end };
     size_t k = shelves_at(s, addr);
     if (s->at[k]->n == SHELF) {
         shelves_cut(s, k);
         k = shelves_at(s, addr);
     }
-    shelf_insert(s->at[k], addr, top, &stay);
-    s->height = top > s->height ? top : s->height;
+    shelf_insert(s->at[k], &p, &stay);
+    s->height = p.top > s->height ? p.top : s->height;
     return addr;
 }
