@@ -2,8 +2,8 @@
  * What can only be timed from inside: the engine's loop, the decoder, an import; and what a process needs for them.
  *
  * Prints one value a line, `measure,case,metric,value`; repetitions are lines that repeat. bench/run collects them and
- * bench/write_page.py makes the page; bench/time_sweep.py asks for one bare figure. Speeds are by CPU time, so that what else runs on the machine counts less;
- * `cpu_share` tells how much of the clock's time that was.
+ * bench/write_page.py makes the page; bench/time_sweep.py asks for one bare figure. Speeds are by CPU time, so that what
+ * else runs on the machine counts less; `cpu_share` tells how much of the clock's time that was.
  */
 #include "bench/cheapest.h"
 #include "bench/made_trace.h"
@@ -317,7 +317,7 @@ static enum err lanes_main(char **args, struct err_detail *why)
     return e;
 }
 
-/* 64 lanes and nothing else: the figure that a sweep of 64 settings is measured by, policy-events a second of CPU time. */
+/* 64 lanes and nothing else: what a sweep of 64 settings is measured by, policy-events a second of CPU time. */
 static enum err lanes64_main(char **args, struct err_detail *why)
 {
     enum { LANES = 64 };

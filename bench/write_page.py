@@ -139,7 +139,7 @@ def lanes_table(s):
 def sweep_table(s):
     what = {"samples": "`samples/`, native traces", "snapshots": "snapshots of others, pickles, not bundled"}
     return table(
-        ["recordings", "traces", "events a run", "sweep, million policy-events/s a core", "64 lanes, the same", "ratio"],
+        ["recordings", "traces", "events a run", "sweep, million policy-events/s a core", "64 lanes, so too", "ratio"],
         [[what[case], f"{s.median('sweep', case, 'traces'):.0f}", f"{s.median('sweep', case, 'run_events'):,.0f}",
           s.cell("sweep", case, "policy_events_per_s", ".1f", 1e-6),
           s.cell("sweep", case, "lanes_events_per_s", ".1f", 1e-6),

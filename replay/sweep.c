@@ -1,8 +1,8 @@
 /*
- * A trace is opened once for all of its missing runs. These run as lanes, at most SWEEP_PART_MAX at a time, so that memory
- * stays bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of them. One
- * of a single chunk stays decoded, and there a few lanes for each thread are opened, run and closed before the next: the
- * memory that they give back is taken up by those behind them, and is still in the caches.
+ * A trace is opened once for all of its missing runs. These run as lanes, at most SWEEP_PART_MAX at a time, so that
+ * memory stays bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of
+ * them. One of a single chunk stays decoded, and there a few lanes for each thread are opened, run and closed before the
+ * next: the memory that they give back is taken up by those behind them, and is still in the caches.
  */
 #include "replay/sweep.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_LANES = 16 };
+enum { FEW_LANES = 16 };             /* a thread's */
 
 /* A run that is missing, and everything it needs; not moved between opening and closing. */
 struct sweep_lane {

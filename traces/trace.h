@@ -112,8 +112,8 @@ const struct trace_segment *trace_start_segments(const struct trace_reader *r, s
 const struct trace_block *trace_start_blocks(const struct trace_reader *r, size_t *n);
 
 /* The next chunk, already validated: known kinds, slots in range, alloc only into a vacant slot, free only of a live
- * one, time never going back. Lent until the next call; *n == 0 at the end. A trace of one chunk that was read to its end
- * stays decoded. */
+ * one, time never going back. Lent until the next call; *n == 0 at the end. A trace of one chunk that was read to its
+ * end stays decoded. */
 MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why);
 
 /* Starts again so that the next chunk begins at event `first` (<= events). Seeks by the index. */
