@@ -146,6 +146,6 @@ void call_stacks_forked(void)
 {
     const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     stacks.lock = unlocked;
-    stacks.entries = NULL;            /* the numbers are of the parent's journal, and another thread may be changing it */
+    stacks.entries = NULL;            /* numbers of the parent's journal, and another thread may be in the middle of it */
     stacks.n = stacks.room = 0;
 }

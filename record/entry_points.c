@@ -42,6 +42,20 @@ struct allocation_prop {              /* how CUmemAllocationProp begins */
     int type, handle_types, location, location_id;
 };
 
+struct channel_format {               /* struct cudaChannelFormatDesc */
+    int x_bits, y_bits, z_bits, w_bits, kind;
+};
+
+struct array_2d {                     /* CUDA_ARRAY_DESCRIPTOR */
+    size_t   width, height;
+    unsigned format, n_channels;
+};
+
+struct array_3d {                     /* CUDA_ARRAY3D_DESCRIPTOR */
+    size_t   width, height, depth;
+    unsigned format, n_channels, flags;
+};
+
 static __thread struct {
     uint32_t owner;                   /* the journal that `number` was asked for in */
     uint32_t number;                  /* the kernel's */
@@ -111,6 +125,18 @@ static unsigned thread_device(void)
     return thread.device_plus_1 > 0 ? (unsigned)device : 0;
 }
 
+/* The runtime's device of this thread, which may have no context yet. */
+static unsigned runtime_device(void)
+{
+    static call_function cache;
+    int (*const get_device)(int *) = (int (*)(int *))real_named(LIBRARY_RUNTIME, "cudaGetDevice", &cache);
+    int device = -1;
+    thread.depth++;
+    const bool is_known = get_device != NULL && get_device(&device) == CODE_DONE && device >= 0;
+    thread.depth--;
+    return is_known ? (unsigned)device : thread_device();
+}
+
 static uint64_t record_put(struct call_record *r)
 {
     r->time_ns = now_ns();
@@ -130,6 +156,57 @@ static void record_growth(struct call_record *r, int device, const void *caller)
     if (is_with_stacks)
         r->stack = call_stack_put(caller);
     (void)record_put(r);
+}
+
+/* ---- arrays ---- */
+
+enum { ARRAY_LAYERED = 1, ARRAY_CUBEMAP = 4 };           /* in both libraries: depth counts layers or faces */
+
+/* Bytes of `n_levels` levels, each of half the size of the one before it; capped. */
+static uint64_t array_bytes(uint64_t element_bytes, struct extent e, unsigned flags, unsigned n_levels)
+{
+    const bool has_layers = (flags & (ARRAY_LAYERED | ARRAY_CUBEMAP)) != 0;
+    uint64_t bytes = 0;
+    for (unsigned level = 0; level < n_levels && level < 64; level++) {
+        const uint64_t sizes[] = {e.width >> level, e.height >> level, has_layers ? e.depth : e.depth >> level};
+        uint64_t n = element_bytes, sum;
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+            if (__builtin_mul_overflow(n, sizes[i] == 0 ? 1 : sizes[i], &n))
+                return UINT64_MAX;
+        if (__builtin_add_overflow(bytes, n, &sum))
+            return UINT64_MAX;
+        bytes = sum;
+    }
+    return bytes;
+}
+
+static uint64_t format_bytes(const struct channel_format *f)
+{
+    return f == NULL ? 0 : ((uint64_t)(unsigned)f->x_bits + (unsigned)f->y_bits + (unsigned)f->z_bits +
+                            (unsigned)f->w_bits) / 8;
+}
+
+/* Of CUarray_format: whole numbers and floats by their size; of what is packed or compressed, as if a byte. */
+static uint64_t element_bytes(unsigned format, unsigned n_channels)
+{
+    static const uint8_t sizes[] = {[0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4,
+                                    [0x10] = 2, [0x20] = 4};
+    const unsigned known = format < sizeof sizes ? sizes[format] : 0;
+    const bool has_two = (format >= 0xc3 && format <= 0xc5) || (format >= 0xc9 && format <= 0xcb);     /* NORM_INT16 */
+    return (uint64_t)n_channels * (known > 0 ? known : has_two ? 2 : 1);
+}
+
+static uint64_t bytes_of_2d(const struct array_2d *a)
+{
+    return a == NULL ? 0 : array_bytes(element_bytes(a->format, a->n_channels),
+                                       (struct extent){.width = a->width, .height = a->height}, 0, 1);
+}
+
+static uint64_t bytes_of_3d(const struct array_3d *a, unsigned n_levels)
+{
+    return a == NULL ? 0 : array_bytes(element_bytes(a->format, a->n_channels),
+                                       (struct extent){.width = a->width, .height = a->height, .depth = a->depth},
+                                       a->flags, n_levels);
 }
 
 /* ---- before and after a call ---- */
@@ -171,6 +248,13 @@ static void call_releases(struct made *m, enum call_kind kind, uint64_t addr, ui
     struct call_record r = {.kind = (uint8_t)kind, .call = m->call, .space = m->space, .addr = addr, .bytes = bytes,
                             .stream = stream, .other = handle};
     if (m->is_outer && (addr | handle) != 0)
+        m->number = record_put(&r);
+}
+
+static void call_resets(struct made *m, unsigned device)
+{
+    struct call_record r = {.kind = CALL_RESET, .call = m->call, .space = m->space, .device = (uint8_t)device};
+    if (m->is_outer && device <= UINT8_MAX)
         m->number = record_put(&r);
 }
 
@@ -330,6 +414,60 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
         BEGIN(name, space);                                                                             \
         call_releases(&m, CALL_UNMAP, addr, bytes, stream_0, 0);                                        \
         return call_released(&m, REAL(name, (uintptr_t, size_t))(addr, bytes));                         \
+    }
+
+/* What an array takes is known from its elements: the driver may lay them out wider. */
+#define WRAP_ARRAY_OF(name, space, stream_0, parameters, arguments, bytes)                              \
+    WRAPPER(name, parameters)                                                                           \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        const int code = REAL(name, parameters) arguments;                                              \
+        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
+    }
+
+#define WRAP_ARRAY(name, space, stream_0)                                                               \
+    WRAP_ARRAY_OF(name, space, stream_0,                                                                \
+                  (void **out, const struct channel_format *f, size_t width, size_t height, unsigned flags), \
+                  (out, f, width, height, flags),                                                       \
+                  array_bytes(format_bytes(f), (struct extent){.width = width, .height = height}, flags, 1))
+
+#define WRAP_ARRAY_3D(name, space, stream_0)                                                            \
+    WRAP_ARRAY_OF(name, space, stream_0,                                                                \
+                  (void **out, const struct channel_format *f, struct extent extent, unsigned flags),   \
+                  (out, f, extent, flags), array_bytes(format_bytes(f), extent, flags, 1))
+
+#define WRAP_MIPMAPS(name, space, stream_0)                                                             \
+    WRAP_ARRAY_OF(name, space, stream_0,                                                                \
+                  (void **out, const struct channel_format *f, struct extent extent, unsigned n, unsigned flags), \
+                  (out, f, extent, n, flags), array_bytes(format_bytes(f), extent, flags, n))
+
+#define WRAP_CREATE_2D(name, space, stream_0)                                                           \
+    WRAP_ARRAY_OF(name, space, stream_0, (void **out, const struct array_2d *a), (out, a), bytes_of_2d(a))
+
+#define WRAP_CREATE_3D(name, space, stream_0)                                                           \
+    WRAP_ARRAY_OF(name, space, stream_0, (void **out, const struct array_3d *a), (out, a), bytes_of_3d(a, 1))
+
+#define WRAP_CREATE_MIPMAPS(name, space, stream_0)                                                      \
+    WRAP_ARRAY_OF(name, space, stream_0, (void **out, const struct array_3d *a, unsigned n_levels),     \
+                  (out, a, n_levels), bytes_of_3d(a, n_levels))
+
+/* The thread's device, or the one that is named, loses its memory, whoever asked for it. */
+#define WRAP_RESET(name, space, stream_0)                                                               \
+    WRAPPER(name, (void))                                                                               \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        call_resets(&m, runtime_device());                                                              \
+        thread.device_plus_1 = 0;                                                                       \
+        return call_released(&m, REAL(name, (void))());                                                 \
+    }
+
+#define WRAP_RESET_CARD(name, space, stream_0)                                                          \
+    WRAPPER(name, (int device))                                                                         \
+    {                                                                                                   \
+        BEGIN(name, space);                                                                             \
+        call_resets(&m, (unsigned)device);                                                              \
+        thread.device_plus_1 = 0;                                                                       \
+        return call_released(&m, REAL(name, (int))(device));                                            \
     }
 
 /* What changes the thread's device; one word is passed, a number or a pointer. */

@@ -31,7 +31,8 @@ struct child_watch {
 };
 
 /* Runs argv[0] with argv, a list that NULL ends, and waits. SIGINT, SIGTERM and SIGHUP go on to it. *status: its exit
- * status, or 128 and the signal that ended it. `watch` may be NULL. ERR_USAGE where the program cannot be started; ERR_IO. */
+ * status, or 128 and the signal that ended it. `watch` may be NULL. ERR_USAGE where the program cannot be started;
+ * ERR_IO. */
 MUST_USE enum err child_run(const char *const *argv, const struct child_env *env, const struct child_watch *watch,
                              int *status, struct err_detail *why);
 

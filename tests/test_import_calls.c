@@ -187,6 +187,51 @@ Test(import_calls, a_release_on_another_device_is_that_of_the_allocation)
     cr_expect(strstr(why.text, "0 (1 requests), 1 (1 requests)") != NULL, "%s", why.text);
 }
 
+Test(import_calls, a_reset_ends_what_its_device_has_in_order)
+{
+    struct journal j = journal_begin();
+    const struct event *events;
+    size_t n;
+    for (uint64_t i = 1; i <= 4; i++)
+        put_alloc(&j, i << 12, i);
+    put_free(&j, 2 << 12);
+    put(&j, (struct call_record){.kind = CALL_ALLOC, .addr = 0x9000, .bytes = 9, .device = 1});
+    put(&j, (struct call_record){.kind = CALL_CREATE, .other = 5, .bytes = 10, .space = CALL_SPACE_PHYSICAL});
+    put(&j, (struct call_record){.kind = CALL_RESET});
+    put(&j, (struct call_record){.kind = CALL_RESET});
+    const uint32_t failed = put(&j, (struct call_record){.kind = CALL_RESET, .device = 1});
+    put(&j, (struct call_record){.kind = CALL_UNDO, .other = failed});
+    put_alloc(&j, 0x1000, 7);
+    struct trace_reader *trace = import_all(&j, 0);
+    cr_assert_eq(trace_next(trace, &events, &n, NULL), ERR_OK);
+    static const uint64_t freed[] = {1, 3, 4};
+    cr_assert_eq(n, 4 + 1 + 1 + 3 + 1);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect(events[6 + i].kind == EVENT_FREE && events[6 + i].bytes == freed[i], "%zu", i);
+    cr_expect_null(trace_meta(trace, "notes") == NULL ? NULL : strstr(trace_meta(trace, "notes"), "again"));
+    trace_close(trace);
+    trace = import_all(&j, 1);
+    cr_expect_eq(trace_info(trace)->by_kind[EVENT_FREE], 0);
+    trace_close(trace);
+}
+
+Test(import_calls, an_array_s_handle_is_no_address)
+{
+    struct journal j = journal_begin();
+    struct trace_side side;
+    const struct call_record array = {.kind = CALL_ALLOC, .addr = 0x1000, .bytes = 20, .space = CALL_SPACE_ARRAY};
+    put_alloc(&j, 0x1000, 10);
+    put(&j, array);
+    put_free(&j, 0x1000);
+    put(&j, (struct call_record){.kind = CALL_FREE, .addr = 0x1000, .space = CALL_SPACE_ARRAY});
+    struct trace_reader *trace = import_all(&j, -1);
+    cr_expect_eq(trace_info(trace)->by_kind[EVENT_FREE], 2);
+    cr_assert_eq(trace_side_at(trace, 1, &side, NULL), ERR_OK);
+    cr_expect_eq(side.addr, 0);
+    trace_close(trace);
+    expect_kinds(&j, "AAFF");
+}
+
 Test(import_calls, each_kind_of_memory_is_a_pool_of_its_own)
 {
     struct journal j = journal_begin();

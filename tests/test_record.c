@@ -281,6 +281,44 @@ Test(record, each_kind_of_memory_is_told_and_each_call_recorded_once)
     run_close(&r);
 }
 
+Test(record, arrays_are_told_with_the_bytes_of_their_elements)
+{
+    static const uint64_t want[] = {4 * 100, 4 * 10 * 20 * 30, 4 * 2 * (16 * 16 + 8 * 8 + 4 * 4), 4 * 64 * 8};
+    struct run r;
+    size_t n = 0;
+    run_program(&r, "arrays");
+    cr_assert_eq(r.n_journals, 1);
+    const struct call_journal *log = r.journals[0];
+    for (uint32_t i = 0; i < log->n; i++)
+        if (log->records[i].kind == CALL_ALLOC) {
+            cr_assert_lt(n, sizeof want / sizeof want[0]);
+            cr_expect_eq(log->records[i].space, CALL_SPACE_ARRAY);
+            cr_expect_eq(log->records[i].bytes, want[n], "%zu: %llu bytes", n,
+                         (unsigned long long)log->records[i].bytes);
+            n++;
+        }
+    cr_expect_eq(n, sizeof want / sizeof want[0]);
+    cr_expect_eq(count_kind(log, CALL_FREE), n);
+    run_close(&r);
+}
+
+Test(record, a_reset_of_a_device_is_recorded_and_one_that_failed_is_not)
+{
+    static const uint8_t want[] = {0, 1};
+    struct run r;
+    size_t n = 0;
+    run_program(&r, "reset");
+    cr_assert_eq(r.n_journals, 1);
+    const struct call_journal *log = r.journals[0];
+    for (uint32_t i = 0; i < log->n; i++)
+        if (log->records[i].kind == CALL_RESET) {
+            cr_assert_lt(n, sizeof want / sizeof want[0]);
+            cr_expect_eq(log->records[i].device, want[n++]);
+        }
+    cr_expect_eq(n, sizeof want / sizeof want[0]);
+    run_close(&r);
+}
+
 Test(record, no_descriptor_stays_open_and_none_is_needed)
 {
     struct run r;

@@ -27,7 +27,7 @@ enum call_kind {
     CALL_ALLOC,                       /* addr, bytes; written when the call has returned */
     CALL_FREE,                        /* addr; written before the call */
     CALL_OOM,                         /* bytes; addr = free bytes of the device, 0 = unknown */
-    CALL_UNDO,                        /* other = number of the FREE, RELEASE or UNMAP whose call then failed */
+    CALL_UNDO,                        /* other = number of the FREE, RELEASE, UNMAP or RESET whose call failed */
     CALL_CREATE,                      /* other = handle of physical memory, bytes */
     CALL_RELEASE,                     /* other = handle; written before the call */
     CALL_RETAIN,                      /* other = handle, which takes one more release; addr = where it is mapped */
@@ -36,6 +36,7 @@ enum call_kind {
     CALL_DEVICE,                      /* a device's first record: bytes = its memory, other = free of it */
     CALL_TEXT,                        /* a part of a text */
     CALL_FRAME,                       /* addr = program counter, other = its text's, stack = its caller's record, + 1 */
+    CALL_RESET,                       /* all of the device's memory is released; written before the call */
     CALL_KINDS
 };
 
@@ -45,6 +46,7 @@ enum call_space {
     CALL_SPACE_MANAGED,
     CALL_SPACE_HOST,                  /* page-locked host memory */
     CALL_SPACE_PHYSICAL,              /* cuMemCreate */
+    CALL_SPACE_ARRAY,                 /* arrays, with and without mipmaps; addr = handle */
     CALL_SPACES
 };
 

@@ -113,7 +113,8 @@ static void drop_undone(struct call_journal *log)
             continue;
         if (r->other >= log->first && r->other - log->first < i) {
             struct call_record *undone = &log->records[r->other - log->first];
-            if (undone->kind == CALL_FREE || undone->kind == CALL_RELEASE || undone->kind == CALL_UNMAP)
+            if (undone->kind == CALL_FREE || undone->kind == CALL_RELEASE || undone->kind == CALL_UNMAP ||
+                undone->kind == CALL_RESET)
                 undone->kind = CALL_NONE;
         }
         r->kind = CALL_NONE;
@@ -219,8 +220,8 @@ static bool is_whole(const struct call_journal *log, size_t i)
     return log->records[i].is_whole == CALL_WHOLE;
 }
 
-/* How many of the n records that were read are to be taken; where the first is not whole, none, but if it was waited for
- * already it is passed over with those that follow it and are no more whole. */
+/* How many of the n records that were read are to be taken. Where the first is not whole, none; but if it was waited
+ * for already it is passed over with those that follow it and are no more whole. */
 static size_t follow_count(struct call_journal *log, size_t n)
 {
     size_t whole = 0, torn = 0;
@@ -238,8 +239,8 @@ static size_t follow_count(struct call_journal *log, size_t n)
     return 0;
 }
 
-/* Reads the next records into place. Whether one is whole is looked at before it is read for good: a record that is read
- * while it is written may have its last member, and not yet the others. */
+/* Reads the next records into place. Whether one is whole is looked at before it is read for good: a record that is
+ * read while it is written may have its last member, and not yet the others. */
 static enum err follow_stretch(struct call_journal *log, int fd, struct err_detail *why)
 {
     const uint64_t size = sizeof *log->records, offset = sizeof log->head + log->first * size;

@@ -56,8 +56,8 @@ struct call_frames {
     size_t n, room;
 };
 
-/* Takes the record with this number, if it is a frame or a part of a text; in order of the file. What it names must have
- * come before, or is not there, so that chains of callers end. False without memory. */
+/* Takes the record with this number, if it is a frame or a part of a text; in order of the file. What it names must
+ * have come before, or is not there, so that chains of callers end. False without memory. */
 bool call_frames_take(struct call_frames *f, uint32_t number, const struct call_record *r);
 
 /* The frames of a record's stack as ids of f->texts, innermost first, at most `max`; 0 where it has none. */

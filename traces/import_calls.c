@@ -18,7 +18,8 @@
 #include <string.h>
 
 enum { NOTES_BYTES = 2048, STACK_MAX = 512, LINE_BYTES = 512 };
-enum { POOL_DEVICE, POOL_MANAGED, POOL_HOST, POOL_PHYSICAL, POOL_FIRST, MEMORY_POOLS_MAX = 200 };
+enum { POOL_DEVICE, POOL_MANAGED, POOL_HOST, POOL_PHYSICAL, POOL_ARRAY, POOL_FIRST, MEMORY_POOLS_MAX = 200 };
+#define NO_PLACE UINT32_MAX
 
 /* Elements of an array that are used again, the last given back first. */
 struct places {
@@ -30,6 +31,7 @@ struct places {
 struct request {
     uint64_t addr, stream, other;
     uint32_t record;
+    uint32_t before, after;          /* of the device's live allocations; NO_PLACE at the ends */
     uint8_t  space, device;
 };
 
@@ -49,6 +51,7 @@ struct calls_device {
     struct pair_map pools;            /* (handle of a memory pool, 0) -> its number here */
     struct pair_map stacks;           /* (innermost frame's record + 1, thread) -> the trace's stack */
     uint64_t bytes[CALL_SPACES];      /* requested in all, by kind of memory */
+    uint32_t first, last;             /* live allocations in order of their records, + 1; 0 = none */
 };
 
 struct calls_import {
@@ -56,7 +59,7 @@ struct calls_import {
     struct calls_device devices[CALL_DEVICES_MAX];
     const struct calls_traces *traces;           /* NULL: the traces that are there are all */
     struct call_frames frames;
-    struct pair_map live;             /* (address, 0) -> request */
+    struct pair_map live;             /* (address, 1 for the handle of an array) -> request */
     struct pair_map handles;          /* (handle, 0) -> physical */
     struct pair_map mapped;           /* (address, 0) -> mapping */
     struct request *requests;
@@ -77,18 +80,18 @@ static enum err calls_nomem(struct err_detail *why)
 
 /* ---- places ---- */
 
-/* A place in an array, which has room for it afterwards; UINT32_MAX without memory. */
+/* A place in an array, which has room for it afterwards; NO_PLACE without memory. */
 static uint32_t place_take(struct places *p, void **array, size_t *room, size_t size)
 {
     if (p->n_vacant > 0)
         return p->vacant[--p->n_vacant];
-    void *grown = p->n < UINT32_MAX ? array_grow(*array, p->n, room, size) : NULL;
+    void *grown = p->n < NO_PLACE ? array_grow(*array, p->n, room, size) : NULL;
     uint32_t *vacant = array_grow(p->vacant, p->n, &p->room_vacant, sizeof *vacant);     /* so that giving back can */
     if (grown != NULL)
         *array = grown;
     if (vacant != NULL)
         p->vacant = vacant;
-    return grown != NULL && vacant != NULL ? (uint32_t)p->n++ : UINT32_MAX;
+    return grown != NULL && vacant != NULL ? (uint32_t)p->n++ : NO_PLACE;
 }
 
 static void place_give(struct places *p, uint32_t place)
@@ -121,10 +124,11 @@ static void note(struct calls_import *p, const char *fmt, ...)
 static void note_all(struct calls_import *p, const struct calls_device *d)
 {
     static const char *const names[CALL_SPACES] = {
-        [CALL_SPACE_POOL] = "memory pools (pools 4 and up, in stream order)",
+        [CALL_SPACE_POOL] = "memory pools (pools 5 and up, in stream order)",
         [CALL_SPACE_MANAGED] = "managed memory (pool 1)",
         [CALL_SPACE_HOST] = "page-locked host memory (pool 2), which takes nothing of the device",
-        [CALL_SPACE_PHYSICAL] = "physical memory of the virtual memory calls (pool 3)"};
+        [CALL_SPACE_PHYSICAL] = "physical memory of the virtual memory calls (pool 3)",
+        [CALL_SPACE_ARRAY] = "arrays (pool 4), whose elements are counted"};
     char bytes[UNITS_TEXT];
     for (int i = 0; i < CALL_SPACES; i++)
         if (names[i] != NULL && d->bytes[i] > 0)
@@ -136,8 +140,8 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
     if (p->n_unknown > 0)
         note(p, "%" PRIu64 " releases of memory whose allocation is not recorded", p->n_unknown);
     if (p->n_unseen > 0)
-        note(p, "%" PRIu64 " addresses were given out again without a recorded release (a device that was reset, or a "
-             "call that is not recorded)", p->n_unseen);
+        note(p, "%" PRIu64 " addresses were given out again without a recorded release (by a call that is not "
+             "recorded)", p->n_unseen);
 }
 
 static enum err put_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
@@ -186,7 +190,7 @@ static enum err pool_number(struct calls_device *d, const struct request *r, uin
 {
     static const uint64_t numbers[CALL_SPACES] = {
         [CALL_SPACE_DEVICE] = POOL_DEVICE, [CALL_SPACE_MANAGED] = POOL_MANAGED, [CALL_SPACE_HOST] = POOL_HOST,
-        [CALL_SPACE_PHYSICAL] = POOL_PHYSICAL};
+        [CALL_SPACE_PHYSICAL] = POOL_PHYSICAL, [CALL_SPACE_ARRAY] = POOL_ARRAY};
     *out = r->space < CALL_SPACES ? numbers[r->space] : POOL_DEVICE;
     if (r->space != CALL_SPACE_POOL)
         return ERR_OK;
@@ -221,7 +225,7 @@ static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind ki
     const uint64_t start = p->log->head.start_ns;
     struct trace_record out = {.kind = kind, .time_ns = r->time_ns < start ? 0 : r->time_ns - start,
                                .ptr = (uint64_t)about->record + 1, .bytes = r->bytes, .stream = about->stream,
-                               .record = p->log->first + i, .addr = about->addr};
+                               .record = p->log->first + i, .addr = about->space == CALL_SPACE_ARRAY ? 0 : about->addr};
     struct calls_device *d = &p->devices[about->device];
     enum err e = find_trace(p, about->device, why);
     if (e != ERR_OK || d->out == NULL)
@@ -234,40 +238,92 @@ static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind ki
     return e == ERR_OK ? trace_put(d->out, &out, why) : e;
 }
 
-static enum err take_free(struct calls_import *p, uint32_t i, struct err_detail *why)
+static uint64_t is_array(const struct request *r)
 {
-    const uint64_t addr = p->log->records[i].addr;
-    const uint32_t *found = pair_map_find(&p->live, addr, 0);
-    if (found == NULL) {
-        p->n_unknown++;
-        return ERR_OK;
-    }
-    const uint32_t place = *found;
-    const enum err e = put_event(p, i, EVENT_FREE, &p->requests[place], why);
-    pair_map_remove(&p->live, addr, 0);
+    return r->space == CALL_SPACE_ARRAY;
+}
+
+/* Puts a request behind the live ones of its device, or takes it out of them. */
+static void live_link(struct calls_import *p, uint32_t place)
+{
+    struct request *r = &p->requests[place];
+    struct calls_device *d = &p->devices[r->device];
+    r->before = d->last == 0 ? NO_PLACE : d->last - 1;
+    r->after = NO_PLACE;
+    if (d->last == 0)
+        d->first = place + 1;
+    else
+        p->requests[r->before].after = place;
+    d->last = place + 1;
+}
+
+static void live_unlink(struct calls_import *p, uint32_t place)
+{
+    const struct request *r = &p->requests[place];
+    struct calls_device *d = &p->devices[r->device];
+    if (r->before == NO_PLACE)
+        d->first = r->after == NO_PLACE ? 0 : r->after + 1;
+    else
+        p->requests[r->before].after = r->after;
+    if (r->after == NO_PLACE)
+        d->last = r->before == NO_PLACE ? 0 : r->before + 1;
+    else
+        p->requests[r->after].before = r->before;
+}
+
+/* Record i ends a live allocation. */
+static enum err end_live(struct calls_import *p, uint32_t i, uint32_t place, struct err_detail *why)
+{
+    const struct request *r = &p->requests[place];
+    const enum err e = put_event(p, i, EVENT_FREE, r, why);
+    live_unlink(p, place);
+    pair_map_remove(&p->live, r->addr, is_array(r));
     place_give(&p->request_places, place);
     return e;
 }
 
+static enum err take_free(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct request about = request_of(p, i);
+    const uint32_t *found = pair_map_find(&p->live, about.addr, is_array(&about));
+    if (found == NULL) {
+        p->n_unknown++;
+        return ERR_OK;
+    }
+    return end_live(p, i, *found, why);
+}
+
 static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
-    const struct call_record *r = &p->log->records[i];
+    const struct request about = request_of(p, i);
+    const uint32_t *known = pair_map_find(&p->live, about.addr, is_array(&about));
     enum err e = ERR_OK;
-    if (r->bytes == 0)
+    if (p->log->records[i].bytes == 0)
         return ERR_OK;
-    if (pair_map_find(&p->live, r->addr, 0) != NULL) {
+    if (known != NULL) {
         p->n_unseen++;
-        e = take_free(p, i, why);
+        e = end_live(p, i, *known, why);
     }
     if (e != ERR_OK)
         return e;
     void *requests = p->requests;
     const uint32_t place = place_take(&p->request_places, &requests, &p->room_requests, sizeof *p->requests);
     p->requests = requests;
-    if (place == UINT32_MAX || !pair_map_add(&p->live, r->addr, 0, place))
+    if (place == NO_PLACE || !pair_map_add(&p->live, about.addr, is_array(&about), place))
         return calls_nomem(why);
-    p->requests[place] = request_of(p, i);
+    p->requests[place] = about;
+    live_link(p, place);
     return put_event(p, i, EVENT_ALLOC, &p->requests[place], why);
+}
+
+/* What a device has allocated goes with its context; physical memory has none. */
+static enum err take_reset(struct calls_import *p, uint32_t i, struct err_detail *why)
+{
+    const struct calls_device *d = &p->devices[p->log->records[i].device];
+    enum err e = ERR_OK;
+    while (e == ERR_OK && d->first != 0)
+        e = end_live(p, i, d->first - 1, why);
+    return e;
 }
 
 static enum err take_oom(struct calls_import *p, uint32_t i, struct err_detail *why)
@@ -286,7 +342,7 @@ static enum err take_create(struct calls_import *p, uint32_t i, struct err_detai
         return ERR_OK;
     const uint32_t place = place_take(&p->physical_places, &physical, &p->room_physical, sizeof *p->physical);
     p->physical = physical;
-    if (place == UINT32_MAX)
+    if (place == NO_PLACE)
         return calls_nomem(why);
     p->physical[place] = (struct physical){.request = request_of(p, i), .n_handles = 1};
     if (pair_map_find(&p->handles, r->other, 0) != NULL) {
@@ -352,7 +408,7 @@ static enum err take_map(struct calls_import *p, uint32_t i, struct err_detail *
     void *mappings = p->mappings;
     const uint32_t place = place_take(&p->mapping_places, &mappings, &p->room_mappings, sizeof *p->mappings);
     p->mappings = mappings;
-    if (place == UINT32_MAX || !pair_map_add(&p->mapped, r->addr, 0, place))
+    if (place == NO_PLACE || !pair_map_add(&p->mapped, r->addr, 0, place))
         return calls_nomem(why);
     p->mappings[place] = (struct mapping){.bytes = r->bytes, .physical = physical};
     return ERR_OK;
@@ -393,6 +449,7 @@ static enum err take_record(struct calls_import *p, uint32_t i, struct err_detai
     case CALL_FREE:    return take_free(p, i, why);
     case CALL_OOM:     return take_oom(p, i, why);
     case CALL_CREATE:  return take_create(p, i, why);
+    case CALL_RESET:   return take_reset(p, i, why);
     case CALL_RELEASE: return take_release(p, i, why);
     case CALL_RETAIN:  return take_retain(p, i, why);
     case CALL_MAP:     return take_map(p, i, why);

@@ -17,6 +17,7 @@ enum { DONE = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, BLOCKS_MAX = 1
 
 struct fake_block {
     uint64_t addr, bytes;
+    int      device;
     bool     is_live;
 };
 
@@ -46,11 +47,12 @@ static uint64_t fake_place(uint64_t bytes)
     for (size_t i = fake.n; i-- > 0 && i + 64 > fake.n;)
         if (!fake.blocks[i].is_live && fake.blocks[i].bytes == bytes) {
             fake.blocks[i].is_live = true;
+            fake.blocks[i].device = device;
             return fake.blocks[i].addr;
         }
     if (fake.n == BLOCKS_MAX)
         return 0;
-    fake.blocks[fake.n++] = (struct fake_block){.addr = fake.next, .bytes = bytes, .is_live = true};
+    fake.blocks[fake.n++] = (struct fake_block){.addr = fake.next, .bytes = bytes, .device = device, .is_live = true};
     fake.next += (bytes + 511) / 512 * 512;
     return fake.blocks[fake.n - 1].addr;
 }
@@ -121,6 +123,24 @@ ENTRY(cuMemRelease, uint64_t handle) { return fake_free(handle); }
 ENTRY(cuMemMap, uint64_t addr, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags)
 {
     (void)addr, (void)bytes, (void)offset, (void)handle, (void)flags;
+    return DONE;
+}
+ENTRY(cuArrayCreate_v2, uint64_t *out, const size_t *size)     /* width, height; what an element is does not matter */
+{
+    return fake_alloc(out, 4 * size[0] * (size[1] == 0 ? 1 : size[1]));
+}
+ENTRY(cuArrayDestroy, uint64_t handle) { return fake_free(handle); }
+ENTRY(cuDevicePrimaryCtxReset_v2, int ordinal)
+{
+    if (ordinal < 0 || ordinal > 1)
+        return INVALID;
+    pthread_mutex_lock(&fake.lock);
+    for (size_t i = 0; i < fake.n; i++)
+        if (fake.blocks[i].is_live && fake.blocks[i].device == ordinal) {
+            fake.blocks[i].is_live = false;
+            fake.used -= fake.blocks[i].bytes;
+        }
+    pthread_mutex_unlock(&fake.lock);
     return DONE;
 }
 ENTRY(cuMemUnmap, uint64_t addr, size_t bytes) { (void)addr, (void)bytes; return DONE; }

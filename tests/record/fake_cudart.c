@@ -18,7 +18,7 @@ static struct {
     int (*alloc)(uint64_t *, size_t), (*free)(uint64_t);
     int (*alloc_async)(uint64_t *, size_t, uintptr_t), (*free_async)(uint64_t, uintptr_t);
     int (*host_alloc)(uint64_t *, size_t, unsigned), (*host_free)(uint64_t);
-    int (*set_current)(uintptr_t);
+    int (*set_current)(uintptr_t), (*get_device)(int *), (*reset)(int);
 } driver;
 static pthread_once_t is_started = PTHREAD_ONCE_INIT;
 
@@ -38,6 +38,10 @@ static void start(void)
     look_up("cuMemFreeHost", (void **)&driver.host_free, 12000, 0, NULL);
     symbol = dlsym(library, "cuCtxSetCurrent");
     memcpy(&driver.set_current, &symbol, sizeof driver.set_current);
+    symbol = dlsym(library, "cuCtxGetDevice");
+    memcpy(&driver.get_device, &symbol, sizeof driver.get_device);
+    symbol = dlsym(library, "cuDevicePrimaryCtxReset_v2");
+    memcpy(&driver.reset, &symbol, sizeof driver.reset);
 }
 
 ENTRY(cudaMalloc, uint64_t *out, size_t bytes)
@@ -66,6 +70,36 @@ ENTRY(cudaSetDevice, int device)
 {
     pthread_once(&is_started, start);
     return driver.set_current((uintptr_t)device);
+}
+
+/* Arrays are as large as 1 KiB, whatever is asked for. */
+struct extent { size_t width, height, depth; };
+ENTRY(cudaMallocArray, uint64_t *out, const int *format, size_t width, size_t height, unsigned flags)
+{
+    (void)format, (void)width, (void)height, (void)flags;
+    return cudaMalloc(out, 1024);
+}
+ENTRY(cudaMalloc3DArray, uint64_t *out, const int *format, struct extent extent, unsigned flags)
+{
+    (void)format, (void)extent, (void)flags;
+    return cudaMalloc(out, 1024);
+}
+ENTRY(cudaMallocMipmappedArray, uint64_t *out, const int *format, struct extent extent, unsigned n, unsigned flags)
+{
+    (void)format, (void)extent, (void)n, (void)flags;
+    return cudaMalloc(out, 1024);
+}
+ENTRY(cudaFreeArray, uint64_t array) { return cudaFree(array); }
+ENTRY(cudaFreeMipmappedArray, uint64_t array) { return cudaFree(array); }
+ENTRY(cudaGetDevice, int *out)
+{
+    pthread_once(&is_started, start);
+    return driver.get_device(out);
+}
+ENTRY(cudaDeviceReset, void)
+{
+    int device = 0;
+    return cudaGetDevice(&device) == 0 ? driver.reset(device) : 1;
 }
 
 /* The other way to the driver that a program has: its own copy of the runtime calls it at no recorded call's hands. */

@@ -26,6 +26,16 @@ int cudaMallocAsync(uint64_t *out, size_t bytes, uintptr_t stream);
 int cudaFreeAsync(uint64_t addr, uintptr_t stream);
 int cudaMallocHost(uint64_t *out, size_t bytes);
 int cudaSetDevice(int device);
+int cudaDeviceReset(void);
+int cuDevicePrimaryCtxReset_v2(int device);
+struct extent { size_t width, height, depth; };
+int cudaMallocArray(uint64_t *out, const int *format, size_t width, size_t height, unsigned flags);
+int cudaMalloc3DArray(uint64_t *out, const int *format, struct extent extent, unsigned flags);
+int cudaMallocMipmappedArray(uint64_t *out, const int *format, struct extent extent, unsigned n, unsigned flags);
+int cudaFreeArray(uint64_t array);
+int cudaFreeMipmappedArray(uint64_t array);
+int cuArrayCreate_v2(uint64_t *out, const void *descriptor);
+int cuArrayDestroy(uint64_t array);
 int fakeInternalMalloc(uint64_t *out, size_t bytes);
 int cuMemAlloc_v2(uint64_t *out, size_t bytes);
 int cuMemFree_v2(uint64_t addr);
@@ -159,6 +169,30 @@ static void run_kinds(void)
     expect(cuMemUnmap(0x500000000000, 2 << 20) == 0, "cuMemUnmap");
 }
 
+static void run_arrays(void)
+{
+    const int floats[5] = {32}, colours[5] = {8, 8, 8, 8};
+    const struct { size_t width, height; unsigned format, n_channels; } halves = {64, 8, 0x10, 2};
+    uint64_t plain, volume, mipmaps, driver;
+    expect(cudaMallocArray(&plain, floats, 100, 0, 0) == 0, "cudaMallocArray");
+    expect(cudaMalloc3DArray(&volume, colours, (struct extent){10, 20, 30}, 0) == 0, "cudaMalloc3DArray");
+    expect(cudaMallocMipmappedArray(&mipmaps, floats, (struct extent){16, 16, 2}, 3, 1) == 0, "mipmaps, of two layers");
+    expect(cuArrayCreate_v2(&driver, &halves) == 0, "cuArrayCreate_v2");
+    expect(cudaFreeArray(plain) == 0 && cudaFreeArray(volume) == 0, "cudaFreeArray");
+    expect(cudaFreeMipmappedArray(mipmaps) == 0 && cuArrayDestroy(driver) == 0, "the others");
+}
+
+static void run_reset(void)
+{
+    uint64_t addr;
+    expect(cudaMalloc(&addr, 1000) == 0 && cudaMallocAsync(&addr, 2000, 16) == 0, "device 0");
+    expect(cudaSetDevice(1) == 0 && cudaMalloc(&addr, 3000) == 0, "device 1");
+    expect(cudaSetDevice(0) == 0 && cudaDeviceReset() == 0, "cudaDeviceReset");
+    expect(cuDevicePrimaryCtxReset_v2(7) == 1, "there is no device 7");
+    expect(cudaMalloc(&addr, 1000) == 0, "the same memory again");
+    expect(cuDevicePrimaryCtxReset_v2(1) == 0, "cuDevicePrimaryCtxReset_v2");
+}
+
 static int count_descriptors(void)
 {
     int n = 0;
@@ -227,7 +261,7 @@ int main(int argc, char **argv)
     static const struct { const char *name; void (*run)(void); } all[] = {
         {"killed", run_killed}, {"fork", run_fork}, {"driver", run_driver}, {"failing", run_failing},
         {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks}, {"lasting", run_lasting},
-        {"slow", run_slow}};
+        {"slow", run_slow}, {"arrays", run_arrays}, {"reset", run_reset}};
     if (argc < 3)
         return 2;
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
