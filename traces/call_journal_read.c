@@ -267,6 +267,11 @@ enum err call_journal_more(struct call_journal *log, struct err_detail *why)
         return e;
     e = follow_stretch(log, fd, why);
     close(fd);
+    if (log->n == 0) {                                   /* a process that asks for nothing costs nothing */
+        free(log->records);
+        log->records = NULL;
+        log->room = 0;
+    }
     (void)drop_unknown(log);
     drop_undone(log);
     count_devices(log);
