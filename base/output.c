@@ -2,6 +2,7 @@
 #include "base/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -79,6 +80,7 @@ static enum err output_open_temporary(struct output *o, struct err_detail *why)
     const int fd = mkstemp(o->temporary);
     if (fd < 0)
         return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+    fcntl(fd, F_SETFD, FD_CLOEXEC);          /* a program that is started meanwhile did not ask for it */
     o->listed = output_enlist(o->temporary);
     const mode_t mask = umask(0);
     umask(mask);

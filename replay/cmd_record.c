@@ -88,9 +88,23 @@ static void look(void *arg)
     following_look(arg);
 }
 
+/* Makes the traces; `out`: for the JSON, or NULL. */
+static enum err make_traces(const struct options *o, const char *folder, int status, FILE *out, struct err_detail *why)
+{
+    struct json_writer w = json_writer(out);
+    if (out == NULL)
+        return recording_import(folder, o->out, NULL, why);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-record/1");
+    json_put_number(&w, "status", (unsigned)status);
+    const enum err e = recording_import(folder, o->out, &w, why);
+    json_end_object(&w);
+    return e;
+}
+
 /* Runs the command, followed, and makes the traces. */
-static enum err record(const struct options *o, const char *folder, const struct child_env *env, int *status,
-                       struct err_detail *why)
+static enum err record(const struct options *o, const char *folder, const struct child_env *env, FILE *json,
+                       int *status, struct err_detail *why)
 {
     struct following *following;
     enum err e = following_start(folder, &following, why);
@@ -99,7 +113,7 @@ static enum err record(const struct options *o, const char *folder, const struct
     const struct child_watch watch = { .look = look, .arg = following, .every_ms = FOLLOWING_LOOK_MS };
     e = run_command(o, env, &watch, status, why);
     if (e == ERR_OK)
-        e = recording_import(folder, o->out, why);
+        e = make_traces(o, folder, *status, json, why);
     following_end(following, e == ERR_OK);
     return e;
 }
@@ -110,6 +124,8 @@ static enum err check_names(const struct options *o, struct err_detail *why)
         return err_set(why, ERR_USAGE, 0, "record needs a name for the trace: -o OUT");
     if (strcmp(o->out, "-") == 0)
         return err_set(why, ERR_USAGE, 0, "record writes files, not standard output, which is the program's: -o OUT");
+    if (o->json != NULL && strcmp(o->json, "-") == 0)
+        return err_set(why, ERR_USAGE, 0, "standard output is the program's: --json FILE");
     return ERR_OK;
 }
 
@@ -118,18 +134,27 @@ static enum exit_status record_main(const struct options *o)
     struct err_detail why = { .text = "" };
     struct child_env env = { .n = 0 };
     char library[PATH_MAX], folder[PATH_MAX];
+    struct output *json = NULL;
+    bool is_stdout_taken = false;
     int status = 0;
     enum err e = check_names(o, &why);
     if (e == ERR_OK)
         e = find_library(library, &why);
     if (e == ERR_OK)
+        e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
+    if (e == ERR_OK)
         e = make_folder(o->out, folder, &why);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
+        output_abandon(json);
         return cli_fail(e, &why);
+    }
     e = make_env(o, library, folder, &env, &why);
     if (e == ERR_OK)
-        e = record(o, folder, &env, &status, &why);
+        e = record(o, folder, &env, json == NULL ? NULL : output_file(json), &status, &why);
     child_env_close(&env);
+    if (e == ERR_OK)
+        e = output_commit(&json, &why);
+    output_abandon(json);
     if (rmdir(folder) != 0 && e == ERR_OK)
         fprintf(stderr, "replay record: %s: journals are left there\n", folder);
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
@@ -149,13 +174,15 @@ const struct subcommand cmd_record = {
         "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a\n"
         "snapshot written at its end, at the first out of memory and on SIGUSR1. It then is the trace OUT, with the\n"
         "snapshot beside it, and the driver's calls are in OUT with .driver before its last dot.\n"
-        "--simulate runs the command on the simulated card, as replay run-sim does.\n\n"
+        "--simulate runs the command on the simulated card, as replay run-sim does. --json takes a file: standard\n"
+        "output is the command's.\n\n"
         "Examples:\n"
         "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"
         "  replay record -o trace.zst --stacks -- python infer.py\n"
         "  replay record -o trace.zst --torch -- python train.py\n"
         "  replay record -o trace.zst --torch --simulate 24GiB -- python train.py\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY) | OPTION_BIT(SIMULATE) | OPTION_BIT(HELP),
+    .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY) | OPTION_BIT(SIMULATE) | OPTION_BIT(JSON) |
+             OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = record_main,

@@ -239,6 +239,11 @@ static void print_names(const char *what, const struct name_list *l)
     fprintf(stderr, "\n");
 }
 
+static bool is_used(const struct journal_use *u)
+{
+    return u->total_bytes > 0 && u->calls + u->refusals > 0;
+}
+
 static void print_device(int device, const struct journal_use *u)
 {
     char total[UNITS_TEXT], peak[UNITS_TEXT], taken[UNITS_TEXT], refused[UNITS_TEXT];
@@ -270,7 +275,7 @@ static void print_report(const struct sim_run *run, int status)
     fprintf(stderr, "replay run-sim: %s ended with status %d; %zu process%s used the simulated CUDA\n",
             run->o->inputs[0], status, run->n_processes, run->n_processes == 1 ? "" : "es");
     for (int i = 0; i < JOURNAL_DEVICES; i++)
-        if (run->use[i].total_bytes > 0 && run->use[i].calls + run->use[i].refusals > 0)
+        if (is_used(&run->use[i]))
             print_device(i, &run->use[i]);
     if (run->n_processes > 0) {
         print_cautions(run);
@@ -278,6 +283,65 @@ static void print_report(const struct sim_run *run, int status)
     }
     print_names("not simulated, refused", &run->refused);
     print_names("asked for by name and unknown", &run->missing);
+}
+
+static void json_names(struct json_writer *w, const char *key, const struct name_list *l)
+{
+    json_put_array(w, key);
+    for (size_t i = 0; i < l->n; i++)
+        json_put_text(w, NULL, l->names[i]);
+    json_end_array(w);
+}
+
+static void json_device(struct json_writer *w, int device, const struct journal_use *u)
+{
+    json_put_object(w, NULL);
+    json_put_number(w, "device", (unsigned)device);
+    json_put_number(w, "total_bytes", u->total_bytes);
+    json_put_number(w, "peak_bytes", u->peak_bytes);
+    json_put_number(w, "taken_bytes", u->taken_bytes);
+    json_put_number(w, "calls", u->calls);
+    json_put_number(w, "refusals", u->refusals);
+    json_put_number_unless(w, "last_refused_bytes", u->refusals > 0 ? u->last_refused_bytes : 0, 0);
+    json_end_object(w);
+}
+
+/* Everything but the files. */
+static void json_report(struct json_writer *w, const struct sim_run *run, int status)
+{
+    json_put_text(w, "schema", "replay-run-sim/1");
+    json_put_text(w, "program", run->o->inputs[0]);
+    json_put_number(w, "status", (unsigned)status);
+    json_put_number(w, "processes", run->n_processes);
+    json_put_array(w, "devices");
+    for (int i = 0; i < JOURNAL_DEVICES; i++)
+        if (is_used(&run->use[i]))
+            json_device(w, i, &run->use[i]);
+    json_end_array(w);
+    json_names(w, "did_nothing", &run->nothing);
+    json_names(w, "not_simulated", &run->refused);
+    json_names(w, "unknown", &run->missing);
+    json_put_array(w, "stand_ins");
+    for (size_t i = 0; i < run->standins.n_made; i++)
+        json_put_text(w, NULL, run->standins.sonames[i]);
+    json_end_array(w);
+}
+
+/* Says what happened, and makes the traces; `out`: for the JSON, or NULL. */
+static enum err report(const struct sim_run *run, int status, FILE *out, struct err_detail *why)
+{
+    const char *path = run->o->texts[OPTION_RECORD];
+    struct json_writer w = json_writer(out);
+    print_report(run, status);
+    if (out == NULL)
+        return path != NULL ? sim_record(run->journals, path, NULL, why) : ERR_OK;
+    json_put_object(&w, NULL);
+    json_report(&w, run, status);
+    json_put_array(&w, "files");
+    const enum err e = path != NULL ? sim_record(run->journals, path, &w, why) : ERR_OK;
+    json_end_array(&w);
+    json_end_object(&w);
+    return e;
 }
 
 /* ---- the command ---- */
@@ -290,7 +354,7 @@ static enum err check_device(const struct options *o, struct err_detail *why)
     return cudasim_parse_devices(o->device != NULL ? o->device : "sim", &cfg, &ops, &count, why);
 }
 
-static enum err run_all(struct sim_run *run, int *status, struct err_detail *why)
+static enum err run_all(struct sim_run *run, FILE *json, int *status, struct err_detail *why)
 {
     struct child_env env = { .n = 0 };
     enum err e = check_device(run->o, why);
@@ -307,11 +371,7 @@ static enum err run_all(struct sim_run *run, int *status, struct err_detail *why
     child_env_close(&env);
     if (e == ERR_OK)
         e = read_results(run, why);
-    if (e != ERR_OK)
-        return e;
-    print_report(run, *status);
-    const char *path = run->o->texts[OPTION_RECORD];
-    return path != NULL ? sim_record(run->journals, path, why) : ERR_OK;
+    return e == ERR_OK ? report(run, *status, json, why) : e;
 }
 
 static enum exit_status run_sim_main(const struct options *o)
@@ -322,7 +382,16 @@ static enum exit_status run_sim_main(const struct options *o)
     if (run == NULL)
         return cli_fail(ERR_HOST_NOMEM, &why);
     run->o = o;
-    const enum err e = run_all(run, &status, &why);
+    struct output *json = NULL;
+    bool is_stdout_taken = false;
+    enum err e = o->json == NULL || strcmp(o->json, "-") != 0
+                     ? cli_open_output(o, o->json, &is_stdout_taken, &json, &why)
+                     : err_set(&why, ERR_USAGE, 0, "standard output is the program's: --json FILE");
+    if (e == ERR_OK)
+        e = run_all(run, json == NULL ? NULL : output_file(json), &status, &why);
+    if (e == ERR_OK)
+        e = output_commit(&json, &why);
+    output_abandon(json);
     standins_close(&run->standins);
     remove_journals(run);
     free(run);
@@ -342,7 +411,7 @@ const struct subcommand cmd_run_sim = {
         "  replay run-sim --device sim:24GiB -- python train.py\n"
         "  replay run-sim --device sim:h100-80g,count=2 --record t.zst -- python train.py --epochs 1\n"
         "  replay run-sim --device sim:8GiB,context=450MiB -- ./my-cuda-program\n",
-    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(RECORD) | OPTION_BIT(TORCH_LIBS) | OPTION_BIT(HELP),
+    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(RECORD) | OPTION_BIT(TORCH_LIBS) | OPTION_BIT(JSON) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = run_sim_main,

@@ -1,6 +1,7 @@
 /* Journals of calls, and snapshots of PyTorch's history, into traces. */
 #include "replay/recording.h"
 
+#include "replay/made_file.h"
 #include "replay/run_child.h"
 #include "report/text.h"
 #include "traces/import.h"
@@ -28,6 +29,8 @@ struct recording {
     struct calls_summary *summaries;  /* by file */
     size_t n_traces, n_journals;      /* processes and devices with calls; processes with calls */
     bool   has_snapshots;             /* which then have the plain names */
+    struct json_writer *json;         /* NULL: not asked for */
+    bool  *is_running;                /* by file: the process, when its journal was imported */
 };
 
 static int is_journal(const struct dirent *f)
@@ -90,9 +93,12 @@ static enum err import_snapshot_device(const struct recording *r, int i, unsigne
     char name[PATH_MAX];
     trace_name(r, i, (int)device, snapshots[k].what, NULL, name);
     const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, why);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
         fprintf(stderr, "replay record: %s: PyTorch's requests, process %u, device %u\n", name, r->summaries[i].pid,
                 device);
+        made_file_put(r->json, &(struct made_file){ .path = name, .holds = "requests", .process = r->summaries[i].pid,
+                                                    .device = (int)device });
+    }
     return e == ERR_USAGE || e == ERR_UNSUPPORTED ? ERR_OK : e;
 }
 
@@ -107,6 +113,8 @@ static enum err import_snapshot(const struct recording *r, int i, size_t k, stru
     if (rename(path, name) != 0)
         return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", name, strerror(errno));
     fprintf(stderr, "replay record: %s: PyTorch's snapshot\n", name);
+    made_file_put(r->json, &(struct made_file){ .path = name, .holds = "snapshot", .process = r->summaries[i].pid,
+                                                .device = -1 });
     enum err e = ERR_OK;
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
         if (has_calls(&r->summaries[i], d))
@@ -124,11 +132,16 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
     journal_path(r, i, path);
     trace_name(r, i, (int)device, r->has_snapshots ? ".driver" : "", NULL, name);
     const enum err e = trace_import(path, importer_calls.name, &cfg, name, why);
-    if (e == ERR_OK)
-        fprintf(stderr, "replay record: %s: process %u (%.60s), device %u: %s requests, %s refused\n", name, s->pid,
-                command_shown(s->command), device, text_count(s->devices[device].requests, requests),
-                text_count(s->devices[device].ooms, refused));
-    return e;
+    if (e != ERR_OK)
+        return e;
+    fprintf(stderr, "replay record: %s: process %u (%.60s), device %u: %s requests, %s refused\n", name, s->pid,
+            command_shown(s->command), device, text_count(s->devices[device].requests, requests),
+            text_count(s->devices[device].ooms, refused));
+    made_file_put(r->json, &(struct made_file){ .path = name, .holds = "calls", .process = s->pid,
+                                                .device = (int)device, .is_counted = true,
+                                                .requests = s->devices[device].requests,
+                                                .refused = s->devices[device].ooms });
+    return ERR_OK;
 }
 
 /* The journal goes when all of it is in traces, and nothing more can come. */
@@ -151,6 +164,7 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
         fprintf(stderr, "replay record: process %u still runs: what it does from now on is in %s\n", s->pid, path);
     else if (e == ERR_OK)
         unlink(path);
+    r->is_running[i] = goes_on;
     return e;
 }
 
@@ -171,23 +185,58 @@ static enum err summarise(struct recording *r, int i, struct err_detail *why)
     return e;
 }
 
-enum err recording_import(const char *folder, const char *out, struct err_detail *why)
+static void json_processes(const struct recording *r)
 {
-    struct recording r = { .folder = folder, .out = out };
+    char path[PATH_MAX];
+    json_put_array(r->json, "processes");
+    for (int i = 0; i < r->n_files; i++) {
+        const struct calls_summary *s = &r->summaries[i];
+        journal_path(r, i, path);
+        json_put_object(r->json, NULL);
+        json_put_number(r->json, "process", s->pid);
+        json_put_number(r->json, "parent", s->parent);
+        json_put_text(r->json, "command", s->command);
+        json_put_number(r->json, "lost_calls", s->lost);
+        json_put_bool(r->json, "is_running", r->is_running[i]);
+        json_put_text(r->json, "journal", r->is_running[i] ? path : NULL);
+        json_end_object(r->json);
+    }
+    json_end_array(r->json);
+}
+
+static enum err import_all(struct recording *r, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (int i = 0; e == ERR_OK && i < r->n_files; i++)
+        e = summarise(r, i, why);
+    if (r->json != NULL)
+        json_put_array(r->json, "files");
+    for (int i = 0; e == ERR_OK && i < r->n_files; i++)
+        e = import_journal(r, i, why);
+    if (r->json != NULL) {
+        json_end_array(r->json);
+        json_processes(r);
+    }
+    return e;
+}
+
+enum err recording_import(const char *folder, const char *out, struct json_writer *json, struct err_detail *why)
+{
+    struct recording r = { .folder = folder, .out = out, .json = json };
     r.n_files = scandir(folder, &r.files, is_journal, alphasort);
     if (r.n_files < 0)
         return err_set(why, ERR_IO, 0, "%.150s: %s", folder, strerror(errno));
     r.summaries = calloc((size_t)r.n_files + 1, sizeof *r.summaries);
-    enum err e = r.summaries != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    for (int i = 0; e == ERR_OK && i < r.n_files; i++)
-        e = summarise(&r, i, why);
-    for (int i = 0; e == ERR_OK && i < r.n_files; i++)
-        e = import_journal(&r, i, why);
+    r.is_running = calloc((size_t)r.n_files + 1, sizeof *r.is_running);
+    const bool has_memory = r.summaries != NULL && r.is_running != NULL;
+    const enum err e = has_memory ? import_all(&r, why)
+                                  : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     if (e == ERR_OK && r.n_traces == 0)
         fprintf(stderr, "replay record: no calls for CUDA memory were recorded, so there is no trace\n");
     for (int i = 0; i < r.n_files; i++)
         free(r.files[i]);
     free(r.files);
     free(r.summaries);
+    free(r.is_running);
     return e;
 }

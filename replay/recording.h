@@ -5,9 +5,12 @@
 #define REPLAY_REPLAY_RECORDING_H
 
 #include "base/err.h"
+#include "report/json_writer.h"
 
 /* Imports the journals of a folder: to `out` where one process used one device, else to names made from it. Each is
- * named on standard error and its journal removed; that of a process which still runs stays, and is named too. */
-MUST_USE enum err recording_import(const char *folder, const char *out, struct err_detail *why);
+ * named on standard error and its journal removed; that of a process which still runs stays, and is named too. With
+ * `json` (may be NULL) arrays `files` and `processes` are put there. */
+MUST_USE enum err recording_import(const char *folder, const char *out, struct json_writer *json,
+                                   struct err_detail *why);
 
 #endif

@@ -2,6 +2,7 @@
 #include "replay/sim_record.h"
 
 #include "base/output.h"
+#include "replay/made_file.h"
 #include "traces/import.h"
 
 #include <dirent.h>
@@ -81,6 +82,7 @@ struct recorded_process {
 
 struct recording {
     const char *folder, *path;
+    struct json_writer *json;         /* NULL: not asked for */
     struct recorded_process processes[PROCESSES_MAX];
     size_t n_processes;
 };
@@ -228,6 +230,19 @@ static struct named name_of(const struct recorded_process *p, bool is_only, int 
     return name;
 }
 
+/* Names a file that was made. */
+static void say_file(const struct recording *r, const struct recorded_process *p, const char *holds, int device,
+                     const char *path)
+{
+    const char *what = strcmp(holds, "snapshot") == 0   ? "snapshot"
+                       : strcmp(holds, "requests") == 0 ? "trace of PyTorch's allocator"
+                                                        : "trace of the driver's calls";
+    const struct made_file f = { .path = path, .holds = holds, .device = device,
+                                 .process = (unsigned)strtoul(p->pid, NULL, 10) };
+    fprintf(stderr, "  %s: %s\n", what, path);
+    made_file_put(r->json, &f);
+}
+
 static enum err record_snapshot(const struct recording *r, const struct recorded_process *p, bool is_only,
                                 struct err_detail *why)
 {
@@ -238,7 +253,7 @@ static enum err record_snapshot(const struct recording *r, const struct recorded
     name_beside(r->path, what, ".pickle", snapshot);
     enum err e = keep_snapshot(from, snapshot, why);
     if (e == ERR_OK)
-        fprintf(stderr, "  snapshot: %s\n", snapshot);
+        say_file(r, p, "snapshot", -1, snapshot);
     for (int i = 0; e == ERR_OK && i < JOURNAL_DEVICES; i++) {
         const struct import_config cfg = { .gpu = i };
         if (!p->used[i])
@@ -246,7 +261,7 @@ static enum err record_snapshot(const struct recording *r, const struct recorded
         name_beside(r->path, name_of(p, is_only, i).what, ".zst", path);
         e = trace_import(snapshot, NULL, &cfg, path, why);
         if (e == ERR_OK)
-            fprintf(stderr, "  trace of PyTorch's allocator: %s\n", path);
+            say_file(r, p, "requests", i, path);
     }
     return e;
 }
@@ -267,19 +282,20 @@ static enum err record_driver(const struct recording *r, const struct recorded_p
         name_beside(r->path, name_of(p, is_only, i).what, p->snapshot[0] != '\0' ? ".driver.zst" : ".zst", path);
         e = journal_trace(&v, i, path, why);
         if (e == ERR_OK)
-            fprintf(stderr, "  trace of the driver's calls: %s\n", path);
+            say_file(r, p, "calls", i, path);
     }
     munmap(bytes, n);
     return e;
 }
 
-enum err sim_record(const char *folder, const char *path, struct err_detail *why)
+enum err sim_record(const char *folder, const char *path, struct json_writer *json, struct err_detail *why)
 {
     struct recording *r = calloc(1, sizeof *r);
     if (r == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     r->folder = folder;
     r->path = path;
+    r->json = json;
     size_t n_used = 0;
     enum err e = list_processes(r, why);
     for (size_t i = 0; i < r->n_processes; i++)

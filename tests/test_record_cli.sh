@@ -18,6 +18,18 @@ expect 0 'requests' record -o two.trace.zst -- "$program" kinds log
 expect 0 'requests' record -o forked -- "$program" fork log
 [ "$(find . -name 'forked.*.gpu0' | wc -l)" = 2 ] || fail "two processes: $(ls)"
 
+# ---- the same as JSON, with the keys that report/SCHEMA.md names ----
+json_keys() { grep -o '^ *"[a-z_]*":' "$1" | tr -d ' ":' | sort -u; }
+expect 0 'requests' record -o json.trace --json made.json -- "$program" driver log
+for pattern in '"status": 0,' '"path": "json.trace",' '"holds": "calls",' '"requests": 2,' '"is_running": false,'; do
+    grep -q "$pattern" made.json || fail "$pattern is not in the JSON: $(cat made.json)"
+done
+sed -n '/replay-record\/1`$/,/^## .*run-sim/p' "$3/report/SCHEMA.md" | grep '^| `' | sed 's/|[^|]*|[^|]*|$//' |
+    grep -o '`[a-z_.]*`' | tr -d '`' | sed 's/.*\.//' | sort -u >promised
+json_keys made.json >found
+cmp -s promised found || fail "keys: $(diff promised found)"
+expect 2 'standard output is the program' record -o json.trace --json - -- "$program" driver log
+
 # ---- exit statuses are the command's ----
 expect 8 'it must not fit\|no memory' record -o status.trace -- env FAKE_CUDA_BYTES=100 "$program" fork log
 expect 137 'killed.trace: process' record -o killed.trace -- "$program" killed log

@@ -164,6 +164,16 @@ if [[ $(ls c.*.zst | wc -l) -ne 2 ]]; then
     echo 'FAILED: two processes are two traces'
     failed=1
 fi
+expect 'the same as JSON' 7 'trace of the driver' \
+    "$replay" run-sim --device sim:1GiB --record j.zst --json j.json -- ./runtime
+for pattern in '"schema": "replay-run-sim/1"' '"status": 7,' '"processes": 1,' '"total_bytes": 1073741824,' \
+    '"path": "j.zst",' '"holds": "calls",'; do
+    expect "$pattern" 0 "$pattern" grep -e "$pattern" j.json
+done
+for key in $(grep -o '^ *"[a-z_]*":' j.json | tr -d ' ":' | sort -u); do
+    expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
+done
+expect 'standard output is taken' 2 "is the program's" "$replay" run-sim --json - -- ./runtime
 expect 'nothing to record' 2 'nothing was recorded' "$replay" run-sim --record n.zst -- true
 
 # Stand-ins: a library that wants a cuBLAS which is not there.
