@@ -181,8 +181,8 @@ const struct subcommand cmd_record = {
         "  replay record -o trace.zst --stacks -- python infer.py\n"
         "  replay record -o trace.zst --torch -- python train.py\n"
         "  replay record -o trace.zst --torch --simulate 24GiB -- python train.py\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY) | OPTION_BIT(SIMULATE) | OPTION_BIT(JSON) |
-             OPTION_BIT(HELP),
+    .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY) | OPTION_BIT(SIMULATE) |
+             OPTION_BIT(JSON) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = record_main,
