@@ -1,9 +1,8 @@
 /*
  * The policy `pytorch`: its options, what a program can tell it beside requests, and what it shows of itself.
  */
-#include "policies/pytorch.h"
+#include "policies/pytorch_steps.h"
 
-#include "base/units.h"
 #include "policies/pytorch_text.h"
 
 #include <inttypes.h>

@@ -2,7 +2,8 @@
  * pytorch: PyTorch's native CUDA caching allocator, decision by decision. Internal interface of its parts.
  *
  *     pytorch.c          the policy: options, commands, counters, views
- *     pytorch_alloc.c    rounding, search, growth, splitting, freeing, coalescing
+ *     pytorch_steps.h    rounding, cutting, coalescing, freeing: the steps that the others are made of
+ *     pytorch_alloc.c    the way of a request: search, growth, splitting; and of a free
  *     pytorch_release.c  giving memory back: garbage collection, oversize blocks, everything
  *     pytorch_expand.c   expandable segments
  *     pytorch_streams.c  stream uses, events, polling
@@ -182,17 +183,8 @@ struct pytorch_attempt {
     enum err failure;                /* out: anything but lack of memory */
 };
 
-/* The size a request of n (> 0) bytes is served with. */
-uint64_t pytorch_round(const struct pytorch *p, uint64_t n);
-
-/* Bytes left free in front of a request of S bytes that block b serves: 0 but for torch_npu. */
-uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch_block *b, uint64_t S);
-
 /* Size of the segment to ask for, for a block of S bytes. */
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);
-
-/* Sizes, pool and room for the blocks that an attempt can make. */
-enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struct pytorch_attempt *a);
 
 /* Takes the best free block for S bytes, BLOCK_NONE when there is none; only one candidate is examined. */
 uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp);
@@ -211,24 +203,6 @@ void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt 
 /* The policy's hot pair. */
 enum err pytorch_alloc(struct policy *base, const struct event *req, struct block *out);
 void pytorch_free(struct policy *base, const struct event *req, const struct block *b);
-
-/* The block is no longer in use: merges it with its neighbours and makes it available. */
-void pytorch_complete_free(struct pytorch *p, uint32_t b);
-
-/* The program gives the block up: counters and record. Where it stays in use for a while, pytorch_stats_wait is called
- * before. */
-void pytorch_request_free(struct pytorch *p, uint32_t b);
-
-/* Makes a free, mapped block available. */
-void pytorch_put_free(struct pytorch *p, uint32_t b);
-
-/* dst swallows its neighbour src where both are free and alike in having memory; returns the bytes won. */
-uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_t src);
-
-/* Cuts `size` bytes off a block that is in no set, as a new block in front of it or behind it, in no set either; room
- * for it was reserved. */
-uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size);
-uint32_t pytorch_cut_back(struct pytorch *p, uint32_t b, uint64_t size);
 
 /* Bytes come or go: held, and the reserved counters of the size class and of a private pool. */
 void pytorch_hold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);

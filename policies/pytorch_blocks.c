@@ -1,7 +1,7 @@
 /* The table of blocks. */
 #include "policies/pytorch_blocks.h"
 
-#include "base/pages.h"
+#include "base/large_pages.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ enum err pytorch_blocks_hold(struct pytorch_blocks *t, uint64_t n)
     struct pytorch_block *at = realloc(t->at, cap * sizeof *at);
     if (at == NULL)
         return ERR_HOST_NOMEM;
-    pages_want_large(at, cap * sizeof *at);
+    large_pages_want(at, cap * sizeof *at);
     if (t->cap == 0) {
         at[BLOCK_NONE] = (struct pytorch_block){.addr = UINT64_MAX, .size = UINT64_MAX, .ord = UINT64_MAX,
                                                 .flags = BLOCK_IS_ALLOCATED};

@@ -4,9 +4,7 @@
  * A range is one chain of blocks, mapped and unmapped ones; unmapped neighbours always merge, so that behind a mapped
  * block lies at most one unmapped stretch.
  */
-#include "policies/pytorch.h"
-
-#include "base/units.h"
+#include "policies/pytorch_steps.h"
 
 #include <stdlib.h>
 #include <string.h>

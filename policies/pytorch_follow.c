@@ -1,8 +1,7 @@
 /* Linear scans are fine here: the block that the record names is nearly always the one the policy would take. */
 #include "policies/pytorch_follow.h"
 
-#include "base/units.h"
-#include "policies/pytorch.h"
+#include "policies/pytorch_steps.h"
 
 #include <inttypes.h>
 

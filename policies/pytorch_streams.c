@@ -5,7 +5,7 @@
  * only the request and the completion of a free (retire, then free): such a block is on the retired list between the
  * two.
  */
-#include "policies/pytorch.h"
+#include "policies/pytorch_steps.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * once and stays in the cache. Lanes share nothing but the chunk, so any number of threads gives the same results.
  */
 #include "base/cores.h"
-#include "base/pages.h"
+#include "base/large_pages.h"
 #include "replay/audit.h"
 #include "replay/explain_run.h"
 #include "replay/replay.h"
@@ -520,7 +520,7 @@ enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops,
     if (l.live == NULL || l.pending == NULL)
         e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", l.n_slots);
     else
-        pages_want_large(l.live, ((size_t)l.n_slots + 1) * sizeof *l.live);
+        large_pages_want(l.live, ((size_t)l.n_slots + 1) * sizeof *l.live);
     if (e == ERR_OK && (e = policy_create(spec->ops, &cfg, &l.policy, &reason)) != ERR_OK)
         lane_refuse_policy(spec, e, &reason, why);
     if (e != ERR_OK)

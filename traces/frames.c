@@ -1,7 +1,7 @@
 /* Events into columns and back. */
 #include "traces/frames.h"
 
-#include "base/pages.h"
+#include "base/large_pages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ bool slot_table_reach(struct slot_table *t, uint32_t slot)
     struct slot *at = realloc(t->at, (size_t)room * sizeof *at);
     if (at == NULL)
         return false;
-    pages_want_large(at, (size_t)room * sizeof *at);
+    large_pages_want(at, (size_t)room * sizeof *at);
     memset(at + t->room, 0, (size_t)(room - t->room) * sizeof *at);
     t->at = at;
     t->room = (uint32_t)room;

@@ -1,11 +1,11 @@
 /* Linux: transparent huge pages, which most systems give to those who ask (Documentation/admin-guide/mm/transhuge.rst). */
 #define _GNU_SOURCE                   /* MADV_HUGEPAGE */
-#include "base/pages.h"
+#include "base/large_pages.h"
 
 #include <stdint.h>
 #include <sys/mman.h>
 
-void pages_want_large(void *at, size_t bytes)
+void large_pages_want(void *at, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     const uintptr_t large = (uintptr_t)2 << 20, first = ((uintptr_t)at + large - 1) & ~(large - 1);
