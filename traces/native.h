@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    NATIVE_VERSION        = 1,
+    NATIVE_VERSION        = 2,
     NATIVE_HEAD_BYTES     = 24,
     NATIVE_SECTION_BYTES  = 20,          /* of the frame that names a section */
     NATIVE_FOOT_BYTES     = 28,
