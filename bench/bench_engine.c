@@ -186,8 +186,8 @@ static enum err parse_count(const char *text, uint64_t *out, struct err_detail *
 {
     char *end;
     *out = strtoull(text, &end, 10);
-    if (*end != '\0' || strspn(text, "0123456789") == 0 || *out == 0 || *out > 1000000000)
-        return err_set(why, ERR_USAGE, 0, "'%.60s' is no number from 1 to 1000000000", text);
+    if (*end != '\0' || strspn(text, "0123456789") == 0 || *out == 0 || *out > UINT64_C(1000000000000))
+        return err_set(why, ERR_USAGE, 0, "'%.60s' is no number from 1 to 10^12", text);
     return ERR_OK;
 }
 
