@@ -1,4 +1,5 @@
-/* Linux: transparent huge pages, which most systems give to those who ask (Documentation/admin-guide/mm/transhuge.rst). */
+/* Linux: transparent huge pages, which most systems give to those who ask for them (Documentation/admin-guide/mm,
+ * transhuge.rst). */
 #define _GNU_SOURCE                   /* MADV_HUGEPAGE */
 #include "base/large_pages.h"
 

@@ -2,6 +2,7 @@
  * pytorch: PyTorch's native CUDA caching allocator, decision by decision. Internal interface of its parts.
  *
  *     pytorch.c          the policy: options, commands, counters, views
+ *     pytorch_blocks.h   the table of blocks;  pytorch_free_set.h  those that are free, in order
  *     pytorch_steps.h    rounding, cutting, coalescing, freeing: the steps that the others are made of
  *     pytorch_alloc.c    the way of a request: search, growth, splitting; and of a free
  *     pytorch_release.c  giving memory back: garbage collection, oversize blocks, everything

@@ -6,7 +6,7 @@
  * bin that is not empty, and inside a bin a list keeps the order, or a treap where it would grow long. Most bins hold a
  * handful of blocks, so a search is a bitmap look-up and one or two comparisons; many equal blocks cost a logarithm.
  *
- * What a request or a free does to a short bin is inline: as calls these few steps took a third longer.
+ * What a request or a free does to a short bin is inline: as calls it took some thirty instructions more an event.
  */
 #ifndef REPLAY_POLICIES_PYTORCH_FREE_SET_H
 #define REPLAY_POLICIES_PYTORCH_FREE_SET_H
@@ -139,10 +139,11 @@ static inline enum err free_set_prepare(struct free_set *s, uint16_t stream)
     return s->by_stream[stream] != NULL ? ERR_OK : free_set_add_stream(s, stream);
 }
 
-/* The same of a bin that is a treap, or has to become one. */
+/* What the two below do with a bin that is a treap, or has to become one. */
 void free_set_insert_tree(struct free_set *s, struct free_bins *f, unsigned bin, uint32_t b);
 void free_set_remove_tree(struct free_set *s, struct free_bins *f, unsigned bin, uint32_t b);
 
+/* `b` is in no set, and its stream is prepared. */
 static inline void free_set_insert(struct free_set *s, uint32_t b)
 {
     struct pytorch_block *at = s->blocks->at;
@@ -157,6 +158,7 @@ static inline void free_set_insert(struct free_set *s, uint32_t b)
     bin_mark(f, bin);
 }
 
+/* `b` is in the set. */
 static inline void free_set_remove(struct free_set *s, uint32_t b)
 {
     struct pytorch_block *at = s->blocks->at;

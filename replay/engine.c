@@ -207,10 +207,10 @@ static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_
         lane_stop(l, e, done);
 }
 
-/* With many live requests the tables are larger than the caches, and slots come in any order: what an event will touch is
- * asked for some events before its turn. So are the policy's own tables, which is told twice. */
+/* With many live requests the tables are larger than the caches, and slots come in any order: what an event will touch
+ * is asked for some events before its turn. The policy, whose tables are as large, is told twice what is coming. */
 enum { LANE_AHEAD = 12, LANE_AHEAD_SOON = 9, LANE_AHEAD_NEXT = 5, LANE_MANY = 1 << 13 };
-static_assert(LANE_AHEAD > LANE_AHEAD_SOON && LANE_AHEAD_SOON > LANE_AHEAD_NEXT, "the first asks for what the others read");
+static_assert(LANE_AHEAD > LANE_AHEAD_SOON && LANE_AHEAD_SOON > LANE_AHEAD_NEXT, "the first asks for what they read");
 
 static inline void lane_tell(const struct lane *l, const struct event *ev, bool is_next)
 {

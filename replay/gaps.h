@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Stretches lie by address in leaves of a few dozen, the leaves by address in places. A tournament over the places knows
- * the longest stretch, so that the first of a length is found by going down; an address is found by halving. A leaf that
- * is full is split, one that is empty is given up: only then does anything of the length of all places move. */
+/* Stretches lie by address in leaves of a few dozen, the leaves by address in places. A tournament over the places
+ * knows the longest stretch, so that the first of a length is found by going down; an address is found by halving. A
+ * leaf that is full is split, one that is empty is given up: only then does anything of the length of all places move. */
 struct gaps {
     struct gap_leaf *leaves;
     uint64_t *first;                 /* by place: lowest address in its leaf */

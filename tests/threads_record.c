@@ -190,7 +190,8 @@ static bool fork_and_work(const char *folder, unsigned seed)
     close(told[1]);
     const bool is_told = read(told[0], &w, sizeof w) == sizeof w;
     close(told[0]);
-    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 && is_told && check(folder, pid, w.n_made, w.n_ended);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 && is_told &&
+           check(folder, pid, w.n_made, w.n_ended);
 }
 
 static bool run(const char *folder)

@@ -553,7 +553,8 @@ static enum err open_add(struct pickle *p, size_t pos, const uint64_t *items, si
 }
 
 /* Sealed containers are the handler's; whatever refers to this one sees its answer from now on. */
-static inline enum err open_seal_with(struct pickle *p, size_t pos, const uint64_t *items, size_t n, struct err_detail *why)
+static inline enum err open_seal_with(struct pickle *p, size_t pos, const uint64_t *items, size_t n,
+                                      struct err_detail *why)
 {
     const uint64_t open = p->stack[pos];
     uint64_t value = PICKLE_OPAQUE;
