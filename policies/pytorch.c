@@ -230,8 +230,7 @@ static void pytorch_retire(struct policy *base, const struct event *req, const s
     struct pytorch *p = (struct pytorch *)base;
     if (p->has_no_cache)
         return;
-    pytorch_stats_wait(&p->stats);
-    pytorch_request_free(p, b->cookie);
+    pytorch_request_late_free(p, b->cookie);
     pytorch_retire_block(p, b->cookie, req->slot);
 }
 

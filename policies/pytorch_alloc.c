@@ -353,8 +353,7 @@ void pytorch_free(struct policy *base, const struct event *req, const struct blo
         return;
     }
     if (flags & BLOCK_HAS_USES) {
-        pytorch_stats_wait(&p->stats);
-        pytorch_request_free(p, b->cookie);
+        pytorch_request_late_free(p, b->cookie);
         pytorch_free_used(p, b->cookie);
         return;
     }

@@ -271,8 +271,7 @@ static enum err restore_block(struct pytorch *p, const struct trace_block *t, ui
         pytorch_stat_add(&p->stats.oversize_allocations, CLASS_LARGE, 1);
     *out = (struct block){.addr = block->addr, .bytes = size, .segment = block->segment, .cookie = b};
     if (t->is_pending) {
-        pytorch_stats_wait(&p->stats);
-        pytorch_request_free(p, b);
+        pytorch_request_late_free(p, b);
         pytorch_retire_block(p, b, t->slot);
     }
     return ERR_OK;

@@ -249,25 +249,14 @@ uint32_t free_set_first(const struct free_set *s)
     return free_set_first_from(s, 0);
 }
 
-/* The neighbour of b in its treap, in order A; BLOCK_NONE where b is its first or last. */
-static uint32_t treap_next(const struct pytorch_block *at, uint32_t root, uint32_t b)
+/* The neighbour of b in its treap, behind it in order A or before it; BLOCK_NONE where b is its last or first. */
+static uint32_t treap_beside(const struct pytorch_block *at, uint32_t root, uint32_t b, bool is_behind)
 {
     uint32_t found = BLOCK_NONE;
     while (root != BLOCK_NONE) {
-        const bool is_behind = block_before(&at[b], &at[root]);
-        found = is_behind ? root : found;
-        root = is_behind ? at[root].left : at[root].right;
-    }
-    return found;
-}
-
-static uint32_t treap_prev(const struct pytorch_block *at, uint32_t root, uint32_t b)
-{
-    uint32_t found = BLOCK_NONE;
-    while (root != BLOCK_NONE) {
-        const bool is_before = block_before(&at[root], &at[b]);
-        found = is_before ? root : found;
-        root = is_before ? at[root].right : at[root].left;
+        const bool may_be = is_behind ? block_before(&at[b], &at[root]) : block_before(&at[root], &at[b]);
+        found = may_be ? root : found;
+        root = may_be == is_behind ? at[root].left : at[root].right;
     }
     return found;
 }
@@ -277,7 +266,7 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
     const struct pytorch_block *at = s->blocks->at;
     const struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    uint32_t found = bin_is_tree(f, bin) ? treap_next(at, f->root[bin], b) : at[b].right;
+    uint32_t found = bin_is_tree(f, bin) ? treap_beside(at, f->root[bin], b, true) : at[b].right;
     if (found == BLOCK_NONE)
         found = free_set_from_bin(s, f, bin + 1);
     return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, at[b].stream) + 1);
@@ -288,7 +277,7 @@ uint32_t free_set_prev(const struct free_set *s, uint32_t b)
     const struct pytorch_block *at = s->blocks->at;
     const struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    uint32_t found = bin_is_tree(f, bin) ? treap_prev(at, f->root[bin], b) : at[b].left;
+    uint32_t found = bin_is_tree(f, bin) ? treap_beside(at, f->root[bin], b, false) : at[b].left;
     if (found == BLOCK_NONE)
         found = bins_last(s, f, bin);
     return found != BLOCK_NONE ? found : free_set_last_before(s, free_set_place(s, at[b].stream));

@@ -159,8 +159,7 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     return e == ERR_OK ? free_set_prepare(&p->pools[a->pool].half[a->class].free, a->stream) : e;
 }
 
-/* The program gives the block up: counters and record. Where it stays in use for a while, pytorch_stats_wait is called
- * before. */
+/* The program gives the block up, which is then no longer in use: counters and record. */
 static inline void pytorch_request_free(struct pytorch *p, uint32_t b)
 {
     struct pytorch_block *block = pytorch_at(p, b);
@@ -170,6 +169,13 @@ static inline void pytorch_request_free(struct pytorch *p, uint32_t b)
     pytorch_record(p, RECORD_FREE_REQUESTED, block->stream, block->pool, block->addr, block->requested);
     if (block->size >= p->settings.max_split_size)
         pytorch_stat_subtract(&p->stats.oversize_allocations, CLASS_LARGE, 1);
+}
+
+/* The same of a block that stays in use for a while. */
+static inline void pytorch_request_late_free(struct pytorch *p, uint32_t b)
+{
+    pytorch_stats_wait(&p->stats);
+    pytorch_request_free(p, b);
 }
 
 /* The block is no longer in use: merges it with its neighbours and makes it available. */
