@@ -10,6 +10,7 @@
 #include "replay/shelves.h"
 #include "replay/start.h"
 #include "sim/device.h"
+#include "traces/intern.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -59,32 +60,22 @@ struct bounds_finder {
 
 /* ---- lifetimes ---- */
 
-/* Room for one more in a growing array. */
-static bool lives_grow(void **at, size_t *cap, size_t n, size_t size)
-{
-    if (n < *cap)
-        return true;
-    const size_t more = *cap == 0 ? 1024 : *cap * 2;
-    void *grown = realloc(*at, more * size);
-    if (grown == NULL)
-        return false;
-    *at = grown;
-    *cap = more;
-    return true;
-}
-
 static bool lives_step(struct lives *l, size_t step)
 {
-    if (!lives_grow((void **)&l->steps, &l->cap_steps, l->n_steps, sizeof *l->steps))
+    uint32_t *steps = array_grow(l->steps, l->n_steps, &l->cap_steps, sizeof *steps);
+    if (steps == NULL)
         return false;
+    l->steps = steps;
     l->steps[l->n_steps++] = (uint32_t)step;
     return true;
 }
 
 static bool lives_begin(struct lives *l, uint64_t bytes)
 {
-    if (!lives_grow((void **)&l->at, &l->cap, l->n, sizeof *l->at))
+    struct life *lives = array_grow(l->at, l->n, &l->cap, sizeof *lives);
+    if (lives == NULL)
         return false;
+    l->at = lives;
     l->at[l->n] = (struct life){ .bytes = bytes, .begin = (uint32_t)l->n_steps, .end = UINT32_MAX };
     return lives_step(l, 2 * l->n++);
 }
