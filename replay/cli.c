@@ -118,3 +118,11 @@ enum err cli_open_output(const struct options *o, const char *path, bool *is_std
     }
     return output_open(path, out, why);
 }
+
+enum err cli_open_json_of_command(const struct options *o, struct output **out, struct err_detail *why)
+{
+    bool is_stdout_taken = true;
+    if (o->json != NULL && strcmp(o->json, "-") == 0)
+        return err_set(why, ERR_USAGE, 0, "standard output is the program's: --json FILE");
+    return cli_open_output(o, o->json, &is_stdout_taken, out, why);
+}

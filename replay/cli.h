@@ -73,4 +73,7 @@ bool cli_is_input(const struct options *o, const char *path);
 MUST_USE enum err cli_open_output(const struct options *o, const char *path, bool *is_stdout_taken,
                                   struct output **out, struct err_detail *why);
 
+/* The same for --json of a command that runs a program, whose standard output is the program's. */
+MUST_USE enum err cli_open_json_of_command(const struct options *o, struct output **out, struct err_detail *why);
+
 #endif

@@ -124,8 +124,6 @@ static enum err check_names(const struct options *o, struct err_detail *why)
         return err_set(why, ERR_USAGE, 0, "record needs a name for the trace: -o OUT");
     if (strcmp(o->out, "-") == 0)
         return err_set(why, ERR_USAGE, 0, "record writes files, not standard output, which is the program's: -o OUT");
-    if (o->json != NULL && strcmp(o->json, "-") == 0)
-        return err_set(why, ERR_USAGE, 0, "standard output is the program's: --json FILE");
     return ERR_OK;
 }
 
@@ -135,13 +133,12 @@ static enum exit_status record_main(const struct options *o)
     struct child_env env = { .n = 0 };
     char library[PATH_MAX], folder[PATH_MAX];
     struct output *json = NULL;
-    bool is_stdout_taken = false;
     int status = 0;
     enum err e = check_names(o, &why);
     if (e == ERR_OK)
-        e = find_library(library, &why);
+        e = cli_open_json_of_command(o, &json, &why);
     if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
+        e = find_library(library, &why);
     if (e == ERR_OK)
         e = make_folder(o->out, folder, &why);
     if (e != ERR_OK) {

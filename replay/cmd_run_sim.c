@@ -383,10 +383,7 @@ static enum exit_status run_sim_main(const struct options *o)
         return cli_fail(ERR_HOST_NOMEM, &why);
     run->o = o;
     struct output *json = NULL;
-    bool is_stdout_taken = false;
-    enum err e = o->json == NULL || strcmp(o->json, "-") != 0
-                     ? cli_open_output(o, o->json, &is_stdout_taken, &json, &why)
-                     : err_set(&why, ERR_USAGE, 0, "standard output is the program's: --json FILE");
+    enum err e = cli_open_json_of_command(o, &json, &why);
     if (e == ERR_OK)
         e = run_all(run, json == NULL ? NULL : output_file(json), &status, &why);
     if (e == ERR_OK)
