@@ -10,6 +10,15 @@ fail() {
     failures=$((failures + 1))
 }
 
+# find_asan BUILD: `asan` names the library that what is instrumented needs in programs that are not, or nothing
+find_asan() {
+    asan=
+    if nm -D "$1/cudasim/libcuda.so.1" | grep -q __asan; then
+        asan=$(cc -print-file-name=libasan.so)
+        export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+    fi
+}
+
 # expect STATUS PATTERN ARGUMENT...: exit status, and a pattern in what is printed
 expect() {
     local want=$1 pattern=$2 status

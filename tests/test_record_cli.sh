@@ -130,11 +130,8 @@ wait "$recorder"
 [ ! -e slow.trace.calls ] || fail "left behind: $(find slow.trace.calls)"
 
 # ---- on the simulated card ----
-if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
-    asan=$(cc -print-file-name=libasan.so)           # what is instrumented needs it in programs that are not
-    export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
-fi
-simulated() { LD_PRELOAD=${asan-} XDG_CACHE_HOME=$work/cache expect "$@"; }
+find_asan "$2"
+simulated() { LD_PRELOAD=$asan XDG_CACHE_HOME=$work/cache expect "$@"; }
 simulated 0 'simulated.trace: process [0-9]* .*: 2 requests, 0 refused' \
     record -o simulated.trace --simulate sim:1GiB -- "$program" driver log
 expect 0 'device capacity  *1 GiB' info simulated.trace
