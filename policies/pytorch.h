@@ -40,12 +40,19 @@ struct pytorch_half {
     uint32_t *unmapped;              /* unmapped stretches, ascending by stream handle, then address */
     uint32_t  n_unmapped, cap_unmapped;
     uint64_t  fit_calls;             /* counts searches while garbage collection can happen */
+    bool      no_split;              /* its pool's */
+};
+
+/* Where a block belongs while it is free; all blocks of a segment have the same. */
+struct pytorch_home {
+    struct pytorch_half *half;
+    struct free_bins    *bins;       /* its stream's */
 };
 
 /* Pool 0 is the shared one; the others are private. */
 struct pytorch_pool {
     bool     exists;
-    bool     no_split, use_on_oom;
+    bool     use_on_oom;
     uint32_t uses;                   /* freeable when it falls to 0 */
     uint64_t device_allocs;          /* growths not yet given back, as the original counts them */
     bool     ever_held;
@@ -108,6 +115,7 @@ struct pytorch {
     uint32_t               peak_live;
     uint64_t               next_ord;
     bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
+    bool                   rounds_to_units;          /* follows from profile and settings */
     bool                   has_no_cache;
 
     /* streams and events */
@@ -179,16 +187,23 @@ struct pytorch_attempt {
     uint16_t stream;
     uint8_t  pool;
     enum pytorch_size_class class;
+    struct pytorch_home home;        /* of the block it gets */
     bool     exp;                    /* may use expandable segments */
     bool     is_rejected;            /* out: refused before the device was asked */
     enum err failure;                /* out: anything but lack of memory */
 };
 
+/* The size that a request of n (> 0) bytes is served with, by all rules. */
+uint64_t pytorch_round_by_settings(const struct pytorch *p, uint64_t n);
+
+/* Whether that is just the next multiple of PYTORCH_MIN_BLOCK, whatever the size: `rounds_to_units`. */
+bool pytorch_rounds_to_units(const struct pytorch *p);
+
 /* Size of the segment to ask for, for a block of S bytes. */
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);
 
 /* Takes the best free block for S bytes, BLOCK_NONE when there is none; only one candidate is examined. */
-uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp);
+uint32_t pytorch_fit(struct pytorch *p, struct pytorch_home home, uint64_t S, uint16_t stream, bool exp);
 
 /* Makes room for all blocks that there can be until the device is asked again: a live one for each request, and free
  * ones, of which each has a live one or the end of a segment behind it. Beyond some size the table grows as needed. */
@@ -200,6 +215,9 @@ uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a);
 /* Cuts the block to size if the rules say so, and hands it out. */
 void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
                     struct block *out);
+
+/* The block is no longer in use: merges it with its neighbours and makes it available. */
+void pytorch_complete_free(struct pytorch *p, uint32_t b);
 
 /* The policy's hot pair. */
 enum err pytorch_alloc(struct policy *base, const struct event *req, struct block *out);

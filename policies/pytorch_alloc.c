@@ -9,6 +9,53 @@
 
 /* ---- sizes ---- */
 
+/* Rounds up within the power of two below n, which is cut into `divisions` steps. */
+static uint64_t round_to_division(uint64_t n, uint64_t divisions)
+{
+    if (is_power_of_two(n))
+        return n;
+    const uint64_t floor = UINT64_C(1) << log2_floor(n);
+    const uint64_t step = floor >> log2_floor(divisions);
+    if (step == 0)
+        return floor << 1;
+    const uint64_t below = n & ~(step - 1);
+    return below == n ? n : below + step;
+}
+
+static uint64_t round_to_power_of_two(uint64_t n)
+{
+    if (n > UINT64_C(1) << 63)
+        return UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1);
+    return is_power_of_two(n) ? n : UINT64_C(2) << log2_floor(n);
+}
+
+uint64_t pytorch_round_by_settings(const struct pytorch *p, uint64_t n)
+{
+    if (p->profile.is_npu)
+        n = add_capped(n, NPU_PAD);
+    if (n < PYTORCH_MIN_BLOCK)
+        return PYTORCH_MIN_BLOCK;
+    if (p->rounds_to_power_of_two)
+        return round_to_power_of_two(n);
+    const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1;
+    const unsigned interval = 43u - (unsigned)__builtin_clzll(n | UINT64_C(1) << 20);     /* log2 of the MiB, or 0 */
+    const uint64_t divisions = p->settings.roundup_divisions[interval < last ? interval : last];
+    const bool is_divided = divisions > 1 || (divisions == 1 && p->profile.has_raw_divisions_of_1);
+    if (is_divided && n > PYTORCH_MIN_BLOCK * divisions)
+        return divisions == 1 ? n : round_to_division(n, divisions);
+    const uint64_t up = align_up(n, PYTORCH_MIN_BLOCK);
+    return up == UINT64_MAX ? UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1) : up;
+}
+
+bool pytorch_rounds_to_units(const struct pytorch *p)
+{
+    const uint64_t most = p->profile.has_raw_divisions_of_1 ? 0 : 1;
+    for (size_t i = 0; i < PYTORCH_ROUNDUP_INTERVALS; i++)
+        if (p->settings.roundup_divisions[i] > most)
+            return false;
+    return !p->profile.is_npu && !p->rounds_to_power_of_two;
+}
+
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S)
 {
     if (S <= PYTORCH_SMALL_MAX)
@@ -78,19 +125,20 @@ static uint32_t fit_skip_ranges(const struct pytorch *p, const struct free_set *
     return it;
 }
 
-uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream, bool exp)
+/* Inline in the hot pair. */
+static HOT_INLINE uint32_t fit(struct pytorch *p, struct pytorch_home home, uint64_t S, uint16_t stream, bool exp)
 {
     const struct pytorch_settings *s = &p->settings;
     if (gc_can_act(p))
-        half->fit_calls++;
-    uint32_t it = free_set_at_least(&half->free, stream, S);
+        home.half->fit_calls++;
+    uint32_t it = free_bins_at_least(home.bins, p->blocks.at, S);
     while (it != BLOCK_NONE && pytorch_at(p, it)->size - S < pytorch_gap(p, pytorch_at(p, it), S)) {
-        it = free_set_next(&half->free, it);
+        it = free_set_next(&home.half->free, it);
         if (it != BLOCK_NONE && pytorch_at(p, it)->stream != stream)
             it = BLOCK_NONE;
     }
     if (it != BLOCK_NONE && pytorch_at(p, it)->flags & BLOCK_IS_RANGE)
-        it = exp ? fit_widen(p, &half->free, it, stream) : fit_skip_ranges(p, &half->free, it, stream);
+        it = exp ? fit_widen(p, &home.half->free, it, stream) : fit_skip_ranges(p, &home.half->free, it, stream);
     if (it == BLOCK_NONE)
         return it;
     const uint64_t size = pytorch_at(p, it)->size;
@@ -98,8 +146,13 @@ uint32_t pytorch_fit(struct pytorch *p, struct pytorch_half *half, uint64_t S, u
         return BLOCK_NONE;
     if (S >= s->max_split_size && size >= add_capped(S, s->max_non_split_rounding))
         return BLOCK_NONE;
-    free_set_remove(&half->free, it);
+    free_bins_remove(home.bins, p->blocks.at, it);
     return it;
+}
+
+uint32_t pytorch_fit(struct pytorch *p, struct pytorch_home home, uint64_t S, uint16_t stream, bool exp)
+{
+    return fit(p, home, S, stream, exp);
 }
 
 /* ---- growing ---- */
@@ -182,8 +235,10 @@ static uint32_t pytorch_borrow(struct pytorch *p, struct pytorch_attempt *a)
     for (uint32_t i = 1; i < p->n_pools && a->pool == 0; i++) {
         if (!p->pools[i].exists || !p->pools[i].use_on_oom)
             continue;
-        const uint32_t b = pytorch_fit(p, &p->pools[i].half[a->class], a->S, a->stream, false);
+        const struct pytorch_home home = pytorch_home(&p->pools[i].half[a->class], a->stream);
+        const uint32_t b = pytorch_fit(p, home, a->S, a->stream, false);
         if (b != BLOCK_NONE) {
+            a->home = home;
             a->exp = false;
             return b;
         }
@@ -206,7 +261,7 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
         return b;
     if (p->profile.borrows_first && (b = pytorch_borrow(p, a)) != BLOCK_NONE)
         return b;
-    if (pytorch_release_oversize(p, &p->pools[a->pool].half[a->class], a->S, a->stream)) {
+    if (pytorch_release_oversize(p, a->home.half, a->S, a->stream)) {
         b = pytorch_grow(p, a, false);
         if (attempt_is_over(a, b))
             return b;
@@ -225,7 +280,7 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
 static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b, const struct pytorch_attempt *a)
 {
     const uint64_t rest = b->size - a->S;
-    if (p->pools[b->pool].no_split)
+    if (a->home.half->no_split)
         return false;
     const bool is_fine = p->profile.has_global_expandable ? p->settings.expandable_segments : a->exp;
     if (b->flags & BLOCK_IS_SMALL || is_fine)
@@ -234,44 +289,55 @@ static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b
 }
 
 /* Cuts the front part off as a new block; the old object keeps the rest and goes back to the pool. */
-static uint32_t finish_split(struct pytorch *p, uint32_t b, uint64_t S)
+static inline uint32_t finish_split(struct pytorch *p, struct pytorch_home home, uint32_t b, uint64_t S)
 {
     const uint32_t front = pytorch_cut_front(p, b, S);
-    pytorch_put_free(p, b);
+    pytorch_take_home(p, home, b);
     p->base.count.splits++;
     return front;
 }
 
-static void finish_count_split(struct pytorch *p, enum pytorch_size_class c, bool is_split, bool was_split,
-                               uint64_t handed_out, uint64_t rest)
+static inline void finish_count_split(struct pytorch *p, enum pytorch_size_class c, bool was_split, bool is_split,
+                                      uint64_t handed_out, uint64_t rest)
 {
-    const uint64_t new_bytes = is_split ? rest : 0;
-    pytorch_stat_move(&p->stats.inactive_split_bytes, c, (int64_t)(was_split ? 0 - handed_out : new_bytes));
-    pytorch_stat_move(&p->stats.inactive_split, c, (int64_t)is_split - (int64_t)was_split);
+    if (was_split) {
+        pytorch_stat_subtract(&p->stats.inactive_split_bytes, c, handed_out);
+        if (!is_split)
+            pytorch_stat_subtract(&p->stats.inactive_split, c, 1);
+    } else if (is_split) {
+        pytorch_stat_add(&p->stats.inactive_split_bytes, c, rest);
+        pytorch_stat_add(&p->stats.inactive_split, c, 1);
+    }
+}
+
+/* Inline in the hot pair. */
+static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
+                              struct block *out)
+{
+    const uint64_t gap = pytorch_gap(p, pytorch_at(p, b), a->S);
+    if (gap > 0)
+        pytorch_take_home(p, a->home, pytorch_cut_front(p, b, gap));
+    const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
+    const bool is_split = finish_splits(p, pytorch_at(p, b), a);
+    const uint64_t whole = pytorch_at(p, b)->size;
+    if (is_split)
+        b = finish_split(p, a->home, b, a->S);
+    struct pytorch_block *block = pytorch_at(p, b);
+    if (!(block->flags & BLOCK_IS_RANGE))
+        finish_count_split(p, a->class, was_split, is_split, block->size, whole - block->size);
+    block->flags |= BLOCK_IS_ALLOCATED;
+    block->requested = requested;
+    pytorch_record(p, RECORD_ALLOC, block->stream, block->pool, block->addr, requested);
+    pytorch_stats_hand_out(&p->stats, a->class, block->size, requested);
+    if (block->size >= p->settings.max_split_size)
+        pytorch_stat_add(&p->stats.oversize_allocations, CLASS_LARGE, 1);
+    *out = (struct block){.addr = block->addr, .bytes = block->size, .segment = block->segment, .cookie = b};
 }
 
 void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
                     struct block *out)
 {
-    const uint64_t gap = pytorch_gap(p, pytorch_at(p, b), a->S);
-    if (gap > 0)
-        pytorch_put_free(p, pytorch_cut_front(p, b, gap));
-    const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
-    const bool is_split = finish_splits(p, pytorch_at(p, b), a);
-    const uint64_t whole = pytorch_at(p, b)->size;
-    if (is_split)
-        b = finish_split(p, b, a->S);
-    struct pytorch_block *block = pytorch_at(p, b);
-    const enum pytorch_size_class c = pytorch_class(block);
-    if (!(block->flags & BLOCK_IS_RANGE))
-        finish_count_split(p, c, is_split, was_split, block->size, whole - block->size);
-    block->flags |= BLOCK_IS_ALLOCATED;
-    block->requested = requested;
-    pytorch_record(p, RECORD_ALLOC, block->stream, block->pool, block->addr, requested);
-    pytorch_stats_hand_out(&p->stats, c, block->size, requested);
-    if (block->size >= p->settings.max_split_size)
-        pytorch_stat_add(&p->stats.oversize_allocations, CLASS_LARGE, 1);
-    *out = (struct block){.addr = block->addr, .bytes = block->size, .segment = block->segment, .cookie = b};
+    finish(p, b, a, requested, out);
 }
 
 static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *a, const struct event *req)
@@ -289,6 +355,20 @@ static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *
     return ERR_DEVICE_OOM;
 }
 
+/* No free block serves the request. The attempt comes as a copy, so that the caller's stays in registers. */
+static enum err miss(struct pytorch *p, const struct event *req, struct pytorch_attempt a, struct block *out)
+{
+    p->base.count.misses++;
+    a.G = pytorch_segment_size(p, a.S);
+    const uint32_t b = pytorch_obtain(p, &a);
+    if (a.failure != ERR_OK)
+        return a.failure;
+    if (b == BLOCK_NONE)
+        return pytorch_refuse(p, &a, req);
+    pytorch_finish(p, b, &a, req->bytes, out);
+    return ERR_OK;
+}
+
 static inline enum err cached_alloc(struct pytorch *p, const struct event *req, struct block *out)
 {
     if (p->broken != ERR_OK)
@@ -299,19 +379,11 @@ static inline enum err cached_alloc(struct pytorch *p, const struct event *req, 
     const enum err e = pytorch_attempt_begin(p, req, &a);
     if (e != ERR_OK)
         return e;
-    uint32_t b = pytorch_fit(p, &p->pools[a.pool].half[a.class], a.S, a.stream, a.exp);
-    if (b != BLOCK_NONE) {
-        p->base.count.hits++;
-    } else {
-        p->base.count.misses++;
-        a.G = pytorch_segment_size(p, a.S);
-        b = pytorch_obtain(p, &a);
-    }
-    if (a.failure != ERR_OK)
-        return a.failure;
+    const uint32_t b = fit(p, a.home, a.S, a.stream, a.exp);
     if (b == BLOCK_NONE)
-        return pytorch_refuse(p, &a, req);
-    pytorch_finish(p, b, &a, req->bytes, out);
+        return miss(p, req, a, out);
+    p->base.count.hits++;
+    finish(p, b, &a, req->bytes, out);
     return ERR_OK;
 }
 
@@ -338,6 +410,29 @@ enum err pytorch_alloc(struct policy *base, const struct event *req, struct bloc
 
 /* ---- freeing ---- */
 
+/* Inline in the hot pair. */
+static HOT_INLINE void complete_free(struct pytorch *p, uint32_t b)
+{
+    struct pytorch_block *block = pytorch_at(p, b);
+    const enum pytorch_size_class c = pytorch_class(block);
+    pytorch_record(p, RECORD_FREE_COMPLETED, block->stream, block->pool, block->addr, block->requested);
+    pytorch_stats_end_use(&p->stats, c, block->size, block->requested);
+    const struct pytorch_home home = pytorch_home_of(p, block);
+    uint64_t won;
+    const int n = pytorch_coalesce(p, home, b, &won);
+    pytorch_take_home(p, home, b);
+    if (block->flags & BLOCK_IS_RANGE)
+        return;
+    const bool is_split = pytorch_block_is_split(block);
+    pytorch_stat_move(&p->stats.inactive_split, c, is_split - n);
+    pytorch_stat_move(&p->stats.inactive_split_bytes, c, (int64_t)((is_split ? block->size : 0) - won));
+}
+
+void pytorch_complete_free(struct pytorch *p, uint32_t b)
+{
+    complete_free(p, b);
+}
+
 void pytorch_free(struct policy *base, const struct event *req, const struct block *b)
 {
     struct pytorch *p = (struct pytorch *)base;
@@ -358,5 +453,5 @@ void pytorch_free(struct policy *base, const struct event *req, const struct blo
         return;
     }
     pytorch_request_free(p, b->cookie);
-    pytorch_complete_free(p, b->cookie);
+    complete_free(p, b->cookie);
 }

@@ -204,9 +204,10 @@ bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failu
         pytorch_at(p, rest)->flags |= BLOCK_IS_UNMAPPED;
         pytorch_insert_unmapped(p, rest);
     }
-    pytorch_coalesce(p, u, block->prev);
-    pytorch_coalesce(p, u, block->next);
-    pytorch_put_free(p, u);
+    const struct pytorch_home home = pytorch_home_of(p, block);
+    uint64_t won;
+    pytorch_coalesce(p, home, u, &won);
+    pytorch_take_home(p, home, u);
     pytorch_hold(p, block->pool, pytorch_class(block), attached);
     p->stats.num_device_alloc++;
     pytorch_record(p, RECORD_SEGMENT_MAP, block->stream, block->pool, addr, attached);
@@ -280,6 +281,16 @@ static void cut_free(struct pytorch *p, uint32_t b, uint64_t size, bool is_front
     pytorch_put_free(p, is_front ? pytorch_cut_front(p, b, size) : pytorch_cut_back(p, b, size));
 }
 
+/* An unmapped block in no set swallows a neighbour that is unmapped too. */
+static void coalesce_unmapped(struct pytorch *p, uint32_t b, bool is_front)
+{
+    const uint32_t neighbour = is_front ? pytorch_at(p, b)->prev : pytorch_at(p, b)->next;
+    if (!(pytorch_at(p, neighbour)->flags & BLOCK_IS_UNMAPPED))
+        return;
+    pytorch_remove_unmapped(p, neighbour);
+    pytorch_swallow(p, b, is_front);
+}
+
 void pytorch_unmap(struct pytorch *p, uint32_t b)
 {
     if (pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
@@ -306,8 +317,8 @@ void pytorch_unmap(struct pytorch *p, uint32_t b)
     if (bytes < block->size)
         cut_free(p, b, block->size - bytes, false);
     block->flags |= BLOCK_IS_UNMAPPED;
-    pytorch_coalesce(p, b, block->prev);
-    pytorch_coalesce(p, b, block->next);
+    coalesce_unmapped(p, b, true);
+    coalesce_unmapped(p, b, false);
     pytorch_insert_unmapped(p, b);
     pytorch_unhold(p, block->pool, pytorch_class(block), bytes);
     if (block->pool != 0)

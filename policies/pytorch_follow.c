@@ -54,9 +54,9 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
     const enum err e = pytorch_attempt_begin(p, req, &a);
     if (e != ERR_OK)
         return e;
-    struct pytorch_half *half = &p->pools[a.pool].half[a.class];
+    struct pytorch_half *half = a.home.half;
     const uint64_t fit_calls = half->fit_calls;
-    uint32_t b = pytorch_fit(p, half, a.S, a.stream, a.exp);
+    uint32_t b = pytorch_fit(p, a.home, a.S, a.stream, a.exp);
     half->fit_calls = fit_calls;
     *out = (struct pytorch_choice){.is_growth = b == BLOCK_NONE, .segment_bytes = pytorch_segment_size(p, a.S),
                                    .block_bytes = a.S, .block = b};
@@ -76,7 +76,7 @@ uint64_t pytorch_follow_run(struct policy *base, const struct event *req)
     struct pytorch_attempt a;
     if (pytorch_attempt_begin(p, req, &a) != ERR_OK || !a.exp)
         return 0;
-    const uint32_t b = pytorch_find_run(p, &p->pools[a.pool].half[a.class], a.S, a.stream);
+    const uint32_t b = pytorch_find_run(p, a.home.half, a.S, a.stream);
     return b == BLOCK_NONE ? 0 : pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
 }
 
@@ -98,7 +98,7 @@ enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint
     const enum err e = pytorch_attempt_begin(p, req, &a);
     if (e != ERR_OK)
         return e;
-    struct pytorch_half *half = &p->pools[a.pool].half[a.class];
+    struct pytorch_half *half = a.home.half;
     half->fit_calls += p->limit != PYTORCH_UNLIMITED && p->settings.garbage_collection_threshold > 0;
     uint32_t b = hint->is_growth ? BLOCK_NONE : hint->block;
     if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S))

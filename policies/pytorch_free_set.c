@@ -163,25 +163,24 @@ enum err free_set_add_stream(struct free_set *s, uint16_t stream)
     return ERR_OK;
 }
 
-void free_set_insert_tree(struct free_set *s, struct free_bins *f, unsigned bin, uint32_t b)
+void free_bins_insert_tree(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
 {
-    struct pytorch_block *at = s->blocks->at;
     if (!bin_is_tree(f, bin))
         treap_from_list(at, &f->root[bin]);
     f->length[bin] = BIN_IS_TREE;
     treap_insert(at, &f->root[bin], b);
 }
 
-void free_set_remove_tree(struct free_set *s, struct free_bins *f, unsigned bin, uint32_t b)
+void free_bins_remove_tree(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
 {
-    treap_remove(s->blocks->at, &f->root[bin], b);
+    treap_remove(at, &f->root[bin], b);
     f->length[bin] = f->root[bin] == BLOCK_NONE ? 0 : BIN_IS_TREE;
 }
 
-uint32_t free_set_from_bin(const struct free_set *s, const struct free_bins *f, unsigned from)
+uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from)
 {
     const unsigned bin = bin_from(f, from);
-    return bin == N_BINS ? BLOCK_NONE : bin_first(f, s->blocks->at, bin);
+    return bin == N_BINS ? BLOCK_NONE : bin_first(f, at, bin);
 }
 
 static uint32_t bins_last(const struct free_set *s, const struct free_bins *f, unsigned before)
@@ -218,7 +217,7 @@ uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size
 static uint32_t free_set_first_from(const struct free_set *s, uint32_t i)
 {
     for (; i < s->n_order; i++) {
-        const uint32_t b = free_set_from_bin(s, s->by_stream[s->order[i]], 0);
+        const uint32_t b = free_bins_from(s->by_stream[s->order[i]], s->blocks->at, 0);
         if (b != BLOCK_NONE)
             return b;
     }
@@ -268,7 +267,7 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
     const unsigned bin = bin_of(at[b].size);
     uint32_t found = bin_is_tree(f, bin) ? treap_beside(at, f->root[bin], b, true) : at[b].right;
     if (found == BLOCK_NONE)
-        found = free_set_from_bin(s, f, bin + 1);
+        found = free_bins_from(f, at, bin + 1);
     return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, at[b].stream) + 1);
 }
 

@@ -139,18 +139,22 @@ static inline enum err free_set_prepare(struct free_set *s, uint16_t stream)
     return s->by_stream[stream] != NULL ? ERR_OK : free_set_add_stream(s, stream);
 }
 
-/* What the two below do with a bin that is a treap, or has to become one. */
-void free_set_insert_tree(struct free_set *s, struct free_bins *f, unsigned bin, uint32_t b);
-void free_set_remove_tree(struct free_set *s, struct free_bins *f, unsigned bin, uint32_t b);
-
-/* `b` is in no set, and its stream is prepared. */
-static inline void free_set_insert(struct free_set *s, uint32_t b)
+/* Where the blocks of a stream go, which is prepared; NULL: it has none yet. */
+static inline struct free_bins *free_set_bins(const struct free_set *s, uint16_t stream)
 {
-    struct pytorch_block *at = s->blocks->at;
-    struct free_bins *f = s->by_stream[at[b].stream];
+    return s->by_stream[stream];
+}
+
+/* What the two below do with a bin that is a treap, or has to become one. */
+void free_bins_insert_tree(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
+void free_bins_remove_tree(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
+
+/* `b` is in no set, and `f` are the bins of its stream. */
+static inline void free_bins_insert(struct free_bins *f, struct pytorch_block *at, uint32_t b)
+{
     const unsigned bin = bin_of(at[b].size);
     if (f->length[bin] >= LIST_MAX) {
-        free_set_insert_tree(s, f, bin, b);
+        free_bins_insert_tree(f, at, bin, b);
         return;
     }
     f->length[bin]++;
@@ -158,14 +162,12 @@ static inline void free_set_insert(struct free_set *s, uint32_t b)
     bin_mark(f, bin);
 }
 
-/* `b` is in the set. */
-static inline void free_set_remove(struct free_set *s, uint32_t b)
+/* `b` is in these bins. */
+static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *at, uint32_t b)
 {
-    struct pytorch_block *at = s->blocks->at;
-    struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
     if (bin_is_tree(f, bin)) {
-        free_set_remove_tree(s, f, bin, b);
+        free_bins_remove_tree(f, at, bin, b);
     } else {
         list_remove(at, &f->root[bin], b);
         f->length[bin]--;
@@ -177,15 +179,13 @@ static inline void free_set_remove(struct free_set *s, uint32_t b)
 uint32_t free_set_at_least_tree(const struct pytorch_block *at, uint32_t root, uint64_t size);
 
 /* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
-uint32_t free_set_from_bin(const struct free_set *s, const struct free_bins *f, unsigned from);
+uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from);
 
-/* The first block of the stream with at least `size` bytes, in order A; BLOCK_NONE when there is none. */
-static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t size)
+/* The first block with at least `size` bytes, in order A; BLOCK_NONE when there is none. `f` may be NULL. */
+static inline uint32_t free_bins_at_least(const struct free_bins *f, const struct pytorch_block *at, uint64_t size)
 {
-    const struct free_bins *f = s->by_stream[stream];
     if (f == NULL)
         return BLOCK_NONE;
-    const struct pytorch_block *at = s->blocks->at;
     const unsigned bin = bin_from(f, bin_of(size));
     if (bin == N_BINS)
         return BLOCK_NONE;
@@ -195,7 +195,23 @@ static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stre
     else
         while (at[b].size < size)                        /* BLOCK_NONE is larger than all */
             b = at[b].right;
-    return b != BLOCK_NONE ? b : free_set_from_bin(s, f, bin + 1);
+    return b != BLOCK_NONE ? b : free_bins_from(f, at, bin + 1);
+}
+
+/* The same for who has the set only. */
+static inline void free_set_insert(struct free_set *s, uint32_t b)
+{
+    free_bins_insert(free_set_bins(s, s->blocks->at[b].stream), s->blocks->at, b);
+}
+
+static inline void free_set_remove(struct free_set *s, uint32_t b)
+{
+    free_bins_remove(free_set_bins(s, s->blocks->at[b].stream), s->blocks->at, b);
+}
+
+static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t size)
+{
+    return free_bins_at_least(free_set_bins(s, stream), s->blocks->at, size);
 }
 
 /* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. */

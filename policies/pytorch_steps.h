@@ -5,30 +5,11 @@
 #ifndef REPLAY_POLICIES_PYTORCH_STEPS_H
 #define REPLAY_POLICIES_PYTORCH_STEPS_H
 
+#include "base/inline.h"
 #include "base/units.h"
 #include "policies/pytorch.h"
 
 /* ---- sizes ---- */
-
-/* Rounds up within the power of two below n, which is cut into `divisions` steps. */
-static inline uint64_t round_to_division(uint64_t n, uint64_t divisions)
-{
-    if (is_power_of_two(n))
-        return n;
-    const uint64_t floor = UINT64_C(1) << log2_floor(n);
-    const uint64_t step = floor >> log2_floor(divisions);
-    if (step == 0)
-        return floor << 1;
-    const uint64_t below = n & ~(step - 1);
-    return below == n ? n : below + step;
-}
-
-static inline uint64_t round_to_power_of_two(uint64_t n)
-{
-    if (n > UINT64_C(1) << 63)
-        return UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1);
-    return is_power_of_two(n) ? n : UINT64_C(2) << log2_floor(n);
-}
 
 #define NPU_PAD         UINT64_C(32)            /* torch_npu adds this to every request */
 #define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks in ranges at multiples of it, from 2 MiB on */
@@ -45,20 +26,9 @@ static inline uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch
 /* The size a request of n (> 0) bytes is served with. */
 static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 {
-    if (p->profile.is_npu)
-        n = add_capped(n, NPU_PAD);
-    if (n < PYTORCH_MIN_BLOCK)
-        return PYTORCH_MIN_BLOCK;
-    if (p->rounds_to_power_of_two)
-        return round_to_power_of_two(n);
-    const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1;
-    const unsigned interval = 43u - (unsigned)__builtin_clzll(n | UINT64_C(1) << 20);     /* log2 of the MiB, or 0 */
-    const uint64_t divisions = p->settings.roundup_divisions[interval < last ? interval : last];
-    const bool is_divided = divisions > 1 || (divisions == 1 && p->profile.has_raw_divisions_of_1);
-    if (is_divided && n > PYTORCH_MIN_BLOCK * divisions)
-        return divisions == 1 ? n : round_to_division(n, divisions);
-    const uint64_t up = align_up(n, PYTORCH_MIN_BLOCK);
-    return up == UINT64_MAX ? UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1) : up;
+    if (p->rounds_to_units && n < UINT64_MAX - PYTORCH_MIN_BLOCK)
+        return align_up(n, PYTORCH_MIN_BLOCK);
+    return pytorch_round_by_settings(p, n);
 }
 
 /* ---- blocks ---- */
@@ -109,35 +79,75 @@ static inline uint32_t pytorch_cut_back(struct pytorch *p, uint32_t b, uint64_t 
     return back;
 }
 
-/* Makes a free, mapped block available. */
-static inline void pytorch_put_free(struct pytorch *p, uint32_t b)
+/* Where a block goes when it is free. */
+static inline struct pytorch_home pytorch_home(struct pytorch_half *half, uint16_t stream)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
-    struct pytorch_half *half = pytorch_half_of(p, block);
-    block->age_base = half->fit_calls;
-    free_set_insert(&half->free, b);
+    return (struct pytorch_home){.half = half, .bins = free_set_bins(&half->free, stream)};
 }
 
-/* dst swallows its neighbour src where both are free and alike in having memory; returns the bytes won. */
-static inline uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_t src)
+static inline struct pytorch_home pytorch_home_of(const struct pytorch *p, const struct pytorch_block *b)
 {
-    struct pytorch_block *d = pytorch_at(p, dst);
-    const struct pytorch_block *s = pytorch_at(p, src);
-    const unsigned alike = BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY | BLOCK_IS_UNMAPPED;
-    if ((s->flags & alike) != (d->flags & BLOCK_IS_UNMAPPED))
-        return 0;
-    if (s->flags & BLOCK_IS_UNMAPPED)
-        pytorch_remove_unmapped(p, src);
-    else
-        free_set_remove(&pytorch_half_of(p, s)->free, src);
-    const bool is_front = d->prev == src;
-    block_link(p, dst, is_front ? s->prev : d->prev, is_front ? d->next : s->next);
-    d->addr = is_front ? s->addr : d->addr;
-    const uint64_t won = s->size;
-    d->size += won;
-    pytorch_block_drop(&p->blocks, src);
+    return pytorch_home(pytorch_half_of(p, b), b->stream);
+}
+
+/* Makes a free, mapped block available at its home. */
+static inline void pytorch_take_home(struct pytorch *p, struct pytorch_home home, uint32_t b)
+{
+    pytorch_at(p, b)->age_base = home.half->fit_calls;
+    free_bins_insert(home.bins, p->blocks.at, b);
+}
+
+static inline void pytorch_put_free(struct pytorch *p, uint32_t b)
+{
+    pytorch_take_home(p, pytorch_home_of(p, pytorch_at(p, b)), b);
+}
+
+/* ---- coalescing ---- */
+
+/* A block swallows its neighbour in front or behind, which is in no set any more; returns the bytes won. */
+static inline uint64_t pytorch_swallow(struct pytorch *p, uint32_t b, bool is_front)
+{
+    struct pytorch_block *block = pytorch_at(p, b);
+    const uint32_t neighbour = is_front ? block->prev : block->next;
+    const struct pytorch_block *swallowed = pytorch_at(p, neighbour);
+    const uint64_t won = swallowed->size;
+    if (is_front) {
+        block->addr = swallowed->addr;
+        block->prev = swallowed->prev;
+        pytorch_at(p, block->prev)->next = b;
+    } else {
+        block->next = swallowed->next;
+        pytorch_at(p, block->next)->prev = b;
+    }
+    block->size += won;
+    pytorch_block_drop(&p->blocks, neighbour);
     p->base.count.coalesces++;
     return won;
+}
+
+/* Whether a neighbour is free and has memory, so that it is in the bins of its home. */
+static inline bool neighbour_is_idle(const struct pytorch *p, uint32_t b)
+{
+    return (pytorch_at(p, b)->flags & (BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY | BLOCK_IS_UNMAPPED)) == 0;
+}
+
+/* A block with memory, in no set, swallows its idle neighbours; returns how many, and the bytes won. */
+static inline int pytorch_coalesce(struct pytorch *p, struct pytorch_home home, uint32_t b, uint64_t *won)
+{
+    const struct pytorch_block *block = pytorch_at(p, b);
+    int n = 0;
+    *won = 0;
+    if (neighbour_is_idle(p, block->prev)) {
+        free_bins_remove(home.bins, p->blocks.at, block->prev);
+        *won += pytorch_swallow(p, b, true);
+        n++;
+    }
+    if (neighbour_is_idle(p, block->next)) {
+        free_bins_remove(home.bins, p->blocks.at, block->next);
+        *won += pytorch_swallow(p, b, false);
+        n++;
+    }
+    return n;
 }
 
 /* ---- the beginning and the end of a request ---- */
@@ -145,18 +155,23 @@ static inline uint64_t pytorch_coalesce(struct pytorch *p, uint32_t dst, uint32_
 /* Sizes, pool and room for the blocks that an attempt can make. */
 static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struct pytorch_attempt *a)
 {
-    const uint64_t S = pytorch_round(p, req->bytes);
-    *a = (struct pytorch_attempt){
-        .S = S,
-        .stream = req->stream,
-        .pool = p->n_diversions == 0 ? req->pool : pytorch_choose_pool(p, req),
-        .class = S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE,
-    };
+    /* One by one: a literal would be built in memory, and the hot path needs registers only. */
+    a->S = pytorch_round(p, req->bytes);
+    a->G = 0;
+    a->stream = req->stream;
+    a->pool = p->n_diversions == 0 ? req->pool : pytorch_choose_pool(p, req);
+    a->class = a->S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE;
+    a->is_rejected = false;
+    a->failure = ERR_OK;
     a->exp = p->settings.expandable_segments && (a->pool == 0 || p->profile.has_shared_expandable);
     enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     if (e == ERR_OK && a->pool != 0 && !p->pools[a->pool].exists)
         e = pytorch_pool_open(p, a->pool, 0);
-    return e == ERR_OK ? free_set_prepare(&p->pools[a->pool].half[a->class].free, a->stream) : e;
+    struct pytorch_half *half = &p->pools[a->pool].half[a->class];
+    if (e == ERR_OK)
+        e = free_set_prepare(&half->free, a->stream);
+    a->home = pytorch_home(half, a->stream);
+    return e;
 }
 
 /* The program gives the block up, which is then no longer in use: counters and record. */
@@ -176,32 +191,6 @@ static inline void pytorch_request_late_free(struct pytorch *p, uint32_t b)
 {
     pytorch_stats_wait(&p->stats);
     pytorch_request_free(p, b);
-}
-
-/* The block is no longer in use: merges it with its neighbours and makes it available. */
-static inline void pytorch_complete_free(struct pytorch *p, uint32_t b)
-{
-    struct pytorch_block *block = pytorch_at(p, b);
-    const enum pytorch_size_class c = pytorch_class(block);
-    const uint64_t size = block->size, requested = block->requested;
-    pytorch_record(p, RECORD_FREE_COMPLETED, block->stream, block->pool, block->addr, requested);
-    int64_t net = 0, net_bytes = 0;
-    const uint32_t neighbours[2] = {block->prev, block->next};
-    for (int i = 0; i < 2; i++) {
-        const uint64_t won = pytorch_coalesce(p, b, neighbours[i]);
-        net -= won > 0;
-        net_bytes -= (int64_t)won;
-    }
-    pytorch_put_free(p, b);
-    if (pytorch_block_is_split(block)) {
-        net++;
-        net_bytes += (int64_t)block->size;
-    }
-    if (!(block->flags & BLOCK_IS_RANGE)) {
-        pytorch_stat_move(&p->stats.inactive_split, c, net);
-        pytorch_stat_move(&p->stats.inactive_split_bytes, c, net_bytes);
-    }
-    pytorch_stats_end_use(&p->stats, c, size, requested);
 }
 
 #endif
