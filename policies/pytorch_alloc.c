@@ -93,18 +93,22 @@ static bool gc_can_act(const struct pytorch *p)
 
 /* ---- searching ---- */
 
+static inline bool block_can_grow(const struct pytorch *p, const struct pytorch_block *b)
+{
+    return (pytorch_at(p, b->next)->flags & BLOCK_IS_UNMAPPED) != 0;
+}
+
 /* What a block could grow to: its size and that of the unmapped stretch behind it. */
 static uint64_t block_reach(const struct pytorch *p, const struct pytorch_block *b)
 {
-    if (b->next == BLOCK_NONE || !(pytorch_at(p, b->next)->flags & BLOCK_IS_UNMAPPED))
-        return b->size;
-    return b->size + pytorch_at(p, b->next)->size;
+    return block_can_grow(p, b) ? b->size + pytorch_at(p, b->next)->size : b->size;
 }
 
-/* Prefers a block of smaller reach, so that the one before the big unmapped tail is used last. */
+/* Prefers a block of smaller reach, so that the one before the big unmapped tail is used last. Those behind a block are
+ * no smaller: none of them reaches less than one that cannot grow. */
 static uint32_t fit_widen(const struct pytorch *p, const struct free_set *set, uint32_t it, uint16_t stream)
 {
-    while (pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
+    while (block_can_grow(p, pytorch_at(p, it))) {
         const uint32_t next = free_set_next(set, it);
         if (next == BLOCK_NONE || pytorch_at(p, next)->stream != stream ||
             block_reach(p, pytorch_at(p, next)) >= block_reach(p, pytorch_at(p, it)))
