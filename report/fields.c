@@ -102,6 +102,7 @@ static size_t fill_run(const struct report_run *run, const char *policy, const c
     *to++ = field_number_unless("capacity_bytes", run->device_config->total_bytes, DEVICE_UNLIMITED);
     *to++ = field_text("outcome", report_outcome_name(run->outcome));
     to = add_meter(to, run->meter);
+    *to++ = field_number("card_peak_bytes", run->card_peak_bytes);
     *to++ = field_number("segments_peak", u->segments_peak);
     *to++ = field_number("segments_end", u->segments);
     *to++ = field_number("segments_allocs", u->segment_allocs);

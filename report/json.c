@@ -116,6 +116,7 @@ static void json_run(struct json_writer *w, const struct report *r, const struct
     json_bytes(w, "peak", &m->peak);
     json_bytes(w, "at_peak", &m->at_peak);
     json_bytes(w, "end", &m->now);
+    json_put_number(w, "card_peak_bytes", run->card_peak_bytes);
     json_put_object(w, "segments");
     json_put_number(w, "peak", u->segments_peak);
     json_put_number(w, "end", u->segments);

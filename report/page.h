@@ -32,7 +32,9 @@ struct page {
 
 /* X(column, title, meaning): what a page shows of each run, of the table's columns; the unit is the name's end. */
 #define PAGE_COLUMNS(X)                                                                                     \
-    X(peak_reserved_bytes, "reserved, peak", "all memory held from the card, at most: decides whether the job fits")  \
+    X(peak_reserved_bytes, "reserved, peak", "all memory held from the card, at most")  \
+    X(card_peak_bytes, "of the card, peak",                                                                 \
+      "in whole pages of the driver, with context and others, at most: decides whether the job fits")       \
     X(peak_requested_bytes, "requested, peak", "what the program asked for at once, at most: no policy needs less")   \
     X(peak_allocated_bytes, "allocated, peak", "live requests as handed out, at most")                      \
     X(peak_active_bytes, "active, peak", "allocated, and freed blocks that a stream may still touch, at most")        \

@@ -78,7 +78,7 @@ static void put_runs(FILE *out, const struct verdict *v)
 
 static void put_settings(FILE *out, const struct verdict *v)
 {
-    fputs("| setting | runs | got through | out of memory | reserved / requested, mean | worst | driver calls "
+    fputs("| setting | runs | got through | out of memory | card / requested, mean | worst | driver calls "
           "| driver time |\n|---|--:|--:|--:|--:|--:|--:|--:|\n", out);
     for (size_t i = 0; i < v->n_settings && i < MD_ROWS; i++) {
         const struct verdict_setting *s = &v->settings[i];

@@ -12,7 +12,7 @@
 
 enum {
     DB_APPLICATION = 0x52504c59,     /* "RPLY": what SQLite keeps to tell one program's files from another's */
-    DB_VERSION = 3,
+    DB_VERSION = 4,
     DB_PATIENCE_MS = 60000,          /* how long another writer is waited for */
     SQL_MAX = 8192,
 };

@@ -148,9 +148,16 @@ bool verdict_is_default(const struct run_table *t, size_t row)
     return strcmp(policy, "best-fit") == 0 || strcmp(policy, "pytorch") == 0;
 }
 
-static uint64_t row_bytes(const struct run_table *t, size_t row)
+static uint64_t row_reserved(const struct run_table *t, size_t row)
 {
     return (uint64_t)run_table_number(t, row, "peak_reserved_bytes");
+}
+
+/* What the card has to have, by which runs are ranked. Files of older versions do not say it. */
+static uint64_t row_bytes(const struct run_table *t, size_t row)
+{
+    const struct field *f = run_table_cell(t, row, "card_peak_bytes");
+    return f->kind == FIELD_NUMBER ? (uint64_t)f->number : row_reserved(t, row);
 }
 
 static uint64_t row_time(const struct run_table *t, size_t row)
@@ -164,7 +171,7 @@ static bool is_cheap(uint64_t time_ns, uint64_t least_ns, uint64_t n)
     return (double)time_ns <= 10 * (double)least_ns + 1e6 * (double)n;
 }
 
-/* Of two runs of a trace: less reserved, then less driver time, then the default, then shorter to type. */
+/* Of two runs of a trace: less of the card, then less driver time, then the default, then shorter to type. */
 static bool is_better_row(const struct run_table *t, size_t a, size_t b)
 {
     if (row_bytes(t, a) != row_bytes(t, b))
@@ -204,7 +211,7 @@ static void count_row(struct verdict *v, size_t row)
     const double share = requested > 0 ? (double)row_bytes(t, row) / requested : 1;
     s->mean_share += (share - s->mean_share) / (double)++s->n_ok;
     s->worst_share = share > s->worst_share ? share : s->worst_share;
-    s->reserved_bytes = row_bytes(t, row) > s->reserved_bytes ? row_bytes(t, row) : s->reserved_bytes;
+    s->most_bytes = row_bytes(t, row) > s->most_bytes ? row_bytes(t, row) : s->most_bytes;
     s->time_ns += row_time(t, row);
     s->calls += (uint64_t)run_table_number(t, row, "device_calls");
     here->n_ok++;
@@ -334,8 +341,8 @@ static void say_winner_of_case(const struct verdict *v, struct words *w)
         words_add(w, "No policy got through this trace on this card.");
         return;
     }
-    const double reserved = (double)row_bytes(t, best);
-    words_add(w, "%s %s%s reserved at its peak, %.0f%% of it in use, for %s driver calls, about %s",
+    const double reserved = (double)row_reserved(t, best);
+    words_add(w, "%s %s%s of the card at its peak, %.0f%% of what it reserves in use, for %s driver calls, about %s",
               v->settings[v->setting_of[best]].label,
               v->cases[0].n_runs == 1 ? "takes " : is_less_to_be_had(v, best)
                   ? "needs least memory of those that spare the driver: " : "needs least memory: ",
@@ -359,10 +366,10 @@ static void say_winner_of_cases(const struct verdict *v, struct words *w)
         return;
     }
     const struct verdict_setting *s = &v->settings[v->best_setting];
-    words_add(w, "%s %s: it gets through %" PRIu64 " of %" PRIu64 " %s and reserves at its peak ", s->label,
+    words_add(w, "%s %s: it gets through %" PRIu64 " of %" PRIu64 " %s and takes of the card at its peak ", s->label,
               v->n_settings > 1 ? "does best over all" : "is the only setting", s->n_ok, s->n_runs, cases_word(v));
     if (v->n_traces == 1)
-        words_add(w, "%s at most, ", units_format_bytes(s->reserved_bytes, a));
+        words_add(w, "%s at most, ", units_format_bytes(s->most_bytes, a));
     words_add(w, "%.2f times what is requested (the mean; worst %.2f)", s->mean_share, s->worst_share);
     words_add(w, ", for %s driver calls in all, about %s.", text_count(s->calls, n), text_time(s->time_ns, time));
 }
@@ -391,10 +398,10 @@ static void say_possible(const struct verdict *v, struct words *w)
     const size_t best = v->n_cases == 1 ? v->cases[0].best_row : VERDICT_NONE;
     if (v->n_traces > 1 || live <= 0)
         return;
-    const bool is_compared = best != VERDICT_NONE && row_bytes(t, best) >= (uint64_t)live;
+    const bool is_compared = best != VERDICT_NONE && row_reserved(t, best) >= (uint64_t)live;
     words_add_possible(w, (uint64_t)live, (uint64_t)run_table_number(t, 0, "trace_offline_plan_bytes"),
                        is_compared ? v->settings[v->setting_of[best]].label : NULL,
-                       is_compared ? row_bytes(t, best) : 0);
+                       is_compared ? row_reserved(t, best) : 0);
 }
 
 /* What the winner is to be compared with: the default where it was run, otherwise the worst. */
@@ -412,7 +419,7 @@ static void say_other_end(const struct verdict *v, struct words *w)
               other->is_default ? "PyTorch as it comes:" : "At the other end", other->label, other->n_ok,
               other->n_runs);
     if (other->n_ok > 0)
-        words_add(w, " and reserves %.2f times what is requested", other->mean_share);
+        words_add(w, " and takes %.2f times what is requested", other->mean_share);
     words_add(w, ".");
 }
 

@@ -2,7 +2,8 @@
  * What a table of runs comes to: which settings and cases are in it, which setting wins and what it costs.
  *
  * A case is a trace on a device: what is given. A setting is what one may choose: the policy. The price of memory is
- * told as a share: reserved at its peak over requested at its peak, so that small traces count as large ones do.
+ * told as a share: what is taken of the card at the peak over what is requested at the peak, so that small traces count
+ * as large ones do.
  */
 #ifndef REPLAY_REPORT_VERDICT_H
 #define REPLAY_REPORT_VERDICT_H
@@ -17,8 +18,8 @@ struct verdict_setting {
     bool     is_default;             /* PyTorch's allocator as it comes */
     size_t   first_row;
     uint64_t n_runs, n_ok, n_oom;    /* the rest failed in another way */
-    double   mean_share, worst_share;        /* reserved / requested, over the runs that got through; 0: none did */
-    uint64_t reserved_bytes;         /* largest peak of a run that got through */
+    double   mean_share, worst_share;        /* card / requested, over the runs that got through; 0: none did */
+    uint64_t most_bytes;             /* of the card, at the largest peak of a run that got through */
     uint64_t time_ns, calls;         /* sums over these */
 };
 

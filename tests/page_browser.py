@@ -76,7 +76,7 @@ def expect_table(browser, runs):
                 continue
             expect((value or None) == (None if stored is None else str(stored)), policy, name, value, stored)
             expect(text == cell_text(name, stored), policy, name, 'is shown as', text, 'for', stored)
-        expect(len(cells) == 14, policy, 'has', len(cells), 'columns')
+        expect(len(cells) == 15, policy, 'has', len(cells), 'columns')
 
 
 def expect_course(browser, runs, names):

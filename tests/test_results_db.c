@@ -108,6 +108,6 @@ Test(results_db, another_schema_is_refused_with_both_numbers)
     struct err_detail why = { .text = "" };
     cr_assert_eq(sqlite3_exec(k.db, "PRAGMA user_version = 2", NULL, NULL, NULL), SQLITE_OK);
     cr_expect_eq(results_db_open(k.path, false, &db, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "schema 2, this program writes 3"), "%s", why.text);
+    cr_expect_not_null(strstr(why.text, "schema 2, this program writes 4"), "%s", why.text);
     kept_close(&k);
 }

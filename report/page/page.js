@@ -206,7 +206,7 @@ function drawSettings() {
     { title: 'runs', value: s => s.runs, show: s => grouped(s.runs) },
     { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
     { title: 'out of memory', value: s => s.oom, show: s => grouped(s.oom) },
-    { title: 'reserved / requested, mean', value: s => s.mean_share, show: share('mean_share') },
+    { title: 'card / requested, mean', value: s => s.mean_share, show: share('mean_share') },
     { title: 'worst', value: s => s.worst_share, show: share('worst_share') },
     { title: 'driver calls', value: s => s.device_calls, show: s => grouped(s.device_calls) },
     { title: 'driver time', unit: 'ms', value: s => s.device_time_ns, show: s => (s.device_time_ns / 1e6).toFixed(1) },
