@@ -13,11 +13,14 @@ import sys
 import torch
 
 MIB = 1 << 20
+IS_2_0 = torch.__version__.startswith("2.0.")       # it records by other arguments, and its segments do not expand
 COUNTED = ["allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "inactive_split_bytes"]
 CONFS = [None, None, None, "max_split_size_mb:32", "max_split_size_mb:128", "roundup_power2_divisions:4",
          "roundup_power2_divisions:[16:8,64:2,>:1]", "garbage_collection_threshold:0.6", "expandable_segments:True",
          "expandable_segments:True,garbage_collection_threshold:0.7",
          "max_split_size_mb:64,roundup_power2_divisions:8,garbage_collection_threshold:0.7"]
+if IS_2_0:
+    CONFS = [c for c in CONFS if c is None or "expandable" not in c]
 
 # cudasim/journal.h: the head's length, one record, and the kinds that reached the device.
 HEAD_BYTES, RECORD = 120, struct.Struct("<QQQQQ8xIB2xB")
@@ -148,12 +151,20 @@ def counters():
         stats["segment"]["all"]["current"], stats["num_alloc_retries"], stats["num_ooms"]]
 
 
+def record_history(entries):
+    record = torch.cuda.memory._record_memory_history
+    if IS_2_0:
+        record(True, record_context=False, trace_alloc_max_entries=entries)
+    else:
+        record(enabled="all", context=None, max_entries=entries)
+
+
 def run_program(case, n_streams):
     torch.cuda.init()
     torch._C._cuda_memoryStats(0)
     machine = Machine(n_streams)
     case["streams"] = [[machine.handle(i) for i in range(n_streams)]]
-    torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=400000)
+    record_history(400000)
     results = []
     for op in case["ops"]:
         try:
