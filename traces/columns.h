@@ -72,10 +72,15 @@ struct column {
     uint64_t      dict[COLUMN_DICT_MAX];
 };
 
-/* Whether nothing but zeros can be in an open column, as its form tells. */
+/* Whether an open column holds nothing but its `constant`, as its form tells. */
+static inline bool column_is_constant(const struct column *c)
+{
+    return c->width == 0 && c->n_dict == 0;
+}
+
 static inline bool column_is_all_zero(const struct column *c)
 {
-    return c->width == 0 && c->constant == 0 && c->n_dict == 0;
+    return column_is_constant(c) && c->constant == 0;
 }
 
 /* Opens a column of `n` numbers at the cursor, which moves behind it. */

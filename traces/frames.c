@@ -1,6 +1,7 @@
 /* Events into columns and back. */
 #include "traces/frames.h"
 
+#include "base/inline.h"
 #include "base/large_pages.h"
 
 #include <stdlib.h>
@@ -156,40 +157,50 @@ static bool frame_fail(struct frame_fault *fault, uint64_t event, const char *re
     return false;
 }
 
-/* Counts each kind among k <= COLUMN_BATCH numbers; false when one is no kind. A byte of `counts` per kind makes this
- * one addition an event, where a table would wait for its own last store. */
-static bool events_count_kinds(const uint64_t *kinds, size_t k, uint16_t by_kind[EVENT_KINDS])
+/* The kinds of a section of n events, a byte each; NULL where their column has a form that does not give that. */
+static const unsigned char *events_kinds(struct frame_decoder *d, size_t n)
 {
-    static_assert(EVENT_KINDS == 8, "a byte of 64 bits for each kind");
-    uint64_t all = 0;
+    const struct column *c = &d->columns[EVENT_COLUMN_KIND];
+    if (c->width == 1 && c->n_dict == 0 && c->escapes.at == c->escapes.end)
+        return c->main;
+    if (!column_is_constant(c) || c->constant >= EVENT_KINDS)
+        return NULL;
+    return memset(d->like_kinds, (int)c->constant, n);
+}
+
+/* Counts each kind among k <= COLUMN_BATCH bytes; false when one is no kind. Simple loops that compilers turn into vector
+ * code; mostly the first two kinds are all there is. */
+static bool events_count_kinds(const unsigned char *kinds, size_t k, uint16_t by_kind[EVENT_KINDS])
+{
+    enum { RUN = 128 };                          /* a byte counts as many */
+    size_t all = 0;
     memset(by_kind, 0, EVENT_KINDS * sizeof by_kind[0]);
-    for (size_t i = 0; i < k;) {
-        const size_t end = k - i < 255 ? k : i + 255;
-        uint64_t counts = 0;
-        for (; i < end; i++) {
-            all |= kinds[i];
-            counts += UINT64_C(1) << (8 * kinds[i] & 63);
+    for (unsigned kind = 0; kind < EVENT_KINDS && all < k; kind++) {
+        for (size_t i = 0; i < k; i += RUN) {
+            const size_t end = k - i < RUN ? k : i + RUN;
+            unsigned char count = 0;
+            for (size_t at = i; at < end; at++)
+                count = (unsigned char)(count + (kinds[at] == kind));
+            by_kind[kind] = (uint16_t)(by_kind[kind] + count);
         }
-        for (int kind = 0; kind < EVENT_KINDS; kind++)
-            by_kind[kind] = (uint16_t)(by_kind[kind] + (counts >> 8 * kind & 0xff));
+        all += by_kind[kind];
     }
-    return all < EVENT_KINDS;
+    return all == k;
 }
 
 /* Counts the kinds of an event section, which tell how long its other columns are, and batch by batch. */
 static bool events_count_all_kinds(struct frame_decoder *d, size_t n)
 {
+    d->kinds = events_kinds(d, n);
     memset(d->by_kind, 0, sizeof d->by_kind);
-    for (size_t i = 0; i < n; i += COLUMN_BATCH) {
-        const size_t k = n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH;
-        uint64_t *kinds = d->values[EVENT_COLUMN_KIND];
+    for (size_t i = 0; i < n && d->kinds != NULL; i += COLUMN_BATCH) {
         uint16_t *by_kind = d->batch_kinds[i / COLUMN_BATCH];
-        if (!column_read(&d->columns[EVENT_COLUMN_KIND], kinds, k) || !events_count_kinds(kinds, k, by_kind))
+        if (!events_count_kinds(d->kinds + i, n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH, by_kind))
             return false;
         for (int kind = 0; kind < EVENT_KINDS; kind++)
             d->by_kind[kind] += by_kind[kind];
     }
-    return true;
+    return d->kinds != NULL;
 }
 
 /* How many numbers each column has. */
@@ -214,12 +225,15 @@ static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_
         return false;
     events_column_lengths(d->by_kind, n, lengths);
     in = start;
-    for (int c = 0; c < EVENT_COLUMN_COUNT; c++)
+    for (int c = 0; c < EVENT_COLUMN_COUNT; c++) {
         column_open(&d->columns[c], &in, lengths[c]);
+        for (size_t i = 0; i < COLUMN_BATCH && column_is_constant(&d->columns[c]); i++)
+            d->values[c][i] = d->columns[c].constant;
+    }
     return !in.is_bad && in.at == in.end;
 }
 
-/* Reads batch number `batch`, of k events: their kinds, and as much of the other columns as those ask for. */
+/* Reads of batch number `batch`, of k events, as much of the columns as their kinds ask for. What is constant is there. */
 static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
 {
     uint32_t by_kind[EVENT_KINDS];
@@ -228,15 +242,18 @@ static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
         by_kind[kind] = d->batch_kinds[batch][kind];
     events_column_lengths(by_kind, k, lengths);
     for (int c = 0; c < EVENT_COLUMN_COUNT; c++)
-        if (!column_read(&d->columns[c], d->values[c], lengths[c]))
+        if (c != EVENT_COLUMN_KIND && !column_is_constant(&d->columns[c]) &&
+            !column_read(&d->columns[c], d->values[c], lengths[c]))
             return false;
     return true;
 }
 
 /* Where the walk over a section is. What every event touches is copied here, so that it stays in registers. */
 struct events_walk {
-    const uint64_t    (*values)[COLUMN_BATCH];       /* of the batch, by column */
+    const unsigned char *kinds;                      /* of the batch */
+    const uint64_t    (*values)[COLUMN_BATCH];       /* of it, by column */
     size_t              n_allocs, n_frees, n_sized, n_labels, n_placed;     /* numbers used so far of the batch */
+    bool                is_plain;                    /* ALLOC and FREE are all the kinds of the batch */
     bool                are_places_kept;             /* all frees of the batch keep the place of their alloc, */
     bool                are_places_zero;             /* and all others have the default: no need to look at each */
     uint64_t            live_bytes, peak_bytes, command;
@@ -249,8 +266,11 @@ struct events_walk {
 };
 
 /* Points the walk at the batch that was read last. */
-static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d)
+static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d, size_t batch)
 {
+    const uint16_t *by_kind = d->batch_kinds[batch];
+    w->kinds = d->kinds + batch * COLUMN_BATCH;
+    w->is_plain = by_kind[EVENT_ALLOC] + by_kind[EVENT_FREE] == COLUMN_BATCH;
     w->values = d->values;
     w->n_allocs = w->n_frees = w->n_sized = w->n_labels = w->n_placed = 0;
     w->are_places_kept = column_is_all_zero(&d->columns[EVENT_COLUMN_FREE_PLACE]);
@@ -365,22 +385,30 @@ static size_t walk_times(const uint64_t *steps, size_t k, uint64_t unit, uint64_
     return i;
 }
 
-/* Walks over the k events of a batch, whose times are there; returns how many were good, and why the next is not. */
-static size_t walk_batch(struct events_walk *whole, size_t k, struct event *out, const char **reason)
+/* The loop over a batch, made once for those of ALLOC and FREE alone: of these it need not ask what free it is. */
+static HOT_INLINE size_t walk_kinds(struct events_walk *whole, size_t k, struct event *out, const char **reason,
+                                    bool is_plain)
 {
     struct events_walk w = *whole;
     size_t i = 0;
     for (*reason = NULL; i < k; i++) {
-        const unsigned kind = (unsigned)w.values[EVENT_COLUMN_KIND][i];
+        const unsigned kind = w.kinds[i];
         out[i].kind = (uint8_t)kind;
-        *reason = kind == EVENT_ALLOC   ? walk_alloc(&w, &out[i])
+        *reason = kind == EVENT_ALLOC  ? walk_alloc(&w, &out[i])
+                  : is_plain           ? walk_free(&w, EVENT_FREE, &out[i])
                   : kind_is_free(kind) ? walk_free(&w, kind, &out[i])
-                                        : walk_other(&w, kind, &out[i]);
+                                       : walk_other(&w, kind, &out[i]);
         if (*reason != NULL)
             break;
     }
     *whole = w;
     return i;
+}
+
+/* Walks over the k events of a batch, whose times are there; returns how many were good, and why the next is not. */
+static size_t walk_batch(struct events_walk *w, size_t k, struct event *out, const char **reason)
+{
+    return w->is_plain ? walk_kinds(w, k, out, reason, true) : walk_kinds(w, k, out, reason, false);
 }
 
 /* Reads what stands in front of the columns. */
@@ -442,7 +470,7 @@ bool events_decode(struct frame_decoder *d, const void *raw, size_t raw_bytes, s
         const char *reason;
         if (!events_read_batch(d, i / COLUMN_BATCH, k))
             return frame_fail(fault, place->first_event + i, "begins a batch whose columns are damaged");
-        walk_take_batch(&w, d);
+        walk_take_batch(&w, d, i / COLUMN_BATCH);
         const size_t timed = walk_times(d->values[EVENT_COLUMN_TIME], k, unit, &place->time_ns, out + i);
         const size_t good = walk_batch(&w, timed, out + i, &reason);
         if (good < k)
@@ -481,9 +509,9 @@ bool events_decode_slots(struct frame_decoder *d, const void *raw, size_t raw_by
         if (i % COLUMN_BATCH == 0) {
             if (!events_read_batch(d, i / COLUMN_BATCH, n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH))
                 return false;
-            walk_take_batch(&w, d);
+            walk_take_batch(&w, d, i / COLUMN_BATCH);
         }
-        const unsigned kind = (unsigned)w.values[EVENT_COLUMN_KIND][i % COLUMN_BATCH];
+        const unsigned kind = w.kinds[i % COLUMN_BATCH];
         const uint64_t slot = walk_slot(&w, kind);
         if (slot >= limit && (kind == EVENT_ALLOC || kind_is_free(kind)))
             return false;

@@ -93,11 +93,13 @@ struct slot_guess {
 void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct frame_place *place,
                    size_t ends[EVENT_COLUMN_COUNT]);
 
-/* What decoding needs beside its input; some 400 KiB. */
+/* What decoding needs beside its input; some 470 KiB. */
 struct frame_decoder {
     struct column columns[EVENT_COLUMN_COUNT];
     uint64_t      values[EVENT_COLUMN_COUNT][COLUMN_BATCH];
     uint32_t      vacated[NATIVE_FRAME_EVENTS + 1];
+    const unsigned char *kinds;                  /* of the section's events */
+    unsigned char like_kinds[NATIVE_FRAME_EVENTS];       /* where they are all one */
     uint32_t      by_kind[EVENT_KINDS];          /* events of the section decoded last, and of each of its batches */
     uint16_t      batch_kinds[NATIVE_FRAME_EVENTS / COLUMN_BATCH][EVENT_KINDS];
 };
