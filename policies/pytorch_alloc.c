@@ -129,20 +129,40 @@ static uint32_t fit_skip_ranges(const struct pytorch *p, const struct free_set *
     return it;
 }
 
+/* The first block that starts where a request of S bytes may start, from `it` on, and has room for it from there. */
+static uint32_t fit_start(const struct pytorch *p, const struct free_set *set, uint32_t it, uint64_t S, uint16_t stream)
+{
+    while (it != BLOCK_NONE && pytorch_at(p, it)->size - S < pytorch_gap(p, pytorch_at(p, it), S)) {
+        it = free_set_next(set, it);
+        if (it != BLOCK_NONE && pytorch_at(p, it)->stream != stream)
+            return BLOCK_NONE;
+    }
+    return it;
+}
+
+/* The rules of ranges: which block is taken instead of the first that is large enough. */
+static uint32_t fit_range(const struct pytorch *p, const struct free_set *set, uint32_t first, uint64_t S,
+                          uint16_t stream, bool exp)
+{
+    const uint32_t it = fit_start(p, set, first, S, stream);
+    if (it == BLOCK_NONE)
+        return it;
+    return exp ? fit_widen(p, set, it, stream) : fit_skip_ranges(p, set, it, stream);
+}
+
 /* Inline in the hot pair. */
 static HOT_INLINE uint32_t fit(struct pytorch *p, struct pytorch_home home, uint64_t S, uint16_t stream, bool exp)
 {
     const struct pytorch_settings *s = &p->settings;
     if (gc_can_act(p))
         home.half->fit_calls++;
-    uint32_t it = free_bins_at_least(home.bins, p->blocks.at, S);
-    while (it != BLOCK_NONE && pytorch_at(p, it)->size - S < pytorch_gap(p, pytorch_at(p, it), S)) {
-        it = free_set_next(&home.half->free, it);
-        if (it != BLOCK_NONE && pytorch_at(p, it)->stream != stream)
-            it = BLOCK_NONE;
+    unsigned bin;
+    const uint32_t first = free_bins_at_least(home.bins, p->blocks.at, S, &bin);
+    uint32_t it = first;
+    if (pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
+        it = fit_range(p, &home.half->free, first, S, stream, exp);
+        bin = bin_of(pytorch_at(p, it)->size);
     }
-    if (it != BLOCK_NONE && pytorch_at(p, it)->flags & BLOCK_IS_RANGE)
-        it = exp ? fit_widen(p, &home.half->free, it, stream) : fit_skip_ranges(p, &home.half->free, it, stream);
     if (it == BLOCK_NONE)
         return it;
     const uint64_t size = pytorch_at(p, it)->size;
@@ -150,7 +170,7 @@ static HOT_INLINE uint32_t fit(struct pytorch *p, struct pytorch_home home, uint
         return BLOCK_NONE;
     if (S >= s->max_split_size && size >= add_capped(S, s->max_non_split_rounding))
         return BLOCK_NONE;
-    free_bins_remove(home.bins, p->blocks.at, it);
+    free_bins_take(home.bins, p->blocks.at, bin, it);
     return it;
 }
 

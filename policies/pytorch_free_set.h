@@ -162,10 +162,9 @@ static inline void free_bins_insert(struct free_bins *f, struct pytorch_block *a
     bin_mark(f, bin);
 }
 
-/* `b` is in these bins. */
-static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *at, uint32_t b)
+/* `b` is in this bin. */
+static inline void free_bins_take(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
 {
-    const unsigned bin = bin_of(at[b].size);
     if (bin_is_tree(f, bin)) {
         free_bins_remove_tree(f, at, bin, b);
     } else {
@@ -175,27 +174,38 @@ static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *a
     bin_unmark(f, bin);
 }
 
+/* `b` is in these bins. */
+static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *at, uint32_t b)
+{
+    free_bins_take(f, at, bin_of(at[b].size), b);
+}
+
 /* The first block of a bin that is a treap with at least `size` bytes. */
 uint32_t free_set_at_least_tree(const struct pytorch_block *at, uint32_t root, uint64_t size);
 
 /* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
 uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from);
 
-/* The first block with at least `size` bytes, in order A; BLOCK_NONE when there is none. `f` may be NULL. */
-static inline uint32_t free_bins_at_least(const struct free_bins *f, const struct pytorch_block *at, uint64_t size)
+/* The first block with at least `size` bytes, in order A, and its bin; BLOCK_NONE when there is none. `f` may be NULL. */
+static inline uint32_t free_bins_at_least(const struct free_bins *f, const struct pytorch_block *at, uint64_t size,
+                                          unsigned *bin)
 {
-    if (f == NULL)
+    *bin = N_BINS;
+    if (f != NULL)
+        *bin = bin_from(f, bin_of(size));
+    if (*bin == N_BINS)
         return BLOCK_NONE;
-    const unsigned bin = bin_from(f, bin_of(size));
-    if (bin == N_BINS)
-        return BLOCK_NONE;
-    uint32_t b = f->root[bin];
-    if (bin_is_tree(f, bin))
+    uint32_t b = f->root[*bin];
+    if (bin_is_tree(f, *bin))
         b = free_set_at_least_tree(at, b, size);
     else
         while (at[b].size < size)                        /* BLOCK_NONE is larger than all */
             b = at[b].right;
-    return b != BLOCK_NONE ? b : free_bins_from(f, at, bin + 1);
+    if (b != BLOCK_NONE)
+        return b;
+    b = free_bins_from(f, at, *bin + 1);
+    *bin = bin_of(at[b].size);
+    return b;
 }
 
 /* The same for who has the set only. */
@@ -211,7 +221,8 @@ static inline void free_set_remove(struct free_set *s, uint32_t b)
 
 static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t size)
 {
-    return free_bins_at_least(free_set_bins(s, stream), s->blocks->at, size);
+    unsigned bin;
+    return free_bins_at_least(free_set_bins(s, stream), s->blocks->at, size, &bin);
 }
 
 /* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. */
