@@ -84,6 +84,13 @@ void pytorch_collect_garbage(struct pytorch *p)
 
 /* ---- by size ---- */
 
+/* Whether a free block is a whole segment that was obtained as one. A block of at least max_split_size always is, or
+ * lies in a range, unless the setting was larger before: PyTorch would then free a part of a segment, which fails. */
+static bool is_whole_segment(const struct pytorch *p, uint32_t b)
+{
+    return !(pytorch_at(p, b)->flags & BLOCK_IS_RANGE) && !pytorch_block_is_split(pytorch_at(p, b));
+}
+
 bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream)
 {
     const uint64_t min = p->settings.max_split_size;
@@ -91,7 +98,7 @@ bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint
         return false;
     const uint64_t enough = S > min ? S : min;
     uint32_t it = free_set_at_least(&half->free, stream, enough);
-    if (it != BLOCK_NONE && !(pytorch_at(p, it)->flags & BLOCK_IS_RANGE)) {
+    if (it != BLOCK_NONE && is_whole_segment(p, it)) {
         pytorch_release_block(p, it);
         return true;
     }
@@ -101,7 +108,7 @@ bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint
     while (it != BLOCK_NONE && released < enough && pytorch_at(p, it)->size >= min &&
            pytorch_at(p, it)->stream == stream) {
         const uint32_t below = free_set_prev(&half->free, it);
-        if (!(pytorch_at(p, it)->flags & BLOCK_IS_RANGE)) {
+        if (is_whole_segment(p, it)) {
             released += pytorch_at(p, it)->size;
             pytorch_release_block(p, it);
         }
