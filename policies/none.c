@@ -81,6 +81,14 @@ static enum err none_check(const struct policy *p, struct err_detail *why)
     return ERR_OK;
 }
 
+/* It has no options, and never asks what the card holds. */
+static bool none_repeats(const struct policy *done, const struct policy *fresh)
+{
+    (void)done;
+    (void)fresh;
+    return true;
+}
+
 const struct policy_ops policy_none = {
     .abi = POLICY_ABI,
     .size = sizeof(struct policy_ops),
@@ -89,4 +97,5 @@ const struct policy_ops policy_none = {
     .create = none_create,   .destroy = none_destroy,
     .alloc = none_alloc,     .free = none_free,
     .remarks = none_remarks, .refusal = none_refusal, .check = none_check,
+    .repeats = none_repeats,
 };

@@ -175,6 +175,13 @@ struct policy_ops {
              /* A hint that changes nothing: some events later ev will be given to alloc or free; asked first with
               * is_next false, then with true some events before it comes. b: what its slot holds now, maybe a block
               * long gone. Time to prefetch what it will touch; asked only where there are too many for the caches. */
+    bool     (*repeats)(const struct policy *done, const struct policy *fresh);
+             /* Whether `fresh`, which has served nothing, would have answered all that `done` was told by the very same
+              * decisions: device calls, addresses, counters, refusals; and remarks now what it would remark then. So
+              * that runs which cannot differ are run once. False where that is not certain. Where `done` has served
+              * nothing yet, true: nothing speaks against it so far, and `done` is the one to run of the two. Both have
+              * this very function, and the same streams and pools. Whether their devices answer such calls alike the
+              * caller asks; these may differ in capacity and in what is taken of it, where no request was refused. */
 };
 
 /* A plugin's one symbol: `const struct policy_ops *policy_plugin(void);`, found by this name. */

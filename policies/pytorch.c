@@ -251,6 +251,7 @@ static enum err command_settings(struct pytorch *p, const char *text, struct err
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text");
     free(p->conf);
     p->conf = copy;                  /* refused texts count as given, too */
+    p->has_new_bounds = true;
     const enum err e = pytorch_conf_apply(&p->profile, CONF_AT_RUN_TIME, text, &p->settings, why);
     p->rounds_to_units = pytorch_rounds_to_units(p);
     return e;
@@ -261,6 +262,7 @@ static enum err command_fraction(struct pytorch *p, double fraction, struct err_
     if (!(fraction >= 0 && fraction <= 1))
         return err_set(why, ERR_USAGE, 0, "ValueError: Invalid fraction value: %g. Allowed range: 0~1", fraction);
     pytorch_set_fraction(p, fraction);
+    p->has_new_bounds = true;
     return ERR_OK;
 }
 
@@ -636,5 +638,5 @@ const struct policy_ops policy_pytorch = {
     .stats   = pytorch_walk_stats,
     .remarks = pytorch_remarks,  .refusal = pytorch_refusal,
     .check   = pytorch_check,    .restore = pytorch_restore,
-    .expect  = pytorch_expect,
+    .expect  = pytorch_expect,   .repeats = pytorch_repeats,
 };

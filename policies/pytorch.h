@@ -10,6 +10,7 @@
  *     pytorch_streams.c  stream uses, events, polling
  *     pytorch_pools.c    private pools, diversion, captures
  *     pytorch_follow.c   taking over a recorded state, and following recorded decisions
+ *     pytorch_repeats.c  whether a run was another's as well
  *
  * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp; releases 2.0 to 2.15, differences in pytorch_profile.h.
  */
@@ -146,6 +147,11 @@ struct pytorch {
     enum refusal_kind      refused;
     uint64_t               refused_request, refused_rounded, refused_segment;
 
+    /* what decides whether this run was another's as well: pytorch_repeats.c */
+    uint64_t               largest_segment;      /* bytes, of all that were made; none of them a range */
+    bool                   has_lacked;           /* a growth failed */
+    bool                   has_new_bounds;       /* settings or a fraction came while it was running */
+
     /* for the report */
     char                  *conf;     /* the settings text in force */
     int64_t                max_split_at_start;
@@ -209,6 +215,9 @@ uint32_t pytorch_fit(struct pytorch *p, struct pytorch_home home, uint64_t S, ui
  * ones, of which each has a live one or the end of a segment behind it. Beyond some size the table grows as needed. */
 enum err pytorch_hold_blocks(struct pytorch *p);
 
+/* Bytes that may be held before throw_on_cudamalloc_oom rejects a growth; PYTORCH_UNLIMITED: it does not. */
+uint64_t pytorch_rejection_limit(const struct pytorch *p);
+
 /* A new segment of the device, of a->G bytes, as one block that is in no set yet. */
 uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a);
 
@@ -232,6 +241,16 @@ void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, 
 /* Gives one ordinary block, a whole segment, back to the device. */
 void pytorch_release_block(struct pytorch *p, uint32_t b);
 
+/* Whether garbage collection can happen: it has a threshold, and something to take it of. */
+static inline bool pytorch_has_gc(const struct pytorch *p)
+{
+    return p->limit != PYTORCH_UNLIMITED && p->settings.garbage_collection_threshold > 0;
+}
+
+/* Bytes held above which garbage is collected; PYTORCH_UNLIMITED: it never is. */
+uint64_t pytorch_gc_start(const struct pytorch *p);
+
+/* pytorch_has_gc says that it can happen. */
 void pytorch_collect_garbage(struct pytorch *p);
 
 /* Releases blocks of at least max_split_size that could make room for S bytes; true when enough was. */
@@ -299,6 +318,11 @@ void pytorch_pools_close(struct pytorch *p);
 
 enum err pytorch_restore(struct policy *base, const struct trace_segment *segments, size_t n_segments,
                          const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why);
+
+/* ---- pytorch_repeats.c ---- */
+
+/* The policy's answer: policies/policy.h. */
+bool pytorch_repeats(const struct policy *done_base, const struct policy *fresh_base);
 
 extern const struct policy_ops policy_pytorch;
 

@@ -86,11 +86,6 @@ void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, 
         pytorch_stat_subtract(&p->pools[pool].reserved, c, bytes);
 }
 
-static bool gc_can_act(const struct pytorch *p)
-{
-    return p->limit != PYTORCH_UNLIMITED && p->settings.garbage_collection_threshold > 0;
-}
-
 /* ---- searching ---- */
 
 static inline bool block_can_grow(const struct pytorch *p, const struct pytorch_block *b)
@@ -154,7 +149,7 @@ static uint32_t fit_range(const struct pytorch *p, const struct free_set *set, u
 static HOT_INLINE uint32_t fit(struct pytorch *p, struct pytorch_home home, uint64_t S, uint16_t stream, bool exp)
 {
     const struct pytorch_settings *s = &p->settings;
-    if (gc_can_act(p))
+    if (pytorch_has_gc(p))
         home.half->fit_calls++;
     unsigned bin;
     const uint32_t first = free_bins_at_least(home.bins, p->blocks.at, S, &bin);
@@ -190,12 +185,18 @@ enum err pytorch_hold_blocks(struct pytorch *p)
     return pytorch_blocks_hold(&p->blocks, n < most ? n : most);
 }
 
+uint64_t pytorch_rejection_limit(const struct pytorch *p)
+{
+    const uint64_t total = p->base.device->cfg.total_bytes;
+    if (!p->settings.throw_on_cudamalloc_oom || !p->profile.has_rejections || total == DEVICE_UNLIMITED)
+        return PYTORCH_UNLIMITED;
+    const double cap = p->settings.fraction * (double)total;
+    return (uint64_t)cap;
+}
+
 static bool grow_is_rejected(struct pytorch *p, const struct pytorch_attempt *a)
 {
-    if (!p->settings.throw_on_cudamalloc_oom || !p->profile.has_rejections)
-        return false;
-    const double cap = p->settings.fraction * (double)p->base.device->cfg.total_bytes;
-    if (p->base.device->cfg.total_bytes == DEVICE_UNLIMITED || add_capped(p->held, a->G) <= (uint64_t)cap)
+    if (add_capped(p->held, a->G) <= pytorch_rejection_limit(p))
         return false;
     p->stats.num_oom_rejections++;
     return true;
@@ -218,6 +219,7 @@ uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a)
     block->pool = a->pool;
     block->flags |= a->class == CLASS_SMALL ? BLOCK_IS_SMALL : 0;
     block->ord = p->profile.ties_by_address ? 0 : p->next_ord++;
+    p->largest_segment = a->G > p->largest_segment ? a->G : p->largest_segment;
     pytorch_hold(p, a->pool, a->class, a->G);
     pytorch_stat_add(&p->stats.segment, a->class, 1);
     if (a->G >= p->settings.max_split_size)
@@ -278,9 +280,10 @@ static bool attempt_is_over(const struct pytorch_attempt *a, uint32_t b)
 /* The chain of attempts behind a failed search. */
 static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
 {
-    if (gc_can_act(p))
+    if (pytorch_has_gc(p))
         pytorch_collect_garbage(p);
     uint32_t b = pytorch_grow(p, a, false);
+    p->has_lacked |= b == BLOCK_NONE;
     if (attempt_is_over(a, b))
         return b;
     if (p->profile.borrows_first && (b = pytorch_borrow(p, a)) != BLOCK_NONE)

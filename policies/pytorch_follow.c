@@ -99,7 +99,7 @@ enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint
     if (e != ERR_OK)
         return e;
     struct pytorch_half *half = a.home.half;
-    half->fit_calls += p->limit != PYTORCH_UNLIMITED && p->settings.garbage_collection_threshold > 0;
+    half->fit_calls += pytorch_has_gc(p);
     uint32_t b = hint->is_growth ? BLOCK_NONE : hint->block;
     if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S))
         b = follow_find(p, addr);

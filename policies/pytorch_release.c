@@ -65,12 +65,18 @@ static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct age
     return released;
 }
 
+uint64_t pytorch_gc_start(const struct pytorch *p)
+{
+    const double start = p->settings.garbage_collection_threshold * (double)p->limit;
+    return pytorch_has_gc(p) ? (uint64_t)start : PYTORCH_UNLIMITED;
+}
+
 void pytorch_collect_garbage(struct pytorch *p)
 {
-    const double threshold = p->settings.garbage_collection_threshold * (double)p->limit;
-    if (p->held <= (uint64_t)threshold)
+    const uint64_t start = pytorch_gc_start(p);
+    if (p->held <= start)
         return;
-    const uint64_t target = p->held - (uint64_t)threshold;
+    const uint64_t target = p->held - start;
     struct pytorch_half *half = &p->pools[0].half[CLASS_LARGE];
     struct ages ages = gc_ages(p, half);
     uint64_t reclaimed = 0, released = 1;

@@ -15,13 +15,18 @@ static void device_note(struct device *dev, const struct device_call *call)
         dev->log->call(dev->log->arg, call);
 }
 
-/* Bytes that the driver's pages can still take. */
-static uint64_t device_room(const struct device *dev)
+/* Bytes that the driver's pages can take beside `page_bytes`. */
+static uint64_t device_room_beside(const struct device *dev, uint64_t page_bytes)
 {
-    const uint64_t used = device_card_bytes(dev, dev->usage.page_bytes);
+    const uint64_t used = device_card_bytes(dev, page_bytes);
     if (dev->cfg.total_bytes == DEVICE_UNLIMITED)
         return DEVICE_UNLIMITED;
     return used > dev->cfg.total_bytes ? 0 : dev->cfg.total_bytes - used;
+}
+
+static uint64_t device_room(const struct device *dev)
+{
+    return device_room_beside(dev, dev->usage.page_bytes);
 }
 
 /* Whether a growing call may go on: the injected failure first, then the room for `page_bytes` more. */
@@ -105,6 +110,7 @@ enum err device_open(const struct device_ops *ops, const struct device_config *c
     }
     dev->ops = ops;
     dev->cfg = *cfg;
+    dev->opened_with = cfg->addresses;
     dev->shared = shared;
     if (ops->settle != NULL)
         ops->settle(dev);
@@ -301,6 +307,31 @@ void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t
     dev->ops->memory_info(dev, &free_there, &total_there);
     if (free_there < *free_bytes)
         *free_bytes = free_there;
+}
+
+bool device_is_as_large(const struct device *a, const struct device *b)
+{
+    return a->cfg.total_bytes == b->cfg.total_bytes && a->cfg.context_bytes == b->cfg.context_bytes &&
+           a->cfg.others_bytes == b->cfg.others_bytes;
+}
+
+/* All that a simulated card's config says but for what it has, and where addresses come from. */
+static bool device_is_alike(const struct device_config *a, const struct device_config *b)
+{
+    return a->fail_from_call == b->fail_from_call && a->alloc_ns == b->alloc_ns && a->free_ns == b->free_ns &&
+           a->map_ns == b->map_ns && a->unmap_ns == b->unmap_ns && a->packing == b->packing &&
+           a->base_addr == b->base_addr && a->queues == NULL && b->queues == NULL;
+}
+
+bool device_repeats(const struct device *done, const struct device *fresh)
+{
+    if (done->ops != fresh->ops || device_is_real(done->ops) || done->opened_with != fresh->opened_with ||
+        done->opened_with == ADDRESSES_LIST || !device_is_alike(&done->cfg, &fresh->cfg))
+        return false;
+    if (device_is_as_large(done, fresh))
+        return true;
+    return device_room_beside(fresh, 0) <= device_room_beside(done, 0) && done->usage.refusals == 0 &&
+           device_card_bytes(fresh, done->usage.page_peak_bytes) <= fresh->cfg.total_bytes;
 }
 
 uint64_t device_process_bytes(const struct device *dev, uint64_t page_bytes)

@@ -156,6 +156,8 @@ struct device {                      /* first member of every device */
     struct err_detail        why;            /* the sentence behind the last ERR_DRIVER, UNSUPPORTED, INTERRUPTED */
     bool                     lacks_ranges;   /* the hardware has no virtual memory calls */
     bool                     is_given_back;
+
+    enum device_addresses    opened_with;    /* cfg.addresses, before a list took their place */
 };
 
 /* Opens a device. The config is copied; what it points to is borrowed. */
@@ -200,6 +202,14 @@ void device_reset_usage(struct device *dev);
 
 /* What cudaMemGetInfo would say; on a real card what is left below the limit, and never more than it says. */
 void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* Whether `fresh`, which nobody has called, would have answered all calls to `done` in the very same way; where `done`
+ * was not called yet, whether nothing speaks against it. False where that is not certain, for a real card, and where
+ * `fresh` has more room. It may have less where `done` has refused nothing, and all that it held would have fitted. */
+bool device_repeats(const struct device *done, const struct device *fresh);
+
+/* Whether two cards have the same memory, and as much of it is taken by the context and by others. */
+bool device_is_as_large(const struct device *a, const struct device *b);
 
 /* What nvidia-smi would show for the card and for this process: page_bytes, the context and others. */
 uint64_t device_card_bytes(const struct device *dev, uint64_t page_bytes);

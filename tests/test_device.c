@@ -266,6 +266,51 @@ Test(device, growing_calls_fail_from_the_nth_on)
     }
 }
 
+/* ---- devices that answer alike ---- */
+
+/* Whether a device of that text would have answered as `done` did. */
+static bool is_repeated_by(const struct device *done, const char *text)
+{
+    struct device *fresh = opened(parsed(text));
+    const bool is_repeated = device_repeats(done, fresh);
+    device_close(fresh);
+    return is_repeated;
+}
+
+Test(device, a_smaller_card_that_all_would_have_fitted_repeats_a_larger_one)
+{
+    struct device *dev = opened(parsed("sim:1GiB,context=100MiB"));
+    struct segment s;
+    cr_expect(is_repeated_by(dev, "sim:1GiB,context=100MiB"));
+    cr_expect(is_repeated_by(dev, "sim:512MiB"), "nothing speaks against it yet");
+    cr_expect_not(is_repeated_by(dev, "sim:2GiB"), "the larger one is the one to ask");
+    cr_assert_eq(device_segment_alloc(dev, 299 * MIB, &s), ERR_OK);
+    device_segment_free(dev, &s);
+    cr_expect(is_repeated_by(dev, "sim:300MiB"));
+    cr_expect(is_repeated_by(dev, "sim:300MiB,others=0MiB"));
+    cr_expect_not(is_repeated_by(dev, "sim:299MiB"), "what was held takes 300 MiB of pages");
+    cr_expect_not(is_repeated_by(dev, "sim:300MiB,others=1MiB"));
+    cr_assert_eq(device_segment_alloc(dev, 2 * GIB, &s), ERR_DEVICE_OOM);
+    cr_expect_not(is_repeated_by(dev, "sim:300MiB"), "the two say so at other calls");
+    cr_expect(is_repeated_by(dev, "sim:1GiB,context=100MiB"), "the same card says so at the same call");
+    device_close(dev);
+}
+
+Test(device, one_that_differs_in_more_than_its_room_repeats_none)
+{
+    struct device *dev = opened(parsed("sim:1GiB"));
+    cr_expect(is_repeated_by(dev, "sim:1GiB"));
+    cr_expect_not(is_repeated_by(dev, "sim:1GiB,alloc_ns=1"));
+    cr_expect_not(is_repeated_by(dev, "sim:1GiB,free_ns=1"));
+    cr_expect_not(is_repeated_by(dev, "sim:1GiB,map_ns=1"));
+    cr_expect_not(is_repeated_by(dev, "sim:1GiB,unmap_ns=1"));
+    cr_expect_not(is_repeated_by(dev, "sim:1GiB,packing=off"));
+    cr_expect_not(is_repeated_by(dev, "sim:1GiB,addresses=first-fit"));
+    device_list_addresses(dev, NULL, 0);
+    cr_expect(is_repeated_by(dev, "sim:1GiB"), "a list in between does not change what it was opened with");
+    device_close(dev);
+}
+
 Test(device, another_interface_version_is_refused_with_both_numbers)
 {
     struct device_ops ops = device_sim;
