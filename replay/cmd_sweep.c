@@ -97,6 +97,8 @@ static void print_counts(const struct sweep *s)
         printf("; %" PRIu64 " left out", s->n_left_out);
     if (s->n_no_traces > 0)
         printf("; %" PRIu64 " files are no traces", s->n_no_traces);
+    if (s->n_repeated > 0)
+        printf("; %" PRIu64 " could not differ from another run and were not replayed", s->n_repeated);
     printf("\n");
 }
 
@@ -251,7 +253,8 @@ const struct subcommand cmd_sweep = {
     .summary = "replay traces through many policies and cards, results to a database (SQLite)",
     .text = "TRACE is a file, or a folder with files in it; folders or files named rank0, rank1, ... are the ranks\n"
             "of one job. Or one job file, NAME.ini, whose keys are these options, and 'trace'; -o, --threads,\n"
-            "--shard and --resume may stand beside it. What the database holds is not run again. Under mpirun\n"
+            "--shard and --resume may stand beside it. What the database holds is not run again. A run that\n"
+            "cannot differ from another is not replayed: it gets a row with that one's figures. Under mpirun\n"
             "rank 0 deals the runs to the others and writes the database.\n"
             "Exit status: 0 done, whatever ran out of memory in it; 1 a run failed; 2 wrong usage, or something\n"
             "was left out; 3 a fault of the program or its host.\n\n"

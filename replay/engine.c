@@ -495,8 +495,10 @@ static void lane_refuse_policy(const struct policy_spec *spec, enum err e, const
         err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
 }
 
-enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops, const struct device_config *device,
-                   const struct trace_reader *trace, uint64_t seed, struct lane *out, struct err_detail *why)
+/* Device and policy; `peak_live`: of requests that the policy makes room for. */
+static enum err lane_open_parts(const struct policy_spec *spec, const struct device_ops *ops,
+                                const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
+                                uint32_t peak_live, struct lane *out, struct err_detail *why)
 {
     const struct trace_info *info = trace_info(trace);
     struct lane l = { .spec = spec, .n_slots = info->peak_live };
@@ -506,7 +508,7 @@ enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops,
         return e;
     const struct policy_config cfg = {
         .device    = l.device,
-        .peak_live = info->by_kind[EVENT_OOM] == 0 ? info->peak_live : info->peak_live + 1,
+        .peak_live = peak_live,
         .seed      = seed,
         .values    = spec->values,
         .streams   = trace_streams(trace),
@@ -515,19 +517,41 @@ enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops,
         .n_pools   = info->n_pools,
         .ordinal   = info->device,
     };
+    e = policy_create(spec->ops, &cfg, &l.policy, &reason);
+    if (e != ERR_OK) {
+        lane_refuse_policy(spec, e, &reason, why);
+        lane_close(&l);
+    } else {
+        *out = l;
+    }
+    return e;
+}
+
+enum err lane_open_idle(const struct policy_spec *spec, const struct device_ops *ops,
+                        const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
+                        struct lane *out, struct err_detail *why)
+{
+    return lane_open_parts(spec, ops, device, trace, seed, 0, out, why);
+}
+
+enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops, const struct device_config *device,
+                   const struct trace_reader *trace, uint64_t seed, struct lane *out, struct err_detail *why)
+{
+    const struct trace_info *info = trace_info(trace);
+    const uint32_t peak_live = info->by_kind[EVENT_OOM] == 0 ? info->peak_live : info->peak_live + 1;
+    struct lane l;
+    const enum err e = lane_open_parts(spec, ops, device, trace, seed, peak_live, &l, why);
+    if (e != ERR_OK)
+        return e;
     l.live = calloc((size_t)l.n_slots + 1, sizeof *l.live);
     l.pending = calloc((size_t)l.n_slots + 1, sizeof *l.pending);
-    if (l.live == NULL || l.pending == NULL)
-        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", l.n_slots);
-    else
-        large_pages_want(l.live, ((size_t)l.n_slots + 1) * sizeof *l.live);
-    if (e == ERR_OK && (e = policy_create(spec->ops, &cfg, &l.policy, &reason)) != ERR_OK)
-        lane_refuse_policy(spec, e, &reason, why);
-    if (e != ERR_OK)
+    if (l.live == NULL || l.pending == NULL) {
         lane_close(&l);
-    else
-        *out = l;
-    return e;
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", info->peak_live);
+    }
+    large_pages_want(l.live, ((size_t)l.n_slots + 1) * sizeof *l.live);
+    *out = l;
+    return ERR_OK;
 }
 
 void lane_close(struct lane *lane)

@@ -106,6 +106,12 @@ MUST_USE enum err lane_open(const struct policy_spec *spec, const struct device_
                             const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
                             struct lane *out, struct err_detail *why);
 
+/* The same for a lane that is never run, but asked whether it repeats one that was (replay/twins.h): it has no table of
+ * requests and takes little time and memory. */
+MUST_USE enum err lane_open_idle(const struct policy_spec *spec, const struct device_ops *ops,
+                                 const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
+                                 struct lane *out, struct err_detail *why);
+
 /* A lane of zeros is accepted. */
 void lane_close(struct lane *lane);
 

@@ -1,8 +1,9 @@
 /*
- * A trace is opened once for all of its missing runs. These run as lanes, at most SWEEP_PART_MAX at a time, so that
- * memory stays bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of
- * them. One of a single chunk stays decoded, and there a few lanes for each thread are opened, run and closed before the
- * next: the memory that they give back is taken up by those behind them, and is still in the caches.
+ * A trace is opened once for all of its missing runs. These are gathered, at most SWEEP_PART_MAX at a time; those of
+ * them that cannot differ are run once, as lanes (replay/twins.h), and each gets a row of its own. So memory stays
+ * bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of them. One of a
+ * single chunk stays decoded, and there a few lanes for each thread are opened, run and closed before the next: the
+ * memory that they give back is taken up by those behind them, and is still in the caches.
  */
 #include "replay/sweep.h"
 
@@ -32,10 +33,10 @@ struct sweep_trace {
     bool        has_bounds;           /* from the first decoding */
     bool        is_broken;            /* it cannot be read to its end: its runs have no result */
     struct bounds      bounds;
-    struct sweep_lane *runs;          /* n of them, of n_at_once */
-    struct lane       *lanes;
+    struct sweep_lane *runs;          /* n of them, */
+    struct lane       *lanes;         /* idle */
     size_t             n, n_at_once;
-    size_t             n_done;        /* of the part under way */
+    size_t             n_running, n_done;    /* of the part under way */
 };
 
 /* What is wrong with a setting is wrong with it on every trace, and said once. */
@@ -204,21 +205,37 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
     return ERR_OK;
 }
 
-static enum err write_lane(struct sweep_trace *t, size_t i, struct err_detail *why)
+static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_detail *why)
 {
+    struct sweep_trace *t = arg;
     struct sweep *s = t->sweep;
     struct report_run run;
     struct report report;
-    enum err e = result_gather(t->reader, t->input->path, &t->bounds, &t->lanes[i], 1, &t->runs[i].device, &run,
-                               &report, why);
+    enum err e = result_gather(t->reader, t->input->path, &t->bounds, l, 1, &t->runs[i].device, &run, &report, why);
+    t->n_done++;
     if (e != ERR_OK)
         return e;
     e = results_db_put(s->db, &t->runs[i].id, t->input->job, t->input->rank, &report, why);
     result_close(&report);
-    const enum err outcome = t->lanes[i].outcome;
     s->n_finished += e == ERR_OK;
-    s->n_wrong += outcome != ERR_OK && outcome != ERR_DEVICE_OOM;
+    s->n_wrong += l->outcome != ERR_OK && l->outcome != ERR_DEVICE_OOM;
     return e;
+}
+
+static void leave_out_run(struct sweep *s, enum err e, const struct err_detail *why)
+{
+    s->is_out_of_memory |= e == ERR_HOST_NOMEM;
+    complain(s, why->text, &s->n_left_out);
+}
+
+/* The host had no memory for a run. */
+static enum err run_failed(void *arg, size_t i, enum err e, struct err_detail *why)
+{
+    struct sweep_trace *t = arg;
+    (void)i;
+    t->n_done++;
+    leave_out_run(t->sweep, e, why);
+    return ERR_OK;
 }
 
 static void show_share(void *arg, uint64_t done, uint64_t total)
@@ -228,44 +245,48 @@ static void show_share(void *arg, uint64_t done, uint64_t total)
     const double share = total > 0 ? (double)done / (double)total : 1;
     if (s->progress != NULL)
         s->progress(s->arg, (size_t)(t->input - s->inputs.at),
-                    (s->bytes_done + (double)t->input->bytes * ((double)t->n_done + share * (double)t->n)) /
+                    (s->bytes_done + (double)t->input->bytes * ((double)t->n_done + share * (double)t->n_running)) /
                         s->bytes_total);
 }
 
-static void close_lanes(struct sweep_trace *t)
+/* A broken trace is complained about: its runs have no result. */
+static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
 {
+    struct sweep_trace *t = arg;
+    const struct options *o = t->sweep->options;
+    const struct replay_config cfg = { .on_oom = o->on_oom, .start = o->start, .threads = o->threads,
+                                       .progress = show_share, .progress_arg = t };
+    t->n_running = n;
+    const enum err e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
+                                     : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, why);
+    t->n_running = 0;
+    t->has_bounds = e == ERR_OK;
+    t->is_broken = e != ERR_OK;
+    if (t->is_broken)
+        complain(t->sweep, why->text, &t->sweep->n_left_out);
+    return e;
+}
+
+/* Runs and writes what was gathered. */
+static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
+{
+    struct err_detail reason = { .text = "" };
+    struct twins twins = { .trace = t->reader, .seed = t->sweep->options->seed, .n_at_once = t->n_at_once,
+                           .run = run_lanes, .finished = write_run, .failed = run_failed, .arg = t };
+    const enum err e = twins_run(&twins, t->lanes, t->n, &reason);
+    t->sweep->n_repeated += twins.n_repeated;
     for (size_t i = 0; i < t->n; i++) {
         lane_close(&t->lanes[i]);
         policy_spec_close(&t->runs[i].spec);
     }
-    t->n_done += t->n;
     t->n = 0;
+    if (e != ERR_OK && !t->is_broken && why != NULL)
+        *why = reason;
+    return t->is_broken ? ERR_OK : e;
 }
 
-/* Runs and writes the lanes that were gathered. A broken trace is complained about: its runs have no result. */
-static enum err run_lanes(struct sweep_trace *t, struct err_detail *why)
-{
-    const struct options *o = t->sweep->options;
-    struct err_detail reason = { .text = "" };
-    const struct replay_config cfg = { .on_oom = o->on_oom, .start = o->start, .threads = o->threads,
-                                       .progress = show_share, .progress_arg = t };
-    enum err e = ERR_OK;
-    if (t->n == 0)
-        return ERR_OK;
-    const enum err run = t->has_bounds ? replay_run(t->reader, t->lanes, t->n, &cfg, &reason)
-                                       : bounds_replay(t->reader, t->lanes, t->n, &cfg, &t->bounds, &reason);
-    t->has_bounds = run == ERR_OK;
-    t->is_broken = run != ERR_OK;
-    if (t->is_broken)
-        complain(t->sweep, reason.text, &t->sweep->n_left_out);
-    for (size_t i = 0; i < t->n && run == ERR_OK && e == ERR_OK; i++)
-        e = write_lane(t, i, why);
-    close_lanes(t);
-    return e;
-}
-
-/* Opens a lane for a run; a setting that cannot be had on this card or trace is left out. */
-static void open_lane(struct sweep_trace *t, const struct run_identity *id)
+/* Gathers a run; a setting that cannot be had on this card or trace is left out. */
+static void gather_run(struct sweep_trace *t, const struct run_identity *id)
 {
     struct sweep_lane *run = &t->runs[t->n];
     struct err_detail why = { .text = "" };
@@ -275,15 +296,15 @@ static void open_lane(struct sweep_trace *t, const struct run_identity *id)
         recorded_take_release(t->release, &run->spec);
         e = device_choose(id->device, t->reader, &run->device, &why);
         if (e == ERR_OK)
-            e = lane_open(&run->spec, run->device.ops, &run->device.config, t->reader, id->seed, &t->lanes[t->n], &why);
+            e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, id->seed, &t->lanes[t->n],
+                               &why);
         if (e != ERR_OK)
             policy_spec_close(&run->spec);
     }
-    t->sweep->is_out_of_memory |= e == ERR_HOST_NOMEM;
     if (e == ERR_OK)
         t->n++;
     else
-        complain(t->sweep, why.text, &t->sweep->n_left_out);
+        leave_out_run(t->sweep, e, &why);
 }
 
 /* A file in a folder that is no trace was perhaps not meant: it is named, but is no failure. */
@@ -305,15 +326,12 @@ enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct e
         return ERR_OK;
     }
     struct sweep_trace *t = s->open;
-    enum err e = ERR_OK;
     t->n_done = 0;
-    for (size_t i = 0; i < part->n && e == ERR_OK && !t->is_broken; i++) {
+    for (size_t i = 0; i < part->n && !t->is_broken; i++) {
         const struct run_identity id = identity_at(s, part->input, part->digest, part->runs[i]);
-        open_lane(t, &id);
-        if (t->n == t->n_at_once)
-            e = run_lanes(t, why);
+        gather_run(t, &id);
     }
-    return e == ERR_OK ? run_lanes(t, why) : e;
+    return run_gathered(t, why);
 }
 
 /* ---- dealing out ---- */

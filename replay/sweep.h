@@ -7,10 +7,11 @@
 #include "replay/expand.h"
 #include "replay/options.h"
 #include "replay/sweep_inputs.h"
+#include "replay/twins.h"
 #include "report/results_db.h"
 
 /* Most runs that are dealt at a time. */
-enum { SWEEP_PART_MAX = 1024 };
+enum { SWEEP_PART_MAX = TWINS_MAX };
 
 /* Some missing runs of one trace: what one process does at a time. */
 struct sweep_part {
@@ -34,6 +35,7 @@ struct sweep {
 
     /* Out. */
     uint64_t n_runs, n_done_before, n_finished;      /* of this part; there already; written now */
+    uint64_t n_repeated;                             /* of n_finished, those that another's run answered */
     uint64_t n_unopened;                             /* of n_runs, those whose trace could not be opened */
     uint64_t n_wrong;                                /* ended in an error or failed the audit */
     uint64_t n_left_out;                             /* traces and runs that could not be begun */

@@ -18,7 +18,7 @@ struct deal {
 
 /* What a worker did; behind it stand the complaints, each with its zero, then the database. */
 struct account {
-    uint64_t n_finished, n_unopened, n_wrong, n_left_out, n_no_traces;
+    uint64_t n_finished, n_repeated, n_unopened, n_wrong, n_left_out, n_no_traces;
     bool     is_out_of_memory;
     enum err error;                  /* of the database: the sweep cannot go on */
     struct err_detail why;
@@ -90,6 +90,7 @@ static void tell(const struct ranks *ranks, struct sweep *s, struct account *tol
     if (told->error == ERR_OK && s->db != NULL)
         told->error = results_db_bytes(s->db, &db, &n_db, &told->why);
     told->n_finished = s->n_finished;
+    told->n_repeated = s->n_repeated;
     told->n_unopened = s->n_unopened;
     told->n_wrong = s->n_wrong;
     told->n_left_out = s->n_left_out;
@@ -111,7 +112,7 @@ static enum err forget(struct sweep *s, struct err_detail *why)
 {
     results_db_close(s->db);
     s->db = NULL;
-    s->n_finished = s->n_unopened = s->n_wrong = s->n_left_out = s->n_no_traces = 0;
+    s->n_finished = s->n_repeated = s->n_unopened = s->n_wrong = s->n_left_out = s->n_no_traces = 0;
     s->is_out_of_memory = false;
     report_lines_close(&s->complaints);
     return results_db_open(":memory:", false, &s->db, why);
@@ -194,6 +195,7 @@ static enum err take_account(struct sweep *s, int from, const struct sweep_part 
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     const enum err e = told->n_db > 0 ? results_db_merge_bytes(s->db, db, told->n_db, &n_added, why) : ERR_OK;
     s->n_finished += e == ERR_OK ? told->n_finished : 0;
+    s->n_repeated += e == ERR_OK ? told->n_repeated : 0;
     return e;
 }
 

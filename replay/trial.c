@@ -1,7 +1,10 @@
-/* Lanes opened, run and read, in groups. */
+/* Lanes run and read, those that cannot differ once. */
 #include "replay/trial.h"
 
+#include "replay/twins.h"
+
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { TRIALS_AT_ONCE = 64, TRIALS_SLOTS = 1 << 23 };     /* the slots of all lanes bound their memory */
 
@@ -27,30 +30,61 @@ static enum err trial_read(struct trial *t, const struct lane *l, struct err_det
     return ERR_OK;
 }
 
-static enum err trials_run_group(struct trace_reader *trace, const struct device_ops *ops, struct trial *trials,
-                                 size_t n, const struct replay_config *cfg, struct err_detail *why)
+/* Trials under way. */
+struct trials {
+    struct trace_reader *trace;
+    struct trial *at;
+    const struct replay_config *cfg;
+};
+
+static enum err trials_replay(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
 {
-    struct lane lanes[TRIALS_AT_ONCE] = { { .spec = NULL } };
-    enum err e = ERR_OK;
+    const struct trials *t = arg;
+    return replay_run(t->trace, lanes, n, t->cfg, why);
+}
+
+static enum err trials_finished(void *arg, size_t i, const struct lane *l, struct err_detail *why)
+{
+    const struct trials *t = arg;
+    return trial_read(&t->at[i], l, why);
+}
+
+static enum err trials_failed(void *arg, size_t i, enum err e, struct err_detail *why)
+{
+    (void)arg;
+    (void)i;
+    (void)why;
+    return e;
+}
+
+static enum err trials_run_part(struct trials *t, const struct device_ops *ops, size_t n, struct err_detail *why)
+{
+    const size_t affordable = TRIALS_SLOTS / ((size_t)trace_info(t->trace)->peak_live + 1) + 1;
+    struct twins twins = {
+        .trace = t->trace,
+        .n_at_once = affordable < TRIALS_AT_ONCE ? affordable : TRIALS_AT_ONCE,
+        .run = trials_replay, .finished = trials_finished, .failed = trials_failed, .arg = t,
+    };
+    struct lane *idle = calloc(n, sizeof *idle);
+    enum err e = idle != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu trials", n);
     size_t n_open = 0;
     for (; n_open < n && e == ERR_OK; n_open++)
-        e = lane_open(trials[n_open].spec, ops, &trials[n_open].device, trace, 0, &lanes[n_open], why);
+        e = lane_open_idle(t->at[n_open].spec, ops, &t->at[n_open].device, t->trace, twins.seed, &idle[n_open], why);
     if (e == ERR_OK)
-        e = replay_run(trace, lanes, n, cfg, why);
-    for (size_t i = 0; i < n && e == ERR_OK; i++)
-        e = trial_read(&trials[i], &lanes[i], why);
+        e = twins_run(&twins, idle, n, why);
     for (size_t i = 0; i < n_open; i++)
-        lane_close(&lanes[i]);
+        lane_close(&idle[i]);
+    free(idle);
     return e;
 }
 
 enum err trials_run(struct trace_reader *trace, const struct device_ops *ops, struct trial *trials, size_t n,
                     const struct replay_config *cfg, struct err_detail *why)
 {
-    const size_t affordable = TRIALS_SLOTS / ((size_t)trace_info(trace)->peak_live + 1) + 1;
-    const size_t at_once = affordable < TRIALS_AT_ONCE ? affordable : TRIALS_AT_ONCE;
     enum err e = ERR_OK;
-    for (size_t at = 0; at < n && e == ERR_OK; at += at_once)
-        e = trials_run_group(trace, ops, &trials[at], n - at < at_once ? n - at : at_once, cfg, why);
+    for (size_t at = 0; at < n && e == ERR_OK; at += TWINS_MAX) {
+        struct trials t = { .trace = trace, .at = &trials[at], .cfg = cfg };
+        e = trials_run_part(&t, ops, n - at < TWINS_MAX ? n - at : TWINS_MAX, why);
+    }
     return e;
 }

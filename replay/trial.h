@@ -19,8 +19,9 @@ struct trial {
     uint64_t device_calls, device_time_ns, retries;
 };
 
-/* Runs each trial from the start of the trace; up to 64 share a decode, fewer where very many requests live at once. A
- * run that fails in another way than by lack of memory is an error; so are lane_open's and replay_run's. */
+/* Runs each trial from the start of the trace, or finds that another was its run, too (replay/twins.h); up to 64 share
+ * a decode, fewer where very many requests live at once. A run that fails in another way than by lack of memory is an
+ * error; so are lane_open's and replay_run's. */
 MUST_USE enum err trials_run(struct trace_reader *trace, const struct device_ops *ops, struct trial *trials, size_t n,
                              const struct replay_config *cfg, struct err_detail *why);
 
