@@ -39,6 +39,33 @@ expect 0 '^all.db: 336 runs' merge part1.db part2.db part3.db -o all.db --csv al
 cmp -s all.csv whole.csv || fail "three parts merged differ from the whole"
 expect 0 'part1.db: 0 new runs' merge part1.db -o all.db
 
+# ---- a run that cannot differ from another has the row that it has alone ----
+mkdir few
+cp "$samples"/{gpt-varlen-maxsplit,gpt-varlen-expand,gpt-eval-emptycache,mlp-ckpt}.trace.zst few
+runs=0
+for policy in pytorch:version=2.{6,15},max-split={none,32MiB,64MiB},gc={off,0.6},fraction={off,0.4},expandable={off,on} none
+do
+    for device in sim:{300MiB,1GiB,40GiB}; do
+        expect 0 '^4 runs: 4 done now, 0 there already$' sweep few --policy "$policy" --device "$device" \
+            --on-oom skip -o alone.db
+        runs=$((runs + 4))
+    done
+done
+expect 0 "^$runs runs: $runs done now, 0 there already; [1-9][0-9]* could not differ" sweep few --policy none --policy \
+    'pytorch:version=2.{6,15},max-split={none,32MiB,64MiB},gc={off,0.6},fraction={off,0.4},expandable={off,on}' \
+    --device 'sim:{300MiB,1GiB,40GiB}' --on-oom skip -o together.db
+expect 0 '^together.db: 0 new runs' merge together.db -o alone.db                   # refuses one with other figures
+rows alone.db alone.csv
+rows together.db together.csv
+[ "$(wc -l <alone.csv)" = $((runs + 1)) ] || fail "$(wc -l <alone.csv) lines, not $((runs + 1))"
+cmp -s alone.csv together.csv || fail "runs have other rows together than alone"
+if command -v sqlite3 >/dev/null; then
+    for db in alone together; do sqlite3 $db.db 'SELECT key, details FROM runs ORDER BY key' >$db.details; done
+    cmp -s alone.details together.details || fail "runs have other options or remarks together than alone"
+else
+    echo "skipped: options and remarks in the database, there is no sqlite3"
+fi
+
 # ---- a job file does the same ----
 "$replay" "${sweep[@]}" -o fromjob.db --show-job >job.ini || fail "--show-job"
 expect 0 '^336 runs: 336 done now' sweep job.ini
