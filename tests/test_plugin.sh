@@ -57,6 +57,9 @@ expect "a value out of range is answered with the range" 2 "from 512 B to 1 GiB"
     "$replay" "$trace" --policy ./page_fit.so:page=1
 expect "what the plugin refuses is said" 2 "no power of two" "$replay" "$trace" --policy ./page_fit.so:page=1000
 
+expect "a sweep replays one of its runs that cannot differ" 0 "2 done now, 0 there already; 1 could not differ" \
+    "$replay" sweep "$trace" --policy ./page_fit.so --device 'sim:{40,80}GiB' -o page_fit.db
+
 variant old_abi -e 's/\.abi = POLICY_ABI/.abi = 41/'
 expect "another interface is refused with its number" 2 "interface 41" "$replay" "$trace" --policy ./old_abi.so
 expect "and with ours" 2 "this program has 2" "$replay" "$trace" --policy ./old_abi.so
@@ -64,6 +67,8 @@ expect "and with ours" 2 "this program has 2" "$replay" "$trace" --policy ./old_
 variant early -e 's/\.size = sizeof(struct policy_ops)/.size = offsetof(struct policy_ops, retire)/'
 expect "a plugin built before members were appended lacks them" 0 "early.so" \
     "$replay" "$trace" --policy ./early.so --audit
+expect "and are replayed each time" 0 "2 done now, 0 there already"$'\n' \
+    "$replay" sweep "$trace" --policy ./early.so --device 'sim:{40,80}GiB' -o early.db
 variant tiny -e 's/\.size = sizeof(struct policy_ops)/.size = 8/'
 expect "a table that is too short is refused" 2 "8 bytes" "$replay" "$trace" --policy ./tiny.so
 variant headless -e 's/\.alloc = page_fit_alloc,//'

@@ -238,6 +238,13 @@ static enum err page_fit_check(const struct policy *p, struct err_detail *why)
     return ERR_OK;
 }
 
+/* Nothing but the options decides, and what the device refuses. */
+static bool page_fit_repeats(const struct policy *done, const struct policy *fresh)
+{
+    const struct page_fit *a = (const struct page_fit *)done, *b = (const struct page_fit *)fresh;
+    return a->page_bytes == b->page_bytes && a->arena_bytes == b->arena_bytes;
+}
+
 static const struct policy_ops page_fit_ops = {
     .abi = POLICY_ABI,
     .size = sizeof(struct policy_ops),
@@ -247,6 +254,7 @@ static const struct policy_ops page_fit_ops = {
     .create = page_fit_create, .destroy = page_fit_destroy,
     .alloc = page_fit_alloc,   .free = page_fit_free,
     .flush = page_fit_flush,   .walk = page_fit_walk,       .check = page_fit_check,
+    .repeats = page_fit_repeats,
 };
 
 /* The one symbol that the program looks for. */
