@@ -408,6 +408,28 @@ static enum err lane_take_over(struct lane *l, const struct trace_block *b)
     return ERR_OK;
 }
 
+/* Ends a lane that cannot take the recorded state over. Where the device has no room for it, that is a refused request
+ * for the segment that did not fit. */
+static void lane_refuse_start(struct lane *l, enum err e, const struct err_detail *reason,
+                              const struct trace_segment *segments, size_t n_segments)
+{
+    if (e != ERR_DEVICE_OOM) {
+        err_set(&l->why, e, 0, "policy '%.60s' cannot start from the recorded state: %.160s", l->spec->typed,
+                reason->text);
+        lane_stop(l, e, 0);
+        return;
+    }
+    const uint64_t bytes = reason->offset < n_segments ? segments[reason->offset].bytes : 0;
+    const struct event request = { .kind = EVENT_ALLOC, .bytes = bytes };
+    l->meter.ooms = 1;
+    l->meter.first_oom = lane_describe_oom(l, &request, 0);
+    l->outcome = e;
+    l->is_stopped = true;
+    l->stopped_at = lane_event(l, 0);
+    if (l->on_oom != NULL)
+        l->on_oom(l->on_oom_arg, &l->meter.first_oom);
+}
+
 /* Hands the recorded state to the policy; what the device did for it is not counted. */
 static enum err lane_restore(struct lane *l, const struct trace_reader *in, const struct start *start,
                              struct err_detail *why)
@@ -423,10 +445,13 @@ static enum err lane_restore(struct lane *l, const struct trace_reader *in, cons
     for (size_t i = 0; i < n_blocks && e == ERR_OK; i++)
         if (blocks[i].slot != TRACE_NO_SLOT && (e = lane_take_over(l, &blocks[i])) != ERR_OK)
             reason = l->why;
+    if (e == ERR_HOST_NOMEM)
+        return err_set(why, e, 0, "%s", err_text(e));
     meter_settle(&l->meter, l->policy, 0, 0);
-    l->is_restored = e == ERR_OK;
-    return e == ERR_OK ? e : err_set(why, ERR_FORMAT, 0, "policy '%.60s' cannot start from the recorded state: %.160s",
-                                     l->spec->typed, reason.text);
+    l->is_restored = true;
+    if (e != ERR_OK)
+        lane_refuse_start(l, e, &reason, segments, n_segments);
+    return ERR_OK;
 }
 
 static void lane_device_call(void *arg, const struct device_call *c)
@@ -452,24 +477,25 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     l->next_sample_event = next_multiple(0, cfg->sample_every_events);
     l->next_stop_event = l->explain != NULL && l->explain->event == 0 ? 0 : lane_next_stop(l, 0);
     if (cfg->audit) {
-        const enum err e = audit_create(l->n_slots + 1, l->device, &l->audit);
-        if (e != ERR_OK)
-            return err_set(why, e, 0, "%s", err_text(e));
+        const enum err created = audit_create(l->n_slots + 1, l->device, &l->audit);
+        if (created != ERR_OK)
+            return err_set(why, created, 0, "%s", err_text(created));
     }
     l->log = (struct device_log){ .call = lane_device_call, .arg = l };
     l->others_log = l->device->log;
     if (l->audit != NULL || l->calls != NULL)
         l->device->log = &l->log;
+    enum err e = ERR_OK;
+    l->is_starting = true;
     if (cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run) {
-        const enum err e = lane_restore(l, in, start, why);
-        if (e != ERR_OK)
-            return e;
+        e = lane_restore(l, in, start, why);
     } else {
-        l->is_starting = true;
         lane_warm(l, cfg->what_if.warm_bytes);
         lane_run(l, start->events, start->n_events, 0, NULL);
-        l->is_starting = false;
     }
+    l->is_starting = false;
+    if (e != ERR_OK)
+        return e;
     if (l->watch != NULL)
         l->watch->event(l->watch, l, NULL, 0);
     if (!l->is_stopped)

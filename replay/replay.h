@@ -75,7 +75,7 @@ struct lane {
     int64_t        stopped_at;             /* out: our number of the event; -1: while the start state was placed */
     uint64_t       stopped_ns;             /* out: its time, where it was refused memory */
     struct err_detail why;                 /* out: of an outcome beyond DEVICE_OOM */
-    bool           is_restored;            /* out: it began from the recorded state */
+    bool           is_restored;            /* out: it began from the recorded state, or could not: then it is stopped */
     uint64_t       unsupported[COMMAND_KINDS];   /* out: commands that mean nothing to the policy */
 
     /* Called for each refused request, if set between lane_open and replay_run. */

@@ -139,7 +139,7 @@ static void print_oom(FILE *out, const struct report_run *run, const char *what)
               units_format_bytes(m->first_oom.requested_bytes, a), units_format_bytes(m->first_oom.reserved_bytes, b),
               units_format_bytes(m->first_oom.device_free_bytes, c));
     if (run->is_stopped)
-        words_add(&w, "the run stopped there (--on-oom skip goes on).");
+        words_add(&w, "the run stopped there%s.", run->first_oom_event < 0 ? "" : " (--on-oom skip goes on)");
     else
         words_add(&w, "the run went on, requests refused in all: %s.", text_count(m->ooms, n));
     if (m->first_oom.refusal.text[0] != '\0')

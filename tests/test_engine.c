@@ -302,6 +302,36 @@ Test(engine, a_start_state_that_does_not_fit_is_an_oom_before_the_first_event)
     run_close(&r);
 }
 
+Test(engine, a_recorded_state_that_does_not_fit_ends_that_lane_alone)
+{
+    const struct trace_record records[] = {FREE(0x7000000000), COMPLETED(0x7000200000), ALLOC(0x7000000000, 8)};
+    static const uint64_t totals[] = {4 * MIB, 64 * MIB};
+    struct device_config device = device_defaults();
+    struct err_detail why = {.text = ""};
+    struct lane lanes[COUNT(totals)];
+    struct policy_spec pytorch;
+    struct one_run r;
+    start_open(&r, records, COUNT(records), DEVICE_UNLIMITED);
+    cr_assert_eq(policy_spec_parse("pytorch", &pytorch, &why), ERR_OK, "%s", why.text);
+    for (size_t i = 0; i < COUNT(totals); i++) {
+        device.total_bytes = totals[i];
+        cr_assert_eq(lane_open(&pytorch, &device_sim, &device, r.trace.reader, 0, &lanes[i], &why), ERR_OK);
+    }
+    const struct replay_config cfg = {.start = START_FAITHFUL, .on_oom = OOM_SKIP};
+    cr_assert_eq(replay_run(r.trace.reader, lanes, COUNT(totals), &cfg, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(lanes[0].outcome, ERR_DEVICE_OOM);
+    cr_expect(lanes[0].is_stopped, "also with skip: there is no state to go on from");
+    cr_expect_eq(lanes[0].stopped_at, -1);
+    cr_expect_eq(lanes[0].meter.first_oom.event, -1);
+    cr_expect_eq(lanes[0].meter.first_oom.requested_bytes, 8 * MIB);
+    cr_expect_eq(lanes[1].outcome, ERR_OK, "%s", lanes[1].why.text);
+    cr_expect_eq(lanes[1].events_done, 3);
+    for (size_t i = 0; i < COUNT(totals); i++)
+        lane_close(&lanes[i]);
+    policy_spec_close(&pytorch);
+    run_close(&r);
+}
+
 /* ---- samples ---- */
 
 static const char *label_text(const void *arg, uint32_t label)
