@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""Times sweeps of 64 settings, each beside 64 lanes of the engine: time_sweep.py CASE ROUNDS REPLAY ENGINE TRACE...
+"""Times sweeps of 64 settings, beside 64 lanes of the engine: time_sweep.py CASE ROUNDS REPLAY ENGINE TRACE...
 
 Where the one TRACE is a folder with a truth.json, its complete recordings are taken. Prints lines as bench_engine does.
 """
 import json
 import os
+import re
 import resource
 import sqlite3
 import subprocess
 import sys
 import tempfile
 
-SETTINGS = "pytorch:max-split={none,32,64,128}MiB,gc={off,0.6,0.8,0.9},roundup={off,2,4,8}"
+SETTINGS = {
+    # as one tries them: of many a recording tells beforehand, or while it is replayed, that they decide alike
+    "tried": "pytorch:max-split={none,32,64,128}MiB,gc={off,0.6,0.8,0.9},roundup={off,2,4,8}",
+    # each rounds some size in its own way
+    "distinct": "pytorch:roundup=[1:{2,4,8,16,32,64,128,256},4:{2,4,8,16,32,64,128,256}]",
+}
 LANES = ["lanes64", "mix:2000", "200000"]
 
 
@@ -25,30 +31,35 @@ def traces_of(paths):
             if f.get("devices") and all(device["complete"] for device in f["devices"])]
 
 
-def time_sweep(replay, traces, database):
-    """Seconds of CPU time."""
+def time_sweep(replay, traces, settings, database):
+    """Seconds of CPU time, and how many runs were not replayed."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([replay, "sweep", *traces, "--policy", SETTINGS, "--on-oom", "skip", "-o", database], check=True,
-                   stdout=subprocess.DEVNULL)
+    done = subprocess.run([replay, "sweep", *traces, "--policy", settings, "--on-oom", "skip", "-o", database],
+                          check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    spared = re.search(r"(\d+) could not differ", done.stdout.replace(",", ""))
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+            int(spared.group(1)) if spared else 0)
 
 
 def main():
     case, rounds, replay, engine, *paths = sys.argv[1:]
     traces = traces_of(paths)
     for i in range(int(rounds) + 1):                        # the first only warms up
-        with tempfile.TemporaryDirectory() as folder:
-            database = os.path.join(folder, "results.db")
-            cpu = time_sweep(replay, traces, database)
-            with sqlite3.connect(database) as db:
-                events, runs = db.execute("SELECT sum(trace_events), count(*) FROM runs").fetchone()
-            db.close()
-        lanes = subprocess.run([engine, *LANES], check=True, stdout=subprocess.PIPE, text=True).stdout
-        if i == 0:
-            print(f"sweep,{case},traces,{len(traces)}\nsweep,{case},run_events,{events / runs:.6g}")
-            continue
-        print(f"sweep,{case},policy_events_per_s,{events / cpu:.6g}\nsweep,{case},lanes_events_per_s,{lanes.strip()}")
+        lanes = subprocess.run([engine, *LANES], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        for name, settings in SETTINGS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                database = os.path.join(folder, "results.db")
+                cpu, spared = time_sweep(replay, traces, settings, database)
+                with sqlite3.connect(database) as db:
+                    events, runs = db.execute("SELECT sum(trace_events), count(*) FROM runs").fetchone()
+                db.close()
+            line = f"sweep,{case} {name}"
+            if i == 0:
+                print(f"{line},traces,{len(traces)}\n{line},run_events,{events / runs:.6g}\n"
+                      f"{line},replayed_share,{1 - spared / runs:.6g}")
+                continue
+            print(f"{line},policy_events_per_s,{events / cpu:.6g}\n{line},lanes_events_per_s,{lanes}")
 
 
 if __name__ == "__main__":
