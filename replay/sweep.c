@@ -340,7 +340,7 @@ enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct e
 static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail *why)
 {
     const size_t n = s->policies.n * s->devices.n;
-    enum err e = ERR_OK;
+    enum err e = results_db_look(s->db, why);
     s->n_missing = s->next_missing = 0;
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         char key[SHA256_HEX];
@@ -357,7 +357,7 @@ static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail 
         else
             s->missing[s->n_missing++] = (uint32_t)i;
     }
-    return e;
+    return e == ERR_OK ? results_db_look_away(s->db, why) : e;
 }
 
 static bool has_ours(const struct sweep *s, size_t n_input)

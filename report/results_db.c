@@ -19,7 +19,7 @@ enum {
 
 struct results_db {
     sqlite3      *handle;
-    sqlite3_stmt *has, *begin, *put, *commit;
+    sqlite3_stmt *look, *has, *begin, *put, *commit;
     FILE         *details;                   /* of the run under way: as much of the bytes as it wrote */
     char         *details_bytes;
     size_t        details_n;
@@ -230,6 +230,7 @@ static enum err db_prepare(struct results_db *db, struct err_detail *why)
         used += (size_t)snprintf(sql + used, sizeof sql - used, ",?");
     snprintf(sql + used, sizeof sql - used, ")");
     const struct { const char *sql; sqlite3_stmt **out; } all[] = {
+        { "BEGIN", &db->look },
         { "SELECT 1 FROM runs WHERE key = ?", &db->has },
         { "BEGIN IMMEDIATE", &db->begin },
         { sql, &db->put },
@@ -317,6 +318,7 @@ void results_db_close(struct results_db *db)
 {
     if (db == NULL)
         return;
+    sqlite3_finalize(db->look);
     sqlite3_finalize(db->has);
     sqlite3_finalize(db->begin);
     sqlite3_finalize(db->put);
@@ -337,6 +339,16 @@ enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], s
     const char *const parts[] = { REPLAY_VERSION, id->trace_path, id->trace_digest, id->policy, id->device,
                                   id->start, id->on_oom, id->releases, id->from, numbers };
     return sha256_texts(parts, sizeof parts / sizeof parts[0], key, why);
+}
+
+enum err results_db_look(struct results_db *db, struct err_detail *why)
+{
+    return db_run(db, db->look, NULL, 0, why);
+}
+
+enum err results_db_look_away(struct results_db *db, struct err_detail *why)
+{
+    return db_run(db, db->commit, NULL, 0, why);
 }
 
 enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why)

@@ -31,6 +31,10 @@ MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA25
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
 
+/* Whether a run is there. Between a look and the look away nothing may be put; all that is asked meanwhile is asked of
+ * one state of the database, which costs less than a state for each. ERR_IO. */
+MUST_USE enum err results_db_look(struct results_db *db, struct err_detail *why);
+MUST_USE enum err results_db_look_away(struct results_db *db, struct err_detail *why);
 MUST_USE enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why);
 
 /* Writes the report's only run. A run that is there already stays as it is. `job`: folder that holds a folder per
