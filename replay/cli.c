@@ -62,15 +62,28 @@ void progress_clear(struct progress *p)
 
 /* ---- files ---- */
 
-enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+static enum err open_trace(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
+                           struct err_detail *why)
 {
     struct progress p = progress_start("reading");
     struct import_config import = o->import;
+    import.without_stacks = without_stacks;
     import.progress = progress_report;
     import.progress_arg = &p;
     const enum err e = trace_open_any(o->inputs[n], o->from, &import, out, why);
     progress_clear(&p);
     return e;
+}
+
+enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+{
+    return open_trace(o, n, false, out, why);
+}
+
+enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
+                                       struct err_detail *why)
+{
+    return open_trace(o, n, true, out, why);
 }
 
 enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why)

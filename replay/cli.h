@@ -60,6 +60,10 @@ void progress_clear(struct progress *p);
 /* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, showing progress. */
 MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
+/* The same, faster, for a command that names no call stack: an import leaves them out. */
+MUST_USE enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
+                                                struct err_detail *why);
+
 /* Replays a run that is open, with --on-oom and --start, showing progress. Without --on-oom a request that was refused
  * when it was recorded as well is no outcome. */
 struct single_run;

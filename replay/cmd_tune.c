@@ -402,7 +402,7 @@ static enum exit_status tune_main(const struct options *o)
     struct err_detail why = { .text = "" };
     enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
     if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &s.trace, &why);
+        e = cli_open_trace_without_stacks(o, 0, &s.trace, &why);
     if (e == ERR_OK)
         e = device_choose(o->device, s.trace, &s.device, &why);
     if (e == ERR_OK)

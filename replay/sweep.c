@@ -196,7 +196,9 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
     if (e != ERR_OK || t->input == &s->inputs.at[n_input])
         return e;
     sweep_trace_leave(t);
-    e = trace_open_any(s->inputs.at[n_input].path, s->options->from, &s->options->import, &t->reader, why);
+    struct import_config import = s->options->import;
+    import.without_stacks = true;
+    e = trace_open_any(s->inputs.at[n_input].path, s->options->from, &import, &t->reader, why);
     if (e != ERR_OK)
         return e;
     t->input = &s->inputs.at[n_input];

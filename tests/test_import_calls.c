@@ -45,9 +45,9 @@ static uint32_t put_free(struct journal *j, uint64_t addr)
 }
 
 /* Imports the first n bytes of a journal; NULL, with the sentence in *why, where that is refused. */
-static struct trace_reader *import_cut(const struct journal *j, size_t n, int64_t gpu, struct err_detail *why)
+static struct trace_reader *import_as(const struct journal *j, size_t n, const struct import_config *cfg,
+                                      struct err_detail *why)
 {
-    const struct import_config cfg = {.gpu = gpu};
     unsigned char *bytes = malloc(n + 1);
     struct input *in;
     struct trace_writer *w;
@@ -59,7 +59,7 @@ static struct trace_reader *import_cut(const struct journal *j, size_t n, int64_
     memcpy(bytes + n_head, j->records, n - n_head);
     cr_assert_eq(input_open_bytes(bytes, n, &in, why), ERR_OK);
     cr_assert_eq(trace_create(NULL, &w, why), ERR_OK);
-    if (importer_calls.import(in, &cfg, w, why) == ERR_OK) {
+    if (importer_calls.import(in, cfg, w, why) == ERR_OK) {
         cr_assert_eq(trace_finish_bytes(w, &out, &n_out, why), ERR_OK, "%s", why->text);
         cr_assert_eq(trace_open_owned(out, n_out, "journal", &trace, why), ERR_OK, "%s", why->text);
     } else {
@@ -69,6 +69,11 @@ static struct trace_reader *import_cut(const struct journal *j, size_t n, int64_
     input_close(in);
     free(bytes);
     return trace;
+}
+
+static struct trace_reader *import_cut(const struct journal *j, size_t n, int64_t gpu, struct err_detail *why)
+{
+    return import_as(j, n, &(struct import_config){.gpu = gpu}, why);
 }
 
 static struct trace_reader *import_all(const struct journal *j, int64_t gpu)
@@ -246,6 +251,7 @@ Test(import_calls, each_kind_of_memory_is_a_pool_of_its_own)
 
 Test(import_calls, a_stack_comes_with_its_frames_and_a_loop_of_them_ends)    /* behind both stands the thread */
 {
+    static const struct import_config bare = {.gpu = -1, .without_stacks = true};
     const char *const *frames;
     struct trace_side side;
     struct call_text part = {.kind = CALL_TEXT}, more = {.kind = CALL_TEXT};
@@ -265,6 +271,10 @@ Test(import_calls, a_stack_comes_with_its_frames_and_a_loop_of_them_ends)    /* 
     cr_assert_eq(trace_side_at(trace, 0, &side, NULL), ERR_OK);
     cr_assert_eq(trace_stack(trace, side.stack, &frames), 3);
     cr_expect_eq(strlen(frames[0]), CALL_TEXT_BYTES + 4);
+    trace_close(trace);
+    trace = import_as(&j, sizeof j.head + j.n * sizeof *j.records, &bare, NULL);
+    cr_assert_eq(trace_side_at(trace, 0, &side, NULL), ERR_OK);
+    cr_expect_eq(side.stack, TRACE_NO_STACK);
     trace_close(trace);
     j.records[outer].stack = inner + 1;
     trace = import_all(&j, -1);

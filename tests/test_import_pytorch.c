@@ -376,6 +376,26 @@ Test(import_pytorch, sides_tell_record_address_and_stack)
     trace_close(r);
 }
 
+Test(import_pytorch, what_leaves_call_stacks_out_is_otherwise_the_same)
+{
+    static const struct import_config bare = {.gpu = -1, .without_stacks = true};
+    struct trace_reader *without = NULL, *with = open_data("layouts/2.15.0.pickle");
+    char path[512];
+    snprintf(path, sizeof path, "%s/layouts/2.15.0.pickle", TEST_DATA);
+    cr_assert_eq(trace_open_any(path, NULL, &bare, &without, NULL), ERR_OK);
+    expect_same_trace(without, with, "without stacks");
+    cr_expect_gt(trace_info(with)->n_stacks, 0);
+    cr_expect_eq(trace_info(without)->n_stacks, 0);
+    for (uint64_t i = 0; i < trace_info(with)->events; i++) {
+        struct trace_side a, b;
+        cr_assert_eq(trace_side_at(with, i, &a, NULL), ERR_OK);
+        cr_assert_eq(trace_side_at(without, i, &b, NULL), ERR_OK);
+        cr_expect(a.record == b.record && a.addr == b.addr && b.stack == TRACE_NO_STACK, "event %llu", (unsigned long long)i);
+    }
+    trace_close(with);
+    trace_close(without);
+}
+
 /* ---- bad input ---- */
 
 Test(import_pytorch, every_cut_is_refused_with_a_sentence)

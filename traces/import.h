@@ -13,6 +13,7 @@ enum import_releases { RELEASES_AUTO, RELEASES_PROGRAM, RELEASES_ALLOCATOR };
 struct import_config {
     int64_t gpu;                      /* device ordinal; -1: the only one with events */
     enum import_releases releases;
+    bool without_stacks;              /* call stacks are left out: whoever asked names none */
     void  (*progress)(void *arg, uint64_t bytes_read, uint64_t bytes_total);   /* may be NULL; total 0 = unknown */
     void   *progress_arg;
 };

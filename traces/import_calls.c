@@ -59,6 +59,7 @@ struct calls_import {
     struct calls_device devices[CALL_DEVICES_MAX];
     const struct calls_traces *traces;           /* NULL: the traces that are there are all */
     struct call_frames frames;
+    bool without_stacks;
     struct pair_map live;             /* (address, 1 for the handle of an array) -> request */
     struct pair_map handles;          /* (handle, 0) -> physical */
     struct pair_map mapped;           /* (address, 0) -> mapping */
@@ -169,6 +170,9 @@ static enum err stack_number(struct calls_import *p, struct calls_device *d, con
     uint32_t texts[STACK_MAX];
     const char *frames[STACK_MAX + 1];
     char thread[32];
+    *out = TRACE_NO_STACK;
+    if (p->without_stacks)
+        return ERR_OK;
     const uint32_t *known = pair_map_find(&d->stacks, r->stack, r->thread);
     if (known != NULL) {
         *out = *known;
@@ -530,6 +534,7 @@ static enum err calls_import(struct input *in, const struct import_config *cfg, 
     if (e == ERR_OK)
         e = choose_device(in, p->log, cfg->gpu, &device, why);
     if (e == ERR_OK) {
+        p->without_stacks = cfg->without_stacks;
         p->devices[device].out = w;
         trace_writer_info(w)->records = p->log->n;
         e = put_facts(p, device, why);

@@ -32,6 +32,7 @@ struct pytorch_import {
     uint32_t *held;                   /* completed frees that are put behind the request that waited for them */
     size_t n_held, held_room;
     uint32_t held_until;              /* that request's record; UINT32_MAX: none */
+    bool without_stacks;
     bool has_epoch;
     char notes[NOTES_BYTES];
     size_t n_notes;
@@ -297,8 +298,8 @@ static const char *frame_text(struct pytorch_import *p, uint32_t frame)
 static enum err stack_number(struct pytorch_import *p, uint32_t stack, uint32_t *out, struct err_detail *why)
 {
     const struct stack_table *t = &p->s->stacks;
-    if (stack == 0 || p->stack_of[stack] != 0) {
-        *out = stack == 0 ? TRACE_NO_STACK : p->stack_of[stack];
+    if (stack == 0 || p->without_stacks || p->stack_of[stack] != 0) {
+        *out = stack == 0 || p->without_stacks ? TRACE_NO_STACK : p->stack_of[stack];
         return ERR_OK;
     }
     size_t n = 0;
@@ -609,7 +610,7 @@ static enum err pytorch_write(struct pytorch_import *p, struct err_detail *why)
 static enum err pytorch_import(struct input *in, const struct import_config *cfg, struct trace_writer *out,
                                struct err_detail *why)
 {
-    struct pytorch_import p = {.out = out, .held_until = UINT32_MAX};
+    struct pytorch_import p = {.out = out, .held_until = UINT32_MAX, .without_stacks = cfg->without_stacks};
     uint32_t device = 0;
     enum err e = pytorch_read(in, cfg, &p.s, why);
     if (e != ERR_OK)
