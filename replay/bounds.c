@@ -111,15 +111,30 @@ static int compare_durations(const void *a, const void *b)
     return long_x != long_y ? (long_x > long_y ? -1 : 1) : compare_lives(a, b);
 }
 
-/* Each in this order at the lowest address that is free for its whole life; returns the height. */
-static uint64_t plan_in_order(struct life **order, size_t n, struct shelves *shelves)
+/* Where a plan of `bytes` is as good as one of `more`: in whole pages, and whether it is within `near`. */
+static bool is_as_good(uint64_t bytes, uint64_t more, uint64_t near)
 {
+    return align_up(bytes, DEVICE_PAGE_BYTES) == align_up(more, DEVICE_PAGE_BYTES) && (bytes <= near) == (more <= near);
+}
+
+/* Each in this order at the lowest address that is free for its whole life, and `rest` bytes above them; returns the
+ * height, or one that is as good. Of the small ones at the end many need no place: however they lie, they rise above what
+ * is there by no more than they have together. */
+static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest, uint64_t near, struct shelves *shelves)
+{
+    size_t last = n;
+    uint64_t left = 0;                           /* bytes from `last` on, less than a page; then of those not placed */
+    while (last > 0 && left + order[last - 1]->bytes < DEVICE_PAGE_BYTES)
+        left += order[--last]->bytes;
     shelves_clear(shelves);
     for (size_t i = 0; i < n; i++) {
-        order[i]->addr = shelves_place(shelves, order[i]->bytes, order[i]->begin, order[i]->end);
-        order[i]->is_placed = true;
+        const uint64_t height = add_capped(shelves->height, rest);
+        if (i >= last && is_as_good(height, add_capped(height, left), near))
+            break;
+        shelves_place(shelves, order[i]->bytes, order[i]->begin, order[i]->end);
+        left -= i >= last ? order[i]->bytes : 0;
     }
-    return shelves->height;
+    return add_capped(shelves->height, rest);
 }
 
 /* First fit in order of time for all that is not placed by its lifetime; *height is left at 0 where there is none. */
@@ -149,15 +164,19 @@ static enum err plan_rest(struct lives *l, uint64_t *height)
 static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes,
                                   struct shelves *shelves, uint64_t *height)
 {
+    const uint64_t near = live_bytes + live_bytes / 50;
     uint64_t rest;
-    const uint64_t by_size = plan_in_order(order, n, shelves);
+    for (size_t i = 0; i < n; i++)
+        order[i]->is_placed = true;
     const enum err e = plan_rest(l, &rest);
-    *height = add_capped(by_size, rest);
-    if (e != ERR_OK || *height <= live_bytes + live_bytes / 50)
+    if (e != ERR_OK)
         return e;
+    const uint64_t by_size = *height = plan_in_order(order, n, rest, near, shelves);
+    if (by_size <= near)
+        return ERR_OK;
     qsort(order, n, sizeof *order, compare_durations);
-    const uint64_t by_duration = plan_in_order(order, n, shelves);
-    *height = add_capped(by_size < by_duration ? by_size : by_duration, rest);
+    const uint64_t by_duration = plan_in_order(order, n, rest, near, shelves);
+    *height = by_size < by_duration ? by_size : by_duration;
     return ERR_OK;
 }
 
