@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHELF = 64, SPANS = 64 };
+enum { SHELF = 64, SPANS = 32 };
 static_assert(SHELF == 64, "a bit each in a word");
 
 struct placed {
