@@ -1452,15 +1452,22 @@ Test(trace, the_bytes_of_a_file_are_all_accounted_for)
     free(bytes);
 }
 
-/* Imports one recording and looks at what its events cost. */
+/* Imports one recording into a file and looks at what its events cost there. */
 static void expect_small(const char *folder, const char *name, double *worst, unsigned *n_seen)
 {
     struct err_detail why = {0};
     struct trace_reader *r;
-    char path[512];
+    char path[512], to[] = "/tmp/replay-test-small-XXXXXX";
     const struct import_config cfg = {.gpu = -1};
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (strstr(name, ".pickle") == NULL || trace_open_any(path, NULL, &cfg, &r, &why) != ERR_OK)
+    if (strstr(name, ".pickle") == NULL)
+        return;
+    close(mkstemp(to));
+    const bool is_there = trace_import(path, NULL, &cfg, to, &why) == ERR_OK;
+    if (is_there)
+        cr_assert_eq(trace_open(to, &r, &why), ERR_OK, "%s", why.text);
+    unlink(to);
+    if (!is_there)
         return;
     const struct trace_bytes b = trace_bytes(r);
     const double n = (double)trace_info(r)->events, bare = (double)(b.total - b.sides - b.strings) / n;

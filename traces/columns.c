@@ -176,6 +176,8 @@ static unsigned column_best_width(const uint64_t *values, size_t n, uint64_t *co
             *cost = c;
             best = width;
         }
+        if (c == (uint64_t)n * width)
+            break;                               /* no escapes: what is wider only takes more */
     }
     return best;
 }
@@ -192,8 +194,12 @@ struct column_dict {
 static struct column_dict *column_dict_make(const uint64_t *values, size_t n)
 {
     const size_t limit = n / 4 < COLUMN_DICT_MAX ? n / 4 : COLUMN_DICT_MAX;
-    struct column_dict *d = limit == 0 ? NULL : calloc(1, sizeof *d + n * sizeof d->indices[0]);
-    for (size_t i = 0; d != NULL && i < n; i++) {
+    struct column_dict *d = limit == 0 ? NULL : malloc(sizeof *d + n * sizeof d->indices[0]);
+    if (d == NULL)
+        return NULL;
+    d->n = 0;
+    memset(d->table, 0, sizeof d->table);
+    for (size_t i = 0; i < n; i++) {
         size_t h = (size_t)(values[i] * UINT64_C(0x9e3779b97f4a7c15) >> 50);
         while (d->table[h] != 0 && d->values[d->table[h] - 1] != values[i])
             h = (h + 1) % (4 * COLUMN_DICT_MAX);

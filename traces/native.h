@@ -24,7 +24,8 @@ enum {
     NATIVE_ROWS           = 1 << 12,     /* most rows in any other section */
     NATIVE_SLOTS_EVERY    = 12,          /* event sections from one list of slots to the next */
     NATIVE_LEVEL          = 12,          /* of zstd; fixed, so that the same trace gives the same bytes */
-    NATIVE_LEVEL_PASSING  = 1,           /* of a trace in memory, which nobody keeps */
+    NATIVE_LEVEL_PASSING  = 1,           /* of one that grows while it is read */
+    NATIVE_LEVEL_MEMORY   = -50,         /* of one in memory, which nobody keeps: little more than a copy */
     NATIVE_STREAMS_MAX    = 65535,
     NATIVE_POOLS_MAX      = 255,
     NATIVE_FACTS_MAX      = 1024,        /* facts by name in one section */

@@ -58,7 +58,7 @@ struct trace_reader {
     uint32_t             n_of_kind[SECTION_KINDS];
     uint64_t             rows[SECTION_KINDS];
 
-    struct frame_decoder decoder;
+    struct frame_decoder *decoder;               /* of its own: it need not begin as zeros, and is large */
     struct slot_table    slots;
     struct frame_place   place;                  /* in front of event section `next_frame` */
     uint32_t             next_frame;
@@ -544,6 +544,8 @@ static enum err reader_load(struct trace_reader *r, struct err_detail *why)
 static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_reader **out, struct err_detail *why)
 {
     r->side_frame = UINT32_MAX;
+    if (e == ERR_OK && (r->decoder = malloc(sizeof *r->decoder)) == NULL)
+        e = native_nomem(&r->file, why);
     if (e == ERR_OK)
         e = reader_load(r, why);
     if (e != ERR_OK)
@@ -594,7 +596,7 @@ void trace_close(struct trace_reader *r)
     void *const arrays[] = {r->kept, r->facts, r->streams, r->pools, r->commands, r->strings.text, r->labels.text,
                             r->nodes, r->stacks, r->stack_cache, r->start_segments, r->start_blocks,
                             r->segment_events, r->sections, r->slots.at, r->chunk, r->listed, r->sides,
-                            r->side_slots};
+                            r->side_slots, r->decoder};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
     free(r);
@@ -741,7 +743,7 @@ static enum err reader_list_slots(struct trace_reader *r, const struct section *
     c.is_bad |= cursor_varint(&c) != s->first;
     *first = (uint32_t)cursor_varint_at_most(&c, r->info.peak_live);
     if (c.is_bad || s->rows > r->info.peak_live - *first ||
-        !slots_decode(&r->decoder.columns[0], c.at, (size_t)(c.end - c.at), s->rows, &bounds, r->listed))
+        !slots_decode(&r->decoder->columns[0], c.at, (size_t)(c.end - c.at), s->rows, &bounds, r->listed))
         return native_damage(&r->file, s, "lists slots that cannot be", why);
     return ERR_OK;
 }
@@ -827,10 +829,10 @@ static enum err reader_decode_frame(struct trace_reader *r, struct event *out, s
     enum err e = native_section(&r->file, s, &n, why);
     if (e != ERR_OK)
         return e;
-    if (!events_decode(&r->decoder, r->file.raw, n, s->rows, &r->place, &bounds, &r->slots, out, &fault))
+    if (!events_decode(r->decoder, r->file.raw, n, s->rows, &r->place, &bounds, &r->slots, out, &fault))
         return reader_bad_event(r, s, &fault, why);
     for (int k = 0; k < EVENT_KINDS; k++)
-        r->by_kind[k] += r->decoder.by_kind[k];
+        r->by_kind[k] += r->decoder->by_kind[k];
     r->next_frame++;
     e = reader_check_slots(r, why);
     r->has_state = e == ERR_OK;
@@ -1003,10 +1005,10 @@ static enum err reader_decode_sides(struct trace_reader *r, uint32_t frame, cons
     enum err e = native_section(&r->file, events, &n, why);
     if (e != ERR_OK)
         return e;
-    if (!events_decode_slots(&r->decoder, r->file.raw, n, events->rows, r->info.peak_live, r->side_slots))
+    if (!events_decode_slots(r->decoder, r->file.raw, n, events->rows, r->info.peak_live, r->side_slots))
         return native_damage(&r->file, events, "has damaged columns", why);
     e = native_section(&r->file, s, &n, why);
-    if (e == ERR_OK && !sides_decode(&r->decoder.columns[0], r->file.raw, n, r->side_slots, s->rows, &r->side_memory,
+    if (e == ERR_OK && !sides_decode(&r->decoder->columns[0], r->file.raw, n, r->side_slots, s->rows, &r->side_memory,
                                      r->sides))
         e = native_damage(&r->file, s, "has damaged columns", why);
     for (uint32_t i = 0; e == ERR_OK && i < s->rows; i++)

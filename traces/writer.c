@@ -969,7 +969,7 @@ enum err trace_create(const char *path, struct trace_writer **out, struct err_de
 {
     struct output *file = NULL;
     if (path == NULL)
-        return writer_create(NULL, "<bytes>", NATIVE_LEVEL_PASSING, out, why);
+        return writer_create(NULL, "<bytes>", NATIVE_LEVEL_MEMORY, out, why);
     const enum err e = output_open(path, &file, why);
     return e != ERR_OK ? e : writer_create(file, path, NATIVE_LEVEL, out, why);
 }
