@@ -118,8 +118,6 @@ enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struc
 {
     struct rewriter r = { .in = in, .how = how, .random = how->seed * UINT64_C(0x9e3779b97f4a7c15) + 1 };
     struct start start;
-    void *bytes = NULL;
-    size_t n_bytes = 0;
     enum err e = start_read(in, &start, why);
     if (e != ERR_OK)
         return e;
@@ -129,9 +127,7 @@ enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struc
     if (e == ERR_OK && (e = rewriter_run(&r, &start, why)) != ERR_OK)
         trace_abandon(r.out);
     else if (e == ERR_OK)
-        e = trace_finish_bytes(r.out, &bytes, &n_bytes, why);
-    if (e == ERR_OK)
-        e = trace_open_owned(bytes, n_bytes, "the changed copy", out, why);
+        e = trace_finish_open(r.out, "the changed copy", out, why);
     free(r.slots);
     start_close(&start);
     return e;

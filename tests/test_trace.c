@@ -123,14 +123,13 @@ static void put_commands(struct trace_writer *w, bool is_flushed)
     }
 }
 
-/* One of everything that a trace can hold; free() it. Flushed after every other record where that is wanted. */
-static void *small_trace_flushed(bool is_flushed, size_t *n)
+/* One of everything that a trace can hold, to be finished. Flushed after every other record where that is wanted. */
+static struct trace_writer *small_trace_put(bool is_flushed)
 {
     struct err_detail why = {0};
     struct trace_writer *w = writer_in_memory();
     const char *const deep[] = {"c", "b", "a"}, *const flat[] = {"d", "a"};
     uint32_t stacks[2], label;
-    void *bytes;
     trace_writer_info(w)->capacity_bytes = 80 * GIB;
     trace_writer_info(w)->device = 3;
     MUST(trace_put_meta(w, "source", "test", &why));
@@ -163,7 +162,14 @@ static void *small_trace_flushed(bool is_flushed, size_t *n)
     put_commands(w, is_flushed);
     trace_writer_info(w)->recorded_peak_reserved_bytes = 123;
     MUST(trace_put_meta(w, "notes", "late\nand two lines", &why));
-    MUST(trace_finish_bytes(w, &bytes, n, &why));
+    return w;
+}
+
+static void *small_trace_flushed(bool is_flushed, size_t *n)        /* free() it */
+{
+    struct err_detail why = {0};
+    void *bytes;
+    MUST(trace_finish_bytes(small_trace_put(is_flushed), &bytes, n, &why));
     return bytes;
 }
 
@@ -237,6 +243,78 @@ Test(trace, everything_that_is_put_comes_back)
     free(e);
     trace_close(r);
     free(bytes);
+}
+
+/* ---- opened at once ---- */
+
+/* Events and sides of both, read from each place on. */
+static void expect_like(struct trace_reader *a, struct trace_reader *b)
+{
+    struct err_detail why = {0};
+    size_t n, n_b, k, k_b;
+    const uint64_t events = trace_info(a)->events, step = events / 16 + 1;
+    cr_assert_eq(memcmp(trace_info(a), trace_info(b), sizeof *trace_info(a)), 0);
+    struct event *all = all_events(a, &n), *all_b = all_events(b, &n_b);
+    cr_expect_eq(memcmp(all, all_b, n * sizeof *all), 0);
+    for (uint64_t at = 0; at < events; at += step) {
+        const struct event *ev, *ev_b;
+        struct trace_side side, side_b;
+        MUST(trace_seek(a, at, &why));
+        MUST(trace_seek(b, at, &why));
+        MUST(trace_next(a, &ev, &k, &why));
+        MUST(trace_next(b, &ev_b, &k_b, &why));
+        cr_assert(k > 0 && k == k_b);
+        cr_expect_eq(memcmp(ev, ev_b, k * sizeof *ev), 0);
+        MUST(trace_side_at(a, at, &side, &why));
+        MUST(trace_side_at(b, at, &side_b, &why));
+        cr_expect(side.record == side_b.record && side.addr == side_b.addr && side.stack == side_b.stack);
+    }
+    free(all);
+    free(all_b);
+}
+
+Test(trace, one_opened_at_once_reads_like_its_bytes)
+{
+    struct err_detail why = {0};
+    for (int flushed = 0; flushed < 2; flushed++) {
+        size_t n;
+        struct trace_reader *at_once;
+        void *bytes = small_trace_flushed(flushed != 0, &n);
+        struct trace_reader *packed = reader_over(bytes, n);
+        MUST(trace_finish_open(small_trace_put(flushed != 0), "at once", &at_once, &why));
+        expect_like(packed, at_once);
+        trace_close(packed);
+        trace_close(at_once);
+        free(bytes);
+    }
+}
+
+static struct trace_writer *mix_put(uint64_t events)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    if (events > 0)
+        MUST(trace_generate("mix:100", events, 1, w, &why));
+    return w;
+}
+
+Test(trace, of_any_length_it_reads_like_its_bytes)
+{
+    static const uint64_t lengths[] = {0, 1, 2, 1000, NATIVE_FRAME_EVENTS - 1, NATIVE_FRAME_EVENTS,
+                                       NATIVE_FRAME_EVENTS + 1};
+    struct err_detail why = {0};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        size_t n;
+        void *bytes;
+        struct trace_reader *at_once;
+        MUST(trace_finish_bytes(mix_put(lengths[i]), &bytes, &n, &why));
+        MUST(trace_finish_open(mix_put(lengths[i]), "at once", &at_once, &why));
+        struct trace_reader *packed = reader_over(bytes, n);
+        expect_like(packed, at_once);
+        trace_close(packed);
+        trace_close(at_once);
+        free(bytes);
+    }
 }
 
 /* ---- random programs ---- */

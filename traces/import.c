@@ -107,8 +107,6 @@ static enum err open_imported(const struct importer *from, struct input *in, con
                               struct trace_reader **out, struct err_detail *why)
 {
     struct trace_writer *w = NULL;
-    void *bytes = NULL;
-    size_t n = 0;
     enum err e = trace_create(NULL, &w, why);
     if (e != ERR_OK)
         return e;
@@ -117,8 +115,7 @@ static enum err open_imported(const struct importer *from, struct input *in, con
         trace_abandon(w);
         return e;
     }
-    e = trace_finish_bytes(w, &bytes, &n, why);
-    return e != ERR_OK ? e : trace_open_owned(bytes, n, input_name(in), out, why);
+    return trace_finish_open(w, input_name(in), out, why);
 }
 
 static const struct import_config default_config = {.gpu = -1, .releases = RELEASES_AUTO};

@@ -5,10 +5,12 @@
  */
 #include "traces/frames.h"
 #include "traces/intern.h"
+#include "traces/loose.h"
 #include "traces/native_file.h"
 #include "traces/rows.h"
 #include "traces/trace.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -579,6 +581,29 @@ enum err trace_open_owned(void *bytes, size_t n, const char *name, struct trace_
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
     }
     return reader_begin(r, native_open_bytes(&r->file, bytes, n, bytes, name, why), out, why);
+}
+
+/* They are what a reader has behind its first decoding: all events in the chunk, and the sides of the only section. */
+enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loose, const char *name,
+                          struct trace_reader **out, struct err_detail *why)
+{
+    struct trace_reader *r = NULL;
+    const enum err e = trace_open_owned(bytes, n_bytes, name, &r, why);
+    if (e != ERR_OK || loose->n == 0) {
+        free(loose->events);
+        free(loose->sides);
+    } else {
+        assert(loose->n == r->info.events && r->n_of_kind[SECTION_EVENTS] == 1);
+        r->chunk = loose->events;
+        r->n_chunk = loose->n;
+        r->is_kept = true;
+        r->sides = loose->sides;
+        r->side_frame = 0;
+    }
+    *loose = (struct loose_events){.n = 0};
+    if (e == ERR_OK)
+        *out = r;
+    return e;
 }
 
 void trace_close(struct trace_reader *r)

@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "traces/frames.h"
 #include "traces/intern.h"
+#include "traces/loose.h"
 #include "traces/native_file.h"
 #include "traces/rows.h"
 #include "traces/trace.h"
@@ -348,6 +349,48 @@ static enum err writer_flush_events(struct trace_writer *w, struct err_detail *w
     return e;
 }
 
+/* Gives the events of a free kind their own stream and pool, and events without a record of the source the number that a
+ * reader gives them. `places`: zeros, by slot. */
+static void writer_loosen(const struct trace_writer *w, uint32_t *places)
+{
+    for (size_t i = 0; i < w->n_start_blocks; i++)
+        if (w->start_blocks[i].slot != TRACE_NO_SLOT)
+            places[w->start_blocks[i].slot] = place_of(w->start_blocks[i].stream, w->start_blocks[i].pool);
+    for (size_t i = 0; i < w->n_events; i++) {
+        struct event *ev = &w->events[i];
+        if (ev->kind == EVENT_ALLOC) {
+            places[ev->slot] = place_of(ev->stream, ev->pool);
+        } else if (kind_is_free(ev->kind)) {
+            ev->stream = (uint16_t)(ev->stream ^ (uint16_t)places[ev->slot]);
+            ev->pool = (uint8_t)(ev->pool ^ places[ev->slot] >> 16);
+        }
+        if (!w->info.has_source_numbers)
+            w->sides[i].record = i;
+    }
+}
+
+/* Hands the events under construction out as they are where they are all that there is; their section gets no content.
+ * They are behind what they name, as any. */
+static enum err writer_hand_out(struct trace_writer *w, struct loose_events *out, struct err_detail *why)
+{
+    if (w->n_frames > 0 || w->n_events == 0)
+        return ERR_OK;
+    uint32_t *places = calloc((size_t)w->slots.n + 1, sizeof *places);
+    if (places == NULL)
+        return writer_nomem(w, why);
+    writer_loosen(w, places);
+    free(places);
+    enum err e = writer_tables(w, why);
+    w->raw.n = 0;
+    if (e == ERR_OK)
+        e = writer_section(w, SECTION_EVENTS, w->n_events, NULL, 0, NULL, why);
+    *out = (struct loose_events){.events = w->events, .sides = w->sides, .n = w->n_events};
+    w->events = NULL;
+    w->sides = NULL;
+    w->n_events = 0;
+    return e;
+}
+
 /* Appends an event whose kind, bytes, slot and place are filled in. */
 static enum err writer_push(struct trace_writer *w, const struct trace_record *r, struct event ev,
                             struct err_detail *why)
@@ -493,7 +536,7 @@ static enum err writer_put_free(struct trace_writer *w, const struct trace_recor
     struct slot *s = &w->slots.at[slot];
     if (s->state != needed)
         return writer_refuse(w, r, needed == SLOT_LIVE ? "a second free of" : "nobody asked for the free of", why);
-    struct event ev = {.kind = (uint8_t)r->kind, .slot = slot};
+    struct event ev = {.kind = (uint8_t)r->kind, .slot = slot, .bytes = s->bytes};
     enum err e = writer_place(w, r, &ev, why);
     if (e != ERR_OK)
         return e;
@@ -834,14 +877,16 @@ static enum err writer_index(struct trace_writer *w, struct err_detail *why)
     return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
 }
 
-/* Writes everything that was put. */
-static enum err writer_flush(struct trace_writer *w, struct err_detail *why)
+/* Writes everything that was put, but for the events that can be handed out: `loose` is NULL where nobody takes them. */
+static enum err writer_flush(struct trace_writer *w, struct loose_events *loose, struct err_detail *why)
 {
     enum err e = writer_check(w, why);
     if (e == ERR_OK)
         e = writer_begin(w, why);
     if (e == ERR_OK)
         e = writer_release_held(w, why);
+    if (e == ERR_OK && loose != NULL)
+        e = writer_hand_out(w, loose, why);
     if (e == ERR_OK)
         e = writer_flush_events(w, why);
     if (e == ERR_OK)
@@ -851,16 +896,16 @@ static enum err writer_flush(struct trace_writer *w, struct err_detail *why)
 
 enum err trace_flush(struct trace_writer *w, struct err_detail *why)
 {
-    const enum err e = writer_flush(w, why);
+    const enum err e = writer_flush(w, NULL, why);
     if (e == ERR_OK && w->file != NULL && fflush(output_file(w->file)) != 0)
         return writer_break(w, why, err_set(&w->broken_why, ERR_IO, w->offset, "%s: cannot be written: %s", w->name,
                                             strerror(errno)));
     return e;
 }
 
-static enum err writer_complete(struct trace_writer *w, struct err_detail *why)
+static enum err writer_complete(struct trace_writer *w, struct loose_events *loose, struct err_detail *why)
 {
-    const enum err e = writer_flush(w, why);
+    const enum err e = writer_flush(w, loose, why);
     return e == ERR_OK ? writer_index(w, why) : e;
 }
 
@@ -899,7 +944,7 @@ void trace_abandon(struct trace_writer *w)
 
 enum err trace_finish(struct trace_writer *w, struct err_detail *why)
 {
-    enum err e = writer_complete(w, why);
+    enum err e = writer_complete(w, NULL, why);
     if (e == ERR_OK && w->file == NULL)
         e = err_set(why, ERR_USAGE, 0, "%s: a trace in memory is ended by trace_finish_bytes", w->name);
     if (e == ERR_OK)
@@ -908,9 +953,10 @@ enum err trace_finish(struct trace_writer *w, struct err_detail *why)
     return e;
 }
 
-enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, struct err_detail *why)
+static enum err writer_finish_bytes(struct trace_writer *w, struct loose_events *loose, void **bytes, size_t *n,
+                                    struct err_detail *why)
 {
-    enum err e = writer_complete(w, why);
+    enum err e = writer_complete(w, loose, why);
     if (e == ERR_OK && w->file != NULL)
         e = err_set(why, ERR_USAGE, 0, "%s: a trace in a file is ended by trace_finish", w->name);
     if (e == ERR_OK) {
@@ -919,6 +965,24 @@ enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, str
         w->memory = (struct bytes){0};
     }
     trace_abandon(w);
+    return e;
+}
+
+enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, struct err_detail *why)
+{
+    return writer_finish_bytes(w, NULL, bytes, n, why);
+}
+
+enum err trace_finish_open(struct trace_writer *w, const char *name, struct trace_reader **out, struct err_detail *why)
+{
+    struct loose_events loose = {.n = 0};
+    void *bytes = NULL;
+    size_t n = 0;
+    const enum err e = writer_finish_bytes(w, &loose, &bytes, &n, why);
+    if (e == ERR_OK)
+        return trace_open_loose(bytes, n, &loose, name, out, why);
+    free(loose.events);
+    free(loose.sides);
     return e;
 }
 
