@@ -26,8 +26,8 @@ struct pytorch_import {
     struct walk *w;
     struct trace_writer *out;
     uint32_t *stack_of;               /* by the snapshot's stack: the trace's; 0 = not put yet */
-    char **frame_text;                /* by the snapshot's frame; NULL = not made yet */
-    const char **frames;              /* one stack's texts */
+    uint32_t *frame_of;               /* by the snapshot's frame: the trace's + 1; 0 = not put yet */
+    uint32_t *frames;                 /* one stack's */
     size_t frames_room;
     uint32_t *held;                   /* completed frees that are put behind the request that waited for them */
     size_t n_held, held_room;
@@ -282,16 +282,22 @@ static enum err put_start_blocks(struct pytorch_import *p, struct err_detail *wh
 
 /* ---- stacks ---- */
 
-static const char *frame_text(struct pytorch_import *p, uint32_t frame)
+/* The trace's number of one of the snapshot's frames, which it gets at its first use. */
+static enum err frame_number(struct pytorch_import *p, uint32_t frame, uint32_t *out, struct err_detail *why)
 {
-    if (p->frame_text[frame] == NULL) {
+    if (p->frame_of[frame] == 0) {
         char text[FRAME_BYTES];
+        uint32_t number;
         const struct snapshot_frame *f = &p->s->frames[frame];
         snprintf(text, sizeof text, "%s %s:%" PRIu32, snapshot_text(p->s, f->name), snapshot_text(p->s, f->file),
                  f->line);
-        p->frame_text[frame] = strdup(text);
+        const enum err e = trace_put_frame(p->out, text, &number, why);
+        if (e != ERR_OK)
+            return e;
+        p->frame_of[frame] = number + 1;
     }
-    return p->frame_text[frame];
+    *out = p->frame_of[frame] - 1;
+    return ERR_OK;
 }
 
 /* The trace's number of one of the snapshot's stacks, which it gets at its first use. */
@@ -304,14 +310,15 @@ static enum err stack_number(struct pytorch_import *p, uint32_t stack, uint32_t 
     }
     size_t n = 0;
     for (uint32_t node = t->stack[stack - 1]; node != 0; node = t->node[node - 1].caller) {
-        const char **frames = array_grow(p->frames, n, &p->frames_room, sizeof *frames);
-        const char *text = frames == NULL ? NULL : frame_text(p, t->node[node - 1].text);
-        p->frames = frames == NULL ? p->frames : frames;
-        if (text == NULL)
+        uint32_t *frames = array_grow(p->frames, n, &p->frames_room, sizeof *frames);
+        if (frames == NULL)
             return err_set(why, ERR_HOST_NOMEM, 0, "no memory for call stacks");
-        p->frames[n++] = text;
+        p->frames = frames;
+        const enum err e = frame_number(p, t->node[node - 1].text, &p->frames[n++], why);
+        if (e != ERR_OK)
+            return e;
     }
-    const enum err e = trace_put_stack(p->out, p->frames, n, &p->stack_of[stack], why);
+    const enum err e = trace_put_stack_of(p->out, p->frames, n, &p->stack_of[stack], why);
     *out = p->stack_of[stack];
     return e;
 }
@@ -585,9 +592,7 @@ static enum err pytorch_read(struct input *in, const struct import_config *cfg, 
 
 static void pytorch_free(struct pytorch_import *p)
 {
-    for (size_t i = 0; p->frame_text != NULL && i < p->s->n_frames; i++)
-        free(p->frame_text[i]);
-    free(p->frame_text);
+    free(p->frame_of);
     free(p->frames);
     free(p->held);
     free(p->stack_of);
@@ -620,8 +625,8 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
         e = walk_device(p.s, device, cfg->releases, &p.w, why);
     if (e == ERR_OK) {
         p.stack_of = calloc((size_t)p.s->stacks.n_stacks + 1, sizeof *p.stack_of);
-        p.frame_text = calloc(p.s->n_frames + 1, sizeof *p.frame_text);
-        e = p.stack_of == NULL || p.frame_text == NULL ? pytorch_nomem(in, why) : pytorch_write(&p, why);
+        p.frame_of = calloc(p.s->n_frames + 1, sizeof *p.frame_of);
+        e = p.stack_of == NULL || p.frame_of == NULL ? pytorch_nomem(in, why) : pytorch_write(&p, why);
     }
     pytorch_free(&p);
     return e;

@@ -182,6 +182,11 @@ MUST_USE enum err trace_put_label(struct trace_writer *w, const char *text, size
 MUST_USE enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size_t n, uint32_t *id,
                                   struct err_detail *why);
 
+/* The same in two steps, for who meets a frame in many stacks: a frame's text, and a stack of such. */
+MUST_USE enum err trace_put_frame(struct trace_writer *w, const char *text, uint32_t *frame, struct err_detail *why);
+MUST_USE enum err trace_put_stack_of(struct trace_writer *w, const uint32_t *frames, size_t n, uint32_t *id,
+                                     struct err_detail *why);
+
 /* Appends one record. A FREE_REQUESTED directly followed by its FREE_COMPLETED becomes one FREE, with time and sides of
  * the request. ERR_FORMAT, with the record's number, for an ALLOC of a live ptr or a free of one that is not, for a
  * size of 0, for more than 65535 streams, 255 pools, or 2^62 bytes live at once; the trace is then as it was. */

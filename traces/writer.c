@@ -806,24 +806,41 @@ enum err trace_put_label(struct trace_writer *w, const char *text, size_t n, uin
     return ERR_OK;
 }
 
-enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size_t n, uint32_t *id,
-                         struct err_detail *why)
+enum err trace_put_frame(struct trace_writer *w, const char *text, uint32_t *frame, struct err_detail *why)
 {
     const enum err e = writer_check(w, why);
     if (e != ERR_OK)
         return e;
-    uint32_t texts[NATIVE_STACK_MAX];
+    const uint32_t string = text_table_put(&w->strings, text, strnlen(text, NATIVE_TEXT_MAX - 1));
+    if (string == UINT32_MAX)
+        return writer_nomem(w, why);
+    *frame = string;
+    return ERR_OK;
+}
+
+enum err trace_put_stack_of(struct trace_writer *w, const uint32_t *frames, size_t n, uint32_t *id,
+                            struct err_detail *why)
+{
+    const enum err e = writer_check(w, why);
+    if (e != ERR_OK)
+        return e;
     const size_t depth = n < NATIVE_STACK_MAX ? n : NATIVE_STACK_MAX;
-    for (size_t i = 0; i < depth; i++) {
-        texts[i] = text_table_put(&w->strings, frames[i], strnlen(frames[i], NATIVE_TEXT_MAX - 1));
-        if (texts[i] == UINT32_MAX)
-            return writer_nomem(w, why);
-    }
-    const uint32_t stack = depth == 0 ? TRACE_NO_STACK : stack_table_put(&w->stacks, texts, depth);
+    const uint32_t stack = depth == 0 ? TRACE_NO_STACK : stack_table_put(&w->stacks, frames, depth);
     if (depth > 0 && stack == 0)
         return writer_nomem(w, why);
     *id = stack;
     return ERR_OK;
+}
+
+enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size_t n, uint32_t *id,
+                         struct err_detail *why)
+{
+    uint32_t of[NATIVE_STACK_MAX];
+    const size_t depth = n < NATIVE_STACK_MAX ? n : NATIVE_STACK_MAX;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < depth && e == ERR_OK; i++)
+        e = trace_put_frame(w, frames[i], &of[i], why);
+    return e == ERR_OK ? trace_put_stack_of(w, of, depth, id, why) : e;
 }
 
 /* ---- the end ---- */
