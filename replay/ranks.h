@@ -8,11 +8,22 @@
 
 #include <stddef.h>
 
+/* What MPI does for them. It is in a library beside the program: MPI takes longer to load than many a command to run. */
+struct ranks_ops {
+    void  (*open)(int *rank, int *n);
+    void  (*close)(void);
+    void  (*send)(int to, const void *bytes, size_t n);
+    void *(*receive)(int *from, size_t *n);
+};
+extern const struct ranks_ops ranks_mpi;
+
 struct ranks {
     int rank, n;                     /* 0 of 1: alone */
+    const struct ranks_ops *ops;     /* NULL: alone */
 };
 
-/* Joins the others. ERR_UNSUPPORTED with what to do where mpirun started a program that was built without MPI. */
+/* Joins the others. ERR_UNSUPPORTED with what to do where mpirun started a program that was built without MPI; ERR_IO
+ * where it cannot be loaded. */
 MUST_USE enum err ranks_open(struct ranks *out, struct err_detail *why);
 
 /* Leaves; all ranks do so together. */

@@ -137,6 +137,9 @@ expect 2 'beside a job file only' sweep job.ini many/1.trace --policy none -o x.
 printf 'policy\n' >wrong.ini
 expect 2 "line 1: 'key = value' is needed" sweep wrong.ini
 expect 2 'left out: .*notes.json' sweep job/notes.json --policy none -o x.db
+cp "$replay" alone                              # no part for MPI is beside it, as in a build without
+OMPI_COMM_WORLD_SIZE=2 ./alone sweep many --policy none -o x.db >out 2>&1 && fail "a rank of a program without MPI"
+grep -q 'was built without MPI: .* --shard' out || fail "a rank of a program without MPI: $(cat out)"
 
 printf '%d kills, %d failures\n' "$kills" "$failures"
 [ "$failures" = 0 ]
