@@ -296,7 +296,10 @@ static void gather_run(struct sweep_trace *t, const struct run_identity *id)
     enum err e = policy_spec_parse(id->policy, &run->spec, &why);
     if (e == ERR_OK) {
         recorded_take_release(t->release, &run->spec);
-        e = device_choose(id->device, t->reader, &run->device, &why);
+        if (t->n > 0 && run[-1].id.device == id->device)
+            run->device = run[-1].device;                /* chosen for the same trace */
+        else
+            e = device_choose(id->device, t->reader, &run->device, &why);
         if (e == ERR_OK)
             e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, id->seed, &t->lanes[t->n],
                                &why);
