@@ -1,10 +1,12 @@
 /*
  * Fuzz target: any bytes are a snapshot, or are refused with a sentence. They take the whole way of a file, and what the
- * importer makes of them the reader must find valid.
+ * importer makes of them the reader must find valid, and the same as what goes to it unpacked.
  */
 #include "base/input.h"
 #include "tests/fuzz/fuzz.h"
 #include "traces/import.h"
+
+#include <string.h>
 
 static void fuzz_line(void *arg, const char *text)
 {
@@ -12,33 +14,39 @@ static void fuzz_line(void *arg, const char *text)
     (void)text;
 }
 
-static void read_back(void *bytes, size_t n)
-{
-    struct trace_reader *r;
-    const struct event *events;
-    size_t got = 1;
-    enum err e = trace_open_owned(bytes, n, "imported", &r, NULL);
-    FUZZ_EXPECT(e == ERR_OK);
-    while (e == ERR_OK && got > 0)
-        e = trace_next(r, &events, &got, NULL);
-    FUZZ_EXPECT(e == ERR_OK);
-    trace_close(r);
-}
-
-static void try_import(struct input *in)
+/* NULL where it is refused. `is_at_once`: opened by its writer, not from bytes. */
+static struct trace_reader *import_it(const uint8_t *data, size_t size, bool is_at_once)
 {
     const struct import_config cfg = {.gpu = -1};
+    struct input *in;
     struct trace_writer *w;
+    struct trace_reader *r = NULL;
     struct err_detail why = {.text = ""};
     void *bytes;
     size_t n;
-    if (trace_create(NULL, &w, &why) != ERR_OK)
-        return;
-    if (importer_pytorch.import(in, &cfg, w, &why) != ERR_OK) {
-        FUZZ_EXPECT(why.text[0] != '\0');
-        trace_abandon(w);
-    } else if (trace_finish_bytes(w, &bytes, &n, &why) == ERR_OK) {
-        read_back(bytes, n);
+    if (input_open_bytes(data, size, &in, NULL) != ERR_OK)
+        return NULL;
+    if (trace_create(NULL, &w, &why) == ERR_OK) {
+        if (importer_pytorch.import(in, &cfg, w, &why) != ERR_OK) {
+            FUZZ_EXPECT(why.text[0] != '\0');
+            trace_abandon(w);
+        } else if (is_at_once) {
+            FUZZ_EXPECT(trace_finish_open(w, "imported", &r, NULL) == ERR_OK);
+        } else if (trace_finish_bytes(w, &bytes, &n, &why) == ERR_OK) {
+            FUZZ_EXPECT(trace_open_owned(bytes, n, "imported", &r, NULL) == ERR_OK);
+        }
+    }
+    input_close(in);
+    return r;
+}
+
+static void expect_same_events(struct trace_reader *a, struct trace_reader *b)
+{
+    const struct event *x, *y;
+    size_t n = 1, m = 1;
+    while (n > 0) {
+        FUZZ_EXPECT(trace_next(a, &x, &n, NULL) == ERR_OK && trace_next(b, &y, &m, NULL) == ERR_OK);
+        FUZZ_EXPECT(n == m && (n == 0 || memcmp(x, y, n * sizeof *x) == 0));
     }
 }
 
@@ -46,10 +54,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input *in;
     struct err_detail why = {.text = ""};
-    if (input_open_bytes(data, size, &in, NULL) == ERR_OK) {
-        try_import(in);
-        input_close(in);
-    }
+    struct trace_reader *packed = import_it(data, size, false), *at_once = import_it(data, size, true);
+    FUZZ_EXPECT((packed == NULL) == (at_once == NULL));
+    if (packed != NULL)
+        expect_same_events(packed, at_once);
+    trace_close(packed);
+    trace_close(at_once);
     if (input_open_bytes(data, size, &in, NULL) == ERR_OK) {
         if (importer_pytorch.describe(in, fuzz_line, NULL, &why) != ERR_OK)
             FUZZ_EXPECT(why.text[0] != '\0');
