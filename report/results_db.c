@@ -19,7 +19,7 @@ enum {
 
 struct results_db {
     sqlite3      *handle;
-    sqlite3_stmt *look, *has, *begin, *put, *commit;
+    sqlite3_stmt *look, *has, *look_away, *put;
     FILE         *details;                   /* of the run under way: as much of the bytes as it wrote */
     char         *details_bytes;
     size_t        details_n;
@@ -232,9 +232,8 @@ static enum err db_prepare(struct results_db *db, struct err_detail *why)
     const struct { const char *sql; sqlite3_stmt **out; } all[] = {
         { "BEGIN", &db->look },
         { "SELECT 1 FROM runs WHERE key = ?", &db->has },
-        { "BEGIN IMMEDIATE", &db->begin },
+        { "COMMIT", &db->look_away },
         { sql, &db->put },
-        { "COMMIT", &db->commit },
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (sqlite3_prepare_v2(db->handle, all[i].sql, -1, all[i].out, NULL) != SQLITE_OK)
@@ -320,9 +319,8 @@ void results_db_close(struct results_db *db)
         return;
     sqlite3_finalize(db->look);
     sqlite3_finalize(db->has);
-    sqlite3_finalize(db->begin);
+    sqlite3_finalize(db->look_away);
     sqlite3_finalize(db->put);
-    sqlite3_finalize(db->commit);
     sqlite3_close(db->handle);
     if (db->details != NULL)
         fclose(db->details);
@@ -348,7 +346,7 @@ enum err results_db_look(struct results_db *db, struct err_detail *why)
 
 enum err results_db_look_away(struct results_db *db, struct err_detail *why)
 {
-    return db_run(db, db->commit, NULL, 0, why);
+    return db_run(db, db->look_away, NULL, 0, why);
 }
 
 enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why)
@@ -390,16 +388,7 @@ enum err results_db_put(struct results_db *db, const struct run_identity *id, co
         return e;
     const size_t n = fields_of_all(id, key, job, rank, report, fields);
     e = details_of(db, &report->runs[0], &fields[n], why);
-    if (e == ERR_OK)
-        e = db_run(db, db->begin, NULL, 0, why);
-    if (e != ERR_OK)
-        return e;
-    e = db_run(db, db->put, fields, n + 1, why);
-    if (e == ERR_OK)
-        e = db_run(db, db->commit, NULL, 0, why);
-    if (e != ERR_OK)
-        sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
-    return e;
+    return e == ERR_OK ? db_run(db, db->put, fields, n + 1, why) : e;      /* a transaction of its own */
 }
 
 enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why)
