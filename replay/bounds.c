@@ -118,9 +118,10 @@ static bool is_as_good(uint64_t bytes, uint64_t more, uint64_t near)
 }
 
 /* Each in this order at the lowest address that is free for its whole life, and `rest` bytes above them; returns the
- * height, or one that is as good. Of the small ones at the end many need no place: however they lie, they rise above what
- * is there by no more than they have together. */
-static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest, uint64_t near, struct shelves *shelves)
+ * height, or one that is as good. Of the small ones at the end many need no place: however they lie, they rise above
+ * what is there by no more than they have together. */
+static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest, uint64_t near,
+                              struct shelves *shelves)
 {
     size_t last = n;
     uint64_t left = 0;                           /* bytes from `last` on, less than a page; then of those not placed */

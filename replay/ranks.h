@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* What MPI does for them. It is in a library beside the program: MPI takes longer to load than many a command to run. */
+/* What MPI does for them, in a library beside the program: MPI takes longer to load than many a command to run. */
 struct ranks_ops {
     void  (*open)(int *rank, int *n);
     void  (*close)(void);
