@@ -7,8 +7,8 @@
 
 #include "traces/trace.h"
 
-/* All events of a trace, as its reader lends them, and what was recorded beside each; malloc'ed. n = 0: there is nothing
- * on its way, what there is is packed. */
+/* All events of a trace, as its reader lends them, and what was recorded beside each; malloc'ed. n = 0: nothing is on
+ * its way, and what there is is packed. */
 struct loose_events {
     struct event      *events;
     struct trace_side *sides;

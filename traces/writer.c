@@ -349,8 +349,8 @@ static enum err writer_flush_events(struct trace_writer *w, struct err_detail *w
     return e;
 }
 
-/* Gives the events of a free kind their own stream and pool, and events without a record of the source the number that a
- * reader gives them. `places`: zeros, by slot. */
+/* Gives the events of a free kind their own stream and pool, and events without a record of the source the number that
+ * a reader gives them. `places`: zeros, by slot. */
 static void writer_loosen(const struct trace_writer *w, uint32_t *places)
 {
     for (size_t i = 0; i < w->n_start_blocks; i++)
@@ -894,7 +894,7 @@ static enum err writer_index(struct trace_writer *w, struct err_detail *why)
     return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
 }
 
-/* Writes everything that was put, but for the events that can be handed out: `loose` is NULL where nobody takes them. */
+/* Writes everything that was put, but for events that can be handed out: `loose` is NULL where nobody takes them. */
 static enum err writer_flush(struct trace_writer *w, struct loose_events *loose, struct err_detail *why)
 {
     enum err e = writer_check(w, why);
