@@ -95,19 +95,31 @@ done
 [ "$status" = 0 ] && [ $n -gt 3 ] || fail "refusals: the last of them was at call $n, exit $status"
 
 # ---- signals ----
-"$replay" generate mix:200 --events 600000 -o long.trace
+# Some way into a run, as long as it takes on this machine: where that is before the card is opened, or behind the last
+# event, nothing is held, and the next one tells more.
+"$replay" generate mix:200 --events 400000 -o long.trace
+policies="--policy none --policy pytorch:expandable"
+for mib in 21 22 23 24 25 26 27 28 29 30; do
+    policies="$policies --policy pytorch:max-split=${mib}MiB"
+done
+run_long() {
+    LD_LIBRARY_PATH=$libraries "$@" "$replay" long.trace $policies --device cuda --json cut.json >out 2>err </dev/null
+}
+begin=$(date +%s%N)
+run_long env || fail "the long run: $(cat err)"
+whole=$(($(date +%s%N) - begin))
 interrupted=0
-for delay in 0.1 0.3 0.8 2 5; do            # the last two where the machine is busy
-    [ $interrupted -gt 0 ] && [ "${delay%%.*}" -gt 1 ] && break
+for tenth in 5 3 7 4 6 8 9; do
+    [ $interrupted -gt 1 ] && break
+    delay=$(awk "BEGIN { print $whole * $tenth / 1e10 }")
     for signal in INT:130 TERM:143; do
         rm -f cut.json
-        LD_LIBRARY_PATH=$libraries timeout --preserve-status -s ${signal%:*} $delay "$replay" long.trace --policy none \
-            --policy pytorch:expandable --device cuda --json cut.json >out 2>err </dev/null
+        run_long timeout --preserve-status -s ${signal%:*} "$delay"
         status=$?
         [ "$status" = 0 ] && continue
         [ "$status" = "${signal#*:}" ] || fail "SIG${signal%:*} after $delay s: exit $status: $(cat err)"
-        [ -e cut.json ] || continue              # before the card was opened: nothing was held
-        [ "$(grep -c '"outcome": "ok"' cut.json)" = 2 ] && continue      # behind the last event
+        [ -e cut.json ] || continue
+        [ "$(grep -c '"outcome": "ok"' cut.json)" = 12 ] && continue
         interrupted=$((interrupted + 1))
         expect "${signal#*:}" 'ended by signal' err
         grep -q 'the run was interrupted' cut.json || fail "SIG${signal%:*} after $delay s: the report does not say so"
