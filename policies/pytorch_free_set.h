@@ -186,7 +186,7 @@ uint32_t free_set_at_least_tree(const struct pytorch_block *at, uint32_t root, u
 /* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
 uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from);
 
-/* The first block with at least `size` bytes, in order A, and its bin; BLOCK_NONE when there is none. `f` may be NULL. */
+/* The first block with at least `size` bytes, in order A, and its bin; BLOCK_NONE: there is none. `f` may be NULL. */
 static inline uint32_t free_bins_at_least(const struct free_bins *f, const struct pytorch_block *at, uint64_t size,
                                           unsigned *bin)
 {

@@ -10,6 +10,7 @@
 #include "sim/device.h"
 #include "sim/stream_queues.h"
 #include "tests/naive_pytorch.h"
+#include "tests/random.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -24,24 +25,6 @@ enum { USER_POOL = 1, GRAPH_POOL = 3 };           /* two of each */
 
 /* By the bytes of their keys, which puts 10_0 before 1_0. */
 static const struct pool_name pool_names[NAIVE_POOLS] = {{{0, 0}}, {{0, 1}}, {{0, 2}}, {{10, 0}}, {{1, 0}}};
-
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);      /* splitmix64 (Steele, Lea, Flood 2014) */
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static uint64_t random_below(uint64_t *state, uint64_t n)
-{
-    return random_next(state) % n;
-}
-
-static bool random_one_in(uint64_t *state, uint64_t n)
-{
-    return random_below(state, n) == 0;
-}
 
 /* ---- programs ---- */
 

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "policies/spec.h"
 #include "sim/device.h"
+#include "tests/random.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -16,24 +17,6 @@
 #include <string.h>
 
 enum { SLOTS = 96, STEPS = 400, STREAMS = 2, POOLS = 3, PAIRS = 20000, SPEC = 512, REMARKS = 4096 };
-
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);      /* splitmix64 (Steele, Lea, Flood 2014) */
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static uint64_t random_below(uint64_t *state, uint64_t n)
-{
-    return random_next(state) % n;
-}
-
-static bool random_one_in(uint64_t *state, uint64_t n)
-{
-    return random_below(state, n) == 0;
-}
 
 /* ---- configurations ---- */
 

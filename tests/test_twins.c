@@ -6,6 +6,7 @@
 #include "replay/twins.h"
 #include "report/report.h"
 #include "tests/engine_rig.h"
+#include "tests/random.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -13,14 +14,6 @@
 #include <string.h>
 
 enum { TRACES = 32, EVENTS = 500, PTRS = 80, RUNS_MAX = 512 };
-
-static uint64_t random_below(uint64_t *state, uint64_t n)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);      /* splitmix64 (Steele, Lea, Flood 2014) */
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % n;
-}
 
 /* ---- traces ---- */
 
