@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 #include <zstd.h>
 
 /* ---- measuring ---- */
@@ -60,18 +61,43 @@ static void print_peak(const char *measure, const char *case_name, const char *m
 
 /* ---- speed ---- */
 
-/* A made trace, open for reading from memory. */
+/* The bytes of a trace's file, in memory, and open for reading from there. */
 struct held_trace {
     struct trace_reader *in;
     void               *bytes;
     size_t              n;
 };
 
+static enum err held_read(struct held_trace *t, const char *path, struct err_detail *why)
+{
+    FILE *file = fopen(path, "rb");
+    const long n = file == NULL || fseek(file, 0, SEEK_END) != 0 ? -1 : ftell(file);
+    t->bytes = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (t->bytes != NULL && fseek(file, 0, SEEK_SET) == 0)
+        t->n = fread(t->bytes, 1, (size_t)n, file);
+    if (file != NULL)
+        fclose(file);
+    if (t->n == 0 || t->n != (size_t)n)
+        return err_set(why, ERR_IO, 0, "%.100s cannot be read back", path);
+    return trace_open_bytes(t->bytes, t->n, &t->in, why);
+}
+
+/* Makes a trace as files hold it: one that is made in memory is hardly packed. */
 static enum err held_open(struct held_trace *t, const char *what, uint64_t events, struct err_detail *why)
 {
+    const char *folder = getenv("TMPDIR");
+    char path[256];
+    snprintf(path, sizeof path, "%.200s/replay-bench-XXXXXX", folder != NULL ? folder : "/tmp");
     *t = (struct held_trace){.bytes = NULL};
-    const enum err e = made_trace(NULL, what, events, &t->bytes, &t->n, why);
-    return e != ERR_OK ? e : trace_open_bytes(t->bytes, t->n, &t->in, why);
+    const int made = mkstemp(path);
+    if (made < 0)
+        return err_set(why, ERR_IO, 0, "%.100s: no file can be made there", path);
+    close(made);
+    enum err e = made_trace(path, what, events, NULL, NULL, why);
+    if (e == ERR_OK)
+        e = held_read(t, path, why);
+    unlink(path);
+    return e;
 }
 
 static void held_close(struct held_trace *t)
