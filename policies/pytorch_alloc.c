@@ -5,6 +5,7 @@
  * grow, release everything and grow; after that the pool is not searched again, even if the waiting has freed a
  * block that fits.
  */
+#include "base/inline.h"
 #include "policies/pytorch_steps.h"
 
 /* ---- sizes ---- */

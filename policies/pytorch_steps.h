@@ -5,7 +5,6 @@
 #ifndef REPLAY_POLICIES_PYTORCH_STEPS_H
 #define REPLAY_POLICIES_PYTORCH_STEPS_H
 
-#include "base/inline.h"
 #include "base/units.h"
 #include "policies/pytorch.h"
 
@@ -170,7 +169,8 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     struct pytorch_half *half = &p->pools[a->pool].half[a->class];
     if (e == ERR_OK)
         e = free_set_prepare(&half->free, a->stream);
-    a->home = pytorch_home(half, a->stream);
+    if (e == ERR_OK)                             /* else the pool may have no bins at all */
+        a->home = pytorch_home(half, a->stream);
     return e;
 }
 

@@ -409,7 +409,7 @@ static enum err lane_take_over(struct lane *l, const struct trace_block *b)
 }
 
 /* Ends a lane that cannot take the recorded state over. Where the device has no room for it, that is a refused request
- * for the segment that did not fit. */
+ * for the segment that did not fit; unlike others it is not explained, nor skipped: only a part of the state is there. */
 static void lane_refuse_start(struct lane *l, enum err e, const struct err_detail *reason,
                               const struct trace_segment *segments, size_t n_segments)
 {
