@@ -95,6 +95,7 @@ static enum err made_repeated(const char *recording, uint64_t events, struct tra
         return e;
     const size_t n_slots = (size_t)trace_info(in)->peak_live;
     bool *live = calloc(n_slots + 1, sizeof *live);
+    trace_enlarge_chunks(in);                    /* all of it at once */
     e = live == NULL ? ERR_HOST_NOMEM : trace_next(in, &ev, &n, why);
     if (e == ERR_OK && (n == 0 || n < trace_info(in)->events))
         e = err_set(why, ERR_USAGE, 0, "%.100s: only a step of 1 to %u events can be repeated", recording,

@@ -314,7 +314,8 @@ cheapest) from a file, on one core. Time for an event must not grow with the len
 ## Memory over length
 
 The most memory that a process held which wrote, or replayed with `pytorch`, a trace `mix:2000` of that length.
-Replaying holds a chunk of at most 2^20 events (24 MiB) and the tables of what is live, so it must not grow any further.
+Replaying holds a chunk of 2^16 events (1.5 MiB; several policies at once: 2^20) and the tables of what is live, so it
+must not grow any further.
 
 {memory}
 

@@ -2,7 +2,7 @@
  * The loop: each event goes to the policy, and the meter watches.
  *
  * For each chunk of the trace every lane runs over all of it before the next chunk is read, so that a chunk is decoded
- * once and stays in the cache. Lanes share nothing but the chunk, so any number of threads gives the same results.
+ * once for all. Lanes share nothing but the chunk, so any number of threads gives the same results.
  */
 #include "base/cores.h"
 #include "base/large_pages.h"
@@ -760,6 +760,8 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
 {
     struct start start;
     uint64_t time_ns = 0;
+    if (n_lanes > 1)
+        trace_enlarge_chunks(in);
     enum err e = trace_seek(in, 0, why);
     if (e != ERR_OK || (e = start_read(in, &start, why)) != ERR_OK)
         return e;

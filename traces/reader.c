@@ -69,6 +69,7 @@ struct trace_reader {
     bool                 is_whole;               /* everything up to here was read, from the start */
     uint64_t             by_kind[EVENT_KINDS];   /* so far, when is_whole */
     struct event        *chunk;
+    size_t               room_chunk, most_chunk; /* events that it has room for, and that it may hold */
     size_t               n_chunk;                /* events that the last call of trace_next put into it */
     bool                 is_kept;                /* these are all, and add up: they are not decoded again */
     size_t               next_kept;              /* of them, the next to be lent */
@@ -546,6 +547,7 @@ static enum err reader_load(struct trace_reader *r, struct err_detail *why)
 static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_reader **out, struct err_detail *why)
 {
     r->side_frame = UINT32_MAX;
+    r->most_chunk = NATIVE_FRAME_EVENTS;
     if (e == ERR_OK && (r->decoder = malloc(sizeof *r->decoder)) == NULL)
         e = native_nomem(&r->file, why);
     if (e == ERR_OK)
@@ -878,10 +880,19 @@ static enum err reader_check_totals(const struct trace_reader *r, struct err_det
 
 static enum err reader_chunk_room(struct trace_reader *r, struct err_detail *why)
 {
-    const uint64_t most = r->info.events < TRACE_CHUNK_EVENTS ? r->info.events : TRACE_CHUNK_EVENTS;
-    if (r->chunk == NULL)
-        r->chunk = malloc(((size_t)most + 1) * sizeof *r->chunk);
+    const size_t room = 1 + (r->info.events < r->most_chunk ? (size_t)r->info.events : r->most_chunk);
+    if (room <= r->room_chunk)
+        return ERR_OK;
+    free(r->chunk);                              /* not copied: what is in it has been used */
+    r->n_chunk = 0;
+    r->chunk = malloc(room * sizeof *r->chunk);
+    r->room_chunk = r->chunk == NULL ? 0 : room;
     return r->chunk == NULL ? native_nomem(&r->file, why) : ERR_OK;
+}
+
+void trace_enlarge_chunks(struct trace_reader *r)
+{
+    r->most_chunk = TRACE_CHUNK_EVENTS;
 }
 
 /* From here on the chunk is the trace, where it holds all of it. */
@@ -911,7 +922,7 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
     enum err e = reader_chunk_room(r, why);
     if (e != ERR_OK)
         return e;
-    while (r->next_frame < n_frames && done + reader_frame(r, r->next_frame)->rows <= TRACE_CHUNK_EVENTS) {
+    while (r->next_frame < n_frames && done + reader_frame(r, r->next_frame)->rows <= r->most_chunk) {
         const size_t rows = reader_frame(r, r->next_frame)->rows;
         e = reader_decode_frame(r, r->chunk + done, why);
         if (e != ERR_OK)
@@ -923,6 +934,7 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
         if (e != ERR_OK)
             return e;
         reader_keep(r);
+        trace_enlarge_chunks(r);                 /* who reads again may do so often: then what fits is kept */
     } else {
         r->n_chunk = done;
     }

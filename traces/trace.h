@@ -113,8 +113,13 @@ const struct trace_block *trace_start_blocks(const struct trace_reader *r, size_
 
 /* The next chunk, already validated: known kinds, slots in range, alloc only into a vacant slot, free only of a live
  * one, time never going back. Lent until the next call; *n == 0 at the end. A trace of one chunk that was read to its
- * end stays decoded. */
+ * end stays decoded. Chunks are small, so that they stay in the caches, until the trace has been read to its end or
+ * somebody wants large ones. */
 MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why);
+
+/* From the next call of trace_next on a chunk may hold TRACE_CHUNK_EVENTS: for who goes over each one several times, each
+ * time with tables of its own that have to come into the caches. */
+void trace_enlarge_chunks(struct trace_reader *r);
 
 /* Starts again so that the next chunk begins at event `first` (<= events). Seeks by the index. */
 MUST_USE enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *why);
