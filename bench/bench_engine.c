@@ -106,16 +106,23 @@ static void held_close(struct held_trace *t)
     free(t->bytes);
 }
 
+static enum err decode_rest(struct trace_reader *in, struct err_detail *why)
+{
+    const struct event *ev;
+    size_t n = 1;
+    enum err e = ERR_OK;
+    while (e == ERR_OK && n > 0)
+        e = trace_next(in, &ev, &n, why);
+    return e;
+}
+
 static enum err decode_all(const struct held_trace *t, struct err_detail *why)
 {
     struct trace_reader *in;
-    const struct event *ev;
-    size_t n = 1;
     enum err e = trace_open_bytes(t->bytes, t->n, &in, why);
     if (e != ERR_OK)
         return e;
-    while (e == ERR_OK && n > 0)
-        e = trace_next(in, &ev, &n, why);
+    e = decode_rest(in, why);
     trace_close(in);
     return e;
 }
@@ -419,23 +426,33 @@ static enum err files_main(char **args, struct err_detail *why)
     return e;
 }
 
-/* A whole replay of a trace in a file, as one figure beside PyTorch's. */
-static enum err beside_main(char **args, struct err_detail *why)
+/* Replays a trace in a file with a policy, or only decodes it, and prints what an event took. */
+static enum err beside_one(const char *case_name, const char *path, const struct policy_spec *spec, const char *metric,
+                           struct err_detail *why)
 {
     struct trace_reader *in;
+    enum err e = trace_open(path, &in, why);
+    if (e != ERR_OK)
+        return e;
+    const struct moment begin = moment_now();
+    e = spec != NULL ? run_policy(in, spec, why) : decode_rest(in, why);
+    if (e == ERR_OK)
+        print_value("torch", case_name, metric,
+                    1e9 * (moment_now().cpu_s - begin.cpu_s) / (double)trace_info(in)->events);
+    trace_close(in);
+    return e;
+}
+
+/* A whole replay beside PyTorch's, and how much of it is decoding. */
+static enum err beside_main(char **args, struct err_detail *why)
+{
     struct policy_spec spec;
     enum err e = policy_spec_parse(args[2], &spec, why);
     if (e != ERR_OK)
         return e;
-    e = trace_open(args[1], &in, why);
-    if (e == ERR_OK) {
-        const struct moment begin = moment_now();
-        e = run_policy(in, &spec, why);
-        if (e == ERR_OK)
-            print_value("torch", args[0], "replay_ns",
-                        1e9 * (moment_now().cpu_s - begin.cpu_s) / (double)trace_info(in)->events);
-        trace_close(in);
-    }
+    e = beside_one(args[0], args[1], &spec, "replay_ns", why);
+    if (e == ERR_OK)
+        e = beside_one(args[0], args[1], NULL, "decode_ns", why);
     policy_spec_close(&spec);
     return e;
 }
