@@ -38,10 +38,7 @@ static inline uint64_t add_capped(uint64_t a, uint64_t b)
 /* floor(log2(n)) of n > 0. */
 static inline unsigned log2_floor(uint64_t n)
 {
-    unsigned k = 0;
-    while (n >>= 1)
-        k++;
-    return k;
+    return 63u - (unsigned)__builtin_clzll(n);
 }
 
 static inline bool is_power_of_two(uint64_t n)

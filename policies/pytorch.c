@@ -154,7 +154,7 @@ static enum err pytorch_configure(struct pytorch *p, const struct option_value *
         p->settings.max_split_size == PYTORCH_UNLIMITED ? -1 : (int64_t)p->settings.max_split_size;
     p->has_given_version = v[OPT_VERSION].is_given;
     p->rounds_to_power_of_two = v[OPT_POW2].number != 0;
-    p->rounds_to_units = pytorch_rounds_to_units(p);
+    pytorch_plan_rounding(p);
     p->has_no_cache = v[OPT_NO_CACHE].number != 0;
     p->limit = PYTORCH_UNLIMITED;
     if (p->profile.has_fraction_option)
@@ -253,7 +253,7 @@ static enum err command_settings(struct pytorch *p, const char *text, struct err
     p->conf = copy;                  /* refused texts count as given, too */
     p->has_new_bounds = true;
     const enum err e = pytorch_conf_apply(&p->profile, CONF_AT_RUN_TIME, text, &p->settings, why);
-    p->rounds_to_units = pytorch_rounds_to_units(p);
+    pytorch_plan_rounding(p);
     return e;
 }
 

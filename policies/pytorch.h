@@ -116,7 +116,8 @@ struct pytorch {
     uint32_t               peak_live;
     uint64_t               next_ord;
     bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
-    bool                   rounds_to_units;          /* follows from profile and settings */
+    bool                   rounds_to_units;          /* these two follow from profile and settings: the plan, and */
+    uint8_t                round_shift[64];          /* whether it is 9 for all sizes; pytorch_plan_rounding */
     bool                   has_no_cache;
 
     /* streams and events */
@@ -199,11 +200,11 @@ struct pytorch_attempt {
     enum err failure;                /* out: anything but lack of memory */
 };
 
-/* The size that a request of n (> 0) bytes is served with, by all rules. */
-uint64_t pytorch_round_by_settings(const struct pytorch *p, uint64_t n);
+/* Decides how sizes are rounded; after every change of the settings. */
+void pytorch_plan_rounding(struct pytorch *p);
 
-/* Whether that is just the next multiple of PYTORCH_MIN_BLOCK, whatever the size: `rounds_to_units`. */
-bool pytorch_rounds_to_units(const struct pytorch *p);
+/* The size that a request of n (> 0) bytes is served with. */
+uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n);
 
 /* Size of the segment to ask for, for a block of S bytes. */
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);

@@ -10,51 +10,40 @@
 
 /* ---- sizes ---- */
 
-/* Rounds up within the power of two below n, which is cut into `divisions` steps. */
-static uint64_t round_to_division(uint64_t n, uint64_t divisions)
+/* The step in which sizes from 2^k on are rounded, below 2^(k + 1), k > 8: its log2. A size that is a power of two is a
+ * multiple of it. */
+static unsigned round_shift(const struct pytorch *p, unsigned k)
 {
-    if (is_power_of_two(n))
-        return n;
-    const uint64_t floor = UINT64_C(1) << log2_floor(n);
-    const uint64_t step = floor >> log2_floor(divisions);
-    if (step == 0)
-        return floor << 1;
-    const uint64_t below = n & ~(step - 1);
-    return below == n ? n : below + step;
+    const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1, interval = k < 20 ? 0 : k - 20;      /* log2 of the MiB, or 0 */
+    const uint64_t divisions = p->settings.roundup_divisions[interval < last ? interval : last];
+    if (p->rounds_to_power_of_two)
+        return k;
+    if (divisions == 0 || (divisions == 1 && !p->profile.has_raw_divisions_of_1) ||
+        UINT64_C(1) << k < PYTORCH_MIN_BLOCK * divisions)              /* which wraps, as it does there */
+        return log2_floor(PYTORCH_MIN_BLOCK);
+    if (divisions == 1)
+        return 0;
+    return k < log2_floor(divisions) ? k : k - log2_floor(divisions);
 }
 
-static uint64_t round_to_power_of_two(uint64_t n)
+void pytorch_plan_rounding(struct pytorch *p)
 {
-    if (n > UINT64_C(1) << 63)
-        return UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1);
-    return is_power_of_two(n) ? n : UINT64_C(2) << log2_floor(n);
+    const unsigned unit = log2_floor(PYTORCH_MIN_BLOCK);
+    p->rounds_to_units = !p->profile.is_npu;
+    for (unsigned k = unit; k < 64; k++) {
+        p->round_shift[k] = (uint8_t)round_shift(p, k);
+        p->rounds_to_units &= p->round_shift[k] == unit;
+    }
 }
 
-uint64_t pytorch_round_by_settings(const struct pytorch *p, uint64_t n)
+uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n)
 {
     if (p->profile.is_npu)
         n = add_capped(n, NPU_PAD);
     if (n < PYTORCH_MIN_BLOCK)
         return PYTORCH_MIN_BLOCK;
-    if (p->rounds_to_power_of_two)
-        return round_to_power_of_two(n);
-    const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1;
-    const unsigned interval = 43u - (unsigned)__builtin_clzll(n | UINT64_C(1) << 20);     /* log2 of the MiB, or 0 */
-    const uint64_t divisions = p->settings.roundup_divisions[interval < last ? interval : last];
-    const bool is_divided = divisions > 1 || (divisions == 1 && p->profile.has_raw_divisions_of_1);
-    if (is_divided && n > PYTORCH_MIN_BLOCK * divisions)
-        return divisions == 1 ? n : round_to_division(n, divisions);
-    const uint64_t up = align_up(n, PYTORCH_MIN_BLOCK);
+    const uint64_t up = align_up(n, UINT64_C(1) << p->round_shift[log2_floor(n)]);
     return up == UINT64_MAX ? UINT64_MAX & ~(PYTORCH_MIN_BLOCK - 1) : up;
-}
-
-bool pytorch_rounds_to_units(const struct pytorch *p)
-{
-    const uint64_t most = p->profile.has_raw_divisions_of_1 ? 0 : 1;
-    for (size_t i = 0; i < PYTORCH_ROUNDUP_INTERVALS; i++)
-        if (p->settings.roundup_divisions[i] > most)
-            return false;
-    return !p->profile.is_npu && !p->rounds_to_power_of_two;
 }
 
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S)

@@ -10,12 +10,12 @@ static unsigned bin_before(const struct free_bins *f, unsigned bin)
 {
     const uint64_t here = bin % 64 == 0 ? 0 : f->words[bin / 64] & ~(~UINT64_C(0) << bin % 64);
     if (here != 0)
-        return bin / 64 * 64 + bit_highest(here);
+        return bin / 64 * 64 + log2_floor(here);
     const uint64_t below = f->summary & ~(~UINT64_C(0) << bin / 64);   /* bin <= N_BINS < 64 * 64 */
     if (below == 0)
         return N_BINS;
-    const unsigned w = bit_highest(below);
-    return w * 64 + bit_highest(f->words[w]);
+    const unsigned w = log2_floor(below);
+    return w * 64 + log2_floor(f->words[w]);
 }
 
 /* ---- the treap in a bin ---- */

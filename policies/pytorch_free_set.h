@@ -11,6 +11,7 @@
 #ifndef REPLAY_POLICIES_PYTORCH_FREE_SET_H
 #define REPLAY_POLICIES_PYTORCH_FREE_SET_H
 
+#include "base/units.h"
 #include "policies/pytorch_blocks.h"
 
 /* ---- bins ---- */
@@ -42,16 +43,11 @@ static inline unsigned bit_lowest(uint64_t w)
     return (unsigned)__builtin_ctzll(w);
 }
 
-static inline unsigned bit_highest(uint64_t w)
-{
-    return 63u - (unsigned)__builtin_clzll(w);
-}
-
 /* Without a branch: sizes come in any order, so that a guess which case is next would often be wrong. */
 static inline unsigned bin_of(uint64_t size)
 {
     const uint64_t units = size >> BIN_UNIT_SHIFT;
-    const unsigned shift = bit_highest(units | 1u << BIN_SPLIT_BITS) - BIN_SPLIT_BITS;
+    const unsigned shift = log2_floor(units | 1u << BIN_SPLIT_BITS) - BIN_SPLIT_BITS;
     return (shift << BIN_SPLIT_BITS) + (unsigned)(units >> shift);
 }
 

@@ -27,7 +27,7 @@ static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 {
     if (p->rounds_to_units && n < UINT64_MAX - PYTORCH_MIN_BLOCK)
         return align_up(n, PYTORCH_MIN_BLOCK);
-    return pytorch_round_by_settings(p, n);
+    return pytorch_round_by_plan(p, n);
 }
 
 /* ---- blocks ---- */
