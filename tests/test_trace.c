@@ -1037,7 +1037,7 @@ static void expect_row_refused(enum section_kind kind, size_t row, void (*change
     struct forge_section *s = forge_find(f, kind);
     cr_assert_not_null(s);
     char *rows = calloc(s->rows, rows_size(kind)), place[64];
-    cr_assert(rows_decode(kind, s->content.data, s->content.n, rows, s->rows));
+    cr_assert_eq(rows_decode(kind, s->content.data, s->content.n, rows, s->rows), ERR_OK);
     change(rows + row * rows_size(kind));
     s->content.n = 0;
     rows_encode(&s->content, kind, rows, s->rows);

@@ -151,9 +151,12 @@ void events_encode(struct bytes *out, const struct event *ev, size_t n, const st
 
 /* ---- decoding events ---- */
 
+/* The one reason that is not the trace's. */
+static const char no_memory[] = "needs more memory than the host has";
+
 static bool frame_fail(struct frame_fault *fault, uint64_t event, const char *reason)
 {
-    *fault = (struct frame_fault){.event = event, .reason = reason};
+    *fault = (struct frame_fault){.event = event, .reason = reason, .is_nomem = reason == no_memory};
     return false;
 }
 
@@ -301,7 +304,7 @@ static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
         if (slot >= w->table->limit)
             return "uses a slot out of range";
         if (!slot_table_reach(w->table, (uint32_t)slot))
-            return "needs more memory than the host has";
+            return no_memory;
         w->slots = w->table->at;
     }
     if (!w->are_places_zero && !place_is_good(place, &w->bounds))
@@ -616,19 +619,23 @@ bool sides_encode(struct bytes *out, const struct trace_side *sides, const uint3
     return !out->has_failed;
 }
 
-bool sides_decode(struct column *scratch, const void *raw, size_t raw_bytes, const uint32_t *slots, size_t n,
-                  struct side_memory *memory, struct trace_side *out)
+enum err sides_decode(struct column *scratch, const void *raw, size_t raw_bytes, const uint32_t *slots, size_t n,
+                      struct side_memory *memory, struct trace_side *out)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
+    enum err e = ERR_HOST_NOMEM;
     uint64_t *values = malloc(n * sizeof *values);
-    if (values == NULL || !side_memory_begin(memory, slots, n) || !column_read_all(scratch, &in, values, n))
-        goto fail;
+    if (values == NULL || !side_memory_begin(memory, slots, n))
+        goto end;
+    e = ERR_FORMAT;
+    if (!column_read_all(scratch, &in, values, n))
+        goto end;
     uint64_t last = 0;
     for (size_t i = 0; i < n; i++)
         last = out[i].record = unzigzag(values[i], last + 1);
     const unsigned shift = (unsigned)cursor_varint_at_most(&in, 63);
     if (!column_read_all(scratch, &in, values, n))
-        goto fail;
+        goto end;
     last = 0;
     for (size_t i = 0; i < n; i++) {
         last = unzigzag(values[i], side_guess(memory, slots[i], last));
@@ -636,14 +643,13 @@ bool sides_decode(struct column *scratch, const void *raw, size_t raw_bytes, con
         out[i].addr = last << shift;
     }
     if (!column_read_all(scratch, &in, values, n) || in.at != in.end)
-        goto fail;
+        goto end;
     for (size_t i = 0; i < n; i++)
         out[i].stack = (uint32_t)values[i];
+    e = ERR_OK;
+end:
     free(values);
-    return true;
-fail:
-    free(values);
-    return false;
+    return e;
 }
 
 /* ---- live requests at a place ---- */

@@ -66,6 +66,7 @@ static inline void slot_table_vacate(struct slot_table *t, uint32_t slot)
 struct frame_fault {
     uint64_t    event;
     const char *reason;
+    bool        is_nomem;            /* the host's memory ran out, the section may be sound */
 };
 
 /* What surrounds an event section. */
@@ -130,11 +131,11 @@ struct side_memory {
 void side_memory_free(struct side_memory *m);
 
 /* Sides of `n` events whose slots (UINT32_MAX: none) are given; a record number is TRACE_NO_RECORD where there is
- * none. Encoding returns false without memory. */
+ * none. Encoding returns false without memory; decoding ERR_HOST_NOMEM, and ERR_FORMAT for damage. */
 bool sides_encode(struct bytes *out, const struct trace_side *sides, const uint32_t *slots, size_t n,
                   struct side_memory *memory, size_t ends[SIDE_COLUMN_COUNT]);
-bool sides_decode(struct column *scratch, const void *raw, size_t raw_bytes, const uint32_t *slots, size_t n,
-                  struct side_memory *memory, struct trace_side *out);
+enum err sides_decode(struct column *scratch, const void *raw, size_t raw_bytes, const uint32_t *slots, size_t n,
+                      struct side_memory *memory, struct trace_side *out);
 
 /* Slots [first, first + n) of a table, of which those behind its end are vacant. */
 void slots_encode(struct bytes *out, const struct slot *slots, size_t n);

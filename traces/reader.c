@@ -339,6 +339,15 @@ static enum err reader_find_sections(struct trace_reader *r, struct err_detail *
     return reader_list_kinds(r, why);
 }
 
+/* The sentence about a section that was decoded, or not. */
+static enum err reader_explain(const struct trace_reader *r, const struct section *s, enum err e,
+                               struct err_detail *why)
+{
+    if (e == ERR_FORMAT)
+        return native_damage(&r->file, s, "has damaged columns", why);
+    return e == ERR_HOST_NOMEM ? native_nomem(&r->file, why) : e;
+}
+
 /* Reads all rows of a kind into a new array, behind `before` rows of zeros; it has at least one element. */
 static enum err reader_rows(struct trace_reader *r, enum section_kind kind, size_t before, void **out,
                             struct err_detail *why)
@@ -356,8 +365,8 @@ static enum err reader_rows(struct trace_reader *r, enum section_kind kind, size
             rows = more;
         else if (e == ERR_OK)
             e = native_nomem(&r->file, why);
-        if (e == ERR_OK && !rows_decode(kind, r->file.raw, n, rows + done * size, s->rows))
-            e = native_damage(&r->file, s, "has damaged columns", why);
+        if (e == ERR_OK)
+            e = reader_explain(r, s, rows_decode(kind, r->file.raw, n, rows + done * size, s->rows), why);
         done += s->rows;
     }
     if (e != ERR_OK)
@@ -857,7 +866,7 @@ static enum err reader_decode_frame(struct trace_reader *r, struct event *out, s
     if (e != ERR_OK)
         return e;
     if (!events_decode(r->decoder, r->file.raw, n, s->rows, &r->place, &bounds, &r->slots, out, &fault))
-        return reader_bad_event(r, s, &fault, why);
+        return fault.is_nomem ? native_nomem(&r->file, why) : reader_bad_event(r, s, &fault, why);
     for (int k = 0; k < EVENT_KINDS; k++)
         r->by_kind[k] += r->decoder->by_kind[k];
     r->next_frame++;
@@ -1045,9 +1054,9 @@ static enum err reader_decode_sides(struct trace_reader *r, uint32_t frame, cons
     if (!events_decode_slots(r->decoder, r->file.raw, n, events->rows, r->info.peak_live, r->side_slots))
         return native_damage(&r->file, events, "has damaged columns", why);
     e = native_section(&r->file, s, &n, why);
-    if (e == ERR_OK && !sides_decode(&r->decoder->columns[0], r->file.raw, n, r->side_slots, s->rows, &r->side_memory,
-                                     r->sides))
-        e = native_damage(&r->file, s, "has damaged columns", why);
+    if (e == ERR_OK)
+        e = reader_explain(r, s, sides_decode(&r->decoder->columns[0], r->file.raw, n, r->side_slots, s->rows,
+                                              &r->side_memory, r->sides), why);
     for (uint32_t i = 0; e == ERR_OK && i < s->rows; i++)
         if (r->sides[i].stack > r->info.n_stacks)
             e = native_damage(&r->file, s, "names a stack that is not there", why);

@@ -229,7 +229,7 @@ static bool row_column_is_good(const struct row_field *field, uint64_t *values, 
     return true;
 }
 
-bool rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, void *rows, size_t n)
+enum err rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, void *rows, size_t n)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
     struct row_field f[ROW_FIELDS_MAX];
@@ -241,7 +241,8 @@ bool rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, void
     const size_t n_fields = row_fields(kind, &none, f);
     uint64_t (*values)[NATIVE_ROWS] = malloc(n_fields * sizeof *values);
     struct column *scratch = malloc(sizeof *scratch);
-    bool is_good = values != NULL && scratch != NULL && n <= NATIVE_ROWS;
+    const bool is_nomem = values == NULL || scratch == NULL;
+    bool is_good = !is_nomem && n <= NATIVE_ROWS;
     for (size_t field = 0; field < n_fields && is_good; field++)
         is_good = column_read_all(scratch, &in, values[field], n) && row_column_is_good(&f[field], values[field], n);
     is_good = is_good && in.at == in.end;
@@ -253,7 +254,7 @@ bool rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, void
     }
     free(scratch);
     free(values);
-    return is_good;
+    return is_nomem ? ERR_HOST_NOMEM : is_good ? ERR_OK : ERR_FORMAT;
 }
 
 const char *start_segment_fault(const struct trace_segment *s, const struct trace_segment *before)

@@ -23,8 +23,9 @@ struct command_row {
  * pool_name, trace_segment, trace_block, trace_segment_event, command_row or stack_node, or of uint32_t (stacks). */
 void rows_encode(struct bytes *out, enum section_kind kind, const void *rows, size_t n);
 
-/* Decodes n rows; false when the section is damaged or a number does not fit its member. Checks nothing else. */
-bool rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, void *rows, size_t n);
+/* Decodes n rows. ERR_FORMAT when the section is damaged or a number does not fit its member; nothing else is checked.
+ * ERR_HOST_NOMEM. */
+enum err rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, void *rows, size_t n);
 
 /* What is wrong with a row of the start state, as "segment overlaps ..."; NULL if nothing is. `before` is the row in
  * front of it or NULL. Rows ascend by address and do not overlap; a block lies within its segment. */

@@ -83,8 +83,9 @@ static enum err snapshot_nomem(struct err_detail *why)
     return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the snapshot's tables");
 }
 
-/* Room for `more` elements behind n in the table of that room; NULL, the table untouched, without memory. Numbers
- * must fit a pickle value. */
+/* Room for `more` elements behind n in the table of that room; NULL, the table untouched, without memory. Otherwise the
+ * old table is gone, and the caller puts what it gets in its place before anything else can fail. Numbers must fit a
+ * pickle value. */
 static void *table_grow(struct snapshot *s, int room, void *table, size_t n, size_t more, size_t element)
 {
     size_t *cap = &s->room[room];
@@ -274,9 +275,11 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
     r.stack = field_stack(f);
     r.pool = field_pool(f, KEY_POOL_ID);
     const enum err e = field_stream(s, f, &r.stream, why);
+    if (e != ERR_OK)
+        return e;
     struct snapshot_record *grown = table_grow(s, ROOM_RECORDS, s->records, s->n_records, 1, sizeof *grown);
-    if (e != ERR_OK || grown == NULL)
-        return e != ERR_OK ? e : snapshot_nomem(why);
+    if (grown == NULL)
+        return snapshot_nomem(why);
     s->records = grown;
     s->records[s->n_records] = r;
     s->signs |= (has(f, KEY_TIME_US) ? SIGN_TIME : 0u) | (has(f, KEY_COMPILE_CONTEXT) ? SIGN_COMPILE_CONTEXT : 0u) |
@@ -329,9 +332,11 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
     g.is_expandable = is_expandable != 0;
     g.pool = g.pool == SNAPSHOT_NO_POOL ? 0 : g.pool;
     const enum err e = field_stream(s, f, &g.stream, why);
+    if (e != ERR_OK)
+        return e;
     struct snapshot_segment *grown = table_grow(s, ROOM_SEGMENTS, s->segments, s->n_segments, 1, sizeof *grown);
-    if (e != ERR_OK || grown == NULL)
-        return e != ERR_OK ? e : snapshot_nomem(why);
+    if (grown == NULL)
+        return snapshot_nomem(why);
     s->segments = grown;
     s->segments[s->n_segments] = g;
     *out = pickle_value(KIND_SEGMENT, (uint32_t)s->n_segments++);

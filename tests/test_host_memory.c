@@ -1,0 +1,340 @@
+/*
+ * The host's memory may run out at any call for it: whatever was under way says so, or does without, and leaves nothing
+ * behind. Each piece of work here is done over and over, and each time the next of its calls for memory is refused; that
+ * nothing is left, and nothing touched that is not there, the sanitizers see.
+ */
+#include "base/units.h"
+#include "policies/spec.h"
+#include "replay/replay.h"
+#include "tests/random.h"
+#include "traces/generate.h"
+#include "traces/import.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- calls for memory, by way of the linker's --wrap ---- */
+
+static bool     is_counting, is_refusing_on;         /* from the refused call on, or that one only */
+static uint64_t n_calls, refused_call;               /* from 1; 0: none */
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+char *__real_strdup(const char *s);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+char *__wrap_strdup(const char *s);
+
+static bool is_refused(void)
+{
+    if (!is_counting)
+        return false;
+    n_calls++;
+    return refused_call > 0 && (n_calls == refused_call || (is_refusing_on && n_calls > refused_call));
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return is_refused() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return is_refused() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    return is_refused() ? NULL : __real_realloc(p, n);
+}
+
+char *__wrap_strdup(const char *s)
+{
+    return is_refused() ? NULL : __real_strdup(s);
+}
+
+/* ---- work, with each of its calls refused in turn ---- */
+
+/* What came of it: an error, or figures by which two runs are told apart. */
+struct outcome {
+    enum err e;
+    uint64_t figures[4];
+};
+
+typedef struct outcome (*work)(void *arg);
+
+static struct outcome work_refused(work w, void *arg, uint64_t call, bool is_on)
+{
+    n_calls = 0;
+    refused_call = call;
+    is_refusing_on = is_on;
+    is_counting = true;
+    const struct outcome o = w(arg);
+    is_counting = false;
+    return o;
+}
+
+/* Refuses call after call, and then each with all that follow, until the work has no more of them. */
+static void expect_no_memory_is_survived(work w, void *arg, const char *name)
+{
+    const struct outcome whole = work_refused(w, arg, 0, false);
+    const uint64_t n = n_calls;
+    uint64_t n_failed = 0;
+    cr_assert_eq(whole.e, ERR_OK, "%s", name);
+    cr_assert_gt(n, 0);
+    for (uint64_t call = 1; call <= 2 * n; call++) {
+        const bool is_on = call > n;
+        const struct outcome o = work_refused(w, arg, is_on ? call - n : call, is_on);
+        n_failed += o.e != ERR_OK;
+        if (o.e == ERR_OK)
+            cr_expect(memcmp(o.figures, whole.figures, sizeof o.figures) == 0,
+                      "%s: call %" PRIu64 " of %" PRIu64 " refused: another outcome", name, call, n);
+        else
+            cr_expect_eq(o.e, ERR_HOST_NOMEM, "%s: call %" PRIu64 " of %" PRIu64 " refused: %s", name, call, n,
+                         err_text(o.e));
+    }
+    cr_expect_gt(n_failed, 0);
+    cr_log_info("%s: %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " runs ended by one", name, n, n_failed, 2 * n);
+}
+
+/* ---- a program with streams, pools, captures and settings ---- */
+
+enum { N_REQUESTS = 400, N_PTRS = 60 };
+static const uint64_t streams[] = {0, 0xabc, 0xdef};
+static const uint64_t pools[][2] = {{0, 0}, {0, 1}, {1, 0}, {0, 2}};      /* nobody says that the last is made */
+
+static void put(struct trace_writer *w, const struct trace_record *r)
+{
+    struct err_detail why = {.text = ""};
+    cr_assert_eq(trace_put(w, r, &why), ERR_OK, "%s", why.text);
+}
+
+static void put_command(struct trace_writer *w, struct command c, unsigned pool, unsigned stream, uint64_t ptr)
+{
+    put(w, &(struct trace_record){.kind = EVENT_COMMAND, .ptr = ptr, .stream = streams[stream],
+                                  .pool = {pools[pool][0], pools[pool][1]}, .record = TRACE_NO_RECORD, .command = c});
+}
+
+/* A request or what becomes of one. `live`: the pool of each request that is live, and 0x80 where its free waits. */
+static void put_request(struct trace_writer *w, uint64_t random, unsigned n_open, uint8_t *live)
+{
+    const uint64_t ptr = 1 + random % N_PTRS;
+    struct trace_record r = {.kind = EVENT_ALLOC, .ptr = ptr, .record = TRACE_NO_RECORD};
+    uint8_t *state = &live[ptr];
+    if (*state == 0) {
+        const unsigned pool = (unsigned)(random >> 8) % n_open;
+        *state = 1;
+        r.bytes = UINT64_C(1) << (9 + (random >> 16) % 16) | (random >> 32 & 0xfff);
+        r.stream = streams[(random >> 24) % 3];
+        memcpy(r.pool, pools[pool], sizeof r.pool);
+    } else if (*state == 1 && (random >> 40) % 4 == 0) {
+        put_command(w, (struct command){.kind = COMMAND_USE}, 0, (unsigned)(random >> 24) % 3, ptr);
+        return;
+    } else if (*state == 1 && (random >> 40) % 4 == 1) {
+        *state = 2;
+        r.kind = EVENT_FREE_REQUESTED;
+    } else {
+        r.kind = *state == 2 ? EVENT_FREE_COMPLETED : EVENT_FREE;
+        *state = 0;
+    }
+    put(w, &r);
+}
+
+static void put_program(struct trace_writer *w)
+{
+    uint8_t live[N_PTRS + 1] = {0};
+    uint64_t random = 7;
+    unsigned n_open = 1;
+    for (int i = 0; i < N_REQUESTS; i++) {
+        if (i == 50)
+            put_command(w, (struct command){.kind = COMMAND_POOL_CREATE}, 1, 0, 0);
+        if (i == 150)
+            put_command(w, (struct command){.kind = COMMAND_CAPTURE_BEGIN}, 2, 1, 0);
+        if (i == 200)
+            put_command(w, (struct command){.kind = COMMAND_CAPTURE_END}, 2, 0, 0);
+        if (i == 250)
+            put(w, &(struct trace_record){.kind = EVENT_FLUSH, .record = TRACE_NO_RECORD});
+        if (i == 300)
+            put_command(w, (struct command){.kind = COMMAND_SETTINGS, .text = "max_split_size_mb:64"}, 0, 0, 0);
+        n_open = i < 50 ? 1 : i < 150 ? 2 : i < 220 ? 3 : 4;
+        put_request(w, random_next(&random), n_open, live);
+    }
+    put_command(w, (struct command){.kind = COMMAND_GRAPH_RESET}, 2, 0, 0);
+    put_command(w, (struct command){.kind = COMMAND_POOL_DROP}, 1, 0, 0);
+}
+
+struct program {
+    void                *bytes;
+    size_t               n;
+    struct trace_reader *in;         /* where the trace is not what is under test */
+    struct policy_spec   spec;
+};
+
+static void program_open(struct program *p)
+{
+    struct err_detail why = {.text = ""};
+    struct trace_writer *w;
+    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
+    put_program(w);
+    cr_assert_eq(trace_finish_bytes(w, &p->bytes, &p->n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_bytes(p->bytes, p->n, &p->in, &why), ERR_OK, "%s", why.text);
+}
+
+static void program_close(struct program *p)
+{
+    trace_close(p->in);
+    free(p->bytes);
+}
+
+/* ---- the promises ---- */
+
+static struct outcome replay_once(void *arg)
+{
+    struct program *p = arg;
+    const struct device_config device = device_defaults();
+    const struct replay_config cfg = {.threads = 1, .audit = true};
+    struct err_detail why = {.text = ""};
+    struct lane l;
+    struct outcome o = {.e = lane_open(&p->spec, &device_sim, &device, p->in, 0, &l, &why)};
+    if (o.e != ERR_OK)
+        return o;
+    o.e = replay_run(p->in, &l, 1, &cfg, &why);
+    if (o.e == ERR_OK)
+        o = (struct outcome){.e = l.outcome,
+                             .figures = {l.meter.peak.reserved, l.meter.allocs, l.meter.frees, l.events_done}};
+    lane_close(&l);
+    return o;
+}
+
+Test(host_memory, a_replay_without_memory_says_so_and_ends, .timeout = 200)
+{
+    static const char *const specs[] = {"pytorch", "pytorch:expandable", "pytorch:gc=0.5,fraction=0.9",
+                                        "pytorch:version=2.4.1,roundup=4", "pytorch:max-split=21MiB", "none"};
+    struct err_detail why = {.text = ""};
+    struct program p;
+    program_open(&p);
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
+        expect_no_memory_is_survived(replay_once, &p, specs[i]);
+        policy_spec_close(&p.spec);
+    }
+    program_close(&p);
+}
+
+static struct outcome parse_once(void *arg)
+{
+    struct err_detail why = {.text = ""};
+    struct policy_spec spec;
+    const struct outcome o = {.e = policy_spec_parse(arg, &spec, &why)};
+    if (o.e == ERR_OK)
+        policy_spec_close(&spec);
+    return o;
+}
+
+Test(host_memory, a_spec_without_memory_says_so)
+{
+    static char text[] = "max_split_size_mb:128,garbage_collection_threshold:0.8";
+    static char options[] = "pytorch:max-split=32MiB,roundup=[1:4,>:8],fraction=0.5";
+    expect_no_memory_is_survived(parse_once, text, text);
+    expect_no_memory_is_survived(parse_once, options, options);
+}
+
+/* All that a reader has; figures: how many events, and sums over them and over what stands beside them. */
+static struct outcome read_all(struct trace_reader *r)
+{
+    struct err_detail why = {.text = ""};
+    struct outcome o = {.e = ERR_OK};
+    const struct event *ev;
+    const struct trace_segment_event *segments;
+    size_t n_segments = 0;
+    for (size_t n = 1; o.e == ERR_OK && n > 0;) {
+        o.e = trace_next(r, &ev, &n, &why);
+        for (size_t i = 0; o.e == ERR_OK && i < n; i++) {
+            o.figures[0]++;
+            o.figures[1] = o.figures[1] * 31 + ev[i].bytes + ev[i].kind;
+        }
+    }
+    for (uint64_t i = 0; o.e == ERR_OK && i < trace_info(r)->events; i++) {
+        struct trace_side side;
+        o.e = trace_side_at(r, i, &side, &why);
+        if (o.e == ERR_OK)
+            o.figures[2] = o.figures[2] * 31 + side.addr + side.record;
+    }
+    if (o.e == ERR_OK)
+        o.e = trace_segment_events(r, &segments, &n_segments, &why);
+    o.figures[3] = n_segments;
+    return o;
+}
+
+static struct outcome read_once(void *arg)
+{
+    const struct program *p = arg;
+    struct err_detail why = {.text = ""};
+    struct trace_reader *r;
+    struct outcome o = {.e = trace_open_bytes(p->bytes, p->n, &r, &why)};
+    if (o.e != ERR_OK)
+        return o;
+    o = read_all(r);
+    trace_close(r);
+    return o;
+}
+
+Test(host_memory, a_trace_that_is_read_without_memory_says_so)
+{
+    struct program p;
+    program_open(&p);
+    expect_no_memory_is_survived(read_once, &p, "a native trace");
+    program_close(&p);
+}
+
+static struct outcome write_once(void *arg)
+{
+    struct err_detail why = {.text = ""};
+    struct trace_writer *w;
+    void *bytes;
+    size_t n = 0;
+    struct outcome o = {.e = trace_create(NULL, &w, &why)};
+    if (o.e != ERR_OK)
+        return o;
+    o.e = trace_generate(arg, 3000, 1, w, &why);
+    if (o.e != ERR_OK) {
+        trace_abandon(w);
+        return o;
+    }
+    o.e = trace_finish_bytes(w, &bytes, &n, &why);
+    if (o.e == ERR_OK)
+        free(bytes);
+    return o;
+}
+
+Test(host_memory, a_trace_that_is_written_without_memory_says_so)
+{
+    static char kind[] = "mix:100";
+    expect_no_memory_is_survived(write_once, kind, "a generated trace");
+}
+
+static struct outcome import_once(void *arg)
+{
+    const struct import_config cfg = {.gpu = -1};
+    struct err_detail why = {.text = ""};
+    struct trace_reader *r;
+    struct outcome o = {.e = trace_open_any(arg, NULL, &cfg, &r, &why)};
+    if (o.e != ERR_OK)
+        return o;
+    o = read_all(r);
+    trace_close(r);
+    return o;
+}
+
+Test(host_memory, a_snapshot_that_is_imported_without_memory_says_so, .timeout = 200)
+{
+    static char pickle[] = TEST_DATA "/layouts/2.15.0.pickle", old[] = TEST_DATA "/layouts/2.0.1.pickle";
+    static char page[] = TEST_DATA "/layouts/2.15.0-trace_plot.html";
+    expect_no_memory_is_survived(import_once, pickle, "2.15.0.pickle");
+    expect_no_memory_is_survived(import_once, old, "2.0.1.pickle");
+    expect_no_memory_is_survived(import_once, page, "2.15.0-trace_plot.html");
+}
