@@ -169,7 +169,7 @@ uint64_t policy_largest_free(const struct policy *p)
     if (p->ops->largest_free != NULL)
         return p->ops->largest_free(p);
     uint64_t largest = 0;
-    if (p->ops->walk != NULL)
-        p->ops->walk(p, policy_note_largest, &largest);
+    if (p->ops->walk == NULL || p->ops->walk(p, policy_note_largest, &largest) != ERR_OK)
+        return 0;
     return largest;
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POLICY_ABI 2              /* raised when an existing member changes; appending only grows size */
+#define POLICY_ABI 3              /* raised when an existing member changes; appending only grows size */
 
 enum { POLICY_OPTIONS_MAX = 32 };
 
@@ -103,6 +103,7 @@ struct policy {                   /* first member of every policy */
     struct device           *device;
     const struct policy_observer *observer;  /* borrowed; NULL: nobody listens */
     struct policy_counters   count;
+    enum err                 failure;        /* of the host, in a call that cannot report it: the run ends */
 };
 
 /* One piece of a segment, for walk(). */
@@ -159,7 +160,7 @@ struct policy_ops {
     enum err (*command)(struct policy *p, const struct command *c, const struct block *b, struct err_detail *why);
              /* b: the block in c->slot for COMMAND_USE, else NULL. ERR_UNSUPPORTED: this kind means nothing here. */
     enum err (*foresee)(struct policy *p, const struct event *ev, size_t n);  /* offline planners, before all */
-    void     (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address */
+    enum err (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address; ERR_HOST_NOMEM */
     uint64_t (*largest_free)(const struct policy *p);                         /* bytes; NULL: found by walk */
     void     (*stats)(const struct policy *p, stat_visit visit, void *arg);   /* keys in byte order */
     void     (*remarks)(const struct policy *p, remark_visit visit, void *arg);
@@ -205,7 +206,7 @@ MUST_USE enum err policy_create(const struct policy_ops *ops, const struct polic
 /* NULL is accepted. */
 void policy_destroy(struct policy *p);
 
-/* Largest free block in bytes, by largest_free or walk; 0 where the policy has neither. */
+/* Largest free block in bytes, by largest_free or walk; 0 where the policy has neither, or walk no memory. */
 uint64_t policy_largest_free(const struct policy *p);
 
 #endif

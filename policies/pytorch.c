@@ -345,12 +345,12 @@ static enum block_state view_state(const struct pytorch_block *b)
 }
 
 /* The blocks that a snapshot taken now would show. */
-static void pytorch_walk(const struct policy *base, block_visit visit, void *arg)
+static enum err pytorch_walk(const struct policy *base, block_visit visit, void *arg)
 {
     const struct pytorch *p = (const struct pytorch *)base;
     struct placed *order = malloc((p->blocks.n + 1) * sizeof *order);
     if (order == NULL)
-        return;
+        return ERR_HOST_NOMEM;
     size_t n = 0;
     for (uint32_t b = 0; b < p->blocks.n; b++)
         if (snapshot_shows(p, pytorch_at(p, b)))
@@ -366,6 +366,7 @@ static void pytorch_walk(const struct policy *base, block_visit visit, void *arg
                    });
     }
     free(order);
+    return ERR_OK;
 }
 
 static uint64_t pytorch_largest_free(const struct policy *base)
@@ -393,23 +394,21 @@ static int pool_key_compare(const void *a, const void *b)
 
 static void stats_of_pools(const struct pytorch *p, stat_visit visit, void *arg)
 {
-    struct pool_key *keys = calloc(p->n_pools, sizeof *keys);
+    struct pool_key keys[UINT8_MAX + 1];         /* a pool's number is a byte */
     size_t n = 0;
-    for (uint32_t i = 1; i < p->n_pools && keys != NULL; i++) {
+    for (uint32_t i = 1; i < p->n_pools; i++) {
         if (!p->pools[i].ever_held)
             continue;
         keys[n].pool = i;
         snprintf(keys[n++].key, sizeof keys->key, "%" PRIu64 "_%" PRIu64 ".", p->pool_names[i].id[0],
                  p->pool_names[i].id[1]);
     }
-    if (n > 0)
-        qsort(keys, n, sizeof *keys, pool_key_compare);
+    qsort(keys, n, sizeof *keys, pool_key_compare);
     for (size_t i = 0; i < n; i++) {
         char name[128];
         snprintf(name, sizeof name, "reserved_bytes_by_private_pools.%.*s", (int)strlen(keys[i].key) - 1, keys[i].key);
         pytorch_stat_walk(&p->pools[keys[i].pool].reserved, name, visit, arg);
     }
-    free(keys);
 }
 
 static void pytorch_walk_stats(const struct policy *base, stat_visit visit, void *arg)

@@ -142,8 +142,6 @@ struct pytorch {
     uint32_t              *range_of; /* by the device's segment id */
     uint32_t               cap_range_of;
 
-    enum err               broken;   /* a host failure in a call that cannot report it: the next alloc does */
-
     /* the last refusal, for its sentence */
     enum refusal_kind      refused;
     uint64_t               refused_request, refused_rounded, refused_segment;

@@ -388,8 +388,8 @@ static enum err miss(struct pytorch *p, const struct event *req, struct pytorch_
 
 static inline enum err cached_alloc(struct pytorch *p, const struct event *req, struct block *out)
 {
-    if (p->broken != ERR_OK)
-        return p->broken;
+    if (p->base.failure != ERR_OK)
+        return p->base.failure;
     if (pytorch_has_waits(p) && !pytorch_is_capturing(p))
         pytorch_poll(p);
     struct pytorch_attempt a;

@@ -64,7 +64,7 @@ void pytorch_insert_unmapped(struct pytorch *p, uint32_t b)
         const uint32_t cap = half->cap_unmapped == 0 ? 16 : 2 * half->cap_unmapped;
         uint32_t *unmapped = realloc(half->unmapped, cap * sizeof *unmapped);
         if (unmapped == NULL) {
-            p->broken = ERR_HOST_NOMEM;
+            p->base.failure = ERR_HOST_NOMEM;
             return;
         }
         half->unmapped = unmapped;
@@ -156,7 +156,7 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
     block->ord = p->profile.ties_by_address ? 0 : p->next_ord++;
     pytorch_insert_unmapped(p, b);
     *out = b;
-    return p->broken;
+    return p->base.failure;
 }
 
 /* Puts memory behind the pages of [addr, addr + n): first all are made, then all are mapped. *attached is 0 when the
@@ -294,7 +294,7 @@ static void coalesce_unmapped(struct pytorch *p, uint32_t b, bool is_front)
 void pytorch_unmap(struct pytorch *p, uint32_t b)
 {
     if (pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
-        p->broken = ERR_HOST_NOMEM;
+        p->base.failure = ERR_HOST_NOMEM;
         return;
     }
     struct pytorch_block *block = pytorch_at(p, b);

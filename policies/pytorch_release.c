@@ -140,7 +140,7 @@ static void release_half(struct pytorch *p, struct pytorch_half *half)
         return;
     uint32_t *to_unmap = malloc(n_ranges * sizeof *to_unmap);
     if (to_unmap == NULL) {
-        p->broken = ERR_HOST_NOMEM;
+        p->base.failure = ERR_HOST_NOMEM;
         return;
     }
     uint32_t n = 0;

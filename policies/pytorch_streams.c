@@ -131,8 +131,8 @@ static void record_events(struct pytorch *p, uint32_t b)
             continue;
         const uint32_t stream = streams.slots[i].value & ORDER_NUMBER;
         const struct stream_event event = stream_event_record(p->base.device->cfg.queues, stream);
-        p->broken = fifo_append(p, event, b);
-        p->uses[u].events += p->broken == ERR_OK;
+        p->base.failure = fifo_append(p, event, b);
+        p->uses[u].events += p->base.failure == ERR_OK;
     }
     order_table_close(&streams);
 }
@@ -157,7 +157,7 @@ void pytorch_free_used(struct pytorch *p, uint32_t b)
     if (!pytorch_is_capturing(p))
         record_events(p, b);
     else if (defer(p, b) != ERR_OK)
-        p->broken = ERR_HOST_NOMEM;
+        p->base.failure = ERR_HOST_NOMEM;
 }
 
 /* Forgets the uses that were marked during a capture: graph nodes, not work on a stream. */
@@ -185,7 +185,7 @@ static void settle_deferred(struct pytorch *p)
         struct pytorch_block *block = pytorch_at(p, b);
         struct order_table *streams = &p->uses[block->left].streams;
         if (!p->profile.keeps_capture_uses && drop_capture_uses(streams) != ERR_OK)
-            p->broken = ERR_HOST_NOMEM;
+            p->base.failure = ERR_HOST_NOMEM;
         if (streams->count > 0) {
             record_events(p, b);
             continue;

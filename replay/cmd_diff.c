@@ -37,12 +37,15 @@ static void session_close(struct diff_session *s)
 static enum err session_open_lane(struct diff_session *s, int i, const char *policy, const char *device_text,
                                   struct device_choice *device, struct err_detail *why)
 {
+    const char *release;
     enum err e = device_choose(device_text, s->traces[0], device, why);
+    if (e == ERR_OK)
+        e = recorded_release(s->traces[0], &release, why);
     if (e == ERR_OK)
         e = policy_spec_parse(policy, &s->specs[i], why);
     if (e != ERR_OK)
         return e;
-    recorded_take_release(recorded_release(s->traces[0]), &s->specs[i]);
+    recorded_take_release(release, &s->specs[i]);
     return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], s->options->seed, &s->lanes[i], why);
 }
 

@@ -41,15 +41,16 @@ static enum err session_parse(struct fit_session *s, struct err_detail *why)
     s->fits = calloc(n, sizeof *s->fits);
     if (s->specs == NULL || s->fits == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
-    const char *release = recorded_release(s->trace);
-    for (; s->n < n; s->n++) {
-        const enum err e = o->n_policies > 0 ? policy_spec_parse(o->policies[s->n], &s->specs[s->n], why)
-                                             : recorded_policy(s->trace, &s->specs[s->n], why);
+    const char *release;
+    enum err e = recorded_release(s->trace, &release, why);
+    for (; s->n < n && e == ERR_OK; s->n++) {
+        e = o->n_policies > 0 ? policy_spec_parse(o->policies[s->n], &s->specs[s->n], why)
+                               : recorded_policy(s->trace, &s->specs[s->n], why);
         if (e != ERR_OK)
             return e;
         recorded_take_release(release, &s->specs[s->n]);
     }
-    return ERR_OK;
+    return e;
 }
 
 static enum err session_run(struct fit_session *s, struct err_detail *why)

@@ -200,7 +200,8 @@ static void print_line(void *arg, const char *text)
 static enum exit_status info_describe(const struct options *o, enum err reason, const struct err_detail *reason_why)
 {
     struct err_detail why = { .text = "" };
-    if (strcmp(o->inputs[0], "-") == 0 || trace_describe(o->inputs[0], o->from, print_line, NULL, &why) != ERR_OK)
+    if (reason == ERR_HOST_NOMEM || strcmp(o->inputs[0], "-") == 0 ||
+        trace_describe(o->inputs[0], o->from, print_line, NULL, &why) != ERR_OK)
         return cli_fail(reason, reason_why);
     printf("cannot be replayed: %s\n", reason_why->text);
     return cli_finish_stdout(STATUS_DONE);

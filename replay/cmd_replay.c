@@ -165,7 +165,10 @@ static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
         if (e != ERR_OK)
             return e;
     }
-    const char *release = recorded_release(s->trace);
+    const char *release;
+    const enum err found = recorded_release(s->trace, &release, why);
+    if (found != ERR_OK)
+        return found;
     for (size_t i = 0; i < s->n_policies; i++)
         recorded_take_release(release, &s->specs[i]);
     for (size_t i = 0; i < s->n && s->samples != NULL; i++) {

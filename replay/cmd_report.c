@@ -76,6 +76,8 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
         return e;
     sweep.complain = complain;
     e = sweep_run(&sweep, why);
+    if (e == ERR_OK && sweep.is_out_of_memory)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
     if (e == ERR_OK)
         e = run_table_add_db(&s->table, sweep.db, why);
     sweep_close(&sweep);

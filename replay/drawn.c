@@ -340,6 +340,8 @@ static enum err take_course(struct drawn_batch *b, size_t i, struct err_detail *
     const struct lane *l = &b->lanes[i];
     struct report report;
     const char *differs;
+    if (l->outcome == ERR_HOST_NOMEM)
+        return l->outcome;
     enum err e = result_gather(b->trace, "", NULL, l, 1, &d->device, &b->results[i], &report, why);
     if (e != ERR_OK)
         return e;
@@ -376,32 +378,46 @@ static enum err run_course(struct drawn_batch *b, struct err_detail *why)
 
 /* ---- the blocks ---- */
 
-/* The page's number of a stack of the trace; 0 where it has no frames or the page has too many stacks. */
-static uint32_t page_stack(struct drawn_batch *b, uint32_t stack)
+/* The frames of a stack as the page shows them; NULL without memory. */
+static char *page_stack_text(const char *const *frames, size_t n)
+{
+    char *text = NULL;
+    size_t n_text;
+    FILE *to = open_memstream(&text, &n_text);
+    if (to == NULL)
+        return NULL;
+    for (size_t i = 0; i < n && i < FRAMES_MAX; i++)
+        fprintf(to, "%s%.300s", i == 0 ? "" : "\n", frames[i]);
+    if (n > FRAMES_MAX)
+        fprintf(to, "\nand %zu more", n - FRAMES_MAX);
+    const bool has_failed = ferror(to) != 0;
+    if (fclose(to) == 0 && !has_failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* *number gets the page's of a stack of the trace; 0 where it has no frames or the page has too many stacks. */
+static enum err page_stack(struct drawn_batch *b, uint32_t stack, uint32_t *number)
 {
     struct page *page = b->page;
     const char *const *frames;
-    if (b->stack_of[stack] != 0 || page->n_stacks >= STACKS_MAX)
-        return b->stack_of[stack];
+    *number = b->stack_of[stack];
+    if (*number != 0 || page->n_stacks >= STACKS_MAX)
+        return ERR_OK;
     const size_t n = trace_stack(b->trace, stack, &frames);
-    char *text = NULL;
-    size_t n_text;
-    FILE *to = n > 0 ? open_memstream(&text, &n_text) : NULL;
-    char **grown = to != NULL ? realloc(page->stacks, (page->n_stacks + 1) * sizeof *grown) : NULL;
-    if (grown != NULL)
-        page->stacks = grown;
-    for (size_t i = 0; i < n && i < FRAMES_MAX && grown != NULL; i++)
-        fprintf(to, "%s%.300s", i == 0 ? "" : "\n", frames[i]);
-    if (grown != NULL && n > FRAMES_MAX)
-        fprintf(to, "\nand %zu more", n - FRAMES_MAX);
-    if (to != NULL)
-        fclose(to);
-    if (grown == NULL) {
-        free(text);
-        return 0;
-    }
+    if (n == 0)
+        return ERR_OK;
+    char **grown = realloc(page->stacks, (page->n_stacks + 1) * sizeof *grown);
+    if (grown == NULL)
+        return ERR_HOST_NOMEM;
+    page->stacks = grown;
+    char *text = page_stack_text(frames, n);
+    if (text == NULL)
+        return ERR_HOST_NOMEM;
     page->stacks[page->n_stacks++] = text;
-    return b->stack_of[stack] = (uint32_t)page->n_stacks;
+    *number = b->stack_of[stack] = (uint32_t)page->n_stacks;
+    return ERR_OK;
 }
 
 static int by_birth(const void *a, const void *b)
@@ -426,7 +442,7 @@ static enum err name_stacks(struct drawn_batch *b, struct block_map *map, struct
         struct trace_side side;
         e = trace_side_at(b->trace, (uint64_t)order[i]->event, &side, why);
         if (e == ERR_OK && side.stack != TRACE_NO_STACK)
-            order[i]->stack = page_stack(b, side.stack);
+            e = page_stack(b, side.stack, &order[i]->stack);
         if (e == ERR_OK)
             e = result_event(b->trace, order[i]->event, &order[i]->event, why);
     }
@@ -534,8 +550,8 @@ static enum err refuse_from(struct page *page, size_t first, size_t end, const c
 
 static enum err replay_batch(struct drawn_batch *b, size_t first, size_t end, struct err_detail *why)
 {
-    const char *release = recorded_release(b->trace);
-    enum err e = ERR_OK;
+    const char *release;
+    enum err e = recorded_release(b->trace, &release, why);
     b->stack_of = calloc((size_t)trace_info(b->trace)->n_stacks + 1, sizeof *b->stack_of);
     b->runs = calloc(end - first, sizeof *b->runs);
     b->lanes = calloc(end - first, sizeof *b->lanes);

@@ -73,9 +73,8 @@ void dump_take_state(struct dump *d, const struct lane *l)
         return;
     }
     d->conf = strdup(d->allocator.conf);
-    if (d->conf == NULL)
+    if (d->conf == NULL || l->policy->ops->walk(l->policy, take_block, d) != ERR_OK)
         d->failure = ERR_HOST_NOMEM;
-    l->policy->ops->walk(l->policy, take_block, d);
 }
 
 /* Behind each event; `ev` is NULL when the start state is placed. */

@@ -350,13 +350,15 @@ static void lane_stop_here(struct lane *l, const struct event *next, uint64_t ev
     l->next_stop_event = lane_next_stop(l, event);
 }
 
-/* Ends a lane whose device has failed in a call that could not say so, or that somebody wants to end. */
+/* Ends a lane whose policy or device has failed in a call that could not say so, or that somebody wants to end. */
 static void lane_heed(struct lane *l, uint64_t done)
 {
     const volatile sig_atomic_t *interrupted = l->cfg->interrupted;
     if (l->is_stopped)
         return;
-    if (l->device->failure != ERR_OK)
+    if (l->policy->failure != ERR_OK)
+        lane_stop(l, l->policy->failure, done);
+    else if (l->device->failure != ERR_OK)
         lane_stop(l, l->device->failure, done);
     else if (interrupted != NULL && *interrupted != 0)
         lane_stop(l, ERR_INTERRUPTED, done);

@@ -82,7 +82,7 @@ static enum err holes_look(const struct policy *p, struct holes *out, struct err
 {
     struct views v = { .at = NULL };
     struct holes holes = { .reserved_bytes = 0 };
-    p->ops->walk(p, take_view, &v);
+    v.is_full = p->ops->walk(p, take_view, &v) != ERR_OK || v.is_full;
     struct kinds kinds = { .at = calloc(v.n + 1, sizeof *kinds.at) };
     const bool has_room = !v.is_full && kinds.at != NULL;
     for (size_t i = 0, end; i < v.n && has_room; i = end) {

@@ -47,13 +47,19 @@ static bool releases_can_differ(const struct trace_info *info)
     return info->has_addresses && info->events <= EVENTS_MAX && (info->by_kind[EVENT_OOM] > 0 || info->n_pools > 1);
 }
 
-const char *recorded_release(struct trace_reader *trace)
+enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why)
 {
     const char *profile = trace_meta(trace, "profile"), *best = profile;
-    struct err_detail ignored;
-    if (profile == NULL || !releases_can_differ(trace_info(trace)))
-        return profile;
-    return verify_choose_release(trace, &best, &ignored) == ERR_OK ? best : profile;
+    struct err_detail reason;
+    enum err e = ERR_OK;
+    *out = profile;
+    if (profile != NULL && releases_can_differ(trace_info(trace)))
+        e = verify_choose_release(trace, &best, &reason);
+    if (e == ERR_OK)
+        *out = best;
+    if (e == ERR_HOST_NOMEM)
+        *why = reason;
+    return e == ERR_HOST_NOMEM ? e : ERR_OK;     /* what is damaged or cannot be compared has a layout all the same */
 }
 
 void recorded_take_release(const char *release, struct policy_spec *spec)

@@ -12,9 +12,9 @@
 MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why);
 
 /* The release that made the recording, by its layout; where two measured releases have it, the one under which more of
- * the record comes out, as far as that can differ. NULL: the trace does not tell. Lent until trace_close; the trace may
- * be read through for it. */
-const char *recorded_release(struct trace_reader *trace);
+ * the record comes out, as far as that can differ. *out is NULL where the trace does not tell. Lent until trace_close; the
+ * trace may be read through for it. ERR_HOST_NOMEM. */
+MUST_USE enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why);
 
 /* A policy that has releases takes `release` (NULL: its default), unless another was typed. It outlives the spec. */
 void recorded_take_release(const char *release, struct policy_spec *spec);

@@ -65,16 +65,19 @@ static enum err add_db(struct run_table *t, const char *path, struct err_detail 
 enum err results_file_add(struct run_table *t, const char *path, bool *is_results, struct err_detail *why)
 {
     static const unsigned char sqlite[] = "SQLite format 3";
-    struct err_detail ignored;
+    struct err_detail reason;
     const unsigned char *head;
-    struct input *in;
-    size_t n, at = 0;
+    struct input *in = NULL;
+    size_t n = 0, at = 0;
     *is_results = false;
-    if (input_open(path, &in, &ignored) != ERR_OK)
-        return ERR_OK;
-    enum err e = ERR_OK;
-    if (input_peek(in, sizeof sqlite, &head, &n, &ignored) != ERR_OK)
-        n = 0;
+    enum err e = input_open(path, &in, &reason);
+    if (e == ERR_OK && (e = input_peek(in, sizeof sqlite, &head, &n, &reason)) != ERR_OK)
+        input_close(in);
+    if (e != ERR_OK) {
+        if (e == ERR_HOST_NOMEM)
+            *why = reason;
+        return e == ERR_HOST_NOMEM ? e : ERR_OK;         /* whoever opens it as a trace says what is wrong with it */
+    }
     while (at < n && memchr(" \t\r\n", head[at], 4) != NULL)
         at++;
     const bool is_db = n >= sizeof sqlite && memcmp(head, sqlite, sizeof sqlite) == 0;

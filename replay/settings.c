@@ -165,17 +165,15 @@ static bool settings_equal(const struct settings *a, const struct settings *b)
            strcmp(a->roundup, b->roundup) == 0;
 }
 
-/* Whether the release has all of its options and takes the text. */
-static bool settings_are_known(const struct settings *s, const struct pytorch_profile *profile)
+/* ERR_USAGE where the release has not all of its options, or does not take the text. */
+static enum err settings_check(const struct settings *s, const struct pytorch_profile *profile, struct err_detail *why)
 {
     char text[SETTINGS_TEXT];
-    struct err_detail ignored;
     struct pytorch_settings applied = pytorch_settings_default();
     if ((s->expandable && !profile->has_expandable) || (s->non_split_mib > 0 && !profile->has_non_split_rounding) ||
         (s->large_segment_mib > 0 && !profile->has_large_segment))
-        return false;
-    return pytorch_conf_apply(profile, CONF_AT_START, settings_text(s, profile, false, text), &applied, &ignored) ==
-           ERR_OK;
+        return ERR_USAGE;
+    return pytorch_conf_apply(profile, CONF_AT_START, settings_text(s, profile, false, text), &applied, why);
 }
 
 static enum err set_add(const struct settings_space *space, struct settings_set *set, struct settings s,
@@ -183,8 +181,9 @@ static enum err set_add(const struct settings_space *space, struct settings_set 
 {
     if (s.max_split_mib == 0)
         s.non_split_mib = 0;
-    if (!settings_are_known(&s, &space->profile))
-        return ERR_OK;
+    const enum err e = settings_check(&s, &space->profile, why);
+    if (e != ERR_OK)
+        return e == ERR_HOST_NOMEM ? e : ERR_OK;
     for (size_t i = 0; i < set->n; i++)
         if (settings_equal(&set->at[i], &s))
             return ERR_OK;

@@ -8,12 +8,15 @@
 enum err single_run_open(struct single_run *run, struct trace_reader *trace, const char *policy, const char *device,
                          struct err_detail *why)
 {
+    const char *release;
     *run = (struct single_run){ .trace = trace };
     enum err e = policy == NULL ? recorded_policy(trace, &run->spec, why) : policy_spec_parse(policy, &run->spec, why);
     if (e != ERR_OK)
         return e;
-    recorded_take_release(recorded_release(trace), &run->spec);
-    if (run->spec.ops->stats == NULL)
+    e = recorded_release(trace, &release, why);
+    if (e == ERR_OK)
+        recorded_take_release(release, &run->spec);
+    if (e == ERR_OK && run->spec.ops->stats == NULL)
         e = err_set(why, ERR_UNSUPPORTED, 0, "the policy %s keeps no memory_stats; pytorch does", run->spec.ops->name);
     if (e == ERR_OK)
         e = device_choose(device, trace, &run->device, why);

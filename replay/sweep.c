@@ -199,12 +199,17 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
     struct import_config import = s->options->import;
     import.without_stacks = true;
     e = trace_open_any(s->inputs.at[n_input].path, s->options->from, &import, &t->reader, why);
-    if (e != ERR_OK)
+    if (e != ERR_OK || (e = recorded_release(t->reader, &t->release, why)) != ERR_OK)
         return e;
     t->input = &s->inputs.at[n_input];
-    t->release = recorded_release(t->reader);
     t->n_at_once = lanes_at_once(s, t->reader);
     return ERR_OK;
+}
+
+static void leave_out_run(struct sweep *s, enum err e, const struct err_detail *why)
+{
+    s->is_out_of_memory |= e == ERR_HOST_NOMEM;
+    complain(s, why->text, &s->n_left_out);
 }
 
 static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_detail *why)
@@ -213,8 +218,12 @@ static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_
     struct sweep *s = t->sweep;
     struct report_run run;
     struct report report;
-    enum err e = result_gather(t->reader, t->input->path, &t->bounds, l, 1, &t->runs[i].device, &run, &report, why);
     t->n_done++;
+    if (l->outcome == ERR_HOST_NOMEM) {          /* says nothing of the policy, and another time it may be there */
+        leave_out_run(s, l->outcome, &l->why);
+        return ERR_OK;
+    }
+    enum err e = result_gather(t->reader, t->input->path, &t->bounds, l, 1, &t->runs[i].device, &run, &report, why);
     if (e != ERR_OK)
         return e;
     e = results_db_put(s->db, &t->runs[i].id, t->input->job, t->input->rank, &report, why);
@@ -222,12 +231,6 @@ static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_
     s->n_finished += e == ERR_OK;
     s->n_wrong += l->outcome != ERR_OK && l->outcome != ERR_DEVICE_OOM;
     return e;
-}
-
-static void leave_out_run(struct sweep *s, enum err e, const struct err_detail *why)
-{
-    s->is_out_of_memory |= e == ERR_HOST_NOMEM;
-    complain(s, why->text, &s->n_left_out);
 }
 
 /* The host had no memory for a run. */
@@ -265,7 +268,7 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
     t->has_bounds = e == ERR_OK;
     t->is_broken = e != ERR_OK;
     if (t->is_broken)
-        complain(t->sweep, why->text, &t->sweep->n_left_out);
+        leave_out_run(t->sweep, e, why);
     return e;
 }
 

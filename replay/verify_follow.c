@@ -15,7 +15,16 @@ struct follow {
     size_t next_segment;                 /* the first recorded segment event that was not applied */
     uint64_t recorded_reserved;
     bool     is_lost;                    /* the state is no longer the record's */
+    bool     is_nomem;                   /* because the host's memory ran out */
 };
+
+/* Whether the policy refused a step, which it does where the step cannot be, or for lack of memory. */
+static bool follow_loses(struct follow *f, enum err e)
+{
+    f->is_nomem |= e == ERR_HOST_NOMEM;
+    f->is_lost |= e != ERR_OK;
+    return e != ERR_OK;
+}
 
 /* The next recorded segment event that stood before event `i`, or NULL. */
 static const struct trace_segment_event *follow_peek(const struct follow *f, size_t i)
@@ -74,11 +83,9 @@ static void follow_grow(struct follow *f, size_t i, const struct trace_segment_e
     stage_offer(&f->g, g->addr);
     const enum err e = is_alloc ? pytorch_follow_segment(f->g.policy, ev, g->bytes)
                                 : pytorch_follow_map(f->g.policy, ev, g->addr, g->bytes);
-    if (e != ERR_OK) {
-        f->is_lost = true;
+    if (follow_loses(f, e))
         pass_differ(f->pass, f->s, i, "recorded %s of %" PRIu64 " bytes at 0x%" PRIx64 " does not fit what was there",
                     verify_segment_words[g->kind], g->bytes, g->addr);
-    }
 }
 
 /* Releases that the program asked for, or a pool's end brought: those that stand directly behind event i. */
@@ -134,8 +141,7 @@ static void follow_place(struct follow *f, size_t i, const struct pytorch_choice
                     ev->bytes, choice->is_growth ? "new memory for" : "the block at", choice->addr, addr);
         pass_show_around(f->pass, f->g.policy, addr);
     }
-    if (pytorch_follow_alloc(f->g.policy, ev, addr, choice, &f->g.blocks[ev->slot]) != ERR_OK) {
-        f->is_lost = true;
+    if (follow_loses(f, pytorch_follow_alloc(f->g.policy, ev, addr, choice, &f->g.blocks[ev->slot]))) {
         pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes recorded at 0x%" PRIx64
                     ", where no free block of that size starts", ev->bytes, addr);
         pass_show_around(f->pass, f->g.policy, addr);
@@ -147,10 +153,8 @@ static void follow_request(struct follow *f, size_t i)
     const struct event *ev = &f->s->events[i];
     struct pytorch_choice choice;
     uint64_t grown_at = 0;
-    if (pytorch_follow_predict(f->g.policy, ev, &choice) != ERR_OK) {
-        f->is_lost = true;
+    if (follow_loses(f, pytorch_follow_predict(f->g.policy, ev, &choice)))
         return;
-    }
     follow_segments(f, i, &choice, &grown_at);
     if (f->is_lost)
         return;
@@ -209,5 +213,5 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
                      "stopped at the difference: what is behind it was not compared");
     }
     stage_close(&f.g);
-    return e;
+    return f.is_nomem ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)) : e;
 }

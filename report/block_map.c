@@ -88,9 +88,8 @@ static void tell_cached(struct block_map *m)
 enum err block_map_take(const struct policy *p, struct block_map *out)
 {
     struct taker t = { .id = 0 };
-    if (p->ops->walk != NULL)
-        p->ops->walk(p, take_block, &t);
-    if (t.is_short) {
+    const enum err e = p->ops->walk == NULL ? ERR_OK : p->ops->walk(p, take_block, &t);
+    if (e != ERR_OK || t.is_short) {
         block_map_close(&t.map);
         *out = (struct block_map){ .n_pieces = 0 };
         return ERR_HOST_NOMEM;

@@ -220,9 +220,9 @@ enum err explain_take(const struct policy *p, const struct event *req, const str
     look_at_device(p->device, &x);
     if (req != NULL)
         look_at_request(req, refusal, &x);
-    if (x.has_walk)
-        p->ops->walk(p, scene_take, &scene);
-    enum err e = account_all(&scene, &x);
+    enum err e = x.has_walk ? p->ops->walk(p, scene_take, &scene) : ERR_OK;
+    if (e == ERR_OK)
+        e = account_all(&scene, &x);
     if (e == ERR_OK && x.has_request)
         e = explain_find_set(&scene, &x);
     free(scene.at);

@@ -121,6 +121,7 @@ static struct trace_reader *open_requests(const char *path)
 /* Every request that was refused must be, and no other. */
 static void run_replay(const char *policy, const char *device, struct trace_reader *trace, struct plain_calls *out)
 {
+    const char *release;
     struct policy_spec spec;
     struct device_choice choice;
     struct lane lane;
@@ -129,7 +130,8 @@ static void run_replay(const char *policy, const char *device, struct trace_read
     const struct replay_config cfg = {.on_oom = OOM_SKIP, .threads = 1};
     const struct device_log listener = call_log_listener(&log);
     expect(policy_spec_parse(policy, &spec, &why), &why);
-    recorded_take_release(recorded_release(trace), &spec);
+    expect(recorded_release(trace, &release, &why), &why);
+    recorded_take_release(release, &spec);
     expect(device_choose(device, trace, &choice, &why), &why);
     expect(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), &why);
     lane.calls = &listener;

@@ -5,7 +5,10 @@
  */
 #include "base/units.h"
 #include "policies/spec.h"
+#include "replay/recorded.h"
 #include "replay/replay.h"
+#include "replay/verify.h"
+#include "report/block_map.h"
 #include "tests/random.h"
 #include "traces/generate.h"
 #include "traces/import.h"
@@ -203,9 +206,15 @@ static struct outcome replay_once(void *arg)
     if (o.e != ERR_OK)
         return o;
     o.e = replay_run(p->in, &l, 1, &cfg, &why);
-    if (o.e == ERR_OK)
-        o = (struct outcome){.e = l.outcome,
-                             .figures = {l.meter.peak.reserved, l.meter.allocs, l.meter.frees, l.events_done}};
+    if (o.e == ERR_OK && (o.e = l.outcome) == ERR_OK && p->spec.ops->walk != NULL) {
+        struct block_map map;
+        o.e = block_map_take(l.policy, &map);
+        o.figures[3] = map.n_pieces;
+        block_map_close(&map);
+    }
+    o.figures[0] = l.meter.peak.reserved;
+    o.figures[1] = l.meter.allocs;
+    o.figures[2] = l.meter.frees;
     lane_close(&l);
     return o;
 }
@@ -337,4 +346,29 @@ Test(host_memory, a_snapshot_that_is_imported_without_memory_says_so, .timeout =
     expect_no_memory_is_survived(import_once, pickle, "2.15.0.pickle");
     expect_no_memory_is_survived(import_once, old, "2.0.1.pickle");
     expect_no_memory_is_survived(import_once, page, "2.15.0-trace_plot.html");
+}
+
+static struct outcome verify_once(void *trace)
+{
+    const struct verify_options options = {0};
+    struct err_detail why = {.text = ""};
+    struct verify_report report;
+    const char *release = NULL;
+    struct outcome o = {.e = verify_trace(trace, &options, &report, &why)};
+    if (o.e == ERR_OK)
+        o.e = recorded_release(trace, &release, &why);
+    if (o.e == ERR_OK)
+        o = (struct outcome){.figures = {report.following.placements.equal, report.free_running.placements.equal,
+                                         report.free_running.segments.equal, (uint64_t)strtol(release + 2, NULL, 10)}};
+    return o;
+}
+
+Test(host_memory, a_comparison_with_the_record_without_memory_says_so, .timeout = 200)
+{
+    const struct import_config cfg = {.gpu = -1};
+    struct err_detail why = {.text = ""};
+    struct trace_reader *r;
+    cr_assert_eq(trace_open_any(TEST_DATA "/layouts/2.15.0.pickle", NULL, &cfg, &r, &why), ERR_OK, "%s", why.text);
+    expect_no_memory_is_survived(verify_once, r, "2.15.0.pickle");
+    trace_close(r);
 }

@@ -52,7 +52,7 @@ static enum err walk_sample(struct sink *s, const struct meter_sample *m)
     struct walk_sink *w = (struct walk_sink *)s;
     uint64_t bytes = 0;
     memset(&t, 0, sizeof t);
-    w->policy->ops->walk(w->policy, walk_add, &t);
+    cr_assert_eq(w->policy->ops->walk(w->policy, walk_add, &t), ERR_OK);
     for (size_t i = 0; i < WALK_SEGMENTS; i++)
         bytes += t.has_active[i] ? t.free_bytes[i] : 0;
     cr_assert_eq(m->inactive_split, bytes, "after %" PRIu64 " events: %" PRIu64 ", by the blocks %" PRIu64, m->event,

@@ -62,7 +62,7 @@ expect "a sweep replays one of its runs that cannot differ" 0 "2 done now, 0 the
 
 variant old_abi -e 's/\.abi = POLICY_ABI/.abi = 41/'
 expect "another interface is refused with its number" 2 "interface 41" "$replay" "$trace" --policy ./old_abi.so
-expect "and with ours" 2 "this program has 2" "$replay" "$trace" --policy ./old_abi.so
+expect "and with ours" 2 "this program has 3" "$replay" "$trace" --policy ./old_abi.so
 
 variant early -e 's/\.size = sizeof(struct policy_ops)/.size = offsetof(struct policy_ops, retire)/'
 expect "a plugin built before members were appended lacks them" 0 "early.so" \

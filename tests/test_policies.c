@@ -169,7 +169,7 @@ static void expect_walk(const struct drive *d)
     uint32_t n_taken = 0;
     if (p->ops->walk == NULL)
         return;
-    p->ops->walk(p, walk_note, &w);
+    cr_assert_eq(p->ops->walk(p, walk_note, &w), ERR_OK);
     for (uint32_t i = 0; i < RIG_SLOTS; i++)
         n_taken += d->model.slots[i].state != MODEL_VACANT;
     cr_assert_eq(w.bytes, d->rig.device->usage.reserved_bytes, "the blocks do not make up what is reserved");

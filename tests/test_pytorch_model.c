@@ -461,7 +461,7 @@ static void compare_blocks(struct pair *t)
     struct view_check c = {.pair = t};
     struct err_detail why = {0};
     c.wanted = naive_views(t->naive, &c.n);
-    t->policy->ops->walk(t->policy, compare_view, &c);
+    cr_assert_eq(t->policy->ops->walk(t->policy, compare_view, &c), ERR_OK);
     if (c.at != c.n)
         differ(t, "wanted %zu blocks, got %zu", c.n, c.at);
     free(c.wanted);

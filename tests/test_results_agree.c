@@ -59,11 +59,13 @@ static struct written replay_and_write(const char *policy, const char *device)
     struct report_run run;
     struct report report;
     const struct replay_config cfg = { .on_oom = OOM_STOP };
+    const char *release;
     char *json, *db;
     size_t n;
     cr_assert_eq(trace_open(TRACE, &trace, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(policy_spec_parse(policy, &spec, &why), ERR_OK, "%s", why.text);
-    recorded_take_release(recorded_release(trace), &spec);
+    cr_assert_eq(recorded_release(trace, &release, &why), ERR_OK, "%s", why.text);
+    recorded_take_release(release, &spec);
     cr_assert_eq(device_choose(device, trace, &choice, &why), ERR_OK);
     cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
     struct bounds bounds;

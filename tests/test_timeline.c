@@ -73,11 +73,12 @@ Test(timeline, a_peak_within_an_event_is_not_lost)
 static const struct block_view *shown;
 static size_t n_shown;
 
-static void walk(const struct policy *p, block_visit visit, void *arg)
+static enum err walk(const struct policy *p, block_visit visit, void *arg)
 {
     (void)p;
     for (size_t i = 0; i < n_shown; i++)
         visit(arg, &shown[i]);
+    return ERR_OK;
 }
 
 static struct block_map map_of(const struct block_view *blocks, size_t n)

@@ -19,12 +19,6 @@ struct reader_fact {
     const char *name, *value;
 };
 
-/* A stack whose frames were asked for. */
-struct reader_stack {
-    const char **frames;             /* NULL: not yet */
-    size_t       n;
-};
-
 /* Texts by number, in kept contents. */
 struct reader_texts {
     const char **text;
@@ -46,7 +40,7 @@ struct trace_reader {
     struct reader_texts  strings, labels;
     struct stack_node   *nodes;
     uint32_t            *stacks;
-    struct reader_stack *stack_cache;
+    const char         **frames;                 /* of the stack that was asked for last */
     struct trace_segment *start_segments;
     struct trace_block   *start_blocks;
     size_t                n_start_segments, n_start_blocks;
@@ -522,8 +516,8 @@ static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *wh
         if (r->stacks[i] == 0 || r->stacks[i] > r->rows[SECTION_NODES])
             return reader_bad_row(r, SECTION_STACKS, i, why);
     r->info.n_stacks = (uint32_t)r->rows[SECTION_STACKS];
-    r->stack_cache = calloc(r->info.n_stacks + 1u, sizeof *r->stack_cache);
-    return r->stack_cache == NULL ? native_nomem(&r->file, why) : ERR_OK;
+    r->frames = malloc(NATIVE_STACK_MAX * sizeof *r->frames);
+    return r->frames == NULL ? native_nomem(&r->file, why) : ERR_OK;
 }
 
 static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why);
@@ -624,13 +618,11 @@ void trace_close(struct trace_reader *r)
     native_close(&r->file);
     for (size_t i = 0; i < r->n_kept; i++)
         free(r->kept[i]);
-    for (uint32_t i = 0; r->stack_cache != NULL && i < r->info.n_stacks; i++)
-        free(r->stack_cache[i].frames);
     for (int kind = 0; kind < SECTION_KINDS; kind++)
         free(r->of_kind[kind]);
     side_memory_free(&r->side_memory);
     void *const arrays[] = {r->kept, r->facts, r->streams, r->pools, r->commands, r->strings.text, r->labels.text,
-                            r->nodes, r->stacks, r->stack_cache, r->start_segments, r->start_blocks,
+                            r->nodes, r->stacks, r->frames, r->start_segments, r->start_blocks,
                             r->segment_events, r->sections, r->slots.at, r->chunk, r->listed, r->sides,
                             r->side_slots, r->decoder};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
@@ -702,20 +694,11 @@ size_t trace_stack(const struct trace_reader *r, uint32_t stack, const char *con
 {
     if (stack == TRACE_NO_STACK || stack > r->info.n_stacks)
         return 0;
-    struct reader_stack *s = &r->stack_cache[stack - 1];
-    if (s->frames == NULL) {
-        size_t n = 0;
-        for (uint32_t node = r->stacks[stack - 1]; node != 0 && n < NATIVE_STACK_MAX; node = r->nodes[node - 1].caller)
-            n++;
-        s->frames = malloc(n * sizeof *s->frames);
-        if (s->frames == NULL)
-            return 0;
-        uint32_t node = r->stacks[stack - 1];
-        for (s->n = 0; s->n < n; node = r->nodes[node - 1].caller)
-            s->frames[s->n++] = r->strings.text[r->nodes[node - 1].text];
-    }
-    *frames = s->frames;
-    return s->n;
+    size_t n = 0;
+    for (uint32_t node = r->stacks[stack - 1]; node != 0 && n < NATIVE_STACK_MAX; node = r->nodes[node - 1].caller)
+        r->frames[n++] = r->strings.text[r->nodes[node - 1].text];
+    *frames = r->frames;
+    return n;
 }
 
 /* ---- events ---- */

@@ -134,7 +134,8 @@ MUST_USE enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, 
 MUST_USE enum err trace_segment_events(struct trace_reader *r, const struct trace_segment_event **out, size_t *n,
                                        struct err_detail *why);
 
-/* Frames of a stack, innermost first, as strings ("function file:line"); 0 for an unknown id. Lent until close. */
+/* Frames of a stack, innermost first, as strings ("function file:line"); 0 for an unknown id. The list is lent until the
+ * next call, the texts until trace_close. */
 size_t trace_stack(const struct trace_reader *r, uint32_t stack, const char *const **frames);
 
 /* ---- writing ---- */

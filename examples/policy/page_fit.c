@@ -204,18 +204,19 @@ static void arena_walk(const struct arena *a, uint64_t page_bytes, block_visit v
     }
 }
 
-static void page_fit_walk(const struct policy *p, block_visit visit, void *arg)
+static enum err page_fit_walk(const struct policy *p, block_visit visit, void *arg)
 {
     const struct page_fit *f = (const struct page_fit *)p;
     const struct arena **sorted = calloc(f->n_arenas + 1, sizeof *sorted);
     if (sorted == NULL)
-        return;
+        return ERR_HOST_NOMEM;
     for (size_t i = 0; i < f->n_arenas; i++)
         sorted[i] = &f->arenas[i];
     qsort(sorted, f->n_arenas, sizeof *sorted, arena_compare);
     for (size_t i = 0; i < f->n_arenas; i++)
         arena_walk(sorted[i], f->page_bytes, visit, arg);
     free(sorted);
+    return ERR_OK;
 }
 
 /* The arenas are what the device has given us, and each counts its pages right. */

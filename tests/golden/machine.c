@@ -397,7 +397,8 @@ json_t *machine_segments(const struct machine *m)
     json_t *segments = json_array();
     for (uint32_t i = 0; i < m->c->n_devices; i++) {
         struct machine_walk walk = {.d = &m->device[i], .segments = segments};
-        walk.d->policy->ops->walk(walk.d->policy, machine_see_block, &walk);
+        if (walk.d->policy->ops->walk(walk.d->policy, machine_see_block, &walk) != ERR_OK)
+            abort();
         machine_end_segment(&walk);
     }
     return segments;
