@@ -116,8 +116,8 @@ struct pytorch {
     uint32_t               peak_live;
     uint64_t               next_ord;
     bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
-    bool                   rounds_to_units;          /* these two follow from profile and settings: the plan, and */
-    uint8_t                round_shift[64];          /* whether it is 9 for all sizes; pytorch_plan_rounding */
+    bool                   rounds_to_units;          /* all sizes, up to PYTORCH_MIN_BLOCK and no more; else */
+    uint8_t                round_shift[64];          /* by their power of two: pytorch_plan_rounding */
     bool                   has_no_cache;
 
     /* streams and events */

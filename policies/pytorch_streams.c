@@ -131,8 +131,10 @@ static void record_events(struct pytorch *p, uint32_t b)
             continue;
         const uint32_t stream = streams.slots[i].value & ORDER_NUMBER;
         const struct stream_event event = stream_event_record(p->base.device->cfg.queues, stream);
-        p->base.failure = fifo_append(p, event, b);
-        p->uses[u].events += p->base.failure == ERR_OK;
+        if (fifo_append(p, event, b) == ERR_OK)
+            p->uses[u].events++;
+        else
+            p->base.failure = ERR_HOST_NOMEM;
     }
     order_table_close(&streams);
 }

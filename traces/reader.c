@@ -926,7 +926,8 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
         if (e != ERR_OK)
             return e;
         reader_keep(r);
-        trace_enlarge_chunks(r);                 /* who reads again may do so often: then what fits is kept */
+        if (r->info.events <= TRACE_CHUNK_EVENTS)
+            trace_enlarge_chunks(r);             /* who reads again may do so often: then all of it is kept */
     } else {
         r->n_chunk = done;
     }

@@ -113,8 +113,8 @@ const struct trace_block *trace_start_blocks(const struct trace_reader *r, size_
 
 /* The next chunk, already validated: known kinds, slots in range, alloc only into a vacant slot, free only of a live
  * one, time never going back. Lent until the next call; *n == 0 at the end. A trace of one chunk that was read to its
- * end stays decoded. Chunks are small, so that they stay in the caches, until the trace has been read to its end or
- * somebody wants large ones. */
+ * end stays decoded. Chunks are small, so that they stay in the caches, until somebody wants large ones, or reads again
+ * what fits into one. */
 MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why);
 
 /* From the next call of trace_next on a chunk may hold TRACE_CHUNK_EVENTS: for who goes over each one several times, each
