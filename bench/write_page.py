@@ -44,7 +44,7 @@ class Samples:
 
     def derive(self, measure, case, metric, function, *of):
         """Of each repetition; what is kept has its own extremes already."""
-        if (measure, case, metric) in self.values:
+        if (measure, case, metric) in self.values and (measure, case, of[0]) not in self.measured:
             return
         lists = [self.values[measure, case, name] for name in of]
         self.values[measure, case, metric] = [function(*parts) for parts in zip(*lists, strict=True)]
@@ -326,8 +326,8 @@ cheapest) from a file, on one core. Time for an event must not grow with the len
 ## Memory over length
 
 The most memory that a process held which wrote, or replayed with `pytorch`, a trace `mix:2000` of that length.
-Replaying holds a chunk of 2^16 events (1.5 MiB; several policies at once: 2^20) and the tables of what is live, so it
-must not grow any further.
+Replaying holds a chunk of 2^16 events (1.5 MiB; several policies at once, or much that is live: 2^20) and the tables of
+what is live, so it must not grow any further.
 
 {memory}
 

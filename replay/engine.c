@@ -762,8 +762,8 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
 {
     struct start start;
     uint64_t time_ns = 0;
-    if (n_lanes > 1)
-        trace_enlarge_chunks(in);
+    if (n_lanes > 1 || trace_info(in)->peak_live >= LANE_MANY)
+        trace_enlarge_chunks(in);                /* or tables would come into the caches again for every small chunk */
     enum err e = trace_seek(in, 0, why);
     if (e != ERR_OK || (e = start_read(in, &start, why)) != ERR_OK)
         return e;

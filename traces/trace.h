@@ -117,8 +117,8 @@ const struct trace_block *trace_start_blocks(const struct trace_reader *r, size_
  * what fits into one. */
 MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why);
 
-/* From the next call of trace_next on a chunk may hold TRACE_CHUNK_EVENTS: for who goes over each one several times, each
- * time with tables of its own that have to come into the caches. */
+/* From the next call of trace_next on a chunk may hold TRACE_CHUNK_EVENTS: for who goes over each one several times, or
+ * with large tables, which have to come into the caches each time. */
 void trace_enlarge_chunks(struct trace_reader *r);
 
 /* Starts again so that the next chunk begins at event `first` (<= events). Seeks by the index. */
