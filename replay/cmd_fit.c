@@ -43,12 +43,11 @@ static enum err session_parse(struct fit_session *s, struct err_detail *why)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
     const char *release;
     enum err e = recorded_release(s->trace, &release, why);
-    for (; s->n < n && e == ERR_OK; s->n++) {
+    while (s->n < n && e == ERR_OK) {
         e = o->n_policies > 0 ? policy_spec_parse(o->policies[s->n], &s->specs[s->n], why)
-                               : recorded_policy(s->trace, &s->specs[s->n], why);
-        if (e != ERR_OK)
-            return e;
-        recorded_take_release(release, &s->specs[s->n]);
+                              : recorded_policy(s->trace, &s->specs[s->n], why);
+        if (e == ERR_OK)
+            recorded_take_release(release, &s->specs[s->n++]);
     }
     return e;
 }

@@ -96,12 +96,12 @@ static void put_frame(struct dumper *p, const char *text)
 static void put_frames(struct dumper *p, const char *key, uint32_t stack)
 {
     const char *const *frames = NULL;
-    const size_t n = stack == TRACE_NO_STACK ? 0 : trace_stack(p->trace, stack, &frames);
     pickle_put_text(&p->w, key);
-    if (n > 0 && p->stack_names[stack] != 0) {
+    if (stack != TRACE_NO_STACK && p->stack_names[stack] != 0) {
         pickle_put_named(&p->w, p->stack_names[stack] - 1);
         return;
     }
+    const size_t n = stack == TRACE_NO_STACK ? 0 : trace_stack(p->trace, stack, &frames);
     pickle_put_list(&p->w);
     for (size_t i = 0; i < n; i++)
         put_frame(p, frames[i]);

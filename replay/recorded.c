@@ -49,17 +49,14 @@ static bool releases_can_differ(const struct trace_info *info)
 
 enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why)
 {
-    const char *profile = trace_meta(trace, "profile"), *best = profile;
     struct err_detail reason;
-    enum err e = ERR_OK;
-    *out = profile;
-    if (profile != NULL && releases_can_differ(trace_info(trace)))
-        e = verify_choose_release(trace, &best, &reason);
-    if (e == ERR_OK)
-        *out = best;
-    if (e == ERR_HOST_NOMEM)
-        *why = reason;
-    return e == ERR_HOST_NOMEM ? e : ERR_OK;     /* what is damaged or cannot be compared has a layout all the same */
+    *out = trace_meta(trace, "profile");
+    if (*out == NULL || !releases_can_differ(trace_info(trace)))
+        return ERR_OK;
+    if (verify_choose_release(trace, out, &reason) != ERR_HOST_NOMEM)
+        return ERR_OK;                           /* what is damaged or cannot be compared has a layout all the same */
+    *why = reason;
+    return ERR_HOST_NOMEM;
 }
 
 void recorded_take_release(const char *release, struct policy_spec *spec)

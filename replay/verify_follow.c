@@ -15,13 +15,12 @@ struct follow {
     size_t next_segment;                 /* the first recorded segment event that was not applied */
     uint64_t recorded_reserved;
     bool     is_lost;                    /* the state is no longer the record's */
-    bool     is_nomem;                   /* because the host's memory ran out */
 };
 
 /* Whether the policy refused a step, which it does where the step cannot be, or for lack of memory. */
 static bool follow_loses(struct follow *f, enum err e)
 {
-    f->is_nomem |= e == ERR_HOST_NOMEM;
+    f->g.is_nomem |= e == ERR_HOST_NOMEM;
     f->is_lost |= e != ERR_OK;
     return e != ERR_OK;
 }
@@ -212,6 +211,5 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
             snprintf(pass->reason, sizeof pass->reason,
                      "stopped at the difference: what is behind it was not compared");
     }
-    stage_close(&f.g);
-    return f.is_nomem ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)) : e;
+    return stage_close(&f.g, e, why);
 }

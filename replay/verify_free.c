@@ -16,7 +16,6 @@ struct run_free {
     size_t   event;
     uint64_t recorded_reserved;
     bool     is_over;
-    bool     is_nomem;                   /* because the host's memory ran out */
     uint64_t collected;                  /* by age, so far */
     bool     collected_too_much;         /* the policy's last segment record was a release by age */
 };
@@ -98,8 +97,8 @@ static void free_request(struct run_free *f, size_t i)
     struct block b;
     stage_offer_recorded(&f->g, f->s, i, f->next_segment);
     const enum err e = p->ops->alloc(p, ev, &b);
-    f->is_nomem |= e == ERR_HOST_NOMEM;
-    f->is_over |= f->is_nomem;
+    f->g.is_nomem |= e == ERR_HOST_NOMEM;
+    f->is_over |= f->g.is_nomem;
     f->pass->ooms_recorded += ev->kind == EVENT_OOM;
     f->pass->ooms_predicted += e == ERR_DEVICE_OOM;
     if (f->is_over)
@@ -189,6 +188,5 @@ enum err verify_running_free(const struct scene *s, const struct setting *t, str
         pass->is_done = true;
     }
     *collected_too_much = f.collected_too_much;
-    stage_close(&f.g);
-    return f.is_nomem ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)) : e;
+    return stage_close(&f.g, e, why);
 }

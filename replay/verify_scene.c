@@ -201,11 +201,14 @@ enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene 
 
 /* ---- the stage: device and policy for one pass ---- */
 
-void stage_close(struct stage *g)
+enum err stage_close(struct stage *g, enum err e, struct err_detail *why)
 {
+    if (g->is_nomem || (g->policy != NULL && g->policy->failure != ERR_OK))
+        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
     policy_destroy(g->policy);
     device_close(g->device);
     free(g->blocks);
+    return e;
 }
 
 size_t verify_option_index(const struct policy_ops *ops, const char *name)

@@ -57,6 +57,7 @@ struct stage {
     struct policy *policy;
     struct block *blocks;                /* by slot */
     uint64_t offered;                    /* the address that the device hands out next */
+    bool     is_nomem;                   /* the policy refused a step because the host's memory ran out */
 };
 
 /* Opens a device and the policy in its start state. is_full: the device has room for what was recorded and no more (or
@@ -64,7 +65,9 @@ struct stage {
  * state that contradicts itself. */
 enum err stage_open(const struct scene *s, const struct setting *t, bool is_full, struct stage *g,
                     struct err_detail *why);
-void stage_close(struct stage *g);
+
+/* Passes `e` on, or ERR_HOST_NOMEM where the host's memory ran out on the way: nothing was then compared. */
+MUST_USE enum err stage_close(struct stage *g, enum err e, struct err_detail *why);
 
 /* The device's next segment or reservation gets this address. */
 void stage_offer(struct stage *g, uint64_t addr);

@@ -122,7 +122,7 @@ static void put_command(struct trace_writer *w, struct command c, unsigned pool,
                                   .pool = {pools[pool][0], pools[pool][1]}, .record = TRACE_NO_RECORD, .command = c});
 }
 
-/* A request or what becomes of one. `live`: the pool of each request that is live, and 0x80 where its free waits. */
+/* A request or what becomes of one. `live`, by pointer: 0 none, 1 live, 2 its free waits for its completion. */
 static void put_request(struct trace_writer *w, uint64_t random, unsigned n_open, uint8_t *live)
 {
     const uint64_t ptr = 1 + random % N_PTRS;
@@ -151,7 +151,6 @@ static void put_program(struct trace_writer *w)
 {
     uint8_t live[N_PTRS + 1] = {0};
     uint64_t random = 7;
-    unsigned n_open = 1;
     for (int i = 0; i < N_REQUESTS; i++) {
         if (i == 50)
             put_command(w, (struct command){.kind = COMMAND_POOL_CREATE}, 1, 0, 0);
@@ -163,7 +162,7 @@ static void put_program(struct trace_writer *w)
             put(w, &(struct trace_record){.kind = EVENT_FLUSH, .record = TRACE_NO_RECORD});
         if (i == 300)
             put_command(w, (struct command){.kind = COMMAND_SETTINGS, .text = "max_split_size_mb:64"}, 0, 0, 0);
-        n_open = i < 50 ? 1 : i < 150 ? 2 : i < 220 ? 3 : 4;
+        const unsigned n_open = i < 50 ? 1 : i < 150 ? 2 : i < 220 ? 3 : 4;
         put_request(w, random_next(&random), n_open, live);
     }
     put_command(w, (struct command){.kind = COMMAND_GRAPH_RESET}, 2, 0, 0);

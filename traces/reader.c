@@ -516,9 +516,10 @@ static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *wh
         if (r->stacks[i] == 0 || r->stacks[i] > r->rows[SECTION_NODES])
             return reader_bad_row(r, SECTION_STACKS, i, why);
     r->info.n_stacks = (uint32_t)r->rows[SECTION_STACKS];
-    if (r->info.n_stacks > 0)
-        r->frames = malloc(NATIVE_STACK_MAX * sizeof *r->frames);
-    return r->info.n_stacks > 0 && r->frames == NULL ? native_nomem(&r->file, why) : ERR_OK;
+    if (r->info.n_stacks == 0)
+        return ERR_OK;
+    r->frames = malloc(NATIVE_STACK_MAX * sizeof *r->frames);
+    return r->frames == NULL ? native_nomem(&r->file, why) : ERR_OK;
 }
 
 static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why);
