@@ -129,6 +129,7 @@ static void pytorch_destroy(struct policy *base)
     pytorch_streams_close(p);
     pytorch_ranges_close(p);
     pytorch_blocks_close(&p->blocks);
+    free(p->segments);
     free(p->conf);
     free(p);
 }

@@ -61,6 +61,12 @@ struct pytorch_pool {
     struct pytorch_half half[2];     /* by enum pytorch_size_class: small, large */
 };
 
+/* What is known of a segment beside its blocks. */
+struct pytorch_segment {
+    uint64_t free_since;             /* its half's fit_calls when it was last free as a whole */
+    uint32_t range;                  /* of an expandable one: index into the ranges */
+};
+
 /* An expandable segment. */
 struct pytorch_range {
     struct segment seg;              /* bytes 0: vacant entry */
@@ -114,7 +120,7 @@ struct pytorch {
     uint32_t               n_streams;
     uint32_t               ordinal;
     uint32_t               peak_live;
-    uint64_t               next_ord;
+    uint64_t               next_place;       /* the tie of the next segment, or block object */
     bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
     bool                   rounds_to_units;          /* all sizes, up to PYTORCH_MIN_BLOCK and no more; else */
     uint8_t                round_shift[64];          /* by their power of two: pytorch_plan_rounding */
@@ -137,10 +143,10 @@ struct pytorch {
     uint32_t               n_captures;
     struct order_table     freeable; /* private pools nobody uses */
 
+    struct pytorch_segment *segments;            /* by the device's id */
+    uint32_t               cap_segments;
     struct pytorch_range  *ranges;
     uint32_t               n_ranges, cap_ranges;
-    uint32_t              *range_of; /* by the device's segment id */
-    uint32_t               cap_range_of;
 
     /* the last refusal, for its sentence */
     enum refusal_kind      refused;
@@ -216,6 +222,9 @@ enum err pytorch_hold_blocks(struct pytorch *p);
 
 /* Bytes that may be held before throw_on_cudamalloc_oom rejects a growth; PYTORCH_UNLIMITED: it does not. */
 uint64_t pytorch_rejection_limit(const struct pytorch *p);
+
+/* Makes room for what is known of a new segment or range, and finds the tie of the one block that it is. */
+enum err pytorch_segment_enter(struct pytorch *p, const struct segment *seg, uint64_t *tie);
 
 /* A new segment of the device, of a->G bytes, as one block that is in no set yet. */
 uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a);

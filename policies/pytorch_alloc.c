@@ -8,6 +8,8 @@
 #include "base/inline.h"
 #include "policies/pytorch_steps.h"
 
+#include <stdlib.h>
+
 /* ---- sizes ---- */
 
 /* The step in which sizes from 2^k on are rounded, below 2^(k + 1), k > 8: its log2. A size that is a power of two is a
@@ -192,10 +194,32 @@ static bool grow_is_rejected(struct pytorch *p, const struct pytorch_attempt *a)
     return true;
 }
 
+enum err pytorch_segment_enter(struct pytorch *p, const struct segment *seg, uint64_t *tie)
+{
+    if (seg->id >= p->cap_segments) {
+        const uint64_t cap = (uint64_t)seg->id * 2 + 16;
+        struct pytorch_segment *segments = cap > UINT32_MAX ? NULL : realloc(p->segments, cap * sizeof *segments);
+        if (segments == NULL)
+            return ERR_HOST_NOMEM;
+        p->segments = segments;
+        p->cap_segments = (uint32_t)cap;
+    }
+    p->segments[seg->id] = (struct pytorch_segment){0};
+    *tie = p->profile.ties_by_address ? seg->addr : p->next_place;
+    const uint64_t room = p->profile.ties_by_block ? 1 : seg->bytes;
+    if (!p->profile.ties_by_address && room > UINT64_MAX - p->next_place)
+        return ERR_UNSUPPORTED;      /* 16 EiB since the start, of which a device gave some addresses twice */
+    p->next_place += room;
+    return ERR_OK;
+}
+
 uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a)
 {
     struct segment seg;
-    const enum err e = device_segment_alloc(p->base.device, a->G, &seg);
+    uint64_t tie;
+    enum err e = device_segment_alloc(p->base.device, a->G, &seg);
+    if (e == ERR_OK && (e = pytorch_segment_enter(p, &seg, &tie)) != ERR_OK)
+        device_segment_free(p->base.device, &seg);
     if (e != ERR_OK) {
         a->failure = e == ERR_DEVICE_OOM ? ERR_OK : e;
         return BLOCK_NONE;
@@ -208,7 +232,7 @@ uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a)
     block->stream = a->stream;
     block->pool = a->pool;
     block->flags |= a->class == CLASS_SMALL ? BLOCK_IS_SMALL : 0;
-    block->ord = p->profile.ties_by_address ? 0 : p->next_ord++;
+    block->tie = tie;
     p->largest_segment = a->G > p->largest_segment ? a->G : p->largest_segment;
     pytorch_hold(p, a->pool, a->class, a->G);
     pytorch_stat_add(&p->stats.segment, a->class, 1);

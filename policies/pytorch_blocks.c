@@ -17,7 +17,7 @@ enum err pytorch_blocks_hold(struct pytorch_blocks *t, uint64_t n)
         return ERR_HOST_NOMEM;
     large_pages_want(at, cap * sizeof *at);
     if (t->cap == 0) {
-        at[BLOCK_NONE] = (struct pytorch_block){.addr = UINT64_MAX, .size = UINT64_MAX, .ord = UINT64_MAX,
+        at[BLOCK_NONE] = (struct pytorch_block){.addr = UINT64_MAX, .size = UINT64_MAX, .tie = UINT64_MAX,
                                                 .flags = BLOCK_IS_ALLOCATED};
         t->n = 1;
     }

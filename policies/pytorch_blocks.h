@@ -24,20 +24,20 @@ enum block_flags {
     BLOCK_IS_RANGE     = 1 << 4,     /* lies in an expandable segment */
     BLOCK_IS_SMALL     = 1 << 5,     /* belongs to a small pool */
     BLOCK_HAS_USES     = 1 << 6,     /* `left` is the number of its record of stream uses */
-    BLOCK_IS_RETIRED   = 1 << 7,     /* its end of use comes from the trace; linked by left and right */
+    BLOCK_IS_RETIRED   = 1 << 7,     /* its end of use comes from the trace; linked by left and right, `below` its slot */
 };
 
 struct pytorch_block {
     uint64_t addr, size;
     uint64_t requested;              /* of the last request this object served; kept on free */
-    uint64_t ord;                    /* decides ties */
-    uint64_t age_base;               /* the pool's fit_calls when the block became free; retired: its slot */
+    uint64_t tie;                    /* of blocks of one size the one with the least is taken: pytorch_steps.h */
     uint32_t prev, next;             /* neighbours in the segment by address, or BLOCK_NONE */
-    uint32_t left, right;            /* while free: links of its list or treap */
+    uint32_t left, right, below;     /* while free: its links (pytorch_free_set.h) */
     uint32_t segment;                /* the device's id */
     uint16_t stream;                 /* dense */
     uint8_t  pool;                   /* dense */
     uint8_t  flags;
+    bool     is_below;               /* while free: another block of its size is taken before it */
 };
 static_assert(sizeof(struct pytorch_block) == 64, "one cache line");
 

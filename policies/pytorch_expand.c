@@ -26,7 +26,7 @@ uint64_t pytorch_reserve(const struct pytorch *p)
 
 static struct pytorch_range *range_at(const struct pytorch *p, const struct pytorch_block *b)
 {
-    return &p->ranges[p->range_of[b->segment]];
+    return &p->ranges[p->segments[b->segment].range];
 }
 
 const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct pytorch_block *b)
@@ -89,7 +89,7 @@ void pytorch_remove_unmapped(struct pytorch *p, uint32_t b)
 
 /* ---- ranges ---- */
 
-static enum err range_enter(struct pytorch *p, const struct pytorch_range *range)
+static enum err range_enter(struct pytorch *p, const struct pytorch_range *range, uint64_t *tie)
 {
     uint32_t i = 0;
     while (i < p->n_ranges && p->ranges[i].seg.bytes != 0)
@@ -102,16 +102,11 @@ static enum err range_enter(struct pytorch *p, const struct pytorch_range *range
         p->ranges = ranges;
         p->cap_ranges = cap;
     }
-    if (range->seg.id >= p->cap_range_of) {
-        const uint32_t cap = range->seg.id * 2 + 16;
-        uint32_t *range_of = realloc(p->range_of, cap * sizeof *range_of);
-        if (range_of == NULL)
-            return ERR_HOST_NOMEM;
-        p->range_of = range_of;
-        p->cap_range_of = cap;
-    }
+    const enum err e = pytorch_segment_enter(p, &range->seg, tie);
+    if (e != ERR_OK)
+        return e;
     p->ranges[i] = *range;
-    p->range_of[range->seg.id] = i;
+    p->segments[range->seg.id].range = i;
     if (i == p->n_ranges)
         p->n_ranges++;
     return ERR_OK;
@@ -139,7 +134,8 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
         return ERR_OK;
     }
     range.phys = calloc(bytes / page, sizeof *range.phys);
-    e = range.phys == NULL ? ERR_HOST_NOMEM : range_enter(p, &range);
+    uint64_t tie;
+    e = range.phys == NULL ? ERR_HOST_NOMEM : range_enter(p, &range, &tie);
     if (e != ERR_OK) {
         range_forget(p, &range);
         return e;
@@ -153,7 +149,7 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
     block->pool = pool;
     block->flags =
         (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0));
-    block->ord = p->profile.ties_by_address ? 0 : p->next_ord++;
+    block->tie = tie;
     pytorch_insert_unmapped(p, b);
     *out = b;
     return p->base.failure;
@@ -337,5 +333,4 @@ void pytorch_ranges_close(struct pytorch *p)
     for (uint32_t i = 0; i < p->n_ranges; i++)
         free(p->ranges[i].phys);
     free(p->ranges);
-    free(p->range_of);
 }

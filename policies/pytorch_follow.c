@@ -37,16 +37,6 @@ static uint32_t follow_find_unmapped(const struct pytorch *p, const struct pytor
 
 /* ---- predicting ---- */
 
-static bool follow_has_tie(const struct pytorch *p, const struct free_set *set, uint32_t b)
-{
-    const uint32_t next = free_set_next(set, b), prev = free_set_prev(set, b);
-    const struct pytorch_block *block = pytorch_at(p, b);
-    const bool after = next != BLOCK_NONE && pytorch_at(p, next)->size == block->size &&
-                       pytorch_at(p, next)->stream == block->stream;
-    return after || (prev != BLOCK_NONE && pytorch_at(p, prev)->size == block->size &&
-                     pytorch_at(p, prev)->stream == block->stream);
-}
-
 enum err pytorch_follow_predict(struct policy *base, const struct event *req, struct pytorch_choice *out)
 {
     struct pytorch *p = (struct pytorch *)base;
@@ -62,7 +52,7 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
                                    .block_bytes = a.S, .block = b};
     if (b != BLOCK_NONE) {
         free_set_insert(&half->free, b);             /* as it was: its age has not changed */
-        out->is_tie = follow_has_tie(p, &half->free, b);
+        out->is_tie = free_set_has_equal(&half->free, b);
         out->addr = pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
     } else {
         out->addr = pytorch_follow_run(base, req);

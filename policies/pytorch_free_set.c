@@ -1,4 +1,4 @@
-/* Treaps inside the bins, and walks over them; the layout is explained in the header. */
+/* Long bins, and walks over all; the layout is explained in the header. */
 #include "policies/pytorch_free_set.h"
 
 #include <stdlib.h>
@@ -18,22 +18,145 @@ static unsigned bin_before(const struct free_bins *f, unsigned bin)
     return w * 64 + log2_floor(f->words[w]);
 }
 
-/* ---- the treap in a bin ---- */
+/* ---- the blocks of one size in a long bin ---- */
 
-/* Heap order of the treap: a fixed mixing of the block's number, so that runs repeat exactly. */
-static uint32_t treap_rank(uint32_t b)
+/*
+ * The top is a node of the treap, linked by `left` and `right`. Every other block has `is_below` set and stands in the
+ * list of those below another, which goes before it: `below` is the first of a block's list, `right` the next in it,
+ * and `left` the one before it, or for the first the block that it is below.
+ */
+
+/* Puts b first in the list below a. */
+static void block_put_below(struct pytorch_block *at, uint32_t a, uint32_t b)
 {
-    b = (b ^ b >> 16) * 0x7feb352du;
-    b = (b ^ b >> 15) * 0x846ca68bu;
-    return b ^ b >> 16;
+    const uint32_t first = at[a].below;
+    at[b].is_below = true;
+    at[b].left = a;
+    at[b].right = first;
+    at[first].left = b;                                  /* maybe that of BLOCK_NONE */
+    at[a].below = b;
 }
 
-/* Distributes the tree at `b` over *less and *more, around `key`. */
-static void treap_split(struct pytorch_block *at, uint32_t b, const struct pytorch_block *key, uint32_t *less,
-                        uint32_t *more)
+/* Makes one heap of two; returns its top. */
+static uint32_t blocks_meld_two(struct pytorch_block *at, uint32_t a, uint32_t b)
+{
+    const bool is_less = at[b].tie < at[a].tie;
+    const uint32_t top = is_less ? b : a;
+    block_put_below(at, top, is_less ? a : b);
+    return top;
+}
+
+/* Makes one heap of a list of them, two by two and then one by one from the last to the first; returns its top, whose
+ * place is still to be found. */
+static uint32_t blocks_meld(struct pytorch_block *at, uint32_t first)
+{
+    uint32_t done = BLOCK_NONE, next;
+    for (uint32_t b = first; b != BLOCK_NONE; b = next) {
+        const uint32_t second = at[b].right;
+        uint32_t top = b;
+        next = second;
+        if (second != BLOCK_NONE) {
+            next = at[second].right;
+            top = blocks_meld_two(at, b, second);
+        }
+        at[top].right = done;
+        done = top;
+    }
+    uint32_t top = done;
+    for (uint32_t b = at[top].right; b != BLOCK_NONE; b = next) {
+        next = at[b].right;
+        top = blocks_meld_two(at, top, b);
+    }
+    return top;
+}
+
+/* The one heap of all that is below b; BLOCK_NONE: nothing is. */
+static uint32_t block_heir(struct pytorch_block *at, uint32_t b)
+{
+    const uint32_t first = at[b].below;
+    return first == BLOCK_NONE || at[first].right == BLOCK_NONE ? first : blocks_meld(at, first);
+}
+
+/* Lets b stand where a stood; not yet in what points there from the left. */
+static void block_take_place(struct pytorch_block *at, uint32_t b, uint32_t a)
+{
+    at[b].left = at[a].left;
+    at[b].right = at[a].right;
+    at[b].is_below = at[a].is_below;
+}
+
+/* Takes a block out that is below another. */
+static void block_take_from_below(struct pytorch_block *at, uint32_t b)
+{
+    const uint32_t before = at[b].left, heir = block_heir(at, b);
+    uint32_t *link = at[before].below == b ? &at[before].below : &at[before].right;
+    if (heir == BLOCK_NONE) {
+        *link = at[b].right;
+        at[*link].left = before;
+    } else {
+        *link = heir;
+        block_take_place(at, heir, b);
+        at[at[heir].right].left = heir;
+    }
+}
+
+/* Puts b below the top that the link shows, or in its place. */
+static void blocks_insert(struct pytorch_block *at, uint32_t *link, uint32_t b)
+{
+    const uint32_t top = *link;
+    if (at[b].tie < at[top].tie) {
+        block_take_place(at, b, top);
+        *link = b;
+        block_put_below(at, b, top);
+    } else {
+        block_put_below(at, top, b);
+    }
+}
+
+/* The next of the blocks of its size, below which all others then are; `b` has none beside or before it that follow it
+ * in order. BLOCK_NONE: it is the last. */
+static uint32_t block_next(struct pytorch_block *at, uint32_t b)
+{
+    const uint32_t heir = block_heir(at, b);
+    if (heir != BLOCK_NONE) {
+        at[b].below = heir;
+        at[heir].left = b;
+        at[heir].right = BLOCK_NONE;
+    }
+    return heir;
+}
+
+/* The last of the blocks of one size before `end` in order; BLOCK_NONE: of all. */
+static uint32_t block_last(struct pytorch_block *at, uint32_t top, uint32_t end)
+{
+    uint32_t next;
+    while ((next = block_next(at, top)) != end)
+        top = next;
+    return top;
+}
+
+/* ---- the treap in a bin ---- */
+
+/* Heap order of the treap: a fixed mixing of the size, so that runs repeat exactly. */
+static uint64_t treap_rank(const struct pytorch_block *b)
+{
+    const uint64_t mixed = b->size * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+/* The link to the top of the size in the treap, or to where it would hang. */
+static uint32_t *treap_find(struct pytorch_block *at, uint32_t *root, uint64_t size)
+{
+    while (*root != BLOCK_NONE && at[*root].size != size)
+        root = size < at[*root].size ? &at[*root].left : &at[*root].right;
+    return root;
+}
+
+/* Distributes the tree at `b` over *less and *more, around a size that it does not have. */
+static void treap_split(struct pytorch_block *at, uint32_t b, uint64_t size, uint32_t *less, uint32_t *more)
 {
     while (b != BLOCK_NONE) {
-        if (block_before(&at[b], key)) {
+        if (at[b].size < size) {
             *less = b;
             less = &at[b].right;
             b = at[b].right;
@@ -47,47 +170,36 @@ static void treap_split(struct pytorch_block *at, uint32_t b, const struct pytor
     *more = BLOCK_NONE;
 }
 
+/* Enters the top of a size that the treap does not have. */
 static void treap_insert(struct pytorch_block *at, uint32_t *root, uint32_t b)
 {
-    const uint32_t rank = treap_rank(b);
-    while (*root != BLOCK_NONE && treap_rank(*root) >= rank)
-        root = block_before(&at[b], &at[*root]) ? &at[*root].left : &at[*root].right;
-    treap_split(at, *root, &at[b], &at[b].left, &at[b].right);
+    const uint64_t rank = treap_rank(&at[b]);
+    while (*root != BLOCK_NONE && treap_rank(&at[*root]) >= rank)
+        root = at[b].size < at[*root].size ? &at[*root].left : &at[*root].right;
+    treap_split(at, *root, at[b].size, &at[b].left, &at[b].right);
+    at[b].is_below = false;
     *root = b;
 }
 
-static void treap_remove(struct pytorch_block *at, uint32_t *root, uint32_t b)
+/* Takes out what hangs at the link. */
+static void treap_remove(struct pytorch_block *at, uint32_t *link)
 {
-    while (*root != b)
-        root = block_before(&at[b], &at[*root]) ? &at[*root].left : &at[*root].right;
-    uint32_t less = at[b].left, more = at[b].right;
+    uint32_t less = at[*link].left, more = at[*link].right;
     while (less != BLOCK_NONE && more != BLOCK_NONE) {
-        if (treap_rank(less) >= treap_rank(more)) {
-            *root = less;
-            root = &at[less].right;
+        if (treap_rank(&at[less]) >= treap_rank(&at[more])) {
+            *link = less;
+            link = &at[less].right;
             less = at[less].right;
         } else {
-            *root = more;
-            root = &at[more].left;
+            *link = more;
+            link = &at[more].left;
             more = at[more].left;
         }
     }
-    *root = less != BLOCK_NONE ? less : more;
+    *link = less != BLOCK_NONE ? less : more;
 }
 
-/* Makes a treap of a list. */
-static void treap_from_list(struct pytorch_block *at, uint32_t *root)
-{
-    uint32_t b = *root;
-    *root = BLOCK_NONE;
-    while (b != BLOCK_NONE) {
-        const uint32_t behind = at[b].right;
-        treap_insert(at, root, b);
-        b = behind;
-    }
-}
-
-uint32_t free_set_at_least_tree(const struct pytorch_block *at, uint32_t root, uint64_t size)
+uint32_t free_bins_at_least_long(const struct pytorch_block *at, uint32_t root, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
     for (uint32_t b = root; b != BLOCK_NONE;) {
@@ -98,31 +210,76 @@ uint32_t free_set_at_least_tree(const struct pytorch_block *at, uint32_t root, u
     return found;
 }
 
-static uint32_t treap_first(const struct pytorch_block *at, uint32_t b)
+/* ---- a bin ---- */
+
+/* Makes a long bin of a short one: each block of a size is below the one before it. */
+static void bin_lengthen(struct free_bins *f, struct pytorch_block *at, unsigned bin)
 {
-    while (b != BLOCK_NONE && at[b].left != BLOCK_NONE)
+    uint32_t next, last = BLOCK_NONE;
+    uint32_t b = f->root[bin];
+    f->root[bin] = BLOCK_NONE;
+    f->length[bin] = BIN_IS_LONG;
+    for (; b != BLOCK_NONE; b = next) {
+        next = at[b].right;
+        at[b].below = BLOCK_NONE;
+        if (last != BLOCK_NONE && at[last].size == at[b].size)
+            block_put_below(at, last, b);
+        else
+            treap_insert(at, &f->root[bin], b);
+        last = b;
+    }
+}
+
+void free_bins_insert_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
+{
+    if (!bin_is_long(f, bin))
+        bin_lengthen(f, at, bin);
+    uint32_t *link = treap_find(at, &f->root[bin], at[b].size);
+    at[b].below = BLOCK_NONE;
+    if (*link != BLOCK_NONE)
+        blocks_insert(at, link, b);
+    else
+        treap_insert(at, &f->root[bin], b);
+}
+
+void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
+{
+    if (at[b].is_below) {
+        block_take_from_below(at, b);
+        return;
+    }
+    uint32_t *link = treap_find(at, &f->root[bin], at[b].size);
+    const uint32_t heir = block_heir(at, b);
+    if (heir == BLOCK_NONE) {
+        treap_remove(at, link);
+    } else {
+        block_take_place(at, heir, b);
+        *link = heir;
+    }
+    f->length[bin] = f->root[bin] == BLOCK_NONE ? 0 : BIN_IS_LONG;
+}
+
+/* The first block of a bin that is not empty. */
+static uint32_t bin_first(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
+{
+    uint32_t b = f->root[bin];
+    while (bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
         b = at[b].left;
     return b;
 }
 
-static uint32_t treap_last(const struct pytorch_block *at, uint32_t b)
+/* The last block of a bin with less than `size` bytes; of a long one the top of that size. */
+static uint32_t bin_below(const struct free_bins *f, const struct pytorch_block *at, unsigned bin, uint64_t size)
 {
-    while (b != BLOCK_NONE && at[b].right != BLOCK_NONE)
-        b = at[b].right;
-    return b;
-}
-
-/* ---- a bin ---- */
-
-/* A bin that is not empty. */
-static uint32_t bin_first(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
-{
-    return bin_is_tree(f, bin) ? treap_first(at, f->root[bin]) : f->root[bin];
-}
-
-static uint32_t bin_last(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
-{
-    return treap_last(at, f->root[bin]);         /* a list is a tree whose left branches nobody looks at */
+    uint32_t found = BLOCK_NONE;
+    for (uint32_t b = f->root[bin]; b != BLOCK_NONE;) {
+        const bool is_small = at[b].size < size;
+        if (!is_small && !bin_is_long(f, bin))
+            break;
+        found = is_small ? b : found;
+        b = is_small ? at[b].right : at[b].left;
+    }
+    return found;
 }
 
 /* ---- the set ---- */
@@ -163,54 +320,33 @@ enum err free_set_add_stream(struct free_set *s, uint16_t stream)
     return ERR_OK;
 }
 
-void free_bins_insert_tree(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
-{
-    if (!bin_is_tree(f, bin))
-        treap_from_list(at, &f->root[bin]);
-    f->length[bin] = BIN_IS_TREE;
-    treap_insert(at, &f->root[bin], b);
-}
-
-void free_bins_remove_tree(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
-{
-    treap_remove(at, &f->root[bin], b);
-    f->length[bin] = f->root[bin] == BLOCK_NONE ? 0 : BIN_IS_TREE;
-}
-
 uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from)
 {
     const unsigned bin = bin_from(f, from);
     return bin == N_BINS ? BLOCK_NONE : bin_first(f, at, bin);
 }
 
-static uint32_t bins_last(const struct free_set *s, const struct free_bins *f, unsigned before)
+/* The last block with less than `size` bytes in the bins up to number `bin`, or the top of its size in a long bin. */
+static uint32_t bins_below(const struct free_set *s, const struct free_bins *f, unsigned bin, uint64_t size)
 {
-    const unsigned bin = bin_before(f, before);
-    return bin == N_BINS ? BLOCK_NONE : bin_last(f, s->blocks->at, bin);
+    const uint32_t found = bin < N_BINS ? bin_below(f, s->blocks->at, bin, size) : BLOCK_NONE;
+    if (found != BLOCK_NONE)
+        return found;
+    bin = bin_before(f, bin);
+    return bin == N_BINS ? BLOCK_NONE : bin_below(f, s->blocks->at, bin, size);
 }
 
-/* The last block of a bin with less than `size` bytes. */
-static uint32_t bin_below(const struct free_bins *f, const struct pytorch_block *at, unsigned bin, uint64_t size)
+/* The last block in order of the size of which this is the top, or the last. */
+static uint32_t last_of_size(const struct free_set *s, const struct free_bins *f, uint32_t b)
 {
-    uint32_t found = BLOCK_NONE;
-    for (uint32_t b = f->root[bin]; b != BLOCK_NONE;) {
-        const bool is_small = at[b].size < size;
-        if (!is_small && !bin_is_tree(f, bin))
-            break;
-        found = is_small ? b : found;
-        b = is_small ? at[b].right : at[b].left;
-    }
-    return found;
+    struct pytorch_block *at = s->blocks->at;
+    return b != BLOCK_NONE && bin_is_long(f, bin_of(at[b].size)) ? block_last(at, b, BLOCK_NONE) : b;
 }
 
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size)
 {
     const struct free_bins *f = s->by_stream[stream];
-    if (f == NULL)
-        return BLOCK_NONE;
-    const unsigned bin = bin_of(size);
-    const uint32_t found = bin_below(f, s->blocks->at, bin, size);
-    return found != BLOCK_NONE ? found : bins_last(s, f, bin);
+    return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, bin_of(size), size));
 }
 
 /* The first block of the streams at place i of the order and behind. */
@@ -228,9 +364,10 @@ static uint32_t free_set_first_from(const struct free_set *s, uint32_t i)
 static uint32_t free_set_last_before(const struct free_set *s, uint32_t i)
 {
     while (i-- > 0) {
-        const uint32_t b = bins_last(s, s->by_stream[s->order[i]], N_BINS);
+        const struct free_bins *f = s->by_stream[s->order[i]];
+        const uint32_t b = bins_below(s, f, N_BINS, UINT64_MAX);
         if (b != BLOCK_NONE)
-            return b;
+            return last_of_size(s, f, b);
     }
     return BLOCK_NONE;
 }
@@ -248,24 +385,14 @@ uint32_t free_set_first(const struct free_set *s)
     return free_set_first_from(s, 0);
 }
 
-/* The neighbour of b in its treap, behind it in order A or before it; BLOCK_NONE where b is its last or first. */
-static uint32_t treap_beside(const struct pytorch_block *at, uint32_t root, uint32_t b, bool is_behind)
-{
-    uint32_t found = BLOCK_NONE;
-    while (root != BLOCK_NONE) {
-        const bool may_be = is_behind ? block_before(&at[b], &at[root]) : block_before(&at[root], &at[b]);
-        found = may_be ? root : found;
-        root = may_be == is_behind ? at[root].left : at[root].right;
-    }
-    return found;
-}
-
 uint32_t free_set_next(const struct free_set *s, uint32_t b)
 {
-    const struct pytorch_block *at = s->blocks->at;
+    struct pytorch_block *at = s->blocks->at;
     const struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    uint32_t found = bin_is_tree(f, bin) ? treap_beside(at, f->root[bin], b, true) : at[b].right;
+    uint32_t found = bin_is_long(f, bin) ? block_next(at, b) : at[b].right;
+    if (found == BLOCK_NONE && bin_is_long(f, bin))
+        found = free_bins_at_least_long(at, f->root[bin], at[b].size + 1);
     if (found == BLOCK_NONE)
         found = free_bins_from(f, at, bin + 1);
     return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, at[b].stream) + 1);
@@ -273,20 +400,30 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
 
 uint32_t free_set_prev(const struct free_set *s, uint32_t b)
 {
-    const struct pytorch_block *at = s->blocks->at;
+    struct pytorch_block *at = s->blocks->at;
     const struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    uint32_t found = bin_is_tree(f, bin) ? treap_beside(at, f->root[bin], b, false) : at[b].left;
-    if (found == BLOCK_NONE)
-        found = bins_last(s, f, bin);
+    if (!bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
+        return at[b].left;
+    if (bin_is_long(f, bin) && at[b].is_below)
+        return block_last(at, free_bins_at_least_long(at, f->root[bin], at[b].size), b);
+    const uint32_t found = last_of_size(s, f, bins_below(s, f, bin, at[b].size));
     return found != BLOCK_NONE ? found : free_set_last_before(s, free_set_place(s, at[b].stream));
+}
+
+bool free_set_has_equal(const struct free_set *s, uint32_t b)
+{
+    const struct pytorch_block *at = s->blocks->at, *block = &at[b];
+    if (bin_is_long(s->by_stream[block->stream], bin_of(block->size)))
+        return block->is_below || block->below != BLOCK_NONE;
+    return at[block->right].size == block->size || (block->left != BLOCK_NONE && at[block->left].size == block->size);
 }
 
 uint64_t free_set_largest(const struct free_set *s)
 {
     uint64_t largest = 0;
     for (uint32_t i = 0; i < s->n_order; i++) {
-        const uint32_t b = bins_last(s, s->by_stream[s->order[i]], N_BINS);
+        const uint32_t b = bins_below(s, s->by_stream[s->order[i]], N_BINS, UINT64_MAX);
         if (b != BLOCK_NONE && s->blocks->at[b].size > largest)
             largest = s->blocks->at[b].size;
     }

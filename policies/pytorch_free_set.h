@@ -1,10 +1,15 @@
 /*
  * Ordered sets of free blocks.
  *
- * The allocator's every decision goes through one order (order A): stream handle, size, order number, address. A set
- * keeps a table of bins for each stream: bins hold neighbouring sizes and never overlap, a bitmap finds the next
- * bin that is not empty, and inside a bin a list keeps the order, or a treap where it would grow long. Most bins hold a
- * handful of blocks, so a search is a bitmap look-up and one or two comparisons; many equal blocks cost a logarithm.
+ * The allocator's every decision goes through one order (order A): stream handle, size, and what decides ties. A set
+ * keeps a table of bins for each stream: bins hold neighbouring sizes and never overlap, and a bitmap finds the next
+ * bin that is not empty. A bin of few blocks is a list in order: a search is a look and one or two comparisons, and a
+ * removal needs none.
+ *
+ * A bin of many blocks is a treap of its sizes, and the blocks of one size hang together as a pairing heap: the first
+ * in order is its top, the rest is sorted no further than was asked for. A block that comes is compared with the top
+ * only, one that goes from the middle with none; what a top leaves behind is compared pair by pair, a logarithm for
+ * each in the long run (Fredman, Sedgewick, Sleator and Tarjan, "The pairing heap", Algorithmica 1, 1986).
  *
  * What a request or a free does to a short bin is inline: as calls it took some thirty instructions more an event.
  */
@@ -25,12 +30,11 @@ enum {
 };
 static_assert(N_BINS < 64 * N_BIN_WORDS, "one summary word covers all");
 
-/* A short bin is a list in order, linked by `left` and `right`, so that most searches are a look and a removal needs
- * none; one that would grow beyond LIST_MAX becomes a treap, until it is empty. */
-enum { LIST_MAX = 64, BIN_IS_TREE = LIST_MAX + 1 };
+/* A bin that would grow beyond LIST_MAX blocks is a long one until it is empty. */
+enum { LIST_MAX = 64, BIN_IS_LONG = LIST_MAX + 1 };
 
 /* Bit i of words[w] says that root[64 w + i] is not empty, bit w of `summary` that words[w] is not 0. `length` is that
- * of a list, or BIN_IS_TREE. */
+ * of a list, or BIN_IS_LONG. */
 struct free_bins {
     uint64_t summary;
     uint64_t words[N_BIN_WORDS];
@@ -76,13 +80,12 @@ static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
     return w * 64 + bit_lowest(f->words[w] & (here != 0 ? here : ~UINT64_C(0)));
 }
 
-/* ---- the list in a bin ---- */
+/* ---- the list in a short bin, linked by `left` and `right` ---- */
 
 /* Whether a comes before b in order A; both belong to the same stream. */
 static inline bool block_before(const struct pytorch_block *a, const struct pytorch_block *b)
 {
-    const bool is_first = (a->ord < b->ord) | ((a->ord == b->ord) & (a->addr < b->addr));
-    return (a->size < b->size) | ((a->size == b->size) & is_first);
+    return (a->size < b->size) | ((a->size == b->size) & (a->tie < b->tie));
 }
 
 static inline void list_insert(struct pytorch_block *at, uint32_t *head, uint32_t b)
@@ -107,9 +110,9 @@ static inline void list_remove(struct pytorch_block *at, uint32_t *head, uint32_
     *head = *head == b ? behind : *head;
 }
 
-static inline bool bin_is_tree(const struct free_bins *f, unsigned bin)
+static inline bool bin_is_long(const struct free_bins *f, unsigned bin)
 {
-    return f->length[bin] == BIN_IS_TREE;
+    return f->length[bin] == BIN_IS_LONG;
 }
 
 /* ---- the set ---- */
@@ -141,16 +144,16 @@ static inline struct free_bins *free_set_bins(const struct free_set *s, uint16_t
     return s->by_stream[stream];
 }
 
-/* What the two below do with a bin that is a treap, or has to become one. */
-void free_bins_insert_tree(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
-void free_bins_remove_tree(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
+/* What the two below do with a long bin, or one that has to become long. */
+void free_bins_insert_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
+void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
 
 /* `b` is in no set, and `f` are the bins of its stream. */
 static inline void free_bins_insert(struct free_bins *f, struct pytorch_block *at, uint32_t b)
 {
     const unsigned bin = bin_of(at[b].size);
     if (f->length[bin] >= LIST_MAX) {
-        free_bins_insert_tree(f, at, bin, b);
+        free_bins_insert_long(f, at, bin, b);
         return;
     }
     f->length[bin]++;
@@ -161,8 +164,8 @@ static inline void free_bins_insert(struct free_bins *f, struct pytorch_block *a
 /* `b` is in this bin. */
 static inline void free_bins_take(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
 {
-    if (bin_is_tree(f, bin)) {
-        free_bins_remove_tree(f, at, bin, b);
+    if (bin_is_long(f, bin)) {
+        free_bins_remove_long(f, at, bin, b);
     } else {
         list_remove(at, &f->root[bin], b);
         f->length[bin]--;
@@ -176,8 +179,8 @@ static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *a
     free_bins_take(f, at, bin_of(at[b].size), b);
 }
 
-/* The first block of a bin that is a treap with at least `size` bytes. */
-uint32_t free_set_at_least_tree(const struct pytorch_block *at, uint32_t root, uint64_t size);
+/* The first block with at least `size` bytes of a long bin with this root. */
+uint32_t free_bins_at_least_long(const struct pytorch_block *at, uint32_t root, uint64_t size);
 
 /* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
 uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from);
@@ -192,8 +195,8 @@ static inline uint32_t free_bins_at_least(const struct free_bins *f, const struc
     if (*bin == N_BINS)
         return BLOCK_NONE;
     uint32_t b = f->root[*bin];
-    if (bin_is_tree(f, *bin))
-        b = free_set_at_least_tree(at, b, size);
+    if (bin_is_long(f, *bin))
+        b = free_bins_at_least_long(at, b, size);
     else
         while (at[b].size < size)                        /* BLOCK_NONE is larger than all */
             b = at[b].right;
@@ -221,13 +224,19 @@ static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stre
     return free_bins_at_least(free_set_bins(s, stream), s->blocks->at, size, &bin);
 }
 
-/* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. */
+/* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. Costs time by the
+ * blocks of its size. */
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size);
 
-/* In order A over all streams; BLOCK_NONE at the ends. `b` is in the set. */
+/* In order A over all streams; BLOCK_NONE at the ends. For `next` `b` is the first, the answer of free_set_at_least, or
+ * what `next` has said since the set last grew, and for `prev` any in the set, which costs time by the blocks of its
+ * size and of the one before it. Both sort as far as they go. */
 uint32_t free_set_first(const struct free_set *s);
 uint32_t free_set_next(const struct free_set *s, uint32_t b);
 uint32_t free_set_prev(const struct free_set *s, uint32_t b);
+
+/* Whether another block of its stream has the size of `b`, which is in the set. */
+bool free_set_has_equal(const struct free_set *s, uint32_t b);
 
 /* Bytes of the largest block over all streams; 0 when empty. */
 uint64_t free_set_largest(const struct free_set *s);

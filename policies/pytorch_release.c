@@ -32,13 +32,19 @@ struct ages {
     uint64_t sum, count;
 };
 
+/* Searches since a whole segment became free. */
+static uint64_t gc_age(const struct pytorch *p, const struct pytorch_half *half, const struct pytorch_block *b)
+{
+    return half->fit_calls - p->segments[b->segment].free_since;
+}
+
 static struct ages gc_ages(const struct pytorch *p, const struct pytorch_half *half)
 {
     struct ages a = {0};
     for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = free_set_next(&half->free, b)) {
         if (pytorch_block_is_split(pytorch_at(p, b)))
             continue;
-        a.sum += half->fit_calls - pytorch_at(p, b)->age_base;
+        a.sum += gc_age(p, half, pytorch_at(p, b));
         a.count++;
     }
     return a;
@@ -53,7 +59,7 @@ static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct age
     for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = next) {
         next = free_set_next(&half->free, b);
         const struct pytorch_block *block = pytorch_at(p, b);
-        const uint64_t age = half->fit_calls - block->age_base;
+        const uint64_t age = gc_age(p, half, block);
         if (pytorch_block_is_split(block) || block->flags & BLOCK_IS_RANGE || (double)age < average)
             continue;
         released += block->size;

@@ -32,19 +32,31 @@ static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 
 /* ---- blocks ---- */
 
-/* A new block of the same segment, pool and stream, without neighbours. */
-static inline uint32_t block_like(struct pytorch *p, uint32_t like, uint64_t addr, uint64_t size)
+/*
+ * Of free blocks of one size the one with the least tie is taken. A tie is, by release, the address; the number of the
+ * block object; or a place on a line on which each segment lies behind all that were made before it, so that the oldest
+ * segment comes first, and in it the lowest address.
+ */
+
+/* How far a tie moves with the start of its block. */
+static inline uint64_t tie_step(const struct pytorch *p, uint64_t bytes)
+{
+    return p->profile.ties_by_block ? 0 : bytes;
+}
+
+/* A new block of the same segment, pool and stream, without neighbours, `offset` bytes behind the start of `like`. */
+static inline uint32_t block_like(struct pytorch *p, uint32_t like, uint64_t offset, uint64_t size)
 {
     const uint32_t b = pytorch_block_new(&p->blocks);
     const struct pytorch_block *model = pytorch_at(p, like);
     struct pytorch_block *made = pytorch_at(p, b);
-    made->addr = addr;
+    made->addr = model->addr + offset;
     made->size = size;
     made->segment = model->segment;
     made->stream = model->stream;
     made->pool = model->pool;
     made->flags = BLOCK_IS_USED | (model->flags & (BLOCK_IS_RANGE | BLOCK_IS_SMALL));
-    made->ord = p->profile.ties_by_segment ? model->ord : p->profile.ties_by_block ? p->next_ord++ : 0;
+    made->tie = p->profile.ties_by_block ? p->next_place++ : model->tie + tie_step(p, offset);
     return b;
 }
 
@@ -62,9 +74,10 @@ static inline void block_link(struct pytorch *p, uint32_t b, uint32_t prev, uint
 static inline uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size)
 {
     struct pytorch_block *block = pytorch_at(p, b);
-    const uint32_t front = block_like(p, b, block->addr, size);
+    const uint32_t front = block_like(p, b, 0, size);
     block_link(p, front, block->prev, b);
     block->addr += size;
+    block->tie += tie_step(p, size);
     block->size -= size;
     return front;
 }
@@ -73,7 +86,7 @@ static inline uint32_t pytorch_cut_back(struct pytorch *p, uint32_t b, uint64_t 
 {
     struct pytorch_block *block = pytorch_at(p, b);
     block->size -= size;
-    const uint32_t back = block_like(p, b, block->addr + block->size, size);
+    const uint32_t back = block_like(p, b, block->size, size);
     block_link(p, back, b, block->next);
     return back;
 }
@@ -89,10 +102,13 @@ static inline struct pytorch_home pytorch_home_of(const struct pytorch *p, const
     return pytorch_home(pytorch_half_of(p, b), b->stream);
 }
 
-/* Makes a free, mapped block available at its home. */
+/* Makes a free, mapped block available at its home. Ages are asked of whole segments only, and nobody counts before
+ * there can be garbage collection. */
 static inline void pytorch_take_home(struct pytorch *p, struct pytorch_home home, uint32_t b)
 {
-    pytorch_at(p, b)->age_base = home.half->fit_calls;
+    const struct pytorch_block *block = pytorch_at(p, b);
+    if (home.half->fit_calls > 0 && !pytorch_block_is_split(block))
+        p->segments[block->segment].free_since = home.half->fit_calls;
     free_bins_insert(home.bins, p->blocks.at, b);
 }
 
@@ -112,6 +128,7 @@ static inline uint64_t pytorch_swallow(struct pytorch *p, uint32_t b, bool is_fr
     const uint64_t won = swallowed->size;
     if (is_front) {
         block->addr = swallowed->addr;
+        block->tie = p->profile.ties_by_block ? block->tie : swallowed->tie;
         block->prev = swallowed->prev;
         pytorch_at(p, block->prev)->next = b;
     } else {

@@ -249,7 +249,7 @@ void pytorch_retire_block(struct pytorch *p, uint32_t b, uint32_t slot)
     if (block->flags & BLOCK_HAS_USES)
         uses_detach(p, block);                   /* the trace itself says when the uses end */
     block->flags |= BLOCK_IS_BUSY | BLOCK_IS_RETIRED;
-    block->age_base = slot;
+    block->below = slot;
     block->left = p->retired_tail;
     block->right = BLOCK_NONE;
     if (p->retired_tail != BLOCK_NONE)
@@ -281,7 +281,7 @@ static void retired_end(struct pytorch *p, uint8_t pool)
         next = pytorch_at(p, b)->right;
         if (pool != 0 && pytorch_at(p, b)->pool != pool)
             continue;
-        const uint32_t slot = (uint32_t)pytorch_at(p, b)->age_base;
+        const uint32_t slot = pytorch_at(p, b)->below;
         const struct policy_observer *o = p->base.observer;
         pytorch_unretire(p, b);
         pytorch_complete_free(p, b);

@@ -165,7 +165,7 @@ static bool model_before(const struct model *m, uint32_t a, uint32_t b)
     const struct pytorch_block *x = &m->blocks.at[a], *y = &m->blocks.at[b];
     if (x->size != y->size)
         return x->size < y->size;
-    return x->ord != y->ord ? x->ord < y->ord : x->addr < y->addr;
+    return x->tie < y->tie;
 }
 
 /* The least block that is behind `than` (BLOCK_NONE: any) and has `size` bytes; BLOCK_NONE when there is none. */
@@ -196,36 +196,86 @@ static void model_compare(const struct model *m, uint64_t size)
     cr_assert_eq(free_set_largest(&m->set), last == BLOCK_NONE ? 0 : m->blocks.at[last].size);
 }
 
+static void model_add(struct model *m, uint64_t size, uint64_t tie)
+{
+    const uint32_t b = pytorch_block_new(&m->blocks);
+    m->blocks.at[b].size = size;
+    m->blocks.at[b].tie = tie;
+    m->in[m->n++] = b;
+    free_set_insert(&m->set, b);
+}
+
+static void model_remove(struct model *m, size_t i)
+{
+    free_set_remove(&m->set, m->in[i]);
+    pytorch_block_drop(&m->blocks, m->in[i]);
+    m->in[i] = m->in[--m->n];
+}
+
+static void model_open(struct model *m)
+{
+    static const struct stream_name stream = {0};
+    *m = (struct model){.n = 0};
+    cr_assert_eq(free_set_open(&m->set, &m->blocks, &stream, 1), ERR_OK);
+    cr_assert_eq(free_set_prepare(&m->set, 0), ERR_OK);
+    cr_assert_eq(pytorch_blocks_reserve(&m->blocks, SET_BLOCKS + 1), ERR_OK);
+}
+
+static void model_close(struct model *m)
+{
+    free_set_close(&m->set);
+    pytorch_blocks_close(&m->blocks);
+}
+
 /* Blocks come and go; `sizes` different sizes from `smallest` on, `step` bytes apart. */
 static void set_against_model(uint64_t smallest, uint64_t step, uint64_t sizes, uint64_t seed)
 {
-    static const struct stream_name stream = {0};
-    struct model m = {0};
-    cr_assert_eq(free_set_open(&m.set, &m.blocks, &stream, 1), ERR_OK);
-    cr_assert_eq(free_set_prepare(&m.set, 0), ERR_OK);
-    cr_assert_eq(pytorch_blocks_reserve(&m.blocks, SET_BLOCKS + 1), ERR_OK);
+    struct model m;
+    model_open(&m);
     for (unsigned i = 0; i < 6000; i++) {
         seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
         const uint64_t r = seed >> 20;
         const unsigned goal = i / 1000 % 2 == 0 ? 95 : 5;        /* grows, shrinks, grows ... */
-        if (m.n == 0 || (r % 100 < goal && m.n < SET_BLOCKS)) {
-            const uint32_t b = pytorch_block_new(&m.blocks);
-            m.blocks.at[b].size = smallest + r / 100 % sizes * step;
-            m.blocks.at[b].ord = r / 7 % 3;
-            m.blocks.at[b].addr = i * UINT64_C(0x9e3779b97f4a7c15);
-            m.in[m.n++] = b;
-            free_set_insert(&m.set, b);
-        } else {
-            const size_t victim = r / 100 % m.n;
-            free_set_remove(&m.set, m.in[victim]);
-            pytorch_block_drop(&m.blocks, m.in[victim]);
-            m.in[victim] = m.in[--m.n];
-        }
+        if (m.n == 0 || (r % 100 < goal && m.n < SET_BLOCKS))
+            model_add(&m, smallest + r / 100 % sizes * step, i * UINT64_C(0x9e3779b97f4a7c15));
+        else
+            model_remove(&m, r / 100 % m.n);
         if (i % 97 == 0)
             model_compare(&m, smallest + r % (sizes * step));
     }
-    free_set_close(&m.set);
-    pytorch_blocks_close(&m.blocks);
+    model_close(&m);
+}
+
+/* A release walks over a set and takes blocks out behind itself. */
+static void walk_taking_out(uint64_t sizes, uint64_t seed)
+{
+    struct model m;
+    model_open(&m);
+    for (uint64_t i = 0; i < SET_BLOCKS; i++)
+        model_add(&m, (UINT64_C(70) << 20) + i % sizes * 512, i * UINT64_C(0x9e3779b97f4a7c15));
+    uint32_t next, last = BLOCK_NONE;
+    for (uint32_t b = free_set_first(&m.set); b != BLOCK_NONE; b = next) {
+        cr_assert_eq(b, model_least(&m, last, 0), "%zu blocks left", m.n);
+        next = free_set_next(&m.set, b);
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+        size_t i = 0;
+        while (m.in[i] != b)
+            i++;
+        if (seed >> 62 != 0)
+            model_remove(&m, i);
+        else
+            last = b;
+    }
+    cr_assert_gt(m.n, SET_BLOCKS / 8);
+    model_compare(&m, UINT64_C(70) << 20);
+    model_close(&m);
+}
+
+Test(free_set, a_walk_that_takes_blocks_out_behind_itself_keeps_the_order)
+{
+    walk_taking_out(1, 4);
+    walk_taking_out(7, 5);
+    walk_taking_out(300, 6);
 }
 
 Test(free_set, it_is_in_order_with_many_equal_blocks)
