@@ -3,6 +3,7 @@
  */
 #include "policies/pytorch_steps.h"
 
+#include "base/prefetch.h"
 #include "policies/pytorch_text.h"
 
 #include <inttypes.h>
@@ -205,16 +206,6 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
 
 /* ---- events ---- */
 
-/* Asks for a cache line. */
-static void expect_line(const void *line)
-{
-#if defined(__GNUC__)
-    __builtin_prefetch(line, 1);
-#else
-    (void)line;
-#endif
-}
-
 /* A free touches its block, then the neighbours. Without asking whether ev is one, which would be hard to guess: a
  * request's slot names a block long gone, whose cache lines then come in vain. */
 static void pytorch_expect(const struct policy *base, const struct event *ev, const struct block *b, bool is_next)
@@ -222,9 +213,9 @@ static void pytorch_expect(const struct policy *base, const struct event *ev, co
     const struct pytorch *p = (const struct pytorch *)base;
     (void)ev;
     const struct pytorch_block *block = pytorch_at(p, b->cookie < p->blocks.n ? b->cookie : BLOCK_NONE);
-    expect_line(is_next ? pytorch_at(p, block->prev) : block);
+    prefetch(is_next ? pytorch_at(p, block->prev) : block);
     if (is_next)
-        expect_line(pytorch_at(p, block->next));
+        prefetch(pytorch_at(p, block->next));
 }
 
 static void pytorch_retire(struct policy *base, const struct event *req, const struct block *b)

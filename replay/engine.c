@@ -6,6 +6,7 @@
  */
 #include "base/cores.h"
 #include "base/large_pages.h"
+#include "base/prefetch.h"
 #include "replay/audit.h"
 #include "replay/explain_run.h"
 #include "replay/replay.h"
@@ -221,10 +222,8 @@ static inline void lane_tell(const struct lane *l, const struct event *ev, bool 
 /* `ev` and the LANE_AHEAD events behind it are there. */
 static void lane_look_ahead(const struct lane *l, const struct event *ev)
 {
-#if defined(__GNUC__)
     if (ev[LANE_AHEAD].slot < l->n_slots)
-        __builtin_prefetch(&l->live[ev[LANE_AHEAD].slot], 1);
-#endif
+        prefetch(&l->live[ev[LANE_AHEAD].slot]);
     if (l->policy->ops->expect == NULL)
         return;
     lane_tell(l, &ev[LANE_AHEAD_SOON], false);

@@ -3,6 +3,7 @@
 
 #include "base/inline.h"
 #include "base/large_pages.h"
+#include "base/prefetch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,6 @@ bool slot_table_reach(struct slot_table *t, uint32_t slot)
 static void guess_reset(struct slot_guess *g)
 {
     g->next = 0;
-    g->last = 0;
     g->n_vacated = 0;
 }
 
@@ -48,7 +48,6 @@ static inline void guess_allocated(struct slot_guess *g, uint32_t slot)
 
 static inline void guess_freed(struct slot_guess *g, uint32_t *vacated, uint32_t slot, bool is_vacant)
 {
-    g->last = slot;
     vacated[g->n_vacated] = slot;
     g->n_vacated += is_vacant;
 }
@@ -81,6 +80,7 @@ static void events_slot_columns(const struct event *ev, size_t n, uint32_t *vaca
                                 size_t *n_allocs, uint64_t *frees, size_t *n_frees)
 {
     struct slot_guess g;
+    uint64_t last_freed = 0;
     guess_reset(&g);
     *n_allocs = *n_frees = 0;
     for (size_t i = 0; i < n; i++) {
@@ -88,7 +88,8 @@ static void events_slot_columns(const struct event *ev, size_t n, uint32_t *vaca
             allocs[(*n_allocs)++] = zigzag(ev[i].slot, guess_alloc(&g, vacated));
             guess_allocated(&g, ev[i].slot);
         } else if (kind_is_free(ev[i].kind)) {
-            frees[(*n_frees)++] = zigzag(ev[i].slot, g.last);
+            frees[(*n_frees)++] = zigzag(ev[i].slot, last_freed);
+            last_freed = ev[i].slot;
             guess_freed(&g, vacated, ev[i].slot, ev[i].kind != EVENT_FREE_REQUESTED);
         }
     }
@@ -222,6 +223,7 @@ static void events_column_lengths(const uint32_t by_kind[EVENT_KINDS], size_t n,
 static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_t n)
 {
     size_t lengths[EVENT_COLUMN_COUNT];
+    d->last_freed = 0;
     const struct cursor start = in;
     column_open(&d->columns[EVENT_COLUMN_KIND], &in, n);
     if (in.is_bad || !events_count_all_kinds(d, n))
@@ -236,6 +238,17 @@ static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_
     return !in.is_bad && in.at == in.end;
 }
 
+/* Finds the slots of a batch's frees before the walk comes to them, so that it can look ahead: each is told by its
+ * distance from the one before it. */
+static void frees_find(struct frame_decoder *d, size_t n)
+{
+    uint64_t slot = d->last_freed;
+    for (size_t i = 0; i < n; i++)
+        d->free_slots[i] = slot = unzigzag(d->values[EVENT_COLUMN_FREE_SLOT][i], slot);
+    memset(d->free_slots + n, 0, FREES_AHEAD * sizeof d->free_slots[0]);
+    d->last_freed = slot;
+}
+
 /* Reads of batch number `batch`, of k events, as much of the columns as their kinds ask for. What is constant is there. */
 static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
 {
@@ -248,6 +261,7 @@ static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
         if (c != EVENT_COLUMN_KIND && !column_is_constant(&d->columns[c]) &&
             !column_read(&d->columns[c], d->values[c], lengths[c]))
             return false;
+    frees_find(d, lengths[EVENT_COLUMN_FREE_SLOT]);
     return true;
 }
 
@@ -255,6 +269,7 @@ static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
 struct events_walk {
     const unsigned char *kinds;                      /* of the batch */
     const uint64_t    (*values)[COLUMN_BATCH];       /* of it, by column */
+    const uint64_t     *free_slots;                  /* of its frees */
     size_t              n_allocs, n_frees, n_sized, n_labels, n_placed;     /* numbers used so far of the batch */
     bool                is_plain;                    /* ALLOC and FREE are all the kinds of the batch */
     bool                are_places_kept;             /* all frees of the batch keep the place of their alloc, */
@@ -272,6 +287,7 @@ struct events_walk {
 static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d, size_t batch)
 {
     const uint16_t *by_kind = d->batch_kinds[batch];
+    w->free_slots = d->free_slots;
     w->kinds = d->kinds + batch * COLUMN_BATCH;
     w->is_plain = by_kind[EVENT_ALLOC] + by_kind[EVENT_FREE] == COLUMN_BATCH;
     w->values = d->values;
@@ -326,7 +342,8 @@ static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
 static inline const char *walk_free(struct events_walk *w, unsigned kind, struct event *ev)
 {
     const size_t i = w->n_frees++;
-    const uint64_t slot = unzigzag(w->values[EVENT_COLUMN_FREE_SLOT][i], w->guess.last);
+    const uint64_t slot = w->free_slots[i], ahead = w->free_slots[i + FREES_AHEAD];
+    prefetch(&w->slots[ahead < w->n_slots ? ahead : 0]);
     if (slot >= w->n_slots)
         return "frees a slot out of range";
     struct slot *s = &w->slots[slot];
@@ -492,7 +509,7 @@ static inline uint64_t walk_slot(struct events_walk *w, unsigned kind)
         slot = unzigzag(w->values[EVENT_COLUMN_ALLOC_SLOT][w->n_allocs++], guess_alloc(&w->guess, w->vacated));
         guess_allocated(&w->guess, (uint32_t)slot);
     } else if (kind_is_free(kind)) {
-        slot = unzigzag(w->values[EVENT_COLUMN_FREE_SLOT][w->n_frees++], w->guess.last);
+        slot = w->free_slots[w->n_frees++];
         guess_freed(&w->guess, w->vacated, (uint32_t)slot, kind != EVENT_FREE_REQUESTED);
     }
     return slot;

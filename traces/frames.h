@@ -86,7 +86,7 @@ struct frame_bounds {
  * then needs nearly no bytes for the slots of allocs. Both sides keep one, and beside it the slots vacated and not
  * taken again, of which there are at most as many as events. */
 struct slot_guess {
-    uint32_t next, last, n_vacated;
+    uint32_t next, n_vacated;
 };
 
 /* Encodes `n` events. In those of a free kind `bytes` is ignored, and stream and pool hold the exclusive or with
@@ -94,10 +94,14 @@ struct slot_guess {
 void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct frame_place *place,
                    size_t ends[EVENT_COLUMN_COUNT]);
 
+enum { FREES_AHEAD = 8 };             /* so many frees before its turn a slot is fetched from memory */
+
 /* What decoding needs beside its input; some 470 KiB. */
 struct frame_decoder {
     struct column columns[EVENT_COLUMN_COUNT];
     uint64_t      values[EVENT_COLUMN_COUNT][COLUMN_BATCH];
+    uint64_t      free_slots[COLUMN_BATCH + FREES_AHEAD];    /* of the frees of a batch, then zeros */
+    uint64_t      last_freed;                    /* the last of them, or of the batch before it */
     uint32_t      vacated[NATIVE_FRAME_EVENTS + 1];
     const unsigned char *kinds;                  /* of the section's events */
     unsigned char like_kinds[NATIVE_FRAME_EVENTS];       /* where they are all one */
