@@ -300,7 +300,7 @@ bool pytorch_is_capturing(const struct pytorch *p);
 
 static inline bool pytorch_has_waits(const struct pytorch *p)
 {
-    return p->fifo_order.count > 0 || p->n_deferred > 0;
+    return (p->fifo_order.count | p->n_deferred) != 0;
 }
 
 /* Completes frees whose events have finished. */

@@ -153,9 +153,8 @@ static HOT_INLINE uint32_t fit(struct pytorch *p, struct pytorch_home home, uint
     if (it == BLOCK_NONE)
         return it;
     const uint64_t size = pytorch_at(p, it)->size;
-    if (S < s->max_split_size && size >= s->max_split_size)
-        return BLOCK_NONE;
-    if (S >= s->max_split_size && size >= add_capped(S, s->max_non_split_rounding))
+    if (size >= s->max_split_size &&
+        (S < s->max_split_size || size >= add_capped(S, s->max_non_split_rounding)))
         return BLOCK_NONE;
     free_bins_take(home.bins, p->blocks.at, bin, it);
     return it;
@@ -474,6 +473,18 @@ void pytorch_complete_free(struct pytorch *p, uint32_t b)
     complete_free(p, b);
 }
 
+/* The end of a free that was requested before, or the free of a block that other streams have used. */
+static void free_late(struct pytorch *p, uint32_t b)
+{
+    if (pytorch_at(p, b)->flags & BLOCK_IS_RETIRED) {
+        pytorch_unretire(p, b);
+        pytorch_complete_free(p, b);
+    } else {
+        pytorch_request_late_free(p, b);
+        pytorch_free_used(p, b);
+    }
+}
+
 void pytorch_free(struct policy *base, const struct event *req, const struct block *b)
 {
     struct pytorch *p = (struct pytorch *)base;
@@ -482,15 +493,8 @@ void pytorch_free(struct policy *base, const struct event *req, const struct blo
         device_segment_free(base->device, &(struct segment){.addr = b->addr, .bytes = b->bytes, .id = b->segment});
         return;
     }
-    const uint8_t flags = pytorch_at(p, b->cookie)->flags;
-    if (flags & BLOCK_IS_RETIRED) {
-        pytorch_unretire(p, b->cookie);
-        pytorch_complete_free(p, b->cookie);
-        return;
-    }
-    if (flags & BLOCK_HAS_USES) {
-        pytorch_request_late_free(p, b->cookie);
-        pytorch_free_used(p, b->cookie);
+    if (pytorch_at(p, b->cookie)->flags & (BLOCK_IS_RETIRED | BLOCK_HAS_USES)) {
+        free_late(p, b->cookie);
         return;
     }
     pytorch_request_free(p, b->cookie);

@@ -343,9 +343,9 @@ static inline const char *walk_free(struct events_walk *w, unsigned kind, struct
 {
     const size_t i = w->n_frees++;
     const uint64_t slot = w->free_slots[i], ahead = w->free_slots[i + FREES_AHEAD];
-    prefetch(&w->slots[ahead < w->n_slots ? ahead : 0]);
     if (slot >= w->n_slots)
         return "frees a slot out of range";
+    prefetch(&w->slots[ahead < w->n_slots ? ahead : 0]);
     struct slot *s = &w->slots[slot];
     const uint64_t place = s->place ^ w->values[EVENT_COLUMN_FREE_PLACE][i];
     if (s->state != (kind == EVENT_FREE_COMPLETED ? SLOT_PENDING : SLOT_LIVE))
