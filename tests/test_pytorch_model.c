@@ -38,8 +38,9 @@ static const char *const op_names[] = {
 };
 
 /* What the requests of a program look like. OVERSIZE also keeps max_split_size small and segments ordinary: otherwise
- * targeted releases hardly ever happen. */
-enum style { STYLE_FEW_SIZES, STYLE_SMALL, STYLE_MIXED, STYLE_LARGE, STYLE_NARROW, STYLE_OVERSIZE, STYLES };
+ * targeted releases hardly ever happen. HOLES begins with as many blocks as there can be and gives every second one back:
+ * otherwise no size ever has many free blocks. */
+enum style { STYLE_FEW_SIZES, STYLE_SMALL, STYLE_MIXED, STYLE_LARGE, STYLE_NARROW, STYLE_OVERSIZE, STYLE_HOLES, STYLES };
 
 /* TOGGLE: a vacant slot is allocated, a live one freed (or retired), a retired one completed. HOLD: of the stream, on
  * or off by `choice`. FINISH: `choice` events of the stream. POOL: the pool is made; later entered, left or dropped by
@@ -115,6 +116,8 @@ static uint64_t random_bytes(uint64_t *random, enum style style)
         return few[random_below(random, 8)];
     case STYLE_NARROW:
         return 300 * KIB + random_below(random, 200) * 100;
+    case STYLE_HOLES:
+        return random_one_in(random, 4) ? 1024 : 512;
     case STYLE_OVERSIZE:
         return (1 + random_below(random, 128)) * MIB;
     default:
@@ -192,6 +195,18 @@ static struct op random_op(const struct program *p, uint64_t *random, unsigned n
     return op;
 }
 
+/* The first operations of a program of many holes: all slots in turn, of them every second one again. */
+static void program_make_holes(struct program *p, size_t i)
+{
+    if (i >= NAIVE_SLOTS + NAIVE_SLOTS / 2)
+        return;
+    struct op *op = &p->ops[i];
+    op->kind = OP_TOGGLE;
+    op->slot = (unsigned)(i < NAIVE_SLOTS ? i : 2 * (i - NAIVE_SLOTS));
+    op->bytes = 512;
+    op->retires = false;
+}
+
 static void program_make(struct program *p, unsigned minor, uint64_t seed)
 {
     static const uint64_t totals[] = {100 * MIB, 200 * MIB, 500 * MIB, 1200 * MIB, 6 * GIB};
@@ -210,13 +225,15 @@ static void program_make(struct program *p, unsigned minor, uint64_t seed)
     p->fraction = random_one_in(&random, 2) ? 2.0 : (double)(3 + random_below(&random, 8)) / 10.0;
     p->settings = random_settings(p, &random);
     random_addresses(p, &random);
-    const unsigned most_slots = 1u << (3 + random_below(&random, 6));
+    const unsigned most_slots = p->style == STYLE_HOLES ? NAIVE_SLOTS : 1u << (3 + random_below(&random, 6));
     unsigned n_slots = most_slots;
-    p->n_ops = 200 + random_below(&random, MAX_OPS - 200);
+    p->n_ops = p->style == STYLE_HOLES ? MAX_OPS : 200 + random_below(&random, MAX_OPS - 200);
     for (size_t i = 0; i < p->n_ops; i++) {
         if (random_one_in(&random, 150))                       /* a phase with more or less alive */
             n_slots = 1 + (unsigned)random_below(&random, most_slots);
         p->ops[i] = random_op(p, &random, n_slots);
+        if (p->style == STYLE_HOLES)
+            program_make_holes(p, i);
     }
 }
 
@@ -724,7 +741,7 @@ static void program_print(const struct program *p)
 
 static uint64_t operations_wanted(void)
 {
-    return getenv("REPLAY_LONG_TESTS") != NULL ? 10000000 : 100000;
+    return getenv("REPLAY_LONG_TESTS") != NULL ? 50000000 : 500000;
 }
 
 static const unsigned releases[] = {0, 4, 6, 9, 10, 11, 12, 13, 14, 15};
