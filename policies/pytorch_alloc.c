@@ -153,8 +153,7 @@ static HOT_INLINE uint32_t fit(struct pytorch *p, struct pytorch_home home, uint
     if (it == BLOCK_NONE)
         return it;
     const uint64_t size = pytorch_at(p, it)->size;
-    if (size >= s->max_split_size &&
-        (S < s->max_split_size || size >= add_capped(S, s->max_non_split_rounding)))
+    if (size >= s->max_split_size && (S < s->max_split_size || size >= add_capped(S, s->max_non_split_rounding)))
         return BLOCK_NONE;
     free_bins_take(home.bins, p->blocks.at, bin, it);
     return it;

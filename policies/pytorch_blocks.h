@@ -24,7 +24,7 @@ enum block_flags {
     BLOCK_IS_RANGE     = 1 << 4,     /* lies in an expandable segment */
     BLOCK_IS_SMALL     = 1 << 5,     /* belongs to a small pool */
     BLOCK_HAS_USES     = 1 << 6,     /* `left` is the number of its record of stream uses */
-    BLOCK_IS_RETIRED   = 1 << 7,     /* its end of use comes from the trace; linked by left and right, `below` its slot */
+    BLOCK_IS_RETIRED   = 1 << 7,     /* its end of use comes from the trace; linked by left, right, `below` its slot */
 };
 
 struct pytorch_block {
@@ -37,7 +37,7 @@ struct pytorch_block {
     uint16_t stream;                 /* dense */
     uint8_t  pool;                   /* dense */
     uint8_t  flags;
-    bool     is_below;               /* while free: another block of its size is taken before it */
+    bool     is_below;               /* while free, in a long bin: another block of its size goes before it */
 };
 static_assert(sizeof(struct pytorch_block) == 64, "one cache line");
 

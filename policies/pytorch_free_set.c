@@ -77,12 +77,14 @@ static uint32_t block_heir(struct pytorch_block *at, uint32_t b)
     return first == BLOCK_NONE || at[first].right == BLOCK_NONE ? first : blocks_meld(at, first);
 }
 
-/* Lets b stand where a stood; not yet in what points there from the left. */
-static void block_take_place(struct pytorch_block *at, uint32_t b, uint32_t a)
+/* Lets b stand where the link shows a block. The one to the right still has that to its left. */
+static void block_take_place(struct pytorch_block *at, uint32_t *link, uint32_t b)
 {
-    at[b].left = at[a].left;
-    at[b].right = at[a].right;
-    at[b].is_below = at[a].is_below;
+    const struct pytorch_block *before = &at[*link];
+    at[b].left = before->left;
+    at[b].right = before->right;
+    at[b].is_below = before->is_below;
+    *link = b;
 }
 
 /* Takes a block out that is below another. */
@@ -94,8 +96,7 @@ static void block_take_from_below(struct pytorch_block *at, uint32_t b)
         *link = at[b].right;
         at[*link].left = before;
     } else {
-        *link = heir;
-        block_take_place(at, heir, b);
+        block_take_place(at, link, heir);
         at[at[heir].right].left = heir;
     }
 }
@@ -105,8 +106,7 @@ static void blocks_insert(struct pytorch_block *at, uint32_t *link, uint32_t b)
 {
     const uint32_t top = *link;
     if (at[b].tie < at[top].tie) {
-        block_take_place(at, b, top);
-        *link = b;
+        block_take_place(at, link, b);
         block_put_below(at, b, top);
     } else {
         block_put_below(at, top, b);
@@ -250,12 +250,10 @@ void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsign
     }
     uint32_t *link = treap_find(at, &f->root[bin], at[b].size);
     const uint32_t heir = block_heir(at, b);
-    if (heir == BLOCK_NONE) {
+    if (heir == BLOCK_NONE)
         treap_remove(at, link);
-    } else {
-        block_take_place(at, heir, b);
-        *link = heir;
-    }
+    else
+        block_take_place(at, link, heir);
     f->length[bin] = f->root[bin] == BLOCK_NONE ? 0 : BIN_IS_LONG;
 }
 
@@ -390,8 +388,8 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
     struct pytorch_block *at = s->blocks->at;
     const struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = bin_of(at[b].size);
-    uint32_t found = bin_is_long(f, bin) ? block_next(at, b) : at[b].right;
-    if (found == BLOCK_NONE && bin_is_long(f, bin))
+    uint32_t found = at[b].right;
+    if (bin_is_long(f, bin) && (found = block_next(at, b)) == BLOCK_NONE)
         found = free_bins_at_least_long(at, f->root[bin], at[b].size + 1);
     if (found == BLOCK_NONE)
         found = free_bins_from(f, at, bin + 1);

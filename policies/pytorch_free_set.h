@@ -224,8 +224,8 @@ static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stre
     return free_bins_at_least(free_set_bins(s, stream), s->blocks->at, size, &bin);
 }
 
-/* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. Costs time by the
- * blocks of its size. */
+/* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. Costs time by
+ * the blocks of its size. */
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size);
 
 /* In order A over all streams; BLOCK_NONE at the ends. For `next` `b` is the first, the answer of free_set_at_least, or

@@ -38,9 +38,11 @@ static const char *const op_names[] = {
 };
 
 /* What the requests of a program look like. OVERSIZE also keeps max_split_size small and segments ordinary: otherwise
- * targeted releases hardly ever happen. HOLES begins with as many blocks as there can be and gives every second one back:
- * otherwise no size ever has many free blocks. */
-enum style { STYLE_FEW_SIZES, STYLE_SMALL, STYLE_MIXED, STYLE_LARGE, STYLE_NARROW, STYLE_OVERSIZE, STYLE_HOLES, STYLES };
+ * targeted releases hardly ever happen. HOLES begins with as many blocks as there can be and gives every second one
+ * back: otherwise no size ever has many free blocks. */
+enum style {
+    STYLE_FEW_SIZES, STYLE_SMALL, STYLE_MIXED, STYLE_LARGE, STYLE_NARROW, STYLE_OVERSIZE, STYLE_HOLES, STYLES
+};
 
 /* TOGGLE: a vacant slot is allocated, a live one freed (or retired), a retired one completed. HOLD: of the stream, on
  * or off by `choice`. FINISH: `choice` events of the stream. POOL: the pool is made; later entered, left or dropped by
@@ -195,16 +197,12 @@ static struct op random_op(const struct program *p, uint64_t *random, unsigned n
     return op;
 }
 
-/* The first operations of a program of many holes: all slots in turn, of them every second one again. */
-static void program_make_holes(struct program *p, size_t i)
+/* The first operations of a program of many holes: all slots in turn, then every second one again. */
+static void program_begin_with_holes(struct program *p)
 {
-    if (i >= NAIVE_SLOTS + NAIVE_SLOTS / 2)
-        return;
-    struct op *op = &p->ops[i];
-    op->kind = OP_TOGGLE;
-    op->slot = (unsigned)(i < NAIVE_SLOTS ? i : 2 * (i - NAIVE_SLOTS));
-    op->bytes = 512;
-    op->retires = false;
+    for (unsigned i = 0; i < NAIVE_SLOTS + NAIVE_SLOTS / 2; i++)
+        p->ops[i] = (struct op){.kind = OP_TOGGLE, .slot = i < NAIVE_SLOTS ? i : 2 * (i - NAIVE_SLOTS), .bytes = 512,
+                                .stream = p->ops[i].stream};
 }
 
 static void program_make(struct program *p, unsigned minor, uint64_t seed)
@@ -232,9 +230,9 @@ static void program_make(struct program *p, unsigned minor, uint64_t seed)
         if (random_one_in(&random, 150))                       /* a phase with more or less alive */
             n_slots = 1 + (unsigned)random_below(&random, most_slots);
         p->ops[i] = random_op(p, &random, n_slots);
-        if (p->style == STYLE_HOLES)
-            program_make_holes(p, i);
     }
+    if (p->style == STYLE_HOLES)
+        program_begin_with_holes(p);
 }
 
 static void text_add(char *text, const char *fmt, ...) PRINTF_LIKE(2, 3);
