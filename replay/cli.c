@@ -91,7 +91,6 @@ enum err cli_replay(const struct options *o, struct single_run *run, struct err_
     struct progress progress = progress_start("replaying");
     const struct replay_config cfg = {
         .on_oom = (o->given & OPTION_BIT(ON_OOM)) != 0 ? o->on_oom : OOM_AS_RECORDED,
-        .threads = 1,
         .start = o->start,
         .progress = progress_report,
         .progress_arg = &progress,

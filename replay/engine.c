@@ -595,6 +595,11 @@ void lane_close(struct lane *lane)
 
 /* ---- many lanes ---- */
 
+static unsigned threads_wanted(const struct replay_config *cfg)
+{
+    return cfg->threads != 0 ? cfg->threads : cores_usable();
+}
+
 /* Threads that run lanes over one chunk at a time. The caller's thread is one of them. */
 struct crew {
     struct lane *lanes;
@@ -667,7 +672,7 @@ static struct crew *crew_start(struct lane *lanes, size_t n_lanes, const struct 
                                const struct command *commands)
 {
     const size_t n_jobs = n_lanes + (cfg->chunk != NULL);
-    size_t n = cfg->threads != 0 ? cfg->threads : cores_usable();
+    size_t n = threads_wanted(cfg);
     if (n > n_jobs)
         n = n_jobs;
     struct crew *c = calloc(1, sizeof *c + n * sizeof c->threads[0]);
@@ -761,7 +766,10 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
 {
     struct start start;
     uint64_t time_ns = 0;
-    if (n_lanes > 1 || trace_info(in)->peak_live >= LANE_MANY)
+    const bool has_cores = threads_wanted(cfg) > 1;
+    if (has_cores)
+        trace_read_ahead(in);
+    if (n_lanes > 1 || (trace_info(in)->peak_live >= LANE_MANY && !has_cores))
         trace_enlarge_chunks(in);                /* or tables would come into the caches again for every small chunk */
     enum err e = trace_seek(in, 0, why);
     if (e != ERR_OK || (e = start_read(in, &start, why)) != ERR_OK)

@@ -36,7 +36,8 @@ struct replay_config {
     uint64_t        sample_every_ns;       /* trace time between samples; 0 = none by time */
     uint64_t        sample_every_events;   /* events between samples; 0 = none by number. First, marks, last always */
     enum oom_action on_oom;
-    unsigned        threads;               /* 0 = one per core; at most one per lane, and one for `chunk`, is used */
+    unsigned        threads;               /* 0 = one per core; at most one per lane, and one for `chunk`, is used. With
+                                            * more than 1 the trace is decoded in one of its reader's, too */
     enum start_mode start;
     struct what_if  what_if;
     bool            audit;                 /* check every placement against an independent map */

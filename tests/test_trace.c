@@ -575,6 +575,104 @@ Test(trace, a_trace_that_was_read_to_its_end_is_one_chunk_from_then_on)
     free(bytes);
 }
 
+/* ---- reading ahead ---- */
+
+/* A hundred requests of any size and then their frees, over and over; each with an address and a number of its own. */
+static void *with_sides(uint64_t n_events, size_t *n)
+{
+    struct err_detail why = {0};
+    struct trace_writer *w = writer_in_memory();
+    uint64_t random = 5;
+    void *bytes;
+    for (uint64_t i = 0; i < n_events; i++) {
+        const struct trace_record r = {.kind = i / 100 % 2 == 0 ? EVENT_ALLOC : EVENT_FREE, .ptr = 1 + i % 100,
+                                       .bytes = next_random(&random) % GIB + 1, .time_ns = 10 * i, .record = 3 * i,
+                                       .addr = next_random(&random) % GIB};
+        MUST(trace_put(w, &r, &why));
+    }
+    MUST(trace_finish_bytes(w, &bytes, n, &why));
+    return bytes;
+}
+
+/* Reads all and asks for sides on the way, for which the reader's thread has to rest. */
+static void expect_same_with_sides(struct trace_reader *r, struct trace_reader *plain, const struct event *all)
+{
+    struct err_detail why = {0};
+    const struct event *events;
+    uint64_t done = 0;
+    MUST(trace_seek(r, 0, &why));
+    for (size_t k = 1; k > 0; done += k) {
+        struct trace_side side, expected;
+        MUST(trace_next(r, &events, &k, &why));
+        const uint64_t asked = done / 2;
+        MUST(trace_side_at(r, asked, &side, &why));
+        MUST(trace_side_at(plain, asked, &expected, &why));
+        cr_expect(side.record == expected.record && side.addr == expected.addr, "event %" PRIu64, asked);
+        cr_assert(k == 0 || memcmp(events, all + done, k * sizeof *events) == 0, "from event %" PRIu64, done);
+    }
+    cr_expect_eq(done, trace_info(plain)->events);
+}
+
+Test(trace, reading_ahead_gives_what_reading_gives, .timeout = 100)
+{
+    size_t n_bytes, n;
+    const uint64_t n_events = (uint64_t)NATIVE_FRAME_EVENTS * (NATIVE_SLOTS_EVERY + 2) + 12345;
+    void *bytes = with_sides(n_events, &n_bytes);
+    struct trace_reader *plain = reader_over(bytes, n_bytes), *r = reader_over(bytes, n_bytes);
+    struct event *all = all_events(plain, &n);
+    const uint64_t places[] = {0, NATIVE_FRAME_EVENTS, n, n - 1, 5, (uint64_t)NATIVE_FRAME_EVENTS * 4 + 3, 0};
+    trace_read_ahead(r);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        expect_same_from(r, all, n, places[i]);
+    expect_same_with_sides(r, plain, all);
+    free(all_events(r, &n));
+    expect_same_from(r, all, n, 0);
+    free(all);
+    trace_close(plain);
+    trace_close(r);                                      /* while there is something to decode */
+    free(bytes);
+}
+
+/* What has been read of a damaged trace when reading fails, and how it fails. */
+static uint64_t read_to_damage(struct trace_reader *r, struct err_detail *why)
+{
+    const struct event *events;
+    uint64_t done = 0;
+    enum err e = ERR_OK;
+    for (size_t k = 1; e == ERR_OK && k > 0;) {
+        e = trace_next(r, &events, &k, why);
+        done += e == ERR_OK ? k : 0;
+    }
+    cr_expect_eq(e, ERR_FORMAT);
+    return done;
+}
+
+Test(trace, damage_ahead_is_reported_in_its_turn)
+{
+    struct err_detail why = {0}, why_ahead = {0};
+    size_t n, k;
+    const struct event *events;
+    unsigned char *bytes = generated("mix:50", 300000, 3, &n);
+    bytes[n / 2] ^= 1;
+    struct trace_reader *plain = reader_over(bytes, n), *r = reader_over(bytes, n);
+    const uint64_t whole = read_to_damage(plain, &why);
+    trace_read_ahead(r);
+    for (int i = 0; i < 2; i++) {
+        MUST(trace_seek(r, 0, &why_ahead));
+        cr_expect_eq(read_to_damage(r, &why_ahead), whole);
+        cr_expect_str_eq(why_ahead.text, why.text);
+        cr_expect_eq(trace_next(r, &events, &k, NULL), ERR_FORMAT, "there is no reading on behind damage");
+    }
+    cr_expect_gt(whole, 0);
+    MUST(trace_seek(r, whole - 1, &why));                /* the next chunk is found damaged, and nobody asks */
+    MUST(trace_next(r, &events, &k, &why));
+    MUST(trace_seek(r, 0, &why));
+    MUST(trace_next(r, &events, &k, &why));
+    trace_close(plain);
+    trace_close(r);
+    free(bytes);
+}
+
 Test(trace, a_seek_behind_the_end_is_refused)
 {
     struct err_detail why = {0};

@@ -3,6 +3,7 @@
  * sections into a chunk and validates them on the way. What lies beside the events is read when asked for. Memory
  * follows the chunk, what is live, and the tables.
  */
+#include "base/producer.h"
 #include "traces/frames.h"
 #include "traces/intern.h"
 #include "traces/loose.h"
@@ -24,6 +25,15 @@ struct reader_texts {
     const char **text;
     uint32_t     n;
 };
+
+/* Decoded events, and whether they could be. */
+struct reader_chunk {
+    struct event     *at;
+    size_t            n, room;
+    enum err          outcome;
+    struct err_detail why;
+};
+enum { READER_CHUNKS = 2 };                      /* the lent one, and the one that is decoded meanwhile */
 
 struct trace_reader {
     struct native_file   file;
@@ -62,11 +72,13 @@ struct trace_reader {
     bool                 has_state;              /* slots and place are right */
     bool                 is_whole;               /* everything up to here was read, from the start */
     uint64_t             by_kind[EVENT_KINDS];   /* so far, when is_whole */
-    struct event        *chunk;
-    size_t               room_chunk, most_chunk; /* events that it has room for, and that it may hold */
-    size_t               n_chunk;                /* events that the last call of trace_next put into it */
-    bool                 is_kept;                /* these are all, and add up: they are not decoded again */
+    struct reader_chunk  chunks[READER_CHUNKS];
+    unsigned             lent;                   /* the one that the last call of trace_next lent */
+    size_t               most_chunk;             /* events that one may hold */
+    bool                 is_kept;                /* the lent one has all, and they add up: none is decoded again */
     size_t               next_kept;              /* of them, the next to be lent */
+    bool                 wants_ahead, is_ahead;  /* the producer decodes, and nobody else while it does not rest */
+    struct producer     *producer;               /* NULL: not needed so far, or not to be had */
     struct slot         *listed;                 /* scratch for a section of slots */
 
     struct side_memory   side_memory;
@@ -601,8 +613,7 @@ enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loos
         free(loose->sides);
     } else {
         assert(loose->n == r->info.events && r->n_of_kind[SECTION_EVENTS] == 1);
-        r->chunk = loose->events;
-        r->n_chunk = loose->n;
+        r->chunks[0] = (struct reader_chunk){.at = loose->events, .n = loose->n, .room = loose->n};
         r->is_kept = true;
         r->sides = loose->sides;
         r->side_frame = 0;
@@ -617,6 +628,7 @@ void trace_close(struct trace_reader *r)
 {
     if (r == NULL)
         return;
+    producer_stop(r->producer);
     native_close(&r->file);
     for (size_t i = 0; i < r->n_kept; i++)
         free(r->kept[i]);
@@ -625,10 +637,12 @@ void trace_close(struct trace_reader *r)
     side_memory_free(&r->side_memory);
     void *const arrays[] = {r->kept, r->facts, r->streams, r->pools, r->commands, r->strings.text, r->labels.text,
                             r->nodes, r->stacks, r->frames, r->start_segments, r->start_blocks,
-                            r->segment_events, r->sections, r->slots.at, r->chunk, r->listed, r->sides,
+                            r->segment_events, r->sections, r->slots.at, r->listed, r->sides,
                             r->side_slots, r->decoder};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
+    for (int i = 0; i < READER_CHUNKS; i++)
+        free(r->chunks[i].at);
     free(r);
 }
 
@@ -872,35 +886,104 @@ static enum err reader_check_totals(const struct trace_reader *r, struct err_det
                    r->file.name, (unsigned long long)r->info.events);
 }
 
-static enum err reader_chunk_room(struct trace_reader *r, struct err_detail *why)
+static enum err reader_chunk_room(const struct trace_reader *r, struct reader_chunk *c, struct err_detail *why)
 {
     const size_t room = 1 + (r->info.events < r->most_chunk ? (size_t)r->info.events : r->most_chunk);
-    if (room <= r->room_chunk)
+    if (room <= c->room)
         return ERR_OK;
-    free(r->chunk);                              /* not copied: what is in it has been used */
-    r->n_chunk = 0;
-    r->chunk = malloc(room * sizeof *r->chunk);
-    r->room_chunk = r->chunk == NULL ? 0 : room;
-    return r->chunk == NULL ? native_nomem(&r->file, why) : ERR_OK;
+    free(c->at);                                 /* not copied: what is in it has been used */
+    *c = (struct reader_chunk){.at = malloc(room * sizeof *c->at)};
+    c->room = c->at == NULL ? 0 : room;
+    return c->at == NULL ? native_nomem(&r->file, why) : ERR_OK;
+}
+
+static bool reader_is_at_end(const struct trace_reader *r)
+{
+    return r->next_frame == r->n_of_kind[SECTION_EVENTS];
+}
+
+/* Decodes into a chunk as many of the next event sections as it may hold. */
+static enum err reader_decode_chunk(struct trace_reader *r, struct reader_chunk *c, struct err_detail *why)
+{
+    enum err e = reader_chunk_room(r, c, why);
+    c->n = 0;
+    while (e == ERR_OK && !reader_is_at_end(r) && c->n + reader_frame(r, r->next_frame)->rows <= r->most_chunk) {
+        const size_t rows = reader_frame(r, r->next_frame)->rows;
+        e = reader_decode_frame(r, c->at + c->n, why);
+        c->n += rows;
+    }
+    return e;
+}
+
+/* The producer's work, or what is done in its stead. */
+static bool reader_fill(void *arg, unsigned place)
+{
+    struct trace_reader *r = arg;
+    struct reader_chunk *c = &r->chunks[place];
+    c->outcome = reader_decode_chunk(r, c, &c->why);
+    return c->outcome == ERR_OK && !reader_is_at_end(r);
+}
+
+void trace_read_ahead(struct trace_reader *r)
+{
+    r->wants_ahead = true;
+}
+
+/* From here on the producer decodes, where there is more than the caller has to wait for anyway. */
+static void reader_begin_ahead(struct trace_reader *r)
+{
+    r->is_ahead = r->wants_ahead && r->has_state && r->info.events - r->place.first_event > r->most_chunk;
+    if (r->is_ahead && r->producer == NULL)
+        r->is_ahead = (r->producer = producer_start(READER_CHUNKS, reader_fill, r)) != NULL;
 }
 
 void trace_enlarge_chunks(struct trace_reader *r)
 {
+    producer_rest(r->producer);
     r->most_chunk = TRACE_CHUNK_EVENTS;
 }
 
-/* From here on the chunk is the trace, where it holds all of it. */
+/* Makes the next chunk the lent one; false where there is none. */
+static bool reader_move(struct trace_reader *r)
+{
+    if (r->is_ahead)
+        return producer_take(r->producer, &r->lent);
+    if (!r->has_state || reader_is_at_end(r))
+        return false;
+    reader_fill(r, r->lent);
+    return true;
+}
+
+/* From here on the lent chunk is the trace, where it holds all of it. */
 static void reader_keep(struct trace_reader *r)
 {
-    r->is_kept = r->n_chunk == r->info.events;
-    r->next_kept = r->n_chunk;
+    const size_t n = r->chunks[r->lent].n;
+    r->is_kept = n == r->info.events;
+    r->next_kept = n;
 }
 
 static void reader_lend_kept(struct trace_reader *r, const struct event **events, size_t *n)
 {
-    *events = r->chunk + r->next_kept;
-    *n = r->n_chunk - r->next_kept;
-    r->next_kept = r->n_chunk;
+    const struct reader_chunk *c = &r->chunks[r->lent];
+    *events = c->at + r->next_kept;
+    *n = c->n - r->next_kept;
+    r->next_kept = c->n;
+}
+
+/* No chunk follows. */
+static enum err reader_end(struct trace_reader *r, struct err_detail *why)
+{
+    if (!r->has_state)
+        return err_set(why, ERR_FORMAT, r->place.first_event, "%s: cannot be read on behind damage", r->file.name);
+    if (!r->is_whole)
+        return ERR_OK;
+    const enum err e = reader_check_totals(r, why);
+    if (e != ERR_OK)
+        return e;
+    reader_keep(r);
+    if (r->info.events <= TRACE_CHUNK_EVENTS)
+        trace_enlarge_chunks(r);                 /* who reads again may do so often: then all of it is kept */
+    return ERR_OK;
 }
 
 enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
@@ -909,32 +992,19 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
         reader_lend_kept(r, events, n);
         return ERR_OK;
     }
-    const uint32_t n_frames = r->n_of_kind[SECTION_EVENTS];
-    size_t done = 0;
-    if (!r->has_state)
-        return err_set(why, ERR_FORMAT, r->place.first_event, "%s: cannot be read on behind damage", r->file.name);
-    enum err e = reader_chunk_room(r, why);
-    if (e != ERR_OK)
-        return e;
-    while (r->next_frame < n_frames && done + reader_frame(r, r->next_frame)->rows <= r->most_chunk) {
-        const size_t rows = reader_frame(r, r->next_frame)->rows;
-        e = reader_decode_frame(r, r->chunk + done, why);
-        if (e != ERR_OK)
-            return e;
-        done += rows;
+    static const struct event none;              /* callers copy n events, also 0 of them */
+    *events = &none;
+    *n = 0;
+    if (!reader_move(r))
+        return reader_end(r, why);
+    const struct reader_chunk *c = &r->chunks[r->lent];
+    if (c->outcome != ERR_OK) {
+        if (why != NULL)
+            *why = c->why;
+        return c->outcome;
     }
-    if (done == 0 && r->is_whole) {
-        e = reader_check_totals(r, why);
-        if (e != ERR_OK)
-            return e;
-        reader_keep(r);
-        if (r->info.events <= TRACE_CHUNK_EVENTS)
-            trace_enlarge_chunks(r);             /* who reads again may do so often: then all of it is kept */
-    } else {
-        r->n_chunk = done;
-    }
-    *events = r->chunk + r->skip;
-    *n = done - r->skip;
+    *events = c->at + r->skip;
+    *n = c->n - r->skip;
     r->skip = 0;
     return ERR_OK;
 }
@@ -999,14 +1069,17 @@ enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *w
         r->next_kept = (size_t)first;
         return ERR_OK;
     }
+    producer_begin_anew(r->producer);
+    struct reader_chunk *c = &r->chunks[r->lent];
     const uint32_t frame = reader_frame_of(r, first);
     enum err e = reader_rewind(r, frame, why);
-    r->n_chunk = 0;
+    c->n = 0;
     if (e == ERR_OK && r->next_frame < frame)
-        e = reader_chunk_room(r, why);
+        e = reader_chunk_room(r, c, why);
     while (e == ERR_OK && r->next_frame < frame)
-        e = reader_decode_frame(r, r->chunk, why);
+        e = reader_decode_frame(r, c->at, why);
     r->skip = frame == r->n_of_kind[SECTION_EVENTS] ? 0 : (size_t)(first - reader_frame(r, frame)->first);
+    reader_begin_ahead(r);
     return e;
 }
 
@@ -1077,6 +1150,7 @@ enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct tr
     if (n > r->info.events || first > r->info.events - n)
         return err_set(why, ERR_USAGE, first, "%s: event %llu: the trace has only %llu", r->file.name,
                        (unsigned long long)first, (unsigned long long)r->info.events);
+    producer_rest(r->producer);
     for (size_t done = 0; done < n;) {
         const uint32_t frame = reader_frame_of(r, first + done);
         const enum err e = reader_load_sides(r, frame, why);
@@ -1101,6 +1175,7 @@ enum err trace_segment_events(struct trace_reader *r, const struct trace_segment
 {
     if (r->segment_events == NULL) {
         void *rows;
+        producer_rest(r->producer);
         const enum err e = reader_rows(r, SECTION_SEGMENT_EVENTS, 0, &rows, why);
         if (e != ERR_OK)
             return e;
@@ -1135,7 +1210,7 @@ static enum err reader_sum_up_frame(struct trace_reader *r, struct err_detail *w
     i->peak_live = rows < UINT32_MAX - 1 - i->peak_live ? i->peak_live + rows : UINT32_MAX - 1;
     r->slots.limit = i->peak_live;
     i->has_source_numbers = true;                        /* or sides are given numbers that they do not have */
-    enum err e = reader_decode_frame(r, r->chunk, why);
+    enum err e = reader_decode_frame(r, r->chunks[r->lent].at, why);
     if (e == ERR_OK)
         e = reader_load_sides(r, frame, why);
     for (uint32_t k = 0; e == ERR_OK && k < rows; k++) {
@@ -1161,7 +1236,7 @@ static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
     i->peak_live = (uint32_t)r->n_start_blocks;
     enum err e = trace_seek(r, 0, why);
     if (e == ERR_OK)
-        e = reader_chunk_room(r, why);
+        e = reader_chunk_room(r, &r->chunks[r->lent], why);
     while (e == ERR_OK && r->next_frame < n_frames)
         e = reader_sum_up_frame(r, why);
     const struct trace_segment_event *rows;

@@ -121,6 +121,11 @@ MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events
  * with large tables, which have to come into the caches each time. */
 void trace_enlarge_chunks(struct trace_reader *r);
 
+/* From the next call of trace_seek on, the chunks behind the lent one are decoded meanwhile, in a thread of the reader's,
+ * where they are more than one. Nothing else changes: who uses the reader still does so from one thread, and damage is
+ * reported in its turn. It takes one more chunk of memory. */
+void trace_read_ahead(struct trace_reader *r);
+
 /* Starts again so that the next chunk begins at event `first` (<= events). Seeks by the index. */
 MUST_USE enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *why);
 
