@@ -42,6 +42,13 @@ static void print_value(const char *measure, const char *case_name, const char *
     printf("%s,%s,%s,%.6g\n", measure, case_name, metric, value);
 }
 
+/* By the clock, for what uses several cores. */
+static void print_clock_speed(const char *measure, const char *case_name, const char *metric, double amount,
+                              struct moment begin)
+{
+    print_value(measure, case_name, metric, amount / (moment_now().clock_s - begin.clock_s));
+}
+
 static void print_speed(const char *measure, const char *case_name, const char *metric, double amount,
                         struct moment begin)
 {
@@ -194,22 +201,28 @@ static enum err run_policy(struct trace_reader *in, const struct policy_spec *sp
 static char cheapest_text[] = "cheapest";
 static const struct policy_spec cheapest = {.ops = &policy_cheapest, .typed = cheapest_text, .expanded = cheapest_text};
 
-/* The things to compare, one after the other; the first round only warms up. */
+/* The things to compare: on one core, and, by the clock, with the decoder on a core of its own. */
+static enum err engine_one(int k, const struct held_trace *t, const struct policy_spec *pytorch, struct err_detail *why)
+{
+    const struct policy_spec *const spec = k % 2 == 0 ? &cheapest : pytorch;
+    return k == 0 ? unpack_all(t, why) : k == 1 ? decode_all(t, why) : run_held(t, &spec, 1, k < 4 ? 1 : 0, 0, NULL, why);
+}
+
+/* One after the other; the first round only warms up. */
 static enum err engine_rounds(const struct held_trace *t, const char *case_name, uint64_t rounds,
                               const struct policy_spec *pytorch, struct err_detail *why)
 {
     static const char *const metrics[] = {"zstd_events_per_s", "decode_events_per_s", "cheapest_events_per_s",
-                                          "pytorch_events_per_s"};
-    const struct policy_spec *const specs[] = {NULL, NULL, &cheapest, pytorch};
+                                          "pytorch_events_per_s", "cheapest_clock_events_per_s",
+                                          "pytorch_clock_events_per_s"};
+    const double events = (double)trace_info(t->in)->events;
     enum err e = ERR_OK;
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
-        for (int k = 0; k < 4 && e == ERR_OK; k++) {
+        for (int k = 0; k < 6 && e == ERR_OK; k++) {
             const struct moment begin = moment_now();
-            e = k == 0   ? unpack_all(t, why)
-                : k == 1 ? decode_all(t, why)
-                         : run_held(t, &specs[k], 1, 1, 0, NULL, why);
+            e = engine_one(k, t, pytorch, why);
             if (e == ERR_OK && i > 0)
-                print_speed("engine", case_name, metrics[k], (double)trace_info(t->in)->events, begin);
+                (k < 4 ? print_speed : print_clock_speed)("engine", case_name, metrics[k], events, begin);
         }
     return e;
 }
@@ -426,33 +439,36 @@ static enum err files_main(char **args, struct err_detail *why)
     return e;
 }
 
-/* Replays a trace in a file with a policy, or only decodes it, and prints what an event took. */
-static enum err beside_one(const char *case_name, const char *path, const struct policy_spec *spec, const char *metric,
-                           struct err_detail *why)
+/* What an event of a file's trace takes: replayed on one core, only decoded, or replayed by the clock. */
+static enum err beside_one(const char *case_name, const char *path, const struct policy_spec *spec, unsigned threads,
+                           const char *metric, struct err_detail *why)
 {
     struct trace_reader *in;
     enum err e = trace_open(path, &in, why);
     if (e != ERR_OK)
         return e;
     const struct moment begin = moment_now();
-    e = spec != NULL ? run_policy(in, spec, why) : decode_rest(in, why);
+    e = spec != NULL ? run_lanes(in, &spec, 1, threads, 0, NULL, why) : decode_rest(in, why);
+    const struct moment end = moment_now();
+    const double took_s = threads == 1 ? end.cpu_s - begin.cpu_s : end.clock_s - begin.clock_s;
     if (e == ERR_OK)
-        print_value("torch", case_name, metric,
-                    1e9 * (moment_now().cpu_s - begin.cpu_s) / (double)trace_info(in)->events);
+        print_value("torch", case_name, metric, 1e9 * took_s / (double)trace_info(in)->events);
     trace_close(in);
     return e;
 }
 
-/* A whole replay beside PyTorch's, and how much of it is decoding. */
+/* A whole replay beside PyTorch's, how much of it is decoding, and what passes of it by the clock. */
 static enum err beside_main(char **args, struct err_detail *why)
 {
     struct policy_spec spec;
     enum err e = policy_spec_parse(args[2], &spec, why);
     if (e != ERR_OK)
         return e;
-    e = beside_one(args[0], args[1], &spec, "replay_ns", why);
+    e = beside_one(args[0], args[1], &spec, 1, "replay_ns", why);
     if (e == ERR_OK)
-        e = beside_one(args[0], args[1], NULL, "decode_ns", why);
+        e = beside_one(args[0], args[1], NULL, 1, "decode_ns", why);
+    if (e == ERR_OK)
+        e = beside_one(args[0], args[1], &spec, 0, "replay_clock_ns", why);
     policy_spec_close(&spec);
     return e;
 }
