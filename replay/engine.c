@@ -1,8 +1,9 @@
 /*
  * The loop: each event goes to the policy, and the meter watches.
  *
- * For each chunk of the trace every lane runs over all of it before the next chunk is read, so that a chunk is decoded
- * once for all. Lanes share nothing but the chunk, so any number of threads gives the same results.
+ * For each chunk of the trace every lane runs over all of it before the next chunk is taken, so that a chunk is decoded
+ * once for all; the next one is decoded meanwhile. Lanes share nothing but the chunk, so any number of threads gives the
+ * same results.
  */
 #include "base/cores.h"
 #include "base/large_pages.h"
