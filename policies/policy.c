@@ -135,6 +135,8 @@ void policy_unload(const struct policy_ops *ops, void *handle)
 
 /* ---- one policy ---- */
 
+static const struct policy_observer nobody;
+
 enum err policy_create(const struct policy_ops *ops, const struct policy_config *cfg, struct policy **out,
                        struct err_detail *why)
 {
@@ -147,6 +149,7 @@ enum err policy_create(const struct policy_ops *ops, const struct policy_config 
         return e;
     p->ops = ops;
     p->device = cfg->device;
+    p->observer = &nobody;
     *out = p;
     return ERR_OK;
 }

@@ -101,7 +101,7 @@ struct policy_counters {
 struct policy {                   /* first member of every policy */
     const struct policy_ops *ops;
     struct device           *device;
-    const struct policy_observer *observer;  /* borrowed; NULL: nobody listens */
+    const struct policy_observer *observer;  /* borrowed; not NULL behind policy_create */
     struct policy_counters   count;
     enum err                 failure;        /* of the host, in a call that cannot report it: the run ends */
 };

@@ -185,7 +185,7 @@ static inline void pytorch_record(const struct pytorch *p, enum record_action ac
                                   uint64_t addr, uint64_t bytes)
 {
     const struct policy_observer *o = p->base.observer;
-    if (o != NULL && o->record != NULL)
+    if (o->record != NULL)
         o->record(o->arg, &(struct policy_record){.action = action, .stream = stream, .pool = pool, .addr = addr,
                                                   .bytes = bytes});
 }

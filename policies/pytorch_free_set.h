@@ -130,15 +130,10 @@ MUST_USE enum err free_set_open(struct free_set *s, struct pytorch_blocks *block
                                 uint32_t n_streams);
 void free_set_close(struct free_set *s);
 
+/* Makes room for a stream's blocks, once, before the first of them exists. */
 MUST_USE enum err free_set_add_stream(struct free_set *s, uint16_t stream);
 
-/* Makes room for a stream's blocks: before the first block of the stream exists. */
-static inline enum err free_set_prepare(struct free_set *s, uint16_t stream)
-{
-    return s->by_stream[stream] != NULL ? ERR_OK : free_set_add_stream(s, stream);
-}
-
-/* Where the blocks of a stream go, which is prepared; NULL: it has none yet. */
+/* Where the blocks of a stream go; NULL: it has to be added first. */
 static inline struct free_bins *free_set_bins(const struct free_set *s, uint16_t stream)
 {
     return s->by_stream[stream];

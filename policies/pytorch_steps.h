@@ -183,10 +183,11 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     if (e == ERR_OK && a->pool != 0 && !p->pools[a->pool].exists)
         e = pytorch_pool_open(p, a->pool, 0);
+    if (e != ERR_OK)                             /* the pool may have no bins at all */
+        return e;
     struct pytorch_half *half = &p->pools[a->pool].half[a->class];
-    if (e == ERR_OK)
-        e = free_set_prepare(&half->free, a->stream);
-    if (e == ERR_OK)                             /* else the pool may have no bins at all */
+    a->home = pytorch_home(half, a->stream);
+    if (a->home.bins == NULL && (e = free_set_add_stream(&half->free, a->stream)) == ERR_OK)
         a->home = pytorch_home(half, a->stream);
     return e;
 }

@@ -285,7 +285,7 @@ static void retired_end(struct pytorch *p, uint8_t pool)
         const struct policy_observer *o = p->base.observer;
         pytorch_unretire(p, b);
         pytorch_complete_free(p, b);
-        if (o != NULL && o->completed != NULL)
+        if (o->completed != NULL)
             o->completed(o->arg, slot);
     }
 }

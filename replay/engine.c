@@ -6,6 +6,7 @@
  * same results.
  */
 #include "base/cores.h"
+#include "base/inline.h"
 #include "base/large_pages.h"
 #include "base/prefetch.h"
 #include "replay/audit.h"
@@ -288,12 +289,11 @@ static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
         l->watch->event(l->watch, l, ev, done);
 }
 
-/* Runs over events that no sample by time or number interrupts. `first`: our number of ev[0]. */
-static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t first, const struct command *commands)
+/* The loop, made once for lanes whose tables fit into the caches and that nobody watches: most have no more to ask. */
+static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, size_t n, uint64_t first,
+                                     const struct command *commands, bool has_many, bool is_watched)
 {
     const uint64_t step = l->is_starting ? 0 : 1;
-    const bool is_watched = l->audit != NULL || l->watch != NULL;
-    const bool has_many = l->n_slots >= LANE_MANY;
     size_t i = 0;
     for (; i < n && !l->is_stopped; i++) {
         const uint64_t done = first + (i + 1) * step;
@@ -306,7 +306,17 @@ static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t 
         if (is_watched)
             lane_look(l, &ev[i], done);
     }
-    l->events_done += i * step;
+    return i;
+}
+
+/* Runs over events that no sample by time or number interrupts. `first`: our number of ev[0]. */
+static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t first, const struct command *commands)
+{
+    const bool is_watched = l->audit != NULL || l->watch != NULL, has_many = l->n_slots >= LANE_MANY;
+    const size_t ran = has_many || is_watched ? lane_run_as(l, ev, n, first, commands, has_many, is_watched)
+                                              : lane_run_as(l, ev, n, first, commands, false, false);
+    if (!l->is_starting)
+        l->events_done += ran;
 }
 
 /* The number of events before the first whose time is not below `time_ns`. */
