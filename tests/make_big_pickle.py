@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Writes a huge PyTorch snapshot, nine tenths of it stack frames, to show that importing one takes little memory.
 
-    make_big_pickle.py OUT [MEGABYTES] [distinct|texts|shared]
-
 distinct  every frame is a dictionary of its own, its texts are shared (the most objects per byte)
 texts     every frame is a dictionary of its own, and so are its texts
 shared    the stacks are lists of references to a few frames
@@ -10,8 +8,8 @@ shared    the stacks are lists of references to a few frames
 The opcodes are those of Python's own pickler, protocol 4. They are written directly, because building the objects
 would take tens of gigabytes. The device's life repeats every 1000 records, so that the records make sense.
 """
+import argparse
 import struct
-import sys
 
 DEPTH = 40
 PER_CHUNK = 1000
@@ -73,9 +71,7 @@ class Writer:
                 self.number(1_700_000_000_000_000) + self.text("frames") + stack() + b"u")
 
 
-def main():
-    path, megabytes = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-    kind = sys.argv[3] if len(sys.argv) > 3 else "distinct"
+def write(path, megabytes, kind):
     base = 0x7F0000000000
     with open(path, "wb") as out:
         w = Writer(out)
@@ -113,6 +109,15 @@ def main():
         tail += w.new_text("segment_type") + w.new_text("small") + w.new_text("blocks") + b"]\x94"
         tail += b"ua" + b"u."
         out.write(tail)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", metavar="OUT")
+    parser.add_argument("megabytes", metavar="MEGABYTES", nargs="?", type=int, default=1000)
+    parser.add_argument("kind", nargs="?", choices=["distinct", "texts", "shared"], default="distinct")
+    args = parser.parse_args()
+    write(args.path, args.megabytes, args.kind)
 
 
 if __name__ == "__main__":
