@@ -42,13 +42,6 @@ static void print_value(const char *measure, const char *case_name, const char *
     printf("%s,%s,%s,%.6g\n", measure, case_name, metric, value);
 }
 
-/* By the clock, for what uses several cores. */
-static void print_clock_speed(const char *measure, const char *case_name, const char *metric, double amount,
-                              struct moment begin)
-{
-    print_value(measure, case_name, metric, amount / (moment_now().clock_s - begin.clock_s));
-}
-
 static void print_speed(const char *measure, const char *case_name, const char *metric, double amount,
                         struct moment begin)
 {
@@ -201,29 +194,47 @@ static enum err run_policy(struct trace_reader *in, const struct policy_spec *sp
 static char cheapest_text[] = "cheapest";
 static const struct policy_spec cheapest = {.ops = &policy_cheapest, .typed = cheapest_text, .expanded = cheapest_text};
 
-/* The things to compare: on one core, and, by the clock, with the decoder on a core of its own. */
-static enum err engine_one(int k, const struct held_trace *t, const struct policy_spec *pytorch, struct err_detail *why)
+/* The things to compare: on one core, and by the clock with the decoder on a core of its own. */
+static const struct engine_measure {
+    const char *metric;
+    enum { UNPACK, DECODE, CHEAPEST, PYTORCH } what;
+    bool        is_by_clock;
+} engine_measures[] = {
+    {"zstd_events_per_s", UNPACK, false},
+    {"decode_events_per_s", DECODE, false},
+    {"cheapest_events_per_s", CHEAPEST, false},
+    {"pytorch_events_per_s", PYTORCH, false},
+    {"cheapest_clock_events_per_s", CHEAPEST, true},
+    {"pytorch_clock_events_per_s", PYTORCH, true},
+};
+enum { ENGINE_MEASURES = sizeof engine_measures / sizeof engine_measures[0] };
+
+static enum err engine_one(const struct engine_measure *m, const struct held_trace *t, const char *case_name,
+                           bool is_counted, const struct policy_spec *pytorch, struct err_detail *why)
 {
-    const struct policy_spec *const spec = k % 2 == 0 ? &cheapest : pytorch;
-    return k == 0 ? unpack_all(t, why) : k == 1 ? decode_all(t, why) : run_held(t, &spec, 1, k < 4 ? 1 : 0, 0, NULL, why);
+    const struct policy_spec *const spec = m->what == CHEAPEST ? &cheapest : pytorch;
+    const double events = (double)trace_info(t->in)->events;
+    const struct moment begin = moment_now();
+    const enum err e = m->what == UNPACK   ? unpack_all(t, why)
+                       : m->what == DECODE ? decode_all(t, why)
+                                           : run_held(t, &spec, 1, m->is_by_clock ? 0 : 1, 0, NULL, why);
+    if (e != ERR_OK || !is_counted)
+        return e;
+    if (m->is_by_clock)
+        print_value("engine", case_name, m->metric, events / (moment_now().clock_s - begin.clock_s));
+    else
+        print_speed("engine", case_name, m->metric, events, begin);
+    return ERR_OK;
 }
 
 /* One after the other; the first round only warms up. */
 static enum err engine_rounds(const struct held_trace *t, const char *case_name, uint64_t rounds,
                               const struct policy_spec *pytorch, struct err_detail *why)
 {
-    static const char *const metrics[] = {"zstd_events_per_s", "decode_events_per_s", "cheapest_events_per_s",
-                                          "pytorch_events_per_s", "cheapest_clock_events_per_s",
-                                          "pytorch_clock_events_per_s"};
-    const double events = (double)trace_info(t->in)->events;
     enum err e = ERR_OK;
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
-        for (int k = 0; k < 6 && e == ERR_OK; k++) {
-            const struct moment begin = moment_now();
-            e = engine_one(k, t, pytorch, why);
-            if (e == ERR_OK && i > 0)
-                (k < 4 ? print_speed : print_clock_speed)("engine", case_name, metrics[k], events, begin);
-        }
+        for (int k = 0; k < ENGINE_MEASURES && e == ERR_OK; k++)
+            e = engine_one(&engine_measures[k], t, case_name, i > 0, pytorch, why);
     return e;
 }
 

@@ -780,8 +780,9 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
     const bool has_cores = threads_wanted(cfg) > 1;
     if (has_cores)
         trace_read_ahead(in);
+    /* Tables come into the caches again for every chunk: those of each lane, or of one and the decoder on one core. */
     if (n_lanes > 1 || (trace_info(in)->peak_live >= LANE_MANY && !has_cores))
-        trace_enlarge_chunks(in);                /* or tables would come into the caches again for every small chunk */
+        trace_enlarge_chunks(in);
     enum err e = trace_seek(in, 0, why);
     if (e != ERR_OK || (e = start_read(in, &start, why)) != ERR_OK)
         return e;

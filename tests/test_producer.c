@@ -22,7 +22,7 @@ static bool count(void *arg, unsigned place)
     return c->next <= c->last;
 }
 
-/* Takes what is there up to the end; the number of the first that was not `expected`++. */
+/* Takes what is there up to the end, which counts up from `expected`; returns what would have come next. */
 static int take_all(struct producer *p, struct counter *c, int expected)
 {
     unsigned place;

@@ -1,7 +1,7 @@
 /*
  * Reads native traces: finds every section by the index, or makes that of a file which has none yet; decodes event
- * sections into a chunk and validates them on the way. What lies beside the events is read when asked for. Memory
- * follows the chunk, what is live, and the tables.
+ * sections into a chunk and validates them on the way, beside the use of the last one if so told. What lies beside the
+ * events is read when asked for. Memory follows the chunks, what is live, and the tables.
  */
 #include "base/producer.h"
 #include "traces/frames.h"
