@@ -19,7 +19,7 @@ struct tune_session {
     bool                  is_stdout_taken;
 };
 
-/* The place of a refusal in the source's numbers; -1 where it cannot be told. */
+/* An event in the source's numbers; -1: it was before the first, or cannot be told. */
 static int64_t source_event(const struct tune_session *s, int64_t event)
 {
     int64_t number = event;
@@ -27,9 +27,10 @@ static int64_t source_event(const struct tune_session *s, int64_t event)
     return result_event(s->trace, event, &number, &ignored) == ERR_OK ? number : -1;
 }
 
-static const char *event_word(const struct tune_session *s)
+static const char *event_text(const struct tune_session *s, int64_t event, char buf[TEXT_NUMBER])
 {
-    return trace_info(s->trace)->has_source_numbers ? "record" : "event";
+    const char *word = trace_info(s->trace)->has_source_numbers ? "record" : "event";
+    return text_event(word, source_event(s, event), buf);
 }
 
 static const char *conf_of(const struct tune *t, const struct settings *settings, char buf[SETTINGS_TEXT])
@@ -76,13 +77,13 @@ static void print_lines_to_paste(const struct tune *t)
 
 static void print_trial(const struct tune_session *s, const char *what, const struct trial *t)
 {
-    char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER];
+    char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER];
     printf("%-12s %13s %8" PRIu64 " %13s %12s   ", what, text_mib(t->peak_reserved_bytes, reserved), t->retries,
            text_count(t->device_calls, calls), text_time(t->device_time_ns, time));
     if (t->fits)
         printf("yes\n");
     else
-        printf("no: out of memory at %s %" PRId64 "\n", event_word(s), source_event(s, t->stopped_at));
+        printf("no: out of memory at %s\n", event_text(s, t->stopped_at, where));
 }
 
 static void print_trials(const struct tune_session *s)
@@ -134,15 +135,15 @@ static void print_why(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     const struct trial *b = &t->baseline.trial;
-    char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER];
+    char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
     const char *who = t->is_baseline_recorded ? "the recorded setting" : "the default setting";
     struct words w = { .n = 0 };
     if (b->fits)
-        words_add(&w, "Why: where %s holds most (%s at %s %" PRId64 "), ", who, text_mib(b->peak_reserved_bytes, a),
-                  event_word(s), source_event(s, (int64_t)t->holes_event - 1));
+        words_add(&w, "Why: where %s holds most (%s at %s), ", who, text_mib(b->peak_reserved_bytes, a),
+                  event_text(s, (int64_t)t->holes_event - 1, where));
     else
-        words_add(&w, "Why: at %s %" PRId64 " %s refuses %s, with %s held and %s free on the card. There ",
-                  event_word(s), source_event(s, b->stopped_at), who, text_mib(b->refused_bytes, a),
+        words_add(&w, "Why: at %s %s refuses %s, with %s held and %s free on the card. There ",
+                  event_text(s, b->stopped_at, where), who, text_mib(b->refused_bytes, a),
                   text_mib(b->refused_reserved_bytes, c), text_mib(b->refused_free_bytes, d));
     words_add(&w, "%s of free memory lie in segments that live blocks keep from being given back",
               text_mib(t->holes_before.pinned_bytes, a));
@@ -194,22 +195,21 @@ static void print_nothing_helps(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     const struct tune_entry *best = &t->entries[0];
-    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER];
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (t->bounds.live_bytes > t->usable_bytes) {
-        words_add(&w, "Live data alone peaks at %s (%s %" PRId64 "), %s over the %s that the card has for it: no "
-                      "allocator setting can fix this.", text_mib(t->bounds.live_bytes, a), event_word(s),
-                  source_event(s, t->bounds.live_event), text_mib(t->bounds.live_bytes - t->usable_bytes, b),
-                  text_mib(t->usable_bytes, c));
+        words_add(&w, "Live data alone peaks at %s (%s), %s over the %s that the card has for it: no allocator setting "
+                      "can fix this.", text_mib(t->bounds.live_bytes, a), event_text(s, t->bounds.live_event, where),
+                  text_mib(t->bounds.live_bytes - t->usable_bytes, b), text_mib(t->usable_bytes, c));
         words_print(stdout, &w, 0, 2);
         return;
     }
     words_add(&w, "Nothing found: all %zu settings tried run out of memory on this card. The one that gets farthest, ",
               t->n_entries);
     words_add_settings(&w, t, &best->settings);
-    words_add(&w, ", stops at %s %" PRId64 ", where %s are asked for, %s held and %s free on the card. Live data would "
+    words_add(&w, ", stops at %s, where %s are asked for, %s held and %s free on the card. Live data would "
                   "fit with %s to spare: the rest is lost to fragmentation. Smallest cards:",
-              event_word(s), source_event(s, best->trial.stopped_at), text_mib(best->trial.refused_bytes, a),
+              event_text(s, best->trial.stopped_at, where), text_mib(best->trial.refused_bytes, a),
               text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
               text_mib(t->usable_bytes - t->bounds.live_bytes, d));
     words_print(stdout, &w, 0, 2);

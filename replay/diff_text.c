@@ -360,26 +360,25 @@ static void add_call(struct words *w, const struct diff *d, int i, int64_t numbe
         DEVICE_CALL_LIST(CALL_TEXT)
 #undef CALL_TEXT
     };
-    char bytes[TEXT_NUMBER];
+    char bytes[TEXT_NUMBER], at[TEXT_NUMBER];
     if (!d->apart.has_call[i])
         words_add(w, "%s has none left", i == 0 ? "A" : "B");
     else
-        words_add(w, "%s calls %s of %s bytes at %s %" PRId64, i == 0 ? "A" : "B", calls[d->apart.call[i].call.kind],
-                  text_count(d->apart.call[i].call.bytes, bytes),
-                  event_word(d->traces[0]), number);
+        words_add(w, "%s calls %s of %s bytes at %s", i == 0 ? "A" : "B", calls[d->apart.call[i].call.kind],
+                  text_count(d->apart.call[i].call.bytes, bytes), text_event(event_word(d->traces[0]), number, at));
 }
 
 static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *why)
 {
     const struct part_runs *p = &d->apart;
     struct words w = {.n = 0};
-    char line[DIFF_LINE], where[DIFF_LINE], bytes[TEXT_NUMBER];
+    char line[DIFF_LINE], where[DIFF_LINE], bytes[TEXT_NUMBER], at[TEXT_NUMBER];
     int64_t number = -1;
     enum err e = ERR_OK;
     if (p->is_placed_apart && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
         show_line(line, where, sizeof where);
-        words_add(&w, "The first request that is placed differently is that of %s bytes at %s %" PRId64 "%s%s: ",
-                  text_count(p->bytes, bytes), event_word(d->traces[0]), number,
+        words_add(&w, "The first request that is placed differently is that of %s bytes at %s%s%s: ",
+                  text_count(p->bytes, bytes), text_event(event_word(d->traces[0]), number, at),
                   line[0] == '\0' ? "" : ", ", where);
         add_block(&w, "A", &p->block[0]);
         words_add(&w, ", ");

@@ -459,6 +459,7 @@ static enum err lane_restore(struct lane *l, const struct trace_reader *in, cons
             reason = l->why;
     if (e == ERR_HOST_NOMEM)
         return err_set(why, e, 0, "%s", err_text(e));
+    meter_device_moved(&l->meter, l->policy, 0, 0);      /* it has: no call that is counted says so */
     meter_settle(&l->meter, l->policy, 0, 0);
     l->is_restored = true;
     if (e != ERR_OK)

@@ -83,6 +83,8 @@ static void cell_ooms(char cell[TABLE_CELL], const struct report_run *run)
         snprintf(cell, TABLE_CELL, "failed");
     else if (run->meter->ooms == 0)
         snprintf(cell, TABLE_CELL, "0");
+    else if (run->first_oom_event < 0)
+        snprintf(cell, TABLE_CELL, "%.20s at start", text_count(run->meter->ooms, n));
     else
         snprintf(cell, TABLE_CELL, "%.20s at %" PRId64, text_count(run->meter->ooms, n), run->first_oom_event);
 }

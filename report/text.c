@@ -31,6 +31,15 @@ const char *text_time(uint64_t ns, char buf[TEXT_NUMBER])
     return buf;
 }
 
+const char *text_event(const char *word, int64_t number, char buf[TEXT_NUMBER])
+{
+    if (number < 0)
+        snprintf(buf, TEXT_NUMBER, "the start");
+    else
+        snprintf(buf, TEXT_NUMBER, "%s %" PRId64, word, number);
+    return buf;
+}
+
 const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER])
 {
     const double mib = (double)bytes / (1 << 20);

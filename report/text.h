@@ -22,6 +22,9 @@ const char *text_time(uint64_t ns, char buf[TEXT_NUMBER]);
  * compared. Returns `buf`. */
 const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER]);
 
+/* "record 12" where `word` is "record"; "the start" for what was before the first event (number < 0). Returns `buf`. */
+const char *text_event(const char *word, int64_t number, char buf[TEXT_NUMBER]);
+
 /* A paragraph under construction, cut at its size. Begins as zero. */
 struct words {
     char   text[2048];

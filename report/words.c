@@ -100,14 +100,14 @@ static void print_winner(FILE *out, const struct report *r, const struct report_
 static void print_losses(FILE *out, const struct report *r, const struct report_run *best)
 {
     struct words w = { .n = 0 };
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
+    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], n[TEXT_NUMBER];
     const struct meter *m = best->meter;
     const int64_t internal = report_internal_bytes(m);
     words_add(&w,
-              "Of the %s it then had reserved (%s %" PRId64 "), %s answered requests, %s went to rounding (internal) "
+              "Of the %s it then had reserved (%s), %s answered requests, %s went to rounding (internal) "
               "and %s were held unallocated (external), %s of that pinned: free parts of segments in use, which cannot "
               "be given back.",
-              units_format_bytes(m->at_peak.reserved, a), report_event_word(r), best->peak_event,
+              units_format_bytes(m->at_peak.reserved, a), text_event(report_event_word(r), best->peak_event, n),
               units_format_bytes(m->at_peak.requested, b), units_format_bytes(internal > 0 ? (uint64_t)internal : 0, c),
               units_format_bytes(report_external_bytes(m), d), units_format_bytes(m->at_peak_sample.inactive_split, e));
     words_print(out, &w, 0, 2);

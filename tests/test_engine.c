@@ -332,6 +332,31 @@ Test(engine, a_recorded_state_that_does_not_fit_ends_that_lane_alone)
     run_close(&r);
 }
 
+Test(engine, a_recorded_state_is_measured_though_the_device_is_never_called)
+{
+    const struct trace_record records[] = {FREE(0x7000000000)};
+    const struct replay_config cfg = {.start = START_FAITHFUL};
+    const struct device_config device = device_defaults();
+    struct err_detail why = {.text = ""};
+    struct policy_spec pytorch;
+    struct lane lane;
+    struct one_run r;
+    start_open(&r, records, COUNT(records), DEVICE_UNLIMITED);
+    cr_assert_eq(policy_spec_parse("pytorch", &pytorch, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(lane_open(&pytorch, &device_sim, &device, r.trace.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(replay_run(r.trace.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(lane.outcome, ERR_OK, "%s", lane.why.text);
+    cr_expect_eq(lane.device->usage.calls, 0, "what stood was there already");
+    cr_expect_eq(lane.meter.now.reserved, 8 * MIB);
+    cr_expect_eq(lane.meter.peak.reserved, 8 * MIB);
+    cr_expect_eq(lane.meter.at_peak_sample.event, 0);
+    cr_expect_eq(lane.meter.at_peak.requested, 1000 + 3 * MIB + 300);
+    cr_expect_eq(lane.meter.at_peak_sample.segments, 1);
+    lane_close(&lane);
+    policy_spec_close(&pytorch);
+    run_close(&r);
+}
+
 /* ---- samples ---- */
 
 static const char *label_text(const void *arg, uint32_t label)

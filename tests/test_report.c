@@ -240,6 +240,20 @@ Test(report, the_words_name_the_policy_that_got_through_and_those_that_did_not)
     sample_close(&s);
 }
 
+Test(report, what_came_before_the_first_event_has_no_number)
+{
+    static char text[TEXT_MAX];
+    struct sample_report s;
+    sample_open(&s);
+    s.runs[0].peak_event = s.runs[1].first_oom_event = -1;
+    write_text(report_words, &s.report, text);
+    cr_expect_not_null(strstr(text, "Of the 10 MiB it then had reserved (the start), "), "%s", text);
+    write_text(report_table, &s.report, text);
+    cr_expect_not_null(strstr(text, "1 at start"), "%s", text);
+    cr_expect_null(strstr(text, "-1"), "%s", text);
+    sample_close(&s);
+}
+
 /* ---- the device of a run ---- */
 
 /* What is chosen for a trace of one request of 3 MiB that was recorded with these facts. */
