@@ -165,6 +165,32 @@ Test(import_calls, physical_memory_lives_until_it_is_released_and_unmapped)
     expect_kinds(&j, "AAFF");
 }
 
+Test(import_calls, each_handle_of_physical_memory_takes_its_own_releases)
+{
+    const struct call_record map = {.kind = CALL_MAP, .other = 6, .addr = 0x10000, .bytes = 2 << 20};
+    const struct call_record unmap = {.kind = CALL_UNMAP, .addr = 0x10000, .bytes = 2 << 20};
+    const struct call_record release[] = {{.kind = CALL_RELEASE, .other = 5}, {.kind = CALL_RELEASE, .other = 6}};
+    struct journal j = journal_begin();
+    put(&j, (struct call_record){.kind = CALL_CREATE, .other = 5, .bytes = 2 << 20, .space = CALL_SPACE_PHYSICAL});
+    put(&j, (struct call_record){.kind = CALL_MAP, .other = 5, .addr = 0x10000, .bytes = 2 << 20});
+    put(&j, (struct call_record){.kind = CALL_RETAIN, .other = 6, .addr = 0x10000});
+    put(&j, release[0]);
+    put(&j, release[0]);                                 /* once more than it may be: not the other handle's */
+    put(&j, unmap);
+    expect_kinds(&j, "A");
+    put(&j, map);
+    put(&j, unmap);
+    expect_kinds(&j, "A");
+    put(&j, release[1]);
+    expect_kinds(&j, "AF");
+    for (int i = 0; i < 10; i++) {                       /* it names nothing any more */
+        put(&j, map);
+        put(&j, unmap);
+        put(&j, release[1]);
+    }
+    expect_kinds(&j, "AF");
+}
+
 Test(import_calls, an_address_that_is_given_out_again_was_released)
 {
     struct journal j = journal_begin();

@@ -113,10 +113,9 @@ static void snap_segments(struct snap *s)
     snap_raw(s, "](");
 }
 
-/* One segment, its blocks given as size, requested size, state letter (a, p, i); a size of 0 ends them. */
-static void snap_segment(struct snap *s, uint64_t addr, uint64_t bytes, const char *type, ...)
+/* A segment of the final state, up to the list of its blocks. */
+static void snap_segment_begin(struct snap *s, uint64_t addr, uint64_t bytes, const char *type)
 {
-    va_list args;
     snap_raw(s, "}(");
     snap_entry(s, "device", 0);
     snap_entry(s, "address", addr);
@@ -125,18 +124,29 @@ static void snap_segment(struct snap *s, uint64_t addr, uint64_t bytes, const ch
     snap_text(s, "segment_type");
     snap_text(s, type);
     snap_text(s, "blocks");
+}
+
+static void snap_block(struct snap *s, uint64_t addr, uint64_t size, uint64_t requested, int state)
+{
+    snap_raw(s, "}(");
+    snap_entry(s, "address", addr);
+    snap_entry(s, "size", size);
+    snap_entry(s, "requested_size", requested);
+    snap_text(s, "state");
+    snap_text(s, state == 'a' ? "active_allocated" : state == 'p' ? "active_pending_free" : "inactive");
+    snap_raw(s, "u");
+}
+
+/* One segment, its blocks given as size, requested size, state letter (a, p, i); a size of 0 ends them. */
+static void snap_segment(struct snap *s, uint64_t addr, uint64_t bytes, const char *type, ...)
+{
+    va_list args;
+    snap_segment_begin(s, addr, bytes, type);
     snap_raw(s, "](");
     va_start(args, type);
     for (uint64_t at = addr, size; (size = va_arg(args, uint64_t)) != 0; at += size) {
         const uint64_t requested = va_arg(args, uint64_t);
-        const int state = va_arg(args, int);
-        snap_raw(s, "}(");
-        snap_entry(s, "address", at);
-        snap_entry(s, "size", size);
-        snap_entry(s, "requested_size", requested);
-        snap_text(s, "state");
-        snap_text(s, state == 'a' ? "active_allocated" : state == 'p' ? "active_pending_free" : "inactive");
-        snap_raw(s, "u");
+        snap_block(s, at, size, requested, va_arg(args, int));
     }
     va_end(args);
     snap_raw(s, "eu");
@@ -505,6 +515,50 @@ Test(import_pytorch, a_bare_list_of_segments_is_a_final_state)
     expect_refused(&s, ERR_UNSUPPORTED, "only a final state");
     describe(&s, &l);
     cr_expect(strstr(l.text, "only its list of segments") != NULL, "%s", l.text);
+}
+
+Test(import_pytorch, blocks_of_the_final_state_lie_side_by_side_in_their_segment)
+{
+    static const struct { uint64_t addr[2], size[2]; const char *what; } cases[] = {
+        {{BASE, BASE + 512}, {512, 0}, "a block of no bytes is in it"},
+        {{BASE - 512, BASE}, {512, 512}, "its blocks overlap, or lie in front of it"},
+        {{BASE, BASE}, {512, 512}, "its blocks overlap, or lie in front of it"},
+        {{BASE, BASE + 512}, {512, 2 * MIB}, "its blocks reach beyond it"},
+        {{BASE, BASE + 4 * MIB}, {512, 512}, "its blocks reach beyond it"},
+    };
+    static struct snap s;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snap_begin(&s);
+        snap_record(&s, "alloc", BASE, 512);
+        snap_free(&s, BASE, 512);
+        snap_segments(&s);
+        snap_segment_begin(&s, BASE, 2 * MIB, "small");
+        snap_raw(&s, "](");
+        for (size_t k = 0; k < 2; k++)
+            snap_block(&s, cases[i].addr[k], cases[i].size[k], 100, 'a');
+        snap_raw(&s, "eu");
+        snap_end(&s);
+        expect_refused(&s, ERR_FORMAT, cases[i].what);
+    }
+}
+
+Test(import_pytorch, a_list_of_blocks_belongs_to_one_segment)
+{
+    static struct snap s;
+    snap_begin(&s);
+    snap_record(&s, "alloc", BASE, 512);
+    snap_free(&s, BASE, 512);
+    snap_segments(&s);
+    snap_segment_begin(&s, BASE, 2 * MIB, "small");
+    snap_raw(&s, "]q\x01(");
+    snap_block(&s, BASE, 512, 100, 'a');
+    snap_raw(&s, "eu");
+    for (uint64_t i = 1; i < 3; i++) {
+        snap_segment_begin(&s, BASE + i * 2 * MIB, 2 * MIB, "small");
+        snap_raw(&s, "h\x01u");
+    }
+    snap_end(&s);
+    expect_refused(&s, ERR_FORMAT, "its blocks are another's as well");
 }
 
 static void two_devices(struct snap *s)

@@ -37,7 +37,7 @@ struct request {
 
 struct physical {
     struct request request;
-    uint32_t n_handles, n_mappings;   /* it stands while either is above 0 */
+    uint32_t n_holds, n_mappings;     /* releases that all its handles take; it stands while either is above 0 */
 };
 
 struct mapping {
@@ -61,7 +61,7 @@ struct calls_import {
     struct call_frames frames;
     bool without_stacks;
     struct pair_map live;             /* (address, 1 for the handle of an array) -> request */
-    struct pair_map handles;          /* (handle, 0) -> physical */
+    struct pair_map handles;          /* (handle, 0) -> physical; (handle, 1) -> releases that it takes */
     struct pair_map mapped;           /* (address, 0) -> mapping */
     struct request *requests;
     struct physical *physical;
@@ -338,6 +338,24 @@ static enum err take_oom(struct calls_import *p, uint32_t i, struct err_detail *
 
 /* ---- virtual memory ---- */
 
+/* A handle, known or new, takes one more release. */
+static enum err handle_hold(struct calls_import *p, uint64_t handle, uint32_t physical, struct err_detail *why)
+{
+    uint32_t *n = pair_map_find(&p->handles, handle, 1);
+    if (n != NULL)
+        ++*n;
+    else if (!pair_map_add(&p->handles, handle, 0, physical) || !pair_map_add(&p->handles, handle, 1, 1))
+        return calls_nomem(why);
+    p->physical[physical].n_holds++;
+    return ERR_OK;
+}
+
+static void handle_forget(struct calls_import *p, uint64_t handle)
+{
+    pair_map_remove(&p->handles, handle, 0);
+    pair_map_remove(&p->handles, handle, 1);
+}
+
 static enum err take_create(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
     const struct call_record *r = &p->log->records[i];
@@ -348,21 +366,20 @@ static enum err take_create(struct calls_import *p, uint32_t i, struct err_detai
     p->physical = physical;
     if (place == NO_PLACE)
         return calls_nomem(why);
-    p->physical[place] = (struct physical){.request = request_of(p, i), .n_handles = 1};
+    p->physical[place] = (struct physical){.request = request_of(p, i)};
     if (pair_map_find(&p->handles, r->other, 0) != NULL) {
         p->n_unseen++;
-        pair_map_remove(&p->handles, r->other, 0);
+        handle_forget(p, r->other);
     }
-    if (!pair_map_add(&p->handles, r->other, 0, place))
-        return calls_nomem(why);
-    return put_event(p, i, EVENT_ALLOC, &p->physical[place].request, why);
+    const enum err e = handle_hold(p, r->other, place, why);
+    return e == ERR_OK ? put_event(p, i, EVENT_ALLOC, &p->physical[place].request, why) : e;
 }
 
 /* Ends physical memory that nothing holds any more. */
 static enum err end_physical(struct calls_import *p, uint32_t i, uint32_t place, struct err_detail *why)
 {
     const struct physical *m = &p->physical[place];
-    if (m->n_handles + m->n_mappings > 0)
+    if (m->n_holds > 0 || m->n_mappings > 0)
         return ERR_OK;
     place_give(&p->physical_places, place);
     return put_event(p, i, EVENT_FREE, &m->request, why);
@@ -377,8 +394,9 @@ static enum err take_release(struct calls_import *p, uint32_t i, struct err_deta
         return ERR_OK;
     }
     const uint32_t place = *found;
-    if (--p->physical[place].n_handles == 0)
-        pair_map_remove(&p->handles, handle, 0);
+    p->physical[place].n_holds--;
+    if (--*pair_map_find(&p->handles, handle, 1) == 0)
+        handle_forget(p, handle);
     return end_physical(p, i, place, why);
 }
 
@@ -437,11 +455,7 @@ static enum err take_retain(struct calls_import *p, uint32_t i, struct err_detai
     const uint32_t *handle = pair_map_find(&p->handles, r->other, 0), *at = pair_map_find(&p->mapped, r->addr, 0);
     if (handle == NULL && at == NULL)
         return ERR_OK;
-    const uint32_t physical = handle != NULL ? *handle : p->mappings[*at].physical;
-    if (handle == NULL && !pair_map_add(&p->handles, r->other, 0, physical))
-        return calls_nomem(why);
-    p->physical[physical].n_handles++;
-    return ERR_OK;
+    return handle_hold(p, r->other, handle != NULL ? *handle : p->mappings[*at].physical, why);
 }
 
 /* Takes record i of those at hand. */

@@ -295,6 +295,7 @@ static void block_take_final(struct walk *w, const struct snapshot_segment *g, c
             .addr = b->addr, .requested = b->requested, .bytes = b->size, .rank = rank, .stream = g->stream,
             .pool = g->pool, .is_pending = b->state == BLOCK_PENDING, .is_sized = true, .is_unmentioned = true};
         block_put(w, rank, &made);
+        lives[rank] = LIFE_LIVE;
     } else if (lives[rank] == LIFE_VACANT) {
         w->n_unmatched_final++;
     }

@@ -529,22 +529,44 @@ static enum err snapshot_list(void *arg, const uint64_t *items, size_t n, uint64
 
 /* ---- the whole ---- */
 
-/* Releases up to 2.0 wrote no addresses of blocks: they follow each other in their segment. */
+static enum err snapshot_bad_segment(const struct snapshot *s, uint32_t i, const char *what, struct err_detail *why)
+{
+    const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
+    return err_set(why, ERR_FORMAT, i, "%s: segment %u at 0x%" PRIx64 ": %s", input_name(s->in), i, g->addr, what);
+}
+
+/* Places the blocks of a final segment one behind the other, where they say or, in releases up to 2.0, say nothing. */
+static const char *segment_place_blocks(struct snapshot *s, const struct snapshot_segment *g)
+{
+    const uint64_t end = g->addr + g->size;
+    uint64_t at = g->addr;
+    if (end < g->addr)
+        return "it ends beyond all addresses";
+    for (uint32_t k = 0; k < g->n_blocks; k++) {
+        struct snapshot_block *b = &s->blocks[g->first_block + k];
+        b->addr = b->has_addr ? b->addr : at;
+        b->has_addr = true;
+        if (b->size == 0)
+            return "a block of no bytes is in it";
+        if (b->addr < at)
+            return "its blocks overlap, or lie in front of it";
+        if (b->addr > end || b->size > end - b->addr)
+            return "its blocks reach beyond it";
+        at = b->addr + b->size;
+    }
+    return NULL;
+}
+
+/* Segments may name the same list of blocks, and there is no end to how often: of these one at most is right. */
 static enum err snapshot_place_blocks(struct snapshot *s, struct err_detail *why)
 {
+    uint64_t n_placed = 0;
     for (uint32_t i = 0; i < s->final_segments.n; i++) {
         const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
-        uint64_t at = g->addr, sum = 0;
-        for (uint32_t k = 0; k < g->n_blocks; k++) {
-            struct snapshot_block *b = &s->blocks[g->first_block + k];
-            if (!b->has_addr)
-                b->addr = at;
-            at += b->size;
-            sum += b->size;
-            if (sum > g->size)
-                return err_set(why, ERR_FORMAT, i, "%s: segment %u at 0x%" PRIx64 ": its blocks are larger than it is",
-                               input_name(s->in), i, g->addr);
-        }
+        n_placed += g->n_blocks;
+        const char *wrong = n_placed > s->n_blocks ? "its blocks are another's as well" : segment_place_blocks(s, g);
+        if (wrong != NULL)
+            return snapshot_bad_segment(s, i, wrong, why);
     }
     return ERR_OK;
 }

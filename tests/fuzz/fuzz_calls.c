@@ -2,7 +2,8 @@
  * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence; what is imported is a trace that
  * the reader takes.
  *
- * An input that begins with 'R' is the records alone, behind a head that is made here; others are files as they are.
+ * An input that begins with 'R' is the records alone, behind a head that is made here, and so is one that begins with
+ * 'G' and the number of the device to choose; others are files as they are.
  */
 #include "tests/fuzz/fuzz.h"
 #include "traces/call_journal.h"
@@ -32,9 +33,9 @@ static void check_trace(struct trace_writer *w)
     trace_close(r);
 }
 
-static void check_journal(const void *bytes, size_t n)
+static void check_journal(const void *bytes, size_t n, int64_t gpu)
 {
-    const struct import_config cfg = {.gpu = -1};
+    const struct import_config cfg = {.gpu = gpu};
     struct input *in;
     struct trace_writer *w;
     struct err_detail why = {.text = ""};
@@ -51,16 +52,22 @@ static void check_journal(const void *bytes, size_t n)
     input_close(in);
 }
 
+static void check_records(const uint8_t *records, size_t n, int64_t gpu)
+{
+    unsigned char *file = malloc(sizeof good_head + n + 1);
+    memcpy(file, &good_head, sizeof good_head);
+    memcpy(file + sizeof good_head, records, n);
+    check_journal(file, sizeof good_head + n, gpu);
+    free(file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    if (n > 0 && data[0] == 'R') {
-        unsigned char *file = malloc(sizeof good_head + n);
-        memcpy(file, &good_head, sizeof good_head);
-        memcpy(file + sizeof good_head, data + 1, n - 1);
-        check_journal(file, sizeof good_head + n - 1);
-        free(file);
-    } else {
-        check_journal(data, n);
-    }
+    if (n > 0 && data[0] == 'R')
+        check_records(data + 1, n - 1, -1);
+    else if (n > 1 && data[0] == 'G')
+        check_records(data + 2, n - 2, data[1] % 4);
+    else
+        check_journal(data, n, -1);
     return 0;
 }
