@@ -521,6 +521,9 @@ Test(trace, reading_from_any_event_gives_what_reading_from_the_start_gives, .tim
     uint64_t random = 99;
     for (int i = 0; i < 20; i++)
         expect_same_from(r, all, n, next_random(&random) % n);
+    trace_close(r);
+    r = reader_over(bytes, n_bytes);
+    expect_same_from(r, all, n, 2 * listed + 7);         /* the first that is asked of a reader */
     free(all);
     trace_close(r);
     free(bytes);
@@ -1179,6 +1182,37 @@ Test(trace, rows_that_cannot_be_are_refused)
     expect_row_refused(SECTION_STACKS, 0, stack_of_unknown_node);
 }
 
+/* A section of so many equal texts. */
+static void forge_texts(struct forge *f, uint32_t n, size_t length)
+{
+    struct forge_section s = {.kind = SECTION_STRINGS, .rows = n};
+    char *text = calloc(length + 1, 1);
+    memset(text, 'a', length);
+    for (uint32_t i = 0; i < n; i++)
+        bytes_put(&s.content, text, length + 1);
+    f->sections[f->n++] = s;
+    free(text);
+}
+
+Test(trace, texts_are_kept_in_proportion_to_their_file)
+{
+    size_t n;
+    void *bytes = small_trace(&n);
+    struct forge *f = forge_open(bytes, n);
+    cr_assert_not_null(f);
+    f->is_unfinished = true;
+    forge_texts(f, 1, NATIVE_TEXT_MAX - 1);
+    expect_refused(f, NULL);
+    forge_texts(f, 1, NATIVE_TEXT_MAX);
+    expect_refused(f, "does not hold the texts");
+    bytes_free(&f->sections[--f->n].content);
+    for (int i = 0; i < 9; i++)
+        forge_texts(f, NATIVE_ROWS, 2000);               /* 8 MB that zstd packs into a thousand bytes */
+    expect_refused(f, "unpacks to far more than a file of this size can mean");
+    forge_free(f);
+    free(bytes);
+}
+
 Test(trace, a_file_that_contradicts_its_index_is_refused)
 {
     size_t n;
@@ -1315,7 +1349,9 @@ Test(trace, an_empty_trace_is_one)
     cr_expect(trace_info(r)->events == 0 && trace_info(r)->n_streams == 1 && trace_info(r)->n_pools == 1);
     for (int i = 0; i < 2; i++) {
         MUST(trace_next(r, &events, &k, &why));
-        cr_expect_eq(k, 0);
+        cr_expect(k == 0 && events != NULL);
+        MUST(trace_next(r, &events, &k, &why));
+        cr_expect(k == 0 && events != NULL, "of nothing, too, there is a beginning to copy from");
         MUST(trace_seek(r, 0, &why));
     }
     trace_close(r);

@@ -21,6 +21,13 @@
 enum { NOTES_BYTES = 8192, LINE_BYTES = 512, FRAME_BYTES = 4096 };
 enum { STATE_RECORDS = 1 };           /* a recording of the state only keeps the last record */
 
+/* What follows a run of completed frees. */
+struct completed_run {
+    uint32_t end;                     /* the first record behind it */
+    uint32_t request;                 /* the one that may have waited for them; UINT32_MAX: none */
+    bool     has_waited;              /* it has, also for those that were completed at once, as far as one can tell */
+};
+
 struct pytorch_import {
     struct snapshot *s;
     struct walk *w;
@@ -32,6 +39,8 @@ struct pytorch_import {
     uint32_t *held;                   /* completed frees that are put behind the request that waited for them */
     size_t n_held, held_room;
     uint32_t held_until;              /* that request's record; UINT32_MAX: none */
+    struct completed_run completed;   /* that was looked at last */
+    size_t next_release;              /* of walk.releases, the first that is not put yet */
     bool without_stacks;
     bool has_epoch;
     char notes[NOTES_BYTES];
@@ -408,16 +417,34 @@ static enum err put_release(struct pytorch_import *p, const struct walk_release 
 
 /* ---- frees that a request waited for ---- */
 
-/* The allocator's own releases that begin at a record; NULL when there are none. */
-static const struct walk_release *last_resort(const struct walk *w, uint32_t record)
+/* The allocator's own releases that begin at record i, where none before it is left to be put; NULL: there are none. */
+static const struct walk_release *last_resort(const struct pytorch_import *p, uint32_t i)
 {
-    const unsigned action = record < w->n ? w->records[record].action : ACTION_KINDS;
-    if (action != ACTION_SEGMENT_FREE && action != ACTION_SEGMENT_UNMAP)
+    if (p->next_release == p->w->n_releases)
         return NULL;
-    for (size_t i = 0; i < w->n_releases; i++)
-        if (w->releases[i].record == record)
-            return w->releases[i].reading == RELEASE_ALLOCATOR ? &w->releases[i] : NULL;
-    return NULL;
+    const struct walk_release *r = &p->w->releases[p->next_release];
+    return r->record == i && r->reading == RELEASE_ALLOCATOR ? r : NULL;
+}
+
+static struct completed_run look_behind_run(const struct pytorch_import *p, uint32_t i)
+{
+    const struct walk *w = p->w;
+    const struct snapshot_record *r = w->records;
+    while (i < w->n && r[i].action == ACTION_FREE_COMPLETED)
+        i++;
+    struct completed_run run = {.end = i, .request = UINT32_MAX};
+    const struct walk_release *release = last_resort(p, i);
+    if (i < w->n && r[i].action == ACTION_OOM)
+        run.request = i;
+    if (release == NULL)
+        return run;
+    run.has_waited = release->has_waited;
+    i = release_run_end(w, i);
+    while (i < w->n && (r[i].action == ACTION_SEGMENT_ALLOC || r[i].action == ACTION_SEGMENT_MAP))
+        i++;
+    if (i < w->n && (r[i].action == ACTION_ALLOC || r[i].action == ACTION_OOM))
+        run.request = i;
+    return run;
 }
 
 /*
@@ -428,23 +455,15 @@ static const struct walk_release *last_resort(const struct walk *w, uint32_t rec
  * it waited for are recorded in front of it, but must not be there for its search. With garbage collection the releases
  * need not have waited, so the order stays as it is.
  */
-static uint32_t find_waiting_request(const struct walk *w, uint32_t i)
+static uint32_t find_waiting_request(struct pytorch_import *p, uint32_t i)
 {
-    const struct snapshot_record *r = w->records;
+    const struct snapshot_record *r = p->w->records;
     const bool is_at_once = i > 0 && r[i - 1].action == ACTION_FREE_REQUESTED && r[i - 1].addr == r[i].addr;
-    if (w->s->settings.gc_threshold > 0 || !w->has_requests_of_frees)
+    if (p->s->settings.gc_threshold > 0 || !p->w->has_requests_of_frees)
         return UINT32_MAX;
-    while (i < w->n && r[i].action == ACTION_FREE_COMPLETED)
-        i++;
-    if (i < w->n && r[i].action == ACTION_OOM)
-        return is_at_once ? UINT32_MAX : i;
-    const struct walk_release *release = last_resort(w, i);
-    if (release == NULL || (is_at_once && !release->has_waited))
-        return UINT32_MAX;                               /* a free that completed at once, as far as one can tell */
-    i = release_run_end(w, i);
-    while (i < w->n && (r[i].action == ACTION_SEGMENT_ALLOC || r[i].action == ACTION_SEGMENT_MAP))
-        i++;
-    return i < w->n && (r[i].action == ACTION_ALLOC || r[i].action == ACTION_OOM) ? i : UINT32_MAX;
+    if (i >= p->completed.end)
+        p->completed = look_behind_run(p, i);
+    return is_at_once && !p->completed.has_waited ? UINT32_MAX : p->completed.request;
 }
 
 /* Keeps the free completed at record i back; *is_held says whether there was a reason to. */
@@ -454,7 +473,7 @@ static enum err hold_back(struct pytorch_import *p, uint32_t i, bool *is_held, s
     if (p->w->records[i].action != ACTION_FREE_COMPLETED)
         return ERR_OK;
     if (p->held_until == UINT32_MAX)
-        p->held_until = find_waiting_request(p->w, i);
+        p->held_until = find_waiting_request(p, i);
     if (p->held_until == UINT32_MAX)
         return ERR_OK;
     uint32_t *held = array_grow(p->held, p->n_held, &p->held_room, sizeof *held);
@@ -479,12 +498,12 @@ static enum err put_held(struct pytorch_import *p, struct err_detail *why)
 static enum err put_records(struct pytorch_import *p, struct err_detail *why)
 {
     const struct walk *w = p->w;
-    size_t next = 0;
     enum err e = ERR_OK;
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++) {
         bool is_held = false;
-        for (; e == ERR_OK && next < w->n_releases && w->releases[next].record == i; next++)
-            e = put_release(p, &w->releases[next], why);
+        for (; e == ERR_OK && p->next_release < w->n_releases && w->releases[p->next_release].record == i;
+             p->next_release++)
+            e = put_release(p, &w->releases[p->next_release], why);
         if (e == ERR_OK)
             e = hold_back(p, i, &is_held, why);
         if (e == ERR_OK && !is_held)

@@ -35,10 +35,16 @@ struct reader_chunk {
 };
 enum { READER_CHUNKS = 2 };                      /* the lent one, and the one that is decoded meanwhile */
 
+/* What is kept of a file, events apart, may be as large as this and so many times its size: else a few bytes of a
+ * stranger's could unpack to any amount. Texts and tables of real traces take up to 30 times their bytes. */
+#define READER_KEPT_FREE  (64 * MIB)
+#define READER_KEPT_RATIO 256
+
 struct trace_reader {
     struct native_file   file;
     void               **kept;                   /* contents that texts point into */
     size_t               n_kept, room_kept;
+    uint64_t             kept_bytes;             /* of contents and tables */
 
     struct trace_info    info;
     struct trace_bytes   costs;
@@ -87,12 +93,23 @@ struct trace_reader {
     uint32_t             side_frame;             /* UINT32_MAX: of none */
 };
 
+/* So many bytes of a section's are to be kept. */
+static enum err reader_count_kept(struct trace_reader *r, const struct section *s, uint64_t bytes, struct err_detail *why)
+{
+    r->kept_bytes = add_capped(r->kept_bytes, bytes);
+    if (r->kept_bytes / READER_KEPT_RATIO <= r->file.size || r->kept_bytes <= READER_KEPT_FREE)
+        return ERR_OK;
+    return native_damage(&r->file, s, "unpacks to far more than a file of this size can mean", why);
+}
+
 /* A copy of a section's content that lives as long as the reader. */
 static enum err reader_section_kept(struct trace_reader *r, const struct section *s, struct cursor *content,
                                     struct err_detail *why)
 {
     size_t n;
-    const enum err e = native_section(&r->file, s, &n, why);
+    enum err e = native_section(&r->file, s, &n, why);
+    if (e == ERR_OK)
+        e = reader_count_kept(r, s, n, why);
     if (e != ERR_OK)
         return e;
     void **kept = array_grow(r->kept, r->n_kept, &r->room_kept, sizeof *kept);
@@ -366,6 +383,8 @@ static enum err reader_rows(struct trace_reader *r, enum section_kind kind, size
         const struct section *s = &r->sections[r->of_kind[kind][i]];
         size_t n;
         e = native_section(&r->file, s, &n, why);
+        if (e == ERR_OK)
+            e = reader_count_kept(r, s, (uint64_t)s->rows * size, why);
         char *more = e == ERR_OK ? realloc(rows, (done + s->rows) * size) : NULL;
         if (more != NULL)
             rows = more;
@@ -392,15 +411,16 @@ static enum err reader_texts(struct trace_reader *r, enum section_kind kind, str
         const enum err e = reader_section_kept(r, s, &c, why);
         if (e != ERR_OK)
             return e;
-        for (uint32_t k = 0; k < s->rows; k++) {
+        for (uint32_t k = 0; k < s->rows && !c.is_bad; k++) {
             const char **text = array_grow(t->text, t->n, &room, sizeof *text);
             if (text == NULL)
                 return native_nomem(&r->file, why);
             t->text = text;
             t->text[t->n++] = cursor_text(&c);
+            c.is_bad |= strnlen(text[t->n - 1], NATIVE_TEXT_MAX) == NATIVE_TEXT_MAX;
         }
         if (c.is_bad || c.at != c.end)
-            return native_damage(&r->file, s, "does not hold as many texts as the index says", why);
+            return native_damage(&r->file, s, "does not hold the texts that the index says", why);
     }
     return ERR_OK;
 }
@@ -829,7 +849,8 @@ static enum err reader_check_slots(struct trace_reader *r, struct err_detail *wh
 static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct err_detail *why)
 {
     struct slot_table *t = &r->slots;
-    memset(t->at, 0, t->room * sizeof *t->at);
+    if (t->room > 0)
+        memset(t->at, 0, t->room * sizeof *t->at);
     t->n = 0;
     t->live_bytes = t->peak_bytes = 0;
     for (uint32_t i = reader_slots_at(r, at); i < r->n_of_kind[SECTION_SLOTS]; i++) {
@@ -988,13 +1009,14 @@ static enum err reader_end(struct trace_reader *r, struct err_detail *why)
 
 enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
 {
-    if (r->is_kept) {
-        reader_lend_kept(r, events, n);
-        return ERR_OK;
-    }
     static const struct event none;              /* callers copy n events, also 0 of them */
     *events = &none;
     *n = 0;
+    if (r->is_kept) {
+        if (r->info.events > 0)
+            reader_lend_kept(r, events, n);
+        return ERR_OK;
+    }
     if (!reader_move(r))
         return reader_end(r, why);
     const struct reader_chunk *c = &r->chunks[r->lent];
