@@ -67,8 +67,16 @@ static char *output_target(const char *path)
     return real != NULL ? real : strdup(path);
 }
 
-/* Opens a new file beside the final name, with the permissions that a plain open would give. */
-static enum err output_open_temporary(struct output *o, struct err_detail *why)
+/* What a plain open would give a new file. */
+static mode_t output_new_mode(void)
+{
+    const mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+/* Opens a new file beside the final name, with these permissions. */
+static enum err output_open_temporary(struct output *o, mode_t mode, struct err_detail *why)
 {
     static const char suffix[] = ".XXXXXX";
     o->path = output_target(o->name);
@@ -82,9 +90,7 @@ static enum err output_open_temporary(struct output *o, struct err_detail *why)
         return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
     fcntl(fd, F_SETFD, FD_CLOEXEC);          /* a program that is started meanwhile did not ask for it */
     o->listed = output_enlist(o->temporary);
-    const mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(fd, 0666 & ~mask) == 0 && (o->file = fdopen(fd, "wb")) != NULL)
+    if (fchmod(fd, mode) == 0 && (o->file = fdopen(fd, "wb")) != NULL)
         return ERR_OK;
     const int reason = errno;
     close(fd);
@@ -101,7 +107,7 @@ static enum err output_open_stream(struct output *o, struct err_detail *why)
     }
     const bool is_there = stat(o->name, &st) == 0;
     if (!is_there || (S_ISREG(st.st_mode) && access(o->name, W_OK) == 0))
-        return output_open_temporary(o, why);
+        return output_open_temporary(o, is_there ? st.st_mode & 0777 : output_new_mode(), why);
     o->file = fopen(o->name, "wb");          /* fails, and says why, for a folder and a file that is read-only */
     if (o->file == NULL)
         return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
@@ -119,6 +125,7 @@ static enum err output_open_in_place(struct output *o, struct err_detail *why)
     if (o->path != NULL && o->temporary != NULL)
         return ERR_OK;
     fclose(o->file);
+    unlink(o->name);
     return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", o->name);
 }
 

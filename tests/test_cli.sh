@@ -109,6 +109,13 @@ refuse 2 'results: cannot be written: Is a directory' loop.trace --json results
 refuse 2 'loop.trace: is the input' loop.trace --json loop.trace
 refuse 2 'loop.trace: is the input' import loop.trace -o ./loop.trace
 refuse 2 'no/such/t: cannot be written' generate 530-270 -o no/such/t
+# A file that is written anew keeps its permissions; a new one gets those that the shell would give it.
+touch kept.json
+chmod 604 kept.json
+run loop.trace --policy none --json kept.json
+(umask 027; "$replay" loop.trace --policy none --json new.json >/dev/null 2>&1)
+[ "$(stat -c %a kept.json new.json | tr '\n' ' ')" = '604 640 ' ] || fail "permissions: $(ls -l kept.json new.json)"
+
 if [ -c /dev/full ]; then
     "$replay" loop.trace >/dev/full 2>err
     [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || fail "a full standard output: $(cat err)"
