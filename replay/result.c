@@ -2,6 +2,7 @@
 #include "replay/result.h"
 
 #include "base/units.h"
+#include "report/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -298,6 +299,7 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
         .is_stopped      = l->is_stopped,
     };
     struct remark_target t = { .run = run, .e = ERR_OK };
+    char where[TEXT_NUMBER];
     const enum err e = gather_numbers(trace, l, run, why);
     if (e != ERR_OK)
         return e;
@@ -307,8 +309,9 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
         remark(&t, REMARK_WARNING, "the run was interrupted at %s %" PRId64 ": all numbers are of what came before",
                trace_info(trace)->has_source_numbers ? "record" : "event", run->stopped_at);
     else if (run->outcome == REPORT_CORRUPT || run->outcome == REPORT_ERROR)
-        remark(&t, REMARK_WARNING, "the run failed at %s %" PRId64 ": %s",
-               trace_info(trace)->has_source_numbers ? "record" : "event", run->stopped_at, l->why.text);
+        remark(&t, REMARK_WARNING, "the run failed at %s: %s",
+               text_event(trace_info(trace)->has_source_numbers ? "record" : "event", run->stopped_at, where),
+               l->why.text);
     if (l->policy->ops->remarks != NULL)
         l->policy->ops->remarks(l->policy, take_remark, &t);
     remark_commands(&t, l);
