@@ -2,6 +2,8 @@
 #include "replay/cli.h"
 
 #include "base/units.h"
+#include "replay/final_state.h"
+#include "report/explain_report.h"
 #include "report/json_writer.h"
 
 #include <inttypes.h>
@@ -18,6 +20,9 @@ static const char *const kind_names[EVENT_KINDS] = {
     INFO_KINDS(INFO_KIND)
 #undef INFO_KIND
 };
+
+/* Its account names no events. */
+static const struct explain_names final_state_names = { .event_word = "event" };
 
 /* What is live and stands before the first event. */
 struct info_start {
@@ -151,7 +156,8 @@ static void json_meta(struct json_writer *w, const struct trace_reader *r)
     json_end_object(w);
 }
 
-static void info_json(FILE *out, const char *path, const struct trace_reader *r)
+/* `state` is NULL where the file shows none. */
+static void info_json(FILE *out, const char *path, const struct trace_reader *r, const struct final_state *state)
 {
     const struct trace_info *info = trace_info(r);
     struct json_writer w = json_writer(out);
@@ -187,6 +193,7 @@ static void info_json(FILE *out, const char *path, const struct trace_reader *r)
     json_put_bool(&w, "has_addresses", info->has_addresses);
     json_put_bool(&w, "has_segment_events", info->has_segment_events);
     json_put_number(&w, "stacks", info->n_stacks);
+    explain_json(&w, "final_state", state == NULL ? NULL : final_state_account(state), &final_state_names);
     json_end_object(&w);
 }
 
@@ -196,34 +203,103 @@ static void print_line(void *arg, const char *text)
     printf("%s\n", text);
 }
 
-/* A file that cannot be replayed, or not without a choice, is described as far as it goes. */
-static enum exit_status info_describe(const struct options *o, enum err reason, const struct err_detail *reason_why)
+/* The final state, of the device that the trace is of; none where the file shows none, or can be read only once. */
+static enum err info_final_state(const struct options *o, const struct trace_reader *trace, struct final_state *state,
+                                 struct err_detail *why)
 {
-    struct err_detail why = { .text = "" };
+    struct import_config import = o->import;
+    import.without_stacks = true;
+    if (trace != NULL)
+        import.gpu = trace_info(trace)->device;
+    const enum err e = strcmp(o->inputs[0], "-") == 0
+                           ? ERR_UNSUPPORTED : final_state_open(state, o->inputs[0], o->from, &import, why);
+    return e == ERR_UNSUPPORTED || (e == ERR_USAGE && trace != NULL) ? ERR_OK : e;
+}
+
+/* Its account, or why there is none. */
+static void print_final_state(const struct final_state *state, enum err e, const struct err_detail *why)
+{
+    if (e != ERR_OK)
+        printf("\nThe final state cannot be accounted for: %s\n", why->text);
+    else if (state->trace != NULL)
+        explain_words(stdout, final_state_account(state), "the program", &final_state_names);
+}
+
+/* A file that cannot be replayed, or not without a choice, is described as far as it goes. */
+static enum err print_described(const struct options *o, enum err reason, const struct err_detail *reason_why,
+                                struct err_detail *why)
+{
     if (reason == ERR_HOST_NOMEM || strcmp(o->inputs[0], "-") == 0 ||
-        trace_describe(o->inputs[0], o->from, print_line, NULL, &why) != ERR_OK)
-        return cli_fail(reason, reason_why);
+        trace_describe(o->inputs[0], o->from, print_line, NULL, why) != ERR_OK) {
+        *why = *reason_why;
+        return reason;
+    }
     printf("cannot be replayed: %s\n", reason_why->text);
-    return cli_finish_stdout(STATUS_DONE);
+    return ERR_OK;
+}
+
+struct info {
+    struct trace_reader *trace;          /* NULL: it cannot be replayed, for `reason` */
+    enum err             reason;
+    struct err_detail    reason_why;
+    struct final_state   state;
+    enum err             state_error;
+    struct err_detail    state_why;
+};
+
+static void info_open(struct info *i, const struct options *o)
+{
+    i->reason = cli_open_trace(o, 0, &i->trace, &i->reason_why);
+    i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
+}
+
+static void info_close(struct info *i)
+{
+    final_state_close(&i->state);
+    trace_close(i->trace);
+}
+
+static enum err info_print(const struct info *i, const struct options *o, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (i->trace != NULL)
+        print_info(o->inputs[0], i->trace);
+    else
+        e = print_described(o, i->reason, &i->reason_why, why);
+    if (e == ERR_OK)
+        print_final_state(&i->state, i->state_error, &i->state_why);
+    return e;
+}
+
+/* A file of a final state alone is a trace without events. */
+static enum err info_write_json(const struct info *i, const struct options *o, struct output **json,
+                                struct err_detail *why)
+{
+    const struct final_state *state = i->state.trace == NULL ? NULL : &i->state;
+    const struct trace_reader *trace = i->trace != NULL || i->reason != ERR_UNSUPPORTED ? i->trace : i->state.trace;
+    if (trace == NULL) {
+        *why = i->reason_why;
+        return i->reason;
+    }
+    info_json(output_file(*json), o->inputs[0], trace, state);
+    return output_commit(json, why);
 }
 
 static enum exit_status info_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
-    struct trace_reader *trace = NULL;
+    struct info info = { .reason = ERR_OK };
     struct output *json = NULL;
     bool is_stdout_taken = false;
     enum err e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
-    if (e == ERR_OK && (e = cli_open_trace(o, 0, &trace, &why)) != ERR_OK && json == NULL)
-        return info_describe(o, e, &why);
+    if (e == ERR_OK)
+        info_open(&info, o);
+    if (e == ERR_OK && json != NULL)
+        e = info_write_json(&info, o, &json, &why);
     if (e == ERR_OK && !is_stdout_taken)
-        print_info(o->inputs[0], trace);
-    if (e == ERR_OK && json != NULL) {
-        info_json(output_file(json), o->inputs[0], trace);
-        e = output_commit(&json, &why);
-    }
+        e = info_print(&info, o, &why);
     output_abandon(json);
-    trace_close(trace);
+    info_close(&info);
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }
 

@@ -519,6 +519,8 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
 static void lane_end(struct lane *l, uint64_t time_ns)
 {
     lane_heed(l, l->events_done);
+    if (!l->is_stopped && l->explain != NULL && l->explain->event == EXPLAIN_END)
+        explain_run_end(l->explain, l, l->events_done, time_ns);
     if (!l->is_stopped || l->outcome == ERR_DEVICE_OOM)
         lane_sample(l, l->events_done, l->is_stopped ? l->stopped_ns : time_ns, UINT32_MAX);
 }

@@ -45,6 +45,12 @@ void explain_run_event(struct explain_run *x, const struct lane *l, const struct
     take(x, l, is_request ? next : NULL, NULL, (int64_t)event, next->time_ns, &x->at_event);
 }
 
+void explain_run_end(struct explain_run *x, const struct lane *l, uint64_t n_events, uint64_t time_ns)
+{
+    take(x, l, NULL, NULL, (int64_t)n_events, time_ns, &x->at_event);
+    x->at_event.is_end = true;
+}
+
 void explain_run_refusal(struct explain_run *x, const struct lane *l, const struct event *req,
                          const struct meter_oom *oom)
 {
@@ -108,7 +114,7 @@ static enum err finish(struct explanation *x, struct trace_reader *trace, struct
     enum err e = x->n_blocks > 0 ? find_requests(trace, x, why) : ERR_OK;
     for (size_t i = 0; i < x->n_blocks && e == ERR_OK; i++)
         e = name_block(trace, &x->blocks[i], why);
-    return e == ERR_OK ? result_event(trace, x->event, &x->place, why) : e;
+    return e != ERR_OK || x->is_end ? e : result_event(trace, x->event, &x->place, why);
 }
 
 enum err explain_run_finish(struct explain_run *x, struct trace_reader *trace, struct err_detail *why)
@@ -123,6 +129,9 @@ enum err explain_run_find(struct trace_reader *trace, uint64_t place, uint64_t *
 {
     const uint64_t events = trace_info(trace)->events;
     uint64_t low = 0, high = events;
+    *event = EXPLAIN_END;
+    if (place == EXPLAIN_END)
+        return ERR_OK;
     if (!trace_info(trace)->has_source_numbers) {
         low = place;
     } else {

@@ -2,6 +2,7 @@
 #include "replay/options.h"
 
 #include "base/nearest.h"
+#include "replay/explain_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,6 +40,16 @@ static enum err option_take_number(const char *flag, const char *text, uint64_t 
         return ERR_OK;
     return err_set(why, ERR_USAGE, 0, "--%s '%.40s': a whole number from %" PRIu64 " to %" PRIu64 " is needed", flag,
                    text, min, max);
+}
+
+/* An event as results name it, or the end. */
+static enum err option_take_moment(const char *flag, const char *text, uint64_t *out, struct err_detail *why)
+{
+    if (strcmp(text, "end") == 0)
+        *out = EXPLAIN_END;
+    else if (!option_number(text, 0, INT64_MAX, out))
+        return err_set(why, ERR_USAGE, 0, "--%s '%.40s': a whole number or 'end' is needed", flag, text);
+    return ERR_OK;
 }
 
 /* The index of a word in a list that NULL ends. */
@@ -141,7 +152,7 @@ static enum err option_take(enum option_id id, const char *value, struct options
     case OPTION_PERFETTO:     o->perfetto = value; break;
     case OPTION_OUT:          o->out = value; break;
     case OPTION_FROM:         o->from = value; break;
-    case OPTION_EXPLAIN:      return option_take_number(flag, value, 0, INT64_MAX, &o->explain, why);
+    case OPTION_EXPLAIN:      return option_take_moment(flag, value, &o->explain, why);
     case OPTION_AT:           return option_take_number(flag, value, 0, INT64_MAX, &o->at, why);
     case OPTION_INSERT:       o->insert = value; break;
     case OPTION_WARM:         o->warm = value; break;

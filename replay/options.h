@@ -40,7 +40,7 @@
     X(EVENTS, "events", "N", "how many events to generate")                                                 \
     X(OUT, "out", "FILE", "where to write the trace, the database of results, or the snapshot (also -o FILE)") \
     X(ABBREVIATED, "abbreviated", NULL, "leave out the rows of the small and the large pool")                \
-    X(EXPLAIN, "explain", "EVENT", "account for all memory in front of this event, as at the first refusal") \
+    X(EXPLAIN, "explain", "EVENT|end", "account for all memory in front of this event, or at the end, as at the first refusal") \
     X(INSERT, "insert", "WHAT", "what if cached memory were given back: flush@mark:NAME, flush@every:N (events)") \
     X(WARM, "warm", "SIZE", "what if the program first took that much in one request and gave it back: 8GiB") \
     X(TORCH, "torch", "VERSION", "the release whose settings are searched, such as 2.6 (default: the recorded one)")    \

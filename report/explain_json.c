@@ -128,7 +128,10 @@ void explain_json(struct json_writer *w, const char *key, const struct explanati
         return;
     }
     json_put_object(w, key);
-    json_put_integer(w, "event", x->place);
+    if (x->is_end)
+        json_put_null(w, "event");
+    else
+        json_put_integer(w, "event", x->place);
     json_put_bool(w, "shows_blocks", x->has_walk);
     json_put_number(w, "reserved_bytes", x->reserved_bytes);
     json_put_object(w, "parts");

@@ -59,6 +59,21 @@ expect 0 '1 hole of 260 MiB beside a live block of 270 MiB' loop.trace --policy 
 refuse '12: the trace ends before' loop.trace --policy best-fit --explain 12
 refuse 'a whole number' loop.trace --explain x
 
+# ---- at the end ----
+expect 0 '^Where the memory of best-fit is at the end:$' loop.trace --policy best-fit --explain end
+expect 0 '^  = *2,222,981,120 *2.07 GiB  reserved$' loop.trace --policy best-fit --explain end
+expect 0 '"event": null,' loop.trace --policy best-fit --explain end --json -
+
+# A snapshot shows its final state itself, with a history of events and without one; a trace of ours shows none.
+mkdir shown
+"$replay" snapshot loop.trace --policy best-fit -o shown/all.pickle || fail 'snapshot'
+"$replay" loop.trace --policy best-fit --explain end | sed -n '/at the end:$/,/reserved$/p' | tail -n +2 >account
+expect 0 '^Where the memory of the program is at the end:$' info shown/all.pickle
+sed -n '/at the end:$/,/reserved$/p' out | tail -n +2 | cmp -s - account || fail "another account: $(cat out account)"
+expect 0 '"final_state": {' info shown/all.pickle --json -
+expect 0 '"final_state": null' info loop.trace --json -
+grep -q 'at the end:' out && fail 'a trace of ours shows a final state'
+
 # ---- what if ----
 expect 0 'what if: cached memory is given back (empty_cache) after every 2 events' loop.trace --policy best-fit \
     --device sim:2GiB --insert flush@every:2

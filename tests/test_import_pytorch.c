@@ -517,6 +517,55 @@ Test(import_pytorch, a_bare_list_of_segments_is_a_final_state)
     cr_expect(strstr(l.text, "only its list of segments") != NULL, "%s", l.text);
 }
 
+Test(import_pytorch, a_final_state_is_a_trace_that_starts_from_it)
+{
+    static const struct import_config final = {.gpu = -1, .final_state = true};
+    static struct snap s;
+    size_t n_segments, n_blocks;
+    snap_begin(&s);
+    snap_record(&s, "segment_alloc", BASE, 2 * MIB);
+    snap_record(&s, "alloc", BASE, 100);
+    snap_record(&s, "alloc", BASE + 512, 200);
+    snap_free(&s, BASE, 100);
+    snap_segments(&s);
+    snap_segment(&s, BASE, 2 * MIB, "small", (uint64_t)512, (uint64_t)100, 'i', (uint64_t)512, (uint64_t)200, 'a',
+                 (uint64_t)512, (uint64_t)300, 'p', 2 * MIB - 3 * 512, NOTHING, 'i', NOTHING);
+    snap_end(&s);
+    struct trace_reader *r = import_snap(&s, &final);
+    const struct trace_segment *segments = trace_start_segments(r, &n_segments);
+    const struct trace_block *blocks = trace_start_blocks(r, &n_blocks);
+    cr_expect_eq(trace_info(r)->events, 0);
+    cr_assert(n_segments == 1 && n_blocks == 4);
+    cr_expect(segments[0].addr == BASE && segments[0].bytes == 2 * MIB && segments[0].is_small);
+    cr_expect(blocks[0].bytes == 512 && blocks[0].slot == TRACE_NO_SLOT);
+    cr_expect(blocks[1].requested == 200 && blocks[1].slot != TRACE_NO_SLOT && !blocks[1].is_pending);
+    cr_expect(blocks[2].requested == 300 && blocks[2].is_pending);
+    cr_expect(blocks[3].bytes == 2 * MIB - 3 * 512 && blocks[3].slot == TRACE_NO_SLOT);
+    trace_close(r);
+}
+
+Test(import_pytorch, a_final_state_is_that_of_one_device)
+{
+    static const struct import_config any = {.gpu = -1, .final_state = true}, second = {.gpu = 1, .final_state = true};
+    static struct snap s;
+    struct trace_reader *r = NULL;
+    struct err_detail why = {.text = ""};
+    snap_begin(&s);
+    snap_segments(&s);
+    for (uint64_t device = 0; device < 3; device += 2) {
+        snap_raw(&s, "}(");
+        snap_entry(&s, "device", device);
+        snap_entry(&s, "address", BASE + device * GIB);
+        snap_entry(&s, "total_size", 2 * MIB);
+        snap_raw(&s, "u");
+    }
+    snap_end(&s);
+    cr_expect_eq(import_bytes(s.bytes, s.n, &any, &r, &why), ERR_USAGE);
+    cr_expect(strstr(why.text, "several devices hold memory: 0 (2 MiB), 2 (2 MiB); choose one") != NULL, "%s", why.text);
+    cr_expect_eq(import_bytes(s.bytes, s.n, &second, &r, &why), ERR_USAGE);
+    cr_expect(strstr(why.text, "device 1 holds no memory; these do: 0 (2 MiB), 2") != NULL, "%s", why.text);
+}
+
 Test(import_pytorch, blocks_of_the_final_state_lie_side_by_side_in_their_segment)
 {
     static const struct { uint64_t addr[2], size[2]; const char *what; } cases[] = {

@@ -200,6 +200,22 @@ static enum err open_foreign(const char *path, const char *from, struct input **
     return e;
 }
 
+enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
+                                struct trace_reader **out, struct err_detail *why)
+{
+    struct import_config wanted = cfg == NULL ? default_config : *cfg;
+    struct input *in = NULL;
+    const struct importer *importer = NULL;
+    wanted.final_state = true;
+    enum err e = open_foreign(path, from, &in, &importer, why);
+    if (e == ERR_OK && !importer->has_final_state)
+        e = err_set(why, ERR_UNSUPPORTED, 0, "%s: the format %s has no final state", input_name(in), importer->name);
+    if (e == ERR_OK)
+        e = open_imported(importer, in, &wanted, out, why);
+    input_close(in);
+    return e;
+}
+
 enum err trace_import(const char *path, const char *from, const struct import_config *cfg, const char *out_path,
                       struct err_detail *why)
 {

@@ -14,6 +14,7 @@ struct import_config {
     int64_t gpu;                      /* device ordinal; -1: the only one with events */
     enum import_releases releases;
     bool without_stacks;              /* call stacks are left out: whoever asked names none */
+    bool final_state;                 /* see trace_open_final_state, which sets it */
     void  (*progress)(void *arg, uint64_t bytes_read, uint64_t bytes_total);   /* may be NULL; total 0 = unknown */
     void   *progress_arg;
 };
@@ -21,6 +22,7 @@ struct import_config {
 struct importer {
     const char *name;                                           /* as typed after --from */
     const char *summary;
+    bool has_final_state;             /* its import heeds import_config.final_state */
     bool     (*sniff)(const unsigned char *head, size_t n);     /* recognises the first bytes, decompressed */
     enum err (*import)(struct input *in, const struct import_config *cfg, struct trace_writer *w,
                        struct err_detail *why);
@@ -38,6 +40,11 @@ const struct importer *importer_at(size_t i);
  * importer's name, or NULL to recognise it. `path` may be "-". ERR_UNSUPPORTED for a file of final state only. */
 MUST_USE enum err trace_open_any(const char *path, const char *from, const struct import_config *cfg,
                                  struct trace_reader **out, struct err_detail *why);
+
+/* The state that a file shows behind its last event, as a trace that starts from it and has no events. ERR_UNSUPPORTED
+ * for a format, ERR_USAGE for a native trace, that shows none. */
+MUST_USE enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
+                                         struct trace_reader **out, struct err_detail *why);
 
 /* Imports `path` into a native file. */
 MUST_USE enum err trace_import(const char *path, const char *from, const struct import_config *cfg, const char *out_path,

@@ -552,37 +552,58 @@ static enum err refuse_state(const struct input *in, const struct snapshot *s, s
     for (uint32_t i = 0; i < s->final_segments.n; i++)
         reserved = add_capped(reserved, s->segments[s->final_segments.first + i].size);
     return err_set(why, ERR_UNSUPPORTED, 0,
-                   "%s: holds only a final state (%u segments, %s) and no events to replay; record them with "
-                   "torch.cuda.memory._record_memory_history()", input_name(in), s->final_segments.n,
+                   "%s: holds only a final state (%u segments, %s), which `replay info` accounts for, and no events to "
+                   "replay; record them with torch.cuda.memory._record_memory_history()", input_name(in), s->final_segments.n,
                    units_format_bytes(reserved, text));
 }
 
-static enum err choose_device(const struct input *in, const struct snapshot *s, int64_t gpu, uint32_t *device,
-                              struct err_detail *why)
+/* Whether a device has what is asked for, and what that is, in words. */
+static bool device_has(const struct snapshot *s, uint32_t device, bool final_state, char what[UNITS_TEXT])
 {
-    char list[128] = "";
+    uint32_t n_segments;
+    const uint64_t reserved = device_reserved(s, device, &n_segments);
+    if (final_state)
+        units_format_bytes(reserved, what);
+    else
+        snprintf(what, UNITS_TEXT, "%u records", device_records(s, device));
+    return final_state ? n_segments > 0 : device_records(s, device) > STATE_RECORDS;
+}
+
+static enum err choose_device(const struct input *in, const struct snapshot *s, const struct import_config *cfg,
+                              uint32_t *device, struct err_detail *why)
+{
+    static const char *const words[2][2] = {{"have events", "has no events; these have"},
+                                            {"hold memory", "holds no memory; these do"}};
+    char list[128] = "", what[UNITS_TEXT];
     size_t used = 0;
     uint32_t n = 0;
-    for (uint32_t d = 0; d < s->n_devices; d++) {
-        if (device_records(s, d) <= STATE_RECORDS)
+    for (uint32_t d = 0; d < device_count(s); d++) {
+        if (!device_has(s, d, cfg->final_state, what))
             continue;
         if (n++ == 0)
             *device = d;
-        const int k = snprintf(list + used, sizeof list - used, "%s%u (%u records)", used > 0 ? ", " : "", d,
-                               device_records(s, d));
+        const int k = snprintf(list + used, sizeof list - used, "%s%u (%s)", used > 0 ? ", " : "", d, what);
         used = k > 0 && (size_t)k < sizeof list - used ? used + (size_t)k : used;
     }
     if (n == 0)
-        return refuse_state(in, s, why);
-    if (gpu < 0)
+        return cfg->final_state ? err_set(why, ERR_UNSUPPORTED, 0, "%s: holds no memory in the end", input_name(in))
+                                : refuse_state(in, s, why);
+    if (cfg->gpu < 0)
         return n == 1 ? ERR_OK
-                      : err_set(why, ERR_USAGE, 0, "%s: several devices have events: %s; choose one with --gpu",
-                                input_name(in), list);
-    if (device_records(s, (size_t)gpu) <= STATE_RECORDS)
-        return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " has no events; these have: %s", input_name(in), gpu,
-                       list);
-    *device = (uint32_t)gpu;
+                      : err_set(why, ERR_USAGE, 0, "%s: several devices %s: %s; choose one with --gpu", input_name(in),
+                                words[cfg->final_state][0], list);
+    if (cfg->gpu >= device_count(s) || !device_has(s, (uint32_t)cfg->gpu, cfg->final_state, what))
+        return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " %s: %s", input_name(in), cfg->gpu,
+                       words[cfg->final_state][1], list);
+    *device = (uint32_t)cfg->gpu;
     return ERR_OK;
+}
+
+/* What is left is the final state. */
+static void forget_records(struct snapshot *s)
+{
+    for (size_t d = 0; d < s->n_devices; d++)
+        s->devices[d].n = 0;
 }
 
 /* ---- the importer ---- */
@@ -639,7 +660,9 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
     enum err e = pytorch_read(in, cfg, &p.s, why);
     if (e != ERR_OK)
         return e;
-    e = choose_device(in, p.s, cfg->gpu, &device, why);
+    e = choose_device(in, p.s, cfg, &device, why);
+    if (cfg->final_state)
+        forget_records(p.s);
     if (e == ERR_OK)
         e = walk_device(p.s, device, cfg->releases, &p.w, why);
     if (e == ERR_OK) {
@@ -726,6 +749,7 @@ static enum err pytorch_describe(struct input *in, void (*line)(void *arg, const
 const struct importer importer_pytorch = {
     .name     = "pytorch-snapshot",
     .summary  = "torch.cuda.memory._dump_snapshot: pickle, or a page of torch.cuda._memory_viz",
+    .has_final_state = true,
     .sniff    = pytorch_sniff,
     .import   = pytorch_import,
     .describe = pytorch_describe,

@@ -1,6 +1,7 @@
 /*
  * Fuzz target: any bytes are a snapshot, or are refused with a sentence. They take the whole way of a file, and what the
- * importer makes of them the reader must find valid, and the same as what goes to it unpacked.
+ * importer makes of them, of their events as of their final state, the reader must find valid, and the same as what goes
+ * to it unpacked.
  */
 #include "base/input.h"
 #include "tests/fuzz/fuzz.h"
@@ -15,9 +16,9 @@ static void fuzz_line(void *arg, const char *text)
 }
 
 /* NULL where it is refused. `is_at_once`: opened by its writer, not from bytes. */
-static struct trace_reader *import_it(const uint8_t *data, size_t size, bool is_at_once)
+static struct trace_reader *import_it(const uint8_t *data, size_t size, bool final_state, bool is_at_once)
 {
-    const struct import_config cfg = {.gpu = -1};
+    const struct import_config cfg = {.gpu = -1, .final_state = final_state};
     struct input *in;
     struct trace_writer *w;
     struct trace_reader *r = NULL;
@@ -50,16 +51,24 @@ static void expect_same_events(struct trace_reader *a, struct trace_reader *b)
     }
 }
 
+static void check_import(const uint8_t *data, size_t size, bool final_state)
+{
+    struct trace_reader *packed = import_it(data, size, final_state, false);
+    struct trace_reader *at_once = import_it(data, size, final_state, true);
+    FUZZ_EXPECT((packed == NULL) == (at_once == NULL));
+    if (packed != NULL)
+        expect_same_events(packed, at_once);
+    FUZZ_EXPECT(packed == NULL || !final_state || trace_info(packed)->events == 0);
+    trace_close(packed);
+    trace_close(at_once);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input *in;
     struct err_detail why = {.text = ""};
-    struct trace_reader *packed = import_it(data, size, false), *at_once = import_it(data, size, true);
-    FUZZ_EXPECT((packed == NULL) == (at_once == NULL));
-    if (packed != NULL)
-        expect_same_events(packed, at_once);
-    trace_close(packed);
-    trace_close(at_once);
+    check_import(data, size, false);
+    check_import(data, size, true);
     if (input_open_bytes(data, size, &in, NULL) == ERR_OK) {
         if (importer_pytorch.describe(in, fuzz_line, NULL, &why) != ERR_OK)
             FUZZ_EXPECT(why.text[0] != '\0');
