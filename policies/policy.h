@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POLICY_ABI 3              /* raised when an existing member changes; appending only grows size */
+#define POLICY_ABI 4              /* raised when an existing member changes; appending only grows size */
 
 enum { POLICY_OPTIONS_MAX = 32 };
 
@@ -117,9 +117,19 @@ struct block_view {
     uint8_t  pool;
     uint8_t  state;               /* enum block_state */
     bool     is_small;            /* belongs to a pool of small blocks, where the policy has one */
-    bool     is_range;            /* its segment is a range that grows by mapping */
+    uint64_t page_bytes;          /* its segment is a range that grows and shrinks by pages of so many bytes; 0: is not */
 };
 typedef void (*block_visit)(void *arg, const struct block_view *b);
+
+/* Bytes of the whole pages of its range that a free block covers; 0 where its segment is no range. */
+static inline uint64_t block_view_pages(const struct block_view *b)
+{
+    const uint64_t page = b->page_bytes, offset = b->addr - b->segment_addr;
+    if (page == 0)
+        return 0;
+    const uint64_t first = offset / page + (offset % page != 0), end = (offset + b->bytes) / page;
+    return end > first ? (end - first) * page : 0;
+}
 
 /* A counter under its published key ("allocated_bytes.all.peak"). */
 typedef void (*stat_visit)(void *arg, const char *key, int64_t value);
@@ -133,7 +143,7 @@ struct refusal {
     const char *type;             /* "OutOfMemoryError"; static */
     char        text[1200];
     uint64_t    rounded_bytes;    /* the request as it is placed; 0: not said */
-    uint64_t    segment_bytes;    /* the new segment that it needs; 0: not said */
+    uint64_t    segment_bytes;    /* what it needs of the device: a new segment, or pages of a range; 0: not said */
 };
 
 struct policy_ops {

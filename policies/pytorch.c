@@ -354,7 +354,8 @@ static enum err pytorch_walk(const struct policy *base, block_visit visit, void 
                        .addr = b->addr, .bytes = b->size, .requested = b->requested,
                        .segment_addr = base->device->segments[b->segment].addr, .segment = b->segment,
                        .stream = b->stream, .pool = b->pool, .state = (uint8_t)view_state(b),
-                       .is_small = (b->flags & BLOCK_IS_SMALL) != 0, .is_range = (b->flags & BLOCK_IS_RANGE) != 0,
+                       .is_small = (b->flags & BLOCK_IS_SMALL) != 0,
+                       .page_bytes = b->flags & BLOCK_IS_RANGE ? pytorch_range_of(p, b)->page_bytes : 0,
                    });
     }
     free(order);
@@ -561,7 +562,7 @@ static void pytorch_refusal(const struct policy *base, struct refusal *out)
         return;
     }
     out->rounded_bytes = p->refused_rounded;
-    out->segment_bytes = p->refused_segment;
+    out->segment_bytes = p->refused_needs;
 }
 
 /* ---- invariants ---- */

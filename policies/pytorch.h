@@ -151,6 +151,7 @@ struct pytorch {
     /* the last refusal, for its sentence */
     enum refusal_kind      refused;
     uint64_t               refused_request, refused_rounded, refused_segment;
+    uint64_t               refused_needs;        /* of the device: the segment, or pages for what it lacks in a range */
 
     /* what decides whether this run was another's as well: pytorch_repeats.c */
     uint64_t               largest_segment;      /* bytes, of all that were made; none of them a range */
@@ -283,6 +284,10 @@ bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failu
 
 /* The lowest start of a run that can grow to S bytes; BLOCK_NONE: a new range is needed. */
 uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *half, uint64_t S, uint16_t stream);
+
+/* The pages that pytorch_grow_expandable would have to get from the device now. */
+uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
+                                  uint16_t stream);
 
 enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
                                  uint16_t stream, uint32_t *out);

@@ -385,6 +385,7 @@ static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *
     p->refused_request = req->bytes;
     p->refused_rounded = a->S;
     p->refused_segment = a->G;
+    p->refused_needs = a->exp ? pytorch_expandable_needs(p, a->pool, a->class, a->S, a->stream) : a->G;
     if (a->is_rejected)
         return ERR_DEVICE_OOM;
     uint64_t free_bytes, total_bytes;

@@ -120,10 +120,15 @@ static void range_forget(struct pytorch *p, struct pytorch_range *range)
     *range = (struct pytorch_range){0};
 }
 
+static uint64_t new_page_bytes(const struct pytorch *p, enum pytorch_size_class c)
+{
+    return c == CLASS_SMALL ? PYTORCH_SMALL_SEG : p->settings.large_segment_size;
+}
+
 enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,
                               uint64_t reserve, uint32_t *out)
 {
-    const uint64_t page = c == CLASS_SMALL ? PYTORCH_SMALL_SEG : p->settings.large_segment_size;
+    const uint64_t page = new_page_bytes(p, c);
     const uint64_t bytes = round_up(reserve, page);
     struct pytorch_range range = {.page_bytes = page};
     enum err e = device_range_reserve(p->base.device, bytes, &range.seg);
@@ -240,6 +245,25 @@ uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *ha
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
+                                  uint16_t stream)
+{
+    uint32_t b = pytorch_find_run(p, &p->pools[pool].half[c], S, stream);
+    if (b == BLOCK_NONE)
+        return round_up(S, new_page_bytes(p, c));
+    const uint64_t page = pytorch_range_of(p, pytorch_at(p, b))->page_bytes;
+    uint64_t sum = 0, needs = 0;
+    S += pytorch_gap(p, pytorch_at(p, b), S);
+    for (; b != BLOCK_NONE && sum < S; b = pytorch_at(p, b)->next) {
+        const struct pytorch_block *block = pytorch_at(p, b);
+        const bool is_unmapped = block->flags & BLOCK_IS_UNMAPPED;
+        const uint64_t part = is_unmapped ? round_up(smaller(block->size, S - sum), page) : block->size;
+        needs += is_unmapped ? part : 0;
+        sum += part;
+    }
+    return needs;
 }
 
 enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,

@@ -230,7 +230,7 @@ static void put_segment_sizes(struct dumper *p, const struct dump_block *blocks,
 static void put_segment(struct dumper *p, const struct dump_block *blocks, size_t n)
 {
     const struct dump_block *first = &blocks[0];
-    const uint32_t stack = first->view.is_range ? TRACE_NO_STACK : first->segment_stack;
+    const uint32_t stack = first->view.page_bytes > 0 ? TRACE_NO_STACK : first->segment_stack;
     pickle_put_dict(&p->w);
     put_entry(p, "device", trace_info(p->trace)->device);
     put_entry(p, "address", first->view.addr);
@@ -239,7 +239,7 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
     put_text_entry(p, "segment_type", first->view.is_small ? "small" : "large");
     if (p->release >= PYTORCH_2_4) {
         put_pool(p, "segment_pool_id", first->view.pool);
-        put_bool_entry(p, "is_expandable", first->view.is_range);
+        put_bool_entry(p, "is_expandable", first->view.page_bytes > 0);
         if (stack == TRACE_NO_STACK)
             put_frames(p, "frames", stack);
     }

@@ -63,9 +63,13 @@ static void look_at_segment(const struct views *v, size_t first, size_t end, str
             out->idle_bytes += b->bytes;
             continue;
         }
-        out->pinned_bytes += b->bytes;
+        const uint64_t pages = b->pool == 0 ? block_view_pages(b) : 0, pinned = b->bytes - pages;
+        out->idle_bytes += pages;
+        out->pinned_bytes += pinned;
+        if (pinned == 0)
+            continue;
         const bool has_before = i > first && is_live(&v->at[i - 1]), has_behind = i + 1 < end && is_live(&v->at[i + 1]);
-        kinds_add(kinds, b->bytes, has_before ? v->at[i - 1].requested : has_behind ? v->at[i + 1].requested : 0);
+        kinds_add(kinds, pinned, has_before ? v->at[i - 1].requested : has_behind ? v->at[i + 1].requested : 0);
     }
 }
 

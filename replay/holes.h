@@ -17,7 +17,7 @@ struct hole_kind {
 
 struct holes {
     uint64_t reserved_bytes, pinned_bytes;
-    uint64_t idle_bytes;                 /* in segments without a live block: they can be given back */
+    uint64_t idle_bytes;                 /* in segments without a live block, and in whole pages: can be given back */
     struct hole_kind kinds[HOLE_KINDS];  /* those with most bytes first */
     size_t   n_kinds;
 };

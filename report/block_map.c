@@ -34,7 +34,7 @@ static struct block_map_segment *take_segment(struct taker *t, const struct bloc
     m->segments = segments;
     t->id = b->segment;
     m->segments[m->n_segments] = (struct block_map_segment){ .addr = b->segment_addr, .stream = b->stream,
-        .pool = b->pool, .is_small = b->is_small, .is_range = b->is_range };
+        .pool = b->pool, .is_small = b->is_small, .is_range = b->page_bytes > 0 };
     return &m->segments[m->n_segments++];
 }
 

@@ -70,16 +70,25 @@ static struct explain_free *free_group(struct explanation *x, const struct block
     return &x->free[x->n_free++];
 }
 
+/* Bytes of a free block that can be given back while the rest of its segment is in use; a private pool gives none. */
+static uint64_t free_pages(const struct block_view *b)
+{
+    return b->pool == 0 ? block_view_pages(b) : 0;
+}
+
 static enum err account_free(const struct explain_scene *s, struct explanation *x, const struct block_view *b,
                              bool is_whole)
 {
     struct explain_free *f = free_group(x, b, is_whole);
     if (f == NULL)
         return ERR_HOST_NOMEM;
+    const uint64_t pages = is_whole ? 0 : free_pages(b);
     f->bytes += b->bytes;
+    f->page_bytes += pages;
     f->n++;
     f->largest_bytes = b->bytes > f->largest_bytes ? b->bytes : f->largest_bytes;
-    *(is_whole ? &x->parts.whole_free : &x->parts.split_free) += b->bytes;
+    x->parts.page_free += pages;
+    *(is_whole ? &x->parts.whole_free : &x->parts.split_free) += b->bytes - pages;
     x->largest_free_bytes = b->bytes > x->largest_free_bytes ? b->bytes : x->largest_free_bytes;
     if (x->has_request && explain_serves(s, b, x) && b->bytes > x->largest_usable_bytes)
         x->largest_usable_bytes = b->bytes;
@@ -134,16 +143,18 @@ static uint64_t pin_bytes(const struct explain_scene *s, size_t i)
     return bytes;
 }
 
-/* Equal holes beside equal blocks are one line. */
+/* Equal holes beside equal blocks are one line. Pages that can be given back are no hole. */
 static enum err account_holes(const struct explain_scene *s, struct explanation *x)
 {
     struct explain_hole *all = calloc(s->n + 1, sizeof *all);
     if (all == NULL)
         return ERR_HOST_NOMEM;
     size_t n = 0, groups = 0;
-    for (size_t i = 0; i < s->n; i++)
-        if (s->at[i].state == BLOCK_FREE && pin_bytes(s, i) > 0)
-            all[n++] = (struct explain_hole){ .bytes = s->at[i].bytes, .pin_bytes = pin_bytes(s, i), .n = 1 };
+    for (size_t i = 0; i < s->n; i++) {
+        const uint64_t bytes = s->at[i].state == BLOCK_FREE ? s->at[i].bytes - free_pages(&s->at[i]) : 0;
+        if (bytes > 0 && pin_bytes(s, i) > 0)
+            all[n++] = (struct explain_hole){ .bytes = bytes, .pin_bytes = pin_bytes(s, i), .n = 1 };
+    }
     qsort(all, n, sizeof *all, hole_order);
     for (size_t i = 0; i < n; i++) {
         if (groups > 0 && hole_order(&all[groups - 1], &all[i]) == 0)
@@ -204,7 +215,7 @@ static enum err account_all(const struct explain_scene *s, struct explanation *x
         e = account_segment(s, x, i, end);
     }
     const struct explain_parts *p = &x->parts;
-    const uint64_t shown = p->requested + p->rounding + p->rest + p->pending + p->split_free + p->whole_free;
+    const uint64_t shown = p->requested + p->rounding + p->rest + p->pending + p->split_free + p->page_free + p->whole_free;
     if (e == ERR_OK && shown < x->reserved_bytes)
         x->parts.hidden = x->reserved_bytes - shown;
     if (e == ERR_OK && x->n_free > 0)

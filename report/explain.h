@@ -22,6 +22,7 @@
     X(rest, "what their blocks hold beyond: coarser rounding, or a rest that is not split off")             \
     X(pending, "given up by the program, but a stream may still use it")                                    \
     X(split_free, "free parts of segments that are in use")                                                 \
+    X(page_free, "free in whole pages of expandable segments, which can be given back")                     \
     X(whole_free, "cached segments that nothing uses")                                                      \
     X(hidden, "held by the policy, but in no block that it shows")
 
@@ -34,6 +35,7 @@ struct explain_parts {
 /* Free blocks that only requests of one kind can use. */
 struct explain_free {
     uint64_t bytes, largest_bytes;
+    uint64_t page_bytes;             /* of `bytes`, in whole pages that can be given back while the rest is in use */
     uint64_t n;
     uint16_t stream;                 /* dense, as the others */
     uint8_t  pool;

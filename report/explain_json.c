@@ -58,6 +58,7 @@ static void put_free(struct json_writer *w, const struct explanation *x)
         json_put_bool(w, "is_small", f->is_small);
         json_put_bool(w, "is_whole", f->is_whole);
         json_put_number(w, "bytes", f->bytes);
+        json_put_number(w, "page_bytes", f->page_bytes);
         json_put_number(w, "blocks", f->n);
         json_put_number(w, "largest_bytes", f->largest_bytes);
         json_put_text(w, "why_kept", explain_why_kept(x, f));

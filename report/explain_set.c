@@ -11,8 +11,6 @@
 
 #include <stdlib.h>
 
-#define EXPLAIN_LARGE_PAGE (10 * DEVICE_PAGE_BYTES)    /* ranges of large blocks grow by it: PyTorch, kLargeBuffer */
-
 /* A set so far: what its blocks are, and how much must end. */
 struct set {
     enum explain_way way;
@@ -48,11 +46,6 @@ static void window_move(struct window *w, const struct block_view *b, bool is_ad
     }
 }
 
-static uint64_t page_bytes(const struct block_view *b)
-{
-    return b->is_small ? DEVICE_PAGE_BYTES : EXPLAIN_LARGE_PAGE;
-}
-
 /* What the window is good for when its blocks have ended. Addresses without memory must all get it, but for the last
  * ones, of which some will do. */
 static uint64_t window_bytes(const struct window *w, const struct block_view *last, uint64_t mappable)
@@ -70,7 +63,7 @@ static bool window_is_mappable(const struct window *w, const struct block_view *
 static void set_merge(const struct explain_scene *s, const struct explanation *x, size_t first, size_t end,
                       struct set *best)
 {
-    const uint64_t mappable = x->free_bytes - x->free_bytes % page_bytes(&s->at[first]);
+    const uint64_t page = s->at[first].page_bytes, mappable = page == 0 ? 0 : x->free_bytes - x->free_bytes % page;
     struct window w = { .n_live = 0 };
     for (size_t low = first, high = first; high < end; high++) {
         const struct block_view *last = &s->at[high];
@@ -118,7 +111,7 @@ static size_t list_wholes(const struct explain_scene *s, struct whole *out)
             w.n_live += explain_is_in_use(&s->at[k]);
             w.live_bytes += explain_is_in_use(&s->at[k]) ? s->at[k].bytes : 0;
         }
-        if (s->at[i].pool == 0 && !s->at[i].is_range && w.n_live > 0)
+        if (s->at[i].pool == 0 && s->at[i].page_bytes == 0 && w.n_live > 0)
             out[n++] = w;
     }
     return n;
@@ -180,7 +173,7 @@ static struct set set_release(struct whole *w, size_t n, uint64_t missing)
 /* Memory of the whole pages between the start of one block and the end of another: what their end would give back. */
 static uint64_t whole_pages(const struct block_view *low, const struct block_view *high)
 {
-    const uint64_t page = page_bytes(low);
+    const uint64_t page = low->page_bytes;
     const uint64_t from = (low->addr - low->segment_addr + page - 1) / page;
     const uint64_t to = (high->addr + high->bytes - high->segment_addr) / page;
     return to > from ? (to - from) * page : 0;
@@ -190,7 +183,7 @@ static uint64_t whole_pages(const struct block_view *low, const struct block_vie
 static void set_pages(const struct explain_scene *s, const struct explanation *x, size_t first, size_t end,
                       struct set *best)
 {
-    const uint64_t page = page_bytes(&s->at[first]), need = (x->block_bytes + page - 1) / page * page;
+    const uint64_t page = s->at[first].page_bytes, need = (x->block_bytes + page - 1) / page * page;
     struct window w = { .n_live = 0 };
     for (size_t low = first, high = first; high < end; high++) {
         window_move(&w, &s->at[high], true);
@@ -261,7 +254,7 @@ enum err explain_find_set(const struct explain_scene *s, struct explanation *x)
         if (!explain_serves(s, &s->at[i], x))
             continue;
         set_merge(s, x, i, end, &best);
-        if (s->at[i].is_range && x->free_bytes < x->segment_bytes)
+        if (s->at[i].page_bytes > 0 && x->free_bytes < x->segment_bytes)
             set_pages(s, x, i, end, &best);
     }
     /* A device that has the room and was not asked: a limit of the process's own stands in the way. */

@@ -50,6 +50,8 @@ static void print_free(FILE *out, const struct explanation *x)
                   text_count(f->n, n), f->n == 1 ? "block" : "blocks", units_format_bytes(f->largest_bytes, b),
                   f->is_whole ? "whole segments" : "segments in use", f->pool, f->stream,
                   f->is_small ? ", small requests" : "");
+        if (f->page_bytes > 0)
+            words_add(&w, "; %s of it in whole pages, which can be given back", units_format_bytes(f->page_bytes, a));
         const char *reason = explain_why_kept(x, f);
         words_add(&w, "%s%s.", reason != NULL ? "; " : "", reason != NULL ? reason : "");
         words_print(out, &w, 0, 4);
@@ -118,21 +120,21 @@ static void print_set(FILE *out, const struct explanation *x, const struct expla
 /* What would serve this request: memory, or another stream. Settings are the business of a command of its own. */
 static void print_help(FILE *out, const struct explanation *x)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    char a[UNITS_TEXT];
     struct words w = { .n = 0 };
     const struct explain_free *other = explain_other_stream(x);
     const uint64_t missing = explain_missing_bytes(x);
     if (!x->is_refusal)
         return;
-    if (missing > 0 && x->total_bytes <= UINT64_MAX - missing)
-        words_add(&w, "What would have helped here: %s more on the card, %s in all.", units_format_bytes(missing, a),
-                  units_format_bytes(x->total_bytes + missing, b));
+    if (missing > 0 && missing < UINT64_MAX - MIB - x->total_bytes)
+        words_add(&w, "What would have helped here: %s more on the card, %" PRIu64 " MiB in all.",
+                  units_format_bytes(missing, a), (x->total_bytes + missing + MIB - 1) / MIB);
     else
         words_add(&w, "The device had room for it: a limit of the process's own refused it.");
     if (other != NULL)
         words_add(&w, " Stream %u holds a free block of %s: on that stream the request finds room.", other->stream,
                   units_format_bytes(other->largest_bytes, a));
-    words_add(&w, " `replay tune` looks for a setting of PyTorch.");
+    words_add(&w, " `replay tune` looks for a setting of PyTorch, `replay fit` for the smallest card.");
     words_print(out, &w, 0, 2);
 }
 
@@ -142,10 +144,11 @@ static void print_request(FILE *out, const struct explanation *x)
     struct words w = { .n = 0 };
     if (!x->has_request)
         return;
-    words_add(&w, "The request: %s, which takes a free block of %s of stream %u, pool %u (the largest is %s), or a new "
-                  "segment of %s.",
+    words_add(&w, "The request: %s, which takes a free block of %s of stream %u, pool %u (the largest is %s), or %s%s of "
+                  "the device.",
               units_format_bytes(x->requested_bytes, a), units_format_bytes(x->block_bytes, b), x->stream, x->pool,
-              units_format_bytes(x->largest_usable_bytes, c), units_format_bytes(x->segment_bytes, d));
+              units_format_bytes(x->largest_usable_bytes, c), x->is_refusal ? "" : "at least ",
+              units_format_bytes(x->segment_bytes, d));
     words_print(out, &w, 0, 2);
 }
 

@@ -1378,7 +1378,8 @@ struct naive_view *naive_views(const struct naive *n, size_t *count_out)
         if (is_shown(n, b))
             views[(*count_out)++] = (struct naive_view){
                 .addr = b->addr, .bytes = b->size, .requested = b->requested, .stream = b->stream,
-                .pool = b->half.pool, .state = state_of(b), .is_small = b->half.is_small, .is_range = b->is_range,
+                .pool = b->half.pool, .state = state_of(b), .is_small = b->half.is_small,
+                .page_bytes = b->is_range ? b->page : 0,
             };
     }
     qsort(views, *count_out, sizeof *views, view_compare);

@@ -49,7 +49,8 @@ struct naive_view {
     uint64_t addr, bytes, requested;
     unsigned stream, pool;
     char     state;                  /* 'f'ree, 'a'llocated, 'p'ending, 'u'nmapped */
-    bool     is_small, is_range;
+    bool     is_small;
+    uint64_t page_bytes;             /* 0: its segment is not expandable */
 };
 
 struct naive;

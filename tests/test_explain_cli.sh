@@ -33,7 +33,7 @@ full=(loop.trace --policy best-fit --device sim:2GiB)
 expect 1 '3 holes of 260 MiB beside a live block of 270 MiB each' "${full[@]}"
 expect 1 '^ *817,889,280 *780 MiB  free parts of segments that are in use$' "${full[@]}"
 expect 1 '^- 270 MiB, asked for at event 2,' "${full[@]}"
-expect 1 '72 MiB more on the card, 2.07 GiB in all' "${full[@]}"
+expect 1 '72 MiB more on the card, 2120 MiB in all' "${full[@]}"
 expect 0 'best-fit' loop.trace --policy best-fit --device sim:2120MiB
 grep -q 'Why best-fit' out && fail 'an explanation of no refusal'
 expect 1 '"split_free_bytes": 817889280,' "${full[@]}" --json -
@@ -52,6 +52,18 @@ while read -r key; do
     sed -n '/^## An explanation/,/^## /p' "$3/report/SCHEMA.md" | grep -q "[\`.]$key\`" || [ "$key" = first_oom ] ||
         fail "'$key' is written and not described"
 done <found
+
+# With expandable segments it is pages that a request lacks, and the whole free ones can be given back.
+growing=(loop.trace --policy expandable_segments:True)
+expect 1 'What would have helped here: 76 MiB more on the card, 1080 MiB in all' "${growing[@]}" --device sim:1004MiB
+expect 1 'ran out of memory at event 6:' "${growing[@]}" --device sim:1078MiB
+expect 1 'ran out of memory at event 9:' "${growing[@]}" --device sim:1080MiB
+expect 0 '^ *272,629,760  *260 MiB  free in whole pages of expandable segments, which can be given back$' \
+    "${growing[@]}" --explain 3
+expect 0 '^ *10,485,760  *10 MiB  free parts of segments that are in use$' "${growing[@]}" --explain 3
+"$replay" "${growing[@]}" --explain 3 --insert flush@every:1 >out
+grep -q '^ *10,485,760  *10 MiB  free parts of segments that are in use$' out || fail "what a flush leaves: $(cat out)"
+grep -q 'free in whole pages' out && fail "a flush leaves whole pages: $(cat out)"
 
 # ---- in front of an event ----
 expect 0 '^Where the memory of best-fit is in front of event 4:$' loop.trace --policy best-fit --explain 4

@@ -57,12 +57,14 @@ expect "a value out of range is answered with the range" 2 "from 512 B to 1 GiB"
     "$replay" "$trace" --policy ./page_fit.so:page=1
 expect "what the plugin refuses is said" 2 "no power of two" "$replay" "$trace" --policy ./page_fit.so:page=1000
 
+expect "an account of its memory tells what was asked for" 1 "live requests, as asked for"$'\n' \
+    "$replay" "$trace" --policy ./page_fit.so:arena=4MiB --device sim:16MiB
 expect "a sweep replays one of its runs that cannot differ" 0 "2 done now, 0 there already; 1 could not differ" \
     "$replay" sweep "$trace" --policy ./page_fit.so --device 'sim:{40,80}GiB' -o page_fit.db
 
 variant old_abi -e 's/\.abi = POLICY_ABI/.abi = 41/'
 expect "another interface is refused with its number" 2 "interface 41" "$replay" "$trace" --policy ./old_abi.so
-expect "and with ours" 2 "this program has 3" "$replay" "$trace" --policy ./old_abi.so
+expect "and with ours" 2 "this program has 4" "$replay" "$trace" --policy ./old_abi.so
 
 variant early -e 's/\.size = sizeof(struct policy_ops)/.size = offsetof(struct policy_ops, retire)/'
 expect "a plugin built before members were appended lacks them" 0 "early.so" \
@@ -77,7 +79,7 @@ variant nameless -e 's/policy_plugin/some_function/'
 expect "a library that is no plugin is refused" 2 "policy_plugin" "$replay" "$trace" --policy ./nameless.so
 expect "a file that is no library is refused" 2 "page_fit.c" "$replay" "$trace" --policy ./page_fit.c
 
-variant overlap -e '/PAGE_MORE, n)/d' -e 's/a->pages\[at\] = PAGE_FIRST;//' -e '/a->n_taken [+-]= n;/d'
+variant overlap -e 's/a->pages\[at + k\] = PAGE_MORE;/;/' -e 's/a->pages\[at\] = requested;//' -e '/a->n_taken [+-]= n;/d'
 expect "blocks that overlap are caught by the audit, with the event" 1 "record 2: the block" \
     "$replay" "$trace" --policy ./overlap.so --audit
 variant small -e 's/\.bytes = bytes, \.segment/.bytes = 1, .segment/'

@@ -3,7 +3,7 @@
  *
  * An example of a policy that is built outside the tree. A request takes whole pages, the lowest free run of them that
  * is long enough, in the arena that was made first (Knuth, The Art of Computer Programming, vol. 1, section 2.5,
- * "first fit"). Each page has one byte of state, so every search is a scan: simple rather than fast.
+ * "first fit"). Each page has one word of state, so every search is a scan: simple rather than fast.
  *
  * Frees that wait for another stream need nothing from us: without retire() the block stays taken until free() comes.
  */
@@ -14,12 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a page is taken, and whether its run of pages starts here: two runs side by side stay told apart. */
-enum page { PAGE_FREE, PAGE_FIRST, PAGE_MORE };
+/* A page is free, or the first of a request, whose bytes it then holds, or one more of it: two requests side by side stay
+ * told apart. */
+#define PAGE_FREE UINT64_C(0)
+#define PAGE_MORE UINT64_MAX
 
 struct arena {
     struct segment segment;
-    unsigned char *pages;                   /* enum page each */
+    uint64_t *pages;
     size_t n_pages, n_taken;
 };
 
@@ -82,7 +84,7 @@ static enum err page_fit_grow(struct page_fit *f, uint64_t bytes)
     const enum err e = device_segment_alloc(f->base.device, a.n_pages * f->page_bytes, &a.segment);
     if (e != ERR_OK)
         return e;
-    a.pages = calloc(a.n_pages, 1);
+    a.pages = calloc(a.n_pages, sizeof *a.pages);
     if (a.pages == NULL) {
         device_segment_free(f->base.device, &a.segment);
         return ERR_HOST_NOMEM;
@@ -124,7 +126,7 @@ static size_t arena_find(const struct arena *a, size_t n)
 
 /* ---- the interface ---- */
 
-static bool page_fit_place(struct page_fit *f, uint64_t bytes, struct block *out)
+static bool page_fit_place(struct page_fit *f, uint64_t requested, uint64_t bytes, struct block *out)
 {
     const size_t n = bytes / f->page_bytes;
     for (size_t i = 0; i < f->n_arenas; i++) {
@@ -132,8 +134,9 @@ static bool page_fit_place(struct page_fit *f, uint64_t bytes, struct block *out
         const size_t at = arena_find(a, n);
         if (at == a->n_pages)
             continue;
-        memset(a->pages + at, PAGE_MORE, n);
-        a->pages[at] = PAGE_FIRST;
+        for (size_t k = 1; k < n; k++)
+            a->pages[at + k] = PAGE_MORE;
+        a->pages[at] = requested;
         a->n_taken += n;
         *out = (struct block){.addr = a->segment.addr + at * f->page_bytes, .bytes = bytes, .segment = a->segment.id};
         return true;
@@ -147,7 +150,7 @@ static enum err page_fit_alloc(struct policy *p, const struct event *req, struct
     const uint64_t bytes = align_up(req->bytes, f->page_bytes);
     if (bytes == UINT64_MAX)
         return ERR_DEVICE_OOM;
-    if (page_fit_place(f, bytes, out)) {
+    if (page_fit_place(f, req->bytes, bytes, out)) {
         p->count.hits++;
         return ERR_OK;
     }
@@ -159,7 +162,7 @@ static enum err page_fit_alloc(struct policy *p, const struct event *req, struct
     if (e != ERR_OK)
         return e;
     p->count.misses++;
-    return page_fit_place(f, bytes, out) ? ERR_OK : ERR_CORRUPT;
+    return page_fit_place(f, req->bytes, bytes, out) ? ERR_OK : ERR_CORRUPT;
 }
 
 static void page_fit_free(struct policy *p, const struct event *req, const struct block *b)
@@ -171,7 +174,7 @@ static void page_fit_free(struct policy *p, const struct event *req, const struc
         if (a->segment.id != b->segment)
             continue;
         const size_t n = b->bytes / f->page_bytes;
-        memset(a->pages + (b->addr - a->segment.addr) / f->page_bytes, PAGE_FREE, n);
+        memset(a->pages + (b->addr - a->segment.addr) / f->page_bytes, 0, n * sizeof *a->pages);
         a->n_taken -= n;
         return;
     }
@@ -193,11 +196,11 @@ static int arena_compare(const void *a, const void *b)
 static void arena_walk(const struct arena *a, uint64_t page_bytes, block_visit visit, void *arg)
 {
     for (size_t i = 0, n; i < a->n_pages; i += n) {
-        const enum page more = a->pages[i] == PAGE_FREE ? PAGE_FREE : PAGE_MORE;
-        for (n = 1; i + n < a->n_pages && a->pages[i + n] == (unsigned char)more; n++)
+        const uint64_t more = a->pages[i] == PAGE_FREE ? PAGE_FREE : PAGE_MORE;
+        for (n = 1; i + n < a->n_pages && a->pages[i + n] == more; n++)
             ;
         visit(arg, &(struct block_view){
-            .addr = a->segment.addr + i * page_bytes, .bytes = n * page_bytes,
+            .addr = a->segment.addr + i * page_bytes, .bytes = n * page_bytes, .requested = a->pages[i],
             .segment_addr = a->segment.addr, .segment = a->segment.id,
             .state = more == PAGE_FREE ? BLOCK_FREE : BLOCK_ALLOCATED,
         });

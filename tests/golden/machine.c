@@ -360,7 +360,7 @@ static void machine_begin_segment(struct machine_walk *w, const struct block_vie
     w->segment = json_pack("{s:i, s:I, s:s, s:I, s:[]}", "device", (int)w->d->ordinal, "address", (json_int_t)b->addr,
                            "segment_type", b->is_small ? "small" : "large", "stream", (json_int_t)stream, "blocks");
     if (release != PYTORCH_2_0) {         /* its snapshots do not say these */
-        json_object_set_new(w->segment, "is_expandable", json_boolean(b->is_range));
+        json_object_set_new(w->segment, "is_expandable", json_boolean(b->page_bytes > 0));
         json_object_set_new(w->segment, "segment_pool_id",
                             json_pack("[I,I]", (json_int_t)pool[0], (json_int_t)pool[1]));
     }
