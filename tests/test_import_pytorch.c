@@ -566,6 +566,37 @@ Test(import_pytorch, a_final_state_is_that_of_one_device)
     cr_expect(strstr(why.text, "device 1 holds no memory; these do: 0 (2 MiB), 2") != NULL, "%s", why.text);
 }
 
+/* A device of which 20 MiB are held and some are free refuses a request. */
+static void snap_refused(struct snap *s, uint64_t free_bytes, uint64_t asked)
+{
+    snap_begin(s);
+    snap_record(s, "segment_alloc", BASE, 20 * MIB);
+    snap_record(s, "alloc", BASE, 20 * MIB);
+    snap_record(s, "oom", free_bytes, asked);
+    snap_segments(s);
+    snap_segment(s, BASE, 20 * MIB, "large", 20 * MIB, 20 * MIB, 'a', NOTHING);
+    snap_end(s);
+}
+
+Test(import_pytorch, a_refusal_tells_what_the_device_had)
+{
+    static struct snap s;
+    snap_refused(&s, 12 * MIB, 30 * MIB);
+    struct trace_reader *r = import_snap(&s, &auto_config);
+    cr_expect_eq(trace_info(r)->capacity_bytes, 32 * MIB);
+    const char *notes = trace_meta(r, "notes");
+    cr_expect(strstr(notes, "out of memory at record 2: 30 MiB asked for, 20 MiB reserved, 12 MiB free") != NULL, "%s",
+              notes);
+    cr_expect(strstr(notes, "not recorded: a memory fraction") != NULL, "%s", notes);
+    trace_close(r);
+    snap_refused(&s, 40 * MIB, 30 * MIB);                /* it had the room: something else refused */
+    r = import_snap(&s, &auto_config);
+    cr_expect_eq(trace_info(r)->capacity_bytes, 0);
+    cr_expect(strstr(trace_meta(r, "notes"), "not recorded: the device's capacity, a memory") != NULL, "%s",
+              trace_meta(r, "notes"));
+    trace_close(r);
+}
+
 Test(import_pytorch, blocks_of_the_final_state_lie_side_by_side_in_their_segment)
 {
     static const struct { uint64_t addr[2], size[2]; const char *what; } cases[] = {

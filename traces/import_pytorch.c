@@ -137,7 +137,23 @@ static void note_release(struct pytorch_import *p)
         note(p, "pools of blocks whose segment is gone are not recorded; the default pool is assumed");
     if (p->w->is_npu)
         note(p, "block sizes follow another vendor's rule: request + 32 bytes, up to 512");
-    note(p, "not recorded: the device's capacity, a memory fraction, calls of empty_cache that released nothing");
+}
+
+/* What it was refused, and what follows from that for the device. */
+static void note_room(struct pytorch_import *p, const struct walk_room *room)
+{
+    char asked[UNITS_TEXT], held[UNITS_TEXT], left[UNITS_TEXT];
+    if (room->n_refused > 0) {
+        const struct snapshot_record *r = &p->w->records[room->first_refused];
+        note(p, "out of memory at record %" PRIu32 ": %s asked for, %s reserved, %s free on the device (%" PRIu64 " such "
+             "records in all)", room->first_refused, units_format_bytes(r->size, asked),
+             units_format_bytes(room->first_held, held), units_format_bytes(r->addr, left), room->n_refused);
+    }
+    if (room->is_all)
+        note(p, "the device's capacity is what was reserved and free at a refusal: contexts and other processes are not "
+             "in it");
+    note(p, "not recorded: %sa memory fraction, calls of empty_cache that released nothing",
+         room->is_all ? "" : "the device's capacity, ");
 }
 
 static enum err put_settings(struct pytorch_import *p, struct err_detail *why)
@@ -168,6 +184,8 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
 {
     struct trace_info *info = trace_writer_info(p->out);
     const struct walk *w = p->w;
+    const struct walk_room room = walk_room(w);
+    info->capacity_bytes = room.is_all ? room.bytes : 0;
     info->records = w->n;
     info->device = w->device;
     info->recorded_start_reserved_bytes = w->start_reserved;
@@ -179,6 +197,7 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
     note_start(p);
     note_troubles(p);
     note_release(p);
+    note_room(p, &room);
     enum err e = trace_put_meta(p->out, "source", importer_pytorch.name, why);
     if (e == ERR_OK)
         e = trace_put_meta(p->out, "profile", w->is_npu ? "npu" : snapshot_profile(p->s), why);

@@ -298,7 +298,7 @@ static enum err forward_open(struct forward *f, struct err_detail *why)
         !segment_set_copy(&f->now, &w->start))
         return forward_nomem(why);
     f->held_bytes = w->start_reserved = w->peak_reserved = segment_set_bytes(&w->start);
-    f->room_bytes = walk_known_room(w);
+    f->room_bytes = walk_room(w).bytes;
     for (size_t i = 0; i < w->n_blocks; i++) {
         const struct walk_block *b = &w->blocks[i];
         const struct walk_block *before = i == 0 ? NULL : &w->blocks[i - 1];

@@ -40,19 +40,24 @@ uint32_t release_run_end(const struct walk *w, uint32_t i)
     return end;
 }
 
-uint64_t walk_known_room(const struct walk *w)
+struct walk_room walk_room(const struct walk *w)
 {
-    uint64_t held = segment_set_bytes(&w->start), room = held, refused = UINT64_MAX, reported = 0;
+    uint64_t held = segment_set_bytes(&w->start), refused = UINT64_MAX, reported = 0;
+    struct walk_room room = {.bytes = held};
     for (uint32_t i = 0; i < w->n; i++) {
         const struct snapshot_record *r = &w->records[i];
         if (r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP)
             held = add_capped(held, r->size);
         else if (is_release(r))
             held = held > r->size ? held - r->size : 0;
-        if (held > room)
-            room = held;
+        if (held > room.bytes)
+            room.bytes = held;
         if (r->action != ACTION_OOM)
             continue;
+        if (room.n_refused++ == 0) {
+            room.first_refused = i;
+            room.first_held = held;
+        }
         if (add_capped(held, r->size) < refused)
             refused = add_capped(held, r->size);
         if (add_capped(held, r->addr) > reported)
@@ -60,8 +65,10 @@ uint64_t walk_known_room(const struct walk *w)
     }
     /* Free memory that the device reported is room for us unless a memory fraction kept it from us: then requests were
      * refused below it. Garbage collection does nothing without such a fraction. */
-    const bool is_ours = reported < refused && w->s->settings.gc_threshold <= 0;
-    return is_ours && reported > room ? reported : room;
+    room.is_all = room.n_refused > 0 && reported < refused && w->s->settings.gc_threshold <= 0;
+    if (room.is_all && reported > room.bytes)
+        room.bytes = reported;
+    return room;
 }
 
 /* ---- evidence ---- */

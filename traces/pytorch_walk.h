@@ -82,8 +82,15 @@ uint64_t walk_round(const struct walk *w, uint64_t bytes);
 /* A block of a small pool, where sizes are exact, votes for one of the two roundings. */
 void walk_vote(struct walk *w, uint64_t requested, uint64_t bytes);
 
-/* The device had at least this many bytes for us: the most it ever held, or, at an OOM, reported free beside that. */
-uint64_t walk_known_room(const struct walk *w);
+/* What the device had for us, and what it refused. */
+struct walk_room {
+    uint64_t bytes;                   /* at least: the most that was ever held, or what is known by `is_all` */
+    bool     is_all;                  /* at a refusal it reported what was free beside that: there was no more */
+    uint64_t n_refused;
+    uint32_t first_refused;           /* its record, and what was held then; valid when n_refused > 0 */
+    uint64_t first_held;
+};
+struct walk_room walk_room(const struct walk *w);
 
 /* What stood when a run of releases began. */
 struct release_scene {

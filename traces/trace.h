@@ -23,7 +23,7 @@
 struct trace_info {
     uint64_t events;                  /* without the start state's requests */
     uint64_t by_kind[EVENT_KINDS];
-    uint64_t capacity_bytes;          /* of the traced device; 0 = unknown */
+    uint64_t capacity_bytes;          /* of the traced device, or what of it the program could have; 0 = unknown */
     uint64_t records;                 /* in the source; == events where it has no numbering of its own */
     uint64_t peak_requested_bytes;    /* most bytes requested and not released at once */
     uint64_t duration_ns;
