@@ -22,7 +22,8 @@ struct stack_entry {
     uint64_t record;                  /* + 1; 0 = vacant */
 };
 
-/* Open addressing, at most half full, in pages of its own: the program's malloc may be the one that called us. */
+/* Open addressing, at most half full, in pages of its own: the program's malloc may be the one that called us. Under the
+ * lock nothing is called that may take another one of the program's. */
 static struct {
     pthread_mutex_t lock;
     struct stack_entry *entries;
@@ -88,37 +89,51 @@ static uint64_t text_put(const char *text)
 }
 
 /* "function+0x10 library", or "library+0x1a40" where no name is known. */
-static uint64_t frame_text(uint64_t pc)
+static void frame_text(uint64_t pc, char text[STACK_TEXT_MAX])
 {
-    const struct stack_entry *known = stack_slot(stacks.entries, stacks.room, pc, STACK_IS_TEXT);
-    char text[STACK_TEXT_MAX];
     Dl_info info;
-    if (known->record != 0)
-        return known->record;
     const void *address = (const void *)(uintptr_t)pc;
     if (dladdr(address, &info) == 0 || info.dli_fname == NULL)
-        snprintf(text, sizeof text, "0x%llx", (unsigned long long)pc);
+        snprintf(text, STACK_TEXT_MAX, "0x%llx", (unsigned long long)pc);
     else if (info.dli_sname != NULL)
-        snprintf(text, sizeof text, "%s+0x%llx %s", info.dli_sname,
+        snprintf(text, STACK_TEXT_MAX, "%s+0x%llx %s", info.dli_sname,
                  (unsigned long long)(pc - (uint64_t)(uintptr_t)info.dli_saddr), info.dli_fname);
     else
-        snprintf(text, sizeof text, "%s+0x%llx", info.dli_fname,
+        snprintf(text, STACK_TEXT_MAX, "%s+0x%llx", info.dli_fname,
                  (unsigned long long)(pc - (uint64_t)(uintptr_t)info.dli_fbase));
-    return stack_add(pc, STACK_IS_TEXT, text_put(text));
 }
 
-static uint64_t frame_put(uint64_t pc, uint64_t caller)
+/* The number of a frame's text, + 1. The lock is given up while a new one is made: that takes the dynamic linker's lock,
+ * and a thread that holds it, in the constructor of a library, may be waiting for ours. */
+static uint64_t text_number(uint64_t pc)
+{
+    char text[STACK_TEXT_MAX];
+    const struct stack_entry *known = stack_slot(stacks.entries, stacks.room, pc, STACK_IS_TEXT);
+    if (known->record != 0)
+        return known->record;
+    pthread_mutex_unlock(&stacks.lock);
+    frame_text(pc, text);
+    pthread_mutex_lock(&stacks.lock);
+    if (!stack_room())
+        return 0;
+    known = stack_slot(stacks.entries, stacks.room, pc, STACK_IS_TEXT);
+    return known->record != 0 ? known->record : stack_add(pc, STACK_IS_TEXT, text_put(text));
+}
+
+/* The number of a frame, + 1. Another thread may have put the same one while the lock was given up. */
+static uint64_t frame_number(uint64_t pc, uint64_t caller)
 {
     if (!stack_room())
         return 0;
     const struct stack_entry *known = stack_slot(stacks.entries, stacks.room, pc, caller);
     if (known->record != 0)
         return known->record;
-    const uint64_t text = frame_text(pc);
+    const uint64_t text = text_number(pc);
     if (text == 0 || !stack_room())
         return 0;
+    known = stack_slot(stacks.entries, stacks.room, pc, caller);
     const struct call_record frame = {.kind = CALL_FRAME, .addr = pc, .other = text, .stack = caller};
-    return stack_add(pc, caller, journal_file_put(&frame));
+    return known->record != 0 ? known->record : stack_add(pc, caller, journal_file_put(&frame));
 }
 
 void call_stacks_begin(void)
@@ -137,7 +152,7 @@ uint64_t call_stack_put(const void *caller)
     uint64_t number = 0;
     pthread_mutex_lock(&stacks.lock);
     for (int i = n - 1; i >= first && (number != 0 || i == n - 1); i--)
-        number = frame_put((uint64_t)(uintptr_t)frames[i], number);
+        number = frame_number((uint64_t)(uintptr_t)frames[i], number);
     pthread_mutex_unlock(&stacks.lock);
     return number;
 }

@@ -379,3 +379,15 @@ Test(record, equal_stacks_are_kept_once_and_frames_have_names)
     call_frames_free(&frames);
     run_close(&r);
 }
+
+/* One thread is in a constructor, under the dynamic linker's lock, and records a call; another one records a call whose
+ * frames have no names yet, and asks the linker for them. */
+Test(record, a_constructor_that_allocates_and_another_thread_do_not_wait_for_each_other)
+{
+    struct run r;
+    run_limited(&r, RECORD_PROGRAM, "loading", true, RLIM_INFINITY);
+    cr_assert_eq(r.status, 0, "status %x", (unsigned)r.status);
+    cr_assert_eq(r.n_journals, 1);
+    cr_expect_eq(count_kind(r.journals[0], CALL_ALLOC), 3);
+    run_close(&r);
+}

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -231,6 +232,40 @@ static void run_stacks(void)
         named_caller();
 }
 
+/* ---- a library that is loaded while another thread allocates ---- */
+
+static atomic_bool is_loading;
+
+/* The plugin's constructor calls it, and then asks for memory: time for another thread to be in a recorded call. */
+void plugin_is_loading(void);
+void plugin_is_loading(void)
+{
+    atomic_store(&is_loading, true);
+    usleep(200000);
+}
+
+static void *load_plugin(void *unused)
+{
+    (void)unused;
+    expect(dlopen("librecord_plugin.so", RTLD_NOW) != NULL, "the plugin cannot be loaded");
+    return NULL;
+}
+
+/* The recorder has found the functions that it needs by the first call; the second is from frames that it has not
+ * named yet. */
+static void run_loading(void)
+{
+    pthread_t loader;
+    uint64_t addr;
+    alarm(20);                                           /* ends a program that two locks hold for ever */
+    expect(cudaMalloc(&addr, 1024) == 0, "cudaMalloc");
+    expect(pthread_create(&loader, NULL, load_plugin, NULL) == 0, "no thread");
+    while (!atomic_load(&is_loading))
+        usleep(1000);
+    named_caller();
+    expect(pthread_join(loader, NULL) == 0, "the loading thread is gone");
+}
+
 /* Says its number and stays. */
 static void run_lasting(void)
 {
@@ -261,7 +296,7 @@ int main(int argc, char **argv)
     static const struct { const char *name; void (*run)(void); } all[] = {
         {"killed", run_killed}, {"fork", run_fork}, {"driver", run_driver}, {"failing", run_failing},
         {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks}, {"lasting", run_lasting},
-        {"slow", run_slow}, {"arrays", run_arrays}, {"reset", run_reset}};
+        {"slow", run_slow}, {"arrays", run_arrays}, {"reset", run_reset}, {"loading", run_loading}};
     if (argc < 3)
         return 2;
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);

@@ -1,0 +1,18 @@
+/*
+ * A library for the tests of recording that asks for memory while it is loaded: its constructor runs under the dynamic
+ * linker's lock.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+int cudaMalloc(uint64_t *out, size_t bytes);
+
+/* The program's (program.c). */
+void plugin_is_loading(void);
+
+__attribute__((constructor)) static void plugin_begin(void)
+{
+    uint64_t addr;
+    plugin_is_loading();
+    (void)cudaMalloc(&addr, 4096);
+}
