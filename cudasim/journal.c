@@ -5,6 +5,8 @@
  */
 #include "cudasim/journal.h"
 
+#include "record/file_room.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +31,9 @@ static void journal_stop(const char *reason)
 
 static bool journal_map(uint64_t at)
 {
-    if (posix_fallocate(journal.fd, (off_t)at, WINDOW_BYTES) != 0) {
-        journal_stop("no room on the disk");
+    const int reason = file_room_take(journal.fd, (off_t)at, WINDOW_BYTES);
+    if (reason != 0) {
+        journal_stop(strerror(reason));
         return false;
     }
     void *window = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, journal.fd, (off_t)at);

@@ -2,11 +2,12 @@
 #define _GNU_SOURCE                   /* MAP_POPULATE, MADV_DONTFORK */
 #include "record/journal_file.h"
 
+#include "record/file_room.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,28 +63,11 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Room on the disk for [at, at + WINDOW_BYTES); an error number. A file that is too large also raises a signal, which
- * would end a program that knows nothing of our file: it is taken away again. */
-static int file_reserve(int fd, off_t at)
-{
-    const struct timespec no_time = {0};
-    sigset_t too_large, before, pending;
-    sigemptyset(&too_large);
-    sigaddset(&too_large, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &too_large, &before);
-    sigpending(&pending);
-    const int reason = posix_fallocate(fd, at, WINDOW_BYTES);
-    if (reason == EFBIG && sigismember(&pending, SIGXFSZ) == 0)
-        sigtimedwait(&too_large, NULL, &no_time);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return reason;
-}
-
 /* Maps window w of an open file; no_window where that cannot be. The child of a fork does not get it. */
 static struct call_record *window_map(int fd, uint32_t w)
 {
     const off_t at = (off_t)w * WINDOW_BYTES;
-    const int reason = file_reserve(fd, at);
+    const int reason = file_room_take(fd, at, WINDOW_BYTES);
     if (reason != 0) {
         journal_report(reason);
         return &no_window;

@@ -164,6 +164,25 @@ if [[ $(ls c.*.zst | wc -l) -ne 2 ]]; then
     echo 'FAILED: two processes are two traces'
     failed=1
 fi
+
+# A signal may interrupt the taking of room on the disk, and that is not a full one.
+cat >interrupted.c <<'C'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+int posix_fallocate(int fd, off_t at, off_t bytes)
+{
+    static unsigned n_calls;
+    if (n_calls++ % 2 == 0)
+        return EINTR;
+    return fallocate(fd, 0, at, bytes) == 0 ? 0 : errno;
+}
+C
+cc -shared -fPIC -o interrupted.so interrupted.c
+expect 'interrupted while it takes room for a journal' 7 'trace of the driver' \
+    env LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$work/interrupted.so" \
+    "$replay" run-sim --device sim:1GiB --record i.zst -- ./runtime
+expect 'nothing is missing' 0 'alloc                10' "$replay" info i.zst
 expect 'the same as JSON' 7 'trace of the driver' \
     "$replay" run-sim --device sim:1GiB --record j.zst --json j.json -- ./runtime
 for pattern in '"schema": "replay-run-sim/1"' '"status": 7,' '"processes": 1,' '"total_bytes": 1073741824,' \
