@@ -7,16 +7,17 @@
 
 #include "record/file_room.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WINDOW_BYTES = 1 << 20 };
+enum { WINDOW_BYTES = 1 << 20, JOURNAL_FOLDER_MAX = 512, JOURNAL_PATH_MAX = JOURNAL_FOLDER_MAX + 64 };
 
 static struct {
-    char     folder[512];            /* empty: nothing is kept */
+    char     folder[JOURNAL_FOLDER_MAX];         /* empty: nothing is kept */
     int      fd;                     /* -1: not open yet */
     unsigned char *window;           /* [at, at + WINDOW_BYTES) of the file */
     uint64_t at;
@@ -38,7 +39,7 @@ static bool journal_map(uint64_t at)
     }
     void *window = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, journal.fd, (off_t)at);
     if (window == MAP_FAILED) {
-        journal_stop("it cannot be mapped");
+        journal_stop(strerror(errno));
         return false;
     }
     if (journal.window != NULL)
@@ -72,18 +73,43 @@ static void journal_read_command(char command[96])
         close(fd);
 }
 
-static void journal_begin(void)
+/* A new file: a program that replaced itself (exec) keeps its number, and numbers are used again. */
+static int journal_create(uint32_t pid, char path[JOURNAL_PATH_MAX])
 {
-    struct journal_head head = { .record_bytes = sizeof(struct journal_record), .pid = (uint32_t)getpid() };
+    int fd = -1;
+    errno = 0;
+    for (unsigned n = 0; fd < 0 && (n == 0 || errno == EEXIST); n++) {
+        snprintf(path, JOURNAL_PATH_MAX, "%s/%u.%u.journal", journal.folder, (unsigned)pid, n);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    }
+    return fd;
+}
+
+/* Its first byte last: a head that a kill cut off is none. */
+static void journal_put_head(uint32_t pid)
+{
+    struct journal_head head = { .record_bytes = sizeof(struct journal_record), .pid = pid };
     memcpy(head.magic, JOURNAL_MAGIC, sizeof head.magic);
     journal_read_command(head.command);
-    char path[600];
-    snprintf(path, sizeof path, "%s/%u.journal", journal.folder, head.pid);
-    journal.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (journal.fd < 0)
-        journal_stop("it cannot be created");
-    else if (journal_map(0))
-        journal_put_bytes(&head, sizeof head);
+    memcpy(journal.window + 1, (const char *)&head + 1, sizeof head - 1);
+    __atomic_store_n(journal.window, (unsigned char)head.magic[0], __ATOMIC_RELEASE);
+    journal.used = sizeof head;
+}
+
+static void journal_begin(void)
+{
+    const uint32_t pid = (uint32_t)getpid();
+    char path[JOURNAL_PATH_MAX];
+    journal.fd = journal_create(pid, path);
+    if (journal.fd < 0) {
+        journal_stop(strerror(errno));
+    } else if (journal_map(0)) {
+        journal_put_head(pid);
+    } else {
+        unlink(path);
+        close(journal.fd);
+        journal.fd = -1;
+    }
 }
 
 void journal_open(const char *folder)

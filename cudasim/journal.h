@@ -1,8 +1,9 @@
 /*
  * The journal: what a process did on the simulated devices, written as it goes.
  *
- * A file per process, <folder>/<pid>.journal, of fixed records in shared memory pages: a record is there as soon as its
- * call returned, however the process ends. `replay run-sim` reads it afterwards (cudasim/journal_read.c).
+ * A file per process, <folder>/<pid>.<n>.journal, of fixed records in shared memory pages: a record is there as soon as
+ * its call returned, however the process ends. n counts from 0; a process that replaces itself by exec, or gets the number
+ * of an earlier one, takes the next. `replay run-sim` reads it afterwards (cudasim/journal_read.c).
  */
 #ifndef REPLAY_CUDASIM_JOURNAL_H
 #define REPLAY_CUDASIM_JOURNAL_H

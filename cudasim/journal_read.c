@@ -1,7 +1,12 @@
 /* Reading a journal. */
 #include "cudasim/journal_read.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct journal_record record_at(const unsigned char *records, size_t i)
 {
@@ -31,6 +36,56 @@ enum err journal_view(const void *bytes, size_t n, struct journal_view *out, str
     }
     *out = v;
     return ERR_OK;
+}
+
+bool journal_is_name(const char *file)
+{
+    const size_t n = strlen(file), k = strlen(".journal");
+    return n > k && strcmp(file + n - k, ".journal") == 0;
+}
+
+/* Maps a file; *out is NULL for one that is empty. */
+static enum err file_map(const char *path, void **out, size_t *n, struct err_detail *why)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool is_there = fd >= 0 && fstat(fd, &st) == 0;
+    void *bytes = is_there && st.st_size > 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    if (!is_there || bytes == MAP_FAILED)
+        return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(reason));
+    *out = bytes;
+    *n = bytes == NULL ? 0 : (size_t)st.st_size;
+    return ERR_OK;
+}
+
+enum err journal_view_file(const char *path, struct journal_view *out, struct err_detail *why)
+{
+    struct journal_view v = { .n = 0 };
+    struct err_detail reason = { .text = "" };
+    void *bytes;
+    size_t n;
+    enum err e = file_map(path, &bytes, &n, why);
+    if (e != ERR_OK)
+        return e;
+    const bool has_head = bytes != NULL && *(const unsigned char *)bytes != 0;
+    if (has_head && (e = journal_view(bytes, n, &v, &reason)) != ERR_OK) {
+        munmap(bytes, n);
+        return err_set(why, e, reason.offset, "%.100s: %.120s", path, reason.text);
+    }
+    v.mapped = bytes;
+    v.mapped_bytes = n;
+    *out = v;
+    return ERR_OK;
+}
+
+void journal_view_close(struct journal_view *v)
+{
+    if (v->mapped != NULL)
+        munmap(v->mapped, v->mapped_bytes);
+    *v = (struct journal_view){ .n = 0 };
 }
 
 struct journal_record journal_at(const struct journal_view *v, size_t i)

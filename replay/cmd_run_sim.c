@@ -12,12 +12,9 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { NAMES_MAX = 512 };
@@ -37,6 +34,9 @@ struct sim_run {
     struct journal_use use[JOURNAL_DEVICES];
     struct name_list nothing, refused, missing;
     size_t n_processes;
+    uint32_t pid;                    /* of the journal that was read last */
+    bool   has_opened;               /* it is counted in n_processes */
+    uint64_t others_bytes[JOURNAL_DEVICES];          /* peaks of the processes before it, added up */
 };
 
 /* ---- before ---- */
@@ -157,10 +157,25 @@ static void name_list_put(struct name_list *l, const char *name)
         strcpy(l->names[l->n++], name);
 }
 
+/* The next journal in order of names. Several processes may hold memory at once, so their peaks are added; what one
+ * process was in turn (exec) comes one after the other, and the largest counts. */
+static void begin_journal(struct sim_run *run, const struct journal_view *v)
+{
+    const bool is_other = v->head.pid != run->pid;
+    run->has_opened = run->has_opened && !is_other;
+    run->pid = v->head.pid;
+    for (int i = 0; i < JOURNAL_DEVICES; i++) {
+        if (is_other)
+            run->others_bytes[i] = run->use[i].peak_bytes;
+        run->use[i].held_bytes = run->others_bytes[i];
+    }
+}
+
 static void take_journal(struct sim_run *run, const struct journal_view *v)
 {
+    begin_journal(run, v);
     journal_sum(v, run->use);
-    bool has_opened = false;
+    bool has_opened = run->has_opened;
     for (size_t i = 0; i < v->n; i++) {
         const struct journal_record r = journal_at(v, i);
         has_opened = has_opened || r.kind == JOURNAL_OPEN;
@@ -171,50 +186,46 @@ static void take_journal(struct sim_run *run, const struct journal_view *v)
         else if (r.kind == JOURNAL_MISSING)
             name_list_put(&run->missing, r.name);
     }
-    run->n_processes += has_opened;
+    run->n_processes += has_opened && !run->has_opened;
+    run->has_opened = has_opened;
 }
 
-static enum err read_journal(struct sim_run *run, const char *path, struct err_detail *why)
+/* One that cannot be read takes nothing from the others: the run is over, and its status is the program's. */
+static void read_journal(struct sim_run *run, const char *path)
 {
-    struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
-        const enum err e = err_set(why, ERR_IO, 0, "%.150s: %s", path, fd < 0 ? strerror(errno) : "is empty");
-        if (fd >= 0)
-            close(fd);
-        return e;
-    }
-    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (bytes == MAP_FAILED)
-        return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(errno));
+    struct err_detail why = { .text = "" };
     struct journal_view v;
-    const enum err e = journal_view(bytes, (size_t)st.st_size, &v, why);
-    if (e == ERR_OK)
+    if (journal_view_file(path, &v, &why) != ERR_OK) {
+        fprintf(stderr, "replay run-sim: %s: it is left out\n", why.text);
+        return;
+    }
+    if (v.records == NULL)
+        fprintf(stderr, "replay run-sim: %s: is empty: its process was killed before its first call was noted\n", path);
+    else
         take_journal(run, &v);
-    munmap(bytes, (size_t)st.st_size);
-    return e;
+    journal_view_close(&v);
 }
 
-static bool ends_with(const char *text, const char *end)
+static int is_journal(const struct dirent *f)
 {
-    const size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
+    return journal_is_name(f->d_name);
 }
 
+/* In order of names: the journals of one process follow each other. */
 static enum err read_results(struct sim_run *run, struct err_detail *why)
 {
-    DIR *d = opendir(run->journals);
-    enum err e = d == NULL ? err_set(why, ERR_IO, 0, "%.150s: %s", run->journals, strerror(errno)) : ERR_OK;
-    for (const struct dirent *f; e == ERR_OK && (f = readdir(d)) != NULL;) {
+    struct dirent **files;
+    const int n = scandir(run->journals, &files, is_journal, alphasort);
+    if (n < 0)
+        return err_set(why, ERR_IO, 0, "%.150s: %s", run->journals, strerror(errno));
+    for (int i = 0; i < n; i++) {
         char path[PATH_MAX + NAME_MAX + 2];
-        snprintf(path, sizeof path, "%s/%s", run->journals, f->d_name);
-        if (ends_with(f->d_name, ".journal"))
-            e = read_journal(run, path, why);
+        snprintf(path, sizeof path, "%s/%s", run->journals, files[i]->d_name);
+        read_journal(run, path);
+        free(files[i]);
     }
-    if (d != NULL)
-        closedir(d);
-    return e;
+    free(files);
+    return ERR_OK;
 }
 
 static void remove_journals(const struct sim_run *run)

@@ -7,16 +7,9 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { PROCESSES_MAX = 256 };
 
 /* ---- the driver's calls ---- */
 
@@ -73,18 +66,20 @@ enum err journal_trace(const struct journal_view *v, int device, const char *pat
 
 /* ---- names and files ---- */
 
-/* A process that left something: its number as the files' names begin with it. */
-struct recorded_process {
-    char pid[16];
+/* A program that a process was: by exec it becomes another one, with a journal of its own. */
+struct recorded_program {
+    unsigned pid, part;              /* as in the journal's name, PID.PART.journal */
     char snapshot[32];               /* "" for none */
     bool used[JOURNAL_DEVICES];
 };
 
 struct recording {
     const char *folder, *path;
-    struct json_writer *json;         /* NULL: not asked for */
-    struct recorded_process processes[PROCESSES_MAX];
-    size_t n_processes;
+    struct json_writer *json;        /* NULL: not asked for */
+    struct dirent **files;
+    int n_files;
+    struct recorded_program *programs;
+    size_t n_programs;
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -100,90 +95,85 @@ static void name_beside(const char *path, const char *what, const char *end, cha
     snprintf(out, PATH_MAX, "%.*s%s%s", (int)n, path, what, end);
 }
 
-/* Maps a journal. The bytes are unmapped by the caller. */
-static enum err open_journal(const struct recording *r, const char *pid, struct journal_view *v, void **bytes,
-                             size_t *n, struct err_detail *why)
+/* To be closed by the caller. */
+static enum err open_journal(const struct recording *r, const struct recorded_program *p, struct journal_view *v,
+                             struct err_detail *why)
 {
     char path[PATH_MAX];
-    struct stat st;
-    snprintf(path, sizeof path, "%s/%s.journal", r->folder, pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) {
-        const enum err e = err_set(why, ERR_IO, 0, "%.150s: %s", path, fd < 0 ? strerror(errno) : "is empty");
-        if (fd >= 0)
-            close(fd);
-        return e;
-    }
-    *n = (size_t)st.st_size;
-    *bytes = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (*bytes == MAP_FAILED)
-        return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(errno));
-    const enum err e = journal_view(*bytes, *n, v, why);
-    if (e != ERR_OK)
-        munmap(*bytes, *n);
-    return e;
+    snprintf(path, sizeof path, "%s/%u.%u.journal", r->folder, p->pid, p->part);
+    return journal_view_file(path, v, why);
 }
 
-static struct recorded_process *process_of(struct recording *r, const char *file)
+/* Adds the program that a journal is of. What is no journal is left out, as the caller did and said before. */
+static enum err take_journal(struct recording *r, const char *file, struct err_detail *why)
 {
-    const size_t n = strcspn(file, ".");
-    for (size_t i = 0; i < r->n_processes; i++)
-        if (strlen(r->processes[i].pid) == n && strncmp(r->processes[i].pid, file, n) == 0)
-            return &r->processes[i];
-    if (r->n_processes == PROCESSES_MAX || n >= sizeof r->processes[0].pid)
-        return NULL;
-    struct recorded_process *p = &r->processes[r->n_processes++];
-    memcpy(p->pid, file, n);
-    return p;
-}
-
-/* A snapshot of a process's end before one of its out of memory; those of signals are the user's own affair. */
-static void take_snapshot(struct recorded_process *p, const char *file)
-{
-    char last[32];
-    const size_t n = strlen(file);
-    snprintf(last, sizeof last, "%s.pickle", p->pid);
-    if (n >= sizeof p->snapshot)
-        return;                      /* not one of the hook's */
-    if (strcmp(file, last) == 0 || (p->snapshot[0] == '\0' && ends_with(file, ".oom.pickle")))
-        memcpy(p->snapshot, file, n + 1);
-}
-
-static enum err take_journal(struct recording *r, struct recorded_process *p, struct err_detail *why)
-{
+    struct recorded_program *p = &r->programs[r->n_programs];
     struct journal_use use[JOURNAL_DEVICES] = { { 0 } };
     struct journal_view v;
-    void *bytes;
-    size_t n;
-    const enum err e = open_journal(r, p->pid, &v, &bytes, &n, why);
+    if (sscanf(file, "%u.%u.", &p->pid, &p->part) != 2)
+        return ERR_OK;               /* not one of the simulated CUDA's */
+    const enum err e = open_journal(r, p, &v, why);
     if (e != ERR_OK)
-        return e;
+        return e == ERR_FORMAT ? ERR_OK : e;
     journal_sum(&v, use);
-    munmap(bytes, n);
+    journal_view_close(&v);
     for (int i = 0; i < JOURNAL_DEVICES; i++)
         p->used[i] = use[i].calls + use[i].refusals > 0;
+    r->n_programs++;
     return ERR_OK;
 }
 
-static enum err list_processes(struct recording *r, struct err_detail *why)
+static size_t count_devices(const struct recorded_program *p)
 {
-    struct dirent **files;
-    const int n = scandir(r->folder, &files, NULL, alphasort);
-    enum err e = n < 0 ? err_set(why, ERR_IO, 0, "%.150s: %s", r->folder, strerror(errno)) : ERR_OK;
-    for (int i = 0; i < n; i++) {
-        const char *file = files[i]->d_name;
-        const bool is_journal = ends_with(file, ".journal");
-        struct recorded_process *p = is_journal || ends_with(file, ".pickle") ? process_of(r, file) : NULL;
-        if (p != NULL && is_journal && e == ERR_OK)
-            e = take_journal(r, p, why);
-        else if (p != NULL)
-            take_snapshot(p, file);
-        free(files[i]);
+    size_t n = 0;
+    for (int i = 0; i < JOURNAL_DEVICES; i++)
+        n += p->used[i];
+    return n;
+}
+
+/* A snapshot is its process's last program's that used a device. One of the end goes before one of its out of memory;
+ * those of signals are the user's own affair. */
+static void take_snapshot(struct recording *r, const char *file)
+{
+    struct recorded_program *last = NULL;
+    char end[32];
+    for (size_t i = 0; i < r->n_programs; i++) {
+        struct recorded_program *p = &r->programs[i];
+        if (p->pid == strtoul(file, NULL, 10) && count_devices(p) > 0 && (last == NULL || p->part > last->part))
+            last = p;
     }
-    if (n >= 0)
-        free(files);
+    if (last == NULL || strlen(file) >= sizeof last->snapshot)
+        return;                      /* not one of the hook's */
+    snprintf(end, sizeof end, "%u.pickle", last->pid);
+    if (strcmp(file, end) == 0 || (last->snapshot[0] == '\0' && ends_with(file, ".oom.pickle")))
+        strcpy(last->snapshot, file);
+}
+
+static enum err list_programs(struct recording *r, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    r->n_files = scandir(r->folder, &r->files, NULL, alphasort);
+    if (r->n_files < 0)
+        return err_set(why, ERR_IO, 0, "%.150s: %s", r->folder, strerror(errno));
+    r->programs = calloc((size_t)r->n_files + 1, sizeof *r->programs);
+    if (r->programs == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (int i = 0; e == ERR_OK && i < r->n_files; i++)
+        if (journal_is_name(r->files[i]->d_name))
+            e = take_journal(r, r->files[i]->d_name, why);
+    for (int i = 0; e == ERR_OK && i < r->n_files; i++)
+        if (ends_with(r->files[i]->d_name, ".pickle"))
+            take_snapshot(r, r->files[i]->d_name);
     return e;
+}
+
+static void recording_close(struct recording *r)
+{
+    for (int i = 0; i < r->n_files; i++)
+        free(r->files[i]);
+    if (r->n_files >= 0)
+        free(r->files);
+    free(r->programs);
 }
 
 static enum err keep_snapshot(const char *from, const char *to, struct err_detail *why)
@@ -204,25 +194,24 @@ static enum err keep_snapshot(const char *from, const char *to, struct err_detai
     return output_commit(&out, why);
 }
 
-/* ---- one process ---- */
+/* ---- one program ---- */
 
 struct named {
     char what[40];                   /* ".<process>.gpu<N>", each where it is needed */
 };
 
-static size_t count_devices(const struct recorded_process *p)
-{
-    size_t n = 0;
-    for (int i = 0; i < JOURNAL_DEVICES; i++)
-        n += p->used[i];
-    return n;
-}
-
-static struct named name_of(const struct recorded_process *p, bool is_only, int device)
+/* A process that replaced itself has several parts: ".1234-1". */
+static struct named name_of(const struct recorded_program *p, bool is_only)
 {
     struct named name = { "" };
     if (!is_only)
-        snprintf(name.what, sizeof name.what, ".%s", p->pid);
+        snprintf(name.what, sizeof name.what, p->part > 0 ? ".%u-%u" : ".%u", p->pid, p->part);
+    return name;
+}
+
+static struct named name_of_device(const struct recorded_program *p, bool is_only, int device)
+{
+    struct named name = name_of(p, is_only);
     if (count_devices(p) > 1) {
         const size_t n = strlen(name.what);
         snprintf(name.what + n, sizeof name.what - n, ".gpu%d", device);
@@ -231,26 +220,24 @@ static struct named name_of(const struct recorded_process *p, bool is_only, int 
 }
 
 /* Names a file that was made. */
-static void say_file(const struct recording *r, const struct recorded_process *p, const char *holds, int device,
+static void say_file(const struct recording *r, const struct recorded_program *p, const char *holds, int device,
                      const char *path)
 {
     const char *what = strcmp(holds, "snapshot") == 0   ? "snapshot"
                        : strcmp(holds, "requests") == 0 ? "trace of PyTorch's allocator"
                                                         : "trace of the driver's calls";
     const struct made_file f = { .path = path, .holds = holds, .device = device,
-                                 .process = (unsigned)strtoul(p->pid, NULL, 10) };
+                                 .process = p->pid };
     fprintf(stderr, "  %s: %s\n", what, path);
     made_file_put(r->json, &f);
 }
 
-static enum err record_snapshot(const struct recording *r, const struct recorded_process *p, bool is_only,
+static enum err record_snapshot(const struct recording *r, const struct recorded_program *p, bool is_only,
                                 struct err_detail *why)
 {
-    char from[PATH_MAX], snapshot[PATH_MAX], path[PATH_MAX], what[24] = "";
-    if (!is_only)
-        snprintf(what, sizeof what, ".%s", p->pid);
+    char from[PATH_MAX], snapshot[PATH_MAX], path[PATH_MAX];
     snprintf(from, sizeof from, "%s/%s", r->folder, p->snapshot);
-    name_beside(r->path, what, ".pickle", snapshot);
+    name_beside(r->path, name_of(p, is_only).what, ".pickle", snapshot);
     enum err e = keep_snapshot(from, snapshot, why);
     if (e == ERR_OK)
         say_file(r, p, "snapshot", -1, snapshot);
@@ -258,7 +245,7 @@ static enum err record_snapshot(const struct recording *r, const struct recorded
         const struct import_config cfg = { .gpu = i };
         if (!p->used[i])
             continue;
-        name_beside(r->path, name_of(p, is_only, i).what, ".zst", path);
+        name_beside(r->path, name_of_device(p, is_only, i).what, ".zst", path);
         e = trace_import(snapshot, NULL, &cfg, path, why);
         if (e == ERR_OK)
             say_file(r, p, "requests", i, path);
@@ -266,51 +253,50 @@ static enum err record_snapshot(const struct recording *r, const struct recorded
     return e;
 }
 
-static enum err record_driver(const struct recording *r, const struct recorded_process *p, bool is_only,
+static enum err record_driver(const struct recording *r, const struct recorded_program *p, bool is_only,
                               struct err_detail *why)
 {
     struct journal_view v;
-    void *bytes;
-    size_t n;
     char path[PATH_MAX];
-    enum err e = open_journal(r, p->pid, &v, &bytes, &n, why);
+    enum err e = open_journal(r, p, &v, why);
     if (e != ERR_OK)
         return e;
     for (int i = 0; e == ERR_OK && i < JOURNAL_DEVICES; i++) {
         if (!p->used[i])
             continue;
-        name_beside(r->path, name_of(p, is_only, i).what, p->snapshot[0] != '\0' ? ".driver.zst" : ".zst", path);
+        name_beside(r->path, name_of_device(p, is_only, i).what, p->snapshot[0] != '\0' ? ".driver.zst" : ".zst", path);
         e = journal_trace(&v, i, path, why);
         if (e == ERR_OK)
             say_file(r, p, "calls", i, path);
     }
-    munmap(bytes, n);
+    journal_view_close(&v);
     return e;
 }
 
-enum err sim_record(const char *folder, const char *path, struct json_writer *json, struct err_detail *why)
+static enum err record_programs(struct recording *r, struct err_detail *why)
 {
-    struct recording *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    r->folder = folder;
-    r->path = path;
-    r->json = json;
     size_t n_used = 0;
-    enum err e = list_processes(r, why);
-    for (size_t i = 0; i < r->n_processes; i++)
-        n_used += count_devices(&r->processes[i]) > 0;
-    if (e == ERR_OK && n_used == 0)
-        e = err_set(why, ERR_IO, 0, "nothing was recorded: the program asked for no device memory");
-    for (size_t i = 0; e == ERR_OK && i < r->n_processes; i++) {
-        const struct recorded_process *p = &r->processes[i];
-        if (count_devices(p) == 0)
-            continue;
+    for (size_t i = 0; i < r->n_programs; i++)
+        n_used += count_devices(&r->programs[i]) > 0;
+    if (n_used == 0)
+        return err_set(why, ERR_IO, 0, "nothing was recorded: the program asked for no device memory");
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < r->n_programs; i++) {
+        const struct recorded_program *p = &r->programs[i];
         if (p->snapshot[0] != '\0')
             e = record_snapshot(r, p, n_used == 1, why);
         if (e == ERR_OK)
             e = record_driver(r, p, n_used == 1, why);
     }
-    free(r);
+    return e;
+}
+
+enum err sim_record(const char *folder, const char *path, struct json_writer *json, struct err_detail *why)
+{
+    struct recording r = { .folder = folder, .path = path, .json = json };
+    enum err e = list_programs(&r, why);
+    if (e == ERR_OK)
+        e = record_programs(&r, why);
+    recording_close(&r);
     return e;
 }

@@ -18,10 +18,11 @@
  * physical memory, refusals. ERR_IO, ERR_FORMAT for a journal that contradicts itself. */
 MUST_USE enum err journal_trace(const struct journal_view *v, int device, const char *path, struct err_detail *why);
 
-/* Makes the traces of a run. `folder`: its journals and snapshots. `path`: as given to --record; names of further
- * files are made from it: .gpu<N> where several devices were used, .<process> where several processes recorded,
- * .driver where there is a snapshot, whose trace has the plain name then. Each name is printed, and put into `json`, an
- * open array, where that is not NULL. ERR_IO when there was nothing to record. */
+/* Makes the traces of a run. `folder`: its journals and snapshots; a file that is no journal is left out. `path`: as given
+ * to --record; names of further files are made from it: .gpu<N> where several devices were used, .<process> where several
+ * processes recorded, with -<n> for what a process became by exec, .driver where there is a snapshot, whose trace has the
+ * plain name then. Each name is printed, and put into `json`, an open array, where that is not NULL. ERR_IO when there was
+ * nothing to record. */
 MUST_USE enum err sim_record(const char *folder, const char *path, struct json_writer *json, struct err_detail *why);
 
 #endif

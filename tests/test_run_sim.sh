@@ -10,7 +10,8 @@ if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export XDG_CACHE_HOME=$work/cache
+export XDG_CACHE_HOME=$work/cache TMPDIR=$work/tmp
+mkdir "$TMPDIR"
 cd "$work" || exit 1
 failed=0
 
@@ -135,6 +136,28 @@ int main(void)
 }
 C
 
+program replaces <<'C'
+int main(int argc, char **argv)
+{
+    void *l = library("libcudart.so.12"), *p;
+    if (CALL(l, cudaMalloc, &p, (size_t)(argc == 1 ? 512 : 1) << 20) != 0)
+        return 1;
+    if (argc == 1)
+        execl("./replaces", "replaces", "again", NULL);
+    return 0;
+}
+C
+
+# expect_files COUNT PATTERN: so many names match.
+expect_files() {
+    local found
+    mapfile -t found < <(compgen -G "$2")
+    if [[ ${#found[@]} -ne $1 ]]; then
+        printf 'FAILED: %d files instead of %d are named %s\n' "${#found[@]}" "$1" "$2"
+        failed=1
+    fi
+}
+
 expect 'the exit status is the program'\''s' 7 'ended with status 7' "$replay" run-sim --device sim:1GiB -- ./runtime
 expect 'a refusal is counted' 7 '1 refused for lack of memory, the last of 1 TiB' \
     "$replay" run-sim --device sim:1GiB -- ./runtime
@@ -160,10 +183,14 @@ expect 'killed with -9 in mid-run' 137 'trace of the driver' \
     "$replay" run-sim --device sim:8GiB --record k.zst -- ./killed
 expect 'every call that returned is there' 0 'alloc                4000' "$replay" info k.zst
 expect 'several processes' 14 'trace of the driver' "$replay" run-sim --device sim:1GiB --record c.zst -- ./children
-if [[ $(ls c.*.zst | wc -l) -ne 2 ]]; then
-    echo 'FAILED: two processes are two traces'
-    failed=1
-fi
+expect_files 2 'c.*.zst'
+expect 'a program that replaces itself' 0 '1 process used' \
+    "$replay" run-sim --device sim:1GiB --record e.zst -- ./replaces
+expect_files 2 'e.*.zst'
+expect 'has what it became' 0 '1 MiB (1048576 bytes)' "$replay" info e.*-1.zst
+rm e.*-1.zst
+expect 'and what it was before' 0 '512 MiB (536870912 bytes)' "$replay" info e.*.zst
+expect 'at its peak it held what one of the two did' 0 'peak 512 MiB' "$replay" run-sim --device sim:1GiB -- ./replaces
 
 # A signal may interrupt the taking of room on the disk, and that is not a full one.
 cat >interrupted.c <<'C'
@@ -183,6 +210,23 @@ expect 'interrupted while it takes room for a journal' 7 'trace of the driver' \
     env LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$work/interrupted.so" \
     "$replay" run-sim --device sim:1GiB --record i.zst -- ./runtime
 expect 'nothing is missing' 0 'alloc                10' "$replay" info i.zst
+
+# Journals of processes that were killed before they wrote into them, or had no room on the disk.
+expect 'an empty journal is left out' 0 '9.0.journal: ' \
+    "$replay" run-sim --device sim:1GiB,count=2 --record m.zst -- sh -c ': >"$REPLAY_CUDASIM_JOURNAL/9.0.journal"; ./driver'
+expect 'with the trace of another' 0 'alloc                5' "$replay" info m.zst
+expect 'one of zeros as well' 0 'peak 15 MiB' \
+    "$replay" run-sim --device sim:1GiB,count=2 -- \
+    sh -c 'head -c 1048576 /dev/zero >"$REPLAY_CUDASIM_JOURNAL/9.0.journal"; ./driver'
+expect 'without room on the disk there is no journal' 0 'File too large' \
+    "$replay" run-sim --device sim:1GiB,count=2 -- \
+    sh -c '(ulimit -f 0; ./driver) && [ -z "$(ls "$REPLAY_CUDASIM_JOURNAL")" ]'
+expect_files 0 "$TMPDIR/*"
+
+expect 'what is no journal spoils no other' 0 '9.0.journal: no journal of a simulated run: it is left out' \
+    "$replay" run-sim --device sim:1GiB,count=2 --record o.zst -- \
+    sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.journal"; ./driver'
+expect 'which is recorded' 0 'alloc                5' "$replay" info o.zst
 expect 'the same as JSON' 7 'trace of the driver' \
     "$replay" run-sim --device sim:1GiB --record j.zst --json j.json -- ./runtime
 for pattern in '"schema": "replay-run-sim/1"' '"status": 7,' '"processes": 1,' '"total_bytes": 1073741824,' \
