@@ -29,11 +29,11 @@ struct name_list {
 struct sim_run {
     const struct options *o;
     char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
-    char   journals[PATH_MAX];       /* of this run only; removed at the end */
+    char   journals[PATH_MAX];       /* of this run only; removed at the end, unless what they hold was not written */
     struct standins standins;
     struct journal_use use[JOURNAL_DEVICES];
     struct name_list nothing, refused, missing;
-    size_t n_processes;
+    size_t n_processes, n_unread;    /* n_unread: journals that are none */
     uint32_t pid;                    /* of the journal that was read last */
     bool   has_opened;               /* it is counted in n_processes */
     uint64_t others_bytes[JOURNAL_DEVICES];          /* peaks of the processes before it, added up */
@@ -197,6 +197,7 @@ static void read_journal(struct sim_run *run, const char *path)
     struct journal_view v;
     if (journal_view_file(path, &v, &why) != ERR_OK) {
         fprintf(stderr, "replay run-sim: %s: it is left out\n", why.text);
+        run->n_unread++;
         return;
     }
     if (v.records == NULL)
@@ -238,6 +239,13 @@ static void remove_journals(const struct sim_run *run)
         closedir(d);
         rmdir(run->journals);
     }
+}
+
+/* What was recorded and could not be written as it was asked for; an empty folder goes. */
+static void keep_journals(const struct sim_run *run)
+{
+    if (run->journals[0] != '\0' && rmdir(run->journals) != 0)
+        fprintf(stderr, "replay run-sim: %s: journals are left there\n", run->journals);
 }
 
 static void print_names(const char *what, const struct name_list *l)
@@ -401,7 +409,10 @@ static enum exit_status run_sim_main(const struct options *o)
         e = output_commit(&json, &why);
     output_abandon(json);
     standins_close(&run->standins);
-    remove_journals(run);
+    if ((e != ERR_OK || run->n_unread > 0) && o->texts[OPTION_RECORD] != NULL)
+        keep_journals(run);
+    else
+        remove_journals(run);
     free(run);
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }

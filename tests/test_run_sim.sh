@@ -223,10 +223,16 @@ expect 'without room on the disk there is no journal' 0 'File too large' \
     sh -c '(ulimit -f 0; ./driver) && [ -z "$(ls "$REPLAY_CUDASIM_JOURNAL")" ]'
 expect_files 0 "$TMPDIR/*"
 
-expect 'what is no journal spoils no other' 0 '9.0.journal: no journal of a simulated run: it is left out' \
+# What cannot be written is not lost.
+expect 'what is no journal' 0 'left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record o.zst -- \
     sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.journal"; ./driver'
-expect 'which is recorded' 0 'alloc                5' "$replay" info o.zst
+expect 'spoils no other' 0 'alloc                5' "$replay" info o.zst
+rm -r "$TMPDIR"/*
+expect 'no place for the trace' 2 'journals are left there' \
+    "$replay" run-sim --device sim:1GiB,count=2 --record nowhere/r.zst -- ./driver
+expect_files 1 "$TMPDIR/replay-run-*/*.0.journal"
+rm -r "$TMPDIR"/*
 expect 'the same as JSON' 7 'trace of the driver' \
     "$replay" run-sim --device sim:1GiB --record j.zst --json j.json -- ./runtime
 for pattern in '"schema": "replay-run-sim/1"' '"status": 7,' '"processes": 1,' '"total_bytes": 1073741824,' \
