@@ -190,8 +190,12 @@ static enum err keep_snapshot(const char *from, const char *to, struct err_detai
     char part[65536];
     for (size_t n; (n = fread(part, 1, sizeof part, in)) > 0;)
         fwrite(part, 1, n, output_file(out));
+    const int reason = ferror(in) ? errno : 0;
     fclose(in);
-    return output_commit(&out, why);
+    if (reason == 0)
+        return output_commit(&out, why);
+    output_abandon(out);
+    return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(reason));
 }
 
 /* ---- one program ---- */

@@ -232,6 +232,10 @@ rm -r "$TMPDIR"/*
 expect 'no place for the trace' 2 'journals are left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record nowhere/r.zst -- ./driver
 expect_files 1 "$TMPDIR/replay-run-*/*.0.journal"
+expect 'a snapshot that cannot be read' 2 'Is a directory' \
+    "$replay" run-sim --device sim:1GiB,count=2 --record s.zst -- \
+    sh -c 'mkdir "$REPLAY_CUDASIM_JOURNAL/$$.pickle"; exec ./driver'
+expect_files 0 's.pickle'
 rm -r "$TMPDIR"/*
 expect 'the same as JSON' 7 'trace of the driver' \
     "$replay" run-sim --device sim:1GiB --record j.zst --json j.json -- ./runtime
