@@ -19,7 +19,7 @@
 
 enum { NAMES_MAX = 512 };
 
-/* Distinct names, in order of appearance. */
+/* Distinct names. */
 struct name_list {
     char   names[NAMES_MAX][sizeof((struct journal_record *)0)->name];
     size_t n;
@@ -157,6 +157,16 @@ static void name_list_put(struct name_list *l, const char *name)
         strcpy(l->names[l->n++], name);
 }
 
+static int name_compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void name_list_sort(struct name_list *l)
+{
+    qsort(l->names, l->n, sizeof l->names[0], name_compare);
+}
+
 /* The next journal in order of names. Several processes may hold memory at once, so their peaks are added; what one
  * process was in turn (exec) comes one after the other, and the largest counts. */
 static void begin_journal(struct sim_run *run, const struct journal_view *v)
@@ -226,6 +236,9 @@ static enum err read_results(struct sim_run *run, struct err_detail *why)
         free(files[i]);
     }
     free(files);
+    name_list_sort(&run->nothing);
+    name_list_sort(&run->refused);
+    name_list_sort(&run->missing);
     return ERR_OK;
 }
 

@@ -86,7 +86,7 @@ program unknown <<'C'
 int main(void)
 {
     void *l = library("libcudart.so.13");
-    return CALL(l, cudaMallocArray, NULL, NULL, 0, 0, 0) == 801 ? 0 : 1;
+    return CALL(l, cudaMallocArray, NULL, NULL, 0, 0, 0) == 801 && CALL(l, cudaArrayGetInfo, 0, 0, 0, 0) == 801 ? 0 : 1;
 }
 C
 program killed <<'C'
@@ -167,7 +167,7 @@ expect 'arguments go on unchanged' 3 'a  b|--json' \
 expect 'the libraries are in nobody else'\''s way' 99 'libcudart.so.12' ./runtime
 expect 'the driver alone, on the second device' 0 'device 1: 1 GiB, peak 15 MiB' \
     "$replay" run-sim --device sim:1GiB,count=2 -- ./driver
-expect 'an entry point that is not simulated is named' 0 'not simulated, refused: cudaMallocArray' \
+expect 'entry points that are not simulated are named, in order' 0 'refused: cudaArrayGetInfo cudaMallocArray' \
     "$replay" run-sim --device sim:1GiB -- ./unknown
 expect 'the child of a fork is told that CUDA is gone' 3 'ended with status 3' \
     "$replay" run-sim --device sim:1GiB -- ./forks
