@@ -41,7 +41,8 @@ struct live_card {
 /* The only state: the interface has no place for any. */
 static struct {
     pthread_mutex_t lock;
-    bool is_started, is_broken;
+    bool is_started;
+    bool is_broken[LIVE_DEVICES_MAX];            /* the card could not be opened, or the policy not made: once is enough */
     struct policy_spec spec;
     struct live_card *cards[LIVE_DEVICES_MAX];
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -100,7 +101,7 @@ static enum err live_card(int ordinal, struct live_card **out, struct err_detail
 {
     if (ordinal < 0 || ordinal >= LIVE_DEVICES_MAX)
         return err_set(why, ERR_USAGE, 0, "device %d is none", ordinal);
-    if (live.is_broken)
+    if (live.is_broken[ordinal])
         return err_set(why, ERR_UNSUPPORTED, 0, "it could not be started, as was said before");
     enum err e = live_start(why);
     if (e == ERR_OK && live.cards[ordinal] == NULL) {
@@ -113,7 +114,7 @@ static enum err live_card(int ordinal, struct live_card **out, struct err_detail
         else
             live.cards[ordinal] = c;
     }
-    live.is_broken = e != ERR_OK;
+    live.is_broken[ordinal] = e != ERR_OK;
     *out = live.cards[ordinal];
     return e;
 }

@@ -75,7 +75,7 @@ static bool is_apart(const struct worker *workers)
     return true;
 }
 
-static bool run(void)
+static bool run_threads(void)
 {
     pthread_t threads[N_THREADS];
     struct worker workers[N_THREADS];
@@ -93,8 +93,22 @@ static bool run(void)
     return is_good;
 }
 
+/* A card that cannot be opened takes none from the others; it is said why, and not tried again. */
+static bool run_broken_card(void)
+{
+    for (int i = 0; i < 2; i++) {
+        if (replay_alloc(4096, 1, NULL) != NULL)
+            return false;
+        void *ptr = replay_alloc(4096, 0, NULL);
+        if (ptr == NULL)
+            return false;
+        replay_free(ptr, 4096, 0, NULL);
+    }
+    return true;
+}
+
 /* Each policy in a process of its own, because the library reads its name once. */
-static bool run_policy(const char *policy)
+static bool run_policy(const char *policy, bool (*run)(void))
 {
     int status = 0;
     const pid_t pid = fork();
@@ -114,9 +128,11 @@ int main(void)
     static const char *const policies[] = {"pytorch", "pytorch:expandable_segments:True", "none", "best-fit"};
     bool is_good = true;
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
-        const bool is_right = run_policy(policies[i]);
+        const bool is_right = run_policy(policies[i], run_threads);
         printf("%d threads on %s: %s\n", N_THREADS, policies[i], is_right ? "apart, and given back" : "FAILED");
         is_good = is_good && is_right;
     }
-    return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
+    const bool is_right = run_policy("none", run_broken_card);
+    printf("a card that is not there beside one that is: %s\n", is_right ? "refused, and the other works" : "FAILED");
+    return is_good && is_right ? EXIT_SUCCESS : EXIT_FAILURE;
 }
