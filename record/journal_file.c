@@ -20,6 +20,7 @@ enum {
     WINDOW_RECORDS = WINDOW_BYTES / (int)sizeof(struct call_record),
     WINDOWS_MAX = 1 << 14,                               /* 16 GiB: 268 million records */
     HEAD_RECORDS = sizeof(struct call_head) / sizeof(struct call_record),
+    DEVICE_WORDS = (UINT8_MAX + 1) / 64,
 };
 
 /* The head takes the place of the first records of window 0. */
@@ -29,7 +30,7 @@ static struct {
     pthread_mutex_t  lock;                               /* of opening files and windows */
     char             path[PATH_MAX];
     _Atomic uint64_t next;
-    _Atomic uint64_t devices;                            /* bit by device: it has its first record */
+    _Atomic uint64_t devices[DEVICE_WORDS];              /* bit by device: it has its first record */
     _Atomic uint32_t owner;
     atomic_bool      is_off;                             /* there is no journal and will be none */
     bool             is_reported;
@@ -174,12 +175,13 @@ uint64_t journal_file_put(const struct call_record *r)
     return number;
 }
 
-bool journal_file_first_of(unsigned device)
+bool journal_file_first_of(uint8_t device)
 {
+    _Atomic uint64_t *const word = &journal.devices[device / 64];
     const uint64_t bit = UINT64_C(1) << (device % 64);
-    if ((atomic_load_explicit(&journal.devices, memory_order_relaxed) & bit) != 0)
+    if ((atomic_load_explicit(word, memory_order_relaxed) & bit) != 0)
         return false;
-    return (atomic_fetch_or(&journal.devices, bit) & bit) == 0;
+    return (atomic_fetch_or(word, bit) & bit) == 0;
 }
 
 uint32_t journal_file_owner(void)
@@ -196,7 +198,8 @@ void journal_file_forked(void)
     journal.n_windows = 0;
     journal.is_reported = false;
     atomic_store(&journal.next, 0);
-    atomic_store(&journal.devices, 0);
+    for (int i = 0; i < DEVICE_WORDS; i++)
+        atomic_store(&journal.devices[i], 0);
     atomic_store(&journal.owner, 0);
     atomic_store(&journal.is_off, journal.folder == NULL);
 }

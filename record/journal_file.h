@@ -24,8 +24,8 @@ void journal_file_begin(const char *folder, bool has_stacks);
  * said once on standard error. Any thread. */
 uint64_t journal_file_put(const struct call_record *r);
 
-/* True for the first caller in this process's journal that names this device (< 64). */
-bool journal_file_first_of(unsigned device);
+/* True for the first caller in this process's journal that names this device. */
+bool journal_file_first_of(uint8_t device);
 
 /* Changes with every journal: what was numbered in another one has no meaning in this. 0 before the first record. */
 uint32_t journal_file_owner(void);

@@ -53,6 +53,15 @@ static struct call_journal *read_journal(const char *folder)
     return log;
 }
 
+/* A device is first once, the highest number as well as the lowest. */
+static bool is_first_once(void)
+{
+    bool is_good = true;
+    for (unsigned device = 0; device <= UINT8_MAX; device++)
+        is_good = journal_file_first_of((uint8_t)device) && !journal_file_first_of((uint8_t)device) && is_good;
+    return is_good;
+}
+
 int main(void)
 {
     char folder[] = "/tmp/replay-threads-XXXXXX";
@@ -75,6 +84,8 @@ int main(void)
     for (uint32_t i = 0; is_good && i < log->n; i++)
         is_good = log->records[i].addr == ++seen[log->records[i].thread];
     call_journal_free(log);
+    if (!is_first_once())
+        is_good = false, printf("devices are TAKEN FOR EACH OTHER\n");
     printf("%d threads' records are %s\n", N_THREADS, is_good ? "all there, in order" : "NOT WHAT THEY PUT");
     return is_good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
