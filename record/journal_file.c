@@ -84,6 +84,7 @@ static struct call_record *window_map(int fd, uint32_t w)
 
 static void head_fill(struct call_head *head, uint32_t pid)
 {
+    static const char magic[sizeof head->magic] = CALL_JOURNAL_MAGIC;
     const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? 0 : read(fd, head->command, sizeof head->command - 1);
     if (fd >= 0)
@@ -98,8 +99,8 @@ static void head_fill(struct call_head *head, uint32_t pid)
     head->start_ns = clock_ns(CLOCK_MONOTONIC);
     head->epoch_ns = clock_ns(CLOCK_REALTIME);
     head->has_stacks = journal.has_stacks;
-    atomic_signal_fence(memory_order_release);           /* last: it says that the rest is there */
-    memcpy(head->magic, CALL_JOURNAL_MAGIC, sizeof head->magic);
+    memcpy(head->magic + 1, magic + 1, sizeof magic - 1);
+    __atomic_store_n(head->magic, magic[0], __ATOMIC_RELEASE);                   /* last: the rest is there */
 }
 
 /* A new file: a program that replaced itself (exec) keeps its number, and numbers are used again. */

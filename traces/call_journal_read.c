@@ -66,9 +66,11 @@ static enum err records_read(struct input *in, struct call_journal *log, size_t 
     const unsigned char *bytes;
     size_t n;
     enum err e = input_peek(in, PEEK_RECORDS * sizeof(struct call_record), &bytes, &n, why);
-    *n_read = n / sizeof(struct call_record);
-    if (e != ERR_OK || *n_read == 0)
+    if (e != ERR_OK)
         return e;
+    *n_read = n / sizeof(struct call_record);
+    if (*n_read == 0)
+        return ERR_OK;
     if (log->n > UINT32_MAX - *n_read)
         return err_set(why, ERR_UNSUPPORTED, input_offset(in), "%s: more than %u records", input_name(in), UINT32_MAX);
     if (log->room - log->n < *n_read)
@@ -190,24 +192,32 @@ static enum err follow_read(int fd, const char *path, void *out, size_t n, uint6
     return ERR_OK;
 }
 
-enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *why)
+/* Reads the head of a file that may still be written. Its magic comes last, so the rest is read for good when that has
+ * been seen: read at once, the rest may be older. */
+static enum err follow_head(const char *path, struct call_head *head, struct err_detail *why)
 {
-    unsigned char head[sizeof(struct call_head)];
-    struct call_journal *log = calloc(1, sizeof *log);
+    unsigned char bytes[sizeof *head];
     size_t n = 0;
     int fd;
+    enum err e = follow_open(path, &fd, why);
+    if (e != ERR_OK)
+        return e;
+    e = follow_read(fd, path, bytes, sizeof bytes, 0, &n, why);
+    if (e == ERR_OK && call_journal_sniff(bytes, n))
+        e = follow_read(fd, path, bytes, sizeof bytes, 0, &n, why);
+    close(fd);
+    return e == ERR_OK ? head_take(path, bytes, n, head, why) : e;
+}
+
+enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *why)
+{
+    struct call_journal *log = calloc(1, sizeof *log);
     if (log == NULL || (log->path = strdup(path)) == NULL) {
         call_journal_free(log);
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", path);
     }
     log->awaited = UINT32_MAX;
-    enum err e = follow_open(path, &fd, why);
-    if (e == ERR_OK) {
-        e = follow_read(fd, path, head, sizeof head, 0, &n, why);
-        close(fd);
-    }
-    if (e == ERR_OK)
-        e = head_take(path, head, n, &log->head, why);
+    const enum err e = follow_head(path, &log->head, why);
     if (e != ERR_OK)
         call_journal_free(log);
     else
