@@ -204,6 +204,37 @@ static void json_processes(const struct recording *r)
     json_end_array(r->json);
 }
 
+/* Whether a journal's process wrote anything into it. Of one that cannot be read, its import says why. */
+static bool is_begun(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    const int first = f == NULL ? EOF : getc(f);
+    const bool is_empty = f != NULL && (first == 0 || (first == EOF && !ferror(f)));
+    if (f != NULL)
+        fclose(f);
+    return !is_empty;
+}
+
+/* Leaves out the empty journals of processes that were killed before they wrote into them: they take nothing from the
+ * others. One whose process still runs is about to be written and stays. */
+static void drop_empty(struct recording *r)
+{
+    int n = 0;
+    for (int i = 0; i < r->n_files; i++) {
+        char path[PATH_MAX];
+        journal_path(r, i, path);
+        if (is_begun(path)) {
+            r->files[n++] = r->files[i];
+            continue;
+        }
+        fprintf(stderr, "replay record: %s: is empty: its process had not begun to write it\n", path);
+        if (!process_is_running((unsigned)strtoul(r->files[i]->d_name, NULL, 10)))
+            unlink(path);
+        free(r->files[i]);
+    }
+    r->n_files = n;
+}
+
 static enum err import_all(struct recording *r, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -226,6 +257,7 @@ enum err recording_import(const char *folder, const char *out, struct json_write
     r.n_files = scandir(folder, &r.files, is_journal, alphasort);
     if (r.n_files < 0)
         return err_set(why, ERR_IO, 0, "%.150s: %s", folder, strerror(errno));
+    drop_empty(&r);
     r.summaries = calloc((size_t)r.n_files + 1, sizeof *r.summaries);
     r.is_running = calloc((size_t)r.n_files + 1, sizeof *r.is_running);
     const bool has_memory = r.summaries != NULL && r.is_running != NULL;

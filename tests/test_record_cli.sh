@@ -41,6 +41,14 @@ expect 0 'no calls' record -o nothing.trace -- "$program" nothing log
 # ---- nothing is left but what was asked for ----
 [ -z "$(find . -name '*.calls')" ] || fail "left behind: $(find . -name '*.calls')"
 
+# ---- journals of processes that were killed before they wrote into them: of numbers that no process has ----
+expect 0 'empty.trace: process [0-9]* .*: 2 requests' record -o empty.trace -- sh -c '
+    : >"$REPLAY_RECORD_DIR/4194305.0.calls"
+    head -c 1048576 /dev/zero >"$REPLAY_RECORD_DIR/4194306.0.calls"
+    "$0" driver log' "$program"
+[ "$(grep -c 'calls: is empty' out)" = 2 ] || fail "two journals are empty: $(cat out)"
+[ ! -e empty.trace.calls ] || fail "left behind: $(find empty.trace.calls)"
+
 # ---- the recorder itself is killed: its journal stays and opens as a trace does ----
 "$replay" record -o cut.trace -- sh -c "\"$program\" driver log; kill -9 \$PPID" >out 2>&1
 [ "$(find cut.trace.calls -name '*.calls' -type f | wc -l)" = 1 ] || fail "the journal of a killed recorder is gone"
