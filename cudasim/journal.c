@@ -5,7 +5,7 @@
  */
 #include "cudasim/journal.h"
 
-#include "record/file_room.h"
+#include "base/file_room.h"
 
 #include <errno.h>
 #include <fcntl.h>

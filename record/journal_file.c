@@ -2,7 +2,7 @@
 #define _GNU_SOURCE                   /* MAP_POPULATE, MADV_DONTFORK */
 #include "record/journal_file.h"
 
-#include "record/file_room.h"
+#include "base/file_room.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -182,7 +182,7 @@ def run_program(case, n_streams):
     case["segments"] = reduce_snapshot(torch.cuda.memory_snapshot())
     case["memory_summary"] = [{"full": torch.cuda.memory_summary(0, False),
                                "abbreviated": torch.cuda.memory_summary(0, True)}]
-    case["device_log"] = device_log(os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.journal" % os.getpid()))
+    case["device_log"] = device_log(os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.journal" % os.getpid()))
 
 
 def child(seed, folder):
@@ -209,7 +209,7 @@ def main():
                 print("seed %d: %s: %s" % (seed, type(e).__name__, short(e)), flush=True)
             os._exit(status)
         failed += os.waitpid(pid, 0)[1] != 0
-        journal = os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.journal" % pid)
+        journal = os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.journal" % pid)
         if os.path.exists(journal):
             os.remove(journal)
     print("%d programs by torch %s, %d failed" % (n, torch.__version__, failed))

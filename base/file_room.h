@@ -2,8 +2,8 @@
  * Room on the disk for a part of a file, taken before the part is mapped: a full disk is then an answer here and no
  * fault in the program, which knows nothing of our file.
  */
-#ifndef REPLAY_RECORD_FILE_ROOM_H
-#define REPLAY_RECORD_FILE_ROOM_H
+#ifndef REPLAY_BASE_FILE_ROOM_H
+#define REPLAY_BASE_FILE_ROOM_H
 
 #include <errno.h>
 #include <fcntl.h>
