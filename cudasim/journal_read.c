@@ -65,8 +65,8 @@ enum err journal_view_file(const char *path, struct journal_view *out, struct er
 {
     struct journal_view v = { .n = 0 };
     struct err_detail reason = { .text = "" };
-    void *bytes;
-    size_t n;
+    void *bytes = NULL;
+    size_t n = 0;
     enum err e = file_map(path, &bytes, &n, why);
     if (e != ERR_OK)
         return e;

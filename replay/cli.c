@@ -75,15 +75,35 @@ static enum err open_trace(const struct options *o, size_t n, bool without_stack
     return e;
 }
 
-enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
 {
     return open_trace(o, n, false, out, why);
+}
+
+/* What is cut off is missing from every answer. */
+static void say_unfinished(const struct options *o, size_t n, const struct trace_info *info)
+{
+    if (info->is_unfinished)
+        fprintf(stderr, "replay: %s: is unfinished: it is being written, or its writer was killed; %" PRIu64
+                " bytes at its end are cut off%s\n", o->inputs[n], info->cut_off_bytes,
+                info->events == 0 ? ", and no event is whole" : "");
+}
+
+enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+{
+    const enum err e = open_trace(o, n, false, out, why);
+    if (e == ERR_OK)
+        say_unfinished(o, n, trace_info(*out));
+    return e;
 }
 
 enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
                                        struct err_detail *why)
 {
-    return open_trace(o, n, true, out, why);
+    const enum err e = open_trace(o, n, true, out, why);
+    if (e == ERR_OK)
+        say_unfinished(o, n, trace_info(*out));
+    return e;
 }
 
 enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why)

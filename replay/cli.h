@@ -58,6 +58,9 @@ void progress_report(void *progress, uint64_t done, uint64_t total);       /* to
 void progress_clear(struct progress *p);
 
 /* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, showing progress. */
+MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
+
+/* The same for a command that rests on the events: says on stderr where a trace is unfinished. */
 MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
 /* The same, faster, for a command that names no call stack: an import leaves them out. */

@@ -249,7 +249,7 @@ struct info {
 
 static void info_open(struct info *i, const struct options *o)
 {
-    i->reason = cli_open_trace(o, 0, &i->trace, &i->reason_why);
+    i->reason = cli_open_file(o, 0, &i->trace, &i->reason_why);
     i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
 }
 

@@ -213,8 +213,16 @@ expect 0 '^unfinished  *[0-9]* bytes at the end are cut off$' info part.trace
 expect 0 '"is_unfinished": true' info part.trace --json -
 expect 0 'the trace is unfinished: ' part.trace --policy none
 expect 0 'the trace is unfinished: ' part.trace --policy none --json -
+for command in fit tune stats summary; do
+    run "$command" part.trace --device sim:8GiB
+    grep -q 'part.trace: is unfinished: ' err || fail "replay $command of an unfinished trace: $(cat err)"
+done
 cat part.trace | "$replay" - --policy none >out 2>err
 grep -q 'the trace is unfinished: ' out || fail "an unfinished trace from a pipe: $(cat out err)"
+head -c 160 loop.trace >part.trace
+expect 0 '^unfinished  *42 bytes at the end are cut off$' info part.trace
+run fit part.trace
+grep -q ', and no event is whole$' err || fail "a trace that is cut off before its first event: $(cat err)"
 head -c 40 loop.trace >part.trace
 refuse 2 'cut off here, before its facts' part.trace --policy none
 # Its JSON has the keys that report/SCHEMA.md names, and no others (what is in "meta" depends on the source).
