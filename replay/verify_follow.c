@@ -54,10 +54,10 @@ static void follow_shrink(struct follow *f, size_t i, const struct trace_segment
     if (is_done)
         return;
     f->is_lost = true;
-    pass_differ(f->pass, f->s, i,
-                "recorded %s of %" PRIu64 " bytes at 0x%" PRIx64 ": the policy could not release that",
-                verify_segment_words[g->kind], g->bytes, g->addr);
-    pass_show_around(f->pass, p, g->addr);
+    if (pass_differ(f->pass, f->s, i,
+                    "recorded %s of %" PRIu64 " bytes at 0x%" PRIx64 ": the policy could not release that",
+                    verify_segment_words[g->kind], g->bytes, g->addr))
+        pass_show_around(f->pass, p, g->addr);
 }
 
 /* Applies a recorded growth for event i. */
@@ -117,6 +117,18 @@ static bool follow_is_unknowable(const struct follow *f, const struct pytorch_ch
     return f->s->info->starts_mid_run && grown_at == 0 && !choice->is_growth && choice->is_tie;
 }
 
+/* The policy would have placed event i elsewhere. */
+static void follow_differ(struct follow *f, size_t i, const struct pytorch_choice *choice)
+{
+    const uint64_t addr = f->s->sides[i].addr;
+    char where[24] = "";
+    if (choice->addr != 0)                           /* not known of a segment that is still to be made */
+        snprintf(where, sizeof where, " at 0x%" PRIx64, choice->addr);
+    if (pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes: expected %s%s, recorded 0x%" PRIx64,
+                    f->s->events[i].bytes, choice->is_growth ? "new memory" : "the block", where, addr))
+        pass_show_around(f->pass, f->g.policy, addr);
+}
+
 static void follow_place(struct follow *f, size_t i, const struct pytorch_choice *choice, uint64_t grown_at)
 {
     const struct event *ev = &f->s->events[i];
@@ -135,16 +147,12 @@ static void follow_place(struct follow *f, size_t i, const struct pytorch_choice
         counts->compared++;
         counts->equal += is_equal;
     }
-    if (!is_equal && !follow_is_unknowable(f, choice, grown_at)) {
-        pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes: expected %s 0x%" PRIx64 ", recorded 0x%" PRIx64,
-                    ev->bytes, choice->is_growth ? "new memory for" : "the block at", choice->addr, addr);
-        pass_show_around(f->pass, f->g.policy, addr);
-    }
-    if (follow_loses(f, pytorch_follow_alloc(f->g.policy, ev, addr, choice, &f->g.blocks[ev->slot]))) {
+    if (!is_equal && !follow_is_unknowable(f, choice, grown_at))
+        follow_differ(f, i, choice);
+    if (follow_loses(f, pytorch_follow_alloc(f->g.policy, ev, addr, choice, &f->g.blocks[ev->slot])) &&
         pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes recorded at 0x%" PRIx64
-                    ", where no free block of that size starts", ev->bytes, addr);
+                    ", where no free block of that size starts", ev->bytes, addr))
         pass_show_around(f->pass, f->g.policy, addr);
-    }
 }
 
 static void follow_request(struct follow *f, size_t i)

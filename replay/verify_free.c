@@ -123,9 +123,9 @@ static void free_request(struct run_free *f, size_t i)
         f->pass->placements.compared--;
         return;
     }
-    pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes: expected 0x%" PRIx64 ", recorded 0x%" PRIx64,
-                ev->bytes, b.addr, f->s->sides[i].addr);
-    pass_show_around(f->pass, p, f->s->sides[i].addr);
+    if (pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes: expected 0x%" PRIx64 ", recorded 0x%" PRIx64,
+                    ev->bytes, b.addr, f->s->sides[i].addr))
+        pass_show_around(f->pass, p, f->s->sides[i].addr);
 }
 
 static void free_event(struct run_free *f, size_t i)

@@ -316,10 +316,10 @@ void stage_on_completed(void *stage, uint32_t slot)
 
 const char *const verify_segment_words[] = {"segment_alloc", "segment_free", "segment_map", "segment_unmap"};
 
-void pass_differ(struct verify_pass *pass, const struct scene *s, size_t i, const char *fmt, ...)
+bool pass_differ(struct verify_pass *pass, const struct scene *s, size_t i, const char *fmt, ...)
 {
     if (pass->has_difference)
-        return;
+        return false;
     va_list args;
     va_start(args, fmt);
     pass->has_difference = true;
@@ -327,6 +327,7 @@ void pass_differ(struct verify_pass *pass, const struct scene *s, size_t i, cons
     pass->first.record = i < s->n_events ? s->sides[i].record : s->info->records;
     vsnprintf(pass->first.text, sizeof pass->first.text, fmt, args);
     va_end(args);
+    return true;
 }
 
 /* Appends the blocks around an address to the first difference. */

@@ -90,8 +90,8 @@ size_t verify_option_index(const struct policy_ops *ops, const char *name);
 /* "segment_alloc", by enum trace_segment_kind. */
 extern const char *const verify_segment_words[];
 
-/* Keeps the first difference, at event i. */
-void pass_differ(struct verify_pass *pass, const struct scene *s, size_t i, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* Keeps the first difference, at event i; false where there was one before. */
+bool pass_differ(struct verify_pass *pass, const struct scene *s, size_t i, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /* Adds the blocks around an address to it. */
 void pass_show_around(struct verify_pass *pass, const struct policy *p, uint64_t addr);

@@ -27,6 +27,11 @@ cmp a.pickle b.pickle || fail "two runs differ"
 "$replay" snapshot "$trace" -o - | cmp - a.pickle || fail "standard output has something else"
 "$replay" verify a.pickle | grep -q 'all equal' || fail "what was written is not verified"
 
+# The first difference is shown once, with what is there.
+"$replay" verify "$trace" --policy max_split_size_mb:32 >differs.txt
+grep -q 'record 156: request of 3932160 bytes: expected new memory, recorded 0x7f0002400000; there: 0x[0-9a-f]* [0-9]* B free$' \
+    differs.txt || fail "what differs: $(cat differs.txt)"
+
 status 1 'out of memory at record' snapshot "$trace" --device sim:200MiB -o oom.pickle
 "$replay" info oom.pickle | grep -qE '^  oom +1$' || fail "the refusal is not in the records: $("$replay" info oom.pickle)"
 status 0 '' snapshot "$trace" --policy pytorch:expandable --at 500 -o part.pickle
