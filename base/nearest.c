@@ -1,5 +1,8 @@
-/* Levenshtein's distance, one row at a time. */
+/* Levenshtein's distance, one row at a time, whatever the case of letters. */
 #include "base/nearest.h"
+
+#include <ctype.h>
+#include <string.h>
 
 enum { NEAREST_LETTERS = 64 };    /* longer names are compared by their beginning */
 
@@ -14,7 +17,7 @@ static size_t nearest_distance(const char *a, size_t n_a, const char *b, size_t 
         size_t diagonal = row[0];
         row[0] = i + 1;
         for (size_t j = 0; j < n_b; j++) {
-            const size_t replaced = diagonal + (a[i] != b[j]);
+            const size_t replaced = diagonal + (tolower((unsigned char)a[i]) != tolower((unsigned char)b[j]));
             const size_t shifted = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
             diagonal = row[j + 1];
             row[j + 1] = replaced < shifted ? replaced : shifted;
@@ -25,7 +28,9 @@ static size_t nearest_distance(const char *a, size_t n_a, const char *b, size_t 
 
 void nearest_offer(struct nearest *nearest, const char *name, size_t n)
 {
-    const size_t distance = nearest_distance(nearest->typed, nearest->n_typed, name, n);
+    size_t distance = nearest_distance(nearest->typed, nearest->n_typed, name, n);
+    if (distance == 0 && memcmp(nearest->typed, name, n) != 0)
+        distance = 1;                            /* only the same is none away */
     if (nearest->name != NULL && distance >= nearest->distance)
         return;
     nearest->name = name;

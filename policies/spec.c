@@ -230,7 +230,9 @@ static enum err spec_refuse_name(const struct spec_reader *r)
 {
     char reason[SPEC_REASON];
     const struct nearest n = spec_nearest_policy(r->head);
-    if (n.distance == 0)
+    if (r->head.n == 0)
+        snprintf(reason, sizeof reason, "a policy's name is missing; --list shows them");
+    else if (n.distance == 0)
         snprintf(reason, sizeof reason, strchr(n.name, '=') != NULL ? "%s needs a value" : "%s takes no value", n.name);
     else
         snprintf(reason, sizeof reason, "no policy of that name; the nearest is %s", n.name);
@@ -538,9 +540,18 @@ static enum err spec_read(struct spec_reader *r)
     return spec_take_fallbacks(r);
 }
 
+/* What is pasted from a shell, in front of PyTorch's settings, is no part of them. */
+static const char *spec_skip_shell(const char *text)
+{
+    static const char *const words[] = {"export ", "PYTORCH_CUDA_ALLOC_CONF=", "PYTORCH_ALLOC_CONF="};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        text += strncmp(text, words[i], strlen(words[i])) == 0 ? strlen(words[i]) : 0;
+    return text;
+}
+
 enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)
 {
-    struct policy_spec spec = {.typed = strdup(text)};
+    struct policy_spec spec = {.typed = strdup(spec_skip_shell(text))};
     if (spec.typed == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
     const struct span typed = {spec.typed, strlen(spec.typed)};

@@ -121,7 +121,7 @@ static enum exit_status run_command(const struct subcommand *c, int argc, char *
 static enum exit_status run(int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : "--help";
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         if (argc > 2)
             return help_about(argv[2]);
         print_help();

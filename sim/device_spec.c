@@ -94,7 +94,7 @@ static bool device_parse_capacity(const char *text, size_t n, uint64_t *out)
             *out = device_models[i].total_bytes;
             return true;
         }
-    return units_parse_bytes(text, n, out) && *out > 0 && *out < INT64_MAX;
+    return units_parse_bytes(text, n, out) && *out >= DEVICE_PAGE_BYTES && *out < INT64_MAX;
 }
 
 static bool device_parse_word(const char *text, size_t n, const char *const *words, size_t n_words, size_t *out)
@@ -230,8 +230,14 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
     if (text_is(text, strcspn(text, ":,"), "cuda"))
         return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card is for a replay of one trace; here the "
                        "simulated device 'sim' is needed", text);
+    if (device_parse_capacity(text, strcspn(text, ",:"), &cfg.total_bytes)) {
+        char whole[256];
+        if ((size_t)snprintf(whole, sizeof whole, "sim:%s", text) >= sizeof whole)
+            return err_set(why, ERR_USAGE, 0, "device '%.60s...': is too long", text);
+        return device_parse(whole, out, ops, has_total, why);
+    }
     if (!text_is(text, strcspn(text, ":"), "sim"))
-        return err_set(why, ERR_USAGE, 0, "device '%.*s': it is 'sim', the simulated card, or 'cuda', a real one",
+        return err_set(why, ERR_USAGE, 0, "device '%.*s': it is 'sim', the simulated card, or 'cuda', a real one, or a card's size or name",
                        (int)strcspn(text, ":"), text);
     const enum err e = device_parse_items(text, strchr(text, ':'), false, &cfg, &has_first, why);
     if (e != ERR_OK)

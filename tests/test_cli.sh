@@ -109,6 +109,15 @@ refuse 2 'results: cannot be written: Is a directory' loop.trace --json results
 refuse 2 'loop.trace: is the input' loop.trace --json loop.trace
 refuse 2 'loop.trace: is the input' import loop.trace -o ./loop.trace
 refuse 2 'no/such/t: cannot be written' generate 530-270 -o no/such/t
+# What people type or paste without knowing better.
+expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' --device 24GiB
+expect 0 '^Device: h100-80g,context=1GiB, 79.10 GiB' loop.trace --policy none --device h100-80g,context=1GiB
+refuse 2 "the nearest is none" loop.trace --policy NONE
+refuse 2 "a policy's name is missing" loop.trace --policy ''
+refuse 2 "expected a capacity such as 24GiB" loop.trace --policy none --device sim:24
+expect 0 'replay fit FILE' help fit
+expect 0 'replay info FILE' help
+
 # A file that is written anew keeps its permissions; a new one gets those that the shell would give it.
 touch kept.json
 chmod 604 kept.json

@@ -146,8 +146,20 @@ Test(spec, an_unknown_policy_is_answered_with_the_nearest)
     expect_refused("best_fit", 0, "the nearest is best-fit");
     expect_refused("pytroch:gc=0.5", 0, "the nearest is pytorch");
     expect_refused("nome", 0, "the nearest is none");
-    expect_refused("", 0, "the nearest is");
-    expect_refused(":", 0, "the nearest is");
+    expect_refused("NONE", 0, "the nearest is none");
+    expect_refused("", 0, "a policy's name is missing");
+    expect_refused(":", 0, "a policy's name is missing");
+}
+
+Test(spec, what_a_shell_would_have_taken_is_no_part_of_the_settings)
+{
+    static const char *const texts[] = {"PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32", "max_split_size_mb:32",
+                                        "export PYTORCH_ALLOC_CONF=max_split_size_mb:32"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct policy_spec spec = parsed(texts[i]);
+        cr_expect_str_eq(spec.typed, "max_split_size_mb:32");
+        policy_spec_close(&spec);
+    }
 }
 
 Test(spec, an_unknown_option_is_answered_with_the_nearest)
