@@ -19,6 +19,12 @@ struct tune_session {
     bool                  is_stdout_taken;
 };
 
+/* Copies of which the winner serves every request, is better than the baseline, and is the best finalist; and those
+ * that are the trace twice in a row. */
+struct tune_tally {
+    unsigned runs, beats, wins, repeated;
+};
+
 /* An event in the source's numbers; -1: it was before the first, or cannot be told. */
 static int64_t source_event(const struct tune_session *s, int64_t event)
 {
@@ -47,6 +53,16 @@ static unsigned fraction_call(const struct tune *t, const struct settings *setti
 static const char *variable_of(const struct tune *t)
 {
     return t->profile.is_npu ? "PYTORCH_NPU_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+}
+
+static const char *baseline_name(const struct tune *t)
+{
+    return t->is_baseline_recorded ? "recorded" : "default";
+}
+
+static const char *winner_name(const struct tune *t)
+{
+    return tune_recommends(t) ? "the recommended setting" : "the best found";
 }
 
 /* "expandable_segments:True", "the defaults", with the call where one is needed. */
@@ -92,8 +108,8 @@ static void print_trials(const struct tune_session *s)
     printf("%-12s %13s %8s %13s %12s   %s\n", "setting", "peak reserved", "retries", "driver calls", "driver time",
            "runs");
     print_trial(s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial);
-    if (t->is_better)
-        print_trial(s, "recommended", &t->entries[t->winner].trial);
+    if (t->advice != TUNE_NOTHING)
+        print_trial(s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial);
     printf("\n");
 }
 
@@ -136,14 +152,13 @@ static void print_why(const struct tune_session *s)
     const struct tune *t = &s->tune;
     const struct trial *b = &t->baseline.trial;
     char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
-    const char *who = t->is_baseline_recorded ? "the recorded setting" : "the default setting";
     struct words w = { .n = 0 };
     if (b->fits)
-        words_add(&w, "Why: where %s holds most (%s at %s), ", who, text_mib(b->peak_reserved_bytes, a),
-                  event_text(s, (int64_t)t->holes_event - 1, where));
+        words_add(&w, "Why: where the %s setting holds most (%s at %s), ", baseline_name(t),
+                  text_mib(b->peak_reserved_bytes, a), event_text(s, (int64_t)t->holes_event - 1, where));
     else
-        words_add(&w, "Why: at %s %s refuses %s, with %s held and %s free on the card. There ",
-                  event_text(s, b->stopped_at, where), who, text_mib(b->refused_bytes, a),
+        words_add(&w, "Why: at %s the %s setting refuses %s, with %s held and %s free on the card. There ",
+                  event_text(s, b->stopped_at, where), baseline_name(t), text_mib(b->refused_bytes, a),
                   text_mib(b->refused_reserved_bytes, c), text_mib(b->refused_free_bytes, d));
     words_add(&w, "%s of free memory lie in segments that live blocks keep from being given back",
               text_mib(t->holes_before.pinned_bytes, a));
@@ -155,28 +170,36 @@ static void print_why(const struct tune_session *s)
     words_print(stdout, &w, 0, 2);
 }
 
+static struct tune_tally tally_of(const struct tune *t)
+{
+    struct tune_tally n = { .runs = 0 };
+    for (size_t i = 0; i < t->n_copies; i++) {
+        n.runs += t->copies[i].runs;
+        n.beats += t->copies[i].beats_baseline;
+        n.wins += t->copies[i].wins;
+        n.repeated += t->copies[i].rounds > 1;
+    }
+    return n;
+}
+
+/* What the winner did of all copies. */
 static void print_copies(const struct tune *t)
 {
-    unsigned runs = 0, wins = 0, beats = 0, repeated = 0;
-    for (size_t i = 0; i < t->n_copies; i++) {
-        runs += t->copies[i].runs;
-        wins += t->copies[i].wins;
-        beats += t->copies[i].beats_baseline;
-        repeated += t->copies[i].rounds > 1;
-    }
+    const struct tune_tally n = tally_of(t);
     struct words w = { .n = 0 };
     words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, %u of them twice in a row; seeds %" PRIu64
-                  " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, repeated, t->copies[0].seed,
+                  " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, n.repeated, t->copies[0].seed,
               t->copies[t->n_copies - 1].seed);
     words_add(&w, "%s runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists in %u.",
-              t->is_better ? "the recommended setting" : "the best setting", runs,
-              t->is_baseline_recorded ? "recorded" : "default", beats, t->n_finalists, wins);
+              winner_name(t), n.runs, baseline_name(t), n.beats,
+              t->n_finalists, n.wins);
     if (t->winner > 0) {
         char held[TEXT_NUMBER];
         words_add(&w, " Least memory on the recording itself takes ");
         words_add_settings(&w, t, &t->entries[0].settings);
-        words_add(&w, ", %s, but of the copies it runs in %u.",
-                  text_mib(t->entries[0].trial.peak_reserved_bytes, held), t->finalist_runs[0]);
+        words_add(&w, ", %s; of the copies it runs in %u and is better than the %s setting in %u.",
+                  text_mib(t->entries[0].trial.peak_reserved_bytes, held), t->finalists[0].runs, baseline_name(t),
+                  t->finalists[0].beats);
     }
     words_print(stdout, &w, 0, 2);
 }
@@ -186,7 +209,7 @@ static void print_bounds(const struct tune *t)
     const struct trial *best = &t->entries[t->winner].trial;
     const bool is_compared = best->fits && best->peak_reserved_bytes >= t->bounds.live_bytes;
     struct words w = { .n = 0 };
-    words_add_possible(&w, t->bounds.live_bytes, t->bounds.plan_bytes, is_compared ? "the best setting" : NULL,
+    words_add_possible(&w, t->bounds.live_bytes, t->bounds.plan_bytes, is_compared ? winner_name(t) : NULL,
                        best->peak_reserved_bytes);
     words_print(stdout, &w, 0, 2);
 }
@@ -229,23 +252,70 @@ static void print_nothing_helps(const struct tune_session *s)
     }
 }
 
+/* Where the copies refute the winner, what it is worth here and that it is not to be relied on. */
+static void print_best_here(const struct tune *t)
+{
+    char held[TEXT_NUMBER], before[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    words_add(&w, "Nothing to gain that would hold for another run. The best found is for this recording only: ");
+    words_add_settings(&w, t, &t->entries[t->winner].settings);
+    words_add(&w, ". It holds %s here instead of %s, but does better than the %s setting in %u of %zu changed copies.",
+              text_mib(t->entries[t->winner].trial.peak_reserved_bytes, held),
+              text_mib(t->baseline.trial.peak_reserved_bytes, before), baseline_name(t), tally_of(t).beats,
+              t->n_copies);
+    words_print(stdout, &w, 0, 2);
+}
+
+static void words_add_caution(struct words *w, const struct tune *t)
+{
+    words_add(w, "it saves this recording, but runs out of memory in %zu of %zu changed copies of it: another run may do "
+                 "so, too. A larger card, or a program that needs less, is the safer way.",
+              t->n_copies - tally_of(t).runs, t->n_copies);
+}
+
+static void print_caution(const struct tune *t)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "Caution: ");
+    words_add_caution(&w, t);
+    words_print(stdout, &w, 0, 2);
+}
+
+/* What is to be set for another run, if anything is; before the figures, because it is what was asked for. */
+static void print_advice(const struct tune *t)
+{
+    switch (t->advice) {
+    case TUNE_NOTHING:
+        printf("Nothing to gain: no setting tried does better than the %s one.\n", baseline_name(t));
+        break;
+    case TUNE_HERE_ONLY:
+        print_best_here(t);
+        break;
+    case TUNE_WITH_CAUTION:
+        printf("Recommended, with caution:\n\n");
+        print_lines_to_paste(t);
+        print_caution(t);
+        break;
+    case TUNE_RECOMMENDED:
+        printf("Recommended:\n\n");
+        print_lines_to_paste(t);
+        return;
+    }
+    printf("\n");
+}
+
 static void print_text(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     const bool runs = t->entries[0].trial.fits;
     printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_profile_name(&t->profile),
            t->n_entries);
-    if (t->is_better) {
-        printf("Recommended:\n\n");
-        print_lines_to_paste(t);
-    } else if (runs) {
-        printf("Nothing to gain: no setting tried does better than the %s one.\n\n",
-               t->is_baseline_recorded ? "recorded" : "default");
-    }
+    if (runs)
+        print_advice(t);
     print_trials(s);
     if (!runs)
         print_nothing_helps(s);
-    if (t->is_better)
+    if (tune_recommends(t))
         print_why(s);
     print_bounds(t);
     if (runs)
@@ -295,10 +365,32 @@ static void json_holes(struct json_writer *w, const char *key, const struct hole
     json_end_object(w);
 }
 
+/* The winner under the name that it deserves; a null under the others. */
+static void json_winner(struct json_writer *w, const struct tune_session *s, const char *key, bool is_so)
+{
+    const struct tune_entry *winner = &s->tune.entries[s->tune.winner];
+    if (!is_so) {
+        json_put_null(w, key);
+        return;
+    }
+    json_put_object(w, key);
+    json_settings(w, &s->tune, &winner->settings);
+    json_trial(w, s, &winner->trial);
+    json_end_object(w);
+}
+
+static void json_caution(struct json_writer *w, const struct tune *t)
+{
+    struct words words = { .n = 0 };
+    if (t->advice == TUNE_WITH_CAUTION)
+        words_add_caution(&words, t);
+    json_put_text(w, "caution", words.n > 0 ? words.text : NULL);
+}
+
 static void json_why(struct json_writer *w, const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
-    if (!t->is_better) {
+    if (!tune_recommends(t)) {
         json_put_null(w, "why");
         return;
     }
@@ -369,14 +461,9 @@ static void write_json(FILE *out, const struct tune_session *s)
     json_put_bool(&w, "is_recorded", t->is_baseline_recorded);
     json_trial(&w, s, &t->baseline.trial);
     json_end_object(&w);
-    if (t->is_better) {
-        json_put_object(&w, "recommended");
-        json_settings(&w, t, &t->entries[t->winner].settings);
-        json_trial(&w, s, &t->entries[t->winner].trial);
-        json_end_object(&w);
-    } else {
-        json_put_null(&w, "recommended");
-    }
+    json_winner(&w, s, "recommended", tune_recommends(t));
+    json_winner(&w, s, "best_here_only", t->advice == TUNE_HERE_ONLY);
+    json_caution(&w, t);
     json_why(&w, s);
     json_entries(&w, s);
     json_copies(&w, t);
@@ -427,8 +514,9 @@ const struct subcommand cmd_tune = {
     .text = "Tries the settings that the release has: a coarse cross product with thresholds from the trace's own\n"
             "sizes, then neighbours of the best. No request refused comes first, then peak reserved, then modelled\n"
             "driver time; of equals the one with fewer settings. The best, and the best with a single setting, are\n"
-            "tried on changed copies of the trace (--seed): what runs in most of them is recommended. A trace that\n"
-            "starts in mid-run starts fresh. The exit status is 0 also where nothing helps.\n",
+            "tried on changed copies of the trace (--seed). Recommended is what runs in most of them and is better\n"
+            "than the recorded setting there, too; where that runs out of memory also what only saves the recording,\n"
+            "with a caution. A trace that starts in mid-run starts fresh. The exit status is 0 also where nothing helps.\n",
     .taken = OPTION_BIT(DEVICE) | OPTION_BIT(TORCH) | OPTION_BIT(JSON) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
              OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,

@@ -156,7 +156,7 @@ static void tuner_name_finalists(const struct tuner *r)
         const unsigned n = settings_count(&t->entries[i].settings);
         const bool has_room = t->n_finalists < TUNE_FINALISTS - 1;
         if (t->entries[i].trial.fits && (n == 0 || (has_room && (i < TUNE_FINALISTS / 2 || n == 1))))
-            t->finalists[t->n_finalists++] = i;
+            t->finalists[t->n_finalists++] = (struct tune_finalist){ .entry = i };
     }
 }
 
@@ -170,13 +170,17 @@ static enum err tuner_try_copy(const struct tuner *r, struct tune_copy *copy, st
     struct trace_reader *changed = NULL;
     enum err e = trace_rewrite(r->trace, &how, &changed, why);
     for (size_t i = 0; i <= n; i++)
-        copy->trials[i] = (struct trial){ .spec = i < n ? &t->entries[t->finalists[i]].spec : &t->baseline.spec,
+        copy->trials[i] = (struct trial){ .spec = i < n ? &t->entries[t->finalists[i].entry].spec : &t->baseline.spec,
                                           .device = r->device->config };
     if (e == ERR_OK)
         e = trials_run(changed, r->device->ops, copy->trials, n + 1, r->cfg, why);
     trace_close(changed);
-    for (size_t i = 0; i <= n && e == ERR_OK; i++)
-        t->finalist_runs[i] += copy->trials[i].fits;
+    for (size_t i = 0; i <= n && e == ERR_OK; i++) {
+        struct tune_finalist *f = &t->finalists[i];
+        f->runs += copy->trials[i].fits;
+        f->beats += copy->trials[i].fits && trial_compare(&copy->trials[i], &copy->trials[n]) < 0;
+        f->held_bytes = add_capped(f->held_bytes, copy->trials[i].peak_reserved_bytes);
+    }
     return e;
 }
 
@@ -197,25 +201,69 @@ static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct er
     return e;
 }
 
-/* A setting that runs this recording but not one like it fixes nothing: what runs in most copies wins. */
+static bool is_most(const struct tune *t, unsigned copies)
+{
+    return 2 * copies > t->n_copies;
+}
+
+/* On the recording, or by running where the baseline does not. */
+static bool finalist_gains(const struct tune *t, const struct tune_finalist *f)
+{
+    return trial_compare(&t->entries[f->entry].trial, &t->baseline.trial) < 0 ||
+           f->runs > t->finalists[t->n_finalists].runs;
+}
+
+static bool is_finalist_confirmed(const struct tune *t, const struct tune_finalist *f)
+{
+    return finalist_gains(t, f) && is_most(t, f->beats);
+}
+
+/* A setting that runs this recording but not one like it fixes nothing, and what was the best of hundreds on one
+ * recording may owe that to its exact sizes. So the copies go first: what runs in most of them, what gains there, too,
+ * and of such settings the one that takes least there. Otherwise the order on the recording stays. */
+static bool is_better_finalist(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
+{
+    const bool is_a_confirmed = is_finalist_confirmed(t, a), is_b_confirmed = is_finalist_confirmed(t, b);
+    if (a->runs != b->runs)
+        return a->runs > b->runs;
+    if (is_a_confirmed != is_b_confirmed)
+        return is_a_confirmed;
+    if (finalist_gains(t, a) != finalist_gains(t, b))
+        return finalist_gains(t, a);
+    if (is_a_confirmed && a->held_bytes != b->held_bytes)
+        return a->held_bytes < b->held_bytes;
+    return a->entry < b->entry;
+}
+
+static enum tune_advice advice_on(const struct tune *t, const struct tune_finalist *f)
+{
+    if (!finalist_gains(t, f))
+        return TUNE_NOTHING;
+    if (!t->baseline.trial.fits)
+        return is_most(t, f->runs) ? TUNE_RECOMMENDED : TUNE_WITH_CAUTION;
+    return is_finalist_confirmed(t, f) ? TUNE_RECOMMENDED : TUNE_HERE_ONLY;
+}
+
+bool tune_recommends(const struct tune *t)
+{
+    return t->advice == TUNE_RECOMMENDED || t->advice == TUNE_WITH_CAUTION;
+}
+
 static void tuner_choose(const struct tuner *r)
 {
     struct tune *t = r->t;
     size_t best = 0;
     for (size_t i = 1; i < t->n_finalists; i++)
-        if (t->finalist_runs[i] > t->finalist_runs[best])
+        if (is_better_finalist(t, &t->finalists[i], &t->finalists[best]))
             best = i;
-    t->winner = t->finalists[best];
-    const unsigned ours = t->finalist_runs[best], theirs = t->finalist_runs[t->n_finalists];
-    const struct trial *trial = &t->entries[t->winner].trial;
-    t->is_better = !t->baseline.trial.fits || ours > theirs ||
-                   (ours == theirs && trial_compare(trial, &t->baseline.trial) < 0);
+    t->winner = t->finalists[best].entry;
+    t->advice = advice_on(t, &t->finalists[best]);
     for (size_t c = 0; c < t->n_copies; c++) {
         struct tune_copy *copy = &t->copies[c];
         copy->runs = copy->wins = copy->trials[best].fits;
+        copy->beats_baseline = copy->runs && trial_compare(&copy->trials[best], &copy->trials[t->n_finalists]) < 0;
         for (size_t i = 0; i < t->n_finalists; i++)
             copy->wins = copy->wins && trial_compare(&copy->trials[best], &copy->trials[i]) <= 0;
-        copy->beats_baseline = copy->runs && trial_compare(&copy->trials[best], &copy->trials[t->n_finalists]) < 0;
     }
 }
 
@@ -310,7 +358,7 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
         e = tuner_try_copies(&r, seed, why);
         if (e == ERR_OK)
             tuner_choose(&r);
-        if (e == ERR_OK && out->is_better)
+        if (e == ERR_OK && tune_recommends(out))
             e = tuner_look_at_holes(&r, why);
     } else if (out->bounds.live_bytes <= out->usable_bytes) {
         e = tuner_fit(&r, why);

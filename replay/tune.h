@@ -18,14 +18,30 @@ struct tune_entry {
     struct trial       trial;
 };
 
+/* An entry that was tried on the changed copies of the trace, and what came of it there. */
+struct tune_finalist {
+    size_t   entry;
+    unsigned runs;                   /* copies of which it serves every request */
+    unsigned beats;                  /* of these, where it is better than the baseline */
+    uint64_t held_bytes;             /* the sum of its peaks of reserved over all copies */
+};
+
+/* What may be said of the winner. */
+enum tune_advice {
+    TUNE_NOTHING,                    /* no entry runs, or none does better than the baseline */
+    TUNE_HERE_ONLY,                  /* it does better on the recording, but most copies do not confirm it */
+    TUNE_WITH_CAUTION,               /* it saves a recording that runs out of memory, but runs in few of the copies */
+    TUNE_RECOMMENDED,
+};
+
 /* The finalists on a changed copy of the trace. */
 struct tune_copy {
     uint64_t seed;
     unsigned rounds;                 /* the trace so often in a row */
     struct trial trials[TUNE_FINALISTS + 1];     /* the last is the baseline's, behind those of the finalists */
-    bool     runs;                   /* the winner serves every request of it */
+    bool     runs;                   /* the winner serves every request of it, */
+    bool     beats_baseline;         /* is better there than the recorded setting, */
     bool     wins;                   /* and none of the finalists is better there */
-    bool     beats_baseline;         /* it is better there than the recorded setting */
 };
 
 struct tune {
@@ -37,15 +53,15 @@ struct tune {
                                                   * to the release asked for */
     struct tune_entry *entries;                  /* on the trace itself best first */
     size_t             n_entries;
-    size_t             winner;                   /* the entry that runs in most copies; of these the first */
-    bool               is_better;                /* it outdoes the baseline: in more copies, or with as many */
-    struct holes       holes_before, holes_after;    /* at the moment of `holes_event`; filled in if is_better */
+    size_t             winner;                   /* the entry that the copies speak for most; without any the first */
+    enum tune_advice   advice;
+    struct holes       holes_before, holes_after;    /* at the moment of `holes_event`; where one is recommended */
     uint64_t           holes_event;              /* events before it */
     struct tune_copy   copies[TUNE_COPIES];      /* filled in if an entry runs */
     size_t             n_copies;
-    size_t             finalists[TUNE_FINALISTS];    /* entries: the best, and the best with few settings */
-    unsigned           finalist_runs[TUNE_FINALISTS + 1];    /* copies that each runs; then the baseline's */
-    size_t             n_finalists;
+    struct tune_finalist finalists[TUNE_FINALISTS + 1];      /* the best entries, and the best with few settings, by
+                                                  * rank; behind them the baseline, which has no entry */
+    size_t             n_finalists;              /* without it */
     struct fit         fits[TUNE_FITS];          /* if none runs: least cards for the entries that got farthest */
     size_t             fit_entries[TUNE_FITS];   /* of which entries */
     size_t             n_fits;
@@ -56,6 +72,9 @@ struct tune {
 MUST_USE enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const char *release,
                            uint64_t seed, const struct replay_config *cfg, struct tune *out, struct err_detail *why);
 void tune_close(struct tune *t);
+
+/* Whether the winner is to be set for another run. */
+bool tune_recommends(const struct tune *t);
 
 /* Below 0 where a is better: no refusal (else the later one), then peak reserved, then modelled driver time. */
 int trial_compare(const struct trial *a, const struct trial *b);
