@@ -268,8 +268,8 @@ static void print_best_here(const struct tune *t)
 
 static void words_add_caution(struct words *w, const struct tune *t)
 {
-    words_add(w, "it saves this recording, but runs out of memory in %zu of %zu changed copies of it: another run may do "
-                 "so, too. A larger card, or a program that needs less, is the safer way.",
+    words_add(w, "it saves this recording, but runs out of memory in %zu of %zu changed copies of it: another run may "
+                 "do so, too. A larger card, or a program that needs less, is the safer way.",
               t->n_copies - tally_of(t).runs, t->n_copies);
 }
 
@@ -308,8 +308,11 @@ static void print_text(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     const bool runs = t->entries[0].trial.fits;
-    printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_profile_name(&t->profile),
+    const struct fresh_start start = fresh_start_of(s->trace);
+    printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n", s->device.headline, pytorch_profile_name(&t->profile),
            t->n_entries);
+    fresh_start_print(&start);
+    printf("\n");
     if (runs)
         print_advice(t);
     print_trials(s);
@@ -448,9 +451,11 @@ static void write_json(FILE *out, const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     struct json_writer w = json_writer(out);
+    const struct fresh_start start = fresh_start_of(s->trace);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-tune/1");
     json_put_text(&w, "path", s->options->inputs[0]);
+    fresh_start_json(&w, &start);
     json_put_text(&w, "device", s->device.typed);
     json_put_text(&w, "torch", pytorch_profile_name(&t->profile));
     json_put_number(&w, "tried", t->n_entries);
@@ -516,7 +521,8 @@ const struct subcommand cmd_tune = {
             "driver time; of equals the one with fewer settings. The best, and the best with a single setting, are\n"
             "tried on changed copies of the trace (--seed). Recommended is what runs in most of them and is better\n"
             "than the recorded setting there, too; where that runs out of memory also what only saves the recording,\n"
-            "with a caution. A trace that starts in mid-run starts fresh. The exit status is 0 also where nothing helps.\n",
+            "with a caution. A trace that starts in mid-run starts fresh. The exit status is 0 also where nothing\n"
+            "helps.\n",
     .taken = OPTION_BIT(DEVICE) | OPTION_BIT(TORCH) | OPTION_BIT(JSON) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
              OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,

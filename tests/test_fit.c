@@ -141,6 +141,57 @@ Test(rewrite, a_copy_ends_where_it_is_cut)
     trace_close(r);
 }
 
+/* ---- a start in mid-run ---- */
+
+/* Two segments of 6 MiB in all; 3 MiB and 1000 bytes are live in them, and a block is cached. */
+static struct trace_reader *mid_run_open(void)
+{
+    static const uint64_t no_pool[2] = { 0, 0 }, base = 0x7000000000;
+    static const struct { uint64_t at, bytes, requested; bool is_live; } blocks[] = {
+        { 0, 1 * MIB, 1000, true }, { 1 * MIB, 1 * MIB, 1 * MIB, false }, { 2 * MIB, 4 * MIB, 3 * MIB, true },
+    };
+    const struct trace_segment segments[] = { { .addr = base, .bytes = 2 * MIB },
+                                              { .addr = base + 2 * MIB, .bytes = 4 * MIB } };
+    struct err_detail why = { .text = "" };
+    struct trace_writer *w;
+    struct trace_reader *r;
+    MUST(trace_create(NULL, &w, &why));
+    trace_writer_info(w)->starts_mid_run = true;
+    for (size_t i = 0; i < 2; i++)
+        MUST(trace_put_start_segment(w, &segments[i], 0, no_pool, &why));
+    for (size_t i = 0; i < 3; i++) {
+        const struct trace_block b = { .addr = base + blocks[i].at, .bytes = blocks[i].bytes,
+                                       .requested = blocks[i].requested, .segment = i < 2 ? 0 : 1 };
+        MUST(trace_put_start_block(w, &b, blocks[i].is_live, 0, no_pool, &why));
+    }
+    MUST(trace_finish_open(w, "in mid-run", &r, &why));
+    return r;
+}
+
+static void expect_start(struct trace_reader *r, const char *json)
+{
+    const struct fresh_start s = fresh_start_of(r);
+    char *text;
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    struct json_writer w = json_writer(to);
+    w.is_compact = true;
+    json_put_object(&w, NULL);
+    fresh_start_json(&w, &s);
+    json_end_object(&w);
+    fclose(to);
+    cr_expect_not_null(strstr(text, json), "%s", text);
+    free(text);
+    trace_close(r);
+}
+
+Test(fresh_start, what_is_live_before_the_first_event_is_told)
+{
+    expect_start(mid_run_open(), "{\"state\":\"mid-run\",\"is_placed_anew\":true,\"live_requests\":2,"
+                                 "\"live_bytes\":3146728,\"recorded_reserved_bytes\":6291456}");
+    expect_start(generated("530-270", 0, 0), "{\"state\":\"empty\",\"is_placed_anew\":false,\"live_requests\":0,");
+}
+
 /* ---- the smallest card ---- */
 
 static bool runs_on(struct trace_reader *r, const struct policy_spec *spec, uint64_t total_bytes)
