@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char blanks[] = " \t";
+enum { NUMBER_MAX = 64, SHOWN_MAX = 40 };
+
+static const char blanks[] = " \t\r\n";
 
 /* ---- the column ---- */
 
@@ -110,21 +112,42 @@ static bool parse_number(const char *text, double *out)
     return end != text && *end == '\0' && *out == *out;
 }
 
+/* Reads what is a number in the column's unit; c->text is not terminated where the number ends. */
+static bool take_number(struct run_condition *c, bool is_size, bool is_time)
+{
+    char text[NUMBER_MAX];
+    if (c->n_text >= sizeof text)
+        return false;
+    memcpy(text, c->text, c->n_text);
+    text[c->n_text] = '\0';
+    return is_size ? parse_size(text, &c->number) : is_time ? parse_time(text, &c->number)
+                                                            : parse_number(text, &c->number);
+}
+
+static size_t length_without_blanks(const char *text)
+{
+    size_t n = strlen(text);
+    while (n > 0 && strchr(blanks, text[n - 1]) != NULL)
+        n--;
+    return n;
+}
+
 static enum err take_value(struct run_condition *c, const char *text, struct err_detail *why)
 {
     const bool is_size = strstr(c->column, "_bytes") != NULL, is_time = ends_in(c->column, "_ns");
     c->text = text;
+    c->n_text = length_without_blanks(text);
+    const int n_shown = c->n_text < SHOWN_MAX ? (int)c->n_text : SHOWN_MAX;
     c->kind = FIELD_RATIO;
-    if (is_size ? parse_size(text, &c->number) : is_time ? parse_time(text, &c->number)
-                                                         : parse_number(text, &c->number))
+    if (take_number(c, is_size, is_time))
         return ERR_OK;
     if (is_size || is_time)
-        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.40s' is no %s for '%s'", text, is_size ? "size" : "time",
-                       c->column);
+        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.*s' is no %s for '%s'", n_shown, text,
+                       is_size ? "size" : "time", c->column);
     c->kind = FIELD_TEXT;
-    if (text[0] == '\0' || (c->relation != CONDITION_EQUAL && c->relation != CONDITION_UNEQUAL))
-        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.40s' is no number for '%s'; texts are compared with == and !=",
-                       text, c->column);
+    if (c->n_text == 0 || (c->relation != CONDITION_EQUAL && c->relation != CONDITION_UNEQUAL))
+        return err_set(why, ERR_USAGE, 0, "--fail-if: '%.*s' is no number for '%s'; texts are compared with == and !=",
+                       n_shown, text, c->column);
     return ERR_OK;
 }
 
@@ -150,7 +173,7 @@ enum err run_condition_parse(const char *text, struct run_condition *out, struct
     char name[64] = "";
     struct run_condition c = { .column = NULL };
     const char *at = text + strspn(text, blanks);
-    const size_t n = strcspn(at, " \t<>=!");
+    const size_t n = strcspn(at, " \t\r\n<>=!");
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
     struct nearest nearest = { .typed = name, .n_typed = strlen(name) };
     at += n;
@@ -184,13 +207,19 @@ static bool relation_holds(enum condition_relation relation, int order)
     return false;
 }
 
+static int compare_text(const char *text, const struct run_condition *c)
+{
+    const int by_start = strncmp(text, c->text, c->n_text);
+    return by_start != 0 ? by_start : text[c->n_text] != '\0';
+}
+
 bool run_condition_holds(const struct run_condition *c, const struct run_table *t, size_t row)
 {
     const struct field *f = run_table_cell(t, row, c->column);
     if (f->kind == FIELD_NULL)
         return false;
     if (f->kind == FIELD_TEXT)
-        return relation_holds(c->relation, strcmp(f->text, c->text));
+        return relation_holds(c->relation, compare_text(f->text, c));
     if (c->kind == FIELD_TEXT)
         return c->relation == CONDITION_UNEQUAL;
     const double value = f->kind == FIELD_RATIO ? f->ratio : (double)f->number;

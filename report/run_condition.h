@@ -14,11 +14,12 @@ struct run_condition {
     enum condition_relation relation;
     enum field_kind kind;            /* of what stands on its right: TEXT, or a number as a RATIO */
     double      number;              /* in the column's unit */
-    const char *text;                /* within the text that was parsed */
+    const char *text;                /* within the text that was parsed; n_text long */
+    size_t      n_text;
 };
 
 /* Reads a condition; `text` outlives it. The column is one of the table `runs`: its words may stand in any order, and
- * the unit at its end may be left out. Sizes and times may have units. ERR_USAGE with the place and, for a name that
+ * the unit at its end may be left out. Sizes and times may have units. Blanks around the value do not belong to it. ERR_USAGE with the place and, for a name that
  * there is none of, the nearest. */
 MUST_USE enum err run_condition_parse(const char *text, struct run_condition *out, struct err_detail *why);
 

@@ -132,11 +132,25 @@ Test(run_condition, units_texts_and_nulls)
     run_table_close(&t);
 }
 
+Test(run_condition, blanks_around_the_value_do_not_belong_to_it)
+{
+    struct run_table t;
+    open_two(&t);
+    cr_expect(holds(&t, " oom_count > 0 ", 1));
+    cr_expect(holds(&t, "capacity >= 1GiB\t", 0));
+    cr_expect(holds(&t, "device_time == 5ms \n", 0));
+    cr_expect(holds(&t, "outcome == oom ", 1));
+    cr_expect(!holds(&t, "outcome == oo", 1), "a text is compared as a whole");
+    cr_expect(!holds(&t, "outcome == oom2 ", 1));
+    cr_expect(!holds(&t, "outcome != ok  ", 0));
+    run_table_close(&t);
+}
+
 Test(run_condition, what_cannot_be_meant_is_refused)
 {
     static const char *const wrong[] = { "", ">", "peak_reserved", "peak_reserved >", "peak_reserved > much",
         "peak_peak > 1", "reserved > 1", "bytes > 1", "> 3GiB", "oom_count > GiB", "outcome > ok",
-        "device_time < 3MiB" };
+        "device_time < 3MiB", "outcome == \t", "oom_count > 0 0" };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct run_condition c;
         struct err_detail why = { .text = "" };
