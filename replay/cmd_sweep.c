@@ -222,28 +222,41 @@ static enum exit_status sweep_main(const struct options *o)
 
 /* ---- merging ---- */
 
+static enum err merge_inputs(const struct options *o, bool is_quiet, struct results_db *db, struct err_detail *why)
+{
+    uint64_t n_added, n_all = 0;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
+        e = results_db_merge(db, o->inputs[i], &n_added, why);
+        if (e == ERR_OK && !is_quiet)
+            printf("%s: %" PRIu64 " new runs\n", o->inputs[i], n_added);
+    }
+    if (e == ERR_OK)
+        e = results_db_count(db, &n_all, why);
+    if (e == ERR_OK && !is_quiet)
+        printf("%s: %" PRIu64 " runs\n", o->out, n_all);
+    return e;
+}
+
+/* A database that the command made goes again where an input cannot be had: a part of the runs looks like all of them. */
 static enum exit_status merge_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
     struct results_db *db = NULL;
     struct result_outputs to = { .json = NULL };
-    uint64_t n_added, n_all = 0;
     enum err e = open_outputs(o, &to, &why);
+    const bool is_new = e == ERR_OK && access(o->out, F_OK) != 0;
     if (e == ERR_OK)
         e = results_db_open(o->out, false, &db, &why);
-    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
-        e = results_db_merge(db, o->inputs[i], &n_added, &why);
-        if (e == ERR_OK && !to.is_stdout_taken)
-            printf("%s: %" PRIu64 " new runs\n", o->inputs[i], n_added);
-    }
     if (e == ERR_OK)
-        e = results_db_count(db, &n_all, &why);
-    if (e == ERR_OK && !to.is_stdout_taken)
-        printf("%s: %" PRIu64 " runs\n", o->out, n_all);
+        e = merge_inputs(o, to.is_stdout_taken, db, &why);
+    const bool is_partial = e != ERR_OK;
     if (e == ERR_OK)
         e = write_results(db, &to, &why);
     outputs_abandon(&to);
     results_db_close(db);
+    if (is_new && is_partial)
+        results_db_remove(o->out);
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }
 
@@ -277,7 +290,8 @@ const struct subcommand cmd_merge = {
     .name = "merge",
     .synopsis = "merge DB... -o DB",
     .summary = "put the results of several sweeps into one database",
-    .text = "A run that is there already is left as it is; one that differs from it is refused.\n",
+    .text = "A run that is there already is left as it is; one that differs from it is refused. Where a DB cannot be\n"
+            "had, a database that would be new is not made; one that was there keeps what came from those before.\n",
     .taken = OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,

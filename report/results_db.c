@@ -9,12 +9,14 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     DB_APPLICATION = 0x52504c59,     /* "RPLY": what SQLite keeps to tell one program's files from another's */
     DB_VERSION = 4,
     DB_PATIENCE_MS = 60000,          /* how long another writer is waited for */
     SQL_MAX = 8192,
+    PATH_BYTES = 4096 + 8,           /* the longest path that can be opened, and an ending */
 };
 
 struct results_db {
@@ -326,6 +328,16 @@ void results_db_close(struct results_db *db)
         fclose(db->details);
     free(db->details_bytes);
     free(db);
+}
+
+void results_db_remove(const char *path)
+{
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char name[PATH_BYTES];
+        if ((size_t)snprintf(name, sizeof name, "%s%s", path, ends[i]) < sizeof name)
+            unlink(name);
+    }
 }
 
 /* ---- runs ---- */

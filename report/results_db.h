@@ -31,6 +31,9 @@ MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA25
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
 
+/* Removes a database that nobody has open, and the two files that SQLite may have left beside it. */
+void results_db_remove(const char *path);
+
 /* Whether a run is there. Between a look and the look away nothing may be put; all that is asked meanwhile is asked of
  * one state of the database, which costs less than a state for each. ERR_IO. */
 MUST_USE enum err results_db_look(struct results_db *db, struct err_detail *why);

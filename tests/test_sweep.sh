@@ -39,6 +39,12 @@ expect 0 '^all.db: 336 runs' merge part1.db part2.db part3.db -o all.db --csv al
 cmp -s all.csv whole.csv || fail "three parts merged differ from the whole"
 expect 0 'part1.db: 0 new runs' merge part1.db -o all.db
 
+# ---- of inputs that cannot all be had nothing new is made, and what was there stays ----
+expect 2 'nothere.db: cannot be opened' merge part1.db nothere.db -o half.db
+[ -z "$(ls half.db* 2>/dev/null)" ] || fail "a merge that failed leaves $(ls half.db*)"
+expect 2 'nothere.db: cannot be opened' merge part1.db nothere.db -o part2.db
+expect 0 '^part2.db: 0 new runs' merge part2.db -o all.db
+
 # ---- a run that cannot differ from another has the row that it has alone ----
 mkdir few
 cp "$samples"/{gpt-varlen-maxsplit,gpt-varlen-expand,gpt-eval-emptycache,mlp-ckpt}.trace.zst few
