@@ -20,6 +20,9 @@ struct report_session {
     struct page           page;
     const char          **traces;    /* n_traces of the inputs */
     size_t                n_traces;
+    uint64_t              n_left_out;    /* traces and runs that could not be had */
+    size_t                n_notes;       /* of the page's, those that say so: the first */
+    bool                  is_out_of_memory;
     struct output        *html, *md, *csv;
     bool                  is_stdout_taken;
 };
@@ -47,10 +50,13 @@ static enum err add_source(struct report_session *s, const char *path, struct er
     return e;
 }
 
+/* On standard error at once, and in all that is written, whose reader does not see that. */
 static void complain(void *arg, const char *text)
 {
-    (void)arg;
+    struct report_session *s = arg;
     fprintf(stderr, "replay: left out: %s\n", text);
+    s->is_out_of_memory |= drawn_note(&s->page, "left out: %s", text) != ERR_OK;
+    s->n_notes = s->page.n_notes;
 }
 
 /* Traces are swept into a database in memory, so that their runs have all that other runs have. */
@@ -75,8 +81,10 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
     if (e != ERR_OK)
         return e;
     sweep.complain = complain;
+    sweep.arg = s;
     e = sweep_run(&sweep, why);
-    if (e == ERR_OK && sweep.is_out_of_memory)
+    s->n_left_out = sweep.n_left_out;
+    if (e == ERR_OK && (sweep.is_out_of_memory || s->is_out_of_memory))
         e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
     if (e == ERR_OK)
         e = run_table_add_db(&s->table, sweep.db, why);
@@ -133,8 +141,9 @@ static enum err write_outputs(struct report_session *s, struct err_detail *why)
 {
     if (s->html != NULL)
         page_write_html(output_file(s->html), &s->page);
+    const struct page without_drawings = { .verdict = &s->verdict, .notes = s->page.notes, .n_notes = s->n_notes };
     if (s->md != NULL)
-        page_write_markdown(output_file(s->md), &s->page);
+        page_write_markdown(output_file(s->md), &without_drawings);
     if (s->csv != NULL)
         run_table_write_csv(output_file(s->csv), &s->table);
     enum err e = output_commit(&s->html, why);
@@ -169,6 +178,16 @@ static bool report_condition(const struct report_session *s, size_t i)
     return n > 0;
 }
 
+/* What could not be looked at meets no condition, but that is no reason to say that none is met. */
+static enum exit_status report_status(const struct report_session *s, bool is_failed)
+{
+    if (s->n_left_out == 0)
+        return is_failed ? STATUS_FAILED : STATUS_DONE;
+    fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is not of all that was asked for\n", s->n_left_out,
+            s->n_left_out == 1 ? "trace or run was" : "traces or runs were");
+    return STATUS_USAGE;
+}
+
 static enum exit_status report_main(const struct options *o)
 {
     struct report_session s = { .options = o };
@@ -188,7 +207,7 @@ static enum exit_status report_main(const struct options *o)
     for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
         is_failed |= report_condition(&s, i);
     const enum exit_status status =
-        e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(is_failed ? STATUS_FAILED : STATUS_DONE);
+        e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(report_status(&s, is_failed));
     session_close(&s);
     return status;
 }
@@ -205,8 +224,8 @@ const struct subcommand cmd_report = {
             "  replay report results.db --html out.html\n"
             "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB' --fail-if 'outcome != ok'\n"
             "  replay report trace.zst --policy best-fit --policy pow2 --device sim:24GiB --html out.html\n\n"
-            "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input;\n"
-            "3 a fault of the program or its host.\n",
+            "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input, or a trace or\n"
+            "run was left out, which the report names; 3 a fault of the program or its host.\n",
     .taken = OPTION_BIT(HTML) | OPTION_BIT(MD) | OPTION_BIT(CSV) | OPTION_BIT(FAIL_IF) | OPTION_BIT(POLICY) |
              OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
              OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),

@@ -116,6 +116,20 @@ static void put_traces(FILE *out, const struct verdict *v)
     fputs(".\n", out);
 }
 
+/* Before anything else is believed: what is missing. */
+static void put_notes(FILE *out, const struct page *p)
+{
+    for (size_t i = 0; i < p->n_notes && i < MD_NOTES; i++) {
+        fputs("- ", out);
+        put_plain(out, p->notes[i]);
+        fputc('\n', out);
+    }
+    if (p->n_notes > MD_NOTES)
+        fprintf(out, "- %zu more like these\n", p->n_notes - MD_NOTES);
+    if (p->n_notes > 0)
+        fputc('\n', out);
+}
+
 void page_write_markdown(FILE *out, const struct page *p)
 {
     const struct verdict *v = p->verdict;
@@ -128,6 +142,7 @@ void page_write_markdown(FILE *out, const struct page *p)
         put_plain(out, w.text);
         fputs(i == 0 ? "**\n\n" : "\n\n", out);
     }
+    put_notes(out, p);
     put_traces(out, v);
     fputc('\n', out);
     if (v->n_cases > 1)

@@ -57,6 +57,15 @@ expect 1 'device_time > 50ms: none (a.trace)' a.trace --fail-if 'device_time > 5
 expect 2 "did you mean 'peak_reserved_bytes'" results.db --fail-if 'peak_reservd_bytes > 3'
 expect 2 'is no size' results.db --fail-if 'reserved_peak > lots'
 
+# ---- what could not be looked at is named in all that is written, and no gate is green for it ----
+echo nothing that could be read >cut.trace
+expect 2 'left out: cut.trace' a.trace cut.trace --policy best-fit --fail-if 'retries > 5' --md left.md --html left.html
+grep -q '^- left out: cut.trace' left.md || fail "the Markdown does not name what was left out: $(cat left.md)"
+grep -q '"notes":\["left out: cut.trace' left.html || fail "the page does not name what was left out"
+expect 2 '^replay: 1 trace or run was left out' a.trace cut.trace --policy pow2 --fail-if 'reserved_peak > 250MiB'
+expect 0 . a.trace --policy best-fit --fail-if 'retries > 5' --md whole.md
+grep -q 'left out' whole.md && fail "the Markdown names what was not left out: $(cat whole.md)"
+
 # ---- what is no result ----
 echo '{"schema": "replay-fit/1"}' >fit.json
 echo 'SQLite format 3' >broken.db
