@@ -52,8 +52,10 @@ static uint32_t find_setting(struct verdict *v, size_t row)
     for (size_t i = 0; i < v->n_settings; i++)
         if (is_same(v->table, v->settings[i].first_row, row, setting_columns, N_SETTING_COLUMNS))
             return (uint32_t)i;
-    v->settings[v->n_settings] =
-        (struct verdict_setting){ .first_row = row, .is_default = verdict_is_default(v->table, row) };
+    v->settings[v->n_settings] = (struct verdict_setting){
+        .first_row = row, .is_default = verdict_is_default(v->table, row),
+        .n_changed = policy_settings_changed(run_table_text(v->table, row, "policy")),
+    };
     return (uint32_t)v->n_settings++;
 }
 
@@ -145,7 +147,9 @@ bool verdict_is_ok(const struct run_table *t, size_t row)
 bool verdict_is_default(const struct run_table *t, size_t row)
 {
     const char *policy = run_table_text(t, row, "policy");
-    return strcmp(policy, "best-fit") == 0 || strcmp(policy, "pytorch") == 0;
+    const bool is_pytorch = strcmp(run_table_text(t, row, "name"), "pytorch") == 0 ||
+                            strcmp(policy, "best-fit") == 0 || strcmp(policy, "pytorch") == 0;
+    return is_pytorch && policy_settings_changed(policy) == 0;
 }
 
 static uint64_t row_reserved(const struct run_table *t, size_t row)
@@ -171,16 +175,25 @@ static bool is_cheap(uint64_t time_ns, uint64_t least_ns, uint64_t n)
     return (double)time_ns <= 10 * (double)least_ns + 1e6 * (double)n;
 }
 
-/* Of two runs of a trace: less of the card, then less driver time, then the default, then shorter to type. */
-static bool is_better_row(const struct run_table *t, size_t a, size_t b)
+/* Of equal results the default, then what changes fewer settings: none is there for nothing; then shorter to type. */
+static bool is_simpler_setting(const struct verdict_setting *a, const struct verdict_setting *b)
 {
+    if (a->is_default != b->is_default)
+        return a->is_default;
+    if (a->n_changed != b->n_changed)
+        return a->n_changed < b->n_changed;
+    return strlen(a->label) < strlen(b->label);
+}
+
+/* Of two runs of a trace: less of the card, then less driver time. results_db.c has the same rule in SQL. */
+static bool is_better_row(const struct verdict *v, size_t a, size_t b)
+{
+    const struct run_table *t = v->table;
     if (row_bytes(t, a) != row_bytes(t, b))
         return row_bytes(t, a) < row_bytes(t, b);
     if (row_time(t, a) != row_time(t, b))
         return row_time(t, a) < row_time(t, b);
-    if (verdict_is_default(t, a) != verdict_is_default(t, b))
-        return verdict_is_default(t, a);
-    return strlen(run_table_text(t, a, "policy")) < strlen(run_table_text(t, b, "policy"));
+    return is_simpler_setting(&v->settings[v->setting_of[a]], &v->settings[v->setting_of[b]]);
 }
 
 static bool is_better_setting(const struct verdict_setting *a, const struct verdict_setting *b)
@@ -191,9 +204,7 @@ static bool is_better_setting(const struct verdict_setting *a, const struct verd
         return a->mean_share < b->mean_share;
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns;
-    if (a->is_default != b->is_default)
-        return a->is_default;
-    return strlen(a->label) < strlen(b->label);
+    return is_simpler_setting(a, b);
 }
 
 static void count_row(struct verdict *v, size_t row)
@@ -224,7 +235,7 @@ static void find_best_rows(struct verdict *v)
         struct verdict_case *here = &v->cases[v->case_of[row]];
         if (!verdict_is_ok(v->table, row) || !is_cheap(row_time(v->table, row), here->least_time_ns, 1))
             continue;
-        if (here->best_row == VERDICT_NONE || is_better_row(v->table, row, here->best_row))
+        if (here->best_row == VERDICT_NONE || is_better_row(v, row, here->best_row))
             here->best_row = row;
     }
 }

@@ -15,6 +15,7 @@
 
 struct verdict_setting {
     char    *label;                  /* the policy, and what else tells it from the others; owned */
+    unsigned n_changed;              /* settings that its policy changes */
     bool     is_default;             /* PyTorch's allocator as it comes */
     size_t   first_row;
     uint64_t n_runs, n_ok, n_oom;    /* the rest failed in another way */
@@ -50,7 +51,7 @@ bool verdict_is_ok(const struct run_table *t, size_t row);
 /* Whether two runs are of one trace. */
 bool verdict_is_same_trace(const struct run_table *t, size_t a, size_t b);
 
-/* Whether its policy is PyTorch's allocator as it comes. */
+/* Whether its policy is PyTorch's allocator as it comes, however that is spelled out. */
 bool verdict_is_default(const struct run_table *t, size_t row);
 
 /* The sentences at the head of a report, `i` from 0: who wins and what it costs; where its memory goes; what is

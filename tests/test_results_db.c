@@ -19,26 +19,29 @@ static const struct run_identity identity = { .trace_path = "t", .trace_digest =
                                               .start = "fresh", .on_oom = "stop", .releases = "auto", .from = "",
                                               .gpu = -1 };
 
-static void put_run(struct results_db *db, struct report_run *run)
+/* Under the identity of another policy where `policy` is not NULL. */
+static void put_run(struct results_db *db, struct report_run *run, const char *policy, const struct device_usage *usage)
 {
     static const struct device_config device;
-    static const struct device_usage usage;
     static const struct meter meter;
     static const struct policy_counters count;
     struct err_detail why = { .text = "" };
     run->device = "sim";
     run->device_config = &device;
-    run->usage = &usage;
+    run->usage = usage;
     run->meter = &meter;
     run->count = &count;
     const struct report report = { .trace = { .path = "t", .source = "s", .numbering = "event" }, .runs = run,
                                    .n_runs = 1 };
-    cr_assert_eq(results_db_put(db, &identity, NULL, -1, &report, &why), ERR_OK, "%s", why.text);
+    struct run_identity id = identity;
+    id.policy = policy != NULL ? policy : identity.policy;
+    cr_assert_eq(results_db_put(db, &id, NULL, -1, &report, &why), ERR_OK, "%s", why.text);
 }
 
 /* One run under `policy`, with two assumptions and a warning. */
 static struct kept keep_run(const char *policy)
 {
+    static const struct device_usage usage;
     struct err_detail why = { .text = "" };
     struct kept k = { .path = strdup("/tmp/results-XXXXXX") };
     struct results_db *db;
@@ -50,8 +53,8 @@ static struct kept keep_run(const char *policy)
     cr_assert_eq(report_lines_add(&run.assumptions, "and on this"), ERR_OK);
     cr_assert_eq(report_lines_add(&run.warnings, "beware"), ERR_OK);
     cr_assert_eq(results_db_open(k.path, false, &db, &why), ERR_OK, "%s", why.text);
-    put_run(db, &run);
-    put_run(db, &run);                           /* there already: it stays one run */
+    put_run(db, &run, NULL, &usage);
+    put_run(db, &run, NULL, &usage);             /* there already: it stays one run */
     results_db_close(db);
     report_lines_close(&run.assumptions);
     report_lines_close(&run.warnings);
@@ -98,6 +101,54 @@ Test(results_db, remarks_are_rows_in_order)
     struct kept k = keep_run("none");
     expect_rows(&k, "SELECT kind, n, text FROM remarks JOIN runs ON runs.key = remarks.run ORDER BY 1, 2",
                 "assumption|0|it \"rests\" on\nthis, caf\xc3\xa9;assumption|1|and on this;warning|0|beware;");
+    kept_close(&k);
+}
+
+struct made_run {
+    const char *policy;
+    uint64_t card_bytes, time_ns;
+};
+
+static struct kept keep_runs(const struct made_run *runs, size_t n)
+{
+    struct err_detail why = { .text = "" };
+    struct kept k = { .path = strdup("/tmp/results-XXXXXX") };
+    struct results_db *db;
+    close(mkstemp(k.path));
+    cr_assert_eq(results_db_open(k.path, false, &db, &why), ERR_OK, "%s", why.text);
+    for (size_t i = 0; i < n; i++) {
+        struct policy_spec spec;
+        cr_assert_eq(policy_spec_parse(runs[i].policy, &spec, &why), ERR_OK, "%s", why.text);
+        struct report_run run = { .spec = &spec, .card_peak_bytes = runs[i].card_bytes };
+        put_run(db, &run, runs[i].policy, &(struct device_usage){ .time_ns = runs[i].time_ns });
+        policy_spec_close(&spec);
+    }
+    results_db_close(db);
+    cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
+    return k;
+}
+
+Test(results_db, the_best_is_what_takes_least_of_the_card_and_spares_the_driver)
+{
+    static const struct made_run runs[] = { { "none", 100, 900000000 }, { "best-fit", 242, 7400000 },
+                                            { "pow2", 358, 8600000 } };
+    struct kept k = keep_runs(runs, 3);
+    expect_rows(&k, "SELECT policy, card_peak_bytes, least_card_bytes FROM best", "best-fit|242|100;");
+    kept_close(&k);
+}
+
+Test(results_db, of_equals_the_best_is_the_default_and_then_what_changes_least)
+{
+    static const struct made_run runs[] = {
+        { "gc=0.6", 242, 5 },
+        { "pytorch:max-split=none,gc=off", 242, 5 },
+        { "pytorch:max-split=32MiB,expandable=off", 242, 5 },
+    };
+    struct kept k = keep_runs(runs, 3);
+    expect_rows(&k, "SELECT policy FROM best", "pytorch:max-split=none,gc=off;");
+    cr_assert_eq(sqlite3_exec(k.db, "DELETE FROM runs WHERE policy LIKE '%off' AND policy LIKE '%none%'", NULL, NULL,
+                              NULL), SQLITE_OK);
+    expect_rows(&k, "SELECT policy FROM best", "pytorch:max-split=32MiB,expandable=off;");
     kept_close(&k);
 }
 

@@ -161,22 +161,23 @@ Test(run_condition, what_cannot_be_meant_is_refused)
 
 /* ---- who wins ---- */
 
-/* A sweep's JSON of runs given as trace, policy, outcome, requested, reserved and time. */
+/* A sweep's JSON of runs given as trace, policy, outcome, requested, reserved and time; all of one kind of policy. */
 struct made_run {
     const char *trace, *policy, *outcome;
     int requested, reserved, time_ms;
 };
 
-static void open_made(const struct made_run *runs, size_t n, struct run_table *t)
+static void open_made(const struct made_run *runs, size_t n, const char *name, struct run_table *t)
 {
     char *json;
     size_t n_json;
     FILE *to = open_memstream(&json, &n_json);
     fputs("{\"schema\":\"replay-sweep/1\",\"runs\":[", to);
     for (size_t i = 0; i < n; i++)
-        fprintf(to, "%s{\"trace_path\":\"%s\",\"policy\":\"%s\",\"device\":\"sim\",\"outcome\":\"%s\","
-                "\"peak_requested_bytes\":%d,\"peak_reserved_bytes\":%d,\"device_time_ns\":%d000000}", i > 0 ? "," : "",
-                runs[i].trace, runs[i].policy, runs[i].outcome, runs[i].requested, runs[i].reserved, runs[i].time_ms);
+        fprintf(to, "%s{\"trace_path\":\"%s\",\"policy\":\"%s\",\"name\":\"%s\",\"device\":\"sim\","
+                "\"outcome\":\"%s\",\"peak_requested_bytes\":%d,\"peak_reserved_bytes\":%d,\"device_time_ns\":%d000000}",
+                i > 0 ? "," : "", runs[i].trace, runs[i].policy, name, runs[i].outcome, runs[i].requested,
+                runs[i].reserved, runs[i].time_ms);
     fputs("]}", to);
     fclose(to);
     run_table_open(t);
@@ -190,7 +191,7 @@ Test(verdict, least_memory_wins_unless_the_driver_pays_for_it)
                                             { "a", "none", "ok", 100, 100, 900 }, { "a", "tight", "oom", 100, 50, 1 } };
     struct run_table t;
     struct verdict v;
-    open_made(runs, 4, &t);
+    open_made(runs, 4, "made", &t);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
     cr_expect_eq(v.n_cases, 1);
     cr_expect_eq(v.n_settings, 4);
@@ -205,7 +206,7 @@ Test(verdict, over_traces_the_setting_wins_that_gets_through_most_of_them)
                                             { "a", "slim", "ok", 100, 110, 5 }, { "b", "slim", "oom", 1000, 900, 5 } };
     struct run_table t;
     struct verdict v;
-    open_made(runs, 4, &t);
+    open_made(runs, 4, "made", &t);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
     cr_expect_eq(v.n_cases, 2);
     cr_assert_eq(v.best_setting, 0);
@@ -224,7 +225,7 @@ Test(verdict, what_a_source_does_not_say_tells_no_traces_apart)
     static const struct made_run runs[] = { { "a", "wide", "ok", 100, 200, 5 }, { "b", "wide", "ok", 100, 200, 5 } };
     struct run_table t;
     struct verdict v;
-    open_made(runs, 2, &t);
+    open_made(runs, 2, "made", &t);
     cr_assert_eq(run_table_add_json(&t, with_digest, sizeof with_digest - 1, "more", NULL), ERR_OK);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
     cr_expect_eq(v.n_cases, 2);
@@ -240,11 +241,61 @@ Test(verdict, of_equals_the_default_is_named)
                                             { "a", "best-fit", "ok", 100, 200, 5 } };
     struct run_table t;
     struct verdict v;
-    open_made(runs, 2, &t);
+    open_made(runs, 2, "made", &t);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
     cr_expect_eq(v.cases[0].best_row, 1);
     verdict_close(&v);
     run_table_close(&t);
+}
+
+Test(verdict, of_equals_the_default_is_named_also_where_it_is_spelled_out)
+{
+    static const struct made_run runs[] = {
+        { "a", "pytorch:gc=0.6", "ok", 100, 200, 5 },   { "a", "pytorch:max-split=none,gc=off", "ok", 100, 200, 5 },
+        { "a", "pytorch:gc=0.8", "ok", 100, 200, 5 },   { "b", "pytorch:gc=0.6", "ok", 100, 200, 5 },
+        { "b", "pytorch:max-split=none,gc=off", "ok", 100, 200, 5 },
+    };
+    struct run_table t;
+    struct verdict v;
+    open_made(runs, 5, "pytorch", &t);
+    cr_assert_eq(verdict_open(&t, &v), ERR_OK);
+    cr_expect_eq(v.cases[0].best_row, 1);
+    cr_expect_eq(v.cases[1].best_row, 4);
+    cr_expect_eq(v.best_setting, 1);
+    cr_expect(verdict_is_default(&t, 1));
+    cr_expect(!verdict_is_default(&t, 0));
+    verdict_close(&v);
+    run_table_close(&t);
+}
+
+Test(verdict, of_equals_without_the_default_the_one_that_changes_least_is_named)
+{
+    static const struct made_run runs[] = { { "a", "gc=0.8,max-split=32MiB", "ok", 100, 200, 5 },
+                                            { "a", "pytorch:max-split=32MiB,expandable=off", "ok", 100, 200, 5 },
+                                            { "a", "gc=0.8", "ok", 100, 200, 5 } };
+    struct run_table t;
+    struct verdict v;
+    open_made(runs, 3, "pytorch", &t);
+    cr_assert_eq(verdict_open(&t, &v), ERR_OK);
+    cr_expect_eq(v.cases[0].best_row, 1);
+    verdict_close(&v);
+    run_table_close(&t);
+}
+
+Test(verdict, a_setting_changes_what_is_not_the_default_anyway)
+{
+    static const struct { const char *policy; unsigned n; } cases[] = {
+        { "best-fit", 0 },  { "pytorch", 0 },  { "none", 0 },  { "pow2", 1 },  { "no such policy", 0 },
+        { "gc=0.8", 2 },    /* the share, and the card as its limit */
+        { "pytorch:gc=0.8,max-split=32MiB", 2 },          { "pytorch:gc=off,max-split=none,expandable=off", 0 },
+        { "pytorch:roundup=[64:2,>:1],gc=0.8", 2 },       { "pytorch:version=2.6", 1 },
+        { "max_split_size_mb:32,expandable_segments:True", 2 }, { "expandable_segments:False", 0 },
+        { "roundup_power2_divisions:[64:2,>:1]", 1 },     { "./page_fit.so:page=64KiB,x=[1,2]", 2 },
+        { "./page_fit.so", 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        cr_expect_eq(policy_settings_changed(cases[i].policy), cases[i].n, "%s: %u", cases[i].policy,
+                     policy_settings_changed(cases[i].policy));
 }
 
 Test(verdict, there_is_none_where_nothing_got_through)
@@ -253,7 +304,7 @@ Test(verdict, there_is_none_where_nothing_got_through)
     struct run_table t;
     struct verdict v;
     struct words w;
-    open_made(runs, 2, &t);
+    open_made(runs, 2, "made", &t);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
     cr_expect_eq(v.cases[0].best_row, VERDICT_NONE);
     cr_expect_eq(v.best_setting, VERDICT_NONE);

@@ -33,6 +33,14 @@ rows whole.db whole.csv
 grep '^[^,]*,[^,]*,.*many/7.trace,.*,none,none,sim:300MiB' whole.csv | grep -q -F -e "$(tail -1 one.csv)" ||
     fail "a sweep's row differs from the replay's: $(tail -1 one.csv)"
 
+# ---- the summary names what a report names ----
+expect 0 'least memory: best-fit, 242 MiB of the card; live data' \
+    sweep "$samples/gpt-varlen-default.trace.zst" --policy best-fit --policy none -o two.db
+expect 0 'best-fit needs least memory: 242 MiB of the card' report two.db
+expect 0 'least memory of those that spare the driver: pytorch:max-split=none,gc=off, 60 MiB of the card' \
+    sweep many/1.trace --policy 'pytorch:max-split={none,32}MiB,gc={0.6,off}' --policy none -o ties.db
+expect 0 'pytorch:max-split=none,gc=off needs least memory of those that spare the driver: 60 MiB' report ties.db
+
 # ---- parts put together ----
 for i in 1 2 3; do expect 0 'done now' "${sweep[@]}" -o "part$i.db" --shard "$i/3"; done
 expect 0 '^all.db: 336 runs' merge part1.db part2.db part3.db -o all.db --csv all.csv
