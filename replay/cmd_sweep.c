@@ -13,8 +13,25 @@
 struct sweep_progress {
     const struct sweep *sweep;
     time_t started, shown;
-    bool   is_terminal, is_line_open;
+    bool   is_terminal, is_line_open, is_end_told;
 };
+
+static void clear_progress(struct sweep_progress *p)
+{
+    if (p->is_line_open)
+        fprintf(stderr, "\r\033[K");
+    p->is_line_open = false;
+}
+
+/* The trace under way is still read to its end, which may take a while. */
+static void tell_end(struct sweep_progress *p)
+{
+    if (p->is_end_told)
+        return;
+    clear_progress(p);
+    fprintf(stderr, "sweep: ending with this trace; a second signal ends it at once, and no stored run is lost\n");
+    p->is_end_told = true;
+}
 
 /* A line that is rewritten on a terminal; elsewhere one every half minute. */
 static void show_progress(void *arg, size_t input, double done)
@@ -23,6 +40,10 @@ static void show_progress(void *arg, size_t input, double done)
     struct sweep_progress *p = arg;
     const time_t now = time(NULL);
     const double elapsed = (double)(now - p->started);
+    if (p->sweep->interrupted != NULL && *p->sweep->interrupted != 0) {
+        tell_end(p);
+        return;
+    }
     if (now - p->shown < (p->is_terminal ? 1 : PAUSE_S) || elapsed < PATIENCE_S)
         return;
     p->shown = now;
@@ -33,13 +54,6 @@ static void show_progress(void *arg, size_t input, double done)
     if (!p->is_terminal)
         fputc('\n', stderr);
     p->is_line_open = p->is_terminal;
-}
-
-static void clear_progress(struct sweep_progress *p)
-{
-    if (p->is_line_open)
-        fprintf(stderr, "\r\033[K");
-    p->is_line_open = false;
 }
 
 static void show_complaint(void *arg, const char *text)
@@ -128,6 +142,14 @@ static enum err sweep_and_write(struct sweep *s, const struct ranks *ranks, stru
     return write_results(s->db, to, why);
 }
 
+/* What a signal left: as much as is stored, and nothing half. */
+static enum exit_status sweep_interrupted(const struct sweep *s)
+{
+    fprintf(stderr, "replay: ended by signal %d: %" PRIu64 " of %" PRIu64 " runs stored; the same command goes on\n",
+            (int)*s->interrupted, s->n_done_before + s->n_finished, sweep_count_runs(s));
+    return (enum exit_status)(128 + *s->interrupted);
+}
+
 /* Says why, once among all ranks, and ends them. */
 static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e, const struct err_detail *why)
 {
@@ -146,6 +168,8 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     struct sweep s = { .db = NULL };
     struct result_outputs to = { .json = NULL };
     enum exit_status status = STATUS_DONE;
+    /* mpirun ends its ranks in its own way */
+    const volatile sig_atomic_t *interrupted = ranks->n == 1 ? cli_defer_signals() : NULL;
     enum err e = o->n_policies > 0 ? sweep_open(o, &s, &why)
                                    : err_set(&why, ERR_USAGE, 0, "--policy is missing: what is to be tried?");
     if (e == ERR_OK && ranks->rank == 0)
@@ -155,8 +179,11 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     } else if (ranks->rank > 0) {
         sweep_serve(&s, ranks, e, &why);
     } else {
+        s.interrupted = interrupted;
         e = sweep_and_write(&s, ranks, &to, &why);
-        status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(sweep_status(&s));
+        status = e == ERR_INTERRUPTED ? sweep_interrupted(&s)
+                 : e != ERR_OK        ? cli_fail(e, &why)
+                                      : cli_finish_stdout(sweep_status(&s));
     }
     outputs_abandon(&to);
     sweep_close(&s);
@@ -238,7 +265,7 @@ static enum err merge_inputs(const struct options *o, bool is_quiet, struct resu
     return e;
 }
 
-/* A database that the command made goes again where an input cannot be had: a part of the runs looks like all of them. */
+/* A database that the command made goes again where an input cannot be had: a part of the runs looks like all. */
 static enum exit_status merge_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
@@ -270,7 +297,8 @@ const struct subcommand cmd_sweep = {
             "cannot differ from another is not replayed: it gets a row with that one's figures. Under mpirun\n"
             "rank 0 deals the runs to the others and writes the database.\n"
             "Exit status: 0 done, whatever ran out of memory in it; 1 a run failed; 2 wrong usage, or something\n"
-            "was left out; 3 a fault of the program or its host.\n\n"
+            "was left out; 3 a fault of the program or its host; 128 and the number of a signal that ended it: what\n"
+            "is stored stays, and the same command goes on.\n\n"
             "  none                          a policy or a device is itself, and\n"
             "  gc={off,0.6,0.8}              each item in braces in turn; several braces: all combinations; they nest\n"
             "  {16,24}GiB   {none,32}MiB     a unit behind braces belongs to the numbers in them\n"

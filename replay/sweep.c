@@ -104,6 +104,18 @@ static bool is_ours(const struct sweep *s, uint64_t i)
     return s->options->n_shards == 0 || i % s->options->n_shards == s->options->shard - 1;
 }
 
+uint64_t sweep_count_runs(const struct sweep *s)
+{
+    const uint64_t all = (uint64_t)s->inputs.n * s->policies.n * s->devices.n, n = s->options->n_shards;
+    const uint64_t ours = n == 0 ? all : all / n + (all % n >= s->options->shard);
+    return ours - s->n_unopened;
+}
+
+static enum err check_interrupted(const struct sweep *s, struct err_detail *why)
+{
+    return s->interrupted != NULL && *s->interrupted != 0 ? err_set(why, ERR_INTERRUPTED, 0, "interrupted") : ERR_OK;
+}
+
 static struct run_identity identity_of(const struct sweep *s, const char *path, const char *digest, const char *policy,
                                        const char *device)
 {
@@ -254,17 +266,21 @@ static void show_share(void *arg, uint64_t done, uint64_t total)
                         s->bytes_total);
 }
 
-/* A broken trace is complained about: its runs have no result. */
+/* A broken trace is complained about: its runs have no result. Neither have lanes that were interrupted, nor those that
+ * ended before: the bounds that their rows name are of the whole trace. */
 static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
 {
     struct sweep_trace *t = arg;
     const struct options *o = t->sweep->options;
     const struct replay_config cfg = { .on_oom = o->on_oom, .start = o->start, .threads = o->threads,
-                                       .progress = show_share, .progress_arg = t };
+                                       .progress = show_share, .progress_arg = t,
+                                       .interrupted = t->sweep->interrupted };
     t->n_running = n;
-    const enum err e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
+    enum err e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
                                      : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, why);
     t->n_running = 0;
+    if (e == ERR_OK && (e = check_interrupted(t->sweep, why)) != ERR_OK)
+        return e;
     t->has_bounds = e == ERR_OK;
     t->is_broken = e != ERR_OK;
     if (t->is_broken)
@@ -438,7 +454,9 @@ enum err sweep_run(struct sweep *s, struct err_detail *why)
     struct sweep_part part = { .n = 1 };
     enum err e = sweep_begin(s, s->options->out, why);
     while (e == ERR_OK && part.n > 0) {
-        e = sweep_next_part(s, 1, &part, why);
+        e = check_interrupted(s, why);
+        if (e == ERR_OK)
+            e = sweep_next_part(s, 1, &part, why);
         if (e == ERR_OK && part.n > 0)
             e = sweep_run_part(s, &part, why);
         if (e == ERR_OK && part.n > 0)

@@ -10,6 +10,8 @@
 #include "replay/twins.h"
 #include "report/results_db.h"
 
+#include <signal.h>
+
 /* Most runs that are dealt at a time. */
 enum { SWEEP_PART_MAX = TWINS_MAX };
 
@@ -32,6 +34,7 @@ struct sweep {
     void (*progress)(void *arg, size_t input, double done);
     void (*complain)(void *arg, const char *text);   /* a trace or run that was left out, and why; may be NULL */
     void  *arg;
+    const volatile sig_atomic_t *interrupted;        /* not 0: the sweep ends without the runs under way; NULL: never */
 
     /* Out. */
     uint64_t n_runs, n_done_before, n_finished;      /* of this part; there already; written now */
@@ -55,8 +58,11 @@ struct sweep {
 MUST_USE enum err sweep_open(const struct options *o, struct sweep *out, struct err_detail *why);
 void sweep_close(struct sweep *s);
 
+/* How many runs it has in all, there already or not; of traces that cannot be opened as far as this is known. */
+uint64_t sweep_count_runs(const struct sweep *s);
+
 /* Opens the database and runs what is missing. A trace or a run that cannot be begun is complained about and left out;
- * the database's errors end the sweep. */
+ * the database's errors end the sweep, and ERR_INTERRUPTED does. */
 MUST_USE enum err sweep_run(struct sweep *s, struct err_detail *why);
 
 /* The same in steps, for several processes. Opens the database. */

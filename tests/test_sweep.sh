@@ -103,6 +103,28 @@ expect 0 '^job, best-fit on sim:1GiB: worst of 2 ranks is rank 1, .* reserved; s
     sweep job --policy best-fit --device sim:1GiB -o ranks.db
 expect 0 '1 files are no traces' sweep job --policy none -o ranks.db
 
+# ---- interrupted: it says how far it came, and goes on there ----
+"$replay" generate mix:1000 --events 2000000 -o big.trace >/dev/null || fail "generate"
+readonly long=(sweep many/1.trace big.trace --policy 'pytorch:max-split={none,32,64}MiB' --policy none
+               --device 'sim:{64,300}GiB' -o interrupted.db --threads 1)
+"$replay" "${long[@]}" >out 2>&1 &
+pid=$!
+for ((i = 0; i < 200; i++)); do [ -s interrupted.db ] && break; sleep 0.05; done
+sleep 0.1
+kill -INT "$pid"
+wait "$pid"
+status=$?
+[ "$status" = 130 ] || fail "interrupted, a sweep ends with $status: $(cat out)"
+rows interrupted.db now.csv
+stored=$(($(wc -l <now.csv) - 1))
+grep -q "ended by signal 2: $stored of 16 runs stored; the same command goes on\$" out ||
+    fail "interrupted with $stored runs stored, a sweep says: $(cat out)"
+expect 0 "^16 runs: $((16 - stored)) done now, $stored there already" "${long[@]}"
+"$replay" sweep "${long[@]:1:8}" -o straight.db --threads 1 >/dev/null 2>&1
+rows interrupted.db now.csv
+rows straight.db straight.csv
+cmp -s now.csv straight.csv || fail "after an interruption the results differ"
+
 # ---- killed twenty times ----
 RANDOM=7
 kills=0 seen=0 most=0 unseen=0
