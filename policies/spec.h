@@ -35,4 +35,11 @@ struct policy_spec {
 MUST_USE enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why);
 void policy_spec_close(struct policy_spec *spec);
 
+/* How many settings a spec changes: 0 for one that leaves all as they are, spelled out or not. Of a plugin, as many as
+ * are typed. */
+unsigned policy_spec_changes(const struct policy_spec *spec);
+
+/* The same of a text: as many as are typed, too, where it names a plugin, which is not loaded for this, or cannot be read. */
+unsigned policy_text_changes(const char *text);
+
 #endif

@@ -187,7 +187,7 @@ static void print_copies(const struct tune *t)
 {
     const struct tune_tally n = tally_of(t);
     struct words w = { .n = 0 };
-    words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, %u of them twice in a row; seeds %" PRIu64
+    words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, equal ones alike, %u of them twice in a row; seeds %" PRIu64
                   " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, n.repeated, t->copies[0].seed,
               t->copies[t->n_copies - 1].seed);
     words_add(&w, "%s runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists in %u.",
@@ -252,17 +252,29 @@ static void print_nothing_helps(const struct tune_session *s)
     }
 }
 
+/* What the winner gains on the recording: memory, or driver time. */
+static void words_add_gain(struct words *w, const struct tune *t)
+{
+    const struct trial *now = &t->entries[t->winner].trial, *was = &t->baseline.trial;
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (now->peak_reserved_bytes != was->peak_reserved_bytes)
+        words_add(w, "It holds %s here instead of %s", text_mib(now->peak_reserved_bytes, a),
+                  text_mib(was->peak_reserved_bytes, b));
+    else
+        words_add(w, "It takes %s of driver time here instead of %s", text_time(now->device_time_ns, a),
+                  text_time(was->device_time_ns, b));
+}
+
 /* Where the copies refute the winner, what it is worth here and that it is not to be relied on. */
 static void print_best_here(const struct tune *t)
 {
-    char held[TEXT_NUMBER], before[TEXT_NUMBER];
     struct words w = { .n = 0 };
     words_add(&w, "Nothing to gain that would hold for another run. The best found is for this recording only: ");
     words_add_settings(&w, t, &t->entries[t->winner].settings);
-    words_add(&w, ". It holds %s here instead of %s, but does better than the %s setting in %u of %zu changed copies.",
-              text_mib(t->entries[t->winner].trial.peak_reserved_bytes, held),
-              text_mib(t->baseline.trial.peak_reserved_bytes, before), baseline_name(t), tally_of(t).beats,
-              t->n_copies);
+    words_add(&w, ". ");
+    words_add_gain(&w, t);
+    words_add(&w, ", but does better than the %s setting in %u of %zu changed copies.", baseline_name(t),
+              tally_of(t).beats, t->n_copies);
     words_print(stdout, &w, 0, 2);
 }
 

@@ -13,26 +13,26 @@ struct rewriter {
     struct trace_writer  *out;
     const struct rewrite *how;
     unsigned char *slots;            /* enum slot_state */
-    uint64_t random;
-    uint64_t origin_ns;              /* where the round began */
+    unsigned round;                  /* from 0 */
+    uint64_t origin_ns;              /* where it began */
 };
 
-/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", 2016. */
-static uint64_t rewriter_random(struct rewriter *r)
+/* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
+static uint64_t mix64(uint64_t x)
 {
-    r->random ^= r->random >> 12;
-    r->random ^= r->random << 25;
-    r->random ^= r->random >> 27;
-    return r->random * UINT64_C(2685821657736338717);
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
 }
 
-/* A size moved by up to `percent`; never 0. */
-static uint64_t rewriter_bytes(struct rewriter *r, uint64_t bytes)
+/* A size moved by up to `percent`; never 0. Where it goes depends on it, the seed and the round alone. */
+static uint64_t rewriter_bytes(const struct rewriter *r, uint64_t bytes)
 {
     const uint64_t span = bytes / 100 * r->how->percent + bytes % 100 * r->how->percent / 100;
     if (span == 0)
         return bytes;
-    const uint64_t moved = bytes - span + rewriter_random(r) % (2 * span + 1);
+    const uint64_t moved = bytes - span + mix64(bytes ^ mix64(r->round ^ mix64(r->how->seed))) % (2 * span + 1);
     return moved > 0 ? moved : 1;
 }
 
@@ -103,8 +103,8 @@ static enum err rewriter_run(struct rewriter *r, const struct start *start, stru
     enum err e = ERR_OK;
     for (uint32_t i = 0; i < info->n_streams && e == ERR_OK; i++)
         e = trace_put_stream_number(r->out, streams[i].handle, streams[i].number, why);
-    for (unsigned round = 0; round < r->how->rounds && e == ERR_OK; round++) {
-        if (round > 0)
+    for (; r->round < r->how->rounds && e == ERR_OK; r->round++) {
+        if (r->round > 0)
             e = rewriter_release(r, 0, why);
         if (e == ERR_OK)
             e = rewriter_round(r, start, why);
@@ -116,7 +116,7 @@ static enum err rewriter_run(struct rewriter *r, const struct start *start, stru
 enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struct trace_reader **out,
                        struct err_detail *why)
 {
-    struct rewriter r = { .in = in, .how = how, .random = how->seed * UINT64_C(0x9e3779b97f4a7c15) + 1 };
+    struct rewriter r = { .in = in, .how = how };
     struct start start;
     enum err e = start_read(in, &start, why);
     if (e != ERR_OK)

@@ -8,7 +8,8 @@
 
 struct rewrite {
     uint64_t seed;
-    unsigned percent;                /* sizes move by up to so much, evenly, each by itself; 0: as they are */
+    unsigned percent;                /* sizes move by up to so much, evenly; requests of one size alike within a round,
+                                      * as where a program's input changes its shape; 0: as they are */
     unsigned rounds;                 /* the whole trace so often; what is live at the end of a round is released */
     uint64_t events;                 /* of each round, at most so many */
 };

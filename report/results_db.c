@@ -30,82 +30,6 @@ struct results_db {
     size_t        n_columns;
 };
 
-/* ---- settings ---- */
-
-/* The length of the item that a list starts with: up to a comma that stands in no brackets. */
-static size_t item_length(const char *list)
-{
-    size_t n = 0, depth = 0;
-    for (; list[n] != '\0' && (list[n] != ',' || depth > 0); n++) {
-        depth += list[n] == '[';
-        depth -= list[n] == ']' && depth > 0;
-    }
-    return n;
-}
-
-/* Whether key:value of PYTORCH_CUDA_ALLOC_CONF is what PyTorch does anyway. */
-static bool is_default_pair(const char *pair, size_t n)
-{
-    static const char *const ends[] = { ":False", ":native" };
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        const size_t k = strlen(ends[i]);
-        if (n >= k && memcmp(pair + n - k, ends[i], k) == 0)
-            return true;
-    }
-    return false;
-}
-
-static unsigned count_items(const char *list, bool is_pairs)
-{
-    unsigned count = 0;
-    for (;;) {
-        const size_t n = item_length(list);
-        count += n > 0 && !(is_pairs && is_default_pair(list, n));
-        if (list[n] == '\0')
-            return count;
-        list += n + 1;
-    }
-}
-
-static unsigned typed_settings(const char *policy)
-{
-    const char *items = strchr(policy, ':');
-    return items != NULL ? count_items(items + 1, false) : 0;
-}
-
-/* A release that the recording names was not typed: it changes nothing. */
-static unsigned option_changes(const struct policy_option *o, const struct option_value *v)
-{
-    if (!v->is_given || !v->is_set)
-        return 0;
-    if (o->kind == OPTION_PAIRS)
-        return count_items(v->text, true);
-    if (o->fallback != NULL)
-        return strcmp(v->text, o->fallback) != 0;
-    return o->kind != OPTION_SWITCH || v->number != 0;
-}
-
-static unsigned spec_settings_changed(const struct policy_spec *spec)
-{
-    unsigned n = 0;
-    if (spec->plugin != NULL)
-        return typed_settings(spec->typed);
-    for (size_t i = 0; i < spec->n_options; i++)
-        n += option_changes(&spec->ops->options[i], &spec->values[i]);
-    return n;
-}
-
-unsigned policy_settings_changed(const char *policy)
-{
-    struct policy_spec spec;
-    const bool is_plugin = strchr(policy, '/') != NULL || strstr(policy, ".so") != NULL;
-    if (is_plugin || policy_spec_parse(policy, &spec, NULL) != ERR_OK)
-        return typed_settings(policy);
-    const unsigned n = spec_settings_changed(&spec);
-    policy_spec_close(&spec);
-    return n;
-}
-
 /* ---- the schema ---- */
 
 /* The rule of verdict.c, on one trace and card: of the survivors whose driver time is no high price, the one that takes
@@ -469,7 +393,7 @@ static enum err details_of(struct results_db *db, const struct report_run *run, 
     report_options_json(&w, "options", run->spec);
     report_lines_json(&w, "assumptions", NULL, &run->assumptions);
     report_lines_json(&w, "warnings", NULL, &run->warnings);
-    json_put_number(&w, "changed", spec_settings_changed(run->spec));
+    json_put_number(&w, "changed", policy_spec_changes(run->spec));
     json_end_object(&w);
     fputc('\0', db->details);
     if (fflush(db->details) != 0)

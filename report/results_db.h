@@ -27,10 +27,6 @@ struct run_identity {
 /* The identity in 64 hexadecimal digits, the program's version included. ERR_HOST_NOMEM. */
 MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why);
 
-/* How many settings a policy's text changes: 0 for one that leaves all as they are, spelled out or not. Of a policy in a
- * file of its own, which is not loaded for this, and of a text that cannot be read, as many as are typed. */
-unsigned policy_settings_changed(const char *policy);
-
 /* Opens a database, or makes it unless `must_exist`; ":memory:" is one that only lives here. ERR_IO; ERR_FORMAT for a file that is no such database. */
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */

@@ -54,7 +54,7 @@ static uint32_t find_setting(struct verdict *v, size_t row)
             return (uint32_t)i;
     v->settings[v->n_settings] = (struct verdict_setting){
         .first_row = row, .is_default = verdict_is_default(v->table, row),
-        .n_changed = policy_settings_changed(run_table_text(v->table, row, "policy")),
+        .n_changed = policy_text_changes(run_table_text(v->table, row, "policy")),
     };
     return (uint32_t)v->n_settings++;
 }
@@ -149,7 +149,7 @@ bool verdict_is_default(const struct run_table *t, size_t row)
     const char *policy = run_table_text(t, row, "policy");
     const bool is_pytorch = strcmp(run_table_text(t, row, "name"), "pytorch") == 0 ||
                             strcmp(policy, "best-fit") == 0 || strcmp(policy, "pytorch") == 0;
-    return is_pytorch && policy_settings_changed(policy) == 0;
+    return is_pytorch && policy_text_changes(policy) == 0;
 }
 
 static uint64_t row_reserved(const struct run_table *t, size_t row)

@@ -120,6 +120,31 @@ Test(rewrite, sizes_move_by_no_more_than_asked_and_kinds_stay)
     trace_close(r);
 }
 
+/* As where a program's input changes its shape; what repeats itself may have another. */
+Test(rewrite, equal_sizes_move_alike_in_a_round_and_otherwise_in_the_next)
+{
+    struct err_detail why = { .text = "" };
+    struct trace_reader *r = generated("530-270", 0, 0), *copy;
+    const struct rewrite how = { .seed = 7, .percent = 2, .rounds = 2, .events = UINT64_MAX };
+    uint64_t size[2][2] = { { 0 } };
+    MUST(trace_rewrite(r, &how, &copy, &why));
+    size_t n, n_copy;
+    struct event *a = events_of(r, &n), *b = events_of(copy, &n_copy);
+    cr_assert_geq(n_copy, 2 * n);
+    for (size_t i = 0; i < 2 * n; i++) {
+        const struct event *from = &a[i % n], *to = &b[i < n ? i : n_copy - 2 * n + i];
+        uint64_t *known = &size[i / n][from->bytes == 530 * MIB];
+        *known = *known == 0 ? to->bytes : *known;
+        cr_expect_eq(to->bytes, *known, "event %zu", i);
+    }
+    cr_expect_neq(size[0][0], size[1][0]);
+    cr_expect_neq(size[0][1], size[1][1]);
+    free(a);
+    free(b);
+    trace_close(copy);
+    trace_close(r);
+}
+
 Test(rewrite, a_second_round_begins_with_nothing_live)
 {
     struct err_detail why = { .text = "" };

@@ -53,12 +53,12 @@ samples=$3/samples
 expect_status 0 tune "$samples/gpt-bf16.trace.zst"
 has out 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True .*is better than the recorded setting in 8,'
 has out 'Least memory on the recording itself takes [^ ]*, [0-9]* MiB; of the copies it runs in 8 and is better than the'
-expect_status 0 tune "$samples/cnn.trace.zst"
-has out 'Nothing to gain that would hold for another run. .* for this recording only: expandable_segments:True. It holds'
-has out 'best found 48 MiB'
+expect_status 0 tune "$samples/gpt-varlen-expand.trace.zst"
+has out 'Nothing to gain that would hold for another run. .* for this recording only: expandable_segments:True,roundup_power2_divisions:8. It holds'
+has out 'best found 240 MiB'
 grep -q 'export' out && fail "a setting is recommended that the copies refute: $(cat out)"
-expect_status 0 tune "$samples/cnn.trace.zst" --json here.json
-has here.json '"recommended": null, "best_here_only": { "conf": "expandable_segments:True", .*"caution": null, "why": null'
+expect_status 0 tune "$samples/gpt-varlen-expand.trace.zst" --json here.json
+has here.json '"recommended": null, "best_here_only": { "conf": "expandable_segments:True,roundup_power2_divisions:8", .*"caution": null, "why": null'
 expect_status 0 tune "$samples/gpt-varlen-default.trace.zst" --device sim:217MiB
 has out 'Recommended, with caution: export .*Caution: it saves this recording, but runs out of memory in 8 of 8 changed copies'
 expect_status 0 tune "$samples/gpt-varlen-default.trace.zst" --device sim:217MiB --json caution.json

@@ -294,8 +294,8 @@ Test(verdict, a_setting_changes_what_is_not_the_default_anyway)
         { "./page_fit.so", 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        cr_expect_eq(policy_settings_changed(cases[i].policy), cases[i].n, "%s: %u", cases[i].policy,
-                     policy_settings_changed(cases[i].policy));
+        cr_expect_eq(policy_text_changes(cases[i].policy), cases[i].n, "%s: %u", cases[i].policy,
+                     policy_text_changes(cases[i].policy));
 }
 
 Test(verdict, there_is_none_where_nothing_got_through)

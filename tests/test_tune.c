@@ -156,7 +156,7 @@ Test(tune, recommended_is_only_what_most_copies_confirm)
 {
     static const struct { const char *sample; enum tune_advice advice; } cases[] = {
         { "gpt-varlen-maxsplit", TUNE_RECOMMENDED }, { "gpt-bf16", TUNE_RECOMMENDED },
-        { "cnn", TUNE_HERE_ONLY },                   { "mlp-nockpt", TUNE_NOTHING },
+        { "gpt-varlen-expand", TUNE_HERE_ONLY },     { "mlp-nockpt", TUNE_NOTHING },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct trace_reader *r = sample_open(cases[i].sample);
@@ -260,9 +260,9 @@ Test(tune, varlen_survives_576_MiB_as_the_real_allocator_does)
     struct tune t = tune_of(r, "sim:576MiB", NULL, 2);
     cr_expect_not(t.baseline.trial.fits);
     cr_expect(tune_recommends(&t));
-    cr_expect_str_eq(winner_text(&t), "max_split_size_mb:52");
-    cr_expect_eq(winner(&t)->trial.peak_reserved_bytes, 572 * MIB);
-    cr_expect_eq(winner(&t)->trial.retries, 2);
+    cr_expect_str_eq(winner_text(&t), "expandable_segments:True");
+    cr_expect_eq(winner(&t)->trial.peak_reserved_bytes, 566 * MIB);
+    cr_expect_eq(winner(&t)->trial.retries, 0);
     cr_expect_eq(t.entries[0].trial.peak_reserved_bytes, 544 * MIB);
     cr_expect_eq(t.entries[0].trial.retries, 3);
     tune_close(&t);
