@@ -91,7 +91,8 @@ static void print_remarks(const struct fit_session *s)
 {
     char size[TEXT_NUMBER], larger[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    words_add_possible(&w, s->bounds.live_bytes, s->bounds.plan_bytes, NULL, 0);
+    words_add_possible(&w, s->bounds.live_bytes, trace_info(s->trace)->peak_requested_bytes, s->bounds.plan_bytes, NULL,
+                       0);
     words_print(stdout, &w, 0, 2);
     for (size_t i = 0; i < s->n; i++) {
         const struct fit *f = &s->fits[i];

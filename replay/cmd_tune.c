@@ -204,13 +204,14 @@ static void print_copies(const struct tune *t)
     words_print(stdout, &w, 0, 2);
 }
 
-static void print_bounds(const struct tune *t)
+static void print_bounds(const struct tune_session *s)
 {
+    const struct tune *t = &s->tune;
     const struct trial *best = &t->entries[t->winner].trial;
     const bool is_compared = best->fits && best->peak_reserved_bytes >= t->bounds.live_bytes;
     struct words w = { .n = 0 };
-    words_add_possible(&w, t->bounds.live_bytes, t->bounds.plan_bytes, is_compared ? winner_name(t) : NULL,
-                       best->peak_reserved_bytes);
+    words_add_possible(&w, t->bounds.live_bytes, trace_info(s->trace)->peak_requested_bytes, t->bounds.plan_bytes,
+                       is_compared ? winner_name(t) : NULL, best->peak_reserved_bytes);
     words_print(stdout, &w, 0, 2);
 }
 
@@ -332,7 +333,7 @@ static void print_text(const struct tune_session *s)
         print_nothing_helps(s);
     if (tune_recommends(t))
         print_why(s);
-    print_bounds(t);
+    print_bounds(s);
     if (runs)
         print_copies(t);
 }

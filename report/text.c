@@ -64,12 +64,14 @@ void words_add(struct words *w, const char *fmt, ...)
         w->n = w->n + (size_t)n < sizeof w->text ? w->n + (size_t)n : sizeof w->text - 1;
 }
 
-void words_add_possible(struct words *w, uint64_t live, uint64_t plan, const char *who, uint64_t held)
+void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who, uint64_t held)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    words_add(w, "What is possible: live data alone peaks at %s, less is not to be had", text_mib(live, a));
+    words_add(w, "What is possible: live data alone%s peaks at %s, less is not to be had",
+              live > served ? ", with what was refused when recorded," : "", text_mib(live, a));
     if (plan > 0)
-        words_add(w, "; an offline plan, which knows every lifetime beforehand, places all in %s", text_mib(plan, a));
+        words_add(w, "; an offline plan, which knows every lifetime beforehand, places all in one stretch of %s",
+                  text_mib(plan, a));
     if (who != NULL)
         words_add(w, "; %s holds %s, %s above the live data", who, text_mib(held, a), text_mib(held - live, b));
     words_add(w, ".");

@@ -33,8 +33,9 @@ struct words {
 void words_add(struct words *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* What any allocator needs at least, what a plan that knows the future needs (0: there is none), and what `who` holds
- * (NULL: nobody is compared). All in bytes; `held` is not below `live`. */
-void words_add_possible(struct words *w, uint64_t live, uint64_t plan, const char *who, uint64_t held);
+ * (NULL: nobody is compared). `served`: the most that was live when recorded; `live` is more where a request was refused
+ * then. All in bytes; `held` is not below `live`. */
+void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who, uint64_t held);
 
 /* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters that stand in the
  * first line already. */

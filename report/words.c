@@ -25,8 +25,17 @@ static uint64_t least_driver_time(const struct report *r)
     return least;
 }
 
-/* Of the runs that got through without a high price in driver time, the one that takes least of the card; of equals the
- * one with less driver time. NULL: none got through. */
+/* Less of the card, then less driver time, then fewer settings that are not the default. */
+static bool run_is_better(const struct report_run *a, const struct report_run *b)
+{
+    if (a->card_peak_bytes != b->card_peak_bytes)
+        return a->card_peak_bytes < b->card_peak_bytes;
+    if (a->usage->time_ns != b->usage->time_ns)
+        return a->usage->time_ns < b->usage->time_ns;
+    return policy_spec_changes(a->spec) < policy_spec_changes(b->spec);
+}
+
+/* The best of the runs that got through without a high price in driver time. NULL: none got through. */
 static const struct report_run *run_best(const struct report *r, uint64_t least_ns)
 {
     const struct report_run *best = NULL;
@@ -34,8 +43,7 @@ static const struct report_run *run_best(const struct report *r, uint64_t least_
         const struct report_run *run = &r->runs[i];
         if (run->outcome != REPORT_OK || !run_is_cheap(run, least_ns))
             continue;
-        if (best == NULL || run->card_peak_bytes < best->card_peak_bytes ||
-            (run->card_peak_bytes == best->card_peak_bytes && run->usage->time_ns < best->usage->time_ns))
+        if (best == NULL || run_is_better(run, best))
             best = run;
     }
     return best;
@@ -118,8 +126,8 @@ static void print_possible(FILE *out, const struct report *r, const struct repor
     const struct report_trace *t = &r->trace;
     const bool is_compared = best != NULL && best->meter->peak.reserved >= t->live_peak_bytes;
     struct words w = { .n = 0 };
-    words_add_possible(&w, t->live_peak_bytes, t->offline_plan_bytes, is_compared ? best->spec->typed : NULL,
-                       is_compared ? best->meter->peak.reserved : 0);
+    words_add_possible(&w, t->live_peak_bytes, t->peak_requested_bytes, t->offline_plan_bytes,
+                       is_compared ? best->spec->typed : NULL, is_compared ? best->meter->peak.reserved : 0);
     words_print(out, &w, 0, 2);
 }
 

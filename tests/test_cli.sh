@@ -118,6 +118,9 @@ refuse 2 "expected a capacity such as 24GiB" loop.trace --policy none --device s
 expect 0 'replay fit FILE' help fit
 expect 0 'replay info FILE' help
 
+# Of equal results the one is named that changes least.
+expect 0 '^pytorch:gc=off needs least memory' loop.trace --policy pytorch:gc=0.6 --policy pytorch:gc=off --policy gc=0.8
+
 # A file that is written anew keeps its permissions; a new one gets those that the shell would give it.
 touch kept.json
 chmod 604 kept.json
