@@ -74,9 +74,44 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
     const struct options *o = s->options;
     const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
     s->n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
-    s->n_devices = o->n_devices > 0 ? o->n_devices : 1;
+    s->specs = calloc(s->n_policies + 1, sizeof *s->specs);      /* and the recorded one */
+    if (s->specs == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", s->n_policies);
+    for (; s->n_parsed < s->n_policies; s->n_parsed++) {
+        const enum err e = policy_spec_parse(typed[s->n_parsed], &s->specs[s->n_parsed], why);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* Where nobody asked for others, what the program itself had set comes first. */
+static enum err session_add_recorded(struct session *s, struct err_detail *why)
+{
+    struct policy_spec recorded;
+    if (s->options->n_policies > 0)
+        return ERR_OK;
+    struct err_detail reason;
+    const enum err e = recorded_policy(s->trace, &recorded, &reason);
+    if (e == ERR_HOST_NOMEM)
+        return err_set(why, e, 0, "%s", reason.text);
+    if (e != ERR_OK)
+        return ERR_OK;                           /* settings that no release of ours reads */
+    if (policy_spec_changes(&recorded) == 0) {
+        policy_spec_close(&recorded);
+        return ERR_OK;
+    }
+    memmove(s->specs + 1, s->specs, s->n_policies * sizeof *s->specs);
+    s->specs[0] = recorded;
+    s->n_policies++;
+    s->n_parsed++;
+    return ERR_OK;
+}
+
+static enum err session_make_room(struct session *s, struct err_detail *why)
+{
+    s->n_devices = s->options->n_devices > 0 ? s->options->n_devices : 1;
     const size_t n = s->n_policies * s->n_devices;
-    s->specs = calloc(s->n_policies, sizeof *s->specs);
     s->devices = calloc(s->n_devices, sizeof *s->devices);
     s->lanes = calloc(n, sizeof *s->lanes);
     s->sinks = calloc(n, sizeof *s->sinks);
@@ -84,15 +119,10 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
     s->labels = calloc(n, sizeof *s->labels);
     s->explain = calloc(n, sizeof *s->explain);
     s->timelines = calloc(n, sizeof *s->timelines);
-    if (s->specs == NULL || s->devices == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL ||
-        s->labels == NULL || s->explain == NULL || s->timelines == NULL)
+    if (s->devices == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL || s->labels == NULL ||
+        s->explain == NULL || s->timelines == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
     s->n = n;
-    for (; s->n_parsed < s->n_policies; s->n_parsed++) {
-        const enum err e = policy_spec_parse(typed[s->n_parsed], &s->specs[s->n_parsed], why);
-        if (e != ERR_OK)
-            return e;
-    }
     return ERR_OK;
 }
 
@@ -347,6 +377,10 @@ static enum exit_status replay_main(const struct options *o)
     if (e == ERR_OK)
         e = cli_open_trace(o, 0, &s.trace, &why);
     if (e == ERR_OK)
+        e = session_add_recorded(&s, &why);
+    if (e == ERR_OK)
+        e = session_make_room(&s, &why);
+    if (e == ERR_OK)
         e = session_choose_devices(&s, &why);
     if (e == ERR_OK)
         e = session_prepare_lanes(&s, &why);
@@ -362,7 +396,7 @@ static enum exit_status replay_main(const struct options *o)
 const struct subcommand cmd_replay = {
     .name = NULL,
     .synopsis = "FILE [options]",
-    .summary = "replay a trace through allocator policies (default: best-fit, pow2, gc=0.8 and none)",
+    .summary = "replay a trace through allocator policies (default: what was recorded, best-fit, pow2, gc=0.8 and none)",
     .text = "FILE is a native trace, a PyTorch snapshot (pickle; also gzip, zstd or an HTML page of it), or '-'.\n"
             "\n"
             "With several --device each policy runs on each, and is compared call by call:\n"
