@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "replay/final_state.h"
+#include "replay/peak_lines.h"
 #include "report/explain_report.h"
 #include "report/json_writer.h"
 
@@ -156,8 +157,9 @@ static void json_meta(struct json_writer *w, const struct trace_reader *r)
     json_end_object(w);
 }
 
-/* `state` is NULL where the file shows none. */
-static void info_json(FILE *out, const char *path, const struct trace_reader *r, const struct final_state *state)
+/* `lines` and `state` are NULL where the file shows none. */
+static void info_json(FILE *out, const char *path, const struct trace_reader *r, const struct peak_lines *lines,
+                      const struct final_state *state)
 {
     const struct trace_info *info = trace_info(r);
     struct json_writer w = json_writer(out);
@@ -193,6 +195,7 @@ static void info_json(FILE *out, const char *path, const struct trace_reader *r,
     json_put_bool(&w, "has_addresses", info->has_addresses);
     json_put_bool(&w, "has_segment_events", info->has_segment_events);
     json_put_number(&w, "stacks", info->n_stacks);
+    peak_lines_json(&w, "peak", lines);
     explain_json(&w, "final_state", state == NULL ? NULL : final_state_account(state), &final_state_names);
     json_end_object(&w);
 }
@@ -242,6 +245,8 @@ struct info {
     struct trace_reader *trace;          /* NULL: it cannot be replayed, for `reason` */
     enum err             reason;
     struct err_detail    reason_why;
+    struct peak_lines    lines;
+    bool                 has_lines;
     struct final_state   state;
     enum err             state_error;
     struct err_detail    state_why;
@@ -249,13 +254,18 @@ struct info {
 
 static void info_open(struct info *i, const struct options *o)
 {
+    struct err_detail ignored;           /* what is damaged further on has lines up to there at most: none then */
     i->reason = cli_open_file(o, 0, &i->trace, &i->reason_why);
+    i->has_lines = i->trace != NULL && trace_info(i->trace)->n_stacks > 0 &&
+                   trace_info(i->trace)->events <= PEAK_LINES_EVENTS &&
+                   peak_lines_open(&i->lines, i->trace, &ignored) == ERR_OK;
     i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
 }
 
 static void info_close(struct info *i)
 {
     final_state_close(&i->state);
+    peak_lines_close(&i->lines);
     trace_close(i->trace);
 }
 
@@ -266,6 +276,8 @@ static enum err info_print(const struct info *i, const struct options *o, struct
         print_info(o->inputs[0], i->trace);
     else
         e = print_described(o, i->reason, &i->reason_why, why);
+    if (i->has_lines)
+        peak_lines_print(stdout, &i->lines, trace_info(i->trace)->has_source_numbers ? "record" : "event");
     if (e == ERR_OK)
         print_final_state(&i->state, i->state_error, &i->state_why);
     return e;
@@ -281,7 +293,7 @@ static enum err info_write_json(const struct info *i, const struct options *o, s
         *why = i->reason_why;
         return i->reason;
     }
-    info_json(output_file(*json), o->inputs[0], trace, state);
+    info_json(output_file(*json), o->inputs[0], trace, i->has_lines ? &i->lines : NULL, state);
     return output_commit(json, why);
 }
 

@@ -57,16 +57,6 @@ static void print_words(FILE *out, struct words *w)
 
 /* ---- two traces ---- */
 
-/* A line of the program as "train.py:19 forward". */
-static void show_line(const char *text, char *out, size_t size)
-{
-    const struct frame f = frame_parse(text);
-    if (text[0] == '(' || f.n_file == 0)
-        snprintf(out, size, "%s", text);
-    else
-        snprintf(out, size, "%.*s:%" PRIu32 " %.*s", (int)f.n_file, f.file, f.line, (int)f.n_name, f.name);
-}
-
 static void say_peak(FILE *out, const struct diff *d)
 {
     const struct profile *a = &d->profiles.of[0], *b = &d->profiles.of[1];
@@ -126,7 +116,7 @@ static void say_changes(FILE *out, const struct diff *d)
     if (line != SIZE_MAX && trace_info(d->traces[0])->n_stacks > 0 && trace_info(d->traces[1])->n_stacks > 0) {
         words_add(&w, "; by line of the program: ");
         add_change(&w, &lines->rows[line]);
-        show_line(text_table_at(&lines->names, (uint32_t)line), where, sizeof where);
+        frame_show(text_table_at(&lines->names, (uint32_t)line), where, sizeof where);
         words_add(&w, "at %s", where);
     }
     words_add(&w, ".");
@@ -200,7 +190,7 @@ static void add_event(struct words *w, const struct diff *d, int i, int64_t numb
         words_add(w, " on stream %u", (unsigned)ev->stream);
     words_add(w, " (%s %" PRId64 "%s", event_word(d->traces[i]), number,
               line[0] == '\0' ? "" : ", ");
-    show_line(line, where, sizeof where);
+    frame_show(line, where, sizeof where);
     words_add(w, "%s)", where);
 }
 
@@ -271,7 +261,7 @@ static void name_class(const struct diff *d, size_t row, char out[DIFF_LINE])
 
 static void name_line(const struct diff *d, size_t row, char out[DIFF_LINE])
 {
-    show_line(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
+    frame_show(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
 }
 
 static enum err print_traces(FILE *out, const struct diff *d, struct err_detail *why)
@@ -376,7 +366,7 @@ static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *wh
     int64_t number = -1;
     enum err e = ERR_OK;
     if (p->is_placed_apart && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
-        show_line(line, where, sizeof where);
+        frame_show(line, where, sizeof where);
         words_add(&w, "The first request that is placed differently is that of %s bytes at %s%s%s: ",
                   text_count(p->bytes, bytes), text_event(event_word(d->traces[0]), number, at),
                   line[0] == '\0' ? "" : ", ", where);

@@ -1,6 +1,8 @@
 /* Names of C++ functions have spaces, files mostly have none: the last space parts them. */
 #include "replay/frame.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,4 +45,13 @@ const char *frame_of_program(const char *const *frames, size_t n)
             return frames[i];
     }
     return n > 0 ? frames[0] : NULL;
+}
+
+void frame_show(const char *text, char *out, size_t size)
+{
+    const struct frame f = frame_parse(text);
+    if (text[0] == '(' || f.n_file == 0)
+        snprintf(out, size, "%s", text);
+    else
+        snprintf(out, size, "%.*s:%" PRIu32 " %.*s", (int)f.n_file, f.file, f.line, (int)f.n_name, f.name);
 }

@@ -22,4 +22,7 @@ bool frame_is_program(const struct frame *f);
 /* The innermost frame of a stack that is the program's; the innermost of all where none is; NULL without frames. */
 const char *frame_of_program(const char *const *frames, size_t n);
 
+/* A frame as "train.py:19 forward"; what stands in brackets, for no frame, as it is. */
+void frame_show(const char *text, char *out, size_t size);
+
 #endif

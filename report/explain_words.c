@@ -70,7 +70,7 @@ static void print_holes(FILE *out, const struct explanation *x)
                   x->holes[i].n == 1 ? "hole" : "holes", units_format_bytes(x->holes[i].bytes, a),
                   units_format_bytes(x->holes[i].pin_bytes, b), x->holes[i].n == 1 ? "" : " each");
     if (x->n_other_holes > 0)
-        words_add(&w, ", and %s others", text_count(x->n_other_holes, n));
+        words_add(&w, ", and %s other%s", text_count(x->n_other_holes, n), x->n_other_holes == 1 ? "" : "s");
     words_add(&w, ".");
     words_print(out, &w, 0, 2);
 }

@@ -241,9 +241,16 @@ refuse 2 'cut off here, before its facts' part.trace --policy none
 schema=$3/report/SCHEMA.md
 sed -n '/replay-info\/1/,/^## /p' "$schema" | grep '^|' | grep -o '`[a-z_]*`' | tr -d '`' |
     grep -v -x 'empty\|notes' | sort -u >promised
-run info loop.trace --json -
+run info "$3/samples/gpt-varlen-default.trace.zst" --json -
 sed '/^  "meta": {/,/^  }/d' out | grep -o '^ *"[a-z_]*":' | tr -d ' ":' | cat - <(echo meta) | sort -u >found
 cmp -s promised found || fail "keys of info: $(diff promised found)"
+
+# Where call stacks were recorded, the lines of the program that hold the peak; nowhere else.
+grep -q '^ *"line": "train.py:20 forward",$' out || fail "lines of the program: $(cat out)"
+expect 0 '^Most is requested at once at record 2057: 192.47 MiB in 188 live requests' \
+    info "$3/samples/gpt-varlen-default.trace.zst"
+grep -q '^ *71.20 MiB  37.0%  *27  train.py:20 forward$' out || fail "lines of the program: $(cat out)"
+expect 0 '"peak": null' info loop.trace --json -
 
 refuse 2 'is a native trace already' import loop.trace -o again.trace
 
