@@ -51,3 +51,8 @@ const char *report_event_word(const struct report *r)
 {
     return strcmp(r->trace.numbering, "source") == 0 ? "record" : "event";
 }
+
+bool report_has_ranges(const struct report_run *run)
+{
+    return run->usage->ranges > 0 || run->usage->maps > 0;
+}

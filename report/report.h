@@ -99,6 +99,10 @@ uint64_t report_external_bytes(const struct meter *m);
 /* "record" or "event", by the trace's numbering. */
 const char *report_event_word(const struct report *r);
 
+/* Whether it had segments that grow by pages: of what is free in them whole pages can be given back, and how much that is
+ * is not measured. */
+bool report_has_ranges(const struct report_run *run);
+
 /* The writers. Errors of writing stay in the stream, for output_commit to find. */
 void report_table(FILE *out, const struct report *r);
 void report_json(FILE *out, const struct report *r);

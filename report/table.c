@@ -100,7 +100,10 @@ static void row_fill(char row[COLUMN_COUNT][TABLE_CELL], const struct report_run
     cell_bytes(row[COLUMN_CARD], (double)run->card_peak_bytes, unit);
     cell_bytes(row[COLUMN_INTERNAL], (double)report_internal_bytes(m), unit);
     cell_bytes(row[COLUMN_EXTERNAL], (double)report_external_bytes(m), unit);
-    cell_bytes(row[COLUMN_PINNED], (double)m->at_peak_sample.inactive_split, unit);
+    if (report_has_ranges(run))
+        snprintf(row[COLUMN_PINNED], TABLE_CELL, "-");
+    else
+        cell_bytes(row[COLUMN_PINNED], (double)m->at_peak_sample.inactive_split, unit);
     text_count(run->usage->segments_peak, row[COLUMN_SEGMENTS_PEAK]);
     text_count(run->usage->segments, row[COLUMN_SEGMENTS_END]);
     text_count(run->usage->calls, row[COLUMN_CALLS]);

@@ -113,11 +113,12 @@ static void print_losses(FILE *out, const struct report *r, const struct report_
     const int64_t internal = report_internal_bytes(m);
     words_add(&w,
               "Of the %s it then had reserved (%s), %s answered requests, %s went to rounding (internal) "
-              "and %s were held unallocated (external), %s of that pinned: free parts of segments in use, %s.",
+              "and %s were held unallocated (external), %s of that %s.",
               units_format_bytes(m->at_peak.reserved, a), text_event(report_event_word(r), best->peak_event, n),
               units_format_bytes(m->at_peak.requested, b), units_format_bytes(internal > 0 ? (uint64_t)internal : 0, c),
               units_format_bytes(report_external_bytes(m), d), units_format_bytes(m->at_peak_sample.inactive_split, e),
-              best->usage->maps > 0 ? "of which whole pages can be given back" : "which cannot be given back");
+              report_has_ranges(best) ? "in segments in use, of which whole free pages can be given back"
+                                      : "pinned: free parts of segments in use, which cannot be given back");
     words_print(out, &w, 0, 2);
 }
 
