@@ -28,8 +28,9 @@ static size_t nearest_distance(const char *a, size_t n_a, const char *b, size_t 
 
 void nearest_offer(struct nearest *nearest, const char *name, size_t n)
 {
+    const size_t n_compared = n < NEAREST_LETTERS ? n : NEAREST_LETTERS;
     size_t distance = nearest_distance(nearest->typed, nearest->n_typed, name, n);
-    if (distance == 0 && memcmp(nearest->typed, name, n) != 0)
+    if (distance == 0 && memcmp(nearest->typed, name, n_compared) != 0)
         distance = 1;                            /* only the same is none away */
     if (nearest->name != NULL && distance >= nearest->distance)
         return;

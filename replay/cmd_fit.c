@@ -3,6 +3,7 @@
 
 #include "replay/bounds.h"
 #include "replay/fit.h"
+#include "replay/fresh_start.h"
 #include "replay/recorded.h"
 #include "report/json_writer.h"
 #include "report/text.h"
@@ -111,10 +112,9 @@ static void print_remarks(const struct fit_session *s)
 
 static void print_text(const struct fit_session *s)
 {
-    const struct fresh_start start = fresh_start_of(s->trace);
-    fresh_start_print(&start);
-    printf("%s%-32s %13s %13s %7s %10s   %-12s %s\n", start.is_mid_run ? "\n" : "", "policy", "smallest card", "held at peak",
-           "calls", "monotone", "margin", "named card");
+    fresh_start_print(stdout, s->trace);
+    printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "held at peak", "calls", "monotone",
+           "margin", "named card");
     for (size_t i = 0; i < s->n; i++)
         print_row(s, i);
     printf("\n");
@@ -155,11 +155,10 @@ static void json_fit(struct json_writer *w, const struct fit_session *s, size_t 
 static void write_json(FILE *out, const struct fit_session *s)
 {
     struct json_writer w = json_writer(out);
-    const struct fresh_start start = fresh_start_of(s->trace);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-fit/1");
     json_put_text(&w, "path", s->options->inputs[0]);
-    fresh_start_json(&w, &start);
+    fresh_start_json(&w, s->trace);
     json_put_number(&w, "granule_bytes", FIT_GRANULE_BYTES);
     json_put_number(&w, "live_peak_bytes", s->bounds.live_bytes);
     json_put_number_unless(&w, "offline_plan_bytes", s->bounds.plan_bytes, 0);

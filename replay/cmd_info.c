@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "replay/final_state.h"
 #include "replay/peak_lines.h"
+#include "replay/start.h"
 #include "report/explain_report.h"
 #include "report/json_writer.h"
 
@@ -25,31 +26,6 @@ static const char *const kind_names[EVENT_KINDS] = {
 /* Its account names no events. */
 static const struct explain_names final_state_names = { .event_word = "event" };
 
-/* What is live and stands before the first event. */
-struct info_start {
-    size_t   n_segments, n_live, n_pending, n_guessed;
-    uint64_t segment_bytes, live_bytes;
-};
-
-static struct info_start info_start(const struct trace_reader *r)
-{
-    struct info_start s = { .n_live = 0 };
-    size_t n_blocks;
-    const struct trace_segment *segments = trace_start_segments(r, &s.n_segments);
-    const struct trace_block *blocks = trace_start_blocks(r, &n_blocks);
-    for (size_t i = 0; i < s.n_segments; i++)
-        s.segment_bytes = add_capped(s.segment_bytes, segments[i].bytes);
-    for (size_t i = 0; i < n_blocks; i++) {
-        if (blocks[i].slot == TRACE_NO_SLOT)
-            continue;
-        s.n_live++;
-        s.n_pending += blocks[i].is_pending;
-        s.n_guessed += blocks[i].is_size_guessed;
-        s.live_bytes = add_capped(s.live_bytes, blocks[i].requested);
-    }
-    return s;
-}
-
 static void print_bytes(const char *name, uint64_t bytes)
 {
     char text[UNITS_TEXT];
@@ -70,7 +46,7 @@ static void print_when(uint64_t epoch_us)
 
 static void print_start(const struct trace_reader *r)
 {
-    const struct info_start s = info_start(r);
+    const struct start_sum s = start_sum_up(r);
     char live[UNITS_TEXT], held[UNITS_TEXT];
     if (!trace_info(r)->starts_mid_run) {
         printf("%-22s empty\n", "start state");
@@ -136,7 +112,7 @@ static void print_info(const char *path, const struct trace_reader *r)
 
 static void json_start(struct json_writer *w, const struct trace_reader *r)
 {
-    const struct info_start s = info_start(r);
+    const struct start_sum s = start_sum_up(r);
     json_put_object(w, "start");
     json_put_text(w, "state", trace_info(r)->starts_mid_run ? "mid-run" : "empty");
     json_put_number(w, "live_requests", s.n_live);

@@ -1,6 +1,7 @@
 /* `replay tune TRACE`: the setting of PyTorch's allocator that serves the trace best on a card, and why. */
 #include "replay/cli.h"
 
+#include "replay/fresh_start.h"
 #include "replay/tune.h"
 #include "report/json_writer.h"
 #include "report/text.h"
@@ -321,11 +322,9 @@ static void print_text(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     const bool runs = t->entries[0].trial.fits;
-    const struct fresh_start start = fresh_start_of(s->trace);
-    printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n", s->device.headline, pytorch_profile_name(&t->profile),
+    printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_profile_name(&t->profile),
            t->n_entries);
-    fresh_start_print(&start);
-    printf("\n");
+    fresh_start_print(stdout, s->trace);
     if (runs)
         print_advice(t);
     print_trials(s);
@@ -464,11 +463,10 @@ static void write_json(FILE *out, const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     struct json_writer w = json_writer(out);
-    const struct fresh_start start = fresh_start_of(s->trace);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-tune/1");
     json_put_text(&w, "path", s->options->inputs[0]);
-    fresh_start_json(&w, &start);
+    fresh_start_json(&w, s->trace);
     json_put_text(&w, "device", s->device.typed);
     json_put_text(&w, "torch", pytorch_profile_name(&t->profile));
     json_put_number(&w, "tried", t->n_entries);

@@ -2,55 +2,10 @@
 #include "replay/fit.h"
 
 #include "base/units.h"
-#include "report/text.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 enum { FIT_WIDTH = 16, FIT_MODELS_MAX = 64, FIT_DOUBLINGS = 8 };
-
-/* ---- a start in mid-run ---- */
-
-struct fresh_start fresh_start_of(const struct trace_reader *trace)
-{
-    struct fresh_start s = { .is_mid_run = trace_info(trace)->starts_mid_run };
-    size_t n_segments, n_blocks;
-    const struct trace_segment *segments = trace_start_segments(trace, &n_segments);
-    const struct trace_block *blocks = trace_start_blocks(trace, &n_blocks);
-    for (size_t i = 0; i < n_segments; i++)
-        s.reserved_bytes = add_capped(s.reserved_bytes, segments[i].bytes);
-    for (size_t i = 0; i < n_blocks; i++)
-        if (blocks[i].slot != TRACE_NO_SLOT) {
-            s.live_requests++;
-            s.live_bytes = add_capped(s.live_bytes, blocks[i].requested);
-        }
-    return s;
-}
-
-void fresh_start_print(const struct fresh_start *s)
-{
-    char n[TEXT_NUMBER], live[TEXT_NUMBER], held[TEXT_NUMBER];
-    struct words w = { .n = 0 };
-    if (!s->is_mid_run)
-        return;
-    words_add(&w, "The recording starts in mid-run, with %s live requests of %s in %s reserved. These are placed anew on "
-                  "an empty card, also for the recorded setting, so its figures are not those of the recording.",
-              text_count(s->live_requests, n), text_mib(s->live_bytes, live), text_mib(s->reserved_bytes, held));
-    words_print(stdout, &w, 0, 2);
-}
-
-void fresh_start_json(struct json_writer *w, const struct fresh_start *s)
-{
-    json_put_object(w, "start");
-    json_put_text(w, "state", s->is_mid_run ? "mid-run" : "empty");
-    json_put_bool(w, "is_placed_anew", s->is_mid_run);
-    json_put_number(w, "live_requests", s->live_requests);
-    json_put_number(w, "live_bytes", s->live_bytes);
-    json_put_number(w, "recorded_reserved_bytes", s->reserved_bytes);
-    json_end_object(w);
-}
-
-/* ---- the search ---- */
 
 /* A search under way. Sizes are in granules. Invariant: `low` fails or is too small for the live data, `high` runs. */
 struct fit_search {

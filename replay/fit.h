@@ -6,27 +6,8 @@
 
 #include "replay/result.h"
 #include "replay/trial.h"
-#include "report/json_writer.h"
 
 enum { FIT_GRANULE_BYTES = 2 << 20 };     /* the driver's page: smaller differences make none */
-
-/*
- * Where a trace starts in mid-run, `fit` and `tune` place what was live then anew: only so can another policy or card
- * be told. What was cached by then is not there, so even the recorded setting does not hold what was recorded.
- */
-struct fresh_start {
-    bool     is_mid_run;             /* otherwise the rest is 0 */
-    uint64_t live_requests, live_bytes;      /* before the first event */
-    uint64_t reserved_bytes;         /* in segments then, as recorded */
-};
-
-struct fresh_start fresh_start_of(const struct trace_reader *trace);
-
-/* Says so in a sentence, printed to stdout; nothing where the trace starts empty. */
-void fresh_start_print(const struct fresh_start *s);
-
-/* The member "start" of the object under way. */
-void fresh_start_json(struct json_writer *w, const struct fresh_start *s);
 
 /* Sizes of cards, context and others included; whole granules. */
 struct fit {

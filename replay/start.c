@@ -1,6 +1,8 @@
 /* The start state in the two forms that a policy can be given. */
 #include "replay/start.h"
 
+#include "base/units.h"
+
 #include <stdlib.h>
 
 static void start_list_events(const struct trace_block *blocks, size_t n_blocks, struct start *s)
@@ -53,4 +55,23 @@ void start_close(struct start *s)
 {
     free(s->events);
     free(s->addresses);
+}
+
+struct start_sum start_sum_up(const struct trace_reader *in)
+{
+    struct start_sum s = { .n_live = 0 };
+    size_t n_blocks;
+    const struct trace_segment *segments = trace_start_segments(in, &s.n_segments);
+    const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
+    for (size_t i = 0; i < s.n_segments; i++)
+        s.segment_bytes = add_capped(s.segment_bytes, segments[i].bytes);
+    for (size_t i = 0; i < n_blocks; i++) {
+        if (blocks[i].slot == TRACE_NO_SLOT)
+            continue;
+        s.n_live++;
+        s.n_pending += blocks[i].is_pending;
+        s.n_guessed += blocks[i].is_size_guessed;
+        s.live_bytes = add_capped(s.live_bytes, blocks[i].requested);
+    }
+    return s;
 }

@@ -17,4 +17,11 @@ struct start {
 MUST_USE enum err start_read(const struct trace_reader *in, struct start *out, struct err_detail *why);
 void start_close(struct start *s);
 
+/* The same summed up. */
+struct start_sum {
+    size_t   n_segments, n_live, n_pending, n_guessed;   /* live requests: of them retired; whose block's size is guessed */
+    uint64_t segment_bytes, live_bytes;                  /* as requested */
+};
+struct start_sum start_sum_up(const struct trace_reader *in);
+
 #endif

@@ -393,8 +393,8 @@ static void say_losses(const struct verdict *v, struct words *w)
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
     const int64_t internal = run_table_number(t, best, "fragmentation_internal_bytes");
     words_add(w, "Of the %s it then had reserved, %s answered requests, %s went to rounding (internal) and %s were "
-              "held unallocated (external), %s of that pinned: free parts of segments in use, of which only whole pages of expandable "
-              "segments can be given back.",
+              "held unallocated (external), %s of that pinned: free parts of segments in use, of which only whole pages "
+              "of expandable segments can be given back.",
               units_format_bytes((uint64_t)run_table_number(t, best, "at_peak_reserved_bytes"), a),
               units_format_bytes((uint64_t)run_table_number(t, best, "at_peak_requested_bytes"), b),
               units_format_bytes(internal > 0 ? (uint64_t)internal : 0, c),

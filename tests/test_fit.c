@@ -1,6 +1,7 @@
 /* Bounds, changed copies, and the smallest card, each beside a slower or a known answer. */
 #include "replay/bounds.h"
 #include "replay/fit.h"
+#include "replay/fresh_start.h"
 #include "replay/rewrite.h"
 #include "tests/engine_rig.h"
 #include "tests/generated.h"
@@ -195,14 +196,13 @@ static struct trace_reader *mid_run_open(void)
 
 static void expect_start(struct trace_reader *r, const char *json)
 {
-    const struct fresh_start s = fresh_start_of(r);
     char *text;
     size_t n;
     FILE *to = open_memstream(&text, &n);
     struct json_writer w = json_writer(to);
     w.is_compact = true;
     json_put_object(&w, NULL);
-    fresh_start_json(&w, &s);
+    fresh_start_json(&w, r);
     json_end_object(&w);
     fclose(to);
     cr_expect_not_null(strstr(text, json), "%s", text);
