@@ -231,10 +231,14 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
         return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card is for a replay of one trace; here the "
                        "simulated device 'sim' is needed", text);
     if (device_parse_capacity(text, strcspn(text, ",:"), &cfg.total_bytes)) {
+        static const char sim[] = "sim:";
         char whole[256];
-        if ((size_t)snprintf(whole, sizeof whole, "sim:%s", text) >= sizeof whole)
+        if ((size_t)snprintf(whole, sizeof whole, "%s%s", sim, text) >= sizeof whole)
             return err_set(why, ERR_USAGE, 0, "device '%.60s...': is too long", text);
-        return device_parse(whole, out, ops, has_total, why);
+        const enum err e = device_parse(whole, out, ops, has_total, why);
+        if (e != ERR_OK && why != NULL && why->offset >= strlen(sim))
+            why->offset -= strlen(sim);          /* a place in what was typed */
+        return e;
     }
     if (!text_is(text, strcspn(text, ":"), "sim"))
         return err_set(why, ERR_USAGE, 0, "device '%.*s': it is 'sim', the simulated card, or 'cuda', a real one, or a card's size or name",
