@@ -6,6 +6,7 @@
 #include "report/text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void print_counts(const char *what, const struct verify_counts *c, const char *rest)
 {
@@ -124,6 +125,18 @@ static enum err read_options(const struct options *o, struct policy_spec *spec, 
     return e;
 }
 
+/* An error names the file, too, where it is not of reading it. */
+static enum err verify_file(const char *path, struct trace_reader *trace, const struct verify_options *v,
+                            struct verify_report *out, struct err_detail *why)
+{
+    struct err_detail reason = { .text = "" };
+    const enum err e = verify_trace(trace, v, out, &reason);
+    if (e != ERR_OK && strncmp(reason.text, path, strlen(path)) != 0)
+        return err_set(why, e, reason.offset, "%.100s: %.120s", path, reason.text);
+    *why = reason;
+    return e;
+}
+
 static enum exit_status verify_run(const struct options *o)
 {
     struct err_detail why = {0};
@@ -139,7 +152,7 @@ static enum exit_status verify_run(const struct options *o)
     if (e == ERR_OK)
         e = cli_open_trace(o, 0, &trace, &why);
     if (e == ERR_OK)
-        e = verify_trace(trace, &v, &report, &why);
+        e = verify_file(o->inputs[0], trace, &v, &report, &why);
     if (e == ERR_OK && json != NULL) {
         write_json(output_file(json), &report);
         e = output_commit(&json, &why);

@@ -110,7 +110,7 @@ enum exit_status list_policy(const char *text)
     if (e != ERR_OK)
         return cli_fail(e, &why);
     printf("%s: %s\n", spec.ops->name, spec.ops->summary);
-    if (strcmp(spec.typed, spec.ops->name) != 0)
+    if (strcmp(spec.typed, spec.ops->name) != 0 && strcmp(spec.typed, spec.expanded) != 0)
         printf("'%s' is short for '%s'\n", spec.typed, spec.expanded);
     if (spec.n_options == 0)
         printf("\nIt has no options.\n");
