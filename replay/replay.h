@@ -73,7 +73,7 @@ struct lane {
     enum err       outcome;                /* out: OK; DEVICE_OOM: a request was refused; CORRUPT: the policy or the
                                             * audit found a placement wrong; another error of the policy's */
     bool           is_stopped;             /* out: before the end of the trace */
-    int64_t        stopped_at;             /* out: our number of the event; -1: while the start state was placed */
+    int64_t        stopped_at;             /* out: our number of the event; -1: before the first event */
     uint64_t       stopped_ns;             /* out: its time, where it was refused memory */
     struct err_detail why;                 /* out: of an outcome beyond DEVICE_OOM */
     bool           is_restored;            /* out: it began from the recorded state, or could not: then it is stopped */

@@ -75,7 +75,7 @@ struct explanation {
     bool     is_taken, is_refusal;   /* otherwise: in front of an event, */
     bool     is_end;                 /* or behind the last: event and place name none */
     bool     has_walk, has_request;
-    int64_t  event;                  /* our number; -1: while the start state was placed */
+    int64_t  event;                  /* our number; -1: before the first event */
     int64_t  place;                  /* the same as results name events */
     uint64_t time_ns;
     uint64_t reserved_bytes;

@@ -161,7 +161,7 @@ void explain_words(FILE *out, const struct explanation *x, const char *policy, c
     if (x->is_end)
         words_add(&w, "at the end:");
     else if (x->event < 0)
-        words_add(&w, "while the start state was placed:");
+        words_add(&w, "before the first event:");
     else
         words_add(&w, x->is_refusal ? "at %s %" PRId64 ":" : "in front of %s %" PRId64 ":", names->event_word,
                   x->place);

@@ -53,7 +53,7 @@ struct meter_sample {
 
 /* A refusal: the first is kept. */
 struct meter_oom {
-    int64_t  event;                  /* our number of the event; -1: while the start state was placed */
+    int64_t  event;                  /* our number of the event; -1: before the first event */
     uint64_t requested_bytes;
     uint64_t reserved_bytes;
     uint64_t device_free_bytes;

@@ -141,7 +141,7 @@ static void print_oom(FILE *out, const struct report_run *run, const char *what)
     const struct meter *m = run->meter;
     words_add(&w, "%s ran out of memory ", run->label);
     if (run->first_oom_event < 0)
-        words_add(&w, "while the start state was placed");
+        words_add(&w, "before the first event");
     else
         words_add(&w, "at %s %" PRId64, what, run->first_oom_event);
     words_add(&w, ": %s asked for, %s reserved, %s free on the device; ",
