@@ -282,6 +282,10 @@ static enum exit_status info_main(const struct options *o)
     enum err e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
     if (e == ERR_OK)
         info_open(&info, o);
+    if (e == ERR_OK && info.state_error == ERR_HOST_NOMEM) {
+        e = info.state_error;
+        why = info.state_why;
+    }
     if (e == ERR_OK && json != NULL)
         e = info_write_json(&info, o, &json, &why);
     if (e == ERR_OK && !is_stdout_taken)
@@ -295,7 +299,9 @@ const struct subcommand cmd_info = {
     .name = "info",
     .synopsis = "info FILE",
     .summary = "show what a file is, what it holds and what was recorded with it",
-    .text = "",
+    .text = "Beside the facts, where call stacks were recorded, the lines of the program that hold most where it requests\n"
+            "most; and of a PyTorch snapshot, with or without a history, where all memory was when it was taken.\n"
+            "Exit status: 0 done; 2 wrong usage or bad input; 3 a fault of the program or its host.\n",
     .taken = OPTION_BIT(JSON) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = 1,
