@@ -4,6 +4,8 @@
  */
 #include "replay/audit.h"
 
+#include "base/random.h"
+
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -45,15 +47,6 @@ void audit_destroy(struct audit *a)
     free(a);
 }
 
-/* The finaliser of splitmix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014). */
-static uint64_t audit_rank(uint32_t slot)
-{
-    uint64_t z = slot + UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* The live block that shares a byte with [addr, addr + bytes), or AUDIT_NONE. Live blocks are disjoint, so of those
  * that start below the end only the last can reach into it. */
 static uint32_t audit_overlap(const struct audit *a, uint64_t addr, uint64_t bytes)
@@ -76,7 +69,7 @@ static void audit_insert(struct audit *a, uint32_t slot)
 {
     struct audit_node *const node = &a->nodes[slot];
     uint32_t *link = &a->root;
-    while (*link != AUDIT_NONE && audit_rank(*link) >= audit_rank(slot))
+    while (*link != AUDIT_NONE && random_mix(*link) >= random_mix(slot))
         link = a->nodes[*link].addr < node->addr ? &a->nodes[*link].right : &a->nodes[*link].left;
 
     /* The subtree that hung here is cut at the address: what is below goes left, what is above goes right. */
@@ -105,7 +98,7 @@ static void audit_remove(struct audit *a, uint32_t slot)
 
     uint32_t left = node->left, right = node->right;
     while (left != AUDIT_NONE && right != AUDIT_NONE) {
-        if (audit_rank(left) > audit_rank(right)) {
+        if (random_mix(left) > random_mix(right)) {
             *link = left;
             link = &a->nodes[left].right;
             left = *link;

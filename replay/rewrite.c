@@ -1,6 +1,7 @@
 /* Events read, changed, and written anew. */
 #include "replay/rewrite.h"
 
+#include "base/random.h"
 #include "replay/start.h"
 
 #include <stdlib.h>
@@ -17,22 +18,13 @@ struct rewriter {
     uint64_t origin_ns;              /* where it began */
 };
 
-/* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
-static uint64_t mix64(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* A size moved by up to `percent`; never 0. Where it goes depends on it, the seed and the round alone. */
 static uint64_t rewriter_bytes(const struct rewriter *r, uint64_t bytes)
 {
     const uint64_t span = bytes / 100 * r->how->percent + bytes % 100 * r->how->percent / 100;
     if (span == 0)
         return bytes;
-    const uint64_t moved = bytes - span + mix64(bytes ^ mix64(r->round ^ mix64(r->how->seed))) % (2 * span + 1);
+    const uint64_t moved = bytes - span + random_mix(bytes ^ random_mix(r->round ^ random_mix(r->how->seed))) % (2 * span + 1);
     return moved > 0 ? moved : 1;
 }
 

@@ -1,6 +1,7 @@
 /* Patterns of requests, made in integers only so that every machine makes the same. */
 #include "traces/generate.h"
 
+#include "base/random.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -9,15 +10,6 @@
 #include <string.h>
 
 enum { GENERATE_LIVE_MAX = 1 << 24, GENERATE_STEP_NS = 1000 };
-
-/* SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014. */
-static uint64_t generate_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
 
 static enum err generate_put(struct trace_writer *w, enum event_kind kind, uint64_t ptr, uint64_t bytes,
                              uint64_t time_ns, struct err_detail *why)
@@ -49,7 +41,7 @@ static enum err generate_rounds(uint64_t events, uint64_t unused, uint64_t seed,
 /* 512 B to 64 MiB in steps of 4 B: any power of two as often as the one above it, or more often. */
 static uint64_t generate_size(uint64_t *random)
 {
-    const uint64_t r = generate_random(random);
+    const uint64_t r = random_next(random);
     const unsigned a = (unsigned)(r % 17), b = (unsigned)(r / 17 % 17);
     const uint64_t power = UINT64_C(512) << (a < b ? a : b);
     return power + (r >> 20) % power / 4 * 4;
@@ -65,13 +57,13 @@ static enum err generate_mix(uint64_t events, uint64_t live, uint64_t seed, stru
         return err_set(why, ERR_HOST_NOMEM, 0, "generated trace: %s", err_text(ERR_HOST_NOMEM));
     enum err e = ERR_OK;
     for (uint64_t i = 0; i < events && e == ERR_OK; i++) {
-        const uint64_t r = generate_random(&random);
+        const uint64_t r = random_next(&random);
         time_ns += (1 + (r >> 40) % 20) * GENERATE_STEP_NS;
         if ((r & 0xffffffff) % (2 * live) >= n) {
             ptrs[n++] = ++next;
             e = generate_put(w, EVENT_ALLOC, next, generate_size(&random), time_ns, why);
         } else {
-            const uint64_t victim = generate_random(&random) % n;
+            const uint64_t victim = random_next(&random) % n;
             e = generate_put(w, EVENT_FREE, ptrs[victim], 0, time_ns, why);
             ptrs[victim] = ptrs[--n];
         }
