@@ -121,14 +121,22 @@ struct block_view {
 };
 typedef void (*block_visit)(void *arg, const struct block_view *b);
 
-/* Bytes of the whole pages of its range that a free block covers; 0 where its segment is no range. */
-static inline uint64_t block_view_pages(const struct block_view *b)
+/* Bytes of the whole pages of a range from the start of one of its blocks to the end of that or a later one; 0 where
+ * their segment is no range. */
+static inline uint64_t block_view_pages(const struct block_view *low, const struct block_view *high)
 {
-    const uint64_t page = b->page_bytes, offset = b->addr - b->segment_addr;
+    const uint64_t page = low->page_bytes, offset = low->addr - low->segment_addr;
     if (page == 0)
         return 0;
-    const uint64_t first = offset / page + (offset % page != 0), end = (offset + b->bytes) / page;
+    const uint64_t first = offset / page + (offset % page != 0);
+    const uint64_t end = (high->addr - high->segment_addr + high->bytes) / page;
     return end > first ? (end - first) * page : 0;
+}
+
+/* Bytes of a free block that can be given back while the rest of its segment is in use; a private pool gives none. */
+static inline uint64_t block_view_idle_pages(const struct block_view *b)
+{
+    return b->pool == 0 ? block_view_pages(b, b) : 0;
 }
 
 /* A counter under its published key ("allocated_bytes.all.peak"). */

@@ -39,7 +39,8 @@ void policy_spec_close(struct policy_spec *spec);
  * are typed. */
 unsigned policy_spec_changes(const struct policy_spec *spec);
 
-/* The same of a text: as many as are typed, too, where it names a plugin, which is not loaded for this, or cannot be read. */
+/* The same of a text: as many as are typed, too, where it names a plugin, which is not loaded for this, or cannot be
+ * read. */
 unsigned policy_text_changes(const char *text);
 
 #endif

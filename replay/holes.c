@@ -63,7 +63,7 @@ static void look_at_segment(const struct views *v, size_t first, size_t end, str
             out->idle_bytes += b->bytes;
             continue;
         }
-        const uint64_t pages = b->pool == 0 ? block_view_pages(b) : 0, pinned = b->bytes - pages;
+        const uint64_t pages = block_view_idle_pages(b), pinned = b->bytes - pages;
         out->idle_bytes += pages;
         out->pinned_bytes += pinned;
         if (pinned == 0)

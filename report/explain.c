@@ -70,19 +70,13 @@ static struct explain_free *free_group(struct explanation *x, const struct block
     return &x->free[x->n_free++];
 }
 
-/* Bytes of a free block that can be given back while the rest of its segment is in use; a private pool gives none. */
-static uint64_t free_pages(const struct block_view *b)
-{
-    return b->pool == 0 ? block_view_pages(b) : 0;
-}
-
 static enum err account_free(const struct explain_scene *s, struct explanation *x, const struct block_view *b,
                              bool is_whole)
 {
     struct explain_free *f = free_group(x, b, is_whole);
     if (f == NULL)
         return ERR_HOST_NOMEM;
-    const uint64_t pages = is_whole ? 0 : free_pages(b);
+    const uint64_t pages = is_whole ? 0 : block_view_idle_pages(b);
     f->bytes += b->bytes;
     f->page_bytes += pages;
     f->n++;
@@ -151,7 +145,7 @@ static enum err account_holes(const struct explain_scene *s, struct explanation 
         return ERR_HOST_NOMEM;
     size_t n = 0, groups = 0;
     for (size_t i = 0; i < s->n; i++) {
-        const uint64_t bytes = s->at[i].state == BLOCK_FREE ? s->at[i].bytes - free_pages(&s->at[i]) : 0;
+        const uint64_t bytes = s->at[i].state == BLOCK_FREE ? s->at[i].bytes - block_view_idle_pages(&s->at[i]) : 0;
         if (bytes > 0 && pin_bytes(s, i) > 0)
             all[n++] = (struct explain_hole){ .bytes = bytes, .pin_bytes = pin_bytes(s, i), .n = 1 };
     }
@@ -215,7 +209,8 @@ static enum err account_all(const struct explain_scene *s, struct explanation *x
         e = account_segment(s, x, i, end);
     }
     const struct explain_parts *p = &x->parts;
-    const uint64_t shown = p->requested + p->rounding + p->rest + p->pending + p->split_free + p->page_free + p->whole_free;
+    const uint64_t shown = p->requested + p->rounding + p->rest + p->pending + p->split_free + p->page_free +
+                           p->whole_free;
     if (e == ERR_OK && shown < x->reserved_bytes)
         x->parts.hidden = x->reserved_bytes - shown;
     if (e == ERR_OK && x->n_free > 0)

@@ -170,15 +170,6 @@ static struct set set_release(struct whole *w, size_t n, uint64_t missing)
 
 /* ---- pages of a range ---- */
 
-/* Memory of the whole pages between the start of one block and the end of another: what their end would give back. */
-static uint64_t whole_pages(const struct block_view *low, const struct block_view *high)
-{
-    const uint64_t page = low->page_bytes;
-    const uint64_t from = (low->addr - low->segment_addr + page - 1) / page;
-    const uint64_t to = (high->addr + high->bytes - high->segment_addr) / page;
-    return to > from ? (to - from) * page : 0;
-}
-
 /* The fewest live blocks of a range that leave enough whole pages for a new piece of it. */
 static void set_pages(const struct explain_scene *s, const struct explanation *x, size_t first, size_t end,
                       struct set *best)
@@ -189,9 +180,9 @@ static void set_pages(const struct explain_scene *s, const struct explanation *x
         window_move(&w, &s->at[high], true);
         while (low <= high && w.unmapped_bytes > 0)
             window_move(&w, &s->at[low++], false);
-        while (low <= high && whole_pages(&s->at[low], &s->at[high]) + x->free_bytes >= need) {
+        while (low <= high && block_view_pages(&s->at[low], &s->at[high]) + x->free_bytes >= need) {
             const struct set set = { .way = EXPLAIN_RELEASE, .n_live = w.n_live, .live_bytes = w.live_bytes,
-                                     .gained = whole_pages(&s->at[low], &s->at[high]), .first = low, .end = high + 1 };
+                                     .gained = block_view_pages(&s->at[low], &s->at[high]), .first = low, .end = high + 1 };
             if (w.n_live > 0 && set_is_better(&set, best))
                 *best = set;
             window_move(&w, &s->at[low++], false);

@@ -19,8 +19,8 @@ struct run_condition {
 };
 
 /* Reads a condition; `text` outlives it. The column is one of the table `runs`: its words may stand in any order, and
- * the unit at its end may be left out. Sizes and times may have units. Blanks around the value do not belong to it. ERR_USAGE with the place and, for a name that
- * there is none of, the nearest. */
+ * the unit at its end may be left out. Sizes and times may have units. Blanks around the value do not belong to it.
+ * ERR_USAGE with the place and, for a name that there is none of, the nearest. */
 MUST_USE enum err run_condition_parse(const char *text, struct run_condition *out, struct err_detail *why);
 
 /* Whether a run meets it; a null does not. */
