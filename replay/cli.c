@@ -62,8 +62,8 @@ void progress_clear(struct progress *p)
 
 /* ---- files ---- */
 
-static enum err open_trace(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
-                           struct err_detail *why)
+static enum err open_file(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
+                          struct err_detail *why)
 {
     struct progress p = progress_start("reading");
     struct import_config import = o->import;
@@ -77,7 +77,7 @@ static enum err open_trace(const struct options *o, size_t n, bool without_stack
 
 enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
 {
-    return open_trace(o, n, false, out, why);
+    return open_file(o, n, false, out, why);
 }
 
 /* What is cut off is missing from every answer. */
@@ -89,21 +89,24 @@ static void say_unfinished(const struct options *o, size_t n, const struct trace
                 info->events == 0 ? ", and no event is whole" : "");
 }
 
-enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+static enum err open_events(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
+                            struct err_detail *why)
 {
-    const enum err e = open_trace(o, n, false, out, why);
+    const enum err e = open_file(o, n, without_stacks, out, why);
     if (e == ERR_OK)
         say_unfinished(o, n, trace_info(*out));
     return e;
 }
 
+enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+{
+    return open_events(o, n, false, out, why);
+}
+
 enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
                                        struct err_detail *why)
 {
-    const enum err e = open_trace(o, n, true, out, why);
-    if (e == ERR_OK)
-        say_unfinished(o, n, trace_info(*out));
-    return e;
+    return open_events(o, n, true, out, why);
 }
 
 enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why)

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "replay/final_state.h"
 #include "replay/peak_lines.h"
+#include "replay/result.h"
 #include "replay/start.h"
 #include "report/explain_report.h"
 #include "report/json_writer.h"
@@ -253,7 +254,7 @@ static enum err info_print(const struct info *i, const struct options *o, struct
     else
         e = print_described(o, i->reason, &i->reason_why, why);
     if (i->has_lines)
-        peak_lines_print(stdout, &i->lines, trace_info(i->trace)->has_source_numbers ? "record" : "event");
+        peak_lines_print(stdout, &i->lines, result_event_word(i->trace));
     if (e == ERR_OK)
         print_final_state(&i->state, i->state_error, &i->state_why);
     return e;

@@ -3,9 +3,10 @@
 
 #include "replay/dump.h"
 #include "replay/explain_run.h"
+#include "replay/result.h"
 #include "replay/single_run.h"
+#include "report/text.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* Everything the command holds; zero is a valid beginning and end. */
@@ -51,12 +52,13 @@ static enum exit_status session_end(struct snapshot_session *s)
 {
     const struct lane *l = &s->run.lane;
     int64_t event;
+    char where[TEXT_NUMBER];
     struct err_detail why;
     if (l->outcome == ERR_OK)
         return STATUS_DONE;
     if (result_event(s->trace, l->meter.first_oom.event, &event, &why) == ERR_OK)
-        fprintf(stderr, "replay: out of memory at %s %" PRId64 ": %s\n",
-                trace_info(s->trace)->has_source_numbers ? "record" : "event", event, l->meter.first_oom.refusal.text);
+        fprintf(stderr, "replay: out of memory at %s: %s\n", text_event(result_event_word(s->trace), event, where),
+                l->meter.first_oom.refusal.text);
     return STATUS_FAILED;
 }
 

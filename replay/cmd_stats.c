@@ -1,9 +1,11 @@
 /* `replay stats FILE` and `replay summary FILE`: what torch.cuda.memory_stats() and memory_summary() would say. */
 #include "replay/cli.h"
 
+#include "replay/result.h"
 #include "replay/single_run.h"
 #include "report/json_writer.h"
 #include "report/memory_summary.h"
+#include "report/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -77,10 +79,10 @@ static enum err session_open(struct stats_session *s, const struct options *o, s
 /* The status; refusals of the run go to stderr, which leaves the counters alone on stdout. */
 static enum exit_status session_end(const struct stats_session *s)
 {
+    char where[TEXT_NUMBER];
     for (size_t i = 0; i < s->refusals.n; i++)
-        fprintf(stderr, "replay: out of memory at %s %" PRId64 ": %s\n",
-                trace_info(s->trace)->has_source_numbers ? "record" : "event", s->refusals.at[i].event,
-                s->refusals.at[i].text);
+        fprintf(stderr, "replay: out of memory at %s: %s\n",
+                text_event(result_event_word(s->trace), s->refusals.at[i].event, where), s->refusals.at[i].text);
     return cli_finish_stdout(s->run.lane.outcome == ERR_OK ? STATUS_DONE : STATUS_FAILED);
 }
 

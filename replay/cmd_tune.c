@@ -2,6 +2,7 @@
 #include "replay/cli.h"
 
 #include "replay/fresh_start.h"
+#include "replay/result.h"
 #include "replay/tune.h"
 #include "report/json_writer.h"
 #include "report/text.h"
@@ -20,12 +21,6 @@ struct tune_session {
     bool                  is_stdout_taken;
 };
 
-/* Copies of which the winner serves every request, is better than the baseline, and is the best finalist; and those
- * that are the trace twice in a row. */
-struct tune_tally {
-    unsigned runs, beats, wins, repeated;
-};
-
 /* An event in the source's numbers; -1: it was before the first, or cannot be told. */
 static int64_t source_event(const struct tune_session *s, int64_t event)
 {
@@ -36,8 +31,7 @@ static int64_t source_event(const struct tune_session *s, int64_t event)
 
 static const char *event_text(const struct tune_session *s, int64_t event, char buf[TEXT_NUMBER])
 {
-    const char *word = trace_info(s->trace)->has_source_numbers ? "record" : "event";
-    return text_event(word, source_event(s, event), buf);
+    return text_event(result_event_word(s->trace), source_event(s, event), buf);
 }
 
 static const char *conf_of(const struct tune *t, const struct settings *settings, char buf[SETTINGS_TEXT])
@@ -171,29 +165,30 @@ static void print_why(const struct tune_session *s)
     words_print(stdout, &w, 0, 2);
 }
 
-static struct tune_tally tally_of(const struct tune *t)
+/* What came of the winner on the copies. */
+static const struct tune_finalist *winner_on_copies(const struct tune *t)
 {
-    struct tune_tally n = { .runs = 0 };
-    for (size_t i = 0; i < t->n_copies; i++) {
-        n.runs += t->copies[i].runs;
-        n.beats += t->copies[i].beats_baseline;
-        n.wins += t->copies[i].wins;
-        n.repeated += t->copies[i].rounds > 1;
-    }
-    return n;
+    const struct tune_finalist *f = t->finalists;
+    while (f->entry != t->winner)
+        f++;
+    return f;
 }
 
 /* What the winner did of all copies. */
 static void print_copies(const struct tune *t)
 {
-    const struct tune_tally n = tally_of(t);
+    const struct tune_finalist *winner = winner_on_copies(t);
+    unsigned wins = 0, repeated = 0;
     struct words w = { .n = 0 };
-    words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, equal ones alike, %u of them twice in a row; seeds %" PRIu64
-                  " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, n.repeated, t->copies[0].seed,
+    for (size_t i = 0; i < t->n_copies; i++) {
+        wins += t->copies[i].wins;
+        repeated += t->copies[i].rounds > 1;
+    }
+    words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, equal ones alike, %u of them twice in a row; "
+                  "seeds %" PRIu64 " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, repeated, t->copies[0].seed,
               t->copies[t->n_copies - 1].seed);
     words_add(&w, "%s runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists in %u.",
-              winner_name(t), n.runs, baseline_name(t), n.beats,
-              t->n_finalists, n.wins);
+              winner_name(t), winner->runs, baseline_name(t), winner->beats, t->n_finalists, wins);
     if (t->winner > 0) {
         char held[TEXT_NUMBER];
         words_add(&w, " Least memory on the recording itself takes ");
@@ -276,7 +271,7 @@ static void print_best_here(const struct tune *t)
     words_add(&w, ". ");
     words_add_gain(&w, t);
     words_add(&w, ", but does better than the %s setting in %u of %zu changed copies.", baseline_name(t),
-              tally_of(t).beats, t->n_copies);
+              winner_on_copies(t)->beats, t->n_copies);
     words_print(stdout, &w, 0, 2);
 }
 
@@ -284,7 +279,7 @@ static void words_add_caution(struct words *w, const struct tune *t)
 {
     words_add(w, "it saves this recording, but runs out of memory in %zu of %zu changed copies of it: another run may "
                  "do so, too. A larger card, or a program that needs less, is the safer way.",
-              t->n_copies - tally_of(t).runs, t->n_copies);
+              t->n_copies - winner_on_copies(t)->runs, t->n_copies);
 }
 
 static void print_caution(const struct tune *t)

@@ -2,6 +2,7 @@
 #include "replay/diff.h"
 
 #include "replay/frame.h"
+#include "replay/result.h"
 #include "report/diff_fields.h"
 #include "report/text.h"
 
@@ -167,11 +168,6 @@ static void say_step(FILE *out, const struct diff *d)
     print_words(out, &w);
 }
 
-static const char *event_word(const struct trace_reader *trace)
-{
-    return trace_info(trace)->has_source_numbers ? "record" : "event";
-}
-
 static void add_event(struct words *w, const struct diff *d, int i, int64_t number, const char *line)
 {
     static const char *const kinds[EVENT_KINDS] = {"requests", "frees", "gives up", "has freed", "calls empty_cache",
@@ -188,7 +184,7 @@ static void add_event(struct words *w, const struct diff *d, int i, int64_t numb
         words_add(w, " %s bytes", text_count(ev->bytes, bytes));
     if (ev->stream != 0)
         words_add(w, " on stream %u", (unsigned)ev->stream);
-    words_add(w, " (%s %" PRId64 "%s", event_word(d->traces[i]), number,
+    words_add(w, " (%s %" PRId64 "%s", result_event_word(d->traces[i]), number,
               line[0] == '\0' ? "" : ", ");
     frame_show(line, where, sizeof where);
     words_add(w, "%s)", where);
@@ -355,7 +351,7 @@ static void add_call(struct words *w, const struct diff *d, int i, int64_t numbe
         words_add(w, "%s has none left", i == 0 ? "A" : "B");
     else
         words_add(w, "%s calls %s of %s bytes at %s", i == 0 ? "A" : "B", calls[d->apart.call[i].call.kind],
-                  text_count(d->apart.call[i].call.bytes, bytes), text_event(event_word(d->traces[0]), number, at));
+                  text_count(d->apart.call[i].call.bytes, bytes), text_event(result_event_word(d->traces[0]), number, at));
 }
 
 static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *why)
@@ -368,7 +364,7 @@ static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *wh
     if (p->is_placed_apart && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
         frame_show(line, where, sizeof where);
         words_add(&w, "The first request that is placed differently is that of %s bytes at %s%s%s: ",
-                  text_count(p->bytes, bytes), text_event(event_word(d->traces[0]), number, at),
+                  text_count(p->bytes, bytes), text_event(result_event_word(d->traces[0]), number, at),
                   line[0] == '\0' ? "" : ", ", where);
         add_block(&w, "A", &p->block[0]);
         words_add(&w, ", ");

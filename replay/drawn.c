@@ -321,7 +321,7 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
 static char *explain_text(const struct drawn_batch *b, const struct drawn_lane *d)
 {
     const struct explain_names names = { .stack = stack_frames, .arg = b->trace,
-        .event_word = trace_info(b->trace)->has_source_numbers ? "record" : "event" };
+        .event_word = result_event_word(b->trace) };
     char *text = NULL;
     size_t n;
     FILE *to = open_memstream(&text, &n);

@@ -99,6 +99,11 @@ enum err device_choose_any(const char *text, const struct trace_reader *trace, s
 
 /* ---- the report ---- */
 
+const char *result_event_word(const struct trace_reader *trace)
+{
+    return trace_info(trace)->has_source_numbers ? "record" : "event";
+}
+
 enum err result_event(struct trace_reader *trace, int64_t event, int64_t *out, struct err_detail *why)
 {
     struct trace_side side;
@@ -307,11 +312,10 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
         remark(&t, REMARK_WARNING, "the run was interrupted before its first event");
     else if (l->outcome == ERR_INTERRUPTED)
         remark(&t, REMARK_WARNING, "the run was interrupted at %s %" PRId64 ": all numbers are of what came before",
-               trace_info(trace)->has_source_numbers ? "record" : "event", run->stopped_at);
+               result_event_word(trace), run->stopped_at);
     else if (run->outcome == REPORT_CORRUPT || run->outcome == REPORT_ERROR)
         remark(&t, REMARK_WARNING, "the run failed at %s: %s",
-               text_event(trace_info(trace)->has_source_numbers ? "record" : "event", run->stopped_at, where),
-               l->why.text);
+               text_event(result_event_word(trace), run->stopped_at, where), l->why.text);
     if (l->policy->ops->remarks != NULL)
         l->policy->ops->remarks(l->policy, take_remark, &t);
     remark_commands(&t, l);

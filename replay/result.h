@@ -30,6 +30,9 @@ MUST_USE enum err device_choose_any(const char *text, const struct trace_reader 
 /* Our number of an event as the source numbers it, where it does; -1 stays. The reader's errors. */
 MUST_USE enum err result_event(struct trace_reader *trace, int64_t event, int64_t *out, struct err_detail *why);
 
+/* What results call an event: "record" where the source numbers its own, else "event". */
+const char *result_event_word(const struct trace_reader *trace);
+
 /* Fills a report from lanes that replay_run is done with. It borrows from all arguments; `runs` is an array of n_lanes
  * of the caller's, and `bounds` may be NULL where nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
