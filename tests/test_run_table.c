@@ -235,17 +235,24 @@ Test(verdict, what_a_source_does_not_say_tells_no_traces_apart)
     run_table_close(&t);
 }
 
+/* The row that is named best of runs of one trace. */
+static size_t best_of(const struct made_run *runs, size_t n, const char *name)
+{
+    struct run_table t;
+    struct verdict v;
+    open_made(runs, n, name, &t);
+    cr_assert_eq(verdict_open(&t, &v), ERR_OK);
+    const size_t row = v.cases[0].best_row;
+    verdict_close(&v);
+    run_table_close(&t);
+    return row;
+}
+
 Test(verdict, of_equals_the_default_is_named)
 {
     static const struct made_run runs[] = { { "a", "gc=0.8", "ok", 100, 200, 5 },
                                             { "a", "best-fit", "ok", 100, 200, 5 } };
-    struct run_table t;
-    struct verdict v;
-    open_made(runs, 2, "made", &t);
-    cr_assert_eq(verdict_open(&t, &v), ERR_OK);
-    cr_expect_eq(v.cases[0].best_row, 1);
-    verdict_close(&v);
-    run_table_close(&t);
+    cr_expect_eq(best_of(runs, 2, "made"), 1);
 }
 
 Test(verdict, of_equals_the_default_is_named_also_where_it_is_spelled_out)
@@ -273,13 +280,7 @@ Test(verdict, of_equals_without_the_default_the_one_that_changes_least_is_named)
     static const struct made_run runs[] = { { "a", "gc=0.8,max-split=32MiB", "ok", 100, 200, 5 },
                                             { "a", "pytorch:max-split=32MiB,expandable=off", "ok", 100, 200, 5 },
                                             { "a", "gc=0.8", "ok", 100, 200, 5 } };
-    struct run_table t;
-    struct verdict v;
-    open_made(runs, 3, "pytorch", &t);
-    cr_assert_eq(verdict_open(&t, &v), ERR_OK);
-    cr_expect_eq(v.cases[0].best_row, 1);
-    verdict_close(&v);
-    run_table_close(&t);
+    cr_expect_eq(best_of(runs, 3, "pytorch"), 1);
 }
 
 Test(verdict, a_setting_changes_what_is_not_the_default_anyway)
