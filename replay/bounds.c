@@ -5,6 +5,7 @@
  */
 #include "replay/bounds.h"
 
+#include "base/prefetch.h"
 #include "base/units.h"
 #include "replay/gaps.h"
 #include "replay/shelves.h"
@@ -20,6 +21,7 @@ enum {
     PLAN_ROUND   = 512,
     PLAN_LARGEST = 4096,             /* placed by their lifetimes: each is compared with all that were placed before */
     LIVES_MAX    = 1 << 20,          /* requests whose lifetimes are kept: 40 MiB */
+    AHEAD        = 16,               /* so many steps or events before its turn a request is fetched from memory */
 };
 static_assert(2 * (uint64_t)LIVES_MAX < UINT32_MAX, "steps are numbered with 32 bits");
 
@@ -48,6 +50,7 @@ struct tenant {
 
 struct bounds_finder {
     struct tenant *tenants;          /* by slot */
+    size_t         n_tenants;
     struct gaps    gaps;
     struct lives   lives;
     bool           has_lives;        /* none was left out so far */
@@ -91,6 +94,14 @@ static void lives_close(struct lives *l)
     free(l->at);
     free(l->steps);
     *l = (struct lives){ .at = NULL };
+}
+
+/* Whose step number i is. */
+static struct life *lives_at_step(const struct lives *l, size_t i)
+{
+    if (i + AHEAD < l->n_steps)
+        prefetch(&l->at[l->steps[i + AHEAD] / 2]);
+    return &l->at[l->steps[i] / 2];
 }
 
 /* ---- a plan by lifetimes ---- */
@@ -138,16 +149,17 @@ static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest
     return add_capped(shelves->height, rest);
 }
 
-/* First fit in order of time for all that is not placed by its lifetime; *height is left at 0 where there is none. */
-static enum err plan_rest(struct lives *l, uint64_t *height)
+/* First fit in order of time for all that is not placed by its lifetime, up to where it is above `most` bytes; *height is
+ * left at 0 where there is none. */
+static enum err plan_rest(struct lives *l, uint64_t most, uint64_t *height)
 {
     struct gaps gaps;
     enum err e = gaps_open(&gaps);
     *height = 0;
     if (e != ERR_OK)
         return e;
-    for (size_t i = 0; i < l->n_steps && e == ERR_OK; i++) {
-        struct life *life = &l->at[l->steps[i] / 2];
+    for (size_t i = 0; i < l->n_steps && e == ERR_OK && gaps.height <= most; i++) {
+        struct life *life = lives_at_step(l, i);
         if (life->is_placed)
             continue;
         if (l->steps[i] % 2 == 1)
@@ -160,24 +172,50 @@ static enum err plan_rest(struct lives *l, uint64_t *height)
     return e;
 }
 
-/* The `n` largest by their size, with the rest above them; where that is not within two per cent of the live bytes, also
- * by the length of their life, which is seldom better. */
-static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes,
-                                  struct shelves *shelves, uint64_t *height)
+/* The height of a plan with these, in the order of sizes, and `rest` bytes above them: by size, and where that is not
+ * `near`, also by the length of their life, which is seldom better. The order is lost. */
+static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint64_t near, struct shelves *shelves)
 {
-    const uint64_t near = live_bytes + live_bytes / 50;
-    uint64_t rest;
-    for (size_t i = 0; i < n; i++)
-        order[i]->is_placed = true;
-    const enum err e = plan_rest(l, &rest);
-    if (e != ERR_OK)
-        return e;
-    const uint64_t by_size = *height = plan_in_order(order, n, rest, near, shelves);
+    const uint64_t by_size = plan_in_order(order, n, rest, near, shelves);
     if (by_size <= near)
-        return ERR_OK;
+        return by_size;
     qsort(order, n, sizeof *order, compare_durations);
     const uint64_t by_duration = plan_in_order(order, n, rest, near, shelves);
-    *height = by_size < by_duration ? by_size : by_duration;
+    return by_size < by_duration ? by_size : by_duration;
+}
+
+/* Most bytes at once of all that is not placed by its lifetime. */
+static uint64_t rest_live_bytes(const struct lives *l)
+{
+    uint64_t live = 0, most = 0;
+    for (size_t i = 0; i < l->n_steps; i++) {
+        const struct life *life = lives_at_step(l, i);
+        const uint64_t bytes = life->is_placed ? 0 : life->bytes;
+        live += l->steps[i] % 2 == 1 ? 0 - bytes : bytes;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+/* The `n` largest, in the order of sizes, with the rest above them. First fit for the rest takes by far the longest, and
+ * goes no further than it has to where one of `known` bytes is no larger: with the rest in one piece the plan is `least`
+ * bytes, up to a page. */
+static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes, uint64_t known,
+                                  struct shelves *shelves, uint64_t *height)
+{
+    uint64_t rest = 0;
+    for (size_t i = 0; i < n; i++)
+        order[i]->is_placed = true;
+    if (n < l->n) {
+        const uint64_t rest_live = rest_live_bytes(l);
+        const uint64_t least = plan_largest(order, n, rest_live, 0, shelves);
+        const uint64_t most = add_capped(known > least ? known - least : 0, 2 * DEVICE_PAGE_BYTES);
+        const enum err e = plan_rest(l, add_capped(rest_live, most), &rest);
+        if (e != ERR_OK)
+            return e;
+        qsort(order, n, sizeof *order, compare_lives);
+    }
+    *height = plan_largest(order, n, rest, live_bytes + live_bytes / 50, shelves);
     return ERR_OK;
 }
 
@@ -212,7 +250,7 @@ static void find_largest(struct lives *l, struct life **out, size_t n)
     qsort(out, n, sizeof *out, compare_lives);
 }
 
-static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t *height)
+static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t known, uint64_t *height)
 {
     const size_t n = l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST;
     struct life **largest = calloc(n + 1, sizeof *largest);
@@ -220,7 +258,7 @@ static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t *height)
     enum err e = largest == NULL ? ERR_HOST_NOMEM : shelves_open(n, (uint32_t)l->n_steps, &shelves);
     if (e == ERR_OK) {
         find_largest(l, largest, n);
-        e = plan_by_lifetimes(l, largest, n, live_bytes, &shelves, height);
+        e = plan_by_lifetimes(l, largest, n, live_bytes, known, &shelves, height);
     }
     shelves_close(&shelves);
     free(largest);
@@ -303,8 +341,11 @@ static bool finder_take(struct bounds_finder *f, const struct event *e)
 static void finder_take_chunk(void *finder, const struct event *events, size_t n)
 {
     struct bounds_finder *f = finder;
-    for (size_t i = 0; i < n && f->error == ERR_OK; i++, f->event++)
+    for (size_t i = 0; i < n && f->error == ERR_OK; i++, f->event++) {
+        if (i + AHEAD < n && events[i + AHEAD].slot < f->n_tenants)
+            prefetch(&f->tenants[events[i + AHEAD].slot]);
         f->error = finder_take(f, &events[i]) ? ERR_OK : ERR_HOST_NOMEM;
+    }
 }
 
 /* ---- the whole ---- */
@@ -333,6 +374,7 @@ static enum err finder_open(const struct trace_reader *trace, struct bounds_find
         finder_close(f);
         return e;
     }
+    f->n_tenants = n_slots;
     f->has_plan = f->has_lives = true;
     f->bounds.live_event = f->event = -1;
     for (size_t i = 0; i < start.n_events && f->error == ERR_OK; i++)
@@ -348,7 +390,7 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
     uint64_t by_lifetimes = UINT64_MAX;
     enum err e = f->error;
     if (e == ERR_OK && f->has_plan && f->has_lives)
-        e = plan(&f->lives, f->bounds.live_bytes, &by_lifetimes);
+        e = plan(&f->lives, f->bounds.live_bytes, f->gaps.height, &by_lifetimes);
     if (e != ERR_OK)
         return err_set(why, e, 0, "no memory for the lifetimes of the trace");
     *out = f->bounds;

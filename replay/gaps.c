@@ -61,11 +61,9 @@ static void longest_won(struct gaps *g, uint32_t place, uint64_t bytes)
         longest_set(g, place, bytes);
 }
 
-/* After places have moved. */
+/* After places have moved, and with them what is known of each. */
 static void longest_rebuild(struct gaps *g)
 {
-    for (uint32_t place = 0; place < g->cap; place++)
-        g->longest[g->cap + place] = place < g->n ? leaf_longest(leaf_at(g, place)) : 0;
     for (uint32_t i = g->cap - 1; i > 0; i--)
         g->longest[i] = longer(g->longest[2 * i], g->longest[2 * i + 1]);
 }
@@ -88,10 +86,23 @@ static enum err places_grow(struct gaps *g)
     g->leaf = leaf != NULL ? leaf : g->leaf;
     if (leaves == NULL || first == NULL || longest == NULL || leaf == NULL)
         return ERR_HOST_NOMEM;
+    memcpy(&g->longest[cap], &g->longest[g->cap], g->n * sizeof *g->longest);
+    memset(&g->longest[cap + g->n], 0, (cap - g->n) * sizeof *g->longest);
     for (uint32_t i = g->cap; i < cap; i++)
         g->leaf[i] = i;
     g->cap = cap;
     return ERR_OK;
+}
+
+/* Moves the places from `from` on to where they begin with `to`. */
+static void places_move(struct gaps *g, uint32_t from, uint32_t to)
+{
+    uint64_t *const longest = g->longest + g->cap;
+    const size_t n = g->n - from;
+    memmove(&g->leaf[to], &g->leaf[from], n * sizeof *g->leaf);
+    memmove(&g->first[to], &g->first[from], n * sizeof *g->first);
+    memmove(&longest[to], &longest[from], n * sizeof *longest);
+    g->n = g->n - from + to;
 }
 
 /* Moves the upper half of a full leaf to a place behind it. */
@@ -101,15 +112,15 @@ static enum err place_split(struct gaps *g, uint32_t place)
     if (e != ERR_OK)
         return e;
     const uint32_t vacant = g->leaf[g->n], behind = place + 1, n = LEAF_GAPS / 2;
-    memmove(&g->leaf[behind + 1], &g->leaf[behind], (g->n - behind) * sizeof *g->leaf);
-    memmove(&g->first[behind + 1], &g->first[behind], (g->n - behind) * sizeof *g->first);
+    places_move(g, behind, behind + 1);
     g->leaf[behind] = vacant;
-    g->n++;
     struct gap_leaf *low = leaf_at(g, place), *high = leaf_at(g, behind);
     memcpy(high->addr, low->addr + n, n * sizeof *low->addr);
     memcpy(high->bytes, low->bytes + n, n * sizeof *low->bytes);
     low->n = high->n = n;
     g->first[behind] = high->addr[0];
+    g->longest[g->cap + place] = leaf_longest(low);
+    g->longest[g->cap + behind] = leaf_longest(high);
     longest_rebuild(g);
     return ERR_OK;
 }
@@ -119,10 +130,10 @@ static void place_drop(struct gaps *g, uint32_t place)
 {
     if (g->n == 1)
         return;
-    const uint32_t empty = g->leaf[place], behind = place + 1;
-    memmove(&g->leaf[place], &g->leaf[behind], (g->n - behind) * sizeof *g->leaf);
-    memmove(&g->first[place], &g->first[behind], (g->n - behind) * sizeof *g->first);
-    g->leaf[--g->n] = empty;
+    const uint32_t empty = g->leaf[place];
+    places_move(g, place + 1, place);
+    g->leaf[g->n] = empty;
+    g->longest[g->cap + g->n] = 0;
     longest_rebuild(g);
 }
 

@@ -1,103 +1,18 @@
-/* Bounds, changed copies, and the smallest card, each beside a slower or a known answer. */
-#include "replay/bounds.h"
+/* Changed copies, and the smallest card, each beside a slower or a known answer. */
 #include "replay/fit.h"
 #include "replay/fresh_start.h"
 #include "replay/rewrite.h"
 #include "tests/engine_rig.h"
 #include "tests/generated.h"
 #include "tests/recorded_run.h"
+#include "tests/whole_trace.h"
 
 #include <criterion/criterion.h>
 #include <unistd.h>
 
 #define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
 
-static struct trace_record record(enum event_kind kind, uint64_t ptr, uint64_t bytes)
-{
-    return (struct trace_record){ .kind = kind, .ptr = ptr, .bytes = bytes, .record = TRACE_NO_RECORD };
-}
-
-static struct bounds bounds_of(struct trace_reader *r)
-{
-    struct err_detail why = { .text = "" };
-    struct bounds b;
-    MUST(bounds_find(r, &b, &why));
-    return b;
-}
-
-/* ---- bounds ---- */
-
-Test(bounds, rounds_of_530_and_270_MiB_need_1340_MiB_and_can_be_planned_in_it)
-{
-    struct trace_reader *r = generated("530-270", 0, 0);
-    const struct bounds b = bounds_of(r);
-    cr_expect_eq(b.live_bytes, 1340 * MIB);
-    cr_expect_eq(b.plan_bytes, 1340 * MIB);
-    cr_expect_eq(b.live_event, 9);
-    trace_close(r);
-}
-
-Test(bounds, a_request_refused_when_recorded_counts_and_one_released_early_does_not)
-{
-    const struct trace_record records[] = {
-        record(EVENT_ALLOC, 1, 4 * MIB), record(EVENT_FREE_REQUESTED, 1, 0), record(EVENT_ALLOC, 2, 2 * MIB),
-        record(EVENT_FREE_COMPLETED, 1, 0), record(EVENT_OOM, 0, 8 * MIB), record(EVENT_FREE, 2, 0),
-    };
-    struct err_detail why = { .text = "" };
-    struct rig_trace t;
-    MUST(rig_trace_open(&t, records, sizeof records / sizeof records[0], &why));
-    const struct bounds b = bounds_of(t.reader);
-    cr_expect_eq(b.live_bytes, 10 * MIB);
-    cr_expect_eq(b.live_event, 4);
-    cr_expect_eq(b.plan_bytes, 10 * MIB, "the plan has %" PRIu64 " bytes", b.plan_bytes);
-    rig_trace_close(&t);
-}
-
-/* First fit in order of time leaves a hole of 4 MiB below the block that lives on; who knows lifetimes does not. */
-Test(bounds, the_plan_uses_what_it_knows_of_the_future)
-{
-    const struct trace_record records[] = {
-        record(EVENT_ALLOC, 1, 4 * MIB), record(EVENT_ALLOC, 2, 2 * MIB), record(EVENT_FREE, 1, 0),
-        record(EVENT_ALLOC, 3, 6 * MIB), record(EVENT_FREE, 2, 0), record(EVENT_FREE, 3, 0),
-    };
-    struct err_detail why = { .text = "" };
-    struct rig_trace t;
-    MUST(rig_trace_open(&t, records, sizeof records / sizeof records[0], &why));
-    cr_expect_eq(bounds_of(t.reader).live_bytes, 8 * MIB);
-    cr_expect_eq(bounds_of(t.reader).plan_bytes, 8 * MIB);
-    rig_trace_close(&t);
-}
-
-Test(bounds, no_plan_is_below_the_live_bytes_or_far_above_them)
-{
-    for (uint64_t seed = 1; seed <= 8; seed++) {
-        struct trace_reader *r = generated("mix:200", 20000, seed);
-        const struct bounds b = bounds_of(r);
-        cr_expect_eq(b.live_bytes, trace_info(r)->peak_requested_bytes, "seed %" PRIu64, seed);
-        cr_expect_geq(b.plan_bytes, b.live_bytes, "seed %" PRIu64, seed);
-        cr_expect_lt(b.plan_bytes, b.live_bytes + b.live_bytes / 4, "seed %" PRIu64, seed);
-        trace_close(r);
-    }
-}
-
 /* ---- changed copies ---- */
-
-/* All events of a trace in one array; released with free. */
-static struct event *events_of(struct trace_reader *r, size_t *n)
-{
-    struct err_detail why = { .text = "" };
-    struct event *all = calloc((size_t)trace_info(r)->events + 1, sizeof *all);
-    const struct event *chunk;
-    size_t got = 1;
-    *n = 0;
-    MUST(trace_seek(r, 0, &why));
-    while (got > 0) {
-        MUST(trace_next(r, &chunk, &got, &why));
-        memcpy(all + *n, chunk, got * sizeof *all);
-        *n += got;
-    }
-    return all;
-}
 
 Test(rewrite, sizes_move_by_no_more_than_asked_and_kinds_stay)
 {

@@ -1,0 +1,38 @@
+/*
+ * A trace as a whole: all its events, and its bounds.
+ */
+#ifndef REPLAY_TESTS_WHOLE_TRACE_H
+#define REPLAY_TESTS_WHOLE_TRACE_H
+
+#include "replay/bounds.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline struct bounds bounds_of(struct trace_reader *r)
+{
+    struct err_detail why = { .text = "" };
+    struct bounds b;
+    cr_assert_eq(bounds_find(r, &b, &why), ERR_OK, "%s", why.text);
+    return b;
+}
+
+/* All events of a trace in one array; released with free. */
+static inline struct event *events_of(struct trace_reader *r, size_t *n)
+{
+    struct err_detail why = { .text = "" };
+    struct event *all = calloc((size_t)trace_info(r)->events + 1, sizeof *all);
+    const struct event *chunk;
+    size_t got = 1;
+    *n = 0;
+    cr_assert_eq(trace_seek(r, 0, &why), ERR_OK, "%s", why.text);
+    while (got > 0) {
+        cr_assert_eq(trace_next(r, &chunk, &got, &why), ERR_OK, "%s", why.text);
+        memcpy(all + *n, chunk, got * sizeof *all);
+        *n += got;
+    }
+    return all;
+}
+
+#endif
