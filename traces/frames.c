@@ -184,7 +184,7 @@ static bool events_count_kinds(const unsigned char *kinds, size_t k, uint16_t by
             const size_t end = k - i < RUN ? k : i + RUN;
             unsigned char count = 0;
             for (size_t at = i; at < end; at++)
-                count = (unsigned char)(count + (kinds[at] == kind));
+                count = (unsigned char)(count + (kinds[at] == (unsigned char)kind));
             by_kind[kind] = (uint16_t)(by_kind[kind] + count);
         }
         all += by_kind[kind];
