@@ -4,6 +4,7 @@
  */
 #include "base/units.h"
 #include "tests/forge.h"
+#include "tests/random.h"
 #include "traces/frames.h"
 #include "traces/generate.h"
 #include "traces/import.h"
@@ -1028,6 +1029,89 @@ Test(trace, what_is_no_trace_is_refused)
     free(bytes);
 }
 
+/* ---- slots as guessed, and now and then not ---- */
+
+/* n events in up to `n_slots` slots, which a model of the guess chooses all but one time in 300. */
+static void fill_row(struct event *row, size_t n, uint32_t n_slots, uint64_t *state)
+{
+    uint32_t *stack = calloc(n + 1, sizeof *stack), next = 0;
+    uint64_t *live = calloc(n_slots, sizeof *live);      /* bytes */
+    size_t n_stack = 0, n_live = 0;
+    for (size_t i = 0; i < n; i++) {
+        const bool is_alloc = n_live == 0 || (n_live < n_slots && random_one_in(state, 2));
+        uint32_t slot = (uint32_t)random_below(state, n_slots);
+        if (is_alloc) {
+            const uint32_t guess = n_stack > 0 ? stack[--n_stack] : next;
+            slot = guess < n_slots && !random_one_in(state, 300) ? guess : slot;
+        }
+        while ((live[slot] == 0) != is_alloc)
+            slot = (slot + 1) % n_slots;
+        row[i] = (struct event){.kind = is_alloc ? EVENT_ALLOC : EVENT_FREE, .slot = slot, .time_ns = i,
+                                .bytes = is_alloc ? 1 + random_below(state, 1000) : live[slot]};
+        next = is_alloc ? slot + 1 : next;
+        live[slot] = is_alloc ? row[i].bytes : UINT64_C(0);
+        n_live = is_alloc ? n_live + 1 : n_live - 1;
+        if (!is_alloc)
+            stack[n_stack++] = slot;
+    }
+    free(live);
+    free(stack);
+}
+
+static void expect_read_as_written(struct frame_decoder *d, const struct event *row, size_t n, uint32_t n_slots,
+                                   uint64_t seed)
+{
+    const struct frame_bounds bounds = {.n_streams = 1, .n_pools = 1};
+    struct event *out = calloc(n, sizeof *out);
+    struct bytes raw = {0};
+    struct frame_place written = {0}, read = {0};
+    struct slot_table slots = {.limit = n_slots};
+    struct frame_fault fault = {0};
+    size_t ends[EVENT_COLUMN_COUNT];
+    events_encode(&raw, row, n, &written, ends);
+    cr_assert(events_decode(d, raw.data, raw.n, n, &read, &bounds, &slots, out, &fault), "seed %" PRIu64 ": %s", seed,
+              fault.reason);
+    cr_assert_arr_eq(out, row, n * sizeof *row, "seed %" PRIu64, seed);
+    free(slots.at);
+    bytes_free(&raw);
+    free(out);
+}
+
+Test(trace, slots_are_read_as_written_whether_guessed_or_not)
+{
+    enum { ROW = 8 * COLUMN_BATCH };
+    struct event *row = calloc(ROW, sizeof *row);
+    struct frame_decoder *d = malloc(sizeof *d);
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        uint64_t state = seed;
+        const uint32_t n_slots = 1 + (uint32_t)random_below(&state, 40);
+        fill_row(row, ROW, n_slots, &state);
+        expect_read_as_written(d, row, ROW, n_slots, seed);
+    }
+    free(d);
+    free(row);
+}
+
+/* Slot 0 is vacant, but was taken off the stack by a request that got slot 2. */
+Test(trace, where_no_slot_was_vacated_the_next_one_is_the_guess)
+{
+    const struct event first[] = {
+        {.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_ALLOC, .bytes = 1, .slot = 1},
+        {.kind = EVENT_FREE, .bytes = 1}, {.kind = EVENT_ALLOC, .bytes = 1, .slot = 2},
+    };
+    enum { FIRST = sizeof first / sizeof first[0], ROW = 2 * COLUMN_BATCH };
+    struct event *row = calloc(ROW, sizeof *row);
+    struct frame_decoder *d = calloc(1, sizeof *d);
+    memcpy(row, first, sizeof first);
+    for (size_t k = FIRST; k < ROW; k++)
+        row[k] = (struct event){.kind = k % 2 == 0 ? EVENT_FREE : EVENT_ALLOC, .bytes = 1, .slot = 2};
+    row[ROW - 2] = (struct event){.kind = EVENT_ALLOC, .bytes = 1, .slot = 3};
+    row[ROW - 1] = (struct event){.kind = EVENT_FREE, .bytes = 1, .slot = 3};
+    expect_read_as_written(d, row, ROW, 4, 0);
+    free(d);
+    free(row);
+}
+
 /* ---- events that no writer of ours makes, under checksums that are right ---- */
 
 struct hostile {
@@ -1035,6 +1119,28 @@ struct hostile {
     struct event events[3];          /* frees hold the difference to the place of their alloc */
     size_t       n;
 };
+
+/* Event number `at` is refused, for that reason. */
+static void expect_event_refused(const struct event *events, size_t n, size_t at, const char *reason)
+{
+    const struct command use = {.kind = COMMAND_USE};
+    const struct frame_bounds bounds = {.n_streams = 2, .n_pools = 1, .n_labels = 1, .n_commands = 1, .commands = &use};
+    struct frame_decoder *d = malloc(sizeof *d);
+    struct event *out = calloc(n, sizeof *out);
+    struct bytes raw = {0};
+    struct frame_place place = {0};
+    struct slot_table slots = {.limit = 2};
+    struct frame_fault fault = {0};
+    size_t ends[EVENT_COLUMN_COUNT];
+    events_encode(&raw, events, n, &place, ends);
+    cr_assert_not(events_decode(d, raw.data, raw.n, n, &place, &bounds, &slots, out, &fault), "%s at %zu", reason, at);
+    cr_expect_not_null(strstr(fault.reason, reason), "%s at %zu: %s", reason, at, fault.reason);
+    cr_expect_eq(fault.event, at, "%s at %zu: at %" PRIu64, reason, at, fault.event);
+    free(slots.at);
+    bytes_free(&raw);
+    free(out);
+    free(d);
+}
 
 Test(trace, events_that_cannot_be_are_refused)
 {
@@ -1059,25 +1165,54 @@ Test(trace, events_that_cannot_be_are_refused)
         {"later", {{.kind = EVENT_FLUSH, .time_ns = 5}, {.kind = EVENT_FLUSH, .time_ns = 3}}, 2},
         {"columns", {{.kind = EVENT_KINDS}}, 1},
     };
-    const struct command use = {.kind = COMMAND_USE};
-    const struct frame_bounds bounds = {.n_streams = 2, .n_pools = 1, .n_labels = 1, .n_commands = 1, .commands = &use};
-    struct frame_decoder *d = malloc(sizeof *d);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct bytes raw = {0};
-        struct frame_place place = {0};
-        struct slot_table slots = {.limit = 2};
-        struct event out[3];
-        struct frame_fault fault = {0};
-        size_t ends[EVENT_COLUMN_COUNT];
-        events_encode(&raw, cases[i].events, cases[i].n, &place, ends);
-        cr_assert_not(events_decode(d, raw.data, raw.n, cases[i].n, &place, &bounds, &slots, out, &fault),
-                      "case %zu", i);
-        cr_expect_not_null(strstr(fault.reason, cases[i].reason), "case %zu: %s", i, fault.reason);
-        cr_expect_eq(fault.event, cases[i].n - 1, "case %zu", i);
-        free(slots.at);
-        bytes_free(&raw);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_event_refused(cases[i].events, cases[i].n, cases[i].n - 1, cases[i].reason);
+}
+
+/* Such an event in a long row of requests and frees whose slots are all as guessed. */
+Test(trace, events_that_cannot_be_are_refused_in_the_midst_of_others)
+{
+    const struct hostile cases[] = {
+        {"size out of range", {{.kind = EVENT_ALLOC}}, 1},
+        {"size out of range", {{.kind = EVENT_ALLOC, .bytes = NATIVE_LIVE_MAX + 1}}, 1},
+        {"size out of range",
+         {{.kind = EVENT_ALLOC, .bytes = NATIVE_LIVE_MAX}, {.kind = EVENT_ALLOC, .bytes = 1, .slot = 1}}, 2},
+        {"stream or pool", {{.kind = EVENT_ALLOC, .bytes = 1, .stream = 2}}, 1},
+        {"stream or pool", {{.kind = EVENT_ALLOC, .bytes = 1, .pool = 1}}, 1},
+        {"stream or pool", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE, .stream = 2}}, 2},
+        {"slot out of range", {{.kind = EVENT_FREE, .slot = 1}}, 1},
+        {"slot out of range", {{.kind = EVENT_FREE, .slot = UINT32_MAX}}, 1},
+        {"not in use so", {{.kind = EVENT_FREE}}, 1},
+        {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE}, {.kind = EVENT_FREE}}, 3},
+    };
+    enum { ROW = 4 * COLUMN_BATCH };
+    struct event *row = calloc(ROW, sizeof *row);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t at = COLUMN_BATCH; at < 2 * COLUMN_BATCH; at += 2) {
+            for (size_t k = 0; k < ROW; k++)
+                row[k] = k % 2 == 0 ? (struct event){.kind = EVENT_ALLOC, .bytes = 1} : (struct event){.kind = EVENT_FREE};
+            memcpy(row + at, cases[i].events, cases[i].n * sizeof *row);
+            expect_event_refused(row, ROW, at + cases[i].n - 1, cases[i].reason);
+        }
+    free(row);
+}
+
+/* Slot 0 was taken again in the place of slot 1, so that it is live and lies on the stack, too. */
+Test(trace, a_guessed_slot_that_is_not_vacant_is_refused)
+{
+    const struct event first[] = {
+        {.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_ALLOC, .bytes = 1, .slot = 1}, {.kind = EVENT_FREE},
+        {.kind = EVENT_FREE, .slot = 1}, {.kind = EVENT_ALLOC, .bytes = 1},
+    };
+    enum { FIRST = sizeof first / sizeof first[0], ROW = 4 * COLUMN_BATCH, AT = 2 * COLUMN_BATCH + 1 };
+    struct event *row = calloc(ROW, sizeof *row);
+    for (size_t k = 0; k < ROW; k++) {               /* it comes and goes, and then comes once too often */
+        const size_t since = k < AT ? k - FIRST : k - AT + 1;
+        row[k] = since % 2 == 0 ? (struct event){.kind = EVENT_FREE} : (struct event){.kind = EVENT_ALLOC, .bytes = 1};
     }
-    free(d);
+    memcpy(row, first, sizeof first);
+    expect_event_refused(row, ROW, AT, "not vacant");
+    free(row);
 }
 
 Test(trace, slots_that_cannot_be_are_refused)

@@ -5,6 +5,7 @@
 #include "base/large_pages.h"
 #include "base/prefetch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,10 +258,14 @@ static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
     for (int kind = 0; kind < EVENT_KINDS; kind++)
         by_kind[kind] = d->batch_kinds[batch][kind];
     events_column_lengths(by_kind, k, lengths);
-    for (int c = 0; c < EVENT_COLUMN_COUNT; c++)
-        if (c != EVENT_COLUMN_KIND && !column_is_constant(&d->columns[c]) &&
-            !column_read(&d->columns[c], d->values[c], lengths[c]))
+    for (int c = 0; c < EVENT_COLUMN_COUNT; c++) {
+        if (c == EVENT_COLUMN_KIND || column_is_constant(&d->columns[c]))
+            continue;
+        if (!column_read(&d->columns[c], d->values[c], lengths[c]))
             return false;
+        if (lengths[c] < COLUMN_BATCH)
+            d->values[c][lengths[c]] = 0;        /* looked at in vain, once the others are used up */
+    }
     frees_find(d, lengths[EVENT_COLUMN_FREE_SLOT]);
     return true;
 }
@@ -271,7 +276,8 @@ struct events_walk {
     const uint64_t    (*values)[COLUMN_BATCH];       /* of it, by column */
     const uint64_t     *free_slots;                  /* of its frees */
     size_t              n_allocs, n_frees, n_sized, n_labels, n_placed;     /* numbers used so far of the batch */
-    bool                is_plain;                    /* ALLOC and FREE are all the kinds of the batch */
+    bool                is_plain;                    /* ALLOC and FREE are all the kinds of the batch, */
+    bool                is_guessed;                  /* and each ALLOC has the slot that is guessed */
     bool                are_places_kept;             /* all frees of the batch keep the place of their alloc, */
     bool                are_places_zero;             /* and all others have the default: no need to look at each */
     uint64_t            live_bytes, peak_bytes, command;
@@ -283,17 +289,27 @@ struct events_walk {
     struct frame_bounds bounds;
 };
 
+/* A simple loop that compilers turn into vector code. */
+static bool numbers_are_zero(const uint64_t *numbers, size_t k)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < k; i++)
+        any |= numbers[i];
+    return any == 0;
+}
+
 /* Points the walk at the batch that was read last. */
 static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d, size_t batch)
 {
     const uint16_t *by_kind = d->batch_kinds[batch];
     w->free_slots = d->free_slots;
     w->kinds = d->kinds + batch * COLUMN_BATCH;
-    w->is_plain = by_kind[EVENT_ALLOC] + by_kind[EVENT_FREE] == COLUMN_BATCH;
     w->values = d->values;
     w->n_allocs = w->n_frees = w->n_sized = w->n_labels = w->n_placed = 0;
     w->are_places_kept = column_is_all_zero(&d->columns[EVENT_COLUMN_FREE_PLACE]);
     w->are_places_zero = column_is_all_zero(&d->columns[EVENT_COLUMN_PLACE]);
+    w->is_plain = by_kind[EVENT_ALLOC] + by_kind[EVENT_FREE] == COLUMN_BATCH;
+    w->is_guessed = w->is_plain && numbers_are_zero(d->values[EVENT_COLUMN_ALLOC_SLOT], by_kind[EVENT_ALLOC]);
 }
 
 static inline bool place_is_good(uint64_t place, const struct frame_bounds *b)
@@ -301,12 +317,14 @@ static inline bool place_is_good(uint64_t place, const struct frame_bounds *b)
     return (place & 0xffff) < b->n_streams && place >> 16 < b->n_pools;
 }
 
-static inline void event_set(struct event *ev, uint64_t bytes, uint64_t slot, uint64_t place)
+/* All but the time. */
+static inline void event_set(struct event *ev, unsigned kind, uint64_t bytes, uint64_t slot, uint64_t place)
 {
     ev->bytes = bytes;
     ev->slot = (uint32_t)slot;
     ev->stream = (uint16_t)place;
     ev->pool = (uint8_t)(place >> 16);
+    ev->kind = (uint8_t)kind;
 }
 
 /* Why an ALLOC cannot be, or NULL. */
@@ -335,7 +353,7 @@ static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
     if (slot >= w->n_slots)
         w->n_slots = (uint32_t)slot + 1;
     guess_allocated(&w->guess, (uint32_t)slot);
-    event_set(ev, bytes, slot, place);
+    event_set(ev, EVENT_ALLOC, bytes, slot, place);
     return NULL;
 }
 
@@ -352,7 +370,7 @@ static inline const char *walk_free(struct events_walk *w, unsigned kind, struct
         return "frees a slot that is not in use so";
     if (!w->are_places_kept && !place_is_good(place, &w->bounds))
         return "names a stream or pool out of range";
-    event_set(ev, s->bytes, slot, place);
+    event_set(ev, kind, s->bytes, slot, place);
     const bool is_vacant = kind != EVENT_FREE_REQUESTED;
     guess_freed(&w->guess, w->vacated, (uint32_t)slot, is_vacant);
     if (is_vacant) {
@@ -383,7 +401,7 @@ static const char *walk_other(struct events_walk *w, unsigned kind, struct event
             return "uses a request that is not live";
         slot = w->command++;
     }
-    event_set(ev, bytes, slot, place);
+    event_set(ev, kind, bytes, slot, place);
     return NULL;
 }
 
@@ -395,8 +413,13 @@ static size_t walk_times(const uint64_t *steps, size_t k, uint64_t unit, uint64_
     for (size_t j = 0; j < k; j++)
         all |= steps[j];
     const bool is_safe = all >> 32 == 0 && unit >> 20 == 0 && t >> 62 == 0;      /* 2^9 steps of less than 2^52 */
+#pragma GCC unroll 4
+    for (; is_safe && i < k; i++) {
+        t += steps[i] * unit;
+        out[i].time_ns = t;
+    }
     for (; i < k; i++) {
-        if (!is_safe && steps[i] != 0 && unit > (UINT64_MAX - t) / steps[i])
+        if (steps[i] != 0 && unit > (UINT64_MAX - t) / steps[i])
             break;
         t += steps[i] * unit;
         out[i].time_ns = t;
@@ -405,15 +428,14 @@ static size_t walk_times(const uint64_t *steps, size_t k, uint64_t unit, uint64_
     return i;
 }
 
-/* The loop over a batch, made once for those of ALLOC and FREE alone: of these it need not ask what free it is. */
-static HOT_INLINE size_t walk_kinds(struct events_walk *whole, size_t k, struct event *out, const char **reason,
-                                    bool is_plain)
+/* Events i to `end` of a batch, one after the other, up to one that cannot be, and why; returns which. Made once for those
+ * of ALLOC and FREE alone: of these it need not ask what free it is. */
+static HOT_INLINE size_t walk_each(struct events_walk *whole, size_t i, size_t end, struct event *out,
+                                   const char **reason, bool is_plain)
 {
     struct events_walk w = *whole;
-    size_t i = 0;
-    for (*reason = NULL; i < k; i++) {
+    for (*reason = NULL; i < end; i++) {
         const unsigned kind = w.kinds[i];
-        out[i].kind = (uint8_t)kind;
         *reason = kind == EVENT_ALLOC  ? walk_alloc(&w, &out[i])
                   : is_plain           ? walk_free(&w, EVENT_FREE, &out[i])
                   : kind_is_free(kind) ? walk_free(&w, kind, &out[i])
@@ -425,10 +447,96 @@ static HOT_INLINE size_t walk_kinds(struct events_walk *whole, size_t k, struct 
     return i;
 }
 
+/* One of two numbers: the first where all bits of `mask` are set, the second where none is. */
+static inline uint64_t pick(uint64_t mask, uint64_t first, uint64_t second)
+{
+    return (first & mask) | (second & ~mask);
+}
+
+static_assert(EVENT_ALLOC == 0 && EVENT_FREE == 1, "a kind tells which of two things is done");
+static_assert(SLOT_VACANT == 0 && SLOT_LIVE == 1, "and which state a slot must have");
+
+/*
+ * The same of a batch of ALLOC and FREE whose slots are as guessed, up to an event that is out of the ordinary: one that
+ * cannot be, or one whose slot was not vacated in this section. Which of the two kinds comes next is often beyond any
+ * guess, and a branch on it takes longer than to do the work of both.
+ */
+static HOT_INLINE size_t walk_guessed(struct events_walk *w, size_t i, size_t end, struct event *out, bool has_places)
+{
+    const struct frame_bounds bounds = w->bounds;
+    const unsigned char *kind = w->kinds + i, *const last = w->kinds + end;
+    const uint64_t *size = &w->values[EVENT_COLUMN_BYTES][w->n_allocs], *freed = &w->free_slots[w->n_frees],
+                   *place_of_alloc = &w->values[EVENT_COLUMN_PLACE][w->n_allocs],
+                   *place_of_free = &w->values[EVENT_COLUMN_FREE_PLACE][w->n_frees];
+    uint32_t *const bottom = w->vacated, *top = bottom + w->guess.n_vacated;
+    struct slot *const slots = w->slots;
+    const uint32_t n_slots = w->n_slots;
+    uint64_t left = NATIVE_LIVE_MAX - w->live_bytes, least = NATIVE_LIVE_MAX - w->peak_bytes;
+    for (struct event *ev = out + i; kind < last; kind++, ev++) {
+        const uint32_t is_free = *kind, is_alloc = is_free ^ 1;
+        const uint64_t mask = 0 - (uint64_t)is_free;
+        uint32_t *const at = top - is_alloc;
+        const uint64_t slot = pick(mask, *freed, *at);
+        if (at < bottom || slot >= n_slots)
+            break;
+        struct slot *const s = &slots[slot];
+        const uint64_t bytes = pick(mask, s->bytes, *size);
+        const uint64_t place = has_places ? pick(mask, s->place ^ *place_of_free, *place_of_alloc) : s->place;
+        if (s->state != is_free || bytes - 1 >= left || (has_places && !place_is_good(place, &bounds)))
+            break;
+        event_set(ev, is_free, bytes, slot, place);
+        s->bytes = bytes & ~mask;
+        s->place = has_places ? (uint32_t)(place & ~mask) : 0;
+        s->state = is_alloc;
+        left -= (bytes ^ mask) - mask;
+        least = left < least ? left : least;
+        *at = (uint32_t)slot;
+        top = at + is_free;
+        freed += is_free;
+        place_of_free += is_free;
+        size += is_alloc;
+        place_of_alloc += is_alloc;
+    }
+    i = (size_t)(kind - w->kinds);
+    w->n_frees = (size_t)(freed - w->free_slots);
+    w->n_allocs = w->n_sized = w->n_placed = i - w->n_frees;
+    w->guess.n_vacated = (uint32_t)(top - bottom);
+    w->live_bytes = NATIVE_LIVE_MAX - left;
+    w->peak_bytes = NATIVE_LIVE_MAX - least;
+    return i;
+}
+
+/* Tells the guess which ALLOC was the last of those before event i of a batch. */
+static void walk_recall(struct events_walk *w, size_t i, const struct event *out)
+{
+    while (i > 0 && out[i - 1].kind != EVENT_ALLOC)
+        i--;
+    if (i > 0)
+        guess_allocated(&w->guess, out[i - 1].slot);
+}
+
+/* The same as far as it goes, and what it leaves over one by one. */
+static size_t walk_mostly_guessed(struct events_walk *w, size_t k, struct event *out, const char **reason)
+{
+    const bool has_places = !w->are_places_kept || !w->are_places_zero;
+    size_t i = 0;
+    *reason = NULL;
+    memset(w->vacated + w->guess.n_vacated, 0, k * sizeof *w->vacated);      /* looked at in vain by frees */
+    while (i < k && *reason == NULL) {
+        i = has_places ? walk_guessed(w, i, k, out, true) : walk_guessed(w, i, k, out, false);
+        walk_recall(w, i, out);
+        for (bool goes_on = i < k; goes_on; goes_on = i < k && *reason == NULL && w->guess.n_vacated == 0)
+            i = walk_each(w, i, i + 1, out, reason, true);
+    }
+    return i;
+}
+
 /* Walks over the k events of a batch, whose times are there; returns how many were good, and why the next is not. */
 static size_t walk_batch(struct events_walk *w, size_t k, struct event *out, const char **reason)
 {
-    return w->is_plain ? walk_kinds(w, k, out, reason, true) : walk_kinds(w, k, out, reason, false);
+    return w->is_guessed && w->n_slots <= SLOTS_NEAR ? walk_mostly_guessed(w, k, out, reason)
+           : w->is_plain                             ? walk_each(w, 0, k, out, reason, true)
+                                                     : walk_each(w, 0, k, out, reason, false);
 }
 
 /* Reads what stands in front of the columns. */
@@ -455,7 +563,7 @@ static void walk_begin(struct events_walk *w, struct frame_decoder *d, const str
                        const struct frame_bounds *bounds, struct slot_table *slots)
 {
     *w = (struct events_walk){.live_bytes = slots->live_bytes, .peak_bytes = slots->peak_bytes,
-                              .command = place->first_command, .vacated = d->vacated, .slots = slots->at,
+                              .command = place->first_command, .vacated = d->vacated + 1, .slots = slots->at,
                               .n_slots = slots->n, .table = slots, .bounds = *bounds};
     guess_reset(&w->guess);
 }
@@ -520,7 +628,7 @@ bool events_decode_slots(struct frame_decoder *d, const void *raw, size_t raw_by
 {
     struct cursor in = cursor_over(raw, raw_bytes);
     struct frame_place place;
-    struct events_walk w = {.vacated = d->vacated};
+    struct events_walk w = {.vacated = d->vacated + 1};
     uint64_t said_n, unit;
     events_decode_head(&in, &place, &said_n, &unit);
     if (in.is_bad || said_n != n || !events_open_columns(d, in, n))

@@ -94,7 +94,10 @@ struct slot_guess {
 void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct frame_place *place,
                    size_t ends[EVENT_COLUMN_COUNT]);
 
-enum { FREES_AHEAD = 8 };             /* so many frees before its turn a slot is fetched from memory */
+enum {
+    SLOTS_NEAR  = 1 << 14,            /* up to so many slots, 256 KiB, are in the caches; of more */
+    FREES_AHEAD = 8,                  /* that of a free is fetched from memory so many frees before its turn */
+};
 
 /* What decoding needs beside its input; some 470 KiB. */
 struct frame_decoder {
@@ -102,7 +105,7 @@ struct frame_decoder {
     uint64_t      values[EVENT_COLUMN_COUNT][COLUMN_BATCH];
     uint64_t      free_slots[COLUMN_BATCH + FREES_AHEAD];    /* of the frees of a batch, then zeros */
     uint64_t      last_freed;                    /* the last of them, or of the batch before it */
-    uint32_t      vacated[NATIVE_FRAME_EVENTS + 1];
+    uint32_t      vacated[NATIVE_FRAME_EVENTS + 2];      /* [0] may be looked at in vain */
     const unsigned char *kinds;                  /* of the section's events */
     unsigned char like_kinds[NATIVE_FRAME_EVENTS];       /* where they are all one */
     uint32_t      by_kind[EVENT_KINDS];          /* events of the section decoded last, and of each of its batches */
