@@ -271,7 +271,7 @@ compared with n runs alone, less the n - 1 decodes that they save; 1 is the aim,
 ## Sweep
 
 `replay sweep` with 64 settings of `pytorch` over recordings whose runs are short, so that what a run costs beside its
-events counts: reading the trace, the bounds, opening a lane, and a transaction of its own in the database. The settings
+events counts: reading the trace, the bounds, opening a lane, and its row in the database. The settings
 "tried" are `max-split`, `gc` and `roundup`, four values each, as a person would try them; a run that cannot differ from
 another is not replayed, and how many are is said. The "distinct" ones each round some size in a way of their own, and
 all are replayed. Events times settings by the CPU time of the whole process, from its start to the database on the disk;

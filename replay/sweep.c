@@ -238,7 +238,9 @@ static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_
     enum err e = result_gather(t->reader, t->input->path, &t->bounds, l, 1, &t->runs[i].device, &run, &report, why);
     if (e != ERR_OK)
         return e;
-    e = results_db_put(s->db, &t->runs[i].id, t->input->job, t->input->rank, &report, why);
+    e = results_db_begin_puts(s->db, why);
+    if (e == ERR_OK)
+        e = results_db_put(s->db, &t->runs[i].id, t->input->job, t->input->rank, &report, why);
     result_close(&report);
     s->n_finished += e == ERR_OK;
     s->n_wrong += l->outcome != ERR_OK && l->outcome != ERR_DEVICE_OOM;
@@ -276,7 +278,10 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
                                        .progress = show_share, .progress_arg = t,
                                        .interrupted = t->sweep->interrupted };
     t->n_running = n;
-    enum err e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
+    enum err e = results_db_end_puts(t->sweep->db, why);         /* of the lanes before these */
+    if (e != ERR_OK)
+        return e;
+    e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
                                      : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, why);
     t->n_running = 0;
     if (e == ERR_OK && (e = check_interrupted(t->sweep, why)) != ERR_OK)
@@ -294,7 +299,9 @@ static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
     struct err_detail reason = { .text = "" };
     struct twins twins = { .trace = t->reader, .seed = t->sweep->options->seed, .n_at_once = t->n_at_once,
                            .run = run_lanes, .finished = write_run, .failed = run_failed, .arg = t };
-    const enum err e = twins_run(&twins, t->lanes, t->n, &reason);
+    const enum err run = twins_run(&twins, t->lanes, t->n, &reason);
+    const enum err put = results_db_end_puts(t->sweep->db, run == ERR_OK ? &reason : NULL);      /* what has ended stays */
+    const enum err e = run != ERR_OK ? run : put;
     t->sweep->n_repeated += twins.n_repeated;
     for (size_t i = 0; i < t->n; i++) {
         lane_close(&t->lanes[i]);

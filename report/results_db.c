@@ -21,7 +21,7 @@ enum {
 
 struct results_db {
     sqlite3      *handle;
-    sqlite3_stmt *look, *has, *look_away, *put;
+    sqlite3_stmt *look, *has, *begin_puts, *put, *commit;
     FILE         *details;                   /* of the run under way: as much of the bytes as it wrote */
     char         *details_bytes;
     size_t        details_n;
@@ -245,8 +245,9 @@ static enum err db_prepare(struct results_db *db, struct err_detail *why)
     const struct { const char *sql; sqlite3_stmt **out; } all[] = {
         { "BEGIN", &db->look },
         { "SELECT 1 FROM runs WHERE key = ?", &db->has },
-        { "COMMIT", &db->look_away },
+        { "BEGIN IMMEDIATE", &db->begin_puts },
         { sql, &db->put },
+        { "COMMIT", &db->commit },
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (sqlite3_prepare_v2(db->handle, all[i].sql, -1, all[i].out, NULL) != SQLITE_OK)
@@ -332,8 +333,9 @@ void results_db_close(struct results_db *db)
         return;
     sqlite3_finalize(db->look);
     sqlite3_finalize(db->has);
-    sqlite3_finalize(db->look_away);
+    sqlite3_finalize(db->begin_puts);
     sqlite3_finalize(db->put);
+    sqlite3_finalize(db->commit);
     sqlite3_close(db->handle);
     if (db->details != NULL)
         fclose(db->details);
@@ -369,7 +371,7 @@ enum err results_db_look(struct results_db *db, struct err_detail *why)
 
 enum err results_db_look_away(struct results_db *db, struct err_detail *why)
 {
-    return db_run(db, db->look_away, NULL, 0, why);
+    return db_run(db, db->commit, NULL, 0, why);
 }
 
 enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why)
@@ -412,7 +414,22 @@ enum err results_db_put(struct results_db *db, const struct run_identity *id, co
         return e;
     const size_t n = fields_of_all(id, key, job, rank, report, fields);
     e = details_of(db, &report->runs[0], &fields[n], why);
-    return e == ERR_OK ? db_run(db, db->put, fields, n + 1, why) : e;      /* a transaction of its own */
+    return e == ERR_OK ? db_run(db, db->put, fields, n + 1, why) : e;
+}
+
+static bool db_is_in_transaction(const struct results_db *db)
+{
+    return sqlite3_get_autocommit(db->handle) == 0;
+}
+
+enum err results_db_begin_puts(struct results_db *db, struct err_detail *why)
+{
+    return db_is_in_transaction(db) ? ERR_OK : db_run(db, db->begin_puts, NULL, 0, why);
+}
+
+enum err results_db_end_puts(struct results_db *db, struct err_detail *why)
+{
+    return db_is_in_transaction(db) ? db_run(db, db->commit, NULL, 0, why) : ERR_OK;
 }
 
 enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why)

@@ -1,8 +1,9 @@
 /*
  * Results in SQLite: one row per run, written whole or not at all. SCHEMA.md describes tables and views.
  *
- * The journal is a write-ahead log, and a run is one transaction: whoever is killed loses the run under way, nothing
- * else (a machine that loses its power may take the last few with it). Several processes may write to one database.
+ * The journal is a write-ahead log, and runs that end together are one transaction: whoever is killed loses the runs
+ * under way, nothing else (a machine that loses its power may take the last few with it). Several processes may write to
+ * one database.
  */
 #ifndef REPLAY_REPORT_RESULTS_DB_H
 #define REPLAY_REPORT_RESULTS_DB_H
@@ -27,7 +28,8 @@ struct run_identity {
 /* The identity in 64 hexadecimal digits, the program's version included. ERR_HOST_NOMEM. */
 MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why);
 
-/* Opens a database, or makes it unless `must_exist`; ":memory:" is one that only lives here. ERR_IO; ERR_FORMAT for a file that is no such database. */
+/* Opens a database, or makes it unless `must_exist`; ":memory:" is one that only lives here. ERR_IO; ERR_FORMAT for a file
+ * that is no such database. */
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
 
@@ -44,6 +46,11 @@ MUST_USE enum err results_db_has(struct results_db *db, const char *key, bool *o
  * rank; NULL: none, and then `rank` does not count. */
 MUST_USE enum err results_db_put(struct results_db *db, const struct run_identity *id, const char *job, int64_t rank,
                                  const struct report *report, struct err_detail *why);
+
+/* What is put from here to the end is there at once, or none of it; a transaction for each run, which is what it takes
+ * otherwise, costs more. Others who write wait meanwhile. Twice begun is begun, and so with the end. ERR_IO. */
+MUST_USE enum err results_db_begin_puts(struct results_db *db, struct err_detail *why);
+MUST_USE enum err results_db_end_puts(struct results_db *db, struct err_detail *why);
 
 /* Takes over the runs of another database, all or none. ERR_CORRUPT where both have a run and differ in it. */
 MUST_USE enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why);

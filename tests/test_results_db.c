@@ -104,6 +104,34 @@ Test(results_db, remarks_are_rows_in_order)
     kept_close(&k);
 }
 
+Test(results_db, what_is_put_between_begin_and_end_is_there_at_once)
+{
+    static const struct device_usage usage;
+    struct err_detail why = { .text = "" };
+    struct kept k = keep_run("none");
+    struct results_db *db;
+    struct policy_spec spec;
+    cr_assert_eq(policy_spec_parse("none", &spec, &why), ERR_OK, "%s", why.text);
+    struct report_run run = { .spec = &spec };
+    cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
+    for (int twice = 0; twice < 2; twice++)
+        cr_assert_eq(results_db_begin_puts(db, &why), ERR_OK, "%s", why.text);
+    put_run(db, &run, "a", &usage);
+    put_run(db, &run, "b", &usage);
+    expect_rows(&k, "SELECT count(*) FROM runs", "1;");
+    for (int twice = 0; twice < 2; twice++)
+        cr_assert_eq(results_db_end_puts(db, &why), ERR_OK, "%s", why.text);
+    expect_rows(&k, "SELECT count(*) FROM runs", "3;");
+    put_run(db, &run, "c", &usage);
+    expect_rows(&k, "SELECT count(*) FROM runs", "4;");
+    cr_assert_eq(results_db_begin_puts(db, &why), ERR_OK, "%s", why.text);
+    put_run(db, &run, "d", &usage);
+    results_db_close(db);                        /* as if killed */
+    expect_rows(&k, "SELECT count(*) FROM runs", "4;");
+    policy_spec_close(&spec);
+    kept_close(&k);
+}
+
 struct made_run {
     const char *policy;
     uint64_t card_bytes, time_ns;
