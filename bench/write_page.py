@@ -174,6 +174,13 @@ def torch_table(s):
           s.cell("torch", case, "torch_to_clock_ratio", ".1f")] for case in cases])
 
 
+def command_table(s):
+    return table(
+        ["trace", "events", "seconds", "million events/s"],
+        [[name_of(case), f"{s.median('command', case, 'events'):,.0f}", s.cell("command", case, "clock_ms", ".2f", 1e-3),
+          s.cell("command", case, "clock_events_per_s", ".1f", 1e-6)] for case in s.cases("command")])
+
+
 def seek_table(s):
     return table(
         ["trace", "ms to any of 21 places"],
@@ -281,6 +288,14 @@ beside it 64 lanes of `pytorch` on 200,000 events of the trace of 2,000 live blo
 
 Aim: 1.
 
+## The command
+
+`replay TRACE --policy pytorch` as a person runs it, by the clock: the program's start, the events through policy and
+meter, the bounds that every answer is set against (the live data, and an offline plan that knows all lifetimes), and
+the report.
+
+{command}
+
 ## Beside PyTorch's own allocator
 
 The same events through `libc10_cuda` of PyTorch {release}, called from C++ without Python (`bench/against_torch.cpp`)
@@ -355,7 +370,7 @@ def write_page(samples, machine, path):
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
             release=f"{release[0]:g}" if release else "", engine=engine_table(samples),
             settings=settings_table(samples), lanes=lanes_table(samples), sweep=sweep_table(samples),
-            torch=torch_table(samples),
+            command=command_table(samples), torch=torch_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
             memory=memory_table(samples), record=record_table(samples)))
 

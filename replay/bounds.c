@@ -197,9 +197,9 @@ static uint64_t rest_live_bytes(const struct lives *l)
     return most;
 }
 
-/* The `n` largest, in the order of sizes, with the rest above them. First fit for the rest takes by far the longest, and
- * goes no further than it has to where one of `known` bytes is no larger: with the rest in one piece the plan is `least`
- * bytes, up to a page. */
+/* The `n` largest, in the order of sizes, with the rest above them; *height is left where that is no smaller than a plan
+ * of `known` bytes. First fit for the rest takes by far the longest, and goes no further than it has to: with the rest in
+ * one piece the plan is `least` bytes, up to a page. */
 static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes, uint64_t known,
                                   struct shelves *shelves, uint64_t *height)
 {
@@ -209,9 +209,10 @@ static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n
     if (n < l->n) {
         const uint64_t rest_live = rest_live_bytes(l);
         const uint64_t least = plan_largest(order, n, rest_live, 0, shelves);
-        const uint64_t most = add_capped(known > least ? known - least : 0, 2 * DEVICE_PAGE_BYTES);
-        const enum err e = plan_rest(l, add_capped(rest_live, most), &rest);
-        if (e != ERR_OK)
+        const uint64_t more = add_capped(known > least ? known - least : 0, 2 * DEVICE_PAGE_BYTES);
+        const uint64_t most = add_capped(rest_live, more);
+        const enum err e = plan_rest(l, most, &rest);
+        if (e != ERR_OK || rest > most)
             return e;
         qsort(order, n, sizeof *order, compare_lives);
     }
