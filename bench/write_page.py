@@ -238,8 +238,8 @@ PAGE = """\
 # Measurements
 
 Written by `bench/run` on one machine; the same figures with their extremes are in `results.csv`. Where a cell has three
-numbers they are the median of {rounds} repetitions (least to greatest). What takes long, PyTorch's own allocator, the
-length of a thousand million and snapshots of a gigabyte, may be of an earlier run.
+numbers they are the median of {rounds} repetitions or more (least to greatest). What takes long, PyTorch's own
+allocator, the length of a thousand million and snapshots of a gigabyte, may be of an earlier run.
 
 - Machine: {cpu}, {cores} cores, {memory_gib} GiB, {kernel}; load average {load} before the start.
 - Built by {compiler} {compiler_version}, {build_type}; zstd {zstd}; Python {python}.
