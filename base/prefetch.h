@@ -4,7 +4,8 @@
 #ifndef REPLAY_BASE_PREFETCH_H
 #define REPLAY_BASE_PREFETCH_H
 
-/* Has the cache line at `at` fetched, which will be written to. It need not be mapped. */
+/* Has the cache line at `at` fetched, which will be written to. It need not be mapped. To gcc this is no effect: a call of
+ * a function that does nothing else may be left out, unless it is HOT_INLINE (base/inline.h). */
 static inline void prefetch(const void *at)
 {
 #if defined(__GNUC__)

@@ -209,8 +209,9 @@ static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n
     if (n < l->n) {
         const uint64_t rest_live = rest_live_bytes(l);
         const uint64_t least = plan_largest(order, n, rest_live, 0, shelves);
-        const uint64_t more = add_capped(known > least ? known - least : 0, 2 * DEVICE_PAGE_BYTES);
-        const uint64_t most = add_capped(rest_live, more);
+        if (least >= known)
+            return ERR_OK;
+        const uint64_t most = add_capped(rest_live, add_capped(known - least, 2 * DEVICE_PAGE_BYTES));
         const enum err e = plan_rest(l, most, &rest);
         if (e != ERR_OK || rest > most)
             return e;

@@ -24,7 +24,8 @@ static uint64_t rewriter_bytes(const struct rewriter *r, uint64_t bytes)
     const uint64_t span = bytes / 100 * r->how->percent + bytes % 100 * r->how->percent / 100;
     if (span == 0)
         return bytes;
-    const uint64_t moved = bytes - span + random_mix(bytes ^ random_mix(r->round ^ random_mix(r->how->seed))) % (2 * span + 1);
+    const uint64_t random = random_mix(bytes ^ random_mix(r->round ^ random_mix(r->how->seed)));
+    const uint64_t moved = bytes - span + random % (2 * span + 1);
     return moved > 0 ? moved : 1;
 }
 

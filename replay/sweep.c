@@ -282,7 +282,7 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
     if (e != ERR_OK)
         return e;
     e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
-                                     : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, why);
+                      : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, why);
     t->n_running = 0;
     if (e == ERR_OK && (e = check_interrupted(t->sweep, why)) != ERR_OK)
         return e;

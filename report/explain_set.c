@@ -182,7 +182,8 @@ static void set_pages(const struct explain_scene *s, const struct explanation *x
             window_move(&w, &s->at[low++], false);
         while (low <= high && block_view_pages(&s->at[low], &s->at[high]) + x->free_bytes >= need) {
             const struct set set = { .way = EXPLAIN_RELEASE, .n_live = w.n_live, .live_bytes = w.live_bytes,
-                                     .gained = block_view_pages(&s->at[low], &s->at[high]), .first = low, .end = high + 1 };
+                                     .gained = block_view_pages(&s->at[low], &s->at[high]),
+                                     .first = low, .end = high + 1 };
             if (w.n_live > 0 && set_is_better(&set, best))
                 *best = set;
             window_move(&w, &s->at[low++], false);

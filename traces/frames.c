@@ -525,8 +525,9 @@ static size_t walk_mostly_guessed(struct events_walk *w, size_t k, struct event 
     while (i < k && *reason == NULL) {
         i = has_places ? walk_guessed(w, i, k, out, true) : walk_guessed(w, i, k, out, false);
         walk_recall(w, i, out);
-        for (bool goes_on = i < k; goes_on; goes_on = i < k && *reason == NULL && w->guess.n_vacated == 0)
-            i = walk_each(w, i, i + 1, out, reason, true);
+        do
+            i = walk_each(w, i, i < k ? i + 1 : k, out, reason, true);
+        while (i < k && *reason == NULL && w->guess.n_vacated == 0);
     }
     return i;
 }
