@@ -41,8 +41,8 @@ struct pytorch_half {
     uint32_t *unmapped;              /* unmapped stretches, ascending by stream handle, then address */
     uint32_t  n_unmapped, cap_unmapped;
     uint64_t  fit_calls;             /* counts searches while garbage collection can happen */
-    bool      no_split;              /* its pool's */
 };
+static_assert(sizeof(struct pytorch_half) == 64, "a power of two, for who looks one up");
 
 /* Where a block belongs while it is free; all blocks of a segment have the same. */
 struct pytorch_home {
@@ -54,9 +54,10 @@ struct pytorch_home {
 struct pytorch_pool {
     bool     exists;
     bool     use_on_oom;
+    bool     no_split;
+    bool     ever_held;
     uint32_t uses;                   /* freeable when it falls to 0 */
     uint64_t device_allocs;          /* growths not yet given back, as the original counts them */
-    bool     ever_held;
     struct pytorch_stat reserved;
     struct pytorch_half half[2];     /* by enum pytorch_size_class: small, large */
 };
@@ -200,10 +201,16 @@ struct pytorch_attempt {
     uint8_t  pool;
     enum pytorch_size_class class;
     struct pytorch_home home;        /* of the block it gets */
-    bool     exp;                    /* may use expandable segments */
+    bool     is_borrowed;            /* another pool's */
     bool     is_rejected;            /* out: refused before the device was asked */
     enum err failure;                /* out: anything but lack of memory */
 };
+
+/* Whether it may use expandable segments. */
+static inline bool pytorch_attempt_expands(const struct pytorch *p, const struct pytorch_attempt *a)
+{
+    return p->settings.expandable_segments && !a->is_borrowed && (a->pool == 0 || p->profile.has_shared_expandable);
+}
 
 /* Decides how sizes are rounded; after every change of the settings. */
 void pytorch_plan_rounding(struct pytorch *p);
@@ -214,8 +221,9 @@ uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n);
 /* Size of the segment to ask for, for a block of S bytes. */
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);
 
-/* Takes the best free block for S bytes, BLOCK_NONE when there is none; only one candidate is examined. */
-uint32_t pytorch_fit(struct pytorch *p, struct pytorch_home home, uint64_t S, uint16_t stream, bool exp);
+/* Takes the best free block for the attempt that this home has, BLOCK_NONE when there is none; only one candidate is
+ * examined. */
+uint32_t pytorch_fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home);
 
 /* Makes room for all blocks that there can be until the device is asked again: a live one for each request, and free
  * ones, of which each has a live one or the end of a segment behind it. Beyond some size the table grows as needed. */
@@ -303,9 +311,10 @@ const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const stru
 /* Whether a graph capture (or what the release takes for one) is under way. */
 bool pytorch_is_capturing(const struct pytorch *p);
 
-static inline bool pytorch_has_waits(const struct pytorch *p)
+/* Whether a request has more to ask for than memory. One question for all, because every request asks it. */
+static inline bool pytorch_has_more(const struct pytorch *p)
 {
-    return (p->fifo_order.count | p->n_deferred) != 0;
+    return (p->has_no_cache | p->base.failure | p->fifo_order.count | p->n_deferred) != 0;
 }
 
 /* Completes frees whose events have finished. */

@@ -127,28 +127,29 @@ static uint32_t fit_start(const struct pytorch *p, const struct free_set *set, u
     return it;
 }
 
-/* The rules of ranges: which block is taken instead of the first that is large enough. */
-static uint32_t fit_range(const struct pytorch *p, const struct free_set *set, uint32_t first, uint64_t S,
-                          uint16_t stream, bool exp)
+/* The rules of ranges: which block is taken instead of the first that is large enough. Attempts come as a copy where
+ * few do, so that the hot path's stays in registers. */
+static uint32_t fit_range(const struct pytorch *p, struct pytorch_attempt a, const struct free_set *set, uint32_t first)
 {
-    const uint32_t it = fit_start(p, set, first, S, stream);
+    const uint32_t it = fit_start(p, set, first, a.S, a.stream);
     if (it == BLOCK_NONE)
         return it;
-    return exp ? fit_widen(p, set, it, stream) : fit_skip_ranges(p, set, it, stream);
+    return pytorch_attempt_expands(p, &a) ? fit_widen(p, set, it, a.stream) : fit_skip_ranges(p, set, it, a.stream);
 }
 
 /* Inline in the hot pair. */
-static HOT_INLINE uint32_t fit(struct pytorch *p, struct pytorch_home home, uint64_t S, uint16_t stream, bool exp)
+static HOT_INLINE uint32_t fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home)
 {
     const struct pytorch_settings *s = &p->settings;
+    const uint64_t S = a->S;
     if (pytorch_has_gc(p))
         home.half->fit_calls++;
     unsigned bin;
     const uint32_t first = free_bins_at_least(home.bins, p->blocks.at, S, &bin);
     uint32_t it = first;
     if (pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
-        it = fit_range(p, &home.half->free, first, S, stream, exp);
-        bin = bin_of(pytorch_at(p, it)->size);
+        it = fit_range(p, *a, &home.half->free, first);
+        bin = pytorch_at(p, it)->bin;
     }
     if (it == BLOCK_NONE)
         return it;
@@ -159,9 +160,9 @@ static HOT_INLINE uint32_t fit(struct pytorch *p, struct pytorch_home home, uint
     return it;
 }
 
-uint32_t pytorch_fit(struct pytorch *p, struct pytorch_home home, uint64_t S, uint16_t stream, bool exp)
+uint32_t pytorch_fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home)
 {
-    return fit(p, home, S, stream, exp);
+    return fit(p, a, home);
 }
 
 /* ---- growing ---- */
@@ -223,14 +224,10 @@ uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a)
         return BLOCK_NONE;
     }
     const uint32_t b = pytorch_block_new(&p->blocks);
-    struct pytorch_block *block = pytorch_at(p, b);
-    block->addr = seg.addr;
-    block->size = seg.bytes;
-    block->segment = seg.id;
-    block->stream = a->stream;
-    block->pool = a->pool;
-    block->flags |= a->class == CLASS_SMALL ? BLOCK_IS_SMALL : 0;
-    block->tie = tie;
+    *pytorch_at(p, b) = (struct pytorch_block){
+        .addr = seg.addr, .size = seg.bytes, .tie = tie, .segment = seg.id, .stream = a->stream, .pool = a->pool,
+        .flags = (uint8_t)(BLOCK_IS_USED | (a->class == CLASS_SMALL ? BLOCK_IS_SMALL : 0)),
+    };
     p->largest_segment = a->G > p->largest_segment ? a->G : p->largest_segment;
     pytorch_hold(p, a->pool, a->class, a->G);
     pytorch_stat_add(&p->stats.segment, a->class, 1);
@@ -258,7 +255,7 @@ static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool 
     if (a->failure == ERR_OK)
         a->failure = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     uint32_t b = BLOCK_NONE;
-    if (a->failure == ERR_OK && a->exp)
+    if (a->failure == ERR_OK && pytorch_attempt_expands(p, a))
         a->failure = pytorch_grow_expandable(p, a->pool, a->class, a->S, a->stream, &b);
     else if (a->failure == ERR_OK)
         b = pytorch_grow_segment(p, a);
@@ -274,13 +271,14 @@ static uint32_t pytorch_borrow(struct pytorch *p, struct pytorch_attempt *a)
         if (!p->pools[i].exists || !p->pools[i].use_on_oom)
             continue;
         const struct pytorch_home home = pytorch_home(&p->pools[i].half[a->class], a->stream);
-        const uint32_t b = pytorch_fit(p, home, a->S, a->stream, false);
+        a->is_borrowed = true;
+        const uint32_t b = pytorch_fit(p, a, home);
         if (b != BLOCK_NONE) {
             a->home = home;
-            a->exp = false;
             return b;
         }
     }
+    a->is_borrowed = false;
     return BLOCK_NONE;
 }
 
@@ -316,13 +314,18 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
 
 /* ---- handing out ---- */
 
+/* Whether the request may leave a rest as small as blocks can be, as those of the small pool may. */
+static bool finish_is_fine(const struct pytorch *p, const struct pytorch_attempt *a)
+{
+    return p->settings.expandable_segments && (p->profile.has_global_expandable || pytorch_attempt_expands(p, a));
+}
+
 static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b, const struct pytorch_attempt *a)
 {
     const uint64_t rest = b->size - a->S;
-    if (a->home.half->no_split)
+    if (b->pool != 0 && p->pools[b->pool].no_split)
         return false;
-    const bool is_fine = p->profile.has_global_expandable ? p->settings.expandable_segments : a->exp;
-    if (b->flags & BLOCK_IS_SMALL || is_fine)
+    if (b->flags & BLOCK_IS_SMALL || finish_is_fine(p, a))
         return rest >= PYTORCH_MIN_BLOCK;
     return a->S < p->settings.max_split_size && rest > PYTORCH_SMALL_MAX;
 }
@@ -331,7 +334,7 @@ static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b
 static inline uint32_t finish_split(struct pytorch *p, struct pytorch_home home, uint32_t b, uint64_t S)
 {
     const uint32_t front = pytorch_cut_front(p, b, S);
-    pytorch_take_home(p, home, b);
+    free_bins_insert(home.bins, p->blocks.at, b);        /* it is no whole segment, which would have an age */
     p->base.count.splits++;
     return front;
 }
@@ -349,20 +352,27 @@ static inline void finish_count_split(struct pytorch *p, enum pytorch_size_class
     }
 }
 
-/* Inline in the hot pair. */
-static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
-                              struct block *out)
+/* Leaves free what is in front of where the request may start. */
+static void finish_start(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a)
 {
     const uint64_t gap = pytorch_gap(p, pytorch_at(p, b), a->S);
     if (gap > 0)
         pytorch_take_home(p, a->home, pytorch_cut_front(p, b, gap));
+}
+
+/* `is_range`: the block lies in an expandable segment. */
+static HOT_INLINE void finish_as(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
+                                 struct block *out, bool is_range)
+{
+    if (is_range)
+        finish_start(p, b, a);
     const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
     const bool is_split = finish_splits(p, pytorch_at(p, b), a);
     const uint64_t whole = pytorch_at(p, b)->size;
     if (is_split)
         b = finish_split(p, a->home, b, a->S);
     struct pytorch_block *block = pytorch_at(p, b);
-    if (!(block->flags & BLOCK_IS_RANGE))
+    if (!is_range)
         finish_count_split(p, a->class, was_split, is_split, block->size, whole - block->size);
     block->flags |= BLOCK_IS_ALLOCATED;
     block->requested = requested;
@@ -371,6 +381,21 @@ static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorc
     if (block->size >= p->settings.max_split_size)
         pytorch_stat_add(&p->stats.oversize_allocations, CLASS_LARGE, 1);
     *out = (struct block){.addr = block->addr, .bytes = block->size, .segment = block->segment, .cookie = b};
+}
+
+static void finish_range(struct pytorch *p, uint32_t b, struct pytorch_attempt a, uint64_t requested, struct block *out)
+{
+    finish_as(p, b, &a, requested, out, true);
+}
+
+/* Inline in the hot pair. */
+static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
+                              struct block *out)
+{
+    if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
+        finish_range(p, b, *a, requested, out);
+    else
+        finish_as(p, b, a, requested, out, false);
 }
 
 void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
@@ -385,7 +410,9 @@ static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *
     p->refused_request = req->bytes;
     p->refused_rounded = a->S;
     p->refused_segment = a->G;
-    p->refused_needs = a->exp ? pytorch_expandable_needs(p, a->pool, a->class, a->S, a->stream) : a->G;
+    p->refused_needs = a->G;
+    if (pytorch_attempt_expands(p, a))
+        p->refused_needs = pytorch_expandable_needs(p, a->pool, a->class, a->S, a->stream);
     if (a->is_rejected)
         return ERR_DEVICE_OOM;
     uint64_t free_bytes, total_bytes;
@@ -395,7 +422,7 @@ static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *
     return ERR_DEVICE_OOM;
 }
 
-/* No free block serves the request. The attempt comes as a copy, so that the caller's stays in registers. */
+/* No free block serves the request. */
 static enum err miss(struct pytorch *p, const struct event *req, struct pytorch_attempt a, struct block *out)
 {
     p->base.count.misses++;
@@ -406,24 +433,6 @@ static enum err miss(struct pytorch *p, const struct event *req, struct pytorch_
     if (b == BLOCK_NONE)
         return pytorch_refuse(p, &a, req);
     pytorch_finish(p, b, &a, req->bytes, out);
-    return ERR_OK;
-}
-
-static inline enum err cached_alloc(struct pytorch *p, const struct event *req, struct block *out)
-{
-    if (p->base.failure != ERR_OK)
-        return p->base.failure;
-    if (pytorch_has_waits(p) && !pytorch_is_capturing(p))
-        pytorch_poll(p);
-    struct pytorch_attempt a;
-    const enum err e = pytorch_attempt_begin(p, req, &a);
-    if (e != ERR_OK)
-        return e;
-    const uint32_t b = fit(p, a.home, a.S, a.stream, a.exp);
-    if (b == BLOCK_NONE)
-        return miss(p, req, a, out);
-    p->base.count.hits++;
-    finish(p, b, &a, req->bytes, out);
     return ERR_OK;
 }
 
@@ -445,10 +454,45 @@ static enum err uncached_alloc(struct pytorch *p, const struct event *req, struc
 enum err pytorch_alloc(struct policy *base, const struct event *req, struct block *out)
 {
     struct pytorch *p = (struct pytorch *)base;
-    return p->has_no_cache ? uncached_alloc(p, req, out) : cached_alloc(p, req, out);
+    if (pytorch_has_more(p)) {
+        if (p->has_no_cache)
+            return uncached_alloc(p, req, out);
+        if (p->base.failure != ERR_OK)
+            return p->base.failure;
+        if (!pytorch_is_capturing(p))
+            pytorch_poll(p);
+    }
+    struct pytorch_attempt a;
+    const enum err e = pytorch_attempt_begin(p, req, &a);
+    if (e != ERR_OK)
+        return e;
+    const uint32_t b = fit(p, &a, a.home);
+    if (b == BLOCK_NONE)
+        return miss(p, req, a, out);
+    p->base.count.hits++;
+    finish(p, b, &a, req->bytes, out);
+    return ERR_OK;
 }
 
 /* ---- freeing ---- */
+
+/* Counts a block that has become free and swallowed n others, `won` bytes. Only the sign of the difference decides which
+ * counter it moves. */
+static inline void complete_count_split(struct pytorch *p, enum pytorch_size_class c, const struct pytorch_block *block,
+                                        int n, uint64_t won)
+{
+    struct pytorch_stat *count = &p->stats.inactive_split, *bytes = &p->stats.inactive_split_bytes;
+    if (!pytorch_block_is_split(block)) {
+        pytorch_stat_subtract(count, c, (uint64_t)n);
+        pytorch_stat_subtract(bytes, c, won);
+        return;
+    }
+    if (n == 0)
+        pytorch_stat_add(count, c, 1);
+    else
+        pytorch_stat_subtract(count, c, (uint64_t)n - 1);
+    pytorch_stat_add(bytes, c, block->size - won);
+}
 
 /* Inline in the hot pair. */
 static HOT_INLINE void complete_free(struct pytorch *p, uint32_t b)
@@ -461,11 +505,8 @@ static HOT_INLINE void complete_free(struct pytorch *p, uint32_t b)
     uint64_t won;
     const int n = pytorch_coalesce(p, home, b, &won);
     pytorch_take_home(p, home, b);
-    if (block->flags & BLOCK_IS_RANGE)
-        return;
-    const bool is_split = pytorch_block_is_split(block);
-    pytorch_stat_move(&p->stats.inactive_split, c, is_split - n);
-    pytorch_stat_move(&p->stats.inactive_split_bytes, c, (int64_t)((is_split ? block->size : 0) - won));
+    if (!(block->flags & BLOCK_IS_RANGE))
+        complete_count_split(p, c, block, n, won);
 }
 
 void pytorch_complete_free(struct pytorch *p, uint32_t b)

@@ -10,7 +10,7 @@ enum err pytorch_blocks_hold(struct pytorch_blocks *t, uint64_t n)
     if (n < t->cap)                              /* entry 0 is none of them */
         return ERR_OK;
     const uint64_t doubled = t->cap < 128 ? 256 : 2 * (uint64_t)t->cap, cap = n < doubled ? doubled : n + 1;
-    if (cap > UINT32_MAX)
+    if (cap > BLOCKS_MAX)
         return ERR_HOST_NOMEM;
     struct pytorch_block *at = realloc(t->at, cap * sizeof *at);
     if (at == NULL)

@@ -16,6 +16,9 @@
  * may be written in vain, so that the hot paths need not ask for it first. */
 #define BLOCK_NONE UINT32_C(0)
 
+/* No table is larger, so that the links to a block leave a bit to others. */
+#define BLOCKS_MAX (UINT32_C(1) << 31)
+
 enum block_flags {
     BLOCK_IS_USED      = 1 << 0,     /* this table entry is a block */
     BLOCK_IS_ALLOCATED = 1 << 1,     /* handed out */
@@ -38,6 +41,7 @@ struct pytorch_block {
     uint8_t  pool;                   /* dense */
     uint8_t  flags;
     bool     is_below;               /* while free, in a long bin: another block of its size goes before it */
+    uint16_t bin;                    /* while free: its bin's number (pytorch_free_set.h) */
 };
 static_assert(sizeof(struct pytorch_block) == 64, "one cache line");
 
@@ -59,7 +63,7 @@ static inline enum err pytorch_blocks_reserve(struct pytorch_blocks *t, uint32_t
 }
 void pytorch_blocks_close(struct pytorch_blocks *t);
 
-/* A new block with cleared members and no neighbours; room for it was reserved. */
+/* A new block, for which room was reserved. Its members are the caller's to set: anything is in them. */
 static inline uint32_t pytorch_block_new(struct pytorch_blocks *t)
 {
     uint32_t b = t->vacant;
@@ -69,7 +73,6 @@ static inline uint32_t pytorch_block_new(struct pytorch_blocks *t)
         assert(t->n < t->cap);
         b = t->n++;
     }
-    t->at[b] = (struct pytorch_block){.flags = BLOCK_IS_USED};
     return b;
 }
 

@@ -146,15 +146,11 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
         return e;
     }
     const uint32_t b = pytorch_block_new(&p->blocks);
-    struct pytorch_block *block = pytorch_at(p, b);
-    block->addr = range.seg.addr;
-    block->size = bytes;
-    block->segment = range.seg.id;
-    block->stream = stream;
-    block->pool = pool;
-    block->flags =
-        (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0));
-    block->tie = tie;
+    *pytorch_at(p, b) = (struct pytorch_block){
+        .addr = range.seg.addr, .size = bytes, .tie = tie, .segment = range.seg.id, .stream = stream, .pool = pool,
+        .flags =
+            (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0)),
+    };
     pytorch_insert_unmapped(p, b);
     *out = b;
     return p->base.failure;

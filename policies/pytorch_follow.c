@@ -46,7 +46,7 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
         return e;
     struct pytorch_half *half = a.home.half;
     const uint64_t fit_calls = half->fit_calls;
-    uint32_t b = pytorch_fit(p, a.home, a.S, a.stream, a.exp);
+    uint32_t b = pytorch_fit(p, &a, a.home);
     half->fit_calls = fit_calls;
     *out = (struct pytorch_choice){.is_growth = b == BLOCK_NONE, .segment_bytes = pytorch_segment_size(p, a.S),
                                    .block_bytes = a.S, .block = b};
@@ -64,7 +64,7 @@ uint64_t pytorch_follow_run(struct policy *base, const struct event *req)
 {
     struct pytorch *p = (struct pytorch *)base;
     struct pytorch_attempt a;
-    if (pytorch_attempt_begin(p, req, &a) != ERR_OK || !a.exp)
+    if (pytorch_attempt_begin(p, req, &a) != ERR_OK || !pytorch_attempt_expands(p, &a))
         return 0;
     const uint32_t b = pytorch_find_run(p, a.home.half, a.S, a.stream);
     return b == BLOCK_NONE ? 0 : pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);

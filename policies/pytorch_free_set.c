@@ -199,7 +199,8 @@ static void treap_remove(struct pytorch_block *at, uint32_t *link)
     *link = less != BLOCK_NONE ? less : more;
 }
 
-uint32_t free_bins_at_least_long(const struct pytorch_block *at, uint32_t root, uint64_t size)
+/* The top of the first size of at least `size` bytes; BLOCK_NONE: there is none. */
+static uint32_t treap_at_least(const struct pytorch_block *at, uint32_t root, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
     for (uint32_t b = root; b != BLOCK_NONE;) {
@@ -210,36 +211,57 @@ uint32_t free_bins_at_least_long(const struct pytorch_block *at, uint32_t root, 
     return found;
 }
 
+/* The top of the last size below `size` bytes; BLOCK_NONE: there is none. */
+static uint32_t treap_below(const struct pytorch_block *at, uint32_t root, uint64_t size)
+{
+    uint32_t found = BLOCK_NONE;
+    for (uint32_t b = root; b != BLOCK_NONE;) {
+        const bool is_small = at[b].size < size;
+        found = is_small ? b : found;
+        b = is_small ? at[b].right : at[b].left;
+    }
+    return found;
+}
+
 /* ---- a bin ---- */
+
+static uint32_t long_root(const struct free_bins *f, unsigned bin)
+{
+    return f->root[bin] & ~BIN_IS_LONG;
+}
+
+static void long_set_root(struct free_bins *f, unsigned bin, uint32_t root)
+{
+    f->root[bin] = root == BLOCK_NONE ? BLOCK_NONE : root | BIN_IS_LONG;
+}
 
 /* Makes a long bin of a short one: each block of a size is below the one before it. */
 static void bin_lengthen(struct free_bins *f, struct pytorch_block *at, unsigned bin)
 {
-    uint32_t next, last = BLOCK_NONE;
-    uint32_t b = f->root[bin];
-    f->root[bin] = BLOCK_NONE;
-    f->length[bin] = BIN_IS_LONG;
-    for (; b != BLOCK_NONE; b = next) {
+    uint32_t next, last = BLOCK_NONE, root = BLOCK_NONE;
+    for (uint32_t b = f->root[bin]; b != BLOCK_NONE; b = next) {
         next = at[b].right;
         at[b].below = BLOCK_NONE;
         if (last != BLOCK_NONE && at[last].size == at[b].size)
             block_put_below(at, last, b);
         else
-            treap_insert(at, &f->root[bin], b);
+            treap_insert(at, &root, b);
         last = b;
     }
+    long_set_root(f, bin, root);
 }
 
 void free_bins_insert_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
 {
     if (!bin_is_long(f, bin))
         bin_lengthen(f, at, bin);
-    uint32_t *link = treap_find(at, &f->root[bin], at[b].size);
+    uint32_t root = long_root(f, bin), *link = treap_find(at, &root, at[b].size);
     at[b].below = BLOCK_NONE;
     if (*link != BLOCK_NONE)
         blocks_insert(at, link, b);
     else
-        treap_insert(at, &f->root[bin], b);
+        treap_insert(at, &root, b);
+    long_set_root(f, bin, root);
 }
 
 void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
@@ -248,36 +270,42 @@ void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsign
         block_take_from_below(at, b);
         return;
     }
-    uint32_t *link = treap_find(at, &f->root[bin], at[b].size);
+    uint32_t root = long_root(f, bin), *link = treap_find(at, &root, at[b].size);
     const uint32_t heir = block_heir(at, b);
     if (heir == BLOCK_NONE)
         treap_remove(at, link);
     else
         block_take_place(at, link, heir);
-    f->length[bin] = f->root[bin] == BLOCK_NONE ? 0 : BIN_IS_LONG;
+    long_set_root(f, bin, root);
+}
+
+uint32_t free_bins_at_least_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint64_t size)
+{
+    if (!bin_is_long(f, bin))
+        bin_lengthen(f, at, bin);
+    return treap_at_least(at, long_root(f, bin), size);
 }
 
 /* The first block of a bin that is not empty. */
 static uint32_t bin_first(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
 {
-    uint32_t b = f->root[bin];
+    uint32_t b = long_root(f, bin);
     while (bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
         b = at[b].left;
     return b;
 }
 
 /* The last block of a bin with less than `size` bytes; of a long one the top of that size. */
-static uint32_t bin_below(const struct free_bins *f, const struct pytorch_block *at, unsigned bin, uint64_t size)
+static uint32_t bin_below(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
-    for (uint32_t b = f->root[bin]; b != BLOCK_NONE;) {
-        const bool is_small = at[b].size < size;
-        if (!is_small && !bin_is_long(f, bin))
-            break;
-        found = is_small ? b : found;
-        b = is_small ? at[b].right : at[b].left;
+    int steps = 0;
+    for (uint32_t b = f->root[bin]; !bin_is_long(f, bin) && at[b].size < size; b = at[b].right) {
+        found = b;
+        if (steps++ == LIST_STEPS)
+            bin_lengthen(f, at, bin);
     }
-    return found;
+    return bin_is_long(f, bin) ? treap_below(at, long_root(f, bin), size) : found;
 }
 
 /* ---- the set ---- */
@@ -292,8 +320,7 @@ enum err free_set_open(struct free_set *s, struct pytorch_blocks *blocks, const 
         free(order);
         return ERR_HOST_NOMEM;
     }
-    *s = (struct free_set){.blocks = blocks, .names = names, .by_stream = by_stream, .order = order,
-                           .n_streams = n_streams};
+    *s = (struct free_set){.blocks = blocks, .names = names, .by_stream = by_stream, .order = order};
     return ERR_OK;
 }
 
@@ -325,7 +352,7 @@ uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *a
 }
 
 /* The last block with less than `size` bytes in the bins up to number `bin`, or the top of its size in a long bin. */
-static uint32_t bins_below(const struct free_set *s, const struct free_bins *f, unsigned bin, uint64_t size)
+static uint32_t bins_below(const struct free_set *s, struct free_bins *f, unsigned bin, uint64_t size)
 {
     const uint32_t found = bin < N_BINS ? bin_below(f, s->blocks->at, bin, size) : BLOCK_NONE;
     if (found != BLOCK_NONE)
@@ -338,12 +365,12 @@ static uint32_t bins_below(const struct free_set *s, const struct free_bins *f, 
 static uint32_t last_of_size(const struct free_set *s, const struct free_bins *f, uint32_t b)
 {
     struct pytorch_block *at = s->blocks->at;
-    return b != BLOCK_NONE && bin_is_long(f, bin_of(at[b].size)) ? block_last(at, b, BLOCK_NONE) : b;
+    return b != BLOCK_NONE && bin_is_long(f, at[b].bin) ? block_last(at, b, BLOCK_NONE) : b;
 }
 
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size)
 {
-    const struct free_bins *f = s->by_stream[stream];
+    struct free_bins *f = s->by_stream[stream];
     return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, bin_of(size), size));
 }
 
@@ -362,7 +389,7 @@ static uint32_t free_set_first_from(const struct free_set *s, uint32_t i)
 static uint32_t free_set_last_before(const struct free_set *s, uint32_t i)
 {
     while (i-- > 0) {
-        const struct free_bins *f = s->by_stream[s->order[i]];
+        struct free_bins *f = s->by_stream[s->order[i]];
         const uint32_t b = bins_below(s, f, N_BINS, UINT64_MAX);
         if (b != BLOCK_NONE)
             return last_of_size(s, f, b);
@@ -387,10 +414,10 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
 {
     struct pytorch_block *at = s->blocks->at;
     const struct free_bins *f = s->by_stream[at[b].stream];
-    const unsigned bin = bin_of(at[b].size);
+    const unsigned bin = at[b].bin;
     uint32_t found = at[b].right;
     if (bin_is_long(f, bin) && (found = block_next(at, b)) == BLOCK_NONE)
-        found = free_bins_at_least_long(at, f->root[bin], at[b].size + 1);
+        found = treap_at_least(at, long_root(f, bin), at[b].size + 1);
     if (found == BLOCK_NONE)
         found = free_bins_from(f, at, bin + 1);
     return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, at[b].stream) + 1);
@@ -399,12 +426,12 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
 uint32_t free_set_prev(const struct free_set *s, uint32_t b)
 {
     struct pytorch_block *at = s->blocks->at;
-    const struct free_bins *f = s->by_stream[at[b].stream];
-    const unsigned bin = bin_of(at[b].size);
+    struct free_bins *f = s->by_stream[at[b].stream];
+    const unsigned bin = at[b].bin;
     if (!bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
         return at[b].left;
     if (bin_is_long(f, bin) && at[b].is_below)
-        return block_last(at, free_bins_at_least_long(at, f->root[bin], at[b].size), b);
+        return block_last(at, treap_at_least(at, long_root(f, bin), at[b].size), b);
     const uint32_t found = last_of_size(s, f, bins_below(s, f, bin, at[b].size));
     return found != BLOCK_NONE ? found : free_set_last_before(s, free_set_place(s, at[b].stream));
 }
@@ -412,7 +439,7 @@ uint32_t free_set_prev(const struct free_set *s, uint32_t b)
 bool free_set_has_equal(const struct free_set *s, uint32_t b)
 {
     const struct pytorch_block *at = s->blocks->at, *block = &at[b];
-    if (bin_is_long(s->by_stream[block->stream], bin_of(block->size)))
+    if (bin_is_long(s->by_stream[block->stream], block->bin))
         return block->is_below || block->below != BLOCK_NONE;
     return at[block->right].size == block->size || (block->left != BLOCK_NONE && at[block->left].size == block->size);
 }

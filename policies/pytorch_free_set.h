@@ -4,12 +4,12 @@
  * The allocator's every decision goes through one order (order A): stream handle, size, and what decides ties. A set
  * keeps a table of bins for each stream: bins hold neighbouring sizes and never overlap, and a bitmap finds the next
  * bin that is not empty. A bin of few blocks is a list in order: a search is a look and one or two comparisons, and a
- * removal needs none.
+ * removal needs none. Nobody counts the blocks of a list; but who has taken many steps in one makes it a long bin.
  *
- * A bin of many blocks is a treap of its sizes, and the blocks of one size hang together as a pairing heap: the first
- * in order is its top, the rest is sorted no further than was asked for. A block that comes is compared with the top
- * only, one that goes from the middle with none; what a top leaves behind is compared pair by pair, a logarithm for
- * each in the long run (Fredman, Sedgewick, Sleator and Tarjan, "The pairing heap", Algorithmica 1, 1986).
+ * A long bin is a treap of its sizes, and the blocks of one size hang together as a pairing heap: the first in order is
+ * its top, the rest is sorted no further than was asked for. A block that comes is compared with the top only, one that
+ * goes from the middle with none; what a top leaves behind is compared pair by pair, a logarithm for each in the long
+ * run (Fredman, Sedgewick, Sleator and Tarjan, "The pairing heap", Algorithmica 1, 1986).
  *
  * What a request or a free does to a short bin is inline: as calls it took some thirty instructions more an event.
  */
@@ -30,16 +30,16 @@ enum {
 };
 static_assert(N_BINS < 64 * N_BIN_WORDS, "one summary word covers all");
 
-/* A bin that would grow beyond LIST_MAX blocks is a long one until it is empty. */
-enum { LIST_MAX = 64, BIN_IS_LONG = LIST_MAX + 1 };
+/* Where somebody would take more than so many steps in a list, the bin becomes a long one, until it is empty: its root
+ * has the bit BIN_IS_LONG. */
+enum { LIST_STEPS = 64 };
+#define BIN_IS_LONG BLOCKS_MAX
 
-/* Bit i of words[w] says that root[64 w + i] is not empty, bit w of `summary` that words[w] is not 0. `length` is that
- * of a list, or BIN_IS_LONG. */
+/* Bit i of words[w] says that root[64 w + i] is not BLOCK_NONE, bit w of `summary` that words[w] is not 0. */
 struct free_bins {
     uint64_t summary;
     uint64_t words[N_BIN_WORDS];
     uint32_t root[N_BINS];
-    uint8_t  length[N_BINS];
 };
 
 static inline unsigned bit_lowest(uint64_t w)
@@ -61,12 +61,12 @@ static inline void bin_mark(struct free_bins *f, unsigned bin)
     f->summary |= UINT64_C(1) << bin / 64;
 }
 
-/* Clears the bit of a bin that became empty, again without a branch. */
+/* Clears the bit of a bin, which is set, if it became empty; again without a branch. */
 static inline void bin_unmark(struct free_bins *f, unsigned bin)
 {
     const uint64_t is_empty = f->root[bin] == BLOCK_NONE;
-    const uint64_t word = f->words[bin / 64] &= ~(is_empty << bin % 64);
-    f->summary &= ~((uint64_t)(word == 0) << bin / 64);
+    const uint64_t word = f->words[bin / 64] ^= is_empty << bin % 64;
+    f->summary ^= (uint64_t)(word == 0) << bin / 64;
 }
 
 /* The first bin >= `bin` (<= N_BINS) that is not empty, N_BINS when there is none. */
@@ -82,16 +82,21 @@ static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
 
 /* ---- the list in a short bin, linked by `left` and `right` ---- */
 
-/* Whether a comes before b in order A; both belong to the same stream. */
-static inline bool block_before(const struct pytorch_block *a, const struct pytorch_block *b)
+/* A block's place in order A among those of its stream, as one number: two of them are compared with a single branch. */
+__extension__ typedef unsigned __int128 block_place;
+static inline block_place block_place_of(const struct pytorch_block *b)
 {
-    return (a->size < b->size) | ((a->size == b->size) & (a->tie < b->tie));
+    return (block_place)b->size << 64 | b->tie;
 }
 
-static inline void list_insert(struct pytorch_block *at, uint32_t *head, uint32_t b)
+/* False: it has not been inserted, the list is too long. */
+static inline bool list_insert(struct pytorch_block *at, uint32_t *head, uint32_t b)
 {
+    const block_place place = block_place_of(&at[b]);
     uint32_t *link = head, before = BLOCK_NONE;
-    while (block_before(&at[*link], &at[b])) {           /* the last one stops at BLOCK_NONE */
+    for (int steps = 0; block_place_of(&at[*link]) < place; steps++) {     /* the last one stops at BLOCK_NONE */
+        if (steps == LIST_STEPS)
+            return false;
         before = *link;
         link = &at[before].right;
     }
@@ -100,6 +105,18 @@ static inline void list_insert(struct pytorch_block *at, uint32_t *head, uint32_
     at[b].right = behind;
     *link = b;
     at[behind].left = b;
+    return true;
+}
+
+/* Lets *b, the first of a list, be the first of at least `size` bytes. False: the list is too long. */
+static inline bool list_at_least(const struct pytorch_block *at, uint32_t *b, uint64_t size)
+{
+    for (int steps = 0; at[*b].size < size; steps++) {                   /* BLOCK_NONE is larger than all */
+        if (steps == LIST_STEPS)
+            return false;
+        *b = at[*b].right;
+    }
+    return true;
 }
 
 static inline void list_remove(struct pytorch_block *at, uint32_t *head, uint32_t b)
@@ -112,7 +129,7 @@ static inline void list_remove(struct pytorch_block *at, uint32_t *head, uint32_
 
 static inline bool bin_is_long(const struct free_bins *f, unsigned bin)
 {
-    return f->length[bin] == BIN_IS_LONG;
+    return (f->root[bin] & BIN_IS_LONG) != 0;
 }
 
 /* ---- the set ---- */
@@ -123,7 +140,7 @@ struct free_set {
     const struct stream_name *names;           /* borrowed */
     struct free_bins **by_stream;              /* by dense stream; NULL until the stream is seen */
     uint16_t *order;                           /* streams seen, ascending by handle */
-    uint32_t  n_order, n_streams;
+    uint32_t  n_order;
 };
 
 MUST_USE enum err free_set_open(struct free_set *s, struct pytorch_blocks *blocks, const struct stream_name *names,
@@ -139,50 +156,42 @@ static inline struct free_bins *free_set_bins(const struct free_set *s, uint16_t
     return s->by_stream[stream];
 }
 
-/* What the two below do with a long bin, or one that has to become long. */
+/* What those below do with a long bin, or one that has to become long. */
 void free_bins_insert_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
 void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
+uint32_t free_bins_at_least_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint64_t size);
 
 /* `b` is in no set, and `f` are the bins of its stream. */
 static inline void free_bins_insert(struct free_bins *f, struct pytorch_block *at, uint32_t b)
 {
     const unsigned bin = bin_of(at[b].size);
-    if (f->length[bin] >= LIST_MAX) {
+    at[b].bin = (uint16_t)bin;
+    if (bin_is_long(f, bin) || !list_insert(at, &f->root[bin], b))
         free_bins_insert_long(f, at, bin, b);
-        return;
-    }
-    f->length[bin]++;
-    list_insert(at, &f->root[bin], b);
     bin_mark(f, bin);
 }
 
 /* `b` is in this bin. */
 static inline void free_bins_take(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
 {
-    if (bin_is_long(f, bin)) {
+    if (bin_is_long(f, bin))
         free_bins_remove_long(f, at, bin, b);
-    } else {
+    else
         list_remove(at, &f->root[bin], b);
-        f->length[bin]--;
-    }
     bin_unmark(f, bin);
 }
 
 /* `b` is in these bins. */
 static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *at, uint32_t b)
 {
-    free_bins_take(f, at, bin_of(at[b].size), b);
+    free_bins_take(f, at, at[b].bin, b);
 }
-
-/* The first block with at least `size` bytes of a long bin with this root. */
-uint32_t free_bins_at_least_long(const struct pytorch_block *at, uint32_t root, uint64_t size);
 
 /* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
 uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from);
 
 /* The first block with at least `size` bytes, in order A, and its bin; BLOCK_NONE: there is none. `f` may be NULL. */
-static inline uint32_t free_bins_at_least(const struct free_bins *f, const struct pytorch_block *at, uint64_t size,
-                                          unsigned *bin)
+static inline uint32_t free_bins_at_least(struct free_bins *f, struct pytorch_block *at, uint64_t size, unsigned *bin)
 {
     *bin = N_BINS;
     if (f != NULL)
@@ -190,15 +199,12 @@ static inline uint32_t free_bins_at_least(const struct free_bins *f, const struc
     if (*bin == N_BINS)
         return BLOCK_NONE;
     uint32_t b = f->root[*bin];
-    if (bin_is_long(f, *bin))
-        b = free_bins_at_least_long(at, b, size);
-    else
-        while (at[b].size < size)                        /* BLOCK_NONE is larger than all */
-            b = at[b].right;
+    if (bin_is_long(f, *bin) || !list_at_least(at, &b, size))
+        b = free_bins_at_least_long(f, at, *bin, size);
     if (b != BLOCK_NONE)
         return b;
     b = free_bins_from(f, at, *bin + 1);
-    *bin = bin_of(at[b].size);
+    *bin = at[b].bin;
     return b;
 }
 
@@ -224,8 +230,8 @@ static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stre
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size);
 
 /* In order A over all streams; BLOCK_NONE at the ends. For `next` `b` is the first, the answer of free_set_at_least, or
- * what `next` has said since the set last grew, and for `prev` any in the set, which costs time by the blocks of its
- * size and of the one before it. Both sort as far as they go. */
+ * what `next` has said since the set last grew or was searched, and for `prev` any in the set, which costs time by the
+ * blocks of its size and of the one before it. Both sort as far as they go. */
 uint32_t free_set_first(const struct free_set *s);
 uint32_t free_set_next(const struct free_set *s, uint32_t b);
 uint32_t free_set_prev(const struct free_set *s, uint32_t b);

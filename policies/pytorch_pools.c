@@ -17,7 +17,6 @@ enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags)
     struct pytorch_pool *made = &p->pools[pool];
     for (int c = CLASS_SMALL; c <= CLASS_LARGE; c++) {
         struct pytorch_half *half = &made->half[c];
-        half->no_split = (flags & POOL_NO_SPLIT) != 0;
         if (half->free.by_stream != NULL)
             continue;                              /* it was there before: its sets are empty */
         const enum err e = free_set_open(&half->free, &p->blocks, p->streams, p->n_streams);
@@ -26,6 +25,7 @@ enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags)
     }
     made->exists = true;
     made->use_on_oom = (flags & POOL_USE_ON_OOM) != 0;
+    made->no_split = (flags & POOL_NO_SPLIT) != 0;
     made->uses = pool == 0 ? 0 : 1;
     made->device_allocs = 0;
     return ERR_OK;

@@ -51,15 +51,6 @@ static inline void pytorch_stat_subtract(struct pytorch_stat *s, enum pytorch_si
     s->current[CLASS_ALL] -= x;
 }
 
-/* Adds a net amount: only its sign decides which counter it moves. */
-static inline void pytorch_stat_move(struct pytorch_stat *s, enum pytorch_size_class c, int64_t net)
-{
-    if (net > 0)
-        pytorch_stat_add(s, c, (uint64_t)net);
-    else if (net < 0)
-        pytorch_stat_subtract(s, c, 0 - (uint64_t)net);
-}
-
 /* A request is served with a block of `size` bytes. */
 static inline void pytorch_stats_hand_out(struct pytorch_stats *s, enum pytorch_size_class c, uint64_t size,
                                           uint64_t requested)

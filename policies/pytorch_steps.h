@@ -44,29 +44,27 @@ static inline uint64_t tie_step(const struct pytorch *p, uint64_t bytes)
     return p->profile.ties_by_block ? 0 : bytes;
 }
 
-/* A new block of the same segment, pool and stream, without neighbours, `offset` bytes behind the start of `like`. */
-static inline uint32_t block_like(struct pytorch *p, uint32_t like, uint64_t offset, uint64_t size)
+/* A new block of the same segment, pool and stream, `offset` bytes behind the start of `like`, between two that are
+ * neighbours. */
+static inline uint32_t block_between(struct pytorch *p, uint32_t like, uint64_t offset, uint64_t size, uint32_t prev,
+                                     uint32_t next)
 {
     const uint32_t b = pytorch_block_new(&p->blocks);
     const struct pytorch_block *model = pytorch_at(p, like);
-    struct pytorch_block *made = pytorch_at(p, b);
+    struct pytorch_block *made = pytorch_at(p, b);       /* its links come with a bin; a literal would be built twice */
     made->addr = model->addr + offset;
     made->size = size;
+    made->requested = 0;
+    made->tie = p->profile.ties_by_block ? p->next_place++ : model->tie + offset;
+    made->prev = prev;
+    made->next = next;
     made->segment = model->segment;
     made->stream = model->stream;
     made->pool = model->pool;
     made->flags = BLOCK_IS_USED | (model->flags & (BLOCK_IS_RANGE | BLOCK_IS_SMALL));
-    made->tie = p->profile.ties_by_block ? p->next_place++ : model->tie + tie_step(p, offset);
-    return b;
-}
-
-/* Links a block in between two that are neighbours. */
-static inline void block_link(struct pytorch *p, uint32_t b, uint32_t prev, uint32_t next)
-{
-    pytorch_at(p, b)->prev = prev;
-    pytorch_at(p, b)->next = next;
     pytorch_at(p, prev)->next = b;
     pytorch_at(p, next)->prev = b;
+    return b;
 }
 
 /* Cuts `size` bytes off a block that is in no set, as a new block in front of it or behind it, in no set either; room
@@ -74,8 +72,7 @@ static inline void block_link(struct pytorch *p, uint32_t b, uint32_t prev, uint
 static inline uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size)
 {
     struct pytorch_block *block = pytorch_at(p, b);
-    const uint32_t front = block_like(p, b, 0, size);
-    block_link(p, front, block->prev, b);
+    const uint32_t front = block_between(p, b, 0, size, block->prev, b);
     block->addr += size;
     block->tie += tie_step(p, size);
     block->size -= size;
@@ -86,9 +83,7 @@ static inline uint32_t pytorch_cut_back(struct pytorch *p, uint32_t b, uint64_t 
 {
     struct pytorch_block *block = pytorch_at(p, b);
     block->size -= size;
-    const uint32_t back = block_like(p, b, block->size, size);
-    block_link(p, back, b, block->next);
-    return back;
+    return block_between(p, b, block->size, size, b, block->next);
 }
 
 /* Where a block goes when it is free. */
@@ -102,12 +97,11 @@ static inline struct pytorch_home pytorch_home_of(const struct pytorch *p, const
     return pytorch_home(pytorch_half_of(p, b), b->stream);
 }
 
-/* Makes a free, mapped block available at its home. Ages are asked of whole segments only, and nobody counts before
- * there can be garbage collection. */
+/* Makes a free, mapped block available at its home. Ages are asked of whole segments only. */
 static inline void pytorch_take_home(struct pytorch *p, struct pytorch_home home, uint32_t b)
 {
     const struct pytorch_block *block = pytorch_at(p, b);
-    if (home.half->fit_calls > 0 && !pytorch_block_is_split(block))
+    if (!pytorch_block_is_split(block))
         p->segments[block->segment].free_since = home.half->fit_calls;
     free_bins_insert(home.bins, p->blocks.at, b);
 }
@@ -179,7 +173,7 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     a->class = a->S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE;
     a->is_rejected = false;
     a->failure = ERR_OK;
-    a->exp = p->settings.expandable_segments && (a->pool == 0 || p->profile.has_shared_expandable);
+    a->is_borrowed = false;
     enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     if (e == ERR_OK && a->pool != 0 && !p->pools[a->pool].exists)
         e = pytorch_pool_open(p, a->pool, 0);

@@ -199,8 +199,7 @@ static void model_compare(const struct model *m, uint64_t size)
 static void model_add(struct model *m, uint64_t size, uint64_t tie)
 {
     const uint32_t b = pytorch_block_new(&m->blocks);
-    m->blocks.at[b].size = size;
-    m->blocks.at[b].tie = tie;
+    m->blocks.at[b] = (struct pytorch_block){.size = size, .tie = tie};
     m->in[m->n++] = b;
     free_set_insert(&m->set, b);
 }
@@ -276,6 +275,37 @@ Test(free_set, a_walk_that_takes_blocks_out_behind_itself_keeps_the_order)
     walk_taking_out(1, 4);
     walk_taking_out(7, 5);
     walk_taking_out(300, 6);
+}
+
+enum look { LOOK_AT_LEAST, LOOK_BELOW, LOOK_LARGEST, LOOKS };
+
+/* Each block goes in front of all others, which takes no step; what looks for the last one would take them all. */
+static void list_grown_from_its_front(enum look look)
+{
+    struct model m;
+    model_open(&m);
+    const uint64_t first = UINT64_C(70) << 20, last = first + (SET_BLOCKS - 1) * 512;
+    for (uint64_t i = 0; i < SET_BLOCKS; i++)
+        model_add(&m, last - i * 512, i);
+    const struct free_bins *f = free_set_bins(&m.set, 0);
+    const unsigned bin = bin_of(first);
+    cr_assert_eq(bin, bin_of(last));
+    cr_assert_not(bin_is_long(f, bin));
+    if (look == LOOK_AT_LEAST)
+        cr_assert_eq(m.blocks.at[free_set_at_least(&m.set, 0, last)].size, last);
+    else if (look == LOOK_BELOW)
+        cr_assert_eq(m.blocks.at[free_set_below(&m.set, 0, last)].size, last - 512);
+    else
+        cr_assert_eq(free_set_largest(&m.set), last);
+    cr_assert(bin_is_long(f, bin), "whoever looks so next takes all steps again");
+    model_compare(&m, last);
+    model_close(&m);
+}
+
+Test(free_set, nobody_walks_a_long_list_twice)
+{
+    for (enum look look = LOOK_AT_LEAST; look < LOOKS; look++)
+        list_grown_from_its_front(look);
 }
 
 Test(free_set, it_is_in_order_with_many_equal_blocks)
