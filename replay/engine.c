@@ -102,26 +102,27 @@ static enum err lane_examine(struct lane *l, const struct event *ev, const struc
 }
 
 /* Places a request into *b. False: it was refused or answered wrongly, and b->bytes is 0. */
-static inline bool lane_alloc(struct lane *l, const struct event *ev, struct block *b, uint64_t done)
+static inline bool lane_alloc(struct lane *l, const struct event *ev, struct block *b, uint64_t done, bool is_watched)
 {
     struct meter *const m = &l->meter;
     enum err e = l->policy->ops->alloc(l->policy, ev, b);
-    if (e == ERR_OK && (b->bytes < ev->bytes || b->segment >= m->n_segments || l->audit != NULL))
+    if (e == ERR_OK && (is_watched || b->bytes < ev->bytes || b->segment >= m->n_segments))
         e = lane_examine(l, ev, b);
     if (e != ERR_OK) {
         b->bytes = 0;
         lane_refused(l, ev, done, e);
         return false;
     }
-    meter_alloc(m, l->device, ev->bytes, b);
-    meter_settle(m, l->policy, done, ev->time_ns);
+    if (meter_alloc(m, l->device, ev->bytes, b))
+        meter_settle(m, l->policy, done, ev->time_ns);
     return true;
 }
 
 /* Gives a block back whose retirement the meter has seen. */
-static inline void lane_complete(struct lane *l, const struct event *ev, const struct block *b, uint64_t done)
+static inline void lane_complete(struct lane *l, const struct event *ev, const struct block *b, uint64_t done,
+                                 bool is_watched)
 {
-    if (l->audit != NULL)
+    if (is_watched && l->audit != NULL)
         audit_free(l->audit, ev->slot);
     l->policy->ops->free(l->policy, ev, b);
     meter_complete(&l->meter, ev->bytes, b);
@@ -146,7 +147,7 @@ static void lane_completed_early(void *arg, uint32_t slot)
         return;
     if (l->audit != NULL)
         audit_free(l->audit, slot);
-    meter_complete(&l->meter, l->pending[slot], b);
+    meter_complete_early(&l->meter, l->pending[slot], b);
     l->meter.frees++;
     b->bytes = 0;
 }
@@ -158,12 +159,12 @@ static void lane_try_refused(struct lane *l, const struct event *ev, uint64_t do
     struct block *b = &l->live[l->n_slots];
     again.kind = EVENT_ALLOC;
     again.slot = l->n_slots;
-    if (!lane_alloc(l, &again, b, done))
+    if (!lane_alloc(l, &again, b, done, true))
         return;
     l->meter.survived++;
     again.kind = EVENT_FREE;
     meter_retire(&l->meter, b);
-    lane_complete(l, &again, b, done);
+    lane_complete(l, &again, b, done, true);
 }
 
 /* A request that the program made and gave back before everything else. */
@@ -171,11 +172,11 @@ static void lane_warm(struct lane *l, uint64_t bytes)
 {
     struct event ev = { .kind = EVENT_ALLOC, .bytes = bytes, .slot = l->n_slots };
     struct block *b = &l->live[l->n_slots];
-    if (bytes == 0 || !lane_alloc(l, &ev, b, 0))
+    if (bytes == 0 || !lane_alloc(l, &ev, b, 0, true))
         return;
     ev.kind = EVENT_FREE;
     meter_retire(&l->meter, b);
-    lane_complete(l, &ev, b, 0);
+    lane_complete(l, &ev, b, 0, true);
 }
 
 static void lane_command(struct lane *l, const struct command *c, const struct event *ev, uint64_t done)
@@ -233,10 +234,10 @@ static void lane_look_ahead(const struct lane *l, const struct event *ev)
 }
 
 /* An event of the request in a slot. `done`: the number of events including it. */
-static inline void lane_request(struct lane *l, const struct event *e, struct block *b, uint64_t done)
+static inline void lane_request(struct lane *l, const struct event *e, struct block *b, uint64_t done, bool is_watched)
 {
     if (e->kind == EVENT_ALLOC) {
-        l->meter.allocs += lane_alloc(l, e, b, done);
+        l->meter.allocs += lane_alloc(l, e, b, done, is_watched);
         return;
     }
     if (b->bytes == 0)
@@ -247,7 +248,7 @@ static inline void lane_request(struct lane *l, const struct event *e, struct bl
     }
     if (e->kind == EVENT_FREE)
         meter_retire(&l->meter, b);
-    lane_complete(l, e, b, done);
+    lane_complete(l, e, b, done, is_watched);
     l->meter.frees++;
 }
 
@@ -300,7 +301,7 @@ static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, siz
         if (has_many && i + LANE_AHEAD < n)
             lane_look_ahead(l, &ev[i]);
         if (ev[i].kind <= EVENT_FREE_COMPLETED)
-            lane_request(l, &ev[i], &l->live[ev[i].slot], done);
+            lane_request(l, &ev[i], &l->live[ev[i].slot], done, is_watched);
         else
             lane_other(l, &ev[i], done, commands);
         if (is_watched)

@@ -77,7 +77,7 @@ struct meter {
     uint64_t inactive_split_peak;    /* exact */
     struct meter_segment *segments;  /* by segment id of the device */
     uint32_t n_segments;
-    uint64_t device_calls_seen;
+    uint64_t device_calls_seen;      /* UINT64_MAX: the event under way is to be settled, whatever the device did */
     uint64_t device_maps_seen;       /* calls of them that change what is behind a range */
     struct meter_oom first_oom;      /* valid when ooms > 0 */
 };
@@ -116,17 +116,20 @@ static inline void meter_settle(struct meter *m, const struct policy *p, uint64_
     meter_raise(&m->inactive_split_peak, meter_inactive_split(m));
 }
 
-/* A request was served; its segment id is below n_segments. */
-static inline void meter_alloc(struct meter *m, const struct device *device, uint64_t requested, const struct block *b)
+/* A request was served; its segment id is below n_segments. False: meter_settle would find nothing, because the device
+ * was not called, and the block lies in a segment that was active before. */
+static inline bool meter_alloc(struct meter *m, const struct device *device, uint64_t requested, const struct block *b)
 {
     struct meter_segment *s = &m->segments[b->segment];
-    if (s->n_active++ == 0) {
+    const bool was_idle = s->n_active++ == 0;
+    if (was_idle) {
         s->bytes = device->segments[b->segment].mapped_bytes;
         m->split_bytes += s->bytes;
     }
     meter_raise(&m->peak.requested, m->now.requested += requested);
     meter_raise(&m->peak.allocated, m->now.allocated += b->bytes);
     meter_raise(&m->peak.active, m->now.active += b->bytes);
+    return was_idle || device->usage.calls != m->device_calls_seen;
 }
 
 /* The program gave a block up, but a stream may still touch it. */
@@ -143,6 +146,13 @@ static inline void meter_complete(struct meter *m, uint64_t requested, const str
         m->split_bytes -= s->bytes;
     m->now.requested -= requested;
     m->now.active -= b->bytes;
+}
+
+/* The same in the midst of an event of another block. */
+static inline void meter_complete_early(struct meter *m, uint64_t requested, const struct block *b)
+{
+    meter_complete(m, requested, b);
+    m->device_calls_seen = UINT64_MAX;
 }
 
 #endif

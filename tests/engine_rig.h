@@ -16,7 +16,10 @@
 enum { BUMP_SEGMENT_BYTES = 2 << 20, BUMP_ROUND = 512 };
 
 /* Blocks follow each other in segments of 2 MiB (or one that fits) and are never reused. `fault` makes it lie. */
-enum bump_fault { BUMP_SOUND, BUMP_OVERLAPS, BUMP_TOO_SMALL, BUMP_OUTSIDE, BUMP_UNKNOWN_SEGMENT, BUMP_FREES_LIVE };
+enum bump_fault {
+    BUMP_SOUND, BUMP_OVERLAPS, BUMP_TOO_SMALL, BUMP_OUTSIDE, BUMP_UNKNOWN_SEGMENT, BUMP_FREES_LIVE,
+    BUMP_ENDS_FREES                       /* no fault: it may */
+};
 struct bump {
     struct policy  base;
     struct segment segment;
@@ -44,11 +47,16 @@ static inline void bump_destroy(struct policy *p)
     free(p);
 }
 
-/* A full device ends all pending frees before the request is refused, as a policy that waits for its streams does. */
-static inline enum err bump_refuse(struct bump *b)
+/* Ends all pending frees, as a policy that waits for its streams does. */
+static inline void bump_end_frees(struct bump *b)
 {
     while (b->n_pending > 0)
         b->base.observer->completed(b->base.observer->arg, b->pending[--b->n_pending]);
+}
+
+static inline enum err bump_refuse(struct bump *b)
+{
+    bump_end_frees(b);
     return ERR_DEVICE_OOM;
 }
 
@@ -75,6 +83,8 @@ static inline enum err bump_alloc(struct policy *p, const struct event *req, str
         out->addr += b->segment.bytes;
     else if (b->fault == BUMP_UNKNOWN_SEGMENT)
         out->segment = 4000000000;
+    else if (b->fault == BUMP_ENDS_FREES)
+        bump_end_frees(b);
     return ERR_OK;
 }
 

@@ -111,6 +111,17 @@ Test(engine, a_free_that_the_policy_completed_early_is_not_completed_again)
     run_close(&r);
 }
 
+Test(engine, frees_that_end_within_a_request_count_in_the_peak_of_the_inactive_split)
+{
+    const struct trace_record records[] = {ALLOC(1, MIB), ALLOC(2, 512), REQUESTED(1), ALLOC(3, 512)};
+    struct one_run r;
+    run_open(&r, records, COUNT(records), DEVICE_UNLIMITED, BUMP_ENDS_FREES, 3);
+    run_go(&r, &(struct replay_config){.audit = false});
+    cr_expect_eq(r.lane.meter.now.active, 1024);
+    cr_expect_eq(r.lane.meter.inactive_split_peak, 2 * MIB - 1024, "though the device was not called");
+    run_close(&r);
+}
+
 Test(engine, a_refusal_stops_the_lane_and_says_where)
 {
     const struct trace_record records[] = {ALLOC(1, 1 * MIB), ALLOC(2, 4 * MIB), FREE(2), ALLOC(3, 8)};
