@@ -464,43 +464,43 @@ static_assert(SLOT_VACANT == 0 && SLOT_LIVE == 1, "and which state a slot must h
 static HOT_INLINE size_t walk_guessed(struct events_walk *w, size_t i, size_t end, struct event *out, bool has_places)
 {
     const struct frame_bounds bounds = w->bounds;
-    const unsigned char *kind = w->kinds + i, *const last = w->kinds + end;
-    const uint64_t *size = &w->values[EVENT_COLUMN_BYTES][w->n_allocs], *freed = &w->free_slots[w->n_frees],
-                   *place_of_alloc = &w->values[EVENT_COLUMN_PLACE][w->n_allocs],
-                   *place_of_free = &w->values[EVENT_COLUMN_FREE_PLACE][w->n_frees];
-    uint32_t *const bottom = w->vacated, *top = bottom + w->guess.n_vacated;
+    const unsigned char *const kinds = w->kinds;
+    const uint64_t *const sizes = w->values[EVENT_COLUMN_BYTES], *const freed = w->free_slots;
+    uint32_t *const vacated = w->vacated;
     struct slot *const slots = w->slots;
     const uint32_t n_slots = w->n_slots;
+    ptrdiff_t n_vacated = w->guess.n_vacated;
+    size_t n_allocs = w->n_allocs;
     uint64_t left = NATIVE_LIVE_MAX - w->live_bytes, least = NATIVE_LIVE_MAX - w->peak_bytes;
-    for (struct event *ev = out + i; kind < last; kind++, ev++) {
-        const uint32_t is_free = *kind, is_alloc = is_free ^ 1;
+    for (; i < end; i++) {
+        const size_t is_free = kinds[i], n_frees = i - n_allocs;
         const uint64_t mask = 0 - (uint64_t)is_free;
-        uint32_t *const at = top - is_alloc;
-        const uint64_t slot = pick(mask, *freed, *at);
-        if (at < bottom || slot >= n_slots)
+        const ptrdiff_t top = n_vacated + (ptrdiff_t)is_free - 1;    /* -1: where no slot is found */
+        const uint64_t slot = pick(mask, freed[n_frees], vacated[top]);
+        if (slot >= n_slots)
             break;
         struct slot *const s = &slots[slot];
-        const uint64_t bytes = pick(mask, s->bytes, *size);
-        const uint64_t place = has_places ? pick(mask, s->place ^ *place_of_free, *place_of_alloc) : s->place;
+        const uint64_t bytes = pick(mask, s->bytes, sizes[n_allocs]);
+        uint64_t place = 0;
+        if (has_places)
+            place = pick(mask, s->place ^ w->values[EVENT_COLUMN_FREE_PLACE][n_frees],
+                         w->values[EVENT_COLUMN_PLACE][n_allocs]);
         if (s->state != is_free || bytes - 1 >= left || (has_places && !place_is_good(place, &bounds)))
             break;
-        event_set(ev, is_free, bytes, slot, place);
+        event_set(&out[i], (unsigned)is_free, bytes, slot, place);
         s->bytes = bytes & ~mask;
-        s->place = has_places ? (uint32_t)(place & ~mask) : 0;
-        s->state = is_alloc;
+        s->state = (uint32_t)is_free ^ 1;
+        if (has_places)
+            s->place = (uint32_t)(place & ~mask);
         left -= (bytes ^ mask) - mask;
         least = left < least ? left : least;
-        *at = (uint32_t)slot;
-        top = at + is_free;
-        freed += is_free;
-        place_of_free += is_free;
-        size += is_alloc;
-        place_of_alloc += is_alloc;
+        vacated[top] = (uint32_t)slot;
+        n_vacated = top + (ptrdiff_t)is_free;
+        n_allocs += 1 - is_free;
     }
-    i = (size_t)(kind - w->kinds);
-    w->n_frees = (size_t)(freed - w->free_slots);
-    w->n_allocs = w->n_sized = w->n_placed = i - w->n_frees;
-    w->guess.n_vacated = (uint32_t)(top - bottom);
+    w->n_allocs = w->n_sized = w->n_placed = n_allocs;
+    w->n_frees = i - n_allocs;
+    w->guess.n_vacated = (uint32_t)n_vacated;
     w->live_bytes = NATIVE_LIVE_MAX - left;
     w->peak_bytes = NATIVE_LIVE_MAX - least;
     return i;
@@ -518,7 +518,8 @@ static void walk_recall(struct events_walk *w, size_t i, const struct event *out
 /* The same as far as it goes, and what it leaves over one by one. */
 static size_t walk_mostly_guessed(struct events_walk *w, size_t k, struct event *out, const char **reason)
 {
-    const bool has_places = !w->are_places_kept || !w->are_places_zero;
+    const bool has_places = w->bounds.n_streams > 1 || w->bounds.n_pools > 1 || !w->are_places_kept ||
+                            !w->are_places_zero;
     size_t i = 0;
     *reason = NULL;
     memset(w->vacated + w->guess.n_vacated, 0, k * sizeof *w->vacated);      /* looked at in vain by frees */
@@ -563,6 +564,7 @@ bool events_find_place(const void *raw, size_t raw_bytes, struct frame_place *pl
 static void walk_begin(struct events_walk *w, struct frame_decoder *d, const struct frame_place *place,
                        const struct frame_bounds *bounds, struct slot_table *slots)
 {
+    d->vacated[0] = UINT32_MAX;
     *w = (struct events_walk){.live_bytes = slots->live_bytes, .peak_bytes = slots->peak_bytes,
                               .command = place->first_command, .vacated = d->vacated + 1, .slots = slots->at,
                               .n_slots = slots->n, .table = slots, .bounds = *bounds};

@@ -105,7 +105,7 @@ struct frame_decoder {
     uint64_t      values[EVENT_COLUMN_COUNT][COLUMN_BATCH];
     uint64_t      free_slots[COLUMN_BATCH + FREES_AHEAD];    /* of the frees of a batch, then zeros */
     uint64_t      last_freed;                    /* the last of them, or of the batch before it */
-    uint32_t      vacated[NATIVE_FRAME_EVENTS + 2];      /* [0] may be looked at in vain */
+    uint32_t      vacated[NATIVE_FRAME_EVENTS + 2];      /* [0] is none, for who looks there in vain */
     const unsigned char *kinds;                  /* of the section's events */
     unsigned char like_kinds[NATIVE_FRAME_EVENTS];       /* where they are all one */
     uint32_t      by_kind[EVENT_KINDS];          /* events of the section decoded last, and of each of its batches */
