@@ -216,6 +216,7 @@ static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_
 enum { LANE_AHEAD = 12, LANE_AHEAD_SOON = 9, LANE_AHEAD_NEXT = 5, LANE_MANY = 1 << 13 };
 static_assert(LANE_AHEAD > LANE_AHEAD_SOON && LANE_AHEAD_SOON > LANE_AHEAD_NEXT, "the first asks for what they read");
 
+static_assert(EVENT_FREE_COMPLETED < EVENT_FLUSH, "kinds up to here are those of a request in a slot");
 static inline void lane_tell(const struct lane *l, const struct event *ev, bool is_next)
 {
     if (ev->kind <= EVENT_FREE_COMPLETED)
@@ -233,13 +234,9 @@ static void lane_look_ahead(const struct lane *l, const struct event *ev)
     lane_tell(l, &ev[LANE_AHEAD_NEXT], true);
 }
 
-/* An event of the request in a slot. `done`: the number of events including it. */
-static inline void lane_request(struct lane *l, const struct event *e, struct block *b, uint64_t done, bool is_watched)
+/* A free of any kind. `done`: the number of events including it. */
+static inline void lane_free(struct lane *l, const struct event *e, struct block *b, uint64_t done, bool is_watched)
 {
-    if (e->kind == EVENT_ALLOC) {
-        l->meter.allocs += lane_alloc(l, e, b, done, is_watched);
-        return;
-    }
     if (b->bytes == 0)
         return;
     if (e->kind == EVENT_FREE_REQUESTED) {
@@ -259,10 +256,14 @@ static void lane_flush(struct lane *l, uint64_t done, uint64_t time_ns)
     meter_settle(&l->meter, l->policy, done, time_ns);
 }
 
-/* An event of any other kind. */
+/* An event of any kind but the two that are nearly all. */
 static void lane_other(struct lane *l, const struct event *e, uint64_t done, const struct command *commands)
 {
     switch (e->kind) {
+    case EVENT_FREE_REQUESTED:
+    case EVENT_FREE_COMPLETED:
+        lane_free(l, e, &l->live[e->slot], done, true);
+        break;
     case EVENT_FLUSH:
         lane_flush(l, done, e->time_ns);
         break;
@@ -279,8 +280,6 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
         break;
     }
 }
-static_assert(EVENT_FREE_COMPLETED < EVENT_FLUSH, "kinds up to here are those of a request in a slot");
-
 /* Behind an event, where somebody asked for it. */
 static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
 {
@@ -300,8 +299,10 @@ static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, siz
         const uint64_t done = first + (i + 1) * step;
         if (has_many && i + LANE_AHEAD < n)
             lane_look_ahead(l, &ev[i]);
-        if (ev[i].kind <= EVENT_FREE_COMPLETED)
-            lane_request(l, &ev[i], &l->live[ev[i].slot], done, is_watched);
+        if (ev[i].kind == EVENT_ALLOC)
+            l->meter.allocs += lane_alloc(l, &ev[i], &l->live[ev[i].slot], done, is_watched);
+        else if (ev[i].kind == EVENT_FREE)
+            lane_free(l, &ev[i], &l->live[ev[i].slot], done, is_watched);
         else
             lane_other(l, &ev[i], done, commands);
         if (is_watched)
