@@ -184,8 +184,9 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
     p->peak_live = cfg->peak_live;
     p->vacant_uses = p->vacant_waits = LINK_NONE;
     p->pools = calloc(cfg->n_pools, sizeof *p->pools);
+    p->halves = calloc(cfg->n_pools, 2 * sizeof *p->halves);
     p->fifos = calloc(cfg->n_streams, sizeof *p->fifos);
-    enum err e = p->pools == NULL || p->fifos == NULL ? ERR_HOST_NOMEM : ERR_OK;
+    enum err e = p->pools == NULL || p->halves == NULL || p->fifos == NULL ? ERR_HOST_NOMEM : ERR_OK;
     for (uint32_t i = 0; i < cfg->n_streams && e == ERR_OK; i++)
         p->fifos[i] = (struct pytorch_fifo){.head = LINK_NONE, .tail = LINK_NONE};
     if (e == ERR_OK)
@@ -366,11 +367,10 @@ static uint64_t pytorch_largest_free(const struct policy *base)
 {
     const struct pytorch *p = (const struct pytorch *)base;
     uint64_t largest = 0;
-    for (uint32_t i = 0; i < p->n_pools; i++)
-        for (int c = CLASS_SMALL; c <= CLASS_LARGE; c++) {
-            const uint64_t here = free_set_largest(&p->pools[i].half[c].free);
-            largest = here > largest ? here : largest;
-        }
+    for (uint32_t i = 0; i < 2 * p->n_pools; i++) {
+        const uint64_t here = free_set_largest(&p->halves[i].free);
+        largest = here > largest ? here : largest;
+    }
     return largest;
 }
 
@@ -515,12 +515,11 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
 static uint64_t private_free_bytes(const struct pytorch *p)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 1; i < p->n_pools; i++)
-        for (int c = CLASS_SMALL; c <= CLASS_LARGE; c++) {
-            const struct free_set *s = &p->pools[i].half[c].free;
-            for (uint32_t b = free_set_first(s); b != BLOCK_NONE; b = free_set_next(s, b))
-                sum += pytorch_at(p, b)->size;
-        }
+    for (uint32_t i = 2; i < 2 * p->n_pools; i++) {
+        const struct free_set *s = &p->halves[i].free;
+        for (uint32_t b = free_set_first(s); b != BLOCK_NONE; b = free_set_next(s, b))
+            sum += pytorch_at(p, b)->size;
+    }
     return sum;
 }
 

@@ -35,7 +35,7 @@
 /* Blocks that one growth and the split behind it can make at most. */
 enum { PYTORCH_SPARE_BLOCKS = 8 };
 
-/* Small or large half of a pool. */
+/* The small or the large half of a pool. */
 struct pytorch_half {
     struct free_set free;
     uint32_t *unmapped;              /* unmapped stretches, ascending by stream handle, then address */
@@ -59,7 +59,6 @@ struct pytorch_pool {
     uint32_t uses;                   /* freeable when it falls to 0 */
     uint64_t device_allocs;          /* growths not yet given back, as the original counts them */
     struct pytorch_stat reserved;
-    struct pytorch_half half[2];     /* by enum pytorch_size_class: small, large */
 };
 
 /* What is known of a segment beside its blocks. */
@@ -115,6 +114,7 @@ struct pytorch {
     struct pytorch_profile profile;
 
     struct pytorch_pool   *pools;    /* by dense number; few exist */
+    struct pytorch_half   *halves;   /* of each pool, small and large */
     uint32_t               n_pools;
     const struct stream_name *streams;
     const struct pool_name   *pool_names;
@@ -123,7 +123,7 @@ struct pytorch {
     uint32_t               peak_live;
     uint64_t               next_place;       /* the tie of the next segment, or block object */
     bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
-    bool                   rounds_to_units;          /* all sizes, up to PYTORCH_MIN_BLOCK and no more; else */
+    uint64_t               rounds_to_units;          /* sizes up to here, to PYTORCH_MIN_BLOCK and no more; else */
     uint8_t                round_shift[64];          /* by their power of two: pytorch_plan_rounding */
     bool                   has_no_cache;
 
@@ -177,9 +177,14 @@ static inline enum pytorch_size_class pytorch_class(const struct pytorch_block *
     return b->flags & BLOCK_IS_SMALL ? CLASS_SMALL : CLASS_LARGE;
 }
 
+static inline struct pytorch_half *pytorch_half(const struct pytorch *p, uint32_t pool, enum pytorch_size_class c)
+{
+    return &p->halves[2 * pool + c];
+}
+
 static inline struct pytorch_half *pytorch_half_of(const struct pytorch *p, const struct pytorch_block *b)
 {
-    return &p->pools[b->pool].half[pytorch_class(b)];
+    return pytorch_half(p, b->pool, pytorch_class(b));
 }
 
 /* Tells whoever listens. */
@@ -311,10 +316,10 @@ const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const stru
 /* Whether a graph capture (or what the release takes for one) is under way. */
 bool pytorch_is_capturing(const struct pytorch *p);
 
-/* Whether a request has more to ask for than memory. One question for all, because every request asks it. */
+/* Whether there is more to a request than the request. One question for all, because every request asks it. */
 static inline bool pytorch_has_more(const struct pytorch *p)
 {
-    return (p->has_no_cache | p->base.failure | p->fifo_order.count | p->n_deferred) != 0;
+    return (p->has_no_cache | p->base.failure | p->fifo_order.count | p->n_deferred | p->n_diversions) != 0;
 }
 
 /* Completes frees whose events have finished. */

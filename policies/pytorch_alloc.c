@@ -31,11 +31,12 @@ static unsigned round_shift(const struct pytorch *p, unsigned k)
 void pytorch_plan_rounding(struct pytorch *p)
 {
     const unsigned unit = log2_floor(PYTORCH_MIN_BLOCK);
-    p->rounds_to_units = !p->profile.is_npu;
+    bool is_plain = !p->profile.is_npu;
     for (unsigned k = unit; k < 64; k++) {
         p->round_shift[k] = (uint8_t)round_shift(p, k);
-        p->rounds_to_units &= p->round_shift[k] == unit;
+        is_plain &= p->round_shift[k] == unit;
     }
+    p->rounds_to_units = is_plain ? UINT64_MAX - PYTORCH_MIN_BLOCK : 0;
 }
 
 uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n)
@@ -144,19 +145,18 @@ static HOT_INLINE uint32_t fit(struct pytorch *p, const struct pytorch_attempt *
     const uint64_t S = a->S;
     if (pytorch_has_gc(p))
         home.half->fit_calls++;
-    unsigned bin;
-    const uint32_t first = free_bins_at_least(home.bins, p->blocks.at, S, &bin);
-    uint32_t it = first;
-    if (pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
-        it = fit_range(p, *a, &home.half->free, first);
-        bin = pytorch_at(p, it)->bin;
-    }
+    uint32_t it = free_bins_at_least(home.bins, p->blocks.at, S);
     if (it == BLOCK_NONE)
         return it;
+    if (pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
+        it = fit_range(p, *a, &home.half->free, it);
+        if (it == BLOCK_NONE)
+            return it;
+    }
     const uint64_t size = pytorch_at(p, it)->size;
     if (size >= s->max_split_size && (S < s->max_split_size || size >= add_capped(S, s->max_non_split_rounding)))
         return BLOCK_NONE;
-    free_bins_take(home.bins, p->blocks.at, bin, it);
+    free_bins_remove(home.bins, p->blocks.at, it);
     return it;
 }
 
@@ -270,7 +270,7 @@ static uint32_t pytorch_borrow(struct pytorch *p, struct pytorch_attempt *a)
     for (uint32_t i = 1; i < p->n_pools && a->pool == 0; i++) {
         if (!p->pools[i].exists || !p->pools[i].use_on_oom)
             continue;
-        const struct pytorch_home home = pytorch_home(&p->pools[i].half[a->class], a->stream);
+        const struct pytorch_home home = pytorch_home(pytorch_half(p, i, a->class), a->stream);
         a->is_borrowed = true;
         const uint32_t b = pytorch_fit(p, a, home);
         if (b != BLOCK_NONE) {
@@ -454,6 +454,7 @@ static enum err uncached_alloc(struct pytorch *p, const struct event *req, struc
 enum err pytorch_alloc(struct policy *base, const struct event *req, struct block *out)
 {
     struct pytorch *p = (struct pytorch *)base;
+    uint8_t pool = req->pool;
     if (pytorch_has_more(p)) {
         if (p->has_no_cache)
             return uncached_alloc(p, req, out);
@@ -461,9 +462,10 @@ enum err pytorch_alloc(struct policy *base, const struct event *req, struct bloc
             return p->base.failure;
         if (!pytorch_is_capturing(p))
             pytorch_poll(p);
+        pool = pytorch_choose_pool(p, req);
     }
     struct pytorch_attempt a;
-    const enum err e = pytorch_attempt_begin(p, req, &a);
+    const enum err e = pytorch_attempt_begin(p, req, pool, &a);
     if (e != ERR_OK)
         return e;
     const uint32_t b = fit(p, &a, a.home);
@@ -476,8 +478,8 @@ enum err pytorch_alloc(struct policy *base, const struct event *req, struct bloc
 
 /* ---- freeing ---- */
 
-/* Counts a block that has become free and swallowed n others, `won` bytes. Only the sign of the difference decides which
- * counter it moves. */
+/* Counts a block that has become free and swallowed n others, `won` bytes. Only the sign of the difference decides
+ * which counter it moves. */
 static inline void complete_count_split(struct pytorch *p, enum pytorch_size_class c, const struct pytorch_block *block,
                                         int n, uint64_t won)
 {

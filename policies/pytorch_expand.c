@@ -246,7 +246,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
                                   uint16_t stream)
 {
-    uint32_t b = pytorch_find_run(p, &p->pools[pool].half[c], S, stream);
+    uint32_t b = pytorch_find_run(p, pytorch_half(p, pool, c), S, stream);
     if (b == BLOCK_NONE)
         return round_up(S, new_page_bytes(p, c));
     const uint64_t page = pytorch_range_of(p, pytorch_at(p, b))->page_bytes;
@@ -265,7 +265,7 @@ uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum py
 enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
                                  uint16_t stream, uint32_t *out)
 {
-    struct pytorch_half *half = &p->pools[pool].half[c];
+    struct pytorch_half *half = pytorch_half(p, pool, c);
     uint32_t b = pytorch_find_run(p, half, S, stream);
     enum err e = ERR_OK;
     *out = BLOCK_NONE;

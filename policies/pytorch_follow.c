@@ -26,7 +26,7 @@ static uint32_t follow_find(const struct pytorch *p, uint64_t addr)
  * seem to overlap. */
 static uint32_t follow_find_unmapped(const struct pytorch *p, const struct pytorch_attempt *a, uint64_t addr)
 {
-    const struct pytorch_half *half = &p->pools[a->pool].half[a->class];
+    const struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
     for (uint32_t i = 0; i < half->n_unmapped; i++) {
         const struct pytorch_block *b = pytorch_at(p, half->unmapped[i]);
         if (b->stream == a->stream && block_covers(b, addr))
@@ -41,7 +41,7 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
 {
     struct pytorch *p = (struct pytorch *)base;
     struct pytorch_attempt a;
-    const enum err e = pytorch_attempt_begin(p, req, &a);
+    const enum err e = pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a);
     if (e != ERR_OK)
         return e;
     struct pytorch_half *half = a.home.half;
@@ -64,7 +64,7 @@ uint64_t pytorch_follow_run(struct policy *base, const struct event *req)
 {
     struct pytorch *p = (struct pytorch *)base;
     struct pytorch_attempt a;
-    if (pytorch_attempt_begin(p, req, &a) != ERR_OK || !pytorch_attempt_expands(p, &a))
+    if (pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a) != ERR_OK || !pytorch_attempt_expands(p, &a))
         return 0;
     const uint32_t b = pytorch_find_run(p, a.home.half, a.S, a.stream);
     return b == BLOCK_NONE ? 0 : pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
@@ -85,7 +85,7 @@ enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint
 {
     struct pytorch *p = (struct pytorch *)base;
     struct pytorch_attempt a;
-    const enum err e = pytorch_attempt_begin(p, req, &a);
+    const enum err e = pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a);
     if (e != ERR_OK)
         return e;
     struct pytorch_half *half = a.home.half;
@@ -105,7 +105,7 @@ enum err pytorch_follow_segment(struct policy *base, const struct event *req, ui
 {
     struct pytorch *p = (struct pytorch *)base;
     struct pytorch_attempt a;
-    enum err e = pytorch_attempt_begin(p, req, &a);
+    enum err e = pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a);
     if (e != ERR_OK)
         return e;
     a.G = bytes;
@@ -136,7 +136,7 @@ enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64
 {
     struct pytorch *p = (struct pytorch *)base;
     struct pytorch_attempt a;
-    enum err e = pytorch_attempt_begin(p, req, &a);
+    enum err e = pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a);
     uint32_t u = e == ERR_OK ? follow_find_unmapped(p, &a, addr) : BLOCK_NONE;
     if (e == ERR_OK && u == BLOCK_NONE) {
         const uint64_t reserve = pytorch_reserve(p);
@@ -208,7 +208,7 @@ static enum err restore_segment(struct pytorch *p, const struct trace_segment *s
     if (!s->is_range)
         return pytorch_follow_segment(&p->base, &req, s->bytes);
     struct pytorch_attempt a;
-    enum err e = pytorch_attempt_begin(p, &req, &a);
+    enum err e = pytorch_attempt_begin(p, &req, pytorch_choose_pool(p, &req), &a);
     uint32_t u = e == ERR_OK ? follow_find_unmapped(p, &a, s->addr) : BLOCK_NONE;
     if (e == ERR_OK && u == BLOCK_NONE) {
         const uint64_t span = restore_span(s, n), reserve = pytorch_reserve(p);

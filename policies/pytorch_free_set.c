@@ -286,7 +286,7 @@ uint32_t free_bins_at_least_long(struct free_bins *f, struct pytorch_block *at, 
     return treap_at_least(at, long_root(f, bin), size);
 }
 
-/* The first block of a bin that is not empty. */
+/* The first block of a bin; BLOCK_NONE: it is empty. */
 static uint32_t bin_first(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
 {
     uint32_t b = long_root(f, bin);
@@ -347,18 +347,14 @@ enum err free_set_add_stream(struct free_set *s, uint16_t stream)
 
 uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from)
 {
-    const unsigned bin = bin_from(f, from);
-    return bin == N_BINS ? BLOCK_NONE : bin_first(f, at, bin);
+    return bin_first(f, at, bin_from(f, from));
 }
 
 /* The last block with less than `size` bytes in the bins up to number `bin`, or the top of its size in a long bin. */
 static uint32_t bins_below(const struct free_set *s, struct free_bins *f, unsigned bin, uint64_t size)
 {
-    const uint32_t found = bin < N_BINS ? bin_below(f, s->blocks->at, bin, size) : BLOCK_NONE;
-    if (found != BLOCK_NONE)
-        return found;
-    bin = bin_before(f, bin);
-    return bin == N_BINS ? BLOCK_NONE : bin_below(f, s->blocks->at, bin, size);
+    const uint32_t found = bin_below(f, s->blocks->at, bin, size);
+    return found != BLOCK_NONE ? found : bin_below(f, s->blocks->at, bin_before(f, bin), size);
 }
 
 /* The last block in order of the size of which this is the top, or the last. */

@@ -28,18 +28,19 @@ enum {
     N_BINS = BIN_EXACT + (64 - BIN_UNIT_SHIFT - BIN_SPLIT_BITS - 1) * (1 << BIN_SPLIT_BITS),
     N_BIN_WORDS = 64,
 };
-static_assert(N_BINS < 64 * N_BIN_WORDS, "one summary word covers all");
+static_assert(N_BINS + 1 < 64 * N_BIN_WORDS, "one summary word covers all");
 
 /* Where somebody would take more than so many steps in a list, the bin becomes a long one, until it is empty: its root
  * has the bit BIN_IS_LONG. */
 enum { LIST_STEPS = 64 };
 #define BIN_IS_LONG BLOCKS_MAX
 
-/* Bit i of words[w] says that root[64 w + i] is not BLOCK_NONE, bit w of `summary` that words[w] is not 0. */
+/* Bit i of words[w] says that root[64 w + i] is not BLOCK_NONE, bit w of `summary` that words[w] is not 0. The root
+ * behind those of all bins is BLOCK_NONE, for who found none. */
 struct free_bins {
     uint64_t summary;
     uint64_t words[N_BIN_WORDS];
-    uint32_t root[N_BINS];
+    uint32_t root[N_BINS + 1];
 };
 
 static inline unsigned bit_lowest(uint64_t w)
@@ -69,7 +70,7 @@ static inline void bin_unmark(struct free_bins *f, unsigned bin)
     f->summary ^= (uint64_t)(word == 0) << bin / 64;
 }
 
-/* The first bin >= `bin` (<= N_BINS) that is not empty, N_BINS when there is none. */
+/* The first bin >= `bin` (<= N_BINS + 1) that is not empty, N_BINS when there is none. */
 static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
 {
     const uint64_t here = f->words[bin / 64] & ~UINT64_C(0) << bin % 64;
@@ -82,7 +83,7 @@ static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
 
 /* ---- the list in a short bin, linked by `left` and `right` ---- */
 
-/* A block's place in order A among those of its stream, as one number: two of them are compared with a single branch. */
+/* A block's place in order A among those of its stream, as one number: to compare two takes a single branch. */
 __extension__ typedef unsigned __int128 block_place;
 static inline block_place block_place_of(const struct pytorch_block *b)
 {
@@ -171,9 +172,10 @@ static inline void free_bins_insert(struct free_bins *f, struct pytorch_block *a
     bin_mark(f, bin);
 }
 
-/* `b` is in this bin. */
-static inline void free_bins_take(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
+/* `b` is in these bins. */
+static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *at, uint32_t b)
 {
+    const unsigned bin = at[b].bin;
     if (bin_is_long(f, bin))
         free_bins_remove_long(f, at, bin, b);
     else
@@ -181,31 +183,19 @@ static inline void free_bins_take(struct free_bins *f, struct pytorch_block *at,
     bin_unmark(f, bin);
 }
 
-/* `b` is in these bins. */
-static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *at, uint32_t b)
-{
-    free_bins_take(f, at, at[b].bin, b);
-}
-
 /* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
 uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from);
 
-/* The first block with at least `size` bytes, in order A, and its bin; BLOCK_NONE: there is none. `f` may be NULL. */
-static inline uint32_t free_bins_at_least(struct free_bins *f, struct pytorch_block *at, uint64_t size, unsigned *bin)
+/* The first block with at least `size` bytes, in order A; BLOCK_NONE: there is none. `f` may be NULL. */
+static inline uint32_t free_bins_at_least(struct free_bins *f, struct pytorch_block *at, uint64_t size)
 {
-    *bin = N_BINS;
-    if (f != NULL)
-        *bin = bin_from(f, bin_of(size));
-    if (*bin == N_BINS)
+    if (f == NULL)
         return BLOCK_NONE;
-    uint32_t b = f->root[*bin];
-    if (bin_is_long(f, *bin) || !list_at_least(at, &b, size))
-        b = free_bins_at_least_long(f, at, *bin, size);
-    if (b != BLOCK_NONE)
-        return b;
-    b = free_bins_from(f, at, *bin + 1);
-    *bin = at[b].bin;
-    return b;
+    const unsigned bin = bin_from(f, bin_of(size));
+    uint32_t b = f->root[bin];
+    if (bin_is_long(f, bin) || !list_at_least(at, &b, size))
+        b = free_bins_at_least_long(f, at, bin, size);
+    return b != BLOCK_NONE ? b : free_bins_from(f, at, bin + 1);
 }
 
 /* The same for who has the set only. */
@@ -221,8 +211,7 @@ static inline void free_set_remove(struct free_set *s, uint32_t b)
 
 static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stream, uint64_t size)
 {
-    unsigned bin;
-    return free_bins_at_least(free_set_bins(s, stream), s->blocks->at, size, &bin);
+    return free_bins_at_least(free_set_bins(s, stream), s->blocks->at, size);
 }
 
 /* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. Costs time by

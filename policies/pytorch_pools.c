@@ -15,8 +15,8 @@ static uint64_t pool_hash(const struct pytorch *p, uint8_t pool)
 enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags)
 {
     struct pytorch_pool *made = &p->pools[pool];
-    for (int c = CLASS_SMALL; c <= CLASS_LARGE; c++) {
-        struct pytorch_half *half = &made->half[c];
+    for (enum pytorch_size_class c = CLASS_SMALL; c <= CLASS_LARGE; c++) {
+        struct pytorch_half *half = pytorch_half(p, pool, c);
         if (half->free.by_stream != NULL)
             continue;                              /* it was there before: its sets are empty */
         const enum err e = free_set_open(&half->free, &p->blocks, p->streams, p->n_streams);
@@ -161,11 +161,11 @@ enum err pytorch_pool_command(struct pytorch *p, const struct command *c, struct
 
 void pytorch_pools_close(struct pytorch *p)
 {
-    for (uint32_t i = 0; p->pools != NULL && i < p->n_pools; i++)
-        for (int c = CLASS_SMALL; c <= CLASS_LARGE; c++) {
-            free_set_close(&p->pools[i].half[c].free);
-            free(p->pools[i].half[c].unmapped);
-        }
+    for (uint32_t i = 0; p->halves != NULL && i < 2 * p->n_pools; i++) {
+        free_set_close(&p->halves[i].free);
+        free(p->halves[i].unmapped);
+    }
+    free(p->halves);
     free(p->pools);
     free(p->diversions);
     order_table_close(&p->freeable);

@@ -83,7 +83,7 @@ void pytorch_collect_garbage(struct pytorch *p)
     if (p->held <= start)
         return;
     const uint64_t target = p->held - start;
-    struct pytorch_half *half = &p->pools[0].half[CLASS_LARGE];
+    struct pytorch_half *half = pytorch_half(p, 0, CLASS_LARGE);
     struct ages ages = gc_ages(p, half);
     uint64_t reclaimed = 0, released = 1;
     while (reclaimed < target && released > 0 && ages.count > 0) {
@@ -162,8 +162,8 @@ void pytorch_release_all(struct pytorch *p, uint8_t pool)
 {
     if (pool == 0 && !pytorch_is_capturing(p)) {
         pytorch_wait_all(p, 0);
-        release_half(p, &p->pools[0].half[CLASS_LARGE]);
-        release_half(p, &p->pools[0].half[CLASS_SMALL]);
+        release_half(p, pytorch_half(p, 0, CLASS_LARGE));
+        release_half(p, pytorch_half(p, 0, CLASS_SMALL));
     }
     for (uint32_t i = 0; i < order_table_slots(&p->freeable);) {
         const struct order_slot slot = p->freeable.slots[i];
@@ -174,8 +174,8 @@ void pytorch_release_all(struct pytorch *p, uint8_t pool)
         struct pytorch_pool *private = &p->pools[slot.value];
         if (pool != 0)
             pytorch_wait_all(p, pool);
-        release_half(p, &private->half[CLASS_SMALL]);
-        release_half(p, &private->half[CLASS_LARGE]);
+        release_half(p, pytorch_half(p, slot.value, CLASS_SMALL));
+        release_half(p, pytorch_half(p, slot.value, CLASS_LARGE));
         if (private->device_allocs == 0) {
             private->exists = false;
             order_table_remove(&p->freeable, i);

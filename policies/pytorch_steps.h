@@ -25,7 +25,7 @@ static inline uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch
 /* The size a request of n (> 0) bytes is served with. */
 static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 {
-    if (p->rounds_to_units && n < UINT64_MAX - PYTORCH_MIN_BLOCK)
+    if (n <= p->rounds_to_units)
         return align_up(n, PYTORCH_MIN_BLOCK);
     return pytorch_round_by_plan(p, n);
 }
@@ -162,14 +162,15 @@ static inline int pytorch_coalesce(struct pytorch *p, struct pytorch_home home, 
 
 /* ---- the beginning and the end of a request ---- */
 
-/* Sizes, pool and room for the blocks that an attempt can make. */
-static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, struct pytorch_attempt *a)
+/* Sizes, home and room for the blocks that an attempt can make; `pool`: what pytorch_choose_pool says. */
+static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, uint8_t pool,
+                                             struct pytorch_attempt *a)
 {
     /* One by one: a literal would be built in memory, and the hot path needs registers only. */
     a->S = pytorch_round(p, req->bytes);
     a->G = 0;
     a->stream = req->stream;
-    a->pool = p->n_diversions == 0 ? req->pool : pytorch_choose_pool(p, req);
+    a->pool = pool;
     a->class = a->S <= PYTORCH_SMALL_MAX ? CLASS_SMALL : CLASS_LARGE;
     a->is_rejected = false;
     a->failure = ERR_OK;
@@ -179,7 +180,7 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
         e = pytorch_pool_open(p, a->pool, 0);
     if (e != ERR_OK)                             /* the pool may have no bins at all */
         return e;
-    struct pytorch_half *half = &p->pools[a->pool].half[a->class];
+    struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
     a->home = pytorch_home(half, a->stream);
     if (a->home.bins == NULL && (e = free_set_add_stream(&half->free, a->stream)) == ERR_OK)
         a->home = pytorch_home(half, a->stream);
