@@ -206,7 +206,7 @@ struct pytorch_attempt {
     uint8_t  pool;
     enum pytorch_size_class class;
     struct pytorch_home home;        /* of the block it gets */
-    bool     is_borrowed;            /* another pool's */
+    bool     is_borrowed;            /* another pool's: expandable segments are not for it */
     bool     is_rejected;            /* out: refused before the device was asked */
     enum err failure;                /* out: anything but lack of memory */
 };

@@ -128,14 +128,14 @@ static uint32_t fit_start(const struct pytorch *p, const struct free_set *set, u
     return it;
 }
 
-/* The rules of ranges: which block is taken instead of the first that is large enough. Attempts come as a copy where
- * few do, so that the hot path's stays in registers. */
-static uint32_t fit_range(const struct pytorch *p, struct pytorch_attempt a, const struct free_set *set, uint32_t first)
+/* The rules of ranges: which block is taken instead of the first that is large enough. */
+static uint32_t fit_range(const struct pytorch *p, const struct free_set *set, uint32_t first, uint64_t S,
+                          uint16_t stream, bool expands)
 {
-    const uint32_t it = fit_start(p, set, first, a.S, a.stream);
+    const uint32_t it = fit_start(p, set, first, S, stream);
     if (it == BLOCK_NONE)
         return it;
-    return pytorch_attempt_expands(p, &a) ? fit_widen(p, set, it, a.stream) : fit_skip_ranges(p, set, it, a.stream);
+    return expands ? fit_widen(p, set, it, stream) : fit_skip_ranges(p, set, it, stream);
 }
 
 /* Inline in the hot pair. */
@@ -149,7 +149,7 @@ static HOT_INLINE uint32_t fit(struct pytorch *p, const struct pytorch_attempt *
     if (it == BLOCK_NONE)
         return it;
     if (pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
-        it = fit_range(p, *a, &home.half->free, it);
+        it = fit_range(p, &home.half->free, it, S, a->stream, pytorch_attempt_expands(p, a));
         if (it == BLOCK_NONE)
             return it;
     }
@@ -383,8 +383,12 @@ static HOT_INLINE void finish_as(struct pytorch *p, uint32_t b, const struct pyt
     *out = (struct block){.addr = block->addr, .bytes = block->size, .segment = block->segment, .cookie = b};
 }
 
-static void finish_range(struct pytorch *p, uint32_t b, struct pytorch_attempt a, uint64_t requested, struct block *out)
+/* By itself, and with little to hand over, so that the hot pair keeps its registers for the others. */
+static void finish_range(struct pytorch *p, uint32_t b, uint64_t S, bool expands, uint64_t requested, struct block *out)
 {
+    const struct pytorch_block *block = pytorch_at(p, b);
+    const struct pytorch_attempt a = {.S = S, .pool = block->pool, .class = pytorch_class(block),
+                                      .home = pytorch_home_of(p, block), .is_borrowed = !expands};
     finish_as(p, b, &a, requested, out, true);
 }
 
@@ -393,7 +397,7 @@ static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorc
                               struct block *out)
 {
     if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
-        finish_range(p, b, *a, requested, out);
+        finish_range(p, b, a->S, pytorch_attempt_expands(p, a), requested, out);
     else
         finish_as(p, b, a, requested, out, false);
 }
@@ -422,7 +426,7 @@ static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *
     return ERR_DEVICE_OOM;
 }
 
-/* No free block serves the request. */
+/* No free block serves the request. The attempt comes as a copy, so that the caller's stays in registers. */
 static enum err miss(struct pytorch *p, const struct event *req, struct pytorch_attempt a, struct block *out)
 {
     p->base.count.misses++;
