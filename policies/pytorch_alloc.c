@@ -128,14 +128,24 @@ static uint32_t fit_start(const struct pytorch *p, const struct free_set *set, u
     return it;
 }
 
-/* The rules of ranges: which block is taken instead of the first that is large enough. */
-static uint32_t fit_range(const struct pytorch *p, const struct free_set *set, uint32_t first, uint64_t S,
-                          uint16_t stream, bool expands)
+static uint32_t fit_range_behind(const struct pytorch *p, const struct free_set *set, uint32_t first, uint64_t S,
+                                 uint16_t stream, bool expands)
 {
     const uint32_t it = fit_start(p, set, first, S, stream);
     if (it == BLOCK_NONE)
         return it;
     return expands ? fit_widen(p, set, it, stream) : fit_skip_ranges(p, set, it, stream);
+}
+
+/* The rules of ranges: which block is taken instead of the first that is large enough. Mostly it is that one: where the
+ * request may lie in ranges, begins anywhere, and the block cannot grow. */
+static inline uint32_t fit_range(const struct pytorch *p, const struct pytorch_attempt *a, const struct free_set *set,
+                                 uint32_t first)
+{
+    const bool expands = pytorch_attempt_expands(p, a);
+    if (expands && !p->profile.is_npu && !block_can_grow(p, pytorch_at(p, first)))
+        return first;
+    return fit_range_behind(p, set, first, a->S, a->stream, expands);
 }
 
 /* Inline in the hot pair. */
@@ -149,7 +159,7 @@ static HOT_INLINE uint32_t fit(struct pytorch *p, const struct pytorch_attempt *
     if (it == BLOCK_NONE)
         return it;
     if (pytorch_at(p, it)->flags & BLOCK_IS_RANGE) {
-        it = fit_range(p, &home.half->free, it, S, a->stream, pytorch_attempt_expands(p, a));
+        it = fit_range(p, a, &home.half->free, it);
         if (it == BLOCK_NONE)
             return it;
     }
