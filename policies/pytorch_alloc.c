@@ -128,8 +128,9 @@ static uint32_t fit_start(const struct pytorch *p, const struct free_set *set, u
     return it;
 }
 
-static uint32_t fit_range_behind(const struct pytorch *p, const struct free_set *set, uint32_t first, uint64_t S,
-                                 uint16_t stream, bool expands)
+/* The rules of ranges, from the first block on that is large enough. */
+static APART uint32_t fit_range_from(const struct pytorch *p, const struct free_set *set, uint32_t first, uint64_t S,
+                                     uint16_t stream, bool expands)
 {
     const uint32_t it = fit_start(p, set, first, S, stream);
     if (it == BLOCK_NONE)
@@ -137,7 +138,7 @@ static uint32_t fit_range_behind(const struct pytorch *p, const struct free_set 
     return expands ? fit_widen(p, set, it, stream) : fit_skip_ranges(p, set, it, stream);
 }
 
-/* The rules of ranges: which block is taken instead of the first that is large enough. Mostly it is that one: where the
+/* Which block is taken instead of the first that is large enough, which lies in a range. Mostly it is that one: where the
  * request may lie in ranges, begins anywhere, and the block cannot grow. */
 static inline uint32_t fit_range(const struct pytorch *p, const struct pytorch_attempt *a, const struct free_set *set,
                                  uint32_t first)
@@ -145,7 +146,7 @@ static inline uint32_t fit_range(const struct pytorch *p, const struct pytorch_a
     const bool expands = pytorch_attempt_expands(p, a);
     if (expands && !p->profile.is_npu && !block_can_grow(p, pytorch_at(p, first)))
         return first;
-    return fit_range_behind(p, set, first, a->S, a->stream, expands);
+    return fit_range_from(p, set, first, a->S, a->stream, expands);
 }
 
 /* Inline in the hot pair. */
@@ -362,27 +363,26 @@ static inline void finish_count_split(struct pytorch *p, enum pytorch_size_class
     }
 }
 
-/* Leaves free what is in front of where the request may start. */
-static void finish_start(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a)
+/* Leaves `gap` bytes free in front of where the request starts. */
+static APART void finish_start(struct pytorch *p, uint32_t b, uint64_t gap)
+{
+    pytorch_put_free(p, pytorch_cut_front(p, b, gap));
+}
+
+/* Inline in the hot pair. */
+static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
+                              struct block *out)
 {
     const uint64_t gap = pytorch_gap(p, pytorch_at(p, b), a->S);
     if (gap > 0)
-        pytorch_take_home(p, a->home, pytorch_cut_front(p, b, gap));
-}
-
-/* `is_range`: the block lies in an expandable segment. */
-static HOT_INLINE void finish_as(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
-                                 struct block *out, bool is_range)
-{
-    if (is_range)
-        finish_start(p, b, a);
+        finish_start(p, b, gap);
     const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
     const bool is_split = finish_splits(p, pytorch_at(p, b), a);
     const uint64_t whole = pytorch_at(p, b)->size;
     if (is_split)
         b = finish_split(p, a->home, b, a->S);
     struct pytorch_block *block = pytorch_at(p, b);
-    if (!is_range)
+    if (!(block->flags & BLOCK_IS_RANGE))
         finish_count_split(p, a->class, was_split, is_split, block->size, whole - block->size);
     block->flags |= BLOCK_IS_ALLOCATED;
     block->requested = requested;
@@ -391,25 +391,6 @@ static HOT_INLINE void finish_as(struct pytorch *p, uint32_t b, const struct pyt
     if (block->size >= p->settings.max_split_size)
         pytorch_stat_add(&p->stats.oversize_allocations, CLASS_LARGE, 1);
     *out = (struct block){.addr = block->addr, .bytes = block->size, .segment = block->segment, .cookie = b};
-}
-
-/* By itself, and with little to hand over, so that the hot pair keeps its registers for the others. */
-static void finish_range(struct pytorch *p, uint32_t b, uint64_t S, bool expands, uint64_t requested, struct block *out)
-{
-    const struct pytorch_block *block = pytorch_at(p, b);
-    const struct pytorch_attempt a = {.S = S, .pool = block->pool, .class = pytorch_class(block),
-                                      .home = pytorch_home_of(p, block), .is_borrowed = !expands};
-    finish_as(p, b, &a, requested, out, true);
-}
-
-/* Inline in the hot pair. */
-static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
-                              struct block *out)
-{
-    if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
-        finish_range(p, b, a->S, pytorch_attempt_expands(p, a), requested, out);
-    else
-        finish_as(p, b, a, requested, out, false);
 }
 
 void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
