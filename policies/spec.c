@@ -231,7 +231,7 @@ static enum err spec_refuse_name(const struct spec_reader *r)
     char reason[SPEC_REASON];
     const struct nearest n = spec_nearest_policy(r->head);
     if (r->head.n == 0)
-        snprintf(reason, sizeof reason, "a policy's name is missing; --list shows them");
+        snprintf(reason, sizeof reason, "a policy's name is missing; replay --list shows them");
     else if (n.distance == 0)
         snprintf(reason, sizeof reason, strchr(n.name, '=') != NULL ? "%s needs a value" : "%s takes no value", n.name);
     else

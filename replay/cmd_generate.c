@@ -27,7 +27,7 @@ static enum exit_status generate_main(const struct options *o)
 const struct subcommand cmd_generate = {
     .name = "generate",
     .synopsis = "generate KIND -o OUT",
-    .summary = "make a trace by a rule, for tests and measurements (--list shows the kinds)",
+    .summary = "make a trace by a rule, for tests and measurements (replay --list shows the kinds)",
     .text = "The same kind, number of events and seed give the same bytes.\n",
     .taken = OPTION_BIT(OUT) | OPTION_BIT(EVENTS) | OPTION_BIT(SEED) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
