@@ -225,7 +225,8 @@ static uint32_t treap_below(const struct pytorch_block *at, uint32_t root, uint6
 
 /* ---- a bin ---- */
 
-static uint32_t long_root(const struct free_bins *f, unsigned bin)
+/* The first block of a list, or the top of the treap. */
+static uint32_t bin_root(const struct free_bins *f, unsigned bin)
 {
     return f->root[bin] & ~BIN_IS_LONG;
 }
@@ -255,7 +256,7 @@ void free_bins_insert_long(struct free_bins *f, struct pytorch_block *at, unsign
 {
     if (!bin_is_long(f, bin))
         bin_lengthen(f, at, bin);
-    uint32_t root = long_root(f, bin), *link = treap_find(at, &root, at[b].size);
+    uint32_t root = bin_root(f, bin), *link = treap_find(at, &root, at[b].size);
     at[b].below = BLOCK_NONE;
     if (*link != BLOCK_NONE)
         blocks_insert(at, link, b);
@@ -270,7 +271,7 @@ void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsign
         block_take_from_below(at, b);
         return;
     }
-    uint32_t root = long_root(f, bin), *link = treap_find(at, &root, at[b].size);
+    uint32_t root = bin_root(f, bin), *link = treap_find(at, &root, at[b].size);
     const uint32_t heir = block_heir(at, b);
     if (heir == BLOCK_NONE)
         treap_remove(at, link);
@@ -283,13 +284,13 @@ uint32_t free_bins_at_least_long(struct free_bins *f, struct pytorch_block *at, 
 {
     if (!bin_is_long(f, bin))
         bin_lengthen(f, at, bin);
-    return treap_at_least(at, long_root(f, bin), size);
+    return treap_at_least(at, bin_root(f, bin), size);
 }
 
 /* The first block of a bin; BLOCK_NONE: it is empty. */
 static uint32_t bin_first(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
 {
-    uint32_t b = long_root(f, bin);
+    uint32_t b = bin_root(f, bin);
     while (bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
         b = at[b].left;
     return b;
@@ -305,7 +306,7 @@ static uint32_t bin_below(struct free_bins *f, struct pytorch_block *at, unsigne
         if (steps++ == LIST_STEPS)
             bin_lengthen(f, at, bin);
     }
-    return bin_is_long(f, bin) ? treap_below(at, long_root(f, bin), size) : found;
+    return bin_is_long(f, bin) ? treap_below(at, bin_root(f, bin), size) : found;
 }
 
 /* ---- the set ---- */
@@ -413,7 +414,7 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
     const unsigned bin = at[b].bin;
     uint32_t found = at[b].right;
     if (bin_is_long(f, bin) && (found = block_next(at, b)) == BLOCK_NONE)
-        found = treap_at_least(at, long_root(f, bin), at[b].size + 1);
+        found = treap_at_least(at, bin_root(f, bin), at[b].size + 1);
     if (found == BLOCK_NONE)
         found = free_bins_from(f, at, bin + 1);
     return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, at[b].stream) + 1);
@@ -427,7 +428,7 @@ uint32_t free_set_prev(const struct free_set *s, uint32_t b)
     if (!bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
         return at[b].left;
     if (bin_is_long(f, bin) && at[b].is_below)
-        return block_last(at, treap_at_least(at, long_root(f, bin), at[b].size), b);
+        return block_last(at, treap_at_least(at, bin_root(f, bin), at[b].size), b);
     const uint32_t found = last_of_size(s, f, bins_below(s, f, bin, at[b].size));
     return found != BLOCK_NONE ? found : free_set_last_before(s, free_set_place(s, at[b].stream));
 }

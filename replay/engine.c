@@ -101,7 +101,8 @@ static enum err lane_examine(struct lane *l, const struct event *ev, const struc
     return l->audit == NULL ? ERR_OK : audit_alloc(l->audit, ev->slot, ev->bytes, b, &l->why);
 }
 
-/* Places a request into *b. False: it was refused or answered wrongly, and b->bytes is 0. */
+/* Places a request into *b. False: it was refused or answered wrongly, and b->bytes is 0. `is_watched`, here and below:
+ * there may be an audit. */
 static inline bool lane_alloc(struct lane *l, const struct event *ev, struct block *b, uint64_t done, bool is_watched)
 {
     struct meter *const m = &l->meter;
@@ -216,12 +217,12 @@ static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_
 enum { LANE_AHEAD = 12, LANE_AHEAD_SOON = 9, LANE_AHEAD_NEXT = 5, LANE_MANY = 1 << 13 };
 static_assert(LANE_AHEAD > LANE_AHEAD_SOON && LANE_AHEAD_SOON > LANE_AHEAD_NEXT, "the first asks for what they read");
 
-static_assert(EVENT_FREE_COMPLETED < EVENT_FLUSH, "kinds up to here are those of a request in a slot");
 static inline void lane_tell(const struct lane *l, const struct event *ev, bool is_next)
 {
     if (ev->kind <= EVENT_FREE_COMPLETED)
         l->policy->ops->expect(l->policy, ev, &l->live[ev->slot], is_next);
 }
+static_assert(EVENT_FREE_COMPLETED < EVENT_FLUSH, "kinds up to here are those of a request in a slot");
 
 /* `ev` and the LANE_AHEAD events behind it are there. */
 static void lane_look_ahead(const struct lane *l, const struct event *ev)
@@ -280,6 +281,7 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
         break;
     }
 }
+
 /* Behind an event, where somebody asked for it. */
 static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
 {

@@ -16,7 +16,7 @@
 
 /* X(NAME, flag, argument, help): the flag also has the short form of its first letter where that is 'o' for out. */
 #define OPTION_LIST(X)                                                                                      \
-    X(POLICY, "policy", "P", "a policy to run, as replay --list shows; may be given several times")                \
+    X(POLICY, "policy", "P", "a policy to run, as replay --list shows; may be given several times")         \
     X(DEVICE, "device", "D", "the card: sim:24GiB, sim:h100-80g, sim:24GiB,context=450MiB, sim:unlimited; of a replay also a real one: cuda:0,limit=8GiB") \
     X(JSON, "json", "FILE", "write the results as JSON; '-' is standard output, and then nothing else goes there") \
     X(CSV, "csv", "FILE", "write the results as CSV, one row per policy")                                   \

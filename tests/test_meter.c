@@ -148,7 +148,7 @@ Test(meter, memory_mapped_behind_active_blocks_counts_as_inactive_split)
         if (i == 0) {
             const struct block b = {.addr = range.addr, .bytes = 512, .segment = range.id};
             cr_assert_eq(meter_grow(&m, device, range.id, NULL), ERR_OK);
-            (void)meter_alloc(&m, device, 500, &b);
+            cr_expect(meter_alloc(&m, device, 500, &b), "to be settled: its segment was idle");
         }
         meter_settle(&m, &p, (uint64_t)i + 1, 0);
         cr_expect_eq(meter_inactive_split(&m), (uint64_t)(i + 1) * 2 * MIB - 512);
