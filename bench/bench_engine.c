@@ -68,6 +68,12 @@ struct held_trace {
     size_t              n;
 };
 
+/* The events of a trace as an array, packed by zstd chunk by chunk: frames one after the other. */
+struct plain_trace {
+    unsigned char *bytes;
+    size_t         n, room;
+};
+
 static enum err held_read(struct held_trace *t, const char *path, struct err_detail *why)
 {
     FILE *file = fopen(path, "rb");
@@ -127,21 +133,62 @@ static enum err decode_all(const struct held_trace *t, struct err_detail *why)
     return e;
 }
 
-/* Nothing but zstd over the trace's bytes, which are frames one after the other. */
-static enum err unpack_all(const struct held_trace *t, struct err_detail *why)
+/* Nothing but zstd over frames one after the other. */
+static enum err unpack_all(const void *frames, size_t n, struct err_detail *why)
 {
-    const size_t room = ZSTD_DStreamOutSize();
+    const size_t most = TRACE_CHUNK_EVENTS * sizeof(struct event);       /* in a frame, packed by column or not */
+    const unsigned char *at = frames;
+    const unsigned char *const end = at + n;
     ZSTD_DCtx *zstd = ZSTD_createDCtx();
-    void *content = malloc(room);
-    ZSTD_inBuffer in = {.src = t->bytes, .size = t->n};
-    size_t left = zstd == NULL || content == NULL ? (size_t)-1 : 0;
-    while (in.pos < in.size && !ZSTD_isError(left)) {
-        ZSTD_outBuffer out = {.dst = content, .size = room};
-        left = ZSTD_decompressStream(zstd, &out, &in);
+    void *content = malloc(most);
+    bool is_good = zstd != NULL && content != NULL;
+    while (at < end && is_good) {
+        const size_t packed = ZSTD_findFrameCompressedSize(at, (size_t)(end - at));
+        is_good = !ZSTD_isError(packed) && !ZSTD_isError(ZSTD_decompressDCtx(zstd, content, most, at, packed));
+        at += is_good ? packed : 0;
     }
     ZSTD_freeDCtx(zstd);
     free(content);
-    return ZSTD_isError(left) ? err_set(why, ERR_FORMAT, in.pos, "zstd cannot read the trace") : ERR_OK;
+    return is_good ? ERR_OK : err_set(why, ERR_FORMAT, n - (size_t)(end - at), "zstd cannot read the frame");
+}
+
+/* ---- the same events as plain records ---- */
+
+static bool plain_append(struct plain_trace *p, ZSTD_CCtx *zstd, const struct event *ev, size_t n)
+{
+    const size_t most = ZSTD_compressBound(n * sizeof *ev);
+    if (p->room - p->n < most) {
+        unsigned char *bytes = realloc(p->bytes, 2 * p->room + most);
+        if (bytes == NULL)
+            return false;
+        p->bytes = bytes;
+        p->room = 2 * p->room + most;
+    }
+    const size_t packed = ZSTD_compress2(zstd, p->bytes + p->n, p->room - p->n, ev, n * sizeof *ev);
+    p->n += ZSTD_isError(packed) ? 0 : packed;
+    return !ZSTD_isError(packed);
+}
+
+/* At zstd's default level, and with its checksum, as the trace has. */
+static enum err plain_open(struct plain_trace *p, const struct held_trace *t, struct err_detail *why)
+{
+    struct trace_reader *in;
+    const struct event *ev;
+    size_t n = 1;
+    *p = (struct plain_trace){.bytes = NULL};
+    enum err e = trace_open_bytes(t->bytes, t->n, &in, why);
+    if (e != ERR_OK)
+        return e;
+    ZSTD_CCtx *zstd = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
+    while (e == ERR_OK && n > 0) {
+        e = trace_next(in, &ev, &n, why);
+        if (e == ERR_OK && n > 0 && !plain_append(p, zstd, ev, n))
+            e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    }
+    ZSTD_freeCCtx(zstd);
+    trace_close(in);
+    return e;
 }
 
 /* `n` lanes of a policy over a trace. A lane that ran out of memory or saw other events than there are is an error;
@@ -197,10 +244,11 @@ static const struct policy_spec cheapest = {.ops = &policy_cheapest, .typed = ch
 /* The things to compare: on one core, and by the clock with the decoder on a core of its own. */
 static const struct engine_measure {
     const char *metric;
-    enum { UNPACK, DECODE, CHEAPEST, PYTORCH } what;
+    enum { UNPACK, UNPACK_PLAIN, DECODE, CHEAPEST, PYTORCH } what;
     bool        is_by_clock;
 } engine_measures[] = {
     {"zstd_events_per_s", UNPACK, false},
+    {"zstd_plain_events_per_s", UNPACK_PLAIN, false},
     {"decode_events_per_s", DECODE, false},
     {"cheapest_events_per_s", CHEAPEST, false},
     {"pytorch_events_per_s", PYTORCH, false},
@@ -209,32 +257,51 @@ static const struct engine_measure {
 };
 enum { ENGINE_MEASURES = sizeof engine_measures / sizeof engine_measures[0] };
 
-static enum err engine_one(const struct engine_measure *m, const struct held_trace *t, const char *case_name,
-                           bool is_counted, const struct policy_spec *pytorch, struct err_detail *why)
+/* What they are compared over. */
+struct engine_case {
+    const char        *name;
+    struct held_trace  trace;
+    struct plain_trace plain;
+    struct policy_spec pytorch;
+};
+
+static enum err engine_do(const struct engine_measure *m, const struct engine_case *c, struct err_detail *why)
 {
-    const struct policy_spec *const spec = m->what == CHEAPEST ? &cheapest : pytorch;
-    const double events = (double)trace_info(t->in)->events;
+    const struct policy_spec *const spec = m->what == CHEAPEST ? &cheapest : &c->pytorch;
+    switch (m->what) {
+    case UNPACK:
+        return unpack_all(c->trace.bytes, c->trace.n, why);
+    case UNPACK_PLAIN:
+        return unpack_all(c->plain.bytes, c->plain.n, why);
+    case DECODE:
+        return decode_all(&c->trace, why);
+    default:
+        return run_held(&c->trace, &spec, 1, m->is_by_clock ? 0 : 1, 0, NULL, why);
+    }
+}
+
+static enum err engine_one(const struct engine_measure *m, const struct engine_case *c, bool is_counted,
+                           struct err_detail *why)
+{
+    const double events = (double)trace_info(c->trace.in)->events;
     const struct moment begin = moment_now();
-    const enum err e = m->what == UNPACK   ? unpack_all(t, why)
-                       : m->what == DECODE ? decode_all(t, why)
-                                           : run_held(t, &spec, 1, m->is_by_clock ? 0 : 1, 0, NULL, why);
+    const enum err e = engine_do(m, c, why);
     if (e != ERR_OK || !is_counted)
         return e;
     if (m->is_by_clock)
-        print_value("engine", case_name, m->metric, events / (moment_now().clock_s - begin.clock_s));
+        print_value("engine", c->name, m->metric, events / (moment_now().clock_s - begin.clock_s));
     else
-        print_speed("engine", case_name, m->metric, events, begin);
+        print_speed("engine", c->name, m->metric, events, begin);
     return ERR_OK;
 }
 
 /* One after the other; the first round only warms up. */
-static enum err engine_rounds(const struct held_trace *t, const char *case_name, uint64_t rounds,
-                              const struct policy_spec *pytorch, struct err_detail *why)
+static enum err engine_rounds(const struct engine_case *c, uint64_t rounds, struct err_detail *why)
 {
     enum err e = ERR_OK;
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
         for (int k = 0; k < ENGINE_MEASURES && e == ERR_OK; k++)
-            e = engine_one(&engine_measures[k], t, case_name, i > 0, pytorch, why);
+            e = engine_one(&engine_measures[k], c, i > 0, why);
     return e;
 }
 
@@ -257,21 +324,26 @@ static enum err parse_counts(char **args, uint64_t *events, uint64_t *rounds, st
 
 static enum err engine_main(char **args, struct err_detail *why)
 {
-    struct held_trace t;
-    struct policy_spec pytorch;
+    struct engine_case c = {.name = args[0]};
     uint64_t events, rounds;
     enum err e = parse_counts(args + 1, &events, &rounds, why);
     if (e == ERR_OK)
-        e = policy_spec_parse("pytorch", &pytorch, why);
+        e = policy_spec_parse("pytorch", &c.pytorch, why);
     if (e != ERR_OK)
         return e;
-    e = held_open(&t, args[0], events, why);
+    e = held_open(&c.trace, c.name, events, why);
+    if (e == ERR_OK)
+        e = plain_open(&c.plain, &c.trace, why);
     if (e == ERR_OK) {
-        print_value("engine", args[0], "events", (double)trace_info(t.in)->events);
-        e = engine_rounds(&t, args[0], rounds, &pytorch, why);
+        const double n = (double)trace_info(c.trace.in)->events;
+        print_value("engine", c.name, "events", n);
+        print_value("engine", c.name, "packed_bytes_per_event", (double)c.trace.n / n);
+        print_value("engine", c.name, "plain_bytes_per_event", (double)c.plain.n / n);
+        e = engine_rounds(&c, rounds, why);
     }
-    held_close(&t);
-    policy_spec_close(&pytorch);
+    free(c.plain.bytes);
+    held_close(&c.trace);
+    policy_spec_close(&c.pytorch);
     return e;
 }
 
