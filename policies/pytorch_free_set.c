@@ -351,6 +351,15 @@ uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *a
     return bin_first(f, at, bin_from(f, from));
 }
 
+uint32_t free_bins_next(const struct free_bins *f, struct pytorch_block *at, uint32_t b)
+{
+    const unsigned bin = at[b].bin;
+    uint32_t found = at[b].right;
+    if (bin_is_long(f, bin) && (found = block_next(at, b)) == BLOCK_NONE)
+        found = treap_at_least(at, bin_root(f, bin), at[b].size + 1);
+    return found != BLOCK_NONE ? found : free_bins_from(f, at, bin + 1);
+}
+
 /* The last block with less than `size` bytes in the bins up to number `bin`, or the top of its size in a long bin. */
 static uint32_t bins_below(const struct free_set *s, struct free_bins *f, unsigned bin, uint64_t size)
 {
@@ -410,14 +419,9 @@ uint32_t free_set_first(const struct free_set *s)
 uint32_t free_set_next(const struct free_set *s, uint32_t b)
 {
     struct pytorch_block *at = s->blocks->at;
-    const struct free_bins *f = s->by_stream[at[b].stream];
-    const unsigned bin = at[b].bin;
-    uint32_t found = at[b].right;
-    if (bin_is_long(f, bin) && (found = block_next(at, b)) == BLOCK_NONE)
-        found = treap_at_least(at, bin_root(f, bin), at[b].size + 1);
-    if (found == BLOCK_NONE)
-        found = free_bins_from(f, at, bin + 1);
-    return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, at[b].stream) + 1);
+    const uint16_t stream = at[b].stream;
+    const uint32_t found = free_bins_next(s->by_stream[stream], at, b);
+    return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, stream) + 1);
 }
 
 uint32_t free_set_prev(const struct free_set *s, uint32_t b)

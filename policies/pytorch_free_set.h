@@ -198,6 +198,17 @@ static inline uint32_t free_bins_at_least(struct free_bins *f, struct pytorch_bl
     return b != BLOCK_NONE ? b : free_bins_from(f, at, bin + 1);
 }
 
+/* The block behind `b`, which is the first, or the answer of free_bins_at_least, or what this function has said since
+ * the set last grew or was searched; BLOCK_NONE: it is the last. */
+uint32_t free_bins_next(const struct free_bins *f, struct pytorch_block *at, uint32_t b);
+
+/* Whether that is BLOCK_NONE, for a block of a short bin; false for one of a long bin. */
+static inline bool free_bins_end_with(const struct free_bins *f, const struct pytorch_block *at, uint32_t b)
+{
+    const unsigned bin = at[b].bin;
+    return at[b].right == BLOCK_NONE && bin_from(f, bin + 1) == N_BINS && !bin_is_long(f, bin);
+}
+
 /* The same for who has the set only. */
 static inline void free_set_insert(struct free_set *s, uint32_t b)
 {
