@@ -152,6 +152,21 @@ static enum err unpack_all(const void *frames, size_t n, struct err_detail *why)
     return is_good ? ERR_OK : err_set(why, ERR_FORMAT, n - (size_t)(end - at), "zstd cannot read the frame");
 }
 
+/* What the machine is worth at this moment: zstd on a trace that nothing else is measured with. */
+static enum err yardstick_main(char **args, struct err_detail *why)
+{
+    enum { TIMES = 50 };
+    struct held_trace t = {.bytes = NULL};
+    enum err e = held_read(&t, args[1], why);
+    const struct moment begin = moment_now();
+    for (int i = 0; i < TIMES && e == ERR_OK; i++)
+        e = unpack_all(t.bytes, t.n, why);
+    if (e == ERR_OK)
+        print_speed("machine", args[0], "zstd_events_per_s", TIMES * (double)trace_info(t.in)->events, begin);
+    held_close(&t);
+    return e;
+}
+
 /* ---- the same events as plain records ---- */
 
 static bool plain_append(struct plain_trace *p, ZSTD_CCtx *zstd, const struct event *ev, size_t n)
@@ -661,6 +676,7 @@ static const struct measurement {
     int         n_arguments;
     enum err  (*main)(char **args, struct err_detail *why);
 } measurements[] = {
+    {"yardstick", "SECTION TRACE", 2, yardstick_main},
     {"engine", "WHAT EVENTS ROUNDS", 3, engine_main},
     {"settings", "CASE WHAT EVENTS ROUNDS", 4, settings_main},
     {"lanes", "WHAT EVENTS ROUNDS", 3, lanes_main},

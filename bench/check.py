@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Says what got slower by more than a tenth: check.py BEFORE AFTER, two files as bench/results.csv
 
-Machines differ and have good and bad days: speeds are first divided by how fast zstd, which is not ours, unpacked the
-same traces in the same run. A figure is slower when its median is, and its best is no better than the old median.
-Exit status 1 where there is one.
+Machines differ and have good and bad hours: speeds are first divided by how fast zstd, which is not ours, unpacked one
+and the same trace while that section was measured. A figure is slower when its median is, and its best is no better
+than the old median; one that was kept from an earlier run is not compared. Exit status 1 where there is one.
 """
 import csv
 import statistics
@@ -17,10 +17,15 @@ def read(path):
         return {(row["measure"], row["case"], row["metric"]): row for row in csv.DictReader(file)}
 
 
-def machine_speed(before, after):
-    """How much faster the machine was afterwards, by zstd; 1 where the two files have no trace in common."""
-    both = [key for key in before.keys() & after.keys() if key[2] == "zstd_events_per_s"]
-    return statistics.median([float(after[key]["median"]) / float(before[key]["median"]) for key in both] or [1.0])
+def machine_speeds(before, after):
+    """How much faster the machine was afterwards, by section; of "" all over: for what has no yardstick in both."""
+    speeds = {}
+    for key in before.keys() & after.keys():
+        if key[2] == "zstd_events_per_s":
+            speed = float(after[key]["median"]) / float(before[key]["median"])
+            for section in ("", key[1] if key[0] == "machine" else key[0]):
+                speeds.setdefault(section, []).append(speed)
+    return {section: statistics.median(some) for section, some in speeds.items()}
 
 
 def slowdown(metric, old, new, speed):
@@ -35,15 +40,17 @@ def slowdown(metric, old, new, speed):
 
 def main():
     before, after = (read(path) for path in sys.argv[1:])
-    speed = machine_speed(before, after)
+    speeds = machine_speeds(before, after)
+    everywhere = speeds.get("", 1.0)
+    both = [key for key in before.keys() & after.keys() if before[key] != after[key]]
     slower = []
-    for key in before.keys() & after.keys():
-        change = slowdown(key[2], before[key], after[key], speed)
+    for key in both:
+        change = slowdown(key[2], before[key], after[key], speeds.get(key[0], everywhere))
         is_ours = not key[2].startswith(("zstd_", "torch_", "pickle_"))
         if is_ours and change is not None and change[0] > TOLERATED and change[1] > 0:
             slower.append((change[0], key))
-    print(f"compared with the last commit: the machine by zstd {speed:.2f} times as fast; "
-          f"{len(slower)} of {len(before.keys() & after.keys())} figures slower by more than {TOLERATED:.0%}")
+    print(f"compared with the last commit: the machine by zstd {everywhere:.2f} times as fast; "
+          f"{len(slower)} of {len(both)} figures slower by more than {TOLERATED:.0%}")
     for change, (measure, case, metric) in sorted(slower, reverse=True):
         print(f"  {change:+.0%} time: {measure}, {case}, {metric}")
     return 1 if slower else 0

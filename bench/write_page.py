@@ -31,7 +31,8 @@ class Samples:
         if not os.path.exists(path):
             return
         with open(path, newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if row["measure"] in KEPT_MEASURES]
+            rows = [row for row in csv.DictReader(file)
+                    if row["case" if row["measure"] == "machine" else "measure"] in KEPT_MEASURES]
         has_torch = any(measure == "torch" for measure, _, _ in self.measured)
         for row in rows:
             key = row["measure"], row["case"], row["metric"]
@@ -57,6 +58,12 @@ class Samples:
         values = [scale * v for v in self.values[measure, case, metric]]
         low, mid, high = (format(v, form) for v in (min(values), statistics.median(values), max(values)))
         return mid if low == high else f"{mid} ({low} to {high})"
+
+    def yardstick(self):
+        """How fast zstd was all over the run, as a cell."""
+        values = [1e-6 * v for (measure, _, metric), some in self.values.items()
+                  if measure == "machine" and metric == "zstd_events_per_s" for v in some]
+        return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
 
     def shares(self):
         return [v for (_, _, metric), values in self.values.items() if metric == "cpu_share" for v in values]
@@ -259,6 +266,8 @@ numbers they are the median of {rounds} repetitions or more (least to greatest).
 allocator, the length of a thousand million and snapshots of a gigabyte, may be of an earlier run.
 
 - Machine: {cpu}, {cores} cores, {memory_gib} GiB, {kernel}; load average {load} before the start.
+- How even it was: between the measurements zstd unpacked one and the same trace, at {yardstick} million events
+  a second.
 - Built by {compiler} {compiler_version}, {build_type}; zstd {zstd}; Python {python}.
 - Speeds are by CPU time of the process, so that other work on the machine counts less; our processes had {share:.0%} of
   the time that passed (median; least {least_share:.0%}). Well below 100%, the machine was busy with other things and
@@ -396,7 +405,8 @@ def write_page(samples, machine, path):
     with open(path, "w", encoding="utf-8") as file:
         file.write(PAGE.format(
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
-            release=f"{release[0]:g}" if release else "", engine=engine_table(samples), decode=decode_table(samples),
+            release=f"{release[0]:g}" if release else "", yardstick=samples.yardstick(),
+            engine=engine_table(samples), decode=decode_table(samples),
             settings=settings_table(samples), lanes=lanes_table(samples), sweep=sweep_table(samples),
             command=command_table(samples), torch=torch_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
