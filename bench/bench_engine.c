@@ -68,12 +68,6 @@ struct held_trace {
     size_t              n;
 };
 
-/* The events of a trace as an array, packed by zstd chunk by chunk: frames one after the other. */
-struct plain_trace {
-    unsigned char *bytes;
-    size_t         n, room;
-};
-
 static enum err held_read(struct held_trace *t, const char *path, struct err_detail *why)
 {
     FILE *file = fopen(path, "rb");
@@ -169,6 +163,12 @@ static enum err yardstick_main(char **args, struct err_detail *why)
 
 /* ---- the same events as plain records ---- */
 
+/* The events of a trace as an array, packed by zstd chunk by chunk: frames one after the other. */
+struct plain_trace {
+    unsigned char *bytes;
+    size_t         n, room;
+};
+
 static bool plain_append(struct plain_trace *p, ZSTD_CCtx *zstd, const struct event *ev, size_t n)
 {
     const size_t most = ZSTD_compressBound(n * sizeof *ev);
@@ -195,12 +195,13 @@ static enum err plain_open(struct plain_trace *p, const struct held_trace *t, st
     if (e != ERR_OK)
         return e;
     ZSTD_CCtx *zstd = ZSTD_createCCtx();
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
-    while (e == ERR_OK && n > 0) {
+    bool has_room = zstd != NULL && !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1));
+    while (e == ERR_OK && n > 0 && has_room) {
         e = trace_next(in, &ev, &n, why);
-        if (e == ERR_OK && n > 0 && !plain_append(p, zstd, ev, n))
-            e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+        has_room = e != ERR_OK || n == 0 || plain_append(p, zstd, ev, n);
     }
+    if (!has_room)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
     ZSTD_freeCCtx(zstd);
     trace_close(in);
     return e;
