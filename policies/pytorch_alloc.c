@@ -94,7 +94,7 @@ static uint64_t block_reach(const struct pytorch *p, const struct pytorch_block 
 
 /* Prefers a block of smaller reach, so that the one before the big unmapped tail is used last. Those behind a block are
  * no smaller: none of them reaches less than one that cannot grow. */
-static uint32_t fit_widen(const struct pytorch *p, struct free_bins *bins, uint32_t it)
+static APART uint32_t fit_widen(const struct pytorch *p, const struct free_bins *bins, uint32_t it)
 {
     while (block_can_grow(p, pytorch_at(p, it))) {
         const uint32_t next = free_bins_next(bins, p->blocks.at, it);
@@ -105,8 +105,14 @@ static uint32_t fit_widen(const struct pytorch *p, struct free_bins *bins, uint3
     return it;
 }
 
+/* The same of a block that can grow: mostly it is the last. */
+static APART uint32_t fit_widen_last(const struct pytorch *p, const struct free_bins *bins, uint32_t it)
+{
+    return free_bins_end_with(bins, p->blocks.at, it) ? it : fit_widen(p, bins, it);
+}
+
 /* Steps over blocks of expandable segments. */
-static uint32_t fit_skip_ranges(const struct pytorch *p, struct free_bins *bins, uint32_t it)
+static uint32_t fit_skip_ranges(const struct pytorch *p, const struct free_bins *bins, uint32_t it)
 {
     while (it != BLOCK_NONE && pytorch_at(p, it)->flags & BLOCK_IS_RANGE)
         it = free_bins_next(bins, p->blocks.at, it);
@@ -114,7 +120,7 @@ static uint32_t fit_skip_ranges(const struct pytorch *p, struct free_bins *bins,
 }
 
 /* The first block that starts where a request of S bytes may start, from `it` on, and has room for it from there. */
-static uint32_t fit_start(const struct pytorch *p, struct free_bins *bins, uint32_t it, uint64_t S)
+static uint32_t fit_start(const struct pytorch *p, const struct free_bins *bins, uint32_t it, uint64_t S)
 {
     while (it != BLOCK_NONE && pytorch_at(p, it)->size - S < pytorch_gap(p, pytorch_at(p, it), S))
         it = free_bins_next(bins, p->blocks.at, it);
@@ -122,7 +128,7 @@ static uint32_t fit_start(const struct pytorch *p, struct free_bins *bins, uint3
 }
 
 /* The rules of ranges, from the first block on that is large enough. */
-static APART uint32_t fit_range_from(const struct pytorch *p, struct free_bins *bins, uint32_t first, uint64_t S,
+static APART uint32_t fit_range_from(const struct pytorch *p, const struct free_bins *bins, uint32_t first, uint64_t S,
                                      bool expands)
 {
     const uint32_t it = fit_start(p, bins, first, S);
@@ -131,24 +137,15 @@ static APART uint32_t fit_range_from(const struct pytorch *p, struct free_bins *
     return expands ? fit_widen(p, bins, it) : fit_skip_ranges(p, bins, it);
 }
 
-/* The same. Mostly nothing is behind that block, and it is taken. */
-static APART uint32_t fit_range_last(const struct pytorch *p, struct free_bins *bins, uint32_t first, uint64_t S,
-                                     bool expands)
-{
-    if (expands && !p->profile.is_npu && free_bins_end_with(bins, p->blocks.at, first))
-        return first;
-    return fit_range_from(p, bins, first, S, expands);
-}
-
-/* Which block is taken instead of the first that is large enough, which lies in a range. Mostly it is that one: where the
- * request may lie in ranges, begins anywhere, and the block cannot grow. */
-static inline uint32_t fit_range(const struct pytorch *p, const struct pytorch_attempt *a, struct free_bins *bins,
+/* Which block is taken instead of the first that is large enough, which lies in a range. Mostly the request may lie in
+ * ranges and begins anywhere. */
+static inline uint32_t fit_range(const struct pytorch *p, const struct pytorch_attempt *a, const struct free_bins *bins,
                                  uint32_t first)
 {
     const bool expands = pytorch_attempt_expands(p, a);
-    if (expands && !p->profile.is_npu && !block_can_grow(p, pytorch_at(p, first)))
-        return first;
-    return fit_range_last(p, bins, first, a->S, expands);
+    if (!expands || p->profile.is_npu)
+        return fit_range_from(p, bins, first, a->S, expands);
+    return block_can_grow(p, pytorch_at(p, first)) ? fit_widen_last(p, bins, first) : first;
 }
 
 /* Inline in the hot pair. */

@@ -43,6 +43,7 @@ grep -q '+18% time: engine, mix:2000, pytorch_events_per_s' out || fail "how muc
 # A bad hour: half of the repetitions suffered, and some did not.
 table after.csv "${before[0]}" engine,mix:2000,pytorch_events_per_s,16,13,24.5 "${before[2]}" torch,mix:2000,replay_ns,60,41,80
 checked 0 0 2
+[ "$(grep -c 'but not the best repetition' out)" = 2 ] || fail "the medians are not named: $(cat out)"
 
 # Another machine, half as fast; of one section only.
 table after.csv machine,engine,zstd_events_per_s,100,75,125 engine,mix:2000,pytorch_events_per_s,10,7.5,12.5 \
