@@ -107,13 +107,14 @@ static void run_close(struct run *r)
 
 /* ---- what was said and what was recorded ---- */
 
+/* A last line that does not end was being written when the program was killed. */
 static size_t read_said(const struct run *r, struct said *said)
 {
     FILE *f = fopen(r->log, "r");
     char line[160];
     size_t n = 0;
     cr_assert_not_null(f);
-    while (n < CALLS_MAX && fgets(line, sizeof line, f) != NULL) {
+    while (n < CALLS_MAX && fgets(line, sizeof line, f) != NULL && strchr(line, '\n') != NULL) {
         unsigned long long addr = 0, bytes = 0, stream = 0;
         struct said *s = &said[n];
         *s = (struct said){.kind = line[0]};
