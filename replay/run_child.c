@@ -59,10 +59,10 @@ void child_env_close(struct child_env *env)
 /* In the child. The reason of a failure goes through the pipe, which a started program closes. */
 static void child_start(const char *const *argv, const struct child_env *env, const sigset_t *mask, int report_fd)
 {
-    sigprocmask(SIG_SETMASK, mask, NULL);
     for (size_t i = 0; i < N_FORWARDED; i++)
         signal(forwarded[i], SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
     for (size_t i = 0; env != NULL && i < env->n; i++)
         setenv(env->name[i], env->value[i], 1);
     char **copy = NULL;
@@ -113,19 +113,24 @@ enum err child_run(const char *const *argv, const struct child_env *env, const s
 {
     int fds[2], reason = 0;
     struct sigaction before[N_FORWARDED];
-    sigset_t ended, mask;
+    sigset_t starting, waiting, mask;
     if (open_pipe(fds, why) != ERR_OK)
         return ERR_IO;
     const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
+    sigprocmask(SIG_SETMASK, NULL, &mask);
+    waiting = mask;
+    sigaddset(&waiting, SIGCHLD);
+    starting = waiting;                    /* the child may be well under way before its number is known here */
+    for (size_t i = 0; i < N_FORWARDED; i++)
+        sigaddset(&starting, forwarded[i]);
+    sigprocmask(SIG_SETMASK, &starting, NULL);
     for (size_t i = 0; i < N_FORWARDED; i++)
         sigaction(forwarded[i], &action, &before[i]);
-    sigemptyset(&ended);
-    sigaddset(&ended, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &ended, &mask);
     const pid_t pid = fork();
     if (pid == 0)
         child_start(argv, env, &mask, fds[1]);
     child_pid = pid;
+    sigprocmask(SIG_SETMASK, &waiting, NULL);
     close(fds[1]);
     enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "no process for %s: %s", argv[0], strerror(errno)) : ERR_OK;
     const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;

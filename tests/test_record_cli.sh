@@ -137,8 +137,34 @@ wait "$recorder"
 [ "$(events slow.trace)" -ge "$(wc -l <log)" ] || fail "calls are missing from the trace of a program that was killed"
 [ ! -e slow.trace.calls ] || fail "left behind: $(find slow.trace.calls)"
 
-# ---- on the simulated card ----
 find_asan "$2"
+
+# ---- a signal that comes before the recorder knows the command's number goes on, too ----
+cat >slow_fork.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+pid_t fork(void)
+{
+    pid_t (*const real)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork");
+    const pid_t pid = real();
+    if (pid > 0)
+        nanosleep(&(struct timespec){.tv_nsec = 900000000}, NULL);
+    return pid;
+}
+C
+cc -shared -fPIC -o slow_fork.so slow_fork.c
+rm -f log.lasting
+LD_PRELOAD="${asan:+$asan:}$work/slow_fork.so" "$replay" record -o early.trace -- "$program" lasting log >out 2>&1 &
+recorder=$!
+while ! test -s log.lasting; do sleep 0.05; done
+kill -TERM "$recorder"
+wait "$recorder"
+[ "$?" = 143 ] || fail "a command that SIGTERM ended at its start: $(cat out)"
+expect 0 'alloc  *2' info early.trace
+
+# ---- on the simulated card ----
 simulated() { LD_PRELOAD=$asan XDG_CACHE_HOME=$work/cache expect "$@"; }
 simulated 0 'simulated.trace: process [0-9]* .*: 2 requests, 0 refused' \
     record -o simulated.trace --simulate sim:1GiB -- "$program" driver log
