@@ -12,7 +12,7 @@ import sys
 
 RMM_PER_S = 110250 / 0.178            # rapidsai/rmm#591, 16 threads
 LIBCACHESIM_PER_S = 20e6              # its README: more than that, on one core
-KEPT_MEASURES = {"torch", "scale", "import"}
+KEPT_MEASURES = {"torch": "PyTorch's own allocator", "import": "import", "scale": "length"}
 UNITS = {"per_s": "1/s", "mb": "MB", "mib": "MiB", "ratio": "1", "share": "1", "ns": "ns", "ms": "ms", "event": "B",
          "sides": "B"}
 
@@ -27,6 +27,7 @@ class Samples:
                 self.values.setdefault((measure, case, metric), []).append(float(value))
 
         self.measured = set(self.values)
+        self.kept = set()                   # measures of which some is of an earlier run
 
     def keep(self, path):
         """Takes over rows of an earlier table; of their repetitions only the median and the extremes are known."""
@@ -35,12 +36,14 @@ class Samples:
         with open(path, newline="", encoding="utf-8") as file:
             rows = [row for row in csv.DictReader(file)
                     if row["case" if row["measure"] == "machine" else "measure"] in KEPT_MEASURES]
-        has_torch = any(measure == "torch" for measure, _, _ in self.measured)
+        cases = {key[:2] for key in self.measured}
+        has_torch = any(measure == "torch" for measure, _ in cases)
         for row in rows:
-            key = row["measure"], row["case"], row["metric"]
-            if key not in self.values and not (has_torch and row["measure"] == "torch"):
+            case = row["measure"], row["case"]
+            if case not in cases and not (has_torch and row["measure"] == "torch"):
                 some = [float(row[name]) for name in ("min", "median", "max")]
-                self.values[key] = some if row["n"] != "1" else some[:1]
+                self.values[case + (row["metric"],)] = some if row["n"] != "1" else some[:1]
+                self.kept.add(row["case"] if row["measure"] == "machine" else row["measure"])
 
     def cases(self, measure):
         return list(dict.fromkeys(case for m, case, _ in self.values if m == measure))
@@ -66,6 +69,11 @@ class Samples:
         values = [1e-6 * v for key in self.measured if key[0] == "machine" and key[2] == "zstd_events_per_s"
                   for v in self.values[key]]
         return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
+
+    def origin(self):
+        """What is of this run and what is not, as a sentence."""
+        kept = [name for measure, name in KEPT_MEASURES.items() if measure in self.kept]
+        return "All is of one run." if not kept else f"Of an earlier run, in whole or in part: {', '.join(kept)}."
 
     def shares(self):
         return [v for (_, _, metric), values in self.values.items() if metric == "cpu_share" for v in values]
@@ -277,8 +285,7 @@ PAGE = """\
 # Measurements
 
 Written by `bench/run` on one machine; the same figures with their extremes are in `results.csv`. Where a cell has three
-numbers they are the median of {rounds} repetitions or more (least to greatest). What takes long, PyTorch's own
-allocator, the length of a thousand million and snapshots of a gigabyte, may be of an earlier run.
+numbers they are the median of {rounds} repetitions or more (least to greatest). {origin}
 
 - Machine: {cpu}, {cores} cores, {memory_gib} GiB, {kernel}; load average {load} before the start.
 - How even it was: between the measurements zstd unpacked one and the same trace, at {yardstick} million events
@@ -423,7 +430,7 @@ def write_page(samples, machine, path):
     with open(path, "w", encoding="utf-8") as file:
         file.write(PAGE.format(
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
-            release=f"{release[0]:g}" if release else "", yardstick=samples.yardstick(),
+            release=f"{release[0]:g}" if release else "", yardstick=samples.yardstick(), origin=samples.origin(),
             engine=engine_table(samples), decode=decode_table(samples),
             settings=settings_table(samples), lanes=lanes_table(samples), sweep=sweep_table(samples),
             command=command_table(samples), torch=torch_table(samples), others=others_table(samples),
