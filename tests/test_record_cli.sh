@@ -61,14 +61,18 @@ expect 0 'still runs' record -o outlived.trace -- \
 kill "$(cat log.lasting)"
 
 # ---- a signal to the recorder goes on to the command; what was recorded is there ----
-rm -f log.lasting
-"$replay" record -o ended.trace -- "$program" lasting log >out 2>&1 &
-recorder=$!
-while ! test -s log.lasting; do sleep 0.05; done
-kill -TERM "$recorder"
-wait "$recorder"
-[ "$?" = 143 ] || fail "a command that SIGTERM ended: $(cat out)"
-expect 0 'alloc  *2' info ended.trace
+# expect_ended NAME [VARIABLE=VALUE]: a recording NAME.trace whose recorder, in that environment, gets SIGTERM
+expect_ended() {
+    rm -f log.lasting
+    env "${@:2}" "$replay" record -o "$1.trace" -- "$program" lasting log >out 2>&1 &
+    recorder=$!
+    while ! test -s log.lasting; do sleep 0.05; done
+    kill -TERM "$recorder"
+    wait "$recorder"
+    [ "$?" = 143 ] || fail "$1: a command that SIGTERM ended: $(cat out)"
+    expect 0 'alloc  *2' info "$1.trace"
+}
+expect_ended running
 
 # ---- while it runs, and after any kill, a native trace has all but the last second ----
 events() { "$replay" info "$1" --json - | sed -n 's/^  "events": \([0-9]*\),$/\1/p'; }
@@ -155,14 +159,7 @@ pid_t fork(void)
 }
 C
 cc -shared -fPIC -o slow_fork.so slow_fork.c
-rm -f log.lasting
-LD_PRELOAD="${asan:+$asan:}$work/slow_fork.so" "$replay" record -o early.trace -- "$program" lasting log >out 2>&1 &
-recorder=$!
-while ! test -s log.lasting; do sleep 0.05; done
-kill -TERM "$recorder"
-wait "$recorder"
-[ "$?" = 143 ] || fail "a command that SIGTERM ended at its start: $(cat out)"
-expect 0 'alloc  *2' info early.trace
+expect_ended starting LD_PRELOAD="${asan:+$asan:}$work/slow_fork.so"
 
 # ---- on the simulated card ----
 simulated() { LD_PRELOAD=$asan XDG_CACHE_HOME=$work/cache expect "$@"; }
