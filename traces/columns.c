@@ -2,6 +2,7 @@
 #include "traces/columns.h"
 
 #include "base/units.h"
+#include "traces/intern.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +59,28 @@ void bytes_put_text(struct bytes *b, const char *text)
     bytes_put(b, text, strlen(text) + 1);
 }
 
+void bytes_cut(struct bytes *b)
+{
+    if (b->n == (b->n_cuts == 0 ? 0 : b->cuts[b->n_cuts - 1]))
+        return;
+    size_t *more = array_grow(b->cuts, b->n_cuts, &b->room_cuts, sizeof *more);
+    b->has_failed |= more == NULL;
+    if (more == NULL)
+        return;
+    b->cuts = more;
+    b->cuts[b->n_cuts++] = b->n;
+}
+
+void bytes_clear(struct bytes *b)
+{
+    b->n = 0;
+    b->n_cuts = 0;
+}
+
 void bytes_free(struct bytes *b)
 {
     free(b->data);
+    free(b->cuts);
     *b = (struct bytes){0};
 }
 
@@ -216,7 +236,11 @@ static struct column_dict *column_dict_make(const uint64_t *values, size_t n)
     return d;
 }
 
-/* What stands behind the form byte and the dictionary. */
+/* A block of zstd costs some bytes and a table of codes: planes of fewer numbers than this share one. */
+enum { COLUMN_CUT = 1024 };
+
+/* What stands behind the form byte and the dictionary. Planes are cut from each other, since a low one is often noise,
+ * which zstd then stores as it is, and a high one nearly empty. */
 static void column_put_numbers(struct bytes *out, const uint64_t *values, size_t n, unsigned width)
 {
     if (width == 0) {
@@ -231,10 +255,13 @@ static void column_put_numbers(struct bytes *out, const uint64_t *values, size_t
     bytes_put_varint(out, escapes.n);
     if (bytes_reserve(out, n * width)) {
         unsigned char *at = out->data + out->n;
-        for (unsigned plane = 0; plane < width; plane++)
+        for (unsigned plane = 0; plane < width; plane++) {
+            if (plane > 0 && n >= COLUMN_CUT)
+                bytes_cut(out);
             for (size_t i = 0; i < n; i++)
                 *at++ = (unsigned char)((values[i] < escape ? values[i] : escape) >> (8 * plane));
-        out->n += n * width;
+            out->n += n;
+        }
     }
     bytes_put(out, escapes.data, escapes.n);
     out->has_failed |= escapes.has_failed;

@@ -13,11 +13,13 @@
 
 /* ---- bytes ---- */
 
-/* Bytes that grow. Once memory ran out, `has_failed` stays set and nothing more is appended. */
+/* Bytes that grow. Once memory ran out, `has_failed` stays set and nothing more is appended. `cuts` ascend: behind each
+ * of these places stand bytes of another sort, and who compresses them begins anew there. */
 struct bytes {
     unsigned char *data;
-    size_t n, room;
-    bool   has_failed;
+    size_t  n, room;
+    size_t *cuts, n_cuts, room_cuts;
+    bool    has_failed;
 };
 
 bool bytes_reserve(struct bytes *b, size_t more);                   /* room for more; false without memory */
@@ -25,6 +27,8 @@ void bytes_put(struct bytes *b, const void *src, size_t n);
 void bytes_put_le(struct bytes *b, uint64_t v, unsigned width);     /* the low `width` bytes, lowest first */
 void bytes_put_varint(struct bytes *b, uint64_t v);                 /* LEB128 */
 void bytes_put_text(struct bytes *b, const char *text);             /* with its terminator */
+void bytes_cut(struct bytes *b);                                    /* here, where not done yet */
+void bytes_clear(struct bytes *b);                                  /* empty, with the room that it has */
 void bytes_free(struct bytes *b);
 
 /* A place in bytes that are read. Once something did not fit, `is_bad` stays set and everything reads as 0. */

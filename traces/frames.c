@@ -145,6 +145,7 @@ void events_encode(struct bytes *out, const struct event *ev, size_t n, const st
         } else {
             column_put(out, values, events_plain_column((enum event_column)c, ev, n, values));
         }
+        bytes_cut(out);
         ends[c] = out->n;
     }
     free(vacated);
@@ -714,7 +715,7 @@ static unsigned sides_shift(const struct trace_side *sides, size_t n)
 }
 
 bool sides_encode(struct bytes *out, const struct trace_side *sides, const uint32_t *slots, size_t n,
-                  struct side_memory *memory, size_t ends[SIDE_COLUMN_COUNT])
+                  struct side_memory *memory)
 {
     uint64_t *values = malloc(n * sizeof *values);
     if (values == NULL || !side_memory_begin(memory, slots, n)) {
@@ -727,7 +728,7 @@ bool sides_encode(struct bytes *out, const struct trace_side *sides, const uint3
         last = sides[i].record;
     }
     column_put(out, values, n);
-    ends[0] = out->n;
+    bytes_cut(out);
     const unsigned shift = sides_shift(sides, n);
     last = 0;
     for (size_t i = 0; i < n; i++) {
@@ -738,11 +739,10 @@ bool sides_encode(struct bytes *out, const struct trace_side *sides, const uint3
     }
     bytes_put_varint(out, shift);
     column_put(out, values, n);
-    ends[1] = out->n;
+    bytes_cut(out);
     for (size_t i = 0; i < n; i++)
         values[i] = sides[i].stack;
     column_put(out, values, n);
-    ends[2] = out->n;
     free(values);
     return !out->has_failed;
 }

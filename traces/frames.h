@@ -126,8 +126,6 @@ bool events_decode(struct frame_decoder *d, const void *raw, size_t raw_bytes, s
 bool events_decode_slots(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, uint32_t limit,
                          uint32_t *slots);
 
-enum { SIDE_COLUMN_COUNT = 3 };      /* record, address, stack */
-
 /* The address last seen in a slot, within one section. */
 struct side_memory {
     uint64_t *addr;                  /* by slot */
@@ -140,7 +138,7 @@ void side_memory_free(struct side_memory *m);
 /* Sides of `n` events whose slots (UINT32_MAX: none) are given; a record number is TRACE_NO_RECORD where there is
  * none. Encoding returns false without memory; decoding ERR_HOST_NOMEM, and ERR_FORMAT for damage. */
 bool sides_encode(struct bytes *out, const struct trace_side *sides, const uint32_t *slots, size_t n,
-                  struct side_memory *memory, size_t ends[SIDE_COLUMN_COUNT]);
+                  struct side_memory *memory);
 enum err sides_decode(struct column *scratch, const void *raw, size_t raw_bytes, const uint32_t *slots, size_t n,
                       struct side_memory *memory, struct trace_side *out);
 

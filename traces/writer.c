@@ -115,31 +115,27 @@ static enum err writer_write(struct trace_writer *w, const void *data, size_t n,
     return ERR_OK;
 }
 
-/* Compresses w->raw, `rows` rows of a kind, into w->packed behind the frame that names them. Blocks end at `ends`,
- * where columns do, so that each is coded by its own statistics; `costs`, n_ends + 1 where given, grow by what each
- * took. */
-static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size_t rows, const size_t *ends,
-                            size_t n_ends, uint64_t *costs, struct err_detail *why)
+/* Compresses w->raw, `rows` rows of a kind, into w->packed behind the frame that names them. Blocks end where w->raw is
+ * cut, so that each is coded by its own statistics, and w->packed is cut behind each of them. */
+static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size_t rows, struct err_detail *why)
 {
-    const size_t room = NATIVE_SECTION_BYTES + ZSTD_compressBound(w->raw.n) + 64 * (n_ends + 1);
-    w->packed.n = 0;
+    bytes_cut(&w->raw);
+    const size_t room = NATIVE_SECTION_BYTES + ZSTD_compressBound(w->raw.n) + 64 * w->raw.n_cuts;
+    bytes_clear(&w->packed);
     if (w->raw.has_failed || !bytes_reserve(&w->packed, room))
         return writer_nomem(w, why);
     ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
     ZSTD_CCtx_setPledgedSrcSize(w->zstd, w->raw.n);
     ZSTD_outBuffer out = {.dst = w->packed.data, .size = room, .pos = NATIVE_SECTION_BYTES};
     ZSTD_inBuffer in = {.src = w->raw.data};
-    for (size_t i = 0; i <= n_ends; i++) {
-        const size_t before = out.pos;
-        const bool is_last = i == n_ends;
-        if (!is_last && ends[i] == in.size)
-            continue;                        /* an empty column */
-        in.size = is_last ? w->raw.n : ends[i];
-        if (ZSTD_compressStream2(w->zstd, &out, &in, is_last ? ZSTD_e_end : ZSTD_e_flush) != 0)
+    size_t i = 0;
+    do {                                         /* once also where there are no bytes */
+        in.size = w->raw.n_cuts == 0 ? 0 : w->raw.cuts[i++];
+        if (ZSTD_compressStream2(w->zstd, &out, &in, in.size == w->raw.n ? ZSTD_e_end : ZSTD_e_flush) != 0)
             return writer_nomem(w, why);
-        if (costs != NULL)
-            costs[i] += out.pos - before;
-    }
+        w->packed.n = out.pos;
+        bytes_cut(&w->packed);
+    } while (in.size < w->raw.n);
     w->packed.n = 0;
     bytes_put_le(&w->packed, NATIVE_SKIP_SECTION, 4);
     bytes_put_le(&w->packed, NATIVE_SECTION_BYTES - 8, 4);
@@ -147,7 +143,7 @@ static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size
     bytes_put_le(&w->packed, rows, 4);
     bytes_put_le(&w->packed, out.pos - NATIVE_SECTION_BYTES, 4);
     w->packed.n = out.pos;
-    return ERR_OK;
+    return w->packed.has_failed ? writer_nomem(w, why) : ERR_OK;
 }
 
 static bool writer_list_section(struct trace_writer *w, enum section_kind kind, size_t rows)
@@ -164,10 +160,10 @@ static bool writer_list_section(struct trace_writer *w, enum section_kind kind, 
 }
 
 /* Writes w->raw as a section of `rows` rows. */
-static enum err writer_section(struct trace_writer *w, enum section_kind kind, size_t rows, const size_t *ends,
-                               size_t n_ends, uint64_t *costs, struct err_detail *why)
+static enum err writer_section(struct trace_writer *w, enum section_kind kind, size_t rows,
+                               struct err_detail *why)
 {
-    const enum err e = writer_pack(w, kind, rows, ends, n_ends, costs, why);
+    const enum err e = writer_pack(w, kind, rows, why);
     if (e != ERR_OK)
         return e;
     if (!writer_list_section(w, kind, rows))
@@ -181,9 +177,9 @@ static enum err writer_rows(struct trace_writer *w, enum section_kind kind, cons
     enum err e = ERR_OK;
     for (size_t done = 0; done < n && e == ERR_OK; done += NATIVE_ROWS) {
         const size_t k = n - done < NATIVE_ROWS ? n - done : NATIVE_ROWS;
-        w->raw.n = 0;
+        bytes_clear(&w->raw);
         rows_encode(&w->raw, kind, (const char *)rows + done * rows_size(kind), k);
-        e = writer_section(w, kind, k, NULL, 0, NULL, why);
+        e = writer_section(w, kind, k, why);
     }
     return e;
 }
@@ -207,16 +203,16 @@ static enum err writer_new_texts(struct trace_writer *w, enum section_kind kind,
         for (end = first + 1; end < t->n && end - first < NATIVE_ROWS; end++)
             if (t->start[end] - start > TEXT_SECTION_BYTES)
                 break;
-        w->raw.n = 0;
+        bytes_clear(&w->raw);
         bytes_put(&w->raw, t->text + start, (end < t->n ? t->start[end] : t->n_text) - start);
-        e = writer_section(w, kind, end - first, NULL, 0, NULL, why);
+        e = writer_section(w, kind, end - first, why);
     }
     return e;
 }
 
 static enum err writer_head(struct trace_writer *w, struct err_detail *why)
 {
-    w->raw.n = 0;
+    bytes_clear(&w->raw);
     bytes_put_le(&w->raw, NATIVE_SKIP_ENDS, 4);
     bytes_put_le(&w->raw, NATIVE_HEAD_BYTES - 8, 4);
     bytes_put(&w->raw, NATIVE_HEAD_TEXT, 12);
@@ -230,7 +226,7 @@ static enum err writer_facts(struct trace_writer *w, struct err_detail *why)
     size_t n = 0;
     for (size_t i = 0; i < w->n_facts; i++)
         n += !w->facts[i].is_written;
-    w->raw.n = 0;
+    bytes_clear(&w->raw);
     bytes_put_varint(&w->raw, w->info.capacity_bytes);
     bytes_put_varint(&w->raw, w->info.epoch_us);
     bytes_put_varint(&w->raw, w->info.device);
@@ -241,7 +237,7 @@ static enum err writer_facts(struct trace_writer *w, struct err_detail *why)
             bytes_put_text(&w->raw, w->facts[i].value);
             w->facts[i].is_written = true;
         }
-    return writer_section(w, SECTION_META, 1, NULL, 0, NULL, why);
+    return writer_section(w, SECTION_META, 1, why);
 }
 
 static enum err writer_late_facts(struct trace_writer *w, struct err_detail *why)
@@ -303,11 +299,11 @@ static enum err writer_flush_slots(struct trace_writer *w, struct err_detail *wh
     for (uint32_t first = 0; first < w->slots.n && e == ERR_OK; first += NATIVE_FRAME_EVENTS) {
         const uint32_t left = w->slots.n - first;
         const uint32_t n = left < NATIVE_FRAME_EVENTS ? left : NATIVE_FRAME_EVENTS;
-        w->raw.n = 0;
+        bytes_clear(&w->raw);
         bytes_put_varint(&w->raw, w->place.first_event);
         bytes_put_varint(&w->raw, first);
         slots_encode(&w->raw, w->slots.at + first, n);
-        e = writer_section(w, SECTION_SLOTS, n, NULL, 0, NULL, why);
+        e = writer_section(w, SECTION_SLOTS, n, why);
     }
     return e;
 }
@@ -317,11 +313,23 @@ static enum err writer_flush_sides(struct trace_writer *w, struct err_detail *wh
     for (size_t i = 0; i < w->n_events; i++)
         w->side_slots[i] = w->events[i].kind == EVENT_ALLOC || kind_is_free(w->events[i].kind) ? w->events[i].slot
                                                                                                : UINT32_MAX;
-    w->raw.n = 0;
-    size_t ends[SIDE_COLUMN_COUNT];
-    if (!sides_encode(&w->raw, w->sides, w->side_slots, w->n_events, &w->side_memory, ends))
+    bytes_clear(&w->raw);
+    if (!sides_encode(&w->raw, w->sides, w->side_slots, w->n_events, &w->side_memory))
         return writer_nomem(w, why);
-    return writer_section(w, SECTION_SIDES, w->n_events, ends, SIDE_COLUMN_COUNT - 1, NULL, why);
+    return writer_section(w, SECTION_SIDES, w->n_events, why);
+}
+
+/* Adds what the columns of the section that was packed last take; `ends` are theirs in w->raw. */
+static void writer_add_costs(struct trace_writer *w, const size_t ends[EVENT_COLUMN_COUNT])
+{
+    uint64_t before = NATIVE_SECTION_BYTES;
+    int c = 0;
+    for (size_t i = 0; i < w->raw.n_cuts; i++) {
+        while (ends[c] < w->raw.cuts[i])
+            c++;
+        w->column_bytes[c] += w->packed.cuts[i] - before;
+        before = w->packed.cuts[i];
+    }
 }
 
 /* Writes the events under construction, behind what they name and their sides; now and then what is live then. */
@@ -333,10 +341,12 @@ static enum err writer_flush_events(struct trace_writer *w, struct err_detail *w
     enum err e = writer_tables(w, why);
     if (e == ERR_OK && w->has_sides)
         e = writer_flush_sides(w, why);
-    w->raw.n = 0;
+    bytes_clear(&w->raw);
     events_encode(&w->raw, w->events, w->n_events, &w->place, ends);
     if (e == ERR_OK)
-        e = writer_section(w, SECTION_EVENTS, w->n_events, ends, EVENT_COLUMN_COUNT - 1, w->column_bytes, why);
+        e = writer_section(w, SECTION_EVENTS, w->n_events, why);
+    if (e == ERR_OK)
+        writer_add_costs(w, ends);
     for (size_t i = 0; i < w->n_events; i++)
         n_commands += w->events[i].kind == EVENT_COMMAND;
     w->place.first_event += w->n_events;
@@ -381,9 +391,9 @@ static enum err writer_hand_out(struct trace_writer *w, struct loose_events *out
     writer_loosen(w, places);
     free(places);
     enum err e = writer_tables(w, why);
-    w->raw.n = 0;
+    bytes_clear(&w->raw);
     if (e == ERR_OK)
-        e = writer_section(w, SECTION_EVENTS, w->n_events, NULL, 0, NULL, why);
+        e = writer_section(w, SECTION_EVENTS, w->n_events, why);
     *out = (struct loose_events){.events = w->events, .sides = w->sides, .n = w->n_events};
     w->events = NULL;
     w->sides = NULL;
@@ -883,13 +893,13 @@ static void writer_put_sections(struct trace_writer *w)
 static enum err writer_index(struct trace_writer *w, struct err_detail *why)
 {
     const uint64_t offset = w->offset;
-    w->raw.n = 0;
+    bytes_clear(&w->raw);
     writer_put_totals(w);
     writer_put_sections(w);
-    enum err e = writer_section(w, SECTION_INDEX, 1, NULL, 0, NULL, why);
+    enum err e = writer_section(w, SECTION_INDEX, 1, why);
     if (e != ERR_OK)
         return e;
-    w->raw.n = 0;
+    bytes_clear(&w->raw);
     bytes_put_foot(&w->raw, offset);
     return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
 }
