@@ -1029,6 +1029,24 @@ Test(trace, what_is_no_trace_is_refused)
     free(bytes);
 }
 
+/* Up to version 2 no column had bits, else nothing differs; there was no version 3. */
+Test(trace, the_version_before_is_read_and_no_other)
+{
+    for (unsigned char version = 0; version < 10; version++) {
+        size_t n;
+        unsigned char *bytes = small_trace(&n);
+        struct err_detail why = {0};
+        struct trace_reader *r = NULL;
+        bytes[NATIVE_HEAD_BYTES - 4] = version;
+        const enum err e = trace_open_bytes(bytes, n, &r, &why);
+        cr_expect_eq(e, version == 2 || version == 4 ? ERR_OK : ERR_FORMAT, "version %u: %s", version, why.text);
+        if (e != ERR_OK)
+            cr_expect_not_null(strstr(why.text, "this program reads 2 and 4"), "%s", why.text);
+        trace_close(r);
+        free(bytes);
+    }
+}
+
 /* ---- slots as guessed, and now and then not ---- */
 
 /* n events in up to `n_slots` slots, which a model of the guess chooses all but one time in 300. */
@@ -1459,6 +1477,56 @@ Test(columns, random_numbers_come_back)
         expect_column_comes_back(values, n);
     }
     free(values);
+}
+
+enum { BITS = 2000, BITS_PERIOD = 501 };
+
+/* Noise, or the same noise over and over. */
+static void fill_with_bits(uint64_t *values, size_t n, size_t period, uint64_t *random)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = i < period ? next_random(random) >> 63 : values[i - period];
+}
+
+Test(columns, numbers_of_a_bit_come_back)
+{
+    uint64_t random = 11, values[BITS];
+    for (size_t n = 1; n < BITS; n += n < 70 ? 1 : 97) {
+        fill_with_bits(values, n, n, &random);
+        expect_column_comes_back(values, n);
+        fill_with_bits(values, n, 33, &random);
+        expect_column_comes_back(values, n);
+        for (size_t i = 0; i < n; i++)
+            values[i] = values[i] == 0 ? 1000 : 70000;           /* the same of indices into a dictionary */
+        expect_column_comes_back(values, n);
+    }
+}
+
+/* Repeats of an odd length are ones of whole bytes, and not of bits. */
+Test(columns, noise_takes_a_bit_and_what_repeats_a_byte)
+{
+    uint64_t random = 12, values[BITS];
+    struct bytes noise = {0}, repeats = {0};
+    fill_with_bits(values, BITS, BITS, &random);
+    column_put(&noise, values, BITS);
+    cr_expect_eq(noise.n, 1 + BITS / 8);
+    fill_with_bits(values, BITS, BITS_PERIOD, &random);
+    column_put(&repeats, values, BITS);
+    cr_expect_gt(repeats.n, BITS);
+    bytes_free(&noise);
+    bytes_free(&repeats);
+}
+
+Test(columns, bits_behind_the_last_number_are_refused)
+{
+    struct column *c = malloc(sizeof *c);
+    uint64_t back[11];
+    const unsigned char good[] = {COLUMN_BITS, 0xff, 0x07}, bad[] = {COLUMN_BITS, 0xff, 0x0f};
+    struct cursor in = cursor_over(good, sizeof good);
+    cr_expect(column_read_all(c, &in, back, 11));
+    in = cursor_over(bad, sizeof bad);
+    cr_expect_not(column_read_all(c, &in, back, 11));
+    free(c);
 }
 
 Test(columns, differences_wrap)

@@ -151,7 +151,8 @@ const char *cursor_text(struct cursor *c)
 
 /* ---- writing a column ---- */
 
-/* The first byte: the width of a number in the low four bits, and whether the numbers are indices. */
+/* The first byte: the width of a number in the low four bits, in bytes but for COLUMN_BITS, and whether the numbers are
+ * indices. */
 enum { COLUMN_WIDTH_MASK = 15, COLUMN_HAS_DICT = 16 };
 
 /* The main value that says: read on among the escapes. */
@@ -180,6 +181,39 @@ static uint64_t column_cost(const uint64_t *values, size_t n, unsigned width)
     return cost;
 }
 
+/* Whether numbers of a bit follow each other as they did before: zstd then finds the repeats among bytes, but hardly
+ * among bits, where they begin anywhere in a byte. One window of 32 numbers in 16 is looked at, told by what is in it. */
+static bool column_bits_repeat(const uint64_t *values, size_t n)
+{
+    enum { SEEN = 1 << 12 };
+    uint32_t seen[SEEN] = {0}, window = 0;
+    size_t n_windows = 0, n_again = 0;
+    for (size_t i = 0; i < n; i++) {
+        window = window << 1 | (uint32_t)values[i];
+        const uint32_t hash = window * UINT32_C(0x9e3779b1);
+        if (i < 31 || hash >> 28 != 0)
+            continue;
+        uint32_t *before = &seen[hash >> 16 & (SEEN - 1)];
+        n_windows++;
+        n_again += *before == window;
+        *before = window;
+    }
+    return 4 * n_again > n_windows;
+}
+
+/* Whether the numbers shall have a bit each; of a few it would save a few bytes. */
+static bool column_is_bits(const uint64_t *values, size_t n)
+{
+    enum { LEAST = 64 };
+    uint64_t all = 0;
+    if (n < LEAST)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        all |= values[i];
+    return all == 1 && !column_bits_repeat(values, n);
+}
+
+/* The width at which the numbers take fewest bytes; a bit each only where zstd could not do better. */
 static unsigned column_best_width(const uint64_t *values, size_t n, uint64_t *cost)
 {
     size_t i = 1;
@@ -198,6 +232,10 @@ static unsigned column_best_width(const uint64_t *values, size_t n, uint64_t *co
         }
         if (c == (uint64_t)n * width)
             break;                               /* no escapes: what is wider only takes more */
+    }
+    if (best == 1 && column_is_bits(values, n)) {
+        *cost = (n + 7) / 8;
+        best = COLUMN_BITS;
     }
     return best;
 }
@@ -236,6 +274,16 @@ static struct column_dict *column_dict_make(const uint64_t *values, size_t n)
     return d;
 }
 
+static void column_put_bits(struct bytes *out, const uint64_t *values, size_t n)
+{
+    for (size_t i = 0; i < n; i += 8) {
+        unsigned byte = 0;
+        for (size_t k = i; k < n && k < i + 8; k++)
+            byte |= (unsigned)values[k] << (k - i);
+        bytes_put_le(out, byte, 1);
+    }
+}
+
 /* A block of zstd costs some bytes and a table of codes: planes of fewer numbers than this share one. */
 enum { COLUMN_CUT = 1024 };
 
@@ -245,6 +293,10 @@ static void column_put_numbers(struct bytes *out, const uint64_t *values, size_t
 {
     if (width == 0) {
         bytes_put_varint(out, values[0]);
+        return;
+    }
+    if (width == COLUMN_BITS) {
+        column_put_bits(out, values, n);
         return;
     }
     const uint64_t escape = column_escape(width);
@@ -274,7 +326,7 @@ void column_put(struct bytes *out, const uint64_t *values, size_t n)
         return;
     uint64_t plain_cost, dict_cost = UINT64_MAX;
     unsigned width = column_best_width(values, n, &plain_cost), dict_width = 0;
-    struct column_dict *dict = width <= 1 ? NULL : column_dict_make(values, n);
+    struct column_dict *dict = width <= 1 || width == COLUMN_BITS ? NULL : column_dict_make(values, n);
     if (dict != NULL) {
         dict_width = column_best_width(dict->indices, n, &dict_cost);
         for (size_t i = 0; i < dict->n; i++)
@@ -308,7 +360,8 @@ void column_open(struct column *c, struct cursor *in, size_t n)
         return;
     const unsigned form = (unsigned)cursor_le(in, 1);
     c->width = form & COLUMN_WIDTH_MASK;
-    if (c->width > 8 || (c->width & (c->width - 1)) != 0 || (form & ~(unsigned)COLUMN_WIDTH_MASK) > COLUMN_HAS_DICT)
+    const bool is_bits = c->width == COLUMN_BITS;
+    if ((!is_bits && (c->width > 8 || (c->width & (c->width - 1)) != 0)) || (form & ~(unsigned)COLUMN_WIDTH_MASK) > COLUMN_HAS_DICT)
         in->is_bad = true;
     if ((form & COLUMN_HAS_DICT) != 0) {
         c->n_dict = (size_t)cursor_varint_at_most(in, COLUMN_DICT_MAX);
@@ -320,6 +373,11 @@ void column_open(struct column *c, struct cursor *in, size_t n)
         c->constant = cursor_varint(in);
         return;
     }
+    if (is_bits) {
+        c->main = in->is_bad ? NULL : cursor_take(in, (n + 7) / 8);
+        in->is_bad |= n % 8 != 0 && c->main != NULL && c->main[n / 8] >> n % 8 != 0;
+        return;
+    }
     const uint64_t escape_bytes = cursor_varint_at_most(in, (uint64_t)n * 10);
     if (in->is_bad)
         return;
@@ -327,6 +385,12 @@ void column_open(struct column *c, struct cursor *in, size_t n)
     const unsigned char *escapes = cursor_take(in, (size_t)escape_bytes);
     if (escapes != NULL)
         c->escapes = cursor_over(escapes, (size_t)escape_bytes);
+}
+
+static void column_read_bits(const struct column *c, uint64_t *out, size_t k)
+{
+    for (size_t i = 0, at = c->done; i < k; i++, at++)
+        out[i] = c->main[at / 8] >> at % 8 & 1;
 }
 
 /* The main values as they stand; simple loops that compilers turn into vector code. */
@@ -406,7 +470,10 @@ bool column_read(struct column *c, uint64_t *out, size_t k)
             out[i] = c->constant;
         c->done += k;
     } else {
-        column_read_main(c, out, k);
+        if (c->width == COLUMN_BITS)
+            column_read_bits(c, out, k);
+        else
+            column_read_main(c, out, k);
         if (c->width < 8 && column_has_escape(c, k) && !column_read_escapes(c, out, k))
             return false;
         c->done += k;

@@ -60,16 +60,20 @@ static inline uint64_t unzigzag(uint64_t code, uint64_t from)
 
 /* ---- columns ---- */
 
-enum { COLUMN_DICT_MAX = 4096, COLUMN_BATCH = 512 };
+enum {
+    COLUMN_DICT_MAX = 4096,
+    COLUMN_BATCH    = 512,
+    COLUMN_BITS     = 15,            /* the width of numbers that have a bit each */
+};
 
 /* Appends `n` numbers. The same numbers give the same bytes. */
 void column_put(struct bytes *out, const uint64_t *values, size_t n);
 
 /* A column that is being read, `COLUMN_BATCH` numbers at a time. */
 struct column {
-    const unsigned char *main;       /* n * width bytes, by plane: all lowest bytes first */
+    const unsigned char *main;       /* n * width bytes, by plane: all lowest bytes first; or bits, lowest first */
     size_t        n, done;
-    unsigned      width;             /* 0: all are `constant` */
+    unsigned      width;             /* 0: all are `constant`; or COLUMN_BITS */
     uint64_t      constant;
     struct cursor escapes;
     size_t        n_dict;            /* 0: the numbers stand for themselves */

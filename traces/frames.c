@@ -163,15 +163,33 @@ static bool frame_fail(struct frame_fault *fault, uint64_t event, const char *re
     return false;
 }
 
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest byte of a word is the first in memory");
+static_assert(NATIVE_FRAME_EVENTS % 8 == 0, "there is room for eight bytes at a time");
+
+/* Spreads n bits, lowest first, over a byte each; zeros up to a multiple of eight. A word gets copies of eight bits, a
+ * byte each, of which every byte keeps one; adding 127 moves that to the top of the byte. */
+static void spread_bits(const unsigned char *bits, size_t n, unsigned char *bytes)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), one_each = UINT64_C(0x8040201008040201);
+    for (size_t i = 0; i < n; i += 8) {
+        const uint64_t kept = bits[i / 8] * ones & one_each, spread = (kept + 0x7f * ones) >> 7 & ones;
+        memcpy(bytes + i, &spread, 8);
+    }
+}
+
 /* The kinds of a section of n events, a byte each; NULL where their column has a form that does not give that. */
 static const unsigned char *events_kinds(struct frame_decoder *d, size_t n)
 {
     const struct column *c = &d->columns[EVENT_COLUMN_KIND];
+    if (c->width == COLUMN_BITS && c->n_dict == 0 && c->main != NULL) {
+        spread_bits(c->main, n, d->spread_kinds);
+        return d->spread_kinds;
+    }
     if (c->width == 1 && c->n_dict == 0 && c->escapes.at == c->escapes.end)
         return c->main;
     if (!column_is_constant(c) || c->constant >= EVENT_KINDS)
         return NULL;
-    return memset(d->like_kinds, (int)c->constant, n);
+    return memset(d->spread_kinds, (int)c->constant, n);
 }
 
 /* Counts each kind among k <= COLUMN_BATCH bytes; false when one is no kind. Simple loops that compilers turn into vector

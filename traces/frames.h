@@ -107,7 +107,7 @@ struct frame_decoder {
     uint64_t      last_freed;                    /* the last of them, or of the batch before it */
     uint32_t      vacated[NATIVE_FRAME_EVENTS + 2];      /* [0] is none, for who looks there in vain */
     const unsigned char *kinds;                  /* of the section's events */
-    unsigned char like_kinds[NATIVE_FRAME_EVENTS];       /* where they are all one */
+    unsigned char spread_kinds[NATIVE_FRAME_EVENTS];     /* where they do not stand there a byte each */
     uint32_t      by_kind[EVENT_KINDS];          /* events of the section decoded last, and of each of its batches */
     uint16_t      batch_kinds[NATIVE_FRAME_EVENTS / COLUMN_BATCH][EVENT_KINDS];
 };

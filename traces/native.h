@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 enum {
-    NATIVE_VERSION        = 2,
+    NATIVE_VERSION        = 4,
+    NATIVE_VERSION_BEFORE = 2,           /* is read, too: no column has bits. No changed bit makes one of the other */
     NATIVE_HEAD_BYTES     = 24,
     NATIVE_SECTION_BYTES  = 20,          /* of the frame that names a section */
     NATIVE_FOOT_BYTES     = 28,
@@ -24,6 +25,8 @@ enum {
     NATIVE_ROWS           = 1 << 12,     /* most rows in any other section */
     NATIVE_SLOTS_EVERY    = 12,          /* event sections from one list of slots to the next */
     NATIVE_LEVEL          = 12,          /* of zstd; fixed, so that the same trace gives the same bytes */
+    NATIVE_EVENT_MATCH    = 6,           /* shortest repeat that zstd looks for among events: in noise it finds shorter ones
+                                          * everywhere, each of which takes more time to read than it saves bytes */
     NATIVE_LEVEL_PASSING  = 1,           /* of one that grows while it is read */
     NATIVE_LEVEL_MEMORY   = -50,         /* of one in memory, which nobody keeps: little more than a copy */
     NATIVE_STREAMS_MAX    = 65535,

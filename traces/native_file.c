@@ -227,10 +227,10 @@ static enum err native_check_head(struct native_file *f, struct err_detail *why)
         return err_set(why, ERR_FORMAT, 0, "%s: byte 0: not a native trace", f->name);
     struct cursor c = cursor_over(head + NATIVE_HEAD_BYTES - 4, 4);
     const uint64_t version = cursor_le(&c, 4);
-    if (version != NATIVE_VERSION)
+    if (version != NATIVE_VERSION && version != NATIVE_VERSION_BEFORE)
         return err_set(why, ERR_FORMAT, NATIVE_HEAD_BYTES - 4,
-                       "%s: byte %d: version %llu of the format; this program reads version %d", f->name,
-                       NATIVE_HEAD_BYTES - 4, (unsigned long long)version, NATIVE_VERSION);
+                       "%s: byte %d: version %llu of the format; this program reads %d and %d", f->name,
+                       NATIVE_HEAD_BYTES - 4, (unsigned long long)version, NATIVE_VERSION_BEFORE, NATIVE_VERSION);
     return ERR_OK;
 }
 

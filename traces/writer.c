@@ -125,6 +125,7 @@ static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size
     if (w->raw.has_failed || !bytes_reserve(&w->packed, room))
         return writer_nomem(w, why);
     ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
+    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_minMatch, kind == SECTION_EVENTS ? NATIVE_EVENT_MATCH : 0);
     ZSTD_CCtx_setPledgedSrcSize(w->zstd, w->raw.n);
     ZSTD_outBuffer out = {.dst = w->packed.data, .size = room, .pos = NATIVE_SECTION_BYTES};
     ZSTD_inBuffer in = {.src = w->raw.data};
