@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Says what got slower by more than a tenth: check.py BEFORE AFTER, two files as bench/results.csv
 
-Machines differ and have good and bad hours: speeds are first divided by how fast zstd, which is not ours, unpacked one
-and the same trace while that section was measured. Caches that are shared with other work are slower in hours in which
-zstd is not: where something not ours that waits for the same memory was measured in turn with a figure, the one of the
-two counts that suffered more. A figure is slower when both its median and its best are: other work on the machine makes
-medians worse, and hardly ever all repetitions. Those whose median alone is are named, too. One that was kept from an
-earlier run is not compared. Exit status 1 where one is slower.
+Machines differ and have good and bad hours: speeds are first divided by how fast zstd, which is not ours, unpacked the
+plain records of one and the same trace while that section was measured. Caches that are shared with other work are
+slower in hours in which zstd is not: where something not ours that waits for the same memory was measured in turn with
+a figure, the one of the two counts that suffered more. A figure is slower when both its median and its best are: other
+work on the machine makes medians worse, and hardly ever all repetitions. Those whose median alone is are named, too.
+One that was kept from an earlier run is not compared. Exit status 1 where one is slower.
 """
 import csv
 import statistics
@@ -36,7 +36,7 @@ def machine_speeds(before, after):
     both."""
     speeds = {}
     for key in before.keys() & after.keys():
-        if key[0] == "machine" and key[2] == "zstd_events_per_s":
+        if key[0] == "machine" and key[2] == "zstd_plain_events_per_s":
             for section in ("", key[1]):
                 speeds.setdefault(section, []).append(speedup(key[2], before[key], after[key]))
     medians = {section: [statistics.median(some) for some in zip(*pairs)] for section, pairs in speeds.items()}

@@ -70,7 +70,7 @@ class Samples:
 
     def yardstick(self):
         """How fast zstd was all over the run, as a cell."""
-        values = [1e-6 * v for key in self.measured if key[0] == "machine" and key[2] == "zstd_events_per_s"
+        values = [1e-6 * v for key in self.measured if key[0] == "machine" and key[2] == "zstd_plain_events_per_s"
                   for v in self.values[key]]
         return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
 
@@ -292,8 +292,8 @@ Written by `bench/run` on one machine; the same figures with their extremes are 
 numbers they are the median of {rounds} repetitions or more (least to greatest). {origin}
 
 - Machine: {cpu}, {cores} cores, {memory_gib} GiB, {kernel}; load average {load} before the start.
-- How even it was: between the measurements zstd unpacked one and the same trace, at {yardstick} million events
-  a second.
+- How even it was: between the measurements zstd unpacked the plain records of one and the same trace, at
+  {yardstick} million events a second.
 - Built by {compiler} {compiler_version}, {build_type}; zstd {zstd}; Python {python}.
 - Speeds are by CPU time of the process, so that other work on the machine counts less; our processes had {share:.0%} of
   the time that passed (median; least {least_share:.0%}). Well below 100%, the machine was busy with other things and
