@@ -483,46 +483,47 @@ static_assert(SLOT_VACANT == 0 && SLOT_LIVE == 1, "and which state a slot must h
 static HOT_INLINE size_t walk_guessed(struct events_walk *w, size_t i, size_t end, struct event *out, bool has_places)
 {
     const struct frame_bounds bounds = w->bounds;
-    const unsigned char *const kinds = w->kinds;
-    const uint64_t *const sizes = w->values[EVENT_COLUMN_BYTES], *const freed = w->free_slots;
-    uint32_t *const vacated = w->vacated;
+    const unsigned char *kind = w->kinds + i;
+    const unsigned char *const kinds_end = w->kinds + end;
+    const uint64_t *const sizes = w->values[EVENT_COLUMN_BYTES], *size = sizes + w->n_allocs;
+    const uint64_t *const frees = w->free_slots, *freed = frees + w->n_frees;
+    uint32_t *vacated = w->vacated + w->guess.n_vacated;         /* behind the one vacated last */
     struct slot *const slots = w->slots;
     const uint32_t n_slots = w->n_slots;
-    ptrdiff_t n_vacated = w->guess.n_vacated;
-    size_t n_allocs = w->n_allocs;
     uint64_t left = NATIVE_LIVE_MAX - w->live_bytes, least = NATIVE_LIVE_MAX - w->peak_bytes;
-    for (; i < end; i++) {
-        const size_t is_free = kinds[i], n_frees = i - n_allocs;
+    for (out += i; kind < kinds_end; kind++, out++) {
+        const size_t is_free = *kind;
         const uint64_t mask = 0 - (uint64_t)is_free;
-        const ptrdiff_t top = n_vacated + (ptrdiff_t)is_free - 1;    /* -1: where no slot is found */
-        const uint64_t slot = pick(mask, freed[n_frees], vacated[top]);
+        uint32_t *const top = vacated - 1 + is_free;             /* in front of the first: where no slot is found */
+        const uint64_t slot = pick(mask, *freed, *top);
         if (slot >= n_slots)
             break;
         struct slot *const s = &slots[slot];
-        const uint64_t bytes = pick(mask, s->bytes, sizes[n_allocs]);
+        const uint64_t bytes = pick(mask, s->bytes, *size);
         uint64_t place = 0;
         if (has_places)
-            place = pick(mask, s->place ^ w->values[EVENT_COLUMN_FREE_PLACE][n_frees],
-                         w->values[EVENT_COLUMN_PLACE][n_allocs]);
+            place = pick(mask, s->place ^ w->values[EVENT_COLUMN_FREE_PLACE][freed - frees],
+                         w->values[EVENT_COLUMN_PLACE][size - sizes]);
         if (s->state != is_free || bytes - 1 >= left || (has_places && !place_is_good(place, &bounds)))
             break;
-        event_set(&out[i], (unsigned)is_free, bytes, slot, place);
+        event_set(out, (unsigned)is_free, bytes, slot, place);
         s->bytes = bytes & ~mask;
         s->state = (uint32_t)is_free ^ 1;
         if (has_places)
             s->place = (uint32_t)(place & ~mask);
         left -= (bytes ^ mask) - mask;
         least = left < least ? left : least;
-        vacated[top] = (uint32_t)slot;
-        n_vacated = top + (ptrdiff_t)is_free;
-        n_allocs += 1 - is_free;
+        *top = (uint32_t)slot;
+        vacated = top + is_free;
+        freed += is_free;
+        size += is_free ^ 1;
     }
-    w->n_allocs = w->n_sized = w->n_placed = n_allocs;
-    w->n_frees = i - n_allocs;
-    w->guess.n_vacated = (uint32_t)n_vacated;
+    w->n_allocs = w->n_sized = w->n_placed = (size_t)(size - sizes);
+    w->n_frees = (size_t)(freed - frees);
+    w->guess.n_vacated = (uint32_t)(vacated - w->vacated);
     w->live_bytes = NATIVE_LIVE_MAX - left;
     w->peak_bytes = NATIVE_LIVE_MAX - least;
-    return i;
+    return (size_t)(kind - w->kinds);
 }
 
 /* Tells the guess which ALLOC was the last of those before event i of a batch. */
