@@ -360,9 +360,8 @@ void column_open(struct column *c, struct cursor *in, size_t n)
         return;
     const unsigned form = (unsigned)cursor_le(in, 1);
     c->width = form & COLUMN_WIDTH_MASK;
-    const bool is_bits = c->width == COLUMN_BITS;
-    if ((!is_bits && (c->width > 8 || (c->width & (c->width - 1)) != 0)) || (form & ~(unsigned)COLUMN_WIDTH_MASK) > COLUMN_HAS_DICT)
-        in->is_bad = true;
+    const bool is_bits = c->width == COLUMN_BITS, is_bytes = c->width <= 8 && (c->width & (c->width - 1)) == 0;
+    in->is_bad |= (!is_bits && !is_bytes) || (form & ~(unsigned)COLUMN_WIDTH_MASK) > COLUMN_HAS_DICT;
     if ((form & COLUMN_HAS_DICT) != 0) {
         c->n_dict = (size_t)cursor_varint_at_most(in, COLUMN_DICT_MAX);
         in->is_bad |= c->n_dict == 0;

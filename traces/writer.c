@@ -161,8 +161,7 @@ static bool writer_list_section(struct trace_writer *w, enum section_kind kind, 
 }
 
 /* Writes w->raw as a section of `rows` rows. */
-static enum err writer_section(struct trace_writer *w, enum section_kind kind, size_t rows,
-                               struct err_detail *why)
+static enum err writer_section(struct trace_writer *w, enum section_kind kind, size_t rows, struct err_detail *why)
 {
     const enum err e = writer_pack(w, kind, rows, why);
     if (e != ERR_OK)
