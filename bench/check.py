@@ -3,17 +3,17 @@
 
 Machines differ and have good and bad hours: speeds are first divided by how fast zstd, which is not ours, unpacked the
 plain records of one and the same trace while that section was measured. Caches that are shared with other work are
-slower in hours in which zstd is not: where something not ours that waits for the same memory was measured in turn with
-a figure, the one of the two counts that suffered more. A figure is slower when both its median and its best are: other
-work on the machine makes medians worse, and hardly ever all repetitions. Those whose median alone is are named, too.
-One that was kept from an earlier run is not compared. Exit status 1 where one is slower.
+slower in hours in which zstd is not, and neighbours come and go: where something not ours was measured in turn with a
+figure, the one that suffered most counts. A figure is slower when both its median and its best are: other work on the
+machine makes medians worse, and hardly ever all repetitions. Those whose median alone is are named, too. One that was
+kept from an earlier run is not compared. Exit status 1 where one is slower.
 """
 import csv
 import statistics
 import sys
 
 TOLERATED = 0.10
-BESIDE = {"engine": "lines_per_s", "torch": "torch_ns"}     # not ours, of the same case; by section
+BESIDE = {"engine": ("lines_per_s", "zstd_plain_events_per_s"), "torch": ("torch_ns",)}     # of the same case, not ours
 NOT_OURS = ("zstd_", "torch_", "pickle_", "lines_")
 
 
@@ -46,9 +46,10 @@ def machine_speeds(before, after):
 def speed_at(key, before, after, speeds):
     """How much faster the machine was for one figure."""
     speed = speeds.get(key[0], speeds[""])
-    beside = key[0], key[1], BESIDE.get(key[0])
-    if beside in before and beside in after:
-        speed = [min(pair) for pair in zip(speed, speedup(beside[2], before[beside], after[beside]))]
+    for metric in BESIDE.get(key[0], ()):
+        beside = key[0], key[1], metric
+        if beside in before and beside in after:
+            speed = [min(pair) for pair in zip(speed, speedup(metric, before[beside], after[beside]))]
     return speed
 
 
