@@ -13,7 +13,7 @@ import statistics
 import sys
 
 TOLERATED = 0.10
-BESIDE = {"engine": ("lines_per_s", "zstd_plain_events_per_s"), "torch": ("torch_ns",)}     # of the same case, not ours
+BESIDE = {"engine": ("lines_per_s", "zstd_plain_events_per_s"), "torch": ("torch_ns",)}  # of the same case, not ours
 NOT_OURS = ("zstd_", "torch_", "pickle_", "lines_")
 
 

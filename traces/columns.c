@@ -182,7 +182,8 @@ static uint64_t column_cost(const uint64_t *values, size_t n, unsigned width)
 }
 
 /* Whether numbers of a bit follow each other as they did before: zstd then finds the repeats among bytes, but hardly
- * among bits, where they begin anywhere in a byte. One window of 32 numbers in 16 is looked at, told by what is in it. */
+ * among bits, where they begin anywhere in a byte. Of the windows of 32 numbers one in 16 is looked at, chosen by what
+ * is in it, so that a repeat is of the same choice. */
 static bool column_bits_repeat(const uint64_t *values, size_t n)
 {
     enum { SEEN = 1 << 12 };

@@ -90,7 +90,7 @@ struct slot_guess {
 };
 
 /* Encodes `n` events. In those of a free kind `bytes` is ignored, and stream and pool hold the exclusive or with
- * those of their alloc. `ends` gets the place behind each column in `out`. */
+ * those of their alloc. `ends` gets the place behind each column in `out`, which is cut there. */
 void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct frame_place *place,
                    size_t ends[EVENT_COLUMN_COUNT]);
 

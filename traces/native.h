@@ -25,8 +25,8 @@ enum {
     NATIVE_ROWS           = 1 << 12,     /* most rows in any other section */
     NATIVE_SLOTS_EVERY    = 12,          /* event sections from one list of slots to the next */
     NATIVE_LEVEL          = 12,          /* of zstd; fixed, so that the same trace gives the same bytes */
-    NATIVE_EVENT_MATCH    = 6,           /* shortest repeat that zstd looks for among events: in noise it finds shorter ones
-                                          * everywhere, each of which takes more time to read than it saves bytes */
+    NATIVE_EVENT_MATCH    = 6,           /* shortest repeat that zstd looks for among events: in noise it finds shorter
+                                          * ones everywhere, which save next to nothing and take their time to read */
     NATIVE_LEVEL_PASSING  = 1,           /* of one that grows while it is read */
     NATIVE_LEVEL_MEMORY   = -50,         /* of one in memory, which nobody keeps: little more than a copy */
     NATIVE_STREAMS_MAX    = 65535,
