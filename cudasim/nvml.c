@@ -38,6 +38,17 @@ struct pci_v3 {
     char     text[32];
 };
 
+/* The third version, which is the second and one member more; the low 24 bits of `version` are the caller's size. */
+struct fabric_info {
+    unsigned      version;
+    unsigned char cluster[16];
+    int           status;
+    unsigned      clique;
+    unsigned char state;                 /* 0: not supported */
+    unsigned      health_mask;
+    unsigned char health_summary;
+};
+
 static int device_of(uint64_t handle)
 {
     return handle >= 1 && handle <= (uint64_t)cudasim_device_count() ? (int)handle - 1 : -1;
@@ -197,6 +208,16 @@ ENTRY(int, nvmlDeviceGetComputeRunningProcesses_v3, uint64_t handle, unsigned *n
     return nvmlDeviceGetComputeRunningProcesses_v2(handle, n, out);
 }
 
+/* An answer, and no error: PyTorch 2.13 asks before it makes an expandable segment, and takes nothing else. */
+ENTRY(int, nvmlDeviceGetGpuFabricInfoV, uint64_t handle, struct fabric_info *out)
+{
+    const size_t room = out->version & 0xffffff, size = room < sizeof *out ? room : sizeof *out;
+    if (device_of(handle) < 0 || size <= sizeof out->version)
+        return NVML_BAD_ARGUMENT;
+    memset((char *)out + sizeof out->version, 0, size - sizeof out->version);
+    return NVML_SUCCESS;
+}
+
 /* A machine without NVLink and fabric, with nothing to do. */
 #define NVML_ABSENT(name)                       \
     CUDASIM_API int name(void);                 \
@@ -209,7 +230,6 @@ NVML_ABSENT(nvmlDeviceGetNvLinkState)
 NVML_ABSENT(nvmlDeviceGetNvLinkRemoteDeviceType)
 NVML_ABSENT(nvmlDeviceGetNvLinkRemotePciInfo_v2)
 NVML_ABSENT(nvmlDeviceGetGpuFabricInfo)
-NVML_ABSENT(nvmlDeviceGetGpuFabricInfoV)
 NVML_ABSENT(nvmlDeviceGetUtilizationRates)
 NVML_ABSENT(nvmlDeviceGetTemperature)
 NVML_ABSENT(nvmlDeviceGetPowerUsage)

@@ -279,6 +279,34 @@ Test(cudasim, what_is_not_simulated_says_so)
     cr_expect(memcmp(&function, &r.cuMemAlloc_v2, sizeof function) == 0);
 }
 
+Test(cudasim, a_card_says_that_it_has_no_fabric_in_as_much_room_as_there_is)
+{
+    enum { SUCCESS = 0, BAD_ARGUMENT = 2, BYTES = 36, VERSION = 2 << 24 };
+    struct cudasim_rig r;
+    int (*init)(void), (*count)(unsigned *), (*fabric)(uint64_t, void *);
+    unsigned char answer[BYTES + 4];
+    const uint32_t version = VERSION | BYTES, no_room = VERSION;
+    unsigned n = 0;
+    cudasim_rig_open(&r, "sim:1GiB,count=2", NULL);
+    void *nvml = cudasim_rig_library("libnvidia-ml.so.1");
+    cudasim_rig_find(nvml, "nvmlInit_v2", &init);
+    cudasim_rig_find(nvml, "nvmlDeviceGetCount_v2", &count);
+    cudasim_rig_find(nvml, "nvmlDeviceGetGpuFabricInfoV", &fabric);
+    cr_assert_eq(init(), SUCCESS);
+    cr_assert_eq(count(&n), SUCCESS);
+    cr_expect_eq(n, 2);
+
+    memset(answer, 0xaa, sizeof answer);
+    memcpy(answer, &version, sizeof version);
+    cr_expect_eq(fabric(2, answer), SUCCESS);
+    for (size_t i = sizeof version; i < BYTES; i++)
+        cr_expect_eq(answer[i], 0, "byte %zu", i);
+    cr_expect_eq(answer[BYTES], 0xaa);
+    cr_expect_eq(fabric(3, answer), BAD_ARGUMENT);
+    memcpy(answer, &no_room, sizeof no_room);
+    cr_expect_eq(fabric(2, answer), BAD_ARGUMENT);
+}
+
 Test(cudasim, codes_have_the_names_and_sentences_of_cuda)
 {
     struct cudasim_rig r;
