@@ -120,7 +120,7 @@ static void pytorch_set_fraction(struct pytorch *p, double fraction)
     if (total == DEVICE_UNLIMITED || (is_whole && !p->profile.has_limit_at_fraction_1))
         p->limit = PYTORCH_UNLIMITED;
     else
-        p->limit = (uint64_t)(fraction * (double)total);
+        p->limit = (uint64_t)(fraction * (double)total + (p->profile.has_rounded_limit ? 0.5 : 0.0));
 }
 
 static void pytorch_destroy(struct policy *base)
@@ -228,11 +228,20 @@ static void pytorch_retire(struct policy *base, const struct event *req, const s
     pytorch_retire_block(p, b->cookie, req->slot);
 }
 
+/* The pool that alone a flush releases and a snapshot shows; 0: all. One release is so narrow inside a pool region. */
+static uint8_t only_pool(const struct pytorch *p)
+{
+    for (uint32_t i = p->n_diversions; i-- > 0 && p->profile.is_narrow_in_region;)
+        if (!p->diversions[i].is_capture)
+            return p->diversions[i].pool;
+    return 0;
+}
+
 static void pytorch_flush(struct policy *base)
 {
     struct pytorch *p = (struct pytorch *)base;
     if (!p->has_no_cache)
-        pytorch_release_all(p, 0);
+        pytorch_release_all(p, only_pool(p), pytorch_is_capturing(p));
 }
 
 /* ---- commands ---- */
@@ -273,11 +282,11 @@ static void command_reset_accumulated(struct pytorch *p)
         pytorch_stat_reset_accumulated(&p->pools[i].reserved);
 }
 
-/* Whether a snapshot taken now shows a block: one release leaves out the other pools inside a pool region. */
+/* Whether a snapshot taken now shows a block. */
 static bool snapshot_shows(const struct pytorch *p, const struct pytorch_block *b)
 {
-    const bool is_narrow = p->profile.has_region_snapshots && p->n_diversions > 0;
-    return (b->flags & BLOCK_IS_USED) != 0 && (!is_narrow || p->diversions[0].pool == b->pool);
+    const uint8_t only = only_pool(p);
+    return (b->flags & BLOCK_IS_USED) != 0 && (only == 0 || only == b->pool);
 }
 
 static void command_snapshot(struct pytorch *p)

@@ -53,7 +53,6 @@ struct pytorch_home {
 /* Pool 0 is the shared one; the others are private. */
 struct pytorch_pool {
     bool     exists;
-    bool     use_on_oom;
     bool     no_split;
     bool     ever_held;
     uint32_t uses;                   /* freeable when it falls to 0 */
@@ -143,6 +142,7 @@ struct pytorch {
     uint32_t               n_diversions, cap_diversions;
     uint32_t               n_captures;
     struct order_table     freeable; /* private pools nobody uses */
+    struct order_table     lenders;  /* private pools that were opened to requests of the shared one */
 
     struct pytorch_segment *segments;            /* by the device's id */
     uint32_t               cap_segments;
@@ -214,7 +214,8 @@ struct pytorch_attempt {
 /* Whether it may use expandable segments. */
 static inline bool pytorch_attempt_expands(const struct pytorch *p, const struct pytorch_attempt *a)
 {
-    return p->settings.expandable_segments && !a->is_borrowed && (a->pool == 0 || p->profile.has_shared_expandable);
+    return p->settings.expandable_segments && (!a->is_borrowed || p->profile.lends_ranges) &&
+           (a->pool == 0 || p->profile.has_shared_expandable);
 }
 
 /* Decides how sizes are rounded; after every change of the settings. */
@@ -278,8 +279,9 @@ void pytorch_collect_garbage(struct pytorch *p);
 /* Releases blocks of at least max_split_size that could make room for S bytes; true when enough was. */
 bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream);
 
-/* Releases what is free: in all default and freeable private pools, or (pool > 0) in that private pool. */
-void pytorch_release_all(struct pytorch *p, uint8_t pool);
+/* Releases what is free: in all freeable private pools and, unless a capture is under way, the default ones; or
+ * (pool > 0) in that private pool. */
+void pytorch_release_all(struct pytorch *p, uint8_t pool, bool is_capturing);
 
 /* ---- pytorch_expand.c ---- */
 
@@ -313,8 +315,10 @@ const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const stru
 
 /* ---- pytorch_streams.c ---- */
 
-/* Whether a graph capture (or what the release takes for one) is under way. */
+/* Whether a graph capture (or what the release takes for one) is under way: to calls that name no stream, of which it
+ * is supposed that they come from the captured one; and to a request on a stream, which goes to a pool. */
 bool pytorch_is_capturing(const struct pytorch *p);
+bool pytorch_is_capturing_stream(const struct pytorch *p, uint16_t stream, uint8_t pool);
 
 /* Whether there is more to a request than the request. One question for all, because every request asks it. */
 static inline bool pytorch_has_more(const struct pytorch *p)
@@ -326,7 +330,7 @@ static inline bool pytorch_has_more(const struct pytorch *p)
 void pytorch_poll(struct pytorch *p);
 
 /* Waits for all events, or (pool > 0) for those of the pool's blocks. */
-void pytorch_wait_all(struct pytorch *p, uint8_t pool);
+void pytorch_wait_all(struct pytorch *p, uint8_t pool, bool is_capturing);
 enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream);
 /* The free of a block that has stream uses. */
 void pytorch_free_used(struct pytorch *p, uint32_t b);

@@ -277,10 +277,12 @@ static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool 
 /* Searches the pools that were opened for it. Only for requests of the default pools. */
 static uint32_t pytorch_borrow(struct pytorch *p, struct pytorch_attempt *a)
 {
-    for (uint32_t i = 1; i < p->n_pools && a->pool == 0; i++) {
-        if (!p->pools[i].exists || !p->pools[i].use_on_oom)
+    const uint32_t n = a->pool == 0 ? order_table_slots(&p->lenders) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct order_slot slot = p->lenders.slots[i];
+        if (slot.distance < 0 || !p->pools[slot.value].exists)
             continue;
-        const struct pytorch_home home = pytorch_home(pytorch_half(p, i, a->class), a->stream);
+        const struct pytorch_home home = pytorch_home(pytorch_half(p, slot.value, a->class), a->stream);
         a->is_borrowed = true;
         const uint32_t b = pytorch_fit(p, a, home);
         if (b != BLOCK_NONE) {
@@ -313,8 +315,8 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
         if (attempt_is_over(a, b))
             return b;
     }
-    if (!pytorch_is_capturing(p)) {
-        pytorch_release_all(p, 0);
+    if (!pytorch_is_capturing_stream(p, a->stream, a->pool)) {
+        pytorch_release_all(p, 0, false);
         b = pytorch_grow(p, a, true);
         if (attempt_is_over(a, b))
             return b;
@@ -454,9 +456,9 @@ enum err pytorch_alloc(struct policy *base, const struct event *req, struct bloc
             return uncached_alloc(p, req, out);
         if (p->base.failure != ERR_OK)
             return p->base.failure;
-        if (!pytorch_is_capturing(p))
-            pytorch_poll(p);
         pool = pytorch_choose_pool(p, req);
+        if (!pytorch_is_capturing_stream(p, req->stream, pool))
+            pytorch_poll(p);
     }
     struct pytorch_attempt a;
     const enum err e = pytorch_attempt_begin(p, req, pool, &a);

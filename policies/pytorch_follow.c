@@ -178,7 +178,7 @@ bool pytorch_follow_unmap(struct policy *base, uint64_t addr, uint64_t bytes)
 
 void pytorch_follow_wait(struct policy *base)
 {
-    pytorch_wait_all((struct pytorch *)base, 0);
+    pytorch_wait_all((struct pytorch *)base, 0, pytorch_is_capturing((struct pytorch *)base));
 }
 
 /* ---- taking over a state ---- */

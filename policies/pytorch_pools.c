@@ -12,6 +12,13 @@ static uint64_t pool_hash(const struct pytorch *p, uint8_t pool)
     return id[0] != 0 ? id[0] : id[1];
 }
 
+static void table_drop_pool(const struct pytorch *p, struct order_table *t, uint8_t pool)
+{
+    const struct order_slot *slot = order_table_find(t, pool_hash(p, pool), pool);
+    if (slot != NULL)
+        order_table_remove(t, (uint32_t)(slot - t->slots));
+}
+
 enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags)
 {
     struct pytorch_pool *made = &p->pools[pool];
@@ -23,8 +30,13 @@ enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags)
         if (e != ERR_OK)
             return e;
     }
+    table_drop_pool(p, &p->lenders, pool);
+    if ((flags & POOL_USE_ON_OOM) != 0) {
+        const enum err e = order_table_insert(&p->lenders, pool_hash(p, pool), pool);
+        if (e != ERR_OK)
+            return e;
+    }
     made->exists = true;
-    made->use_on_oom = (flags & POOL_USE_ON_OOM) != 0;
     made->no_split = (flags & POOL_NO_SPLIT) != 0;
     made->uses = pool == 0 ? 0 : 1;
     made->device_allocs = 0;
@@ -36,11 +48,8 @@ static enum err pool_acquire(struct pytorch *p, uint8_t pool)
     struct pytorch_pool *owned = &p->pools[pool];
     if (!owned->exists)
         return pytorch_pool_open(p, pool, 0);
-    if (owned->uses++ == 0) {
-        const struct order_slot *slot = order_table_find(&p->freeable, pool_hash(p, pool), pool);
-        if (slot != NULL)
-            order_table_remove(&p->freeable, (uint32_t)(slot - p->freeable.slots));
-    }
+    if (owned->uses++ == 0)
+        table_drop_pool(p, &p->freeable, pool);
     return ERR_OK;
 }
 
@@ -129,9 +138,10 @@ static enum err pool_leave(struct pytorch *p, const struct command *c, struct er
 
 static enum err pool_drop(struct pytorch *p, const struct command *c)
 {
+    table_drop_pool(p, &p->lenders, c->pool);
     const enum err e = pool_give_up(p, c->pool);
     if (e == ERR_OK && p->profile.has_release_by_pool)
-        pytorch_release_all(p, c->pool);
+        pytorch_release_all(p, c->pool, pytorch_is_capturing(p));
     return e;
 }
 
@@ -169,4 +179,5 @@ void pytorch_pools_close(struct pytorch *p)
     free(p->pools);
     free(p->diversions);
     order_table_close(&p->freeable);
+    order_table_close(&p->lenders);
 }

@@ -29,6 +29,7 @@ enum pytorch_release {
     X(has_checked_separators,  2_0,  2_9,  "the option reader checks separators, its errors are RuntimeErrors")       \
     X(has_fraction_option,     2_10, 2_15, "option per_process_memory_fraction (#161035)")                            \
     X(has_limit_at_fraction_1, 2_0,  2_9,  "a memory fraction of exactly 1.0 sets a limit")                           \
+    X(has_rounded_limit,       2_13, 2_15, "a memory fraction's limit is rounded to the nearest byte, not cut")       \
     X(has_rejections,          2_12, 2_15, "option throw_on_cudamalloc_oom and its counter (#179473)")                \
     X(has_expandable,          2_4,  2_15, "expandable segments (#96995)")                                            \
     X(has_global_expandable,   2_4,  2_4,  "the expandable option itself, not the pool, decides how blocks are split") \
@@ -38,9 +39,11 @@ enum pytorch_release {
     X(has_user_pools,          2_6,  2_15, "memory pools for the user (MemPool)")                                     \
     X(has_outer_pool_first,    2_0,  2_9,  "of nested pool regions the outer one wins (#161193 changed it)")          \
     X(has_capture_by_region,   2_4,  2_12, "inside any pool region a capture counts as under way (#175374 changed it)") \
+    X(has_capture_by_stream,   2_13, 2_15, "requests on other streams than the captured one take no notice of it")   \
     X(has_release_by_pool,     2_6,  2_15, "dropping a pool releases that pool only")                                 \
-    X(has_region_snapshots,    2_6,  2_6,  "a snapshot inside a pool region shows that pool only")                    \
+    X(is_narrow_in_region,     2_6,  2_6,  "in a pool region snapshots show, and flushes release, that pool only")    \
     X(borrows_last,            2_9,  2_10, "pools opened for it lend memory after the last attempt (#151487)")        \
+    X(lends_ranges,            2_9,  2_9,  "and then also blocks of expandable segments")                            \
     X(borrows_first,           2_11, 2_15, "they lend it before anything is released")                                \
     X(keeps_capture_uses,      2_0,  2_0,  "stream uses marked during a capture count after it")                      \
     X(has_device_counts,       2_4,  2_15, "num_sync_all_streams, num_device_alloc, num_device_free")                 \

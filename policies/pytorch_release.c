@@ -158,10 +158,10 @@ static void release_half(struct pytorch *p, struct pytorch_half *half)
     free(to_unmap);
 }
 
-void pytorch_release_all(struct pytorch *p, uint8_t pool)
+void pytorch_release_all(struct pytorch *p, uint8_t pool, bool is_capturing)
 {
-    if (pool == 0 && !pytorch_is_capturing(p)) {
-        pytorch_wait_all(p, 0);
+    if (pool == 0 && !is_capturing) {
+        pytorch_wait_all(p, 0, false);
         release_half(p, pytorch_half(p, 0, CLASS_LARGE));
         release_half(p, pytorch_half(p, 0, CLASS_SMALL));
     }
@@ -173,7 +173,7 @@ void pytorch_release_all(struct pytorch *p, uint8_t pool)
         }
         struct pytorch_pool *private = &p->pools[slot.value];
         if (pool != 0)
-            pytorch_wait_all(p, pool);
+            pytorch_wait_all(p, pool, is_capturing);
         release_half(p, pytorch_half(p, slot.value, CLASS_SMALL));
         release_half(p, pytorch_half(p, slot.value, CLASS_LARGE));
         if (private->device_allocs == 0) {

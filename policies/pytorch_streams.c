@@ -14,6 +14,18 @@ bool pytorch_is_capturing(const struct pytorch *p)
     return p->profile.has_capture_by_region ? p->n_diversions > 0 : p->n_captures > 0;
 }
 
+bool pytorch_is_capturing_stream(const struct pytorch *p, uint16_t stream, uint8_t pool)
+{
+    if (!p->profile.has_capture_by_stream || !pytorch_is_capturing(p))
+        return pytorch_is_capturing(p);
+    for (uint32_t i = 0; i < p->n_diversions; i++) {
+        const struct pytorch_diversion *d = &p->diversions[i];
+        if (d->is_capture && (d->stream == stream || d->pool == pool))      /* by the pool: a stream that has joined */
+            return true;
+    }
+    return false;
+}
+
 /* PyTorch's hash of a stream: device type, ordinal, stream number. */
 static uint64_t stream_hash(const struct pytorch *p, uint32_t stream)
 {
@@ -178,8 +190,6 @@ static enum err drop_capture_uses(struct order_table *streams)
 /* Frees that a capture put off. */
 static void settle_deferred(struct pytorch *p)
 {
-    if (pytorch_is_capturing(p))
-        return;
     const uint32_t n = p->n_deferred;
     p->n_deferred = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -290,10 +300,11 @@ static void retired_end(struct pytorch *p, uint8_t pool)
     }
 }
 
-void pytorch_wait_all(struct pytorch *p, uint8_t pool)
+void pytorch_wait_all(struct pytorch *p, uint8_t pool, bool is_capturing)
 {
     p->stats.num_sync_all_streams++;
-    settle_deferred(p);
+    if (!is_capturing)
+        settle_deferred(p);
     for (uint32_t i = 0; i < order_table_slots(&p->fifo_order);) {
         const struct order_slot slot = p->fifo_order.slots[i];
         if (slot.distance >= 0)

@@ -1,5 +1,5 @@
 /*
- * The hash table whose slot order decides in which order PyTorch looks at streams and at freeable pools.
+ * The hash table whose slot order decides in which order PyTorch looks at streams, freeable pools and lenders.
  *
  * Its layout must be modelled because iteration goes by slot: open addressing with stored distances from the home
  * slot, multiplicative hashing, growth by doubling, removal by shifting back.

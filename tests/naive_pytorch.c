@@ -58,7 +58,7 @@ static const char *const array_names[N_ARRAYS] = {
     "requested_bytes", "reserved_bytes", "segment",
 };
 struct naive_pool {
-    bool     exists, no_split, lends, ever_held;
+    bool     exists, no_split, ever_held;
     unsigned n_uses;
     unsigned device_allocs;
     uint64_t fit_calls[2];                   /* large, small */
@@ -94,6 +94,7 @@ struct naive {
     uint64_t               held;
     struct naive_pool      pools[NAIVE_POOLS];
     struct naive_table     freeable;         /* pools nobody uses any more */
+    struct naive_table     lenders;          /* pools that were opened to requests of the default one */
     struct naive_diversion diversions[64];
     size_t                 n_diversions;
     unsigned               n_captures;
@@ -567,6 +568,17 @@ static bool is_capturing(const struct naive *n)
     return n->n_captures > 0;
 }
 
+/* To a request: from 2.13 on only a capture of its own stream counts. */
+static bool is_capturing_stream(const struct naive *n, unsigned stream)
+{
+    if (n->cfg.minor <= 12)
+        return is_capturing(n);
+    for (size_t i = 0; i < n->n_diversions; i++)
+        if (n->diversions[i].is_capture && n->diversions[i].stream == stream)
+            return true;
+    return false;
+}
+
 static bool has_waits(const struct naive *n, unsigned stream)
 {
     for (size_t i = 0; i < n->n_waits; i++)
@@ -607,8 +619,6 @@ static void end_wait(struct naive *n, size_t i)
 /* Frees put off by a capture. Uses that were marked during it are no work on a stream (2.0 kept them). */
 static void settle_deferred(struct naive *n)
 {
-    if (is_capturing(n))
-        return;
     for (size_t i = 0; i < n->n_deferred; i++) {
         struct naive_block *b = n->deferred[i];
         struct naive_table kept = {0};
@@ -663,10 +673,11 @@ static void end_pending(struct naive *n, size_t i)
 }
 
 /* Waits for every event, or (pool > 0) for those of the pool's blocks; then for the frees that the trace would end. */
-static void wait_all(struct naive *n, unsigned pool)
+static void wait_all(struct naive *n, unsigned pool, bool settles)
 {
     n->syncs++;
-    settle_deferred(n);
+    if (settles)
+        settle_deferred(n);
     for (unsigned k = 0; k < TABLE_MAX;) {
         const struct naive_entry e = n->waiting.at[k];
         for (size_t i = 0; e.is_taken && i < n->n_waits;) {
@@ -709,10 +720,10 @@ static void pool_disappears(struct naive *n, unsigned pool)
 }
 
 /* Releases what is free: in the default and freeable pools, or (pool > 0) in that one, if it is freeable. */
-static void release_all(struct naive *n, unsigned pool)
+static void release_all(struct naive *n, unsigned pool, bool is_in_capture)
 {
-    if (pool == 0 && !is_capturing(n)) {
-        wait_all(n, 0);
+    if (pool == 0 && !is_in_capture) {
+        wait_all(n, 0, true);
         release_half(n, (struct half){0, false});
         release_half(n, (struct half){0, true});
     }
@@ -723,7 +734,7 @@ static void release_all(struct naive *n, unsigned pool)
             continue;
         }
         if (pool != 0)
-            wait_all(n, pool);
+            wait_all(n, pool, !is_in_capture);
         release_half(n, (struct half){e.value, true});
         release_half(n, (struct half){e.value, false});
         if (n->pools[e.value].device_allocs == 0) {
@@ -1038,15 +1049,17 @@ static void hand_out(struct naive *n, struct naive_block *b, uint64_t bytes, uns
         stat_add(&n->oversize_allocations, 1);
 }
 
-/* A block of a pool that was opened for it; the pool keeps it. */
+/* A block of a pool that was opened for it; the pool keeps it. In 2.9 it may lie in an expandable segment. */
 static struct naive_block *borrow(struct naive *n, struct attempt *a)
 {
-    for (unsigned pool = 1; pool < NAIVE_POOLS && a->half.pool == 0; pool++) {
-        if (!n->pools[pool].exists || !n->pools[pool].lends)
+    const bool exp = a->exp && n->cfg.minor == 9;
+    for (unsigned i = 0; i < TABLE_MAX && a->half.pool == 0; i++) {
+        const struct naive_entry e = n->lenders.at[i];
+        if (!e.is_taken || !n->pools[e.value].exists)
             continue;
-        struct naive_block *b = fit(n, (struct half){pool, a->half.is_small}, a->S, a->stream, false);
+        struct naive_block *b = fit(n, (struct half){e.value, a->half.is_small}, a->S, a->stream, exp);
         if (b != NULL) {
-            a->exp = false;
+            a->exp = exp;
             return b;
         }
     }
@@ -1062,8 +1075,8 @@ static enum growth obtain(struct naive *n, struct attempt *a, struct naive_block
         result = GREW;
     if (result == NO_MEMORY && release_oversize(n, a->half, a->S, a->stream))
         result = grow(n, a, false, b);
-    if (result == NO_MEMORY && !is_capturing(n)) {
-        release_all(n, 0);
+    if (result == NO_MEMORY && !is_capturing_stream(n, a->stream)) {
+        release_all(n, 0, false);
         result = grow(n, a, true, b);
     }
     const bool borrows_last = n->cfg.minor == 9 || n->cfg.minor == 10;
@@ -1086,7 +1099,7 @@ static unsigned choose_pool(const struct naive *n, unsigned stream)
 
 bool naive_alloc(struct naive *n, unsigned slot, unsigned stream, uint64_t bytes, uint64_t *addr)
 {
-    if (!is_capturing(n))
+    if (!is_capturing_stream(n, stream))
         poll_all(n);
     const uint64_t S = round_request(n, bytes);
     const unsigned pool = choose_pool(n, stream);
@@ -1149,9 +1162,19 @@ void naive_free(struct naive *n, unsigned slot)
     }
 }
 
+/* The pool of the innermost region, outside which 2.6 shows and flushes nothing; 0: there is none. */
+static unsigned only_pool(const struct naive *n)
+{
+    unsigned pool = 0;
+    for (size_t i = 0; i < n->n_diversions && n->cfg.minor == 6; i++)
+        if (!n->diversions[i].is_capture)
+            pool = n->diversions[i].pool;
+    return pool;
+}
+
 void naive_flush(struct naive *n)
 {
-    release_all(n, 0);
+    release_all(n, only_pool(n), is_capturing(n));
 }
 
 void naive_use(struct naive *n, unsigned slot, unsigned stream)
@@ -1214,8 +1237,9 @@ void naive_pool_create(struct naive *n, unsigned pool, bool no_split, bool lends
 {
     n->pools[pool].exists = true;
     n->pools[pool].no_split = no_split;
-    n->pools[pool].lends = lends;
     n->pools[pool].n_uses = 1;
+    if (lends)
+        table_insert(&n->lenders, (struct naive_entry){.hash = pool_hash(n, pool), .value = pool});
 }
 
 void naive_pool_enter(struct naive *n, unsigned pool)
@@ -1232,8 +1256,11 @@ void naive_pool_leave(struct naive *n, unsigned pool)
 
 void naive_pool_drop(struct naive *n, unsigned pool)
 {
+    const struct naive_entry *e = table_find(&n->lenders, pool_hash(n, pool), pool);
+    if (e != NULL)
+        table_remove(&n->lenders, (unsigned)(e - n->lenders.at));
     pool_give_up(n, pool);
-    release_all(n, pool);
+    release_all(n, pool, is_capturing(n));
 }
 
 void naive_capture_begin(struct naive *n, unsigned pool, unsigned stream)
@@ -1361,10 +1388,9 @@ static int view_compare(const void *a, const void *b)
     return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* 2.6 shows the pool of the outermost region only, while there is one. */
 static bool is_shown(const struct naive *n, const struct naive_block *b)
 {
-    return n->cfg.minor != 6 || n->n_diversions == 0 || b->half.pool == n->diversions[0].pool;
+    return only_pool(n) == 0 || only_pool(n) == b->half.pool;
 }
 
 struct naive_view *naive_views(const struct naive *n, size_t *count_out)

@@ -324,7 +324,7 @@ static void pair_completed(void *arg, uint32_t slot)
 static uint64_t limit_of(const struct program *p, double fraction)
 {
     const bool is_none = fraction > 1.0 || (fraction >= 1.0 && p->minor >= 10);
-    return is_none ? NAIVE_UNLIMITED : (uint64_t)(fraction * (double)p->total);
+    return is_none ? NAIVE_UNLIMITED : (uint64_t)(fraction * (double)p->total + (p->minor >= 13 ? 0.5 : 0.0));
 }
 
 static void pair_open_device(struct pair *t, const struct program *p)

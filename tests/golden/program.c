@@ -240,7 +240,7 @@ static json_t *program_new_pool(struct program *p, const struct case_op *op)
 /* Inside a region one release's snapshots show the pool of the innermost region only. */
 static void program_show_pool(struct program *p)
 {
-    if (pytorch_profile_of(p->c->release).has_region_snapshots)
+    if (pytorch_profile_of(p->c->release).is_narrow_in_region)
         p->m.shown_pool = p->n_entered == 0 ? 0 : p->entered[p->n_entered - 1];
 }
 
@@ -314,6 +314,8 @@ static void program_make_state(struct program *p, uint8_t pool, uint16_t stream)
     const uint16_t on = program_states[rule].is_on_default_stream ? 0 : stream;
     for (uint32_t i = 0; i < 2; i++)
         json_decref(program_request(p, 0, program_state_slot(p, pool) + i, on, PROGRAM_STATE_BYTES));
+    if (program_states[rule].is_on_default_stream)
+        stream_queues_sync(p->m.queues, 0, 1);           /* they are filled at once */
 }
 
 static void program_free_state(struct program *p, uint8_t pool)
@@ -325,12 +327,25 @@ static void program_free_state(struct program *p, uint8_t pool)
         program_release(p, 0, program_state_slot(p, pool) + i);
 }
 
+/* Whether it makes them before the capture begins, or as the first thing in it. */
+static bool program_makes_state_early(const struct program *p)
+{
+    const size_t rule = program_state_rule(p);
+    return rule == PROGRAM_N_STATES || !program_states[rule].is_on_default_stream;
+}
+
 static json_t *program_begin_capture(struct program *p, const struct case_op *op)
 {
+    const uint16_t stream = program_stream(p, op);
+    const bool is_early = program_makes_state_early(p);
     p->capture = (uint8_t)p->m.n_pools_made++;
-    program_make_state(p, p->capture, program_stream(p, op));
+    if (is_early)
+        program_make_state(p, p->capture, stream);
+    json_t *answer = program_pool_command(p, COMMAND_CAPTURE_BEGIN, p->capture, stream, 0);
+    if (!is_early)
+        program_make_state(p, p->capture, stream);
     p->n_captures++;
-    return program_pool_command(p, COMMAND_CAPTURE_BEGIN, p->capture, program_stream(p, op), 0);
+    return answer;
 }
 
 static json_t *program_end_capture(struct program *p, const struct case_op *op)
