@@ -16,7 +16,9 @@ bool pytorch_is_capturing(const struct pytorch *p)
 
 bool pytorch_is_capturing_stream(const struct pytorch *p, uint16_t stream, uint8_t pool)
 {
-    if (!p->profile.has_capture_by_stream || !pytorch_is_capturing(p))
+    if (pool != 0 && (p->profile.has_capture_by_region || p->pool_names[pool].id[0] != 0))
+        return true;                     /* in a snapshot a request's pool is all that tells of region and capture */
+    if (!p->profile.has_capture_by_stream)
         return pytorch_is_capturing(p);
     for (uint32_t i = 0; i < p->n_diversions; i++) {
         const struct pytorch_diversion *d = &p->diversions[i];

@@ -47,6 +47,16 @@ expect_status 0 summary "$recording" --device sim:8GiB --abbreviated
 grep -q 'from large pool' out && fail "the abbreviated summary names the large pool"
 [ "$(wc -l <out)" -lt "$full" ] || fail "the abbreviated summary is no shorter"
 
+# Recorded where there was room, each with a block in the cache and then a request inside a pool region, or a capture;
+# and what PyTorch itself counted on a card that has no room for both. In a capture, as up to 2.12 in a region, the cache
+# is not given up for a request.
+for recording in "$data"/pools/*.pickle; do
+    version=${recording##*@}
+    "$replay" stats "$recording" --policy "pytorch:version=${version%.pickle}" --device sim:66MiB,packing=off \
+        --on-oom skip >out 2>err
+    diff out "${recording%.pickle}.stats" >differences || fail "$recording: $(cat differences)"
+done
+
 # What cannot be.
 expect_status 2 stats "$recording" --policy none
 has err '^replay: the policy none keeps no memory_stats; pytorch does$'
