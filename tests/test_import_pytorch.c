@@ -984,6 +984,31 @@ Test(import_pytorch, a_release_that_the_next_request_did_not_need_is_the_program
     }
 }
 
+/* With several streams a free that ends directly before a release may have been waited for. That explains why what was
+ * released did not serve the request behind it only where it is there that the free left room. */
+Test(import_pytorch, a_release_may_have_waited_for_what_was_freed_in_it_only)
+{
+    static struct snap s;
+    for (uint64_t last = 0; last <= 1; last++) {
+        snap_begin(&s);
+        for (uint64_t i = 0; i < 2; i++) {
+            snap_record(&s, "segment_alloc", BASE + i * 20 * MIB, (20 - 8 * i) * MIB);
+            snap_record(&s, "alloc", BASE + i * 20 * MIB, (20 - 8 * i) * MIB);
+        }
+        snap_record_more(&s, "segment_alloc", BASE + 40 * MIB, 40 * MIB, "stream", 7);
+        snap_record_more(&s, "alloc", BASE + 40 * MIB, 40 * MIB, "stream", 7);
+        snap_free(&s, BASE + (1 - last) * 20 * MIB, (12 + 8 * last) * MIB);
+        snap_free(&s, BASE + last * 20 * MIB, (20 - 8 * last) * MIB);
+        snap_record(&s, "segment_free", BASE, 20 * MIB);
+        snap_record(&s, "segment_alloc", BASE + 100 * MIB, 22 * MIB);
+        snap_record(&s, "alloc", BASE + 100 * MIB, 20 * MIB);
+        snap_free(&s, BASE + 100 * MIB, 20 * MIB);
+        snap_segments(&s);
+        snap_end(&s);
+        expect_flushes(&s, RELEASES_AUTO, last, "the last free before the release was in it, or elsewhere");
+    }
+}
+
 /* A release that leaves another free segment behind was garbage collection. */
 Test(import_pytorch, a_partial_release_is_the_allocators)
 {

@@ -48,8 +48,8 @@ grep -q 'from large pool' out && fail "the abbreviated summary names the large p
 [ "$(wc -l <out)" -lt "$full" ] || fail "the abbreviated summary is no shorter"
 
 # Recorded where there was room, each with a block in the cache and then a request inside a pool region, or a capture;
-# and what PyTorch itself counted on a card that has no room for both. In a capture, as up to 2.12 in a region, the cache
-# is not given up for a request.
+# and what PyTorch itself counted on a card that has no room for both. In a capture, and up to 2.12 in a region, the
+# cache is not given up for a request.
 for recording in "$data"/pools/*.pickle; do
     version=${recording##*@}
     "$replay" stats "$recording" --policy "pytorch:version=${version%.pickle}" --device sim:66MiB,packing=off \

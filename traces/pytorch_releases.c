@@ -111,15 +111,27 @@ static bool block_fits(const struct walk *w, uint64_t free_bytes, uint64_t bytes
     return bytes < (uint64_t)max_split ? free_bytes < (uint64_t)max_split : free_bytes < bytes + NON_SPLIT_ROUNDING;
 }
 
-/* The release may have waited for the free that was completed directly before it, and the allocator does not search
- * again what became free that way. With one stream there is nothing to wait for. */
-static bool run_waited(const struct walk *w, const struct run *run)
+/* The allocator may have waited for a free, as far as the record of its end tells: with one stream, a free that ends
+ * where it was requested has nothing to wait for. */
+static bool free_waited(const struct walk *w, uint32_t i)
 {
-    const uint32_t i = run->begin;
-    if (i == 0 || w->records[i - 1].action != ACTION_FREE_COMPLETED)
-        return false;
-    return w->s->n_streams > 1 || i == 1 || w->records[i - 2].action != ACTION_FREE_REQUESTED ||
-           w->records[i - 2].addr != w->records[i - 1].addr;
+    return w->s->n_streams > 1 || i == 0 || w->records[i - 1].action != ACTION_FREE_REQUESTED ||
+           w->records[i - 1].addr != w->records[i].addr;
+}
+
+/* What record k of the run released became free, or may have, by a wait for frees directly before it: the allocator
+ * does not search again for what becomes free that way. */
+static bool release_waited(const struct walk *w, const struct run *run, uint32_t k)
+{
+    const struct snapshot_record *released = &w->records[k];
+    for (uint32_t i = k; i-- > 0;) {
+        const struct snapshot_record *r = &w->records[i];
+        if (r->action == ACTION_FREE_COMPLETED && r->addr - released->addr < released->size && free_waited(w, i))
+            return true;
+        if (r->action != ACTION_FREE_COMPLETED && i < run->begin)
+            return false;
+    }
+    return false;
 }
 
 /* What was released belonged to the small pool: its segments and pages are of 2 MiB, the large pool's pages of 20. */
@@ -128,25 +140,26 @@ static bool release_is_small(const struct snapshot_record *r)
     return r->action == ACTION_SEGMENT_FREE ? r->size == SMALL_SEGMENT : r->size % LARGE_PAGE != 0;
 }
 
-/* The request for which the new memory behind the run was obtained would have found its place in what the run
- * released. */
-static bool run_would_fit(const struct walk *w, const struct run *run)
+/* Whether the request for which the new memory behind the run was obtained would have found its place in what the run
+ * released, and whether it was free when the request searched. */
+static void run_look_for_fit(const struct walk *w, struct run *run)
 {
     uint32_t k = run->end;
     do
         k++;                                             /* one segment, or several stretches */
     while (k < w->n && run->next == ACTION_SEGMENT_MAP && w->records[k].action == ACTION_SEGMENT_MAP);
     if (k >= w->n || w->records[k].action != ACTION_ALLOC)
-        return false;
+        return;
     const struct snapshot_record *alloc = &w->records[k], *grown = &w->records[run->end];
     const uint64_t bytes = walk_round(w, alloc->size);
     for (uint32_t i = run->begin; i < run->end; i++) {
         const struct snapshot_record *r = &w->records[i];
-        if (is_release(r) && r->stream == alloc->stream && r->pool == grown->pool &&
-            release_is_small(r) == (bytes <= MIB) && block_fits(w, r->size, bytes))
-            return true;
+        if (!is_release(r) || r->stream != alloc->stream || r->pool != grown->pool ||
+            release_is_small(r) != (bytes <= MIB) || !block_fits(w, r->size, bytes))
+            continue;
+        *(release_waited(w, run, i) ? &run->waited : &run->had_fit) = true;
     }
-    return false;
+    run->waited &= !run->had_fit;
 }
 
 static struct run run_look(const struct walk *w, uint32_t begin)
@@ -173,10 +186,8 @@ static struct run run_look(const struct walk *w, uint32_t begin)
         if (action == ACTION_SEGMENT_ALLOC)
             break;
     }
-    const bool would_fit =
-        (run.next == ACTION_SEGMENT_ALLOC || run.next == ACTION_SEGMENT_MAP) && run_would_fit(w, &run);
-    run.waited = would_fit && run_waited(w, &run);
-    run.had_fit = would_fit && !run.waited;
+    if (run.next == ACTION_SEGMENT_ALLOC || run.next == ACTION_SEGMENT_MAP)
+        run_look_for_fit(w, &run);
     return run;
 }
 
