@@ -334,7 +334,7 @@ def record_history(entries):
 
 
 class NotBegun(Exception):
-    """A capture that no memory was left for."""
+    """A capture that no memory was left for; or a program for a recording, whose settings were refused."""
 
 
 def init(case):
@@ -398,32 +398,38 @@ def child(seed, folder):
 
 
 def has_broken_torch(error):
-    """By an error of CUDA's, or an assertion of its own; or out of memory where a capture begins."""
+    """By an error of CUDA's, or an assertion of its own; or it has not come so far."""
     return "CUDA error: " in str(error) or "INTERNAL ASSERT" in str(error) or isinstance(error, NotBegun)
+
+
+def in_child(seed, call, *arguments):
+    """The exit status of a child that makes a call which ends it; negative: the signal that did."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            call(*arguments)
+        except BaseException as e:
+            is_known = has_broken_torch(e)
+            if not is_known:
+                print("seed %d: %s: %s" % (seed, type(e).__name__, short(e)), flush=True)
+            os._exit(LEFT_OUT if is_known else 1)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if status < 0:
+        print("seed %d: ended by signal %d" % (seed, -status), flush=True)
+    journal = os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.journal" % pid)
+    if os.path.exists(journal):
+        os.remove(journal)
+    return status
 
 
 def main():
     folder, first, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     failed = left_out = 0
     for seed in range(first, first + n):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                child(seed, folder)
-            except BaseException as e:
-                is_known = has_broken_torch(e)
-                if not is_known:
-                    print("seed %d: %s: %s" % (seed, type(e).__name__, short(e)), flush=True)
-                os._exit(LEFT_OUT if is_known else 1)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        if status < 0:
-            print("seed %d: ended by signal %d" % (seed, -status), flush=True)
+        status = in_child(seed, child, seed, folder)
         failed += status not in (0, LEFT_OUT)
         left_out += status == LEFT_OUT
-        journal = os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.journal" % pid)
-        if os.path.exists(journal):
-            os.remove(journal)
-    print("%d programs by torch %s, %d that broke it, %d failed" % (n, torch.__version__, left_out, failed))
+    print("%d programs by torch %s, %d left out, %d failed" % (n, torch.__version__, left_out, failed))
     sys.exit(failed > 0)
 
 
