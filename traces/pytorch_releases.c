@@ -120,11 +120,12 @@ static bool free_waited(const struct walk *w, uint32_t i)
 }
 
 /* What record k of the run released became free, or may have, by a wait for frees directly before it: the allocator
- * does not search again for what becomes free that way. */
+ * does not search again for what becomes free that way. Longer runs of waits than MOST_WAITS nobody has seen. */
 static bool release_waited(const struct walk *w, const struct run *run, uint32_t k)
 {
+    enum { MOST_WAITS = 1000 };
     const struct snapshot_record *released = &w->records[k];
-    for (uint32_t i = k; i-- > 0;) {
+    for (uint32_t i = k; i-- > 0 && k - i <= MOST_WAITS;) {
         const struct snapshot_record *r = &w->records[i];
         if (r->action == ACTION_FREE_COMPLETED && r->addr - released->addr < released->size && free_waited(w, i))
             return true;
@@ -152,7 +153,7 @@ static void run_look_for_fit(const struct walk *w, struct run *run)
         return;
     const struct snapshot_record *alloc = &w->records[k], *grown = &w->records[run->end];
     const uint64_t bytes = walk_round(w, alloc->size);
-    for (uint32_t i = run->begin; i < run->end; i++) {
+    for (uint32_t i = run->begin; i < run->end && !run->had_fit; i++) {
         const struct snapshot_record *r = &w->records[i];
         if (!is_release(r) || r->stream != alloc->stream || r->pool != grown->pool ||
             release_is_small(r) != (bytes <= MIB) || !block_fits(w, r->size, bytes))
