@@ -329,7 +329,8 @@ static inline bool pytorch_has_more(const struct pytorch *p)
 /* Completes frees whose events have finished. */
 void pytorch_poll(struct pytorch *p);
 
-/* Waits for all events, or (pool > 0) for those of the pool's blocks. */
+/* Waits for all events, or (pool > 0) for those of the pool's blocks; and for frees that a capture put off, unless one
+ * is under way. */
 void pytorch_wait_all(struct pytorch *p, uint8_t pool, bool is_capturing);
 enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream);
 /* The free of a block that has stream uses. */

@@ -50,11 +50,11 @@ grep -q 'from large pool' out && fail "the abbreviated summary names the large p
 # Recorded where there was room, each with a block in the cache and then a request inside a pool region, or a capture;
 # and what PyTorch itself counted on a card that has no room for both. In a capture, and up to 2.12 in a region, the
 # cache is not given up for a request.
-for recording in "$data"/pools/*.pickle; do
-    version=${recording##*@}
-    "$replay" stats "$recording" --policy "pytorch:version=${version%.pickle}" --device sim:66MiB,packing=off \
+for private in "$data"/pools/*.pickle; do
+    version=${private##*@}
+    "$replay" stats "$private" --policy "pytorch:version=${version%.pickle}" --device sim:66MiB,packing=off \
         --on-oom skip >out 2>err
-    diff out "${recording%.pickle}.stats" >differences || fail "$recording: $(cat differences)"
+    diff out "${private%.pickle}.stats" >differences || fail "$private: $(cat differences)"
 done
 
 # What cannot be.

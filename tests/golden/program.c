@@ -306,15 +306,17 @@ static uint32_t program_state_slot(const struct program *p, uint8_t pool)
     return p->c->n_requests + 2u * pool;
 }
 
-static void program_make_state(struct program *p, uint8_t pool, uint16_t stream)
+/* Before a capture begins, and as the first thing in it: those on the default stream are made then. */
+static void program_make_state(struct program *p, uint8_t pool, uint16_t stream, bool has_begun)
 {
     const size_t rule = program_state_rule(p);
-    if (rule == PROGRAM_N_STATES || (p->n_captures > 0 && !program_states[rule].is_at_each_capture))
+    if (rule == PROGRAM_N_STATES || has_begun != program_states[rule].is_on_default_stream ||
+        (p->n_captures > 0 && !program_states[rule].is_at_each_capture))
         return;
-    const uint16_t on = program_states[rule].is_on_default_stream ? 0 : stream;
     for (uint32_t i = 0; i < 2; i++)
-        json_decref(program_request(p, 0, program_state_slot(p, pool) + i, on, PROGRAM_STATE_BYTES));
-    if (program_states[rule].is_on_default_stream)
+        json_decref(program_request(p, 0, program_state_slot(p, pool) + i, has_begun ? 0 : stream,
+                                    PROGRAM_STATE_BYTES));
+    if (has_begun)
         stream_queues_sync(p->m.queues, 0, 1);           /* they are filled at once */
 }
 
@@ -327,23 +329,13 @@ static void program_free_state(struct program *p, uint8_t pool)
         program_release(p, 0, program_state_slot(p, pool) + i);
 }
 
-/* Whether it makes them before the capture begins, or as the first thing in it. */
-static bool program_makes_state_early(const struct program *p)
-{
-    const size_t rule = program_state_rule(p);
-    return rule == PROGRAM_N_STATES || !program_states[rule].is_on_default_stream;
-}
-
 static json_t *program_begin_capture(struct program *p, const struct case_op *op)
 {
     const uint16_t stream = program_stream(p, op);
-    const bool is_early = program_makes_state_early(p);
     p->capture = (uint8_t)p->m.n_pools_made++;
-    if (is_early)
-        program_make_state(p, p->capture, stream);
+    program_make_state(p, p->capture, stream, false);
     json_t *answer = program_pool_command(p, COMMAND_CAPTURE_BEGIN, p->capture, stream, 0);
-    if (!is_early)
-        program_make_state(p, p->capture, stream);
+    program_make_state(p, p->capture, stream, true);
     p->n_captures++;
     return answer;
 }
