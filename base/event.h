@@ -86,8 +86,11 @@ struct command {
 /* The state before the first event of a trace that starts in mid-run: segments and blocks, ascending by address. */
 #define TRACE_NO_SLOT UINT32_MAX
 
+/* More than any card has, and then some: addresses further apart are in no reservation, whatever a record says. */
+#define TRACE_RANGE_MAX (UINT64_C(16) << 40)
+
 struct trace_segment {
-    uint64_t addr, bytes;
+    uint64_t addr, bytes;             /* of 0 bytes, for a range only: it begins here, and has no memory here */
     uint16_t stream;                  /* dense */
     uint8_t  pool;                    /* dense */
     bool     is_small;

@@ -189,9 +189,6 @@ static struct event restore_request(const struct trace_segment *s)
         .bytes = s->is_small ? PYTORCH_MIN_BLOCK : PYTORCH_EXACT_MIN, .stream = s->stream, .pool = s->pool};
 }
 
-/* More than any card has, and then some: addresses further apart are in no reservation, whatever a record says. */
-#define SPAN_MAX (16 * TIB)
-
 /* How far a group of mapped pieces reaches from the first one: they lie in one reservation. */
 static uint64_t restore_span(const struct trace_segment *s, size_t n)
 {
@@ -212,13 +209,13 @@ static enum err restore_segment(struct pytorch *p, const struct trace_segment *s
     uint32_t u = e == ERR_OK ? follow_find_unmapped(p, &a, s->addr) : BLOCK_NONE;
     if (e == ERR_OK && u == BLOCK_NONE) {
         const uint64_t span = restore_span(s, n), reserve = pytorch_reserve(p);
-        if (span > SPAN_MAX)
+        if (span > TRACE_RANGE_MAX)
             return ERR_CORRUPT;
         e = pytorch_create_range(p, a.pool, a.class, 0, a.stream, span > reserve ? span : reserve, &u);
     }
     if (e == ERR_OK && (u == BLOCK_NONE || !block_covers(pytorch_at(p, u), s->addr)))
         e = ERR_CORRUPT;
-    return e == ERR_OK ? follow_map_at(p, u, s->addr, s->bytes) : e;
+    return e == ERR_OK && s->bytes > 0 ? follow_map_at(p, u, s->addr, s->bytes) : e;
 }
 
 /* The size of a live block whose record does not tell it: as the rules would have cut it. */

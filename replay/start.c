@@ -60,11 +60,13 @@ void start_close(struct start *s)
 struct start_sum start_sum_up(const struct trace_reader *in)
 {
     struct start_sum s = { .n_live = 0 };
-    size_t n_blocks;
-    const struct trace_segment *segments = trace_start_segments(in, &s.n_segments);
+    size_t n_blocks, n_segments;
+    const struct trace_segment *segments = trace_start_segments(in, &n_segments);
     const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
-    for (size_t i = 0; i < s.n_segments; i++)
+    for (size_t i = 0; i < n_segments; i++) {
+        s.n_segments += segments[i].bytes > 0;           /* one of none only says where a range begins */
         s.segment_bytes = add_capped(s.segment_bytes, segments[i].bytes);
+    }
     for (size_t i = 0; i < n_blocks; i++) {
         if (blocks[i].slot == TRACE_NO_SLOT)
             continue;

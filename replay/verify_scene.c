@@ -49,12 +49,12 @@ static enum err scene_read_events(struct scene *s, struct err_detail *why)
     return e == ERR_OK ? trace_sides(s->trace, 0, s->n_events, s->sides, why) : e;
 }
 
-/* A reservation as the record shows it: where it starts and what is mapped in it. */
+/* A reservation as the record shows it: where it starts, and what is mapped in it until it is given up. */
 struct scene_range {
     uint64_t base, mapped;
     uint16_t stream;
     uint8_t  pool;
-    bool     is_small;
+    bool     is_small, is_gone;
 };
 
 struct scene_ranges {
@@ -67,7 +67,7 @@ static struct scene_range *ranges_find(struct scene_ranges *r, const struct scen
 {
     for (size_t i = 0; i < r->n; i++) {
         struct scene_range *g = &r->at[i];
-        if (g->mapped > 0 && g->stream == piece->stream && g->pool == piece->pool && g->is_small == piece->is_small &&
+        if (!g->is_gone && g->stream == piece->stream && g->pool == piece->pool && g->is_small == piece->is_small &&
             piece->base >= g->base && piece->base - g->base < r->reach_bytes)
             return g;
     }
@@ -100,10 +100,12 @@ static void ranges_unmap(struct scene_ranges *r, uint64_t addr, uint64_t bytes)
 {
     struct scene_range *found = NULL;
     for (size_t i = 0; i < r->n; i++)
-        if (r->at[i].mapped > 0 && r->at[i].base <= addr && (found == NULL || r->at[i].base > found->base))
+        if (!r->at[i].is_gone && r->at[i].base <= addr && (found == NULL || r->at[i].base > found->base))
             found = &r->at[i];
-    if (found != NULL)
-        found->mapped -= bytes < found->mapped ? bytes : found->mapped;
+    if (found == NULL)
+        return;
+    found->mapped -= bytes < found->mapped ? bytes : found->mapped;
+    found->is_gone = found->mapped == 0;
 }
 
 /* The request that a segment event was made for, as far as reservations differ by it. */
@@ -111,7 +113,7 @@ static struct scene_range scene_piece(const struct scene *s, const struct trace_
 {
     const bool is_small =
         g->before < s->n_events ? s->events[g->before].bytes <= SMALL_MAX : g->bytes % (20 * MIB) != 0;
-    return (struct scene_range){g->addr, g->bytes, g->stream, g->pool, is_small};
+    return (struct scene_range){g->addr, g->bytes, g->stream, g->pool, is_small, false};
 }
 
 static enum err scene_mark_event(struct scene *s, struct scene_ranges *ranges, size_t i)
@@ -139,7 +141,8 @@ enum err scene_mark_reservations(struct scene *s, uint64_t total_bytes)
     for (size_t i = 0; i < s->n_start && e == ERR_OK; i++) {
         const struct trace_segment *g = &s->start_segments[i];
         if (g->is_range)
-            e = ranges_map(&ranges, &(struct scene_range){g->addr, g->bytes, g->stream, g->pool, g->is_small}, &is_new);
+            e = ranges_map(&ranges, &(struct scene_range){g->addr, g->bytes, g->stream, g->pool, g->is_small, false},
+                           &is_new);
     }
     for (size_t i = 0; i < s->n_segments && e == ERR_OK; i++)
         e = scene_mark_event(s, &ranges, i);

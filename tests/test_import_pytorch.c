@@ -766,6 +766,15 @@ Test(import_pytorch, segments_are_undone_from_the_end)
     trace_close(r);
 }
 
+/* The last segment is a piece of a range: one more key in it. */
+static void snap_expandable(struct snap *s)
+{
+    s->n -= 2;
+    snap_raw(s, "e");
+    snap_text(s, "is_expandable");
+    snap_raw(s, "\x88u");
+}
+
 Test(import_pytorch, mapped_stretches_are_cut_and_joined)
 {
     static struct snap s;
@@ -775,10 +784,7 @@ Test(import_pytorch, mapped_stretches_are_cut_and_joined)
     snap_record(&s, "segment_map", BASE + 20 * MIB, 20 * MIB);
     snap_segments(&s);
     snap_segment(&s, BASE, 60 * MIB, "large", 60 * MIB, NOTHING, 'i', NOTHING);
-    s.n -= 2;                                                            /* one more key in that segment */
-    snap_raw(&s, "e");
-    snap_text(&s, "is_expandable");
-    snap_raw(&s, "\x88u");
+    snap_expandable(&s);
     snap_end(&s);
     struct trace_reader *r = import_snap(&s, &auto_config);
     const struct trace_segment *g = trace_start_segments(r, &n);
@@ -786,6 +792,55 @@ Test(import_pytorch, mapped_stretches_are_cut_and_joined)
     cr_expect(g[0].addr == BASE && g[0].bytes == 20 * MIB && g[0].is_range);
     cr_expect(g[1].addr == BASE + 40 * MIB && g[1].bytes == 40 * MIB && g[1].is_range);
     trace_close(r);
+}
+
+/* At the start a piece of 20 MiB stands at BASE + 40 MiB; `unmapped` of it is given back before a request of so many
+ * bytes gets memory at BASE. */
+static struct trace_reader *import_lower(uint64_t unmapped, uint64_t request)
+{
+    static struct snap s;
+    snap_begin(&s);
+    if (unmapped > 0)
+        snap_record(&s, "segment_unmap", BASE + 60 * MIB - unmapped, unmapped);
+    snap_record(&s, "segment_map", BASE, 20 * MIB);
+    snap_record(&s, "alloc", BASE, request);
+    snap_segments(&s);
+    snap_segment(&s, BASE, 20 * MIB, request <= MIB ? "small" : "large", request, request, 'a', 20 * MIB - request,
+                 NOTHING, 'i', NOTHING);
+    snap_expandable(&s);
+    if (unmapped < 20 * MIB) {
+        snap_segment(&s, BASE + 40 * MIB, 20 * MIB - unmapped, "large", 20 * MIB - unmapped, NOTHING, 'i', NOTHING);
+        snap_expandable(&s);
+    }
+    snap_end(&s);
+    return import_snap(&s, &auto_config);
+}
+
+Test(import_pytorch, memory_mapped_below_all_pieces_shows_where_their_range_begins)
+{
+    size_t n, n_blocks;
+    struct trace_reader *r = import_lower(10 * MIB, 15 * MIB);
+    const struct trace_segment *g = trace_start_segments(r, &n);
+    const struct trace_block *b = trace_start_blocks(r, &n_blocks);
+    cr_assert(n == 2 && n_blocks == 1);
+    cr_expect(g[0].addr == BASE && g[0].bytes == 0 && g[0].is_range && !g[0].is_small);
+    cr_expect(g[1].addr == BASE + 40 * MIB && g[1].bytes == 20 * MIB && g[1].is_range);
+    cr_expect(b[0].segment == 1 && b[0].bytes == 20 * MIB);
+    cr_expect_eq(trace_info(r)->recorded_start_reserved_bytes, 20 * MIB);
+    trace_close(r);
+}
+
+Test(import_pytorch, memory_mapped_elsewhere_does_not)
+{
+    size_t n;
+    struct trace_reader *another = import_lower(0, MIB);                 /* a range of small requests */
+    cr_expect_eq(trace_start_segments(another, &n)->bytes, 20 * MIB);
+    cr_expect_eq(n, 1);
+    trace_close(another);
+    struct trace_reader *later = import_lower(20 * MIB, 15 * MIB);       /* the range had been given up */
+    cr_expect_eq(trace_start_segments(later, &n)->bytes, 20 * MIB);
+    cr_expect_eq(n, 1);
+    trace_close(later);
 }
 
 /* ---- contradictions ---- */

@@ -93,6 +93,7 @@ static void put_start(struct trace_writer *w)
     const struct trace_segment segments[] = {
         {.addr = 0x10000000, .bytes = 2 * MIB, .is_small = true},
         {.addr = 0x20000000, .bytes = 20 * MIB, .is_guessed = true},
+        {.addr = 0x3c000000, .is_range = true},
         {.addr = 0x40000000, .bytes = 4 * MIB, .is_range = true},
     };
     const struct trace_block blocks[] = {
@@ -101,8 +102,8 @@ static void put_start(struct trace_writer *w)
         {.addr = 0x20000000, .bytes = 5 * MIB, .requested = 5 * MIB, .segment = 1, .is_pending = true},
         {.addr = 0x30000000, .requested = 7, .segment = UINT32_MAX, .is_size_guessed = true},
     };
-    for (int i = 0; i < 3; i++)
-        MUST(trace_put_start_segment(w, &segments[i], i == 2 ? 0xabc : 0, shared_pool, &why));
+    for (int i = 0; i < 4; i++)
+        MUST(trace_put_start_segment(w, &segments[i], i >= 2 ? 0xabc : 0, shared_pool, &why));
     for (int i = 0; i < 4; i++)
         MUST(trace_put_start_block(w, &blocks[i], i != 1, i == 3 ? 0xabc : 0, shared_pool, &why));
 }
@@ -212,8 +213,9 @@ Test(trace, everything_that_is_put_comes_back)
 
     const struct trace_segment *segments = trace_start_segments(r, &n_segments);
     const struct trace_block *blocks = trace_start_blocks(r, &n_blocks);
-    cr_assert(n_segments == 3 && n_blocks == 4);
+    cr_assert(n_segments == 4 && n_blocks == 4);
     cr_expect(segments[0].is_small && segments[1].is_guessed && segments[2].is_range && segments[2].stream == 1);
+    cr_expect(segments[2].bytes == 0 && segments[3].is_range && segments[3].bytes == 4 * MIB);
     cr_expect(blocks[1].slot == TRACE_NO_SLOT && blocks[2].is_pending && blocks[3].is_size_guessed);
     cr_expect(blocks[3].segment == UINT32_MAX && blocks[2].requested == 5 * MIB && blocks[0].requested == 500);
 
@@ -1609,7 +1611,7 @@ Test(trace, a_start_state_that_contradicts_itself_is_refused)
     struct err_detail why = {0};
     struct trace_writer *w = writer_in_memory();
     const struct trace_segment s = {.addr = 0x1000, .bytes = 0x1000}, over = {.addr = 0x1800, .bytes = 0x1000};
-    const struct trace_segment huge = {.addr = UINT64_MAX - 5, .bytes = 100};
+    const struct trace_segment huge = {.addr = UINT64_MAX - 5, .bytes = 100}, empty = {.addr = 0x3000};
     const struct trace_block b = {.addr = 0x1000, .bytes = 0x200, .requested = 1};
     const struct trace_block same = {.addr = 0x1100, .bytes = 0x100, .requested = 1};
     const struct trace_block outside = {.addr = 0x1f00, .bytes = 0x200, .requested = 1};
@@ -1619,6 +1621,7 @@ Test(trace, a_start_state_that_contradicts_itself_is_refused)
     cr_expect_eq(trace_put_start_segment(w, &over, 0, shared_pool, &why), ERR_FORMAT);
     cr_expect_not_null(strstr(why.text, "0x1800"), "%s", why.text);
     cr_expect_eq(trace_put_start_segment(w, &huge, 0, shared_pool, &why), ERR_FORMAT);
+    cr_expect_eq(trace_put_start_segment(w, &empty, 0, shared_pool, &why), ERR_FORMAT);
     MUST(trace_put_start_block(w, &b, true, 0, shared_pool, &why));
     cr_expect_eq(trace_put_start_block(w, &same, true, 0, shared_pool, &why), ERR_FORMAT);
     cr_expect_eq(trace_put_start_block(w, &outside, true, 0, shared_pool, &why), ERR_FORMAT);

@@ -63,6 +63,17 @@ Test(verify, bundled_training_loops_come_out_equal)
     }
 }
 
+/* Recorded from the middle of a run on, when the front of a range had been given back, which is mapped anew. */
+Test(verify, a_range_without_memory_at_its_beginning_is_taken_over)
+{
+    static const char *const releases[] = {"2.4.1", "2.9.1", "2.15.0"};
+    for (size_t i = 0; i < sizeof releases / sizeof releases[0]; i++) {
+        char path[256];
+        snprintf(path, sizeof path, TEST_DATA "/mid-run/expandable@%s.pickle", releases[i]);
+        expect_equal(path, -1);
+    }
+}
+
 /* ---- a recording of our own, right and wrong ---- */
 
 #define BASE UINT64_C(0x7f0000000000)

@@ -41,6 +41,7 @@ struct pytorch_import {
     uint32_t held_until;              /* that request's record; UINT32_MAX: none */
     struct completed_run completed;   /* that was looked at last */
     size_t next_release;              /* of walk.releases, the first that is not put yet */
+    uint32_t *start_rows;             /* by number in walk.start: the segment's in the trace */
     bool without_stacks;
     bool has_epoch;
     char notes[NOTES_BYTES];
@@ -240,15 +241,25 @@ static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *
 
 /* ---- the start ---- */
 
+static enum err put_start_segment(struct pytorch_import *p, const struct standing *st, struct err_detail *why)
+{
+    const struct trace_segment row = {.addr = st->addr, .bytes = st->bytes, .is_small = st->is_small,
+                                      .is_range = st->is_range};
+    return trace_put_start_segment(p->out, &row, p->s->streams[st->stream], p->s->pools[st->pool], why);
+}
+
+/* The segments, and the beginnings of ranges in front of them. */
 static enum err put_start_segments(struct pytorch_import *p, struct err_detail *why)
 {
-    const struct walk *w = p->w;
+    const struct segment_set *start = &p->w->start, *ranges = &p->w->range_starts;
+    size_t next = 0;
     enum err e = ERR_OK;
-    for (size_t i = 0; e == ERR_OK && i < w->start.n; i++) {
-        const struct standing *st = &w->start.at[i];
-        const struct trace_segment row = {.addr = st->addr, .bytes = st->bytes, .is_small = st->is_small,
-                                          .is_range = st->is_range};
-        e = trace_put_start_segment(p->out, &row, p->s->streams[st->stream], p->s->pools[st->pool], why);
+    for (size_t i = 0; e == ERR_OK && i < start->n; i++) {
+        for (; e == ERR_OK && next < ranges->n && ranges->at[next].addr < start->at[i].addr; next++)
+            e = put_start_segment(p, &ranges->at[next], why);
+        if (e == ERR_OK)
+            e = put_start_segment(p, &start->at[i], why);
+        p->start_rows[i] = (uint32_t)(i + next);
     }
     return e;
 }
@@ -257,7 +268,8 @@ static enum err put_start_used(struct pytorch_import *p, const struct walk_block
 {
     const bool is_placed = b->segment != UINT32_MAX;
     const struct trace_block row = {
-        .addr = b->addr, .bytes = is_placed ? b->bytes : 0, .requested = b->requested, .segment = b->segment,
+        .addr = b->addr, .bytes = is_placed ? b->bytes : 0, .requested = b->requested,
+        .segment = is_placed ? p->start_rows[b->segment] : UINT32_MAX,
         .is_pending = b->is_pending, .is_size_guessed = b->is_guessed || !is_placed};
     return trace_put_start_block(p->out, &row, !b->is_pending, p->s->streams[b->stream], p->s->pools[b->pool], why);
 }
@@ -266,7 +278,7 @@ static enum err put_start_free(struct pytorch_import *p, uint32_t segment, uint6
                                struct err_detail *why)
 {
     const struct standing *st = &p->w->start.at[segment];
-    const struct trace_block row = {.addr = from, .bytes = to - from, .segment = segment};
+    const struct trace_block row = {.addr = from, .bytes = to - from, .segment = p->start_rows[segment]};
     if (from >= to)
         return ERR_OK;
     return trace_put_start_block(p->out, &row, false, p->s->streams[st->stream], p->s->pools[st->pool], why);
@@ -654,6 +666,7 @@ static void pytorch_free(struct pytorch_import *p)
     free(p->frame_of);
     free(p->frames);
     free(p->held);
+    free(p->start_rows);
     free(p->stack_of);
     walk_free(p->w);
     snapshot_free(p->s);
@@ -687,7 +700,8 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
     if (e == ERR_OK) {
         p.stack_of = calloc((size_t)p.s->stacks.n_stacks + 1, sizeof *p.stack_of);
         p.frame_of = calloc(p.s->n_frames + 1, sizeof *p.frame_of);
-        e = p.stack_of == NULL || p.frame_of == NULL ? pytorch_nomem(in, why) : pytorch_write(&p, why);
+        p.start_rows = calloc(p.w->start.n + 1, sizeof *p.start_rows);
+        e = p.stack_of == NULL || p.frame_of == NULL || p.start_rows == NULL ? pytorch_nomem(in, why) : pytorch_write(&p, why);
     }
     pytorch_free(&p);
     return e;

@@ -378,6 +378,8 @@ enum err walk_device(struct snapshot *s, uint32_t device, enum import_releases r
         e = walk_blocks(w, why);
     if (e == ERR_OK)
         e = walk_forward(w, releases, why);
+    if (e == ERR_OK && !walk_range_starts(w))
+        e = walk_nomem(why);
     if (e != ERR_OK) {
         walk_free(w);
         return e;
@@ -392,6 +394,7 @@ void walk_free(struct walk *w)
         return;
     segment_set_free(&w->start);
     segment_set_free(&w->final);
+    segment_set_free(&w->range_starts);
     free(w->rank);
     free(w->addr);
     free(w->blocks);

@@ -55,6 +55,7 @@ struct walk {
     uint32_t n_addr;
     uint32_t *rank;                   /* of each record's block address; WALK_NO_RANK where it has none */
     struct segment_set start, final;
+    struct segment_set range_starts;  /* of 0 bytes: where ranges of the start begin that have no memory there */
     struct walk_block *blocks;        /* ascending by address */
     size_t n_blocks;
     uint32_t *block_of;               /* by rank: number in blocks + 1, 0 = none */
@@ -74,6 +75,9 @@ void walk_free(struct walk *w);
 
 /* The forward pass, and how it reads the run of releases that begins at record i: parts of walk_device. */
 MUST_USE enum err walk_forward(struct walk *w, enum import_releases releases, struct err_detail *why);
+
+/* Fills in range_starts, once the passes are done; false without memory. */
+MUST_USE bool walk_range_starts(struct walk *w);
 
 /* The size of the block that serves a request, by the recorded settings. Source: PyTorch, CUDACachingAllocator.cpp,
  * round_size. The port to Ascend NPUs rounds request + 32 bytes instead. */

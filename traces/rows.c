@@ -259,7 +259,7 @@ enum err rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, 
 
 const char *start_segment_fault(const struct trace_segment *s, const struct trace_segment *before)
 {
-    if (s->bytes == 0 || s->bytes > UINT64_MAX - s->addr)
+    if ((s->bytes == 0 && !s->is_range) || s->bytes > UINT64_MAX - s->addr)
         return "segment has an impossible size";
     if (before != NULL && s->addr < before->addr + before->bytes)
         return "segment overlaps or precedes the one before it";
