@@ -15,6 +15,7 @@ import programs
 
 KEPT = ("a", "f", "rs", "pool_new", "pool_begin", "pool_end", "capture_begin", "capture_end")
 LARGE = 24576 * programs.MIB
+WHOLE = (0, 400000)
 
 
 def make_recorded_settings(rnd):
@@ -25,7 +26,7 @@ def make_recorded_settings(rnd):
             return text
 
 
-def make_operations(rnd):
+def make_operations(rnd, kept):
     """Events are never held, pools have no options, and in a capture its own stream alone asks for memory: the first is
     not recorded, the second neither, and the third needs the bounds of a capture, which are not."""
     maker = programs.Maker(rnd)
@@ -37,7 +38,7 @@ def make_operations(rnd):
     maker.finish()
     captured, ops = None, []
     for op in maker.ops:
-        if op[0] not in KEPT:
+        if op[0] not in kept:
             continue
         if op[0] == "capture_begin":
             captured = op[2]
@@ -60,8 +61,9 @@ def write_stats(path):
         f.writelines("%s %d\n" % (name, stats[name]) for name in sorted(stats))
 
 
-def run(ops, n_streams, conf, total, write, path):
-    """Ends the process, as programs.child does."""
+def run(ops, n_streams, conf, total, history, write, path):
+    """Ends the process, as programs.child does. `history`: before which operation the recording begins, and how many
+    records it keeps, the last ones."""
     os.environ["REPLAY_CUDASIM_DEVICE"] = "sim:%dB,packing=off" % total
     if conf:
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = conf
@@ -69,8 +71,9 @@ def run(ops, n_streams, conf, total, write, path):
     if not programs.init(case):
         raise programs.NotBegun()
     machine = programs.Machine(n_streams)
-    programs.record_history(400000)
-    for op in ops:
+    for i, op in enumerate(ops):
+        if i == history[0]:
+            programs.record_history(history[1])
         programs.run_op(machine, op)
     write(path)
     os._exit(0)
@@ -81,12 +84,12 @@ def main():
     failed = left_out = 0
     for seed in range(first, first + n):
         rnd = random.Random(seed)
-        ops, n_streams = make_operations(rnd)
+        ops, n_streams = make_operations(rnd, KEPT)
         recorded, asked = make_recorded_settings(rnd), programs.make_settings(rnd, rnd.random() < 0.35, True)
         total = rnd.choice([64 * programs.MIB, 200 * programs.MIB, 600 * programs.MIB, LARGE])
         base = os.path.join(folder, str(seed))
-        states = [programs.in_child(seed, run, ops, n_streams, recorded, LARGE, write_recording, base + ".pickle"),
-                  programs.in_child(seed, run, ops, n_streams, asked, total, write_stats, base + ".stats")]
+        states = [programs.in_child(seed, run, ops, n_streams, recorded, LARGE, WHOLE, write_recording, base + ".pickle"),
+                  programs.in_child(seed, run, ops, n_streams, asked, total, WHOLE, write_stats, base + ".stats")]
         left_out += programs.LEFT_OUT in states
         failed += any(state not in (0, programs.LEFT_OUT) for state in states)
         if states == [0, 0]:
