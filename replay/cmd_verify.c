@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { NOTE_BYTES = 512 };
+
 static void print_counts(const char *what, const struct verify_counts *c, const char *rest)
 {
     char equal[TEXT_NUMBER], compared[TEXT_NUMBER], unknowable[TEXT_NUMBER];
@@ -41,12 +43,28 @@ static void print_pass(const char *name, const struct verify_pass *p)
         printf("%-21s %s\n", "", p->reason);
 }
 
-static void print_report(const struct verify_report *r)
+/* The next line of what the source does not tell, and what was assumed instead: where a difference may come from. False
+ * behind the last. */
+static bool next_note(const char **notes, char line[static NOTE_BYTES])
 {
+    if (*notes == NULL || **notes == '\0')
+        return false;
+    const size_t n = strcspn(*notes, "\n");
+    snprintf(line, NOTE_BYTES, "%.*s", (int)n, *notes);
+    *notes += n + ((*notes)[n] == '\n');
+    return true;
+}
+
+static void print_report(const struct verify_report *r, const struct trace_reader *trace)
+{
+    const char *notes = trace_meta(trace, "notes");
+    char note[NOTE_BYTES];
     printf("PyTorch %s, %s%s%s\n", r->version, r->settings, r->inferred[0] == '\0' ? "" : "; inferred: ", r->inferred);
     print_pass("following the record:", &r->following);
     print_pass("running free:", &r->free_running);
     printf("%s\n", verify_is_equal(r) ? "all equal" : "not equal");
+    while (!verify_is_equal(r) && next_note(&notes, note))
+        printf("%-21s %s\n", "of the recording:", note);
 }
 
 static void json_counts(struct json_writer *w, const char *key, const struct verify_counts *c, bool has_unknowable)
@@ -82,8 +100,10 @@ static void json_difference(struct json_writer *w, const struct verify_pass *p)
     json_end_object(w);
 }
 
-static void write_json(FILE *out, const struct verify_report *r)
+static void write_json(FILE *out, const struct verify_report *r, const struct trace_reader *trace)
 {
+    const char *notes = trace_meta(trace, "notes");
+    char note[NOTE_BYTES];
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-verify/1");
@@ -101,6 +121,10 @@ static void write_json(FILE *out, const struct verify_report *r)
     json_put_text(&w, "settings", r->settings);
     json_put_text(&w, "version", r->version);
     json_put_text(&w, "inferred", r->inferred[0] == '\0' ? NULL : r->inferred);
+    json_put_array(&w, "notes");
+    while (next_note(&notes, note))
+        json_put_text(&w, NULL, note);
+    json_end_array(&w);
     json_end_object(&w);
 }
 
@@ -154,16 +178,16 @@ static enum exit_status verify_run(const struct options *o)
     if (e == ERR_OK)
         e = verify_file(o->inputs[0], trace, &v, &report, &why);
     if (e == ERR_OK && json != NULL) {
-        write_json(output_file(json), &report);
+        write_json(output_file(json), &report, trace);
         e = output_commit(&json, &why);
     }
+    if (e == ERR_OK && !is_stdout_taken)
+        print_report(&report, trace);
     output_abandon(json);
     trace_close(trace);
     policy_spec_close(&spec);
     if (e != ERR_OK)
         return cli_fail(e, &why);
-    if (!is_stdout_taken)
-        print_report(&report);
     return cli_finish_stdout(verify_is_equal(&report) ? STATUS_DONE : STATUS_FAILED);
 }
 
