@@ -22,8 +22,7 @@ enum {
 
 static const struct policy_option pytorch_options[] = {
     [OPT_VERSION] = {"version", OPTION_TEXT, 0, 0, "2.15", "release",
-                     "whose decisions to make: 2.0 to 2.15, measured for 2.0 2.4 2.6 2.9 and 2.10 to 2.15; a release "
-                     "between two measured ones takes the older; npu: Ascend's port"},
+                     "whose decisions to make: 2.0 to 2.15; npu: Ascend's port"},
     [OPT_CONF] = {"conf", OPTION_PAIRS, 0, 0, NULL, NULL,
                   "any key:value of PYTORCH_CUDA_ALLOC_CONF, as that release reads it (" SOURCE_CONF ")"},
     [OPT_MAX_SPLIT] = {"max-split", OPTION_BYTES, MIB, UINT64_C(17592186044415) * MIB, NULL, "whole MiB",

@@ -47,7 +47,7 @@ struct conf_reader {
 
 struct conf_key {
     const char          *name;
-    enum pytorch_release first;                      /* the first measured release that has it */
+    enum pytorch_release first;                      /* the first release that has it */
     enum conf_part       part;
     enum err           (*read)(struct conf_reader *r, const struct conf_key *key);
     const char          *inert;                      /* why it has no effect on placement; NULL: it may have one */
@@ -515,12 +515,12 @@ static const struct conf_key conf_keys[] = {
     {"max_split_size_mb",                    PYTORCH_2_0,  CONF_COMMON, conf_max_split,          NULL},
     {"garbage_collection_threshold",         PYTORCH_2_0,  CONF_COMMON, conf_gc_threshold,       NULL},
     {"roundup_power2_divisions",             PYTORCH_2_0,  CONF_COMMON, conf_divisions,          NULL},
-    {"expandable_segments",                  PYTORCH_2_4,  CONF_COMMON, conf_expandable,         NULL},
-    {"release_lock_on_cudamalloc",           PYTORCH_2_4,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
-    {"release_lock_on_hipmalloc",            PYTORCH_2_4,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
-    {"pinned_use_cuda_host_register",        PYTORCH_2_4,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
-    {"pinned_use_hip_host_register",         PYTORCH_2_4,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
-    {"pinned_num_register_threads",          PYTORCH_2_4,  CONF_CUDA,   conf_host_threads,       CONF_HOST},
+    {"expandable_segments",                  PYTORCH_2_1,  CONF_COMMON, conf_expandable,         NULL},
+    {"release_lock_on_cudamalloc",           PYTORCH_2_2,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
+    {"release_lock_on_hipmalloc",            PYTORCH_2_2,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
+    {"pinned_use_cuda_host_register",        PYTORCH_2_2,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
+    {"pinned_use_hip_host_register",         PYTORCH_2_2,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
+    {"pinned_num_register_threads",          PYTORCH_2_2,  CONF_CUDA,   conf_host_threads,       CONF_HOST},
     {"max_non_split_rounding_mb",            PYTORCH_2_6,  CONF_COMMON, conf_non_split_rounding, NULL},
     {"pinned_use_background_threads",        PYTORCH_2_6,  CONF_COMMON, conf_host_switch,        CONF_HOST},
     {"graph_capture_record_stream_reuse",    PYTORCH_2_9,  CONF_CUDA,   conf_capture_reuse,      NULL},

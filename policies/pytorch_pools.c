@@ -133,7 +133,7 @@ static enum err pool_leave(struct pytorch *p, const struct command *c, struct er
 {
     if (!diversion_remove(p, c->pool, false))
         return err_set(why, ERR_FORMAT, 0, "a pool region is left that was not entered");
-    return pool_give_up(p, c->pool);
+    return p->profile.keeps_user_pools ? ERR_OK : pool_give_up(p, c->pool);
 }
 
 static enum err pool_drop(struct pytorch *p, const struct command *c)

@@ -4,17 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    long        minor;
-} pytorch_releases[PYTORCH_RELEASES] = {
-    {"2.0", 0},   {"2.4", 4},   {"2.6", 6},   {"2.9", 9},   {"2.10", 10},
-    {"2.11", 11}, {"2.12", 12}, {"2.13", 13}, {"2.14", 14}, {"2.15", 15},
+static const char *const pytorch_releases[PYTORCH_RELEASES] = {
+    "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15",
 };
 
 const char *pytorch_release_name(enum pytorch_release r)
 {
-    return pytorch_releases[r].name;
+    return pytorch_releases[r];
+}
+
+enum pytorch_release pytorch_release_first_alike(enum pytorch_release r)
+{
+    switch (r) {
+    case PYTORCH_2_4:
+        return PYTORCH_2_3;
+    case PYTORCH_2_6:
+    case PYTORCH_2_7:
+        return PYTORCH_2_5;
+    case PYTORCH_2_11:
+        return PYTORCH_2_10;
+    case PYTORCH_2_15:
+        return PYTORCH_2_14;
+    default:
+        return r;
+    }
 }
 
 bool pytorch_release_find(const char *text, enum pytorch_release *out)
@@ -25,10 +38,7 @@ bool pytorch_release_find(const char *text, enum pytorch_release *out)
     const long minor = strtol(text + 2, &end, 10);
     if (*end != '\0' && *end != '.' && *end != '+')
         return false;
-    size_t i = PYTORCH_RELEASES - 1;
-    while (pytorch_releases[i].minor > minor)
-        i--;
-    *out = (enum pytorch_release)i;
+    *out = minor < PYTORCH_RELEASES ? (enum pytorch_release)minor : PYTORCH_RELEASES - 1;
     return true;
 }
 

@@ -68,6 +68,11 @@ static void text_hint(enum pytorch_release release, const struct pytorch_oom *oo
                      "expandable_segments_reserve / expandable_segments_reserve_by_class.");
         return;
     }
+    if (release == PYTORCH_2_1) {
+        text_add(out, " If reserved but unallocated memory is large try setting max_split_size_mb to avoid "
+                 "fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF");
+        return;
+    }
     text_add(out, " If reserved but unallocated memory is large try setting %s=expandable_segments:True to avoid "
              "fragmentation.  See documentation for Memory Management  (%s)",
              release == PYTORCH_2_10 ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF",
@@ -80,26 +85,29 @@ static void text_hint(enum pytorch_release release, const struct pytorch_oom *oo
 void pytorch_text_oom(const struct pytorch_profile *profile, const struct pytorch_oom *oom, struct refusal *out)
 {
     const enum pytorch_release release = profile->release;
+    const uint64_t private_free = release >= PYTORCH_2_4 ? oom->private_free_bytes : 0;
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     *out = (struct refusal){.type = "OutOfMemoryError"};
     if (release == PYTORCH_2_0) {
         text_oom_early(oom, out);
         return;
     }
-    text_add(out, "CUDA out of memory. Tried to allocate %s. GPU %u has a total capacity of %s of which %s is free. ",
-             text_bytes(oom->segment_bytes, a), (unsigned)oom->device, text_bytes(oom->total_bytes, b),
-             text_bytes(oom->free_bytes, c));
+    text_add(out, "CUDA out of memory. Tried to allocate %s. GPU ", text_bytes(oom->segment_bytes, a));
+    if (release == PYTORCH_2_3 && oom->device == 0)
+        return;                      /* 2.3 takes the number for a character, and 0 ends a text */
+    text_add(out, release == PYTORCH_2_3 ? "%c" : "%d", (int)oom->device);
+    text_add(out, " has a total %s of %s of which %s is free. ", release == PYTORCH_2_1 ? "capacty" : "capacity",
+             text_bytes(oom->total_bytes, b), text_bytes(oom->free_bytes, c));
     text_add(out, "Including non-PyTorch memory, this process has %s memory in use. ",
              text_bytes(oom->process_bytes, a));
-    if (oom->limit_bytes != UINT64_MAX && release >= PYTORCH_2_6)
+    if (oom->limit_bytes != UINT64_MAX && release >= PYTORCH_2_5)
         text_add(out, "%s allowed; ", text_bytes(oom->limit_bytes, a));
     text_add(out, "Of the allocated memory %s is allocated by PyTorch, ",
-             text_bytes(oom->allocated_bytes + oom->private_free_bytes, a));
-    if (oom->private_free_bytes > 0)
-        text_add(out, "with %s allocated in private pools (e.g., CUDA Graphs), ",
-                 text_bytes(oom->private_free_bytes, a));
+             text_bytes(oom->allocated_bytes + private_free, a));
+    if (private_free > 0)
+        text_add(out, "with %s allocated in private pools (e.g., CUDA Graphs), ", text_bytes(private_free, a));
     text_add(out, "and %s is reserved by PyTorch but unallocated.",
-             text_bytes(oom->reserved_bytes - oom->allocated_bytes - oom->private_free_bytes, a));
+             text_bytes(oom->reserved_bytes - oom->allocated_bytes - private_free, a));
     text_hint(release, oom, out);
 }
 
@@ -114,7 +122,7 @@ void pytorch_text_rejection(uint64_t requested_bytes, struct refusal *out)
 void pytorch_text_device_error(const struct pytorch_profile *profile, struct refusal *out)
 {
     const enum pytorch_release release = profile->release;
-    *out = (struct refusal){.type = release >= PYTORCH_2_9 ? "AcceleratorError" : "RuntimeError"};
+    *out = (struct refusal){.type = release >= PYTORCH_2_8 ? "AcceleratorError" : "RuntimeError"};
     text_add(out, "CUDA error: out of memory\n");
     if (release >= PYTORCH_2_9)
         text_add(out, "Search for `cudaErrorMemoryAllocation' in https://docs.nvidia.com/cuda/cuda-runtime-api/"
@@ -125,7 +133,7 @@ void pytorch_text_device_error(const struct pytorch_profile *profile, struct ref
         text_add(out, "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
                  "below might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1%s\n"
                  "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n",
-                 release == PYTORCH_2_0 ? "." : "");
+                 release <= PYTORCH_2_3 ? "." : "");
 }
 
 void pytorch_text_too_large(struct refusal *out)

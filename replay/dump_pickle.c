@@ -191,12 +191,12 @@ static void put_block(struct dumper *p, const struct dump_block *b)
                                          [BLOCK_PENDING] = "active_pending_free"};
     const uint32_t stack = block_is_active(b) ? b->stack : TRACE_NO_STACK;
     pickle_put_dict(&p->w);
-    if (p->release >= PYTORCH_2_4)
+    if (p->release >= PYTORCH_2_1)
         put_entry(p, "address", b->view.addr);
     put_entry(p, "size", b->view.bytes);
     put_entry(p, "requested_size", b->view.requested);
     put_text_entry(p, "state", states[b->view.state]);
-    if (p->release >= PYTORCH_2_4) {
+    if (p->release >= PYTORCH_2_1) {
         put_frames(p, "frames", stack);
     } else if (block_is_active(b)) {
         pickle_put_text(&p->w, "history");
@@ -237,7 +237,7 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
     put_segment_sizes(p, blocks, n);
     put_stream(p, first->view.stream);
     put_text_entry(p, "segment_type", first->view.is_small ? "small" : "large");
-    if (p->release >= PYTORCH_2_4) {
+    if (p->release >= PYTORCH_2_1) {
         put_pool(p, "segment_pool_id", first->view.pool);
         put_bool_entry(p, "is_expandable", first->view.page_bytes > 0);
         if (stack == TRACE_NO_STACK)
@@ -250,7 +250,7 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
         put_block(p, &blocks[i]);
     }
     pickle_end_list(&p->w);
-    if (p->release >= PYTORCH_2_4 && stack != TRACE_NO_STACK)
+    if (p->release >= PYTORCH_2_1 && stack != TRACE_NO_STACK)
         put_frames(p, "frames", stack);
     pickle_end_dict(&p->w);
 }
@@ -290,21 +290,21 @@ static void put_record(struct dumper *p, const struct dump_record *d, uint32_t s
     const bool has_frames = stack != TRACE_NO_STACK;
     pickle_list_item(&p->w, i);
     pickle_put_dict(&p->w);
-    if (has_frames && p->release < PYTORCH_2_4)
+    if (has_frames && p->release < PYTORCH_2_1)
         put_frames(p, "frames", stack);
     put_text_entry(p, "action", actions[r->action]);
     put_entry(p, r->action == RECORD_OOM ? "device_free" : "addr", r->addr);
     put_entry(p, "size", r->bytes);
     put_stream(p, r->stream);
-    if (p->release >= PYTORCH_2_4)
+    if (p->release >= PYTORCH_2_2)
         put_entry(p, "time_us", trace_info(p->trace)->epoch_us + d->time_ns / 1000);
-    if (p->release >= PYTORCH_2_9)
+    if (p->release >= PYTORCH_2_8)
         put_text_entry(p, "compile_context", "N/A");
     if (p->release >= PYTORCH_2_10)
         put_text_entry(p, "user_metadata", "");
     if (p->release >= PYTORCH_2_12)
         put_pool(p, "pool_id", r->pool);
-    if (has_frames && p->release >= PYTORCH_2_4)
+    if (has_frames && p->release >= PYTORCH_2_1)
         put_frames(p, "frames", stack);
     pickle_end_dict(&p->w);
 }
@@ -377,11 +377,11 @@ static enum err put_all(struct dumper *p, struct err_detail *why)
     put_segments(p);
     pickle_put_text(&p->w, "device_traces");
     const enum err e = put_traces(p, why);
-    if (p->release >= PYTORCH_2_4) {
+    if (p->release >= PYTORCH_2_3) {
         pickle_put_text(&p->w, "allocator_settings");
         put_settings(p);
     }
-    if (p->release >= PYTORCH_2_6)
+    if (p->release >= PYTORCH_2_5)
         put_empty_list(p, "external_annotations");
     if (p->release >= PYTORCH_2_14) {
         put_empty_list(p, "host_segments");

@@ -40,18 +40,22 @@ enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, st
     return e;
 }
 
-/* Releases of one layout differ where a request runs out of memory, and in private pools that lend theirs. */
-static bool releases_can_differ(const struct trace_info *info)
+/* Releases of one layout differ where a request runs out of memory, in private pools, and in how they round. */
+static bool releases_can_differ(const struct trace_reader *trace)
 {
     enum { EVENTS_MAX = 1 << 18 };       /* a second or so of comparing at most */
-    return info->has_addresses && info->events <= EVENTS_MAX && (info->by_kind[EVENT_OOM] > 0 || info->n_pools > 1);
+    const struct trace_info *info = trace_info(trace);
+    const char *conf = trace_meta(trace, "conf");
+    const bool is_rounded = conf != NULL && strstr(conf, "roundup_power2_divisions") != NULL;
+    return info->has_addresses && info->events <= EVENTS_MAX &&
+           (info->by_kind[EVENT_OOM] > 0 || info->n_pools > 1 || is_rounded);
 }
 
 enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why)
 {
     struct err_detail reason;
     *out = trace_meta(trace, "profile");
-    if (*out == NULL || !releases_can_differ(trace_info(trace)))
+    if (*out == NULL || !releases_can_differ(trace))
         return ERR_OK;
     if (verify_choose_release(trace, out, &reason) != ERR_HOST_NOMEM)
         return ERR_OK;                           /* what is damaged or cannot be compared has a layout all the same */

@@ -11,7 +11,7 @@
  * the record holds no settings but shows expandable segments, they are on. policy_spec_parse's errors. */
 MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why);
 
-/* The release that made the recording, by its layout; where two measured releases have it, the one under which more of
+/* The release that made the recording, by its layout; where several releases have it, the one under which more of
  * the record comes out, as far as that can differ. *out is NULL where the trace does not tell. Lent until trace_close; the
  * trace may be read through for it. ERR_HOST_NOMEM. */
 MUST_USE enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why);

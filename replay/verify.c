@@ -144,8 +144,8 @@ static size_t versions_to_try(const struct scene *s, const struct policy_spec *p
         return n;
     }
     out[n++] = pytorch_profile_name(&profile);
-    if (!version->is_given && (profile.release == PYTORCH_2_11 || profile.release == PYTORCH_2_15))
-        out[n++] = pytorch_release_name((enum pytorch_release)(profile.release - 1));    /* the layout is the same */
+    for (int r = profile.release; !version->is_given && r-- > (int)pytorch_release_first_alike(profile.release);)
+        out[n++] = pytorch_release_name((enum pytorch_release)r);
     return n;
 }
 

@@ -13,8 +13,8 @@ static const char *const incomparable[] = {"time_us", "frames", "history", "exte
 
 /* ---- the layout ---- */
 
-static const char *const releases[] = {"2.0.1", "2.4.1", "2.6.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0",
-                                       "2.14.0", "2.15.0"};
+static const char *const releases[] = {"2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1",
+                                       "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.0", "2.15.0"};
 
 Test(dump, a_replay_as_recorded_writes_what_each_release_wrote_key_by_key)
 {

@@ -62,6 +62,24 @@ Test(pytorch_text, the_oldest_release_counts_in_brackets)
                "documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF");
 }
 
+/* As 2.3 said it on a second device, where a capture had left 30 MiB in its pool. */
+Test(pytorch_text, one_release_takes_the_device_for_a_character_and_ends_at_the_first)
+{
+    struct pytorch_oom oom = {
+        .segment_bytes = 16 * GIB, .total_bytes = 1 * GIB, .free_bytes = 992 * MIB, .process_bytes = 32 * MIB,
+        .limit_bytes = UINT64_MAX, .allocated_bytes = 1024, .private_free_bytes = 30 * MIB, .reserved_bytes = 32 * MIB,
+    };
+    expect_oom(PYTORCH_2_3, &oom, "CUDA out of memory. Tried to allocate 16.00 GiB. GPU ");
+    oom.device = 1;
+    expect_oom(PYTORCH_2_3, &oom,
+               "CUDA out of memory. Tried to allocate 16.00 GiB. GPU \x01 has a total capacity of 1024.00 MiB of which "
+               "992.00 MiB is free. Including non-PyTorch memory, this process has 32.00 MiB memory in use. Of the "
+               "allocated memory 1024 bytes is allocated by PyTorch, and 32.00 MiB is reserved by PyTorch but "
+               "unallocated. If reserved but unallocated memory is large try setting "
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
+               "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
+}
+
 /* What follows "unallocated." */
 static void expect_hint(enum pytorch_release release, struct pytorch_oom oom, const char *expected)
 {

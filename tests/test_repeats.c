@@ -23,7 +23,7 @@ enum { SLOTS = 96, STEPS = 400, STREAMS = 2, POOLS = 3, PAIRS = 20000, SPEC = 51
 /* What a run is of: for each of these the number of a choice. */
 #define CHOICES(X)                                                                                          \
     X(BASE, "none", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:")     \
-    X(VERSION, "2.15", "2.4", "npu", "2.0", "2.6", "2.9", "2.10", "2.12", "2.15")                           \
+    X(VERSION, "2.15", "2.4", "npu", "2.0", "2.5", "2.9", "2.10", "2.12", "2.15")                           \
     X(EXPANDABLE, "", "", "", ",expandable")                                                                \
     X(ROUNDUP, "", "", ",roundup=4", ",pow2")                                                               \
     X(NO_CACHE, "", "", "", "", "", "", "", ",no-cache")                                                    \

@@ -199,7 +199,7 @@ Test(tune, the_answer_does_not_depend_on_threads)
 Test(tune, a_release_is_offered_only_what_it_has)
 {
     static const struct { const char *release; bool expandable, non_split, large, fraction; } releases[] = {
-        { "2.0", false, false, false, false }, { "2.4", true, false, false, false },
+        { "2.0", false, false, false, false }, { "2.1", true, false, false, false },
         { "2.6", true, true, false, false },   { "2.10", true, true, false, true },
         { "2.15", true, true, true, true },
     };

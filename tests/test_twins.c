@@ -218,7 +218,7 @@ static void expect_as_alone(struct runs *r, size_t i, uint64_t seed)
 /* Gives the number of runs that another's answered. */
 static size_t expect_all_as_alone(uint64_t seed, struct contents *contents)
 {
-    static const char *const versions[] = { "2.15", "2.12", "2.9", "2.6", "2.4", "2.0", "npu" };
+    static const char *const versions[] = { "2.15", "2.12", "2.9", "2.6", "2.3", "2.0", "npu" };
     static const enum oom_action actions[] = { OOM_STOP, OOM_SKIP, OOM_AS_RECORDED };
     static struct runs r;
     struct err_detail why = { .text = "" };

@@ -55,18 +55,16 @@ static enum err pytorch_nomem(const struct input *in, struct err_detail *why)
 
 /* ---- facts ---- */
 
-/* The newest measured release whose layout the file has; the keys tell, and the newest decides. */
+/* The newest release whose layout the file has; the keys tell, and the newest decides. */
 static const char *snapshot_profile(const struct snapshot *s)
 {
     static const struct { unsigned sign; const char *profile; } signs[] = {
         {SIGN_HOST, "2.15"}, {SIGN_MAX_ROUND, "2.13"}, {SIGN_POOL_ID, "2.12"}, {SIGN_USER_METADATA, "2.11"},
-        {SIGN_COMPILE_CONTEXT, "2.9"}, {SIGN_ANNOTATIONS, "2.6"}, {SIGN_SETTINGS, "2.4"}};
+        {SIGN_REUSE, "2.9"}, {SIGN_COMPILE_CONTEXT, "2.8"}, {SIGN_ANNOTATIONS, "2.7"}, {SIGN_SETTINGS, "2.4"},
+        {SIGN_TIME, "2.2"}, {SIGN_BLOCK_ADDRESS, "2.1"}};
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if ((s->signs & signs[i].sign) != 0)
             return signs[i].profile;
-    for (uint32_t i = 0; i < s->final_segments.n; i++)
-        if (s->segments[s->final_segments.first + i].is_expandable)
-            return "2.4";                                /* 2.0 had none */
     return "2.0";
 }
 

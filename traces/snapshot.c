@@ -369,7 +369,7 @@ static void snapshot_take_settings(struct snapshot *s, const struct fields *f, u
         t->conf = f->value[KEY_CONF];
     if (has(f, KEY_ROUNDUP) && pickle_kind(f->value[KEY_ROUNDUP]) == KIND_ROUNDUP)
         memcpy(t->roundup, s->roundup, sizeof t->roundup);
-    s->signs |= (has(f, KEY_REUSE) ? SIGN_COMPILE_CONTEXT : 0u) | (has(f, KEY_MAX_ROUND) ? SIGN_MAX_ROUND : 0u);
+    s->signs |= (has(f, KEY_REUSE) ? SIGN_REUSE : 0u) | (has(f, KEY_MAX_ROUND) ? SIGN_MAX_ROUND : 0u);
     *out = pickle_value(KIND_SETTINGS, 0);
 }
 

@@ -71,10 +71,11 @@ struct snapshot_settings {
     uint64_t conf;                    /* a pickle string, or PICKLE_NONE */
 };
 
-/* Signs of the release that wrote the file, newest last. */
+/* Signs of the release that wrote the file. */
 enum snapshot_sign {
     SIGN_BLOCK_ADDRESS = 1, SIGN_SETTINGS = 2, SIGN_ANNOTATIONS = 4, SIGN_COMPILE_CONTEXT = 8, SIGN_USER_METADATA = 16,
-    SIGN_POOL_ID = 32, SIGN_MAX_ROUND = 64, SIGN_HOST = 128, SIGN_TIME = 256, SIGN_CATEGORY = 512
+    SIGN_POOL_ID = 32, SIGN_MAX_ROUND = 64, SIGN_HOST = 128, SIGN_TIME = 256, SIGN_CATEGORY = 512,
+    SIGN_REUSE = 1024
 };
 
 struct snapshot {

@@ -284,7 +284,7 @@ static const struct {
     bool is_on_default_stream;            /* or on the one that is captured */
     bool is_freed_with_graph;             /* or never */
 } program_states[] = {
-    {PYTORCH_2_0, PYTORCH_2_0, true, false, false},
+    {PYTORCH_2_0, PYTORCH_2_3, true, false, false},
     {PYTORCH_2_4, PYTORCH_2_11, false, false, false},
     {PYTORCH_2_12, PYTORCH_2_13, true, true, true},
 };
