@@ -149,16 +149,29 @@ static size_t versions_to_try(const struct scene *s, const struct policy_spec *p
     return n;
 }
 
-/* Tries the versions and keeps the report of the one under which most comes out. */
+/* Whether no other release can have more of the record come out. */
+static bool report_is_best(const struct verify_report *r)
+{
+    return verify_is_equal(r) && r->following.is_done && r->free_running.is_done &&
+           r->following.placements.unknowable == 0 && r->free_running.placements.unknowable == 0;
+}
+
+/* Tries the versions and keeps the report of the one under which most comes out. One that does not know a recorded
+ * setting did not make the record. */
 static enum err verify_versions(const struct scene *s, struct setting *t, const char *const *versions, size_t n,
                                 struct verify_report *out, struct err_detail *why)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !(i > 0 && report_is_best(out)); i++) {
         struct verify_report r;
+        struct err_detail reason = {.text = ""};
         t->version = versions[i];
-        const enum err e = verify_once(s, t, &r, why);
-        if (e != ERR_OK)
+        const enum err e = verify_once(s, t, &r, &reason);
+        if (e == ERR_USAGE && i > 0)
+            continue;
+        if (e != ERR_OK) {
+            *why = reason;
             return e;
+        }
         if (out->version[0] == '\0' || report_score(&r) > report_score(out))
             *out = r;
     }
@@ -177,8 +190,8 @@ static enum err verify_profiles(struct scene *s, const struct verify_options *o,
     *out = (struct verify_report){0};
     enum err e = verify_versions(s, &t, versions, n, out, why);
     if (e == ERR_OK && n > 1)
-        report_infer(out, "the release, among %zu whose recordings look alike: under %s most of the record comes out",
-                     n, out->version);
+        report_infer(out, "the release, among %zu whose recordings look alike: under %s %s of the record comes out",
+                     n, out->version, verify_is_equal(out) ? "all" : "most");
     if (e == ERR_OK)
         e = verify_with_totals(s, &t, out, why);
     if (e == ERR_OK && !is_given && !verify_is_equal(out) && strcmp(out->version, other[0]) != 0) {

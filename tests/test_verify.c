@@ -87,7 +87,8 @@ static void put(struct trace_writer *w, enum event_kind kind, uint64_t addr, uin
 }
 
 /* A segment of 20 MiB with blocks of 3 and 5 MiB, the second at `second`; `segment_bytes` as recorded. */
-static void verify_made(uint64_t segment_bytes, uint64_t second, struct verify_report *out)
+static void verify_made_by(const char *release, const char *conf, uint64_t segment_bytes, uint64_t second,
+                           struct verify_report *out)
 {
     struct err_detail why = {0};
     struct trace_writer *w;
@@ -96,7 +97,8 @@ static void verify_made(uint64_t segment_bytes, uint64_t second, struct verify_r
     void *bytes;
     size_t n;
     cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_put_meta(w, "profile", "2.15", &why), ERR_OK);
+    cr_assert_eq(trace_put_meta(w, "profile", release, &why), ERR_OK);
+    cr_assert_eq(trace_put_meta(w, "conf", conf, &why), ERR_OK);
     trace_writer_info(w)->recorded_peak_reserved_bytes = segment_bytes;
     cr_assert_eq(trace_put_segment_event(w, TRACE_SEGMENT_ALLOC, BASE, segment_bytes, 0, shared_pool, 0, &why), ERR_OK);
     put(w, EVENT_ALLOC, BASE, 3 * MIB, 1);
@@ -106,6 +108,11 @@ static void verify_made(uint64_t segment_bytes, uint64_t second, struct verify_r
     cr_assert_eq(verify_trace(trace, &options, out, &why), ERR_OK, "%s", why.text);
     trace_close(trace);
     free(bytes);
+}
+
+static void verify_made(uint64_t segment_bytes, uint64_t second, struct verify_report *out)
+{
+    verify_made_by("2.15", "", segment_bytes, second, out);
 }
 
 Test(verify, what_the_allocator_does_is_equal)
@@ -127,6 +134,15 @@ Test(verify, another_place_is_a_difference_at_its_record)
     cr_expect_eq(r.free_running.first.record, 2, "record %" PRIu64, r.free_running.first.record);
     cr_expect_not_null(strstr(r.free_running.first.text, "expected 0x7f0000300000, recorded 0x7f0000400000"), "%s",
                        r.free_running.first.text);
+}
+
+/* 2.5 writes the same layout, and has no such option. */
+Test(verify, a_release_that_does_not_know_a_recorded_setting_is_not_the_one)
+{
+    struct verify_report r;
+    verify_made_by("2.7", "max_non_split_rounding_mb:40", 20 * MIB, BASE + 4 * MIB, &r);
+    cr_expect_not(verify_is_equal(&r));
+    cr_expect_str_eq(r.version, "2.7");
 }
 
 Test(verify, another_segment_size_is_a_difference_at_its_record)
