@@ -699,7 +699,8 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
         p.stack_of = calloc((size_t)p.s->stacks.n_stacks + 1, sizeof *p.stack_of);
         p.frame_of = calloc(p.s->n_frames + 1, sizeof *p.frame_of);
         p.start_rows = calloc(p.w->start.n + 1, sizeof *p.start_rows);
-        e = p.stack_of == NULL || p.frame_of == NULL || p.start_rows == NULL ? pytorch_nomem(in, why) : pytorch_write(&p, why);
+        e = p.stack_of == NULL || p.frame_of == NULL || p.start_rows == NULL ? pytorch_nomem(in, why)
+                                                                             : pytorch_write(&p, why);
     }
     pytorch_free(&p);
     return e;
