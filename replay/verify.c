@@ -144,8 +144,9 @@ static size_t versions_to_try(const struct scene *s, const struct policy_spec *p
         return n;
     }
     out[n++] = pytorch_profile_name(&profile);
-    for (int r = profile.release; !version->is_given && r-- > (int)pytorch_release_first_alike(profile.release);)
-        out[n++] = pytorch_release_name((enum pytorch_release)r);
+    const unsigned first = pytorch_release_first_alike(profile.release);
+    for (unsigned r = profile.release; !version->is_given && r > first; r--)
+        out[n++] = pytorch_release_name((enum pytorch_release)(r - 1));
     return n;
 }
 
