@@ -1,14 +1,13 @@
 /* `replay verify FILE`: is our allocator the one that made the recording? */
 #include "replay/cli.h"
 
+#include "replay/recorded.h"
 #include "replay/verify.h"
 #include "report/json_writer.h"
 #include "report/text.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-enum { NOTE_BYTES = 512 };
 
 static void print_counts(const char *what, const struct verify_counts *c, const char *rest)
 {
@@ -43,27 +42,15 @@ static void print_pass(const char *name, const struct verify_pass *p)
         printf("%-21s %s\n", "", p->reason);
 }
 
-/* The next line of what the source does not tell, and what was assumed instead: where a difference may come from. False
- * behind the last. */
-static bool next_note(const char **notes, char line[static NOTE_BYTES])
-{
-    if (*notes == NULL || **notes == '\0')
-        return false;
-    const size_t n = strcspn(*notes, "\n");
-    snprintf(line, NOTE_BYTES, "%.*s", (int)n, *notes);
-    *notes += n + ((*notes)[n] == '\n');
-    return true;
-}
-
 static void print_report(const struct verify_report *r, const struct trace_reader *trace)
 {
     const char *notes = trace_meta(trace, "notes");
-    char note[NOTE_BYTES];
+    char note[RECORDED_NOTE];
     printf("PyTorch %s, %s%s%s\n", r->version, r->settings, r->inferred[0] == '\0' ? "" : "; inferred: ", r->inferred);
     print_pass("following the record:", &r->following);
     print_pass("running free:", &r->free_running);
     printf("%s\n", verify_is_equal(r) ? "all equal" : "not equal");
-    while (!verify_is_equal(r) && next_note(&notes, note))
+    while (!verify_is_equal(r) && recorded_next_note(&notes, note))     /* a difference may come from there */
         printf("%-21s %s\n", "of the recording:", note);
 }
 
@@ -103,7 +90,7 @@ static void json_difference(struct json_writer *w, const struct verify_pass *p)
 static void write_json(FILE *out, const struct verify_report *r, const struct trace_reader *trace)
 {
     const char *notes = trace_meta(trace, "notes");
-    char note[NOTE_BYTES];
+    char note[RECORDED_NOTE];
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-verify/1");
@@ -122,7 +109,7 @@ static void write_json(FILE *out, const struct verify_report *r, const struct tr
     json_put_text(&w, "version", r->version);
     json_put_text(&w, "inferred", r->inferred[0] == '\0' ? NULL : r->inferred);
     json_put_array(&w, "notes");
-    while (next_note(&notes, note))
+    while (recorded_next_note(&notes, note))
         json_put_text(&w, NULL, note);
     json_end_array(&w);
     json_end_object(&w);

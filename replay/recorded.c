@@ -63,6 +63,16 @@ enum err recorded_release(struct trace_reader *trace, const char **out, struct e
     return ERR_HOST_NOMEM;
 }
 
+bool recorded_next_note(const char **notes, char line[static RECORDED_NOTE])
+{
+    if (*notes == NULL || **notes == '\0')
+        return false;
+    const size_t n = strcspn(*notes, "\n");
+    snprintf(line, RECORDED_NOTE, "%.*s", (int)n, *notes);
+    *notes += n + ((*notes)[n] == '\n');
+    return true;
+}
+
 void recorded_take_release(const char *release, struct policy_spec *spec)
 {
     for (size_t i = 0; release != NULL && i < spec->n_options; i++)

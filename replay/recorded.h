@@ -1,5 +1,5 @@
 /*
- * What a recording says of the allocator that made it: its settings, and its release.
+ * What a recording says of the allocator that made it: its settings, and its release; and what it does not say.
  */
 #ifndef REPLAY_REPLAY_RECORDED_H
 #define REPLAY_REPLAY_RECORDED_H
@@ -15,6 +15,11 @@ MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec
  * the record comes out, as far as that can differ. *out is NULL where the trace does not tell. Lent until trace_close; the
  * trace may be read through for it. ERR_HOST_NOMEM. */
 MUST_USE enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why);
+
+/* The next line of a trace's fact "notes" (NULL: it has none), which moves on: what the source did not tell, and what was
+ * assumed instead. Lines that are longer are cut. False behind the last. */
+enum { RECORDED_NOTE = 512 };
+bool recorded_next_note(const char **notes, char line[static RECORDED_NOTE]);
 
 /* A policy that has releases takes `release` (NULL: its default), unless another was typed. It outlives the spec. */
 void recorded_take_release(const char *release, struct policy_spec *spec);

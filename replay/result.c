@@ -2,6 +2,7 @@
 #include "replay/result.h"
 
 #include "base/units.h"
+#include "replay/recorded.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -236,15 +237,11 @@ static void remark_unfinished(struct remark_target *t, const struct trace_reader
 /* What the source could not tell, a line each. */
 static void remark_notes(struct remark_target *t, const struct trace_reader *trace)
 {
-    char line[512];
+    char line[RECORDED_NOTE];
     const char *notes = trace_meta(trace, "notes");
-    while (notes != NULL && *notes != '\0') {
-        const size_t n = strcspn(notes, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)(n < sizeof line ? n : sizeof line - 1), notes);
-        if (n > 0)
+    while (recorded_next_note(&notes, line))
+        if (line[0] != '\0')
             take_remark(t, strncmp(line, "contradiction", 13) == 0 ? REMARK_WARNING : REMARK_ASSUMPTION, line);
-        notes += n + (notes[n] == '\n');
-    }
 }
 
 static void remark_commands(struct remark_target *t, const struct lane *l)

@@ -135,7 +135,7 @@ bool walk_range_starts(struct walk *w)
     for (size_t i = 0; i < w->start.n && ok; i++)
         if (w->start.at[i].is_range)
             ok = ranges_map(&t, &w->start.at[i], true);
-    ok = ok && ranges_follow(&t, w);
+    ok = ok && (t.n == 0 || ranges_follow(&t, w));
     for (size_t i = 0; i < t.n && ok; i++)
         ok = range_note(w, &t.at[i]);
     free(t.at);
