@@ -1,5 +1,5 @@
 /*
- * The values that flow: an event comes from a trace, a block is a policy's answer to it, a command is one of the rare
+ * The values that flow: an event comes from a trace, a block is a policy's answer to it, a control is one of the rare
  * things that happen to an allocator beside requests and frees.
  */
 #ifndef REPLAY_BASE_EVENT_H
@@ -16,7 +16,7 @@ enum event_kind {
     EVENT_FREE_COMPLETED,    /* no stream does any more; the slot is vacant again */
     EVENT_FLUSH,             /* the program asked for cached memory to be returned */
     EVENT_OOM,               /* a request that was refused when it was recorded; it has no slot and no free */
-    EVENT_COMMAND,           /* slot is an index into the trace's table of commands */
+    EVENT_CONTROL,           /* slot is an index into the trace's table of controls */
     EVENT_MARK,              /* a boundary: step, phase; slot is a label id */
     EVENT_KINDS
 };
@@ -51,7 +51,7 @@ struct pool_name {
 };
 
 /* X(name, text, meaning): what else can happen to an allocator. The order is part of the trace format. */
-#define COMMAND_LIST(X)                                                                                     \
+#define CONTROL_LIST(X)                                                                                     \
     X(SETTINGS, "settings", "new settings text, as PYTORCH_CUDA_ALLOC_CONF (text)")                         \
     X(FRACTION, "fraction", "new per-process memory fraction (number)")                                     \
     X(RESET_PEAK, "reset-peak", "peaks become the current values")                                          \
@@ -66,15 +66,15 @@ struct pool_name {
     X(GRAPH_RESET, "graph-reset", "the graph that owns the pool is gone (pool)")                            \
     X(SNAPSHOT, "snapshot", "the program took a snapshot")
 
-#define COMMAND_ENUM(name, text, meaning) COMMAND_##name,
-enum command_kind { COMMAND_LIST(COMMAND_ENUM) COMMAND_KINDS };
-#undef COMMAND_ENUM
+#define CONTROL_ENUM(name, text, meaning) CONTROL_##name,
+enum control_kind { CONTROL_LIST(CONTROL_ENUM) CONTROL_KINDS };
+#undef CONTROL_ENUM
 
 enum pool_flags { POOL_NO_SPLIT = 1, POOL_USE_ON_OOM = 2 };
 
-/* One command; members that its kind does not name are zero. */
-struct command {
-    uint8_t     kind;        /* enum command_kind */
+/* One control; members that its kind does not name are zero. */
+struct control {
+    uint8_t     kind;        /* enum control_kind */
     uint8_t     pool;
     uint16_t    stream;
     uint32_t    slot;

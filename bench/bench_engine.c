@@ -8,8 +8,8 @@
 #include "bench/cheapest.h"
 #include "bench/lines.h"
 #include "bench/made_trace.h"
-#include "replay/replay.h"
-#include "traces/import.h"
+#include "import/import.h"
+#include "replay/engine/engine.h"
 
 #include <inttypes.h>
 #include <stdio.h>

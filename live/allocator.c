@@ -6,6 +6,7 @@
  * request; REPLAY_POLICY says which, as after --policy. What is decided here is decided by the code that replays.
  */
 #define _GNU_SOURCE                   /* dladdr */
+#include "base/array.h"
 #include "policies/spec.h"
 #include "traces/intern.h"
 

@@ -175,8 +175,8 @@ struct policy_ops {
              /* Freed, but a stream may still use it: free() follows. A policy that waits for all streams before it
               * reports OOM ends such frees early and tells the observer; free() is then not called for them. */
     void     (*flush)(struct policy *p);                                 /* return cached segments */
-    enum err (*command)(struct policy *p, const struct command *c, const struct block *b, struct err_detail *why);
-             /* b: the block in c->slot for COMMAND_USE, else NULL. ERR_UNSUPPORTED: this kind means nothing here. */
+    enum err (*control)(struct policy *p, const struct control *c, const struct block *b, struct err_detail *why);
+             /* b: the block in c->slot for CONTROL_USE, else NULL. ERR_UNSUPPORTED: this kind means nothing here. */
     enum err (*foresee)(struct policy *p, const struct event *ev, size_t n);  /* offline planners, before all */
     enum err (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address; ERR_HOST_NOMEM */
     uint64_t (*largest_free)(const struct policy *p);                         /* bytes; NULL: found by walk */

@@ -8,11 +8,11 @@
  * driver is asked. With "live" the recording begins with what opening the device `cuda` does: an allocation and its
  * release, which are no policy's. Says "same N calls" or names the first difference; exit status 0, 1.
  */
-#include "replay/call_log.h"
-#include "replay/recorded.h"
-#include "replay/replay.h"
-#include "replay/result.h"
-#include "traces/import.h"
+#include "import/import.h"
+#include "replay/engine/device_calls.h"
+#include "replay/engine/engine.h"
+#include "replay/results/result.h"
+#include "replay/verify/recorded_settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>

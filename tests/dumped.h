@@ -4,10 +4,10 @@
 #ifndef REPLAY_TESTS_DUMPED_H
 #define REPLAY_TESTS_DUMPED_H
 
-#include "replay/dump.h"
+#include "base/array.h"
+#include "import/pickle.h"
+#include "replay/export/snapshot_export.h"
 #include "tests/recorded_run.h"
-#include "traces/intern.h"
-#include "traces/pickle.h"
 
 #include <stdlib.h>
 #include <unistd.h>

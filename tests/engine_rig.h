@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "policies/spec.h"
-#include "replay/replay.h"
+#include "replay/engine/engine.h"
 #include "traces/trace.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct bump {
     struct policy  base;
     struct segment segment;
     uint64_t       used;
-    uint64_t       allocs, frees, retires, flushes, commands;
+    uint64_t       allocs, frees, retires, flushes, controls;
     uint64_t       fault_at;              /* the n-th alloc (FREES_LIVE: free) is wrong, from 1 */
     enum bump_fault fault;
     uint32_t       pending[8];            /* slots retired and not freed */
@@ -114,14 +114,14 @@ static inline void bump_flush(struct policy *p)
     ((struct bump *)p)->flushes++;
 }
 
-/* Knows one kind of command; fails on another. */
-static inline enum err bump_command(struct policy *p, const struct command *c, const struct block *b,
+/* Knows one kind of control; fails on another. */
+static inline enum err bump_control(struct policy *p, const struct control *c, const struct block *b,
                                     struct err_detail *why)
 {
-    ((struct bump *)p)->commands++;
-    if (c->kind == COMMAND_USE)
+    ((struct bump *)p)->controls++;
+    if (c->kind == CONTROL_USE)
         return b != NULL && b->bytes > 0 ? ERR_OK : err_set(why, ERR_CORRUPT, 0, "a use without its block");
-    if (c->kind == COMMAND_SETTINGS)
+    if (c->kind == CONTROL_SETTINGS)
         return err_set(why, ERR_USAGE, 0, "settings '%s' are not known", c->text == NULL ? "" : c->text);
     return ERR_UNSUPPORTED;
 }
@@ -140,7 +140,7 @@ static const struct policy_ops policy_bump = {
     .options = bump_options,
     .create = bump_create,   .destroy = bump_destroy,
     .alloc = bump_alloc,     .free = bump_free,
-    .retire = bump_retire,   .flush = bump_flush,     .command = bump_command,
+    .retire = bump_retire,   .flush = bump_flush,     .control = bump_control,
 };
 
 /* A spec as the parser would have made it. */

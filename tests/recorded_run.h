@@ -4,9 +4,9 @@
 #ifndef REPLAY_TESTS_RECORDED_RUN_H
 #define REPLAY_TESTS_RECORDED_RUN_H
 
-#include "replay/single_run.h"
+#include "import/import.h"
+#include "replay/results/single_run.h"
 #include "tests/json_file.h"
-#include "traces/import.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* The real card, on a strict driver in memory: what is asked of it, what is refused, and that nothing stays behind. */
-#include "replay/calibrate.h"
-#include "replay/device_runs.h"
+#include "import/import.h"
+#include "replay/results/device_runs.h"
+#include "sim/calibrate.h"
 #include "sim/device_measured.h"
 #include "tests/fake_cuda.h"
 #include "tests/rig.h"
-#include "traces/import.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>

@@ -1,7 +1,7 @@
 /* diff: what lives at a peak adds up to it, steps are what repeats, and the first difference is the first. */
-#include "replay/diff.h"
-#include "replay/frame.h"
+#include "replay/diff/diff.h"
 #include "tests/recorded_run.h"
+#include "traces/stack_frame.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* The engine: every event kind, refusals, commands, the start state, the audit, samples, threads. */
+/* The engine: every event kind, refusals, controls, the start state, the audit, samples, threads. */
 #include "tests/engine_rig.h"
 
 #include "report/sink_samples.h"
@@ -16,7 +16,7 @@
 #define FLUSH           {.kind = EVENT_FLUSH, .record = TRACE_NO_RECORD}
 #define ALLOC_AT(ns, p, n) {.kind = EVENT_ALLOC, .time_ns = (ns), .ptr = (p), .bytes = (n), .record = TRACE_NO_RECORD}
 #define FREE_AT(ns, p)  {.kind = EVENT_FREE, .time_ns = (ns), .ptr = (p), .record = TRACE_NO_RECORD}
-#define COMMAND(k, p)   {.kind = EVENT_COMMAND, .ptr = (p), .record = TRACE_NO_RECORD, .command = {.kind = (k)}}
+#define CONTROL(k, p)   {.kind = EVENT_CONTROL, .ptr = (p), .record = TRACE_NO_RECORD, .control = {.kind = (k)}}
 #define COUNT(array)    (sizeof(array) / sizeof((array)[0]))
 
 /* One lane of bump over a list of records. */
@@ -181,25 +181,25 @@ Test(engine, a_recorded_refusal_is_tried_again_and_given_back)
     run_close(&r);
 }
 
-Test(engine, a_flush_and_commands_reach_the_policy)
+Test(engine, a_flush_and_controls_reach_the_policy)
 {
-    const struct trace_record records[] = {ALLOC(1, 8), COMMAND(COMMAND_USE, 1), FLUSH, COMMAND(COMMAND_RESET_PEAK, 0),
-                                           COMMAND(COMMAND_RESET_PEAK, 0), FREE(1)};
+    const struct trace_record records[] = {ALLOC(1, 8), CONTROL(CONTROL_USE, 1), FLUSH, CONTROL(CONTROL_RESET_PEAK, 0),
+                                           CONTROL(CONTROL_RESET_PEAK, 0), FREE(1)};
     struct one_run r;
     run_open(&r, records, COUNT(records), DEVICE_UNLIMITED, BUMP_SOUND, 0);
     run_go(&r, &(struct replay_config){.audit = false});
     const struct bump *b = (const struct bump *)r.lane.policy;
     cr_expect_eq(r.lane.outcome, ERR_OK, "%s", r.lane.why.text);
     cr_expect_eq(b->flushes, 1);
-    cr_expect_eq(b->commands, 3);
-    cr_expect_eq(r.lane.unsupported[COMMAND_RESET_PEAK], 2);
-    cr_expect_eq(r.lane.unsupported[COMMAND_USE], 0);
+    cr_expect_eq(b->controls, 3);
+    cr_expect_eq(r.lane.unsupported[CONTROL_RESET_PEAK], 2);
+    cr_expect_eq(r.lane.unsupported[CONTROL_USE], 0);
     run_close(&r);
 }
 
-Test(engine, a_command_that_fails_stops_its_lane_with_the_reason)
+Test(engine, a_control_that_fails_stops_its_lane_with_the_reason)
 {
-    const struct trace_record records[] = {ALLOC(1, 8), COMMAND(COMMAND_SETTINGS, 0), FREE(1)};
+    const struct trace_record records[] = {ALLOC(1, 8), CONTROL(CONTROL_SETTINGS, 0), FREE(1)};
     struct one_run r;
     run_open(&r, records, COUNT(records), DEVICE_UNLIMITED, BUMP_SOUND, 0);
     run_go(&r, &(struct replay_config){.audit = false});

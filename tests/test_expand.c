@@ -1,5 +1,5 @@
 /* Braces and ranges: what a typed text stands for. */
-#include "replay/expand.h"
+#include "replay/sweep/expand.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Explanations of refusals: the account sums to the byte, and the blocks that are named do stand in the way - they are
  * ended, and the request is made again.
  */
-#include "replay/explain_run.h"
+#include "replay/engine/explain_run.h"
 #include "tests/engine_rig.h"
 #include "tests/generated.h"
 #include "tests/recorded_run.h"

@@ -1,7 +1,7 @@
 /* Changed copies, and the smallest card, each beside a slower or a known answer. */
-#include "replay/fit.h"
-#include "replay/fresh_start.h"
-#include "replay/rewrite.h"
+#include "replay/advise/altered_trace.h"
+#include "replay/advise/fit.h"
+#include "replay/results/fresh_start.h"
 #include "tests/engine_rig.h"
 #include "tests/generated.h"
 #include "tests/recorded_run.h"

@@ -1,5 +1,5 @@
 /* traces/FORMAT.md is true: its worked example decodes to what it says, and its tables name what the code has. */
-#include "traces/frames.h"
+#include "traces/event_sections.h"
 #include "traces/native.h"
 #include "traces/trace.h"
 
@@ -139,9 +139,9 @@ Test(format, the_tables_name_sections_columns_and_commands_in_the_order_of_the_c
 #define COLUMN_ROW(name) "\n| " #name " |",
         EVENT_COLUMNS(COLUMN_ROW)
 #undef COLUMN_ROW
-#define COMMAND_WORD(name, text, meaning) text,
-        COMMAND_LIST(COMMAND_WORD)
-#undef COMMAND_WORD
+#define CONTROL_WORD(name, text, meaning) text,
+        CONTROL_LIST(CONTROL_WORD)
+#undef CONTROL_WORD
     };
     char *text = document();
     const char *at = text;

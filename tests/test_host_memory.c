@@ -4,14 +4,14 @@
  * nothing is left, and nothing touched that is not there, the sanitizers see.
  */
 #include "base/units.h"
+#include "import/import.h"
 #include "policies/spec.h"
-#include "replay/recorded.h"
-#include "replay/replay.h"
-#include "replay/verify.h"
+#include "replay/engine/engine.h"
+#include "replay/verify/recorded_settings.h"
+#include "replay/verify/verify.h"
 #include "report/block_map.h"
 #include "tests/random.h"
 #include "traces/generate.h"
-#include "traces/import.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -116,10 +116,10 @@ static void put(struct trace_writer *w, const struct trace_record *r)
     cr_assert_eq(trace_put(w, r, &why), ERR_OK, "%s", why.text);
 }
 
-static void put_command(struct trace_writer *w, struct command c, unsigned pool, unsigned stream, uint64_t ptr)
+static void put_control(struct trace_writer *w, struct control c, unsigned pool, unsigned stream, uint64_t ptr)
 {
-    put(w, &(struct trace_record){.kind = EVENT_COMMAND, .ptr = ptr, .stream = streams[stream],
-                                  .pool = {pools[pool][0], pools[pool][1]}, .record = TRACE_NO_RECORD, .command = c});
+    put(w, &(struct trace_record){.kind = EVENT_CONTROL, .ptr = ptr, .stream = streams[stream],
+                                  .pool = {pools[pool][0], pools[pool][1]}, .record = TRACE_NO_RECORD, .control = c});
 }
 
 /* A request or what becomes of one. `live`, by pointer: 0 none, 1 live, 2 its free waits for its completion. */
@@ -135,7 +135,7 @@ static void put_request(struct trace_writer *w, uint64_t random, unsigned n_open
         r.stream = streams[(random >> 24) % 3];
         memcpy(r.pool, pools[pool], sizeof r.pool);
     } else if (*state == 1 && (random >> 40) % 4 == 0) {
-        put_command(w, (struct command){.kind = COMMAND_USE}, 0, (unsigned)(random >> 24) % 3, ptr);
+        put_control(w, (struct control){.kind = CONTROL_USE}, 0, (unsigned)(random >> 24) % 3, ptr);
         return;
     } else if (*state == 1 && (random >> 40) % 4 == 1) {
         *state = 2;
@@ -153,20 +153,20 @@ static void put_program(struct trace_writer *w)
     uint64_t random = 7;
     for (int i = 0; i < N_REQUESTS; i++) {
         if (i == 50)
-            put_command(w, (struct command){.kind = COMMAND_POOL_CREATE}, 1, 0, 0);
+            put_control(w, (struct control){.kind = CONTROL_POOL_CREATE}, 1, 0, 0);
         if (i == 150)
-            put_command(w, (struct command){.kind = COMMAND_CAPTURE_BEGIN}, 2, 1, 0);
+            put_control(w, (struct control){.kind = CONTROL_CAPTURE_BEGIN}, 2, 1, 0);
         if (i == 200)
-            put_command(w, (struct command){.kind = COMMAND_CAPTURE_END}, 2, 0, 0);
+            put_control(w, (struct control){.kind = CONTROL_CAPTURE_END}, 2, 0, 0);
         if (i == 250)
             put(w, &(struct trace_record){.kind = EVENT_FLUSH, .record = TRACE_NO_RECORD});
         if (i == 300)
-            put_command(w, (struct command){.kind = COMMAND_SETTINGS, .text = "max_split_size_mb:64"}, 0, 0, 0);
+            put_control(w, (struct control){.kind = CONTROL_SETTINGS, .text = "max_split_size_mb:64"}, 0, 0, 0);
         const unsigned n_open = i < 50 ? 1 : i < 150 ? 2 : i < 220 ? 3 : 4;
         put_request(w, random_next(&random), n_open, live);
     }
-    put_command(w, (struct command){.kind = COMMAND_GRAPH_RESET}, 2, 0, 0);
-    put_command(w, (struct command){.kind = COMMAND_POOL_DROP}, 1, 0, 0);
+    put_control(w, (struct control){.kind = CONTROL_GRAPH_RESET}, 2, 0, 0);
+    put_control(w, (struct control){.kind = CONTROL_POOL_DROP}, 1, 0, 0);
 }
 
 struct program {

@@ -1,8 +1,8 @@
 /* What the hot pair of `pytorch` promises beside its answers: no memory from the host, hints that change nothing, and
  * sets of free blocks in order however many there are. Built so that the counters below stand in for malloc. */
-#include "policies/pytorch_free_set.h"
+#include "policies/pytorch/pytorch_free_set.h"
 #include "policies/spec.h"
-#include "replay/replay.h"
+#include "replay/engine/engine.h"
 #include "traces/generate.h"
 
 #include <criterion/criterion.h>

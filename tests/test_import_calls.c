@@ -1,8 +1,8 @@
 /* Journals of CUDA calls, made by hand: what becomes of each kind of record, and of files that are cut or contradict
  * themselves. */
-#include "traces/call_journal_read.h"
-#include "traces/import.h"
-#include "traces/import_calls.h"
+#include "import/call_journal_read.h"
+#include "import/import.h"
+#include "import/import_calls.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

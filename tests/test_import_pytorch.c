@@ -3,8 +3,8 @@
  * files are known to hold.
  */
 #include "base/units.h"
+#include "import/import.h"
 #include "tests/json_file.h"
-#include "traces/import.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -903,8 +903,8 @@ Test(import_pytorch, unknown_actions_and_keys_are_skipped_and_counted)
     struct trace_reader *r = import_snap(&s, &auto_config);
     cr_expect_eq(trace_info(r)->records, 4);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 1);
-    cr_expect_eq(trace_info(r)->by_kind[EVENT_COMMAND], 1);
-    cr_expect_eq(trace_commands(r)[0].kind, COMMAND_SNAPSHOT);
+    cr_expect_eq(trace_info(r)->by_kind[EVENT_CONTROL], 1);
+    cr_expect_eq(trace_controls(r)[0].kind, CONTROL_SNAPSHOT);
     cr_expect(strstr(trace_meta(r, "notes"), "1 records of an action that is not known") != NULL);
     trace_close(r);
 }
@@ -1101,9 +1101,9 @@ Test(import_pytorch, a_private_pools_release_is_its_end)
     struct trace_reader *r = import_snap(&s, &auto_config);
     cr_assert_eq(trace_info(r)->n_pools, 2);
     cr_expect_eq(trace_pools(r)[1].id[1], 1);
-    cr_assert_eq(trace_info(r)->n_commands, 1);
-    cr_expect_eq(trace_commands(r)[0].kind, COMMAND_POOL_DROP);
-    cr_expect_eq(trace_commands(r)[0].pool, 1);
+    cr_assert_eq(trace_info(r)->n_controls, 1);
+    cr_expect_eq(trace_controls(r)[0].kind, CONTROL_POOL_DROP);
+    cr_expect_eq(trace_controls(r)[0].pool, 1);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_FLUSH], 0);
     trace_close(r);
 }

@@ -2,7 +2,7 @@
 #include "tests/engine_rig.h"
 #include "tests/rig.h"
 
-#include "replay/audit.h"
+#include "replay/engine/audit.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Timelines: valid JSON whatever the labels say, exact peaks, every slice that begins ends, and a limit. */
 #include "base/units.h"
-#include "replay/perfetto.h"
+#include "replay/export/perfetto.h"
 #include "tests/recorded_run.h"
 
 #include <stdlib.h>

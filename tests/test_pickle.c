@@ -1,5 +1,5 @@
 /* The pickle reader: Python's own pickles come out as they went in, and nothing a file asks for is ever run. */
-#include "traces/pickle.h"
+#include "import/pickle.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>

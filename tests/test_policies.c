@@ -469,7 +469,7 @@ ParameterizedTest(size_t *index, policies, a_table_describes_itself)
 /* PyTorch's own: a smaller max_split_size at run time makes parts of segments oversize, of which it would free one. */
 Test(policies, a_part_of_a_segment_is_never_given_back)
 {
-    const struct command smaller = {.kind = COMMAND_SETTINGS, .text = "max_split_size_mb:24"};
+    const struct control smaller = {.kind = CONTROL_SETTINGS, .text = "max_split_size_mb:24"};
     struct err_detail why = {.text = ""};
     struct rig r;
     struct block whole, part, refused;
@@ -477,7 +477,7 @@ Test(policies, a_part_of_a_segment_is_never_given_back)
     cr_assert_eq(rig_alloc(&r, 0, 0, 64 * MIB, &whole), ERR_OK);
     rig_free(&r, EVENT_FREE, 0, 0, 64 * MIB, &whole);
     cr_assert_eq(rig_alloc(&r, 0, 0, 20 * MIB, &part), ERR_OK);
-    cr_assert_eq(r.policy->ops->command(r.policy, &smaller, NULL, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(r.policy->ops->control(r.policy, &smaller, NULL, &why), ERR_OK, "%s", why.text);
     cr_expect_eq(rig_alloc(&r, 1, 0, 50 * MIB, &refused), ERR_DEVICE_OOM, "the rest is 44 MiB");
     cr_expect_eq(r.device->usage.reserved_bytes, 64 * MIB, "the first 20 MiB are in use");
     rig_check(&r);

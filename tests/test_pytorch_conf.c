@@ -1,6 +1,6 @@
 /* The settings text: what each release accepts, what it makes of it, and the words it refuses with. */
 #include "base/units.h"
-#include "policies/pytorch_conf.h"
+#include "policies/pytorch/pytorch_conf.h"
 #include "tests/json_file.h"
 
 #include <criterion/criterion.h>
@@ -111,10 +111,10 @@ static bool words_match(const char *expected, const char *got)
 Test(pytorch_conf, each_release_refuses_in_its_own_words_and_names_the_place)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct pytorch_profile profile = pytorch_profile_of(cases[i].release);
+        const struct pytorch_rules rules = pytorch_rules_of(cases[i].release);
         struct pytorch_settings s = pytorch_settings_default();
         struct err_detail why = {0};
-        const enum err e = pytorch_conf_apply(&profile, cases[i].when, cases[i].text, &s, &why);
+        const enum err e = pytorch_conf_apply(&rules, cases[i].when, cases[i].text, &s, &why);
         if (cases[i].refusal == NULL) {
             cr_expect_eq(e, ERR_OK, "'%s': %s", cases[i].text, why.text);
             continue;
@@ -127,10 +127,10 @@ Test(pytorch_conf, each_release_refuses_in_its_own_words_and_names_the_place)
 
 static struct pytorch_settings settings_of(enum pytorch_release release, const char *text)
 {
-    const struct pytorch_profile profile = pytorch_profile_of(release);
+    const struct pytorch_rules rules = pytorch_rules_of(release);
     struct pytorch_settings s = pytorch_settings_default();
     struct err_detail why = {0};
-    cr_assert_eq(pytorch_conf_apply(&profile, CONF_AT_START, text, &s, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(pytorch_conf_apply(&rules, CONF_AT_START, text, &s, &why), ERR_OK, "%s", why.text);
     return s;
 }
 
@@ -186,12 +186,12 @@ Test(pytorch_conf, a_reserve_is_bytes_or_a_share_or_ignored)
 
 Test(pytorch_conf, a_text_resets_four_options_and_keeps_the_rest)
 {
-    const struct pytorch_profile profile = pytorch_profile_of(PYTORCH_2_15);
+    const struct pytorch_rules rules = pytorch_rules_of(PYTORCH_2_15);
     struct pytorch_settings s = settings_of(PYTORCH_2_15,
         "large_segment_size_mb:32,max_split_size_mb:64,max_non_split_rounding_mb:48,garbage_collection_threshold:0.6,"
         "roundup_power2_divisions:4,expandable_segments:True,per_process_memory_fraction:0.5,"
         "release_lock_on_cudamalloc:True,throw_on_cudamalloc_oom:True");
-    cr_assert_eq(pytorch_conf_apply(&profile, CONF_AT_RUN_TIME, "", &s, NULL), ERR_OK);
+    cr_assert_eq(pytorch_conf_apply(&rules, CONF_AT_RUN_TIME, "", &s, NULL), ERR_OK);
     cr_expect_eq(s.max_split_size, PYTORCH_UNLIMITED);
     cr_expect_eq(s.max_non_split_rounding, 32 * MIB);
     cr_expect_eq(s.garbage_collection_threshold, 0.0);
@@ -203,13 +203,13 @@ Test(pytorch_conf, a_text_resets_four_options_and_keeps_the_rest)
 
 Test(pytorch_conf, a_refused_text_changes_nothing_at_start_and_its_beginning_counts_at_run_time)
 {
-    const struct pytorch_profile profile = pytorch_profile_of(PYTORCH_2_15);
+    const struct pytorch_rules rules = pytorch_rules_of(PYTORCH_2_15);
     static const char *const text = "max_split_size_mb:64,expandable_segments:maybe,large_segment_size_mb:32";
     struct pytorch_settings s = pytorch_settings_default();
-    cr_expect_eq(pytorch_conf_apply(&profile, CONF_AT_START, text, &s, NULL), ERR_USAGE);
+    cr_expect_eq(pytorch_conf_apply(&rules, CONF_AT_START, text, &s, NULL), ERR_USAGE);
     cr_expect_eq(s.max_split_size, PYTORCH_UNLIMITED);
     cr_expect_eq(s.large_segment_size, 20 * MIB);
-    cr_expect_eq(pytorch_conf_apply(&profile, CONF_AT_RUN_TIME, text, &s, NULL), ERR_USAGE);
+    cr_expect_eq(pytorch_conf_apply(&rules, CONF_AT_RUN_TIME, text, &s, NULL), ERR_USAGE);
     cr_expect_eq(s.max_split_size, 64 * MIB);
     cr_expect_eq(s.large_segment_size, 32 * MIB);
 }
@@ -221,9 +221,9 @@ static void collect(void *arg, const char *sentence)
 
 Test(pytorch_conf, options_without_effect_on_placement_are_named)
 {
-    const struct pytorch_profile profile = pytorch_profile_of(PYTORCH_2_15);
+    const struct pytorch_rules rules = pytorch_rules_of(PYTORCH_2_15);
     char said[2048] = "";
-    pytorch_conf_inert(&profile,
+    pytorch_conf_inert(&rules,
                        "pinned_use_cuda_host_register:True,max_split_size_mb:64,"
                        "expandable_segments_reserve_by_class:[a:1],expandable_segments_reserve:x,unknown:1",
                        collect, said);
@@ -242,7 +242,7 @@ Test(pytorch_conf, every_truncation_is_read_or_refused)
     const size_t len = strlen(text);
     size_t refused = 0;
     for (unsigned r = 0; r < PYTORCH_RELEASES; r++) {
-        const struct pytorch_profile profile = pytorch_profile_of((enum pytorch_release)r);
+        const struct pytorch_rules rules = pytorch_rules_of((enum pytorch_release)r);
         for (size_t n = 0; n <= 2 * len; n++) {
             char cut[256];
             const size_t shown = n <= len ? n : n - len;
@@ -250,7 +250,7 @@ Test(pytorch_conf, every_truncation_is_read_or_refused)
             struct pytorch_settings s = pytorch_settings_default();
             struct err_detail why = {0};
             const enum conf_time when = n % 2 == 0 ? CONF_AT_START : CONF_AT_RUN_TIME;
-            if (pytorch_conf_apply(&profile, when, cut, &s, &why) == ERR_OK)
+            if (pytorch_conf_apply(&rules, when, cut, &s, &why) == ERR_OK)
                 continue;
             cr_expect(strstr(why.text, "Error: ") != NULL && why.offset <= shown, "'%s': %s", cut, why.text);
             refused++;
@@ -295,7 +295,7 @@ static void expect_settings(const char *text, const json_t *diff, const json_t *
 }
 
 /* ["ok", settings] or [stage, type, text, settings]; a refusal in the allocation itself is no matter of the text. */
-static void expect_answer(const struct pytorch_profile *profile, enum conf_time when, const char *text,
+static void expect_answer(const struct pytorch_rules *rules, enum conf_time when, const char *text,
                           const json_t *answer, const json_t *fallback, struct pytorch_settings *s)
 {
     const char *stage = json_string_value(json_array_get(answer, 0));
@@ -303,7 +303,7 @@ static void expect_answer(const struct pytorch_profile *profile, enum conf_time 
     const char *message = json_string_value(json_array_get(answer, 2));
     const bool is_accepted = strcmp(stage, "ok") == 0 || strcmp(stage, "alloc") == 0;
     struct err_detail why = {0};
-    const enum err e = pytorch_conf_apply(profile, when, text, s, &why);
+    const enum err e = pytorch_conf_apply(rules, when, text, s, &why);
     cr_expect_eq(e, is_accepted ? ERR_OK : ERR_USAGE, "'%s': %s", text, why.text);
     if (!is_accepted && strstr(message, "INTERNAL ASSERT") == NULL) {
         char expected[512];
@@ -320,7 +320,7 @@ static size_t expect_file(const char *path, enum pytorch_release release)
     json_t *root = json_file_load(path);
     if (root == NULL)
         return 0;
-    const struct pytorch_profile profile = pytorch_profile_of(release);
+    const struct pytorch_rules rules = pytorch_rules_of(release);
     const json_t *fallback = json_object_get(root, "default_settings");
     struct pytorch_settings carried = pytorch_settings_default();
     const char *text;
@@ -330,11 +330,11 @@ static size_t expect_file(const char *path, enum pytorch_release release)
         const json_t *start = json_object_get(answers, "startup"), *run = json_object_get(answers, "runtime");
         if (json_is_array(start)) {
             struct pytorch_settings s = pytorch_settings_default();
-            expect_answer(&profile, CONF_AT_START, text, start, fallback, &s);
+            expect_answer(&rules, CONF_AT_START, text, start, fallback, &s);
             n++;
         }
         if (json_is_array(run)) {
-            expect_answer(&profile, CONF_AT_RUN_TIME, text, run, fallback, &carried);
+            expect_answer(&rules, CONF_AT_RUN_TIME, text, run, fallback, &carried);
             n++;
         }
     }

@@ -529,60 +529,60 @@ static void toggle(struct pair *t, const struct op *op)
     }
 }
 
-/* Both sides of a command; the policy is left alone where the model has left what is defined. */
-static void command(struct pair *t, const struct command *c)
+/* Both sides of a control; the policy is left alone where the model has left what is defined. */
+static void control(struct pair *t, const struct control *c)
 {
     struct err_detail why = {0};
-    const struct block *b = c->kind == COMMAND_USE ? &t->blocks[c->slot] : NULL;
+    const struct block *b = c->kind == CONTROL_USE ? &t->blocks[c->slot] : NULL;
     t->done++;
     if (naive_is_undefined(t->naive))
         return;
-    if (t->policy->ops->command(t->policy, c, b, &why) != ERR_OK)
-        differ(t, "command %u refused: %s", c->kind, why.text);
+    if (t->policy->ops->control(t->policy, c, b, &why) != ERR_OK)
+        differ(t, "control %u refused: %s", c->kind, why.text);
 }
 
 static void pool_op(struct pair *t, const struct op *op)
 {
     const unsigned pool = USER_POOL + op->pool;
-    struct command c = {.pool = (uint8_t)pool};
+    struct control c = {.pool = (uint8_t)pool};
     if (t->is_dropped[pool])
         return;
     if (!t->is_made[pool]) {
         t->is_made[pool] = true;
-        c.kind = COMMAND_POOL_CREATE;
+        c.kind = CONTROL_POOL_CREATE;
         c.flags = (op->choice == 0 ? POOL_NO_SPLIT : 0u) | (op->choice >= 2 ? POOL_USE_ON_OOM : 0u);
         naive_pool_create(t->naive, pool, op->choice == 0, op->choice >= 2);
     } else if (op->choice < 4 && t->uses[pool] < 3) {
         t->uses[pool]++;
-        c.kind = COMMAND_POOL_ENTER;
+        c.kind = CONTROL_POOL_ENTER;
         naive_pool_enter(t->naive, pool);
     } else if (t->uses[pool] > 0) {
         t->uses[pool]--;
-        c.kind = COMMAND_POOL_LEAVE;
+        c.kind = CONTROL_POOL_LEAVE;
         naive_pool_leave(t->naive, pool);
     } else {
         t->is_dropped[pool] = true;
-        c.kind = COMMAND_POOL_DROP;
+        c.kind = CONTROL_POOL_DROP;
         naive_pool_drop(t->naive, pool);
     }
-    command(t, &c);
+    control(t, &c);
 }
 
 static void capture_op(struct pair *t, const struct op *op)
 {
     const unsigned pool = GRAPH_POOL + op->pool;
-    struct command c = {.pool = (uint8_t)pool, .stream = (uint16_t)op->stream};
+    struct control c = {.pool = (uint8_t)pool, .stream = (uint16_t)op->stream};
     if (t->capturing != 0) {
-        c = (struct command){.kind = COMMAND_CAPTURE_END, .pool = (uint8_t)t->capturing};
+        c = (struct control){.kind = CONTROL_CAPTURE_END, .pool = (uint8_t)t->capturing};
         t->capturing = 0;
         naive_capture_end(t->naive);
-        command(t, &c);
+        control(t, &c);
     } else if (!t->is_dropped[pool]) {
-        c.kind = COMMAND_CAPTURE_BEGIN;
+        c.kind = CONTROL_CAPTURE_BEGIN;
         t->capturing = pool;
         t->uses[pool]++;
         naive_capture_begin(t->naive, pool, op->stream);
-        command(t, &c);
+        control(t, &c);
     }
 }
 
@@ -593,14 +593,14 @@ static void graph_reset_op(struct pair *t, const struct op *op)
         return;
     t->is_dropped[pool] = --t->uses[pool] == 0;
     naive_graph_reset(t->naive, pool);
-    command(t, &(struct command){.kind = COMMAND_GRAPH_RESET, .pool = (uint8_t)pool});
+    control(t, &(struct control){.kind = CONTROL_GRAPH_RESET, .pool = (uint8_t)pool});
 }
 
 static void stream_op(struct pair *t, const struct op *op)
 {
     if (op->kind == OP_USE && t->state[op->slot] == 'l') {
         naive_use(t->naive, op->slot, op->stream);
-        command(t, &(struct command){.kind = COMMAND_USE, .slot = op->slot, .stream = (uint16_t)op->stream});
+        control(t, &(struct control){.kind = CONTROL_USE, .slot = op->slot, .stream = (uint16_t)op->stream});
     } else if (op->kind == OP_HOLD) {
         t->done++;
         naive_hold(t->naive, op->stream, op->choice & 1);
@@ -641,19 +641,19 @@ static void pair_do(struct pair *t, const struct op *op)
         break;
     case OP_SETTINGS:
         naive_set(t->naive, &op->settings);
-        command(t, &(struct command){.kind = COMMAND_SETTINGS, .text = settings_text(t->program, &op->settings, text)});
+        control(t, &(struct control){.kind = CONTROL_SETTINGS, .text = settings_text(t->program, &op->settings, text)});
         break;
     case OP_FRACTION:
         naive_set_limit(t->naive, limit_of(t->program, op->fraction));
-        command(t, &(struct command){.kind = COMMAND_FRACTION, .number = op->fraction});
+        control(t, &(struct control){.kind = CONTROL_FRACTION, .number = op->fraction});
         break;
     case OP_RESET_PEAK:
         naive_reset_peak(t->naive);
-        command(t, &(struct command){.kind = COMMAND_RESET_PEAK});
+        control(t, &(struct control){.kind = CONTROL_RESET_PEAK});
         break;
     case OP_RESET_ACCUMULATED:
         naive_reset_accumulated(t->naive);
-        command(t, &(struct command){.kind = COMMAND_RESET_ACCUMULATED});
+        control(t, &(struct control){.kind = CONTROL_RESET_ACCUMULATED});
         break;
     }
 }

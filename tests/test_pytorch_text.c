@@ -1,6 +1,6 @@
 /* The sentences of a refusal, letter by letter: a few written out, and all that the real allocator was heard to say. */
 #include "base/units.h"
-#include "policies/pytorch_text.h"
+#include "policies/pytorch/pytorch_text.h"
 #include "tests/json_file.h"
 
 #include <criterion/criterion.h>
@@ -16,9 +16,9 @@
 
 static void expect_oom(enum pytorch_release release, const struct pytorch_oom *oom, const char *expected)
 {
-    const struct pytorch_profile profile = pytorch_profile_of(release);
+    const struct pytorch_rules rules = pytorch_rules_of(release);
     struct refusal said;
-    pytorch_text_oom(&profile, oom, &said);
+    pytorch_text_oom(&rules, oom, &said);
     cr_expect_str_eq(said.text, expected);
     cr_expect_str_eq(said.type, "OutOfMemoryError");
 }
@@ -83,9 +83,9 @@ Test(pytorch_text, one_release_takes_the_device_for_a_character_and_ends_at_the_
 /* What follows "unallocated." */
 static void expect_hint(enum pytorch_release release, struct pytorch_oom oom, const char *expected)
 {
-    const struct pytorch_profile profile = pytorch_profile_of(release);
+    const struct pytorch_rules rules = pytorch_rules_of(release);
     struct refusal said;
-    pytorch_text_oom(&profile, &oom, &said);
+    pytorch_text_oom(&rules, &oom, &said);
     const char *end = strstr(said.text, "unallocated.");
     cr_assert_not_null(end);
     cr_expect_eq(strncmp(end + strlen("unallocated."), expected, strlen(expected)), 0, "%s", end);
@@ -186,7 +186,7 @@ static struct pytorch_oom heard_oom_early(const char *text)
     return oom;
 }
 
-static struct refusal repeat(const struct pytorch_profile *profile, const char *text)
+static struct refusal repeat(const struct pytorch_rules *rules, const char *text)
 {
     struct refusal said;
     struct heard h = {text, text};
@@ -196,27 +196,27 @@ static struct refusal repeat(const struct pytorch_profile *profile, const char *
     } else if (heard_bytes(&h, "Requested size: ", &bytes)) {
         pytorch_text_rejection(bytes, &said);
     } else {
-        const bool is_early = profile->release == PYTORCH_2_0;
+        const bool is_early = rules->release == PYTORCH_2_0;
         const struct pytorch_oom oom = is_early ? heard_oom_early(text) : heard_oom(text);
-        pytorch_text_oom(profile, &oom, &said);
+        pytorch_text_oom(rules, &oom, &said);
     }
     return said;
 }
 
 /* One result of a case: ["oom", text] or ["error", type, text]. */
-static size_t expect_result(const struct pytorch_profile *profile, const json_t *answer, const char *file)
+static size_t expect_result(const struct pytorch_rules *rules, const json_t *answer, const char *file)
 {
     const char *kind = json_string_value(json_array_get(answer, 0));
     if (kind != NULL && strcmp(kind, "oom") == 0) {
         const char *text = json_string_value(json_array_get(answer, 1));
-        const struct refusal said = repeat(profile, text);
+        const struct refusal said = repeat(rules, text);
         cr_expect_str_eq(said.text, text, "%s", file);
         return 1;
     }
     const char *text = json_string_value(json_array_get(answer, 2));
     if (kind != NULL && strcmp(kind, "error") == 0 && strncmp(text, "CUDA error: out", 15) == 0) {
         struct refusal said;
-        pytorch_text_device_error(profile, &said);
+        pytorch_text_device_error(rules, &said);
         cr_expect_str_eq(said.text, text, "%s", file);
         cr_expect_str_eq(said.type, json_string_value(json_array_get(answer, 1)), "%s", file);
         return 1;
@@ -230,11 +230,11 @@ static size_t expect_case(const char *path)
     cr_assert_not_null(root, "%s", path);
     enum pytorch_release release;
     cr_assert(pytorch_release_find(json_string_value(json_object_get(root, "torch")), &release), "%s", path);
-    const struct pytorch_profile profile = pytorch_profile_of(release);
+    const struct pytorch_rules rules = pytorch_rules_of(release);
     size_t n = 0, i;
     json_t *result;
     json_array_foreach(json_object_get(root, "results"), i, result)
-        n += expect_result(&profile, json_array_get(result, 0), path);
+        n += expect_result(&rules, json_array_get(result, 0), path);
     json_decref(root);
     return n;
 }

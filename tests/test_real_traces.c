@@ -1,8 +1,8 @@
 /* Recordings that others made on real GPUs: what they recorded is what the replay gives. */
 #include "base/units.h"
-#include "replay/single_run.h"
+#include "import/import.h"
+#include "replay/results/single_run.h"
 #include "tests/json_file.h"
-#include "traces/import.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  * journals is held against what they themselves say has returned.
  */
 #define _GNU_SOURCE
-#include "traces/call_journal_read.h"
-#include "traces/import.h"
+#include "import/call_journal_read.h"
+#include "import/import.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -212,11 +212,11 @@ static void run_free(struct run *r, struct event *ev, bool is_late)
     r->policy->ops->free(r->policy, ev, &b);
 }
 
-static void run_command(struct run *r, const struct command *c)
+static void run_control(struct run *r, const struct control *c)
 {
     struct err_detail why = {.text = ""};
-    if (r->policy->ops->command != NULL)
-        note(r, r->policy->ops->command(r->policy, c, NULL, &why));
+    if (r->policy->ops->control != NULL)
+        note(r, r->policy->ops->control(r->policy, c, NULL, &why));
     note_text(r, why.text);
 }
 
@@ -243,13 +243,13 @@ static void run_step(struct run *r, const struct habits *h, uint64_t *random)
     if (random_one_in(random, 150))
         r->policy->ops->flush != NULL ? r->policy->ops->flush(r->policy) : (void)0;
     if (random_one_in(random, 200))
-        run_command(r, &(struct command){.kind = COMMAND_RESET_PEAK});
+        run_control(r, &(struct control){.kind = CONTROL_RESET_PEAK});
     if (random_one_in(random, 200))
-        run_command(r, &(struct command){.kind = COMMAND_RESET_ACCUMULATED});
+        run_control(r, &(struct control){.kind = CONTROL_RESET_ACCUMULATED});
     if (h->has_settings && random_one_in(random, 100))
-        run_command(r, &(struct command){.kind = COMMAND_SETTINGS, .text = "max_split_size_mb:24"});
+        run_control(r, &(struct control){.kind = CONTROL_SETTINGS, .text = "max_split_size_mb:24"});
     if (h->has_fractions && random_one_in(random, 100))
-        run_command(r, &(struct command){.kind = COMMAND_FRACTION, .number = 0.3});
+        run_control(r, &(struct control){.kind = CONTROL_FRACTION, .number = 0.3});
 }
 
 static void run_program(struct run *r, uint64_t seed)
@@ -260,7 +260,7 @@ static void run_program(struct run *r, uint64_t seed)
                        .has_pools = random_one_in(&random, 3)};
     h.has_pools = h.has_pools && strncmp(r->spec.typed, "none", 4) != 0;
     for (uint8_t i = 1; i < POOLS && h.has_pools; i++)
-        run_command(r, &(struct command){.kind = COMMAND_POOL_CREATE, .pool = i,
+        run_control(r, &(struct control){.kind = CONTROL_POOL_CREATE, .pool = i,
                                          .flags = i == 1 ? POOL_USE_ON_OOM : 0});
     for (unsigned i = 0; i < STEPS; i++)
         run_step(r, &h, &random);

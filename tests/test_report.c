@@ -1,7 +1,7 @@
 /* The report: its JSON holds exactly what report/SCHEMA.md says, CSV and table are well-formed, its words are true. */
 #include "tests/engine_rig.h"
 
-#include "replay/result.h"
+#include "replay/results/result.h"
 #include "report/json_writer.h"
 
 #include <criterion/criterion.h>

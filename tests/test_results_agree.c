@@ -1,6 +1,6 @@
 /* Every number is the same number: JSON, CSV, table, database, and a report's CSV, Markdown and page, value by value. */
-#include "replay/recorded.h"
-#include "replay/result.h"
+#include "replay/results/result.h"
+#include "replay/verify/recorded_settings.h"
 #include "report/page.h"
 #include "report/page_json.h"
 #include "report/results_db.h"

@@ -1,6 +1,6 @@
 /* Standing segments: never overlapping, found by address, ranges joined and cut. */
 #include "base/units.h"
-#include "traces/segment_set.h"
+#include "import/segment_set.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  * is refused.
  */
 #include "base/units.h"
+#include "import/import.h"
 #include "tests/forge.h"
 #include "tests/random.h"
-#include "traces/frames.h"
+#include "traces/event_sections.h"
 #include "traces/generate.h"
-#include "traces/import.h"
 #include "traces/rows.h"
 #include "traces/trace.h"
 
@@ -108,15 +108,15 @@ static void put_start(struct trace_writer *w)
         MUST(trace_put_start_block(w, &blocks[i], i != 1, i == 3 ? 0xabc : 0, shared_pool, &why));
 }
 
-static void put_commands(struct trace_writer *w, bool is_flushed)
+static void put_controls(struct trace_writer *w, bool is_flushed)
 {
     struct err_detail why = {0};
     const struct trace_record records[] = {
-        {.kind = EVENT_COMMAND, .time_ns = 9000, .command = {.kind = COMMAND_SETTINGS, .text = "max_split_size_mb:64"}},
-        {.kind = EVENT_COMMAND, .time_ns = 9000, .command = {.kind = COMMAND_FRACTION, .number = 0.8}},
-        {.kind = EVENT_COMMAND, .time_ns = 9500, .ptr = 0x30000000, .stream = 0xdef, .command = {.kind = COMMAND_USE}},
-        {.kind = EVENT_COMMAND, .time_ns = 9500, .pool = {0, 1},
-         .command = {.kind = COMMAND_POOL_CREATE, .flags = POOL_NO_SPLIT}},
+        {.kind = EVENT_CONTROL, .time_ns = 9000, .control = {.kind = CONTROL_SETTINGS, .text = "max_split_size_mb:64"}},
+        {.kind = EVENT_CONTROL, .time_ns = 9000, .control = {.kind = CONTROL_FRACTION, .number = 0.8}},
+        {.kind = EVENT_CONTROL, .time_ns = 9500, .ptr = 0x30000000, .stream = 0xdef, .control = {.kind = CONTROL_USE}},
+        {.kind = EVENT_CONTROL, .time_ns = 9500, .pool = {0, 1},
+         .control = {.kind = CONTROL_POOL_CREATE, .flags = POOL_NO_SPLIT}},
     };
     for (int i = 0; i < 4; i++) {
         MUST(trace_put(w, &records[i], &why));
@@ -161,7 +161,7 @@ static struct trace_writer *small_trace_put(bool is_flushed)
         if (is_flushed && i % 2 == 0)
             MUST(trace_flush(w, &why));
     }
-    put_commands(w, is_flushed);
+    put_controls(w, is_flushed);
     trace_writer_info(w)->recorded_peak_reserved_bytes = 123;
     MUST(trace_put_meta(w, "notes", "late\nand two lines", &why));
     return w;
@@ -189,8 +189,8 @@ Test(trace, everything_that_is_put_comes_back)
     const struct trace_info *info = trace_info(r);
     struct event *e = all_events(r, &n_events);
     const uint8_t kinds[] = {EVENT_MARK, EVENT_ALLOC, EVENT_FREE_COMPLETED, EVENT_ALLOC, EVENT_FREE_REQUESTED,
-                             EVENT_OOM, EVENT_FREE_COMPLETED, EVENT_FLUSH, EVENT_FREE, EVENT_COMMAND, EVENT_COMMAND,
-                             EVENT_COMMAND, EVENT_COMMAND};
+                             EVENT_OOM, EVENT_FREE_COMPLETED, EVENT_FLUSH, EVENT_FREE, EVENT_CONTROL, EVENT_CONTROL,
+                             EVENT_CONTROL, EVENT_CONTROL};
     cr_assert_eq(n_events, sizeof kinds);
     for (size_t i = 0; i < n_events; i++)
         cr_expect_eq(e[i].kind, kinds[i], "event %zu", i);
@@ -219,7 +219,7 @@ Test(trace, everything_that_is_put_comes_back)
     cr_expect(blocks[1].slot == TRACE_NO_SLOT && blocks[2].is_pending && blocks[3].is_size_guessed);
     cr_expect(blocks[3].segment == UINT32_MAX && blocks[2].requested == 5 * MIB && blocks[0].requested == 500);
 
-    const struct command *c = trace_commands(r);
+    const struct control *c = trace_controls(r);
     cr_expect_str_eq(c[e[9].slot].text, "max_split_size_mb:64");
     cr_expect_eq(c[e[10].slot].number, 0.8);
     cr_expect_eq(c[e[11].slot].slot, blocks[3].slot);
@@ -738,7 +738,7 @@ static uint64_t digest_info(uint64_t h, const struct trace_info *i)
     h = DIGEST(h, i->events, i->capacity_bytes, i->records, i->peak_requested_bytes, i->duration_ns, i->epoch_us);
     h = DIGEST(h, i->recorded_peak_reserved_bytes, i->recorded_peak_allocated_bytes, i->recorded_end_reserved_bytes,
                i->recorded_start_reserved_bytes, i->recorded_end_segments, i->peak_live, i->device);
-    return DIGEST(h, i->n_streams, i->n_pools, i->n_labels, i->n_stacks, i->n_commands, i->starts_mid_run,
+    return DIGEST(h, i->n_streams, i->n_pools, i->n_labels, i->n_stacks, i->n_controls, i->starts_mid_run,
                   i->has_source_numbers, i->has_addresses, i->has_segment_events);
 }
 
@@ -772,8 +772,8 @@ static uint64_t digest_tables(const struct trace_reader *r)
     for (uint32_t k = 1; k <= i->n_stacks; k++)
         for (size_t f = 0, depth = trace_stack(r, k, &frames); f < depth; f++)
             h = digest_text(h, frames[f]);
-    for (uint32_t k = 0; k < i->n_commands; k++) {
-        const struct command *c = &trace_commands(r)[k];
+    for (uint32_t k = 0; k < i->n_controls; k++) {
+        const struct control *c = &trace_controls(r)[k];
         h = digest_text(digest(h, &c->number, sizeof c->number), c->text);
         h = DIGEST(h, c->kind, c->pool, c->stream, c->slot, c->flags);
     }
@@ -1143,8 +1143,8 @@ struct hostile {
 /* Event number `at` is refused, for that reason. */
 static void expect_event_refused(const struct event *events, size_t n, size_t at, const char *reason)
 {
-    const struct command use = {.kind = COMMAND_USE};
-    const struct frame_bounds bounds = {.n_streams = 2, .n_pools = 1, .n_labels = 1, .n_commands = 1, .commands = &use};
+    const struct control use = {.kind = CONTROL_USE};
+    const struct frame_bounds bounds = {.n_streams = 2, .n_pools = 1, .n_labels = 1, .n_controls = 1, .controls = &use};
     struct frame_decoder *d = malloc(sizeof *d);
     struct event *out = calloc(n, sizeof *out);
     struct bytes raw = {0};
@@ -1180,8 +1180,8 @@ Test(trace, events_that_cannot_be_are_refused)
         {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE}, {.kind = EVENT_FREE}}, 3},
         {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_REQUESTED}, {.kind = EVENT_FREE}}, 3},
         {"label", {{.kind = EVENT_MARK, .slot = 1}}, 1},
-        {"command", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_COMMAND}, {.kind = EVENT_COMMAND}}, 3},
-        {"not live", {{.kind = EVENT_FLUSH}, {.kind = EVENT_COMMAND}}, 2},
+        {"control", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_CONTROL}, {.kind = EVENT_CONTROL}}, 3},
+        {"not live", {{.kind = EVENT_FLUSH}, {.kind = EVENT_CONTROL}}, 2},
         {"later", {{.kind = EVENT_FLUSH, .time_ns = 5}, {.kind = EVENT_FLUSH, .time_ns = 3}}, 2},
         {"columns", {{.kind = EVENT_KINDS}}, 1},
     };
@@ -1312,8 +1312,8 @@ static void block_in_no_slot(void *row) { ((struct trace_block *)row)->slot = 10
 static void block_of_nothing(void *row) { ((struct trace_block *)row)->requested = 0; }
 static void segment_event_behind(void *row) { ((struct trace_segment_event *)row)->before = 1000; }
 static void segment_event_wraps(void *row) { ((struct trace_segment_event *)row)->addr = UINT64_MAX; }
-static void command_of_no_text(void *row) { ((struct command_row *)row)->text = 1000; }
-static void command_in_no_pool(void *row) { ((struct command_row *)row)->command.pool = 200; }
+static void control_of_no_text(void *row) { ((struct control_row *)row)->text = 1000; }
+static void control_in_no_pool(void *row) { ((struct control_row *)row)->control.pool = 200; }
 static void node_of_itself(void *row) { ((struct stack_node *)row)->caller = 2; }
 static void node_of_no_text(void *row) { ((struct stack_node *)row)->text = 1000; }
 static void stack_of_no_node(void *row) { *(uint32_t *)row = 0; }
@@ -1329,8 +1329,8 @@ Test(trace, rows_that_cannot_be_are_refused)
     expect_row_refused(SECTION_START_BLOCKS, 2, block_of_nothing);
     expect_row_refused(SECTION_SEGMENT_EVENTS, 0, segment_event_behind);
     expect_row_refused(SECTION_SEGMENT_EVENTS, 0, segment_event_wraps);
-    expect_row_refused(SECTION_COMMANDS, 0, command_of_no_text);
-    expect_row_refused(SECTION_COMMANDS, 3, command_in_no_pool);
+    expect_row_refused(SECTION_CONTROLS, 0, control_of_no_text);
+    expect_row_refused(SECTION_CONTROLS, 3, control_in_no_pool);
     expect_row_refused(SECTION_NODES, 1, node_of_itself);
     expect_row_refused(SECTION_NODES, 0, node_of_no_text);
     expect_row_refused(SECTION_STACKS, 1, stack_of_no_node);
@@ -1694,8 +1694,8 @@ Test(trace, a_record_that_cannot_be_is_refused_by_its_number_and_leaves_the_rest
         {.kind = EVENT_MARK, .label = 0, .record = 77},
         {.kind = EVENT_FLUSH, .stack = 1, .record = 77},
         {.kind = EVENT_KINDS, .record = 77},
-        {.kind = EVENT_COMMAND, .command = {.kind = COMMAND_USE}, .ptr = 2, .record = 77},
-        {.kind = EVENT_COMMAND, .command = {.kind = COMMAND_KINDS}, .record = 77},
+        {.kind = EVENT_CONTROL, .control = {.kind = CONTROL_USE}, .ptr = 2, .record = 77},
+        {.kind = EVENT_CONTROL, .control = {.kind = CONTROL_KINDS}, .record = 77},
     };
     void *bytes;
     size_t n;

@@ -1,7 +1,7 @@
 /* Tune: what it recommends is true, is all needed, belongs to the release, and is what the real allocator did. */
-#include "replay/tune.h"
 #include "base/units.h"
-#include "policies/pytorch_conf.h"
+#include "policies/pytorch/pytorch_conf.h"
+#include "replay/advise/tune.h"
 #include "tests/generated.h"
 #include "tests/recorded_run.h"
 
@@ -30,11 +30,11 @@ static const struct tune_entry *winner(const struct tune *t)
 static const char *winner_text(const struct tune *t)
 {
     static char text[SETTINGS_TEXT];
-    return settings_text(&winner(t)->settings, &t->profile, false, text);
+    return settings_text(&winner(t)->settings, &t->rules, false, text);
 }
 
 /* One setting on one card. */
-static struct trial trial_of(struct trace_reader *r, const struct settings *s, const struct pytorch_profile *profile,
+static struct trial trial_of(struct trace_reader *r, const struct settings *s, const struct pytorch_rules *rules,
                              const char *device)
 {
     struct err_detail why = { .text = "" };
@@ -42,7 +42,7 @@ static struct trial trial_of(struct trace_reader *r, const struct settings *s, c
     char text[SETTINGS_TEXT];
     struct policy_spec spec;
     struct device_choice choice;
-    MUST(policy_spec_parse(settings_text(s, profile, true, text), &spec, &why));
+    MUST(policy_spec_parse(settings_text(s, rules, true, text), &spec, &why));
     MUST(device_choose(device, r, &choice, &why));
     struct trial t = { .spec = &spec, .device = choice.config };
     MUST(trials_run(r, choice.ops, &t, 1, &cfg, &why));
@@ -96,7 +96,7 @@ static void expect_all_needed(struct trace_reader *r, const struct tune *t, cons
     for (size_t i = 0; i < 6; i++) {
         if (settings_count(&without[i]) == settings_count(s))
             continue;
-        const struct trial less = trial_of(r, &without[i], &t->profile, device);
+        const struct trial less = trial_of(r, &without[i], &t->rules, device);
         cr_expect_neq(trial_compare(&winner(t)->trial, &less), 0, "%s on %s: setting %zu does nothing", winner_text(t),
                       device, i);
     }
@@ -188,8 +188,8 @@ Test(tune, the_answer_does_not_depend_on_threads)
     char a[SETTINGS_TEXT], b[SETTINGS_TEXT];
     cr_assert_eq(one.n_entries, two.n_entries);
     for (size_t i = 0; i < one.n_entries; i++)
-        cr_expect_str_eq(settings_text(&one.entries[i].settings, &one.profile, true, a),
-                         settings_text(&two.entries[i].settings, &two.profile, true, b));
+        cr_expect_str_eq(settings_text(&one.entries[i].settings, &one.rules, true, a),
+                         settings_text(&two.entries[i].settings, &two.rules, true, b));
     cr_expect_eq(one.winner, two.winner);
     tune_close(&one);
     tune_close(&two);
@@ -212,13 +212,13 @@ Test(tune, a_release_is_offered_only_what_it_has)
             char text[SETTINGS_TEXT];
             struct pytorch_settings applied = pytorch_settings_default();
             struct err_detail why = { .text = "" };
-            settings_text(s, &t.profile, false, text);
+            settings_text(s, &t.rules, false, text);
             expandable = expandable || s->expandable;
             fraction = fraction || strstr(text, "per_process_memory_fraction") != NULL;
             cr_expect(s->non_split_mib == 0 || releases[i].non_split);
             cr_expect(s->large_segment_mib == 0 || releases[i].large);
             cr_expect_eq(s->gc_percent > 0, s->fraction_percent > 0, "gc stands only together with its limit");
-            cr_expect_eq(pytorch_conf_apply(&t.profile, CONF_AT_START, text, &applied, &why), ERR_OK, "%s: %s", text,
+            cr_expect_eq(pytorch_conf_apply(&t.rules, CONF_AT_START, text, &applied, &why), ERR_OK, "%s: %s", text,
                          why.text);
         }
         cr_expect_eq(expandable, releases[i].expandable, "%s", releases[i].release);

@@ -1,8 +1,8 @@
 /* verify: a genuine recording comes out equal, and one that was tampered with does not. */
-#include "replay/verify.h"
+#include "replay/verify/verify.h"
 
 #include "base/units.h"
-#include "traces/import.h"
+#include "import/import.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

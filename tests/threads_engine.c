@@ -3,7 +3,7 @@
  *
  * A plain program, because Criterion does not start under that sanitizer. Built and run everywhere all the same.
  */
-#include "replay/replay.h"
+#include "replay/engine/engine.h"
 #include "traces/generate.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * start under that sanitizer.
  */
 #define _GNU_SOURCE                   /* fallocate */
+#include "import/call_journal_read.h"
 #include "record/journal_file.h"
-#include "traces/call_journal_read.h"
 
 #include <dirent.h>
 #include <errno.h>

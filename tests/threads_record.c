@@ -6,9 +6,9 @@
  *
  * A plain program, because Criterion does not start under that sanitizer. Built and run everywhere all the same.
  */
+#include "import/call_journal_read.h"
+#include "import/import.h"
 #include "record/real_calls.h"
-#include "traces/call_journal_read.h"
-#include "traces/import.h"
 
 #include <pthread.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #ifndef REPLAY_TESTS_WHOLE_TRACE_H
 #define REPLAY_TESTS_WHOLE_TRACE_H
 
-#include "replay/bounds.h"
+#include "replay/plan/bounds.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Numbers into bytes and back. */
 #include "traces/columns.h"
 
+#include "base/array.h"
 #include "base/units.h"
-#include "traces/intern.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,19 +1,10 @@
 /* Hash tables of the trace writer. */
 #include "traces/intern.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-void *array_grow(void *array, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return array;
-    const size_t more = *room == 0 ? 16 : 2 * *room;
-    void *p = more > SIZE_MAX / size ? NULL : realloc(array, more * size);
-    if (p != NULL)
-        *room = more;
-    return p;
-}
 
 /* ---- pairs ---- */
 

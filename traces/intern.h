@@ -9,10 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The array, whose elements have `size` bytes, with room for at least one more than the `n` it has; NULL, and the array
- * as it was, without memory. */
-void *array_grow(void *array, size_t n, size_t *room, size_t size);
-
 /* A hash from a pair of 64-bit numbers to a 32-bit one; open addressing, at most half full. */
 struct pair_map {
     struct pair_entry { uint64_t key[2]; uint32_t value, is_used; } *entries;

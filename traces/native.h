@@ -53,7 +53,7 @@ enum {
     X(EVENTS, "evts", "events by column")                                      \
     X(SLOTS, "slot", "live requests at this place")                            \
     X(SEGMENT_EVENTS, "sevt", "recorded segment events")                       \
-    X(COMMANDS, "cmds", "commands")                                            \
+    X(CONTROLS, "cmds", "controls")                                            \
     X(STRINGS, "strs", "texts of stack frames and commands")                   \
     X(NODES, "node", "stack frames and who called them")                       \
     X(STACKS, "stck", "stacks, as nodes")                                      \

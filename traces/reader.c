@@ -3,8 +3,9 @@
  * sections into a chunk and validates them on the way, beside the use of the last one if so told. What lies beside the
  * events is read when asked for. Memory follows the chunks, what is live, and the tables.
  */
+#include "base/array.h"
 #include "base/producer.h"
-#include "traces/frames.h"
+#include "traces/event_sections.h"
 #include "traces/intern.h"
 #include "traces/loose.h"
 #include "traces/native_file.h"
@@ -52,7 +53,7 @@ struct trace_reader {
     size_t               n_facts, room_facts;
     struct stream_name  *streams;
     struct pool_name    *pools;
-    struct command      *commands;
+    struct control      *controls;
     struct reader_texts  strings, labels;
     struct stack_node   *nodes;
     uint32_t            *stacks;
@@ -232,7 +233,7 @@ static bool sections_are_consistent(const struct trace_reader *r)
     return r->rows[SECTION_STREAMS] < NATIVE_STREAMS_MAX && r->rows[SECTION_POOLS] < NATIVE_POOLS_MAX &&
            r->rows[SECTION_STRINGS] < UINT32_MAX && r->rows[SECTION_LABELS] < UINT32_MAX &&
            r->rows[SECTION_NODES] < UINT32_MAX && r->rows[SECTION_STACKS] < UINT32_MAX &&
-           r->rows[SECTION_COMMANDS] < UINT32_MAX && r->rows[SECTION_START_SEGMENTS] < UINT32_MAX;
+           r->rows[SECTION_CONTROLS] < UINT32_MAX && r->rows[SECTION_START_SEGMENTS] < UINT32_MAX;
 }
 
 /* Whether the totals can be true of these sections. */
@@ -246,7 +247,7 @@ static bool index_is_consistent(const struct trace_reader *r)
         sum += i->by_kind[k];
     }
     return sum == i->events && i->events == r->rows[SECTION_EVENTS] &&
-           i->by_kind[EVENT_COMMAND] == r->rows[SECTION_COMMANDS] &&
+           i->by_kind[EVENT_CONTROL] == r->rows[SECTION_CONTROLS] &&
            i->peak_live <= i->by_kind[EVENT_ALLOC] + r->rows[SECTION_START_BLOCKS];
 }
 
@@ -275,7 +276,7 @@ static void reader_count_bytes(struct trace_reader *r)
         sections += n;
         switch (r->sections[i].kind) {
         case SECTION_EVENTS:
-        case SECTION_COMMANDS:
+        case SECTION_CONTROLS:
         case SECTION_LABELS:
             b->events += n;
             break;
@@ -506,29 +507,29 @@ static enum err reader_load_start(struct trace_reader *r, struct err_detail *why
     return ERR_OK;
 }
 
-static enum err reader_load_commands(struct trace_reader *r, struct err_detail *why)
+static enum err reader_load_controls(struct trace_reader *r, struct err_detail *why)
 {
     void *read;
-    const enum err e = reader_rows(r, SECTION_COMMANDS, 0, &read, why);
+    const enum err e = reader_rows(r, SECTION_CONTROLS, 0, &read, why);
     if (e != ERR_OK)
         return e;
-    struct command_row *rows = read;
-    const uint32_t n = (uint32_t)r->rows[SECTION_COMMANDS];
-    r->commands = calloc(n + 1u, sizeof *r->commands);
+    struct control_row *rows = read;
+    const uint32_t n = (uint32_t)r->rows[SECTION_CONTROLS];
+    r->controls = calloc(n + 1u, sizeof *r->controls);
     uint32_t bad = UINT32_MAX;
-    for (uint32_t i = 0; i < n && r->commands != NULL; i++) {
-        r->commands[i] = rows[i].command;
-        if (rows[i].text > r->strings.n || rows[i].command.stream >= r->info.n_streams ||
-            rows[i].command.pool >= r->info.n_pools)
+    for (uint32_t i = 0; i < n && r->controls != NULL; i++) {
+        r->controls[i] = rows[i].control;
+        if (rows[i].text > r->strings.n || rows[i].control.stream >= r->info.n_streams ||
+            rows[i].control.pool >= r->info.n_pools)
             bad = i < bad ? i : bad;
         else if (rows[i].text > 0)
-            r->commands[i].text = r->strings.text[rows[i].text - 1];
+            r->controls[i].text = r->strings.text[rows[i].text - 1];
     }
     free(rows);
-    if (r->commands == NULL)
+    if (r->controls == NULL)
         return native_nomem(&r->file, why);
-    r->info.n_commands = n;
-    return bad == UINT32_MAX ? ERR_OK : reader_bad_row(r, SECTION_COMMANDS, bad, why);
+    r->info.n_controls = n;
+    return bad == UINT32_MAX ? ERR_OK : reader_bad_row(r, SECTION_CONTROLS, bad, why);
 }
 
 static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *why)
@@ -571,7 +572,7 @@ static enum err reader_load(struct trace_reader *r, struct err_detail *why)
     if (e == ERR_OK)
         e = reader_texts(r, SECTION_LABELS, &r->labels, why);
     if (e == ERR_OK)
-        e = reader_load_commands(r, why);
+        e = reader_load_controls(r, why);
     if (e == ERR_OK)
         e = reader_load_stacks(r, why);
     r->info.n_labels = r->labels.n;
@@ -655,7 +656,7 @@ void trace_close(struct trace_reader *r)
     for (int kind = 0; kind < SECTION_KINDS; kind++)
         free(r->of_kind[kind]);
     side_memory_free(&r->side_memory);
-    void *const arrays[] = {r->kept, r->facts, r->streams, r->pools, r->commands, r->strings.text, r->labels.text,
+    void *const arrays[] = {r->kept, r->facts, r->streams, r->pools, r->controls, r->strings.text, r->labels.text,
                             r->nodes, r->stacks, r->frames, r->start_segments, r->start_blocks,
                             r->segment_events, r->sections, r->slots.at, r->listed, r->sides,
                             r->side_slots, r->decoder};
@@ -704,9 +705,9 @@ const struct pool_name *trace_pools(const struct trace_reader *r)
     return r->pools;
 }
 
-const struct command *trace_commands(const struct trace_reader *r)
+const struct control *trace_controls(const struct trace_reader *r)
 {
-    return r->commands;
+    return r->controls;
 }
 
 const char *trace_label(const struct trace_reader *r, uint32_t id)
@@ -747,7 +748,7 @@ static const struct section *reader_frame(const struct trace_reader *r, uint32_t
 static struct frame_bounds reader_bounds(const struct trace_reader *r)
 {
     return (struct frame_bounds){.n_streams = r->info.n_streams, .n_pools = r->info.n_pools, .n_labels = r->labels.n,
-                                 .n_commands = r->info.n_commands, .commands = r->commands};
+                                 .n_controls = r->info.n_controls, .controls = r->controls};
 }
 
 /* "FILE: event N WHY, in the section at byte M". */
@@ -1271,7 +1272,7 @@ static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
     i->peak_live = r->slots.n;
     i->peak_requested_bytes = r->slots.peak_bytes;
     i->duration_ns = r->place.time_ns;
-    i->n_commands = (uint32_t)r->place.first_command;    /* those behind them have no event */
+    i->n_controls = (uint32_t)r->place.first_controls;    /* those behind them have no event */
     memcpy(i->by_kind, r->by_kind, sizeof i->by_kind);
     r->has_state = false;
     r->side_frame = UINT32_MAX;

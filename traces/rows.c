@@ -113,21 +113,21 @@ static double number_of_bits(uint64_t bits)
     return number;
 }
 
-static size_t command_fields(const struct command_row *r, struct row_field f[ROW_FIELDS_MAX])
+static size_t control_fields(const struct control_row *r, struct row_field f[ROW_FIELDS_MAX])
 {
-    f[0] = FIELD(r->command.kind, COMMAND_KINDS - 1, false);
-    f[1] = FIELD(r->command.pool, UINT8_MAX, false);
-    f[2] = FIELD(r->command.stream, UINT16_MAX, false);
-    f[3] = FIELD(r->command.slot, UINT32_MAX, true);
-    f[4] = FIELD(r->command.flags, UINT64_MAX, false);
-    f[5] = FIELD(bits_of_number(r->command.number), UINT64_MAX, false);
+    f[0] = FIELD(r->control.kind, CONTROL_KINDS - 1, false);
+    f[1] = FIELD(r->control.pool, UINT8_MAX, false);
+    f[2] = FIELD(r->control.stream, UINT16_MAX, false);
+    f[3] = FIELD(r->control.slot, UINT32_MAX, true);
+    f[4] = FIELD(r->control.flags, UINT64_MAX, false);
+    f[5] = FIELD(bits_of_number(r->control.number), UINT64_MAX, false);
     f[6] = FIELD(r->text, UINT32_MAX, false);
     return 7;
 }
 
-static void command_from(struct command_row *r, const uint64_t v[ROW_FIELDS_MAX])
+static void control_from(struct control_row *r, const uint64_t v[ROW_FIELDS_MAX])
 {
-    r->command = (struct command){.kind = (uint8_t)v[0], .pool = (uint8_t)v[1], .stream = (uint16_t)v[2],
+    r->control = (struct control){.kind = (uint8_t)v[0], .pool = (uint8_t)v[1], .stream = (uint16_t)v[2],
                                   .slot = (uint32_t)v[3], .flags = v[4], .number = number_of_bits(v[5])};
     r->text = (uint32_t)v[6];
 }
@@ -158,7 +158,7 @@ size_t rows_size(enum section_kind kind)
     case SECTION_START_SEGMENTS: return sizeof(struct trace_segment);
     case SECTION_START_BLOCKS:   return sizeof(struct trace_block);
     case SECTION_SEGMENT_EVENTS: return sizeof(struct trace_segment_event);
-    case SECTION_COMMANDS:       return sizeof(struct command_row);
+    case SECTION_CONTROLS:       return sizeof(struct control_row);
     case SECTION_NODES:          return sizeof(struct stack_node);
     case SECTION_STACKS:         return sizeof(uint32_t);
     default:                     return 0;
@@ -174,7 +174,7 @@ static size_t row_fields(enum section_kind kind, const void *row, struct row_fie
     case SECTION_START_SEGMENTS: return segment_fields(row, f);
     case SECTION_START_BLOCKS:   return block_fields(row, f);
     case SECTION_SEGMENT_EVENTS: return segment_event_fields(row, f);
-    case SECTION_COMMANDS:       return command_fields(row, f);
+    case SECTION_CONTROLS:       return control_fields(row, f);
     case SECTION_NODES:          return node_fields(row, f);
     case SECTION_STACKS:         return stack_fields(row, f);
     default:                     return 0;
@@ -189,7 +189,7 @@ static void row_from(enum section_kind kind, void *row, const uint64_t v[ROW_FIE
     case SECTION_START_SEGMENTS: segment_from(row, v); break;
     case SECTION_START_BLOCKS:   block_from(row, v); break;
     case SECTION_SEGMENT_EVENTS: segment_event_from(row, v); break;
-    case SECTION_COMMANDS:       command_from(row, v); break;
+    case SECTION_CONTROLS:       control_from(row, v); break;
     case SECTION_NODES:          node_from(row, v); break;
     case SECTION_STACKS:         *(uint32_t *)row = (uint32_t)v[0]; break;
     default:                     break;
@@ -235,7 +235,7 @@ enum err rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, 
     struct row_field f[ROW_FIELDS_MAX];
     const size_t size = rows_size(kind);
     union { struct stream_name stream; struct pool_name pool; struct trace_segment segment; struct trace_block block;
-            struct trace_segment_event event; struct command_row command; struct stack_node node;
+            struct trace_segment_event event; struct control_row control; struct stack_node node;
             uint32_t stack; } none;
     memset(&none, 0, sizeof none);
     const size_t n_fields = row_fields(kind, &none, f);

@@ -1,6 +1,6 @@
 /*
  * The small tables of a trace, row by row in memory and by column in a section (traces/FORMAT.md, "Rows"): names, start
- * state, recorded segment events, commands, stacks. Writer and reader share the description of each.
+ * state, recorded segment events, controls, stacks. Writer and reader share the description of each.
  */
 #ifndef REPLAY_TRACES_ROWS_H
 #define REPLAY_TRACES_ROWS_H
@@ -13,14 +13,14 @@
 
 enum { ROW_FIELDS_MAX = 10 };
 
-/* A command as it is kept in rows: its text is a number, 0 for none, else one more than that of the string. */
-struct command_row {
-    struct command command;
+/* A control as it is kept in rows: its text is a number, 0 for none, else one more than that of the string. */
+struct control_row {
+    struct control control;
     uint32_t text;
 };
 
 /* Encodes rows [0, n), n <= NATIVE_ROWS, of the kind of section; `rows` is an array of struct stream_name,
- * pool_name, trace_segment, trace_block, trace_segment_event, command_row or stack_node, or of uint32_t (stacks). */
+ * pool_name, trace_segment, trace_block, trace_segment_event, control_row or stack_node, or of uint32_t (stacks). */
 void rows_encode(struct bytes *out, enum section_kind kind, const void *rows, size_t n);
 
 /* Decodes n rows. ERR_FORMAT when the section is damaged or a number does not fit its member; nothing else is checked.

@@ -35,7 +35,7 @@ struct trace_info {
     uint64_t epoch_us;                /* wall clock of time 0, microseconds since 1970; 0 = unknown */
     uint32_t peak_live;               /* slots in use: every slot is below it; start state included */
     uint32_t n_streams, n_pools;      /* at least 1 each */
-    uint32_t n_labels, n_stacks, n_commands;
+    uint32_t n_labels, n_stacks, n_controls;
     uint32_t device;                  /* ordinal in the source */
     bool     starts_mid_run;          /* something was live, or segments stood, before the first event */
     bool     has_source_numbers;      /* events carry the number of the source's own record */
@@ -68,7 +68,7 @@ struct trace_side {
 /* Where the bytes of a native trace go. The sum of all but `total` and `times` is `total`. */
 struct trace_bytes {
     uint64_t total;
-    uint64_t events;                  /* events, commands, labels */
+    uint64_t events;                  /* events, controls, labels */
     uint64_t times;                   /* the part of `events` that time stamps take */
     uint64_t sides;                   /* record numbers, addresses, stack ids, recorded segment events */
     uint64_t strings;                 /* stacks and texts */
@@ -103,9 +103,21 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
 const char *trace_meta(const struct trace_reader *r, const char *name);
 const char *trace_meta_at(const struct trace_reader *r, size_t i, const char **value);   /* NULL behind the last */
 
+/* The next line of the fact "notes". *notes is trace_meta(r, "notes") at first (NULL: there are none) and moves on. A
+ * longer line is cut. False after the last. */
+enum { TRACE_NOTE = 512 };
+bool trace_next_note(const char **notes, char line[static TRACE_NOTE]);
+
+/* The number that the source gave to our event, if it numbers its own; otherwise, and for -1, the same number. The
+ * errors of trace_side_at. */
+MUST_USE enum err trace_event_number(struct trace_reader *r, int64_t event, int64_t *out, struct err_detail *why);
+
+/* What such a number counts: "record" if the source numbers its own, else "event". */
+const char *trace_event_word(const struct trace_reader *r);
+
 const struct stream_name *trace_streams(const struct trace_reader *r);    /* trace_info.n_streams */
 const struct pool_name *trace_pools(const struct trace_reader *r);        /* trace_info.n_pools */
-const struct command *trace_commands(const struct trace_reader *r);       /* trace_info.n_commands */
+const struct control *trace_controls(const struct trace_reader *r);       /* trace_info.n_controls */
 const char *trace_label(const struct trace_reader *r, uint32_t id);       /* "" for an unknown id */
 
 const struct trace_segment *trace_start_segments(const struct trace_reader *r, size_t *n);
@@ -149,7 +161,7 @@ size_t trace_stack(const struct trace_reader *r, uint32_t stack, const char *con
 struct trace_record {
     enum event_kind kind;
     uint64_t time_ns;                 /* any origin; never decreases (a step back is raised to the last) */
-    uint64_t ptr;                     /* names the live request; free kinds and COMMAND_USE refer to it */
+    uint64_t ptr;                     /* names the live request; free kinds and CONTROL_USE refer to it */
     uint64_t bytes;                   /* ALLOC, OOM; ignored for frees */
     uint64_t stream;                  /* raw handle */
     uint64_t pool[2];
@@ -157,7 +169,7 @@ struct trace_record {
     uint64_t addr;                    /* recorded address, 0 = none */
     uint32_t stack;                   /* from trace_put_stack */
     uint32_t label;                   /* MARK: from trace_put_label */
-    struct command command;           /* COMMAND; stream, pool, slot are taken from the members above */
+    struct control control;           /* CONTROL; stream, pool, slot are taken from the members above */
 };
 
 struct trace_writer;

@@ -2,8 +2,9 @@
  * Writes native traces: the program's pointers, stream handles and pool ids become dense numbers, and events go out by
  * column, a section at a time. Memory follows what is live and the distinct texts and stacks, not the length.
  */
+#include "base/array.h"
 #include "base/output.h"
-#include "traces/frames.h"
+#include "traces/event_sections.h"
 #include "traces/intern.h"
 #include "traces/loose.h"
 #include "traces/native_file.h"
@@ -64,10 +65,10 @@ struct trace_writer {
 
     struct trace_segment       *start_segments;
     struct trace_block         *start_blocks;
-    struct command_row         *commands;
+    struct control_row         *controls;
     struct section             *sections;
-    size_t   n_start_segments, n_start_blocks, n_commands, n_sections;
-    size_t   room_start_segments, room_start_blocks, room_commands, room_sections, room_facts, room_streams, room_pools;
+    size_t   n_start_segments, n_start_blocks, n_controls, n_sections;
+    size_t   room_start_segments, room_start_blocks, room_controls, room_sections, room_facts, room_streams, room_pools;
     struct trace_segment_event segment_events[NATIVE_ROWS];     /* not yet written */
     size_t   n_segment_events;
     uint64_t rows[SECTION_KINDS];                /* written so far */
@@ -271,7 +272,7 @@ static enum err writer_begin(struct trace_writer *w, struct err_detail *why)
     return e;
 }
 
-/* What became known since the last event section and may be named in the next: names, texts, stacks, commands; and the
+/* What became known since the last event section and may be named in the next: names, texts, stacks, controls; and the
  * segment events, the last of which may stand before events that come. */
 static enum err writer_tables(struct trace_writer *w, struct err_detail *why)
 {
@@ -286,7 +287,7 @@ static enum err writer_tables(struct trace_writer *w, struct err_detail *why)
     if (e == ERR_OK)
         e = writer_new_texts(w, SECTION_LABELS, &w->labels, why);
     if (e == ERR_OK)
-        e = writer_new_rows(w, SECTION_COMMANDS, w->commands, w->n_commands, why);
+        e = writer_new_rows(w, SECTION_CONTROLS, w->controls, w->n_controls, why);
     w->n_segment_events = 0;
     return e != ERR_OK ? e : writer_rows(w, SECTION_SEGMENT_EVENTS, w->segment_events, n_segment_events, why);
 }
@@ -337,7 +338,7 @@ static enum err writer_flush_events(struct trace_writer *w, struct err_detail *w
 {
     if (w->n_events == 0)
         return ERR_OK;
-    size_t ends[EVENT_COLUMN_COUNT], n_commands = 0;
+    size_t ends[EVENT_COLUMN_COUNT], n_controls = 0;
     enum err e = writer_tables(w, why);
     if (e == ERR_OK && w->has_sides)
         e = writer_flush_sides(w, why);
@@ -348,9 +349,9 @@ static enum err writer_flush_events(struct trace_writer *w, struct err_detail *w
     if (e == ERR_OK)
         writer_add_costs(w, ends);
     for (size_t i = 0; i < w->n_events; i++)
-        n_commands += w->events[i].kind == EVENT_COMMAND;
+        n_controls += w->events[i].kind == EVENT_CONTROL;
     w->place.first_event += w->n_events;
-    w->place.first_command += n_commands;
+    w->place.first_controls += n_controls;
     w->place.time_ns = w->events[w->n_events - 1].time_ns;
     w->n_events = 0;
     w->has_sides = false;
@@ -559,33 +560,33 @@ static enum err writer_put_free(struct trace_writer *w, const struct trace_recor
     return e != ERR_OK ? e : writer_push(w, r, ev, why);
 }
 
-static enum err writer_put_command(struct trace_writer *w, const struct trace_record *r, struct event ev,
+static enum err writer_put_control(struct trace_writer *w, const struct trace_record *r, struct event ev,
                                    struct err_detail *why)
 {
-    struct command_row row = {.command = r->command};
-    row.command.text = NULL;
-    row.command.stream = ev.stream;
-    row.command.pool = ev.pool;
-    row.command.slot = 0;
-    if (r->command.kind >= COMMAND_KINDS)
-        return writer_refuse(w, r, "an unknown command at", why);
-    if (r->command.kind == COMMAND_USE) {
+    struct control_row row = {.control = r->control};
+    row.control.text = NULL;
+    row.control.stream = ev.stream;
+    row.control.pool = ev.pool;
+    row.control.slot = 0;
+    if (r->control.kind >= CONTROL_KINDS)
+        return writer_refuse(w, r, "an unknown control at", why);
+    if (r->control.kind == CONTROL_USE) {
         const uint32_t *slot = pair_map_find(&w->slot_of, r->ptr, 0);
         if (slot == NULL)
             return writer_refuse(w, r, "nothing is live at the used address", why);
-        row.command.slot = *slot;
+        row.control.slot = *slot;
     }
-    const size_t n_text = r->command.text == NULL ? 0 : strlen(r->command.text);
+    const size_t n_text = r->control.text == NULL ? 0 : strlen(r->control.text);
     if (n_text >= NATIVE_TEXT_MAX)
-        return writer_refuse(w, r, "a command's text is too long at", why);
-    struct command_row *commands = array_grow(w->commands, w->n_commands, &w->room_commands, sizeof *commands);
-    if (commands == NULL)
+        return writer_refuse(w, r, "a control's text is too long at", why);
+    struct control_row *controls = array_grow(w->controls, w->n_controls, &w->room_controls, sizeof *controls);
+    if (controls == NULL)
         return writer_nomem(w, why);
-    w->commands = commands;
-    if (r->command.text != NULL && (row.text = text_table_put(&w->strings, r->command.text, n_text) + 1) == 0)
+    w->controls = controls;
+    if (r->control.text != NULL && (row.text = text_table_put(&w->strings, r->control.text, n_text) + 1) == 0)
         return writer_nomem(w, why);
-    ev.slot = (uint32_t)w->n_commands;
-    w->commands[w->n_commands++] = row;
+    ev.slot = (uint32_t)w->n_controls;
+    w->controls[w->n_controls++] = row;
     return writer_push(w, r, ev, why);
 }
 
@@ -595,8 +596,8 @@ static enum err writer_put_other(struct trace_writer *w, const struct trace_reco
     const enum err e = writer_place(w, r, &ev, why);
     if (e != ERR_OK)
         return e;
-    if (r->kind == EVENT_COMMAND)
-        return writer_put_command(w, r, ev, why);
+    if (r->kind == EVENT_CONTROL)
+        return writer_put_control(w, r, ev, why);
     if (r->kind == EVENT_OOM && (ev.bytes = r->bytes) == 0)
         return writer_refuse(w, r, "no bytes were refused at", why);
     if (r->kind == EVENT_MARK && (ev.slot = r->label) >= w->labels.n)
@@ -644,7 +645,7 @@ enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct 
     }
     case EVENT_FLUSH:
     case EVENT_OOM:
-    case EVENT_COMMAND:
+    case EVENT_CONTROL:
     case EVENT_MARK:
         return writer_put_other(w, r, why);
     case EVENT_KINDS:
@@ -955,7 +956,7 @@ static void writer_free(struct trace_writer *w)
     stack_table_free(&w->stacks);
     side_memory_free(&w->side_memory);
     void *const arrays[] = {w->name, w->facts, w->streams, w->pools, w->slots.at, w->vacated, w->events, w->sides,
-                            w->side_slots, w->start_segments, w->start_blocks, w->commands, w->sections};
+                            w->side_slots, w->start_segments, w->start_blocks, w->controls, w->sections};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
     free(w);

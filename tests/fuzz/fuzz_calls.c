@@ -5,9 +5,9 @@
  * An input that begins with 'R' is the records alone, behind a head that is made here, and so is one that begins with
  * 'G' and the number of the device to choose; others are files as they are.
  */
+#include "import/import.h"
 #include "tests/fuzz/fuzz.h"
 #include "traces/call_journal.h"
-#include "traces/import.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * Fuzz target: braces and ranges, and job files, as people type them.
  */
-#include "replay/expand.h"
-#include "replay/job.h"
+#include "replay/program/job.h"
+#include "replay/sweep/expand.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * Fuzz target: the texts of stack frames, a line each, as a recording may have them.
  */
-#include "replay/frame.h"
 #include "tests/fuzz/fuzz.h"
+#include "traces/stack_frame.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * to it unpacked.
  */
 #include "base/input.h"
+#include "import/import.h"
 #include "tests/fuzz/fuzz.h"
-#include "traces/import.h"
 
 #include <string.h>
 

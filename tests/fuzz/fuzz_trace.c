@@ -71,8 +71,8 @@ static void check_event(struct live *l, const struct event *e, const struct trac
         FUZZ_EXPECT(e->bytes > 0);
     else if (e->kind == EVENT_MARK)
         FUZZ_EXPECT(e->slot < info->n_labels);
-    else if (e->kind == EVENT_COMMAND)
-        FUZZ_EXPECT(e->slot < info->n_commands);
+    else if (e->kind == EVENT_CONTROL)
+        FUZZ_EXPECT(e->slot < info->n_controls);
     else if (e->kind != EVENT_FLUSH) {
         FUZZ_EXPECT(e->slot < info->peak_live);
         check_slot(l, e);

@@ -262,7 +262,7 @@ static void case_parse_environment(struct golden_case *c)
     const char *uncached = json_string_value(json_object_get(env, "PYTORCH_NO_CUDA_MEMORY_CACHING"));
     const char *overhead = json_string_value(json_object_get(env, "FAKECUDA_OVERHEAD"));
     c->is_uncached =
-        uncached != NULL && (pytorch_profile_of(c->release).has_any_nocache || strcmp(uncached, "1") == 0);
+        uncached != NULL && (pytorch_rules_of(c->release).has_any_nocache || strcmp(uncached, "1") == 0);
     c->overhead_bytes = overhead == NULL ? 0 : strtoull(overhead, NULL, 10);
     c->conf = case_settings_text(c);
 }

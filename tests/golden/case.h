@@ -9,7 +9,7 @@
 #define REPLAY_TESTS_GOLDEN_CASE_H
 
 #include "base/err.h"
-#include "policies/pytorch_profile.h"
+#include "policies/pytorch/pytorch_rules.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* One function per kind of op, and a loop over them. */
 #include "tests/golden/program.h"
 
-#include "policies/pytorch.h"
-#include "policies/pytorch_text.h"
+#include "policies/pytorch/pytorch.h"
+#include "policies/pytorch/pytorch_text.h"
 #include "tests/golden/machine.h"
 
 #include <stdio.h>
@@ -103,47 +103,47 @@ static json_t *program_free(struct program *p, const struct case_op *op)
     return json_null();
 }
 
-/* ---- commands ---- */
+/* ---- controls ---- */
 
-/* Gives one command to a device's policy; a refusal is a difference. */
-static void program_command(struct program *p, uint32_t device, const struct command *cmd, const struct block *b)
+/* Gives one control to a device's policy; a refusal is a difference. */
+static void program_control(struct program *p, uint32_t device, const struct control *cmd, const struct block *b)
 {
     struct policy *policy = p->m.device[device].policy;
     struct err_detail why = {0};
-    const enum err e = policy->ops->command(policy, cmd, b, &why);
+    const enum err e = policy->ops->control(policy, cmd, b, &why);
     if (e != ERR_OK)
         difference_note(p->diff, "%s: the policy refused: %s", p->where, why.text[0] == '\0' ? err_text(e) : why.text);
 }
 
-static json_t *program_command_all(struct program *p, enum command_kind kind)
+static json_t *program_control_all(struct program *p, enum control_kind kind)
 {
-    const struct command cmd = {.kind = (uint8_t)kind};
+    const struct control cmd = {.kind = (uint8_t)kind};
     for (uint32_t d = 0; d < p->c->n_devices; d++)
-        program_command(p, d, &cmd, NULL);
+        program_control(p, d, &cmd, NULL);
     return json_null();
 }
 
 static json_t *program_use(struct program *p, const struct case_op *op)
 {
     const struct request *r = &p->requests[op->slot];
-    const struct command cmd = {.kind = COMMAND_USE, .slot = op->slot, .stream = program_stream(p, op)};
+    const struct control cmd = {.kind = CONTROL_USE, .slot = op->slot, .stream = program_stream(p, op)};
     if (r->state == REQUEST_FAILED)
         return json_string("skip");
     if (r->state == REQUEST_LIVE)
-        program_command(p, op->device, &cmd, &r->block);
+        program_control(p, op->device, &cmd, &r->block);
     return json_null();
 }
 
 static json_t *program_reset_peak(struct program *p, const struct case_op *op)
 {
     (void)op;
-    return program_command_all(p, COMMAND_RESET_PEAK);
+    return program_control_all(p, CONTROL_RESET_PEAK);
 }
 
 static json_t *program_reset_accumulated(struct program *p, const struct case_op *op)
 {
     (void)op;
-    return program_command_all(p, COMMAND_RESET_ACCUMULATED);
+    return program_control_all(p, CONTROL_RESET_ACCUMULATED);
 }
 
 static json_t *program_empty_cache(struct program *p, const struct case_op *op)
@@ -157,12 +157,12 @@ static json_t *program_empty_cache(struct program *p, const struct case_op *op)
 /* Settings hold for all devices; the first refusal is what the program sees. */
 static json_t *program_set_conf(struct program *p, const struct case_op *op)
 {
-    const struct command cmd = {.kind = COMMAND_SETTINGS, .text = op->text};
+    const struct control cmd = {.kind = CONTROL_SETTINGS, .text = op->text};
     struct err_detail why = {0};
     enum err e = ERR_OK;
     for (uint32_t d = 0; d < p->c->n_devices; d++) {
         struct policy *policy = p->m.device[d].policy;
-        const enum err ours = policy->ops->command(policy, &cmd, NULL, e == ERR_OK ? &why : NULL);
+        const enum err ours = policy->ops->control(policy, &cmd, NULL, e == ERR_OK ? &why : NULL);
         e = e == ERR_OK ? ours : e;
     }
     const char *type = json_string_value(json_array_get(op->answer, 1));
@@ -177,8 +177,8 @@ static json_t *program_set_conf(struct program *p, const struct case_op *op)
 
 static json_t *program_set_fraction(struct program *p, const struct case_op *op)
 {
-    const struct command cmd = {.kind = COMMAND_FRACTION, .number = op->ratio};
-    program_command(p, 0, &cmd, NULL);
+    const struct control cmd = {.kind = CONTROL_FRACTION, .number = op->ratio};
+    program_control(p, 0, &cmd, NULL);
     return json_null();
 }
 
@@ -218,14 +218,14 @@ static json_t *program_sync(struct program *p, const struct case_op *op)
 
 /* ---- private pools; they and the captures are those of device 0 ---- */
 
-static json_t *program_pool_command(struct program *p, enum command_kind kind, uint8_t pool, uint16_t stream,
+static json_t *program_pool_control(struct program *p, enum control_kind kind, uint8_t pool, uint16_t stream,
                                     uint64_t flags)
 {
-    const struct command cmd = {.kind = (uint8_t)kind, .pool = pool, .stream = stream, .flags = flags};
+    const struct control cmd = {.kind = (uint8_t)kind, .pool = pool, .stream = stream, .flags = flags};
     if (pool == 0)
         difference_note(p->diff, "%s: there is no such pool", p->where);
     else
-        program_command(p, 0, &cmd, NULL);
+        program_control(p, 0, &cmd, NULL);
     return json_null();
 }
 
@@ -233,14 +233,14 @@ static json_t *program_new_pool(struct program *p, const struct case_op *op)
 {
     const uint8_t pool = (uint8_t)p->m.n_pools_made++;
     const uint64_t *id = p->m.pool_name[pool].id;
-    program_pool_command(p, COMMAND_POOL_CREATE, pool, 0, op->flags);
+    program_pool_control(p, CONTROL_POOL_CREATE, pool, 0, op->flags);
     return json_pack("[I,I]", (json_int_t)id[0], (json_int_t)id[1]);
 }
 
 /* Inside a region one release's snapshots show the pool of the innermost region only. */
 static void program_show_pool(struct program *p)
 {
-    if (pytorch_profile_of(p->c->release).is_narrow_in_region)
+    if (pytorch_rules_of(p->c->release).is_narrow_in_region)
         p->m.shown_pool = p->n_entered == 0 ? 0 : p->entered[p->n_entered - 1];
 }
 
@@ -252,7 +252,7 @@ static json_t *program_begin_pool(struct program *p, const struct case_op *op)
     else
         p->entered[p->n_entered++] = pool;
     program_show_pool(p);
-    return program_pool_command(p, COMMAND_POOL_ENTER, pool, 0, 0);
+    return program_pool_control(p, CONTROL_POOL_ENTER, pool, 0, 0);
 }
 
 static json_t *program_end_pool(struct program *p, const struct case_op *op)
@@ -266,12 +266,12 @@ static json_t *program_end_pool(struct program *p, const struct case_op *op)
         p->n_entered--;
     }
     program_show_pool(p);
-    return program_pool_command(p, COMMAND_POOL_LEAVE, pool, 0, 0);
+    return program_pool_control(p, CONTROL_POOL_LEAVE, pool, 0, 0);
 }
 
 static json_t *program_drop_pool(struct program *p, const struct case_op *op)
 {
-    return program_pool_command(p, COMMAND_POOL_DROP, machine_find_pool(&p->m, false, op->id), 0, 0);
+    return program_pool_control(p, CONTROL_POOL_DROP, machine_find_pool(&p->m, false, op->id), 0, 0);
 }
 
 /* ---- graph captures ---- */
@@ -334,7 +334,7 @@ static json_t *program_begin_capture(struct program *p, const struct case_op *op
     const uint16_t stream = program_stream(p, op);
     p->capture = (uint8_t)p->m.n_pools_made++;
     program_make_state(p, p->capture, stream, false);
-    json_t *answer = program_pool_command(p, COMMAND_CAPTURE_BEGIN, p->capture, stream, 0);
+    json_t *answer = program_pool_control(p, CONTROL_CAPTURE_BEGIN, p->capture, stream, 0);
     program_make_state(p, p->capture, stream, true);
     p->n_captures++;
     return answer;
@@ -345,7 +345,7 @@ static json_t *program_end_capture(struct program *p, const struct case_op *op)
     (void)op;
     const uint8_t pool = p->capture;
     p->capture = 0;
-    return program_pool_command(p, COMMAND_CAPTURE_END, pool, 0, 0);
+    return program_pool_control(p, CONTROL_CAPTURE_END, pool, 0, 0);
 }
 
 static json_t *program_reset_graph(struct program *p, const struct case_op *op)
@@ -353,7 +353,7 @@ static json_t *program_reset_graph(struct program *p, const struct case_op *op)
     const uint8_t pool = machine_find_pool(&p->m, true, op->id);
     if (pool != 0)
         program_free_state(p, pool);
-    return program_pool_command(p, COMMAND_GRAPH_RESET, pool, 0, 0);
+    return program_pool_control(p, CONTROL_GRAPH_RESET, pool, 0, 0);
 }
 
 /* ---- reports ---- */
@@ -363,7 +363,7 @@ static json_t *program_snapshot(struct program *p, const struct case_op *op)
 {
     (void)op;
     json_t *segments = machine_segments(&p->m);
-    json_decref(program_command_all(p, COMMAND_SNAPSHOT));
+    json_decref(program_control_all(p, CONTROL_SNAPSHOT));
     return segments;
 }
 

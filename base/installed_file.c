@@ -1,0 +1,35 @@
+/* Files beside the program. */
+#include "base/installed_file.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum err beside_program(char out[PATH_MAX], struct err_detail *why)
+{
+    const ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    if (n <= 0)
+        return err_set(why, ERR_IO, 0, "where this program lies cannot be told: %s", strerror(errno));
+    out[n] = '\0';
+    return ERR_OK;
+}
+
+enum err beside_find(const char *file, char out[PATH_MAX], struct err_detail *why)
+{
+    static const char *const places[] = { "", "../" REPLAY_LIBDIR "/replay/" };
+    char program[PATH_MAX];
+    const enum err e = beside_program(program, why);
+    if (e != ERR_OK)
+        return e;
+    const char *folder = dirname(program);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char path[2 * PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s%s", folder, places[i], file);
+        if (access(path, R_OK) == 0 && realpath(path, out) != NULL)
+            return ERR_OK;
+    }
+    return err_set(why, ERR_IO, 0, "%.60s is not beside this program, in %.120s", file, folder);
+}

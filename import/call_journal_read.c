@@ -1,0 +1,362 @@
+/* Reads a journal of CUDA memory calls. Nothing in it is trusted: every number of a record is checked against those
+ * read before it, so that chains of frames and texts end. */
+#include "import/call_journal_read.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CALL_TEXT_MAX = 4096, PEEK_RECORDS = INPUT_PEEK_MAX / (int)sizeof(struct call_record) };
+
+bool call_journal_sniff(const unsigned char *head, size_t n)
+{
+    return n >= sizeof CALL_JOURNAL_MAGIC && memcmp(head, CALL_JOURNAL_MAGIC, sizeof CALL_JOURNAL_MAGIC) == 0;
+}
+
+/* Takes the head from the first n bytes of a file. */
+static enum err head_take(const char *name, const unsigned char *bytes, size_t n, struct call_head *head,
+                          struct err_detail *why)
+{
+    if (n < sizeof *head || !call_journal_sniff(bytes, n))
+        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: no journal of CUDA calls", name);
+    memcpy(head, bytes, sizeof *head);
+    if (head->order != CALL_JOURNAL_ORDER)
+        return err_set(why, ERR_UNSUPPORTED, 16, "%s: byte 16: written on a machine of another byte order", name);
+    if (head->version != CALL_JOURNAL_VERSION)
+        return err_set(why, ERR_UNSUPPORTED, 20, "%s: byte 20: version %u of the journal; known is %d", name,
+                       head->version, CALL_JOURNAL_VERSION);
+    if (head->record_bytes != sizeof(struct call_record) || head->head_bytes != sizeof *head)
+        return err_set(why, ERR_FORMAT, 24, "%s: byte 24: records of %u bytes behind a head of %u", name,
+                       head->record_bytes, head->head_bytes);
+    head->command[sizeof head->command - 1] = '\0';
+    return ERR_OK;
+}
+
+static enum err head_read(struct input *in, struct call_head *head, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n;
+    enum err e = input_peek(in, sizeof *head, &bytes, &n, why);
+    if (e == ERR_OK)
+        e = head_take(input_name(in), bytes, n, head, why);
+    if (e == ERR_OK)
+        input_skip(in, sizeof *head);
+    return e;
+}
+
+/* Room for n records. */
+static enum err records_reserve(struct call_journal *log, size_t n, const char *name, struct err_detail *why)
+{
+    if (n <= log->room)
+        return ERR_OK;
+    struct call_record *records = realloc(log->records, n * sizeof *records);
+    if (records == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", name);
+    log->records = records;
+    log->room = n;
+    return ERR_OK;
+}
+
+/* Takes what the input has to offer now; *n_read is 0 at its end. A part of a record at the end is no record. */
+static enum err records_read(struct input *in, struct call_journal *log, size_t *n_read, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n;
+    enum err e = input_peek(in, PEEK_RECORDS * sizeof(struct call_record), &bytes, &n, why);
+    if (e != ERR_OK)
+        return e;
+    *n_read = n / sizeof(struct call_record);
+    if (*n_read == 0)
+        return ERR_OK;
+    if (log->n > UINT32_MAX - *n_read)
+        return err_set(why, ERR_UNSUPPORTED, input_offset(in), "%s: more than %u records", input_name(in), UINT32_MAX);
+    if (log->room - log->n < *n_read)
+        e = records_reserve(log, 2 * (log->n + *n_read), input_name(in), why);
+    if (e != ERR_OK)
+        return e;
+    memcpy(log->records + log->n, bytes, *n_read * sizeof *log->records);
+    log->n += (uint32_t)*n_read;
+    input_skip(in, *n_read * sizeof *log->records);
+    return ERR_OK;
+}
+
+/* What is not whole, or not known, is no record. Where the last one that is ends. */
+static uint32_t drop_unknown(struct call_journal *log)
+{
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < log->n; i++) {
+        struct call_record *r = &log->records[i];
+        if (r->is_whole != CALL_WHOLE || r->kind >= CALL_KINDS)
+            r->kind = CALL_NONE;
+        else
+            end = i + 1;
+    }
+    return end;
+}
+
+/* Behind the last whole record there is only room. */
+static void drop_torn(struct call_journal *log)
+{
+    log->n = drop_unknown(log);
+    for (uint32_t i = 0; i < log->n; i++)
+        log->n_torn += log->records[i].is_whole != CALL_WHOLE;
+    log->n_torn -= log->n_torn < log->head.lost ? log->n_torn : log->head.lost;
+}
+
+/* A release whose call failed did not happen. */
+static void drop_undone(struct call_journal *log)
+{
+    for (uint32_t i = 0; i < log->n; i++) {
+        struct call_record *r = &log->records[i];
+        if (r->kind != CALL_UNDO)
+            continue;
+        if (r->other >= log->first && r->other - log->first < i) {
+            struct call_record *undone = &log->records[r->other - log->first];
+            if (undone->kind == CALL_FREE || undone->kind == CALL_RELEASE || undone->kind == CALL_UNMAP ||
+                undone->kind == CALL_RESET)
+                undone->kind = CALL_NONE;
+        }
+        r->kind = CALL_NONE;
+    }
+}
+
+static void count_devices(struct call_journal *log)
+{
+    for (uint32_t i = 0; i < log->n; i++) {
+        const struct call_record *r = &log->records[i];
+        struct call_device *d = &log->devices[r->device];
+        if (r->kind == CALL_ALLOC || r->kind == CALL_CREATE)
+            d->requests++;
+        else if (r->kind == CALL_OOM)
+            d->ooms++;
+        else if (r->kind == CALL_DEVICE)
+            d->total_bytes = r->bytes;
+    }
+}
+
+enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *why)
+{
+    struct call_journal *log = calloc(1, sizeof *log);
+    size_t n_read = 1;
+    if (log == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", input_name(in));
+    enum err e = head_read(in, &log->head, why);
+    while (e == ERR_OK && n_read > 0)
+        e = records_read(in, log, &n_read, why);
+    if (e != ERR_OK) {
+        call_journal_free(log);
+        return e;
+    }
+    drop_torn(log);
+    drop_undone(log);
+    count_devices(log);
+    *out = log;
+    return ERR_OK;
+}
+
+void call_journal_free(struct call_journal *log)
+{
+    if (log == NULL)
+        return;
+    free(log->records);
+    free(log->path);
+    free(log);
+}
+
+/* ---- while it is written ---- */
+
+/* Opens the file for one reading: a recorder may follow more processes than it may hold files open. */
+static enum err follow_open(const char *path, int *fd, struct err_detail *why)
+{
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *fd >= 0 ? ERR_OK : err_set(why, ERR_IO, 0, "%s: cannot be opened: %s", path, strerror(errno));
+}
+
+/* Reads n bytes; *got are there. */
+static enum err follow_read(int fd, const char *path, void *out, size_t n, uint64_t offset, size_t *got,
+                            struct err_detail *why)
+{
+    for (*got = 0; *got < n;) {
+        const ssize_t k = pread(fd, (char *)out + *got, n - *got, (off_t)(offset + *got));
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return err_set(why, ERR_IO, offset, "%s: cannot be read: %s", path, strerror(errno));
+        if (k == 0)
+            break;
+        *got += (size_t)k;
+    }
+    return ERR_OK;
+}
+
+/* Reads the head of a file that may still be written. Its magic comes last, so the rest is read for good when that has
+ * been seen: read at once, the rest may be older. */
+static enum err follow_head(const char *path, struct call_head *head, struct err_detail *why)
+{
+    unsigned char bytes[sizeof *head];
+    size_t n = 0;
+    int fd;
+    enum err e = follow_open(path, &fd, why);
+    if (e != ERR_OK)
+        return e;
+    e = follow_read(fd, path, bytes, sizeof bytes, 0, &n, why);
+    if (e == ERR_OK && call_journal_sniff(bytes, n))
+        e = follow_read(fd, path, bytes, sizeof bytes, 0, &n, why);
+    close(fd);
+    return e == ERR_OK ? head_take(path, bytes, n, head, why) : e;
+}
+
+enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *why)
+{
+    struct call_journal *log = calloc(1, sizeof *log);
+    if (log == NULL || (log->path = strdup(path)) == NULL) {
+        call_journal_free(log);
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", path);
+    }
+    log->awaited = UINT32_MAX;
+    const enum err e = follow_head(path, &log->head, why);
+    if (e != ERR_OK)
+        call_journal_free(log);
+    else
+        *out = log;
+    return e;
+}
+
+static bool is_whole(const struct call_journal *log, size_t i)
+{
+    return log->records[i].is_whole == CALL_WHOLE;
+}
+
+/* How many of the n records that were read are to be taken. Where the first is not whole, none; but if it was waited
+ * for already it is passed over with those that follow it and are no more whole. */
+static size_t follow_count(struct call_journal *log, size_t n)
+{
+    size_t whole = 0, torn = 0;
+    while (whole < n && is_whole(log, whole))
+        whole++;
+    while (whole == 0 && torn < n && !is_whole(log, torn))
+        torn++;
+    if (whole > 0 || torn == 0 || (torn == n && n < CALL_STRETCH_RECORDS)) {
+        log->awaited = UINT32_MAX;
+        return whole;
+    }
+    if (log->awaited == log->first)
+        log->first += (uint32_t)torn;
+    log->awaited = log->first;
+    return 0;
+}
+
+/* Reads the next records into place. Whether one is whole is looked at before it is read for good: a record that is
+ * read while it is written may have its last member, and not yet the others. */
+static enum err follow_stretch(struct call_journal *log, int fd, struct err_detail *why)
+{
+    const uint64_t size = sizeof *log->records, offset = sizeof log->head + log->first * size;
+    size_t got = 0;
+    enum err e = follow_read(fd, log->path, log->records, CALL_STRETCH_RECORDS * size, offset, &got, why);
+    const size_t n = e == ERR_OK ? follow_count(log, got / size) : 0;
+    if (n > 0)
+        e = follow_read(fd, log->path, log->records, n * size, offset, &got, why);
+    log->n = e == ERR_OK && got >= n * size ? (uint32_t)n : 0;
+    return e;
+}
+
+enum err call_journal_more(struct call_journal *log, struct err_detail *why)
+{
+    int fd;
+    log->first += log->n;
+    log->n = 0;
+    if (log->first > UINT32_MAX - CALL_STRETCH_RECORDS)
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: more than %u records", log->path, UINT32_MAX);
+    enum err e = records_reserve(log, CALL_STRETCH_RECORDS, log->path, why);
+    if (e == ERR_OK)
+        e = follow_open(log->path, &fd, why);
+    if (e != ERR_OK)
+        return e;
+    e = follow_stretch(log, fd, why);
+    close(fd);
+    if (log->n == 0) {                                   /* a process that asks for nothing costs nothing */
+        free(log->records);
+        log->records = NULL;
+        log->room = 0;
+    }
+    (void)drop_unknown(log);
+    drop_undone(log);
+    count_devices(log);
+    return e;
+}
+
+/* ---- stacks ---- */
+
+/* Puts a part of a text behind the parts before it. */
+static bool take_text(struct call_frames *f, uint32_t number, const struct call_record *r)
+{
+    struct call_text part;
+    char text[CALL_TEXT_MAX];
+    size_t n = 0;
+    memcpy(&part, r, sizeof part);
+    const uint32_t *before = part.before == 0 ? NULL : pair_map_find(&f->text_of, part.before - 1, 0);
+    if (before != NULL) {
+        const char *start = text_table_at(&f->texts, *before);
+        n = strlen(start);
+        memcpy(text, start, n);
+    }
+    const char *end = memchr(part.text, '\0', sizeof part.text);
+    const size_t length = end == NULL ? sizeof part.text : (size_t)(end - part.text);
+    const size_t k = length < sizeof text - n ? length : sizeof text - n;
+    memcpy(text + n, part.text, k);
+    const uint32_t id = text_table_put(&f->texts, text, n + k);
+    return id != UINT32_MAX && pair_map_add(&f->text_of, number, 0, id);
+}
+
+static bool take_frame(struct call_frames *f, uint32_t number, const struct call_record *r)
+{
+    const uint32_t *text = r->other == 0 ? NULL : pair_map_find(&f->text_of, r->other - 1, 0);
+    const uint32_t *caller = r->stack == 0 ? NULL : pair_map_find(&f->frame_of, r->stack - 1, 0);
+    if (text == NULL)
+        return true;
+    struct call_frame *frames = array_grow(f->frames, f->n, &f->room, sizeof *frames);
+    if (frames == NULL)
+        return false;
+    f->frames = frames;
+    f->frames[f->n] = (struct call_frame){.text = *text, .caller = caller == NULL ? 0 : *caller + 1};
+    return pair_map_add(&f->frame_of, number, 0, (uint32_t)f->n++);
+}
+
+bool call_frames_take(struct call_frames *f, uint32_t number, const struct call_record *r)
+{
+    return r->kind == CALL_TEXT ? take_text(f, number, r) : r->kind == CALL_FRAME ? take_frame(f, number, r) : true;
+}
+
+size_t call_frames_stack(const struct call_frames *f, const struct call_record *r, uint32_t *texts, size_t max)
+{
+    const uint32_t *innermost = r->stack == 0 ? NULL : pair_map_find(&f->frame_of, r->stack - 1, 0);
+    size_t n = 0;
+    for (uint32_t at = innermost == NULL ? 0 : *innermost + 1; at > 0 && n < max; at = f->frames[at - 1].caller)
+        texts[n++] = f->frames[at - 1].text;
+    return n;
+}
+
+void call_frames_free(struct call_frames *f)
+{
+    pair_map_free(&f->text_of);
+    pair_map_free(&f->frame_of);
+    text_table_free(&f->texts);
+    free(f->frames);
+    *f = (struct call_frames){.n = 0};
+}
+
+void call_journal_command(const struct call_journal *log, char *text, size_t n)
+{
+    const char *command = log->head.command;
+    size_t used = 0, end = sizeof log->head.command;
+    while (end > 0 && command[end - 1] == '\0')
+        end--;
+    for (; used < end && used + 1 < n; used++)
+        text[used] = command[used] == '\0' ? ' ' : command[used];
+    text[used] = '\0';
+}

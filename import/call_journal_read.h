@@ -1,0 +1,67 @@
+/*
+ * A journal of CUDA memory calls, read into memory: whole records only, calls that failed taken out. All at once, or a
+ * stretch at a time while it is written.
+ */
+#ifndef REPLAY_IMPORT_CALL_JOURNAL_READ_H
+#define REPLAY_IMPORT_CALL_JOURNAL_READ_H
+
+#include "base/input.h"
+#include "traces/call_journal.h"
+#include "traces/intern.h"
+
+#include <stdbool.h>
+
+enum { CALL_DEVICES_MAX = UINT8_MAX + 1, CALL_STRETCH_RECORDS = 1 << 16 };
+
+struct call_journal {
+    struct call_head head;
+    struct call_record *records;      /* numbers [first, first + n), in order; kind CALL_NONE where there is nothing */
+    uint32_t first, n;
+    size_t room;
+    uint64_t n_torn;                  /* records that were begun and never finished, before the last whole one */
+    struct call_device {
+        uint64_t requests, ooms;      /* a device with either has events */
+        uint64_t total_bytes;         /* 0 = unknown */
+    } devices[CALL_DEVICES_MAX];      /* of all records up to here */
+    char *path;                       /* NULL: it was read at once */
+    uint32_t awaited;                 /* record that was not whole when others behind it were; UINT32_MAX: none */
+};
+
+bool call_journal_sniff(const unsigned char *head, size_t n);
+
+/* Reads a journal, torn or not. ERR_FORMAT with the offset; ERR_UNSUPPORTED for one of another version or byte order;
+ * ERR_HOST_NOMEM. A record that does not fit the others is refused only where nothing could be made of it. */
+MUST_USE enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *why);
+
+/* Opens a journal that may still be written: its head, and no records. ERR_FORMAT where the head is not there yet. */
+MUST_USE enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *why);
+
+/* Replaces the records by those behind them that are whole by now, at most CALL_STRETCH_RECORDS; n == 0 where there are
+ * none. A record that is not whole is waited for, from one call that finds no other to the next, and then left out. An
+ * UNDO takes back only what is in the same stretch. ERR_IO, ERR_HOST_NOMEM; ERR_UNSUPPORTED for too many records. */
+MUST_USE enum err call_journal_more(struct call_journal *log, struct err_detail *why);
+
+void call_journal_free(struct call_journal *log);
+
+/* The command's words, separated by spaces. */
+void call_journal_command(const struct call_journal *log, char *text, size_t n);
+
+/* ---- stacks ---- */
+
+/* The frames that records name, kept by number. All zero: none. */
+struct call_frames {
+    struct pair_map text_of, frame_of;       /* (record, 0) -> id in texts, of a text up to there -> index of a frame */
+    struct text_table texts;
+    struct call_frame { uint32_t text, caller; } *frames;            /* caller: index + 1; 0 = none is known */
+    size_t n, room;
+};
+
+/* Takes the record with this number, if it is a frame or a part of a text; in order of the file. What it names must
+ * have come before, or is not there, so that chains of callers end. False without memory. */
+bool call_frames_take(struct call_frames *f, uint32_t number, const struct call_record *r);
+
+/* The frames of a record's stack as ids of f->texts, innermost first, at most `max`; 0 where it has none. */
+size_t call_frames_stack(const struct call_frames *f, const struct call_record *r, uint32_t *texts, size_t max);
+void call_frames_free(struct call_frames *f);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * Finds the pickle in a page of torch.cuda._memory_viz. Source: PyTorch, torch/cuda/_memory_viz.py, _format_viz: the
+ * page holds [{"name": "snapshot.pickle", "base64": "..."}].
+ */
+#include "import/html.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const char html_key[] = "\"base64\"";
+
+static bool is_space(unsigned char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static bool starts_with(const unsigned char *head, size_t n, const char *word)
+{
+    const size_t length = strlen(word);
+    return n >= length && strncasecmp((const char *)head, word, length) == 0;
+}
+
+bool html_sniff(const unsigned char *head, size_t n)
+{
+    static const unsigned char byte_order_mark[] = {0xEF, 0xBB, 0xBF};
+    size_t i = n >= 3 && memcmp(head, byte_order_mark, 3) == 0 ? 3 : 0;
+    while (i < n && is_space(head[i]))
+        i++;
+    return starts_with(head + i, n - i, "<!doctype html") || starts_with(head + i, n - i, "<html");
+}
+
+/* Takes everything up to and with `key`. */
+static enum err html_find(struct input *in, const char *key, struct err_detail *why)
+{
+    const size_t length = strlen(key);
+    for (;;) {
+        const unsigned char *bytes;
+        size_t n;
+        const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, why);
+        if (e != ERR_OK)
+            return e;
+        for (size_t i = 0; i + length <= n; i++) {
+            const unsigned char *at = memchr(bytes + i, key[0], n - length + 1 - i);
+            if (at == NULL)
+                break;
+            i = (size_t)(at - bytes);
+            if (memcmp(at, key, length) == 0) {
+                input_skip(in, i + length);
+                return ERR_OK;
+            }
+        }
+        if (n < INPUT_PEEK_MAX)
+            return err_set(why, ERR_UNSUPPORTED, 0, "%s: an HTML page without a snapshot inside", input_name(in));
+        input_skip(in, n - length + 1);
+    }
+}
+
+/* Takes `c` and the space before it. */
+static enum err html_expect(struct input *in, unsigned char c, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n, i = 0;
+    const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, why);
+    if (e != ERR_OK)
+        return e;
+    while (i < n && is_space(bytes[i]))
+        i++;
+    if (i == n || bytes[i] != c)
+        return err_set(why, ERR_FORMAT, input_offset(in),
+                       "%s: byte %llu: the snapshot in the page is not where it should be", input_name(in),
+                       (unsigned long long)input_offset(in));
+    input_skip(in, i + 1);
+    return ERR_OK;
+}
+
+enum err html_enter(struct input *in, struct err_detail *why)
+{
+    enum err e = html_find(in, html_key, why);
+    if (e == ERR_OK)
+        e = html_expect(in, ':', why);
+    if (e == ERR_OK)
+        e = html_expect(in, '"', why);
+    return e == ERR_OK ? input_push_base64(in, why) : e;
+}

@@ -1,0 +1,241 @@
+/*
+ * The one door through which every file comes in: native traces as they are, everything else through the importer
+ * that recognises it.
+ */
+#include "import/import.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD_BYTES = 4096, SLURP_BYTES = 1 << 16, NAMES_BYTES = 128 };
+
+static const struct importer *const importers[] = {&importer_pytorch, &importer_calls};
+
+enum { N_IMPORTERS = sizeof importers / sizeof importers[0] };
+
+const struct importer *importer_at(size_t i)
+{
+    return i < N_IMPORTERS ? importers[i] : NULL;
+}
+
+/* The names of all importers, for a message. */
+static const char *importer_names(char text[NAMES_BYTES])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < N_IMPORTERS && used < NAMES_BYTES; i++)
+        used += (size_t)snprintf(text + used, NAMES_BYTES - used, "%s%s", i > 0 ? ", " : "", importers[i]->name);
+    return text;
+}
+
+static enum err importer_named(const char *name, const struct importer **out, struct err_detail *why)
+{
+    char known[NAMES_BYTES];
+    for (size_t i = 0; i < N_IMPORTERS; i++)
+        if (strcmp(importers[i]->name, name) == 0) {
+            *out = importers[i];
+            return ERR_OK;
+        }
+    return err_set(why, ERR_USAGE, 0, "no format is called \"%.40s\"; known: %s", name, importer_names(known));
+}
+
+static enum err importer_sniff(struct input *in, const unsigned char *head, size_t n, const struct importer **out,
+                               struct err_detail *why)
+{
+    char known[NAMES_BYTES];
+    if (n == 0)
+        return err_set(why, ERR_FORMAT, 0, "%s: is empty", input_name(in));
+    for (size_t i = 0; i < N_IMPORTERS; i++)
+        if (importers[i]->sniff(head, n)) {
+            *out = importers[i];
+            return ERR_OK;
+        }
+    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a trace of ours nor a format that can be imported (%s)",
+                   input_name(in), importer_names(known));
+}
+
+/* Reads what is left of the input. */
+static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n, struct err_detail *why)
+{
+    unsigned char *all = NULL;
+    size_t used = 0, room = 0;
+    for (;;) {
+        const unsigned char *bytes;
+        size_t got;
+        const enum err e = is_raw ? input_peek_raw(in, SLURP_BYTES, &bytes, &got, why)
+                                  : input_peek(in, SLURP_BYTES, &bytes, &got, why);
+        if (e != ERR_OK) {
+            free(all);
+            return e;
+        }
+        if (got == 0)
+            break;
+        if (room - used < got) {
+            room = 2 * (used + got);
+            unsigned char *bigger = realloc(all, room);
+            if (bigger == NULL) {
+                free(all);
+                return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", input_name(in));
+            }
+            all = bigger;
+        }
+        memcpy(all + used, bytes, got);
+        used += got;
+        input_skip(in, got);
+    }
+    *out = all;
+    *n = used;
+    return ERR_OK;
+}
+
+static enum err open_slurped(struct input *in, bool is_raw, struct trace_reader **out, struct err_detail *why)
+{
+    void *bytes = NULL;
+    size_t n = 0;
+    const enum err e = input_slurp(in, is_raw, &bytes, &n, why);
+    return e != ERR_OK ? e : trace_open_owned(bytes, n, input_name(in), out, why);
+}
+
+static enum err run_importer(const struct importer *from, struct input *in, const struct import_config *cfg,
+                             struct trace_writer *w, struct err_detail *why)
+{
+    const enum err e = trace_put_meta(w, "path", input_name(in), why);
+    return e != ERR_OK ? e : from->import(in, cfg, w, why);
+}
+
+static enum err open_imported(const struct importer *from, struct input *in, const struct import_config *cfg,
+                              struct trace_reader **out, struct err_detail *why)
+{
+    struct trace_writer *w = NULL;
+    enum err e = trace_create(NULL, &w, why);
+    if (e != ERR_OK)
+        return e;
+    e = run_importer(from, in, cfg, w, why);
+    if (e != ERR_OK) {
+        trace_abandon(w);
+        return e;
+    }
+    return trace_finish_open(w, input_name(in), out, why);
+}
+
+static const struct import_config default_config = {.gpu = -1, .releases = RELEASES_AUTO};
+
+/* What kind of file it is: *is_native tells a trace of ours; otherwise *importer is the one to use. */
+static enum err input_recognise(struct input *in, const char *from, bool *is_native, const struct importer **importer,
+                                struct err_detail *why)
+{
+    const unsigned char *head;
+    size_t n;
+    *is_native = false;
+    if (from != NULL)
+        return importer_named(from, importer, why);
+    const enum err e = input_peek(in, HEAD_BYTES, &head, &n, why);
+    if (e != ERR_OK)
+        return e;
+    *is_native = trace_is_native(head, n);
+    return *is_native ? ERR_OK : importer_sniff(in, head, n, importer, why);
+}
+
+/* A native trace lies in the file as it is, not compressed once more. */
+static enum err input_is_native(struct input *in, bool *is_native, struct err_detail *why)
+{
+    const unsigned char *head;
+    size_t n;
+    const enum err e = input_peek_raw(in, HEAD_BYTES, &head, &n, why);
+    *is_native = e == ERR_OK && trace_is_native(head, n);
+    return e;
+}
+
+enum err trace_open_any(const char *path, const char *from, const struct import_config *cfg, struct trace_reader **out,
+                        struct err_detail *why)
+{
+    struct input *in = NULL;
+    const struct importer *importer = NULL;
+    bool is_native = false;
+    enum err e = input_open(path, &in, why);
+    if (e == ERR_OK && from == NULL)
+        e = input_is_native(in, &is_native, why);
+    if (e == ERR_OK && is_native) {
+        if (strcmp(path, "-") == 0) {
+            input_keep_raw(in);
+            e = open_slurped(in, true, out, why);
+        } else {
+            e = trace_open(path, out, why);
+        }
+    } else if (e == ERR_OK && (e = input_recognise(in, from, &is_native, &importer, why)) == ERR_OK) {
+        e = is_native ? open_slurped(in, false, out, why)
+                      : open_imported(importer, in, cfg == NULL ? &default_config : cfg, out, why);
+    }
+    input_close(in);
+    return e;
+}
+
+static enum err import_to_file(const struct importer *from, struct input *in, const struct import_config *cfg,
+                               const char *out_path, struct err_detail *why)
+{
+    struct trace_writer *w = NULL;
+    enum err e = trace_create(out_path, &w, why);
+    if (e != ERR_OK)
+        return e;
+    e = run_importer(from, in, cfg, w, why);
+    if (e != ERR_OK) {
+        trace_abandon(w);
+        return e;
+    }
+    return trace_finish(w, why);
+}
+
+/* Opens a file that is to be imported. */
+static enum err open_foreign(const char *path, const char *from, struct input **in, const struct importer **importer,
+                             struct err_detail *why)
+{
+    bool is_native = false;
+    enum err e = input_open(path, in, why);
+    if (e == ERR_OK && from == NULL)
+        e = input_is_native(*in, &is_native, why);
+    if (e == ERR_OK && !is_native)
+        e = input_recognise(*in, from, &is_native, importer, why);
+    if (e == ERR_OK && is_native)
+        return err_set(why, ERR_USAGE, 0, "%s: is a native trace already", input_name(*in));
+    return e;
+}
+
+enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
+                                struct trace_reader **out, struct err_detail *why)
+{
+    struct import_config wanted = cfg == NULL ? default_config : *cfg;
+    struct input *in = NULL;
+    const struct importer *importer = NULL;
+    wanted.final_state = true;
+    enum err e = open_foreign(path, from, &in, &importer, why);
+    if (e == ERR_OK && !importer->has_final_state)
+        e = err_set(why, ERR_UNSUPPORTED, 0, "%s: the format %s has no final state", input_name(in), importer->name);
+    if (e == ERR_OK)
+        e = open_imported(importer, in, &wanted, out, why);
+    input_close(in);
+    return e;
+}
+
+enum err trace_import(const char *path, const char *from, const struct import_config *cfg, const char *out_path,
+                      struct err_detail *why)
+{
+    struct input *in = NULL;
+    const struct importer *importer = NULL;
+    enum err e = open_foreign(path, from, &in, &importer, why);
+    if (e == ERR_OK)
+        e = import_to_file(importer, in, cfg == NULL ? &default_config : cfg, out_path, why);
+    input_close(in);
+    return e;
+}
+
+enum err trace_describe(const char *path, const char *from, void (*line)(void *arg, const char *text), void *arg,
+                        struct err_detail *why)
+{
+    struct input *in = NULL;
+    const struct importer *importer = NULL;
+    enum err e = open_foreign(path, from, &in, &importer, why);
+    if (e == ERR_OK)
+        e = importer->describe(in, line, arg, why);
+    input_close(in);
+    return e;
+}

@@ -1,0 +1,355 @@
+/*
+ * The walk forward: from the rebuilt start through all records, to see that every block lies in a segment and on no
+ * other block, to fill in what older releases did not write, and to find the sizes of the blocks at the start.
+ *
+ * Why sizes: a block of a large segment may be up to 1 MiB larger than its rounded request, and records carry only
+ * requests. But an allocation always takes the front of a free block, and a free block begins where a live one ends:
+ * so the first allocation directly behind a block tells where it ends.
+ */
+#include "import/pytorch_walk.h"
+
+#include "base/units.h"
+#include "traces/rank_set.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { SMALL_SEGMENT = 2 << 20 };
+#define TAIL_MAX MIB                  /* PyTorch, CUDACachingAllocator.cpp: should_split keeps up to that much */
+
+struct forward {
+    struct walk *w;
+    struct segment_set now;
+    struct rank_set active;           /* ranks of blocks that are live or pending */
+    uint64_t *requested;              /* by rank, while active */
+    bool *is_pending;                 /* by rank: no longer handed out */
+    uint64_t held_bytes, live_bytes;
+    uint32_t run_end;                 /* first record behind the present run of releases */
+    enum import_releases wish;
+    uint64_t room_bytes;
+    uint64_t uncollected_bytes;       /* as in release_scene */
+};
+
+static void trouble_add(struct walk_trouble *t, uint64_t record)
+{
+    if (t->n++ == 0)
+        t->first = record;
+}
+
+static enum err forward_nomem(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
+}
+
+/* ---- blocks ---- */
+
+static struct walk_block *start_block(const struct walk *w, uint32_t rank)
+{
+    return w->block_of[rank] == 0 ? NULL : &w->blocks[w->block_of[rank] - 1];
+}
+
+static void active_put(struct forward *f, uint32_t rank, uint64_t requested, bool is_pending)
+{
+    rank_set_add(&f->active, rank);
+    f->requested[rank] = requested;
+    f->is_pending[rank] = is_pending;
+    if (!is_pending)
+        f->live_bytes += requested;
+    if (f->live_bytes > f->w->peak_requested)
+        f->w->peak_requested = f->live_bytes;
+}
+
+static void active_retire(struct forward *f, uint32_t rank)
+{
+    if (!f->is_pending[rank])
+        f->live_bytes -= f->requested[rank];
+    f->is_pending[rank] = true;
+}
+
+/* Two live blocks overlap. One that only the final state knows may be younger than all records (the snapshot copies
+ * the records first); any other is a contradiction. */
+static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct err_detail *why)
+{
+    struct walk *w = f->w;
+    struct walk_block *b = start_block(w, other);
+    if (b != NULL && b->is_unmentioned && !b->is_dropped) {
+        b->is_dropped = true;
+        w->n_unmatched_final++;
+        active_retire(f, other);
+        rank_set_remove(&f->active, other);
+        return ERR_OK;
+    }
+    return err_set(why, ERR_FORMAT, i,
+                   "%s: record %u of device %u: the block at 0x%" PRIx64 " (%" PRIu64 " bytes) overlaps the live block "
+                   "at 0x%" PRIx64 " (%" PRIu64 " bytes)", input_name(w->s->in), i, w->device, w->records[i].addr,
+                   w->records[i].size, w->addr[other], f->requested[other]);
+}
+
+/* The block below ends where this one begins; if it lived at the start, that may be the first news of its size. */
+static void size_block_below(struct forward *f, uint32_t below, uint64_t addr, const struct standing *segment)
+{
+    struct walk *w = f->w;
+    struct walk_block *b = start_block(w, below);
+    const uint64_t bytes = addr - w->addr[below], requested = f->requested[below];
+    if (w->addr[below] < segment->addr)
+        return;
+    if (requested < MIB / 2 && segment->bytes == SMALL_SEGMENT)
+        walk_vote(w, requested, bytes);
+    if (b == NULL || b->is_gone || b->is_sized || bytes < requested ||
+        (bytes - requested > 2 * TAIL_MAX && w->s->settings.max_split_size < 0))
+        return;
+    b->bytes = bytes;
+    b->is_sized = true;
+}
+
+static enum err forward_alloc(struct forward *f, uint32_t i, struct err_detail *why)
+{
+    struct walk *w = f->w;
+    struct snapshot_record *r = &w->records[i];
+    const uint32_t rank = w->rank[i];
+    uint32_t below = rank_set_below(&f->active, rank), above = rank_set_above(&f->active, rank);
+    while (below != RANK_NONE && f->requested[below] > r->addr - w->addr[below]) {
+        const enum err e = overlap(f, i, below, why);
+        if (e != ERR_OK)
+            return e;
+        below = rank_set_below(&f->active, rank);
+    }
+    while (above != RANK_NONE && r->size > w->addr[above] - r->addr) {
+        const enum err e = overlap(f, i, above, why);
+        if (e != ERR_OK)
+            return e;
+        above = rank_set_above(&f->active, rank);
+    }
+    const size_t segment = segment_set_find(&f->now, r->addr, r->size);
+    if (segment == SIZE_MAX)
+        trouble_add(&w->outside, i);
+    else if (below != RANK_NONE)
+        size_block_below(f, below, r->addr, &f->now.at[segment]);
+    active_put(f, rank, r->size, false);
+    return ERR_OK;
+}
+
+static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *why)
+{
+    struct snapshot_record *r = &f->w->records[i];
+    if (r->pool == SNAPSHOT_NO_POOL) {
+        const size_t segment = segment_set_find(&f->now, r->addr, 1);
+        r->pool = segment == SIZE_MAX ? 0 : f->now.at[segment].pool;
+    }
+    if (r->action == ACTION_ALLOC)
+        return forward_alloc(f, i, why);
+    active_retire(f, f->w->rank[i]);
+    if (r->action == ACTION_FREE_COMPLETED) {
+        struct walk_block *b = start_block(f->w, f->w->rank[i]);
+        rank_set_remove(&f->active, f->w->rank[i]);
+        if (b != NULL)
+            b->is_gone = true;
+    }
+    return ERR_OK;
+}
+
+/* ---- segments ---- */
+
+/* A whole ordinary segment of the default pools without an active block. */
+static bool is_idle(const struct forward *f, const struct standing *s)
+{
+    const struct walk *w = f->w;
+    uint32_t low = 0, high = w->n_addr;                  /* the first rank at or above the segment */
+    if (s->is_range || s->pool != 0)
+        return false;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (w->addr[mid] < s->addr)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    const uint32_t first = low == w->n_addr ? RANK_NONE
+                           : rank_set_has(&f->active, low) ? low : rank_set_above(&f->active, low);
+    return first == RANK_NONE || w->addr[first] - s->addr >= s->bytes;
+}
+
+/* The run keeps an idle segment. */
+static bool leaves_releasable(const struct forward *f, uint32_t begin, uint32_t end)
+{
+    const struct walk *w = f->w;
+    for (size_t k = 0; k < f->now.n; k++) {
+        bool is_released = !is_idle(f, &f->now.at[k]);
+        for (uint32_t i = begin; i < end && !is_released; i++)
+            is_released = w->records[i].action == ACTION_SEGMENT_FREE && w->records[i].addr == f->now.at[k].addr;
+        if (!is_released)
+            return true;
+    }
+    return false;
+}
+
+/* New memory: garbage collection would have released an idle large segment first, had so much been too much. */
+static void note_uncollected(struct forward *f, uint32_t i)
+{
+    if (f->w->s->settings.gc_threshold <= 0 || i == f->run_end || f->held_bytes <= f->uncollected_bytes)
+        return;
+    for (size_t k = 0; k < f->now.n; k++)
+        if (f->now.at[k].bytes != SMALL_SEGMENT && is_idle(f, &f->now.at[k])) {
+            f->uncollected_bytes = f->held_bytes;
+            return;
+        }
+}
+
+static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail *why)
+{
+    struct walk *w = f->w;
+    struct snapshot_record *r = &w->records[i];
+    struct standing st = {.addr = r->addr, .bytes = r->size, .stream = r->stream,
+                          .pool = r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool,
+                          .is_range = r->action == ACTION_SEGMENT_MAP};
+    const bool adds = r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP;
+    r->pool = st.pool;
+    if (r->size == 0)
+        return ERR_OK;
+    if (adds)
+        note_uncollected(f, i);
+    const enum segment_change c = adds ? segment_set_add(&f->now, &st)
+                                       : segment_set_take(&f->now, r->addr, r->size, &st);
+    if (c == CHANGE_NOMEM)
+        return forward_nomem(why);
+    if (c == CHANGE_CONFLICT) {
+        trouble_add(&w->segments, i);
+        return ERR_OK;
+    }
+    f->held_bytes = adds ? f->held_bytes + r->size : f->held_bytes - r->size;
+    if (f->held_bytes > w->peak_reserved)
+        w->peak_reserved = f->held_bytes;
+    return ERR_OK;
+}
+
+static enum err forward_release(struct forward *f, uint32_t i, struct err_detail *why)
+{
+    if (i < f->run_end)
+        return ERR_OK;
+    f->run_end = release_run_end(f->w, i);
+    const struct release_scene scene = {.held_bytes = f->held_bytes, .room_bytes = f->room_bytes,
+                                        .leaves_releasable = leaves_releasable(f, i, f->run_end),
+                                        .uncollected_bytes = f->uncollected_bytes};
+    return release_read(f->w, i, &scene, f->wish, why);
+}
+
+/* ---- what is left unsized ---- */
+
+/* Where the records do not tell a block's end, the rules do, or nearly: see PyTorch, should_split. */
+static void size_by_rule(struct walk *w, struct walk_block *b, uint64_t end)
+{
+    const struct snapshot_settings *t = &w->s->settings;
+    const uint64_t rounded = walk_round(w, b->requested);
+    const struct standing *segment = b->segment == UINT32_MAX ? NULL : &w->start.at[b->segment];
+    b->bytes = rounded;
+    if (segment == NULL || rounded > end - b->addr) {
+        b->is_guessed = true;
+        b->bytes = segment == NULL ? rounded : end - b->addr;
+        return;
+    }
+    const uint64_t rest = end - b->addr - rounded;
+    if (rest == 0 || segment->is_small || segment->is_range || t->is_expandable) {
+        b->is_sized = true;
+    } else if (rest <= TAIL_MAX) {
+        b->bytes = rounded + rest;                       /* too little to be a block of its own in the large pool */
+        b->is_sized = true;
+    } else {
+        const bool is_whole = t->max_split_size > 0 && rounded >= (uint64_t)t->max_split_size &&
+                              b->addr == segment->addr && end == segment->addr + segment->bytes;
+        b->bytes = is_whole ? rounded + rest : rounded;
+        b->is_guessed = true;
+        w->guessed_bytes += is_whole || rest < TAIL_MAX ? rest : TAIL_MAX;
+    }
+}
+
+static void size_start_blocks(struct walk *w)
+{
+    uint64_t above = 0;                                  /* start of the next block in the same segment */
+    uint32_t segment = UINT32_MAX;
+    for (size_t i = w->n_blocks; i-- > 0;) {
+        struct walk_block *b = &w->blocks[i];
+        if (b->is_dropped)
+            continue;
+        if (b->pool == SNAPSHOT_NO_POOL)
+            b->pool = 0;
+        if (b->segment != segment && b->segment != UINT32_MAX)
+            above = w->start.at[b->segment].addr + w->start.at[b->segment].bytes;
+        segment = b->segment;
+        if (!b->is_sized)
+            size_by_rule(w, b, above);
+        if (b->segment != UINT32_MAX && b->bytes > above - b->addr) {
+            b->bytes = above - b->addr;                  /* what a placement behind it suggested was not its size */
+            b->is_guessed = true;
+        }
+        if (b->segment == UINT32_MAX)
+            w->guessed_bytes += b->bytes;
+        above = b->addr;
+    }
+}
+
+/* ---- the pass ---- */
+
+static enum err forward_open(struct forward *f, struct err_detail *why)
+{
+    struct walk *w = f->w;
+    f->requested = calloc(w->n_addr + 1, sizeof *f->requested);
+    f->is_pending = calloc(w->n_addr + 1, sizeof *f->is_pending);
+    if (f->requested == NULL || f->is_pending == NULL || !rank_set_open(&f->active, w->n_addr) ||
+        !segment_set_copy(&f->now, &w->start))
+        return forward_nomem(why);
+    f->held_bytes = w->start_reserved = w->peak_reserved = segment_set_bytes(&w->start);
+    f->room_bytes = walk_room(w).bytes;
+    for (size_t i = 0; i < w->n_blocks; i++) {
+        const struct walk_block *b = &w->blocks[i];
+        const struct walk_block *before = i == 0 ? NULL : &w->blocks[i - 1];
+        if (before != NULL && before->requested > b->addr - before->addr && b->is_unmentioned) {
+            w->blocks[i].is_dropped = true;              /* newer than the records, as in overlap */
+            w->n_unmatched_final++;
+            continue;
+        }
+        if (before != NULL && before->requested > b->addr - before->addr)
+            return err_set(why, ERR_FORMAT, 0, "%s: device %u: the blocks at 0x%" PRIx64 " and 0x%" PRIx64 " overlap "
+                           "before the first record", input_name(w->s->in), w->device, before->addr, b->addr);
+        active_put(f, b->rank, b->requested, b->is_pending);
+    }
+    return ERR_OK;
+}
+
+static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *why)
+{
+    switch (f->w->records[i].action) {
+    case ACTION_ALLOC:
+    case ACTION_FREE_REQUESTED:
+    case ACTION_FREE_COMPLETED:
+        return forward_block(f, i, why);
+    case ACTION_SEGMENT_FREE:
+    case ACTION_SEGMENT_UNMAP: {
+        const enum err e = forward_release(f, i, why);
+        return e != ERR_OK ? e : forward_segment(f, i, why);
+    }
+    case ACTION_SEGMENT_ALLOC:
+    case ACTION_SEGMENT_MAP:
+        return forward_segment(f, i, why);
+    default:
+        return ERR_OK;
+    }
+}
+
+enum err walk_forward(struct walk *w, enum import_releases releases, struct err_detail *why)
+{
+    struct forward f = {.w = w, .wish = releases};
+    enum err e = forward_open(&f, why);
+    for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
+        e = forward_step(&f, i, why);
+    w->is_npu = w->n_npu_sizes > 0 && w->n_cuda_sizes == 0;
+    if (e == ERR_OK)
+        size_start_blocks(w);
+    for (size_t i = 0; e == ERR_OK && i < w->n_blocks; i++)
+        if (w->blocks[i].segment == UINT32_MAX && !w->blocks[i].is_dropped)
+            trouble_add(&w->outside, 0);
+    rank_set_close(&f.active);
+    segment_set_free(&f.now);
+    free(f.requested);
+    free(f.is_pending);
+    return e;
+}

@@ -1,0 +1,120 @@
+/*
+ * A PyTorch memory snapshot as read: the final segments and blocks, the trace records of every device, the settings.
+ *
+ * Source of the layout: PyTorch, torch/csrc/cuda/Module.cpp (Python writer), torch/csrc/cuda/memory_snapshot.cpp (C++
+ * writer). Stacks are interned while reading, and nothing else of the file is kept.
+ */
+#ifndef REPLAY_IMPORT_SNAPSHOT_H
+#define REPLAY_IMPORT_SNAPSHOT_H
+
+#include "base/input.h"
+#include "import/import.h"
+#include "import/pickle.h"
+#include "traces/intern.h"
+
+/* X(name, text): what a trace record says happened. */
+#define ACTION_LIST(X)                       \
+    X(ALLOC, "alloc")                        \
+    X(FREE_REQUESTED, "free_requested")      \
+    X(FREE_COMPLETED, "free_completed")      \
+    X(SEGMENT_ALLOC, "segment_alloc")        \
+    X(SEGMENT_FREE, "segment_free")          \
+    X(SEGMENT_MAP, "segment_map")            \
+    X(SEGMENT_UNMAP, "segment_unmap")        \
+    X(OOM, "oom")                            \
+    X(SNAPSHOT, "snapshot")
+
+#define ACTION_ENUM(name, text) ACTION_##name,
+enum snapshot_action { ACTION_LIST(ACTION_ENUM) ACTION_UNKNOWN, ACTION_KINDS };
+#undef ACTION_ENUM
+
+struct snapshot_record {
+    uint64_t addr;                    /* OOM: the device's free bytes */
+    uint64_t size;
+    int64_t  time_us;                 /* 0 where the release wrote none */
+    uint32_t stack;                   /* 0 = none */
+    uint32_t stream;                  /* index into snapshot.streams */
+    uint16_t pool;                    /* index into snapshot.pools; SNAPSHOT_NO_POOL: not recorded */
+    uint8_t  action;                  /* enum snapshot_action */
+};
+#define SNAPSHOT_NO_POOL UINT16_MAX
+
+enum snapshot_block_state { SNAPSHOT_BLOCK_INACTIVE, SNAPSHOT_BLOCK_ALLOCATED, SNAPSHOT_BLOCK_PENDING };
+
+struct snapshot_block {
+    uint64_t addr, size;
+    uint64_t requested;               /* of an inactive block: whatever it served last */
+    uint8_t  state;                   /* enum snapshot_block_state */
+    bool     has_addr;                /* releases up to 2.0 wrote none: the blocks follow each other */
+};
+
+struct snapshot_segment {
+    uint64_t addr, size;
+    uint32_t first_block, n_blocks;
+    uint32_t device, stream;          /* stream: index into snapshot.streams */
+    uint16_t pool;                    /* index into snapshot.pools */
+    bool     is_small, is_expandable;
+};
+
+struct snapshot_range { uint32_t first, n; };
+
+struct snapshot_frame { uint32_t name, file, line; };      /* strings by number */
+
+enum { ROUNDUP_CLASSES = 16 };        /* of roundup_power2_divisions: from 1 MiB to 32 GiB */
+
+struct snapshot_settings {
+    bool     is_known;
+    bool     is_expandable;
+    int64_t  max_split_size;          /* bytes; negative = unlimited */
+    double   gc_threshold;
+    uint64_t roundup[ROUNDUP_CLASSES];
+    uint64_t conf;                    /* a pickle string, or PICKLE_NONE */
+};
+
+/* Signs of the release that wrote the file. */
+enum snapshot_sign {
+    SIGN_BLOCK_ADDRESS = 1, SIGN_SETTINGS = 2, SIGN_ANNOTATIONS = 4, SIGN_COMPILE_CONTEXT = 8, SIGN_USER_METADATA = 16,
+    SIGN_POOL_ID = 32, SIGN_MAX_ROUND = 64, SIGN_HOST = 128, SIGN_TIME = 256, SIGN_CATEGORY = 512,
+    SIGN_REUSE = 1024
+};
+
+struct snapshot {
+    struct snapshot_record  *records;
+    struct snapshot_block   *blocks;
+    struct snapshot_segment *segments;
+    size_t n_records, n_blocks, n_segments;
+    struct snapshot_range final_segments;      /* those of segments that are the final state */
+    struct snapshot_range *devices;            /* records by device ordinal */
+    size_t n_devices;
+    bool is_bare_list;                         /* only a list of segments */
+    unsigned signs;                            /* enum snapshot_sign */
+    struct snapshot_settings settings;
+    uint64_t *streams;                         /* raw handles */
+    size_t n_streams;
+    uint64_t (*pools)[2];                      /* entry 0 is {0, 0} */
+    size_t n_pools;
+    struct snapshot_frame *frames;
+    size_t n_frames;
+    struct stack_table stacks;                 /* its "texts" are frame numbers */
+    struct pickle *pickle;                     /* owns the strings */
+    /* what the reader needs while it works */
+    struct snapshot_range *ranges;
+    size_t n_ranges;
+    size_t room[8];
+    struct pair_map stream_map, pool_map, frame_map, stack_map;
+    uint64_t roundup[ROUNDUP_CLASSES];
+    bool has_top;
+    struct input *in;
+    const struct import_config *cfg;
+};
+
+/* Reads one pickle; of cfg (may be NULL) only the progress. ERR_FORMAT, ERR_UNSUPPORTED, ERR_IO, ERR_HOST_NOMEM; the
+ * sentence names the byte. */
+MUST_USE enum err snapshot_read(struct input *in, const struct import_config *cfg, struct snapshot **out,
+                                struct err_detail *why);
+void snapshot_free(struct snapshot *s);
+
+/* Text of a string by number; never NULL. */
+const char *snapshot_text(const struct snapshot *s, uint32_t string);
+
+#endif

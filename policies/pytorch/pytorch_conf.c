@@ -1,0 +1,679 @@
+/*
+ * Two readers for one grammar. Up to 2.9 the separators are checked; from 2.10 on they are skipped by position, and the
+ * text is read twice: by a reader of options that every accelerator has, and by CUDA's own. At start CUDA's comes first
+ * (after a walk that only looks for the backend), at run time it comes last.
+ *
+ * Source: PyTorch, c10/cuda/CUDAAllocatorConfig.cpp (2.0 to 2.9: all of it) and c10/core/AllocatorConfig.cpp (2.10 on).
+ */
+#include "policies/pytorch/pytorch_conf.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONF_MIB_MAX (UINT64_MAX / MIB)              /* the last number of MiB whose bytes fit */
+#define CONF_LARGE_MIN_MIB 10                        /* large_segment_size_mb must be more */
+#define CONF_STRICT_SPLIT_MIN_MIB 20                 /* up to 2.9 max_split_size_mb must be more */
+#define CONF_REGISTER_THREADS_MAX 128
+
+struct conf_token {
+    const char *text;
+    size_t      offset;              /* in the settings text, bytes */
+};
+
+struct conf_tokens {
+    struct conf_token *at;
+    size_t             n;
+    size_t             end;          /* length of the settings text, bytes */
+    char              *chars;        /* the words without white space, each terminated */
+};
+
+enum conf_part { CONF_COMMON, CONF_CUDA };           /* which reader of 2.10+ an option belongs to */
+
+struct conf_reader {
+    const struct pytorch_rules *rules;
+    enum conf_time                when;
+    const struct conf_tokens     *tokens;
+    size_t                        i;                 /* the token being read */
+    struct pytorch_settings      *s;
+    struct err_detail            *why;
+};
+
+struct conf_key {
+    const char          *name;
+    enum pytorch_release first;                      /* the first release that has it */
+    enum conf_part       part;
+    enum err           (*read)(struct conf_reader *r, const struct conf_key *key);
+    const char          *inert;                      /* why it has no effect on placement; NULL: it may have one */
+};
+
+struct pytorch_settings pytorch_settings_default(void)
+{
+    return (struct pytorch_settings){
+        .max_split_size = PYTORCH_UNLIMITED,
+        .max_non_split_rounding = 20 * MIB,
+        .large_segment_size = 20 * MIB,
+        .fraction = 1.0,
+    };
+}
+
+static void conf_tokens_free(struct conf_tokens *t)
+{
+    free(t->at);
+    free(t->chars);
+}
+
+static bool conf_is_separator(char c)
+{
+    return c == ',' || c == ':' || c == '[' || c == ']';
+}
+
+static bool conf_is_dropped(const struct pytorch_rules *rules, char c)
+{
+    return c == ' ' || (!rules->has_checked_separators && c >= '\t' && c <= '\r');
+}
+
+/* White space is dropped inside words too: "6 4" is 64. */
+static enum err conf_tokenize(const struct pytorch_rules *rules, const char *text, struct conf_tokens *out)
+{
+    const size_t len = strlen(text);
+    struct conf_tokens t = {.end = len, .at = calloc(len + 1, sizeof *t.at), .chars = malloc(2 * len + 1)};
+    if (t.at == NULL || t.chars == NULL) {
+        conf_tokens_free(&t);
+        return ERR_HOST_NOMEM;
+    }
+    char *next = t.chars;
+    bool in_word = false;
+    for (size_t i = 0; i < len; i++) {
+        if (conf_is_dropped(rules, text[i]))
+            continue;
+        const bool is_word = !conf_is_separator(text[i]);
+        if (in_word && !is_word)
+            *next++ = '\0';
+        if (!in_word || !is_word)
+            t.at[t.n++] = (struct conf_token){next, i};
+        *next++ = text[i];
+        if (!is_word)
+            *next++ = '\0';
+        in_word = is_word;
+    }
+    *next = '\0';
+    *out = t;
+    return ERR_OK;
+}
+
+static bool conf_ends(const struct conf_reader *r, size_t i)
+{
+    return i >= r->tokens->n;
+}
+
+static const char *conf_word(const struct conf_reader *r, size_t i)
+{
+    return conf_ends(r, i) ? "" : r->tokens->at[i].text;
+}
+
+static bool conf_is(const struct conf_reader *r, size_t i, const char *word)
+{
+    return strcmp(conf_word(r, i), word) == 0;
+}
+
+static enum err conf_refuse(const struct conf_reader *r, size_t i, const char *type, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+
+/* Refuses the text for its i-th token. */
+static enum err conf_refuse(const struct conf_reader *r, size_t i, const char *type, const char *fmt, ...)
+{
+    char message[sizeof r->why->text];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof message, fmt, args);
+    va_end(args);
+    const size_t offset = conf_ends(r, i) ? r->tokens->end : r->tokens->at[i].offset;
+    return err_set(r->why, ERR_USAGE, offset, "%s: %s", type, message);
+}
+
+/* The type of a failed check of a value. */
+static const char *conf_check_type(const struct conf_reader *r)
+{
+    return r->rules->has_checked_separators ? "RuntimeError" : "ValueError";
+}
+
+/* Where PyTorch runs past the last token its message names a source line; ours says what is missing. */
+static enum err conf_refuse_end(const struct conf_reader *r, const char *what)
+{
+    return conf_refuse(r, r->tokens->n, "RuntimeError", "the settings text ends where %s is expected", what);
+}
+
+static enum err conf_skip(struct conf_reader *r, const char *separator)
+{
+    r->i++;
+    if (r->rules->has_checked_separators && !conf_is(r, r->i, separator))
+        return conf_refuse(r, r->i, "RuntimeError", "Error parsing CachingAllocator settings, expected %s", separator);
+    return ERR_OK;
+}
+
+/* From a key to its value. */
+static enum err conf_to_value(struct conf_reader *r, const struct conf_key *key)
+{
+    const enum err e = conf_skip(r, ":");
+    if (e != ERR_OK)
+        return e;
+    r->i++;
+    if (!conf_ends(r, r->i))
+        return ERR_OK;
+    if (r->rules->has_checked_separators)
+        return conf_refuse(r, r->i, "RuntimeError", "Error, expecting %s value", key->name);
+    return conf_refuse_end(r, "a value");
+}
+
+/* std::invalid_argument and std::out_of_range of the C++ library, as Python sees them. */
+static enum err conf_refuse_number(const struct conf_reader *r, size_t i, bool is_too_big, const char *function)
+{
+    const bool is_value_error = !r->rules->has_checked_separators && r->when == CONF_AT_RUN_TIME;
+    const char *type = is_value_error ? "ValueError" : "RuntimeError";
+    return conf_refuse(r, i, is_too_big ? "IndexError" : type, "%s", function);
+}
+
+/* A leading number counts, the rest of the word does not; a minus sign wraps round. Up to 2.9 most are ints. */
+static enum err conf_integer(const struct conf_reader *r, size_t i, bool is_int, uint64_t *out)
+{
+    const char *word = conf_word(r, i);
+    char *end;
+    errno = 0;
+    uint64_t value;
+    bool is_too_big;
+    if (is_int) {
+        const long long v = strtoll(word, &end, 10);
+        is_too_big = errno == ERANGE || v < INT_MIN || v > INT_MAX;
+        value = (uint64_t)v;
+    } else {
+        value = strtoull(word, &end, 10);
+        is_too_big = errno == ERANGE;
+    }
+    if (end == word || is_too_big) {
+        const char *wide = r->rules->has_checked_separators ? "stoul" : "stoull";
+        return conf_refuse_number(r, i, is_too_big, is_int ? "stoi" : wide);
+    }
+    *out = value;
+    return ERR_OK;
+}
+
+static enum err conf_number(struct conf_reader *r, const struct conf_key *key, uint64_t *out)
+{
+    const enum err e = conf_to_value(r, key);
+    return e != ERR_OK ? e : conf_integer(r, r->i, r->rules->has_checked_separators, out);
+}
+
+static enum err conf_real(struct conf_reader *r, const struct conf_key *key, double *out)
+{
+    const enum err e = conf_to_value(r, key);
+    if (e != ERR_OK)
+        return e;
+    const char *word = conf_word(r, r->i);
+    char *end;
+    errno = 0;
+    const double value = strtod(word, &end);
+    if (end == word || errno == ERANGE)
+        return conf_refuse_number(r, r->i, end != word, "stod");
+    *out = value;
+    return ERR_OK;
+}
+
+static enum err conf_switch(struct conf_reader *r, const struct conf_key *key, bool *out)
+{
+    const enum err e = conf_to_value(r, key);
+    if (e != ERR_OK)
+        return e;
+    const bool is_true = conf_is(r, r->i, "True");
+    if (!is_true && !conf_is(r, r->i, "False")) {
+        if (r->rules->has_checked_separators)
+            return conf_refuse(r, r->i, "RuntimeError", "Expected a single True/False argument for %s", key->name);
+        return conf_refuse(r, r->i, "ValueError",
+                           "Expected 'True' or 'False' at index %zu in ConfigTokenizer but got '%s'", r->i,
+                           conf_word(r, r->i));
+    }
+    *out = is_true;
+    return ERR_OK;
+}
+
+static enum err conf_split_bytes(struct conf_reader *r, const struct conf_key *key, uint64_t *out)
+{
+    uint64_t mib;
+    const enum err e = conf_number(r, key, &mib);
+    if (e != ERR_OK)
+        return e;
+    const bool is_strict = r->rules->has_strict_min_split;
+    const uint64_t least = is_strict ? CONF_STRICT_SPLIT_MIN_MIB : r->s->large_segment_size / MIB;
+    if (mib < least || (is_strict && mib == least))
+        return conf_refuse(r, r->i, conf_check_type(r), "CachingAllocator option %s too small, must be %s %llu",
+                           key->name, is_strict ? ">" : ">=", (unsigned long long)least);
+    *out = (mib < CONF_MIB_MAX ? mib : CONF_MIB_MAX) * MIB;
+    return ERR_OK;
+}
+
+static enum err conf_max_split(struct conf_reader *r, const struct conf_key *key)
+{
+    return conf_split_bytes(r, key, &r->s->max_split_size);
+}
+
+static enum err conf_non_split_rounding(struct conf_reader *r, const struct conf_key *key)
+{
+    return conf_split_bytes(r, key, &r->s->max_non_split_rounding);
+}
+
+static enum err conf_large_segment(struct conf_reader *r, const struct conf_key *key)
+{
+    uint64_t mib;
+    const enum err e = conf_number(r, key, &mib);
+    if (e != ERR_OK)
+        return e;
+    if (mib <= CONF_LARGE_MIN_MIB)
+        return conf_refuse(r, r->i, conf_check_type(r), "CachingAllocator option %s must be > %d MB", key->name,
+                           CONF_LARGE_MIN_MIB);
+    r->s->large_segment_size = (mib < CONF_MIB_MAX ? mib : CONF_MIB_MAX) * MIB;
+    return ERR_OK;
+}
+
+static enum err conf_gc_threshold(struct conf_reader *r, const struct conf_key *key)
+{
+    double share = 0;
+    const enum err e = conf_real(r, key, &share);
+    if (e != ERR_OK)
+        return e;
+    if (!(share > 0.0 && share < 1.0)) {
+        if (r->rules->has_checked_separators)
+            return conf_refuse(r, r->i, "RuntimeError", "garbage_collect_threshold too %s, set it 0.0~1.0",
+                               share > 0.0 ? "big" : "small");
+        return conf_refuse(r, r->i, "ValueError", "garbage_collect_threshold is invalid, set it in (0.0, 1.0)");
+    }
+    r->s->garbage_collection_threshold = share;
+    return ERR_OK;
+}
+
+static void conf_fill_divisions(struct pytorch_settings *s, size_t from, size_t to, uint64_t divisions)
+{
+    for (size_t i = from; i < to; i++)
+        s->roundup_divisions[i] = divisions;
+}
+
+static enum err conf_refuse_divisions(const struct conf_reader *r, bool is_list)
+{
+    return conf_refuse(r, r->i, conf_check_type(r), "For roundups, the %s has to be power of 2 %s",
+                       r->rules->has_checked_separators ? "divisons" : "divisions",
+                       is_list && r->rules->has_list_zero ? "or 0 to disable roundup " : "");
+}
+
+/* One item "interval:divisions" of the list, r->i at the interval; *last is the entry that the last interval set. */
+static enum err conf_division_item(struct conf_reader *r, size_t *last, bool *is_first)
+{
+    const bool is_checked = r->rules->has_checked_separators;
+    const size_t at = r->i;
+    uint64_t divisions, interval;
+    enum err e = conf_skip(r, ":");
+    if (e != ERR_OK)
+        return e;
+    r->i++;
+    if (conf_ends(r, r->i))
+        return is_checked ? conf_refuse(r, r->i, "RuntimeError", "Error parsing roundup_power2_divisions value")
+                          : conf_refuse_end(r, "a number of divisions");
+    if ((e = conf_integer(r, r->i, is_checked, &divisions)) != ERR_OK)
+        return e;
+    if (!is_power_of_two(divisions) && !(divisions == 0 && r->rules->has_list_zero))
+        return conf_refuse_divisions(r, true);
+    if (conf_is(r, at, ">")) {
+        const size_t from = r->rules->has_rest_overwriting ? *last : *last + 1;
+        conf_fill_divisions(r->s, from, PYTORCH_ROUNDUP_INTERVALS, divisions);
+        return ERR_OK;
+    }
+    if ((e = conf_integer(r, at, false, &interval)) != ERR_OK)
+        return e;
+    if (!is_power_of_two(interval))
+        return conf_refuse(r, at, conf_check_type(r), "For roundups, the intervals have to be power of 2 ");
+    const size_t k = log2_floor(interval);
+    *last = k < PYTORCH_ROUNDUP_INTERVALS ? k : PYTORCH_ROUNDUP_INTERVALS - 1;
+    conf_fill_divisions(r->s, *is_first ? 0 : *last, *last + 1, divisions);
+    *is_first = false;
+    return ERR_OK;
+}
+
+static enum err conf_division_list(struct conf_reader *r)
+{
+    size_t last = 0;
+    bool is_first = true;
+    for (r->i++; !conf_ends(r, r->i) && !conf_is(r, r->i, "]"); r->i++) {
+        enum err e = conf_division_item(r, &last, &is_first);
+        if (e != ERR_OK)
+            return e;
+        if (conf_ends(r, r->i + 1))
+            return conf_refuse_end(r, "']'");
+        if (!conf_is(r, r->i + 1, "]") && (e = conf_skip(r, ",")) != ERR_OK)
+            return e;
+    }
+    const bool is_open = conf_ends(r, r->i) && !r->rules->has_checked_separators;
+    return is_open ? conf_refuse_end(r, "']'") : ERR_OK;
+}
+
+static enum err conf_divisions(struct conf_reader *r, const struct conf_key *key)
+{
+    enum err e = conf_to_value(r, key);
+    if (e != ERR_OK)
+        return e;
+    if (conf_is(r, r->i, "["))
+        return conf_division_list(r);
+    uint64_t divisions;
+    if ((e = conf_integer(r, r->i, r->rules->has_checked_separators, &divisions)) != ERR_OK)
+        return e;
+    if (!is_power_of_two(divisions))
+        return conf_refuse_divisions(r, false);
+    conf_fill_divisions(r->s, 0, PYTORCH_ROUNDUP_INTERVALS, divisions);
+    return ERR_OK;
+}
+
+static enum err conf_expandable(struct conf_reader *r, const struct conf_key *key)
+{
+    return conf_switch(r, key, &r->s->expandable_segments);
+}
+
+static enum err conf_release_lock(struct conf_reader *r, const struct conf_key *key)
+{
+    return conf_switch(r, key, &r->s->release_lock_on_cudamalloc);
+}
+
+static enum err conf_capture_reuse(struct conf_reader *r, const struct conf_key *key)
+{
+    return conf_switch(r, key, &r->s->graph_capture_record_stream_reuse);
+}
+
+static enum err conf_throw(struct conf_reader *r, const struct conf_key *key)
+{
+    return conf_switch(r, key, &r->s->throw_on_cudamalloc_oom);
+}
+
+static enum err conf_host_switch(struct conf_reader *r, const struct conf_key *key)
+{
+    bool ignored;
+    return conf_switch(r, key, &ignored);
+}
+
+static enum err conf_host_number(struct conf_reader *r, const struct conf_key *key)
+{
+    uint64_t ignored;
+    return conf_number(r, key, &ignored);
+}
+
+static enum err conf_host_segment(struct conf_reader *r, const struct conf_key *key)
+{
+    uint64_t mib;
+    const enum err e = conf_number(r, key, &mib);
+    if (e == ERR_OK && mib == 0)
+        return conf_refuse(r, r->i, conf_check_type(r), "Pinned reserve segment size has to be greater than 0");
+    return e;
+}
+
+static enum err conf_host_threads(struct conf_reader *r, const struct conf_key *key)
+{
+    uint64_t n;
+    const enum err e = conf_number(r, key, &n);
+    if (e != ERR_OK || (is_power_of_two(n) && n <= CONF_REGISTER_THREADS_MAX))
+        return e;
+    char got[32] = "";
+    if (!r->rules->has_checked_separators)
+        snprintf(got, sizeof got, ", got %llu", (unsigned long long)n);
+    if (is_power_of_two(n))
+        return conf_refuse(r, r->i, conf_check_type(r),
+                           "Number of register threads should be less than or equal to %d%s",
+                           CONF_REGISTER_THREADS_MAX, got);
+    return conf_refuse(r, r->i, conf_check_type(r), "Number of register threads has to be power of 2%s",
+                       r->rules->has_checked_separators ? " " : got);
+}
+
+static enum err conf_fraction(struct conf_reader *r, const struct conf_key *key)
+{
+    double share = 0;
+    const enum err e = conf_real(r, key, &share);
+    if (e != ERR_OK)
+        return e;
+    if (!(share >= 0.0 && share <= 1.0))
+        return conf_refuse(r, r->i, conf_check_type(r), "%s is invalid, set it in [0.0, 1.0]", key->name);
+    r->s->fraction = share;
+    return ERR_OK;
+}
+
+static enum err conf_backend(struct conf_reader *r, const struct conf_key *key)
+{
+    enum err e = conf_skip(r, ":");
+    if (e != ERR_OK)
+        return e;
+    r->i++;
+    if (conf_ends(r, r->i))
+        return r->rules->has_checked_separators
+                   ? conf_refuse(r, r->i, "RuntimeError", "Error parsing %s value", key->name)
+                   : conf_refuse_end(r, "a backend");
+    const bool is_async = conf_is(r, r->i, "cudaMallocAsync");
+    if (!is_async && !conf_is(r, r->i, "native"))
+        return conf_refuse(r, r->i, conf_check_type(r),
+                           "Unknown allocator backend, options are native and cudaMallocAsync");
+    if (r->when == CONF_AT_RUN_TIME && is_async != r->s->is_async)
+        return conf_refuse(r, r->i, "RuntimeError", "the backend cannot change at run time");
+    r->s->is_async = is_async;
+    return ERR_OK;
+}
+
+/* "4G" or "4g" is GiB, a plain number a share of the device; false for what PyTorch ignores. */
+static bool conf_parse_reserve(const char *word, struct pytorch_settings *s)
+{
+    char *end;
+    const double value = strtod(word, &end);
+    if (end == word || !isfinite(value) || value <= 0.0)
+        return false;
+    if (*end == '\0') {
+        s->reserve_kind = RESERVE_SHARE;
+        s->reserve_share = value;
+        return true;
+    }
+    if (strcmp(end, "G") != 0 && strcmp(end, "g") != 0)
+        return false;
+    const double bytes = value * (double)GIB;
+    s->reserve_kind = RESERVE_BYTES;
+    s->reserve_bytes = bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
+    return true;
+}
+
+static enum err conf_reserve(struct conf_reader *r, const struct conf_key *key)
+{
+    const enum err e = conf_to_value(r, key);
+    if (e == ERR_OK)
+        (void)conf_parse_reserve(conf_word(r, r->i), r->s);      /* a value without sense is no error */
+    return e;
+}
+
+/* The values are never an error, but a list it must be. */
+static enum err conf_reserve_by_class(struct conf_reader *r, const struct conf_key *key)
+{
+    const enum err e = conf_to_value(r, key);
+    if (e != ERR_OK)
+        return e;
+    if (!conf_is(r, r->i, "["))
+        return conf_refuse(r, r->i, "RuntimeError", "%s wants a list, [name:value,...]", key->name);
+    while (!conf_ends(r, r->i) && !conf_is(r, r->i, "]"))
+        r->i++;
+    return conf_ends(r, r->i) ? conf_refuse_end(r, "']'") : ERR_OK;
+}
+
+#define CONF_HOST  "host memory only, no effect on placement"
+#define CONF_LOCK  "lets other threads in during a device call, no effect on placement"
+#define CONF_CLASS "its classes of streams are not published, taken as not given"
+
+static const struct conf_key conf_keys[] = {
+    {"backend",                              PYTORCH_2_0,  CONF_CUDA,   conf_backend,            NULL},
+    {"max_split_size_mb",                    PYTORCH_2_0,  CONF_COMMON, conf_max_split,          NULL},
+    {"garbage_collection_threshold",         PYTORCH_2_0,  CONF_COMMON, conf_gc_threshold,       NULL},
+    {"roundup_power2_divisions",             PYTORCH_2_0,  CONF_COMMON, conf_divisions,          NULL},
+    {"expandable_segments",                  PYTORCH_2_1,  CONF_COMMON, conf_expandable,         NULL},
+    {"release_lock_on_cudamalloc",           PYTORCH_2_2,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
+    {"release_lock_on_hipmalloc",            PYTORCH_2_2,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
+    {"pinned_use_cuda_host_register",        PYTORCH_2_2,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
+    {"pinned_use_hip_host_register",         PYTORCH_2_2,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
+    {"pinned_num_register_threads",          PYTORCH_2_2,  CONF_CUDA,   conf_host_threads,       CONF_HOST},
+    {"max_non_split_rounding_mb",            PYTORCH_2_6,  CONF_COMMON, conf_non_split_rounding, NULL},
+    {"pinned_use_background_threads",        PYTORCH_2_6,  CONF_COMMON, conf_host_switch,        CONF_HOST},
+    {"graph_capture_record_stream_reuse",    PYTORCH_2_9,  CONF_CUDA,   conf_capture_reuse,      NULL},
+    {"per_process_memory_fraction",          PYTORCH_2_10, CONF_CUDA,   conf_fraction,           NULL},
+    {"pinned_reserve_segment_size_mb",       PYTORCH_2_10, CONF_CUDA,   conf_host_segment,       CONF_HOST},
+    {"large_segment_size_mb",                PYTORCH_2_11, CONF_COMMON, conf_large_segment,      NULL},
+    {"throw_on_cudamalloc_oom",              PYTORCH_2_12, CONF_CUDA,   conf_throw,              NULL},
+    {"pinned_free_catch_all",                PYTORCH_2_12, CONF_CUDA,   conf_host_switch,        CONF_HOST},
+    {"expandable_segments_reserve",          PYTORCH_2_15, CONF_CUDA,   conf_reserve,            NULL},
+    {"expandable_segments_reserve_by_class", PYTORCH_2_15, CONF_CUDA,   conf_reserve_by_class,   CONF_CLASS},
+    {"pinned_max_round_threshold_mb",        PYTORCH_2_15, CONF_CUDA,   conf_host_number,        CONF_HOST},
+    {"pinned_max_cached_size_mb",            PYTORCH_2_15, CONF_CUDA,   conf_host_number,        CONF_HOST},
+};
+
+/* NULL for a key that the release does not know. */
+static const struct conf_key *conf_find(const struct pytorch_rules *rules, const char *name)
+{
+    for (size_t i = 0; i < sizeof conf_keys / sizeof conf_keys[0]; i++)
+        if (strcmp(conf_keys[i].name, name) == 0)
+            return conf_keys[i].first <= rules->release ? &conf_keys[i] : NULL;
+    return NULL;
+}
+
+/* From a key to the last token of its value, whatever that is. */
+static enum err conf_skip_value(struct conf_reader *r)
+{
+    r->i += 2;
+    if (conf_is(r, r->i, "["))
+        while (!conf_ends(r, r->i) && !conf_is(r, r->i, "]"))
+            r->i++;
+    return conf_ends(r, r->i) ? conf_refuse_end(r, "a value") : ERR_OK;
+}
+
+/* The options that every text resets. */
+static void conf_reset(struct pytorch_settings *s)
+{
+    s->max_split_size = PYTORCH_UNLIMITED;
+    s->max_non_split_rounding = s->large_segment_size;
+    s->garbage_collection_threshold = 0.0;
+    conf_fill_divisions(s, 0, PYTORCH_ROUNDUP_INTERVALS, 0);
+}
+
+/* The reader up to 2.9. */
+static enum err conf_read_checked(struct conf_reader *r)
+{
+    conf_reset(r->s);
+    for (r->i = 0; !conf_ends(r, r->i); r->i++) {
+        const struct conf_key *key = conf_find(r->rules, conf_word(r, r->i));
+        if (key == NULL)
+            return conf_refuse(r, r->i, "RuntimeError", "Unrecognized CachingAllocator option: %s",
+                               conf_word(r, r->i));
+        enum err e = key->read(r, key);
+        if (e != ERR_OK)
+            return e;
+        if (!conf_ends(r, r->i + 1) && (e = conf_skip(r, ",")) != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* One reader of 2.10+: reads the options of its part and skips the others. */
+static enum err conf_read_part(struct conf_reader *r, enum conf_part part)
+{
+    for (r->i = 0; !conf_ends(r, r->i); r->i += 2) {
+        const struct conf_key *key = conf_find(r->rules, conf_word(r, r->i));
+        if (key == NULL)
+            return conf_refuse(r, r->i, "ValueError", "Unrecognized key '%s' in %s allocator config.",
+                               conf_word(r, r->i), r->when == CONF_AT_START ? "CUDA" : "Accelerator");
+        const bool is_mine = key->part == part && key->read != conf_large_segment;
+        const enum err e = is_mine ? key->read(r, key) : conf_skip_value(r);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* large_segment_size_mb counts for the options before it too, so it is looked for first. */
+static enum err conf_read_common(struct conf_reader *r)
+{
+    conf_reset(r->s);
+    for (r->i = 0; !conf_ends(r, r->i); r->i++) {
+        const struct conf_key *key = conf_find(r->rules, conf_word(r, r->i));
+        const enum err e = key != NULL && key->read == conf_large_segment ? key->read(r, key) : ERR_OK;
+        if (e != ERR_OK)
+            return e;
+    }
+    r->s->max_non_split_rounding = r->s->large_segment_size;
+    return conf_read_part(r, CONF_COMMON);
+}
+
+/* The choice of the backend while the library loads: knows no keys, but aborts where the tokens do not work out. */
+static enum err conf_choose_backend(struct conf_reader *r)
+{
+    for (r->i = 0; !conf_ends(r, r->i); r->i += 2) {
+        const bool is_backend = conf_is(r, r->i, "backend");
+        const enum err e = conf_skip_value(r);
+        if (e != ERR_OK || (is_backend && (conf_is(r, r->i, "native") || conf_is(r, r->i, "cudaMallocAsync"))))
+            return e;
+    }
+    return ERR_OK;
+}
+
+static enum err conf_read(struct conf_reader *r)
+{
+    if (r->rules->has_checked_separators)
+        return conf_read_checked(r);
+    if (r->when == CONF_AT_RUN_TIME) {
+        const enum err e = conf_read_common(r);
+        return e != ERR_OK ? e : conf_read_part(r, CONF_CUDA);
+    }
+    enum err e = conf_choose_backend(r);
+    if (e == ERR_OK)
+        e = conf_read_part(r, CONF_CUDA);
+    return e != ERR_OK ? e : conf_read_common(r);
+}
+
+enum err pytorch_conf_apply(const struct pytorch_rules *rules, enum conf_time when, const char *text,
+                            struct pytorch_settings *s, struct err_detail *why)
+{
+    struct conf_tokens tokens;
+    enum err e = conf_tokenize(rules, text, &tokens);
+    if (e != ERR_OK)
+        return err_set(why, e, 0, "%s", err_text(e));
+    struct pytorch_settings next = *s;
+    struct conf_reader r = {rules, when, &tokens, 0, &next, why};
+    e = conf_read(&r);
+    if (e == ERR_OK || when == CONF_AT_RUN_TIME)
+        *s = next;
+    conf_tokens_free(&tokens);
+    return e;
+}
+
+void pytorch_conf_inert(const struct pytorch_rules *rules, const char *text,
+                        void (*visit)(void *arg, const char *sentence), void *arg)
+{
+    struct conf_tokens tokens;
+    if (conf_tokenize(rules, text, &tokens) != ERR_OK)
+        return;
+    struct conf_reader r = {rules, CONF_AT_START, &tokens, 0, NULL, NULL};
+    while (!conf_ends(&r, r.i)) {
+        const struct conf_key *key = conf_find(rules, conf_word(&r, r.i));
+        struct pytorch_settings ignored;
+        char sentence[sizeof r.why->text];
+        if (conf_skip_value(&r) != ERR_OK)
+            break;
+        if (key != NULL && key->inert != NULL) {
+            snprintf(sentence, sizeof sentence, "%s: %s", key->name, key->inert);
+            visit(arg, sentence);
+        } else if (key != NULL && key->read == conf_reserve && !conf_parse_reserve(conf_word(&r, r.i), &ignored)) {
+            snprintf(sentence, sizeof sentence, "%s: PyTorch ignores the value '%s'", key->name, conf_word(&r, r.i));
+            visit(arg, sentence);
+        }
+        r.i += 2;
+    }
+    conf_tokens_free(&tokens);
+}

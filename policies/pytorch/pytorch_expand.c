@@ -1,0 +1,356 @@
+/*
+ * Expandable segments: address ranges that grow and shrink by pages.
+ *
+ * A range is one chain of blocks, mapped and unmapped ones; unmapped neighbours always merge, so that behind a mapped
+ * block lies at most one unmapped stretch.
+ */
+#include "policies/pytorch/pytorch_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNLIMITED_TOTAL TIB      /* what reservations on an unlimited device start from */
+
+uint64_t pytorch_reserve(const struct pytorch *p)
+{
+    const uint64_t capacity = p->base.device->cfg.total_bytes;
+    const uint64_t total = capacity == DEVICE_UNLIMITED ? UNLIMITED_TOTAL : capacity;
+    const uint64_t whole = total + total / 8;
+    uint64_t wanted = whole;
+    if (p->settings.reserve_kind == RESERVE_BYTES)
+        wanted = p->settings.reserve_bytes;
+    else if (p->settings.reserve_kind == RESERVE_SHARE && p->settings.reserve_share < 2)
+        wanted = (uint64_t)(p->settings.reserve_share * (double)total);
+    return wanted < whole ? wanted : whole;
+}
+
+static struct pytorch_range *range_at(const struct pytorch *p, const struct pytorch_block *b)
+{
+    return &p->ranges[p->segments[b->segment].range];
+}
+
+const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct pytorch_block *b)
+{
+    return range_at(p, b);
+}
+
+/* ---- order B: unmapped stretches by stream handle, then address ---- */
+
+static bool unmapped_before(const struct pytorch *p, const struct pytorch_block *a, const struct pytorch_block *b)
+{
+    const uint64_t ha = p->streams[a->stream].handle, hb = p->streams[b->stream].handle;
+    return ha != hb ? ha < hb : a->addr < b->addr;
+}
+
+/* Where a block stands, or would stand, in the list. */
+static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_half *half, const struct pytorch_block *b)
+{
+    uint32_t low = 0, high = half->n_unmapped;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (unmapped_before(p, pytorch_at(p, half->unmapped[mid]), b))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+void pytorch_insert_unmapped(struct pytorch *p, uint32_t b)
+{
+    const struct pytorch_block *block = pytorch_at(p, b);
+    struct pytorch_half *half = pytorch_half_of(p, block);
+    if (half->n_unmapped == half->cap_unmapped) {
+        const uint32_t cap = half->cap_unmapped == 0 ? 16 : 2 * half->cap_unmapped;
+        uint32_t *unmapped = realloc(half->unmapped, cap * sizeof *unmapped);
+        if (unmapped == NULL) {
+            p->base.failure = ERR_HOST_NOMEM;
+            return;
+        }
+        half->unmapped = unmapped;
+        half->cap_unmapped = cap;
+    }
+    const uint32_t at = unmapped_place(p, half, block);
+    memmove(half->unmapped + at + 1, half->unmapped + at, (half->n_unmapped - at) * sizeof *half->unmapped);
+    half->unmapped[at] = b;
+    half->n_unmapped++;
+}
+
+void pytorch_remove_unmapped(struct pytorch *p, uint32_t b)
+{
+    const struct pytorch_block *block = pytorch_at(p, b);
+    struct pytorch_half *half = pytorch_half_of(p, block);
+    const uint32_t at = unmapped_place(p, half, block);
+    if (at == half->n_unmapped || half->unmapped[at] != b)
+        return;                      /* the host ran out of memory when it was to be entered */
+    half->n_unmapped--;
+    memmove(half->unmapped + at, half->unmapped + at + 1, (half->n_unmapped - at) * sizeof *half->unmapped);
+}
+
+/* ---- ranges ---- */
+
+static enum err range_enter(struct pytorch *p, const struct pytorch_range *range, uint64_t *tie)
+{
+    uint32_t i = 0;
+    while (i < p->n_ranges && p->ranges[i].seg.bytes != 0)
+        i++;
+    if (i == p->cap_ranges) {
+        const uint32_t cap = p->cap_ranges == 0 ? 4 : 2 * p->cap_ranges;
+        struct pytorch_range *ranges = realloc(p->ranges, cap * sizeof *ranges);
+        if (ranges == NULL)
+            return ERR_HOST_NOMEM;
+        p->ranges = ranges;
+        p->cap_ranges = cap;
+    }
+    const enum err e = pytorch_segment_enter(p, &range->seg, tie);
+    if (e != ERR_OK)
+        return e;
+    p->ranges[i] = *range;
+    p->segments[range->seg.id].range = i;
+    if (i == p->n_ranges)
+        p->n_ranges++;
+    return ERR_OK;
+}
+
+/* Gives the addresses back; no page of the range has memory. */
+static void range_forget(struct pytorch *p, struct pytorch_range *range)
+{
+    device_range_release(p->base.device, &range->seg);
+    free(range->phys);
+    *range = (struct pytorch_range){0};
+}
+
+static uint64_t new_page_bytes(const struct pytorch *p, enum pytorch_size_class c)
+{
+    return c == CLASS_SMALL ? PYTORCH_SMALL_SEG : p->settings.large_segment_size;
+}
+
+enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,
+                              uint64_t reserve, uint32_t *out)
+{
+    const uint64_t page = new_page_bytes(p, c);
+    const uint64_t bytes = round_up(reserve, page);
+    struct pytorch_range range = {.page_bytes = page};
+    enum err e = device_range_reserve(p->base.device, bytes, &range.seg);
+    if (e != ERR_OK)
+        return e == ERR_DEVICE_OOM ? ERR_OK : e;
+    if (bytes < S && p->rules.has_reserve) {
+        device_range_release(p->base.device, &range.seg);
+        return ERR_OK;
+    }
+    range.phys = calloc(bytes / page, sizeof *range.phys);
+    uint64_t tie;
+    e = range.phys == NULL ? ERR_HOST_NOMEM : range_enter(p, &range, &tie);
+    if (e != ERR_OK) {
+        range_forget(p, &range);
+        return e;
+    }
+    const uint32_t b = pytorch_block_new(&p->blocks);
+    *pytorch_at(p, b) = (struct pytorch_block){
+        .addr = range.seg.addr, .size = bytes, .tie = tie, .segment = range.seg.id, .stream = stream, .pool = pool,
+        .flags =
+            (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0)),
+    };
+    pytorch_insert_unmapped(p, b);
+    *out = b;
+    return p->base.failure;
+}
+
+/* Puts memory behind the pages of [addr, addr + n): first all are made, then all are mapped. *attached is 0 when the
+ * device has not enough. */
+static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_t addr, uint64_t n, uint64_t *attached)
+{
+    struct device *dev = p->base.device;
+    const uint64_t first = (addr - r->seg.addr) / r->page_bytes;
+    const uint64_t end = (addr - r->seg.addr + n + r->page_bytes - 1) / r->page_bytes;
+    enum err e = ERR_OK;
+    uint64_t made = first, mapped = first;
+    while (made < end && e == ERR_OK) {
+        e = device_phys_create(dev, r->page_bytes, &r->phys[made]);
+        made += e == ERR_OK;
+    }
+    while (mapped < end && e == ERR_OK) {
+        e = device_map(dev, &r->seg, mapped * r->page_bytes, r->page_bytes, r->phys[mapped]);
+        mapped += e == ERR_OK;
+    }
+    *attached = (end - first) * r->page_bytes;
+    if (e == ERR_OK)
+        return e;
+    for (uint64_t i = first; i < made; i++) {
+        if (i < mapped)
+            device_unmap(dev, &r->seg, i * r->page_bytes, r->page_bytes);
+        device_phys_destroy(dev, r->phys[i], r->page_bytes);
+        r->phys[i] = 0;
+    }
+    *attached = 0;
+    return e == ERR_DEVICE_OOM ? ERR_OK : e;
+}
+
+bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failure)
+{
+    struct pytorch_block *block = pytorch_at(p, u);
+    const uint64_t addr = block->addr;
+    uint64_t attached;
+    *failure = range_attach(p, range_at(p, block), addr, n, &attached);
+    if (*failure != ERR_OK || attached == 0)
+        return false;
+    pytorch_remove_unmapped(p, u);
+    block->flags &= (uint8_t)~BLOCK_IS_UNMAPPED;
+    if (attached < block->size) {
+        const uint32_t rest = pytorch_cut_back(p, u, block->size - attached);
+        pytorch_at(p, rest)->flags |= BLOCK_IS_UNMAPPED;
+        pytorch_insert_unmapped(p, rest);
+    }
+    const struct pytorch_home home = pytorch_home_of(p, block);
+    uint64_t won;
+    pytorch_coalesce(p, home, u, &won);
+    pytorch_take_home(p, home, u);
+    pytorch_hold(p, block->pool, pytorch_class(block), attached);
+    p->stats.num_device_alloc++;
+    pytorch_record(p, RECORD_SEGMENT_MAP, block->stream, block->pool, addr, attached);
+    return true;
+}
+
+/* Whether a run of free blocks, mapped or not, from b on reaches S bytes. */
+static bool run_reaches(const struct pytorch *p, uint32_t b, uint64_t S)
+{
+    uint64_t sum = 0;
+    for (; b != BLOCK_NONE && sum < S; b = pytorch_at(p, b)->next) {
+        if (!pytorch_block_is_free(pytorch_at(p, b)))
+            return false;
+        sum = add_capped(sum, pytorch_at(p, b)->size);
+    }
+    return sum >= S;
+}
+
+uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *half, uint64_t S, uint16_t stream)
+{
+    for (uint32_t i = 0; i < half->n_unmapped; i++) {
+        const uint32_t u = half->unmapped[i];
+        const struct pytorch_block *block = pytorch_at(p, u);
+        if (block->stream != stream)
+            continue;
+        const bool has_front = block->prev != BLOCK_NONE && pytorch_block_is_free(pytorch_at(p, block->prev));
+        const uint32_t c = has_front ? block->prev : u;
+        if (run_reaches(p, c, S + pytorch_gap(p, pytorch_at(p, c), S)))
+            return c;
+    }
+    return BLOCK_NONE;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
+                                  uint16_t stream)
+{
+    uint32_t b = pytorch_find_run(p, pytorch_half(p, pool, c), S, stream);
+    if (b == BLOCK_NONE)
+        return round_up(S, new_page_bytes(p, c));
+    const uint64_t page = pytorch_range_of(p, pytorch_at(p, b))->page_bytes;
+    uint64_t sum = 0, needs = 0;
+    S += pytorch_gap(p, pytorch_at(p, b), S);
+    for (; b != BLOCK_NONE && sum < S; b = pytorch_at(p, b)->next) {
+        const struct pytorch_block *block = pytorch_at(p, b);
+        const bool is_unmapped = block->flags & BLOCK_IS_UNMAPPED;
+        const uint64_t part = is_unmapped ? round_up(smaller(block->size, S - sum), page) : block->size;
+        needs += is_unmapped ? part : 0;
+        sum += part;
+    }
+    return needs;
+}
+
+enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
+                                 uint16_t stream, uint32_t *out)
+{
+    struct pytorch_half *half = pytorch_half(p, pool, c);
+    uint32_t b = pytorch_find_run(p, half, S, stream);
+    enum err e = ERR_OK;
+    *out = BLOCK_NONE;
+    if (b == BLOCK_NONE) {
+        e = pytorch_create_range(p, pool, c, S, stream, pytorch_reserve(p), &b);
+        if (e != ERR_OK || b == BLOCK_NONE)
+            return e;
+    }
+    S += pytorch_gap(p, pytorch_at(p, b), S);
+    if (pytorch_at(p, b)->flags & BLOCK_IS_UNMAPPED && !pytorch_map_part(p, b, smaller(pytorch_at(p, b)->size, S), &e))
+        return e;
+    while (pytorch_at(p, b)->size < S) {
+        const uint32_t next = pytorch_at(p, b)->next;
+        if (next == BLOCK_NONE)
+            return ERR_OK;           /* a range too small for the request: mapped to its end, in vain */
+        const uint64_t missing = S - pytorch_at(p, b)->size;
+        if (!pytorch_map_part(p, next, smaller(missing, pytorch_at(p, next)->size), &e))
+            return e;
+        b = next;                    /* which has swallowed the block before it */
+    }
+    free_set_remove(&half->free, b);
+    *out = b;
+    return ERR_OK;
+}
+
+/* Cuts `size` bytes off a block as a free block of its own. */
+static void cut_free(struct pytorch *p, uint32_t b, uint64_t size, bool is_front)
+{
+    pytorch_put_free(p, is_front ? pytorch_cut_front(p, b, size) : pytorch_cut_back(p, b, size));
+}
+
+/* An unmapped block in no set swallows a neighbour that is unmapped too. */
+static void coalesce_unmapped(struct pytorch *p, uint32_t b, bool is_front)
+{
+    const uint32_t neighbour = is_front ? pytorch_at(p, b)->prev : pytorch_at(p, b)->next;
+    if (!(pytorch_at(p, neighbour)->flags & BLOCK_IS_UNMAPPED))
+        return;
+    pytorch_remove_unmapped(p, neighbour);
+    pytorch_swallow(p, b, is_front);
+}
+
+void pytorch_unmap(struct pytorch *p, uint32_t b)
+{
+    if (pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
+        p->base.failure = ERR_HOST_NOMEM;
+        return;
+    }
+    struct pytorch_block *block = pytorch_at(p, b);
+    struct pytorch_range *range = range_at(p, block);
+    struct device *dev = p->base.device;
+    const uint64_t page = range->page_bytes, offset = block->addr - range->seg.addr;
+    const uint64_t first = (offset + page - 1) / page, end = (offset + block->size) / page;
+    if (first >= end)
+        return;
+    const uint64_t start = range->seg.addr + first * page, bytes = (end - first) * page;
+    free_set_remove(&pytorch_half_of(p, block)->free, b);
+    stream_queues_sync(dev->cfg.queues, block->stream, 1);
+    for (uint64_t i = first; i < end; i++) {
+        device_unmap(dev, &range->seg, i * page, page);
+        device_phys_destroy(dev, range->phys[i], page);
+        range->phys[i] = 0;
+    }
+    if (start > block->addr)
+        cut_free(p, b, start - block->addr, true);
+    if (bytes < block->size)
+        cut_free(p, b, block->size - bytes, false);
+    block->flags |= BLOCK_IS_UNMAPPED;
+    coalesce_unmapped(p, b, true);
+    coalesce_unmapped(p, b, false);
+    pytorch_insert_unmapped(p, b);
+    pytorch_unhold(p, block->pool, pytorch_class(block), bytes);
+    if (block->pool != 0)
+        p->pools[block->pool].device_allocs--;
+    p->stats.num_device_free++;
+    pytorch_record(p, RECORD_SEGMENT_UNMAP, block->stream, block->pool, start, bytes);
+    if (!pytorch_block_is_split(block)) {
+        pytorch_remove_unmapped(p, b);
+        range_forget(p, range);
+        pytorch_block_drop(&p->blocks, b);
+    }
+}
+
+void pytorch_ranges_close(struct pytorch *p)
+{
+    for (uint32_t i = 0; i < p->n_ranges; i++)
+        free(p->ranges[i].phys);
+    free(p->ranges);
+}

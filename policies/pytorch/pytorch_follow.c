@@ -1,0 +1,312 @@
+/* Linear scans are fine here: the block that the record names is nearly always the one the policy would take. */
+#include "policies/pytorch/pytorch_follow.h"
+
+#include "policies/pytorch/pytorch_steps.h"
+
+#include <inttypes.h>
+
+static bool block_covers(const struct pytorch_block *b, uint64_t addr)
+{
+    return addr >= b->addr && addr - b->addr < b->size;
+}
+
+/* The free, mapped block that covers an address; BLOCK_NONE when there is none. */
+static uint32_t follow_find(const struct pytorch *p, uint64_t addr)
+{
+    for (uint32_t i = 0; i < p->blocks.n; i++) {
+        const struct pytorch_block *b = pytorch_at(p, i);
+        if ((b->flags & BLOCK_IS_USED) && pytorch_block_is_free(b) && !(b->flags & BLOCK_IS_UNMAPPED) &&
+            block_covers(b, addr))
+            return i;
+    }
+    return BLOCK_NONE;
+}
+
+/* The unmapped block that covers an address, of the request's own ranges: reservations whose size is only assumed may
+ * seem to overlap. */
+static uint32_t follow_find_unmapped(const struct pytorch *p, const struct pytorch_attempt *a, uint64_t addr)
+{
+    const struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
+    for (uint32_t i = 0; i < half->n_unmapped; i++) {
+        const struct pytorch_block *b = pytorch_at(p, half->unmapped[i]);
+        if (b->stream == a->stream && block_covers(b, addr))
+            return half->unmapped[i];
+    }
+    return BLOCK_NONE;
+}
+
+/* ---- predicting ---- */
+
+enum err pytorch_follow_predict(struct policy *base, const struct event *req, struct pytorch_choice *out)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    struct pytorch_attempt a;
+    const enum err e = pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a);
+    if (e != ERR_OK)
+        return e;
+    struct pytorch_half *half = a.home.half;
+    const uint64_t fit_calls = half->fit_calls;
+    uint32_t b = pytorch_fit(p, &a, a.home);
+    half->fit_calls = fit_calls;
+    *out = (struct pytorch_choice){.is_growth = b == BLOCK_NONE, .segment_bytes = pytorch_segment_size(p, a.S),
+                                   .block_bytes = a.S, .block = b};
+    if (b != BLOCK_NONE) {
+        free_set_insert(&half->free, b);             /* as it was: its age has not changed */
+        out->is_tie = free_set_has_equal(&half->free, b);
+        out->addr = pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
+    } else {
+        out->addr = pytorch_follow_run(base, req);
+    }
+    return ERR_OK;
+}
+
+uint64_t pytorch_follow_run(struct policy *base, const struct event *req)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    struct pytorch_attempt a;
+    if (pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a) != ERR_OK || !pytorch_attempt_expands(p, &a))
+        return 0;
+    const uint32_t b = pytorch_find_run(p, a.home.half, a.S, a.stream);
+    return b == BLOCK_NONE ? 0 : pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
+}
+
+/* ---- doing what the record says ---- */
+
+/* Whether block b would serve a request of S bytes at `addr`. */
+static bool follow_starts_at(const struct pytorch *p, uint32_t b, uint64_t addr, uint64_t S)
+{
+    const struct pytorch_block *block = pytorch_at(p, b);
+    const uint64_t gap = pytorch_gap(p, block, S);
+    return block->addr + gap == addr && block->size >= S + gap;
+}
+
+enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint64_t addr,
+                              const struct pytorch_choice *hint, struct block *out)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    struct pytorch_attempt a;
+    const enum err e = pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a);
+    if (e != ERR_OK)
+        return e;
+    struct pytorch_half *half = a.home.half;
+    half->fit_calls += pytorch_has_gc(p);
+    uint32_t b = hint->is_growth ? BLOCK_NONE : hint->block;
+    if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S))
+        b = follow_find(p, addr);
+    if (b == BLOCK_NONE || !follow_starts_at(p, b, addr, a.S) || pytorch_half_of(p, pytorch_at(p, b)) != half ||
+        pytorch_at(p, b)->stream != a.stream)
+        return ERR_CORRUPT;
+    free_set_remove(&half->free, b);
+    pytorch_finish(p, b, &a, req->bytes, out);
+    return ERR_OK;
+}
+
+enum err pytorch_follow_segment(struct policy *base, const struct event *req, uint64_t bytes)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    struct pytorch_attempt a;
+    enum err e = pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a);
+    if (e != ERR_OK)
+        return e;
+    a.G = bytes;
+    const uint32_t b = pytorch_grow_segment(p, &a);
+    if (b == BLOCK_NONE)
+        return a.failure != ERR_OK ? a.failure : ERR_DEVICE_OOM;
+    pytorch_put_free(p, b);
+    return ERR_OK;
+}
+
+/* Puts memory behind [addr, addr + bytes), which lies in unmapped block u. */
+static enum err follow_map_at(struct pytorch *p, uint32_t u, uint64_t addr, uint64_t bytes)
+{
+    if (addr > pytorch_at(p, u)->addr) {
+        pytorch_remove_unmapped(p, u);
+        const uint32_t front = pytorch_cut_front(p, u, addr - pytorch_at(p, u)->addr);
+        pytorch_at(p, front)->flags |= BLOCK_IS_UNMAPPED;
+        pytorch_insert_unmapped(p, front);
+        pytorch_insert_unmapped(p, u);
+    }
+    enum err e = ERR_OK;
+    if (bytes > pytorch_at(p, u)->size)
+        return ERR_CORRUPT;
+    return pytorch_map_part(p, u, bytes, &e) ? ERR_OK : e != ERR_OK ? e : ERR_DEVICE_OOM;
+}
+
+enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64_t addr, uint64_t bytes)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    struct pytorch_attempt a;
+    enum err e = pytorch_attempt_begin(p, req, pytorch_choose_pool(p, req), &a);
+    uint32_t u = e == ERR_OK ? follow_find_unmapped(p, &a, addr) : BLOCK_NONE;
+    if (e == ERR_OK && u == BLOCK_NONE) {
+        const uint64_t reserve = pytorch_reserve(p);
+        e = pytorch_create_range(p, a.pool, a.class, 0, a.stream, bytes > reserve ? bytes : reserve, &u);
+    }
+    if (e == ERR_OK && (u == BLOCK_NONE || !block_covers(pytorch_at(p, u), addr)))
+        e = ERR_CORRUPT;
+    return e == ERR_OK ? follow_map_at(p, u, addr, bytes) : e;
+}
+
+bool pytorch_follow_release(struct policy *base, uint64_t addr, uint64_t bytes)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    const uint32_t b = follow_find(p, addr);
+    if (b == BLOCK_NONE)
+        return false;
+    const struct pytorch_block *block = pytorch_at(p, b);
+    if (block->addr != addr || block->size != bytes || pytorch_block_is_split(block) || block->flags & BLOCK_IS_RANGE)
+        return false;
+    pytorch_release_block(p, b);
+    return true;
+}
+
+bool pytorch_follow_unmap(struct policy *base, uint64_t addr, uint64_t bytes)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    const uint32_t b = follow_find(p, addr);
+    if (b == BLOCK_NONE || !(pytorch_at(p, b)->flags & BLOCK_IS_RANGE))
+        return false;
+    const struct pytorch_block *block = pytorch_at(p, b);
+    const struct pytorch_range *range = pytorch_range_of(p, block);
+    const uint64_t first = round_up(block->addr - range->seg.addr, range->page_bytes);
+    const uint64_t end = (block->addr - range->seg.addr + block->size) / range->page_bytes * range->page_bytes;
+    if (range->seg.addr + first != addr || end < first || end - first != bytes)
+        return false;
+    pytorch_unmap(p, b);
+    return true;
+}
+
+void pytorch_follow_wait(struct policy *base)
+{
+    pytorch_wait_all((struct pytorch *)base, 0, pytorch_is_capturing((struct pytorch *)base));
+}
+
+/* ---- taking over a state ---- */
+
+static struct event restore_request(const struct trace_segment *s)
+{
+    return (struct event){
+        .bytes = s->is_small ? PYTORCH_MIN_BLOCK : PYTORCH_EXACT_MIN, .stream = s->stream, .pool = s->pool};
+}
+
+/* How far a group of mapped pieces reaches from the first one: they lie in one reservation. */
+static uint64_t restore_span(const struct trace_segment *s, size_t n)
+{
+    uint64_t span = 0;
+    for (size_t i = 0; i < n; i++)
+        if (s[i].is_range && s[i].stream == s->stream && s[i].pool == s->pool && s[i].is_small == s->is_small)
+            span = s[i].addr - s->addr + s[i].bytes;
+    return span;
+}
+
+static enum err restore_segment(struct pytorch *p, const struct trace_segment *s, size_t n)
+{
+    const struct event req = restore_request(s);
+    if (!s->is_range)
+        return pytorch_follow_segment(&p->base, &req, s->bytes);
+    struct pytorch_attempt a;
+    enum err e = pytorch_attempt_begin(p, &req, pytorch_choose_pool(p, &req), &a);
+    uint32_t u = e == ERR_OK ? follow_find_unmapped(p, &a, s->addr) : BLOCK_NONE;
+    if (e == ERR_OK && u == BLOCK_NONE) {
+        const uint64_t span = restore_span(s, n), reserve = pytorch_reserve(p);
+        if (span > TRACE_RANGE_MAX)
+            return ERR_CORRUPT;
+        e = pytorch_create_range(p, a.pool, a.class, 0, a.stream, span > reserve ? span : reserve, &u);
+    }
+    if (e == ERR_OK && (u == BLOCK_NONE || !block_covers(pytorch_at(p, u), s->addr)))
+        e = ERR_CORRUPT;
+    return e == ERR_OK && s->bytes > 0 ? follow_map_at(p, u, s->addr, s->bytes) : e;
+}
+
+/* The size of a live block whose record does not tell it: as the rules would have cut it. */
+static uint64_t restore_size(const struct pytorch *p, const struct trace_block *b, const struct pytorch_block *around,
+                             uint64_t room)
+{
+    if (b->bytes != 0)
+        return b->bytes;
+    const uint64_t S = pytorch_round(p, b->requested);
+    const bool is_fine = around->flags & (BLOCK_IS_SMALL | BLOCK_IS_RANGE);
+    if (S > room)
+        return room;
+    return !is_fine && room - S <= PYTORCH_SMALL_MAX ? room : S;
+}
+
+/* Cuts a live block out of the free one around it. `until`: where the next live block starts. *rest: the free block
+ * that was left behind the last one, where this one most likely lies. */
+static enum err restore_block(struct pytorch *p, const struct trace_block *t, uint64_t until, uint32_t *rest,
+                              struct block *out)
+{
+    enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+    if (e != ERR_OK)
+        return e;
+    const bool is_near = *rest != BLOCK_NONE && block_covers(pytorch_at(p, *rest), t->addr);
+    const uint32_t b = is_near ? *rest : follow_find(p, t->addr);
+    if (b == BLOCK_NONE)
+        return ERR_CORRUPT;
+    struct pytorch_block *block = pytorch_at(p, b);
+    struct pytorch_half *half = pytorch_half_of(p, block);
+    const uint64_t end = block->addr + block->size;
+    const uint64_t size = restore_size(p, t, block, (until < end ? until : end) - t->addr);
+    if (size == 0 || size > end - t->addr)
+        return ERR_CORRUPT;
+    free_set_remove(&half->free, b);
+    if (t->addr > block->addr)
+        pytorch_put_free(p, pytorch_cut_front(p, b, t->addr - block->addr));
+    *rest = size < block->size ? pytorch_cut_back(p, b, block->size - size) : BLOCK_NONE;
+    if (*rest != BLOCK_NONE)
+        pytorch_put_free(p, *rest);
+    block->flags |= BLOCK_IS_ALLOCATED;
+    block->requested = t->requested;
+    const enum pytorch_size_class c = pytorch_class(block);
+    pytorch_stats_hand_out(&p->stats, c, size, t->requested);
+    if (size >= p->settings.max_split_size)
+        pytorch_stat_add(&p->stats.oversize_allocations, CLASS_LARGE, 1);
+    *out = (struct block){.addr = block->addr, .bytes = size, .segment = block->segment, .cookie = b};
+    if (t->is_pending) {
+        pytorch_request_late_free(p, b);
+        pytorch_retire_block(p, b, t->slot);
+    }
+    return ERR_OK;
+}
+
+/* Free blocks in split segments, which the record's counters included. */
+static void restore_inactive_split(struct pytorch *p)
+{
+    for (uint32_t i = 0; i < p->blocks.n; i++) {
+        const struct pytorch_block *b = pytorch_at(p, i);
+        if (!(b->flags & BLOCK_IS_USED) || b->flags & BLOCK_IS_RANGE || !pytorch_block_is_free(b) ||
+            !pytorch_block_is_split(b))
+            continue;
+        pytorch_stat_add(&p->stats.inactive_split, pytorch_class(b), 1);
+        pytorch_stat_add(&p->stats.inactive_split_bytes, pytorch_class(b), b->size);
+    }
+}
+
+enum err pytorch_restore(struct policy *base, const struct trace_segment *segments, size_t n_segments,
+                         const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why)
+{
+    struct pytorch *p = (struct pytorch *)base;
+    for (size_t i = 0; i < n_segments; i++) {
+        const enum err e = restore_segment(p, &segments[i], n_segments - i);
+        if (e != ERR_OK)
+            return err_set(why, e, i, "start segment %zu of %" PRIu64 " bytes cannot be taken over: %s", i,
+                           segments[i].bytes, err_text(e));
+    }
+    uint32_t rest = BLOCK_NONE;
+    for (size_t i = 0; i < n_blocks; i++) {
+        if (blocks[i].slot == TRACE_NO_SLOT)
+            continue;
+        size_t next = i + 1;
+        while (next < n_blocks && blocks[next].slot == TRACE_NO_SLOT)
+            next++;
+        const uint64_t until = next < n_blocks ? blocks[next].addr : UINT64_MAX;
+        const enum err e = restore_block(p, &blocks[i], until, &rest, &live[blocks[i].slot]);
+        if (e != ERR_OK)
+            return err_set(why, e, i, "the request live at 0x%" PRIx64 " lies in no segment that is known",
+                           blocks[i].addr);
+    }
+    restore_inactive_split(p);
+    pytorch_stats_reset_peak(&p->stats);
+    pytorch_stats_reset_accumulated(&p->stats);
+    return ERR_OK;
+}

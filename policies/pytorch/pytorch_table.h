@@ -1,0 +1,51 @@
+/*
+ * The hash table whose slot order decides in which order PyTorch looks at streams, freeable pools and lenders.
+ *
+ * Its layout must be modelled because iteration goes by slot: open addressing with stored distances from the home
+ * slot, multiplicative hashing, growth by doubling, removal by shifting back.
+ * Source: PyTorch, c10/util/flat_hash_map.h (after M. Skarupke's ska::flat_hash_map).
+ */
+#ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_TABLE_H
+#define REPLAY_POLICIES_PYTORCH_PYTORCH_TABLE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct order_slot {
+    uint64_t hash;
+    uint32_t value;
+    int32_t  distance;               /* from the home slot; -1: empty */
+};
+
+/* Zeroed: an empty table. Slots 0 .. n_slots + longest - 1 exist. */
+struct order_table {
+    struct order_slot *slots;
+    uint32_t n_slots, longest, count;
+};
+
+void order_table_close(struct order_table *t);
+
+/* How many slots there are to walk over: slot i is taken when distance >= 0. */
+static inline uint32_t order_table_slots(const struct order_table *t)
+{
+    return t->n_slots == 0 ? 0 : t->n_slots + t->longest;
+}
+
+/* Values carry a number in these bits; what else they carry is the owner's. */
+#define ORDER_NUMBER UINT32_C(0xffff)
+
+/* The slot of a number; NULL when it is not there. Different numbers may share a hash. Lent until the next change. */
+struct order_slot *order_table_find(const struct order_table *t, uint64_t hash, uint32_t number);
+
+/* Inserts a value whose number is not there. ERR_HOST_NOMEM leaves the table as it was. */
+MUST_USE enum err order_table_insert(struct order_table *t, uint64_t hash, uint32_t value);
+
+/* Empties slot i and shifts the ones behind back: the walk looks at slot i again. */
+void order_table_remove(struct order_table *t, uint32_t i);
+
+/* Empties all slots; their number stays. */
+void order_table_clear(struct order_table *t);
+
+#endif

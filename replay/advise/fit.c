@@ -1,0 +1,183 @@
+/* The search for the smallest card. */
+#include "replay/advise/fit.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+
+enum { FIT_WIDTH = 16, FIT_MODELS_MAX = 64, FIT_DOUBLINGS = 8 };
+
+/* A search under way. Sizes are in granules. Invariant: `low` fails or is too small for the live data, `high` runs. */
+struct fit_search {
+    struct trace_reader        *trace;
+    const struct policy_spec   *spec;
+    const struct device_choice *device;
+    const struct replay_config *cfg;
+    uint64_t floor;                  /* too small for the live data */
+    uint64_t low, high;
+    uint64_t worst;                  /* the largest size that failed; 0: none */
+    size_t   n_tried;
+    struct trial best;               /* on `high` */
+};
+
+/* Tries sizes (granules, ascending) at once. */
+static enum err search_try(struct fit_search *s, const uint64_t *sizes, size_t n, struct trial *trials,
+                           struct err_detail *why)
+{
+    for (size_t i = 0; i < n; i++) {
+        trials[i] = (struct trial){ .spec = s->spec, .device = s->device->config };
+        trials[i].device.total_bytes = sizes[i] * FIT_GRANULE_BYTES;
+    }
+    const enum err e = trials_run(s->trace, s->device->ops, trials, n, s->cfg, why);
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        if (!trials[i].fits && sizes[i] > s->worst)
+            s->worst = sizes[i];
+    s->n_tried += n;
+    return e;
+}
+
+/* Takes the smallest of the sizes that runs, and the largest below it that does not. */
+static void search_narrow(struct fit_search *s, const uint64_t *sizes, const struct trial *trials, size_t n)
+{
+    for (size_t i = n; i-- > 0;)
+        if (trials[i].fits && sizes[i] < s->high) {
+            s->high = sizes[i];
+            s->best = trials[i];
+        }
+    for (size_t i = 0; i < n; i++)
+        if (!trials[i].fits && sizes[i] < s->high && sizes[i] > s->low)
+            s->low = sizes[i];
+}
+
+/* Sizes strictly between `low` and `high`, evenly spread; all of them where they are few. */
+static size_t spread(uint64_t low, uint64_t high, uint64_t *sizes)
+{
+    const uint64_t between = high - low - 1;
+    const size_t n = between < FIT_WIDTH ? (size_t)between : FIT_WIDTH;
+    for (size_t i = 0; i < n; i++)
+        sizes[i] = low + 1 + (between == n ? i : (between - 1) * i / (FIT_WIDTH - 1));
+    return n;
+}
+
+static enum err search_bisect(struct fit_search *s, struct err_detail *why)
+{
+    uint64_t sizes[FIT_WIDTH];
+    struct trial trials[FIT_WIDTH];
+    while (s->high - s->low > 1) {
+        const size_t n = spread(s->low, s->high, sizes);
+        const enum err e = search_try(s, sizes, n, trials, why);
+        if (e != ERR_OK)
+            return e;
+        search_narrow(s, sizes, trials, n);
+    }
+    return ERR_OK;
+}
+
+/* A size on which it runs: what it reserves where there is no end, and more where that is not enough, as for a policy
+ * whose limit is a share of the card. *found is false where even that fails. */
+static enum err search_upper(struct fit_search *s, uint64_t taken, bool *found, struct err_detail *why)
+{
+    uint64_t sizes[FIT_DOUBLINGS];
+    struct trial trials[FIT_DOUBLINGS];
+    struct trial unlimited = { .spec = s->spec, .device = s->device->config };
+    unlimited.device.total_bytes = DEVICE_UNLIMITED;
+    enum err e = trials_run(s->trace, s->device->ops, &unlimited, 1, s->cfg, why);
+    if (e != ERR_OK)
+        return e;
+    const uint64_t needed = add_capped(unlimited.peak_reserved_bytes, taken);
+    const uint64_t least = round_up(needed, FIT_GRANULE_BYTES) / FIT_GRANULE_BYTES;
+    for (size_t i = 0; i < FIT_DOUBLINGS; i++)
+        sizes[i] = (least > s->low ? least : s->low + 1) << i;
+    e = search_try(s, sizes, FIT_DOUBLINGS, trials, why);
+    s->high = UINT64_MAX;
+    if (e == ERR_OK)
+        search_narrow(s, sizes, trials, FIT_DOUBLINGS);
+    *found = s->high != UINT64_MAX;
+    return e;
+}
+
+/* Where a larger card can be worse, bisection may have stepped over a smaller one that runs: tries the neighbours below
+ * until none of them does. */
+static enum err search_below(struct fit_search *s, struct err_detail *why)
+{
+    uint64_t sizes[FIT_WIDTH];
+    struct trial trials[FIT_WIDTH];
+    for (uint64_t before = 0; before != s->high;) {
+        const uint64_t room = s->high - 1 - s->floor;
+        const size_t n = room < FIT_WIDTH ? (size_t)room : FIT_WIDTH;
+        before = s->high;
+        for (size_t i = 0; i < n; i++)
+            sizes[i] = s->high - n + i;
+        const enum err e = search_try(s, sizes, n, trials, why);
+        if (e != ERR_OK)
+            return e;
+        search_narrow(s, sizes, trials, n);
+    }
+    return ERR_OK;
+}
+
+/* Is a larger card ever worse? The neighbours above, and sizes spread up to `top`. */
+static enum err search_check(struct fit_search *s, uint64_t top, struct err_detail *why)
+{
+    uint64_t sizes[FIT_WIDTH];
+    struct trial trials[FIT_WIDTH];
+    for (size_t i = 0; i < FIT_WIDTH; i++)
+        sizes[i] = s->high + 1 + i;
+    enum err e = search_try(s, sizes, FIT_WIDTH, trials, why);
+    if (e != ERR_OK || top <= s->high + FIT_WIDTH + 1)
+        return e;
+    const size_t n = spread(s->high + FIT_WIDTH, top, sizes);
+    return search_try(s, sizes, n, trials, why);
+}
+
+/* The smallest named card on which it runs. */
+static enum err search_card(struct fit_search *s, const struct device_model **card, struct err_detail *why)
+{
+    struct trial trials[FIT_MODELS_MAX];
+    const struct device_model *models[FIT_MODELS_MAX];
+    size_t n = 0;
+    const struct device_model *m;
+    for (size_t i = 0; (m = device_model_at(i)) != NULL && n < FIT_MODELS_MAX; i++) {
+        if (m->total_bytes < s->high * FIT_GRANULE_BYTES)
+            continue;
+        trials[n] = (struct trial){ .spec = s->spec, .device = s->device->config };
+        trials[n].device.total_bytes = m->total_bytes;
+        models[n++] = m;
+    }
+    const enum err e = trials_run(s->trace, s->device->ops, trials, n, s->cfg, why);
+    for (size_t i = n; i-- > 0 && e == ERR_OK;)
+        if (trials[i].fits)
+            *card = models[i];
+    return e;
+}
+
+enum err fit_find(struct trace_reader *trace, const struct policy_spec *spec, const struct device_choice *device,
+                  uint64_t live_bytes, const struct replay_config *cfg, struct fit *out, struct err_detail *why)
+{
+    const uint64_t taken = add_capped(device->config.context_bytes, device->config.others_bytes);
+    struct fit_search s = { .trace = trace, .spec = spec, .device = device, .cfg = cfg };
+    struct fit fit = { .card = NULL };
+    bool found = false;
+    s.low = add_capped(live_bytes, taken) / FIT_GRANULE_BYTES;
+    s.low -= s.low > 0 && add_capped(live_bytes, taken) % FIT_GRANULE_BYTES == 0;
+    s.floor = s.low;
+    enum err e = search_upper(&s, taken, &found, why);
+    const uint64_t top = s.high;
+    if (e == ERR_OK && found)
+        e = search_bisect(&s, why);
+    if (e == ERR_OK && found)
+        e = search_below(&s, why);
+    if (e == ERR_OK && found)
+        e = search_check(&s, top, why);
+    if (e == ERR_OK && found)
+        e = search_card(&s, &fit.card, why);
+    if (e != ERR_OK)
+        return e;
+    fit.smallest_bytes = found ? s.high * FIT_GRANULE_BYTES : 0;
+    fit.is_monotone = !found || s.worst < s.high;
+    fit.larger_failing_bytes = fit.is_monotone ? 0 : s.worst * FIT_GRANULE_BYTES;
+    fit.n_tried = s.n_tried;
+    fit.trial = s.best;
+    *out = fit;
+    return ERR_OK;
+}

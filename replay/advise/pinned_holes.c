@@ -1,0 +1,127 @@
+/* A walk over blocks by address, summed up by sizes. */
+#include "replay/advise/pinned_holes.h"
+
+#include "replay/advise/altered_trace.h"
+
+#include <stdlib.h>
+
+/* The blocks of a policy, gathered: the walk shows them one by one. */
+struct views {
+    struct block_view *at;
+    size_t   n, cap;
+    bool     is_full;                    /* of host memory */
+};
+
+static void take_view(void *arg, const struct block_view *b)
+{
+    struct views *v = arg;
+    if (v->n == v->cap) {
+        const size_t cap = v->cap == 0 ? 256 : 2 * v->cap;
+        struct block_view *grown = realloc(v->at, cap * sizeof *grown);
+        v->is_full |= grown == NULL;
+        if (grown == NULL)
+            return;
+        v->at = grown;
+        v->cap = cap;
+    }
+    v->at[v->n++] = *b;
+}
+
+static bool is_live(const struct block_view *b)
+{
+    return b->state == BLOCK_ALLOCATED || b->state == BLOCK_PENDING;
+}
+
+/* All kinds, summed up; in no order. */
+struct kinds {
+    struct hole_kind *at;
+    size_t n;
+};
+
+static void kinds_add(struct kinds *k, uint64_t hole_bytes, uint64_t pin_bytes)
+{
+    size_t i = 0;
+    while (i < k->n && (k->at[i].hole_bytes != hole_bytes || k->at[i].pin_bytes != pin_bytes))
+        i++;
+    if (i == k->n)
+        k->at[k->n++] = (struct hole_kind){ .hole_bytes = hole_bytes, .pin_bytes = pin_bytes };
+    k->at[i].n++;
+}
+
+/* One segment: blocks [first, end). A hole is charged to the live block before it, else the one behind. */
+static void look_at_segment(const struct views *v, size_t first, size_t end, struct holes *out, struct kinds *kinds)
+{
+    size_t n_live = 0;
+    for (size_t i = first; i < end; i++)
+        n_live += is_live(&v->at[i]);
+    for (size_t i = first; i < end; i++) {
+        const struct block_view *b = &v->at[i];
+        out->reserved_bytes += b->state == BLOCK_UNMAPPED ? 0 : b->bytes;
+        if (b->state != BLOCK_FREE)
+            continue;
+        if (n_live == 0) {
+            out->idle_bytes += b->bytes;
+            continue;
+        }
+        const uint64_t pages = block_view_idle_pages(b), pinned = b->bytes - pages;
+        out->idle_bytes += pages;
+        out->pinned_bytes += pinned;
+        if (pinned == 0)
+            continue;
+        const bool has_before = i > first && is_live(&v->at[i - 1]), has_behind = i + 1 < end && is_live(&v->at[i + 1]);
+        kinds_add(kinds, pinned, has_before ? v->at[i - 1].requested : has_behind ? v->at[i + 1].requested : 0);
+    }
+}
+
+static int compare_kinds(const void *a, const void *b)
+{
+    const struct hole_kind *x = a, *y = b;
+    const double left = (double)x->hole_bytes * (double)x->n, right = (double)y->hole_bytes * (double)y->n;
+    if (left != right)
+        return left > right ? -1 : 1;
+    return x->pin_bytes < y->pin_bytes ? -1 : x->pin_bytes > y->pin_bytes;
+}
+
+static enum err holes_look(const struct policy *p, struct holes *out, struct err_detail *why)
+{
+    struct views v = { .at = NULL };
+    struct holes holes = { .reserved_bytes = 0 };
+    v.is_full = p->ops->walk(p, take_view, &v) != ERR_OK || v.is_full;
+    struct kinds kinds = { .at = calloc(v.n + 1, sizeof *kinds.at) };
+    const bool has_room = !v.is_full && kinds.at != NULL;
+    for (size_t i = 0, end; i < v.n && has_room; i = end) {
+        for (end = i + 1; end < v.n && v.at[end].segment == v.at[i].segment;)
+            end++;
+        look_at_segment(&v, i, end, &holes, &kinds);
+    }
+    if (has_room) {
+        qsort(kinds.at, kinds.n, sizeof *kinds.at, compare_kinds);
+        for (; holes.n_kinds < kinds.n && holes.n_kinds < HOLE_KINDS; holes.n_kinds++)
+            holes.kinds[holes.n_kinds] = kinds.at[holes.n_kinds];
+        *out = holes;
+    }
+    free(kinds.at);
+    free(v.at);
+    return has_room ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for a list of blocks");
+}
+
+enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec, const struct device_choice *device,
+                    uint64_t events, struct holes *out, struct err_detail *why)
+{
+    const struct rewrite cut = { .rounds = 1, .events = events };
+    const struct replay_config cfg = { .on_oom = OOM_STOP, .threads = 1 };
+    struct trace_reader *head = NULL;
+    struct lane lane = { .spec = NULL };
+    if (spec->ops->walk == NULL)
+        return err_set(why, ERR_UNSUPPORTED, 0, "the policy %s shows no blocks", spec->ops->name);
+    enum err e = trace_rewrite(trace, &cut, &head, why);
+    if (e == ERR_OK)
+        e = lane_open(spec, device->ops, &device->config, head, 0, &lane, why);
+    if (e == ERR_OK)
+        e = replay_run(head, &lane, 1, &cfg, why);
+    if (e == ERR_OK)
+        e = holes_look(lane.policy, out, why);
+    lane_close(&lane);
+    trace_close(head);
+    return e;
+}

@@ -1,0 +1,72 @@
+/*
+ * `replay diff`: two traces, two policies on a trace, or two sets of finished runs; and what is said of them.
+ */
+#ifndef REPLAY_REPLAY_DIFF_DIFF_H
+#define REPLAY_REPLAY_DIFF_DIFF_H
+
+#include "replay/diff/first_difference.h"
+#include "replay/diff/memory_profile.h"
+#include "report/fields.h"
+#include "report/run_table.h"
+
+enum diff_kind { DIFF_TRACES, DIFF_POLICIES, DIFF_RUNS };
+
+enum { DIFF_TRACE_FIELDS = 24, DIFF_RUN_FIELDS = 2 * FIELDS_MAX };
+
+/* Two runs that are compared, rows of tables[0] and tables[1]; SIZE_MAX: there is none to compare it with. */
+struct diff_match { size_t a, b; };
+
+struct diff {
+    enum diff_kind kind;
+    const char *names[2];            /* as typed: files, or policies; borrowed */
+    struct trace_reader *traces[2];  /* borrowed; of one trace under two policies the first only */
+
+    /* DIFF_TRACES */
+    struct profile_pair profiles;
+    struct part_traces  parting;
+    struct field fields[2][DIFF_TRACE_FIELDS];
+    size_t n_fields;
+
+    /* DIFF_POLICIES, DIFF_RUNS */
+    struct run_table   tables[2];
+    struct diff_match *matches;
+    size_t             n_matches;
+    bool               has_apart;    /* the two runs, or the only two, were replayed side by side */
+    struct part_runs   apart;
+};
+
+/* Compares two traces, whose readers stay with the caller. ERR_HOST_NOMEM, the readers' errors. */
+MUST_USE enum err diff_traces(struct diff *d, struct err_detail *why);
+
+/* Finds for each run of d->tables[0] the run of d->tables[1] of the same trace, policy and device; then, among those
+ * left, of the same policy and device; then, if each side has one left, these two. ERR_HOST_NOMEM. */
+MUST_USE enum err diff_match_runs(struct diff *d, struct err_detail *why);
+
+/* The figures of a run that are compared: those of a replay's --csv and of its trace, lent; returns how many. */
+size_t diff_run_fields(const struct run_table *t, size_t row, struct field out[DIFF_RUN_FIELDS]);
+
+/* Whether nothing differs. */
+bool diff_is_same(const struct diff *d);
+
+void diff_close(struct diff *d);
+
+/* The writers. The reader's errors. */
+MUST_USE enum err diff_print(FILE *out, const struct diff *d, struct err_detail *why);
+MUST_USE enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why);
+
+/* What the writers share: an event as the trace numbers it, and the program's line that asked for it, "" where it is
+ * not known. */
+enum { DIFF_LINE = 160 };
+MUST_USE enum err diff_name_event(struct trace_reader *trace, int64_t event, int64_t *number, char line[DIFF_LINE],
+                                  struct err_detail *why);
+
+/* Numbers of rows with a difference, most first: at the peak, then over the step. free() them; NULL without memory. */
+size_t *diff_sort_rows(const struct profile_row *rows, size_t n, size_t *n_sorted);
+
+/* "small, 512 KiB to 1 MiB" */
+const char *diff_class_name(unsigned class, char buf[64]);
+
+/* "mark", "repetition", "none" */
+const char *diff_step_name(enum step_how how);
+
+#endif

@@ -1,0 +1,402 @@
+/* `replay diff` for people: sentences first, then tables of what differs most. */
+#include "replay/diff/diff.h"
+
+#include "replay/results/result.h"
+#include "report/diff_fields.h"
+#include "report/text.h"
+#include "traces/stack_frame.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_SHOWN = 14, DELTA_TEXT = 48, LINE_COLUMN = 44 };
+
+/* ---- numbers ---- */
+
+/* "+12 MiB", "-4.5 KiB", "0". */
+static const char *show_delta(uint64_t a, uint64_t b, char buf[DELTA_TEXT])
+{
+    char bytes[TEXT_NUMBER];
+    if (a == b)
+        snprintf(buf, DELTA_TEXT, "0");
+    else
+        snprintf(buf, DELTA_TEXT, "%s%s", b > a ? "+" : "-", text_mib(b > a ? b - a : a - b, bytes));
+    return buf;
+}
+
+/* "20.31 MiB (15.7%) less", "the same" */
+static void add_comparison(struct words *w, uint64_t a, uint64_t b)
+{
+    char bytes[TEXT_NUMBER];
+    if (a == b) {
+        words_add(w, "the same");
+        return;
+    }
+    words_add(w, "%s", text_mib(b > a ? b - a : a - b, bytes));
+    if (a > 0)
+        words_add(w, " (%.1f%%)", 100 * (b > a ? (double)(b - a) : (double)(a - b)) / (double)a);
+    words_add(w, b > a ? " more" : " less");
+}
+
+/* ": 102.19 MiB instead of 129.39 MiB", where they differ. */
+static void add_both(struct words *w, uint64_t a, uint64_t b)
+{
+    char bytes[TEXT_NUMBER];
+    if (a == b)
+        return;
+    words_add(w, ": %s instead of ", text_mib(b, bytes));
+    words_add(w, "%s", text_mib(a, bytes));
+}
+
+static void print_words(FILE *out, struct words *w)
+{
+    words_print(out, w, 0, 2);
+    w->n = 0;
+    w->text[0] = '\0';
+}
+
+/* ---- two traces ---- */
+
+static void say_peak(FILE *out, const struct diff *d)
+{
+    const struct profile *a = &d->profiles.of[0], *b = &d->profiles.of[1];
+    const uint64_t reserved[2] = {trace_info(d->traces[0])->recorded_peak_reserved_bytes,
+                                  trace_info(d->traces[1])->recorded_peak_reserved_bytes};
+    struct words w = {.n = 0};
+    words_add(&w, "At the peak B requests ");
+    add_comparison(&w, a->peak_bytes, b->peak_bytes);
+    add_both(&w, a->peak_bytes, b->peak_bytes);
+    words_add(&w, ", in %" PRIu64 " live requests", b->peak_requests);
+    if (a->peak_requests != b->peak_requests)
+        words_add(&w, " instead of %" PRIu64, a->peak_requests);
+    if (reserved[0] != 0 && reserved[1] != 0) {
+        words_add(&w, "; reserved when recorded, ");
+        add_comparison(&w, reserved[0], reserved[1]);
+        add_both(&w, reserved[0], reserved[1]);
+    }
+    words_add(&w, ".");
+    print_words(out, &w);
+}
+
+/* The row that differs most at the peak; SIZE_MAX: none does. */
+static size_t largest_change(const struct profile_row *rows, size_t n)
+{
+    size_t found = SIZE_MAX;
+    uint64_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t a = rows[i].side[PROFILE_A].peak_bytes, b = rows[i].side[PROFILE_B].peak_bytes;
+        const uint64_t change = a < b ? b - a : a - b;
+        if (change > most) {
+            most = change;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static void add_change(struct words *w, const struct profile_row *row)
+{
+    char bytes[TEXT_NUMBER];
+    const uint64_t a = row->side[PROFILE_A].peak_bytes, b = row->side[PROFILE_B].peak_bytes;
+    words_add(w, "%s %s ", text_mib(a < b ? b - a : a - b, bytes), a < b ? "more" : "less");
+}
+
+static void say_changes(FILE *out, const struct diff *d)
+{
+    const struct profile_table *lines = &d->profiles.lines;
+    const size_t class = largest_change(d->profiles.classes, PROFILE_CLASSES);
+    const size_t line = largest_change(lines->rows, lines->names.n);
+    struct words w = {.n = 0};
+    char name[64], where[DIFF_LINE];
+    if (class == SIZE_MAX)
+        return;
+    words_add(&w, "Of it most by size: ");
+    add_change(&w, &d->profiles.classes[class]);
+    words_add(&w, "in requests of %s", strchr(diff_class_name((unsigned)class, name), ',') + 2);
+    if (line != SIZE_MAX && trace_info(d->traces[0])->n_stacks > 0 && trace_info(d->traces[1])->n_stacks > 0) {
+        words_add(&w, "; by line of the program: ");
+        add_change(&w, &lines->rows[line]);
+        frame_show(text_table_at(&lines->names, (uint32_t)line), where, sizeof where);
+        words_add(&w, "at %s", where);
+    }
+    words_add(&w, ".");
+    print_words(out, &w);
+}
+
+static void add_step(struct words *w, const struct diff *d, int i)
+{
+    const struct profile_step *s = &d->profiles.of[i].step;
+    words_add(w, "%s, ", i == 0 ? "A" : "B");
+    switch (s->how) {
+    case STEP_BY_MARK:
+        words_add(w, "between the last two marks '%.60s'", trace_label(d->traces[i], s->label));
+        break;
+    case STEP_BY_REPETITION:
+        words_add(w, "the last %" PRIu64 " requests, which the %" PRIu64 " before them repeat", s->requests,
+                  s->repeated);
+        break;
+    case STEP_NONE:
+        words_add(w, "the whole trace, as nothing in it repeats");
+        break;
+    }
+}
+
+static void say_step(FILE *out, const struct diff *d)
+{
+    const struct profile_step *a = &d->profiles.of[0].step, *b = &d->profiles.of[1].step;
+    struct words w = {.n = 0};
+    words_add(&w, "Over a step B makes %" PRIu64 " requests", b->requests);
+    if (a->requests != b->requests)
+        words_add(&w, " instead of %" PRIu64, a->requests);
+    if (a->requests > 0 && a->requests != b->requests)
+        words_add(&w, " (%+.1f%%)", 100 * ((double)b->requests - (double)a->requests) / (double)a->requests);
+    words_add(&w, " and asks in all for ");
+    add_comparison(&w, a->requested_bytes, b->requested_bytes);
+    add_both(&w, a->requested_bytes, b->requested_bytes);
+    words_add(&w, "; at most live at once ");
+    add_comparison(&w, a->peak_bytes, b->peak_bytes);
+    words_add(&w, ", at least ");
+    add_comparison(&w, a->least_bytes, b->least_bytes);
+    words_add(&w, ".");
+    print_words(out, &w);
+    words_add(&w, "The step is: ");
+    add_step(&w, d, 0);
+    words_add(&w, "; ");
+    add_step(&w, d, 1);
+    words_add(&w, ".");
+    print_words(out, &w);
+}
+
+static void add_event(struct words *w, const struct diff *d, int i, int64_t number, const char *line)
+{
+    static const char *const kinds[EVENT_KINDS] = {"requests", "frees", "gives up", "has freed", "calls empty_cache",
+                                                   "is refused", "gives a command", "sets a mark"};
+    const struct event *ev = &d->parting.ev[i];
+    char bytes[TEXT_NUMBER], where[DIFF_LINE];
+    words_add(w, "%s ", i == 0 ? "A" : "B");
+    if (!d->parting.has[i]) {
+        words_add(w, "has ended");
+        return;
+    }
+    words_add(w, "%s", kinds[ev->kind]);
+    if (ev->kind <= EVENT_FREE_COMPLETED || ev->kind == EVENT_OOM)
+        words_add(w, " %s bytes", text_count(ev->bytes, bytes));
+    if (ev->stream != 0)
+        words_add(w, " on stream %u", (unsigned)ev->stream);
+    words_add(w, " (%s %" PRId64 "%s", trace_event_word(d->traces[i]), number,
+              line[0] == '\0' ? "" : ", ");
+    frame_show(line, where, sizeof where);
+    words_add(w, "%s)", where);
+}
+
+static enum err say_parting(FILE *out, const struct diff *d, struct err_detail *why)
+{
+    struct words w = {.n = 0};
+    if (d->parting.is_equal) {
+        words_add(&w, "Event by event both ask for the same.");
+    } else {
+        words_add(&w, "The first %" PRIu64 " events are equal; then ", d->parting.event);
+        for (int i = 0; i < 2; i++) {
+            char line[DIFF_LINE] = "";
+            int64_t number = 0;
+            if (d->parting.has[i]) {
+                const enum err e = diff_name_event(d->traces[i], (int64_t)d->parting.event, &number, line, why);
+                if (e != ERR_OK)
+                    return e;
+            }
+            add_event(&w, d, i, number, line);
+            words_add(&w, i == 0 ? ", " : ".");
+        }
+    }
+    print_words(out, &w);
+    return ERR_OK;
+}
+
+static void print_row(FILE *out, const char *name, const struct profile_row *r)
+{
+    const struct profile_share *a = &r->side[PROFILE_A], *b = &r->side[PROFILE_B];
+    char t[6][DELTA_TEXT];
+    fprintf(out, "  %-*.*s %11s %11s %12s  | %12s %12s %12s %6" PRId64 "\n", LINE_COLUMN, LINE_COLUMN, name,
+            text_mib(a->peak_bytes, t[0]), text_mib(b->peak_bytes, t[1]),
+            show_delta(a->peak_bytes, b->peak_bytes, t[2]), text_mib(a->step_bytes, t[3]),
+            text_mib(b->step_bytes, t[4]), show_delta(a->step_bytes, b->step_bytes, t[5]),
+            (int64_t)(b->step_requests - a->step_requests));
+}
+
+/* The rows that differ, most first. `name` writes the name of a row. */
+static enum err print_table(FILE *out, const struct diff *d, const char *title, const struct profile_row *rows,
+                            size_t n, void (*name)(const struct diff *d, size_t row, char out[DIFF_LINE]),
+                            struct err_detail *why)
+{
+    size_t n_sorted;
+    size_t *sorted = diff_sort_rows(rows, n, &n_sorted);
+    if (sorted == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort differences");
+    if (n_sorted > 0)
+        fprintf(out, "\n  %-*s %36s  | %45s\n  %-*s %11s %11s %12s  | %12s %12s %12s %6s\n", LINE_COLUMN, "",
+                "------ live at the peak -----", "-------- requested over the step -------", LINE_COLUMN, title,
+                "A", "B", "B - A", "A", "B", "B - A", "times");
+    for (size_t i = 0; i < n_sorted && i < ROWS_SHOWN; i++) {
+        char text[DIFF_LINE];
+        name(d, sorted[i], text);
+        print_row(out, text, &rows[sorted[i]]);
+    }
+    if (n_sorted > ROWS_SHOWN)
+        fprintf(out, "  and %zu more that differ less: --json has all\n", n_sorted - ROWS_SHOWN);
+    free(sorted);
+    return ERR_OK;
+}
+
+static void name_class(const struct diff *d, size_t row, char out[DIFF_LINE])
+{
+    char name[64];
+    (void)d;
+    snprintf(out, DIFF_LINE, "%s", diff_class_name((unsigned)row, name));
+}
+
+static void name_line(const struct diff *d, size_t row, char out[DIFF_LINE])
+{
+    frame_show(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
+}
+
+static enum err print_traces(FILE *out, const struct diff *d, struct err_detail *why)
+{
+    say_peak(out, d);
+    say_changes(out, d);
+    say_step(out, d);
+    const struct profile_table *lines = &d->profiles.lines;
+    enum err e = say_parting(out, d, why);
+    if (e == ERR_OK)
+        e = print_table(out, d, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class, why);
+    if (e == ERR_OK && (trace_info(d->traces[0])->n_stacks > 0 || trace_info(d->traces[1])->n_stacks > 0))
+        e = print_table(out, d, "line of the program", lines->rows, lines->names.n, name_line, why);
+    if (e == ERR_OK && diff_fields_count(d->fields[0], d->fields[1], d->n_fields) > 0) {
+        fputc('\n', out);
+        diff_fields_print(out, d->fields[0], d->fields[1], d->n_fields, 2);
+    }
+    return e;
+}
+
+/* ---- runs ---- */
+
+static void name_run(FILE *out, const char *side, const struct run_table *t, size_t row)
+{
+    fprintf(out, "%s: %s, %s, %s\n", side, run_table_text(t, row, "trace_path"), run_table_text(t, row, "policy"),
+            run_table_text(t, row, "device"));
+}
+
+/* Results do not hold where two policies part; the trace does. */
+static void print_hint(FILE *out, const struct diff *d, const struct diff_match *m)
+{
+    const struct run_table *a = &d->tables[0], *b = &d->tables[1];
+    const char *path = run_table_text(a, m->a, "trace_path"), *device = run_table_text(a, m->a, "device");
+    const char *p = run_table_text(a, m->a, "policy"), *q = run_table_text(b, m->b, "policy");
+    if (strcmp(path, run_table_text(b, m->b, "trace_path")) == 0 && strcmp(p, q) != 0)
+        fprintf(out, "  Where they part: replay diff '%s' --policy '%s' --policy '%s' --device '%s'\n", path, p, q,
+                device);
+}
+
+/* What differs between two runs; false where nothing does. */
+static bool print_match(FILE *out, const struct diff *d, const struct diff_match *m)
+{
+    struct field a[DIFF_RUN_FIELDS], b[DIFF_RUN_FIELDS];
+    const size_t n = diff_run_fields(&d->tables[0], m->a, a);
+    diff_run_fields(&d->tables[1], m->b, b);
+    if (diff_fields_count(a, b, n) == 0)
+        return false;
+    if (d->kind == DIFF_RUNS)
+        name_run(out, "A", &d->tables[0], m->a);
+    diff_fields_print(out, a, b, n, 2);
+    if (d->kind == DIFF_RUNS && !d->has_apart)
+        print_hint(out, d, m);
+    return true;
+}
+
+static void print_matches(FILE *out, const struct diff *d)
+{
+    size_t n_same = 0;
+    for (size_t i = 0; i < d->n_matches; i++) {
+        const struct diff_match *m = &d->matches[i];
+        if (m->b == SIZE_MAX)
+            name_run(out, "only in A", &d->tables[0], m->a);
+        else if (m->a == SIZE_MAX)
+            name_run(out, "only in B", &d->tables[1], m->b);
+        else
+            n_same += !print_match(out, d, m);
+    }
+    if (d->kind == DIFF_RUNS && n_same > 0)
+        fprintf(out, "%zu of %zu runs are the same in every field.\n", n_same, d->n_matches);
+}
+
+static void add_block(struct words *w, const char *side, const struct block *b)
+{
+    char bytes[TEXT_NUMBER];
+    if (b->bytes == 0)
+        words_add(w, "%s refuses it", side);
+    else
+        words_add(w, "%s puts it at 0x%" PRIx64 ", into a block of %s bytes", side, b->addr,
+                  text_count(b->bytes, bytes));
+}
+
+static void add_call(struct words *w, const struct diff *d, int i, int64_t number)
+{
+    static const char *const calls[DEVICE_CALL_KINDS] = {
+#define CALL_TEXT(name, text) text,
+        DEVICE_CALL_LIST(CALL_TEXT)
+#undef CALL_TEXT
+    };
+    char bytes[TEXT_NUMBER], at[TEXT_NUMBER];
+    if (!d->apart.has_call[i])
+        words_add(w, "%s has none left", i == 0 ? "A" : "B");
+    else
+        words_add(w, "%s calls %s of %s bytes at %s", i == 0 ? "A" : "B", calls[d->apart.call[i].call.kind],
+                  text_count(d->apart.call[i].call.bytes, bytes), text_event(trace_event_word(d->traces[0]), number, at));
+}
+
+static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *why)
+{
+    const struct part_runs *p = &d->apart;
+    struct words w = {.n = 0};
+    char line[DIFF_LINE], where[DIFF_LINE], bytes[TEXT_NUMBER], at[TEXT_NUMBER];
+    int64_t number = -1;
+    enum err e = ERR_OK;
+    if (p->is_placed_apart && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
+        frame_show(line, where, sizeof where);
+        words_add(&w, "The first request that is placed differently is that of %s bytes at %s%s%s: ",
+                  text_count(p->bytes, bytes), text_event(trace_event_word(d->traces[0]), number, at),
+                  line[0] == '\0' ? "" : ", ", where);
+        add_block(&w, "A", &p->block[0]);
+        words_add(&w, ", ");
+        add_block(&w, "B", &p->block[1]);
+        words_add(&w, ". ");
+    }
+    if (e == ERR_OK && p->calls_differ) {
+        words_add(&w, "The first call to the device that differs: ");
+        for (int i = 0; i < 2 && e == ERR_OK; i++) {
+            number = -1;
+            if (p->has_call[i])
+                e = diff_name_event(d->traces[0], p->call[i].event, &number, line, why);
+            add_call(&w, d, i, number);
+            words_add(&w, i == 0 ? ", " : ".");
+        }
+    }
+    if (e == ERR_OK && !p->is_placed_apart && !p->calls_differ)
+        words_add(&w, "Every request is placed alike, and every call to the device is the same.");
+    if (e == ERR_OK)
+        print_words(out, &w);
+    return e;
+}
+
+enum err diff_print(FILE *out, const struct diff *d, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    fprintf(out, "A: %s\nB: %s\n", d->names[0], d->names[1]);
+    if (d->kind == DIFF_TRACES)
+        return print_traces(out, d, why);
+    if (d->has_apart)
+        e = say_apart(out, d, why);
+    if (e == ERR_OK)
+        print_matches(out, d);
+    return e;
+}

@@ -1,0 +1,120 @@
+/* The lines' shares of the peak, sorted. */
+#include "replay/diff/peak_lines.h"
+
+#include "base/units.h"
+#include "replay/results/result.h"
+#include "report/text.h"
+#include "traces/stack_frame.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { LINES_SHOWN = 12, LINE_TEXT = 160 };
+
+static const struct profile_share *share_of(const struct peak_lines *p, size_t i)
+{
+    return &p->pair.lines.rows[p->order[i]].side[PROFILE_A];
+}
+
+/* A line's share for qsort, which takes no context. */
+struct sorted_line {
+    uint64_t bytes;
+    uint32_t line;
+};
+
+static int line_order(const void *a, const void *b)
+{
+    const struct sorted_line *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static enum err sort_lines(struct peak_lines *p, struct err_detail *why)
+{
+    const struct profile_table *lines = &p->pair.lines;
+    struct sorted_line *sorted = calloc(lines->names.n + 1u, sizeof *sorted);
+    p->order = calloc(lines->names.n + 1u, sizeof *p->order);
+    const bool has_room = sorted != NULL && p->order != NULL;
+    for (uint32_t i = 0; i < lines->names.n && has_room; i++)
+        if (lines->rows[i].side[PROFILE_A].peak_bytes > 0)
+            sorted[p->n++] = (struct sorted_line){ .bytes = lines->rows[i].side[PROFILE_A].peak_bytes, .line = i };
+    if (p->n > 0)
+        qsort(sorted, p->n, sizeof *sorted, line_order);
+    for (size_t i = 0; i < p->n; i++)
+        p->order[i] = sorted[i].line;
+    free(sorted);
+    return has_room ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort the lines of the program");
+}
+
+enum err peak_lines_open(struct peak_lines *p, struct trace_reader *trace, struct err_detail *why)
+{
+    *p = (struct peak_lines){ .n = 0 };
+    enum err e = profile_read(trace, PROFILE_A, &p->pair, why);
+    if (e == ERR_OK)
+        e = sort_lines(p, why);
+    if (e == ERR_OK)
+        e = trace_event_number(trace, (int64_t)p->pair.of[PROFILE_A].peak_event, &p->event, why);
+    if (e != ERR_OK)
+        peak_lines_close(p);
+    return e;
+}
+
+void peak_lines_close(struct peak_lines *p)
+{
+    profile_close(&p->pair);
+    free(p->order);
+    *p = (struct peak_lines){ .n = 0 };
+}
+
+static void print_share(FILE *out, uint64_t bytes, uint64_t all, uint64_t requests, const char *what)
+{
+    char b[UNITS_TEXT], n[TEXT_NUMBER];
+    fprintf(out, "  %12s %5.1f%% %9s  %s\n", units_format_bytes(bytes, b), all > 0 ? 100 * (double)bytes / (double)all : 0,
+            text_count(requests, n), what);
+}
+
+void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_word)
+{
+    const struct profile *peak = &p->pair.of[PROFILE_A];
+    char b[TEXT_NUMBER], n[TEXT_NUMBER], where[TEXT_NUMBER], line[LINE_TEXT];
+    uint64_t left_bytes = peak->peak_bytes, left_requests = peak->peak_requests;
+    fprintf(out, "\nMost is requested at once at %s: %s in %s live requests, by line of the program:\n",
+            text_event(event_word, p->event, where), text_mib(peak->peak_bytes, b), text_count(peak->peak_requests, n));
+    for (size_t i = 0; i < p->n && i < LINES_SHOWN; i++) {
+        const struct profile_share *s = share_of(p, i);
+        frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
+        print_share(out, s->peak_bytes, peak->peak_bytes, s->peak_requests, line);
+        left_bytes -= s->peak_bytes;
+        left_requests -= s->peak_requests;
+    }
+    if (p->n > LINES_SHOWN) {
+        snprintf(line, sizeof line, "on %s other lines", text_count(p->n - LINES_SHOWN, n));
+        print_share(out, left_bytes, peak->peak_bytes, left_requests, line);
+    }
+}
+
+void peak_lines_json(struct json_writer *w, const char *key, const struct peak_lines *p)
+{
+    char line[LINE_TEXT];
+    if (p == NULL) {
+        json_put_null(w, key);
+        return;
+    }
+    const struct profile *peak = &p->pair.of[PROFILE_A];
+    json_put_object(w, key);
+    json_put_integer(w, "event", p->event);
+    json_put_number(w, "bytes", peak->peak_bytes);
+    json_put_number(w, "requests", peak->peak_requests);
+    json_put_array(w, "lines");
+    for (size_t i = 0; i < p->n; i++) {
+        frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
+        json_put_object(w, NULL);
+        json_put_text(w, "line", line);
+        json_put_number(w, "bytes", share_of(p, i)->peak_bytes);
+        json_put_number(w, "requests", share_of(p, i)->peak_requests);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}

@@ -1,0 +1,810 @@
+/*
+ * The loop: each event goes to the policy, and the meter watches.
+ *
+ * For each chunk of the trace every lane runs over all of it before the next chunk is taken, so that a chunk is decoded
+ * once for all; the next one is decoded meanwhile. Lanes share nothing but the chunk, so any number of threads gives the
+ * same results.
+ */
+#include "base/cores.h"
+#include "base/inline.h"
+#include "base/large_pages.h"
+#include "base/prefetch.h"
+#include "replay/engine/audit.h"
+#include "replay/engine/engine.h"
+#include "replay/engine/explain_run.h"
+#include "replay/engine/start_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one lane ---- */
+
+/* Our number of the event under way, as results name it; `done` counts it in. */
+static int64_t lane_event(const struct lane *l, uint64_t done)
+{
+    return l->is_starting ? -1 : (int64_t)done - 1;
+}
+
+/* Ends a lane for a reason other than a refused request. The reason is in l->why, or the device has it, or the general
+ * sentence is it. */
+static void lane_stop(struct lane *l, enum err e, uint64_t done)
+{
+    if (l->why.text[0] == '\0' && (e == ERR_DRIVER || e == ERR_UNSUPPORTED || e == ERR_INTERRUPTED))
+        l->why = l->device->why;
+    if (l->why.text[0] == '\0')
+        err_set(&l->why, e, 0, "%s", err_text(e));
+    l->outcome = e;
+    l->is_stopped = true;
+    l->stopped_at = lane_event(l, done);
+}
+
+static struct meter_oom lane_describe_oom(const struct lane *l, const struct event *ev, uint64_t done)
+{
+    struct meter_oom oom = {
+        .event = lane_event(l, done),
+        .requested_bytes = ev->bytes,
+        .reserved_bytes = l->device->usage.reserved_bytes,
+    };
+    uint64_t total;
+    device_memory_info(l->device, &oom.device_free_bytes, &total);
+    if (l->policy->ops->refusal != NULL)
+        l->policy->ops->refusal(l->policy, &oom.refusal);
+    return oom;
+}
+
+/* A request was not served. */
+static void lane_refused(struct lane *l, const struct event *ev, uint64_t done, enum err e)
+{
+    struct meter *m = &l->meter;
+    meter_settle(m, l->policy, done, ev->time_ns);
+    if (e != ERR_DEVICE_OOM) {
+        lane_stop(l, e, done);
+        return;
+    }
+    if (m->ooms++ == 0 || l->on_oom != NULL) {
+        const struct meter_oom oom = lane_describe_oom(l, ev, done);
+        if (m->ooms == 1)
+            m->first_oom = oom;
+        if (m->ooms == 1 && l->explain != NULL)
+            explain_run_refusal(l->explain, l, ev, &oom);
+        if (l->on_oom != NULL)
+            l->on_oom(l->on_oom_arg, &oom);
+    }
+    if (l->cfg->on_oom == OOM_AS_RECORDED && ev->slot == l->n_slots)
+        return;
+    l->outcome = ERR_DEVICE_OOM;
+    if (l->cfg->on_oom != OOM_SKIP) {
+        l->is_stopped = true;
+        l->stopped_at = lane_event(l, done);
+        l->stopped_ns = ev->time_ns;
+    }
+}
+
+/* What is wrong with an answer, and room for its segment in the meter. Called for the first block of a segment id, for
+ * blocks that are too small, and for every block under audit. */
+static enum err lane_examine(struct lane *l, const struct event *ev, const struct block *b)
+{
+    struct meter *m = &l->meter;
+    if (b->bytes < ev->bytes)
+        return err_set(&l->why, ERR_CORRUPT, 0,
+                       "the policy answered a request of %" PRIu64 " bytes with a block of %" PRIu64, ev->bytes,
+                       b->bytes);
+    if (b->segment >= m->n_segments) {
+        const enum err e = meter_grow(m, l->device, b->segment, &l->why);
+        if (e != ERR_OK)
+            return e;
+    }
+    return l->audit == NULL ? ERR_OK : audit_alloc(l->audit, ev->slot, ev->bytes, b, &l->why);
+}
+
+/* Places a request into *b. False: it was refused or answered wrongly, and b->bytes is 0. `is_watched`, here and below:
+ * there may be an audit. */
+static inline bool lane_alloc(struct lane *l, const struct event *ev, struct block *b, uint64_t done, bool is_watched)
+{
+    struct meter *const m = &l->meter;
+    enum err e = l->policy->ops->alloc(l->policy, ev, b);
+    if (e == ERR_OK && (is_watched || b->bytes < ev->bytes || b->segment >= m->n_segments))
+        e = lane_examine(l, ev, b);
+    if (e != ERR_OK) {
+        b->bytes = 0;
+        lane_refused(l, ev, done, e);
+        return false;
+    }
+    if (meter_alloc(m, l->device, ev->bytes, b))
+        meter_settle(m, l->policy, done, ev->time_ns);
+    return true;
+}
+
+/* Gives a block back whose retirement the meter has seen. */
+static inline void lane_complete(struct lane *l, const struct event *ev, const struct block *b, uint64_t done,
+                                 bool is_watched)
+{
+    if (is_watched && l->audit != NULL)
+        audit_free(l->audit, ev->slot);
+    l->policy->ops->free(l->policy, ev, b);
+    meter_complete(&l->meter, ev->bytes, b);
+    meter_settle(&l->meter, l->policy, done, ev->time_ns);
+}
+
+static void lane_retire(struct lane *l, const struct event *ev, const struct block *b, uint64_t done)
+{
+    l->pending[ev->slot] = ev->bytes;
+    meter_retire(&l->meter, b);
+    if (l->policy->ops->retire != NULL)
+        l->policy->ops->retire(l->policy, ev, b);
+    meter_settle(&l->meter, l->policy, done, ev->time_ns);
+}
+
+/* The policy ended a pending free early: the recorded completion will find the slot vacant. */
+static void lane_completed_early(void *arg, uint32_t slot)
+{
+    struct lane *l = arg;
+    struct block *b = &l->live[slot];
+    if (b->bytes == 0)
+        return;
+    if (l->audit != NULL)
+        audit_free(l->audit, slot);
+    meter_complete_early(&l->meter, l->pending[slot], b);
+    l->meter.frees++;
+    b->bytes = 0;
+}
+
+/* A request that was refused when it was recorded: nothing follows it, so it is given back at once. */
+static void lane_try_refused(struct lane *l, const struct event *ev, uint64_t done)
+{
+    struct event again = *ev;
+    struct block *b = &l->live[l->n_slots];
+    again.kind = EVENT_ALLOC;
+    again.slot = l->n_slots;
+    if (!lane_alloc(l, &again, b, done, true))
+        return;
+    l->meter.survived++;
+    again.kind = EVENT_FREE;
+    meter_retire(&l->meter, b);
+    lane_complete(l, &again, b, done, true);
+}
+
+/* A request that the program made and gave back before everything else. */
+static void lane_warm(struct lane *l, uint64_t bytes)
+{
+    struct event ev = { .kind = EVENT_ALLOC, .bytes = bytes, .slot = l->n_slots };
+    struct block *b = &l->live[l->n_slots];
+    if (bytes == 0 || !lane_alloc(l, &ev, b, 0, true))
+        return;
+    ev.kind = EVENT_FREE;
+    meter_retire(&l->meter, b);
+    lane_complete(l, &ev, b, 0, true);
+}
+
+static void lane_control(struct lane *l, const struct control *c, const struct event *ev, uint64_t done)
+{
+    const struct block *b = c->kind == CONTROL_USE ? &l->live[c->slot] : NULL;
+    if (b != NULL && b->bytes == 0)
+        return;
+    struct err_detail why = { .text = "" };
+    const enum err e = l->policy->ops->control == NULL ? ERR_UNSUPPORTED
+                                                       : l->policy->ops->control(l->policy, c, b, &why);
+    meter_settle(&l->meter, l->policy, done, ev->time_ns);
+    if (e == ERR_UNSUPPORTED) {
+        l->unsupported[c->kind]++;
+    } else if (e != ERR_OK) {
+        l->why = why;
+        lane_stop(l, e, done);
+    }
+}
+
+/* A look at everything, for the sink and the audit. */
+static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_t label)
+{
+    enum err e = ERR_OK;
+    if (l->sink != NULL) {
+        struct meter_sample s = meter_sample_now(&l->meter, l->policy, done, time_ns);
+        s.label = label;
+        e = l->sink->ops->sample(l->sink, &s);
+    }
+    if (e == ERR_OK && l->audit != NULL && l->policy->ops->check != NULL)
+        e = l->policy->ops->check(l->policy, &l->why);
+    if (e != ERR_OK)
+        lane_stop(l, e, done);
+}
+
+/* With many live requests the tables are larger than the caches, and slots come in any order: what an event will touch
+ * is asked for some events before its turn. The policy, whose tables are as large, is told twice what is coming. */
+enum { LANE_AHEAD = 12, LANE_AHEAD_SOON = 9, LANE_AHEAD_NEXT = 5, LANE_MANY = 1 << 13 };
+static_assert(LANE_AHEAD > LANE_AHEAD_SOON && LANE_AHEAD_SOON > LANE_AHEAD_NEXT, "the first asks for what they read");
+
+static inline void lane_tell(const struct lane *l, const struct event *ev, bool is_next)
+{
+    if (ev->kind <= EVENT_FREE_COMPLETED)
+        l->policy->ops->expect(l->policy, ev, &l->live[ev->slot], is_next);
+}
+static_assert(EVENT_FREE_COMPLETED < EVENT_FLUSH, "kinds up to here are those of a request in a slot");
+
+/* `ev` and the LANE_AHEAD events behind it are there. */
+static void lane_look_ahead(const struct lane *l, const struct event *ev)
+{
+    if (ev[LANE_AHEAD].slot < l->n_slots)
+        prefetch(&l->live[ev[LANE_AHEAD].slot]);
+    if (l->policy->ops->expect == NULL)
+        return;
+    lane_tell(l, &ev[LANE_AHEAD_SOON], false);
+    lane_tell(l, &ev[LANE_AHEAD_NEXT], true);
+}
+
+/* A free of any kind. `done`: the number of events including it. */
+static inline void lane_free(struct lane *l, const struct event *e, struct block *b, uint64_t done, bool is_watched)
+{
+    if (b->bytes == 0)
+        return;
+    if (e->kind == EVENT_FREE_REQUESTED) {
+        lane_retire(l, e, b, done);
+        return;
+    }
+    if (e->kind == EVENT_FREE)
+        meter_retire(&l->meter, b);
+    lane_complete(l, e, b, done, is_watched);
+    l->meter.frees++;
+}
+
+static void lane_flush(struct lane *l, uint64_t done, uint64_t time_ns)
+{
+    if (l->policy->ops->flush != NULL)
+        l->policy->ops->flush(l->policy);
+    meter_settle(&l->meter, l->policy, done, time_ns);
+}
+
+/* An event of any kind but the two that are nearly all. */
+static void lane_other(struct lane *l, const struct event *e, uint64_t done, const struct control *controls)
+{
+    switch (e->kind) {
+    case EVENT_FREE_REQUESTED:
+    case EVENT_FREE_COMPLETED:
+        lane_free(l, e, &l->live[e->slot], done, true);
+        break;
+    case EVENT_FLUSH:
+        lane_flush(l, done, e->time_ns);
+        break;
+    case EVENT_OOM:
+        lane_try_refused(l, e, done);
+        break;
+    case EVENT_CONTROL:
+        lane_control(l, &controls[e->slot], e, done);
+        break;
+    default:
+        if (l->cfg->what_if.has_flush_label && l->cfg->what_if.flush_label == e->slot)
+            lane_flush(l, done, e->time_ns);
+        lane_sample(l, done, e->time_ns, e->slot);
+        break;
+    }
+}
+
+/* Behind an event, where somebody asked for it. */
+static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
+{
+    if (l->audit != NULL && !l->is_stopped && audit_check(l->audit, &l->why) != ERR_OK)
+        lane_stop(l, ERR_CORRUPT, done);
+    if (l->watch != NULL)
+        l->watch->event(l->watch, l, ev, done);
+}
+
+/* The loop, made once for lanes whose tables fit into the caches and that nobody watches: most have no more to ask. */
+static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, size_t n, uint64_t first,
+                                     const struct control *controls, bool has_many, bool is_watched)
+{
+    const uint64_t step = l->is_starting ? 0 : 1;
+    size_t i = 0;
+    for (; i < n && !l->is_stopped; i++) {
+        const uint64_t done = first + (i + 1) * step;
+        if (has_many && i + LANE_AHEAD < n)
+            lane_look_ahead(l, &ev[i]);
+        if (ev[i].kind == EVENT_ALLOC)
+            l->meter.allocs += lane_alloc(l, &ev[i], &l->live[ev[i].slot], done, is_watched);
+        else if (ev[i].kind == EVENT_FREE)
+            lane_free(l, &ev[i], &l->live[ev[i].slot], done, is_watched);
+        else
+            lane_other(l, &ev[i], done, controls);
+        if (is_watched)
+            lane_look(l, &ev[i], done);
+    }
+    return i;
+}
+
+/* Runs over events that no sample by time or number interrupts. `first`: our number of ev[0]. */
+static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t first, const struct control *controls)
+{
+    const bool is_watched = l->audit != NULL || l->watch != NULL, has_many = l->n_slots >= LANE_MANY;
+    const size_t ran = has_many || is_watched ? lane_run_as(l, ev, n, first, controls, has_many, is_watched)
+                                              : lane_run_as(l, ev, n, first, controls, false, false);
+    if (!l->is_starting)
+        l->events_done += ran;
+}
+
+/* The number of events before the first whose time is not below `time_ns`. */
+static size_t events_before(const struct event *ev, size_t n, uint64_t time_ns)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (ev[mid].time_ns < time_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The next multiple of `every` above `now`; UINT64_MAX where there is none. */
+static uint64_t next_multiple(uint64_t now, uint64_t every)
+{
+    if (every == 0 || now > UINT64_MAX - every)
+        return UINT64_MAX;
+    return now - now % every + every;
+}
+
+/* Where the lane has something to do in front of an event, from `event` on. */
+static uint64_t lane_next_stop(const struct lane *l, uint64_t event)
+{
+    const uint64_t flush = next_multiple(event, l->cfg->what_if.flush_every_events);
+    const uint64_t explain = l->explain != NULL && l->explain->event > event ? l->explain->event : UINT64_MAX;
+    return flush < explain ? flush : explain;
+}
+
+/* In front of an event: what has been inserted there, and the look at it. */
+static void lane_stop_here(struct lane *l, const struct event *next, uint64_t event)
+{
+    const uint64_t every = l->cfg->what_if.flush_every_events;
+    if (every > 0 && event > 0 && event % every == 0)
+        lane_flush(l, event, next->time_ns);
+    if (l->explain != NULL && l->explain->event == event)
+        explain_run_event(l->explain, l, next, event);
+    l->next_stop_event = lane_next_stop(l, event);
+}
+
+/* Ends a lane whose policy or device has failed in a call that could not say so, or that somebody wants to end. */
+static void lane_heed(struct lane *l, uint64_t done)
+{
+    const volatile sig_atomic_t *interrupted = l->cfg->interrupted;
+    if (l->is_stopped)
+        return;
+    if (l->policy->failure != ERR_OK)
+        lane_stop(l, l->policy->failure, done);
+    else if (l->device->failure != ERR_OK)
+        lane_stop(l, l->device->failure, done);
+    else if (interrupted != NULL && *interrupted != 0)
+        lane_stop(l, ERR_INTERRUPTED, done);
+}
+
+/* Runs over a chunk and takes the samples that fall into it, each in front of an event. */
+static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uint64_t first,
+                           const struct control *controls)
+{
+    size_t at = 0;
+    lane_heed(l, first);
+    while (at < n && !l->is_stopped) {
+        size_t end = n;
+        if (l->next_sample_event - first < end)
+            end = (size_t)(l->next_sample_event - first);
+        if (l->next_stop_event - first < end)
+            end = (size_t)(l->next_stop_event - first);
+        if (l->next_sample_ns != UINT64_MAX)
+            end = at + events_before(ev + at, end - at, l->next_sample_ns);
+        lane_run(l, ev + at, end - at, first + at, controls);
+        at = end;
+        if (at == n || l->is_stopped)
+            break;
+        if (first + at == l->next_stop_event)
+            lane_stop_here(l, &ev[at], first + at);
+        if (first + at == l->next_sample_event || ev[at].time_ns >= l->next_sample_ns) {
+            lane_sample(l, first + at, ev[at].time_ns, UINT32_MAX);
+            if (first + at == l->next_sample_event)
+                l->next_sample_event = next_multiple(first + at, l->cfg->sample_every_events);
+            if (ev[at].time_ns >= l->next_sample_ns)
+                l->next_sample_ns = next_multiple(ev[at].time_ns, l->cfg->sample_every_ns);
+        }
+    }
+}
+
+/* The meter and the audit learn of a request that the policy has taken over. */
+static enum err lane_take_over(struct lane *l, const struct trace_block *b)
+{
+    const struct event ev = { .bytes = b->requested, .slot = b->slot, .stream = b->stream, .pool = b->pool };
+    const struct block *block = &l->live[b->slot];
+    const enum err e = lane_examine(l, &ev, block);
+    if (e != ERR_OK)
+        return e;
+    meter_alloc(&l->meter, l->device, ev.bytes, block);
+    if (b->is_pending) {
+        l->pending[b->slot] = ev.bytes;
+        meter_retire(&l->meter, block);
+    }
+    return ERR_OK;
+}
+
+/* Ends a lane that cannot take the recorded state over. Where the device has no room for it, that is a refused request
+ * for the segment that did not fit; unlike others it is not explained, nor skipped: only a part of the state is there. */
+static void lane_refuse_start(struct lane *l, enum err e, const struct err_detail *reason,
+                              const struct trace_segment *segments, size_t n_segments)
+{
+    if (e != ERR_DEVICE_OOM) {
+        err_set(&l->why, e, 0, "policy '%.60s' cannot start from the recorded state: %.160s", l->spec->typed,
+                reason->text);
+        lane_stop(l, e, 0);
+        return;
+    }
+    const uint64_t bytes = reason->offset < n_segments ? segments[reason->offset].bytes : 0;
+    const struct event request = { .kind = EVENT_ALLOC, .bytes = bytes };
+    l->meter.ooms = 1;
+    l->meter.first_oom = lane_describe_oom(l, &request, 0);
+    l->outcome = e;
+    l->is_stopped = true;
+    l->stopped_at = lane_event(l, 0);
+    if (l->on_oom != NULL)
+        l->on_oom(l->on_oom_arg, &l->meter.first_oom);
+}
+
+/* Hands the recorded state to the policy; what the device did for it is not counted. */
+static enum err lane_restore(struct lane *l, const struct trace_reader *in, const struct start *start,
+                             struct err_detail *why)
+{
+    size_t n_segments, n_blocks;
+    const struct trace_segment *segments = trace_start_segments(in, &n_segments);
+    const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
+    struct err_detail reason = { .text = "" };
+    device_list_addresses(l->device, start->addresses, start->n_addresses);
+    enum err e = l->policy->ops->restore(l->policy, segments, n_segments, blocks, n_blocks, l->live, &reason);
+    device_list_addresses(l->device, NULL, 0);
+    device_reset_usage(l->device);
+    for (size_t i = 0; i < n_blocks && e == ERR_OK; i++)
+        if (blocks[i].slot != TRACE_NO_SLOT && (e = lane_take_over(l, &blocks[i])) != ERR_OK)
+            reason = l->why;
+    if (e == ERR_HOST_NOMEM)
+        return err_set(why, e, 0, "%s", err_text(e));
+    meter_device_moved(&l->meter, l->policy, 0, 0);      /* it has: no call that is counted says so */
+    meter_settle(&l->meter, l->policy, 0, 0);
+    l->is_restored = true;
+    if (e != ERR_OK)
+        lane_refuse_start(l, e, &reason, segments, n_segments);
+    return ERR_OK;
+}
+
+static void lane_device_call(void *arg, const struct device_call *c)
+{
+    struct lane *l = arg;
+    if (l->audit != NULL)
+        audit_device_call(l->audit, c);
+    if (l->calls != NULL)
+        l->calls->call(l->calls->arg, c);
+    if (l->others_log != NULL)
+        l->others_log->call(l->others_log->arg, c);
+}
+
+/* Whatever needs the whole run's configuration, and the start state. */
+static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct trace_reader *in,
+                           const struct start *start, struct err_detail *why)
+{
+    l->cfg = cfg;
+    l->observer.completed = lane_completed_early;
+    l->observer.arg = l;
+    l->policy->observer = &l->observer;
+    l->next_sample_ns = next_multiple(0, cfg->sample_every_ns);
+    l->next_sample_event = next_multiple(0, cfg->sample_every_events);
+    l->next_stop_event = l->explain != NULL && l->explain->event == 0 ? 0 : lane_next_stop(l, 0);
+    if (cfg->audit) {
+        const enum err created = audit_create(l->n_slots + 1, l->device, &l->audit);
+        if (created != ERR_OK)
+            return err_set(why, created, 0, "%s", err_text(created));
+    }
+    l->log = (struct device_log){ .call = lane_device_call, .arg = l };
+    l->others_log = l->device->log;
+    if (l->audit != NULL || l->calls != NULL)
+        l->device->log = &l->log;
+    enum err e = ERR_OK;
+    l->is_starting = true;
+    if (cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run) {
+        e = lane_restore(l, in, start, why);
+    } else {
+        lane_warm(l, cfg->what_if.warm_bytes);
+        lane_run(l, start->events, start->n_events, 0, NULL);
+    }
+    l->is_starting = false;
+    if (e != ERR_OK)
+        return e;
+    if (l->watch != NULL)
+        l->watch->event(l->watch, l, NULL, 0);
+    if (!l->is_stopped)
+        lane_sample(l, 0, 0, UINT32_MAX);
+    return ERR_OK;
+}
+
+static void lane_end(struct lane *l, uint64_t time_ns)
+{
+    lane_heed(l, l->events_done);
+    if (!l->is_stopped && l->explain != NULL && l->explain->event == EXPLAIN_END)
+        explain_run_end(l->explain, l, l->events_done, time_ns);
+    if (!l->is_stopped || l->outcome == ERR_DEVICE_OOM)
+        lane_sample(l, l->events_done, l->is_stopped ? l->stopped_ns : time_ns, UINT32_MAX);
+}
+
+/* The sentence about a policy that cannot be created; it has the place in the settings where it has an offset. */
+static void lane_refuse_policy(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
+                               struct err_detail *why)
+{
+    if (e == ERR_USAGE && reason->offset > 0)
+        err_set(why, e, reason->offset, "policy '%.60s': at character %" PRIu64 " of the settings: %.140s", spec->typed,
+                reason->offset, reason->text);
+    else
+        err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
+}
+
+/* Device and policy; `peak_live`: of requests that the policy makes room for. */
+static enum err lane_open_parts(const struct policy_spec *spec, const struct device_ops *ops,
+                                const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
+                                uint32_t peak_live, struct lane *out, struct err_detail *why)
+{
+    const struct trace_info *info = trace_info(trace);
+    struct lane l = { .spec = spec, .n_slots = info->peak_live };
+    struct err_detail reason = { .text = "" };
+    enum err e = device_open(ops, device, &l.device, why);
+    if (e != ERR_OK)
+        return e;
+    const struct policy_config cfg = {
+        .device    = l.device,
+        .peak_live = peak_live,
+        .seed      = seed,
+        .values    = spec->values,
+        .streams   = trace_streams(trace),
+        .n_streams = info->n_streams,
+        .pools     = trace_pools(trace),
+        .n_pools   = info->n_pools,
+        .ordinal   = info->device,
+    };
+    e = policy_create(spec->ops, &cfg, &l.policy, &reason);
+    if (e != ERR_OK) {
+        lane_refuse_policy(spec, e, &reason, why);
+        lane_close(&l);
+    } else {
+        *out = l;
+    }
+    return e;
+}
+
+enum err lane_open_idle(const struct policy_spec *spec, const struct device_ops *ops,
+                        const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
+                        struct lane *out, struct err_detail *why)
+{
+    return lane_open_parts(spec, ops, device, trace, seed, 0, out, why);
+}
+
+enum err lane_open(const struct policy_spec *spec, const struct device_ops *ops, const struct device_config *device,
+                   const struct trace_reader *trace, uint64_t seed, struct lane *out, struct err_detail *why)
+{
+    const struct trace_info *info = trace_info(trace);
+    const uint32_t peak_live = info->by_kind[EVENT_OOM] == 0 ? info->peak_live : info->peak_live + 1;
+    struct lane l;
+    const enum err e = lane_open_parts(spec, ops, device, trace, seed, peak_live, &l, why);
+    if (e != ERR_OK)
+        return e;
+    l.live = calloc((size_t)l.n_slots + 1, sizeof *l.live);
+    l.pending = calloc((size_t)l.n_slots + 1, sizeof *l.pending);
+    if (l.live == NULL || l.pending == NULL) {
+        lane_close(&l);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu32 " live requests", info->peak_live);
+    }
+    large_pages_want(l.live, ((size_t)l.n_slots + 1) * sizeof *l.live);
+    *out = l;
+    return ERR_OK;
+}
+
+void lane_close(struct lane *lane)
+{
+    policy_destroy(lane->policy);
+    if (lane->device != NULL)
+        lane->device->log = NULL;
+    device_close(lane->device);
+    audit_destroy(lane->audit);
+    meter_close(&lane->meter);
+    free(lane->live);
+    free(lane->pending);
+}
+
+/* ---- many lanes ---- */
+
+static unsigned threads_wanted(const struct replay_config *cfg)
+{
+    return cfg->threads != 0 ? cfg->threads : cores_usable();
+}
+
+/* Threads that run lanes over one chunk at a time. The caller's thread is one of them. */
+struct crew {
+    struct lane *lanes;
+    size_t       n_lanes;
+    const struct replay_config *cfg;
+    const struct control *controls;
+    const struct event   *events;          /* the chunk under way */
+    size_t       n_events;
+    uint64_t     first;
+    atomic_size_t next_job;                /* dealt out one by one, because lanes differ in speed; 0 is cfg->chunk */
+    pthread_mutex_t lock;
+    pthread_cond_t  work, rest;
+    uint64_t     round;                    /* chunks handed out */
+    unsigned     n_threads, n_busy;        /* without the caller's */
+    bool         is_over;
+    pthread_t    threads[];
+};
+
+static void crew_take_jobs(struct crew *c)
+{
+    for (size_t i; (i = atomic_fetch_add(&c->next_job, 1)) <= c->n_lanes;)
+        if (i > 0)
+            lane_run_chunk(&c->lanes[i - 1], c->events, c->n_events, c->first, c->controls);
+        else if (c->cfg->chunk != NULL)
+            c->cfg->chunk(c->cfg->chunk_arg, c->events, c->n_events);
+}
+
+static void *crew_thread(void *arg)
+{
+    struct crew *c = arg;
+    pthread_mutex_lock(&c->lock);
+    for (uint64_t seen = 0;;) {
+        while (c->round == seen && !c->is_over)
+            pthread_cond_wait(&c->work, &c->lock);
+        if (c->is_over)
+            break;
+        seen = c->round;
+        pthread_mutex_unlock(&c->lock);
+        crew_take_jobs(c);
+        pthread_mutex_lock(&c->lock);
+        if (--c->n_busy == 0)
+            pthread_cond_signal(&c->rest);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* Runs every lane over a chunk; back when all have. */
+static void crew_run(struct crew *c, const struct event *ev, size_t n, uint64_t first)
+{
+    pthread_mutex_lock(&c->lock);
+    c->events = ev;
+    c->n_events = n;
+    c->first = first;
+    atomic_store(&c->next_job, 0);
+    c->round++;
+    c->n_busy = c->n_threads;
+    pthread_cond_broadcast(&c->work);
+    pthread_mutex_unlock(&c->lock);
+
+    crew_take_jobs(c);
+
+    pthread_mutex_lock(&c->lock);
+    while (c->n_busy > 0)
+        pthread_cond_wait(&c->rest, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static struct crew *crew_start(struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
+                               const struct control *controls)
+{
+    const size_t n_jobs = n_lanes + (cfg->chunk != NULL);
+    size_t n = threads_wanted(cfg);
+    if (n > n_jobs)
+        n = n_jobs;
+    struct crew *c = calloc(1, sizeof *c + n * sizeof c->threads[0]);
+    if (c == NULL)
+        return NULL;
+    c->lanes = lanes;
+    c->n_lanes = n_lanes;
+    c->cfg = cfg;
+    c->controls = controls;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->work, NULL);
+    pthread_cond_init(&c->rest, NULL);
+    while (c->n_threads + 1 < n && pthread_create(&c->threads[c->n_threads], NULL, crew_thread, c) == 0)
+        c->n_threads++;                    /* fewer threads than wished for are slower, nothing else */
+    return c;
+}
+
+static void crew_stop(struct crew *c)
+{
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->is_over = true;
+    pthread_cond_broadcast(&c->work);
+    pthread_mutex_unlock(&c->lock);
+    for (unsigned i = 0; i < c->n_threads; i++)
+        pthread_join(c->threads[i], NULL);
+    pthread_cond_destroy(&c->rest);
+    pthread_cond_destroy(&c->work);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+/* ---- the whole ---- */
+
+static bool any_lane_runs(const struct lane *lanes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!lanes[i].is_stopped)
+            return true;
+    return false;
+}
+
+/* Shows the whole trace to the policies that plan ahead. */
+static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start *start,
+                        struct err_detail *why)
+{
+    bool is_wanted = false;
+    for (size_t i = 0; i < n_lanes; i++)
+        is_wanted |= lanes[i].policy->ops->foresee != NULL;
+    if (!is_wanted)
+        return ERR_OK;
+    const size_t n_start = start->n_events, n = n_start + (size_t)trace_info(in)->events;
+    struct event *all = malloc((n + 1) * sizeof *all);
+    if (all == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to show a policy all %zu events at once", n);
+    if (n_start > 0)
+        memcpy(all, start->events, n_start * sizeof *all);
+    enum err e = ERR_OK;
+    const struct event *ev;
+    for (size_t at = n_start, k; (e = trace_next(in, &ev, &k, why)) == ERR_OK && k > 0; at += k)
+        memcpy(all + at, ev, k * sizeof *ev);
+    for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
+        if (lanes[i].policy->ops->foresee != NULL)
+            if ((e = lanes[i].policy->ops->foresee(lanes[i].policy, all, n)) != ERR_OK)
+                err_set(why, e, 0, "policy '%s' cannot plan for this trace: %s", lanes[i].spec->typed, err_text(e));
+    free(all);
+    return e != ERR_OK ? e : trace_seek(in, 0, why);
+}
+
+/* Reads the trace to its end, or until no lane runs and nobody is shown the chunks. */
+static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *time_ns, struct err_detail *why)
+{
+    const struct event *ev;
+    uint64_t first = 0;
+    const struct replay_config *cfg = c->cfg;
+    for (size_t n; cfg->chunk != NULL || any_lane_runs(c->lanes, c->n_lanes); first += n) {
+        const enum err e = trace_next(in, &ev, &n, why);
+        if (e != ERR_OK || n == 0)
+            return e;
+        crew_run(c, ev, n, first);
+        *time_ns = ev[n - 1].time_ns;
+        if (cfg->progress != NULL)
+            cfg->progress(cfg->progress_arg, first + n, trace_info(in)->events);
+    }
+    return ERR_OK;
+}
+
+enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
+                    struct err_detail *why)
+{
+    struct start start;
+    uint64_t time_ns = 0;
+    const bool has_cores = threads_wanted(cfg) > 1;
+    if (has_cores)
+        trace_read_ahead(in);
+    /* Tables come into the caches again for every chunk: those of each lane, or of one and the decoder on one core. */
+    if (n_lanes > 1 || (trace_info(in)->peak_live >= LANE_MANY && !has_cores))
+        trace_enlarge_chunks(in);
+    enum err e = trace_seek(in, 0, why);
+    if (e != ERR_OK || (e = start_read(in, &start, why)) != ERR_OK)
+        return e;
+    e = foresee(in, lanes, n_lanes, &start, why);
+    for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
+        e = lane_begin(&lanes[i], cfg, in, &start, why);
+    start_close(&start);
+    if (e != ERR_OK)
+        return e;
+    struct crew *crew = crew_start(lanes, n_lanes, cfg, trace_controls(in));
+    if (crew == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for threads");
+    e = run_chunks(in, crew, &time_ns, why);
+    crew_stop(crew);
+    for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
+        lane_end(&lanes[i], time_ns);
+    return e;
+}

@@ -1,0 +1,79 @@
+/* The start state in the two forms that a policy can be given. */
+#include "replay/engine/start_state.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+
+static void start_list_events(const struct trace_block *blocks, size_t n_blocks, struct start *s)
+{
+    for (size_t i = 0; i < n_blocks; i++)
+        if (blocks[i].slot != TRACE_NO_SLOT)
+            s->events[s->n_events++] = (struct event){
+                .bytes = blocks[i].requested, .slot = blocks[i].slot, .stream = blocks[i].stream, .kind = EVENT_ALLOC,
+                .pool = blocks[i].pool};
+    for (size_t i = 0; i < n_blocks; i++)
+        if (blocks[i].slot != TRACE_NO_SLOT && blocks[i].is_pending)
+            s->events[s->n_events++] = (struct event){
+                .bytes = blocks[i].requested, .slot = blocks[i].slot, .stream = blocks[i].stream,
+                .kind = EVENT_FREE_REQUESTED, .pool = blocks[i].pool};
+}
+
+/* Whether an earlier mapped piece lies in the same reservation: one for each stream, pool and size class. */
+static bool is_continued(const struct trace_segment *segments, size_t i)
+{
+    const struct trace_segment *g = &segments[i];
+    for (size_t k = 0; k < i && g->is_range; k++)
+        if (segments[k].is_range && segments[k].stream == g->stream && segments[k].pool == g->pool &&
+            segments[k].is_small == g->is_small)
+            return true;
+    return false;
+}
+
+enum err start_read(const struct trace_reader *in, struct start *out, struct err_detail *why)
+{
+    size_t n_blocks, n_segments;
+    const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
+    const struct trace_segment *segments = trace_start_segments(in, &n_segments);
+    struct start s = {
+        .events = calloc(n_blocks + 1, 2 * sizeof *s.events),
+        .addresses = calloc(n_segments + 1, sizeof *s.addresses),
+    };
+    if (s.events == NULL || s.addresses == NULL) {
+        start_close(&s);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a start state of %zu blocks", n_blocks);
+    }
+    start_list_events(blocks, n_blocks, &s);
+    for (size_t i = 0; i < n_segments; i++)
+        if (!is_continued(segments, i))
+            s.addresses[s.n_addresses++] = segments[i].addr;
+    *out = s;
+    return ERR_OK;
+}
+
+void start_close(struct start *s)
+{
+    free(s->events);
+    free(s->addresses);
+}
+
+struct start_sum start_sum_up(const struct trace_reader *in)
+{
+    struct start_sum s = { .n_live = 0 };
+    size_t n_blocks, n_segments;
+    const struct trace_segment *segments = trace_start_segments(in, &n_segments);
+    const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
+    for (size_t i = 0; i < n_segments; i++) {
+        s.n_segments += segments[i].bytes > 0;           /* one of none only says where a range begins */
+        s.segment_bytes = add_capped(s.segment_bytes, segments[i].bytes);
+    }
+    for (size_t i = 0; i < n_blocks; i++) {
+        if (blocks[i].slot == TRACE_NO_SLOT)
+            continue;
+        s.n_live++;
+        s.n_pending += blocks[i].is_pending;
+        s.n_guessed += blocks[i].is_size_guessed;
+        s.live_bytes = add_capped(s.live_bytes, blocks[i].requested);
+    }
+    return s;
+}

@@ -1,0 +1,290 @@
+/*
+ * A counter has two points a stretch of events at most: where it was highest, and at the end. So the file has a limited
+ * number of points, and every peak in it is exact.
+ */
+#include "replay/export/perfetto.h"
+
+#include "base/array.h"
+#include "base/units.h"
+#include "report/json_writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- lines ---- */
+
+static void put_text(const struct perfetto *p, const char *text)
+{
+    const struct json_writer w = json_writer(p->spool);
+    json_quote(&w, text);
+}
+
+/* Begins a line: phase, process, and the time in microseconds. */
+static void line_begin(const struct perfetto *p, char phase, uint64_t time_ns)
+{
+    fprintf(p->spool, ",\n{\"ph\":\"%c\",\"pid\":%u,\"tid\":0,\"ts\":%" PRIu64 ".%03u", phase, p->pid, time_ns / 1000,
+            (unsigned)(time_ns % 1000));
+}
+
+/* Whether there is room for one more slice or instant. */
+static bool mark_fits(struct perfetto *p)
+{
+    if (p->n_marks < PERFETTO_MARKS_MAX) {
+        p->n_marks++;
+        return true;
+    }
+    p->n_left_out++;
+    return false;
+}
+
+static void put_instant(struct perfetto *p, const char *kind, const char *name, uint64_t time_ns)
+{
+    line_begin(p, 'i', time_ns);
+    fprintf(p->spool, ",\"s\":\"p\",\"cat\":\"%s\",\"name\":", kind);
+    put_text(p, name);
+}
+
+static void put_metadata(struct perfetto *p, const char *what, const char *name)
+{
+    line_begin(p, 'M', 0);
+    fprintf(p->spool, ",\"name\":\"%s\",\"args\":{\"name\":", what);
+    put_text(p, name);
+    fputs("}}", p->spool);
+}
+
+/* ---- counters ---- */
+
+static void put_value(struct perfetto *p, enum perfetto_counter c, uint64_t time_ns, uint64_t value)
+{
+    static const char *const names[] = {
+#define PERFETTO_NAME(name) #name,
+        PERFETTO_COUNTERS(PERFETTO_NAME)
+#undef PERFETTO_NAME
+    };
+    line_begin(p, 'C', time_ns);
+    fprintf(p->spool, ",\"name\":\"%s\",\"args\":{\"bytes\":%" PRIu64 "}}", names[c], value);
+    p->tracks[c].written = value;
+    p->tracks[c].is_written = true;
+}
+
+/* What a counter shows now. Inside one event it may have been higher than at its end: then its peak has risen. */
+static void track_take(struct perfetto_track *t, uint64_t now, uint64_t total_peak, uint64_t time_ns)
+{
+    const uint64_t highest = total_peak > t->total_peak ? total_peak : now;
+    t->total_peak = total_peak;
+    t->last = now;
+    t->last_ns = time_ns;
+    if (highest > t->peak) {
+        t->peak = highest;
+        t->peak_ns = time_ns;
+    }
+}
+
+static void take_counters(struct perfetto *p, const struct meter *m)
+{
+#define TAKE_GAUGE(name, meaning) \
+    track_take(&p->tracks[PERFETTO_##name], m->now.name, m->peak.name, p->now_ns);
+    METER_GAUGES(TAKE_GAUGE)
+#undef TAKE_GAUGE
+    track_take(&p->tracks[PERFETTO_inactive_split], meter_inactive_split(m), m->inactive_split_peak, p->now_ns);
+}
+
+static void end_stretch(struct perfetto *p)
+{
+    for (unsigned c = 0; c < PERFETTO_COUNTER_COUNT; c++) {
+        struct perfetto_track *t = &p->tracks[c];
+        if (!t->is_written || t->peak != t->written)
+            put_value(p, (enum perfetto_counter)c, t->peak_ns, t->peak);
+        if (t->last != t->written)
+            put_value(p, (enum perfetto_counter)c, t->last_ns, t->last);
+        t->peak = t->last;
+        t->peak_ns = t->last_ns;
+    }
+    p->n_in_stretch = 0;
+    p->stretch_ns = p->now_ns;
+}
+
+/* ---- refusals, segments ---- */
+
+static void on_oom(void *perfetto, const struct meter_oom *oom)
+{
+    struct perfetto *p = perfetto;
+    p->has_oom = true;
+    p->oom = *oom;
+}
+
+static void put_oom(struct perfetto *p)
+{
+    const struct meter_oom *oom = &p->oom;
+    if (!p->has_oom || !mark_fits(p))
+        return;
+    put_instant(p, "oom", "out of memory", p->now_ns);
+    fprintf(p->spool, ",\"args\":{\"requested_bytes\":%" PRIu64 ",\"reserved_bytes\":%" PRIu64
+            ",\"device_free_bytes\":%" PRIu64 "}}", oom->requested_bytes, oom->reserved_bytes, oom->device_free_bytes);
+}
+
+/* Beginning or end of a slice; both name it by its address. */
+static void put_slice(struct perfetto *p, char phase, bool is_range, uint64_t addr, uint64_t bytes)
+{
+    char size[UNITS_TEXT];
+    line_begin(p, phase, p->now_ns);
+    fprintf(p->spool, ",\"cat\":\"%s\",\"id2\":{\"local\":\"0x%" PRIx64 "\"},\"name\":\"%s%s\"",
+            is_range ? "range" : "segment", addr, is_range ? "range of " : "", units_format_bytes(bytes, size));
+    if (phase == 'b')
+        fprintf(p->spool, ",\"args\":{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 "}", addr, bytes);
+    fputc('}', p->spool);
+}
+
+static void slice_begin(struct perfetto *p, bool is_range, const struct device_call *c)
+{
+    if (pair_map_find(&p->open, c->addr, is_range) != NULL || !mark_fits(p))
+        return;
+    uint64_t *bytes = array_grow(p->slice_bytes, p->n_slices, &p->room_slices, sizeof *bytes);
+    if (bytes == NULL || !pair_map_add(&p->open, c->addr, is_range, (uint32_t)p->n_slices)) {
+        p->failure = ERR_HOST_NOMEM;
+        p->slice_bytes = bytes != NULL ? bytes : p->slice_bytes;
+        return;
+    }
+    p->slice_bytes = bytes;
+    bytes[p->n_slices++] = c->bytes;
+    put_slice(p, 'b', is_range, c->addr, c->bytes);
+}
+
+static void slice_end(struct perfetto *p, bool is_range, uint64_t addr)
+{
+    const uint32_t *slice = pair_map_find(&p->open, addr, is_range);
+    if (slice == NULL)
+        return;
+    put_slice(p, 'e', is_range, addr, p->slice_bytes[*slice]);
+    pair_map_remove(&p->open, addr, is_range);
+}
+
+/* Pages come and go inside a range: the counter shows them. */
+static void put_call(struct perfetto *p, const struct device_call *c)
+{
+    if (c->kind == DEVICE_CALL_MALLOC || c->kind == DEVICE_CALL_RESERVE)
+        slice_begin(p, c->kind == DEVICE_CALL_RESERVE, c);
+    else if (c->kind == DEVICE_CALL_FREE || c->kind == DEVICE_CALL_UNRESERVE)
+        slice_end(p, c->kind == DEVICE_CALL_UNRESERVE, c->addr);
+}
+
+static void on_call(void *perfetto, const struct device_call *c)
+{
+    struct perfetto *p = perfetto;
+    struct device_call *calls = array_grow(p->calls, p->n_calls, &p->room_calls, sizeof *calls);
+    if (calls == NULL) {
+        p->failure = ERR_HOST_NOMEM;
+        return;
+    }
+    p->calls = calls;
+    calls[p->n_calls++] = *c;
+}
+
+/* ---- events ---- */
+
+/* What happened in the event that has ended, at its time. */
+static void put_happenings(struct perfetto *p)
+{
+    for (size_t i = 0; i < p->n_calls; i++)
+        put_call(p, &p->calls[i]);
+    put_oom(p);
+    p->n_calls = 0;
+    p->has_oom = false;
+}
+
+/* Behind each event; `ev` is NULL when the start state is placed. */
+static void take_event(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
+{
+    struct perfetto *p = (struct perfetto *)watch;
+    p->now_ns = ev == NULL ? 0 : p->has_times ? ev->time_ns : done * 1000;
+    put_happenings(p);
+    take_counters(p, &l->meter);
+    p->n_in_stretch++;
+    if (p->every_ns != 0 ? p->now_ns - p->stretch_ns >= p->every_ns : p->n_in_stretch >= p->every_events)
+        end_stretch(p);
+    if (ev == NULL || ev->kind != EVENT_MARK || !mark_fits(p))
+        return;
+    put_instant(p, "mark", trace_label(p->trace, ev->slot), p->now_ns);
+    fputc('}', p->spool);
+}
+
+/* ---- the whole ---- */
+
+enum err perfetto_listen(struct perfetto *p, unsigned pid, const char *name, struct lane *l,
+                         const struct trace_reader *trace, const struct replay_config *cfg, struct err_detail *why)
+{
+    *p = (struct perfetto){.watch.event = take_event, .spool = tmpfile(), .pid = pid, .trace = trace,
+                           .has_times = trace_info(trace)->duration_ns > 0,
+                           .every_events = cfg->sample_every_events, .every_ns = cfg->sample_every_ns};
+    if (p->spool == NULL)
+        return err_set(why, ERR_IO, 0, "no temporary file for a timeline: %s", strerror(errno));
+    p->log = (struct device_log){.call = on_call, .arg = p};
+    l->watch = &p->watch;
+    l->on_oom = on_oom;
+    l->on_oom_arg = p;
+    l->device->log = &p->log;
+    put_metadata(p, "process_name", name);
+    return ERR_OK;
+}
+
+void perfetto_finish(struct perfetto *p, const struct lane *l)
+{
+    put_happenings(p);
+    take_counters(p, &l->meter);
+    end_stretch(p);
+    for (unsigned c = 0; c < PERFETTO_COUNTER_COUNT; c++)
+        put_value(p, (enum perfetto_counter)c, p->now_ns, p->tracks[c].last);      /* it lasts until here */
+    for (size_t i = 0; i < p->open.room; i++) {
+        const struct pair_entry *e = &p->open.entries[i];
+        if (e->is_used)
+            put_slice(p, 'e', e->key[1] != 0, e->key[0], p->slice_bytes[e->value]);
+    }
+    if (p->n_left_out > 0) {
+        put_instant(p, "note", "no more slices and instants from here on", p->now_ns);
+        fprintf(p->spool, ",\"args\":{\"left_out\":%" PRIu64 "}}", p->n_left_out);
+    }
+}
+
+static enum err copy_lines(FILE *out, const struct perfetto *p, bool is_first, struct err_detail *why)
+{
+    char bytes[1 << 14];
+    size_t n;
+    rewind(p->spool);
+    if (is_first && (fgetc(p->spool) != ',' || fgetc(p->spool) != '\n'))
+        return err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be read back");
+    while ((n = fread(bytes, 1, sizeof bytes, p->spool)) > 0)
+        fwrite(bytes, 1, n, out);
+    return ferror(p->spool) ? err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be read back") : ERR_OK;
+}
+
+enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, const char *source, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace\":", out);
+    const struct json_writer w = json_writer(out);
+    json_quote(&w, source);
+    fprintf(out, ",\"time\":\"%s\"},\n\"traceEvents\":[\n",
+            n == 0 || runs[0].has_times ? "of the recording" : "numbers of events, as microseconds");
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        if (runs[i].failure != ERR_OK)
+            e = err_set(why, runs[i].failure, 0, "no memory for the segments of a timeline");
+        else if (fflush(runs[i].spool) != 0 || ferror(runs[i].spool))
+            e = err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be written");
+        else
+            e = copy_lines(out, &runs[i], i == 0, why);
+    }
+    fputs("\n]}\n", out);
+    return e;
+}
+
+void perfetto_close(struct perfetto *p)
+{
+    if (p->spool != NULL)
+        fclose(p->spool);
+    pair_map_free(&p->open);
+    free(p->slice_bytes);
+    free(p->calls);
+    *p = (struct perfetto){.spool = NULL};
+}

@@ -1,0 +1,163 @@
+/* Errors, progress and files, as every command treats them. */
+#include "replay/program/cli.h"
+
+#include "replay/results/single_run.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum exit_status cli_fail(enum err e, const struct err_detail *why)
+{
+    fprintf(stderr, "replay: %s\n", why->text[0] != '\0' ? why->text : err_text(e));
+    return e == ERR_HOST_NOMEM || e == ERR_CORRUPT ? STATUS_OURS : STATUS_USAGE;
+}
+
+enum exit_status cli_finish_stdout(enum exit_status status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return status;
+    fprintf(stderr, "replay: standard output: cannot be written\n");
+    return STATUS_USAGE;
+}
+
+/* ---- progress ---- */
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+struct progress progress_start(const char *what)
+{
+    const int64_t now = now_ms();
+    return (struct progress){ .what = what, .started_ms = now, .shown_ms = now };
+}
+
+void progress_report(void *progress, uint64_t done, uint64_t total)
+{
+    enum { PATIENCE_MS = 700, REFRESH_MS = 100 };
+    struct progress *p = progress;
+    const int64_t now = now_ms();
+    if (now - p->started_ms < PATIENCE_MS || now - p->shown_ms < REFRESH_MS || isatty(STDERR_FILENO) == 0)
+        return;
+    p->shown_ms = now;
+    p->is_shown = true;
+    if (total > 0)
+        fprintf(stderr, "\r%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
+    else
+        fprintf(stderr, "\r%s: %" PRIu64 " MiB", p->what, done >> 20);
+}
+
+void progress_clear(struct progress *p)
+{
+    if (p->is_shown)
+        fprintf(stderr, "\r\033[K");
+    p->is_shown = false;
+}
+
+/* ---- files ---- */
+
+static enum err open_file(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
+                          struct err_detail *why)
+{
+    struct progress p = progress_start("reading");
+    struct import_config import = o->import;
+    import.without_stacks = without_stacks;
+    import.progress = progress_report;
+    import.progress_arg = &p;
+    const enum err e = trace_open_any(o->inputs[n], o->from, &import, out, why);
+    progress_clear(&p);
+    return e;
+}
+
+enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+{
+    return open_file(o, n, false, out, why);
+}
+
+/* What is cut off is missing from every answer. */
+static void say_unfinished(const struct options *o, size_t n, const struct trace_info *info)
+{
+    if (info->is_unfinished)
+        fprintf(stderr, "replay: %s: is unfinished: it is being written, or its writer was killed; %" PRIu64
+                " bytes at its end are cut off%s\n", o->inputs[n], info->cut_off_bytes,
+                info->events == 0 ? ", and no event is whole" : "");
+}
+
+static enum err open_events(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
+                            struct err_detail *why)
+{
+    const enum err e = open_file(o, n, without_stacks, out, why);
+    if (e == ERR_OK)
+        say_unfinished(o, n, trace_info(*out));
+    return e;
+}
+
+enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
+{
+    return open_events(o, n, false, out, why);
+}
+
+enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
+                                       struct err_detail *why)
+{
+    return open_events(o, n, true, out, why);
+}
+
+enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why)
+{
+    struct progress progress = progress_start("replaying");
+    const struct replay_config cfg = {
+        .on_oom = (o->given & OPTION_BIT(ON_OOM)) != 0 ? o->on_oom : OOM_AS_RECORDED,
+        .start = o->start,
+        .progress = progress_report,
+        .progress_arg = &progress,
+    };
+    const enum err e = single_run_replay(run, &cfg, why);
+    progress_clear(&progress);
+    return e;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return strcmp(a, "-") != 0 && strcmp(b, "-") != 0 && stat(a, &sa) == 0 && stat(b, &sb) == 0 &&
+           S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+bool cli_is_input(const struct options *o, const char *path)
+{
+    for (size_t i = 0; i < o->n_inputs; i++)
+        if (is_same_file(path, o->inputs[i]))
+            return true;
+    return false;
+}
+
+enum err cli_open_output(const struct options *o, const char *path, bool *is_stdout_taken, struct output **out,
+                         struct err_detail *why)
+{
+    *out = NULL;
+    if (path == NULL)
+        return ERR_OK;
+    if (cli_is_input(o, path))
+        return err_set(why, ERR_USAGE, 0, "%s: is the input, and would be written over", path);
+    if (strcmp(path, "-") == 0) {
+        if (*is_stdout_taken)
+            return err_set(why, ERR_USAGE, 0, "only one output may be '-'");
+        *is_stdout_taken = true;
+    }
+    return output_open(path, out, why);
+}
+
+enum err cli_open_json_of_command(const struct options *o, struct output **out, struct err_detail *why)
+{
+    bool is_stdout_taken = true;
+    if (o->json != NULL && strcmp(o->json, "-") == 0)
+        return err_set(why, ERR_USAGE, 0, "standard output is the program's: --json FILE");
+    return cli_open_output(o, o->json, &is_stdout_taken, out, why);
+}

@@ -1,0 +1,124 @@
+/* `replay --device cuda --calibrate`: a table, and the options of `sim` that say the same. */
+#include "replay/program/cmd_calibrate.h"
+
+#include "base/units.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "sim/calibrate.h"
+#include "sim/device_measured.h"
+
+#include <inttypes.h>
+
+enum { SIM_TEXT = 160 };
+
+struct calibration_run {
+    struct calibration at[CALIBRATION_SIZES];
+    size_t n;
+    struct device_measured card;
+    struct device_config   settled;
+    char   sim[SIM_TEXT];            /* as after --device */
+};
+
+/* The card as a simulated one that charges what was measured. */
+static void calibration_describe(struct calibration_run *r)
+{
+    const struct calibration *c = &r->at[r->n > CALIBRATION_TYPICAL ? CALIBRATION_TYPICAL : r->n - 1];
+    const uint64_t total = r->settled.total_bytes;
+    int n = snprintf(r->sim, sizeof r->sim, "sim:%" PRIu64 "%s,alloc_ns=%" PRIu64 ",free_ns=%" PRIu64,
+                     total % MIB == 0 ? total / MIB : total, total % MIB == 0 ? "MiB" : "", c->alloc_ns, c->free_ns);
+    if (c->has_ranges && n > 0 && (size_t)n < sizeof r->sim)
+        snprintf(r->sim + n, sizeof r->sim - (size_t)n, ",map_ns=%" PRIu64 ",unmap_ns=%" PRIu64, c->map_ns,
+                 c->unmap_ns);
+}
+
+static void calibration_print(const struct calibration_run *r, const char *device)
+{
+    char size[TEXT_NUMBER], a[TEXT_NUMBER], f[TEXT_NUMBER], m[TEXT_NUMBER], u[TEXT_NUMBER];
+    printf("Device: %s, %s (%s)\n\n", device, r->card.card[0] != '\0' ? r->card.card : "a card without a name",
+           r->card.software);
+    printf("  medians    calls     alloc      free       map     unmap\n");
+    for (size_t i = 0; i < r->n; i++) {
+        const struct calibration *c = &r->at[i];
+        printf("  %-9s %6" PRIu64 " %9s %9s %9s %9s\n", text_mib(c->bytes, size), c->calls, text_time(c->alloc_ns, a),
+               text_time(c->free_ns, f), c->has_ranges ? text_time(c->map_ns, m) : "-",
+               c->has_ranges ? text_time(c->unmap_ns, u) : "-");
+    }
+    printf("\nThe same card, simulated:\n\n  --device %s\n", r->sim);
+}
+
+static void calibration_write_json(FILE *out, const struct calibration_run *r, const char *device)
+{
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-calibration/1");
+    json_put_text(&w, "device", device);
+    json_put_text(&w, "card", r->card.card);
+    json_put_text(&w, "software", r->card.software);
+    json_put_array(&w, "sizes");
+    for (size_t i = 0; i < r->n; i++) {
+        const struct calibration *c = &r->at[i];
+        json_put_object(&w, NULL);
+        json_put_number(&w, "bytes", c->bytes);
+        json_put_number(&w, "calls", c->calls);
+        json_put_number(&w, "alloc_ns", c->alloc_ns);
+        json_put_number(&w, "free_ns", c->free_ns);
+        if (c->has_ranges) {
+            json_put_number(&w, "map_ns", c->map_ns);
+            json_put_number(&w, "unmap_ns", c->unmap_ns);
+        } else {
+            json_put_null(&w, "map_ns");
+            json_put_null(&w, "unmap_ns");
+        }
+        json_end_object(&w);
+    }
+    json_end_array(&w);
+    json_put_text(&w, "sim", r->sim);
+    json_end_object(&w);
+}
+
+/* The config of the one real card that was named. */
+static enum err calibration_device(const struct options *o, struct device_config *cfg, struct err_detail *why)
+{
+    bool has_total, is_real;
+    if (o->n_inputs > 0)
+        return err_set(why, ERR_USAGE, 0, "--calibrate needs no file: %.100s is one too many", o->inputs[0]);
+    if (o->n_devices != 1)
+        return err_set(why, ERR_USAGE, 0, "--calibrate measures one real card: --device cuda");
+    const enum err e = device_parse_any(o->devices[0], cfg, &is_real, &has_total, why);
+    if (e != ERR_OK)
+        return e;
+    if (!is_real)
+        return err_set(why, ERR_USAGE, 0, "--calibrate measures a real card, --device cuda, not '%.100s'",
+                       o->devices[0]);
+    cfg->touch = o->touch;
+    cfg->interrupted = cli_defer_signals();
+    return ERR_OK;
+}
+
+enum exit_status calibrate_main(const struct options *o)
+{
+    struct calibration_run r = { .n = 0 };
+    struct device_config cfg;
+    struct output *json = NULL;
+    bool is_stdout_taken = false;
+    struct err_detail why = { .text = "" };
+    enum err e = calibration_device(o, &cfg, &why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
+    if (e == ERR_OK)
+        e = calibrate(&device_cuda, &cfg, r.at, &r.n, &r.card, &r.settled, &why);
+    if (e == ERR_OK)
+        calibration_describe(&r);
+    if (e == ERR_OK && json != NULL) {
+        calibration_write_json(output_file(json), &r, o->devices[0]);
+        e = output_commit(&json, &why);
+    }
+    output_abandon(json);
+    if (e != ERR_OK) {
+        const enum exit_status status = cli_fail(e, &why);
+        return e == ERR_INTERRUPTED ? (enum exit_status)(128 + *cfg.interrupted) : status;
+    }
+    if (!is_stdout_taken)
+        calibration_print(&r, o->devices[0]);
+    return cli_finish_stdout(STATUS_DONE);
+}

@@ -1,0 +1,11 @@
+/*
+ * `replay --device cuda --calibrate`, which needs no trace.
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_CMD_CALIBRATE_H
+#define REPLAY_REPLAY_PROGRAM_CMD_CALIBRATE_H
+
+#include "replay/program/cli.h"
+
+enum exit_status calibrate_main(const struct options *o);
+
+#endif

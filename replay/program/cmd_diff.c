@@ -1,0 +1,213 @@
+/* `replay diff A B`: what differs between two recordings, two policies, or two sets of results. */
+#include "replay/program/cli.h"
+
+#include "replay/diff/diff.h"
+#include "replay/results/result.h"
+#include "replay/results/results_file.h"
+#include "replay/verify/recorded_settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything the command holds; zero is a valid beginning and end. */
+struct diff_session {
+    const struct options *options;
+    struct diff          diff;
+    struct trace_reader *traces[2];
+    struct policy_spec   specs[2];
+    struct lane          lanes[2];
+    struct output       *json;
+    bool                 is_stdout_taken;
+};
+
+static void session_close(struct diff_session *s)
+{
+    output_abandon(s->json);
+    for (int i = 0; i < 2; i++) {
+        lane_close(&s->lanes[i]);
+        policy_spec_close(&s->specs[i]);
+    }
+    diff_close(&s->diff);
+    trace_close(s->traces[0]);
+    trace_close(s->traces[1]);
+}
+
+/* ---- two runs on one trace ---- */
+
+static enum err session_open_lane(struct diff_session *s, int i, const char *policy, const char *device_text,
+                                  struct device_choice *device, struct err_detail *why)
+{
+    const char *release;
+    enum err e = device_choose(device_text, s->traces[0], device, why);
+    if (e == ERR_OK)
+        e = recorded_release(s->traces[0], &release, why);
+    if (e == ERR_OK)
+        e = policy_spec_parse(policy, &s->specs[i], why);
+    if (e != ERR_OK)
+        return e;
+    recorded_take_release(release, &s->specs[i]);
+    return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], s->options->seed, &s->lanes[i], why);
+}
+
+/* Runs both lanes side by side and finds where they part. */
+static enum err session_replay(struct diff_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    struct progress progress = progress_start("replaying");
+    const struct replay_config cfg = {.on_oom = o->on_oom, .start = o->start, .threads = 1,
+                                      .progress = progress_report, .progress_arg = &progress};
+    enum err e = part_listen(&s->diff.apart, &s->lanes[0], &s->lanes[1], why);
+    if (e == ERR_OK)
+        e = replay_run(s->traces[0], s->lanes, 2, &cfg, why);
+    progress_clear(&progress);
+    if (e == ERR_OK)
+        e = part_finish(&s->diff.apart, why);
+    s->diff.has_apart = e == ERR_OK;
+    return e;
+}
+
+static enum err session_diff_policies(struct diff_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    struct device_choice device;
+    enum err e = cli_open_trace(o, 0, &s->traces[0], why);
+    for (int i = 0; i < 2 && e == ERR_OK; i++)
+        e = session_open_lane(s, i, o->policies[i], o->device, &device, why);
+    if (e == ERR_OK)
+        e = session_replay(s, why);
+    s->diff.kind = DIFF_POLICIES;
+    s->diff.traces[0] = s->traces[0];
+    for (int i = 0; i < 2 && e == ERR_OK; i++) {
+        struct report report = {.runs = NULL};
+        struct report_run run;
+        s->diff.names[i] = o->policies[i];
+        run_table_open(&s->diff.tables[i]);
+        e = result_gather(s->traces[0], o->inputs[0], NULL, &s->lanes[i], 1, &device, &run, &report, why);
+        if (e == ERR_OK)
+            e = run_table_add_report(&s->diff.tables[i], &report, why);
+        result_close(&report);
+    }
+    return e == ERR_OK ? diff_match_runs(&s->diff, why) : e;
+}
+
+/* ---- two files ---- */
+
+/* Whether both results hold one run each, of one trace, as a replay goes without options. */
+static bool are_two_plain_runs(const struct diff *d)
+{
+    const struct run_table *a = &d->tables[0], *b = &d->tables[1];
+    if (a->n_rows != 1 || b->n_rows != 1)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (strcmp(run_table_text(&d->tables[i], 0, "start"), "fresh") != 0 ||
+            strcmp(run_table_text(&d->tables[i], 0, "on_oom"), "stop") != 0)
+            return false;
+    return strcmp(run_table_text(a, 0, "trace_path"), run_table_text(b, 0, "trace_path")) == 0;
+}
+
+/* Results do not hold where two runs part; the trace does, where it is still there. Else there is nothing to add. */
+static void session_replay_runs(struct diff_session *s)
+{
+    const struct options *o = s->options;
+    struct device_choice devices[2];
+    struct err_detail why;
+    if (!are_two_plain_runs(&s->diff) || diff_is_same(&s->diff))
+        return;
+    enum err e = trace_open_any(run_table_text(&s->diff.tables[0], 0, "trace_path"), o->from, &o->import,
+                                &s->traces[0], &why);
+    for (int i = 0; i < 2 && e == ERR_OK; i++)
+        e = session_open_lane(s, i, run_table_text(&s->diff.tables[i], 0, "policy"),
+                              run_table_text(&s->diff.tables[i], 0, "device"), &devices[i], &why);
+    if (e == ERR_OK)
+        e = session_replay(s, &why);
+    s->diff.traces[0] = e == ERR_OK ? s->traces[0] : NULL;
+}
+
+static enum err session_diff_files(struct diff_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    bool is_results[2] = {false, false};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
+        s->diff.names[i] = o->inputs[i];
+        run_table_open(&s->diff.tables[i]);
+        if (strcmp(o->inputs[i], "-") != 0)      /* standard input is read once only, as a trace */
+            e = results_file_add(&s->diff.tables[i], o->inputs[i], &is_results[i], why);
+        if (e == ERR_OK && is_results[i] && s->diff.tables[i].n_rows == 0)
+            e = err_set(why, ERR_FORMAT, 0, "%.150s: no run is in it", o->inputs[i]);
+    }
+    if (e == ERR_OK && is_results[0] != is_results[1])
+        e = err_set(why, ERR_USAGE, 0, "%.80s holds results and %.80s does not: they cannot be compared",
+                    o->inputs[is_results[0] ? 0 : 1], o->inputs[is_results[0] ? 1 : 0]);
+    s->diff.kind = is_results[0] ? DIFF_RUNS : DIFF_TRACES;
+    if (e == ERR_OK && is_results[0]) {
+        e = diff_match_runs(&s->diff, why);
+        if (e == ERR_OK)
+            session_replay_runs(s);
+        return e;
+    }
+    for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
+        e = cli_open_trace(o, i, &s->traces[i], why);
+        s->diff.traces[i] = s->traces[i];
+    }
+    return e == ERR_OK ? diff_traces(&s->diff, why) : e;
+}
+
+/* ---- the command ---- */
+
+static enum err session_diff(struct diff_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
+    if (e != ERR_OK)
+        return e;
+    if (o->n_inputs == 1 && o->n_policies == 2)
+        return session_diff_policies(s, why);
+    if (o->n_inputs == 2 && o->n_policies == 0)
+        return session_diff_files(s, why);
+    return err_set(why, ERR_USAGE, 0, "two files, or one trace and two times --policy: replay diff %s",
+                   o->n_inputs == 1 ? "TRACE --policy P --policy Q" : "A B");
+}
+
+static enum err session_write(struct diff_session *s, struct err_detail *why)
+{
+    enum err e = s->json == NULL ? ERR_OK : diff_json(output_file(s->json), &s->diff, why);
+    if (e == ERR_OK)
+        e = output_commit(&s->json, why);
+    return e == ERR_OK && !s->is_stdout_taken ? diff_print(stdout, &s->diff, why) : e;
+}
+
+static enum exit_status diff_main(const struct options *o)
+{
+    struct diff_session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = session_diff(&s, &why);
+    if (e == ERR_OK)
+        e = session_write(&s, &why);
+    const enum exit_status done = e == ERR_OK && diff_is_same(&s.diff) ? STATUS_DONE : STATUS_FAILED;
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(done);
+    session_close(&s);
+    return status;
+}
+
+const struct subcommand cmd_diff = {
+    .name = "diff",
+    .synopsis = "diff A B",
+    .summary = "say what differs between two traces, two policies on a trace, or two sets of results",
+    .text = "Two traces: what each requests at its peak and over a step, by size and by line of the program, and the\n"
+            "first event that differs. A step lies between the last two marks of the same name, or is what repeats at\n"
+            "the end. A trace and two policies: every figure that differs, the first request placed differently, and\n"
+            "the first call to the device that only one of them makes. Two results (--json of a replay, or a database\n"
+            "of a sweep): every figure that differs, run by run; of two single runs on a trace that is still there also\n"
+            "where they part.\n\n"
+            "  replay diff plain.pickle checkpointed.pickle\n"
+            "  replay diff a.pickle --policy best-fit --policy pytorch:expandable --device sim:24GiB\n"
+            "  replay diff monday.json tuesday.json\n"
+            "  replay diff old.db new.db --json what-changed.json\n\n"
+            "Exit status: 0 nothing differs; 1 something does; 2 wrong usage or bad input; 3 a fault of ours.\n",
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) |
+             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = 2,
+    .run = diff_main,
+};

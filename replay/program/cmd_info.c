@@ -1,0 +1,310 @@
+/* `replay info FILE`: what a file is and holds. */
+#include "replay/program/cli.h"
+
+#include "base/units.h"
+#include "replay/diff/peak_lines.h"
+#include "replay/engine/start_state.h"
+#include "replay/results/final_state.h"
+#include "replay/results/result.h"
+#include "report/explain_report.h"
+#include "report/json_writer.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+/* X(NAME, key): the kinds of events as they are printed. */
+#define INFO_KINDS(X)                                                                                       \
+    X(ALLOC, "alloc") X(FREE, "free") X(FREE_REQUESTED, "free_requested") X(FREE_COMPLETED, "free_completed") \
+    X(FLUSH, "flush") X(OOM, "oom") X(CONTROL, "command") X(MARK, "mark")
+
+static const char *const kind_names[EVENT_KINDS] = {
+#define INFO_KIND(name, key) [EVENT_##name] = key,
+    INFO_KINDS(INFO_KIND)
+#undef INFO_KIND
+};
+
+/* Its account names no events. */
+static const struct explain_names final_state_names = { .event_word = "event" };
+
+static void print_bytes(const char *name, uint64_t bytes)
+{
+    char text[UNITS_TEXT];
+    if (bytes == 0)
+        printf("%-22s not recorded\n", name);
+    else
+        printf("%-22s %s (%" PRIu64 " bytes)\n", name, units_format_bytes(bytes, text), bytes);
+}
+
+static void print_when(uint64_t epoch_us)
+{
+    const time_t at = (time_t)(epoch_us / 1000000);
+    struct tm utc;
+    char text[64];
+    if (epoch_us != 0 && gmtime_r(&at, &utc) != NULL && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc) > 0)
+        printf("%-22s %s\n", "recorded", text);
+}
+
+static void print_start(const struct trace_reader *r)
+{
+    const struct start_sum s = start_sum_up(r);
+    char live[UNITS_TEXT], held[UNITS_TEXT];
+    if (!trace_info(r)->starts_mid_run) {
+        printf("%-22s empty\n", "start state");
+        return;
+    }
+    printf("%-22s mid-run: %zu live requests (%s), %zu segments (%s)", "start state", s.n_live,
+           units_format_bytes(s.live_bytes, live), s.n_segments, units_format_bytes(s.segment_bytes, held));
+    if (s.n_pending > 0)
+        printf(", %zu frees pending", s.n_pending);
+    if (s.n_guessed > 0)
+        printf(", %zu block sizes guessed", s.n_guessed);
+    printf("\n");
+}
+
+/* Facts of the source by name; lines of a longer one below each other. */
+static void print_meta(const struct trace_reader *r, const char *path)
+{
+    const char *value, *name;
+    for (size_t i = 0; (name = trace_meta_at(r, i, &value)) != NULL; i++) {
+        if (strcmp(name, "path") == 0 && strcmp(value, path) == 0)
+            continue;
+        printf("%-22s ", name);
+        for (; *value != '\0'; value++) {
+            const unsigned char c = (unsigned char)*value;
+            putchar(c < 0x20 && c != '\n' ? '?' : c);
+            if (c == '\n' && value[1] != '\0')
+                printf("%-22s ", "");
+        }
+        printf("\n");
+    }
+}
+
+static void print_info(const char *path, const struct trace_reader *r)
+{
+    const struct trace_info *info = trace_info(r);
+    printf("%-22s %s\n", "file", path);
+    print_meta(r, path);
+    print_when(info->epoch_us);
+    printf("%-22s %" PRIu32 "\n", "device", info->device);
+    print_bytes("device capacity", info->capacity_bytes);
+    if (info->is_unfinished)
+        printf("%-22s %" PRIu64 " bytes at the end are cut off\n", "unfinished", info->cut_off_bytes);
+    printf("%-22s %" PRIu64 " (of %" PRIu64 " records in the source)\n", "events", info->events, info->records);
+    for (int kind = 0; kind < EVENT_KINDS; kind++)
+        if (info->by_kind[kind] > 0)
+            printf("  %-20s %" PRIu64 "\n", kind_names[kind], info->by_kind[kind]);
+    printf("%-22s %" PRIu32 ", pools %" PRIu32 " (the default ones included)\n", "streams", info->n_streams,
+           info->n_pools);
+    printf("%-22s %.6f s\n", "time span", (double)info->duration_ns / 1e9);
+    printf("%-22s %" PRIu32 "\n", "live requests at most", info->peak_live);
+    print_bytes("requested at most", info->peak_requested_bytes);
+    print_start(r);
+    print_bytes("peak reserved", info->recorded_peak_reserved_bytes);
+    print_bytes("peak allocated", info->recorded_peak_allocated_bytes);
+    print_bytes("reserved at start", info->recorded_start_reserved_bytes);
+    print_bytes("reserved at end", info->recorded_end_reserved_bytes);
+    if (info->recorded_end_segments > 0)
+        printf("%-22s %" PRIu64 "\n", "segments at end", info->recorded_end_segments);
+    printf("%-22s %s%s%s%s\n", "also recorded", info->has_source_numbers ? "source numbers, " : "",
+           info->has_addresses ? "addresses, " : "", info->has_segment_events ? "segment events, " : "",
+           info->n_stacks > 0 ? "call stacks" : "no call stacks");
+}
+
+static void json_start(struct json_writer *w, const struct trace_reader *r)
+{
+    const struct start_sum s = start_sum_up(r);
+    json_put_object(w, "start");
+    json_put_text(w, "state", trace_info(r)->starts_mid_run ? "mid-run" : "empty");
+    json_put_number(w, "live_requests", s.n_live);
+    json_put_number(w, "live_bytes", s.live_bytes);
+    json_put_number(w, "pending_frees", s.n_pending);
+    json_put_number(w, "guessed_sizes", s.n_guessed);
+    json_put_number(w, "segments", s.n_segments);
+    json_put_number(w, "reserved_bytes", s.segment_bytes);
+    json_end_object(w);
+}
+
+static void json_meta(struct json_writer *w, const struct trace_reader *r)
+{
+    const char *value, *name;
+    json_put_object(w, "meta");
+    for (size_t i = 0; (name = trace_meta_at(r, i, &value)) != NULL; i++)
+        json_put_text(w, name, value);
+    json_end_object(w);
+}
+
+/* `lines` and `state` are NULL where the file shows none. */
+static void info_json(FILE *out, const char *path, const struct trace_reader *r, const struct peak_lines *lines,
+                      const struct final_state *state)
+{
+    const struct trace_info *info = trace_info(r);
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-info/1");
+    json_put_text(&w, "path", path);
+    json_meta(&w, r);
+    json_put_number(&w, "device", info->device);
+    json_put_number_unless(&w, "capacity_bytes", info->capacity_bytes, 0);
+    json_put_number_unless(&w, "epoch_us", info->epoch_us, 0);
+    json_put_bool(&w, "is_unfinished", info->is_unfinished);
+    json_put_number(&w, "cut_off_bytes", info->cut_off_bytes);
+    json_put_number(&w, "duration_ns", info->duration_ns);
+    json_put_number(&w, "records", info->records);
+    json_put_number(&w, "events", info->events);
+    json_put_object(&w, "events_by_kind");
+    for (int kind = 0; kind < EVENT_KINDS; kind++)
+        json_put_number(&w, kind_names[kind], info->by_kind[kind]);
+    json_end_object(&w);
+    json_put_number(&w, "streams", info->n_streams);
+    json_put_number(&w, "pools", info->n_pools);
+    json_put_number(&w, "peak_live_requests", info->peak_live);
+    json_put_number(&w, "peak_requested_bytes", info->peak_requested_bytes);
+    json_start(&w, r);
+    json_put_object(&w, "recorded");
+    json_put_number_unless(&w, "peak_reserved_bytes", info->recorded_peak_reserved_bytes, 0);
+    json_put_number_unless(&w, "peak_allocated_bytes", info->recorded_peak_allocated_bytes, 0);
+    json_put_number_unless(&w, "start_reserved_bytes", info->recorded_start_reserved_bytes, 0);
+    json_put_number_unless(&w, "end_reserved_bytes", info->recorded_end_reserved_bytes, 0);
+    json_put_number_unless(&w, "end_segments", info->recorded_end_segments, 0);
+    json_end_object(&w);
+    json_put_bool(&w, "has_source_numbers", info->has_source_numbers);
+    json_put_bool(&w, "has_addresses", info->has_addresses);
+    json_put_bool(&w, "has_segment_events", info->has_segment_events);
+    json_put_number(&w, "stacks", info->n_stacks);
+    peak_lines_json(&w, "peak", lines);
+    explain_json(&w, "final_state", state == NULL ? NULL : final_state_account(state), &final_state_names);
+    json_end_object(&w);
+}
+
+static void print_line(void *arg, const char *text)
+{
+    (void)arg;
+    printf("%s\n", text);
+}
+
+/* The final state, of the device that the trace is of; none where the file shows none, or can be read only once. */
+static enum err info_final_state(const struct options *o, const struct trace_reader *trace, struct final_state *state,
+                                 struct err_detail *why)
+{
+    struct import_config import = o->import;
+    import.without_stacks = true;
+    if (trace != NULL)
+        import.gpu = trace_info(trace)->device;
+    const enum err e = strcmp(o->inputs[0], "-") == 0
+                           ? ERR_UNSUPPORTED : final_state_open(state, o->inputs[0], o->from, &import, why);
+    return e == ERR_UNSUPPORTED || (e == ERR_USAGE && trace != NULL) ? ERR_OK : e;
+}
+
+/* Its account, or why there is none. */
+static void print_final_state(const struct final_state *state, enum err e, const struct err_detail *why)
+{
+    if (e != ERR_OK)
+        printf("\nThe final state cannot be accounted for: %s\n", why->text);
+    else if (state->trace != NULL)
+        explain_words(stdout, final_state_account(state), "the program", &final_state_names);
+}
+
+/* A file that cannot be replayed, or not without a choice, is described as far as it goes. */
+static enum err print_described(const struct options *o, enum err reason, const struct err_detail *reason_why,
+                                struct err_detail *why)
+{
+    if (reason == ERR_HOST_NOMEM || strcmp(o->inputs[0], "-") == 0 ||
+        trace_describe(o->inputs[0], o->from, print_line, NULL, why) != ERR_OK) {
+        *why = *reason_why;
+        return reason;
+    }
+    printf("cannot be replayed: %s\n", reason_why->text);
+    return ERR_OK;
+}
+
+struct info {
+    struct trace_reader *trace;          /* NULL: it cannot be replayed, for `reason` */
+    enum err             reason;
+    struct err_detail    reason_why;
+    struct peak_lines    lines;
+    bool                 has_lines;
+    struct final_state   state;
+    enum err             state_error;
+    struct err_detail    state_why;
+};
+
+static void info_open(struct info *i, const struct options *o)
+{
+    struct err_detail ignored;           /* what is damaged further on has lines up to there at most: none then */
+    i->reason = cli_open_file(o, 0, &i->trace, &i->reason_why);
+    i->has_lines = i->trace != NULL && trace_info(i->trace)->n_stacks > 0 &&
+                   trace_info(i->trace)->events <= PEAK_LINES_EVENTS &&
+                   peak_lines_open(&i->lines, i->trace, &ignored) == ERR_OK;
+    i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
+}
+
+static void info_close(struct info *i)
+{
+    final_state_close(&i->state);
+    peak_lines_close(&i->lines);
+    trace_close(i->trace);
+}
+
+static enum err info_print(const struct info *i, const struct options *o, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (i->trace != NULL)
+        print_info(o->inputs[0], i->trace);
+    else
+        e = print_described(o, i->reason, &i->reason_why, why);
+    if (i->has_lines)
+        peak_lines_print(stdout, &i->lines, trace_event_word(i->trace));
+    if (e == ERR_OK)
+        print_final_state(&i->state, i->state_error, &i->state_why);
+    return e;
+}
+
+/* A file of a final state alone is a trace without events. */
+static enum err info_write_json(const struct info *i, const struct options *o, struct output **json,
+                                struct err_detail *why)
+{
+    const struct final_state *state = i->state.trace == NULL ? NULL : &i->state;
+    const struct trace_reader *trace = i->trace != NULL || i->reason != ERR_UNSUPPORTED ? i->trace : i->state.trace;
+    if (trace == NULL) {
+        *why = i->reason_why;
+        return i->reason;
+    }
+    info_json(output_file(*json), o->inputs[0], trace, i->has_lines ? &i->lines : NULL, state);
+    return output_commit(json, why);
+}
+
+static enum exit_status info_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    struct info info = { .reason = ERR_OK };
+    struct output *json = NULL;
+    bool is_stdout_taken = false;
+    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
+    if (e == ERR_OK)
+        info_open(&info, o);
+    if (e == ERR_OK && info.state_error == ERR_HOST_NOMEM) {
+        e = info.state_error;
+        why = info.state_why;
+    }
+    if (e == ERR_OK && json != NULL)
+        e = info_write_json(&info, o, &json, &why);
+    if (e == ERR_OK && !is_stdout_taken)
+        e = info_print(&info, o, &why);
+    output_abandon(json);
+    info_close(&info);
+    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+}
+
+const struct subcommand cmd_info = {
+    .name = "info",
+    .synopsis = "info FILE",
+    .summary = "show what a file is, what it holds and what was recorded with it",
+    .text = "Beside the facts, where call stacks were recorded, the lines of the program that hold most where it requests\n"
+            "most; and of a PyTorch snapshot, with or without a history, where all memory was when it was taken.\n"
+            "Exit status: 0 done; 2 wrong usage or bad input; 3 a fault of the program or its host.\n",
+    .taken = OPTION_BIT(JSON) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = info_main,
+};

@@ -1,0 +1,419 @@
+/* `replay FILE`: the trace through each policy, and a report. */
+#include "replay/engine/explain_run.h"
+#include "replay/export/perfetto.h"
+#include "replay/program/cli.h"
+#include "replay/program/cmd_calibrate.h"
+#include "replay/program/what_if_options.h"
+#include "replay/results/device_runs.h"
+#include "replay/results/result.h"
+#include "replay/verify/recorded_settings.h"
+#include "report/sink_samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SAMPLES_BY_DEFAULT = 1000 };
+
+const char *const default_policies[N_DEFAULT_POLICIES] = {"best-fit", "pow2", "gc=0.8", "none"};
+
+enum { ALL_HEADLINES = 4 * HEADLINE_TEXT, LABEL_TEXT = 200 };
+
+/* Everything a run holds; zero is a valid beginning and end. Lanes, and what belongs to one each, stand device by
+ * device. */
+struct session {
+    const struct options *options;
+    size_t               n_policies, n_devices, n;       /* n: lanes */
+    size_t               n_parsed;                       /* specs */
+    struct policy_spec  *specs;
+    struct device_choice *devices;
+    struct lane         *lanes;
+    struct sink        **sinks;
+    struct explain_run  *explain;
+    struct perfetto     *timelines;
+    struct report_run   *runs;
+    char               (*labels)[LABEL_TEXT];
+    struct trace_reader *trace;
+    struct device_runs   on;
+    struct report        report;
+    char                 headlines[ALL_HEADLINES];
+    uint64_t             explain_event;
+    const volatile sig_atomic_t *interrupted;            /* NULL: a signal ends the program at once */
+    struct output       *json, *csv, *samples, *perfetto;
+    bool                 is_stdout_taken;
+};
+
+static void session_close(struct session *s)
+{
+    output_abandon(s->json);
+    output_abandon(s->csv);
+    output_abandon(s->samples);
+    output_abandon(s->perfetto);
+    result_close(&s->report);
+    device_runs_close(&s->on);
+    for (size_t i = 0; i < s->n; i++) {
+        sink_samples_destroy(s->sinks[i]);
+        explain_run_close(&s->explain[i]);
+        perfetto_close(&s->timelines[i]);
+    }
+    for (size_t i = 0; i < s->n_parsed; i++)
+        policy_spec_close(&s->specs[i]);
+    trace_close(s->trace);
+    free(s->labels);
+    free(s->runs);
+    free(s->explain);
+    free(s->timelines);
+    free(s->sinks);
+    free(s->lanes);
+    free(s->devices);
+    free(s->specs);
+}
+
+static enum err session_parse_policies(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
+    s->n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
+    s->specs = calloc(s->n_policies + 1, sizeof *s->specs);      /* and the recorded one */
+    if (s->specs == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", s->n_policies);
+    for (; s->n_parsed < s->n_policies; s->n_parsed++) {
+        const enum err e = policy_spec_parse(typed[s->n_parsed], &s->specs[s->n_parsed], why);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* Where nobody asked for others, what the program itself had set comes first. */
+static enum err session_add_recorded(struct session *s, struct err_detail *why)
+{
+    struct policy_spec recorded;
+    if (s->options->n_policies > 0)
+        return ERR_OK;
+    struct err_detail reason;
+    const enum err e = recorded_policy(s->trace, &recorded, &reason);
+    if (e == ERR_HOST_NOMEM)
+        return err_set(why, e, 0, "%s", reason.text);
+    if (e != ERR_OK)
+        return ERR_OK;                           /* settings that no release of ours reads */
+    if (policy_spec_changes(&recorded) == 0) {
+        policy_spec_close(&recorded);
+        return ERR_OK;
+    }
+    memmove(s->specs + 1, s->specs, s->n_policies * sizeof *s->specs);
+    s->specs[0] = recorded;
+    s->n_policies++;
+    s->n_parsed++;
+    return ERR_OK;
+}
+
+static enum err session_make_room(struct session *s, struct err_detail *why)
+{
+    s->n_devices = s->options->n_devices > 0 ? s->options->n_devices : 1;
+    const size_t n = s->n_policies * s->n_devices;
+    s->devices = calloc(s->n_devices, sizeof *s->devices);
+    s->lanes = calloc(n, sizeof *s->lanes);
+    s->sinks = calloc(n, sizeof *s->sinks);
+    s->runs = calloc(n, sizeof *s->runs);
+    s->labels = calloc(n, sizeof *s->labels);
+    s->explain = calloc(n, sizeof *s->explain);
+    s->timelines = calloc(n, sizeof *s->timelines);
+    if (s->devices == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL || s->labels == NULL ||
+        s->explain == NULL || s->timelines == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
+    s->n = n;
+    return ERR_OK;
+}
+
+/* With a real card among them, a signal ends the run and not the program, so that all memory is given back first. */
+static enum err session_choose_devices(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    bool has_real = false;
+    for (size_t d = 0; d < s->n_devices; d++) {
+        const enum err e = device_choose_any(o->n_devices > 0 ? o->devices[d] : NULL, s->trace, &s->devices[d], why);
+        if (e != ERR_OK)
+            return e;
+        has_real |= device_is_real(s->devices[d].ops);
+    }
+    if (o->touch && !has_real)
+        return err_set(why, ERR_USAGE, 0, "--touch is for a real card: --device cuda");
+    if (has_real && o->start == START_FAITHFUL)
+        return err_set(why, ERR_USAGE, 0, "--start faithful wants the recorded addresses, which no real card gives");
+    s->interrupted = has_real ? cli_defer_signals() : NULL;
+    for (size_t d = 0; d < s->n_devices; d++) {
+        if (s->n_devices > 1)                /* what a plain sim becomes depends on the others */
+            snprintf(s->devices[d].typed, sizeof s->devices[d].typed, "%s", o->devices[d]);
+        s->devices[d].config.touch = o->touch;
+        s->devices[d].config.interrupted = s->interrupted;
+    }
+    return ERR_OK;
+}
+
+/* Outputs are opened before the work, so that a name that cannot be written to costs nobody a long run. */
+static enum err session_open_outputs(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const char *const paths[] = {o->json, o->csv, o->samples, o->perfetto};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        for (size_t k = 0; k < i; k++)
+            if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0 && strcmp(paths[i], "-") != 0)
+                return err_set(why, ERR_USAGE, 0, "%s: is named for two outputs", paths[i]);
+    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->samples, &s->is_stdout_taken, &s->samples, why);
+    if (e == ERR_OK && o->perfetto != NULL && o->audit)
+        e = err_set(why, ERR_USAGE, 0, "--perfetto and --audit both listen to the device: one at a time");
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->perfetto, &s->is_stdout_taken, &s->perfetto, why);
+    return e;
+}
+
+/* A lane has been opened: what looks on is attached. */
+static enum err session_opened(void *session, size_t lane, const struct replay_config *cfg, struct err_detail *why)
+{
+    struct session *s = session;
+    char name[DEVICE_TEXT + 256];
+    s->lanes[lane].sink = s->sinks[lane];
+    s->explain[lane].event = s->explain_event;
+    s->lanes[lane].explain = &s->explain[lane];
+    if (s->perfetto == NULL)
+        return ERR_OK;
+    snprintf(name, sizeof name, "%.250s on %s", s->specs[lane % s->n_policies].typed,
+             s->devices[lane / s->n_policies].typed);
+    return perfetto_listen(&s->timelines[lane], (unsigned)lane + 1, name, &s->lanes[lane], s->trace, cfg, why);
+}
+
+static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
+{
+    s->explain_event = EXPLAIN_NO_EVENT;
+    if (s->options->given & OPTION_BIT(EXPLAIN)) {
+        const enum err e = explain_run_find(s->trace, s->options->explain, &s->explain_event, why);
+        if (e != ERR_OK)
+            return e;
+    }
+    const char *release;
+    const enum err found = recorded_release(s->trace, &release, why);
+    if (found != ERR_OK)
+        return found;
+    for (size_t i = 0; i < s->n_policies; i++)
+        recorded_take_release(release, &s->specs[i]);
+    for (size_t i = 0; i < s->n && s->samples != NULL; i++) {
+        const enum err e = sink_samples_create(&s->sinks[i]);
+        if (e != ERR_OK)
+            return err_set(why, e, 0, "%s", err_text(e));
+    }
+    s->on = (struct device_runs){
+        .trace = s->trace,     .specs = s->specs,     .n_policies = s->n_policies,
+        .devices = s->devices, .n_devices = s->n_devices,
+        .seed = s->options->seed, .lanes = s->lanes,
+        .opened = session_opened, .opened_arg = s,
+    };
+    return ERR_OK;
+}
+
+static size_t stack_frames(const void *trace, uint32_t stack, const char *const **frames)
+{
+    return trace_stack(trace, stack, frames);
+}
+
+/* What the lanes took down while they ran, completed from the trace. */
+static enum err session_explain(struct session *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    s->report.names = (struct explain_names){ .stack = stack_frames, .arg = s->trace };
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
+        e = explain_run_finish(&s->explain[i], s->trace, why);
+        s->runs[i].at_oom = &s->explain[i].at_oom;
+        s->runs[i].at_event = &s->explain[i].at_event;
+    }
+    return e;
+}
+
+/* One report of all devices. */
+static enum err session_gather(struct session *s, struct err_detail *why)
+{
+    for (size_t d = 0; d < s->n_devices; d++) {
+        const size_t first = d * s->n_policies;
+        struct report part;
+        const enum err e = result_gather(s->trace, s->options->inputs[0], &s->on.bounds, &s->lanes[first],
+                                         s->n_policies, &s->devices[d], &s->runs[first], &part, why);
+        if (e != ERR_OK)
+            return e;
+        if (d == 0)
+            s->report = part;
+        s->report.n_runs = first + part.n_runs;
+        const size_t n = strlen(s->headlines);
+        snprintf(s->headlines + n, sizeof s->headlines - n, "%s%s", d == 0 ? "" : "; and ", s->devices[d].headline);
+        for (size_t i = first; i < first + s->n_policies && s->n_devices > 1; i++) {
+            snprintf(s->labels[i], LABEL_TEXT, "%.80s on %.100s", s->runs[i].label, s->devices[d].typed);
+            s->runs[i].label = s->labels[i];
+        }
+    }
+    s->report.headline = s->headlines;
+    s->report.is_device_assumed = s->report.is_device_assumed && s->n_devices == 1;
+    s->report.comparisons = s->on.comparisons;
+    s->report.n_comparisons = s->on.n_comparisons;
+    return ERR_OK;
+}
+
+/* What was typed, or what stands for it. */
+static struct report_setup setup_of(const struct options *o)
+{
+    return (struct report_setup){
+        .start    = o->texts[OPTION_START] != NULL ? o->texts[OPTION_START] : "fresh",
+        .on_oom   = o->texts[OPTION_ON_OOM] != NULL ? o->texts[OPTION_ON_OOM] : "stop",
+        .releases = o->texts[OPTION_RELEASES] != NULL ? o->texts[OPTION_RELEASES] : "auto",
+        .format   = o->from,
+        .seed     = o->seed,
+    };
+}
+
+static enum err session_run(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const uint64_t events = trace_info(s->trace)->events;
+    struct progress progress = progress_start("replaying");
+    struct replay_config cfg = {
+        .sample_every_ns = o->sample_every_ns,
+        .sample_every_events = o->sample_every_events,
+        .on_oom = o->on_oom,
+        .start = o->start,
+        .threads = o->threads,
+        .audit = o->audit,
+        .progress = progress_report,
+        .progress_arg = &progress,
+        .interrupted = s->interrupted,
+    };
+    const bool is_sampled = o->samples != NULL || o->perfetto != NULL || o->audit;
+    if (is_sampled && (o->given & OPTION_BIT(SAMPLE_EVERY)) == 0)
+        cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
+    enum err e = what_if_choose(o, s->trace, &cfg.what_if, why);
+    if (e == ERR_OK)
+        e = device_runs_replay(&s->on, &cfg, why);
+    progress_clear(&progress);
+    if (e == ERR_OK)
+        e = session_gather(s, why);
+    s->report.setup = setup_of(o);
+    if (e == ERR_OK && what_if_say(o, &cfg.what_if, &s->report) != ERR_OK)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    return e == ERR_OK ? session_explain(s, why) : e;
+}
+
+static const char *label_text(const void *trace, uint32_t label)
+{
+    return trace_label(trace, label);
+}
+
+static void session_write_samples(const struct session *s)
+{
+    const struct trace_labels labels = { .text = label_text, .arg = s->trace };
+    FILE *out = output_file(s->samples);
+    sink_samples_write_header(out);
+    for (size_t i = 0; i < s->n; i++)
+        sink_samples_write(out, s->sinks[i], s->runs[i].label, &s->lanes[i].meter.at_peak_sample, &labels);
+}
+
+static enum err session_write_timelines(struct session *s, struct err_detail *why)
+{
+    for (size_t i = 0; i < s->n; i++)
+        perfetto_finish(&s->timelines[i], &s->lanes[i]);
+    return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->options->inputs[0], why);
+}
+
+static enum err session_write(struct session *s, struct err_detail *why)
+{
+    if (s->json != NULL)
+        report_json(output_file(s->json), &s->report);
+    if (s->csv != NULL)
+        report_csv(output_file(s->csv), &s->report);
+    if (s->samples != NULL)
+        session_write_samples(s);
+    enum err e = output_commit(&s->json, why);
+    if (e == ERR_OK)
+        e = output_commit(&s->csv, why);
+    if (e == ERR_OK)
+        e = output_commit(&s->samples, why);
+    if (e == ERR_OK && s->perfetto != NULL)
+        e = session_write_timelines(s, why);
+    if (e == ERR_OK)
+        e = output_commit(&s->perfetto, why);
+    if (e == ERR_OK && !s->is_stdout_taken)
+        report_table(stdout, &s->report);
+    return e;
+}
+
+/* What the lanes' outcomes mean for the program's. */
+static enum exit_status session_status(const struct session *s)
+{
+    enum exit_status worst = STATUS_DONE;
+    for (size_t i = 0; i < s->n; i++) {
+        const enum err e = s->lanes[i].outcome;
+        const enum exit_status status = e == ERR_OK                                   ? STATUS_DONE
+                                        : e == ERR_DEVICE_OOM || e == ERR_CORRUPT     ? STATUS_FAILED
+                                        : e == ERR_HOST_NOMEM                         ? STATUS_OURS
+                                                                                      : STATUS_USAGE;
+        worst = status > worst ? status : worst;
+    }
+    if (s->interrupted != NULL && *s->interrupted != 0) {
+        fprintf(stderr, "replay: ended by signal %d; all memory of the card was given back\n", (int)*s->interrupted);
+        return (enum exit_status)(128 + *s->interrupted);
+    }
+    return worst == STATUS_DONE && !device_runs_agree(&s->on) ? STATUS_FAILED : worst;
+}
+
+static enum exit_status replay_main(const struct options *o)
+{
+    struct session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    if (o->calibrate)
+        return calibrate_main(o);
+    enum err e = session_parse_policies(&s, &why);
+    if (e == ERR_OK)
+        e = session_open_outputs(&s, &why);
+    if (e == ERR_OK)
+        e = cli_open_trace(o, 0, &s.trace, &why);
+    if (e == ERR_OK)
+        e = session_add_recorded(&s, &why);
+    if (e == ERR_OK)
+        e = session_make_room(&s, &why);
+    if (e == ERR_OK)
+        e = session_choose_devices(&s, &why);
+    if (e == ERR_OK)
+        e = session_prepare_lanes(&s, &why);
+    if (e == ERR_OK)
+        e = session_run(&s, &why);
+    if (e == ERR_OK)
+        e = session_write(&s, &why);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(session_status(&s));
+    session_close(&s);
+    return status;
+}
+
+const struct subcommand cmd_replay = {
+    .name = NULL,
+    .synopsis = "FILE [options]",
+    .summary = "replay a trace through allocator policies (default: what was recorded, best-fit, pow2, gc=0.8 and none)",
+    .text = "FILE is a native trace, a PyTorch snapshot (pickle; also gzip, zstd or an HTML page of it), or '-'.\n"
+            "\n"
+            "With several --device each policy runs on each, and is compared call by call:\n"
+            "  replay FILE --policy gc=0.8 --device sim --device cuda:0\n"
+            "A real card needs only NVIDIA's driver, which is looked for when it is named. limit= is the most to take of\n"
+            "it; all is given back at the end, on an error, and on SIGINT or SIGTERM:\n"
+            "  replay FILE --device cuda:0,limit=8GiB --touch\n"
+            "  replay --device cuda:0 --calibrate\n"
+            "\n"
+            "Exit status: 0 done; 1 a run ended out of memory or failed its audit, or devices differ; 2 wrong usage,\n"
+            "bad input, or a device that is not there; 3 a fault of the program or its host; 128 + N ended by signal N.\n",
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) | OPTION_BIT(PERFETTO) |
+             OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
+             OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
+             OPTION_BIT(TOUCH) | OPTION_BIT(CALIBRATE) |
+             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = replay_main,
+};

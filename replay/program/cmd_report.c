@@ -1,0 +1,234 @@
+/* `replay report`: results, or traces run on the fly, as a page, as Markdown and as CSV; and conditions on them. */
+#include "replay/program/cli.h"
+#include "replay/results/detailed_runs.h"
+#include "replay/results/results_file.h"
+#include "replay/sweep/sweep.h"
+#include "report/run_condition.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNS_NAMED = 8 };
+
+/* Zero is a valid beginning and end. */
+struct report_session {
+    const struct options *options;
+    struct run_condition  conditions[FAIL_IF_MAX];
+    struct run_table      table;
+    struct verdict        verdict;
+    struct page           page;
+    const char          **traces;    /* n_traces of the inputs */
+    size_t                n_traces;
+    uint64_t              n_left_out;    /* traces and runs that could not be had */
+    size_t                n_notes;       /* of the page's, those that say so: the first */
+    bool                  is_out_of_memory;
+    struct output        *html, *md, *csv;
+    bool                  is_stdout_taken;
+};
+
+static void session_close(struct report_session *s)
+{
+    output_abandon(s->html);
+    output_abandon(s->md);
+    output_abandon(s->csv);
+    drawn_close(&s->page);
+    verdict_close(&s->verdict);
+    run_table_close(&s->table);
+    free(s->traces);
+}
+
+/* ---- sources ---- */
+
+/* Results are read; anything else is a trace, or a folder with traces. */
+static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
+{
+    bool is_results;
+    const enum err e = results_file_add(&s->table, path, &is_results, why);
+    if (e == ERR_OK && !is_results)
+        s->traces[s->n_traces++] = path;
+    return e;
+}
+
+/* On standard error at once, and in all that is written, whose reader does not see that. */
+static void complain(void *arg, const char *text)
+{
+    struct report_session *s = arg;
+    fprintf(stderr, "replay: left out: %s\n", text);
+    s->is_out_of_memory |= drawn_note(&s->page, "left out: %s", text) != ERR_OK;
+    s->n_notes = s->page.n_notes;
+}
+
+/* Traces are swept into a database in memory, so that their runs have all that other runs have. */
+static enum err add_traces(struct report_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    struct sweep sweep = { .db = NULL };
+    if (s->n_traces == 0)
+        return s->options->n_policies == 0 && s->options->device == NULL
+                   ? ERR_OK
+                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; results are as they are");
+    const bool is_default = o->n_policies == 0;
+    const struct sweep_request asked = {
+        .inputs = s->traces, .n_inputs = s->n_traces,
+        .policies = is_default ? default_policies : o->policies,
+        .n_policies = is_default ? N_DEFAULT_POLICIES : o->n_policies,
+        .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
+        .threads = o->threads, .seed = o->seed,
+    };
+    enum err e = sweep_open(&asked, &sweep, why);
+    if (e != ERR_OK)
+        return e;
+    sweep.complain = complain;
+    sweep.arg = s;
+    e = sweep_run(&sweep, ":memory:", false, why);
+    s->n_left_out = sweep.n_left_out;
+    if (e == ERR_OK && (sweep.is_out_of_memory || s->is_out_of_memory))
+        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    if (e == ERR_OK)
+        e = run_table_add_db(&s->table, sweep.db, why);
+    sweep_close(&sweep);
+    return e;
+}
+
+static enum err read_sources(struct report_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    enum err e = ERR_OK;
+    run_table_open(&s->table);
+    s->traces = calloc(o->n_inputs, sizeof *s->traces);
+    if (s->traces == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++)
+        e = add_source(s, o->inputs[i], why);
+    if (e == ERR_OK)
+        e = add_traces(s, why);
+    if (e == ERR_OK && s->table.n_rows == 0)
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: no run is in it", o->inputs[0]);
+    return e;
+}
+
+/* ---- outputs ---- */
+
+static enum err open_outputs(struct report_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    const struct { const char *path; struct output **out; } all[] = {
+        { o->html, &s->html }, { o->md, &s->md }, { o->csv, &s->csv },
+    };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && e == ERR_OK; i++)
+        e = cli_open_output(o, all[i].path, &s->is_stdout_taken, all[i].out, why);
+    return e;
+}
+
+/* Only a page shows runs in detail. */
+static enum err draw(struct report_session *s, struct err_detail *why)
+{
+    struct progress progress = progress_start("replaying");
+    if (verdict_open(&s->table, &s->verdict) != ERR_OK)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report of %zu runs", s->table.n_rows);
+    s->page.verdict = &s->verdict;
+    if (s->html == NULL)
+        return ERR_OK;
+    const enum err e = drawn_replay(&s->page, s->options->threads, progress_report, &progress, why);
+    progress_clear(&progress);
+    return e;
+}
+
+static enum err write_outputs(struct report_session *s, struct err_detail *why)
+{
+    if (s->html != NULL)
+        page_write_html(output_file(s->html), &s->page);
+    const struct page without_drawings = { .verdict = &s->verdict, .notes = s->page.notes, .n_notes = s->n_notes };
+    if (s->md != NULL)
+        page_write_markdown(output_file(s->md), &without_drawings);
+    if (s->csv != NULL)
+        run_table_write_csv(output_file(s->csv), &s->table);
+    enum err e = output_commit(&s->html, why);
+    if (e == ERR_OK)
+        e = output_commit(&s->md, why);
+    if (e == ERR_OK)
+        e = output_commit(&s->csv, why);
+    if (e == ERR_OK && !s->is_stdout_taken)
+        page_write_words(stdout, &s->page);
+    return e;
+}
+
+/* ---- conditions ---- */
+
+/* Names the runs that meet a condition; whether there are any. */
+static bool report_condition(const struct report_session *s, size_t i)
+{
+    size_t n = 0;
+    for (size_t row = 0; row < s->table.n_rows; row++) {
+        if (!run_condition_holds(&s->conditions[i], &s->table, row))
+            continue;
+        if (n++ == 0)
+            fprintf(stderr, "replay: failed because %s:", s->options->fail_if[i]);
+        if (n <= RUNS_NAMED)
+            fprintf(stderr, "%s %s (%s)", n == 1 ? "" : ",", s->verdict.settings[s->verdict.setting_of[row]].label,
+                    s->verdict.cases[s->verdict.case_of[row]].label);
+    }
+    if (n > RUNS_NAMED)
+        fprintf(stderr, " and %zu more", n - RUNS_NAMED);
+    if (n > 0)
+        fputc('\n', stderr);
+    return n > 0;
+}
+
+/* What could not be looked at meets no condition, but that is no reason to say that none is met. */
+static enum exit_status report_status(const struct report_session *s, bool is_failed)
+{
+    if (s->n_left_out == 0)
+        return is_failed ? STATUS_FAILED : STATUS_DONE;
+    fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is not of all that was asked for\n", s->n_left_out,
+            s->n_left_out == 1 ? "trace or run was" : "traces or runs were");
+    return STATUS_USAGE;
+}
+
+static enum exit_status report_main(const struct options *o)
+{
+    struct report_session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = ERR_OK;
+    bool is_failed = false;
+    for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
+        e = run_condition_parse(o->fail_if[i], &s.conditions[i], &why);
+    if (e == ERR_OK)
+        e = open_outputs(&s, &why);
+    if (e == ERR_OK)
+        e = read_sources(&s, &why);
+    if (e == ERR_OK)
+        e = draw(&s, &why);
+    if (e == ERR_OK)
+        e = write_outputs(&s, &why);
+    for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
+        is_failed |= report_condition(&s, i);
+    const enum exit_status status =
+        e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(report_status(&s, is_failed));
+    session_close(&s);
+    return status;
+}
+
+const struct subcommand cmd_report = {
+    .name = "report",
+    .synopsis = "report SOURCE... --html F",
+    .summary = "a page to look at, Markdown and CSV of a sweep, of replays, or of traces",
+    .text = "SOURCE is a database of `replay sweep`, a JSON of --json, or a trace or folder of traces, which is then\n"
+            "run with --policy and --device (braces as of `replay sweep`). The page is one file that needs no network.\n"
+            "It shows some runs in detail: these are replayed, where their traces are still there as they were.\n"
+            "A condition is a column of --csv, the unit left out or not and the words in any order, one of\n"
+            "< <= == != >= >, and a value: 'reserved_peak > 22GiB', 'outcome != ok', 'device_time > 50ms'.\n\n"
+            "  replay report results.db --html out.html\n"
+            "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB' --fail-if 'outcome != ok'\n"
+            "  replay report trace.zst --policy best-fit --policy pow2 --device sim:24GiB --html out.html\n\n"
+            "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input, or a trace or\n"
+            "run was left out, which the report names; 3 a fault of the program or its host.\n",
+    .taken = OPTION_BIT(HTML) | OPTION_BIT(MD) | OPTION_BIT(CSV) | OPTION_BIT(FAIL_IF) | OPTION_BIT(POLICY) |
+             OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
+             OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .run = report_main,
+};

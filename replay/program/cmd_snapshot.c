@@ -1,0 +1,98 @@
+/* `replay snapshot FILE -o OUT`: what torch.cuda.memory._dump_snapshot() would have written. */
+#include "replay/program/cli.h"
+
+#include "replay/engine/explain_run.h"
+#include "replay/export/snapshot_export.h"
+#include "replay/results/result.h"
+#include "replay/results/single_run.h"
+#include "report/text.h"
+
+#include <stdlib.h>
+
+/* Everything the command holds; zero is a valid beginning and end. */
+struct snapshot_session {
+    struct trace_reader *trace;
+    struct single_run    run;
+    struct dump          dump;
+    struct output       *out;
+    bool                 is_stdout_taken;
+};
+
+static void session_close(struct snapshot_session *s)
+{
+    output_abandon(s->out);
+    single_run_close(&s->run);
+    dump_close(&s->dump);
+    trace_close(s->trace);
+}
+
+static enum err session_open(struct snapshot_session *s, const struct options *o, struct err_detail *why)
+{
+    uint64_t event = DUMP_AT_END;
+    if (o->n_policies > 1)
+        return err_set(why, ERR_USAGE, 0, "one --policy is enough: a snapshot shows one run");
+    if (o->out == NULL)
+        return err_set(why, ERR_USAGE, 0, "where to? replay snapshot FILE -o snapshot.pickle");
+    enum err e = cli_open_output(o, o->out, &s->is_stdout_taken, &s->out, why);
+    if (e == ERR_OK)
+        e = cli_open_trace(o, 0, &s->trace, why);
+    if (e == ERR_OK && (o->given & OPTION_BIT(AT)) != 0)
+        e = explain_run_find(s->trace, o->at, &event, why);
+    if (e == ERR_OK)
+        e = dump_open(&s->dump, event, why);
+    if (e == ERR_OK)
+        e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, why);
+    if (e == ERR_OK)
+        dump_listen(&s->dump, &s->run.lane);
+    return e;
+}
+
+/* The first refusal goes to stderr, as it would have gone to the program. */
+static enum exit_status session_end(struct snapshot_session *s)
+{
+    const struct lane *l = &s->run.lane;
+    int64_t event;
+    char where[TEXT_NUMBER];
+    struct err_detail why;
+    if (l->outcome == ERR_OK)
+        return STATUS_DONE;
+    if (trace_event_number(s->trace, l->meter.first_oom.event, &event, &why) == ERR_OK)
+        fprintf(stderr, "replay: out of memory at %s: %s\n", text_event(trace_event_word(s->trace), event, where),
+                l->meter.first_oom.refusal.text);
+    return STATUS_FAILED;
+}
+
+static enum exit_status snapshot_main(const struct options *o)
+{
+    struct snapshot_session s = { .trace = NULL };
+    struct err_detail why = { .text = "" };
+    enum err e = session_open(&s, o, &why);
+    if (e == ERR_OK)
+        e = cli_replay(o, &s.run, &why);
+    if (e == ERR_OK)
+        e = dump_write(&s.dump, &s.run.lane, s.trace, output_file(s.out), &why);
+    if (e == ERR_OK)
+        e = output_commit(&s.out, &why);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : session_end(&s);
+    session_close(&s);
+    return status;
+}
+
+const struct subcommand cmd_snapshot = {
+    .name = "snapshot",
+    .synopsis = "snapshot FILE -o OUT",
+    .summary = "write the memory snapshot that PyTorch would have dumped, under any policy and card",
+    .text = "OUT is a pickle in the layout of the release whose decisions are made, as PyTorch's _dump_snapshot()\n"
+            "writes it: for https://pytorch.org/memory_viz, for torch/cuda/_memory_viz.py, and for replay itself.\n"
+            "Without --policy the settings and the release that were recorded are taken. The state is that at the\n"
+            "end: of the trace; of the run, where a request is refused that was not refused when it was recorded (or,\n"
+            "with --on-oom stop, any); or in front of the event --at.\n\n"
+            "  replay snapshot a.pickle --policy pytorch:expandable -o expandable.pickle\n"
+            "  replay snapshot a.pickle --device sim:16GiB --on-oom stop -o full.pickle\n\n"
+            "Exit status: 0 done; 1 a request was refused, and the snapshot is written; 2 wrong usage or bad input.\n",
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(GPU) |
+             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(OUT) | OPTION_BIT(AT) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = snapshot_main,
+};

@@ -1,0 +1,193 @@
+/* `replay stats FILE` and `replay summary FILE`: what torch.cuda.memory_stats() and memory_summary() would say. */
+#include "replay/program/cli.h"
+
+#include "replay/results/result.h"
+#include "replay/results/single_run.h"
+#include "report/json_writer.h"
+#include "report/memory_summary.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Refused requests, each with the sentence that the program would have seen. */
+struct refusals {
+    struct { int64_t event; char *text; } *at;
+    size_t   n;
+    enum err e;                      /* first failure to take one down */
+};
+
+/* Everything a command holds; zero is a valid beginning and end. */
+struct stats_session {
+    struct trace_reader *trace;
+    struct single_run    run;
+    struct refusals      refusals;
+    struct output       *json;
+    bool                 is_stdout_taken;
+};
+
+static void take_refusal(void *arg, const struct meter_oom *oom)
+{
+    struct refusals *r = arg;
+    void *at = r->e == ERR_OK ? realloc(r->at, (r->n + 1) * sizeof *r->at) : NULL;
+    char *text = at == NULL ? NULL : strdup(oom->refusal.text);
+    r->at = at == NULL ? r->at : at;
+    if (text == NULL) {
+        r->e = ERR_HOST_NOMEM;
+        return;
+    }
+    r->at[r->n].event = oom->event;
+    r->at[r->n++].text = text;
+}
+
+static void session_close(struct stats_session *s)
+{
+    for (size_t i = 0; i < s->refusals.n; i++)
+        free(s->refusals.at[i].text);
+    free(s->refusals.at);
+    output_abandon(s->json);
+    single_run_close(&s->run);
+    trace_close(s->trace);
+}
+
+static enum err session_replay(struct stats_session *s, const struct options *o, struct err_detail *why)
+{
+    s->run.lane.on_oom = take_refusal;
+    s->run.lane.on_oom_arg = &s->refusals;
+    enum err e = cli_replay(o, &s->run, why);
+    if (e == ERR_OK && s->refusals.e != ERR_OK)
+        e = err_set(why, s->refusals.e, 0, "no memory for the texts of refused requests");
+    for (size_t i = 0; e == ERR_OK && i < s->refusals.n; i++)
+        e = trace_event_number(s->trace, s->refusals.at[i].event, &s->refusals.at[i].event, why);
+    return e;
+}
+
+/* Opens what was named and replays it. */
+static enum err session_open(struct stats_session *s, const struct options *o, struct err_detail *why)
+{
+    if (o->n_policies > 1)
+        return err_set(why, ERR_USAGE, 0, "one --policy is enough: the counters of one run are shown");
+    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
+    if (e == ERR_OK)
+        e = cli_open_trace(o, 0, &s->trace, why);
+    if (e == ERR_OK)
+        e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, why);
+    return e == ERR_OK ? session_replay(s, o, why) : e;
+}
+
+/* The status; refusals of the run go to stderr, which leaves the counters alone on stdout. */
+static enum exit_status session_end(const struct stats_session *s)
+{
+    char where[TEXT_NUMBER];
+    for (size_t i = 0; i < s->refusals.n; i++)
+        fprintf(stderr, "replay: out of memory at %s: %s\n",
+                text_event(trace_event_word(s->trace), s->refusals.at[i].event, where), s->refusals.at[i].text);
+    return cli_finish_stdout(s->run.lane.outcome == ERR_OK ? STATUS_DONE : STATUS_FAILED);
+}
+
+/* ---- stats ---- */
+
+static void print_stat(void *arg, const char *key, int64_t value)
+{
+    (void)arg;
+    printf("%s %" PRId64 "\n", key, value);
+}
+
+static void json_stat(void *writer, const char *key, int64_t value)
+{
+    json_put_integer(writer, key, value);
+}
+
+static void json_refusals(struct json_writer *w, const struct refusals *r)
+{
+    json_put_array(w, "ooms");
+    for (size_t i = 0; i < r->n; i++) {
+        json_put_object(w, NULL);
+        json_put_integer(w, "event", r->at[i].event);
+        json_put_text(w, "message", r->at[i].text);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void write_json(FILE *out, const struct stats_session *s)
+{
+    const struct policy *p = s->run.lane.policy;
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-stats/1");
+    json_put_number(&w, "device", trace_info(s->trace)->device);
+    json_put_text(&w, "policy", s->run.spec.typed);
+    json_put_text(&w, "card", s->run.device.typed);
+    json_put_text(&w, "outcome", s->run.lane.outcome == ERR_OK ? "ok" : "oom");
+    json_refusals(&w, &s->refusals);
+    json_put_object(&w, "memory_stats");
+    p->ops->stats(p, json_stat, &w);
+    json_end_object(&w);
+    json_end_object(&w);
+}
+
+static enum exit_status stats_main(const struct options *o)
+{
+    struct stats_session s = { .trace = NULL };
+    struct err_detail why = { .text = "" };
+    enum err e = session_open(&s, o, &why);
+    if (e == ERR_OK && s.json != NULL) {
+        write_json(output_file(s.json), &s);
+        e = output_commit(&s.json, &why);
+    }
+    if (e == ERR_OK && !s.is_stdout_taken)
+        s.run.lane.policy->ops->stats(s.run.lane.policy, print_stat, NULL);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : session_end(&s);
+    session_close(&s);
+    return status;
+}
+
+#define STATS_TAKEN                                                                                         \
+    (OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(GPU) |   \
+     OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP))
+
+#define STATS_TEXT                                                                                          \
+    "Without --policy the settings and the release that were recorded are taken. Without --on-oom the run ends at a\n" \
+    "refused request, unless it was refused when it was recorded as well. Sentences of refusals go to standard error.\n"
+
+const struct subcommand cmd_stats = {
+    .name = "stats",
+    .synopsis = "stats FILE",
+    .summary = "show torch.cuda.memory_stats() after a replay, under PyTorch's own keys",
+    .text = STATS_TEXT,
+    .taken = STATS_TAKEN | OPTION_BIT(JSON),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = stats_main,
+};
+
+/* ---- summary ---- */
+
+static enum exit_status summary_main(const struct options *o)
+{
+    struct stats_session s = { .trace = NULL };
+    struct err_detail why = { .text = "" };
+    char text[MEMORY_SUMMARY_MAX];
+    const enum err e = session_open(&s, o, &why);
+    if (e == ERR_OK) {
+        memory_summary(memory_summary_policy_stat, s.run.lane.policy, trace_info(s.trace)->device,
+                       o->is_abbreviated ? SUMMARY_ABBREVIATED : SUMMARY_FULL, text, sizeof text);
+        fputs(text, stdout);
+    }
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : session_end(&s);
+    session_close(&s);
+    return status;
+}
+
+const struct subcommand cmd_summary = {
+    .name = "summary",
+    .synopsis = "summary FILE",
+    .summary = "show torch.cuda.memory_summary() after a replay, byte for byte",
+    .text = STATS_TEXT,
+    .taken = STATS_TAKEN | OPTION_BIT(ABBREVIATED),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = summary_main,
+};

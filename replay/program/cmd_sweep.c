@@ -1,0 +1,338 @@
+/* `replay sweep`: every trace, policy and card, into a database; and `replay merge` of several. */
+#include "replay/program/cli.h"
+#include "replay/program/job.h"
+#include "replay/sweep/sweep_ranks.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- progress ---- */
+
+struct sweep_progress {
+    const struct sweep *sweep;
+    time_t started, shown;
+    bool   is_terminal, is_line_open, is_end_told;
+};
+
+static void clear_progress(struct sweep_progress *p)
+{
+    if (p->is_line_open)
+        fprintf(stderr, "\r\033[K");
+    p->is_line_open = false;
+}
+
+/* The trace under way is still read to its end, which may take a while. */
+static void tell_end(struct sweep_progress *p)
+{
+    if (p->is_end_told)
+        return;
+    clear_progress(p);
+    fprintf(stderr, "sweep: ending with this trace; a second signal ends it at once, and no stored run is lost\n");
+    p->is_end_told = true;
+}
+
+/* A line that is rewritten on a terminal; elsewhere one every half minute. */
+static void show_progress(void *arg, size_t input, double done)
+{
+    enum { PATIENCE_S = 2, PAUSE_S = 30 };
+    struct sweep_progress *p = arg;
+    const time_t now = time(NULL);
+    const double elapsed = (double)(now - p->started);
+    if (p->sweep->interrupted != NULL && *p->sweep->interrupted != 0) {
+        tell_end(p);
+        return;
+    }
+    if (now - p->shown < (p->is_terminal ? 1 : PAUSE_S) || elapsed < PATIENCE_S)
+        return;
+    p->shown = now;
+    fprintf(stderr, "%ssweep: trace %zu of %zu, %.0f %% of the work", p->is_terminal ? "\r\033[K" : "", input + 1,
+            p->sweep->inputs.n, 100 * done);
+    if (done > 0.02 && done < 1)
+        fprintf(stderr, ", about %.0f s left if the rest is like it", elapsed * (1 - done) / done);
+    if (!p->is_terminal)
+        fputc('\n', stderr);
+    p->is_line_open = p->is_terminal;
+}
+
+static void show_complaint(void *arg, const char *text)
+{
+    clear_progress(arg);
+    fprintf(stderr, "replay: left out: %s\n", text);
+}
+
+/* ---- outputs ---- */
+
+struct result_outputs {
+    struct output *json, *csv;       /* NULL: not asked for */
+    bool is_stdout_taken;
+};
+
+static void outputs_abandon(struct result_outputs *to)
+{
+    output_abandon(to->json);
+    output_abandon(to->csv);
+}
+
+/* Writes what the database holds where it was asked for, and a summary to standard output unless that is taken. */
+static enum err write_results(struct results_db *db, struct result_outputs *to, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (to->json != NULL)
+        e = results_db_write_json(db, output_file(to->json), why);
+    if (to->csv != NULL && e == ERR_OK)
+        e = results_db_write_csv(db, output_file(to->csv), why);
+    if (e == ERR_OK)
+        e = output_commit(&to->json, why);
+    if (e == ERR_OK)
+        e = output_commit(&to->csv, why);
+    return e != ERR_OK || to->is_stdout_taken ? e : results_db_write_table(db, stdout, why);
+}
+
+/* The database is an output that is written to directly: it may be none of the inputs. */
+static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *why)
+{
+    if (o->out == NULL)
+        return err_set(why, ERR_USAGE, 0, "-o FILE is missing: the database for the results");
+    if (cli_is_input(o, o->out))
+        return err_set(why, ERR_USAGE, 0, "%.150s: is the input, and would be written over", o->out);
+    const enum err e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
+    return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, why) : e;
+}
+
+/* ---- the sweep ---- */
+
+static void print_counts(const struct sweep *s)
+{
+    printf("%" PRIu64 " runs: %" PRIu64 " done now, %" PRIu64 " there already", s->n_runs - s->n_unopened,
+           s->n_finished, s->n_done_before);
+    if (s->n_left_out > 0)
+        printf("; %" PRIu64 " left out", s->n_left_out);
+    if (s->n_no_traces > 0)
+        printf("; %" PRIu64 " files are no traces", s->n_no_traces);
+    if (s->n_repeated > 0)
+        printf("; %" PRIu64 " could not differ from another run and were not replayed", s->n_repeated);
+    printf("\n");
+}
+
+static enum exit_status sweep_status(const struct sweep *s)
+{
+    if (s->is_out_of_memory)
+        return STATUS_OURS;
+    return s->n_left_out > 0 ? STATUS_USAGE : s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
+}
+
+/* Runs what is missing, in this process or dealt out to the others, and writes the results. */
+static enum err sweep_and_write(struct sweep *s, const struct options *o, const struct ranks *ranks,
+                                struct result_outputs *to, struct err_detail *why)
+{
+    const bool is_resumed = (o->given & OPTION_BIT(RESUME)) != 0;
+    const time_t now = time(NULL);
+    struct sweep_progress progress = { .sweep = s, .started = now, .shown = now,
+                                       .is_terminal = isatty(STDERR_FILENO) != 0 };
+    s->progress = show_progress;
+    s->complain = show_complaint;
+    s->arg = &progress;
+    const enum err e = ranks->n > 1 ? sweep_deal(s, o->out, is_resumed, ranks, why) : sweep_run(s, o->out, is_resumed, why);
+    clear_progress(&progress);
+    if (e != ERR_OK)
+        return e;
+    if (!to->is_stdout_taken)
+        print_counts(s);
+    return write_results(s->db, to, why);
+}
+
+/* What a signal left: as much as is stored, and nothing half. */
+static enum exit_status sweep_interrupted(const struct sweep *s)
+{
+    fprintf(stderr, "replay: ended by signal %d: %" PRIu64 " of %" PRIu64 " runs stored; the same command goes on\n",
+            (int)*s->interrupted, s->n_done_before + s->n_finished, sweep_count_runs(s));
+    return (enum exit_status)(128 + *s->interrupted);
+}
+
+/* Says why, once among all ranks, and ends them. */
+static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e, const struct err_detail *why)
+{
+    struct sweep nothing = { .db = NULL };
+    if (ranks->rank > 0) {
+        sweep_serve(&nothing, ranks, e, why);
+        return STATUS_DONE;
+    }
+    sweep_dismiss(ranks);
+    return cli_fail(e, why);
+}
+
+static struct sweep_request request_of(const struct options *o)
+{
+    return (struct sweep_request){
+        .inputs = o->inputs, .n_inputs = o->n_inputs, .policies = o->policies, .n_policies = o->n_policies,
+        .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
+        .threads = o->threads, .seed = o->seed, .shard = o->shard, .n_shards = o->n_shards,
+    };
+}
+
+static enum exit_status sweep_options(const struct options *o, const struct ranks *ranks)
+{
+    struct err_detail why = { .text = "" };
+    struct sweep s = { .db = NULL };
+    struct result_outputs to = { .json = NULL };
+    enum exit_status status = STATUS_DONE;
+    /* mpirun ends its ranks in its own way */
+    const volatile sig_atomic_t *interrupted = ranks->n == 1 ? cli_defer_signals() : NULL;
+    const struct sweep_request asked = request_of(o);
+    enum err e = o->n_policies > 0 ? sweep_open(&asked, &s, &why)
+                                   : err_set(&why, ERR_USAGE, 0, "--policy is missing: what is to be tried?");
+    if (e == ERR_OK && ranks->rank == 0)
+        e = open_outputs(o, &to, &why);
+    if (e != ERR_OK) {
+        status = sweep_cannot_begin(ranks, e, &why);
+    } else if (ranks->rank > 0) {
+        sweep_serve(&s, ranks, e, &why);
+    } else {
+        s.interrupted = interrupted;
+        e = sweep_and_write(&s, o, ranks, &to, &why);
+        status = e == ERR_INTERRUPTED ? sweep_interrupted(&s)
+                 : e != ERR_OK        ? cli_fail(e, &why)
+                                      : cli_finish_stdout(sweep_status(&s));
+    }
+    outputs_abandon(&to);
+    sweep_close(&s);
+    return status;
+}
+
+static bool is_job_file(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".ini") == 0;
+}
+
+/* What differs between the parts of one job; it goes before what the file says. */
+static const uint64_t beside_a_job_file =
+    OPTION_BIT(OUT) | OPTION_BIT(THREADS) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME);
+
+static void take_beside(struct options *job, const struct options *typed)
+{
+    job->given |= typed->given;
+    job->out = typed->out != NULL ? typed->out : job->out;
+    job->threads = typed->threads > 0 ? typed->threads : job->threads;
+    if (typed->n_shards > 0) {
+        job->shard = typed->shard;
+        job->n_shards = typed->n_shards;
+    }
+}
+
+static enum exit_status sweep_job_file(const struct options *o, const struct ranks *ranks)
+{
+    struct err_detail why = { .text = "" };
+    struct job job = { .options = { .n_inputs = 0 } };
+    enum err e = ERR_OK;
+    if (o->n_inputs > 1 || (o->given & ~beside_a_job_file) != 0)
+        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume are taken",
+                    o->inputs[0]);
+    if (e == ERR_OK)
+        e = job_read(o->inputs[0], cmd_sweep.taken & ~(OPTION_BIT(HELP) | OPTION_BIT(SHOW_JOB)), &job, &why);
+    if (e == ERR_OK && job.options.n_inputs == 0)
+        e = err_set(&why, ERR_USAGE, 0, "%.150s: holds no 'trace = FILE'", o->inputs[0]);
+    if (e != ERR_OK)
+        return sweep_cannot_begin(ranks, e, &why);
+    take_beside(&job.options, o);
+    const enum exit_status status = sweep_options(&job.options, ranks);
+    job_close(&job);
+    return status;
+}
+
+static enum exit_status sweep_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    struct ranks ranks;
+    if ((o->given & OPTION_BIT(SHOW_JOB)) != 0) {
+        job_write(stdout, o);
+        return cli_finish_stdout(STATUS_DONE);
+    }
+    const enum err e = ranks_open(&ranks, &why);
+    if (e != ERR_OK)
+        return cli_fail(e, &why);
+    const enum exit_status status = is_job_file(o->inputs[0]) ? sweep_job_file(o, &ranks) : sweep_options(o, &ranks);
+    ranks_close(&ranks);
+    return status;
+}
+
+/* ---- merging ---- */
+
+static enum err merge_inputs(const struct options *o, bool is_quiet, struct results_db *db, struct err_detail *why)
+{
+    uint64_t n_added, n_all = 0;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++) {
+        e = results_db_merge(db, o->inputs[i], &n_added, why);
+        if (e == ERR_OK && !is_quiet)
+            printf("%s: %" PRIu64 " new runs\n", o->inputs[i], n_added);
+    }
+    if (e == ERR_OK)
+        e = results_db_count(db, &n_all, why);
+    if (e == ERR_OK && !is_quiet)
+        printf("%s: %" PRIu64 " runs\n", o->out, n_all);
+    return e;
+}
+
+/* A database that the command made goes again where an input cannot be had: a part of the runs looks like all. */
+static enum exit_status merge_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    struct results_db *db = NULL;
+    struct result_outputs to = { .json = NULL };
+    enum err e = open_outputs(o, &to, &why);
+    const bool is_new = e == ERR_OK && access(o->out, F_OK) != 0;
+    if (e == ERR_OK)
+        e = results_db_open(o->out, false, &db, &why);
+    if (e == ERR_OK)
+        e = merge_inputs(o, to.is_stdout_taken, db, &why);
+    const bool is_partial = e != ERR_OK;
+    if (e == ERR_OK)
+        e = write_results(db, &to, &why);
+    outputs_abandon(&to);
+    results_db_close(db);
+    if (is_new && is_partial)
+        results_db_remove(o->out);
+    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+}
+
+const struct subcommand cmd_sweep = {
+    .name = "sweep",
+    .synopsis = "sweep TRACE... -o DB",
+    .summary = "replay traces through many policies and cards, results to a database (SQLite)",
+    .text = "TRACE is a file, or a folder with files in it; folders or files named rank0, rank1, ... are the ranks\n"
+            "of one job. Or one job file, NAME.ini, whose keys are these options, and 'trace'; -o, --threads,\n"
+            "--shard and --resume may stand beside it. What the database holds is not run again. A run that\n"
+            "cannot differ from another is not replayed: it gets a row with that one's figures. Under mpirun\n"
+            "rank 0 deals the runs to the others and writes the database.\n"
+            "Exit status: 0 done, whatever ran out of memory in it; 1 a run failed; 2 wrong usage, or something\n"
+            "was left out; 3 a fault of the program or its host; 128 and the number of a signal that ended it: what\n"
+            "is stored stays, and the same command goes on.\n\n"
+            "  none                          a policy or a device is itself, and\n"
+            "  gc={off,0.6,0.8}              each item in braces in turn; several braces: all combinations; they nest\n"
+            "  {16,24}GiB   {none,32}MiB     a unit behind braces belongs to the numbers in them\n"
+            "  16..80:8GiB  {1..3}           a range: from, to and step (1 where none is given)\n"
+            "  {4,[256:1,>:8]}               a comma within brackets does not separate\n"
+            "  pytorch{,:gc=0.8}             an item may be empty\n",
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) |
+             OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) | OPTION_BIT(GPU) |
+             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME) | OPTION_BIT(SHOW_JOB) |
+             OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .run = sweep_main,
+};
+
+const struct subcommand cmd_merge = {
+    .name = "merge",
+    .synopsis = "merge DB... -o DB",
+    .summary = "put the results of several sweeps into one database",
+    .text = "A run that is there already is left as it is; one that differs from it is refused. Where a DB cannot be\n"
+            "had, a database that would be new is not made; one that was there keeps what came from those before.\n",
+    .taken = OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .run = merge_main,
+};

@@ -1,0 +1,537 @@
+/* `replay tune TRACE`: the setting of PyTorch's allocator that serves the trace best on a card, and why. */
+#include "replay/program/cli.h"
+
+#include "replay/advise/tune.h"
+#include "replay/results/fresh_start.h"
+#include "replay/results/result.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+
+enum { SHOWN_ENTRIES = 10 };
+
+/* Everything the command holds; zero is a valid beginning and end. */
+struct tune_session {
+    const struct options *options;
+    struct trace_reader  *trace;
+    struct device_choice  device;
+    struct tune           tune;
+    struct output        *json;
+    bool                  is_stdout_taken;
+};
+
+/* An event in the source's numbers; -1: it was before the first, or cannot be told. */
+static int64_t source_event(const struct tune_session *s, int64_t event)
+{
+    int64_t number = event;
+    struct err_detail ignored;
+    return trace_event_number(s->trace, event, &number, &ignored) == ERR_OK ? number : -1;
+}
+
+static const char *event_text(const struct tune_session *s, int64_t event, char buf[TEXT_NUMBER])
+{
+    return text_event(trace_event_word(s->trace), source_event(s, event), buf);
+}
+
+static const char *conf_of(const struct tune *t, const struct settings *settings, char buf[SETTINGS_TEXT])
+{
+    return settings_text(settings, &t->rules, false, buf);
+}
+
+/* The call that sets the limit where no option does; 0: none is needed. */
+static unsigned fraction_call(const struct tune *t, const struct settings *settings)
+{
+    return t->rules.has_fraction_option ? 0 : settings->fraction_percent;
+}
+
+static const char *variable_of(const struct tune *t)
+{
+    return t->rules.is_npu ? "PYTORCH_NPU_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
+}
+
+static const char *baseline_name(const struct tune *t)
+{
+    return t->is_baseline_recorded ? "recorded" : "default";
+}
+
+static const char *winner_name(const struct tune *t)
+{
+    return tune_recommends(t) ? "the recommended setting" : "the best found";
+}
+
+/* "expandable_segments:True", "the defaults", with the call where one is needed. */
+static void words_add_settings(struct words *w, const struct tune *t, const struct settings *settings)
+{
+    char text[SETTINGS_TEXT];
+    conf_of(t, settings, text);
+    words_add(w, "%s", text[0] == '\0' ? "the defaults" : text);
+    if (fraction_call(t, settings) > 0)
+        words_add(w, " and set_per_process_memory_fraction(0.%02u)", fraction_call(t, settings));
+}
+
+/* ---- text ---- */
+
+static void print_lines_to_paste(const struct tune *t)
+{
+    char text[SETTINGS_TEXT];
+    const struct settings *best = &t->entries[t->winner].settings;
+    if (conf_of(t, best, text)[0] == '\0')
+        printf("  unset %s\n", variable_of(t));
+    else
+        printf("  export %s=%s\n", variable_of(t), text);
+    if (fraction_call(t, best) > 0)
+        printf("  and at the program's start: torch.%s.set_per_process_memory_fraction(0.%02u)\n",
+               t->rules.is_npu ? "npu" : "cuda", fraction_call(t, best));
+    printf("\n");
+}
+
+static void print_trial(const struct tune_session *s, const char *what, const struct trial *t)
+{
+    char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER];
+    printf("%-12s %13s %8" PRIu64 " %13s %12s   ", what, text_mib(t->peak_reserved_bytes, reserved), t->retries,
+           text_count(t->device_calls, calls), text_time(t->device_time_ns, time));
+    if (t->fits)
+        printf("yes\n");
+    else
+        printf("no: out of memory at %s\n", event_text(s, t->stopped_at, where));
+}
+
+static void print_trials(const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    printf("%-12s %13s %8s %13s %12s   %s\n", "setting", "peak reserved", "retries", "driver calls", "driver time",
+           "runs");
+    print_trial(s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial);
+    if (t->advice != TUNE_NOTHING)
+        print_trial(s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial);
+    printf("\n");
+}
+
+static void words_add_holes(struct words *w, const struct holes *h)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    for (size_t i = 0; i < h->n_kinds && i < 3; i++) {
+        const struct hole_kind *k = &h->kinds[i];
+        words_add(w, "%s%" PRIu64 " hole%s of %s pinned by %s of %s", i == 0 ? ": " : ", ", k->n, k->n == 1 ? "" : "s",
+                  text_mib(k->hole_bytes, a), k->n == 1 ? "a live block" : "live blocks", text_mib(k->pin_bytes, b));
+    }
+    words_add(w, "%s. ", h->n_kinds > 3 ? ", and smaller ones" : "");
+}
+
+/* How each of the settings works. Source: PyTorch, docs/source/notes/cuda.md, and c10/cuda/CUDACachingAllocator.cpp. */
+static void words_add_mechanism(struct words *w, const struct settings *s)
+{
+    if (s->expandable)
+        words_add(w, "expandable_segments keeps blocks in ranges that grow by pages, so neighbouring holes join and "
+                     "free whole pages can be given back. ");
+    if (s->max_split_mib > 0)
+        words_add(w, "max_split_size_mb no longer cuts blocks of %" PRIu32 " MiB and more: smaller requests go to "
+                     "other segments, and a freed large block stays whole. ", s->max_split_mib);
+    if (s->non_split_mib > 0)
+        words_add(w, "max_non_split_rounding_mb lets such a block serve requests up to %" PRIu32 " MiB smaller. ",
+                  s->non_split_mib);
+    if (s->roundup[0] != '\0')
+        words_add(w, "roundup_power2_divisions rounds sizes, so that a freed block fits a later request of nearly the "
+                     "same size. ");
+    if (s->large_segment_mib > 0)
+        words_add(w, "large_segment_size_mb puts requests of 1 to 10 MiB together in segments of %" PRIu32 " MiB. ",
+                  s->large_segment_mib);
+    if (s->gc_percent > 0)
+        words_add(w, "garbage_collection_threshold gives the oldest cached segments back above %u%% of a limit of %u%% "
+                     "of the card. ", s->gc_percent, s->fraction_percent);
+}
+
+static void print_why(const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    const struct trial *b = &t->baseline.trial;
+    char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (b->fits)
+        words_add(&w, "Why: where the %s setting holds most (%s at %s), ", baseline_name(t),
+                  text_mib(b->peak_reserved_bytes, a), event_text(s, (int64_t)t->holes_event - 1, where));
+    else
+        words_add(&w, "Why: at %s the %s setting refuses %s, with %s held and %s free on the card. There ",
+                  event_text(s, b->stopped_at, where), baseline_name(t), text_mib(b->refused_bytes, a),
+                  text_mib(b->refused_reserved_bytes, c), text_mib(b->refused_free_bytes, d));
+    words_add(&w, "%s of free memory lie in segments that live blocks keep from being given back",
+              text_mib(t->holes_before.pinned_bytes, a));
+    words_add_holes(&w, &t->holes_before);
+    words_add(&w, "With the recommended setting %s are so pinned at the same moment, of %s held",
+              text_mib(t->holes_after.pinned_bytes, a), text_mib(t->holes_after.reserved_bytes, c));
+    words_add_holes(&w, &t->holes_after);
+    words_add_mechanism(&w, &t->entries[t->winner].settings);
+    words_print(stdout, &w, 0, 2);
+}
+
+/* What came of the winner on the copies. */
+static const struct tune_finalist *winner_on_copies(const struct tune *t)
+{
+    const struct tune_finalist *f = t->finalists;
+    while (f->entry != t->winner)
+        f++;
+    return f;
+}
+
+/* What the winner did of all copies. */
+static void print_copies(const struct tune *t)
+{
+    const struct tune_finalist *winner = winner_on_copies(t);
+    unsigned wins = 0, repeated = 0;
+    struct words w = { .n = 0 };
+    for (size_t i = 0; i < t->n_copies; i++) {
+        wins += t->copies[i].wins;
+        repeated += t->copies[i].rounds > 1;
+    }
+    words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, equal ones alike, %u of them twice in a row; "
+                  "seeds %" PRIu64 " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, repeated, t->copies[0].seed,
+              t->copies[t->n_copies - 1].seed);
+    words_add(&w, "%s runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists in %u.",
+              winner_name(t), winner->runs, baseline_name(t), winner->beats, t->n_finalists, wins);
+    if (t->winner > 0) {
+        char held[TEXT_NUMBER];
+        words_add(&w, " Least memory on the recording itself takes ");
+        words_add_settings(&w, t, &t->entries[0].settings);
+        words_add(&w, ", %s; of the copies it runs in %u and is better than the %s setting in %u.",
+                  text_mib(t->entries[0].trial.peak_reserved_bytes, held), t->finalists[0].runs, baseline_name(t),
+                  t->finalists[0].beats);
+    }
+    words_print(stdout, &w, 0, 2);
+}
+
+static void print_bounds(const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    const struct trial *best = &t->entries[t->winner].trial;
+    const bool is_compared = best->fits && best->peak_reserved_bytes >= t->bounds.live_bytes;
+    struct words w = { .n = 0 };
+    words_add_possible(&w, t->bounds.live_bytes, trace_info(s->trace)->peak_requested_bytes, t->bounds.plan_bytes,
+                       is_compared ? winner_name(t) : NULL, best->peak_reserved_bytes);
+    words_print(stdout, &w, 0, 2);
+}
+
+static void print_nothing_helps(const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    const struct tune_entry *best = &t->entries[0];
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (t->bounds.live_bytes > t->usable_bytes) {
+        words_add(&w, "Live data alone peaks at %s (%s), %s over the %s that the card has for it: no allocator setting "
+                      "can fix this.", text_mib(t->bounds.live_bytes, a), event_text(s, t->bounds.live_event, where),
+                  text_mib(t->bounds.live_bytes - t->usable_bytes, b), text_mib(t->usable_bytes, c));
+        words_print(stdout, &w, 0, 2);
+        return;
+    }
+    words_add(&w, "Nothing found: all %zu settings tried run out of memory on this card. The one that gets farthest, ",
+              t->n_entries);
+    words_add_settings(&w, t, &best->settings);
+    words_add(&w, ", stops at %s, where %s are asked for, %s held and %s free on the card. Live data would "
+                  "fit with %s to spare: the rest is lost to fragmentation. Smallest cards:",
+              event_text(s, best->trial.stopped_at, where), text_mib(best->trial.refused_bytes, a),
+              text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
+              text_mib(t->usable_bytes - t->bounds.live_bytes, d));
+    words_print(stdout, &w, 0, 2);
+    for (size_t i = 0; i < t->n_fits; i++) {
+        const struct fit *f = &t->fits[i];
+        struct words line = { .n = 0 };
+        const uint64_t total = s->device.config.total_bytes;
+        words_add(&line, "- ");
+        words_add_settings(&line, t, &t->entries[t->fit_entries[i]].settings);
+        if (f->smallest_bytes == 0)
+            words_add(&line, ": none found");
+        else if (f->smallest_bytes > total)
+            words_add(&line, ": %s, %s more", text_mib(f->smallest_bytes, a), text_mib(f->smallest_bytes - total, b));
+        else
+            words_add(&line, ": %s, though not this larger one", text_mib(f->smallest_bytes, a));
+        words_print(stdout, &line, 0, 2);
+    }
+}
+
+/* What the winner gains on the recording: memory, or driver time. */
+static void words_add_gain(struct words *w, const struct tune *t)
+{
+    const struct trial *now = &t->entries[t->winner].trial, *was = &t->baseline.trial;
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (now->peak_reserved_bytes != was->peak_reserved_bytes)
+        words_add(w, "It holds %s here instead of %s", text_mib(now->peak_reserved_bytes, a),
+                  text_mib(was->peak_reserved_bytes, b));
+    else
+        words_add(w, "It takes %s of driver time here instead of %s", text_time(now->device_time_ns, a),
+                  text_time(was->device_time_ns, b));
+}
+
+/* Where the copies refute the winner, what it is worth here and that it is not to be relied on. */
+static void print_best_here(const struct tune *t)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "Nothing to gain that would hold for another run. The best found is for this recording only: ");
+    words_add_settings(&w, t, &t->entries[t->winner].settings);
+    words_add(&w, ". ");
+    words_add_gain(&w, t);
+    words_add(&w, ", but does better than the %s setting in %u of %zu changed copies.", baseline_name(t),
+              winner_on_copies(t)->beats, t->n_copies);
+    words_print(stdout, &w, 0, 2);
+}
+
+static void words_add_caution(struct words *w, const struct tune *t)
+{
+    words_add(w, "it saves this recording, but runs out of memory in %zu of %zu changed copies of it: another run may "
+                 "do so, too. A larger card, or a program that needs less, is the safer way.",
+              t->n_copies - winner_on_copies(t)->runs, t->n_copies);
+}
+
+static void print_caution(const struct tune *t)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "Caution: ");
+    words_add_caution(&w, t);
+    words_print(stdout, &w, 0, 2);
+}
+
+/* What is to be set for another run, if anything is; before the figures, because it is what was asked for. */
+static void print_advice(const struct tune *t)
+{
+    switch (t->advice) {
+    case TUNE_NOTHING:
+        printf("Nothing to gain: no setting tried does better than the %s one.\n", baseline_name(t));
+        break;
+    case TUNE_HERE_ONLY:
+        print_best_here(t);
+        break;
+    case TUNE_WITH_CAUTION:
+        printf("Recommended, with caution:\n\n");
+        print_lines_to_paste(t);
+        print_caution(t);
+        break;
+    case TUNE_RECOMMENDED:
+        printf("Recommended:\n\n");
+        print_lines_to_paste(t);
+        return;
+    }
+    printf("\n");
+}
+
+static void print_text(const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    const bool runs = t->entries[0].trial.fits;
+    printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_rules_name(&t->rules),
+           t->n_entries);
+    fresh_start_print(stdout, s->trace);
+    if (runs)
+        print_advice(t);
+    print_trials(s);
+    if (!runs)
+        print_nothing_helps(s);
+    if (tune_recommends(t))
+        print_why(s);
+    print_bounds(s);
+    if (runs)
+        print_copies(t);
+}
+
+/* ---- JSON ---- */
+
+static void json_trial(struct json_writer *w, const struct tune_session *s, const struct trial *t)
+{
+    json_put_text(w, "outcome", t->fits ? "ok" : "oom");
+    json_put_number(w, "peak_reserved_bytes", t->peak_reserved_bytes);
+    json_put_number(w, "retries", t->retries);
+    json_put_number(w, "device_calls", t->device_calls);
+    json_put_number(w, "device_time_ns", t->device_time_ns);
+    if (t->fits)
+        json_put_null(w, "oom_event");
+    else
+        json_put_integer(w, "oom_event", source_event(s, t->stopped_at));
+}
+
+static void json_settings(struct json_writer *w, const struct tune *t, const struct settings *settings)
+{
+    char text[SETTINGS_TEXT];
+    json_put_text(w, "conf", conf_of(t, settings, text));
+    if (fraction_call(t, settings) > 0)
+        json_put_ratio(w, "set_per_process_memory_fraction", fraction_call(t, settings) / 100.0);
+    else
+        json_put_null(w, "set_per_process_memory_fraction");
+}
+
+static void json_holes(struct json_writer *w, const char *key, const struct holes *h)
+{
+    json_put_object(w, key);
+    json_put_number(w, "reserved_bytes", h->reserved_bytes);
+    json_put_number(w, "pinned_bytes", h->pinned_bytes);
+    json_put_number(w, "idle_bytes", h->idle_bytes);
+    json_put_array(w, "kinds");
+    for (size_t i = 0; i < h->n_kinds; i++) {
+        json_put_object(w, NULL);
+        json_put_number(w, "count", h->kinds[i].n);
+        json_put_number(w, "hole_bytes", h->kinds[i].hole_bytes);
+        json_put_number(w, "pinned_by_bytes", h->kinds[i].pin_bytes);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+/* The winner under the name that it deserves; a null under the others. */
+static void json_winner(struct json_writer *w, const struct tune_session *s, const char *key, bool is_so)
+{
+    const struct tune_entry *winner = &s->tune.entries[s->tune.winner];
+    if (!is_so) {
+        json_put_null(w, key);
+        return;
+    }
+    json_put_object(w, key);
+    json_settings(w, &s->tune, &winner->settings);
+    json_trial(w, s, &winner->trial);
+    json_end_object(w);
+}
+
+static void json_caution(struct json_writer *w, const struct tune *t)
+{
+    struct words words = { .n = 0 };
+    if (t->advice == TUNE_WITH_CAUTION)
+        words_add_caution(&words, t);
+    json_put_text(w, "caution", words.n > 0 ? words.text : NULL);
+}
+
+static void json_why(struct json_writer *w, const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    if (!tune_recommends(t)) {
+        json_put_null(w, "why");
+        return;
+    }
+    json_put_object(w, "why");
+    json_put_integer(w, "event", source_event(s, (int64_t)t->holes_event - 1));
+    json_holes(w, "before", &t->holes_before);
+    json_holes(w, "after", &t->holes_after);
+    json_end_object(w);
+}
+
+static void json_copies(struct json_writer *w, const struct tune *t)
+{
+    json_put_array(w, "copies");
+    for (size_t i = 0; i < t->n_copies; i++) {
+        json_put_object(w, NULL);
+        json_put_number(w, "seed", t->copies[i].seed);
+        json_put_number(w, "rounds", t->copies[i].rounds);
+        json_put_bool(w, "runs", t->copies[i].runs);
+        json_put_bool(w, "beats_recorded", t->copies[i].beats_baseline);
+        json_put_bool(w, "wins", t->copies[i].wins);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void json_fits(struct json_writer *w, const struct tune *t)
+{
+    json_put_array(w, "smallest_cards");
+    for (size_t i = 0; i < t->n_fits; i++) {
+        json_put_object(w, NULL);
+        json_settings(w, t, &t->entries[t->fit_entries[i]].settings);
+        if (t->fits[i].smallest_bytes > 0)
+            json_put_number(w, "smallest_card_bytes", t->fits[i].smallest_bytes);
+        else
+            json_put_null(w, "smallest_card_bytes");
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void json_entries(struct json_writer *w, const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    json_put_array(w, "best");
+    for (size_t i = 0; i < t->n_entries && i < SHOWN_ENTRIES; i++) {
+        json_put_object(w, NULL);
+        json_settings(w, t, &t->entries[i].settings);
+        json_trial(w, s, &t->entries[i].trial);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void write_json(FILE *out, const struct tune_session *s)
+{
+    const struct tune *t = &s->tune;
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-tune/1");
+    json_put_text(&w, "path", s->options->inputs[0]);
+    fresh_start_json(&w, s->trace);
+    json_put_text(&w, "device", s->device.typed);
+    json_put_text(&w, "torch", pytorch_rules_name(&t->rules));
+    json_put_number(&w, "tried", t->n_entries);
+    json_put_number(&w, "live_peak_bytes", t->bounds.live_bytes);
+    json_put_number_unless(&w, "offline_plan_bytes", t->bounds.plan_bytes, 0);
+    json_put_object(&w, "recorded");
+    json_put_text(&w, "policy", t->baseline.spec.typed);
+    json_put_bool(&w, "is_recorded", t->is_baseline_recorded);
+    json_trial(&w, s, &t->baseline.trial);
+    json_end_object(&w);
+    json_winner(&w, s, "recommended", tune_recommends(t));
+    json_winner(&w, s, "best_here_only", t->advice == TUNE_HERE_ONLY);
+    json_caution(&w, t);
+    json_why(&w, s);
+    json_entries(&w, s);
+    json_copies(&w, t);
+    json_fits(&w, t);
+    json_end_object(&w);
+}
+
+/* ---- the command ---- */
+
+static enum err session_run(struct tune_session *s, struct err_detail *why)
+{
+    struct progress progress = progress_start("replaying");
+    const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
+                                       .progress_arg = &progress };
+    const enum err e = tune_run(s->trace, &s->device, s->options->torch, s->options->seed, &cfg, &s->tune, why);
+    progress_clear(&progress);
+    return e;
+}
+
+static enum exit_status tune_main(const struct options *o)
+{
+    struct tune_session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
+    if (e == ERR_OK)
+        e = cli_open_trace_without_stacks(o, 0, &s.trace, &why);
+    if (e == ERR_OK)
+        e = device_choose(o->device, s.trace, &s.device, &why);
+    if (e == ERR_OK)
+        e = session_run(&s, &why);
+    if (e == ERR_OK && s.json != NULL) {
+        write_json(output_file(s.json), &s);
+        e = output_commit(&s.json, &why);
+    }
+    if (e == ERR_OK && !s.is_stdout_taken)
+        print_text(&s);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+    output_abandon(s.json);
+    tune_close(&s.tune);
+    trace_close(s.trace);
+    return status;
+}
+
+const struct subcommand cmd_tune = {
+    .name = "tune",
+    .synopsis = "tune FILE",
+    .summary = "find the setting of PYTORCH_CUDA_ALLOC_CONF that serves the trace best on a card",
+    .text = "Tries the settings that the release has: a coarse cross product with thresholds from the trace's own\n"
+            "sizes, then neighbours of the best. No request refused comes first, then peak reserved, then modelled\n"
+            "driver time; of equals the one with fewer settings. The best, and the best with a single setting, are\n"
+            "tried on changed copies of the trace (--seed). Recommended is what runs in most of them and is better\n"
+            "than the recorded setting there, too; where that runs out of memory also what only saves the recording,\n"
+            "with a caution. A trace that starts in mid-run starts fresh. The exit status is 0 also where nothing\n"
+            "helps.\n",
+    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(TORCH) | OPTION_BIT(JSON) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
+             OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = tune_main,
+};

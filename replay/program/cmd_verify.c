@@ -1,0 +1,192 @@
+/* `replay verify FILE`: is our allocator the one that made the recording? */
+#include "replay/program/cli.h"
+
+#include "replay/verify/recorded_settings.h"
+#include "replay/verify/verify.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void print_counts(const char *what, const struct verify_counts *c, const char *rest)
+{
+    char equal[TEXT_NUMBER], compared[TEXT_NUMBER], unknowable[TEXT_NUMBER];
+    printf("%s %s of %s equal%s", what, text_count(c->equal, equal), text_count(c->compared, compared), rest);
+    if (c->unknowable > 0)
+        printf(" (%s more unknowable: the record does not tell which of equal blocks is older)",
+               text_count(c->unknowable, unknowable));
+}
+
+static void print_pass(const char *name, const struct verify_pass *p)
+{
+    char events[TEXT_NUMBER], equal[TEXT_NUMBER];
+    printf("%-21s ", name);
+    if (!p->is_done) {
+        printf("not done: %s\n", p->reason);
+        return;
+    }
+    print_counts("placements", &p->placements, "");
+    print_counts(", segments", &p->segments, "");
+    if (p->reserved.equal == p->reserved.compared)
+        printf(", reserved equal at all %s events", text_count(p->reserved.compared, events));
+    else
+        printf(", reserved equal at %s of %s events", text_count(p->reserved.equal, equal),
+               text_count(p->reserved.compared, events));
+    if (p->ooms_recorded + p->ooms_predicted > 0)
+        printf(", out of memory %" PRIu64 " recorded, %" PRIu64 " predicted", p->ooms_recorded, p->ooms_predicted);
+    printf("\n");
+    if (p->has_difference)
+        printf("%-21s first difference at record %" PRIu64 ": %s\n", "", p->first.record, p->first.text);
+    if (p->reason[0] != '\0')
+        printf("%-21s %s\n", "", p->reason);
+}
+
+static void print_report(const struct verify_report *r, const struct trace_reader *trace)
+{
+    const char *notes = trace_meta(trace, "notes");
+    char note[TRACE_NOTE];
+    printf("PyTorch %s, %s%s%s\n", r->version, r->settings, r->inferred[0] == '\0' ? "" : "; inferred: ", r->inferred);
+    print_pass("following the record:", &r->following);
+    print_pass("running free:", &r->free_running);
+    printf("%s\n", verify_is_equal(r) ? "all equal" : "not equal");
+    while (!verify_is_equal(r) && trace_next_note(&notes, note))     /* a difference may come from there */
+        printf("%-21s %s\n", "of the recording:", note);
+}
+
+static void json_counts(struct json_writer *w, const char *key, const struct verify_counts *c, bool has_unknowable)
+{
+    json_put_object(w, key);
+    json_put_number(w, "compared", c->compared);
+    json_put_number(w, "equal", c->equal);
+    if (has_unknowable)
+        json_put_number(w, "unknowable", c->unknowable);
+    json_end_object(w);
+}
+
+static void json_pass(struct json_writer *w, const struct verify_pass *p)
+{
+    json_counts(w, "placements", &p->placements, true);
+    json_counts(w, "segments", &p->segments, false);
+    json_counts(w, "reserved", &p->reserved, false);
+    json_put_object(w, "oom");
+    json_put_number(w, "recorded", p->ooms_recorded);
+    json_put_number(w, "predicted", p->ooms_predicted);
+    json_end_object(w);
+}
+
+static void json_difference(struct json_writer *w, const struct verify_pass *p)
+{
+    if (!p->has_difference) {
+        json_put_null(w, "first_difference");
+        return;
+    }
+    json_put_object(w, "first_difference");
+    json_put_number(w, "event", p->first.record);
+    json_put_text(w, "text", p->first.text);
+    json_end_object(w);
+}
+
+static void write_json(FILE *out, const struct verify_report *r, const struct trace_reader *trace)
+{
+    const char *notes = trace_meta(trace, "notes");
+    char note[TRACE_NOTE];
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-verify/1");
+    json_pass(&w, &r->following);
+    if (r->free_running.is_done) {
+        json_put_object(&w, "free_running");
+        json_pass(&w, &r->free_running);
+        json_difference(&w, &r->free_running);
+        json_end_object(&w);
+    } else {
+        json_put_null(&w, "free_running");
+        json_put_text(&w, "free_running_reason", r->free_running.reason);
+    }
+    json_difference(&w, r->following.has_difference ? &r->following : &r->free_running);
+    json_put_text(&w, "settings", r->settings);
+    json_put_text(&w, "version", r->version);
+    json_put_text(&w, "inferred", r->inferred[0] == '\0' ? NULL : r->inferred);
+    json_put_array(&w, "notes");
+    while (trace_next_note(&notes, note))
+        json_put_text(&w, NULL, note);
+    json_end_array(&w);
+    json_end_object(&w);
+}
+
+/* The policy and device that were typed. */
+static enum err read_options(const struct options *o, struct policy_spec *spec, struct verify_options *out,
+                             struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (o->n_policies > 1)
+        return err_set(why, ERR_USAGE, 0, "verify takes one --policy");
+    if (o->n_policies == 1) {
+        e = policy_spec_parse(o->policies[0], spec, why);
+        out->policy = spec;
+    }
+    if (e == ERR_OK && o->device != NULL) {
+        struct device_config cfg;
+        const struct device_ops *ops;
+        bool has_total;
+        e = device_parse(o->device, &cfg, &ops, &has_total, why);
+        out->total_bytes = e == ERR_OK && has_total && cfg.total_bytes != DEVICE_UNLIMITED ? cfg.total_bytes : 0;
+    }
+    return e;
+}
+
+/* An error names the file, too, where it is not of reading it. */
+static enum err verify_file(const char *path, struct trace_reader *trace, const struct verify_options *v,
+                            struct verify_report *out, struct err_detail *why)
+{
+    struct err_detail reason = { .text = "" };
+    const enum err e = verify_trace(trace, v, out, &reason);
+    if (e != ERR_OK && strncmp(reason.text, path, strlen(path)) != 0)
+        return err_set(why, e, reason.offset, "%.100s: %.120s", path, reason.text);
+    *why = reason;
+    return e;
+}
+
+static enum exit_status verify_run(const struct options *o)
+{
+    struct err_detail why = {0};
+    struct trace_reader *trace = NULL;
+    struct policy_spec spec = {0};
+    struct output *json = NULL;
+    struct verify_options v = {0};
+    struct verify_report report;
+    bool is_stdout_taken = false;
+    enum err e = read_options(o, &spec, &v, &why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
+    if (e == ERR_OK)
+        e = cli_open_trace(o, 0, &trace, &why);
+    if (e == ERR_OK)
+        e = verify_file(o->inputs[0], trace, &v, &report, &why);
+    if (e == ERR_OK && json != NULL) {
+        write_json(output_file(json), &report, trace);
+        e = output_commit(&json, &why);
+    }
+    if (e == ERR_OK && !is_stdout_taken)
+        print_report(&report, trace);
+    output_abandon(json);
+    trace_close(trace);
+    policy_spec_close(&spec);
+    if (e != ERR_OK)
+        return cli_fail(e, &why);
+    return cli_finish_stdout(verify_is_equal(&report) ? STATUS_DONE : STATUS_FAILED);
+}
+
+const struct subcommand cmd_verify = {
+    .name = "verify",
+    .synopsis = "verify FILE",
+    .summary = "compare every recorded decision with the policy's",
+    .text = "Settings and release are taken from the record; --policy pytorch:fraction=0.8 or --policy SETTINGS and\n"
+            "--device sim:24GiB give what it does not hold. Exit status 1 when anything that was compared differs.\n",
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(GPU) | OPTION_BIT(FROM) |
+             OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = verify_run,
+};

@@ -1,0 +1,142 @@
+/* Every line becomes an argument, and the arguments are read as a command line's are: there is one table of options. */
+#include "replay/program/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { JOB_BYTES_MAX = 1 << 20 };
+
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+}
+
+/* The text without spaces at its ends; cut in place. */
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    size_t n = strlen(text);
+    while (n > 0 && strchr(" \t\r", text[n - 1]) != NULL)
+        text[--n] = '\0';
+    return text;
+}
+
+/* "key = value" as "--key=value"; a trace as its name alone; a switch takes yes or no. */
+static enum err take_line(struct job *job, char *line, const char *name, size_t number, struct err_detail *why)
+{
+    char *equals = strchr(line, '=');
+    if (equals == NULL)
+        return err_set(why, ERR_USAGE, number, "%.120s: line %zu: 'key = value' is needed", name, number);
+    *equals = '\0';
+    const char *key = trim(line), *value = trim(equals + 1);
+    const size_t room = strlen(key) + strlen(value) + 4;
+    char *argument = malloc(room);
+    if (argument == NULL)
+        return no_memory(why);
+    bool is_switch = false;
+    for (unsigned i = 0; i < OPTION_IDS; i++)
+        is_switch |= strcmp(option_name((enum option_id)i), key) == 0 && !option_has_value((enum option_id)i);
+    if (is_switch && strcmp(value, "yes") != 0) {
+        free(argument);
+        return strcmp(value, "no") == 0 ? ERR_OK
+                                        : err_set(why, ERR_USAGE, number, "%.120s: line %zu: %.30s is yes or no", name,
+                                                  number, key);
+    }
+    if (strcmp(key, "trace") == 0)
+        snprintf(argument, room, "%s%s", value[0] == '-' ? "./" : "", value);
+    else
+        snprintf(argument, room, "--%s%s%s", key, is_switch ? "" : "=", is_switch ? "" : value);
+    job->argv[job->argc++] = argument;
+    return ERR_OK;
+}
+
+static enum err take_lines(struct job *job, const char *name, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    size_t number = 0;
+    for (char *line = job->bytes, *next; line != NULL && e == ERR_OK; line = next) {
+        next = strchr(line, '\n');
+        if (next != NULL)
+            *next++ = '\0';
+        number++;
+        char *text = trim(line);
+        if (text[0] != '\0' && strchr("#;[", text[0]) == NULL)
+            e = take_line(job, text, name, number, why);
+    }
+    return e;
+}
+
+enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint64_t taken, struct job *out,
+                        struct err_detail *why)
+{
+    struct job job = { .bytes = malloc(n + 1) };
+    size_t n_lines = 2;
+    struct err_detail reason = { .text = "" };
+    if (n > JOB_BYTES_MAX || memchr(bytes, '\0', n) != NULL) {
+        free(job.bytes);
+        return err_set(why, ERR_USAGE, 0, "%.150s: is no job file", name);
+    }
+    for (size_t i = 0; i < n; i++)
+        n_lines += bytes[i] == '\n';
+    job.argv = calloc(n_lines, sizeof *job.argv);
+    enum err e = ERR_OK;
+    if (job.bytes == NULL || job.argv == NULL) {
+        e = no_memory(why);
+    } else {
+        memcpy(job.bytes, bytes, n);
+        job.bytes[n] = '\0';
+        e = take_lines(&job, name, why);
+    }
+    if (e == ERR_OK && (e = options_parse(job.argc, job.argv, taken, &job.options, &reason)) != ERR_OK)
+        err_set(why, e, 0, "%.60s: %.160s", name, reason.text);
+    if (e != ERR_OK)
+        job_close(&job);
+    else
+        *out = job;
+    return e;
+}
+
+enum err job_read(const char *path, uint64_t taken, struct job *out, struct err_detail *why)
+{
+    FILE *in = fopen(path, "rb");
+    if (in == NULL)
+        return err_set(why, ERR_IO, 0, "%.150s: %.60s", path, strerror(errno));
+    char *bytes = malloc(JOB_BYTES_MAX + 1);
+    enum err e = bytes == NULL ? no_memory(why) : ERR_OK;
+    if (e == ERR_OK) {
+        const size_t n = fread(bytes, 1, JOB_BYTES_MAX + 1, in);
+        e = ferror(in) ? err_set(why, ERR_IO, 0, "%.150s: cannot be read", path)
+                       : job_read_bytes(bytes, n, path, taken, out, why);
+    }
+    free(bytes);
+    fclose(in);
+    return e;
+}
+
+void job_close(struct job *job)
+{
+    options_close(&job->options);
+    for (int i = 0; i < job->argc; i++)
+        free(job->argv[i]);
+    free(job->argv);
+    free(job->bytes);
+    *job = (struct job){ .bytes = NULL };
+}
+
+void job_write(FILE *out, const struct options *o)
+{
+    fputs("[sweep]\n", out);
+    for (size_t i = 0; i < o->n_inputs; i++)
+        fprintf(out, "trace = %s\n", o->inputs[i]);
+    for (size_t i = 0; i < o->n_policies; i++)
+        fprintf(out, "policy = %s\n", o->policies[i]);
+    for (unsigned i = 0; i < OPTION_IDS; i++) {
+        if ((o->given & UINT64_C(1) << i) == 0 || i == OPTION_POLICY || i == OPTION_SHOW_JOB)
+            continue;
+        if (o->texts[i] != NULL)
+            fprintf(out, "%s = %s\n", option_name((enum option_id)i), o->texts[i]);
+        else
+            fprintf(out, "%s = yes\n", option_name((enum option_id)i));
+    }
+}

@@ -1,0 +1,35 @@
+/*
+ * A job file: a command line as an ini, a line per option.
+ *
+ *     # comment
+ *     [sweep]
+ *     trace  = runs/a.pickle
+ *     policy = pytorch:gc={off,0.6,0.8}
+ *     device = sim:{16,24}GiB
+ *     out    = results.db
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_JOB_H
+#define REPLAY_REPLAY_PROGRAM_JOB_H
+
+#include "replay/program/options.h"
+
+/* Options read from a file. They point into `bytes` and `argv`. */
+struct job {
+    char  *bytes;
+    char **argv;
+    int    argc;
+    struct options options;
+};
+
+/* Reads a job file. `taken`: options that it may hold. ERR_IO; ERR_USAGE with path and line. */
+MUST_USE enum err job_read(const char *path, uint64_t taken, struct job *out, struct err_detail *why);
+
+/* The same from bytes; `name` is for messages. */
+MUST_USE enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint64_t taken, struct job *out,
+                                 struct err_detail *why);
+void job_close(struct job *job);
+
+/* Writes the job file that stands for these options. */
+void job_write(FILE *out, const struct options *o);
+
+#endif

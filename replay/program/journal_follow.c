@@ -1,0 +1,189 @@
+/* Journals into traces while they are written: one trace for each process and device, in the journals' folder. */
+#include "replay/program/journal_follow.h"
+
+#include "base/array.h"
+#include "import/import_calls.h"
+#include "replay/program/run_child.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STRETCHES_PER_LOOK = 16, NAME_BYTES = 40 };       /* one process must not keep the others waiting */
+
+struct followed {
+    char name[NAME_BYTES];            /* "PID.N" */
+    const char *folder;
+    struct calls_follow *follow;      /* NULL: its traces are ended */
+    bool has_ended;                   /* the process had, at the last look */
+    bool has_device[CALL_DEVICES_MAX];           /* traces that were made */
+};
+
+struct following {
+    const char *folder;
+    struct followed **at;             /* ascending by name */
+    size_t n, room, n_open;
+};
+
+enum err following_start(const char *folder, struct following **out, struct err_detail *why)
+{
+    struct following *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    f->folder = folder;
+    *out = f;
+    return ERR_OK;
+}
+
+/* ---- one journal ---- */
+
+static void trace_path(const struct followed *j, unsigned device, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/%s.gpu%u.zst", j->folder, j->name, device);
+}
+
+static enum err create_trace(void *arg, unsigned device, struct trace_writer **out, struct err_detail *why)
+{
+    struct followed *j = arg;
+    char path[PATH_MAX];
+    trace_path(j, device, path);
+    const enum err e = trace_create_growing(path, out, why);
+    j->has_device[device] = e == ERR_OK;
+    return e;
+}
+
+static void followed_drop(struct following *f, struct followed *j, const struct err_detail *why)
+{
+    fprintf(stderr, "replay record: %s: no trace is made of it while it is written: %s\n", j->name, why->text);
+    calls_follow_close(j->follow);
+    j->follow = NULL;
+    f->n_open--;
+}
+
+static void followed_finish(struct following *f, struct followed *j)
+{
+    struct err_detail why = { .text = "" };
+    struct calls_follow *follow = j->follow;
+    j->follow = NULL;
+    f->n_open--;
+    if (calls_follow_finish(follow, &why) != ERR_OK)
+        fprintf(stderr, "replay record: %s\n", why.text);
+}
+
+/* A process that has ended is looked at twice: the first look may wait for a record that nobody finishes. */
+static void followed_look(struct following *f, struct followed *j)
+{
+    struct err_detail why = { .text = "" };
+    const bool has_ended = !process_is_running((unsigned)strtoul(j->name, NULL, 10));
+    bool has_more = true;
+    for (int i = 0; has_more && i < STRETCHES_PER_LOOK; i++)
+        if (calls_follow_look(j->follow, &has_more, &why) != ERR_OK) {
+            followed_drop(f, j, &why);
+            return;
+        }
+    if (has_ended && j->has_ended && !has_more)
+        followed_finish(f, j);
+    j->has_ended = has_ended;
+}
+
+/* ---- all of them ---- */
+
+/* The place of a name among the others, or where it would be. */
+static size_t name_place(const struct following *f, const char *name, bool *is_there)
+{
+    size_t low = 0, high = f->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(f->at[middle]->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *is_there = low < f->n && strcmp(f->at[low]->name, name) == 0;
+    return low;
+}
+
+/* Follows a journal that was not there before. One without a head comes again at the next look. */
+static void follow_new(struct following *f, const char *name)
+{
+    struct err_detail why = { .text = "" };
+    char path[PATH_MAX];
+    bool is_there;
+    const size_t place = name_place(f, name, &is_there);
+    if (is_there || f->n_open == FOLLOWING_MAX)
+        return;
+    struct followed **at = array_grow(f->at, f->n, &f->room, sizeof *at), *j = calloc(1, sizeof *j);
+    if (at != NULL)
+        f->at = at;
+    if (at == NULL || j == NULL) {
+        free(j);
+        return;
+    }
+    strcpy(j->name, name);
+    j->folder = f->folder;
+    snprintf(path, sizeof path, "%s/%s.calls", f->folder, name);
+    const struct calls_traces traces = { .create = create_trace, .arg = j };
+    if (calls_follow_open(path, &traces, &j->follow, &why) != ERR_OK) {
+        free(j);
+        return;
+    }
+    memmove(f->at + place + 1, f->at + place, (f->n - place) * sizeof *f->at);
+    f->at[place] = j;
+    f->n++;
+    f->n_open++;
+}
+
+static void find_new(struct following *f)
+{
+    DIR *folder = opendir(f->folder);
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        const char *end = strstr(entry->d_name, ".calls");
+        const size_t n = end == NULL ? 0 : (size_t)(end - entry->d_name);
+        char name[NAME_BYTES];
+        if (n == 0 || n >= sizeof name || strcmp(end, ".calls") != 0)
+            continue;
+        memcpy(name, entry->d_name, n);
+        name[n] = '\0';
+        follow_new(f, name);
+    }
+    if (folder != NULL)
+        closedir(folder);
+}
+
+void following_look(struct following *f)
+{
+    find_new(f);
+    for (size_t i = 0; i < f->n; i++)
+        if (f->at[i]->follow != NULL)
+            followed_look(f, f->at[i]);
+}
+
+static void remove_traces(const struct followed *j)
+{
+    char path[PATH_MAX];
+    for (unsigned d = 0; d < CALL_DEVICES_MAX; d++)
+        if (j->has_device[d]) {
+            trace_path(j, d, path);
+            unlink(path);
+        }
+}
+
+void following_end(struct following *f, bool is_removed)
+{
+    for (size_t i = 0; f != NULL && i < f->n; i++) {
+        struct followed *j = f->at[i];
+        if (j->follow != NULL && !is_removed)
+            followed_finish(f, j);
+        calls_follow_close(j->follow);
+        if (is_removed)
+            remove_traces(j);
+        free(j);
+    }
+    if (f != NULL)
+        free(f->at);
+    free(f);
+}

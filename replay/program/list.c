@@ -1,0 +1,128 @@
+/* What there is to choose from: `--list` and `--help POLICY`, all from the declared tables. */
+#include "replay/program/cli.h"
+
+#include "base/units.h"
+#include "report/text.h"
+#include "traces/generate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A name, and what it stands for in a column of its own. */
+static void print_entry(const char *name, const char *text)
+{
+    enum { COLUMN = 19 };
+    struct words w = { .n = 0 };
+    words_add(&w, "%s", text);
+    const int n = printf("  %-16s ", name);
+    words_print(stdout, &w, n > 0 ? (size_t)n : 0, COLUMN);
+}
+
+static void list_policies(void)
+{
+    const struct policy_ops *ops;
+    const struct policy_preset *preset;
+    printf("Policies (--policy NAME[:option=value,...]; replay --help NAME shows the options):\n");
+    for (size_t i = 0; (ops = policy_at(i)) != NULL; i++)
+        print_entry(ops->name, ops->summary);
+    print_entry("./FILE.so", "a plugin: a shared object with the function " POLICY_PLUGIN_SYMBOL);
+    printf("\nPresets:\n");
+    for (size_t i = 0; (preset = policy_preset_at(i)) != NULL; i++)
+        print_entry(preset->name, preset->summary);
+}
+
+static void list_devices(void)
+{
+    const struct device_model *m;
+    char text[UNITS_TEXT];
+    printf("\nCards (--device sim:NAME; or sim:24GiB, sim:unlimited):\n");
+    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
+        printf("  %-16s %-28s %s\n", m->name, m->title, units_format_bytes(m->total_bytes, text));
+}
+
+static void list_real_devices(void)
+{
+    printf("\nReal cards (--device cuda[:N][,limit=8GiB]; several --device compare them):\n");
+    print_entry("cuda:0", "the first card of NVIDIA's driver, whose libraries are opened at run time; limit= is the "
+                          "most to take of it, --touch writes to all of it, --calibrate measures its calls");
+}
+
+static void list_traces(void)
+{
+    const struct importer *importer;
+    const char *kind, *summary;
+    printf("\nFormats read (recognised; or --from NAME), beside our own:\n");
+    for (size_t i = 0; (importer = importer_at(i)) != NULL; i++)
+        print_entry(importer->name, importer->summary);
+    printf("\nTraces to generate (replay generate KIND -o OUT):\n");
+    for (size_t i = 0; (kind = trace_generate_at(i, &summary)) != NULL; i++)
+        print_entry(kind, summary);
+}
+
+enum exit_status list_everything(void)
+{
+    list_policies();
+    list_devices();
+    list_real_devices();
+    list_traces();
+    return cli_finish_stdout(STATUS_DONE);
+}
+
+/* The values that an option takes. */
+static void print_range(const struct policy_option *o)
+{
+    char low[UNITS_TEXT], high[UNITS_TEXT];
+    switch (o->kind) {
+    case OPTION_BYTES:
+        printf("a size%s%s%s, from %s", o->unit != NULL ? " (" : "", o->unit != NULL ? o->unit : "",
+               o->unit != NULL ? ")" : "", units_format_bytes(o->min, low));
+        if (o->max < UINT64_C(1) << 63)            /* a higher limit is none */
+            printf(" to %s", units_format_bytes(o->max, high));
+        break;
+    case OPTION_NUMBER:
+        printf("a whole number%s%s, %" PRIu64 " to ", o->unit != NULL ? " of " : "", o->unit != NULL ? o->unit : "",
+               o->min);
+        if (o->max == UINT64_MAX)
+            printf("any");
+        else
+            printf("%" PRIu64, o->max);
+        break;
+    case OPTION_RATIO:
+        printf("a share, 0 to 1");
+        break;
+    case OPTION_SWITCH:
+        printf("on or off; the bare name means on");
+        break;
+    case OPTION_TEXT:
+        printf("a text%s%s", o->unit != NULL ? ": " : "", o->unit != NULL ? o->unit : "");
+        break;
+    case OPTION_PAIRS:
+        printf("pairs of the form key:value");
+        break;
+    }
+}
+
+enum exit_status list_policy(const char *text)
+{
+    struct policy_spec spec;
+    struct err_detail why = { .text = "" };
+    const enum err e = policy_spec_parse(text, &spec, &why);
+    if (e != ERR_OK)
+        return cli_fail(e, &why);
+    printf("%s: %s\n", spec.ops->name, spec.ops->summary);
+    if (strcmp(spec.typed, spec.ops->name) != 0 && strcmp(spec.typed, spec.expanded) != 0)
+        printf("'%s' is short for '%s'\n", spec.typed, spec.expanded);
+    if (spec.n_options == 0)
+        printf("\nIt has no options.\n");
+    for (size_t i = 0; i < spec.n_options; i++) {
+        const struct policy_option *o = &spec.ops->options[i];
+        printf("\n  %s: ", o->name);
+        print_range(o);
+        struct words help = { .n = 0 };
+        words_add(&help, "%s", o->help);
+        printf("; default: %s\n      ", o->fallback != NULL ? o->fallback : "not set");
+        words_print(stdout, &help, 6, 6);
+    }
+    policy_spec_close(&spec);
+    return cli_finish_stdout(STATUS_DONE);
+}

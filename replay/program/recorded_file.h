@@ -1,0 +1,21 @@
+/*
+ * A file that a recording made, as the JSON of `record` and `run-sim` names it.
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_RECORDED_FILE_H
+#define REPLAY_REPLAY_PROGRAM_RECORDED_FILE_H
+
+#include "report/json_writer.h"
+
+struct made_file {
+    const char *path;
+    const char *holds;               /* "calls": of the driver or runtime; "requests": PyTorch's own; "snapshot" */
+    unsigned    process;
+    int         device;              /* -1: of all */
+    bool        is_counted;          /* the rest is known */
+    uint64_t    requests, refused;
+};
+
+/* Puts it as an element of an array; `w` may be NULL, and then nothing is put. */
+void made_file_put(struct json_writer *w, const struct made_file *f);
+
+#endif

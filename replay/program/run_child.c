@@ -1,0 +1,213 @@
+/* Starting a program and waiting for it. */
+#include "replay/program/run_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_FOUND = 127 };
+
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
+enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
+
+static volatile sig_atomic_t child_pid;              /* of the child that is waited for; 0: none */
+
+/* What the terminal sends goes to the child by itself: once more would end a program that ends in order at one. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (child_pid > 0 && info->si_code <= 0)
+        kill((pid_t)child_pid, number);
+}
+
+enum err child_env_put(struct child_env *env, const char *name, const char *value, char separator,
+                       struct err_detail *why)
+{
+    const char *old = separator == '\0' ? NULL : getenv(name);
+    const size_t room = strlen(value) + 2 + (old == NULL ? 0 : strlen(old));
+    char *text = malloc(room), *copy = strdup(name);
+    if (env->n == CHILD_VARIABLES_MAX || text == NULL || copy == NULL) {
+        free(text);
+        free(copy);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the environment");
+    }
+    if (old == NULL || old[0] == '\0')
+        snprintf(text, room, "%s", value);
+    else
+        snprintf(text, room, "%s%c%s", value, separator, old);
+    env->name[env->n] = copy;
+    env->value[env->n++] = text;
+    return ERR_OK;
+}
+
+void child_env_close(struct child_env *env)
+{
+    for (size_t i = 0; i < env->n; i++) {
+        free(env->name[i]);
+        free(env->value[i]);
+    }
+    env->n = 0;
+}
+
+/* In the child. The reason of a failure goes through the pipe, which a started program closes. */
+static void child_start(const char *const *argv, const struct child_env *env, const sigset_t *mask, int report_fd)
+{
+    for (size_t i = 0; i < N_FORWARDED; i++)
+        signal(forwarded[i], SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    for (size_t i = 0; env != NULL && i < env->n; i++)
+        setenv(env->name[i], env->value[i], 1);
+    char **copy = NULL;
+    memcpy(&copy, &argv, sizeof copy);               /* execvp takes them without const, and leaves them alone */
+    execvp(argv[0], copy);
+    const int reason = errno;
+    const ssize_t n = write(report_fd, &reason, sizeof reason);
+    _exit(n == sizeof reason ? EXIT_NOT_FOUND : EXIT_NOT_FOUND - 1);
+}
+
+/* A pipe that a started program does not inherit. */
+static enum err open_pipe(int fds[2], struct err_detail *why)
+{
+    if (pipe(fds) != 0)
+        return err_set(why, ERR_IO, 0, "no pipe to a program: %s", strerror(errno));
+    fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+    fcntl(fds[1], F_SETFD, FD_CLOEXEC);
+    return ERR_OK;
+}
+
+static enum err wait_for(pid_t pid, int *status, struct err_detail *why)
+{
+    int raw;
+    while (waitpid(pid, &raw, 0) < 0)
+        if (errno != EINTR)
+            return err_set(why, ERR_IO, 0, "waiting for the program: %s", strerror(errno));
+    *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+    return ERR_OK;
+}
+
+/* Looks while the child runs. Its end is a signal, for which the caller has made room: it ends the wait between two. */
+static void look_until_end(pid_t pid, const struct child_watch *watch)
+{
+    const struct timespec pause = { .tv_sec = watch->every_ms / 1000,
+                                    .tv_nsec = (long)(watch->every_ms % 1000) * 1000000 };
+    siginfo_t info = { .si_pid = 0 };
+    sigset_t ended;
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
+        watch->look(watch->arg);
+        sigtimedwait(&ended, NULL, &pause);
+    }
+}
+
+enum err child_run(const char *const *argv, const struct child_env *env, const struct child_watch *watch, int *status,
+                   struct err_detail *why)
+{
+    int fds[2], reason = 0;
+    struct sigaction before[N_FORWARDED];
+    sigset_t starting, waiting, mask;
+    if (open_pipe(fds, why) != ERR_OK)
+        return ERR_IO;
+    const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
+    sigprocmask(SIG_SETMASK, NULL, &mask);
+    waiting = mask;
+    sigaddset(&waiting, SIGCHLD);
+    starting = waiting;                    /* the child may be well under way before its number is known here */
+    for (size_t i = 0; i < N_FORWARDED; i++)
+        sigaddset(&starting, forwarded[i]);
+    sigprocmask(SIG_SETMASK, &starting, NULL);
+    for (size_t i = 0; i < N_FORWARDED; i++)
+        sigaction(forwarded[i], &action, &before[i]);
+    const pid_t pid = fork();
+    if (pid == 0)
+        child_start(argv, env, &mask, fds[1]);
+    child_pid = pid;
+    sigprocmask(SIG_SETMASK, &waiting, NULL);
+    close(fds[1]);
+    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "no process for %s: %s", argv[0], strerror(errno)) : ERR_OK;
+    const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
+    close(fds[0]);
+    if (e == ERR_OK && watch != NULL)
+        look_until_end(pid, watch);
+    if (e == ERR_OK)
+        e = wait_for(pid, status, why);
+    child_pid = 0;
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    for (size_t i = 0; i < N_FORWARDED; i++)
+        sigaction(forwarded[i], &before[i], NULL);
+    if (e == ERR_OK && has_failed)
+        e = err_set(why, ERR_USAGE, 0, "%s: cannot be started: %s", argv[0], strerror(reason));
+    return e;
+}
+
+bool process_is_running(unsigned pid)
+{
+    char path[64], text[512] = "";
+    if (kill((pid_t)pid, 0) != 0 && errno != EPERM)
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
+    if (f != NULL)
+        fclose(f);
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');                /* of the name, which may hold anything */
+    return end == NULL || strncmp(end, ") Z", 3) != 0;
+}
+
+/* Reads a line from a child that is running. */
+static char *read_line(int fd)
+{
+    FILE *f = fdopen(fd, "r");
+    char *line = NULL;
+    size_t cap = 0;
+    const ssize_t n = f == NULL ? -1 : getline(&line, &cap, f);
+    if (f != NULL)
+        fclose(f);
+    if (n <= 0) {
+        free(line);
+        return strdup("");
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    return line;
+}
+
+enum err child_first_line(const char *const *argv, char **out, struct err_detail *why)
+{
+    int fds[2], status = 0;
+    if (open_pipe(fds, why) != ERR_OK)
+        return ERR_IO;
+    sigset_t mask;
+    sigprocmask(SIG_SETMASK, NULL, &mask);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int nowhere = open("/dev/null", O_WRONLY);
+        dup2(fds[1], STDOUT_FILENO);
+        if (nowhere >= 0)
+            dup2(nowhere, STDERR_FILENO);
+        child_start(argv, NULL, &mask, nowhere);
+    }
+    close(fds[1]);
+    char *line = pid < 0 ? NULL : read_line(fds[0]);
+    if (pid < 0)
+        close(fds[0]);
+    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "no process for %s: %s", argv[0], strerror(errno))
+                         : wait_for(pid, &status, why);
+    if (e == ERR_OK && line == NULL)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    if (e == ERR_OK && status != 0)
+        line[0] = '\0';
+    if (e != ERR_OK)
+        free(line);
+    else
+        *out = line;
+    return e;
+}

@@ -1,0 +1,85 @@
+/* From the words of --insert and --warm to what the engine does. */
+#include "replay/program/what_if_options.h"
+
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static enum err choose_mark(const char *name, const struct trace_reader *trace, struct what_if *out,
+                            struct err_detail *why)
+{
+    for (uint32_t i = 0; i < trace_info(trace)->n_labels; i++)
+        if (strcmp(trace_label(trace, i), name) == 0) {
+            out->has_flush_label = true;
+            out->flush_label = i;
+            return ERR_OK;
+        }
+    return err_set(why, ERR_USAGE, 0, "--insert flush@mark:%.60s: the trace has no mark of that name", name);
+}
+
+/* "flush@mark:NAME", "flush@every:N". */
+static enum err choose_insert(const char *text, const struct trace_reader *trace, struct what_if *out,
+                              struct err_detail *why)
+{
+    static const char mark[] = "flush@mark:", every[] = "flush@every:";
+    if (strncmp(text, mark, strlen(mark)) == 0)
+        return choose_mark(text + strlen(mark), trace, out, why);
+    const char *digits = strncmp(text, every, strlen(every)) == 0 ? text + strlen(every) : "";
+    const size_t n = strspn(digits, "0123456789");
+    uint64_t number = 0;
+    for (size_t i = 0; i < n && n <= 18; i++)   /* 18 digits fit */
+        number = number * 10 + (uint64_t)(digits[i] - '0');
+    if (digits[n] != '\0' || number == 0)
+        return err_set(why, ERR_USAGE, 0, "--insert '%.60s': it is flush@mark:NAME or flush@every:N, N events from 1",
+                       text);
+    out->flush_every_events = number;
+    return ERR_OK;
+}
+
+static enum err choose_warm(const struct options *o, const struct trace_reader *trace, struct what_if *out,
+                            struct err_detail *why)
+{
+    if (!units_parse_bytes(o->warm, strlen(o->warm), &out->warm_bytes) || out->warm_bytes == 0 ||
+        out->warm_bytes > UINT64_C(1) << 62)
+        return err_set(why, ERR_USAGE, 0, "--warm '%.40s': a size such as 8GiB is needed", o->warm);
+    if (o->start == START_FAITHFUL && trace_info(trace)->starts_mid_run)
+        return err_set(why, ERR_USAGE, 0, "--warm: a trace that begins from its recorded state has had its beginning; "
+                                          "--start fresh places it anew");
+    return ERR_OK;
+}
+
+enum err what_if_choose(const struct options *o, const struct trace_reader *trace, struct what_if *out,
+                        struct err_detail *why)
+{
+    struct what_if w = { .warm_bytes = 0 };
+    enum err e = o->insert != NULL ? choose_insert(o->insert, trace, &w, why) : ERR_OK;
+    if (e == ERR_OK && o->warm != NULL)
+        e = choose_warm(o, trace, &w, why);
+    if (e == ERR_OK)
+        *out = w;
+    return e;
+}
+
+enum err what_if_say(const struct options *o, const struct what_if *w, struct report *r)
+{
+    char insert[256] = "", warm[128] = "", bytes[UNITS_TEXT];
+    enum err e = ERR_OK;
+    if (w->has_flush_label)
+        snprintf(insert, sizeof insert, "what if: cached memory is given back (empty_cache) at each mark '%.100s'",
+                 o->insert + strlen("flush@mark:"));
+    else if (w->flush_every_events > 0)
+        snprintf(insert, sizeof insert,
+                 "what if: cached memory is given back (empty_cache) after every %" PRIu64 " events",
+                 w->flush_every_events);
+    if (w->warm_bytes > 0)
+        snprintf(warm, sizeof warm, "what if: the program first takes %s in one request and gives it back",
+                 units_format_bytes(w->warm_bytes, bytes));
+    for (size_t i = 0; i < r->n_runs && e == ERR_OK; i++) {
+        if (insert[0] != '\0')
+            e = report_lines_add(&r->runs[i].assumptions, insert);
+        if (e == ERR_OK && warm[0] != '\0')
+            e = report_lines_add(&r->runs[i].assumptions, warm);
+    }
+    return e;
+}

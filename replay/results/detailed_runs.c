@@ -1,0 +1,682 @@
+/* Choosing, and replaying trace by trace. */
+#include "replay/results/detailed_runs.h"
+
+#include "base/sha256.h"
+#include "import/import.h"
+#include "replay/engine/explain_run.h"
+#include "replay/results/result.h"
+#include "replay/verify/recorded_settings.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What a page may carry, so that it stays below 2 MB: buckets and pieces are shared out among the runs drawn. */
+enum {
+    DRAWN_PER_CASE = 6,              /* where the report has one case */
+    DRAWN_MAX = 64,                  /* runs in all */
+    EXPLAINED_MAX = 48,              /* refusals in all */
+    BUCKETS_ALL = 6000, BUCKETS_MAX = 600, BUCKETS_MIN = 60,
+    MOMENTS_ALL = 36, MOMENTS_MAX = 12,      /* along a run, beside the peak and the first refusal */
+    PIECES_ALL = 9000, PIECES_MAX = 1200, PIECES_MIN = 60,
+    SEGMENTS_MAX = 160,
+    FRAMES_MAX = 24, STACKS_MAX = 600,
+};
+
+/* ---- notes ---- */
+
+enum err drawn_note(struct page *page, const char *fmt, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    char **grown = realloc(page->notes, (page->n_notes + 1) * sizeof *grown);
+    if (grown == NULL)
+        return ERR_HOST_NOMEM;
+    page->notes = grown;
+    if ((page->notes[page->n_notes] = strdup(text)) == NULL)
+        return ERR_HOST_NOMEM;
+    page->n_notes++;
+    return ERR_OK;
+}
+
+/* ---- choosing ---- */
+
+/* What is chosen for a row. */
+enum choice { CHOICE_NONE, CHOICE_EXPLAINED, CHOICE_DRAWN };
+
+static bool is_oom(const struct run_table *t, size_t row)
+{
+    return run_table_number(t, row, "oom_count") > 0;
+}
+
+/* Draws a row if there is room. */
+static void choose_row(uint8_t *choice, size_t row, size_t *room)
+{
+    if (row == VERDICT_NONE || choice[row] == CHOICE_DRAWN || *room == 0)
+        return;
+    choice[row] = CHOICE_DRAWN;
+    --*room;
+}
+
+/* The first row of a case that answers; VERDICT_NONE where none does. */
+static size_t find_row(const struct verdict *v, size_t here_case, const uint8_t *choice,
+                       bool (*is_it)(const struct run_table *t, size_t row))
+{
+    for (size_t row = 0; row < v->table->n_rows; row++)
+        if (v->case_of[row] == here_case && choice[row] != CHOICE_DRAWN && is_it(v->table, row))
+            return row;
+    return VERDICT_NONE;
+}
+
+/* Of a case: its best run, the default, the setting that is best over all, a run out of memory, then the others. */
+static void choose_of_case(const struct verdict *v, size_t here_case, size_t per_case, uint8_t *choice, size_t *room)
+{
+    size_t here = per_case < *room ? per_case : *room;
+    const size_t before = here;
+    choose_row(choice, v->cases[here_case].best_row, &here);
+    choose_row(choice, find_row(v, here_case, choice, verdict_is_default), &here);
+    for (size_t row = 0; row < v->table->n_rows; row++)
+        if (v->case_of[row] == here_case && v->setting_of[row] == v->best_setting)
+            choose_row(choice, row, &here);
+    choose_row(choice, find_row(v, here_case, choice, is_oom), &here);
+    for (size_t row = 0; row < v->table->n_rows && here > 0; row++)
+        if (v->case_of[row] == here_case)
+            choose_row(choice, row, &here);
+    *room -= before - here;
+}
+
+/* A choice by row; released with free(). NULL without memory. */
+static uint8_t *choose(const struct verdict *v, size_t *n_drawn)
+{
+    uint8_t *choice = calloc(v->table->n_rows + 1, 1);
+    if (choice == NULL)
+        return NULL;
+    size_t room = DRAWN_MAX, n_explained = 0;
+    const size_t per_case = v->n_cases == 1 ? DRAWN_PER_CASE : v->n_cases <= DRAWN_MAX / 4 ? 3
+                             : v->n_cases <= DRAWN_MAX / 2 ? 2 : 1;
+    for (size_t i = 0; i < v->n_cases; i++)
+        choose_of_case(v, i, per_case, choice, &room);
+    *n_drawn = DRAWN_MAX - room;
+    for (size_t row = 0; row < v->table->n_rows; row++) {
+        if (!is_oom(v->table, row) || n_explained == EXPLAINED_MAX)
+            continue;
+        n_explained++;
+        if (choice[row] == CHOICE_NONE)
+            choice[row] = CHOICE_EXPLAINED;
+    }
+    return choice;
+}
+
+/* ---- one run ---- */
+
+/* The watch of a lane: first its course, then the blocks at chosen moments. */
+struct drawn_watch {
+    struct lane_watch base;          /* first, so the two pointers convert */
+    struct page_run  *run;
+    const uint64_t   *moments;       /* rising; events before each */
+    size_t            n_moments;
+    struct { uint64_t time_ns; int64_t event; } *births;     /* by slot */
+    bool              is_short;
+};
+
+/* A run under replay; not moved between opening and closing. */
+struct drawn_lane {
+    struct page_run     *run;
+    struct policy_spec   spec;
+    struct device_choice device;
+    struct explain_run   explain;
+    struct drawn_watch   watch;
+    uint64_t moments[MOMENTS_MAX + 2];
+};
+
+/* The runs of a trace under replay. */
+struct drawn_batch {
+    struct page         *page;
+    struct trace_reader *trace;
+    struct drawn_lane   *runs;       /* n of each */
+    struct lane         *lanes;
+    struct report_run   *results;
+    size_t   n;
+    struct replay_config cfg;
+    size_t   n_buckets, n_moments, n_pieces;         /* for each run */
+    uint32_t *stack_of;              /* the page's number by the trace's; n_stacks + 1 */
+};
+
+static void watch_course(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
+{
+    struct drawn_watch *w = (struct drawn_watch *)watch;
+    timeline_take(&w->run->timeline, &l->meter, done, ev != NULL ? ev->time_ns : 0);
+}
+
+static int piece_order(const void *key, const void *piece)
+{
+    const uint64_t addr = *(const uint64_t *)key;
+    const struct block_map_piece *p = piece;
+    return addr < p->addr ? -1 : addr > p->addr;
+}
+
+/* Takes the blocks now, and when each live one was requested. */
+static void take_map(struct drawn_watch *w, const struct lane *l, uint64_t done, uint64_t time_ns)
+{
+    struct block_map *map = &w->run->maps[w->run->n_maps];
+    if (block_map_take(l->policy, map) != ERR_OK) {
+        w->is_short = true;
+        return;
+    }
+    map->event = done;
+    map->time_ns = time_ns;
+    map->now = l->meter.now;
+    map->inactive_split = meter_inactive_split(&l->meter);
+    w->run->n_maps++;
+    for (uint32_t slot = 0; slot < l->n_slots && map->n_pieces > 0; slot++) {
+        if (l->live[slot].bytes == 0)
+            continue;
+        struct block_map_piece *p =
+            bsearch(&l->live[slot].addr, map->pieces, map->n_pieces, sizeof *p, piece_order);
+        if (p == NULL)
+            continue;
+        p->event = w->births[slot].event;
+        p->age_ns = p->event < 0 ? 0 : time_ns - w->births[slot].time_ns;
+    }
+}
+
+static void watch_moments(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
+{
+    struct drawn_watch *w = (struct drawn_watch *)watch;
+    if (ev != NULL && ev->kind == EVENT_ALLOC) {
+        w->births[ev->slot].time_ns = ev->time_ns;
+        w->births[ev->slot].event = (int64_t)done - 1;
+    }
+    const size_t next = w->run->n_maps;
+    if (next < w->n_moments && done == w->moments[next] && (ev == NULL || done > 0))
+        take_map(w, l, done, ev != NULL ? ev->time_ns : 0);
+}
+
+static int by_event(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The peak, the first refusal, and `n` moments along the run; each once. */
+static void choose_moments(struct drawn_lane *d, const struct lane *l, size_t n)
+{
+    uint64_t *m = d->moments;
+    size_t k = 0, n_kept = 0;
+    m[k++] = d->run->peak_event;
+    if (d->run->oom_event != UINT64_MAX)
+        m[k++] = d->run->oom_event;
+    for (size_t i = 0; i < n; i++)
+        m[k++] = n == 1 ? l->events_done : l->events_done / (n - 1) * i + l->events_done % (n - 1) * i / (n - 1);
+    qsort(m, k, sizeof *m, by_event);
+    for (size_t i = 0; i < k; i++)
+        if (n_kept == 0 || m[i] != m[n_kept - 1])
+            m[n_kept++] = m[i];
+    d->watch.moments = m;
+    d->watch.n_moments = n_kept;
+}
+
+/* ---- opening runs ---- */
+
+static enum err refuse(struct page_run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static enum err refuse(struct page_run *run, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    free((char *)run->why_not);
+    run->why_not = strdup(text);
+    return run->why_not != NULL ? ERR_OK : ERR_HOST_NOMEM;
+}
+
+/* Results may come from others: a policy that they name is never loaded from a file. */
+static bool is_plugin(const char *policy)
+{
+    return strchr(policy, '/') != NULL || strstr(policy, ".so") != NULL;
+}
+
+/* Opens a run's lane as the results name it. A run that cannot be had says so. */
+static enum err open_run(struct drawn_batch *b, struct page_run *run, const char *release)
+{
+    const struct run_table *t = b->page->verdict->table;
+    const char *policy = run_table_text(t, run->row, "policy");
+    const struct field *typed = run_table_cell(t, run->row, "device_typed");
+    const char *device = typed->kind == FIELD_TEXT ? typed->text : run_table_text(t, run->row, "device");
+    struct drawn_lane *d = &b->runs[b->n];
+    struct err_detail why = { .text = "" };
+    if (is_plugin(policy))
+        return refuse(run, "its policy '%.100s' lies in a file of its own, which a report does not load", policy);
+    *d = (struct drawn_lane){ .run = run };
+    enum err e = policy_spec_parse(policy, &d->spec, &why);
+    if (e == ERR_OK) {
+        recorded_take_release(release, &d->spec);
+        e = device_choose(device, b->trace, &d->device, &why);
+        if (e == ERR_OK)
+            e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace,
+                          (uint64_t)run_table_number(t, run->row, "seed"), &b->lanes[b->n], &why);
+        if (e != ERR_OK)
+            policy_spec_close(&d->spec);
+    }
+    if (e != ERR_OK)
+        return e == ERR_HOST_NOMEM ? e : refuse(run, "%s", why.text);
+    d->explain.event = EXPLAIN_NO_EVENT;
+    d->watch.run = run;
+    b->n++;
+    return ERR_OK;
+}
+
+static void close_lanes(struct drawn_batch *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        lane_close(&b->lanes[i]);
+        policy_spec_close(&b->runs[i].spec);
+        explain_run_close(&b->runs[i].explain);
+        free(b->runs[i].watch.births);
+        b->lanes[i] = (struct lane){ .spec = NULL };
+        b->runs[i] = (struct drawn_lane){ .run = NULL };
+    }
+    b->n = 0;
+}
+
+/* ---- the course ---- */
+
+/* A ratio that is whole is a whole number in a JSON. */
+static bool is_same_value(const struct field *a, const struct field *b)
+{
+    const bool is_a_number = a->kind == FIELD_NUMBER || a->kind == FIELD_RATIO;
+    const bool is_b_number = b->kind == FIELD_NUMBER || b->kind == FIELD_RATIO;
+    if (a->kind == FIELD_NUMBER && b->kind == FIELD_NUMBER)
+        return a->number == b->number;
+    if (is_a_number && is_b_number)
+        return (a->kind == FIELD_RATIO ? a->ratio : (double)a->number) ==
+               (b->kind == FIELD_RATIO ? b->ratio : (double)b->number);
+    return a->kind == b->kind && (a->kind != FIELD_TEXT || strcmp(a->text, b->text) == 0);
+}
+
+/* Whether a replayed run has the numbers that the results have; `name` of the first that differs. */
+static bool is_as_stored(const struct run_table *t, size_t row, const struct report_run *run, const char **name)
+{
+    struct field fields[FIELDS_MAX];
+    const size_t n = fields_of_run(run, fields);
+    for (size_t i = 0; i < n; i++) {
+        *name = fields[i].name;
+        if (!is_same_value(run_table_cell(t, row, fields[i].name), &fields[i]))
+            return false;
+    }
+    return true;
+}
+
+static size_t stack_frames(const void *trace, uint32_t stack, const char *const **frames)
+{
+    return trace_stack(trace, stack, frames);
+}
+
+static char *explain_text(const struct drawn_batch *b, const struct drawn_lane *d)
+{
+    const struct explain_names names = { .stack = stack_frames, .arg = b->trace,
+        .event_word = trace_event_word(b->trace) };
+    char *text = NULL;
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    if (to == NULL)
+        return NULL;
+    explain_words(to, &d->explain.at_oom, d->spec.typed, &names);
+    fclose(to);
+    return text;
+}
+
+/* What the first pass found of a run, if it is what the results say. */
+static enum err take_course(struct drawn_batch *b, size_t i, struct err_detail *why)
+{
+    const struct run_table *t = b->page->verdict->table;
+    struct drawn_lane *d = &b->runs[i];
+    const struct lane *l = &b->lanes[i];
+    struct report report;
+    const char *differs;
+    if (l->outcome == ERR_HOST_NOMEM)
+        return l->outcome;
+    enum err e = result_gather(b->trace, "", NULL, l, 1, &d->device, &b->results[i], &report, why);
+    if (e != ERR_OK)
+        return e;
+    const bool is_equal = is_as_stored(t, d->run->row, &b->results[i], &differs);
+    result_close(&report);
+    d->run->peak_event = l->meter.at_peak_sample.event;
+    d->run->oom_event = l->meter.ooms == 0 ? UINT64_MAX : (uint64_t)(l->meter.first_oom.event + 1);
+    if (!is_equal) {
+        timeline_close(&d->run->timeline);
+        return refuse(d->run, "a replay of it now gives another %s than the results say", differs);
+    }
+    e = explain_run_finish(&d->explain, b->trace, why);
+    if (e == ERR_OK && d->explain.at_oom.is_taken)
+        if ((d->run->explanation = explain_text(b, d)) == NULL)
+            e = ERR_HOST_NOMEM;
+    return e;
+}
+
+static enum err run_course(struct drawn_batch *b, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < b->n; i++) {
+        b->lanes[i].explain = &b->runs[i].explain;
+        if (b->runs[i].run->timeline.cap == 0)
+            continue;
+        b->runs[i].watch.base.event = watch_course;
+        b->lanes[i].watch = &b->runs[i].watch.base;
+    }
+    e = replay_run(b->trace, b->lanes, b->n, &b->cfg, why);
+    for (size_t i = 0; i < b->n && e == ERR_OK; i++)
+        e = take_course(b, i, why);
+    return e;
+}
+
+/* ---- the blocks ---- */
+
+/* The frames of a stack as the page shows them; NULL without memory. */
+static char *page_stack_text(const char *const *frames, size_t n)
+{
+    char *text = NULL;
+    size_t n_text;
+    FILE *to = open_memstream(&text, &n_text);
+    if (to == NULL)
+        return NULL;
+    for (size_t i = 0; i < n && i < FRAMES_MAX; i++)
+        fprintf(to, "%s%.300s", i == 0 ? "" : "\n", frames[i]);
+    if (n > FRAMES_MAX)
+        fprintf(to, "\nand %zu more", n - FRAMES_MAX);
+    const bool has_failed = ferror(to) != 0;
+    if (fclose(to) == 0 && !has_failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* *number gets the page's of a stack of the trace; 0 where it has no frames or the page has too many stacks. */
+static enum err page_stack(struct drawn_batch *b, uint32_t stack, uint32_t *number)
+{
+    struct page *page = b->page;
+    const char *const *frames;
+    *number = b->stack_of[stack];
+    if (*number != 0 || page->n_stacks >= STACKS_MAX)
+        return ERR_OK;
+    const size_t n = trace_stack(b->trace, stack, &frames);
+    if (n == 0)
+        return ERR_OK;
+    char **grown = realloc(page->stacks, (page->n_stacks + 1) * sizeof *grown);
+    if (grown == NULL)
+        return ERR_HOST_NOMEM;
+    page->stacks = grown;
+    char *text = page_stack_text(frames, n);
+    if (text == NULL)
+        return ERR_HOST_NOMEM;
+    page->stacks[page->n_stacks++] = text;
+    *number = b->stack_of[stack] = (uint32_t)page->n_stacks;
+    return ERR_OK;
+}
+
+static int by_birth(const void *a, const void *b)
+{
+    const struct block_map_piece *const *x = a, *const *y = b;
+    return (*x)->event < (*y)->event ? -1 : (*x)->event > (*y)->event;
+}
+
+/* The stacks of a map's blocks. The trace is asked in order of its events: it decodes them frame by frame. */
+static enum err name_stacks(struct drawn_batch *b, struct block_map *map, struct err_detail *why)
+{
+    struct block_map_piece **order = malloc((map->n_pieces + 1) * sizeof *order);
+    size_t n = 0;
+    enum err e = ERR_OK;
+    if (order == NULL)
+        return ERR_HOST_NOMEM;
+    for (size_t i = 0; i < map->n_pieces; i++)
+        if (map->pieces[i].event >= 0)
+            order[n++] = &map->pieces[i];
+    qsort(order, n, sizeof *order, by_birth);
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        struct trace_side side;
+        e = trace_side_at(b->trace, (uint64_t)order[i]->event, &side, why);
+        if (e == ERR_OK && side.stack != TRACE_NO_STACK)
+            e = page_stack(b, side.stack, &order[i]->stack);
+        if (e == ERR_OK)
+            e = trace_event_number(b->trace, order[i]->event, &order[i]->event, why);
+    }
+    free(order);
+    return e;
+}
+
+static enum err finish_maps(struct drawn_batch *b, struct page_run *run, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < run->n_maps && e == ERR_OK; i++) {
+        struct block_map *map = &run->maps[i];
+        block_map_cut(map, SEGMENTS_MAX, b->n_pieces);
+        e = trace_event_number(b->trace, (int64_t)map->event - 1, &map->place, why);
+        if (e == ERR_OK && trace_info(b->trace)->n_stacks + trace_info(b->trace)->has_source_numbers > 0)
+            e = name_stacks(b, map, why);
+    }
+    return e;
+}
+
+static enum err prepare_moments(struct drawn_batch *b, size_t i, const struct lane *done)
+{
+    struct drawn_lane *d = &b->runs[i];
+    choose_moments(d, done, b->n_moments);
+    d->run->maps = calloc(d->watch.n_moments, sizeof *d->run->maps);
+    d->watch.births = calloc((size_t)done->n_slots + 1, sizeof *d->watch.births);
+    if (d->run->maps == NULL || d->watch.births == NULL)
+        return ERR_HOST_NOMEM;
+    for (uint32_t slot = 0; slot <= done->n_slots; slot++)
+        d->watch.births[slot].event = -1;
+    d->watch.base.event = watch_moments;
+    return ERR_OK;
+}
+
+/* Opens the lanes anew, those of them that are drawn, and runs them for the moments. */
+static enum err run_moments(struct drawn_batch *b, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    size_t n = 0;
+    for (size_t i = 0; i < b->n && e == ERR_OK; i++) {
+        struct drawn_lane *d = &b->runs[i];
+        const struct run_table *t = b->page->verdict->table;
+        const bool is_drawn = d->run->why_not == NULL && d->run->timeline.n > 0 && d->spec.ops->walk != NULL;
+        if (is_drawn)
+            e = prepare_moments(b, i, &b->lanes[i]);
+        lane_close(&b->lanes[i]);
+        b->lanes[i] = (struct lane){ .spec = NULL };
+        if (!is_drawn || e != ERR_OK)
+            continue;
+        e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace,
+                      (uint64_t)run_table_number(t, d->run->row, "seed"), &b->lanes[n], why);
+        b->lanes[n++].watch = &d->watch.base;
+    }
+    if (e == ERR_OK && n > 0)
+        e = replay_run(b->trace, b->lanes, n, &b->cfg, why);
+    for (size_t i = 0; i < b->n && e == ERR_OK; i++)
+        e = b->runs[i].watch.is_short ? ERR_HOST_NOMEM : finish_maps(b, b->runs[i].run, why);
+    return e;
+}
+
+/* ---- one trace ---- */
+
+static enum oom_action oom_of(const char *text)
+{
+    return strcmp(text, "skip") == 0 ? OOM_SKIP : strcmp(text, "as-recorded") == 0 ? OOM_AS_RECORDED : OOM_STOP;
+}
+
+/* The runs of a trace are replayed together, as far as they were run alike. */
+static bool is_alike(const struct run_table *t, size_t a, size_t b)
+{
+    return strcmp(run_table_text(t, a, "on_oom"), run_table_text(t, b, "on_oom")) == 0 &&
+           strcmp(run_table_text(t, a, "start"), run_table_text(t, b, "start")) == 0 &&
+           strcmp(run_table_text(t, a, "releases"), run_table_text(t, b, "releases")) == 0;
+}
+
+/* Opens a run's trace if it is the one that the results are of. *why says why not. */
+static enum err open_trace(const struct run_table *t, size_t row, struct trace_reader **out, struct err_detail *why)
+{
+    const char *path = run_table_text(t, row, "trace_path"), *digest = run_table_text(t, row, "trace_digest");
+    const char *from = run_table_text(t, row, "format"), *releases = run_table_text(t, row, "releases");
+    const struct field *gpu = run_table_cell(t, row, "gpu");
+    const struct import_config import = {
+        .gpu = gpu->kind == FIELD_NUMBER ? gpu->number : run_table_number(t, row, "trace_device"),
+        .releases = strcmp(releases, "program") == 0     ? RELEASES_PROGRAM
+                    : strcmp(releases, "allocator") == 0 ? RELEASES_ALLOCATOR : RELEASES_AUTO,
+    };
+    char there[SHA256_HEX];
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return err_set(why, ERR_IO, 0, "the trace %.150s is not there", path);
+    const enum err e = digest[0] != '\0' ? sha256_file(path, there, why) : ERR_OK;
+    if (e == ERR_OK && digest[0] != '\0' && strcmp(there, digest) != 0)
+        return err_set(why, ERR_FORMAT, 0, "the trace %.150s is not what it was", path);
+    return e == ERR_OK ? trace_open_any(path, from[0] != '\0' ? from : NULL, &import, out, why) : e;
+}
+
+static enum err refuse_from(struct page *page, size_t first, size_t end, const char *reason)
+{
+    enum err e = ERR_OK;
+    for (size_t i = first; i < end && e == ERR_OK; i++)
+        if (page->runs[i].why_not == NULL)
+            e = refuse(&page->runs[i], "%s", reason);
+    return e;
+}
+
+static enum err replay_batch(struct drawn_batch *b, size_t first, size_t end, struct err_detail *why)
+{
+    const char *release;
+    enum err e = recorded_release(b->trace, &release, why);
+    b->stack_of = calloc((size_t)trace_info(b->trace)->n_stacks + 1, sizeof *b->stack_of);
+    b->runs = calloc(end - first, sizeof *b->runs);
+    b->lanes = calloc(end - first, sizeof *b->lanes);
+    b->results = calloc(end - first, sizeof *b->results);
+    if (b->stack_of == NULL || b->runs == NULL || b->lanes == NULL || b->results == NULL)
+        e = ERR_HOST_NOMEM;
+    for (size_t i = first; i < end && e == ERR_OK; i++)
+        e = open_run(b, &b->page->runs[i], release);
+    if (e == ERR_OK && b->n > 0)
+        e = run_course(b, why);
+    if (e == ERR_OK && b->n > 0)
+        e = run_moments(b, why);
+    close_lanes(b);
+    free(b->stack_of);
+    free(b->runs);
+    free(b->lanes);
+    free(b->results);
+    return e;
+}
+
+/* Replays the chosen runs [first, end) of a trace. */
+static enum err replay_trace(struct page *page, size_t first, size_t end, struct drawn_batch *b)
+{
+    const struct run_table *t = page->verdict->table;
+    struct err_detail reason = { .text = "" };
+    b->page = page;
+    b->n = 0;
+    b->cfg.on_oom = oom_of(run_table_text(t, page->runs[first].row, "on_oom"));
+    b->cfg.start = strcmp(run_table_text(t, page->runs[first].row, "start"), "faithful") == 0 ? START_FAITHFUL
+                                                                                             : START_FRESH;
+    enum err e = open_trace(t, page->runs[first].row, &b->trace, &reason);
+    if (e == ERR_OK) {
+        e = replay_batch(b, first, end, &reason);
+        trace_close(b->trace);
+    }
+    return e == ERR_OK || e == ERR_HOST_NOMEM ? e : refuse_from(page, first, end, reason.text);
+}
+
+/* ---- all ---- */
+
+static size_t clamp(size_t n, size_t least, size_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+/* The chosen rows as runs of the page: a trace's follow each other, as they do in the table. */
+static enum err add_runs(struct page *page, const uint8_t *choice, size_t n_buckets)
+{
+    const struct verdict *v = page->verdict;
+    page->runs = calloc(v->table->n_rows + 1, sizeof *page->runs);
+    enum err e = page->runs != NULL ? ERR_OK : ERR_HOST_NOMEM;
+    for (size_t row = 0; row < v->table->n_rows && e == ERR_OK; row++) {
+        if (choice[row] == CHOICE_NONE)
+            continue;
+        struct page_run *run = &page->runs[page->n_runs++];
+        *run = (struct page_run){ .row = row, .oom_event = UINT64_MAX };
+        if (choice[row] == CHOICE_DRAWN)
+            e = timeline_open(&run->timeline, n_buckets & ~(size_t)1);
+    }
+    return e;
+}
+
+static enum err say_left_out(struct page *page, size_t n_drawn)
+{
+    const struct run_table *t = page->verdict->table;
+    uint64_t n_oom = 0;
+    for (size_t row = 0; row < t->n_rows; row++)
+        n_oom += is_oom(t, row);
+    enum err e = ERR_OK;
+    if (n_drawn < t->n_rows)
+        e = drawn_note(page, "Of %zu runs %zu are shown in detail: of each trace and card the best, the default setting, "
+                       "the setting that is best over all, and one that runs out of memory, as far as there is room. "
+                       "The tables and the CSV have all.", t->n_rows, n_drawn);
+    if (e == ERR_OK && n_oom > EXPLAINED_MAX)
+        e = drawn_note(page, "Of %" PRIu64 " runs out of memory the first %d are explained; `replay TRACE --policy P "
+                       "--device D` explains any.", n_oom, EXPLAINED_MAX);
+    return e;
+}
+
+enum err drawn_replay(struct page *page, unsigned threads, void (*progress)(void *arg, uint64_t done, uint64_t total),
+                      void *arg, struct err_detail *why)
+{
+    const struct verdict *v = page->verdict;
+    size_t n_drawn;
+    uint8_t *choice = choose(v, &n_drawn);
+    if (choice == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report");
+    const size_t share = n_drawn > 0 ? n_drawn : 1;
+    struct drawn_batch b = {
+        .cfg       = { .threads = threads, .progress = progress, .progress_arg = arg },
+        .n_buckets = clamp(BUCKETS_ALL / share, BUCKETS_MIN, BUCKETS_MAX),
+        .n_moments = clamp(MOMENTS_ALL / share, 0, MOMENTS_MAX),
+    };
+    b.n_pieces = clamp(PIECES_ALL / (share * (b.n_moments + 2)), PIECES_MIN, PIECES_MAX);
+    enum err e = add_runs(page, choice, b.n_buckets);
+    free(choice);
+    for (size_t first = 0, end; first < page->n_runs && e == ERR_OK; first = end) {
+        const size_t row = page->runs[first].row;
+        for (end = first + 1; end < page->n_runs && verdict_is_same_trace(v->table, row, page->runs[end].row) &&
+                              is_alike(v->table, row, page->runs[end].row); end++)
+            ;
+        e = replay_trace(page, first, end, &b);
+    }
+    if (e == ERR_OK)
+        e = say_left_out(page, n_drawn);
+    return e == ERR_OK ? e : err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report");
+}
+
+void drawn_close(struct page *page)
+{
+    for (size_t i = 0; i < page->n_runs; i++) {
+        struct page_run *run = &page->runs[i];
+        for (size_t k = 0; k < run->n_maps; k++)
+            block_map_close(&run->maps[k]);
+        free(run->maps);
+        free(run->explanation);
+        free((char *)run->why_not);
+        timeline_close(&run->timeline);
+    }
+    for (size_t i = 0; i < page->n_stacks; i++)
+        free(page->stacks[i]);
+    for (size_t i = 0; i < page->n_notes; i++)
+        free(page->notes[i]);
+    free(page->runs);
+    free(page->stacks);
+    free(page->notes);
+    *page = (struct page){ .runs = NULL };
+}

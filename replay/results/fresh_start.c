@@ -1,0 +1,32 @@
+/* What the figures of a fresh start leave out. */
+#include "replay/results/fresh_start.h"
+
+#include "replay/engine/start_state.h"
+#include "report/text.h"
+
+void fresh_start_print(FILE *out, const struct trace_reader *trace)
+{
+    const struct start_sum s = start_sum_up(trace);
+    char n[TEXT_NUMBER], live[TEXT_NUMBER], held[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (!trace_info(trace)->starts_mid_run)
+        return;
+    words_add(&w, "The recording starts in mid-run, with %s live requests of %s in %s reserved. These are placed anew on "
+                  "an empty card, also for the recorded setting, so its figures are not those of the recording.",
+              text_count(s.n_live, n), text_mib(s.live_bytes, live), text_mib(s.segment_bytes, held));
+    words_print(out, &w, 0, 2);
+    fprintf(out, "\n");
+}
+
+void fresh_start_json(struct json_writer *w, const struct trace_reader *trace)
+{
+    const struct start_sum s = start_sum_up(trace);
+    const bool is_mid_run = trace_info(trace)->starts_mid_run;
+    json_put_object(w, "start");
+    json_put_text(w, "state", is_mid_run ? "mid-run" : "empty");
+    json_put_bool(w, "is_placed_anew", is_mid_run);
+    json_put_number(w, "live_requests", s.n_live);
+    json_put_number(w, "live_bytes", s.live_bytes);
+    json_put_number(w, "recorded_reserved_bytes", s.segment_bytes);
+    json_end_object(w);
+}

@@ -1,0 +1,333 @@
+/* The device's choice, and a report's facts. */
+#include "replay/results/result.h"
+
+#include "base/units.h"
+#include "replay/verify/recorded_settings.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* ---- the device ---- */
+
+/* What a card must hold so that the recorded run would have fitted: reserved where that is known. */
+static uint64_t bytes_needed(const struct trace_info *info, const struct device_config *cfg)
+{
+    const uint64_t run =
+        info->recorded_peak_reserved_bytes > 0 ? info->recorded_peak_reserved_bytes : info->peak_requested_bytes;
+    return add_capped(run, add_capped(cfg->context_bytes, cfg->others_bytes));
+}
+
+/* No capacity was given: the smallest card by name that the recorded run fits, the same for all policies. */
+static void device_choose_card(struct device_choice *d, const struct trace_info *info, const char *options)
+{
+    char need[UNITS_TEXT], has[UNITS_TEXT];
+    const uint64_t bytes = bytes_needed(info, &d->config);
+    const struct device_model *model = device_model_for(bytes);
+    const char *what = info->recorded_peak_reserved_bytes > 0 ? "reserved when recorded" : "requested at once";
+    units_format_bytes(bytes, need);
+    if (model == NULL) {
+        snprintf(d->typed, sizeof d->typed, "sim:unlimited%.120s", options);
+        snprintf(d->headline, sizeof d->headline,
+                 "%.60s, because no named card holds the %s %s, for all policies; change: --device sim:24GiB", d->typed,
+                 need, what);
+        return;
+    }
+    d->config.total_bytes = model->total_bytes;
+    snprintf(d->typed, sizeof d->typed, "sim:%.30s%.120s", model->name, options);
+    snprintf(d->headline, sizeof d->headline,
+             "%.60s (%s), the smallest card for the %s %s, for all policies; change: --device sim:24GiB", d->typed,
+             units_format_bytes(model->total_bytes, has), need, what);
+}
+
+/* `d` is parsed; what is left is how large it is, and how to say so. */
+static void device_complete(struct device_choice *choice, const char *typed, const struct trace_info *info)
+{
+    struct device_choice d = *choice;
+    char has[UNITS_TEXT];
+    const char *colon = strchr(typed, ':');
+    char options[DEVICE_TEXT] = "";
+    if (colon != NULL)
+        snprintf(options, sizeof options, ",%s", colon + 1);
+    if (device_is_real(d.ops)) {
+        snprintf(d.typed, sizeof d.typed, "%s", typed);
+        snprintf(d.headline, sizeof d.headline, "%.100s, as given with --device", typed);
+    } else if (d.has_total) {
+        snprintf(d.typed, sizeof d.typed, "%s", typed);
+        snprintf(d.headline, sizeof d.headline, "%.100s, %s%s as given with --device", typed,
+                 d.config.total_bytes == DEVICE_UNLIMITED ? "unlimited" : units_format_bytes(d.config.total_bytes, has),
+                 d.config.total_bytes == DEVICE_UNLIMITED ? "" : ",");
+    } else if (info->capacity_bytes > 0) {
+        d.config.total_bytes = info->capacity_bytes;
+        snprintf(d.typed, sizeof d.typed, "sim:%" PRIu64 "%.120s", info->capacity_bytes, options);
+        snprintf(d.headline, sizeof d.headline,
+                 "%s, as recorded in the trace, for all policies; change: --device sim:24GiB",
+                 units_format_bytes(info->capacity_bytes, has));
+    } else {
+        device_choose_card(&d, info, options);
+    }
+    *choice = d;
+}
+
+enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
+                       struct err_detail *why)
+{
+    struct device_choice d = { .ops = NULL };
+    const char *typed = text == NULL ? "sim" : text;
+    const enum err e = device_parse(typed, &d.config, &d.ops, &d.has_total, why);
+    if (e != ERR_OK)
+        return e;
+    device_complete(&d, typed, trace_info(trace));
+    *out = d;
+    return ERR_OK;
+}
+
+enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,
+                           struct err_detail *why)
+{
+    struct device_choice d = { .ops = NULL };
+    const char *typed = text == NULL ? "sim" : text;
+    bool is_real;
+    const enum err e = device_parse_any(typed, &d.config, &is_real, &d.has_total, why);
+    if (e != ERR_OK)
+        return e;
+    d.ops = is_real ? &device_cuda : &device_sim;
+    device_complete(&d, typed, trace_info(trace));
+    *out = d;
+    return ERR_OK;
+}
+
+/* ---- the report ---- */
+
+static struct report_trace trace_facts(const struct trace_reader *trace, const char *path,
+                                       const struct bounds *bounds)
+{
+    const struct trace_info *info = trace_info(trace);
+    const char *source = trace_meta(trace, "source");
+    const struct bounds unasked = { .live_event = -1 };
+    if (bounds == NULL)
+        bounds = &unasked;
+    return (struct report_trace){
+        .path                         = path,
+        .source                       = source != NULL ? source : "native",
+        .device                       = info->device,
+        .events                       = info->events,
+        .allocs                       = info->by_kind[EVENT_ALLOC],
+        .frees                        = info->by_kind[EVENT_FREE] + info->by_kind[EVENT_FREE_REQUESTED],
+        .starts_mid_run               = info->starts_mid_run,
+        .peak_requested_bytes         = info->peak_requested_bytes,
+        .live_peak_bytes              = bounds->live_bytes,
+        .offline_plan_bytes           = bounds->plan_bytes,
+        .capacity_bytes               = info->capacity_bytes,
+        .recorded_peak_reserved_bytes = info->recorded_peak_reserved_bytes,
+        .numbering                    = info->has_source_numbers ? "source" : "event",
+    };
+}
+
+struct remark_target {
+    struct report_run *run;
+    enum err e;
+};
+
+static void take_remark(void *arg, enum remark_kind kind, const char *sentence)
+{
+    struct remark_target *t = arg;
+    struct report_lines *lines = kind == REMARK_WARNING ? &t->run->warnings : &t->run->assumptions;
+    if (t->e == ERR_OK)
+        t->e = report_lines_add(lines, sentence);
+}
+
+/* A sentence of our own. */
+static void remark(struct remark_target *t, enum remark_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void remark(struct remark_target *t, enum remark_kind kind, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    take_remark(t, kind, text);
+}
+
+static void remark_device(struct remark_target *t, const struct device_choice *d)
+{
+    const struct device_config *c = &d->config;
+    remark(t, REMARK_ASSUMPTION,
+           "driver time is modelled, not measured: %.0f us per segment allocated, %.0f per segment freed, %.0f per "
+           "page mapped, %.0f per page unmapped (--device sim:...,alloc_ns=,free_ns=,map_ns=,unmap_ns=)",
+           (double)c->alloc_ns / 1e3, (double)c->free_ns / 1e3, (double)c->map_ns / 1e3, (double)c->unmap_ns / 1e3);
+}
+
+/* What a real card did that the run did not count on. */
+static void remark_card(struct remark_target *t, const struct device *dev)
+{
+    const struct device_measured *m = dev->measured;
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (m == NULL)
+        return;
+    if (dev->cfg.limit_bytes > m->idle.free_bytes)
+        remark(t, REMARK_WARNING, "limit=%s is more than the card had free, %s",
+               units_format_bytes(dev->cfg.limit_bytes, a), units_format_bytes(m->idle.free_bytes, b));
+    if (m->refusals > 0)
+        remark(t, REMARK_WARNING,
+               "the card refused %" PRIu64 " calls for which it should have had room; %s were free at the first: "
+               "another process may have taken memory meanwhile",
+               m->refusals, units_format_bytes(m->refused_free_bytes, a));
+}
+
+/* Bytes requested by what was live before the first event, and of these the ones whose block's size is a guess. */
+static void start_bytes(const struct trace_reader *trace, uint64_t *live_bytes, uint64_t *guessed_bytes)
+{
+    size_t n;
+    const struct trace_block *blocks = trace_start_blocks(trace, &n);
+    *live_bytes = *guessed_bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (blocks[i].slot == TRACE_NO_SLOT)
+            continue;
+        *live_bytes += blocks[i].requested;
+        *guessed_bytes += blocks[i].is_size_guessed ? blocks[i].requested : 0;
+    }
+}
+
+/* The state before the first event, and how much of it is known. */
+static void remark_start(struct remark_target *t, const struct trace_reader *trace, const struct lane *l)
+{
+    uint64_t live, guessed;
+    start_bytes(trace, &live, &guessed);
+    if (!trace_info(trace)->starts_mid_run)
+        return;
+    if (l->is_restored)
+        remark(t, REMARK_ASSUMPTION,
+               "faithful start: the policy took over segments and blocks as recorded; %.2f%% of the live bytes lie in "
+               "blocks whose size is a guess, and ages and ties among free blocks from before the record are unknown",
+               live == 0 ? 0.0 : 100.0 * (double)guessed / (double)live);
+    else if (live > 0)
+        take_remark(
+            t, REMARK_ASSUMPTION,
+            "fresh start: the policy placed the requests that were live at the start anew, in recorded order "
+            "of address; memory that was cached by then is not there (--start faithful keeps the recorded state)");
+}
+
+static void remark_unfinished(struct remark_target *t, const struct trace_reader *trace)
+{
+    const struct trace_info *info = trace_info(trace);
+    if (info->is_unfinished)
+        remark(t, REMARK_WARNING, "the trace is unfinished: it is being written, or its writer was killed; %" PRIu64
+               " bytes at its end are cut off", info->cut_off_bytes);
+}
+
+/* What the source could not tell, a line each. */
+static void remark_notes(struct remark_target *t, const struct trace_reader *trace)
+{
+    char line[TRACE_NOTE];
+    const char *notes = trace_meta(trace, "notes");
+    while (trace_next_note(&notes, line))
+        if (line[0] != '\0')
+            take_remark(t, strncmp(line, "contradiction", 13) == 0 ? REMARK_WARNING : REMARK_ASSUMPTION, line);
+}
+
+static void remark_controls(struct remark_target *t, const struct lane *l)
+{
+    static const char *const names[] = {
+#define CONTROL_NAME(name, text, meaning) text,
+        CONTROL_LIST(CONTROL_NAME)
+#undef CONTROL_NAME
+    };
+    for (int kind = 0; kind < CONTROL_KINDS; kind++)
+        if (l->unsupported[kind] > 0)
+            remark(t, REMARK_WARNING, "%" PRIu64 " '%s' commands of the trace mean nothing to this policy: left out",
+                   l->unsupported[kind], names[kind]);
+    if (l->meter.survived > 0)
+        remark(t, REMARK_ASSUMPTION,
+               "%" PRIu64 " request(s) refused when recorded are served here, and given back at once: what the program "
+               "would have done with them is not known",
+               l->meter.survived);
+}
+
+static enum report_outcome outcome_of(enum err e)
+{
+    switch (e) {
+    case ERR_OK:         return REPORT_OK;
+    case ERR_DEVICE_OOM: return REPORT_OOM;
+    case ERR_CORRUPT:    return REPORT_CORRUPT;
+    default:             return REPORT_ERROR;
+    }
+}
+
+/* Where things happened, in the numbering of the source. */
+static enum err gather_numbers(struct trace_reader *trace, const struct lane *l, struct report_run *run,
+                               struct err_detail *why)
+{
+    enum err e = trace_event_number(trace, (int64_t)l->meter.at_peak_sample.event - 1, &run->peak_event, why);
+    if (e == ERR_OK && l->meter.ooms > 0)
+        e = trace_event_number(trace, l->meter.first_oom.event, &run->first_oom_event, why);
+    if (e == ERR_OK && l->is_stopped)
+        e = trace_event_number(trace, l->stopped_at, &run->stopped_at, why);
+    return e;
+}
+
+static enum err gather_run(struct trace_reader *trace, const struct lane *l, const struct device_choice *device,
+                           struct report_run *run, struct err_detail *why)
+{
+    *run = (struct report_run){
+        .spec            = l->spec,
+        .label           = l->spec->typed,
+        .measured        = l->device->measured,
+        .device          = device->typed,
+        .device_config   = &l->device->cfg,
+        .usage           = &l->device->usage,
+        .meter           = &l->meter,
+        .count           = &l->policy->count,
+        .card_peak_bytes = device_card_bytes(l->device, l->device->usage.page_peak_bytes),
+        .outcome         = outcome_of(l->outcome),
+        .is_stopped      = l->is_stopped,
+    };
+    struct remark_target t = { .run = run, .e = ERR_OK };
+    char where[TEXT_NUMBER];
+    const enum err e = gather_numbers(trace, l, run, why);
+    if (e != ERR_OK)
+        return e;
+    if (l->outcome == ERR_INTERRUPTED && run->stopped_at < 0)
+        remark(&t, REMARK_WARNING, "the run was interrupted before its first event");
+    else if (l->outcome == ERR_INTERRUPTED)
+        remark(&t, REMARK_WARNING, "the run was interrupted at %s %" PRId64 ": all numbers are of what came before",
+               trace_event_word(trace), run->stopped_at);
+    else if (run->outcome == REPORT_CORRUPT || run->outcome == REPORT_ERROR)
+        remark(&t, REMARK_WARNING, "the run failed at %s: %s",
+               text_event(trace_event_word(trace), run->stopped_at, where), l->why.text);
+    if (l->policy->ops->remarks != NULL)
+        l->policy->ops->remarks(l->policy, take_remark, &t);
+    remark_controls(&t, l);
+    remark_start(&t, trace, l);
+    remark_unfinished(&t, trace);
+    remark_notes(&t, trace);
+    remark_device(&t, device);
+    remark_card(&t, l->device);
+    return t.e == ERR_OK ? ERR_OK : err_set(why, t.e, 0, "%s", err_text(t.e));
+}
+
+enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
+                       const struct lane *lanes, size_t n_lanes, const struct device_choice *device,
+                       struct report_run *runs, struct report *out, struct err_detail *why)
+{
+    struct report r = { .trace = trace_facts(trace, path, bounds), .runs = runs,
+                        .headline = device->headline, .is_device_assumed = !device->has_total };
+    enum err e = ERR_OK;
+    for (; r.n_runs < n_lanes && e == ERR_OK; r.n_runs++)
+        e = gather_run(trace, &lanes[r.n_runs], device, &runs[r.n_runs], why);
+    if (e != ERR_OK)
+        result_close(&r);
+    else
+        *out = r;
+    return e;
+}
+
+void result_close(struct report *r)
+{
+    for (size_t i = 0; i < r->n_runs; i++) {
+        report_lines_close(&r->runs[i].assumptions);
+        report_lines_close(&r->runs[i].warnings);
+    }
+    r->n_runs = 0;
+}

@@ -1,0 +1,37 @@
+/*
+ * From finished lanes to a report: what was measured, in the trace's own numbering, and what it rests on.
+ */
+#ifndef REPLAY_REPLAY_RESULTS_RESULT_H
+#define REPLAY_REPLAY_RESULTS_RESULT_H
+
+#include "replay/engine/engine.h"
+#include "replay/plan/bounds.h"
+#include "report/report.h"
+
+enum { HEADLINE_TEXT = 320, DEVICE_TEXT = 160 };
+
+/* The device of a run, resolved: capacity from what was typed, from the trace, or the smallest card that fits. */
+struct device_choice {
+    const struct device_ops *ops;
+    struct device_config config;
+    bool has_total;                  /* the person gave a capacity */
+    char typed[DEVICE_TEXT];         /* as given, or as it would have to be typed */
+    char headline[HEADLINE_TEXT];    /* what it is and how to choose otherwise */
+};
+
+/* `text`: as after --device; NULL: "sim". device_parse's errors. */
+MUST_USE enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
+                                struct err_detail *why);
+
+/* The same for a command that also runs on a real card, whose capacity stays open until it is opened. */
+MUST_USE enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,
+                                    struct err_detail *why);
+
+/* Fills a report from lanes that replay_run is done with. It borrows from all arguments; `runs` is an array of n_lanes
+ * of the caller's, and `bounds` may be NULL where nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's errors. */
+MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
+                                const struct lane *lanes, size_t n_lanes, const struct device_choice *device,
+                                struct report_run *runs, struct report *out, struct err_detail *why);
+void result_close(struct report *r);
+
+#endif

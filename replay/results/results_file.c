@@ -1,0 +1,89 @@
+/* Which kind it is, its first bytes tell. */
+#include "replay/results/results_file.h"
+
+#include "base/input.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { JSON_BYTES_MAX = 1 << 30 };
+
+/* All of an input that is a JSON; released with free(). */
+static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *why)
+{
+    char *bytes = NULL;
+    size_t cap = 0;
+    *n = 0;
+    for (;;) {
+        const unsigned char *more;
+        size_t k;
+        const enum err e = input_peek(in, 1, &more, &k, why);
+        if (e == ERR_OK && k == 0)
+            break;
+        if (e == ERR_OK && cap < *n + k) {
+            cap = 2 * (*n + k);
+            char *grown = cap <= JSON_BYTES_MAX ? realloc(bytes, cap) : NULL;
+            if (grown == NULL) {
+                free(bytes);
+                return err_set(why, ERR_HOST_NOMEM, 0, "%.150s: no memory for a JSON of this size", input_name(in));
+            }
+            bytes = grown;
+        }
+        if (e != ERR_OK) {
+            free(bytes);
+            return e;
+        }
+        memcpy(bytes + *n, more, k);
+        *n += k;
+        input_skip(in, k);
+    }
+    *out = bytes;
+    return ERR_OK;
+}
+
+static enum err add_json(struct run_table *t, struct input *in, struct err_detail *why)
+{
+    char *bytes = NULL;
+    size_t n;
+    enum err e = read_all(in, &bytes, &n, why);
+    if (e == ERR_OK)
+        e = run_table_add_json(t, bytes, n, input_name(in), why);
+    free(bytes);
+    return e;
+}
+
+static enum err add_db(struct run_table *t, const char *path, struct err_detail *why)
+{
+    struct results_db *db = NULL;
+    enum err e = results_db_open_read(path, &db, why);
+    if (e == ERR_OK)
+        e = run_table_add_db(t, db, why);
+    results_db_close(db);
+    return e;
+}
+
+enum err results_file_add(struct run_table *t, const char *path, bool *is_results, struct err_detail *why)
+{
+    static const unsigned char sqlite[] = "SQLite format 3";
+    struct err_detail reason;
+    const unsigned char *head;
+    struct input *in = NULL;
+    size_t n = 0, at = 0;
+    *is_results = false;
+    enum err e = input_open(path, &in, &reason);
+    if (e == ERR_OK && (e = input_peek(in, sizeof sqlite, &head, &n, &reason)) != ERR_OK)
+        input_close(in);
+    if (e != ERR_OK) {
+        if (e == ERR_HOST_NOMEM)
+            *why = reason;
+        return e == ERR_HOST_NOMEM ? e : ERR_OK;         /* whoever opens it as a trace says what is wrong with it */
+    }
+    while (at < n && memchr(" \t\r\n", head[at], 4) != NULL)
+        at++;
+    const bool is_db = n >= sizeof sqlite && memcmp(head, sqlite, sizeof sqlite) == 0;
+    *is_results = is_db || (at < n && head[at] == '{');
+    if (*is_results)
+        e = is_db ? add_db(t, path, why) : add_json(t, in, why);
+    input_close(in);
+    return e;
+}

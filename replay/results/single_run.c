@@ -1,0 +1,45 @@
+/* The recorded settings as a policy, and a lane of its own. */
+#include "replay/results/single_run.h"
+
+#include "replay/verify/recorded_settings.h"
+#include "report/text.h"
+
+enum err single_run_open(struct single_run *run, struct trace_reader *trace, const char *policy, const char *device,
+                         struct err_detail *why)
+{
+    const char *release;
+    *run = (struct single_run){ .trace = trace };
+    enum err e = policy == NULL ? recorded_policy(trace, &run->spec, why) : policy_spec_parse(policy, &run->spec, why);
+    if (e != ERR_OK)
+        return e;
+    e = recorded_release(trace, &release, why);
+    if (e == ERR_OK)
+        recorded_take_release(release, &run->spec);
+    if (e == ERR_OK && run->spec.ops->stats == NULL)
+        e = err_set(why, ERR_UNSUPPORTED, 0, "the policy %s keeps no memory_stats; pytorch does", run->spec.ops->name);
+    if (e == ERR_OK)
+        e = device_choose(device, trace, &run->device, why);
+    if (e == ERR_OK)
+        e = lane_open(&run->spec, run->device.ops, &run->device.config, trace, 0, &run->lane, why);
+    if (e != ERR_OK)
+        single_run_close(run);
+    return e;
+}
+
+enum err single_run_replay(struct single_run *run, const struct replay_config *cfg, struct err_detail *why)
+{
+    const struct lane *l = &run->lane;
+    char where[TEXT_NUMBER];
+    const enum err e = replay_run(run->trace, &run->lane, 1, cfg, why);
+    if (e != ERR_OK || l->outcome == ERR_OK || l->outcome == ERR_DEVICE_OOM)
+        return e;
+    return err_set(why, l->outcome, 0, "the run failed at %s: %.160s", text_event("event", l->stopped_at, where),
+                   l->why.text);
+}
+
+void single_run_close(struct single_run *run)
+{
+    lane_close(&run->lane);
+    policy_spec_close(&run->spec);
+    *run = (struct single_run){ .trace = NULL };
+}

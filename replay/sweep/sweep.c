@@ -1,0 +1,473 @@
+/*
+ * A trace is opened once for all of its missing runs. These are gathered, at most SWEEP_PART_MAX at a time; those of
+ * them that cannot differ are run once, as lanes (replay/engine/equal_runs.h), and each gets a row of its own. So memory stays
+ * bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of them. One of a
+ * single chunk stays decoded, and there a few lanes for each thread are opened, run and closed before the next: the
+ * memory that they give back is taken up by those behind them, and is still in the caches.
+ */
+#include "replay/sweep/sweep.h"
+
+#include "base/cores.h"
+#include "replay/results/result.h"
+#include "replay/verify/recorded_settings.h"
+#include "sim/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW_LANES = 16 };             /* a thread's */
+
+/* A run that is missing, and everything it needs; not moved between opening and closing. */
+struct sweep_lane {
+    struct run_identity  id;
+    struct policy_spec   spec;
+    struct device_choice device;
+};
+
+/* The trace under way, and the runs that are gathered for it. */
+struct sweep_trace {
+    struct sweep             *sweep;
+    const struct sweep_input *input;  /* NULL: none is */
+    struct trace_reader *reader;
+    const char *release;              /* that made the recording; NULL: unknown */
+    bool        has_bounds;           /* from the first decoding */
+    bool        is_broken;            /* it cannot be read to its end: its runs have no result */
+    struct bounds      bounds;
+    struct sweep_lane *runs;          /* n of them, */
+    struct lane       *lanes;         /* idle */
+    size_t             n, n_at_once;
+    size_t             n_running, n_done;    /* of the part under way */
+};
+
+/* What is wrong with a setting is wrong with it on every trace, and said once. */
+static void complain(struct sweep *s, const char *text, uint64_t *count)
+{
+    const size_t n_said = s->complaints.n;
+    ++*count;
+    s->is_out_of_memory |= report_lines_add(&s->complaints, text) != ERR_OK;
+    if (s->complain != NULL && s->complaints.n > n_said)
+        s->complain(s->arg, text);
+}
+
+/* ---- what there is to do ---- */
+
+static enum err check_policies(const struct sweep *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < s->policies.n && e == ERR_OK; i++) {
+        struct policy_spec spec;
+        e = policy_spec_parse(s->policies.at[i], &spec, why);
+        if (e == ERR_OK)
+            policy_spec_close(&spec);
+    }
+    return e;
+}
+
+static enum err check_devices(const struct sweep *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < s->devices.n && e == ERR_OK; i++) {
+        struct device_config config;
+        const struct device_ops *ops;
+        bool has_total;
+        e = device_parse(s->devices.at[i], &config, &ops, &has_total, why);
+    }
+    return e;
+}
+
+enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *why)
+{
+    struct sweep s = { .asked = *asked };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < asked->n_policies && e == ERR_OK; i++)
+        e = expand(asked->policies[i], &s.policies, why);
+    if (e == ERR_OK)
+        e = expand(asked->device != NULL ? asked->device : "sim", &s.devices, why);
+    if (e == ERR_OK)
+        e = check_policies(&s, why);
+    if (e == ERR_OK)
+        e = check_devices(&s, why);
+    for (size_t i = 0; i < asked->n_inputs && e == ERR_OK; i++)
+        e = sweep_inputs_add(&s.inputs, asked->inputs[i], why);
+    if (e == ERR_OK && s.inputs.n == 0)
+        e = err_set(why, ERR_USAGE, 0, "%.150s: no file is in it", asked->inputs[0]);
+    if (e != ERR_OK)
+        sweep_close(&s);
+    else
+        *out = s;
+    return e;
+}
+
+/* Whether the i-th run of all, counted over traces, policies and devices, belongs to this part. */
+static bool is_ours(const struct sweep *s, uint64_t i)
+{
+    return s->asked.n_shards == 0 || i % s->asked.n_shards == s->asked.shard - 1;
+}
+
+uint64_t sweep_count_runs(const struct sweep *s)
+{
+    const uint64_t all = (uint64_t)s->inputs.n * s->policies.n * s->devices.n, n = s->asked.n_shards;
+    const uint64_t ours = n == 0 ? all : all / n + (all % n >= s->asked.shard);
+    return ours - s->n_unopened;
+}
+
+static enum err check_interrupted(const struct sweep *s, struct err_detail *why)
+{
+    return s->interrupted != NULL && *s->interrupted != 0 ? err_set(why, ERR_INTERRUPTED, 0, "interrupted") : ERR_OK;
+}
+
+static struct run_identity identity_of(const struct sweep *s, const char *path, const char *digest, const char *policy,
+                                       const char *device)
+{
+    static const char *const on_oom[] = { "stop", "skip", "as-recorded" };
+    static const char *const starts[] = { "fresh", "faithful" };
+    static const char *const releases[] = { "auto", "program", "allocator" };
+    const struct sweep_request *o = &s->asked;
+    return (struct run_identity){
+        .trace_path   = path,
+        .trace_digest = digest,
+        .policy       = policy,
+        .device       = device,
+        .start        = starts[o->start],
+        .on_oom       = on_oom[o->on_oom],
+        .releases     = releases[o->import.releases],
+        .from         = o->from != NULL ? o->from : "",
+        .seed         = o->seed,
+        .gpu          = o->import.gpu,
+    };
+}
+
+/* The n-th of the runs that a trace has in all. */
+static struct run_identity identity_at(const struct sweep *s, size_t n_input, const char *digest, size_t n)
+{
+    return identity_of(s, s->inputs.at[n_input].path, digest, s->policies.at[n % s->policies.n],
+                       s->devices.at[n / s->policies.n]);
+}
+
+/* ---- one trace ---- */
+
+static void sweep_trace_leave(struct sweep_trace *t)
+{
+    trace_close(t->reader);
+    t->reader = NULL;
+    t->input = NULL;
+    t->has_bounds = t->is_broken = false;
+}
+
+static void sweep_trace_close(struct sweep_trace *t)
+{
+    if (t == NULL)
+        return;
+    sweep_trace_leave(t);
+    free(t->runs);
+    free(t->lanes);
+    free(t);
+}
+
+void sweep_close(struct sweep *s)
+{
+    sweep_trace_close(s->open);
+    s->open = NULL;
+    free(s->missing);
+    s->missing = NULL;
+    results_db_close(s->db);
+    s->db = NULL;
+    report_lines_close(&s->complaints);
+    sweep_inputs_close(&s->inputs);
+    expansion_close(&s->policies);
+    expansion_close(&s->devices);
+}
+
+/* Room for the lanes of all traces. */
+static enum err sweep_trace_create(struct sweep *s, struct err_detail *why)
+{
+    struct sweep_trace *t = s->open = calloc(1, sizeof *t);
+    if (t != NULL) {
+        t->sweep = s;
+        t->runs = calloc(SWEEP_PART_MAX, sizeof *t->runs);
+        t->lanes = calloc(SWEEP_PART_MAX, sizeof *t->lanes);
+    }
+    if (t != NULL && t->runs != NULL && t->lanes != NULL)
+        return ERR_OK;
+    sweep_trace_close(t);
+    s->open = NULL;
+    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+}
+
+static size_t lanes_at_once(const struct sweep *s, const struct trace_reader *trace)
+{
+    const size_t few = FEW_LANES * (s->asked.threads > 0 ? s->asked.threads : cores_usable());
+    return trace_info(trace)->events <= TRACE_CHUNK_EVENTS && few < SWEEP_PART_MAX ? few : SWEEP_PART_MAX;
+}
+
+/* Makes an input the trace under way. */
+static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_detail *why)
+{
+    enum err e = s->open == NULL ? sweep_trace_create(s, why) : ERR_OK;
+    struct sweep_trace *t = s->open;
+    if (e != ERR_OK || t->input == &s->inputs.at[n_input])
+        return e;
+    sweep_trace_leave(t);
+    struct import_config import = s->asked.import;
+    import.without_stacks = true;
+    e = trace_open_any(s->inputs.at[n_input].path, s->asked.from, &import, &t->reader, why);
+    if (e != ERR_OK || (e = recorded_release(t->reader, &t->release, why)) != ERR_OK)
+        return e;
+    t->input = &s->inputs.at[n_input];
+    t->n_at_once = lanes_at_once(s, t->reader);
+    return ERR_OK;
+}
+
+static void leave_out_run(struct sweep *s, enum err e, const struct err_detail *why)
+{
+    s->is_out_of_memory |= e == ERR_HOST_NOMEM;
+    complain(s, why->text, &s->n_left_out);
+}
+
+static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_detail *why)
+{
+    struct sweep_trace *t = arg;
+    struct sweep *s = t->sweep;
+    struct report_run run;
+    struct report report;
+    t->n_done++;
+    if (l->outcome == ERR_HOST_NOMEM) {          /* says nothing of the policy, and another time it may be there */
+        leave_out_run(s, l->outcome, &l->why);
+        return ERR_OK;
+    }
+    enum err e = result_gather(t->reader, t->input->path, &t->bounds, l, 1, &t->runs[i].device, &run, &report, why);
+    if (e != ERR_OK)
+        return e;
+    e = results_db_begin_puts(s->db, why);
+    if (e == ERR_OK)
+        e = results_db_put(s->db, &t->runs[i].id, t->input->job, t->input->rank, &report, why);
+    result_close(&report);
+    s->n_finished += e == ERR_OK;
+    s->n_wrong += l->outcome != ERR_OK && l->outcome != ERR_DEVICE_OOM;
+    return e;
+}
+
+/* The host had no memory for a run. */
+static enum err run_failed(void *arg, size_t i, enum err e, struct err_detail *why)
+{
+    struct sweep_trace *t = arg;
+    (void)i;
+    t->n_done++;
+    leave_out_run(t->sweep, e, why);
+    return ERR_OK;
+}
+
+static void show_share(void *arg, uint64_t done, uint64_t total)
+{
+    const struct sweep_trace *t = arg;
+    const struct sweep *s = t->sweep;
+    const double share = total > 0 ? (double)done / (double)total : 1;
+    if (s->progress != NULL)
+        s->progress(s->arg, (size_t)(t->input - s->inputs.at),
+                    (s->bytes_done + (double)t->input->bytes * ((double)t->n_done + share * (double)t->n_running)) /
+                        s->bytes_total);
+}
+
+/* A broken trace is complained about: its runs have no result. Neither have lanes that were interrupted, nor those that
+ * ended before: the bounds that their rows name are of the whole trace. */
+static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
+{
+    struct sweep_trace *t = arg;
+    const struct sweep_request *o = &t->sweep->asked;
+    const struct replay_config cfg = { .on_oom = o->on_oom, .start = o->start, .threads = o->threads,
+                                       .progress = show_share, .progress_arg = t,
+                                       .interrupted = t->sweep->interrupted };
+    t->n_running = n;
+    enum err e = results_db_end_puts(t->sweep->db, why);         /* of the lanes before these */
+    if (e != ERR_OK)
+        return e;
+    e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
+                      : bounds_replay(t->reader, lanes, n, &cfg, &t->bounds, why);
+    t->n_running = 0;
+    if (e == ERR_OK && (e = check_interrupted(t->sweep, why)) != ERR_OK)
+        return e;
+    t->has_bounds = e == ERR_OK;
+    t->is_broken = e != ERR_OK;
+    if (t->is_broken)
+        leave_out_run(t->sweep, e, why);
+    return e;
+}
+
+/* Runs and writes what was gathered. */
+static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
+{
+    struct err_detail reason = { .text = "" };
+    struct twins twins = { .trace = t->reader, .seed = t->sweep->asked.seed, .n_at_once = t->n_at_once,
+                           .run = run_lanes, .finished = write_run, .failed = run_failed, .arg = t };
+    const enum err run = twins_run(&twins, t->lanes, t->n, &reason);
+    const enum err put = results_db_end_puts(t->sweep->db, run == ERR_OK ? &reason : NULL);      /* what has ended stays */
+    const enum err e = run != ERR_OK ? run : put;
+    t->sweep->n_repeated += twins.n_repeated;
+    for (size_t i = 0; i < t->n; i++) {
+        lane_close(&t->lanes[i]);
+        policy_spec_close(&t->runs[i].spec);
+    }
+    t->n = 0;
+    if (e != ERR_OK && !t->is_broken && why != NULL)
+        *why = reason;
+    return t->is_broken ? ERR_OK : e;
+}
+
+/* Gathers a run; a setting that cannot be had on this card or trace is left out. */
+static void gather_run(struct sweep_trace *t, const struct run_identity *id)
+{
+    struct sweep_lane *run = &t->runs[t->n];
+    struct err_detail why = { .text = "" };
+    *run = (struct sweep_lane){ .id = *id };
+    enum err e = policy_spec_parse(id->policy, &run->spec, &why);
+    if (e == ERR_OK) {
+        recorded_take_release(t->release, &run->spec);
+        if (t->n > 0 && run[-1].id.device == id->device)
+            run->device = run[-1].device;                /* chosen for the same trace */
+        else
+            e = device_choose(id->device, t->reader, &run->device, &why);
+        if (e == ERR_OK)
+            e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, id->seed, &t->lanes[t->n],
+                               &why);
+        if (e != ERR_OK)
+            policy_spec_close(&run->spec);
+    }
+    if (e == ERR_OK)
+        t->n++;
+    else
+        leave_out_run(t->sweep, e, &why);
+}
+
+/* A file in a folder that is no trace was perhaps not meant: it is named, but is no failure. */
+static void leave_out_trace(struct sweep *s, struct sweep_input *input, enum err e, const struct err_detail *why)
+{
+    input->is_left_out = true;
+    s->is_out_of_memory |= e == ERR_HOST_NOMEM;
+    const bool is_no_trace = input->is_found && (e == ERR_FORMAT || e == ERR_UNSUPPORTED);
+    complain(s, why->text, is_no_trace ? &s->n_no_traces : &s->n_left_out);
+}
+
+enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *why)
+{
+    struct err_detail reason = { .text = "" };
+    const enum err open = sweep_trace_open(s, part->input, &reason);
+    if (open != ERR_OK) {
+        leave_out_trace(s, &s->inputs.at[part->input], open, &reason);
+        s->n_unopened += part->n;
+        return ERR_OK;
+    }
+    struct sweep_trace *t = s->open;
+    t->n_done = 0;
+    for (size_t i = 0; i < part->n && !t->is_broken; i++) {
+        const struct run_identity id = identity_at(s, part->input, part->digest, part->runs[i]);
+        gather_run(t, &id);
+    }
+    return run_gathered(t, why);
+}
+
+/* ---- dealing out ---- */
+
+/* Finds the missing runs of an input. */
+static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail *why)
+{
+    const size_t n = s->policies.n * s->devices.n;
+    enum err e = results_db_look(s->db, why);
+    s->n_missing = s->next_missing = 0;
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        char key[SHA256_HEX];
+        bool is_there = false;
+        const struct run_identity id = identity_at(s, n_input, s->digest, i);
+        if (!is_ours(s, (uint64_t)n_input * n + i))
+            continue;
+        s->n_runs++;
+        e = run_identity_key(&id, key, why);
+        if (e == ERR_OK)
+            e = results_db_has(s->db, key, &is_there, why);
+        if (is_there)
+            s->n_done_before++;
+        else
+            s->missing[s->n_missing++] = (uint32_t)i;
+    }
+    return e == ERR_OK ? results_db_look_away(s->db, why) : e;
+}
+
+static bool has_ours(const struct sweep *s, size_t n_input)
+{
+    const uint64_t n = (uint64_t)s->policies.n * s->devices.n;
+    for (uint64_t i = 0; i < n; i++)
+        if (is_ours(s, n_input * n + i))
+            return true;
+    return false;
+}
+
+/* Goes on to the next input that something is missing of; s->n_missing stays 0 where there is none. */
+static enum err next_input(struct sweep *s, struct err_detail *why)
+{
+    struct err_detail reason = { .text = "" };
+    s->n_missing = s->next_missing = 0;
+    for (; s->next_input < s->inputs.n && s->n_missing == 0; s->next_input++) {
+        struct sweep_input *input = &s->inputs.at[s->next_input];
+        if (!has_ours(s, s->next_input))
+            continue;
+        enum err e = sha256_file(input->path, s->digest, &reason);
+        if (e != ERR_OK)
+            leave_out_trace(s, input, e, &reason);
+        else if ((e = find_missing(s, s->next_input, why)) != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *why)
+{
+    *out = (struct sweep_part){ .n = 0 };
+    if (s->next_missing == s->n_missing) {
+        const enum err e = next_input(s, why);
+        if (e != ERR_OK || s->n_missing == 0)
+            return e;
+    }
+    const size_t share = (s->n_missing + n_shares - 1) / n_shares, left = s->n_missing - s->next_missing;
+    out->n = share < left ? share : left;
+    out->n = out->n < SWEEP_PART_MAX ? out->n : SWEEP_PART_MAX;
+    out->input = s->next_input - 1;
+    out->runs = &s->missing[s->next_missing];
+    memcpy(out->digest, s->digest, sizeof out->digest);
+    s->next_missing += out->n;
+    return ERR_OK;
+}
+
+void sweep_part_done(struct sweep *s, const struct sweep_part *part)
+{
+    s->bytes_done += (double)s->inputs.at[part->input].bytes * (double)part->n;
+}
+
+enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why)
+{
+    const struct sweep_request *o = &s->asked;
+    const size_t n = s->policies.n * s->devices.n;
+    if (n > UINT32_MAX)
+        return err_set(why, ERR_USAGE, 0, "%zu policies on %zu cards are too many for one sweep", s->policies.n,
+                       s->devices.n);
+    s->missing = calloc(n + 1, sizeof *s->missing);
+    if (s->missing == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < s->inputs.n; i++)
+        s->bytes_total += (double)s->inputs.at[i].bytes * (double)n / (o->n_shards > 0 ? (double)o->n_shards : 1);
+    return results_db_open(path, is_resumed, &s->db, why);
+}
+
+enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why)
+{
+    struct sweep_part part = { .n = 1 };
+    enum err e = sweep_begin(s, path, is_resumed, why);
+    while (e == ERR_OK && part.n > 0) {
+        e = check_interrupted(s, why);
+        if (e == ERR_OK)
+            e = sweep_next_part(s, 1, &part, why);
+        if (e == ERR_OK && part.n > 0)
+            e = sweep_run_part(s, &part, why);
+        if (e == ERR_OK && part.n > 0)
+            sweep_part_done(s, &part);
+    }
+    return e;
+}

@@ -1,0 +1,96 @@
+/*
+ * A sweep: every trace through every policy on every card, results to a database; what is there already is skipped.
+ */
+#ifndef REPLAY_REPLAY_SWEEP_SWEEP_H
+#define REPLAY_REPLAY_SWEEP_SWEEP_H
+
+#include "import/import.h"
+#include "replay/engine/equal_runs.h"
+#include "replay/sweep/expand.h"
+#include "replay/sweep/sweep_inputs.h"
+#include "report/results_db.h"
+
+#include <signal.h>
+
+/* Most runs that are dealt at a time. */
+enum { SWEEP_PART_MAX = TWINS_MAX };
+
+/* Some missing runs of one trace: what one process does at a time. */
+struct sweep_part {
+    size_t    input;
+    char      digest[SHA256_HEX];    /* of its file */
+    uint32_t *runs;                  /* n of them, by their number among those of a trace; lent until the next part */
+    size_t    n;                     /* 0: nothing is left */
+};
+
+/* What is asked for. All texts and lists are borrowed until sweep_close. */
+struct sweep_request {
+    const char *const *inputs;       /* trace files, and folders of them */
+    size_t             n_inputs;
+    const char *const *policies;     /* as typed, braces and all */
+    size_t             n_policies;
+    const char        *device;       /* the same; NULL: "sim" */
+    const char        *from;         /* an importer's name; NULL: recognise each file's format */
+    struct import_config import;
+    enum oom_action    on_oom;
+    enum start_mode    start;
+    unsigned           threads;      /* 0: one per core */
+    uint64_t           seed;
+    uint64_t           shard, n_shards;              /* 1 <= shard <= n_shards; both 0: the whole sweep */
+};
+
+struct sweep {
+    struct sweep_request  asked;
+    struct sweep_inputs   inputs;
+    struct expansion      policies, devices;         /* parsed once: every one is valid */
+    struct results_db    *db;
+    struct report_lines   complaints;                /* so far, each once */
+
+    /* Called now and then: the trace under way (from 0), the share of the work that is done, 0 to 1. May be NULL. */
+    void (*progress)(void *arg, size_t input, double done);
+    void (*complain)(void *arg, const char *text);   /* a trace or run that was left out, and why; may be NULL */
+    void  *arg;
+    const volatile sig_atomic_t *interrupted;        /* not 0: the sweep ends without the runs under way; NULL: never */
+
+    /* Out. */
+    uint64_t n_runs, n_done_before, n_finished;      /* of this part; there already; written now */
+    uint64_t n_repeated;                             /* of n_finished, those that another's run answered */
+    uint64_t n_unopened;                             /* of n_runs, those whose trace could not be opened */
+    uint64_t n_wrong;                                /* ended in an error or failed the audit */
+    uint64_t n_left_out;                             /* traces and runs that could not be begun */
+    uint64_t n_no_traces;                            /* files found in folders that are no traces */
+    bool     is_out_of_memory;                       /* the host's, on the way */
+    double   bytes_done, bytes_total;                /* of trace files: what progress is measured in */
+
+    /* The sweep's own. */
+    struct sweep_trace *open;                        /* the trace under way */
+    size_t    next_input;                            /* the first that was not looked at yet */
+    char      digest[SHA256_HEX];                    /* of the one before it */
+    uint32_t *missing;                               /* runs of that one, in order */
+    size_t    n_missing, next_missing;
+};
+
+/* Expands policies and devices and finds the traces. expand's, policy_spec_parse's and device_parse's errors. */
+MUST_USE enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *why);
+void sweep_close(struct sweep *s);
+
+/* How many runs it has in all, there already or not; of traces that cannot be opened as far as this is known. */
+uint64_t sweep_count_runs(const struct sweep *s);
+
+/* Opens the database, which must exist if `is_resumed`, and runs what is missing. A trace or a run that cannot be begun is
+ * complained about and left out; the database's errors end the sweep, and ERR_INTERRUPTED does. */
+MUST_USE enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why);
+
+/* The same in steps, for several processes. Opens the database. */
+MUST_USE enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why);
+
+/* The next part: of the runs that a trace still lacks the `n_shares`-th share, so that as many processes have work. */
+MUST_USE enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *why);
+
+/* Runs a part and writes the results; what cannot be begun is left out as in sweep_run. */
+MUST_USE enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *why);
+
+/* For the estimate of what is left. */
+void sweep_part_done(struct sweep *s, const struct sweep_part *part);
+
+#endif

@@ -1,0 +1,124 @@
+/* Walks folders. */
+#include "replay/sweep/sweep_inputs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+enum { FOLDER_DEPTH_MAX = 8, RANK_DIGITS = 9 };
+
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+}
+
+/* The number in a name such as "rank3", "rank_03" or "snapshot-rank-3.pickle"; -1 where there is none. */
+static int64_t rank_of_name(const char *name, size_t n)
+{
+    for (size_t i = 0; i + 4 < n; i++) {
+        if (strncasecmp(name + i, "rank", 4) != 0)
+            continue;
+        size_t at = i + 4 + (strchr("_-.", name[i + 4]) != NULL);
+        const size_t first = at;
+        int64_t rank = 0;
+        for (; at < n && at - first < RANK_DIGITS && name[at] >= '0' && name[at] <= '9'; at++)
+            rank = rank * 10 + (name[at] - '0');
+        if (at > first)
+            return rank;
+    }
+    return -1;
+}
+
+/* The last part of the path that names a rank; what stands in front of it is the job. */
+static enum err find_rank(struct sweep_input *in, struct err_detail *why)
+{
+    in->rank = -1;
+    for (size_t end = strlen(in->path); end > 0;) {
+        size_t begin = end;
+        while (begin > 0 && in->path[begin - 1] != '/')
+            begin--;
+        if ((in->rank = rank_of_name(in->path + begin, end - begin)) >= 0) {
+            in->job = begin > 1 ? strndup(in->path, begin - 1) : strdup(begin == 1 ? "/" : ".");
+            return in->job != NULL ? ERR_OK : no_memory(why);
+        }
+        end = begin > 0 ? begin - 1 : 0;
+    }
+    return ERR_OK;
+}
+
+static enum err add_file(struct sweep_inputs *in, const char *path, uint64_t bytes, bool is_found,
+                         struct err_detail *why)
+{
+    struct sweep_input *grown = realloc(in->at, (in->n + 1) * sizeof *grown);
+    if (grown == NULL)
+        return no_memory(why);
+    in->at = grown;
+    struct sweep_input *one = &grown[in->n];
+    *one = (struct sweep_input){ .path = strdup(path), .bytes = bytes, .is_found = is_found };
+    if (one->path == NULL)
+        return no_memory(why);
+    in->n++;
+    return find_rank(one, why);
+}
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static enum err add_path(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *why);
+
+static enum err add_folder(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *why)
+{
+    struct dirent **names;
+    enum err e = ERR_OK;
+    const int n = scandir(path, &names, is_shown, alphasort);
+    if (n < 0)
+        return err_set(why, ERR_IO, 0, "%.150s: %.60s", path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        const size_t room = strlen(path) + strlen(names[i]->d_name) + 2;
+        char *joined = e == ERR_OK ? malloc(room) : NULL;
+        if (joined != NULL) {
+            const bool has_slash = path[0] != '\0' && path[strlen(path) - 1] == '/';
+            snprintf(joined, room, "%s%s%s", path, has_slash ? "" : "/", names[i]->d_name);
+            e = add_path(in, joined, depth + 1, why);
+        } else if (e == ERR_OK) {
+            e = no_memory(why);
+        }
+        free(joined);
+        free(names[i]);
+    }
+    free(names);
+    return e;
+}
+
+static enum err add_path(struct sweep_inputs *in, const char *path, unsigned depth, struct err_detail *why)
+{
+    struct stat s;
+    if (stat(path, &s) != 0)
+        return err_set(why, ERR_IO, 0, "%.150s: %.60s", path, strerror(errno));
+    if (S_ISDIR(s.st_mode))
+        return depth < FOLDER_DEPTH_MAX ? add_folder(in, path, depth, why) : ERR_OK;
+    if (!S_ISREG(s.st_mode) && depth == 0)
+        return err_set(why, ERR_USAGE, 0, "%.150s: is no file, and a sweep reads its traces more than once", path);
+    return S_ISREG(s.st_mode) ? add_file(in, path, (uint64_t)s.st_size, depth > 0, why) : ERR_OK;
+}
+
+enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_detail *why)
+{
+    return add_path(in, path, 0, why);
+}
+
+void sweep_inputs_close(struct sweep_inputs *in)
+{
+    for (size_t i = 0; i < in->n; i++) {
+        free(in->at[i].path);
+        free(in->at[i].job);
+    }
+    free(in->at);
+    *in = (struct sweep_inputs){ .at = NULL };
+}

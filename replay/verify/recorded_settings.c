@@ -1,0 +1,73 @@
+/* Settings and release as the importer found them. */
+#include "replay/verify/recorded_settings.h"
+
+#include "replay/verify/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether memory was mapped into ranges: only expandable segments do that. */
+static bool shows_expandable(struct trace_reader *trace)
+{
+    const struct trace_segment_event *events;
+    size_t n_events = 0, n_segments;
+    struct err_detail ignored;
+    const struct trace_segment *segments = trace_start_segments(trace, &n_segments);
+    for (size_t i = 0; i < n_segments; i++)
+        if (segments[i].is_range)
+            return true;
+    if (trace_segment_events(trace, &events, &n_events, &ignored) != ERR_OK)
+        return false;
+    for (size_t i = 0; i < n_events; i++)
+        if (events[i].kind == TRACE_SEGMENT_MAP)
+            return true;
+    return false;
+}
+
+enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why)
+{
+    const char *conf = trace_meta(trace, "conf");
+    if (conf == NULL || conf[0] == '\0')
+        return policy_spec_parse(shows_expandable(trace) ? "pytorch:expandable" : "best-fit", out, why);
+    const size_t n = strlen(conf) + sizeof "pytorch:";
+    char *text = malloc(n);
+    if (text == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text");
+    snprintf(text, n, "pytorch:%s", conf);
+    const enum err e = policy_spec_parse(text, out, why);
+    free(text);
+    return e;
+}
+
+/* Releases of one layout differ where a request runs out of memory, in private pools, and in how they round. */
+static bool releases_can_differ(const struct trace_reader *trace)
+{
+    enum { EVENTS_MAX = 1 << 18 };       /* a second or so of comparing at most */
+    const struct trace_info *info = trace_info(trace);
+    const char *conf = trace_meta(trace, "conf");
+    const bool is_rounded = conf != NULL && strstr(conf, "roundup_power2_divisions") != NULL;
+    return info->has_addresses && info->events <= EVENTS_MAX &&
+           (info->by_kind[EVENT_OOM] > 0 || info->n_pools > 1 || is_rounded);
+}
+
+enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why)
+{
+    struct err_detail reason;
+    *out = trace_meta(trace, "profile");
+    if (*out == NULL || !releases_can_differ(trace))
+        return ERR_OK;
+    if (verify_choose_release(trace, out, &reason) != ERR_HOST_NOMEM)
+        return ERR_OK;                           /* what is damaged or cannot be compared has a layout all the same */
+    *why = reason;
+    return ERR_HOST_NOMEM;
+}
+
+void recorded_take_release(const char *release, struct policy_spec *spec)
+{
+    for (size_t i = 0; release != NULL && i < spec->n_options; i++)
+        if (strcmp(spec->ops->options[i].name, "version") == 0 && !spec->values[i].is_given) {
+            spec->values[i].is_set = true;
+            spec->values[i].text = release;
+        }
+}

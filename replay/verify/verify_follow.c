@@ -1,0 +1,223 @@
+/*
+ * Following the record: before each request the policy says what it would do; then it does what was recorded.
+ */
+#include "policies/pytorch/pytorch_follow.h"
+#include "replay/verify/verify_scene.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct follow {
+    const struct scene *s;
+    struct stage g;
+    struct verify_pass *pass;
+    struct policy_observer observer;
+    size_t next_segment;                 /* the first recorded segment event that was not applied */
+    uint64_t recorded_reserved;
+    bool     is_lost;                    /* the state is no longer the record's */
+};
+
+/* Whether the policy refused a step, which it does where the step cannot be, or for lack of memory. */
+static bool follow_loses(struct follow *f, enum err e)
+{
+    f->g.is_nomem |= e == ERR_HOST_NOMEM;
+    f->is_lost |= e != ERR_OK;
+    return e != ERR_OK;
+}
+
+/* The next recorded segment event that stood before event `i`, or NULL. */
+static const struct trace_segment_event *follow_peek(const struct follow *f, size_t i)
+{
+    const struct trace_segment_event *g = &f->s->segments[f->next_segment];
+    return f->next_segment < f->s->n_segments && g->before <= i ? g : NULL;
+}
+
+static bool follow_try_shrink(struct follow *f, const struct trace_segment_event *g)
+{
+    return g->kind == TRACE_SEGMENT_FREE ? pytorch_follow_release(f->g.policy, g->addr, g->bytes)
+                                         : pytorch_follow_unmap(f->g.policy, g->addr, g->bytes);
+}
+
+/* Applies a recorded release. What it released may have been waiting for a stream until the release itself waited. */
+static void follow_shrink(struct follow *f, size_t i, const struct trace_segment_event *g)
+{
+    struct policy *p = f->g.policy;
+    f->next_segment++;
+    f->recorded_reserved -= g->bytes;
+    f->pass->segments.compared++;
+    bool is_done = follow_try_shrink(f, g);
+    if (!is_done) {
+        pytorch_follow_wait(p);
+        is_done = follow_try_shrink(f, g);
+    }
+    f->pass->segments.equal += is_done;
+    if (is_done)
+        return;
+    f->is_lost = true;
+    if (pass_differ(f->pass, f->s, i,
+                    "recorded %s of %" PRIu64 " bytes at 0x%" PRIx64 ": the policy could not release that",
+                    verify_segment_words[g->kind], g->bytes, g->addr))
+        pass_show_around(f->pass, p, g->addr);
+}
+
+/* Applies a recorded growth for event i. */
+static void follow_grow(struct follow *f, size_t i, const struct trace_segment_event *g,
+                        const struct pytorch_choice *choice)
+{
+    const struct event *ev = &f->s->events[i];
+    const bool is_alloc = g->kind == TRACE_SEGMENT_ALLOC;
+    f->next_segment++;
+    f->recorded_reserved += g->bytes;
+    f->pass->segments.compared++;
+    const bool is_equal = choice->is_growth && (!is_alloc || choice->segment_bytes == g->bytes);
+    f->pass->segments.equal += is_equal;
+    if (!is_equal) {
+        if (choice->is_growth)
+            pass_differ(f->pass, f->s, i, "recorded %s of %" PRIu64 " bytes, expected %" PRIu64,
+                        verify_segment_words[g->kind], g->bytes, choice->segment_bytes);
+        else
+            pass_differ(f->pass, f->s, i, "recorded %s of %" PRIu64 " bytes, expected the free block at 0x%" PRIx64
+                        " to be taken", verify_segment_words[g->kind], g->bytes, choice->addr);
+    }
+    stage_offer(&f->g, g->addr);
+    const enum err e = is_alloc ? pytorch_follow_segment(f->g.policy, ev, g->bytes)
+                                : pytorch_follow_map(f->g.policy, ev, g->addr, g->bytes);
+    if (follow_loses(f, e))
+        pass_differ(f->pass, f->s, i, "recorded %s of %" PRIu64 " bytes at 0x%" PRIx64 " does not fit what was there",
+                    verify_segment_words[g->kind], g->bytes, g->addr);
+}
+
+/* Releases that the program asked for, or a pool's end brought: those that stand directly behind event i. */
+static void follow_releases(struct follow *f, size_t i)
+{
+    const struct trace_segment_event *g;
+    while (!f->is_lost && (g = follow_peek(f, i + 1)) != NULL && !segment_grows(g))
+        follow_shrink(f, i, g);
+}
+
+/* All recorded segment events in front of a request; *is_growth tells whether memory was got for it. */
+static void follow_segments(struct follow *f, size_t i, struct pytorch_choice *choice, uint64_t *grown_at)
+{
+    const struct trace_segment_event *g;
+    while (!f->is_lost && (g = follow_peek(f, i)) != NULL) {
+        if (!segment_grows(g)) {
+            follow_shrink(f, i, g);
+            if (choice->is_growth)
+                choice->addr = pytorch_follow_run(f->g.policy, &f->s->events[i]);
+            continue;
+        }
+        *grown_at = *grown_at == 0 ? g->addr : *grown_at;
+        follow_grow(f, i, g, choice);
+    }
+}
+
+/* Whether what decided is not in the record: which of equal blocks from before the record is the older one. */
+static bool follow_is_unknowable(const struct follow *f, const struct pytorch_choice *choice, uint64_t grown_at)
+{
+    return f->s->info->starts_mid_run && grown_at == 0 && !choice->is_growth && choice->is_tie;
+}
+
+/* The policy would have placed event i elsewhere. */
+static void follow_differ(struct follow *f, size_t i, const struct pytorch_choice *choice)
+{
+    const uint64_t addr = f->s->sides[i].addr;
+    char where[24] = "";
+    if (choice->addr != 0)                           /* not known of a segment that is still to be made */
+        snprintf(where, sizeof where, " at 0x%" PRIx64, choice->addr);
+    if (pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes: expected %s%s, recorded 0x%" PRIx64,
+                    f->s->events[i].bytes, choice->is_growth ? "new memory" : "the block", where, addr))
+        pass_show_around(f->pass, f->g.policy, addr);
+}
+
+static void follow_place(struct follow *f, size_t i, const struct pytorch_choice *choice, uint64_t grown_at)
+{
+    const struct event *ev = &f->s->events[i];
+    const uint64_t addr = f->s->sides[i].addr;
+    struct verify_counts *counts = &f->pass->placements;
+    bool is_equal;
+    if (choice->is_growth)               /* a run of an expandable segment may have its memory already */
+        is_equal = addr == (choice->addr != 0 ? choice->addr : grown_at);
+    else
+        is_equal = grown_at == 0 && addr == choice->addr;
+    if (!is_equal && follow_is_unknowable(f, choice, grown_at)) {
+        counts->unknowable++;
+        if (f->pass->first_unknowable > i)
+            f->pass->first_unknowable = i;
+    } else {
+        counts->compared++;
+        counts->equal += is_equal;
+    }
+    if (!is_equal && !follow_is_unknowable(f, choice, grown_at))
+        follow_differ(f, i, choice);
+    if (follow_loses(f, pytorch_follow_alloc(f->g.policy, ev, addr, choice, &f->g.blocks[ev->slot])) &&
+        pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes recorded at 0x%" PRIx64
+                    ", where no free block of that size starts", ev->bytes, addr))
+        pass_show_around(f->pass, f->g.policy, addr);
+}
+
+static void follow_request(struct follow *f, size_t i)
+{
+    const struct event *ev = &f->s->events[i];
+    struct pytorch_choice choice;
+    uint64_t grown_at = 0;
+    if (follow_loses(f, pytorch_follow_predict(f->g.policy, ev, &choice)))
+        return;
+    follow_segments(f, i, &choice, &grown_at);
+    if (f->is_lost)
+        return;
+    if (ev->kind == EVENT_ALLOC) {
+        follow_place(f, i, &choice, grown_at);
+        return;
+    }
+    f->pass->ooms_recorded++;
+    f->pass->ooms_predicted += choice.is_growth;
+    if (!choice.is_growth)
+        pass_differ(f->pass, f->s, i, "recorded out of memory, expected the free block at 0x%" PRIx64, choice.addr);
+}
+
+static void follow_event(struct follow *f, size_t i)
+{
+    const struct event *ev = &f->s->events[i];
+    struct policy *p = f->g.policy;
+    switch (ev->kind) {
+    case EVENT_ALLOC:
+    case EVENT_OOM:
+        follow_request(f, i);
+        break;
+    case EVENT_FREE:
+    case EVENT_FREE_COMPLETED:
+        stage_free(&f->g, ev);
+        break;
+    case EVENT_FREE_REQUESTED:
+        p->ops->retire(p, ev, &f->g.blocks[ev->slot]);
+        break;
+    case EVENT_FLUSH:
+    case EVENT_CONTROL:
+        follow_releases(f, i);
+        break;
+    default:
+        break;
+    }
+}
+
+enum err verify_following(const struct scene *s, const struct setting *t, struct verify_pass *pass,
+                                 struct err_detail *why)
+{
+    struct follow f = {.s = s, .pass = pass};
+    enum err e = stage_open(s, t, false, &f.g, why);
+    f.recorded_reserved = s->info->recorded_start_reserved_bytes;
+    f.observer = (struct policy_observer){.completed = stage_on_completed, .arg = &f.g};
+    if (e == ERR_OK) {
+        f.g.policy->observer = &f.observer;
+        for (size_t i = 0; i < s->n_events && !f.is_lost; i++) {
+            follow_event(&f, i);
+            if (!f.is_lost && (follow_peek(&f, i) == NULL))
+                pass_compare_reserved(pass, s, i, f.recorded_reserved, f.g.device->usage.reserved_bytes);
+        }
+        pass->is_done = true;
+        if (f.is_lost)
+            snprintf(pass->reason, sizeof pass->reason,
+                     "stopped at the difference: what is behind it was not compared");
+    }
+    return stage_close(&f.g, e, why);
+}

@@ -1,0 +1,32 @@
+/* What is read out of a trace's facts: its notes, and the numbers that the source gave to its records. */
+#include "traces/trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool trace_next_note(const char **notes, char line[static TRACE_NOTE])
+{
+    if (*notes == NULL || **notes == '\0')
+        return false;
+    const size_t n = strcspn(*notes, "\n");
+    snprintf(line, TRACE_NOTE, "%.*s", (int)n, *notes);
+    *notes += n + ((*notes)[n] == '\n');
+    return true;
+}
+
+const char *trace_event_word(const struct trace_reader *trace)
+{
+    return trace_info(trace)->has_source_numbers ? "record" : "event";
+}
+
+enum err trace_event_number(struct trace_reader *trace, int64_t event, int64_t *out, struct err_detail *why)
+{
+    struct trace_side side;
+    *out = event;
+    if (event < 0 || !trace_info(trace)->has_source_numbers)
+        return ERR_OK;
+    const enum err e = trace_side_at(trace, (uint64_t)event, &side, why);
+    if (e == ERR_OK && side.record != TRACE_NO_RECORD)
+        *out = (int64_t)side.record;
+    return e;
+}
