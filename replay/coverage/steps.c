@@ -1,0 +1,182 @@
+/* One pass over the events; repetition is then looked for in the numbers that stand for the requests. */
+#include "replay/coverage/steps.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* Repetition is looked for among so many requests at the end. */
+enum { REQUESTS_MAX = 1 << 22 };
+
+/*
+ * A run of requests that repeats is a step only if it
+ * - leaves behind at most a quarter of what it had live beyond its least: a layer of a forward pass keeps its activations,
+ * - reaches half of the most that was ever live, and
+ * - covers, with its repetitions, a quarter of all requests.
+ */
+enum { GROWTH_SHARE = 4, PEAK_SHARE = 2, COVERED_SHARE = 4 };
+
+/* One request, and what was live just before it. */
+struct request {
+    uint64_t value;                  /* equal for requests of equal size, stream and pool */
+    uint64_t event, live_bytes;
+};
+
+struct label_marks {
+    uint64_t n, before_last, last;   /* events; before_last: of the mark before the last */
+    uint64_t live_before_last, live_last;
+};
+
+struct steps_pass {
+    uint64_t live_bytes, skip;       /* skip: requests before those that are kept */
+    struct request *requests;
+    size_t n;
+    struct label_marks *marks;       /* by label */
+};
+
+static void pass_event(struct steps_pass *p, const struct event *ev, uint64_t number)
+{
+    if (ev->kind == EVENT_ALLOC) {
+        const uint64_t place = (uint64_t)ev->stream << 8 | ev->pool;
+        if (p->skip > 0)
+            p->skip--;
+        else
+            p->requests[p->n++] = (struct request){ ev->bytes ^ place << 40, number, p->live_bytes };
+        p->live_bytes += ev->bytes;
+    } else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) {
+        p->live_bytes -= ev->bytes;
+    } else if (ev->kind == EVENT_MARK) {
+        struct label_marks *m = &p->marks[ev->slot];
+        m->n++;
+        m->before_last = m->last;
+        m->live_before_last = m->live_last;
+        m->last = number;
+        m->live_last = p->live_bytes;
+    }
+}
+
+static enum err pass_read(struct steps_pass *p, struct trace_reader *trace, struct err_detail *why)
+{
+    const struct event *ev;
+    uint64_t first = 0;
+    enum err e = trace_seek(trace, 0, why);
+    for (size_t n = 1; e == ERR_OK && n > 0; first += n) {
+        e = trace_next(trace, &ev, &n, why);
+        for (size_t i = 0; i < n && e == ERR_OK; i++)
+            pass_event(p, &ev[i], first + i);
+    }
+    return e;
+}
+
+static uint64_t start_live_bytes(const struct trace_reader *trace)
+{
+    size_t n;
+    uint64_t live = 0;
+    const struct trace_block *blocks = trace_start_blocks(trace, &n);
+    for (size_t i = 0; i < n; i++)
+        if (blocks[i].slot != TRACE_NO_SLOT && !blocks[i].is_pending)
+            live += blocks[i].requested;
+    return live;
+}
+
+/* The label that stands most often, at least twice: what lies between two of its marks is a step. */
+static bool steps_by_mark(const struct steps_pass *p, uint32_t n_labels, struct steps *out)
+{
+    uint64_t most = 1;
+    for (uint32_t i = 0; i < n_labels; i++)
+        if (p->marks[i].n > most) {
+            const struct label_marks *m = &p->marks[i];
+            most = m->n;
+            *out = (struct steps){ .how = STEPS_BY_MARK, .label = i, .whole = m->n - 1, .first = m->before_last,
+                                   .end = m->last,
+                                   .growth_bytes = (int64_t)m->live_last - (int64_t)m->live_before_last };
+        }
+    return most > 1;
+}
+
+/*
+ * z[p] is how many requests from the end on equal those p places before them: the Z function of the sequence read
+ * backwards (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1997, section 1.4).
+ */
+static void z_backwards(const struct request *r, size_t n, uint32_t *z)
+{
+    size_t left = 0, right = 0;
+    for (size_t i = 1; i < n; i++) {
+        size_t k = i < right ? z[i - left] : 0;
+        if (i < right && k > right - i)
+            k = right - i;
+        while (i + k < n && r[n - 1 - k].value == r[n - 1 - i - k].value)
+            k++;
+        z[i] = (uint32_t)k;
+        if (i + k > right) {
+            left = i;
+            right = i + k;
+        }
+    }
+}
+
+/* Whether the last `period` requests are a step, as far as what they have live tells. */
+static bool is_like_a_step(const struct request *r, size_t n, size_t period, uint64_t peak_bytes)
+{
+    const uint64_t before = r[n - 1 - period].live_bytes, after = r[n - 1].live_bytes;
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = n - 1 - period; i < n; i++) {
+        least = r[i].live_bytes < least ? r[i].live_bytes : least;
+        most = r[i].live_bytes > most ? r[i].live_bytes : most;
+    }
+    const uint64_t growth = after > before ? after - before : before - after;
+    return growth <= (most - least) / GROWTH_SHARE && most >= peak_bytes / PEAK_SHARE;
+}
+
+/* The period that covers the longest stretch at the end; the shortest of several. 0: none. */
+static size_t best_period(const struct request *r, size_t n, const uint32_t *z, size_t *covered)
+{
+    size_t period = 0;
+    uint64_t peak_bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        peak_bytes = r[i].live_bytes > peak_bytes ? r[i].live_bytes : peak_bytes;
+    *covered = n / COVERED_SHARE;
+    for (size_t p = 1; 2 * p <= n; p++)
+        if (z[p] >= p && p + z[p] > *covered && is_like_a_step(r, n, p, peak_bytes)) {
+            period = p;
+            *covered = p + z[p];
+        }
+    return period;
+}
+
+static enum err steps_by_repetition(const struct steps_pass *p, uint64_t n_events, struct steps *out,
+                                    struct err_detail *why)
+{
+    size_t covered = 0;
+    uint32_t *z = calloc(p->n + 1, sizeof *z);
+    if (z == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps");
+    z_backwards(p->requests, p->n, z);
+    const size_t period = best_period(p->requests, p->n, z, &covered);
+    free(z);
+    if (period == 0)
+        return ERR_OK;
+    const struct request *first = &p->requests[p->n - period], *before = &p->requests[p->n - period - 1];
+    assert(covered >= 2 * period && covered <= p->n);
+    *out = (struct steps){ .how = STEPS_BY_REPETITION, .whole = covered / period, .requests = period,
+                           .growth_bytes = (int64_t)p->requests[p->n - 1].live_bytes - (int64_t)before->live_bytes,
+                           .first = first->event, .end = n_events };
+    return ERR_OK;
+}
+
+enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_detail *why)
+{
+    const struct trace_info *info = trace_info(trace);
+    const uint64_t allocs = info->by_kind[EVENT_ALLOC];
+    const size_t kept = allocs > REQUESTS_MAX ? REQUESTS_MAX : (size_t)allocs;
+    struct steps_pass p = { .live_bytes = start_live_bytes(trace), .skip = allocs - kept };
+    p.requests = calloc(kept + 1, sizeof *p.requests);
+    p.marks = calloc((size_t)info->n_labels + 1, sizeof *p.marks);
+    *out = (struct steps){ .how = STEPS_NONE };
+    enum err e = p.requests == NULL || p.marks == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps")
+                                                       : pass_read(&p, trace, why);
+    if (e == ERR_OK && !steps_by_mark(&p, info->n_labels, out))
+        e = steps_by_repetition(&p, info->events, out, why);
+    free(p.requests);
+    free(p.marks);
+    return e;
+}

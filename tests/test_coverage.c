@@ -1,0 +1,157 @@
+/* coverage: where a recording begins, how it ends, what was refused in it, and its whole steps. */
+#include "replay/coverage/coverage.h"
+
+#include "traces/trace.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAYERS = 6, BYTES = 1 << 20 };
+
+/* ---- a program that trains: requests by the number they are named with ---- */
+
+struct script {
+    struct trace_writer *out;
+    uint64_t time_ns, next;
+};
+
+static void put(struct script *s, enum event_kind kind, uint64_t ptr, uint64_t bytes)
+{
+    const struct trace_record r = { .kind = kind, .ptr = ptr, .bytes = bytes, .time_ns = s->time_ns += 1000,
+                                    .record = TRACE_NO_RECORD };
+    cr_assert_eq(trace_put(s->out, &r, NULL), ERR_OK);
+}
+
+static struct script script_open(void)
+{
+    struct script s = { .next = 1000 };
+    cr_assert_eq(trace_create(NULL, &s.out, NULL), ERR_OK);
+    return s;
+}
+
+static struct trace_reader *script_close(struct script *s)
+{
+    struct trace_reader *trace = NULL;
+    cr_assert_eq(trace_finish_open(s->out, "script", &trace, NULL), ERR_OK);
+    return trace;
+}
+
+/* Each layer takes a workspace and keeps an activation; `layers` of them. */
+static void forward(struct script *s, unsigned layers)
+{
+    for (unsigned i = 0; i < layers; i++) {
+        put(s, EVENT_ALLOC, 500, 2 * BYTES);
+        put(s, EVENT_ALLOC, 100 + i, 3 * BYTES);
+        put(s, EVENT_FREE, 500, 2 * BYTES);
+    }
+}
+
+static void backward(struct script *s)
+{
+    for (unsigned i = LAYERS; i-- > 0;) {
+        put(s, EVENT_ALLOC, 600, 4 * BYTES);
+        put(s, EVENT_FREE, 100 + i, 3 * BYTES);
+        put(s, EVENT_FREE, 600, 4 * BYTES);
+    }
+}
+
+static void train(struct script *s, unsigned steps)
+{
+    for (unsigned i = 0; i < LAYERS; i++)
+        put(s, EVENT_ALLOC, i, BYTES);
+    for (unsigned i = 0; i < steps; i++) {
+        forward(s, LAYERS);
+        backward(s);
+    }
+}
+
+static struct coverage covered(struct trace_reader *trace)
+{
+    struct coverage c;
+    cr_assert_eq(coverage_read(trace, &c, NULL), ERR_OK);
+    return c;
+}
+
+Test(coverage, whole_steps_are_counted_and_a_step_begun_is_none)
+{
+    for (unsigned layers = 0; layers < LAYERS; layers++) {
+        struct script s = script_open();
+        train(&s, 3);
+        forward(&s, layers);
+        struct trace_reader *trace = script_close(&s);
+        const struct coverage c = covered(trace);
+        cr_expect_eq(c.steps.how, STEPS_BY_REPETITION, "%u layers", layers);
+        cr_expect_eq(c.steps.requests, 3 * LAYERS, "%u layers: %d", layers, (int)c.steps.requests);
+        cr_expect_eq(c.steps.whole, 3, "%u layers: %d", layers, (int)c.steps.whole);
+        cr_expect_eq(c.steps.growth_bytes, 0);
+        cr_expect(coverage_has_whole_step(&c));
+        trace_close(trace);
+    }
+}
+
+Test(coverage, the_layers_of_one_forward_pass_are_no_steps)
+{
+    struct script s = script_open();
+    train(&s, 0);
+    forward(&s, LAYERS);
+    put(&s, EVENT_OOM, 0, 64 * BYTES);
+    struct trace_reader *trace = script_close(&s);
+    const struct coverage c = covered(trace);
+    cr_expect_eq(c.steps.whole, 0);
+    cr_expect_eq(c.ends, ENDS_REFUSED);
+    cr_expect_eq(c.refused_bytes, 64 * BYTES);
+    cr_expect(coverage_is_lower_bound(&c));
+    cr_expect_not(coverage_has_whole_step(&c));
+    trace_close(trace);
+}
+
+Test(coverage, frees_after_the_last_refusal_leave_it_the_end_and_a_request_does_not)
+{
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+        struct script s = script_open();
+        train(&s, 1);
+        put(&s, EVENT_ALLOC, 9, BYTES);
+        put(&s, EVENT_OOM, 0, 64 * BYTES);
+        put(&s, EVENT_OOM, 0, 32 * BYTES);
+        put(&s, EVENT_FREE, 9, BYTES);
+        if (goes_on)
+            put(&s, EVENT_ALLOC, 9, BYTES);
+        struct trace_reader *trace = script_close(&s);
+        const struct coverage c = covered(trace);
+        cr_expect_eq(c.ends, goes_on ? ENDS_OPEN : ENDS_REFUSED);
+        cr_expect_eq(c.refusals, 2);
+        cr_expect_eq(c.survived, goes_on ? 2 : 0);
+        cr_expect(coverage_is_lower_bound(&c));
+        trace_close(trace);
+    }
+}
+
+Test(coverage, a_trace_from_an_empty_allocator_claims_no_end)
+{
+    struct script s = script_open();
+    train(&s, 2);
+    struct trace_reader *trace = script_close(&s);
+    char text[COVERAGE_TEXT];
+    const struct coverage c = covered(trace);
+    cr_expect_eq(c.begins, BEGINS_EMPTY);
+    cr_expect_eq(c.ends, ENDS_OPEN);
+    cr_expect_not(coverage_is_lower_bound(&c));
+    coverage_sentence(&c, "event", 0, text);
+    cr_expect_str_eq(text, "");
+    trace_close(trace);
+}
+
+Test(coverage, what_the_recorder_saw_of_the_end_is_said)
+{
+    struct script s = script_open();
+    cr_assert_eq(trace_put_meta(s.out, "begins", "cut", NULL), ERR_OK);
+    cr_assert_eq(trace_put_meta(s.out, "ends", "exit", NULL), ERR_OK);
+    train(&s, 1);
+    struct trace_reader *trace = script_close(&s);
+    const struct coverage c = covered(trace);
+    cr_expect_eq(c.begins, BEGINS_CUT);
+    cr_expect_eq(c.ends, ENDS_EXIT);
+    cr_expect(coverage_is_lower_bound(&c), "what was lost may have needed more");
+    trace_close(trace);
+}
