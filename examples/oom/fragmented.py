@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Training steps of one length, then an evaluation with longer inputs: enough memory is free, but in pieces.
+
+    python fragmented.py snapshot.pickle
+"""
+import argparse
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+parser = argparse.ArgumentParser()
+parser.add_argument("snapshot")
+parser.add_argument("--steps", type=int, default=4)
+args = parser.parse_args()
+torch.cuda.memory._record_memory_history(stacks="python")
+model = nn.ModuleList(nn.Linear(768, 768) for _ in range(24)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+def forward(x):
+    for layer in model:
+        x = x + F.relu(layer(x))
+    return x
+
+
+def train_step(rows):
+    x = torch.randn(rows, 768).cuda()
+    forward(x).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def evaluate(rows):
+    kept = []
+    with torch.no_grad():
+        for i in range(6):
+            kept.append(forward(torch.randn(rows + 1000 * i, 768).cuda()))
+    return kept
+
+
+try:
+    for _ in range(args.steps):
+        train_step(9000)
+    for i in range(2):
+        evaluate(30000)
+finally:
+    print("peak reserved:", torch.cuda.max_memory_reserved() >> 20, "MiB, peak allocated:",
+          torch.cuda.max_memory_allocated() >> 20, "MiB")
+    torch.cuda.memory._dump_snapshot(args.snapshot)
