@@ -1,0 +1,36 @@
+/*
+ * The text of PyTorch's OutOfMemoryError, taken apart: what a person has who recorded nothing.
+ *
+ * Sizes in the text are rounded to two decimals, so a figure in GiB is off by up to 5 MiB. Source of the texts:
+ * policies/pytorch/pytorch_text.c.
+ */
+#ifndef REPLAY_REPLAY_WHY_OOM_TEXT_H
+#define REPLAY_REPLAY_WHY_OOM_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OOM_TEXT_UNKNOWN UINT64_MAX
+
+/* Bytes; OOM_TEXT_UNKNOWN: the text does not say. */
+struct oom_text {
+    uint64_t asked;                  /* of the device: whole segments in most releases */
+    uint64_t total, free;            /* of the card */
+    uint64_t process;                /* this process, context and libraries included */
+    uint64_t others;                 /* sum of the other processes that the text names */
+    uint64_t allowed;                /* limit set by a memory fraction */
+    uint64_t allocated, reserved;    /* by PyTorch */
+    uint64_t private_pools;          /* allocated in private pools, such as CUDA graphs */
+    unsigned gpu;
+};
+
+/* Looks for the last such text in text[0, n), whatever stands around it (a log, a traceback), line breaks within it
+ * included. False if there is none with its sizes. */
+bool oom_text_find(const char *text, size_t n, struct oom_text *out);
+
+/* What the card has in use that PyTorch did not reserve: contexts, libraries, other processes. OOM_TEXT_UNKNOWN if the
+ * text does not tell. */
+uint64_t oom_text_outside(const struct oom_text *t);
+
+#endif
