@@ -22,8 +22,9 @@ struct request {
 };
 
 struct label_marks {
-    uint64_t n, before_last, last;   /* events; before_last: of the mark before the last */
-    uint64_t live_before_last, live_last;
+    uint64_t n;
+    uint64_t third, second, last;    /* events of the last three marks */
+    uint64_t live_second, live_last;
 };
 
 struct steps_pass {
@@ -47,8 +48,9 @@ static void pass_event(struct steps_pass *p, const struct event *ev, uint64_t nu
     } else if (ev->kind == EVENT_MARK) {
         struct label_marks *m = &p->marks[ev->slot];
         m->n++;
-        m->before_last = m->last;
-        m->live_before_last = m->live_last;
+        m->third = m->second;
+        m->second = m->last;
+        m->live_second = m->live_last;
         m->last = number;
         m->live_last = p->live_bytes;
     }
@@ -86,9 +88,9 @@ static bool steps_by_mark(const struct steps_pass *p, uint32_t n_labels, struct 
         if (p->marks[i].n > most) {
             const struct label_marks *m = &p->marks[i];
             most = m->n;
-            *out = (struct steps){ .how = STEPS_BY_MARK, .label = i, .whole = m->n - 1, .first = m->before_last,
-                                   .end = m->last,
-                                   .growth_bytes = (int64_t)m->live_last - (int64_t)m->live_before_last };
+            *out = (struct steps){ .how = STEPS_BY_MARK, .label = i, .whole = m->n - 1, .first = m->second,
+                                   .end = m->last, .previous = m->n > 2 ? m->third : m->second,
+                                   .growth_bytes = (int64_t)m->live_last - (int64_t)m->live_second };
         }
     return most > 1;
 }
@@ -157,9 +159,10 @@ static enum err steps_by_repetition(const struct steps_pass *p, uint64_t n_event
         return ERR_OK;
     const struct request *first = &p->requests[p->n - period], *before = &p->requests[p->n - period - 1];
     assert(covered >= 2 * period && covered <= p->n);
+    const uint64_t previous = p->requests[p->n - 2 * period].event;
     *out = (struct steps){ .how = STEPS_BY_REPETITION, .whole = covered / period, .requests = period,
                            .growth_bytes = (int64_t)p->requests[p->n - 1].live_bytes - (int64_t)before->live_bytes,
-                           .first = first->event, .end = n_events };
+                           .first = first->event, .end = n_events, .previous = previous };
     return ERR_OK;
 }
 

@@ -24,6 +24,7 @@ struct steps {
     uint64_t requests;               /* STEPS_BY_REPETITION: in one step */
     int64_t  growth_bytes;           /* live bytes at the end of the last whole step, less those at its beginning */
     uint64_t first, end;             /* the last whole step: events [first, end), our numbers; 0, 0: none */
+    uint64_t previous;               /* where the step before it begins; == first if it is the only one */
 };
 
 /* Reads all events once. ERR_HOST_NOMEM, the reader's errors. */

@@ -1,0 +1,170 @@
+/* Facts first, then which verdicts they support; the first that holds is told. */
+#include "replay/why/why.h"
+
+#include "base/units.h"
+#include "policies/pytorch/pytorch_conf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A leak is at least so many bytes a step, and so many steps must show it. */
+enum { LEAK_MIN_BYTES = 1 << 20, LEAK_MIN_STEPS = 3 };
+
+/* What a context and the CUDA libraries take at most before somebody else is suspected. */
+#define CONTEXT_MOST (UINT64_C(2) * GIB)
+
+/* ---- the setting in force ---- */
+
+struct not_in_force {
+    char *text;
+    size_t room;
+};
+
+/* The first sentence is kept. */
+static void take_inert(void *arg, const char *sentence)
+{
+    struct not_in_force *n = arg;
+    if (n->text[0] == '\0')
+        snprintf(n->text, n->room, "%s", sentence);
+}
+
+/* What was asked for in the recorded text and did not come into force, as a sentence; "" for nothing. */
+static void find_not_in_force(const struct trace_reader *trace, const struct pytorch_rules *rules, char *out, size_t room)
+{
+    const char *conf = trace_meta(trace, "conf"), *expandable = trace_meta(trace, "expandable_segments");
+    struct pytorch_settings asked = pytorch_settings_default();
+    struct err_detail refused;
+    struct not_in_force inert = { .text = out, .room = room };
+    out[0] = '\0';
+    if (conf == NULL || conf[0] == '\0')
+        return;
+    if (pytorch_conf_apply(rules, CONF_AT_START, conf, &asked, &refused) != ERR_OK)
+        snprintf(out, room, "PyTorch %s refuses '%.120s': %.120s", pytorch_rules_name(rules), conf, refused.text);
+    else if (expandable != NULL && asked.expandable_segments && strcmp(expandable, "False") == 0)
+        snprintf(out, room, "expandable_segments:True was asked for, but the recording says that they are off");
+    else
+        pytorch_conf_inert(rules, conf, take_inert, &inert);
+}
+
+/* ---- facts ---- */
+
+static void take_refusal(struct why *w, const struct holdings *live)
+{
+    const struct trial *t = &w->tune.baseline.trial;
+    w->has_refusal = w->coverage.refusals > 0 || !t->fits;
+    w->usable = w->tune.usable_bytes;
+    w->outside = OOM_TEXT_UNKNOWN;
+    w->live = live->bytes;
+    if (t->fits) {
+        w->asked = w->coverage.refused_bytes;
+        w->reserved = t->peak_reserved_bytes;
+        w->free = w->usable > w->reserved ? w->usable - w->reserved : 0;
+    } else {
+        w->asked = t->refused_bytes;
+        w->reserved = t->refused_reserved_bytes;
+        w->free = t->refused_free_bytes;
+    }
+    const uint64_t need = add_capped(w->live, w->asked);
+    w->shortfall = w->has_refusal && need > w->usable ? need - w->usable : 0;
+}
+
+/* What the last whole step but one left behind, by line. */
+static enum err read_leaks(struct why *w, struct trace_reader *trace, struct err_detail *why)
+{
+    const struct steps *s = &w->coverage.steps;
+    struct holdings h;
+    w->growth = s->growth_bytes;
+    if (s->whole < LEAK_MIN_STEPS || s->growth_bytes < LEAK_MIN_BYTES)
+        return ERR_OK;
+    enum err e = holdings_read(trace, MOMENT_EVENT, s->end, &h, why);
+    if (e != ERR_OK)
+        return e;
+    size_t kept = 0;
+    for (size_t i = 0; i < h.n; i++)
+        if (h.at[i].born >= (int64_t)s->previous && h.at[i].born < (int64_t)s->first)
+            h.at[kept++] = h.at[i];
+    h.n = kept;
+    e = holders_group(trace, &h, HOLDER_LINE, &w->leaks, why);
+    holdings_close(&h);
+    return e;
+}
+
+static enum err read_holders(struct why *w, struct trace_reader *trace, struct err_detail *why)
+{
+    struct holdings h;
+    const struct trial *t = &w->tune.baseline.trial;
+    const bool is_ours = !t->fits && t->stopped_at >= 0;
+    enum err e = is_ours ? holdings_read(trace, MOMENT_EVENT, (uint64_t)t->stopped_at, &h, why)
+                         : holdings_read(trace, w->coverage.refusals > 0 ? MOMENT_REFUSAL : MOMENT_PEAK, 0, &h, why);
+    if (e != ERR_OK)
+        return e;
+    e = trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h.moment - (w->coverage.refusals == 0), &w->event, why);
+    if (e == ERR_OK)
+        e = holders_group(trace, &h, HOLDER_LINE, &w->lines, why);
+    if (e == ERR_OK)
+        take_refusal(w, &h);
+    holdings_close(&h);
+    return e;
+}
+
+static void find_cure(struct why *w)
+{
+    const struct tune *t = &w->tune;
+    const bool is_served = w->has_refusal && !t->baseline.trial.fits && t->n_entries > 0 && t->entries[t->winner].trial.fits;
+    w->cure = !is_served                                ? CURE_NONE
+              : coverage_has_whole_step(&w->coverage) ? CURE_RECOMMENDED
+                                                      : CURE_SERVES_REFUSED;
+}
+
+/* ---- the verdict ---- */
+
+static void judge(struct why *w)
+{
+    const bool others_matter = w->has_refusal && w->outside != OOM_TEXT_UNKNOWN && w->outside > CONTEXT_MOST &&
+                               add_capped(w->free, w->outside - CONTEXT_MOST) >= w->asked;
+    w->holds[VERDICT_NOT_IN_FORCE] = w->not_in_force[0] != '\0';
+    w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
+    w->holds[VERDICT_LEAK] = w->coverage.steps.whole >= LEAK_MIN_STEPS && w->growth >= LEAK_MIN_BYTES;
+    w->holds[VERDICT_FRAGMENTED] = w->has_refusal && w->shortfall == 0 && w->cure != CURE_NONE;
+    w->holds[VERDICT_FULL] = w->has_refusal && w->shortfall > 0;
+    w->holds[VERDICT_CACHE] = !w->has_refusal;
+    w->holds[VERDICT_RECORDING_ENDS] = coverage_is_lower_bound(&w->coverage);
+    w->verdict = VERDICT_RECORDING_ENDS;
+    for (int v = VERDICT_KINDS; v-- > 0;)
+        if (w->holds[v])
+            w->verdict = (enum verdict_kind)v;
+}
+
+enum err why_read(struct trace_reader *trace, const struct device_choice *device, const struct replay_config *cfg,
+                  struct why *out, struct err_detail *why)
+{
+    *out = (struct why){ .event = -1 };
+    enum err e = coverage_read(trace, &out->coverage, why);
+    if (e == ERR_OK)
+        e = tune_run(trace, device, NULL, 0, cfg, &out->tune, why);
+    if (e == ERR_OK)
+        e = read_holders(out, trace, why);
+    if (e == ERR_OK)
+        e = read_leaks(out, trace, why);
+    if (e != ERR_OK)
+        return e;
+    out->cached_end = trace_info(trace)->recorded_end_reserved_bytes;
+    find_not_in_force(trace, &out->tune.rules, out->not_in_force, sizeof out->not_in_force);
+    find_cure(out);
+    judge(out);
+    return ERR_OK;
+}
+
+void why_close(struct why *w)
+{
+    holders_close(&w->lines);
+    holders_close(&w->leaks);
+    tune_close(&w->tune);
+}
+
+const char *why_word(enum verdict_kind v)
+{
+    static const char *const words[VERDICT_KINDS] = { "not-in-force", "somebody-else", "leak", "fragmented", "full",
+                                                      "cache", "recording-ends" };
+    return words[v];
+}

@@ -1,0 +1,71 @@
+/*
+ * Why a program ran out of memory, or what its memory is: one verdict, and the facts it stands on.
+ */
+#ifndef REPLAY_REPLAY_WHY_WHY_H
+#define REPLAY_REPLAY_WHY_WHY_H
+
+#include "replay/advise/tune.h"
+#include "replay/coverage/coverage.h"
+#include "replay/who/holders.h"
+#include "replay/why/oom_text.h"
+
+/* In the order in which they are told: the first that holds is the verdict. */
+enum verdict_kind {
+    VERDICT_NOT_IN_FORCE,            /* a setting was asked for that the release did not apply */
+    VERDICT_SOMEBODY_ELSE,           /* without what others hold on the card the request would have been served */
+    VERDICT_LEAK,                    /* live memory grows from step to step */
+    VERDICT_FRAGMENTED,              /* the request would fit into what is free, and a setting serves it */
+    VERDICT_FULL,                    /* live data and the request exceed the card */
+    VERDICT_CACHE,                   /* nothing was refused; reserved memory is cache */
+    VERDICT_RECORDING_ENDS,          /* nothing of the above can be told from this recording */
+    VERDICT_KINDS
+};
+
+/* How the setting found may be recommended. */
+enum cure_kind {
+    CURE_NONE,
+    CURE_SERVES_REFUSED,             /* it serves the refused request; what follows was not recorded */
+    CURE_RECOMMENDED,                /* whole steps are on record */
+};
+
+enum { WHY_HOLDERS = 5, WHY_SENTENCE = 320 };
+
+/* Bytes. */
+struct why {
+    enum verdict_kind verdict;
+    bool     holds[VERDICT_KINDS];
+    struct coverage coverage;
+    bool     has_refusal;
+    int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */
+    uint64_t asked, reserved, live, free, usable;     /* at the refusal, or at the peak of live data (asked 0) */
+    uint64_t outside;                /* on the card, not PyTorch's; OOM_TEXT_UNKNOWN: not known */
+    uint64_t shortfall;              /* live and asked beyond usable; 0: they would fit */
+    uint64_t cached_end;             /* reserved and not live when the recording ends */
+    int64_t  growth;                 /* of live data a step */
+    struct holders lines, leaks;     /* by line: at the moment; what a step leaves behind */
+    char     not_in_force[WHY_SENTENCE];
+    struct tune tune;
+    enum cure_kind cure;
+};
+
+/* Looks at a recording on a card, which is the recorded one unless a person named another. tune_run's errors, the
+ * reader's, ERR_HOST_NOMEM. Released with why_close, also on error. */
+MUST_USE enum err why_read(struct trace_reader *trace, const struct device_choice *device, const struct replay_config *cfg,
+                           struct why *out, struct err_detail *why);
+void why_close(struct why *w);
+
+/* "fragmented". */
+const char *why_word(enum verdict_kind v);
+
+/* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. `path` is the
+ * recording as typed. */
+void why_print(FILE *out, const struct why *w, const char *path, const char *event_word);
+
+/* The members verdict, also, trace, ... of the object that is open (report/SCHEMA.md, replay-why/1). */
+void why_json(struct json_writer *j, const struct why *w);
+
+/* The same of an error's text alone. */
+void why_print_text(FILE *out, const struct oom_text *t);
+void why_json_text(struct json_writer *j, const struct oom_text *t);
+
+#endif

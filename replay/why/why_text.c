@@ -1,0 +1,294 @@
+/* The answer in words: the verdict, what to paste, and at most ten lines of reasons, for a terminal of 80 columns. */
+#include "replay/why/why.h"
+
+#include "base/units.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { WHY_COLUMNS = 80, HOLDERS_SHOWN = 3 };
+
+/* Writes a paragraph, broken between words. */
+static void put(FILE *out, const struct words *w, size_t indent)
+{
+    size_t column = 0;
+    for (const char *at = w->text; *at != '\0';) {
+        const size_t n = strcspn(at, " ");
+        if (column > 0 && column + 1 + n > WHY_COLUMNS) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > 0) {
+            fputc(' ', out);
+            column++;
+        }
+        fprintf(out, "%.*s", (int)n, at);
+        column += n;
+        at += n;
+        at += strspn(at, " ");
+    }
+    fputc('\n', out);
+}
+
+static const char *line_of(const struct holders *h, size_t i)
+{
+    return i < h->n ? holder_name(h, i) : "an unknown line";
+}
+
+/* ---- the first line ---- */
+
+static void add_at_least(struct words *w, const struct why *y)
+{
+    words_add(w, coverage_is_lower_bound(&y->coverage) ? "at least " : "");
+}
+
+static void add_verdict(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    switch (y->verdict) {
+    case VERDICT_NOT_IN_FORCE:
+        words_add(w, "The setting is not in force: %s.", y->not_in_force);
+        break;
+    case VERDICT_SOMEBODY_ELSE:
+        words_add(w, "Somebody else has the memory: %s of the card are not PyTorch's.", text_mib(y->outside, a));
+        break;
+    case VERDICT_LEAK:
+        words_add(w, "A leak: live memory grows by %s a step, at %s.", text_mib((uint64_t)y->growth, a),
+                  line_of(&y->leaks, 0));
+        break;
+    case VERDICT_FRAGMENTED:
+        words_add(w, "Fragmented: %s would have fitted, but what is free lies in pieces.", text_mib(y->asked, a));
+        break;
+    case VERDICT_FULL:
+        words_add(w, "Really full: short by ");
+        add_at_least(w, y);
+        words_add(w, "%s. No allocator setting can serve this.", text_mib(y->shortfall, a));
+        break;
+    case VERDICT_CACHE:
+        words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s for it.", text_mib(y->live, a),
+                  text_mib(y->reserved, b));
+        break;
+    case VERDICT_RECORDING_ENDS:
+    case VERDICT_KINDS:
+        words_add(w, "The recording does not tell: the request is refused under every setting tried, though ");
+        words_add(w, "live data and the request would fit.");
+        break;
+    }
+}
+
+static void print_also(FILE *out, const struct why *y)
+{
+    static const char *const also[VERDICT_KINDS] = {
+        "a setting is not in force", "somebody else holds memory", "live memory grows from step to step",
+        "it is fragmented", "it is really full", "much of it is cache", "the recording ends there",
+    };
+    struct words w = { .n = 0 };
+    for (int v = 0; v < VERDICT_CACHE; v++)
+        if (y->holds[v] && v != (int)y->verdict)
+            words_add(&w, "%s%s", w.n == 0 ? "Also: " : "; ", also[v]);
+    if (w.n > 0) {
+        words_add(&w, ".");
+        put(out, &w, 2);
+    }
+}
+
+/* ---- what to paste ---- */
+
+static void print_cure(FILE *out, const struct why *y, const char *path)
+{
+    char text[SETTINGS_TEXT];
+    const struct tune *t = &y->tune;
+    struct words w = { .n = 0 };
+    if (y->cure == CURE_NONE)
+        return;
+    const struct settings *best = &t->entries[t->winner].settings;
+    settings_text(best, &t->rules, false, text);
+    fprintf(out, "\n  export PYTORCH_CUDA_ALLOC_CONF=%s\n", text);
+    if (best->fraction_percent > 0 && !t->rules.has_fraction_option)
+        fprintf(out, "  torch.cuda.set_per_process_memory_fraction(0.%02u)   # at the program's start\n",
+                best->fraction_percent);
+    fputc('\n', out);
+    if (y->cure == CURE_RECOMMENDED) {
+        words_add(&w, "- With this setting all that was recorded runs on this card, %" PRIu64 " whole step%s of it.",
+                  y->coverage.steps.whole, y->coverage.steps.whole == 1 ? "" : "s");
+        if (y->coverage.ends == ENDS_REFUSED)
+            words_add(&w, " What follows the refused request was not recorded.");
+    } else {
+        words_add(&w, "- With this setting the refused request is served; what follows was not recorded. To find out: "
+                      "replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM", y->usable >> 20);
+    }
+    put(out, &w, 2);
+    (void)path;
+}
+
+/* ---- reasons ---- */
+
+static void print_refusal(FILE *out, const struct why *y, const char *event_word)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (!y->has_refusal)
+        return;
+    words_add(&w, "- At %s %" PRId64 " the program asked for %s. PyTorch had %s reserved, of it %s live, ", event_word,
+              y->event, text_mib(y->asked, a), text_mib(y->reserved, b), text_mib(y->live, c));
+    words_add(&w, "and %s were free on the card.", text_mib(y->free, d));
+    put(out, &w, 2);
+}
+
+static void print_lines(FILE *out, const struct holders *h, uint64_t live, const char *what)
+{
+    char a[TEXT_NUMBER];
+    for (size_t i = 0; i < h->n && i < HOLDERS_SHOWN; i++) {
+        struct words w = { .n = 0 };
+        words_add(&w, "- %s: %s (%.0f%%) in %" PRIu64 " request%s, %s", i == 0 ? what : "then",
+                  text_mib(h->at[i].bytes, a), live > 0 ? 100.0 * (double)h->at[i].bytes / (double)live : 0.0, h->at[i].n,
+                  h->at[i].n == 1 ? "" : "s", holder_name(h, i));
+        put(out, &w, 2);
+    }
+}
+
+static void print_coverage(FILE *out, const struct why *y, const char *event_word)
+{
+    char text[COVERAGE_TEXT];
+    struct words w = { .n = 0 };
+    coverage_sentence(&y->coverage, event_word, y->event, text);
+    if (text[0] == '\0')
+        return;
+    words_add(&w, "- %s", text);
+    put(out, &w, 2);
+}
+
+void why_print(FILE *out, const struct why *y, const char *path, const char *event_word)
+{
+    struct words w = { .n = 0 };
+    add_verdict(&w, y);
+    put(out, &w, 2);
+    print_also(out, y);
+    print_cure(out, y, path);
+    if (y->cure == CURE_NONE)
+        fputc('\n', out);
+    print_refusal(out, y, event_word);
+    if (y->verdict == VERDICT_LEAK)
+        print_lines(out, &y->leaks, (uint64_t)y->growth, "grows most");
+    print_lines(out, &y->lines, y->live, "holds most");
+    print_coverage(out, y, event_word);
+}
+
+/* ---- the text of an error alone ---- */
+
+static enum verdict_kind text_verdict(const struct oom_text *t)
+{
+    const uint64_t cached = t->reserved - t->allocated, free = t->free == OOM_TEXT_UNKNOWN ? 0 : t->free;
+    if (t->others > 0 && add_capped(free, t->others) >= t->asked && cached < t->asked)
+        return VERDICT_SOMEBODY_ELSE;
+    return add_capped(free, cached) >= t->asked ? VERDICT_FRAGMENTED : VERDICT_FULL;
+}
+
+static void add_text_verdict(struct words *w, const struct oom_text *t)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    const uint64_t cached = t->reserved - t->allocated, free = t->free == OOM_TEXT_UNKNOWN ? 0 : t->free;
+    switch (text_verdict(t)) {
+    case VERDICT_SOMEBODY_ELSE:
+        words_add(w, "Somebody else has the memory: other processes hold %s of the card.", text_mib(t->others, a));
+        break;
+    case VERDICT_FRAGMENTED:
+        words_add(w, "Fragmented: %s were asked for, and %s are reserved but unallocated.", text_mib(t->asked, a),
+                  text_mib(cached, b));
+        break;
+    default:
+        words_add(w, "Really full: short by at least %s. No allocator setting can serve this.",
+                  text_mib(t->asked - free - cached, a));
+        break;
+    }
+}
+
+void why_print_text(FILE *out, const struct oom_text *t)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
+    const uint64_t outside = oom_text_outside(t);
+    struct words first = { .n = 0 }, held = { .n = 0 }, next = { .n = 0 };
+    add_text_verdict(&first, t);
+    put(out, &first, 2);
+    if (text_verdict(t) == VERDICT_FRAGMENTED)
+        fprintf(out, "\n  export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
+    fputc('\n', out);
+    words_add(&held, "- PyTorch had %s reserved, of it %s allocated", text_mib(t->reserved, a), text_mib(t->allocated, b));
+    if (outside != OOM_TEXT_UNKNOWN)
+        words_add(&held, "; contexts, libraries and other processes had %s", text_mib(outside, c));
+    words_add(&held, ".");
+    put(out, &held, 2);
+    words_add(&next, "- This is all that the error's text tells. A recording tells which setting cures it, and whose lines "
+                     "hold the memory: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay why.");
+    put(out, &next, 2);
+}
+
+void why_json_text(struct json_writer *j, const struct oom_text *t)
+{
+    json_put_text(j, "verdict", why_word(text_verdict(t)));
+    json_put_object(j, "text");
+    json_put_number(j, "asked_bytes", t->asked);
+    json_put_number_unless(j, "card_bytes", t->total, OOM_TEXT_UNKNOWN);
+    json_put_number_unless(j, "free_bytes", t->free, OOM_TEXT_UNKNOWN);
+    json_put_number(j, "allocated_bytes", t->allocated);
+    json_put_number(j, "reserved_bytes", t->reserved);
+    json_put_number_unless(j, "outside_bytes", oom_text_outside(t), OOM_TEXT_UNKNOWN);
+    json_put_number(j, "other_processes_bytes", t->others);
+    json_end_object(j);
+}
+
+/* ---- JSON ---- */
+
+static void json_lines(struct json_writer *j, const char *key, const struct holders *h)
+{
+    json_put_array(j, key);
+    for (size_t i = 0; i < h->n && i < WHY_HOLDERS; i++) {
+        json_put_object(j, NULL);
+        json_put_text(j, "line", holder_name(h, i));
+        json_put_number(j, "bytes", h->at[i].bytes);
+        json_put_number(j, "requests", h->at[i].n);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void json_cure(struct json_writer *j, const struct why *y, const char *key, bool is_so)
+{
+    char text[SETTINGS_TEXT];
+    const struct tune *t = &y->tune;
+    if (!is_so) {
+        json_put_null(j, key);
+        return;
+    }
+    json_put_object(j, key);
+    json_put_text(j, "conf", settings_text(&t->entries[t->winner].settings, &t->rules, false, text));
+    json_put_number(j, "peak_reserved_bytes", t->entries[t->winner].trial.peak_reserved_bytes);
+    json_end_object(j);
+}
+
+void why_json(struct json_writer *j, const struct why *y)
+{
+    json_put_text(j, "verdict", why_word(y->verdict));
+    json_put_array(j, "also");
+    for (int v = 0; v < VERDICT_KINDS; v++)
+        if (y->holds[v] && v != (int)y->verdict)
+            json_put_text(j, NULL, why_word((enum verdict_kind)v));
+    json_end_array(j);
+    json_put_object(j, "trace");
+    coverage_json(j, &y->coverage);
+    json_end_object(j);
+    json_put_bool(j, "is_lower_bound", coverage_is_lower_bound(&y->coverage));
+    json_put_integer(j, "event", y->event);
+    json_put_number(j, "asked_bytes", y->asked);
+    json_put_number(j, "reserved_bytes", y->reserved);
+    json_put_number(j, "live_bytes", y->live);
+    json_put_number(j, "free_bytes", y->free);
+    json_put_number(j, "usable_bytes", y->usable);
+    json_put_number(j, "shortfall_bytes", y->shortfall);
+    json_put_integer(j, "growth_bytes_per_step", y->growth);
+    json_put_text(j, "not_in_force", y->not_in_force[0] != '\0' ? y->not_in_force : NULL);
+    json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
+    json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
+    json_lines(j, "holds", &y->lines);
+    json_lines(j, "grows", &y->leaks);
+}
