@@ -90,6 +90,22 @@ Test(coverage, whole_steps_are_counted_and_a_step_begun_is_none)
     }
 }
 
+/* Another batch size, which is refused memory on its way. */
+Test(coverage, whole_steps_before_a_larger_one_count)
+{
+    struct script s = script_open();
+    train(&s, 4);
+    for (unsigned i = 0; i < LAYERS / 2; i++)
+        put(&s, EVENT_ALLOC, 200 + i, 5 * BYTES);
+    put(&s, EVENT_OOM, 0, 64 * BYTES);
+    struct trace_reader *trace = script_close(&s);
+    const struct coverage c = covered(trace);
+    cr_expect_eq(c.ends, ENDS_REFUSED);
+    cr_expect_eq(c.steps.whole, 4, "%d", (int)c.steps.whole);
+    cr_expect_eq(c.steps.requests, 3 * LAYERS);
+    trace_close(trace);
+}
+
 Test(coverage, the_layers_of_one_forward_pass_are_no_steps)
 {
     struct script s = script_open();

@@ -10,15 +10,24 @@ enum { REQUESTS_MAX = 1 << 22 };
 /*
  * A run of requests that repeats is a step only if it
  * - leaves behind at most a quarter of what it had live beyond its least: a layer of a forward pass keeps its activations,
+ * - frees, but for a tenth of the bytes, only what it or the step before it requested: a layer of a backward pass frees
+ *   what was requested long ago,
  * - reaches half of the most that was ever live, and
- * - covers, with its repetitions, a quarter of all requests.
+ * - covers, with its repetitions, half of all requests.
  */
-enum { GROWTH_SHARE = 4, PEAK_SHARE = 2, COVERED_SHARE = 4 };
+enum { GROWTH_SHARE = 4, OLD_SHARE = 10, PEAK_SHARE = 2, COVERED_SHARE = 2 };
+
+/* Periods that are looked at closely, at each end tried. */
+enum { CANDIDATES_MAX = 64 };
+
+/* The last steps may differ, as the one that was refused memory: the end is looked for at so many places. */
+enum { ENDS_TRIED = 16 };
 
 /* One request, and what was live just before it. */
 struct request {
     uint64_t value;                  /* equal for requests of equal size, stream and pool */
-    uint64_t event, live_bytes;
+    uint64_t event, live_bytes, bytes;
+    size_t   died;                   /* requests made before its end, counted as here; SIZE_MAX: it has none */
 };
 
 struct label_marks {
@@ -31,6 +40,7 @@ struct steps_pass {
     uint64_t live_bytes, skip;       /* skip: requests before those that are kept */
     struct request *requests;
     size_t n;
+    size_t *request_of;              /* by slot; SIZE_MAX: none that is kept */
     struct label_marks *marks;       /* by label */
 };
 
@@ -38,12 +48,15 @@ static void pass_event(struct steps_pass *p, const struct event *ev, uint64_t nu
 {
     if (ev->kind == EVENT_ALLOC) {
         const uint64_t place = (uint64_t)ev->stream << 8 | ev->pool;
+        p->request_of[ev->slot] = p->skip > 0 ? SIZE_MAX : p->n;
         if (p->skip > 0)
             p->skip--;
         else
-            p->requests[p->n++] = (struct request){ ev->bytes ^ place << 40, number, p->live_bytes };
+            p->requests[p->n++] = (struct request){ ev->bytes ^ place << 40, number, p->live_bytes, ev->bytes, SIZE_MAX };
         p->live_bytes += ev->bytes;
     } else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) {
+        if (p->request_of[ev->slot] != SIZE_MAX)
+            p->requests[p->request_of[ev->slot]].died = p->n;
         p->live_bytes -= ev->bytes;
     } else if (ev->kind == EVENT_MARK) {
         struct label_marks *m = &p->marks[ev->slot];
@@ -129,40 +142,70 @@ static bool is_like_a_step(const struct request *r, size_t n, size_t period, uin
     return growth <= (most - least) / GROWTH_SHARE && most >= peak_bytes / PEAK_SHARE;
 }
 
+/* Whether the last `period` requests, of n, see the end of much that is older than the period before them. */
+static bool frees_old(const struct request *r, size_t n, size_t period)
+{
+    uint64_t freed = 0, old = 0;
+    for (size_t i = 0; i < n; i++)
+        if (r[i].died > n - period && r[i].died <= n) {
+            freed += r[i].bytes;
+            old += i + 2 * period < n ? r[i].bytes : 0;
+        }
+    return old > freed / OLD_SHARE;
+}
+
 /* The period that covers the longest stretch at the end; the shortest of several. 0: none. */
 static size_t best_period(const struct request *r, size_t n, const uint32_t *z, size_t *covered)
 {
-    size_t period = 0;
+    size_t period = 0, candidates = 0;
     uint64_t peak_bytes = 0;
     for (size_t i = 0; i < n; i++)
         peak_bytes = r[i].live_bytes > peak_bytes ? r[i].live_bytes : peak_bytes;
     *covered = n / COVERED_SHARE;
-    for (size_t p = 1; 2 * p <= n; p++)
-        if (z[p] >= p && p + z[p] > *covered && is_like_a_step(r, n, p, peak_bytes)) {
+    for (size_t p = 1; 2 * p <= n && candidates < CANDIDATES_MAX; p++)
+        if (z[p] >= p && p + z[p] > *covered && is_like_a_step(r, n, p, peak_bytes) &&
+            (candidates++, !frees_old(r, n, p))) {
             period = p;
             *covered = p + z[p];
         }
     return period;
 }
 
+/* A run of `whole` steps of `period` requests that ends before request `end`. */
+struct run {
+    size_t end, period, whole;
+};
+
+/* The run at the end of the first n requests, carried on as far as it repeats. period 0: none. */
+static struct run run_at(const struct request *r, size_t n_all, size_t n, uint32_t *z)
+{
+    size_t covered = 0, end = n;
+    z_backwards(r, n, z);
+    const size_t period = best_period(r, n, z, &covered);
+    while (period > 0 && end < n_all && r[end].value == r[end - period].value)
+        end++;
+    return (struct run){ .end = end, .period = period, .whole = period > 0 ? (covered + end - n) / period : 0 };
+}
+
 static enum err steps_by_repetition(const struct steps_pass *p, uint64_t n_events, struct steps *out,
                                     struct err_detail *why)
 {
-    size_t covered = 0;
+    struct run run = { .period = 0 };
+    const struct request *r = p->requests;
     uint32_t *z = calloc(p->n + 1, sizeof *z);
     if (z == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps");
-    z_backwards(p->requests, p->n, z);
-    const size_t period = best_period(p->requests, p->n, z, &covered);
+    for (size_t k = 0; k < ENDS_TRIED && run.period == 0; k++)
+        run = run_at(r, p->n, p->n - p->n / ENDS_TRIED * k, z);
     free(z);
-    if (period == 0)
+    if (run.period == 0)
         return ERR_OK;
-    const struct request *first = &p->requests[p->n - period], *before = &p->requests[p->n - period - 1];
-    assert(covered >= 2 * period && covered <= p->n);
-    const uint64_t previous = p->requests[p->n - 2 * period].event;
-    *out = (struct steps){ .how = STEPS_BY_REPETITION, .whole = covered / period, .requests = period,
-                           .growth_bytes = (int64_t)p->requests[p->n - 1].live_bytes - (int64_t)before->live_bytes,
-                           .first = first->event, .end = n_events, .previous = previous };
+    assert(run.whole >= 2 && run.whole * run.period <= run.end && run.end <= p->n);
+    const size_t first = run.end - run.period, previous = first - run.period;
+    *out = (struct steps){ .how = STEPS_BY_REPETITION, .whole = run.whole, .requests = run.period,
+                           .growth_bytes = (int64_t)r[run.end - 1].live_bytes - (int64_t)r[first - 1].live_bytes,
+                           .first = r[first].event, .end = run.end < p->n ? r[run.end].event : n_events,
+                           .previous = r[previous].event };
     return ERR_OK;
 }
 
@@ -174,12 +217,16 @@ enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_de
     struct steps_pass p = { .live_bytes = start_live_bytes(trace), .skip = allocs - kept };
     p.requests = calloc(kept + 1, sizeof *p.requests);
     p.marks = calloc((size_t)info->n_labels + 1, sizeof *p.marks);
+    p.request_of = calloc((size_t)info->peak_live + 1, sizeof *p.request_of);
     *out = (struct steps){ .how = STEPS_NONE };
-    enum err e = p.requests == NULL || p.marks == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps")
-                                                       : pass_read(&p, trace, why);
+    const bool has_memory = p.requests != NULL && p.marks != NULL && p.request_of != NULL;
+    for (uint32_t i = 0; i < info->peak_live && has_memory; i++)
+        p.request_of[i] = SIZE_MAX;
+    enum err e = has_memory ? pass_read(&p, trace, why) : err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps");
     if (e == ERR_OK && !steps_by_mark(&p, info->n_labels, out))
         e = steps_by_repetition(&p, info->events, out, why);
     free(p.requests);
     free(p.marks);
+    free(p.request_of);
     return e;
 }
