@@ -56,17 +56,11 @@ static enum err pytorch_nomem(const struct input *in, struct err_detail *why)
 
 /* ---- facts ---- */
 
-/* The newest release whose layout the file has; the keys tell, and the newest decides. */
+/* The newest release that writes files of this layout. */
 static const char *snapshot_profile(const struct snapshot *s)
 {
-    static const struct { unsigned sign; const char *profile; } signs[] = {
-        {SIGN_HOST, "2.15"}, {SIGN_MAX_ROUND, "2.13"}, {SIGN_POOL_ID, "2.12"}, {SIGN_USER_METADATA, "2.11"},
-        {SIGN_REUSE, "2.9"}, {SIGN_COMPILE_CONTEXT, "2.8"}, {SIGN_ANNOTATIONS, "2.7"}, {SIGN_SETTINGS, "2.4"},
-        {SIGN_TIME, "2.2"}, {SIGN_BLOCK_ADDRESS, "2.1"}};
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
-        if ((s->signs & signs[i].sign) != 0)
-            return signs[i].profile;
-    return "2.0";
+    const unsigned parts = s->signs & ((1u << TORCH_LAYOUTS) - 1);
+    return torch_release_name(torch_release_of_layout(parts));
 }
 
 static void note(struct pytorch_import *p, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -8,6 +8,7 @@
 #define REPLAY_IMPORT_SNAPSHOT_H
 
 #include "base/input.h"
+#include "base/torch_releases.h"
 #include "import/import.h"
 #include "import/pickle.h"
 #include "traces/intern.h"
@@ -71,11 +72,12 @@ struct snapshot_settings {
     uint64_t conf;                    /* a pickle string, or PICKLE_NONE */
 };
 
-/* Signs of the release that wrote the file. */
+/* What the file has of the parts by which releases differ, and one that is no release's. */
 enum snapshot_sign {
-    SIGN_BLOCK_ADDRESS = 1, SIGN_SETTINGS = 2, SIGN_ANNOTATIONS = 4, SIGN_COMPILE_CONTEXT = 8, SIGN_USER_METADATA = 16,
-    SIGN_POOL_ID = 32, SIGN_MAX_ROUND = 64, SIGN_HOST = 128, SIGN_TIME = 256, SIGN_CATEGORY = 512,
-    SIGN_REUSE = 1024
+#define TORCH_LAYOUT(name, columns, says) SIGN_##name = 1 << LAYOUT_##name,
+#include "base/torch_releases.def"
+#undef TORCH_LAYOUT
+    SIGN_CATEGORY = 1 << TORCH_LAYOUTS
 };
 
 struct snapshot {

@@ -21,8 +21,8 @@ enum {
 #define SOURCE_CONF "PyTorch, docs/source/notes/cuda.md"
 
 static const struct policy_option pytorch_options[] = {
-    [OPT_VERSION] = {"version", OPTION_TEXT, 0, 0, "2.15", "release",
-                     "whose decisions to make: 2.0 to 2.15; npu: Ascend's port"},
+    [OPT_VERSION] = {"version", OPTION_TEXT, 0, 0, torch_release_names[TORCH_NEWEST], "release",
+                     "the PyTorch release whose decisions to make, from 2.0 on; npu: Ascend's port"},
     [OPT_CONF] = {"conf", OPTION_PAIRS, 0, 0, NULL, NULL,
                   "any key:value of PYTORCH_CUDA_ALLOC_CONF, as that release reads it (" SOURCE_CONF ")"},
     [OPT_MAX_SPLIT] = {"max-split", OPTION_BYTES, MIB, UINT64_C(17592186044415) * MIB, NULL, "whole MiB",

@@ -46,11 +46,11 @@ struct conf_reader {
 };
 
 struct conf_key {
-    const char          *name;
-    enum pytorch_release first;                      /* the first release that has it */
-    enum conf_part       part;
-    enum err           (*read)(struct conf_reader *r, const struct conf_key *key);
-    const char          *inert;                      /* why it has no effect on placement; NULL: it may have one */
+    const char    *name;
+    const char    *columns;                          /* by release: '+' if it has the option */
+    enum conf_part part;
+    enum err     (*read)(struct conf_reader *r, const struct conf_key *key);
+    const char    *inert;                            /* why it has no effect on placement; NULL: it may have one */
 };
 
 struct pytorch_settings pytorch_settings_default(void)
@@ -510,29 +510,14 @@ static enum err conf_reserve_by_class(struct conf_reader *r, const struct conf_k
 #define CONF_LOCK  "lets other threads in during a device call, no effect on placement"
 #define CONF_CLASS "its classes of streams are not published, taken as not given"
 
+#define OPTION(key, columns, part, read, inert) TORCH_CHECK_COLUMNS(key, columns);
+#include "policies/pytorch/pytorch_rules.def"
+#undef OPTION
+
 static const struct conf_key conf_keys[] = {
-    {"backend",                              PYTORCH_2_0,  CONF_CUDA,   conf_backend,            NULL},
-    {"max_split_size_mb",                    PYTORCH_2_0,  CONF_COMMON, conf_max_split,          NULL},
-    {"garbage_collection_threshold",         PYTORCH_2_0,  CONF_COMMON, conf_gc_threshold,       NULL},
-    {"roundup_power2_divisions",             PYTORCH_2_0,  CONF_COMMON, conf_divisions,          NULL},
-    {"expandable_segments",                  PYTORCH_2_1,  CONF_COMMON, conf_expandable,         NULL},
-    {"release_lock_on_cudamalloc",           PYTORCH_2_2,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
-    {"release_lock_on_hipmalloc",            PYTORCH_2_2,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
-    {"pinned_use_cuda_host_register",        PYTORCH_2_2,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
-    {"pinned_use_hip_host_register",         PYTORCH_2_2,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
-    {"pinned_num_register_threads",          PYTORCH_2_2,  CONF_CUDA,   conf_host_threads,       CONF_HOST},
-    {"max_non_split_rounding_mb",            PYTORCH_2_6,  CONF_COMMON, conf_non_split_rounding, NULL},
-    {"pinned_use_background_threads",        PYTORCH_2_6,  CONF_COMMON, conf_host_switch,        CONF_HOST},
-    {"graph_capture_record_stream_reuse",    PYTORCH_2_9,  CONF_CUDA,   conf_capture_reuse,      NULL},
-    {"per_process_memory_fraction",          PYTORCH_2_10, CONF_CUDA,   conf_fraction,           NULL},
-    {"pinned_reserve_segment_size_mb",       PYTORCH_2_10, CONF_CUDA,   conf_host_segment,       CONF_HOST},
-    {"large_segment_size_mb",                PYTORCH_2_11, CONF_COMMON, conf_large_segment,      NULL},
-    {"throw_on_cudamalloc_oom",              PYTORCH_2_12, CONF_CUDA,   conf_throw,              NULL},
-    {"pinned_free_catch_all",                PYTORCH_2_12, CONF_CUDA,   conf_host_switch,        CONF_HOST},
-    {"expandable_segments_reserve",          PYTORCH_2_15, CONF_CUDA,   conf_reserve,            NULL},
-    {"expandable_segments_reserve_by_class", PYTORCH_2_15, CONF_CUDA,   conf_reserve_by_class,   CONF_CLASS},
-    {"pinned_max_round_threshold_mb",        PYTORCH_2_15, CONF_CUDA,   conf_host_number,        CONF_HOST},
-    {"pinned_max_cached_size_mb",            PYTORCH_2_15, CONF_CUDA,   conf_host_number,        CONF_HOST},
+#define OPTION(key, columns, part, read, inert) {#key, columns, part, read, inert},
+#include "policies/pytorch/pytorch_rules.def"
+#undef OPTION
 };
 
 /* NULL for a key that the release does not know. */
@@ -540,7 +525,7 @@ static const struct conf_key *conf_find(const struct pytorch_rules *rules, const
 {
     for (size_t i = 0; i < sizeof conf_keys / sizeof conf_keys[0]; i++)
         if (strcmp(conf_keys[i].name, name) == 0)
-            return conf_keys[i].first <= rules->release ? &conf_keys[i] : NULL;
+            return conf_keys[i].columns[rules->release] == '+' ? &conf_keys[i] : NULL;
     return NULL;
 }
 

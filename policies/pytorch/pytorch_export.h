@@ -8,7 +8,7 @@
 #include "policies/pytorch/pytorch_conf.h"
 
 struct pytorch_export {
-    enum pytorch_release    release;
+    enum torch_release    release;
     struct pytorch_settings settings;
     const char             *conf;    /* the settings text given last, refused ones included; lent until it changes */
 };

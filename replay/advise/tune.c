@@ -316,7 +316,7 @@ static enum err tuner_choose_release(struct tuner *r, const char *release, struc
                    ? ERR_OK
                    : err_set(why, ERR_USAGE, 0, "--torch '%.40s': a release such as 2.6 is needed", release);
     if (recorded == NULL || !pytorch_rules_find(recorded, &r->t->rules))
-        r->t->rules = pytorch_rules_of(PYTORCH_RELEASES - 1);
+        r->t->rules = pytorch_rules_of(TORCH_NEWEST);
     return ERR_OK;
 }
 

@@ -16,7 +16,7 @@ struct dumper {
     struct dump         *d;
     struct trace_reader *trace;
     struct pickle_writer w;
-    enum pytorch_release release;
+    enum torch_release   release;
     bool                 has_stacks;
     struct trace_side   *sides;      /* of events [sides_first, sides_first + n_sides) */
     uint64_t             sides_first;
@@ -26,6 +26,12 @@ struct dumper {
     uint32_t            *frame_names;    /* by number in `frames` */
     size_t               room_frames;
 };
+
+/* Whether the release writes that part of a snapshot. */
+static bool dump_has(const struct dumper *p, enum torch_layout part)
+{
+    return torch_release_has(p->release, part);
+}
 
 static void put_entry(struct dumper *p, const char *key, uint64_t number)
 {
@@ -192,12 +198,12 @@ static void put_block(struct dumper *p, const struct dump_block *b)
                                          [BLOCK_PENDING] = "active_pending_free"};
     const uint32_t stack = block_is_active(b) ? b->stack : TRACE_NO_STACK;
     pickle_put_dict(&p->w);
-    if (p->release >= PYTORCH_2_1)
+    if (dump_has(p, LAYOUT_BLOCK_ADDRESS))
         put_entry(p, "address", b->view.addr);
     put_entry(p, "size", b->view.bytes);
     put_entry(p, "requested_size", b->view.requested);
     put_text_entry(p, "state", states[b->view.state]);
-    if (p->release >= PYTORCH_2_1) {
+    if (dump_has(p, LAYOUT_BLOCK_ADDRESS)) {
         put_frames(p, "frames", stack);
     } else if (block_is_active(b)) {
         pickle_put_text(&p->w, "history");
@@ -238,7 +244,7 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
     put_segment_sizes(p, blocks, n);
     put_stream(p, first->view.stream);
     put_text_entry(p, "segment_type", first->view.is_small ? "small" : "large");
-    if (p->release >= PYTORCH_2_1) {
+    if (dump_has(p, LAYOUT_BLOCK_ADDRESS)) {
         put_pool(p, "segment_pool_id", first->view.pool);
         put_bool_entry(p, "is_expandable", first->view.page_bytes > 0);
         if (stack == TRACE_NO_STACK)
@@ -251,7 +257,7 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
         put_block(p, &blocks[i]);
     }
     pickle_end_list(&p->w);
-    if (p->release >= PYTORCH_2_1 && stack != TRACE_NO_STACK)
+    if (dump_has(p, LAYOUT_BLOCK_ADDRESS) && stack != TRACE_NO_STACK)
         put_frames(p, "frames", stack);
     pickle_end_dict(&p->w);
 }
@@ -291,21 +297,21 @@ static void put_record(struct dumper *p, const struct dump_record *d, uint32_t s
     const bool has_frames = stack != TRACE_NO_STACK;
     pickle_list_item(&p->w, i);
     pickle_put_dict(&p->w);
-    if (has_frames && p->release < PYTORCH_2_1)
+    if (has_frames && !dump_has(p, LAYOUT_BLOCK_ADDRESS))
         put_frames(p, "frames", stack);
     put_text_entry(p, "action", actions[r->action]);
     put_entry(p, r->action == RECORD_OOM ? "device_free" : "addr", r->addr);
     put_entry(p, "size", r->bytes);
     put_stream(p, r->stream);
-    if (p->release >= PYTORCH_2_2)
+    if (dump_has(p, LAYOUT_TIME))
         put_entry(p, "time_us", trace_info(p->trace)->epoch_us + d->time_ns / 1000);
-    if (p->release >= PYTORCH_2_8)
+    if (dump_has(p, LAYOUT_COMPILE_CONTEXT))
         put_text_entry(p, "compile_context", "N/A");
-    if (p->release >= PYTORCH_2_10)
+    if (dump_has(p, LAYOUT_USER_METADATA))
         put_text_entry(p, "user_metadata", "");
-    if (p->release >= PYTORCH_2_12)
+    if (dump_has(p, LAYOUT_POOL_ID))
         put_pool(p, "pool_id", r->pool);
-    if (has_frames && p->release >= PYTORCH_2_1)
+    if (has_frames && dump_has(p, LAYOUT_BLOCK_ADDRESS))
         put_frames(p, "frames", stack);
     pickle_end_dict(&p->w);
 }
@@ -346,9 +352,9 @@ static void put_settings(struct dumper *p)
     put_entry(p, "pinned_num_register_threads", 1);
     put_bool_entry(p, "release_lock_on_cudamalloc", s->release_lock_on_cudamalloc);
     put_bool_entry(p, "pinned_use_cuda_host_register", false);
-    if (p->release >= PYTORCH_2_9)
+    if (dump_has(p, LAYOUT_REUSE))
         put_bool_entry(p, "graph_capture_record_stream_reuse", s->graph_capture_record_stream_reuse);
-    if (p->release >= PYTORCH_2_13) {
+    if (dump_has(p, LAYOUT_MAX_ROUND)) {
         put_bytes_or_minus_1(p, "max_round_threshold", PYTORCH_UNLIMITED);
         put_bytes_or_minus_1(p, "max_cached_size", PYTORCH_UNLIMITED);
     }
@@ -378,13 +384,13 @@ static enum err put_all(struct dumper *p, struct err_detail *why)
     put_segments(p);
     pickle_put_text(&p->w, "device_traces");
     const enum err e = put_traces(p, why);
-    if (p->release >= PYTORCH_2_3) {
+    if (dump_has(p, LAYOUT_SETTINGS)) {
         pickle_put_text(&p->w, "allocator_settings");
         put_settings(p);
     }
-    if (p->release >= PYTORCH_2_5)
+    if (dump_has(p, LAYOUT_ANNOTATIONS))
         put_empty_list(p, "external_annotations");
-    if (p->release >= PYTORCH_2_14) {
+    if (dump_has(p, LAYOUT_HOST)) {
         put_empty_list(p, "host_segments");
         put_empty_list(p, "host_traces");
     }

@@ -139,14 +139,14 @@ static size_t versions_to_try(const struct scene *s, const struct policy_spec *p
     struct pytorch_rules profile;
     size_t n = 0;
     if (layout == NULL || !pytorch_rules_find(layout, &profile)) {
-        for (int r = PYTORCH_RELEASES; r-- > 0;)
-            out[n++] = pytorch_release_name((enum pytorch_release)r);
+        for (int r = TORCH_RELEASES; r-- > 0;)
+            out[n++] = torch_release_name((enum torch_release)r);
         return n;
     }
     out[n++] = pytorch_rules_name(&profile);
-    const unsigned first = pytorch_release_first_alike(profile.release);
+    const unsigned first = torch_release_first_alike(profile.release);
     for (unsigned r = profile.release; !version->is_given && r > first; r--)
-        out[n++] = pytorch_release_name((enum pytorch_release)(r - 1));
+        out[n++] = torch_release_name((enum torch_release)(r - 1));
     return n;
 }
 
@@ -184,7 +184,7 @@ static enum err verify_profiles(struct scene *s, const struct verify_options *o,
                                 struct verify_report *out, struct err_detail *why)
 {
     static const char *const other[] = {"npu"};
-    const char *versions[PYTORCH_RELEASES];
+    const char *versions[TORCH_RELEASES];
     const size_t n = versions_to_try(s, policy, versions);
     const bool is_given = policy->values[verify_option_index(policy->ops, "version")].is_given;
     struct setting t = {.policy = policy, .total_bytes = s->total_bytes, .is_total_given = o->total_bytes != 0};
@@ -227,7 +227,7 @@ enum err verify_choose_release(struct trace_reader *in, const char **out, struct
 {
     struct scene s = {0};
     struct policy_spec policy = {0};
-    const char *versions[PYTORCH_RELEASES];
+    const char *versions[TORCH_RELEASES];
     enum err e = recorded_policy(in, &policy, why);
     if (e == ERR_OK)
         e = scene_open(in, 0, &s, why);

@@ -47,7 +47,7 @@ static const char *golden_reason(const struct golden_case *c)
     for (size_t i = 0; i < sizeof golden_known / sizeof golden_known[0]; i++)
         if (strcmp(golden_known[i].name, c->name) == 0 &&
             (strcmp(golden_known[i].release, "*") == 0 ||
-             strcmp(golden_known[i].release, pytorch_release_name(c->release)) == 0))
+             strcmp(golden_known[i].release, torch_release_name(c->release)) == 0))
             return golden_known[i].reason;
     return NULL;
 }
@@ -57,7 +57,7 @@ static const char *golden_reason(const struct golden_case *c)
 static void golden_judge(const struct golden_case *c, const struct difference *diff, const struct golden_options *o,
                          struct golden_tally *t)
 {
-    const char *reason = golden_reason(c), *release = pytorch_release_name(c->release);
+    const char *reason = golden_reason(c), *release = torch_release_name(c->release);
     t->n_cases++;
     t->n_equal += !diff->is_found;
     if (diff->is_found && reason == NULL)
