@@ -403,7 +403,7 @@ def has_broken_torch(error):
         isinstance(error, NotBegun)
 
 
-def in_child(seed, call, *arguments):
+def in_child(name, call, *arguments):
     """The exit status of a child that makes a call which ends it; negative: the signal that did."""
     pid = os.fork()
     if pid == 0:
@@ -412,11 +412,11 @@ def in_child(seed, call, *arguments):
         except BaseException as e:
             is_known = has_broken_torch(e)
             if not is_known:
-                print("seed %d: %s: %s" % (seed, type(e).__name__, short(e)), flush=True)
+                print("%s: %s: %s" % (name, type(e).__name__, short(e)), flush=True)
             os._exit(LEFT_OUT if is_known else 1)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if status < 0:
-        print("seed %d: ended by signal %d" % (seed, -status), flush=True)
+        print("%s: ended by signal %d" % (name, -status), flush=True)
     journal = os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.journal" % pid)
     if os.path.exists(journal):
         os.remove(journal)
@@ -427,7 +427,7 @@ def main():
     folder, first, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     failed = left_out = 0
     for seed in range(first, first + n):
-        status = in_child(seed, child, seed, folder)
+        status = in_child("seed %d" % seed, child, seed, folder)
         failed += status not in (0, LEFT_OUT)
         left_out += status == LEFT_OUT
     print("%d programs by torch %s, %d left out, %d failed" % (n, torch.__version__, left_out, failed))

@@ -293,7 +293,7 @@ static enum err case_parse_head(struct golden_case *c, const char *path, struct 
 
 enum err case_read(const char *path, struct golden_case *out, struct err_detail *why)
 {
-    struct golden_case c = {0};
+    struct golden_case c = {.turned_rule = -1};
     enum err e = case_load(path, &c.root, why);
     if (e == ERR_OK)
         e = case_parse_head(&c, path, why);

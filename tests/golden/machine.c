@@ -2,6 +2,7 @@
 #include "tests/golden/machine.h"
 
 #include "base/units.h"
+#include "policies/pytorch/pytorch.h"
 #include "report/memory_summary.h"
 
 #include <inttypes.h>
@@ -227,6 +228,19 @@ static void machine_set_options(const struct golden_case *c, struct policy_spec 
     }
 }
 
+/* Turns a rule round in a policy that has made no decision yet. The settings were read already, by the rules as they
+ * are; a text that changes them later is read by the turned ones. */
+static void machine_turn_rule(struct policy *policy, int rule)
+{
+    static const size_t places[] = {
+#define RULE(name, columns, says) offsetof(struct pytorch_rules, name),
+#include "policies/pytorch/pytorch_rules.def"
+#undef RULE
+    };
+    bool *value = (bool *)((char *)&((struct pytorch *)policy)->rules + places[rule]);
+    *value = !*value;
+}
+
 static enum err machine_open_policy(struct machine *m, struct machine_device *d, struct err_detail *why)
 {
     const struct policy_config cfg = {
@@ -243,6 +257,8 @@ static enum err machine_open_policy(struct machine *m, struct machine_device *d,
     if (e == ERR_OK) {
         d->observer = (struct policy_observer){.record = machine_hear_record, .arg = d};
         d->policy->observer = &d->observer;
+        if (m->c->turned_rule >= 0)
+            machine_turn_rule(d->policy, m->c->turned_rule);
     }
     return e;
 }
