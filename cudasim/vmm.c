@@ -40,7 +40,7 @@ enum cudasim_code cudasim_range_reserve(uint64_t bytes, uint64_t alignment, uint
     }
     enum err e = device_range_reserve(d->device, bytes, &a->segment);
     if (e == ERR_OK && bytes > d->end_addr - a->segment.addr) {
-        device_range_release(d->device, &a->segment);
+        device_range_free(d->device, &a->segment);
         e = ERR_DEVICE_OOM;
     }
     if (e != ERR_OK) {
@@ -69,7 +69,7 @@ enum cudasim_code cudasim_range_free(uint64_t addr, uint64_t bytes)
         address_map_overlaps(&cudasim.mappings, addr, bytes))
         return cudasim_end(CODE_INVALID_VALUE);
     cudasim_note(JOURNAL_UNRESERVE, a->device, addr, bytes, 0, 0);
-    device_range_release(cudasim.devices[a->device].device, &a->segment);
+    device_range_free(cudasim.devices[a->device].device, &a->segment);
     address_map_remove(&cudasim.pointers, e);
     free(a);
     return cudasim_end(CODE_SUCCESS);

@@ -128,7 +128,7 @@ static void pytorch_destroy(struct policy *base)
     pytorch_pools_close(p);
     pytorch_streams_close(p);
     pytorch_ranges_close(p);
-    pytorch_blocks_close(&p->blocks);
+    block_table_close(&p->blocks);
     free(p->segments);
     free(p->conf);
     free(p);
@@ -212,7 +212,7 @@ static void pytorch_expect(const struct policy *base, const struct event *ev, co
 {
     const struct pytorch *p = (const struct pytorch *)base;
     (void)ev;
-    const struct pytorch_block *block = pytorch_at(p, b->cookie < p->blocks.n ? b->cookie : BLOCK_NONE);
+    const struct block_entry *block = pytorch_at(p, b->cookie < p->blocks.n ? b->cookie : BLOCK_NONE);
     prefetch(is_next ? pytorch_at(p, block->prev) : block);
     if (is_next)
         prefetch(pytorch_at(p, block->next));
@@ -240,7 +240,7 @@ static void pytorch_flush(struct policy *base)
 {
     struct pytorch *p = (struct pytorch *)base;
     if (!p->has_no_cache)
-        pytorch_release_all(p, only_pool(p), pytorch_is_capturing(p));
+        pytorch_give_back_all(p, only_pool(p), pytorch_is_capturing(p));
 }
 
 /* ---- controls ---- */
@@ -282,7 +282,7 @@ static void control_reset_accumulated(struct pytorch *p)
 }
 
 /* Whether a snapshot taken now shows a block. */
-static bool snapshot_shows(const struct pytorch *p, const struct pytorch_block *b)
+static bool snapshot_shows(const struct pytorch *p, const struct block_entry *b)
 {
     const uint8_t only = only_pool(p);
     return (b->flags & BLOCK_IS_USED) != 0 && (only == 0 || only == b->pool);
@@ -292,7 +292,7 @@ static void control_snapshot(struct pytorch *p)
 {
     uint64_t active = 0;
     for (uint32_t b = 0; b < p->blocks.n; b++)
-        if (snapshot_shows(p, pytorch_at(p, b)) && !pytorch_block_is_free(pytorch_at(p, b)))
+        if (snapshot_shows(p, pytorch_at(p, b)) && !block_is_free(pytorch_at(p, b)))
             active += pytorch_at(p, b)->size;
     pytorch_record(p, RECORD_SNAPSHOT, 0, 0, 0, active);
 }
@@ -336,7 +336,7 @@ static int placed_compare(const void *a, const void *b)
     return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static enum block_state view_state(const struct pytorch_block *b)
+static enum block_state view_state(const struct block_entry *b)
 {
     if (b->flags & BLOCK_IS_UNMAPPED)
         return BLOCK_UNMAPPED;
@@ -358,7 +358,7 @@ static enum err pytorch_walk(const struct policy *base, block_visit visit, void 
             order[n++] = (struct placed){.addr = pytorch_at(p, b)->addr, .block = b};
     qsort(order, n, sizeof *order, placed_compare);
     for (size_t i = 0; i < n; i++) {
-        const struct pytorch_block *b = pytorch_at(p, order[i].block);
+        const struct block_entry *b = pytorch_at(p, order[i].block);
         visit(arg, &(struct block_view){
                        .addr = b->addr, .bytes = b->size, .requested = b->requested,
                        .segment_addr = base->device->segments[b->segment].addr, .segment = b->segment,
@@ -576,20 +576,20 @@ static void pytorch_refusal(const struct policy *base, struct refusal *out)
 
 static enum err check_block(const struct pytorch *p, uint32_t i, struct err_detail *why)
 {
-    const struct pytorch_block *b = pytorch_at(p, i);
+    const struct block_entry *b = pytorch_at(p, i);
     if (b->size == 0)
         return err_set(why, ERR_CORRUPT, i, "block %u is empty", i);
     if (b->next != BLOCK_NONE) {
-        const struct pytorch_block *n = pytorch_at(p, b->next);
+        const struct block_entry *n = pytorch_at(p, b->next);
         if (n->prev != i || n->addr != b->addr + b->size || n->segment != b->segment)
             return err_set(why, ERR_CORRUPT, i, "blocks %u and %u are not neighbours", i, b->next);
-        if (pytorch_block_is_free(b) && pytorch_block_is_free(n) && ((b->flags ^ n->flags) & BLOCK_IS_UNMAPPED) == 0)
+        if (block_is_free(b) && block_is_free(n) && ((b->flags ^ n->flags) & BLOCK_IS_UNMAPPED) == 0)
             return err_set(why, ERR_CORRUPT, i, "free blocks %u and %u were not merged", i, b->next);
     }
     const struct segment_state *s = &p->base.device->segments[b->segment];
     if (b->addr < s->addr || b->addr - s->addr > s->bytes || b->size > s->bytes - (b->addr - s->addr))
         return err_set(why, ERR_CORRUPT, i, "block %u leaves its segment", i);
-    if ((b->flags & BLOCK_IS_UNMAPPED) == 0 && pytorch_block_is_free(b)) {
+    if ((b->flags & BLOCK_IS_UNMAPPED) == 0 && block_is_free(b)) {
         const uint32_t found = free_set_at_least(&pytorch_half_of(p, b)->free, b->stream, b->size);
         if (found == BLOCK_NONE || pytorch_at(p, found)->size != b->size)
             return err_set(why, ERR_CORRUPT, i, "free block %u cannot be found", i);
@@ -602,14 +602,14 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
     const struct pytorch *p = (const struct pytorch *)base;
     uint64_t mapped = 0, active = 0, allocated = 0;
     for (uint32_t i = 0; i < p->blocks.n; i++) {
-        const struct pytorch_block *b = pytorch_at(p, i);
+        const struct block_entry *b = pytorch_at(p, i);
         if (!(b->flags & BLOCK_IS_USED))
             continue;
         const enum err e = check_block(p, i, why);
         if (e != ERR_OK)
             return e;
         mapped += b->flags & BLOCK_IS_UNMAPPED ? 0 : b->size;
-        active += pytorch_block_is_free(b) ? 0 : b->size;
+        active += block_is_free(b) ? 0 : b->size;
         allocated += b->flags & BLOCK_IS_ALLOCATED ? b->size : 0;
     }
     if (p->has_no_cache)

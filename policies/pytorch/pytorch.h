@@ -2,10 +2,10 @@
  * pytorch: PyTorch's native CUDA caching allocator, decision by decision. Internal interface of its parts.
  *
  *     pytorch.c          the policy: options, controls, counters, views
- *     pytorch_blocks.h   the table of blocks;  pytorch_free_set.h  those that are free, in order
+ *     block_table.h   the table of blocks;  free_set.h  those that are free, in order
  *     pytorch_steps.h    rounding, cutting, coalescing, freeing: the steps that the others are made of
  *     pytorch_alloc.c    the way of a request: search, growth, splitting; and of a free
- *     pytorch_release.c  giving memory back: garbage collection, oversize blocks, everything
+ *     pytorch_give_back.c  giving memory back: garbage collection, oversize blocks, everything
  *     pytorch_expand.c   expandable segments
  *     pytorch_streams.c  stream uses, events, polling
  *     pytorch_pools.c    private pools, diversion, captures
@@ -18,12 +18,12 @@
 #define REPLAY_POLICIES_PYTORCH_PYTORCH_H
 
 #include "policies/policy.h"
-#include "policies/pytorch/pytorch_blocks.h"
+#include "policies/parts/block_table.h"
 #include "policies/pytorch/pytorch_conf.h"
-#include "policies/pytorch/pytorch_free_set.h"
+#include "policies/parts/free_set.h"
 #include "policies/pytorch/pytorch_rules.h"
 #include "policies/pytorch/pytorch_stats.h"
-#include "policies/pytorch/pytorch_table.h"
+#include "policies/pytorch/pytorch_order_table.h"
 #include "sim/stream_queues.h"
 
 #define PYTORCH_MIN_BLOCK   UINT64_C(512)
@@ -105,7 +105,7 @@ enum refusal_kind { REFUSED_NOT, REFUSED_OOM, REFUSED_REJECTED, REFUSED_BY_DEVIC
 
 struct pytorch {
     struct policy          base;     /* first, so the two pointers convert */
-    struct pytorch_blocks  blocks;
+    struct block_table  blocks;
     struct pytorch_stats   stats;
     uint64_t               limit;    /* bytes that may be held; PYTORCH_UNLIMITED: no limit */
     uint64_t               held;
@@ -167,12 +167,12 @@ struct pytorch {
     bool                   has_given_version;
 };
 
-static inline struct pytorch_block *pytorch_at(const struct pytorch *p, uint32_t b)
+static inline struct block_entry *pytorch_at(const struct pytorch *p, uint32_t b)
 {
     return &p->blocks.at[b];
 }
 
-static inline enum pytorch_size_class pytorch_class(const struct pytorch_block *b)
+static inline enum pytorch_size_class pytorch_class(const struct block_entry *b)
 {
     return b->flags & BLOCK_IS_SMALL ? CLASS_SMALL : CLASS_LARGE;
 }
@@ -182,7 +182,7 @@ static inline struct pytorch_half *pytorch_half(const struct pytorch *p, uint32_
     return &p->halves[2 * pool + c];
 }
 
-static inline struct pytorch_half *pytorch_half_of(const struct pytorch *p, const struct pytorch_block *b)
+static inline struct pytorch_half *pytorch_half_of(const struct pytorch *p, const struct block_entry *b)
 {
     return pytorch_half(p, b->pool, pytorch_class(b));
 }
@@ -259,10 +259,10 @@ void pytorch_free(struct policy *base, const struct event *req, const struct blo
 void pytorch_hold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);
 void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);
 
-/* ---- pytorch_release.c ---- */
+/* ---- pytorch_give_back.c ---- */
 
 /* Gives one ordinary block, a whole segment, back to the device. */
-void pytorch_release_block(struct pytorch *p, uint32_t b);
+void pytorch_give_back_segment(struct pytorch *p, uint32_t b);
 
 /* Whether garbage collection can happen: it has a threshold, and something to take it of. */
 static inline bool pytorch_has_gc(const struct pytorch *p)
@@ -277,11 +277,11 @@ uint64_t pytorch_gc_start(const struct pytorch *p);
 void pytorch_collect_garbage(struct pytorch *p);
 
 /* Releases blocks of at least max_split_size that could make room for S bytes; true when enough was. */
-bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream);
+bool pytorch_give_back_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream);
 
 /* Releases what is free: in all freeable private pools and, unless a capture is under way, the default ones; or
  * (pool > 0) in that private pool. */
-void pytorch_release_all(struct pytorch *p, uint8_t pool, bool is_capturing);
+void pytorch_give_back_all(struct pytorch *p, uint8_t pool, bool is_capturing);
 
 /* ---- pytorch_expand.c ---- */
 
@@ -311,7 +311,7 @@ void pytorch_unmap(struct pytorch *p, uint32_t b);
 void pytorch_insert_unmapped(struct pytorch *p, uint32_t b);
 void pytorch_remove_unmapped(struct pytorch *p, uint32_t b);
 void pytorch_ranges_close(struct pytorch *p);
-const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct pytorch_block *b);
+const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct block_entry *b);
 
 /* ---- pytorch_streams.c ---- */
 

@@ -81,13 +81,13 @@ void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, 
 
 /* ---- searching ---- */
 
-static inline bool block_can_grow(const struct pytorch *p, const struct pytorch_block *b)
+static inline bool block_can_grow(const struct pytorch *p, const struct block_entry *b)
 {
     return (pytorch_at(p, b->next)->flags & BLOCK_IS_UNMAPPED) != 0;
 }
 
 /* What a block could grow to: its size and that of the unmapped stretch behind it. */
-static uint64_t block_reach(const struct pytorch *p, const struct pytorch_block *b)
+static uint64_t block_reach(const struct pytorch *p, const struct block_entry *b)
 {
     return block_can_grow(p, b) ? b->size + pytorch_at(p, b->next)->size : b->size;
 }
@@ -183,7 +183,7 @@ enum err pytorch_hold_blocks(struct pytorch *p)
     const struct device_usage *u = &p->base.device->usage;
     const uint64_t n_segments = p->blocks.cap == 0 ? p->peak_live : u->segments + u->ranges;
     const uint64_t most = UINT64_C(1) << 20, n = 2 * (uint64_t)p->peak_live + n_segments + 64;
-    return pytorch_blocks_hold(&p->blocks, n < most ? n : most);
+    return block_table_hold(&p->blocks, n < most ? n : most);
 }
 
 uint64_t pytorch_rejection_limit(const struct pytorch *p)
@@ -233,8 +233,8 @@ uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a)
         a->failure = e == ERR_DEVICE_OOM ? ERR_OK : e;
         return BLOCK_NONE;
     }
-    const uint32_t b = pytorch_block_new(&p->blocks);
-    *pytorch_at(p, b) = (struct pytorch_block){
+    const uint32_t b = block_table_new(&p->blocks);
+    *pytorch_at(p, b) = (struct block_entry){
         .addr = seg.addr, .size = seg.bytes, .tie = tie, .segment = seg.id, .stream = a->stream, .pool = a->pool,
         .flags = (uint8_t)(BLOCK_IS_USED | (a->class == CLASS_SMALL ? BLOCK_IS_SMALL : 0)),
     };
@@ -263,7 +263,7 @@ static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool 
     }
     a->failure = pytorch_hold_blocks(p);
     if (a->failure == ERR_OK)
-        a->failure = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+        a->failure = block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     uint32_t b = BLOCK_NONE;
     if (a->failure == ERR_OK && pytorch_attempt_expands(p, a))
         a->failure = pytorch_grow_expandable(p, a->pool, a->class, a->S, a->stream, &b);
@@ -310,13 +310,13 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
         return b;
     if (p->rules.borrows_first && (b = pytorch_borrow(p, a)) != BLOCK_NONE)
         return b;
-    if (pytorch_release_oversize(p, a->home.half, a->S, a->stream)) {
+    if (pytorch_give_back_oversize(p, a->home.half, a->S, a->stream)) {
         b = pytorch_grow(p, a, false);
         if (attempt_is_over(a, b))
             return b;
     }
     if (!pytorch_is_capturing_stream(p, a->stream, a->pool)) {
-        pytorch_release_all(p, 0, false);
+        pytorch_give_back_all(p, 0, false);
         b = pytorch_grow(p, a, true);
         if (attempt_is_over(a, b))
             return b;
@@ -332,7 +332,7 @@ static bool finish_is_fine(const struct pytorch *p, const struct pytorch_attempt
     return p->settings.expandable_segments && (p->rules.has_global_expandable || pytorch_attempt_expands(p, a));
 }
 
-static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b, const struct pytorch_attempt *a)
+static bool finish_splits(const struct pytorch *p, const struct block_entry *b, const struct pytorch_attempt *a)
 {
     const uint64_t rest = b->size - a->S;
     if (b->pool != 0 && p->pools[b->pool].no_split)
@@ -345,7 +345,7 @@ static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b
 /* Cuts the front part off as a new block; the old object keeps the rest and goes back to the pool. */
 static inline uint32_t finish_split(struct pytorch *p, struct pytorch_home home, uint32_t b, uint64_t S)
 {
-    const uint32_t front = pytorch_cut_front(p, b, S);
+    const uint32_t front = pytorch_split_front(p, b, S);
     free_bins_insert(home.bins, p->blocks.at, b);        /* it is no whole segment, which would have an age */
     p->base.count.splits++;
     return front;
@@ -367,7 +367,7 @@ static inline void finish_count_split(struct pytorch *p, enum pytorch_size_class
 /* Leaves `gap` bytes free in front of where the request starts. */
 static APART void finish_start(struct pytorch *p, uint32_t b, uint64_t gap)
 {
-    pytorch_put_free(p, pytorch_cut_front(p, b, gap));
+    pytorch_put_free(p, pytorch_split_front(p, b, gap));
 }
 
 /* Inline in the hot pair. */
@@ -377,12 +377,12 @@ static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorc
     const uint64_t gap = pytorch_gap(p, pytorch_at(p, b), a->S);
     if (gap > 0)
         finish_start(p, b, gap);
-    const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
+    const bool was_split = block_is_split(pytorch_at(p, b));
     const bool is_split = finish_splits(p, pytorch_at(p, b), a);
     const uint64_t whole = pytorch_at(p, b)->size;
     if (is_split)
         b = finish_split(p, a->home, b, a->S);
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (!(block->flags & BLOCK_IS_RANGE))
         finish_count_split(p, a->class, was_split, is_split, block->size, whole - block->size);
     block->flags |= BLOCK_IS_ALLOCATED;
@@ -476,11 +476,11 @@ enum err pytorch_alloc(struct policy *base, const struct event *req, struct bloc
 
 /* Counts a block that has become free and swallowed n others, `won` bytes. Only the sign of the difference decides
  * which counter it moves. */
-static inline void complete_count_split(struct pytorch *p, enum pytorch_size_class c, const struct pytorch_block *block,
+static inline void complete_count_split(struct pytorch *p, enum pytorch_size_class c, const struct block_entry *block,
                                         int n, uint64_t won)
 {
     struct pytorch_stat *count = &p->stats.inactive_split, *bytes = &p->stats.inactive_split_bytes;
-    if (!pytorch_block_is_split(block)) {
+    if (!block_is_split(block)) {
         pytorch_stat_subtract(count, c, (uint64_t)n);
         pytorch_stat_subtract(bytes, c, won);
         return;
@@ -495,7 +495,7 @@ static inline void complete_count_split(struct pytorch *p, enum pytorch_size_cla
 /* Inline in the hot pair. */
 static HOT_INLINE void complete_free(struct pytorch *p, uint32_t b)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     const enum pytorch_size_class c = pytorch_class(block);
     pytorch_record(p, RECORD_FREE_COMPLETED, block->stream, block->pool, block->addr, block->requested);
     pytorch_stats_end_use(&p->stats, c, block->size, block->requested);

@@ -24,26 +24,26 @@ uint64_t pytorch_reserve(const struct pytorch *p)
     return wanted < whole ? wanted : whole;
 }
 
-static struct pytorch_range *range_at(const struct pytorch *p, const struct pytorch_block *b)
+static struct pytorch_range *range_at(const struct pytorch *p, const struct block_entry *b)
 {
     return &p->ranges[p->segments[b->segment].range];
 }
 
-const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct pytorch_block *b)
+const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct block_entry *b)
 {
     return range_at(p, b);
 }
 
 /* ---- order B: unmapped stretches by stream handle, then address ---- */
 
-static bool unmapped_before(const struct pytorch *p, const struct pytorch_block *a, const struct pytorch_block *b)
+static bool unmapped_before(const struct pytorch *p, const struct block_entry *a, const struct block_entry *b)
 {
     const uint64_t ha = p->streams[a->stream].handle, hb = p->streams[b->stream].handle;
     return ha != hb ? ha < hb : a->addr < b->addr;
 }
 
 /* Where a block stands, or would stand, in the list. */
-static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_half *half, const struct pytorch_block *b)
+static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_half *half, const struct block_entry *b)
 {
     uint32_t low = 0, high = half->n_unmapped;
     while (low < high) {
@@ -58,7 +58,7 @@ static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_hal
 
 void pytorch_insert_unmapped(struct pytorch *p, uint32_t b)
 {
-    const struct pytorch_block *block = pytorch_at(p, b);
+    const struct block_entry *block = pytorch_at(p, b);
     struct pytorch_half *half = pytorch_half_of(p, block);
     if (half->n_unmapped == half->cap_unmapped) {
         const uint32_t cap = half->cap_unmapped == 0 ? 16 : 2 * half->cap_unmapped;
@@ -78,7 +78,7 @@ void pytorch_insert_unmapped(struct pytorch *p, uint32_t b)
 
 void pytorch_remove_unmapped(struct pytorch *p, uint32_t b)
 {
-    const struct pytorch_block *block = pytorch_at(p, b);
+    const struct block_entry *block = pytorch_at(p, b);
     struct pytorch_half *half = pytorch_half_of(p, block);
     const uint32_t at = unmapped_place(p, half, block);
     if (at == half->n_unmapped || half->unmapped[at] != b)
@@ -115,7 +115,7 @@ static enum err range_enter(struct pytorch *p, const struct pytorch_range *range
 /* Gives the addresses back; no page of the range has memory. */
 static void range_forget(struct pytorch *p, struct pytorch_range *range)
 {
-    device_range_release(p->base.device, &range->seg);
+    device_range_free(p->base.device, &range->seg);
     free(range->phys);
     *range = (struct pytorch_range){0};
 }
@@ -135,7 +135,7 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
     if (e != ERR_OK)
         return e == ERR_DEVICE_OOM ? ERR_OK : e;
     if (bytes < S && p->rules.has_reserve) {
-        device_range_release(p->base.device, &range.seg);
+        device_range_free(p->base.device, &range.seg);
         return ERR_OK;
     }
     range.phys = calloc(bytes / page, sizeof *range.phys);
@@ -145,8 +145,8 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
         range_forget(p, &range);
         return e;
     }
-    const uint32_t b = pytorch_block_new(&p->blocks);
-    *pytorch_at(p, b) = (struct pytorch_block){
+    const uint32_t b = block_table_new(&p->blocks);
+    *pytorch_at(p, b) = (struct block_entry){
         .addr = range.seg.addr, .size = bytes, .tie = tie, .segment = range.seg.id, .stream = stream, .pool = pool,
         .flags =
             (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0)),
@@ -188,7 +188,7 @@ static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_
 
 bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failure)
 {
-    struct pytorch_block *block = pytorch_at(p, u);
+    struct block_entry *block = pytorch_at(p, u);
     const uint64_t addr = block->addr;
     uint64_t attached;
     *failure = range_attach(p, range_at(p, block), addr, n, &attached);
@@ -197,7 +197,7 @@ bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failu
     pytorch_remove_unmapped(p, u);
     block->flags &= (uint8_t)~BLOCK_IS_UNMAPPED;
     if (attached < block->size) {
-        const uint32_t rest = pytorch_cut_back(p, u, block->size - attached);
+        const uint32_t rest = pytorch_split_back(p, u, block->size - attached);
         pytorch_at(p, rest)->flags |= BLOCK_IS_UNMAPPED;
         pytorch_insert_unmapped(p, rest);
     }
@@ -216,7 +216,7 @@ static bool run_reaches(const struct pytorch *p, uint32_t b, uint64_t S)
 {
     uint64_t sum = 0;
     for (; b != BLOCK_NONE && sum < S; b = pytorch_at(p, b)->next) {
-        if (!pytorch_block_is_free(pytorch_at(p, b)))
+        if (!block_is_free(pytorch_at(p, b)))
             return false;
         sum = add_capped(sum, pytorch_at(p, b)->size);
     }
@@ -227,10 +227,10 @@ uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *ha
 {
     for (uint32_t i = 0; i < half->n_unmapped; i++) {
         const uint32_t u = half->unmapped[i];
-        const struct pytorch_block *block = pytorch_at(p, u);
+        const struct block_entry *block = pytorch_at(p, u);
         if (block->stream != stream)
             continue;
-        const bool has_front = block->prev != BLOCK_NONE && pytorch_block_is_free(pytorch_at(p, block->prev));
+        const bool has_front = block->prev != BLOCK_NONE && block_is_free(pytorch_at(p, block->prev));
         const uint32_t c = has_front ? block->prev : u;
         if (run_reaches(p, c, S + pytorch_gap(p, pytorch_at(p, c), S)))
             return c;
@@ -253,7 +253,7 @@ uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum py
     uint64_t sum = 0, needs = 0;
     S += pytorch_gap(p, pytorch_at(p, b), S);
     for (; b != BLOCK_NONE && sum < S; b = pytorch_at(p, b)->next) {
-        const struct pytorch_block *block = pytorch_at(p, b);
+        const struct block_entry *block = pytorch_at(p, b);
         const bool is_unmapped = block->flags & BLOCK_IS_UNMAPPED;
         const uint64_t part = is_unmapped ? round_up(smaller(block->size, S - sum), page) : block->size;
         needs += is_unmapped ? part : 0;
@@ -294,7 +294,7 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
 /* Cuts `size` bytes off a block as a free block of its own. */
 static void cut_free(struct pytorch *p, uint32_t b, uint64_t size, bool is_front)
 {
-    pytorch_put_free(p, is_front ? pytorch_cut_front(p, b, size) : pytorch_cut_back(p, b, size));
+    pytorch_put_free(p, is_front ? pytorch_split_front(p, b, size) : pytorch_split_back(p, b, size));
 }
 
 /* An unmapped block in no set swallows a neighbour that is unmapped too. */
@@ -309,11 +309,11 @@ static void coalesce_unmapped(struct pytorch *p, uint32_t b, bool is_front)
 
 void pytorch_unmap(struct pytorch *p, uint32_t b)
 {
-    if (pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
+    if (block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
         p->base.failure = ERR_HOST_NOMEM;
         return;
     }
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     struct pytorch_range *range = range_at(p, block);
     struct device *dev = p->base.device;
     const uint64_t page = range->page_bytes, offset = block->addr - range->seg.addr;
@@ -341,10 +341,10 @@ void pytorch_unmap(struct pytorch *p, uint32_t b)
         p->pools[block->pool].device_allocs--;
     p->stats.num_device_free++;
     pytorch_record(p, RECORD_SEGMENT_UNMAP, block->stream, block->pool, start, bytes);
-    if (!pytorch_block_is_split(block)) {
+    if (!block_is_split(block)) {
         pytorch_remove_unmapped(p, b);
         range_forget(p, range);
-        pytorch_block_drop(&p->blocks, b);
+        block_table_drop(&p->blocks, b);
     }
 }
 

@@ -38,7 +38,7 @@ MUST_USE enum err pytorch_follow_segment(struct policy *base, const struct event
 MUST_USE enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64_t addr, uint64_t bytes);
 
 /* Releases what the record released; false when the policy could not have: nothing is there, or it is in use. */
-bool pytorch_follow_release(struct policy *base, uint64_t addr, uint64_t bytes);
+bool pytorch_follow_give_back(struct policy *base, uint64_t addr, uint64_t bytes);
 bool pytorch_follow_unmap(struct policy *base, uint64_t addr, uint64_t bytes);
 
 /* Ends all pending frees, as an allocator does before it releases everything; the observer is told. */

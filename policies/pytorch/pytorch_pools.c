@@ -141,7 +141,7 @@ static enum err pool_drop(struct pytorch *p, const struct control *c)
     table_drop_pool(p, &p->lenders, c->pool);
     const enum err e = pool_give_up(p, c->pool);
     if (e == ERR_OK && p->rules.gives_back_by_pool)
-        pytorch_release_all(p, c->pool, pytorch_is_capturing(p));
+        pytorch_give_back_all(p, c->pool, pytorch_is_capturing(p));
     return e;
 }
 

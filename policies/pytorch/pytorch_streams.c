@@ -37,7 +37,7 @@ static uint64_t stream_hash(const struct pytorch *p, uint32_t stream)
 
 /* ---- records of uses ---- */
 
-static enum err uses_attach(struct pytorch *p, struct pytorch_block *block)
+static enum err uses_attach(struct pytorch *p, struct block_entry *block)
 {
     if (p->vacant_uses == LINK_NONE && p->n_uses == p->cap_uses) {
         const uint32_t cap = p->cap_uses == 0 ? 16 : 2 * p->cap_uses;
@@ -58,7 +58,7 @@ static enum err uses_attach(struct pytorch *p, struct pytorch_block *block)
     return ERR_OK;
 }
 
-static void uses_detach(struct pytorch *p, struct pytorch_block *block)
+static void uses_detach(struct pytorch *p, struct block_entry *block)
 {
     const uint32_t i = block->left;
     order_table_close(&p->uses[i].streams);
@@ -69,7 +69,7 @@ static void uses_detach(struct pytorch *p, struct pytorch_block *block)
 
 enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (stream == block->stream)
         return ERR_OK;
     enum err e = block->flags & BLOCK_HAS_USES ? ERR_OK : uses_attach(p, block);
@@ -123,7 +123,7 @@ static void wait_end(struct pytorch *p, uint32_t w)
     const uint32_t b = p->waits[w].block;
     p->waits[w].next = p->vacant_waits;
     p->vacant_waits = w;
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (--p->uses[block->left].events > 0)
         return;
     uses_detach(p, block);
@@ -135,7 +135,7 @@ static void wait_end(struct pytorch *p, uint32_t w)
  * until the last event is seen complete. */
 static void record_events(struct pytorch *p, uint32_t b)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     const uint32_t u = block->left;
     struct order_table streams = p->uses[u].streams;
     p->uses[u].streams = (struct order_table){0};
@@ -196,7 +196,7 @@ static void settle_deferred(struct pytorch *p)
     p->n_deferred = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t b = p->deferred[i];
-        struct pytorch_block *block = pytorch_at(p, b);
+        struct block_entry *block = pytorch_at(p, b);
         struct order_table *streams = &p->uses[block->left].streams;
         if (!p->rules.keeps_capture_uses && drop_capture_uses(streams) != ERR_OK)
             p->base.failure = ERR_HOST_NOMEM;
@@ -257,7 +257,7 @@ static void fifo_wait(struct pytorch *p, struct pytorch_fifo *fifo, uint8_t pool
 
 void pytorch_retire_block(struct pytorch *p, uint32_t b, uint32_t slot)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (block->flags & BLOCK_HAS_USES)
         uses_detach(p, block);                   /* the trace itself says when the uses end */
     block->flags |= BLOCK_IS_BUSY | BLOCK_IS_RETIRED;
@@ -273,7 +273,7 @@ void pytorch_retire_block(struct pytorch *p, uint32_t b, uint32_t slot)
 
 void pytorch_unretire(struct pytorch *p, uint32_t b)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (block->left != BLOCK_NONE)
         pytorch_at(p, block->left)->right = block->right;
     else

@@ -34,7 +34,7 @@ static const struct trace_segment_event *follow_peek(const struct follow *f, siz
 
 static bool follow_try_shrink(struct follow *f, const struct trace_segment_event *g)
 {
-    return g->kind == TRACE_SEGMENT_FREE ? pytorch_follow_release(f->g.policy, g->addr, g->bytes)
+    return g->kind == TRACE_SEGMENT_FREE ? pytorch_follow_give_back(f->g.policy, g->addr, g->bytes)
                                          : pytorch_follow_unmap(f->g.policy, g->addr, g->bytes);
 }
 

@@ -13,11 +13,11 @@
  *
  * What a request or a free does to a short bin is inline: as calls it took some thirty instructions more an event.
  */
-#ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_FREE_SET_H
-#define REPLAY_POLICIES_PYTORCH_PYTORCH_FREE_SET_H
+#ifndef REPLAY_POLICIES_PARTS_FREE_SET_H
+#define REPLAY_POLICIES_PARTS_FREE_SET_H
 
 #include "base/units.h"
-#include "policies/pytorch/pytorch_blocks.h"
+#include "policies/parts/block_table.h"
 
 /* ---- bins ---- */
 
@@ -85,13 +85,13 @@ static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
 
 /* A block's place in order A among those of its stream, as one number: to compare two takes a single branch. */
 __extension__ typedef unsigned __int128 block_place;
-static inline block_place block_place_of(const struct pytorch_block *b)
+static inline block_place block_place_of(const struct block_entry *b)
 {
     return (block_place)b->size << 64 | b->tie;
 }
 
 /* False: it has not been inserted, the list is too long. */
-static inline bool list_insert(struct pytorch_block *at, uint32_t *head, uint32_t b)
+static inline bool list_insert(struct block_entry *at, uint32_t *head, uint32_t b)
 {
     const block_place place = block_place_of(&at[b]);
     uint32_t *link = head, before = BLOCK_NONE;
@@ -110,7 +110,7 @@ static inline bool list_insert(struct pytorch_block *at, uint32_t *head, uint32_
 }
 
 /* Lets *b, the first of a list, be the first of at least `size` bytes. False: the list is too long. */
-static inline bool list_at_least(const struct pytorch_block *at, uint32_t *b, uint64_t size)
+static inline bool list_at_least(const struct block_entry *at, uint32_t *b, uint64_t size)
 {
     for (int steps = 0; at[*b].size < size; steps++) {                   /* BLOCK_NONE is larger than all */
         if (steps == LIST_STEPS)
@@ -120,7 +120,7 @@ static inline bool list_at_least(const struct pytorch_block *at, uint32_t *b, ui
     return true;
 }
 
-static inline void list_remove(struct pytorch_block *at, uint32_t *head, uint32_t b)
+static inline void list_remove(struct block_entry *at, uint32_t *head, uint32_t b)
 {
     const uint32_t before = at[b].left, behind = at[b].right;
     at[before].right = behind;
@@ -137,14 +137,14 @@ static inline bool bin_is_long(const struct free_bins *f, unsigned bin)
 
 /* Free blocks of one pool, in order A. */
 struct free_set {
-    struct pytorch_blocks *blocks;             /* borrowed */
+    struct block_table *blocks;             /* borrowed */
     const struct stream_name *names;           /* borrowed */
     struct free_bins **by_stream;              /* by dense stream; NULL until the stream is seen */
     uint16_t *order;                           /* streams seen, ascending by handle */
     uint32_t  n_order;
 };
 
-MUST_USE enum err free_set_open(struct free_set *s, struct pytorch_blocks *blocks, const struct stream_name *names,
+MUST_USE enum err free_set_open(struct free_set *s, struct block_table *blocks, const struct stream_name *names,
                                 uint32_t n_streams);
 void free_set_close(struct free_set *s);
 
@@ -158,12 +158,12 @@ static inline struct free_bins *free_set_bins(const struct free_set *s, uint16_t
 }
 
 /* What those below do with a long bin, or one that has to become long. */
-void free_bins_insert_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
-void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b);
-uint32_t free_bins_at_least_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint64_t size);
+void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b);
+void free_bins_remove_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b);
+uint32_t free_bins_at_least_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size);
 
 /* `b` is in no set, and `f` are the bins of its stream. */
-static inline void free_bins_insert(struct free_bins *f, struct pytorch_block *at, uint32_t b)
+static inline void free_bins_insert(struct free_bins *f, struct block_entry *at, uint32_t b)
 {
     const unsigned bin = bin_of(at[b].size);
     at[b].bin = (uint16_t)bin;
@@ -173,7 +173,7 @@ static inline void free_bins_insert(struct free_bins *f, struct pytorch_block *a
 }
 
 /* `b` is in these bins. */
-static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *at, uint32_t b)
+static inline void free_bins_remove(struct free_bins *f, struct block_entry *at, uint32_t b)
 {
     const unsigned bin = at[b].bin;
     if (bin_is_long(f, bin))
@@ -184,10 +184,10 @@ static inline void free_bins_remove(struct free_bins *f, struct pytorch_block *a
 }
 
 /* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
-uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from);
+uint32_t free_bins_from(const struct free_bins *f, const struct block_entry *at, unsigned from);
 
 /* The first block with at least `size` bytes, in order A; BLOCK_NONE: there is none. `f` may be NULL. */
-static inline uint32_t free_bins_at_least(struct free_bins *f, struct pytorch_block *at, uint64_t size)
+static inline uint32_t free_bins_at_least(struct free_bins *f, struct block_entry *at, uint64_t size)
 {
     if (f == NULL)
         return BLOCK_NONE;
@@ -200,10 +200,10 @@ static inline uint32_t free_bins_at_least(struct free_bins *f, struct pytorch_bl
 
 /* The block behind `b`, which is the first, or the answer of free_bins_at_least, or what this function has said since
  * the set last grew or was searched; BLOCK_NONE: it is the last. */
-uint32_t free_bins_next(const struct free_bins *f, struct pytorch_block *at, uint32_t b);
+uint32_t free_bins_next(const struct free_bins *f, struct block_entry *at, uint32_t b);
 
 /* Whether that is BLOCK_NONE, for a block of a short bin; false for one of a long bin. */
-static inline bool free_bins_end_with(const struct free_bins *f, const struct pytorch_block *at, uint32_t b)
+static inline bool free_bins_end_with(const struct free_bins *f, const struct block_entry *at, uint32_t b)
 {
     const unsigned bin = at[b].bin;
     return at[b].right == BLOCK_NONE && bin_from(f, bin + 1) == N_BINS && !bin_is_long(f, bin);

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-void pytorch_release_block(struct pytorch *p, uint32_t b)
+void pytorch_give_back_segment(struct pytorch *p, uint32_t b)
 {
-    const struct pytorch_block block = *pytorch_at(p, b);
+    const struct block_entry block = *pytorch_at(p, b);
     const enum pytorch_size_class c = pytorch_class(&block);
     p->stats.num_device_free++;
     pytorch_record(p, RECORD_SEGMENT_FREE, block.stream, block.pool, block.addr, block.size);
@@ -22,7 +22,7 @@ void pytorch_release_block(struct pytorch *p, uint32_t b)
     pytorch_stat_subtract(&p->stats.segment, c, 1);
     if (block.size >= p->settings.max_split_size)
         pytorch_stat_subtract(&p->stats.oversize_segments, CLASS_LARGE, 1);
-    pytorch_block_drop(&p->blocks, b);
+    block_table_drop(&p->blocks, b);
 }
 
 /* ---- by age ---- */
@@ -33,7 +33,7 @@ struct ages {
 };
 
 /* Searches since a whole segment became free. */
-static uint64_t gc_age(const struct pytorch *p, const struct pytorch_half *half, const struct pytorch_block *b)
+static uint64_t gc_age(const struct pytorch *p, const struct pytorch_half *half, const struct block_entry *b)
 {
     return half->fit_calls - p->segments[b->segment].free_since;
 }
@@ -42,7 +42,7 @@ static struct ages gc_ages(const struct pytorch *p, const struct pytorch_half *h
 {
     struct ages a = {0};
     for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = free_set_next(&half->free, b)) {
-        if (pytorch_block_is_split(pytorch_at(p, b)))
+        if (block_is_split(pytorch_at(p, b)))
             continue;
         a.sum += gc_age(p, half, pytorch_at(p, b));
         a.count++;
@@ -58,15 +58,15 @@ static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct age
     uint32_t next;
     for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = next) {
         next = free_set_next(&half->free, b);
-        const struct pytorch_block *block = pytorch_at(p, b);
+        const struct block_entry *block = pytorch_at(p, b);
         const uint64_t age = gc_age(p, half, block);
-        if (pytorch_block_is_split(block) || block->flags & BLOCK_IS_RANGE || (double)age < average)
+        if (block_is_split(block) || block->flags & BLOCK_IS_RANGE || (double)age < average)
             continue;
         released += block->size;
         a->sum -= age;
         a->count--;
         p->base.count.collected++;
-        pytorch_release_block(p, b);
+        pytorch_give_back_segment(p, b);
     }
     return released;
 }
@@ -100,10 +100,10 @@ void pytorch_collect_garbage(struct pytorch *p)
  * lies in a range, unless the setting was larger before: PyTorch would then free a part of a segment, which fails. */
 static bool is_whole_segment(const struct pytorch *p, uint32_t b)
 {
-    return !(pytorch_at(p, b)->flags & BLOCK_IS_RANGE) && !pytorch_block_is_split(pytorch_at(p, b));
+    return !(pytorch_at(p, b)->flags & BLOCK_IS_RANGE) && !block_is_split(pytorch_at(p, b));
 }
 
-bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream)
+bool pytorch_give_back_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream)
 {
     const uint64_t min = p->settings.max_split_size;
     if (min == PYTORCH_UNLIMITED)
@@ -111,7 +111,7 @@ bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint
     const uint64_t enough = S > min ? S : min;
     uint32_t it = free_set_at_least(&half->free, stream, enough);
     if (it != BLOCK_NONE && is_whole_segment(p, it)) {
-        pytorch_release_block(p, it);
+        pytorch_give_back_segment(p, it);
         return true;
     }
     /* None is enough alone: the largest ones together, down from the place where one would have stood. */
@@ -122,7 +122,7 @@ bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint
         const uint32_t below = free_set_prev(&half->free, it);
         if (is_whole_segment(p, it)) {
             released += pytorch_at(p, it)->size;
-            pytorch_release_block(p, it);
+            pytorch_give_back_segment(p, it);
         }
         it = below;
     }
@@ -132,15 +132,15 @@ bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint
 /* ---- all of it ---- */
 
 /* Whole segments at once, in order; memory of expandable segments after them, in the same order. */
-static void release_half(struct pytorch *p, struct pytorch_half *half)
+static void give_back_half(struct pytorch *p, struct pytorch_half *half)
 {
     uint32_t next, n_ranges = 0;
     for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = next) {
         next = free_set_next(&half->free, b);
         if (pytorch_at(p, b)->flags & BLOCK_IS_RANGE)
             n_ranges++;
-        else if (!pytorch_block_is_split(pytorch_at(p, b)))
-            pytorch_release_block(p, b);
+        else if (!block_is_split(pytorch_at(p, b)))
+            pytorch_give_back_segment(p, b);
     }
     if (n_ranges == 0)
         return;
@@ -158,12 +158,12 @@ static void release_half(struct pytorch *p, struct pytorch_half *half)
     free(to_unmap);
 }
 
-void pytorch_release_all(struct pytorch *p, uint8_t pool, bool is_capturing)
+void pytorch_give_back_all(struct pytorch *p, uint8_t pool, bool is_capturing)
 {
     if (pool == 0 && !is_capturing) {
         pytorch_wait_all(p, 0, false);
-        release_half(p, pytorch_half(p, 0, CLASS_LARGE));
-        release_half(p, pytorch_half(p, 0, CLASS_SMALL));
+        give_back_half(p, pytorch_half(p, 0, CLASS_LARGE));
+        give_back_half(p, pytorch_half(p, 0, CLASS_SMALL));
     }
     for (uint32_t i = 0; i < order_table_slots(&p->freeable);) {
         const struct order_slot slot = p->freeable.slots[i];
@@ -174,8 +174,8 @@ void pytorch_release_all(struct pytorch *p, uint8_t pool, bool is_capturing)
         struct pytorch_pool *private = &p->pools[slot.value];
         if (pool != 0)
             pytorch_wait_all(p, pool, is_capturing);
-        release_half(p, pytorch_half(p, slot.value, CLASS_SMALL));
-        release_half(p, pytorch_half(p, slot.value, CLASS_LARGE));
+        give_back_half(p, pytorch_half(p, slot.value, CLASS_SMALL));
+        give_back_half(p, pytorch_half(p, slot.value, CLASS_LARGE));
         if (private->device_allocs == 0) {
             private->exists = false;
             order_table_remove(&p->freeable, i);

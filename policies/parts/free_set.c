@@ -1,5 +1,5 @@
 /* Long bins, and walks over all; the layout is explained in the header. */
-#include "policies/pytorch/pytorch_free_set.h"
+#include "policies/parts/free_set.h"
 
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static unsigned bin_before(const struct free_bins *f, unsigned bin)
  */
 
 /* Puts b first in the list below a. */
-static void block_put_below(struct pytorch_block *at, uint32_t a, uint32_t b)
+static void block_put_below(struct block_entry *at, uint32_t a, uint32_t b)
 {
     const uint32_t first = at[a].below;
     at[b].is_below = true;
@@ -38,7 +38,7 @@ static void block_put_below(struct pytorch_block *at, uint32_t a, uint32_t b)
 }
 
 /* Makes one heap of two; returns its top. */
-static uint32_t blocks_meld_two(struct pytorch_block *at, uint32_t a, uint32_t b)
+static uint32_t blocks_meld_two(struct block_entry *at, uint32_t a, uint32_t b)
 {
     const bool is_less = at[b].tie < at[a].tie;
     const uint32_t top = is_less ? b : a;
@@ -48,7 +48,7 @@ static uint32_t blocks_meld_two(struct pytorch_block *at, uint32_t a, uint32_t b
 
 /* Makes one heap of a list of them, two by two and then one by one from the last to the first; returns its top, whose
  * place is still to be found. */
-static uint32_t blocks_meld(struct pytorch_block *at, uint32_t first)
+static uint32_t blocks_meld(struct block_entry *at, uint32_t first)
 {
     uint32_t done = BLOCK_NONE, next;
     for (uint32_t b = first; b != BLOCK_NONE; b = next) {
@@ -71,16 +71,16 @@ static uint32_t blocks_meld(struct pytorch_block *at, uint32_t first)
 }
 
 /* The one heap of all that is below b; BLOCK_NONE: nothing is. */
-static uint32_t block_heir(struct pytorch_block *at, uint32_t b)
+static uint32_t block_heir(struct block_entry *at, uint32_t b)
 {
     const uint32_t first = at[b].below;
     return first == BLOCK_NONE || at[first].right == BLOCK_NONE ? first : blocks_meld(at, first);
 }
 
 /* Lets b stand where the link shows a block. The one to the right still has that to its left. */
-static void block_take_place(struct pytorch_block *at, uint32_t *link, uint32_t b)
+static void block_take_place(struct block_entry *at, uint32_t *link, uint32_t b)
 {
-    const struct pytorch_block *before = &at[*link];
+    const struct block_entry *before = &at[*link];
     at[b].left = before->left;
     at[b].right = before->right;
     at[b].is_below = before->is_below;
@@ -88,7 +88,7 @@ static void block_take_place(struct pytorch_block *at, uint32_t *link, uint32_t 
 }
 
 /* Takes a block out that is below another. */
-static void block_take_from_below(struct pytorch_block *at, uint32_t b)
+static void block_take_from_below(struct block_entry *at, uint32_t b)
 {
     const uint32_t before = at[b].left, heir = block_heir(at, b);
     uint32_t *link = at[before].below == b ? &at[before].below : &at[before].right;
@@ -102,7 +102,7 @@ static void block_take_from_below(struct pytorch_block *at, uint32_t b)
 }
 
 /* Puts b below the top that the link shows, or in its place. */
-static void blocks_insert(struct pytorch_block *at, uint32_t *link, uint32_t b)
+static void blocks_insert(struct block_entry *at, uint32_t *link, uint32_t b)
 {
     const uint32_t top = *link;
     if (at[b].tie < at[top].tie) {
@@ -115,7 +115,7 @@ static void blocks_insert(struct pytorch_block *at, uint32_t *link, uint32_t b)
 
 /* The next of the blocks of its size, below which all others then are; `b` has none beside or before it that follow it
  * in order. BLOCK_NONE: it is the last. */
-static uint32_t block_next(struct pytorch_block *at, uint32_t b)
+static uint32_t block_next(struct block_entry *at, uint32_t b)
 {
     const uint32_t heir = block_heir(at, b);
     if (heir != BLOCK_NONE) {
@@ -127,7 +127,7 @@ static uint32_t block_next(struct pytorch_block *at, uint32_t b)
 }
 
 /* The last of the blocks of one size before `end` in order; BLOCK_NONE: of all. */
-static uint32_t block_last(struct pytorch_block *at, uint32_t top, uint32_t end)
+static uint32_t block_last(struct block_entry *at, uint32_t top, uint32_t end)
 {
     uint32_t next;
     while ((next = block_next(at, top)) != end)
@@ -138,14 +138,14 @@ static uint32_t block_last(struct pytorch_block *at, uint32_t top, uint32_t end)
 /* ---- the treap in a bin ---- */
 
 /* Heap order of the treap: a fixed mixing of the size, so that runs repeat exactly. */
-static uint64_t treap_rank(const struct pytorch_block *b)
+static uint64_t treap_rank(const struct block_entry *b)
 {
     const uint64_t mixed = b->size * UINT64_C(0x9e3779b97f4a7c15);
     return (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
 }
 
 /* The link to the top of the size in the treap, or to where it would hang. */
-static uint32_t *treap_find(struct pytorch_block *at, uint32_t *root, uint64_t size)
+static uint32_t *treap_find(struct block_entry *at, uint32_t *root, uint64_t size)
 {
     while (*root != BLOCK_NONE && at[*root].size != size)
         root = size < at[*root].size ? &at[*root].left : &at[*root].right;
@@ -153,7 +153,7 @@ static uint32_t *treap_find(struct pytorch_block *at, uint32_t *root, uint64_t s
 }
 
 /* Distributes the tree at `b` over *less and *more, around a size that it does not have. */
-static void treap_split(struct pytorch_block *at, uint32_t b, uint64_t size, uint32_t *less, uint32_t *more)
+static void treap_split(struct block_entry *at, uint32_t b, uint64_t size, uint32_t *less, uint32_t *more)
 {
     while (b != BLOCK_NONE) {
         if (at[b].size < size) {
@@ -171,7 +171,7 @@ static void treap_split(struct pytorch_block *at, uint32_t b, uint64_t size, uin
 }
 
 /* Enters the top of a size that the treap does not have. */
-static void treap_insert(struct pytorch_block *at, uint32_t *root, uint32_t b)
+static void treap_insert(struct block_entry *at, uint32_t *root, uint32_t b)
 {
     const uint64_t rank = treap_rank(&at[b]);
     while (*root != BLOCK_NONE && treap_rank(&at[*root]) >= rank)
@@ -182,7 +182,7 @@ static void treap_insert(struct pytorch_block *at, uint32_t *root, uint32_t b)
 }
 
 /* Takes out what hangs at the link. */
-static void treap_remove(struct pytorch_block *at, uint32_t *link)
+static void treap_remove(struct block_entry *at, uint32_t *link)
 {
     uint32_t less = at[*link].left, more = at[*link].right;
     while (less != BLOCK_NONE && more != BLOCK_NONE) {
@@ -200,7 +200,7 @@ static void treap_remove(struct pytorch_block *at, uint32_t *link)
 }
 
 /* The top of the first size of at least `size` bytes; BLOCK_NONE: there is none. */
-static uint32_t treap_at_least(const struct pytorch_block *at, uint32_t root, uint64_t size)
+static uint32_t treap_at_least(const struct block_entry *at, uint32_t root, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
     for (uint32_t b = root; b != BLOCK_NONE;) {
@@ -212,7 +212,7 @@ static uint32_t treap_at_least(const struct pytorch_block *at, uint32_t root, ui
 }
 
 /* The top of the last size below `size` bytes; BLOCK_NONE: there is none. */
-static uint32_t treap_below(const struct pytorch_block *at, uint32_t root, uint64_t size)
+static uint32_t treap_below(const struct block_entry *at, uint32_t root, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
     for (uint32_t b = root; b != BLOCK_NONE;) {
@@ -237,7 +237,7 @@ static void long_set_root(struct free_bins *f, unsigned bin, uint32_t root)
 }
 
 /* Makes a long bin of a short one: each block of a size is below the one before it. */
-static void bin_lengthen(struct free_bins *f, struct pytorch_block *at, unsigned bin)
+static void bin_lengthen(struct free_bins *f, struct block_entry *at, unsigned bin)
 {
     uint32_t next, last = BLOCK_NONE, root = BLOCK_NONE;
     for (uint32_t b = f->root[bin]; b != BLOCK_NONE; b = next) {
@@ -252,7 +252,7 @@ static void bin_lengthen(struct free_bins *f, struct pytorch_block *at, unsigned
     long_set_root(f, bin, root);
 }
 
-void free_bins_insert_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
+void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b)
 {
     if (!bin_is_long(f, bin))
         bin_lengthen(f, at, bin);
@@ -265,7 +265,7 @@ void free_bins_insert_long(struct free_bins *f, struct pytorch_block *at, unsign
     long_set_root(f, bin, root);
 }
 
-void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint32_t b)
+void free_bins_remove_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b)
 {
     if (at[b].is_below) {
         block_take_from_below(at, b);
@@ -280,7 +280,7 @@ void free_bins_remove_long(struct free_bins *f, struct pytorch_block *at, unsign
     long_set_root(f, bin, root);
 }
 
-uint32_t free_bins_at_least_long(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint64_t size)
+uint32_t free_bins_at_least_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size)
 {
     if (!bin_is_long(f, bin))
         bin_lengthen(f, at, bin);
@@ -288,7 +288,7 @@ uint32_t free_bins_at_least_long(struct free_bins *f, struct pytorch_block *at, 
 }
 
 /* The first block of a bin; BLOCK_NONE: it is empty. */
-static uint32_t bin_first(const struct free_bins *f, const struct pytorch_block *at, unsigned bin)
+static uint32_t bin_first(const struct free_bins *f, const struct block_entry *at, unsigned bin)
 {
     uint32_t b = bin_root(f, bin);
     while (bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
@@ -297,7 +297,7 @@ static uint32_t bin_first(const struct free_bins *f, const struct pytorch_block 
 }
 
 /* The last block of a bin with less than `size` bytes; of a long one the top of that size. */
-static uint32_t bin_below(struct free_bins *f, struct pytorch_block *at, unsigned bin, uint64_t size)
+static uint32_t bin_below(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
     int steps = 0;
@@ -311,7 +311,7 @@ static uint32_t bin_below(struct free_bins *f, struct pytorch_block *at, unsigne
 
 /* ---- the set ---- */
 
-enum err free_set_open(struct free_set *s, struct pytorch_blocks *blocks, const struct stream_name *names,
+enum err free_set_open(struct free_set *s, struct block_table *blocks, const struct stream_name *names,
                        uint32_t n_streams)
 {
     struct free_bins **by_stream = calloc(n_streams, sizeof *by_stream);
@@ -346,12 +346,12 @@ enum err free_set_add_stream(struct free_set *s, uint16_t stream)
     return ERR_OK;
 }
 
-uint32_t free_bins_from(const struct free_bins *f, const struct pytorch_block *at, unsigned from)
+uint32_t free_bins_from(const struct free_bins *f, const struct block_entry *at, unsigned from)
 {
     return bin_first(f, at, bin_from(f, from));
 }
 
-uint32_t free_bins_next(const struct free_bins *f, struct pytorch_block *at, uint32_t b)
+uint32_t free_bins_next(const struct free_bins *f, struct block_entry *at, uint32_t b)
 {
     const unsigned bin = at[b].bin;
     uint32_t found = at[b].right;
@@ -370,7 +370,7 @@ static uint32_t bins_below(const struct free_set *s, struct free_bins *f, unsign
 /* The last block in order of the size of which this is the top, or the last. */
 static uint32_t last_of_size(const struct free_set *s, const struct free_bins *f, uint32_t b)
 {
-    struct pytorch_block *at = s->blocks->at;
+    struct block_entry *at = s->blocks->at;
     return b != BLOCK_NONE && bin_is_long(f, at[b].bin) ? block_last(at, b, BLOCK_NONE) : b;
 }
 
@@ -418,7 +418,7 @@ uint32_t free_set_first(const struct free_set *s)
 
 uint32_t free_set_next(const struct free_set *s, uint32_t b)
 {
-    struct pytorch_block *at = s->blocks->at;
+    struct block_entry *at = s->blocks->at;
     const uint16_t stream = at[b].stream;
     const uint32_t found = free_bins_next(s->by_stream[stream], at, b);
     return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, stream) + 1);
@@ -426,7 +426,7 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
 
 uint32_t free_set_prev(const struct free_set *s, uint32_t b)
 {
-    struct pytorch_block *at = s->blocks->at;
+    struct block_entry *at = s->blocks->at;
     struct free_bins *f = s->by_stream[at[b].stream];
     const unsigned bin = at[b].bin;
     if (!bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
@@ -439,7 +439,7 @@ uint32_t free_set_prev(const struct free_set *s, uint32_t b)
 
 bool free_set_has_equal(const struct free_set *s, uint32_t b)
 {
-    const struct pytorch_block *at = s->blocks->at, *block = &at[b];
+    const struct block_entry *at = s->blocks->at, *block = &at[b];
     if (bin_is_long(s->by_stream[block->stream], block->bin))
         return block->is_below || block->below != BLOCK_NONE;
     return at[block->right].size == block->size || (block->left != BLOCK_NONE && at[block->left].size == block->size);

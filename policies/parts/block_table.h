@@ -1,8 +1,8 @@
 /*
  * Blocks of the caching allocator, in one table.
  */
-#ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_BLOCKS_H
-#define REPLAY_POLICIES_PYTORCH_PYTORCH_BLOCKS_H
+#ifndef REPLAY_POLICIES_PARTS_BLOCK_TABLE_H
+#define REPLAY_POLICIES_PARTS_BLOCK_TABLE_H
 
 #include "base/err.h"
 #include "base/event.h"
@@ -30,41 +30,41 @@ enum block_flags {
     BLOCK_IS_RETIRED   = 1 << 7,     /* its end of use comes from the trace; linked by left, right, `below` its slot */
 };
 
-struct pytorch_block {
+struct block_entry {
     uint64_t addr, size;
     uint64_t requested;              /* of the last request this object served; kept on free */
     uint64_t tie;                    /* of blocks of one size the one with the least is taken: pytorch_steps.h */
     uint32_t prev, next;             /* neighbours in the segment by address, or BLOCK_NONE */
-    uint32_t left, right, below;     /* while free: its links (pytorch_free_set.h) */
+    uint32_t left, right, below;     /* while free: its links (free_set.h) */
     uint32_t segment;                /* the device's id */
     uint16_t stream;                 /* dense */
     uint8_t  pool;                   /* dense */
     uint8_t  flags;
     bool     is_below;               /* while free, in a long bin: another block of its size goes before it */
-    uint16_t bin;                    /* while free: its bin's number (pytorch_free_set.h) */
+    uint16_t bin;                    /* while free: its bin's number (free_set.h) */
 };
-static_assert(sizeof(struct pytorch_block) == 64, "one cache line");
+static_assert(sizeof(struct block_entry) == 64, "one cache line");
 
-struct pytorch_blocks {
-    struct pytorch_block *at;
+struct block_table {
+    struct block_entry *at;
     uint32_t n, cap;
     uint32_t vacant;                 /* list of unused entries, linked by `next` */
 };
 
 /* Makes room for `n` blocks in all. */
-MUST_USE enum err pytorch_blocks_hold(struct pytorch_blocks *t, uint64_t n);
+MUST_USE enum err block_table_hold(struct block_table *t, uint64_t n);
 
-MUST_USE enum err pytorch_blocks_grow(struct pytorch_blocks *t, uint32_t n);
+MUST_USE enum err block_table_grow(struct block_table *t, uint32_t n);
 
 /* Makes sure that `n` blocks can be made without failing. */
-static inline enum err pytorch_blocks_reserve(struct pytorch_blocks *t, uint32_t n)
+static inline enum err block_table_reserve(struct block_table *t, uint32_t n)
 {
-    return t->cap - t->n >= n ? ERR_OK : pytorch_blocks_grow(t, n);
+    return t->cap - t->n >= n ? ERR_OK : block_table_grow(t, n);
 }
-void pytorch_blocks_close(struct pytorch_blocks *t);
+void block_table_close(struct block_table *t);
 
 /* A new block, for which room was reserved. Its members are the caller's to set: anything is in them. */
-static inline uint32_t pytorch_block_new(struct pytorch_blocks *t)
+static inline uint32_t block_table_new(struct block_table *t)
 {
     uint32_t b = t->vacant;
     if (b != BLOCK_NONE) {
@@ -76,20 +76,20 @@ static inline uint32_t pytorch_block_new(struct pytorch_blocks *t)
     return b;
 }
 
-static inline void pytorch_block_drop(struct pytorch_blocks *t, uint32_t b)
+static inline void block_table_drop(struct block_table *t, uint32_t b)
 {
     t->at[b].flags = 0;
     t->at[b].next = t->vacant;
     t->vacant = b;
 }
 
-static inline bool pytorch_block_is_split(const struct pytorch_block *b)
+static inline bool block_is_split(const struct block_entry *b)
 {
     return (b->prev | b->next) != BLOCK_NONE;
 }
 
 /* Free: neither handed out nor waiting for streams. An unmapped block is free in this sense. */
-static inline bool pytorch_block_is_free(const struct pytorch_block *b)
+static inline bool block_is_free(const struct block_entry *b)
 {
     return (b->flags & (BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY)) == 0;
 }

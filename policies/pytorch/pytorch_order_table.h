@@ -5,8 +5,8 @@
  * slot, multiplicative hashing, growth by doubling, removal by shifting back.
  * Source: PyTorch, c10/util/flat_hash_map.h (after M. Skarupke's ska::flat_hash_map).
  */
-#ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_TABLE_H
-#define REPLAY_POLICIES_PYTORCH_PYTORCH_TABLE_H
+#ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_ORDER_TABLE_H
+#define REPLAY_POLICIES_PYTORCH_PYTORCH_ORDER_TABLE_H
 
 #include "base/err.h"
 

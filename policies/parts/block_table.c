@@ -1,23 +1,23 @@
 /* The table of blocks. */
-#include "policies/pytorch/pytorch_blocks.h"
+#include "policies/parts/block_table.h"
 
 #include "base/large_pages.h"
 
 #include <stdlib.h>
 
-enum err pytorch_blocks_hold(struct pytorch_blocks *t, uint64_t n)
+enum err block_table_hold(struct block_table *t, uint64_t n)
 {
     if (n < t->cap)                              /* entry 0 is none of them */
         return ERR_OK;
     const uint64_t doubled = t->cap < 128 ? 256 : 2 * (uint64_t)t->cap, cap = n < doubled ? doubled : n + 1;
     if (cap > BLOCKS_MAX)
         return ERR_HOST_NOMEM;
-    struct pytorch_block *at = realloc(t->at, cap * sizeof *at);
+    struct block_entry *at = realloc(t->at, cap * sizeof *at);
     if (at == NULL)
         return ERR_HOST_NOMEM;
     large_pages_want(at, cap * sizeof *at);
     if (t->cap == 0) {
-        at[BLOCK_NONE] = (struct pytorch_block){.addr = UINT64_MAX, .size = UINT64_MAX, .tie = UINT64_MAX,
+        at[BLOCK_NONE] = (struct block_entry){.addr = UINT64_MAX, .size = UINT64_MAX, .tie = UINT64_MAX,
                                                 .flags = BLOCK_IS_ALLOCATED};
         t->n = 1;
     }
@@ -26,15 +26,15 @@ enum err pytorch_blocks_hold(struct pytorch_blocks *t, uint64_t n)
     return ERR_OK;
 }
 
-enum err pytorch_blocks_grow(struct pytorch_blocks *t, uint32_t n)
+enum err block_table_grow(struct block_table *t, uint32_t n)
 {
     uint32_t spare = t->cap - t->n;
     for (uint32_t b = t->vacant; spare < n && b != BLOCK_NONE; b = t->at[b].next)
         spare++;
-    return spare >= n ? ERR_OK : pytorch_blocks_hold(t, (uint64_t)t->n + n);
+    return spare >= n ? ERR_OK : block_table_hold(t, (uint64_t)t->n + n);
 }
 
-void pytorch_blocks_close(struct pytorch_blocks *t)
+void block_table_close(struct block_table *t)
 {
     free(t->at);
 }

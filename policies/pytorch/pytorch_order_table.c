@@ -1,5 +1,5 @@
 /* Robin-hood hashing, slot for slot as the original arranges it. */
-#include "policies/pytorch/pytorch_table.h"
+#include "policies/pytorch/pytorch_order_table.h"
 
 #include <stdlib.h>
 
