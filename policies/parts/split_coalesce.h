@@ -18,10 +18,16 @@
 #include "policies/parts/block_table.h"
 #include "policies/parts/free_set.h"
 
+/* What the ties of a policy are. */
+struct tie_kind {
+    bool      has_numbers;           /* or else places */
+    uint64_t *next_number;
+};
+
 /* A new block of `size` bytes, `offset` bytes after the start of `like` and like it in segment, stream and pool. It stands
- * between two neighbours. `numbers`: the counter of the ties, or NULL if ties are places. */
+ * between two neighbours. */
 static inline uint32_t block_insert_between(struct block_table *t, uint32_t like, uint64_t offset, uint64_t size,
-                                            uint32_t prev, uint32_t next, uint64_t *numbers)
+                                            uint32_t prev, uint32_t next, struct tie_kind ties)
 {
     const uint32_t b = block_table_new(t);
     const struct block_entry *model = &t->at[like];
@@ -29,7 +35,7 @@ static inline uint32_t block_insert_between(struct block_table *t, uint32_t like
     made->addr = model->addr + offset;
     made->size = size;
     made->requested = 0;
-    made->tie = numbers != NULL ? (*numbers)++ : model->tie + offset;
+    made->tie = ties.has_numbers ? (*ties.next_number)++ : model->tie + offset;
     made->prev = prev;
     made->next = next;
     made->segment = model->segment;
@@ -42,24 +48,24 @@ static inline uint32_t block_insert_between(struct block_table *t, uint32_t like
 }
 
 /* Splits the first `size` bytes off as a new block, which is returned. Room for it was reserved; 0 < size < b's size. */
-static inline uint32_t block_split_front(struct block_table *t, uint32_t b, uint64_t size, uint64_t *numbers)
+static inline uint32_t block_split_front(struct block_table *t, uint32_t b, uint64_t size, struct tie_kind ties)
 {
     struct block_entry *block = &t->at[b];
     assert(size > 0 && size < block->size);
-    const uint32_t front = block_insert_between(t, b, 0, size, block->prev, b, numbers);
+    const uint32_t front = block_insert_between(t, b, 0, size, block->prev, b, ties);
     block->addr += size;
-    block->tie += numbers != NULL ? 0 : size;
+    block->tie += ties.has_numbers ? 0 : size;
     block->size -= size;
     return front;
 }
 
 /* The same for the last `size` bytes. */
-static inline uint32_t block_split_back(struct block_table *t, uint32_t b, uint64_t size, uint64_t *numbers)
+static inline uint32_t block_split_back(struct block_table *t, uint32_t b, uint64_t size, struct tie_kind ties)
 {
     struct block_entry *block = &t->at[b];
     assert(size > 0 && size < block->size);
     block->size -= size;
-    return block_insert_between(t, b, block->size, size, b, block->next, numbers);
+    return block_insert_between(t, b, block->size, size, b, block->next, ties);
 }
 
 /* A block swallows the neighbour before it (is_front) or after it, which is in no set. Returns the bytes gained. */
@@ -90,9 +96,10 @@ static inline bool block_is_idle(const struct block_table *t, uint32_t b)
     return (t->at[b].flags & (BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY | BLOCK_IS_UNMAPPED)) == 0;
 }
 
-/* A block in no set swallows its idle neighbours, which are in `bins`. Returns how many; *won: the bytes gained. */
+/* A block in no set swallows its idle neighbours, which are in `bins`. Returns how many, and adds them to *count;
+ * *won: the bytes gained. */
 static inline int block_coalesce(struct block_table *t, struct free_bins *bins, uint32_t b, bool has_numbers,
-                                 uint64_t *won)
+                                 uint64_t *won, uint64_t *count)
 {
     const struct block_entry *block = &t->at[b];
     int n = 0;
@@ -101,11 +108,13 @@ static inline int block_coalesce(struct block_table *t, struct free_bins *bins, 
         free_bins_remove(bins, t->at, block->prev);
         *won += block_swallow(t, b, true, has_numbers);
         n++;
+        ++*count;
     }
     if (block_is_idle(t, block->next)) {
         free_bins_remove(bins, t->at, block->next);
         *won += block_swallow(t, b, false, has_numbers);
         n++;
+        ++*count;
     }
     return n;
 }

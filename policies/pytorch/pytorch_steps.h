@@ -41,20 +41,19 @@ static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
  *                        is taken, and in it the lowest address
  */
 
-/* The counter of the ties, if they are numbers. */
-static inline uint64_t *pytorch_numbers(struct pytorch *p)
+static inline struct tie_kind pytorch_ties(struct pytorch *p)
 {
-    return p->rules.ties_by_block ? &p->next_place : NULL;
+    return (struct tie_kind){.has_numbers = p->rules.ties_by_block, .next_number = &p->next_place};
 }
 
 static inline uint32_t pytorch_split_front(struct pytorch *p, uint32_t b, uint64_t size)
 {
-    return block_split_front(&p->blocks, b, size, pytorch_numbers(p));
+    return block_split_front(&p->blocks, b, size, pytorch_ties(p));
 }
 
 static inline uint32_t pytorch_split_back(struct pytorch *p, uint32_t b, uint64_t size)
 {
-    return block_split_back(&p->blocks, b, size, pytorch_numbers(p));
+    return block_split_back(&p->blocks, b, size, pytorch_ties(p));
 }
 
 /* Where a block goes when it is free. */
@@ -93,9 +92,7 @@ static inline void pytorch_swallow(struct pytorch *p, uint32_t b, bool is_front)
 /* A block with memory, in no set, swallows its idle neighbours. Returns how many; *won: the bytes gained. */
 static inline int pytorch_coalesce(struct pytorch *p, struct pytorch_home home, uint32_t b, uint64_t *won)
 {
-    const int n = block_coalesce(&p->blocks, home.bins, b, p->rules.ties_by_block, won);
-    p->base.count.coalesces += (uint64_t)n;
-    return n;
+    return block_coalesce(&p->blocks, home.bins, b, p->rules.ties_by_block, won, &p->base.count.coalesces);
 }
 
 /* ---- the beginning and the end of a request ---- */
