@@ -50,63 +50,85 @@ static const struct policy_option pytorch_options[] = {
     [N_OPTIONS] = {0},
 };
 
-/* A settings text under construction. */
-struct conf_text {
-    char  *text;
+/* The options that are settings of PyTorch's, in the order in which they count. */
+static const struct { int option; const char *key; } pytorch_setting_options[] = {
+    {OPT_LARGE, "large_segment_size_mb"},
+    {OPT_MAX_SPLIT, "max_split_size_mb"},
+    {OPT_NON_SPLIT, "max_non_split_rounding_mb"},
+    {OPT_ROUNDUP, "roundup_power2_divisions"},
+    {OPT_GC, "garbage_collection_threshold"},
+    {OPT_EXPANDABLE, "expandable_segments"},
+    {OPT_THROW, "throw_on_cudamalloc_oom"},
+};
+
+enum { SETTING_OPTIONS = sizeof pytorch_setting_options / sizeof pytorch_setting_options[0] };
+
+/* Settings that were given as options. */
+struct given_settings {
+    struct conf_setting setting[SETTING_OPTIONS];
+    int    option[SETTING_OPTIONS];
     size_t n;
 };
 
-static enum err conf_append(struct conf_text *t, const char *key, const char *value)
+static enum err given_setting(int option, const struct option_value *v, struct conf_setting *out,
+                              struct err_detail *why)
 {
-    const size_t more = strlen(key) + strlen(value) + 2;
-    char *text = realloc(t->text, t->n + more + 1);
-    if (text == NULL)
-        return ERR_HOST_NOMEM;
-    t->text = text;
-    t->n += (size_t)snprintf(text + t->n, more + 1, "%s%s%s", t->n > 0 ? "," : "", key, value);
+    out->text = v->text;
+    switch (pytorch_options[option].kind) {
+    case OPTION_BYTES:
+        if (v->number % MIB != 0)
+            return err_set(why, ERR_USAGE, POLICY_PLACE(option, 0), "%s: PyTorch takes whole MiB here",
+                           pytorch_options[option].name);
+        out->kind = CONF_INTEGER;
+        out->integer = v->number / MIB;
+        break;
+    case OPTION_RATIO:
+        out->kind = CONF_REAL;
+        out->real = v->ratio;
+        break;
+    case OPTION_SWITCH:
+        out->text = v->number != 0 ? "True" : "False";
+        break;
+    default:
+        break;
+    }
     return ERR_OK;
 }
 
-static enum err conf_append_mib(struct conf_text *t, const char *key, const struct option_value *v, const char *name,
-                                struct err_detail *why)
+static enum err given_settings_read(const struct option_value *v, struct given_settings *out, struct err_detail *why)
 {
-    char number[24];
-    if (v->number % MIB != 0)
-        return err_set(why, ERR_USAGE, 0, "%s=%s: PyTorch takes whole MiB here", name, v->text);
-    snprintf(number, sizeof number, "%" PRIu64, v->number / MIB);
-    return conf_append(t, key, number);
+    *out = (struct given_settings){0};
+    for (size_t i = 0; i < SETTING_OPTIONS; i++) {
+        const int option = pytorch_setting_options[i].option;
+        if (!v[option].is_set)
+            continue;
+        out->setting[out->n].key = pytorch_setting_options[i].key;
+        const enum err e = given_setting(option, &v[option], &out->setting[out->n], why);
+        if (e != ERR_OK)
+            return e;
+        out->option[out->n++] = option;
+    }
+    return ERR_OK;
 }
 
-/* The options as the text that PyTorch would have been given. */
-static enum err conf_compose(const struct option_value *v, char **out, struct err_detail *why)
+/* All settings as the one text that a program would have been given, for the report and for snapshots. */
+static char *given_settings_text(const char *text, const struct given_settings *g)
 {
-    static const struct { int option; const char *key; } sizes[] = {
-        {OPT_LARGE, "large_segment_size_mb:"},
-        {OPT_MAX_SPLIT, "max_split_size_mb:"},
-        {OPT_NON_SPLIT, "max_non_split_rounding_mb:"},
-    };
-    static const struct { int option; const char *key; } texts[] = {
-        {OPT_ROUNDUP, "roundup_power2_divisions:"}, {OPT_GC, "garbage_collection_threshold:"},
-    };
-    static const struct { int option; const char *key; } switches[] = {
-        {OPT_EXPANDABLE, "expandable_segments:"}, {OPT_THROW, "throw_on_cudamalloc_oom:"},
-    };
-    struct conf_text t = {0};
-    enum err e = conf_append(&t, "", v[OPT_CONF].is_set ? v[OPT_CONF].text : "");
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && e == ERR_OK; i++)
-        if (v[sizes[i].option].is_set)
-            e = conf_append_mib(&t, sizes[i].key, &v[sizes[i].option], pytorch_options[sizes[i].option].name, why);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && e == ERR_OK; i++)
-        if (v[texts[i].option].is_set)
-            e = conf_append(&t, texts[i].key, v[texts[i].option].text);
-    for (size_t i = 0; i < sizeof switches / sizeof switches[0] && e == ERR_OK; i++)
-        if (v[switches[i].option].is_set)
-            e = conf_append(&t, switches[i].key, v[switches[i].option].number ? "True" : "False");
-    if (e != ERR_OK)
-        free(t.text);
-    else
-        *out = t.text;
-    return e;
+    size_t room = strlen(text) + 1;
+    for (size_t i = 0; i < g->n; i++)
+        room += strlen(g->setting[i].key) + strlen(g->setting[i].text) + 24;
+    char *out = malloc(room);
+    if (out == NULL)
+        return NULL;
+    size_t n = (size_t)snprintf(out, room, "%s", text);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct conf_setting *s = &g->setting[i];
+        n += (size_t)snprintf(out + n, room - n, "%s%s:", n > 0 ? "," : "", s->key);
+        n += s->kind == CONF_INTEGER ? (size_t)snprintf(out + n, room - n, "%" PRIu64, s->integer)
+                                     : (size_t)snprintf(out + n, room - n, "%s", s->text);
+    }
+    assert(n < room);
+    return out;
 }
 
 /* ---- life ---- */
@@ -134,21 +156,35 @@ static void pytorch_destroy(struct policy *base)
     free(p);
 }
 
+/* Reads the settings text and the options that are settings. */
+static enum err pytorch_read_settings(struct pytorch *p, const struct option_value *v, struct err_detail *why)
+{
+    const char *text = v[OPT_CONF].is_set ? v[OPT_CONF].text : "";
+    struct given_settings given;
+    size_t source = 0;
+    enum err e = given_settings_read(v, &given, why);
+    if (e != ERR_OK)
+        return e;
+    p->conf = given_settings_text(text, &given);
+    if (p->conf == NULL)
+        return ERR_HOST_NOMEM;
+    p->settings = pytorch_settings_default();
+    e = pytorch_conf_start(&p->rules, text, given.setting, given.n, &p->settings, &source, why);
+    if (e == ERR_USAGE && why != NULL) {
+        const int option = source == 0 ? OPT_CONF : given.option[source - 1];
+        const bool is_text = pytorch_options[option].kind == OPTION_PAIRS || pytorch_options[option].kind == OPTION_TEXT;
+        why->offset = POLICY_PLACE(option, is_text ? why->offset : 0);
+    }
+    return e;
+}
+
 static enum err pytorch_configure(struct pytorch *p, const struct option_value *v, struct err_detail *why)
 {
     if (!pytorch_rules_find(v[OPT_VERSION].text, &p->rules))
-        return err_set(why, ERR_USAGE, 0, "version=%s: not a PyTorch release from 2.0 on, nor npu",
-                       v[OPT_VERSION].text);
-    p->settings = pytorch_settings_default();
-    enum err e = conf_compose(v, &p->conf, why);
+        return err_set(why, ERR_USAGE, POLICY_PLACE(OPT_VERSION, 0), "version is a PyTorch release from 2.0 on, or npu");
+    const enum err e = pytorch_read_settings(p, v, why);
     if (e != ERR_OK)
         return e;
-    e = pytorch_conf_apply(&p->rules, CONF_AT_START, p->conf, &p->settings, why);
-    if (e != ERR_OK) {
-        if (why != NULL)
-            why->offset++;               /* a place in the settings text, from 1 */
-        return e;
-    }
     if (p->settings.is_async)
         return err_set(why, ERR_UNSUPPORTED, 0, "backend:cudaMallocAsync is another allocator, the driver's own");
     p->max_split_at_start =

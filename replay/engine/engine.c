@@ -529,17 +529,6 @@ static void lane_end(struct lane *l, uint64_t time_ns)
         lane_sample(l, l->events_done, l->is_stopped ? l->stopped_ns : time_ns, UINT32_MAX);
 }
 
-/* The sentence about a policy that cannot be created; it has the place in the settings where it has an offset. */
-static void lane_refuse_policy(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
-                               struct err_detail *why)
-{
-    if (e == ERR_USAGE && reason->offset > 0)
-        err_set(why, e, reason->offset, "policy '%.60s': at character %" PRIu64 " of the settings: %.140s", spec->typed,
-                reason->offset, reason->text);
-    else
-        err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
-}
-
 /* Device and policy; `peak_live`: of requests that the policy makes room for. */
 static enum err lane_open_parts(const struct policy_spec *spec, const struct device_ops *ops,
                                 const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
@@ -564,7 +553,7 @@ static enum err lane_open_parts(const struct policy_spec *spec, const struct dev
     };
     e = policy_create(spec->ops, &cfg, &l.policy, &reason);
     if (e != ERR_OK) {
-        lane_refuse_policy(spec, e, &reason, why);
+        policy_spec_refuse(spec, e, &reason, why);
         lane_close(&l);
     } else {
         *out = l;
