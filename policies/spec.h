@@ -33,8 +33,8 @@ struct policy_spec {
 };
 
 /* Parses a spec. A size, number, share or text without a fallback is left unset by "none" or "off". ERR_USAGE with the
- * nearest name or the range and the place in the text; policy_load's errors. Released with policy_spec_close, also after
- * use. */
+ * nearest name or the range and the place in the text; policy_load's errors. Released with policy_spec_close, also
+ * after use. */
 MUST_USE enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why);
 void policy_spec_close(struct policy_spec *spec);
 

@@ -1,5 +1,5 @@
 /*
- * The policy `pytorch`: its options, what a program can tell it beside requests, and what it shows of itself.
+ * The policy `pytorch`: its options, what a program can tell it apart from requests, and what it shows of itself.
  */
 #include "policies/pytorch/pytorch_steps.h"
 
@@ -50,7 +50,7 @@ static const struct policy_option pytorch_options[] = {
     [N_OPTIONS] = {0},
 };
 
-/* The options that are settings of PyTorch's, in the order in which they count. */
+/* The options that are settings of PyTorch, in the order in which they take effect. */
 static const struct { int option; const char *key; } pytorch_setting_options[] = {
     {OPT_LARGE, "large_segment_size_mb"},
     {OPT_MAX_SPLIT, "max_split_size_mb"},
@@ -242,8 +242,8 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
 
 /* ---- events ---- */
 
-/* A free touches its block, then the neighbours. Without asking whether ev is one, which would be hard to guess: a
- * request's slot names a block long gone, whose cache lines then come in vain. */
+/* A free touches its block, then the neighbours. We do not test whether `ev` is a free: the branch would mispredict.
+ * For an alloc the prefetch is merely wasted: its slot names a block long gone. */
 static void pytorch_expect(const struct policy *base, const struct event *ev, const struct block *b, bool is_next)
 {
     const struct pytorch *p = (const struct pytorch *)base;
@@ -263,7 +263,8 @@ static void pytorch_retire(struct policy *base, const struct event *req, const s
     pytorch_retire_block(p, b->cookie, req->slot);
 }
 
-/* The pool that alone a flush releases and a snapshot shows; 0: all. One release is so narrow inside a pool region. */
+/* The only pool that a flush gives back and a snapshot shows; 0: all of them. Two releases are so narrow inside a pool
+ * region. */
 static uint8_t only_pool(const struct pytorch *p)
 {
     for (uint32_t i = p->n_diversions; i-- > 0 && p->rules.is_narrow_in_region;)
@@ -287,7 +288,7 @@ static enum err control_settings(struct pytorch *p, const char *text, struct err
     if (copy == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text");
     free(p->conf);
-    p->conf = copy;                  /* refused texts count as given, too */
+    p->conf = copy;                  /* counts as given even if it is refused */
     p->has_new_bounds = true;
     const enum err e = pytorch_conf_apply(&p->rules, CONF_AT_RUN_TIME, text, &p->settings, why);
     pytorch_plan_rounding(p);
@@ -360,7 +361,7 @@ static enum err pytorch_control(struct policy *base, const struct control *c, co
 
 /* ---- views ---- */
 
-/* Block numbers for qsort, which takes no context: the address stands beside. */
+/* A block for qsort, which takes no context: so its address is here, too. */
 struct placed {
     uint64_t addr;
     uint32_t block;
@@ -381,7 +382,7 @@ static enum block_state view_state(const struct block_entry *b)
     return b->flags & BLOCK_IS_BUSY ? BLOCK_PENDING : BLOCK_FREE;
 }
 
-/* The blocks that a snapshot taken now would show. */
+/* Visits the blocks that a snapshot taken now would show. */
 static enum err pytorch_walk(const struct policy *base, block_visit visit, void *arg)
 {
     const struct pytorch *p = (const struct pytorch *)base;
@@ -418,7 +419,7 @@ static uint64_t pytorch_largest_free(const struct policy *base)
     return largest;
 }
 
-/* A private pool's key, for sorting by bytes. */
+/* A private pool's key in memory_stats(), for sorting by bytes. */
 struct pool_key {
     char     key[64];
     uint32_t pool;
@@ -431,7 +432,7 @@ static int pool_key_compare(const void *a, const void *b)
 
 static void stats_of_pools(const struct pytorch *p, stat_visit visit, void *arg)
 {
-    struct pool_key keys[UINT8_MAX + 1];         /* a pool's number is a byte */
+    struct pool_key keys[UINT8_MAX + 1];         /* enough: a pool's number is a byte */
     size_t n = 0;
     for (uint32_t i = 1; i < p->n_pools; i++) {
         if (!p->pools[i].ever_held)
@@ -514,7 +515,7 @@ static void remark_gc(const struct pytorch *p, remark_visit visit, void *arg)
     visit(arg, REMARK_ASSUMPTION, text);
 }
 
-/* Divisions are given, and none of them changes a size. */
+/* Whether divisions are given that change no size. */
 static bool has_plain_divisions(const struct pytorch *p)
 {
     bool is_given = false;

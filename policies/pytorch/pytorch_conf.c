@@ -1,7 +1,10 @@
 /*
- * Two readers for one grammar. Up to 2.9 the separators are checked; from 2.10 on they are skipped by position, and the
- * text is read twice: by a reader of options that every accelerator has, and by CUDA's own. At start CUDA's comes first
- * (after a walk that only looks for the backend), at run time it comes last.
+ * Reads settings texts as PyTorch does, mistakes included.
+ *
+ * PyTorch has had two readers for one grammar. Up to 2.9 the reader checks the separators. From 2.10 on separators are
+ * skipped by position, and the text is read twice: by the reader of the options that every accelerator has
+ * (CONF_COMMON), and by CUDA's own (CONF_CUDA). At the start CUDA's comes first, after a walk that only looks for the
+ * backend; at run time it comes last.
  *
  * Source: PyTorch, c10/cuda/CUDAAllocatorConfig.cpp (2.0 to 2.9: all of it) and c10/core/AllocatorConfig.cpp (2.10 on).
  */
@@ -17,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONF_MIB_MAX (UINT64_MAX / MIB)              /* the last number of MiB whose bytes fit */
-#define CONF_LARGE_MIN_MIB 10                        /* large_segment_size_mb must be more */
-#define CONF_STRICT_SPLIT_MIN_MIB 20                 /* up to 2.9 max_split_size_mb must be more */
+#define CONF_MIB_MAX (UINT64_MAX / MIB)              /* more MiB than this overflow as bytes */
+#define CONF_LARGE_MIN_MIB 10                        /* large_segment_size_mb must be larger */
+#define CONF_STRICT_SPLIT_MIN_MIB 20                 /* max_split_size_mb must be larger, up to 2.9 */
 #define CONF_REGISTER_THREADS_MAX 128
 
 /* A word or a separator. The value of a setting that was given apart from the text may be a number already. */
@@ -39,7 +42,7 @@ struct conf_tokens {
     char              *chars, *next; /* the words without white space, each terminated; where the next one goes */
 };
 
-enum conf_part { CONF_COMMON, CONF_CUDA };           /* which reader of 2.10+ an option belongs to */
+enum conf_part { CONF_COMMON, CONF_CUDA };           /* the reader of 2.10+ that an option belongs to */
 
 struct conf_reader {
     const struct pytorch_rules *rules;
@@ -204,13 +207,13 @@ static enum err conf_refuse(struct conf_reader *r, size_t i, const char *type, c
     return err_set(r->why, ERR_USAGE, token->offset, "%s: %s", type, message);
 }
 
-/* The type of a failed check of a value. */
+/* The exception's type when a value fails its check. */
 static const char *conf_check_type(const struct conf_reader *r)
 {
     return r->rules->has_checked_separators ? "RuntimeError" : "ValueError";
 }
 
-/* Where PyTorch runs past the last token its message names a source line; ours says what is missing. */
+/* If the text ends too early, PyTorch's message names one of its source lines; ours says what is missing. */
 static enum err conf_refuse_end(struct conf_reader *r, const char *what)
 {
     return conf_refuse(r, r->tokens->n, "RuntimeError", "the settings text ends where %s is expected", what);
@@ -224,7 +227,7 @@ static enum err conf_skip(struct conf_reader *r, const char *separator)
     return ERR_OK;
 }
 
-/* From a key to its value. */
+/* Moves from a key to its value. */
 static enum err conf_to_value(struct conf_reader *r, const struct conf_key *key)
 {
     const enum err e = conf_skip(r, ":");
@@ -238,7 +241,7 @@ static enum err conf_to_value(struct conf_reader *r, const struct conf_key *key)
     return conf_refuse_end(r, "a value");
 }
 
-/* std::invalid_argument and std::out_of_range of the C++ library, as Python sees them. */
+/* The C++ library's std::invalid_argument and std::out_of_range, as Python sees them. */
 static enum err conf_refuse_number(struct conf_reader *r, size_t i, bool is_too_big, const char *function)
 {
     const bool is_value_error = !r->rules->has_checked_separators && r->when == CONF_AT_RUN_TIME;
@@ -246,7 +249,8 @@ static enum err conf_refuse_number(struct conf_reader *r, size_t i, bool is_too_
     return conf_refuse(r, i, is_too_big ? "IndexError" : type, "%s", function);
 }
 
-/* A leading number counts, the rest of the word does not; a minus sign wraps round. Up to 2.9 most are ints. */
+/* Reads the number that the word begins with and ignores the rest; a minus sign wraps round. Up to 2.9 most values are
+ * ints. */
 static enum err conf_integer(struct conf_reader *r, size_t i, bool is_int, uint64_t *out)
 {
     const char *word = conf_word(r, i);
@@ -383,7 +387,8 @@ static enum err conf_refuse_divisions(struct conf_reader *r, bool is_list)
                        is_list && r->rules->has_list_zero ? "or 0 to disable roundup " : "");
 }
 
-/* One item "interval:divisions" of the list, r->i at the interval; *last is the entry that the last interval set. */
+/* Reads one item "interval:divisions" of the list, r->i at the interval. *last is the entry that the item before it
+ * set. */
 static enum err conf_division_item(struct conf_reader *r, size_t *last, bool *is_first)
 {
     const bool is_checked = r->rules->has_checked_separators;
@@ -539,7 +544,7 @@ static enum err conf_backend(struct conf_reader *r, const struct conf_key *key)
     return ERR_OK;
 }
 
-/* "4G" or "4g" is GiB, a plain number a share of the device; false for what PyTorch ignores. */
+/* "4G" or "4g" is GiB, a plain number is a share of the device. False for what PyTorch ignores. */
 static bool conf_parse_reserve(const char *word, struct pytorch_settings *s)
 {
     char *end;
@@ -563,11 +568,11 @@ static enum err conf_reserve(struct conf_reader *r, const struct conf_key *key)
 {
     const enum err e = conf_to_value(r, key);
     if (e == ERR_OK)
-        (void)conf_parse_reserve(conf_word(r, r->i), r->s);      /* a value without sense is no error */
+        (void)conf_parse_reserve(conf_word(r, r->i), r->s);      /* PyTorch ignores a value that makes no sense */
     return e;
 }
 
-/* The values are never an error, but a list it must be. */
+/* Any values are accepted, but they must be a list. */
 static enum err conf_reserve_by_class(struct conf_reader *r, const struct conf_key *key)
 {
     const enum err e = conf_to_value(r, key);
@@ -603,7 +608,7 @@ static const struct conf_key *conf_find(const struct pytorch_rules *rules, const
     return NULL;
 }
 
-/* From a key to the last token of its value, whatever that is. */
+/* Moves from a key to the last token of its value, whatever that is. */
 static enum err conf_skip_value(struct conf_reader *r)
 {
     r->i += 2;
@@ -640,7 +645,7 @@ static enum err conf_read_checked(struct conf_reader *r)
     return ERR_OK;
 }
 
-/* One reader of 2.10+: reads the options of its part and skips the others. */
+/* A reader of 2.10+: reads the options of its part and skips the others. */
 static enum err conf_read_part(struct conf_reader *r, enum conf_part part)
 {
     for (r->i = 0; !conf_ends(r, r->i); r->i += 2) {
@@ -656,7 +661,7 @@ static enum err conf_read_part(struct conf_reader *r, enum conf_part part)
     return ERR_OK;
 }
 
-/* large_segment_size_mb counts for the options before it too, so it is looked for first. */
+/* large_segment_size_mb is looked for first, because options before it depend on it too. */
 static enum err conf_read_common(struct conf_reader *r)
 {
     conf_reset(r->s);
@@ -670,7 +675,7 @@ static enum err conf_read_common(struct conf_reader *r)
     return conf_read_part(r, CONF_COMMON);
 }
 
-/* The choice of the backend while the library loads: knows no keys, but aborts where the tokens do not work out. */
+/* Chooses the backend, as PyTorch does while it loads. It knows no keys, but aborts if the tokens cannot be paired. */
 static enum err conf_choose_backend(struct conf_reader *r)
 {
     for (r->i = 0; !conf_ends(r, r->i); r->i += 2) {

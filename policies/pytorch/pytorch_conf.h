@@ -21,8 +21,8 @@ enum pytorch_reserve_kind { RESERVE_DEFAULT, RESERVE_BYTES, RESERVE_SHARE };
 typedef uint64_t pytorch_divisions[PYTORCH_ROUNDUP_INTERVALS];
 
 /*
- * X(type, name, ALIKE or BOUND). Sizes are in bytes. Two settings are alike if all members marked ALIKE are equal. Those
- * marked BOUND only bound what the allocator does: pytorch_repeats.c has a rule for each.
+ * X(type, name, ALIKE or BOUND). Sizes are in bytes. Two settings are alike if all members marked ALIKE are equal.
+ * Those marked BOUND only bound what the allocator does: pytorch_repeats.c has a rule for each.
  */
 #define PYTORCH_SETTINGS(X)                                                                                             \
     X(uint64_t, max_split_size, BOUND)                 /* PYTORCH_UNLIMITED: not set */                                 \
@@ -52,9 +52,9 @@ enum conf_time { CONF_AT_START, CONF_AT_RUN_TIME };
 struct pytorch_settings pytorch_settings_default(void);
 
 /* Applies a settings text to *s as the release does: options that the text omits are reset or kept by its rules. On
- * refusal returns ERR_USAGE; why->text is "<Type>: <PyTorch's own message>", why->offset the place of the offending word
- * in `text` (bytes). At run time the options before that word have then taken effect; at the start *s is left as it was.
- * If PyTorch ends in an internal error or aborts, the type is "RuntimeError" and the message is our own. */
+ * refusal returns ERR_USAGE; why->text is "<Type>: <PyTorch's own message>", why->offset the place of the offending
+ * word in `text` (bytes). At run time the options before that word have then taken effect; at the start *s is left as
+ * it was. If PyTorch ends in an internal error or aborts, the type is "RuntimeError" and the message is our own. */
 MUST_USE enum err pytorch_conf_apply(const struct pytorch_rules *rules, enum conf_time when, const char *text,
                                      struct pytorch_settings *s, struct err_detail *why);
 
@@ -70,8 +70,8 @@ struct conf_setting {
 };
 
 /* The settings at the start: a text, then `n` settings given by themselves, in effect as if they stood after it. *s is
- * left as it was on refusal; *source says what was refused: 0: the text; i: settings[i - 1]. why->offset is the place in
- * that. Otherwise as pytorch_conf_apply. */
+ * left as it was on refusal; *source says what was refused: 0: the text; i: settings[i - 1]. why->offset is the place
+ * in that. Otherwise as pytorch_conf_apply. */
 MUST_USE enum err pytorch_conf_start(const struct pytorch_rules *rules, const char *text,
                                      const struct conf_setting *settings, size_t n, struct pytorch_settings *s,
                                      size_t *source, struct err_detail *why);

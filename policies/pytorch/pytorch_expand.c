@@ -1,15 +1,23 @@
 /*
  * Expandable segments: address ranges that grow and shrink by pages.
  *
- * A range is one chain of blocks, mapped and unmapped ones; unmapped neighbours always merge, so that behind a mapped
- * block lies at most one unmapped stretch.
+ * A range is one chain of blocks, in order of address, mapped or unmapped:
+ *
+ *     range   |  page   |  page   |  page   |  page   |  page   |  page   |
+ *     memory  |#########|#########|#########|         |#########|         |
+ *     blocks  [  live  ][  free  ][  live  ][unmapped][  live  ][unmapped]
+ *
+ * Neighbouring unmapped blocks always coalesce, so a mapped block is followed by at most one unmapped block. A request
+ * takes a free block that fits; else the lowest run of free and unmapped blocks that adds up to its size, of which the
+ * missing pages are mapped; else a new range. Giving back unmaps the whole pages inside a free block; what is left of
+ * it before and after them stays a free block.
  */
 #include "policies/pytorch/pytorch_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define UNLIMITED_TOTAL TIB      /* what reservations on an unlimited device start from */
+#define UNLIMITED_TOTAL TIB      /* the assumed total of an unlimited device */
 
 uint64_t pytorch_reserve(const struct pytorch *p)
 {
@@ -42,7 +50,7 @@ static bool unmapped_before(const struct pytorch *p, const struct block_entry *a
     return ha != hb ? ha < hb : a->addr < b->addr;
 }
 
-/* Where a block stands, or would stand, in the list. */
+/* The index of a block in the list, or where it would be inserted. */
 static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_half *half, const struct block_entry *b)
 {
     uint32_t low = 0, high = half->n_unmapped;
@@ -82,7 +90,7 @@ void pytorch_remove_unmapped(struct pytorch *p, uint32_t b)
     struct pytorch_half *half = pytorch_half_of(p, block);
     const uint32_t at = unmapped_place(p, half, block);
     if (at == half->n_unmapped || half->unmapped[at] != b)
-        return;                      /* the host ran out of memory when it was to be entered */
+        return;                      /* inserting it failed: the host was out of memory */
     half->n_unmapped--;
     memmove(half->unmapped + at, half->unmapped + at + 1, (half->n_unmapped - at) * sizeof *half->unmapped);
 }
@@ -112,7 +120,7 @@ static enum err range_enter(struct pytorch *p, const struct pytorch_range *range
     return ERR_OK;
 }
 
-/* Gives the addresses back; no page of the range has memory. */
+/* Gives the addresses back. No page of the range has memory any more. */
 static void range_forget(struct pytorch *p, struct pytorch_range *range)
 {
     device_range_free(p->base.device, &range->seg);
@@ -156,8 +164,8 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
     return p->base.failure;
 }
 
-/* Puts memory behind the pages of [addr, addr + n): first all are made, then all are mapped. *attached is 0 when the
- * device has not enough. */
+/* Gives the pages of [addr, addr + n) memory: creates all of it first, then maps all. *attached is 0 if the device has
+ * not enough. */
 static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_t addr, uint64_t n, uint64_t *attached)
 {
     struct device *dev = p->base.device;
@@ -211,7 +219,7 @@ bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failu
     return true;
 }
 
-/* Whether a run of free blocks, mapped or not, from b on reaches S bytes. */
+/* Whether the free blocks from b on, mapped or not, add up to S bytes. */
 static bool run_reaches(const struct pytorch *p, uint32_t b, uint64_t S)
 {
     uint64_t sum = 0;
@@ -280,24 +288,24 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
     while (pytorch_at(p, b)->size < S) {
         const uint32_t next = pytorch_at(p, b)->next;
         if (next == BLOCK_NONE)
-            return ERR_OK;           /* a range too small for the request: mapped to its end, in vain */
+            return ERR_OK;           /* a range too small for the request, mapped to its end in vain */
         const uint64_t missing = S - pytorch_at(p, b)->size;
         if (!pytorch_map_part(p, next, smaller(missing, pytorch_at(p, next)->size), &e))
             return e;
-        b = next;                    /* which has swallowed the block before it */
+        b = next;                    /* it has swallowed the block before it */
     }
     free_set_remove(&half->free, b);
     *out = b;
     return ERR_OK;
 }
 
-/* Cuts `size` bytes off a block as a free block of its own. */
+/* Splits `size` bytes off a block as a free block. */
 static void cut_free(struct pytorch *p, uint32_t b, uint64_t size, bool is_front)
 {
     pytorch_put_free(p, is_front ? pytorch_split_front(p, b, size) : pytorch_split_back(p, b, size));
 }
 
-/* An unmapped block in no set swallows a neighbour that is unmapped too. */
+/* An unmapped block in no list swallows a neighbour that is unmapped too. */
 static void coalesce_unmapped(struct pytorch *p, uint32_t b, bool is_front)
 {
     const uint32_t neighbour = is_front ? pytorch_at(p, b)->prev : pytorch_at(p, b)->next;

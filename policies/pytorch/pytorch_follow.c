@@ -1,4 +1,5 @@
-/* Linear scans are fine here: the block that the record names is nearly always the one the policy would take. */
+/* Following a recording. Linear scans are good enough: mostly the policy would take the very block that the record
+ * names, and no scan is needed. */
 #include "policies/pytorch/pytorch_follow.h"
 
 #include "policies/pytorch/pytorch_steps.h"
@@ -10,7 +11,7 @@ static bool block_covers(const struct block_entry *b, uint64_t addr)
     return addr >= b->addr && addr - b->addr < b->size;
 }
 
-/* The free, mapped block that covers an address; BLOCK_NONE when there is none. */
+/* The free, mapped block that covers an address; BLOCK_NONE if there is none. */
 static uint32_t follow_find(const struct pytorch *p, uint64_t addr)
 {
     for (uint32_t i = 0; i < p->blocks.n; i++) {
@@ -22,8 +23,8 @@ static uint32_t follow_find(const struct pytorch *p, uint64_t addr)
     return BLOCK_NONE;
 }
 
-/* The unmapped block that covers an address, of the request's own ranges: reservations whose size is only assumed may
- * seem to overlap. */
+/* The unmapped block that covers an address, among the ranges of the request's home. Only these: the sizes of recorded
+ * reservations are assumptions, so ranges of different homes may seem to overlap. */
 static uint32_t follow_find_unmapped(const struct pytorch *p, const struct pytorch_attempt *a, uint64_t addr)
 {
     const struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
@@ -51,7 +52,7 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
     *out = (struct pytorch_choice){.is_growth = b == BLOCK_NONE, .segment_bytes = pytorch_segment_size(p, a.S),
                                    .block_bytes = a.S, .block = b};
     if (b != BLOCK_NONE) {
-        free_set_insert(&half->free, b);             /* as it was: its age has not changed */
+        free_set_insert(&half->free, b);             /* nothing changed, its age neither */
         out->is_tie = free_set_has_equal(&half->free, b);
         out->addr = pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
     } else {
@@ -116,7 +117,7 @@ enum err pytorch_follow_segment(struct policy *base, const struct event *req, ui
     return ERR_OK;
 }
 
-/* Puts memory behind [addr, addr + bytes), which lies in unmapped block u. */
+/* Maps memory to [addr, addr + bytes), which lies in the unmapped block u. */
 static enum err follow_map_at(struct pytorch *p, uint32_t u, uint64_t addr, uint64_t bytes)
 {
     if (addr > pytorch_at(p, u)->addr) {
@@ -189,7 +190,7 @@ static struct event restore_request(const struct trace_segment *s)
         .bytes = s->is_small ? PYTORCH_MIN_BLOCK : PYTORCH_EXACT_MIN, .stream = s->stream, .pool = s->pool};
 }
 
-/* How far a group of mapped pieces reaches from the first one: they lie in one reservation. */
+/* Bytes from the first of the mapped pieces of one reservation to the end of its last. */
 static uint64_t restore_span(const struct trace_segment *s, size_t n)
 {
     uint64_t span = 0;
@@ -218,7 +219,7 @@ static enum err restore_segment(struct pytorch *p, const struct trace_segment *s
     return e == ERR_OK && s->bytes > 0 ? follow_map_at(p, u, s->addr, s->bytes) : e;
 }
 
-/* The size of a live block whose record does not tell it: as the rules would have cut it. */
+/* The size of a live block. If the record does not tell it: the size to which the rules would have split. */
 static uint64_t restore_size(const struct pytorch *p, const struct trace_block *b, const struct block_entry *around,
                              uint64_t room)
 {
@@ -231,8 +232,8 @@ static uint64_t restore_size(const struct pytorch *p, const struct trace_block *
     return !is_fine && room - S <= PYTORCH_SMALL_MAX ? room : S;
 }
 
-/* Cuts a live block out of the free one around it. `until`: where the next live block starts. *rest: the free block
- * that was left behind the last one, where this one most likely lies. */
+/* Splits a live block out of the free block around it. `until`: the start of the next live block. *rest: the free block
+ * left after the previous one, in which this one most likely lies; then the one left after this. */
 static enum err restore_block(struct pytorch *p, const struct trace_block *t, uint64_t until, uint32_t *rest,
                               struct block *out)
 {
@@ -269,7 +270,7 @@ static enum err restore_block(struct pytorch *p, const struct trace_block *t, ui
     return ERR_OK;
 }
 
-/* Free blocks in split segments, which the record's counters included. */
+/* Counts the free blocks of split segments, as the recorded counters did. */
 static void restore_inactive_split(struct pytorch *p)
 {
     for (uint32_t i = 0; i < p->blocks.n; i++) {

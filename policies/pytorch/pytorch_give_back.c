@@ -1,5 +1,8 @@
 /*
- * Giving memory back to the device, by age, by size, or all of it.
+ * Giving memory back to the device: by age (garbage collection), by size (oversize blocks), or everything.
+ *
+ * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp: garbage_collect_cached_blocks, release_available_cached_blocks,
+ * release_cached_blocks.
  */
 #include "policies/pytorch/pytorch.h"
 
@@ -27,12 +30,12 @@ void pytorch_give_back_segment(struct pytorch *p, uint32_t b)
 
 /* ---- by age ---- */
 
-/* Sum of ages and number of the unsplit blocks. */
+/* Sum of the ages of the whole free segments, and their number. */
 struct ages {
     uint64_t sum, count;
 };
 
-/* Searches since a whole segment became free. */
+/* The age of a whole free segment: searches since it became free. */
 static uint64_t gc_age(const struct pytorch *p, const struct pytorch_half *half, const struct block_entry *b)
 {
     return half->fit_calls - p->segments[b->segment].free_since;
@@ -50,11 +53,12 @@ static struct ages gc_ages(const struct pytorch *p, const struct pytorch_half *h
     return a;
 }
 
-/* One pass: releases every whole segment at least as old as the average at its start. Returns the bytes. */
+/* One pass: gives back every whole segment that is at least as old as the average at the pass's start. Returns the
+ * bytes. */
 static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct ages *a)
 {
     const double average = (double)a->sum / (double)a->count;
-    uint64_t released = 0;
+    uint64_t given_back = 0;
     uint32_t next;
     for (uint32_t b = free_set_first(&half->free); b != BLOCK_NONE; b = next) {
         next = free_set_next(&half->free, b);
@@ -62,13 +66,13 @@ static uint64_t gc_pass(struct pytorch *p, struct pytorch_half *half, struct age
         const uint64_t age = gc_age(p, half, block);
         if (block_is_split(block) || block->flags & BLOCK_IS_RANGE || (double)age < average)
             continue;
-        released += block->size;
+        given_back += block->size;
         a->sum -= age;
         a->count--;
         p->base.count.collected++;
         pytorch_give_back_segment(p, b);
     }
-    return released;
+    return given_back;
 }
 
 uint64_t pytorch_gc_start(const struct pytorch *p)
@@ -85,10 +89,10 @@ void pytorch_collect_garbage(struct pytorch *p)
     const uint64_t target = p->held - start;
     struct pytorch_half *half = pytorch_half(p, 0, CLASS_LARGE);
     struct ages ages = gc_ages(p, half);
-    uint64_t reclaimed = 0, released = 1;
-    while (reclaimed < target && released > 0 && ages.count > 0) {
-        released = gc_pass(p, half, &ages);
-        reclaimed += released;
+    uint64_t reclaimed = 0, given_back = 1;
+    while (reclaimed < target && given_back > 0 && ages.count > 0) {
+        given_back = gc_pass(p, half, &ages);
+        reclaimed += given_back;
     }
     p->gc_runs += reclaimed > 0;
     p->gc_bytes += reclaimed;
@@ -96,8 +100,8 @@ void pytorch_collect_garbage(struct pytorch *p)
 
 /* ---- by size ---- */
 
-/* Whether a free block is a whole segment that was obtained as one. A block of at least max_split_size always is, or
- * lies in a range, unless the setting was larger before: PyTorch would then free a part of a segment, which fails. */
+/* Whether a free block is a whole segment of its own. A block of at least max_split_size always is, or lies in a range,
+ * unless the setting was larger before: then PyTorch would free a part of a segment, which fails. */
 static bool is_whole_segment(const struct pytorch *p, uint32_t b)
 {
     return !(pytorch_at(p, b)->flags & BLOCK_IS_RANGE) && !block_is_split(pytorch_at(p, b));
@@ -114,24 +118,24 @@ bool pytorch_give_back_oversize(struct pytorch *p, struct pytorch_half *half, ui
         pytorch_give_back_segment(p, it);
         return true;
     }
-    /* None is enough alone: the largest ones together, down from the place where one would have stood. */
+    /* No single block is enough: give back the largest, from the size below `enough` down. */
     it = free_set_below(&half->free, stream, enough);
-    uint64_t released = 0;
-    while (it != BLOCK_NONE && released < enough && pytorch_at(p, it)->size >= min &&
+    uint64_t given_back = 0;
+    while (it != BLOCK_NONE && given_back < enough && pytorch_at(p, it)->size >= min &&
            pytorch_at(p, it)->stream == stream) {
         const uint32_t below = free_set_prev(&half->free, it);
         if (is_whole_segment(p, it)) {
-            released += pytorch_at(p, it)->size;
+            given_back += pytorch_at(p, it)->size;
             pytorch_give_back_segment(p, it);
         }
         it = below;
     }
-    return released >= enough;
+    return given_back >= enough;
 }
 
 /* ---- all of it ---- */
 
-/* Whole segments at once, in order; memory of expandable segments after them, in the same order. */
+/* Gives back whole segments at once, in the set's order, then the memory of expandable segments, in the same order. */
 static void give_back_half(struct pytorch *p, struct pytorch_half *half)
 {
     uint32_t next, n_ranges = 0;

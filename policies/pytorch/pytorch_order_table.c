@@ -1,4 +1,4 @@
-/* Robin-hood hashing, slot for slot as the original arranges it. */
+/* Robin-hood hashing that fills the same slots as PyTorch's table. */
 #include "policies/pytorch/pytorch_order_table.h"
 
 #include <stdlib.h>
@@ -31,7 +31,8 @@ static enum err order_table_grow(struct order_table *t)
     const uint32_t n = t->n_slots < 2 ? 4 : 2 * t->n_slots;
     const uint32_t k = (uint32_t)__builtin_ctz(n);
     struct order_table grown = {.n_slots = n, .longest = k > 4 ? k : 4};
-    grown.slots = calloc(order_table_slots(&grown) + 1, sizeof *grown.slots);   /* one behind, always empty */
+    grown.slots = calloc(order_table_slots(&grown) + 1, sizeof *grown.slots);   /* one more at the end, always empty: it
+                                                                                 * stops the walks */
     if (grown.slots == NULL)
         return ERR_HOST_NOMEM;
     for (uint32_t i = 0; i <= order_table_slots(&grown); i++)
@@ -92,7 +93,7 @@ enum err order_table_insert(struct order_table *t, uint64_t hash, uint32_t value
             order_swap(s, &carried);
             carried.distance++;
         } else if (++carried.distance == longest) {
-            order_swap(candidate, &carried);      /* the new entry comes out again, and waits for a larger table */
+            order_swap(candidate, &carried);      /* put back what was there; the new entry goes into a larger table */
             return order_table_grow_and_insert(t, carried.hash, carried.value);
         }
     }

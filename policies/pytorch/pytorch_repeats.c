@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The settings apart from the bounds. Values, not bytes of padding, are compared. */
+/* Compares member by member, so that padding does not count. */
 static bool settings_are_alike(const struct pytorch_settings *a, const struct pytorch_settings *b)
 {
 #define IS_BOUND 1

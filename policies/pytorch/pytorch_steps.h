@@ -1,6 +1,7 @@
 /*
- * The steps that the allocator's ways are made of: rounding, cutting, coalescing, giving up. They are inline because
- * the hot pair is made of them: as calls they cost it a tenth more instructions.
+ * The steps that requests and frees are made of: rounding, splitting, coalescing, giving up.
+ *
+ * They are inline because the hot pair is made of them: as calls they cost it a tenth more instructions.
  */
 #ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_STEPS_H
 #define REPLAY_POLICIES_PYTORCH_PYTORCH_STEPS_H
@@ -12,10 +13,11 @@
 /* ---- sizes ---- */
 
 #define NPU_PAD         UINT64_C(32)            /* torch_npu adds this to every request */
-#define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks in ranges at multiples of it, from 2 MiB on */
+#define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks in ranges at multiples of it, if they have 2 MiB or
+                                                 * more */
 #define NPU_START_MIN   (UINT64_C(2) << 20)
 
-/* Bytes left free in front of a request of S bytes that block b serves: 0 but for torch_npu. */
+/* Bytes that stay free before a request of S bytes in block b: 0 except in torch_npu. */
 static inline uint64_t pytorch_gap(const struct pytorch *p, const struct block_entry *b, uint64_t S)
 {
     if (!p->rules.is_npu || !(b->flags & BLOCK_IS_RANGE) || S < NPU_START_MIN)
@@ -23,7 +25,7 @@ static inline uint64_t pytorch_gap(const struct pytorch *p, const struct block_e
     return align_up(b->addr, NPU_START) - b->addr;
 }
 
-/* The size a request of n (> 0) bytes is served with. */
+/* The size of the block that serves a request of n (> 0) bytes. */
 static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 {
     if (n <= p->rounds_to_units)
@@ -56,7 +58,7 @@ static inline uint32_t pytorch_split_back(struct pytorch *p, uint32_t b, uint64_
     return block_split_back(&p->blocks, b, size, pytorch_ties(p));
 }
 
-/* Where a block goes when it is free. */
+/* The home of free blocks of this half and stream. */
 static inline struct pytorch_home pytorch_home(struct pytorch_half *half, uint16_t stream)
 {
     return (struct pytorch_home){.half = half, .bins = free_set_bins(&half->free, stream)};
@@ -67,7 +69,7 @@ static inline struct pytorch_home pytorch_home_of(const struct pytorch *p, const
     return pytorch_home(pytorch_half_of(p, b), b->stream);
 }
 
-/* Makes a free, mapped block available at its home. Ages are asked of whole segments only. */
+/* Puts a free, mapped block into its set. Only whole segments have an age. */
 static inline void pytorch_take_home(struct pytorch *p, struct pytorch_home home, uint32_t b)
 {
     const struct block_entry *block = pytorch_at(p, b);
@@ -97,11 +99,12 @@ static inline int pytorch_coalesce(struct pytorch *p, struct pytorch_home home, 
 
 /* ---- the beginning and the end of a request ---- */
 
-/* Sizes, home and room for the blocks that an attempt can make; `pool`: what pytorch_choose_pool says. */
+/* Fills in the sizes and the home of an attempt, and makes room for the blocks it can make. `pool`:
+ * pytorch_choose_pool's answer. */
 static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, uint8_t pool,
                                              struct pytorch_attempt *a)
 {
-    /* One by one: a literal would be built in memory, and the hot path needs registers only. */
+    /* one by one: a literal would be built in memory, and the hot path needs only registers */
     a->S = pytorch_round(p, req->bytes);
     a->G = 0;
     a->stream = req->stream;
@@ -113,7 +116,7 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     enum err e = block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     if (e == ERR_OK && a->pool != 0 && !p->pools[a->pool].exists)
         e = pytorch_pool_open(p, a->pool, 0);
-    if (e != ERR_OK)                             /* the pool may have no bins at all */
+    if (e != ERR_OK)                             /* the pool may have no bins: its home is not asked for */
         return e;
     struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
     a->home = pytorch_home(half, a->stream);
@@ -122,7 +125,7 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     return e;
 }
 
-/* The program gives the block up, which is then no longer in use: counters and record. */
+/* The program gives up a block that no stream uses any more: counters and record. */
 static inline void pytorch_request_free(struct pytorch *p, uint32_t b)
 {
     struct block_entry *block = pytorch_at(p, b);
@@ -134,7 +137,7 @@ static inline void pytorch_request_free(struct pytorch *p, uint32_t b)
         pytorch_stat_subtract(&p->stats.oversize_allocations, CLASS_LARGE, 1);
 }
 
-/* The same of a block that stays in use for a while. */
+/* The same for a block that stays in use for a while. */
 static inline void pytorch_request_late_free(struct pytorch *p, uint32_t b)
 {
     pytorch_stats_wait(&p->stats);

@@ -1,4 +1,4 @@
-/* The sentences are PyTorch's own, letter by letter, double spaces included; only the numbers are filled in. */
+/* PyTorch's own sentences, letter by letter, double spaces and spelling included; only the numbers are filled in. */
 #include "policies/pytorch/pytorch_text.h"
 
 #include "base/units.h"
@@ -9,7 +9,7 @@
 
 enum { TEXT_BYTES = 32 };
 
-/* format_size: the unit changes above its value, not at it, and GiB is the largest. */
+/* PyTorch's format_size: a unit begins above its value, not at it, and GiB is the largest. */
 static const char *text_bytes(uint64_t bytes, char buf[TEXT_BYTES])
 {
     if (bytes <= KIB)
