@@ -29,7 +29,7 @@ enum layer_kind { LAYER_SOURCE, LAYER_GZIP, LAYER_ZSTD, LAYER_BASE64 };
 struct layer {
     enum layer_kind kind;
     bool at_end;                      /* nothing will follow window[end - 1] */
-    bool in_frame;                    /* compressed data has begun and not ended */
+    bool is_unfinished;               /* compressed data has begun and not ended */
     const unsigned char *bytes;       /* the window: own, or borrowed memory */
     unsigned char *own;
     size_t begin, end;
@@ -102,7 +102,7 @@ static enum err gzip_fill(struct input *in, unsigned i, struct err_detail *why)
     l->end += room - l->gzip.avail_out;
     if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
         return input_fail(in, rc == Z_MEM_ERROR ? ERR_HOST_NOMEM : ERR_FORMAT, "damaged gzip data", why);
-    l->in_frame = rc != Z_STREAM_END;
+    l->is_unfinished = rc != Z_STREAM_END;
     if (rc == Z_STREAM_END)
         inflateReset2(&l->gzip, GZIP_WINDOW);
     return ERR_OK;
@@ -119,7 +119,7 @@ static enum err zstd_fill(struct input *in, unsigned i, struct err_detail *why)
     l->end += to.pos;
     if (ZSTD_isError(rc))
         return input_fail(in, ERR_FORMAT, "damaged zstd data", why);
-    l->in_frame = rc != 0;
+    l->is_unfinished = rc != 0;
     return ERR_OK;
 }
 
@@ -179,11 +179,11 @@ static enum err layer_fill(struct input *in, unsigned i, struct err_detail *why)
         return l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
     /* What the decoder still holds back comes out with no more input. */
     const size_t end = l->end - l->begin;
-    if (l->in_frame) {
+    if (l->is_unfinished) {
         const enum err f = l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
         if (f != ERR_OK)
             return f;
-        if (l->in_frame && l->end - l->begin == end)
+        if (l->is_unfinished && l->end - l->begin == end)
             return input_fail(in, ERR_FORMAT, "the compressed data is cut off", why);
         return ERR_OK;
     }

@@ -51,7 +51,7 @@ void output_remove_temporaries(void)
             unlink(output_list[i].path);
 }
 
-static void output_release(struct output *o)
+static void output_free(struct output *o)
 {
     if (o->listed >= 0)
         atomic_store(&output_list[o->listed].state, OUTPUT_VACANT);
@@ -139,7 +139,7 @@ static enum err output_open_by(enum err (*open_file)(struct output *o, struct er
     o->listed = -1;
     const enum err e = open_file(o, why);
     if (e != ERR_OK)
-        output_release(o);
+        output_free(o);
     else
         *out = o;
     return e;
@@ -180,7 +180,7 @@ enum err output_commit(struct output **out, struct err_detail *why)
         if (o->temporary != NULL)
             unlink(o->temporary);
     }
-    output_release(o);
+    output_free(o);
     return e;
 }
 
@@ -192,5 +192,5 @@ void output_abandon(struct output *o)
         fclose(o->file);
     if (o->temporary != NULL)
         unlink(o->temporary);
-    output_release(o);
+    output_free(o);
 }

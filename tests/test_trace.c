@@ -303,8 +303,8 @@ static struct trace_writer *mix_put(uint64_t events)
 
 Test(trace, of_any_length_it_reads_like_its_bytes)
 {
-    static const uint64_t lengths[] = {0, 1, 2, 1000, NATIVE_FRAME_EVENTS - 1, NATIVE_FRAME_EVENTS,
-                                       NATIVE_FRAME_EVENTS + 1};
+    static const uint64_t lengths[] = {0, 1, 2, 1000, NATIVE_SECTION_EVENTS - 1, NATIVE_SECTION_EVENTS,
+                                       NATIVE_SECTION_EVENTS + 1};
     struct err_detail why = {0};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         size_t n;
@@ -512,12 +512,12 @@ static void expect_same_from(struct trace_reader *r, const struct event *all, si
 Test(trace, reading_from_any_event_gives_what_reading_from_the_start_gives, .timeout = 100)
 {
     size_t n_bytes, n;
-    const uint64_t n_events = (uint64_t)NATIVE_FRAME_EVENTS * (2 * NATIVE_SLOTS_EVERY + 1) + 12345;
+    const uint64_t n_events = (uint64_t)NATIVE_SECTION_EVENTS * (2 * NATIVE_SLOTS_EVERY + 1) + 12345;
     void *bytes = generated("mix:3000", n_events, 5, &n_bytes);
     struct trace_reader *r = reader_over(bytes, n_bytes);
     struct event *all = all_events(r, &n);
-    const uint64_t listed = (uint64_t)NATIVE_FRAME_EVENTS * NATIVE_SLOTS_EVERY;
-    const uint64_t places[] = {0, 1, NATIVE_FRAME_EVENTS - 1, NATIVE_FRAME_EVENTS, listed - 1, listed, listed + 1,
+    const uint64_t listed = (uint64_t)NATIVE_SECTION_EVENTS * NATIVE_SLOTS_EVERY;
+    const uint64_t places[] = {0, 1, NATIVE_SECTION_EVENTS - 1, NATIVE_SECTION_EVENTS, listed - 1, listed, listed + 1,
                                n - 1, n, 2 * listed, 5, 2 * listed + 7, listed};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         expect_same_from(r, all, n, places[i]);
@@ -538,10 +538,10 @@ Test(trace, a_trace_of_one_chunk_is_the_same_from_any_event_however_it_was_read_
     struct err_detail why = {0};
     const struct event *events;
     size_t n_bytes, n, k;
-    void *bytes = generated("mix:300", 3 * (uint64_t)NATIVE_FRAME_EVENTS + 77, 5, &n_bytes);
+    void *bytes = generated("mix:300", 3 * (uint64_t)NATIVE_SECTION_EVENTS + 77, 5, &n_bytes);
     struct trace_reader *first = reader_over(bytes, n_bytes), *r = reader_over(bytes, n_bytes);
     struct event *all = all_events(first, &n);
-    const uint64_t places[] = {NATIVE_FRAME_EVENTS + 5, n, 0, n - 1, 1, n, 2 * NATIVE_FRAME_EVENTS, 0};
+    const uint64_t places[] = {NATIVE_SECTION_EVENTS + 5, n, 0, n - 1, 1, n, 2 * NATIVE_SECTION_EVENTS, 0};
     trace_enlarge_chunks(r);
     for (int round = 0; round < 3; round++)
         for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -563,10 +563,10 @@ Test(trace, a_trace_that_was_read_to_its_end_is_one_chunk_from_then_on)
     struct err_detail why = {0};
     const struct event *events, *kept;
     size_t n_bytes, n, k;
-    void *bytes = generated("mix:300", 3 * (uint64_t)NATIVE_FRAME_EVENTS + 77, 5, &n_bytes);
+    void *bytes = generated("mix:300", 3 * (uint64_t)NATIVE_SECTION_EVENTS + 77, 5, &n_bytes);
     struct trace_reader *r = reader_over(bytes, n_bytes);
     MUST(trace_next(r, &events, &k, &why));
-    cr_expect_eq(k, NATIVE_FRAME_EVENTS);
+    cr_expect_eq(k, NATIVE_SECTION_EVENTS);
     struct event *all = all_events(r, &n);
     MUST(trace_seek(r, 0, &why));
     MUST(trace_next(r, &events, &k, &why));
@@ -622,11 +622,11 @@ static void expect_same_with_sides(struct trace_reader *r, struct trace_reader *
 Test(trace, reading_ahead_gives_what_reading_gives, .timeout = 100)
 {
     size_t n_bytes, n;
-    const uint64_t n_events = (uint64_t)NATIVE_FRAME_EVENTS * (NATIVE_SLOTS_EVERY + 2) + 12345;
+    const uint64_t n_events = (uint64_t)NATIVE_SECTION_EVENTS * (NATIVE_SLOTS_EVERY + 2) + 12345;
     void *bytes = with_sides(n_events, &n_bytes);
     struct trace_reader *plain = reader_over(bytes, n_bytes), *r = reader_over(bytes, n_bytes);
     struct event *all = all_events(plain, &n);
-    const uint64_t places[] = {0, NATIVE_FRAME_EVENTS, n, n - 1, 5, (uint64_t)NATIVE_FRAME_EVENTS * 4 + 3, 0};
+    const uint64_t places[] = {0, NATIVE_SECTION_EVENTS, n, n - 1, 5, (uint64_t)NATIVE_SECTION_EVENTS * 4 + 3, 0};
     trace_read_ahead(r);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         expect_same_from(r, all, n, places[i]);
@@ -913,7 +913,7 @@ Test(trace, a_long_trace_that_is_cut_anywhere_holds_what_was_whole, .timeout = 1
 {
     uint64_t random = 11;
     size_t n;
-    unsigned char *bytes = generated("mix:50", (uint64_t)NATIVE_FRAME_EVENTS * (NATIVE_SLOTS_EVERY + 1) + 7, 3, &n);
+    unsigned char *bytes = generated("mix:50", (uint64_t)NATIVE_SECTION_EVENTS * (NATIVE_SLOTS_EVERY + 1) + 7, 3, &n);
     struct trace_reader *whole = reader_over(bytes, n);
     for (int i = 0; i < 12; i++) {
         const size_t k = i == 0 ? n - 1 : next_random(&random) % n;
@@ -1078,15 +1078,15 @@ static void fill_row(struct event *row, size_t n, uint32_t n_slots, uint64_t *st
     free(stack);
 }
 
-static void expect_read_as_written(struct frame_decoder *d, const struct event *row, size_t n, uint32_t n_slots,
+static void expect_read_as_written(struct events_decoder *d, const struct event *row, size_t n, uint32_t n_slots,
                                    uint64_t seed)
 {
-    const struct frame_bounds bounds = {.n_streams = 1, .n_pools = 1};
+    const struct events_bounds bounds = {.n_streams = 1, .n_pools = 1};
     struct event *out = calloc(n, sizeof *out);
     struct bytes raw = {0};
-    struct frame_place written = {0}, read = {0};
+    struct events_place written = {0}, read = {0};
     struct slot_table slots = {.limit = n_slots};
-    struct frame_fault fault = {0};
+    struct events_fault fault = {0};
     size_t ends[EVENT_COLUMN_COUNT];
     events_encode(&raw, row, n, &written, ends);
     cr_assert(events_decode(d, raw.data, raw.n, n, &read, &bounds, &slots, out, &fault), "seed %" PRIu64 ": %s", seed,
@@ -1101,7 +1101,7 @@ Test(trace, slots_are_read_as_written_whether_guessed_or_not)
 {
     enum { ROW = 8 * COLUMN_BATCH };
     struct event *row = calloc(ROW, sizeof *row);
-    struct frame_decoder *d = malloc(sizeof *d);
+    struct events_decoder *d = malloc(sizeof *d);
     for (uint64_t seed = 1; seed <= 200; seed++) {
         uint64_t state = seed;
         const uint32_t n_slots = 1 + (uint32_t)random_below(&state, 40);
@@ -1121,7 +1121,7 @@ Test(trace, where_no_slot_was_vacated_the_next_one_is_the_guess)
     };
     enum { FIRST = sizeof first / sizeof first[0], ROW = 2 * COLUMN_BATCH };
     struct event *row = calloc(ROW, sizeof *row);
-    struct frame_decoder *d = calloc(1, sizeof *d);
+    struct events_decoder *d = calloc(1, sizeof *d);
     memcpy(row, first, sizeof first);
     for (size_t k = FIRST; k < ROW; k++)
         row[k] = (struct event){.kind = k % 2 == 0 ? EVENT_FREE : EVENT_ALLOC, .bytes = 1, .slot = 2};
@@ -1144,13 +1144,14 @@ struct hostile {
 static void expect_event_refused(const struct event *events, size_t n, size_t at, const char *reason)
 {
     const struct control use = {.kind = CONTROL_USE};
-    const struct frame_bounds bounds = {.n_streams = 2, .n_pools = 1, .n_labels = 1, .n_controls = 1, .controls = &use};
-    struct frame_decoder *d = malloc(sizeof *d);
+    const struct events_bounds bounds = {.n_streams = 2, .n_pools = 1, .n_labels = 1, .n_controls = 1,
+                                         .controls = &use};
+    struct events_decoder *d = malloc(sizeof *d);
     struct event *out = calloc(n, sizeof *out);
     struct bytes raw = {0};
-    struct frame_place place = {0};
+    struct events_place place = {0};
     struct slot_table slots = {.limit = 2};
-    struct frame_fault fault = {0};
+    struct events_fault fault = {0};
     size_t ends[EVENT_COLUMN_COUNT];
     events_encode(&raw, events, n, &place, ends);
     cr_assert_not(events_decode(d, raw.data, raw.n, n, &place, &bounds, &slots, out, &fault), "%s at %zu", reason, at);
@@ -1245,7 +1246,7 @@ Test(trace, slots_that_cannot_be_are_refused)
         {.bytes = 1, .state = SLOT_LIVE, .place = 2},
         {.bytes = NATIVE_LIVE_MAX + 1, .state = SLOT_LIVE},
     };
-    const struct frame_bounds bounds = {.n_streams = 2, .n_pools = 1};
+    const struct events_bounds bounds = {.n_streams = 2, .n_pools = 1};
     struct column *scratch = malloc(sizeof *scratch);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bytes raw = {0};
@@ -1397,7 +1398,7 @@ Test(trace, a_file_that_contradicts_its_index_is_refused)
 Test(trace, a_list_of_slots_that_is_not_the_truth_is_refused)
 {
     size_t n;
-    void *bytes = generated("mix:10", (uint64_t)NATIVE_FRAME_EVENTS * NATIVE_SLOTS_EVERY + 5, 1, &n);
+    void *bytes = generated("mix:10", (uint64_t)NATIVE_SECTION_EVENTS * NATIVE_SLOTS_EVERY + 5, 1, &n);
     struct forge *f = forge_open(bytes, n);
     cr_assert_not_null(f);
     struct forge_section *s = forge_find(f, SECTION_SLOTS);
@@ -1405,11 +1406,11 @@ Test(trace, a_list_of_slots_that_is_not_the_truth_is_refused)
     expect_refused(f, NULL);
     struct slot slots[64];
     struct column *scratch = malloc(sizeof *scratch);
-    const struct frame_bounds bounds = {.n_streams = 1, .n_pools = 1};
+    const struct events_bounds bounds = {.n_streams = 1, .n_pools = 1};
     struct cursor in = cursor_over(s->content.data, s->content.n);
     const uint64_t at = cursor_varint(&in), first = cursor_varint(&in);
     cr_assert(slots_decode(scratch, in.at, (size_t)(in.end - in.at), s->rows, &bounds, slots));
-    cr_assert(at == (uint64_t)NATIVE_FRAME_EVENTS * NATIVE_SLOTS_EVERY && first == 0 && s->rows > 1);
+    cr_assert(at == (uint64_t)NATIVE_SECTION_EVENTS * NATIVE_SLOTS_EVERY && first == 0 && s->rows > 1);
     for (int change = 0; change < 3; change++) {
         struct slot forged[64];
         memcpy(forged, slots, sizeof forged);

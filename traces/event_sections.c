@@ -114,7 +114,7 @@ static size_t events_plain_column(enum event_column column, const struct event *
     return k;
 }
 
-void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct frame_place *place,
+void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct events_place *place,
                    size_t ends[EVENT_COLUMN_COUNT])
 {
     uint64_t *values = malloc(2 * n * sizeof *values), *frees = values + n;
@@ -157,14 +157,14 @@ void events_encode(struct bytes *out, const struct event *ev, size_t n, const st
 /* The one reason that is not the trace's. */
 static const char no_memory[] = "needs more memory than the host has";
 
-static bool frame_fail(struct frame_fault *fault, uint64_t event, const char *reason)
+static bool events_fail(struct events_fault *fault, uint64_t event, const char *reason)
 {
-    *fault = (struct frame_fault){.event = event, .reason = reason, .is_nomem = reason == no_memory};
+    *fault = (struct events_fault){.event = event, .reason = reason, .is_nomem = reason == no_memory};
     return false;
 }
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest byte of a word is the first in memory");
-static_assert(NATIVE_FRAME_EVENTS % 8 == 0, "there is room for eight bytes at a time");
+static_assert(NATIVE_SECTION_EVENTS % 8 == 0, "there is room for eight bytes at a time");
 
 /* Spreads n bits, lowest first, over a byte each; zeros up to a multiple of eight. A word gets copies of eight bits, a
  * byte each, of which every byte keeps one; adding 127 moves that to the top of the byte. */
@@ -178,7 +178,7 @@ static void spread_bits(const unsigned char *bits, size_t n, unsigned char *byte
 }
 
 /* The kinds of a section of n events, a byte each; NULL where their column has a form that does not give that. */
-static const unsigned char *events_kinds(struct frame_decoder *d, size_t n)
+static const unsigned char *events_kinds(struct events_decoder *d, size_t n)
 {
     const struct column *c = &d->columns[EVENT_COLUMN_KIND];
     if (c->width == COLUMN_BITS && c->n_dict == 0 && c->main != NULL) {
@@ -213,7 +213,7 @@ static bool events_count_kinds(const unsigned char *kinds, size_t k, uint16_t by
 }
 
 /* Counts the kinds of an event section, which tell how long its other columns are, and batch by batch. */
-static bool events_count_all_kinds(struct frame_decoder *d, size_t n)
+static bool events_count_all_kinds(struct events_decoder *d, size_t n)
 {
     d->kinds = events_kinds(d, n);
     memset(d->by_kind, 0, sizeof d->by_kind);
@@ -240,7 +240,7 @@ static void events_column_lengths(const uint32_t by_kind[EVENT_KINDS], size_t n,
 }
 
 /* Opens all columns of a section's content; false unless they fill it exactly. */
-static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_t n)
+static bool events_open_columns(struct events_decoder *d, struct cursor in, size_t n)
 {
     size_t lengths[EVENT_COLUMN_COUNT];
     d->last_freed = 0;
@@ -260,7 +260,7 @@ static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_
 
 /* Finds the slots of a batch's frees before the walk comes to them, so that it can look ahead: each is told by its
  * distance from the one before it. */
-static void frees_find(struct frame_decoder *d, size_t n)
+static void frees_find(struct events_decoder *d, size_t n)
 {
     uint64_t slot = d->last_freed;
     for (size_t i = 0; i < n; i++)
@@ -270,7 +270,7 @@ static void frees_find(struct frame_decoder *d, size_t n)
 }
 
 /* Reads of batch number `batch`, of k events, as much of the columns as their kinds ask for. What is constant is there. */
-static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
+static bool events_read_batch(struct events_decoder *d, size_t batch, size_t k)
 {
     uint32_t by_kind[EVENT_KINDS];
     size_t lengths[EVENT_COLUMN_COUNT];
@@ -305,7 +305,7 @@ struct events_walk {
     struct slot        *slots;
     uint32_t            n_slots;                     /* in use so far */
     struct slot_table  *table;
-    struct frame_bounds bounds;
+    struct events_bounds bounds;
 };
 
 /* A simple loop that compilers turn into vector code. */
@@ -318,7 +318,7 @@ static bool numbers_are_zero(const uint64_t *numbers, size_t k)
 }
 
 /* Points the walk at the batch that was read last. */
-static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d, size_t batch)
+static void walk_take_batch(struct events_walk *w, const struct events_decoder *d, size_t batch)
 {
     const uint16_t *by_kind = d->batch_kinds[batch];
     w->free_slots = d->free_slots;
@@ -331,7 +331,7 @@ static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d
     w->is_guessed = w->is_plain && numbers_are_zero(d->values[EVENT_COLUMN_ALLOC_SLOT], by_kind[EVENT_ALLOC]);
 }
 
-static inline bool place_is_good(uint64_t place, const struct frame_bounds *b)
+static inline bool place_is_good(uint64_t place, const struct events_bounds *b)
 {
     return (place & 0xffff) < b->n_streams && place >> 16 < b->n_pools;
 }
@@ -482,7 +482,7 @@ static_assert(SLOT_VACANT == 0 && SLOT_LIVE == 1, "and which state a slot must h
  */
 static HOT_INLINE size_t walk_guessed(struct events_walk *w, size_t i, size_t end, struct event *out, bool has_places)
 {
-    const struct frame_bounds bounds = w->bounds;
+    const struct events_bounds bounds = w->bounds;
     const unsigned char *kind = w->kinds + i;
     const unsigned char *const kinds_end = w->kinds + end;
     const uint64_t *const sizes = w->values[EVENT_COLUMN_BYTES], *size = sizes + w->n_allocs;
@@ -562,7 +562,7 @@ static size_t walk_batch(struct events_walk *w, size_t k, struct event *out, con
 }
 
 /* Reads what stands in front of the columns. */
-static void events_decode_head(struct cursor *in, struct frame_place *place, uint64_t *n, uint64_t *unit)
+static void events_decode_head(struct cursor *in, struct events_place *place, uint64_t *n, uint64_t *unit)
 {
     place->first_event = cursor_varint(in);
     *n = cursor_varint(in);
@@ -572,7 +572,7 @@ static void events_decode_head(struct cursor *in, struct frame_place *place, uin
     in->is_bad |= *unit == 0;
 }
 
-bool events_find_place(const void *raw, size_t raw_bytes, struct frame_place *place)
+bool events_find_place(const void *raw, size_t raw_bytes, struct events_place *place)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
     uint64_t n, unit;
@@ -581,8 +581,8 @@ bool events_find_place(const void *raw, size_t raw_bytes, struct frame_place *pl
 }
 
 /* Starts a walk where the last section ended. */
-static void walk_begin(struct events_walk *w, struct frame_decoder *d, const struct frame_place *place,
-                       const struct frame_bounds *bounds, struct slot_table *slots)
+static void walk_begin(struct events_walk *w, struct events_decoder *d, const struct events_place *place,
+                       const struct events_bounds *bounds, struct slot_table *slots)
 {
     d->vacated[0] = UINT32_MAX;
     *w = (struct events_walk){.live_bytes = slots->live_bytes, .peak_bytes = slots->peak_bytes,
@@ -592,7 +592,7 @@ static void walk_begin(struct events_walk *w, struct frame_decoder *d, const str
 }
 
 /* Hands back what the walk changed. */
-static void walk_end(const struct events_walk *w, size_t n, struct frame_place *place, struct slot_table *slots)
+static void walk_end(const struct events_walk *w, size_t n, struct events_place *place, struct slot_table *slots)
 {
     place->first_event += n;
     place->first_controls = w->control;
@@ -601,31 +601,31 @@ static void walk_end(const struct events_walk *w, size_t n, struct frame_place *
     slots->peak_bytes = w->peak_bytes;
 }
 
-bool events_decode(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, struct frame_place *place,
-                   const struct frame_bounds *bounds, struct slot_table *slots, struct event *out,
-                   struct frame_fault *fault)
+bool events_decode(struct events_decoder *d, const void *raw, size_t raw_bytes, size_t n, struct events_place *place,
+                   const struct events_bounds *bounds, struct slot_table *slots, struct event *out,
+                   struct events_fault *fault)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
-    struct frame_place said;
+    struct events_place said;
     struct events_walk w;
     uint64_t said_n, unit;
     events_decode_head(&in, &said, &said_n, &unit);
     if (in.is_bad || said_n != n || said.first_event != place->first_event || said.time_ns != place->time_ns ||
         said.first_controls != place->first_controls)
-        return frame_fail(fault, place->first_event, "begins a section that does not follow the one before it");
+        return events_fail(fault, place->first_event, "begins a section that does not follow the one before it");
     if (!events_open_columns(d, in, n))
-        return frame_fail(fault, place->first_event, "begins a section whose columns are damaged");
+        return events_fail(fault, place->first_event, "begins a section whose columns are damaged");
     walk_begin(&w, d, place, bounds, slots);
     for (size_t i = 0; i < n; i += COLUMN_BATCH) {
         const size_t k = n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH;
         const char *reason;
         if (!events_read_batch(d, i / COLUMN_BATCH, k))
-            return frame_fail(fault, place->first_event + i, "begins a batch whose columns are damaged");
+            return events_fail(fault, place->first_event + i, "begins a batch whose columns are damaged");
         walk_take_batch(&w, d, i / COLUMN_BATCH);
         const size_t timed = walk_times(d->values[EVENT_COLUMN_TIME], k, unit, &place->time_ns, out + i);
         const size_t good = walk_batch(&w, timed, out + i, &reason);
         if (good < k)
-            return frame_fail(fault, place->first_event + i + good,
+            return events_fail(fault, place->first_event + i + good,
                               reason == NULL ? "is later than time can be" : reason);
     }
     walk_end(&w, n, place, slots);
@@ -646,11 +646,11 @@ static inline uint64_t walk_slot(struct events_walk *w, unsigned kind)
     return slot;
 }
 
-bool events_decode_slots(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, uint32_t limit,
+bool events_decode_slots(struct events_decoder *d, const void *raw, size_t raw_bytes, size_t n, uint32_t limit,
                          uint32_t *slots)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
-    struct frame_place place;
+    struct events_place place;
     struct events_walk w = {.vacated = d->vacated + 1};
     uint64_t said_n, unit;
     events_decode_head(&in, &place, &said_n, &unit);
@@ -814,7 +814,7 @@ void slots_encode(struct bytes *out, const struct slot *slots, size_t n)
 }
 
 /* A slot is vacant and empty, or in use and within bounds. */
-static bool slot_is_good(const struct slot *s, const struct frame_bounds *bounds)
+static bool slot_is_good(const struct slot *s, const struct events_bounds *bounds)
 {
     if (s->state == SLOT_VACANT)
         return s->bytes == 0 && s->place == 0;
@@ -822,7 +822,7 @@ static bool slot_is_good(const struct slot *s, const struct frame_bounds *bounds
 }
 
 bool slots_decode(struct column *scratch, const void *raw, size_t raw_bytes, size_t n,
-                  const struct frame_bounds *bounds, struct slot *out)
+                  const struct events_bounds *bounds, struct slot *out)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
     uint64_t values[COLUMN_BATCH];

@@ -63,21 +63,21 @@ static inline void slot_table_vacate(struct slot_table *t, uint32_t slot)
 }
 
 /* Where and why a section does not decode. */
-struct frame_fault {
+struct events_fault {
     uint64_t    event;
     const char *reason;
     bool        is_nomem;            /* the host's memory ran out, the section may be sound */
 };
 
 /* What surrounds an event section. */
-struct frame_place {
+struct events_place {
     uint64_t first_event;
     uint64_t first_controls;          /* COMMAND events before it: the i-th of a trace refers to control i */
     uint64_t time_ns;                /* of the event before it */
 };
 
 /* Bounds that events must keep. */
-struct frame_bounds {
+struct events_bounds {
     uint32_t n_streams, n_pools, n_labels, n_controls;
     const struct control *controls;  /* n_controls */
 };
@@ -91,7 +91,7 @@ struct slot_guess {
 
 /* Encodes `n` events. In those of a free kind `bytes` is ignored, and stream and pool hold the exclusive or with
  * those of their alloc. `ends` gets the place behind each column in `out`, which is cut there. */
-void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct frame_place *place,
+void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct events_place *place,
                    size_t ends[EVENT_COLUMN_COUNT]);
 
 enum {
@@ -100,30 +100,30 @@ enum {
 };
 
 /* What decoding needs beside its input; some 470 KiB. */
-struct frame_decoder {
+struct events_decoder {
     struct column columns[EVENT_COLUMN_COUNT];
     uint64_t      values[EVENT_COLUMN_COUNT][COLUMN_BATCH];
     uint64_t      free_slots[COLUMN_BATCH + FREES_AHEAD];    /* of the frees of a batch, then zeros */
     uint64_t      last_freed;                    /* the last of them, or of the batch before it */
-    uint32_t      vacated[NATIVE_FRAME_EVENTS + 2];      /* [0] is none, for who looks there in vain */
+    uint32_t      vacated[NATIVE_SECTION_EVENTS + 2];      /* [0] is none, for who looks there in vain */
     const unsigned char *kinds;                  /* of the section's events */
-    unsigned char spread_kinds[NATIVE_FRAME_EVENTS];     /* where they do not stand there a byte each */
+    unsigned char spread_kinds[NATIVE_SECTION_EVENTS];     /* where they do not stand there a byte each */
     uint32_t      by_kind[EVENT_KINDS];          /* events of the section decoded last, and of each of its batches */
-    uint16_t      batch_kinds[NATIVE_FRAME_EVENTS / COLUMN_BATCH][EVENT_KINDS];
+    uint16_t      batch_kinds[NATIVE_SECTION_EVENTS / COLUMN_BATCH][EVENT_KINDS];
 };
 
 /* What stands in front of an event section, as it says itself; false when it is damaged. */
-bool events_find_place(const void *raw, size_t raw_bytes, struct frame_place *place);
+bool events_find_place(const void *raw, size_t raw_bytes, struct events_place *place);
 
 /* Decodes and validates `n` events, which must be what the content holds, and moves `slots` and `place` on. On
  * failure `slots` is somewhere between. */
-bool events_decode(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, struct frame_place *place,
-                   const struct frame_bounds *bounds, struct slot_table *slots, struct event *out,
-                   struct frame_fault *fault);
+bool events_decode(struct events_decoder *d, const void *raw, size_t raw_bytes, size_t n, struct events_place *place,
+                   const struct events_bounds *bounds, struct slot_table *slots, struct event *out,
+                   struct events_fault *fault);
 
 /* Kinds and slots only, checked against `limit` but not against what is live: needs nothing from before the section.
  * Slots of kinds without one are UINT32_MAX. */
-bool events_decode_slots(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, uint32_t limit,
+bool events_decode_slots(struct events_decoder *d, const void *raw, size_t raw_bytes, size_t n, uint32_t limit,
                          uint32_t *slots);
 
 /* The address last seen in a slot, within one section. */
@@ -145,6 +145,6 @@ enum err sides_decode(struct column *scratch, const void *raw, size_t raw_bytes,
 /* Slots [first, first + n) of a table, of which those behind its end are vacant. */
 void slots_encode(struct bytes *out, const struct slot *slots, size_t n);
 bool slots_decode(struct column *scratch, const void *raw, size_t raw_bytes, size_t n,
-                  const struct frame_bounds *bounds, struct slot *out);
+                  const struct events_bounds *bounds, struct slot *out);
 
 #endif

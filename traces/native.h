@@ -21,7 +21,7 @@ enum {
     NATIVE_SECTION_BYTES  = 20,          /* of the frame that names a section */
     NATIVE_FOOT_BYTES     = 28,
     NATIVE_ZSTD_MIN_BYTES = 9,           /* of a section's zstd frame: magic, header, a block, checksum */
-    NATIVE_FRAME_EVENTS   = 1 << 16,     /* most events in a section, and slots in a section of slots */
+    NATIVE_SECTION_EVENTS   = 1 << 16,     /* most events in a section, and slots in a section of slots */
     NATIVE_ROWS           = 1 << 12,     /* most rows in any other section */
     NATIVE_SLOTS_EVERY    = 12,          /* event sections from one list of slots to the next */
     NATIVE_LEVEL          = 12,          /* of zstd; fixed, so that the same trace gives the same bytes */

@@ -71,11 +71,11 @@ struct trace_reader {
     uint32_t             n_of_kind[SECTION_KINDS];
     uint64_t             rows[SECTION_KINDS];
 
-    struct frame_decoder *decoder;               /* of its own: it need not begin as zeros, and is large */
+    struct events_decoder *decoder;              /* of its own: it need not begin as zeros, and is large */
     struct slot_table    slots;
-    struct frame_place   place;                  /* in front of event section `next_frame` */
-    uint32_t             next_frame;
-    size_t               skip;                   /* events of next_frame that a seek leaves out */
+    struct events_place  place;                  /* in front of event section `next_section` */
+    uint32_t             next_section;           /* the next event section to decode: the n-th of them */
+    size_t               skip;                   /* events of next_section that a seek leaves out */
     bool                 has_state;              /* slots and place are right */
     bool                 is_whole;               /* everything up to here was read, from the start */
     uint64_t             by_kind[EVENT_KINDS];   /* so far, when is_whole */
@@ -89,9 +89,9 @@ struct trace_reader {
     struct slot         *listed;                 /* scratch for a section of slots */
 
     struct side_memory   side_memory;
-    struct trace_side   *sides;                  /* of event section `side_frame` */
+    struct trace_side   *sides;                  /* of event section `side_section` */
     uint32_t            *side_slots;
-    uint32_t             side_frame;             /* UINT32_MAX: of none */
+    uint32_t             side_section;           /* UINT32_MAX: of none */
 };
 
 /* So many bytes of a section's are to be kept. */
@@ -179,7 +179,7 @@ static bool reader_number_section(struct trace_reader *r, uint32_t i, uint64_t a
     struct section *s = &r->sections[i];
     const bool is_long = s->kind == SECTION_EVENTS || s->kind == SECTION_SIDES || s->kind == SECTION_SLOTS;
     if (s->kind >= SECTION_INDEX || s->rows == 0 || s->packed_bytes < NATIVE_ZSTD_MIN_BYTES ||
-        s->rows > (uint32_t)(is_long ? NATIVE_FRAME_EVENTS : NATIVE_ROWS))
+        s->rows > (uint32_t)(is_long ? NATIVE_SECTION_EVENTS : NATIVE_ROWS))
         return false;
     s->offset = at;
     s->first = s->kind == SECTION_SLOTS ? r->rows[SECTION_EVENTS] : r->rows[s->kind];
@@ -584,8 +584,8 @@ static enum err reader_load(struct trace_reader *r, struct err_detail *why)
 /* Goes on where the file was opened, or failed to: the reader is ready, or gone. */
 static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_reader **out, struct err_detail *why)
 {
-    r->side_frame = UINT32_MAX;
-    r->most_chunk = NATIVE_FRAME_EVENTS;
+    r->side_section = UINT32_MAX;
+    r->most_chunk = NATIVE_SECTION_EVENTS;
     if (e == ERR_OK && (r->decoder = malloc(sizeof *r->decoder)) == NULL)
         e = native_nomem(&r->file, why);
     if (e == ERR_OK)
@@ -637,7 +637,7 @@ enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loos
         r->chunks[0] = (struct reader_chunk){.at = loose->events, .n = loose->n, .room = loose->n};
         r->is_kept = true;
         r->sides = loose->sides;
-        r->side_frame = 0;
+        r->side_section = 0;
     }
     *loose = (struct loose_events){.n = 0};
     if (e == ERR_OK)
@@ -740,20 +740,20 @@ size_t trace_stack(const struct trace_reader *r, uint32_t stack, const char *con
 
 /* ---- events ---- */
 
-static const struct section *reader_frame(const struct trace_reader *r, uint32_t frame)
+static const struct section *reader_events(const struct trace_reader *r, uint32_t section)
 {
-    return &r->sections[r->of_kind[SECTION_EVENTS][frame]];
+    return &r->sections[r->of_kind[SECTION_EVENTS][section]];
 }
 
-static struct frame_bounds reader_bounds(const struct trace_reader *r)
+static struct events_bounds reader_bounds(const struct trace_reader *r)
 {
-    return (struct frame_bounds){.n_streams = r->info.n_streams, .n_pools = r->info.n_pools, .n_labels = r->labels.n,
+    return (struct events_bounds){.n_streams = r->info.n_streams, .n_pools = r->info.n_pools, .n_labels = r->labels.n,
                                  .n_controls = r->info.n_controls, .controls = r->controls};
 }
 
 /* "FILE: event N WHY, in the section at byte M". */
-static enum err reader_bad_event(const struct trace_reader *r, const struct section *s, const struct frame_fault *fault,
-                                 struct err_detail *why)
+static enum err reader_bad_event(const struct trace_reader *r, const struct section *s,
+                                 const struct events_fault *fault, struct err_detail *why)
 {
     return err_set(why, ERR_FORMAT, fault->event, "%s: event %llu %s (section at byte %llu)", r->file.name,
                    (unsigned long long)fault->event, fault->reason, (unsigned long long)s->offset);
@@ -792,10 +792,10 @@ static enum err reader_list_slots(struct trace_reader *r, const struct section *
     enum err e = native_section(&r->file, s, &n, why);
     if (e != ERR_OK)
         return e;
-    if (r->listed == NULL && (r->listed = malloc(NATIVE_FRAME_EVENTS * sizeof *r->listed)) == NULL)
+    if (r->listed == NULL && (r->listed = malloc(NATIVE_SECTION_EVENTS * sizeof *r->listed)) == NULL)
         return native_nomem(&r->file, why);
     struct cursor c = cursor_over(r->file.raw, n);
-    const struct frame_bounds bounds = reader_bounds(r);
+    const struct events_bounds bounds = reader_bounds(r);
     c.is_bad |= cursor_varint(&c) != s->first;
     *first = (uint32_t)cursor_varint_at_most(&c, r->info.peak_live);
     if (c.is_bad || s->rows > r->info.peak_live - *first ||
@@ -841,7 +841,7 @@ static enum err reader_check_slots(struct trace_reader *r, struct err_detail *wh
         expected += s->rows;
     }
     if (expected != 0 && expected != r->slots.n)
-        return native_damage(&r->file, reader_frame(r, r->next_frame - 1),
+        return native_damage(&r->file, reader_events(r, r->next_section - 1),
                              "is followed by an incomplete list of slots", why);
     return ERR_OK;
 }
@@ -876,11 +876,11 @@ static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct er
 }
 
 /* Decodes the next event section to `out`. */
-static enum err reader_decode_frame(struct trace_reader *r, struct event *out, struct err_detail *why)
+static enum err reader_decode_events(struct trace_reader *r, struct event *out, struct err_detail *why)
 {
-    const struct section *s = reader_frame(r, r->next_frame);
-    const struct frame_bounds bounds = reader_bounds(r);
-    struct frame_fault fault;
+    const struct section *s = reader_events(r, r->next_section);
+    const struct events_bounds bounds = reader_bounds(r);
+    struct events_fault fault;
     size_t n;
     r->has_state = false;                                /* until it is known to be right again */
     enum err e = native_section(&r->file, s, &n, why);
@@ -890,7 +890,7 @@ static enum err reader_decode_frame(struct trace_reader *r, struct event *out, s
         return fault.is_nomem ? native_nomem(&r->file, why) : reader_bad_event(r, s, &fault, why);
     for (int k = 0; k < EVENT_KINDS; k++)
         r->by_kind[k] += r->decoder->by_kind[k];
-    r->next_frame++;
+    r->next_section++;
     e = reader_check_slots(r, why);
     r->has_state = e == ERR_OK;
     return e;
@@ -921,7 +921,7 @@ static enum err reader_chunk_room(const struct trace_reader *r, struct reader_ch
 
 static bool reader_is_at_end(const struct trace_reader *r)
 {
-    return r->next_frame == r->n_of_kind[SECTION_EVENTS];
+    return r->next_section == r->n_of_kind[SECTION_EVENTS];
 }
 
 /* Decodes into a chunk as many of the next event sections as it may hold. */
@@ -929,9 +929,9 @@ static enum err reader_decode_chunk(struct trace_reader *r, struct reader_chunk 
 {
     enum err e = reader_chunk_room(r, c, why);
     c->n = 0;
-    while (e == ERR_OK && !reader_is_at_end(r) && c->n + reader_frame(r, r->next_frame)->rows <= r->most_chunk) {
-        const size_t rows = reader_frame(r, r->next_frame)->rows;
-        e = reader_decode_frame(r, c->at + c->n, why);
+    while (e == ERR_OK && !reader_is_at_end(r) && c->n + reader_events(r, r->next_section)->rows <= r->most_chunk) {
+        const size_t rows = reader_events(r, r->next_section)->rows;
+        e = reader_decode_events(r, c->at + c->n, why);
         c->n += rows;
     }
     return e;
@@ -1033,12 +1033,12 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
 }
 
 /* The event section that holds event `at`; behind the last one for the end of the trace. */
-static uint32_t reader_frame_of(const struct trace_reader *r, uint64_t at)
+static uint32_t reader_section_of(const struct trace_reader *r, uint64_t at)
 {
     uint32_t low = 0, high = r->n_of_kind[SECTION_EVENTS];
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (reader_frame(r, middle)->first + reader_frame(r, middle)->rows <= at)
+        if (reader_events(r, middle)->first + reader_events(r, middle)->rows <= at)
             low = middle + 1;
         else
             high = middle;
@@ -1050,9 +1050,9 @@ static uint32_t reader_frame_of(const struct trace_reader *r, uint64_t at)
 static enum err reader_find_place(struct trace_reader *r, struct err_detail *why)
 {
     size_t n;
-    if (r->next_frame == r->n_of_kind[SECTION_EVENTS])
+    if (r->next_section == r->n_of_kind[SECTION_EVENTS])
         return ERR_OK;
-    const struct section *s = reader_frame(r, r->next_frame);
+    const struct section *s = reader_events(r, r->next_section);
     const enum err e = native_section(&r->file, s, &n, why);
     if (e != ERR_OK)
         return e;
@@ -1061,10 +1061,10 @@ static enum err reader_find_place(struct trace_reader *r, struct err_detail *why
     return ERR_OK;
 }
 
-/* Makes the state that of a place from which decoding can begin, at or before event section `frame`. */
-static enum err reader_rewind(struct trace_reader *r, uint32_t frame, struct err_detail *why)
+/* Makes the state that of a place from which decoding can begin, at or before event section `section`. */
+static enum err reader_rewind(struct trace_reader *r, uint32_t section, struct err_detail *why)
 {
-    const uint64_t target = frame == r->n_of_kind[SECTION_EVENTS] ? r->info.events : reader_frame(r, frame)->first;
+    const uint64_t target = section == r->n_of_kind[SECTION_EVENTS] ? r->info.events : reader_events(r, section)->first;
     uint32_t i = reader_slots_at(r, target + 1);
     const uint64_t at = i == 0 ? 0 : r->sections[r->of_kind[SECTION_SLOTS][i - 1]].first;
     if (r->has_state && r->place.first_event <= target && r->place.first_event >= at)
@@ -1072,11 +1072,11 @@ static enum err reader_rewind(struct trace_reader *r, uint32_t frame, struct err
     r->has_state = false;
     r->is_whole = at == 0;
     memset(r->by_kind, 0, sizeof r->by_kind);
-    r->place = (struct frame_place){.first_event = at};
-    r->next_frame = 0;
+    r->place = (struct events_place){.first_event = at};
+    r->next_section = 0;
     enum err e = at == 0 ? reader_start_slots(r, why) : reader_load_slots(r, at, why);
     if (e == ERR_OK && at > 0) {
-        r->next_frame = reader_frame_of(r, at);
+        r->next_section = reader_section_of(r, at);
         e = reader_find_place(r, why);
     }
     r->has_state = e == ERR_OK;
@@ -1094,14 +1094,14 @@ enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *w
     }
     producer_begin_anew(r->producer);
     struct reader_chunk *c = &r->chunks[r->lent];
-    const uint32_t frame = reader_frame_of(r, first);
-    enum err e = reader_rewind(r, frame, why);
+    const uint32_t section = reader_section_of(r, first);
+    enum err e = reader_rewind(r, section, why);
     c->n = 0;
-    if (e == ERR_OK && r->next_frame < frame)
+    if (e == ERR_OK && r->next_section < section)
         e = reader_chunk_room(r, c, why);
-    while (e == ERR_OK && r->next_frame < frame)
-        e = reader_decode_frame(r, c->at, why);
-    r->skip = frame == r->n_of_kind[SECTION_EVENTS] ? 0 : (size_t)(first - reader_frame(r, frame)->first);
+    while (e == ERR_OK && r->next_section < section)
+        e = reader_decode_events(r, c->at, why);
+    r->skip = section == r->n_of_kind[SECTION_EVENTS] ? 0 : (size_t)(first - reader_events(r, section)->first);
     reader_begin_ahead(r);
     return e;
 }
@@ -1109,26 +1109,26 @@ enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *w
 /* ---- beside the events ---- */
 
 /* The section of sides in front of an event section; NULL where it has none. */
-static const struct section *reader_sides_of(const struct trace_reader *r, uint32_t frame)
+static const struct section *reader_sides_of(const struct trace_reader *r, uint32_t section)
 {
-    const uint32_t i = r->of_kind[SECTION_EVENTS][frame];
+    const uint32_t i = r->of_kind[SECTION_EVENTS][section];
     return i > 0 && r->sections[i - 1].kind == SECTION_SIDES ? &r->sections[i - 1] : NULL;
 }
 
 static enum err reader_sides_room(struct trace_reader *r, struct err_detail *why)
 {
     if (r->sides == NULL)
-        r->sides = malloc(NATIVE_FRAME_EVENTS * sizeof *r->sides);
+        r->sides = malloc(NATIVE_SECTION_EVENTS * sizeof *r->sides);
     if (r->side_slots == NULL)
-        r->side_slots = malloc(NATIVE_FRAME_EVENTS * sizeof *r->side_slots);
+        r->side_slots = malloc(NATIVE_SECTION_EVENTS * sizeof *r->side_slots);
     return r->sides == NULL || r->side_slots == NULL ? native_nomem(&r->file, why) : ERR_OK;
 }
 
 /* Decodes the sides of an event section into r->sides. */
-static enum err reader_decode_sides(struct trace_reader *r, uint32_t frame, const struct section *s,
+static enum err reader_decode_sides(struct trace_reader *r, uint32_t section, const struct section *s,
                                     struct err_detail *why)
 {
-    const struct section *events = reader_frame(r, frame);
+    const struct section *events = reader_events(r, section);
     size_t n;
     enum err e = native_section(&r->file, events, &n, why);
     if (e != ERR_OK)
@@ -1146,17 +1146,17 @@ static enum err reader_decode_sides(struct trace_reader *r, uint32_t frame, cons
 }
 
 /* Makes r->sides those of an event section. */
-static enum err reader_load_sides(struct trace_reader *r, uint32_t frame, struct err_detail *why)
+static enum err reader_load_sides(struct trace_reader *r, uint32_t section, struct err_detail *why)
 {
-    if (r->side_frame == frame)
+    if (r->side_section == section)
         return ERR_OK;
-    r->side_frame = UINT32_MAX;
+    r->side_section = UINT32_MAX;
     enum err e = reader_sides_room(r, why);
     if (e != ERR_OK)
         return e;
-    const struct section *s = reader_sides_of(r, frame), *events = reader_frame(r, frame);
+    const struct section *s = reader_sides_of(r, section), *events = reader_events(r, section);
     if (s != NULL)
-        e = reader_decode_sides(r, frame, s, why);
+        e = reader_decode_sides(r, section, s, why);
     for (uint32_t i = 0; e == ERR_OK && i < events->rows; i++) {
         if (s == NULL)
             r->sides[i] = (struct trace_side){.record = TRACE_NO_RECORD};
@@ -1164,7 +1164,7 @@ static enum err reader_load_sides(struct trace_reader *r, uint32_t frame, struct
             r->sides[i].record = events->first + i;
     }
     if (e == ERR_OK)
-        r->side_frame = frame;
+        r->side_section = section;
     return e;
 }
 
@@ -1175,11 +1175,11 @@ enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct tr
                        (unsigned long long)first, (unsigned long long)r->info.events);
     producer_rest(r->producer);
     for (size_t done = 0; done < n;) {
-        const uint32_t frame = reader_frame_of(r, first + done);
-        const enum err e = reader_load_sides(r, frame, why);
+        const uint32_t section = reader_section_of(r, first + done);
+        const enum err e = reader_load_sides(r, section, why);
         if (e != ERR_OK)
             return e;
-        const struct section *s = reader_frame(r, frame);
+        const struct section *s = reader_events(r, section);
         const size_t from = (size_t)(first + done - s->first);
         const size_t k = s->rows - from < n - done ? s->rows - from : n - done;
         memcpy(out + done, r->sides + from, k * sizeof *out);
@@ -1226,16 +1226,16 @@ enum err trace_segment_events(struct trace_reader *r, const struct trace_segment
 
 /* Goes through the next event section for what an index would say. A slot is less than the number of requests up to
  * there, so that memory follows what was read. */
-static enum err reader_sum_up_frame(struct trace_reader *r, struct err_detail *why)
+static enum err reader_sum_up_events(struct trace_reader *r, struct err_detail *why)
 {
     struct trace_info *i = &r->info;
-    const uint32_t frame = r->next_frame, rows = reader_frame(r, frame)->rows;
+    const uint32_t section = r->next_section, rows = reader_events(r, section)->rows;
     i->peak_live = rows < UINT32_MAX - 1 - i->peak_live ? i->peak_live + rows : UINT32_MAX - 1;
     r->slots.limit = i->peak_live;
     i->has_source_numbers = true;                        /* or sides are given numbers that they do not have */
-    enum err e = reader_decode_frame(r, r->chunks[r->lent].at, why);
+    enum err e = reader_decode_events(r, r->chunks[r->lent].at, why);
     if (e == ERR_OK)
-        e = reader_load_sides(r, frame, why);
+        e = reader_load_sides(r, section, why);
     for (uint32_t k = 0; e == ERR_OK && k < rows; k++) {
         const struct trace_side *side = &r->sides[k];
         i->has_addresses |= side->addr != 0;
@@ -1250,9 +1250,9 @@ static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
 {
     struct trace_info *i = &r->info;
     const uint32_t *slots = r->of_kind[SECTION_SLOTS], *events = r->of_kind[SECTION_EVENTS];
-    const uint32_t n_frames = r->n_of_kind[SECTION_EVENTS];
+    const uint32_t n_sections = r->n_of_kind[SECTION_EVENTS];
     while (r->n_of_kind[SECTION_SLOTS] > 0 &&            /* a list that may be cut off, and serves nobody */
-           (n_frames == 0 || slots[r->n_of_kind[SECTION_SLOTS] - 1] > events[n_frames - 1]))
+           (n_sections == 0 || slots[r->n_of_kind[SECTION_SLOTS] - 1] > events[n_sections - 1]))
         r->n_of_kind[SECTION_SLOTS]--;
     i->events = r->rows[SECTION_EVENTS];
     i->starts_mid_run = r->n_start_segments + r->n_start_blocks > 0;
@@ -1260,8 +1260,8 @@ static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
     enum err e = trace_seek(r, 0, why);
     if (e == ERR_OK)
         e = reader_chunk_room(r, &r->chunks[r->lent], why);
-    while (e == ERR_OK && r->next_frame < n_frames)
-        e = reader_sum_up_frame(r, why);
+    while (e == ERR_OK && r->next_section < n_sections)
+        e = reader_sum_up_events(r, why);
     const struct trace_segment_event *rows;
     size_t n_rows = 0;
     if (e == ERR_OK)
@@ -1275,6 +1275,6 @@ static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
     i->n_controls = (uint32_t)r->place.first_controls;    /* those behind them have no event */
     memcpy(i->by_kind, r->by_kind, sizeof i->by_kind);
     r->has_state = false;
-    r->side_frame = UINT32_MAX;
+    r->side_section = UINT32_MAX;
     return e;
 }

@@ -51,14 +51,14 @@ struct trace_writer {
     struct text_table   strings, labels;
     struct stack_table  stacks;
 
-    struct event       *events;      /* of the section under construction: NATIVE_FRAME_EVENTS */
+    struct event       *events;      /* of the section under construction: NATIVE_SECTION_EVENTS */
     struct trace_side  *sides;       /* beside them */
     uint32_t           *side_slots;
     size_t              n_events;
     bool                has_sides;   /* some event of the section has one */
-    struct frame_place  place;       /* in front of the section under construction */
+    struct events_place  place;       /* in front of the section under construction */
     struct side_memory  side_memory;
-    uint64_t            n_frames;
+    uint64_t            n_event_sections;
     uint64_t            first_ns, last_ns;      /* of the source's clock */
     bool                has_first;
     struct writer_held  held;
@@ -297,9 +297,9 @@ static enum err writer_tables(struct trace_writer *w, struct err_detail *why)
 static enum err writer_flush_slots(struct trace_writer *w, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    for (uint32_t first = 0; first < w->slots.n && e == ERR_OK; first += NATIVE_FRAME_EVENTS) {
+    for (uint32_t first = 0; first < w->slots.n && e == ERR_OK; first += NATIVE_SECTION_EVENTS) {
         const uint32_t left = w->slots.n - first;
-        const uint32_t n = left < NATIVE_FRAME_EVENTS ? left : NATIVE_FRAME_EVENTS;
+        const uint32_t n = left < NATIVE_SECTION_EVENTS ? left : NATIVE_SECTION_EVENTS;
         bytes_clear(&w->raw);
         bytes_put_varint(&w->raw, w->place.first_event);
         bytes_put_varint(&w->raw, first);
@@ -355,7 +355,7 @@ static enum err writer_flush_events(struct trace_writer *w, struct err_detail *w
     w->place.time_ns = w->events[w->n_events - 1].time_ns;
     w->n_events = 0;
     w->has_sides = false;
-    if (e == ERR_OK && ++w->n_frames % NATIVE_SLOTS_EVERY == 0)
+    if (e == ERR_OK && ++w->n_event_sections % NATIVE_SLOTS_EVERY == 0)
         e = writer_flush_slots(w, why);
     return e;
 }
@@ -384,7 +384,7 @@ static void writer_loosen(const struct trace_writer *w, uint32_t *places)
  * They are behind what they name, as any. */
 static enum err writer_hand_out(struct trace_writer *w, struct loose_events *out, struct err_detail *why)
 {
-    if (w->n_frames > 0 || w->n_events == 0)
+    if (w->n_event_sections > 0 || w->n_events == 0)
         return ERR_OK;
     uint32_t *places = calloc((size_t)w->slots.n + 1, sizeof *places);
     if (places == NULL)
@@ -421,7 +421,7 @@ static enum err writer_push(struct trace_writer *w, const struct trace_record *r
     w->info.duration_ns = ev.time_ns;
     w->events[w->n_events] = ev;
     w->sides[w->n_events++] = side;
-    return w->n_events < NATIVE_FRAME_EVENTS ? ERR_OK : writer_flush_events(w, why);
+    return w->n_events < NATIVE_SECTION_EVENTS ? ERR_OK : writer_flush_events(w, why);
 }
 
 /* ---- dense numbers ---- */
@@ -606,7 +606,7 @@ static enum err writer_put_other(struct trace_writer *w, const struct trace_reco
 }
 
 /* Writes the request to free that was held back, as what it is. */
-static enum err writer_release_held(struct trace_writer *w, struct err_detail *why)
+static enum err writer_put_held(struct trace_writer *w, struct err_detail *why)
 {
     if (!w->held.is_held)
         return ERR_OK;
@@ -623,9 +623,9 @@ enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct 
         return e;
     if (w->held.is_held && r->kind == EVENT_FREE_COMPLETED && r->ptr == w->held.record.ptr) {
         w->held.record.kind = EVENT_FREE;
-        return writer_release_held(w, why);
+        return writer_put_held(w, why);
     }
-    e = writer_release_held(w, why);
+    e = writer_put_held(w, why);
     if (e != ERR_OK)
         return e;
     if (r->stack > w->stacks.n_stacks)
@@ -662,7 +662,7 @@ enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind
     if (e == ERR_OK)
         e = writer_begin(w, why);
     if (e == ERR_OK)
-        e = writer_release_held(w, why);
+        e = writer_put_held(w, why);
     if (e == ERR_OK)
         e = writer_stream(w, stream, &row.stream, why);
     if (e == ERR_OK)
@@ -912,7 +912,7 @@ static enum err writer_flush(struct trace_writer *w, struct loose_events *loose,
     if (e == ERR_OK)
         e = writer_begin(w, why);
     if (e == ERR_OK)
-        e = writer_release_held(w, why);
+        e = writer_put_held(w, why);
     if (e == ERR_OK && loose != NULL)
         e = writer_hand_out(w, loose, why);
     if (e == ERR_OK)
@@ -1021,9 +1021,9 @@ static enum err writer_prepare(struct trace_writer *w, int level, struct err_det
     uint8_t pool;
     w->slots.limit = UINT32_MAX - 1;
     w->zstd = ZSTD_createCCtx();
-    w->events = malloc(NATIVE_FRAME_EVENTS * sizeof *w->events);
-    w->sides = malloc(NATIVE_FRAME_EVENTS * sizeof *w->sides);
-    w->side_slots = malloc(NATIVE_FRAME_EVENTS * sizeof *w->side_slots);
+    w->events = malloc(NATIVE_SECTION_EVENTS * sizeof *w->events);
+    w->sides = malloc(NATIVE_SECTION_EVENTS * sizeof *w->sides);
+    w->side_slots = malloc(NATIVE_SECTION_EVENTS * sizeof *w->side_slots);
     if (w->zstd == NULL || w->events == NULL || w->sides == NULL || w->side_slots == NULL)
         return writer_nomem(w, why);
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);

@@ -10,13 +10,13 @@
 /* Name and file lie within the text, the file behind the name. */
 static void try_frame(const char *text)
 {
-    const struct frame f = frame_parse(text);
+    const struct stack_frame f = stack_frame_parse(text);
     const size_t n = strlen(text);
     FUZZ_EXPECT(f.name == text && f.n_name <= n);
     FUZZ_EXPECT(f.file >= text && f.n_file <= n - (size_t)(f.file - text));
     FUZZ_EXPECT(f.n_name == 0 || f.file == text + f.n_name + 1);
     FUZZ_EXPECT(memchr(f.file, ' ', f.n_file) == NULL);
-    if (frame_is_program(&f))
+    if (stack_frame_is_program(&f))
         FUZZ_EXPECT(f.n_file > 3);
 }
 
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         try_frame(line);
         frames[n_frames++] = line;
     }
-    const char *found = frame_of_program(frames, n_frames);
+    const char *found = stack_frame_of_program(frames, n_frames);
     FUZZ_EXPECT((found == NULL) == (n_frames == 0));
     free(text);
     return 0;
