@@ -118,7 +118,7 @@ static enum err open_imported(const struct importer *from, struct input *in, con
     return trace_finish_open(w, input_name(in), out, why);
 }
 
-static const struct import_config default_config = {.gpu = -1, .releases = RELEASES_AUTO};
+static const struct import_config default_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};
 
 /* What kind of file it is: *is_native tells a trace of ours; otherwise *importer is the one to use. */
 static enum err input_recognise(struct input *in, const char *from, bool *is_native, const struct importer **importer,

@@ -8,11 +8,11 @@
 #include "traces/trace.h"
 
 /* How to read a release of segments that no request followed (import/import_pytorch.c says when it matters). */
-enum import_releases { RELEASES_AUTO, RELEASES_PROGRAM, RELEASES_ALLOCATOR };
+enum import_segment_frees { SEGMENT_FREES_AUTO, SEGMENT_FREES_PROGRAM, SEGMENT_FREES_ALLOCATOR };
 
 struct import_config {
     int64_t gpu;                      /* device ordinal; -1: the only one with events */
-    enum import_releases releases;
+    enum import_segment_frees segment_frees;
     bool without_stacks;              /* call stacks are left out: whoever asked names none */
     bool final_state;                 /* see trace_open_final_state, which sets it */
     void  (*progress)(void *arg, uint64_t bytes_read, uint64_t bytes_total);   /* may be NULL; total 0 = unknown */

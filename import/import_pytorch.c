@@ -41,7 +41,7 @@ struct pytorch_import {
     size_t n_held, held_room;
     uint32_t held_until;              /* that request's record; UINT32_MAX: none */
     struct completed_run completed;   /* that was looked at last */
-    size_t next_release;              /* of walk.releases, the first that is not put yet */
+    size_t next_free_run;             /* of walk.free_runs, the first that is not put yet */
     uint32_t *start_rows;             /* by number in walk.start: the segment's in the trace */
     bool without_stacks;
     bool has_epoch;
@@ -119,12 +119,12 @@ static void note_troubles(struct pytorch_import *p)
              w->n_unmatched_final);
     if (w->n_unknown_actions > 0)
         note(p, "%" PRIu64 " records of an action that is not known were skipped", w->n_unknown_actions);
-    if (w->n_undecided_releases > 0)
+    if (w->n_undecided_free_runs > 0)
         note(p, "%" PRIu64 " releases of memory were the program's empty_cache or the allocator's own, which the record "
-             "does not tell; --releases program|allocator decides", w->n_undecided_releases);
+             "does not tell; --releases program|allocator decides", w->n_undecided_free_runs);
 }
 
-static void note_release(struct pytorch_import *p)
+static void note_layout(struct pytorch_import *p)
 {
     const unsigned signs = p->s->signs;
     if ((signs & SIGN_TIME) == 0 && p->w->n > 0)
@@ -196,11 +196,11 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
     info->epoch_us = w->n > 0 && w->records[0].time_us > 0 ? (uint64_t)w->records[0].time_us : 0;
     note_start(p);
     note_troubles(p);
-    note_release(p);
+    note_layout(p);
     note_room(p, &room);
     enum err e = trace_put_meta(p->out, "source", importer_pytorch.name, why);
     if (e == ERR_OK)
-        e = trace_put_meta(p->out, "profile", w->is_npu ? "npu" : snapshot_profile(p->s), why);
+        e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), why);
     if (e == ERR_OK)
         e = put_settings(p, why);
     return e == ERR_OK ? trace_put_meta(p->out, "notes", p->notes, why) : e;
@@ -431,29 +431,29 @@ static enum err put_record(struct pytorch_import *p, uint32_t i, struct err_deta
 }
 
 /* What the releases that begin at record i were found to be. */
-static enum err put_release(struct pytorch_import *p, const struct walk_release *release, struct err_detail *why)
+static enum err put_free_run(struct pytorch_import *p, const struct free_run *run, struct err_detail *why)
 {
-    const uint64_t *pool = p->s->pools[release->pool];
+    const uint64_t *pool = p->s->pools[run->pool];
     const bool is_graph = pool[0] != 0;
     const struct trace_record out = {
-        .kind = release->reading == RELEASE_POOL ? EVENT_CONTROL : EVENT_FLUSH,
-        .time_ns = record_time_ns(p->w, &p->w->records[release->record]), .pool = {pool[0], pool[1]},
-        .record = release->record, .control.kind = is_graph ? CONTROL_GRAPH_RESET : CONTROL_POOL_DROP};
-    if (release->reading == RELEASE_ALLOCATOR)
+        .kind = run->reading == FREED_WITH_POOL ? EVENT_CONTROL : EVENT_FLUSH,
+        .time_ns = record_time_ns(p->w, &p->w->records[run->record]), .pool = {pool[0], pool[1]},
+        .record = run->record, .control.kind = is_graph ? CONTROL_GRAPH_RESET : CONTROL_POOL_DROP};
+    if (run->reading == FREED_BY_ALLOCATOR)
         return ERR_OK;
-    note_epoch(p, release->record);
+    note_epoch(p, run->record);
     return trace_put(p->out, &out, why);
 }
 
 /* ---- frees that a request waited for ---- */
 
 /* The allocator's own releases that begin at record i, where none before it is left to be put; NULL: there are none. */
-static const struct walk_release *last_resort(const struct pytorch_import *p, uint32_t i)
+static const struct free_run *last_resort(const struct pytorch_import *p, uint32_t i)
 {
-    if (p->next_release == p->w->n_releases)
+    if (p->next_free_run == p->w->n_free_runs)
         return NULL;
-    const struct walk_release *r = &p->w->releases[p->next_release];
-    return r->record == i && r->reading == RELEASE_ALLOCATOR ? r : NULL;
+    const struct free_run *r = &p->w->free_runs[p->next_free_run];
+    return r->record == i && r->reading == FREED_BY_ALLOCATOR ? r : NULL;
 }
 
 static struct completed_run look_behind_run(const struct pytorch_import *p, uint32_t i)
@@ -463,13 +463,13 @@ static struct completed_run look_behind_run(const struct pytorch_import *p, uint
     while (i < w->n && r[i].action == ACTION_FREE_COMPLETED)
         i++;
     struct completed_run run = {.end = i, .request = UINT32_MAX};
-    const struct walk_release *release = last_resort(p, i);
+    const struct free_run *freed = last_resort(p, i);
     if (i < w->n && r[i].action == ACTION_OOM)
         run.request = i;
-    if (release == NULL)
+    if (freed == NULL)
         return run;
-    run.has_waited = release->has_waited;
-    i = release_run_end(w, i);
+    run.has_waited = freed->has_waited;
+    i = free_run_end(w, i);
     while (i < w->n && (r[i].action == ACTION_SEGMENT_ALLOC || r[i].action == ACTION_SEGMENT_MAP))
         i++;
     if (i < w->n && (r[i].action == ACTION_ALLOC || r[i].action == ACTION_OOM))
@@ -531,9 +531,9 @@ static enum err put_records(struct pytorch_import *p, struct err_detail *why)
     enum err e = ERR_OK;
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++) {
         bool is_held = false;
-        for (; e == ERR_OK && p->next_release < w->n_releases && w->releases[p->next_release].record == i;
-             p->next_release++)
-            e = put_release(p, &w->releases[p->next_release], why);
+        for (; e == ERR_OK && p->next_free_run < w->n_free_runs && w->free_runs[p->next_free_run].record == i;
+             p->next_free_run++)
+            e = put_free_run(p, &w->free_runs[p->next_free_run], why);
         if (e == ERR_OK)
             e = hold_back(p, i, &is_held, why);
         if (e == ERR_OK && !is_held)
@@ -695,7 +695,7 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
     if (cfg->final_state)
         forget_records(p.s);
     if (e == ERR_OK)
-        e = walk_device(p.s, device, cfg->releases, &p.w, why);
+        e = walk_device(p.s, device, cfg->segment_frees, &p.w, why);
     if (e == ERR_OK) {
         p.stack_of = calloc((size_t)p.s->stacks.n_stacks + 1, sizeof *p.stack_of);
         p.frame_of = calloc(p.s->n_frames + 1, sizeof *p.frame_of);

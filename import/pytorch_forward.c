@@ -25,9 +25,9 @@ struct forward {
     bool *is_pending;                 /* by rank: no longer handed out */
     uint64_t held_bytes, live_bytes;
     uint32_t run_end;                 /* first record behind the present run of releases */
-    enum import_releases wish;
+    enum import_segment_frees wish;
     uint64_t room_bytes;
-    uint64_t uncollected_bytes;       /* as in release_scene */
+    uint64_t uncollected_bytes;       /* as in free_run_scene */
 };
 
 static void trouble_add(struct walk_trouble *t, uint64_t record)
@@ -170,7 +170,7 @@ static bool is_idle(const struct forward *f, const struct standing *s)
 }
 
 /* The run keeps an idle segment. */
-static bool leaves_releasable(const struct forward *f, uint32_t begin, uint32_t end)
+static bool leaves_idle_segment(const struct forward *f, uint32_t begin, uint32_t end)
 {
     const struct walk *w = f->w;
     for (size_t k = 0; k < f->now.n; k++) {
@@ -222,15 +222,15 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     return ERR_OK;
 }
 
-static enum err forward_release(struct forward *f, uint32_t i, struct err_detail *why)
+static enum err forward_free_run(struct forward *f, uint32_t i, struct err_detail *why)
 {
     if (i < f->run_end)
         return ERR_OK;
-    f->run_end = release_run_end(f->w, i);
-    const struct release_scene scene = {.held_bytes = f->held_bytes, .room_bytes = f->room_bytes,
-                                        .leaves_releasable = leaves_releasable(f, i, f->run_end),
+    f->run_end = free_run_end(f->w, i);
+    const struct free_run_scene scene = {.held_bytes = f->held_bytes, .room_bytes = f->room_bytes,
+                                        .leaves_idle_segment = leaves_idle_segment(f, i, f->run_end),
                                         .uncollected_bytes = f->uncollected_bytes};
-    return release_read(f->w, i, &scene, f->wish, why);
+    return free_run_read(f->w, i, &scene, f->wish, why);
 }
 
 /* ---- what is left unsized ---- */
@@ -324,7 +324,7 @@ static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *w
         return forward_block(f, i, why);
     case ACTION_SEGMENT_FREE:
     case ACTION_SEGMENT_UNMAP: {
-        const enum err e = forward_release(f, i, why);
+        const enum err e = forward_free_run(f, i, why);
         return e != ERR_OK ? e : forward_segment(f, i, why);
     }
     case ACTION_SEGMENT_ALLOC:
@@ -335,9 +335,9 @@ static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *w
     }
 }
 
-enum err walk_forward(struct walk *w, enum import_releases releases, struct err_detail *why)
+enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *why)
 {
-    struct forward f = {.w = w, .wish = releases};
+    struct forward f = {.w = w, .wish = segment_frees};
     enum err e = forward_open(&f, why);
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
         e = forward_step(&f, i, why);

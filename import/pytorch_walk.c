@@ -357,8 +357,8 @@ static void walk_look(struct walk *w)
     walk_vote_final(w);
 }
 
-enum err walk_device(struct snapshot *s, uint32_t device, enum import_releases releases, struct walk **out,
-                     struct err_detail *why)
+enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_frees segment_frees,
+                     struct walk **out, struct err_detail *why)
 {
     struct walk *w = calloc(1, sizeof *w);
     if (w == NULL)
@@ -378,7 +378,7 @@ enum err walk_device(struct snapshot *s, uint32_t device, enum import_releases r
     if (e == ERR_OK)
         e = walk_blocks(w, why);
     if (e == ERR_OK)
-        e = walk_forward(w, releases, why);
+        e = walk_forward(w, segment_frees, why);
     if (e == ERR_OK && !walk_range_starts(w))
         e = walk_nomem(why);
     if (e != ERR_OK) {
@@ -400,6 +400,6 @@ void walk_free(struct walk *w)
     free(w->addr);
     free(w->blocks);
     free(w->block_of);
-    free(w->releases);
+    free(w->free_runs);
     free(w);
 }

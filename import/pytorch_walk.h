@@ -34,11 +34,11 @@ struct walk_block {
 struct walk_trouble { uint64_t n, first; };
 
 /* How a run of releases came about; its first record. */
-enum release_reading { RELEASE_FLUSH, RELEASE_ALLOCATOR, RELEASE_POOL };
-struct walk_release {
+enum free_run_reading { FREED_BY_FLUSH, FREED_BY_ALLOCATOR, FREED_WITH_POOL };
+struct free_run {
     uint32_t record;
-    uint16_t pool;                    /* RELEASE_POOL: which one was given up */
-    uint8_t  reading;                 /* enum release_reading */
+    uint16_t pool;                    /* FREED_WITH_POOL: which one was given up */
+    uint8_t  reading;                 /* enum free_run_reading */
     bool     is_undecided;            /* the record allows another reading */
     bool     has_waited;              /* what was released would have served the request behind, had it been free */
 };
@@ -59,22 +59,22 @@ struct walk {
     struct walk_block *blocks;        /* ascending by address */
     size_t n_blocks;
     uint32_t *block_of;               /* by rank: number in blocks + 1, 0 = none */
-    struct walk_release *releases;
-    size_t n_releases, releases_room;
+    struct free_run *free_runs;
+    size_t n_free_runs, free_runs_room;
     uint64_t start_reserved, peak_reserved, peak_requested;
-    uint64_t n_unknown_actions, n_unmatched_final, n_undecided_releases;
+    uint64_t n_unknown_actions, n_unmatched_final, n_undecided_free_runs;
     uint64_t guessed_bytes;           /* bytes whose owner at the start is not known */
     struct walk_trouble outside;      /* addresses in no segment */
     struct walk_trouble segments;     /* segment records that do not fit the segments */
 };
 
 /* Both passes. Contradictions that leave no sense are ERR_FORMAT with the record's number; others are counted. */
-MUST_USE enum err walk_device(struct snapshot *s, uint32_t device, enum import_releases releases, struct walk **out,
-                              struct err_detail *why);
+MUST_USE enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_frees segment_frees,
+                              struct walk **out, struct err_detail *why);
 void walk_free(struct walk *w);
 
 /* The forward pass, and how it reads the run of releases that begins at record i: parts of walk_device. */
-MUST_USE enum err walk_forward(struct walk *w, enum import_releases releases, struct err_detail *why);
+MUST_USE enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *why);
 
 /* Fills in range_starts, once the passes are done; false without memory. */
 MUST_USE bool walk_range_starts(struct walk *w);
@@ -97,17 +97,17 @@ struct walk_room {
 struct walk_room walk_room(const struct walk *w);
 
 /* What stood when a run of releases began. */
-struct release_scene {
+struct free_run_scene {
     uint64_t held_bytes, room_bytes;
-    bool     leaves_releasable;       /* a segment without a live block stays */
+    bool     leaves_idle_segment;       /* a segment without a live block stays */
     uint64_t uncollected_bytes;       /* with this much held it did not collect garbage, though there was some */
 };
 
 /* First record behind the run of releases that begins at record i. */
-uint32_t release_run_end(const struct walk *w, uint32_t i);
+uint32_t free_run_end(const struct walk *w, uint32_t i);
 
 /* Adds how it is to be read to walk.releases. */
-MUST_USE enum err release_read(struct walk *w, uint32_t i, const struct release_scene *scene, enum import_releases wish,
-                               struct err_detail *why);
+MUST_USE enum err free_run_read(struct walk *w, uint32_t i, const struct free_run_scene *scene,
+                                enum import_segment_frees wish, struct err_detail *why);
 
 #endif

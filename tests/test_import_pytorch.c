@@ -159,7 +159,7 @@ static void snap_end(struct snap *s)
 
 /* ---- importing ---- */
 
-static const struct import_config auto_config = {.gpu = -1, .releases = RELEASES_AUTO};
+static const struct import_config auto_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};
 
 static enum err import_bytes(const void *bytes, size_t n, const struct import_config *cfg, struct trace_reader **r,
                              struct err_detail *why)
@@ -256,7 +256,7 @@ Test(import_pytorch, every_release_tells_the_same_life)
         snprintf(name, sizeof name, "layouts/%s.pickle", releases[i][0]);
         struct trace_reader *r = open_data(name);
         const struct trace_info *t = trace_info(r);
-        cr_expect_str_eq(trace_meta(r, "profile"), releases[i][1], "%s", name);
+        cr_expect_str_eq(trace_meta(r, TRACE_META_RELEASE), releases[i][1], "%s", name);
         cr_expect_str_eq(trace_meta(r, "source"), "pytorch-snapshot");
         cr_expect_eq(t->records, 26, "%s", name);
         cr_expect_eq(t->by_kind[EVENT_ALLOC], 8, "%s", name);
@@ -969,9 +969,9 @@ static void release_case(struct snap *s, uint64_t high_mib, const char *next, ui
     snap_end(s);
 }
 
-static void expect_flushes(const struct snap *s, enum import_releases wish, uint64_t expected, const char *what)
+static void expect_flushes(const struct snap *s, enum import_segment_frees wish, uint64_t expected, const char *what)
 {
-    const struct import_config cfg = {.gpu = -1, .releases = wish};
+    const struct import_config cfg = {.gpu = -1, .segment_frees = wish};
     struct trace_reader *r = import_snap(s, &cfg);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_FLUSH], expected, "%s", what);
     trace_close(r);
@@ -981,17 +981,17 @@ Test(import_pytorch, releases_are_the_programs_or_the_allocators)
 {
     static struct snap s;
     release_case(&s, 100, "alloc", 0);
-    expect_flushes(&s, RELEASES_AUTO, 1, "no new memory follows");
-    expect_flushes(&s, RELEASES_ALLOCATOR, 1, "no new memory follows, whatever is wished");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 1, "no new memory follows");
+    expect_flushes(&s, SEGMENT_FREES_ALLOCATOR, 1, "no new memory follows, whatever is wished");
     release_case(&s, 100, "segment_alloc", 30);
-    expect_flushes(&s, RELEASES_AUTO, 1, "the device had room: it held 100 MiB later");
-    expect_flushes(&s, RELEASES_ALLOCATOR, 0, "wished");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 1, "the device had room: it held 100 MiB later");
+    expect_flushes(&s, SEGMENT_FREES_ALLOCATOR, 0, "wished");
     release_case(&s, 100, "oom", 400);
-    expect_flushes(&s, RELEASES_AUTO, 0, "the last resort before an OOM");
-    expect_flushes(&s, RELEASES_PROGRAM, 1, "wished");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 0, "the last resort before an OOM");
+    expect_flushes(&s, SEGMENT_FREES_PROGRAM, 1, "wished");
     release_case(&s, 60, "segment_alloc", 30);
-    expect_flushes(&s, RELEASES_AUTO, 0, "nothing tells");
-    expect_flushes(&s, RELEASES_PROGRAM, 1, "nothing tells, but it is wished");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 0, "nothing tells");
+    expect_flushes(&s, SEGMENT_FREES_PROGRAM, 1, "nothing tells, but it is wished");
 }
 
 Test(import_pytorch, a_release_that_nothing_decides_is_noted)
@@ -1036,7 +1036,7 @@ Test(import_pytorch, a_release_that_the_next_request_did_not_need_is_the_program
         snap_record(&s, "alloc", BASE + 100 * MIB, mib * MIB);
         snap_segments(&s);
         snap_end(&s);
-        expect_flushes(&s, RELEASES_AUTO, mib == 20 ? 1 : 0, "20 MiB would have been served, 21 MiB not");
+        expect_flushes(&s, SEGMENT_FREES_AUTO, mib == 20 ? 1 : 0, "20 MiB would have been served, 21 MiB not");
     }
 }
 
@@ -1061,7 +1061,7 @@ Test(import_pytorch, a_release_may_have_waited_for_what_was_freed_in_it_only)
         snap_free(&s, BASE + 100 * MIB, 20 * MIB);
         snap_segments(&s);
         snap_end(&s);
-        expect_flushes(&s, RELEASES_AUTO, last, "the last free before the release was in it, or elsewhere");
+        expect_flushes(&s, SEGMENT_FREES_AUTO, last, "the last free before the release was in it, or elsewhere");
     }
 }
 
@@ -1082,7 +1082,7 @@ Test(import_pytorch, a_partial_release_is_the_allocators)
     snap_record(&s, "segment_alloc", BASE + 400 * MIB, 200 * MIB);
     snap_segments(&s);
     snap_end(&s);
-    expect_flushes(&s, RELEASES_AUTO, 0, "a free segment stayed");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 0, "a free segment stayed");
 }
 
 Test(import_pytorch, a_private_pools_release_is_its_end)

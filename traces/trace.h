@@ -97,9 +97,10 @@ const struct trace_info *trace_info(const struct trace_reader *r);
 struct trace_bytes trace_bytes(const struct trace_reader *r);
 
 /* Facts about the source by name, as text; NULL where absent. Names in use: "units" (put by the writer), "source"
- * ("pytorch-snapshot", "cuda-calls"), "path", "command" and "process" (of a journal of calls), "profile" ("2.15"), "conf"
+ * ("pytorch-snapshot", "cuda-calls"), "path", "command" and "process" (of a journal of calls), TRACE_META_RELEASE, "conf"
  * (settings text), "max_split_size", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions",
  * "notes" (what could not be known, a line each). */
+#define TRACE_META_RELEASE "profile"  /* the PyTorch release whose layout the recording has: "2.15" */
 const char *trace_meta(const struct trace_reader *r, const char *name);
 const char *trace_meta_at(const struct trace_reader *r, size_t i, const char **value);   /* NULL behind the last */
 

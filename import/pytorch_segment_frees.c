@@ -23,17 +23,17 @@
 
 enum { SMALL_SEGMENT = 2 << 20, LARGE_PAGE = 20 << 20, NON_SPLIT_ROUNDING = 20 << 20 };
 
-static bool is_release(const struct snapshot_record *r)
+static bool is_segment_free(const struct snapshot_record *r)
 {
     return r->action == ACTION_SEGMENT_FREE || r->action == ACTION_SEGMENT_UNMAP;
 }
 
 /* Completed frees in between belong to the run: the release waited for them. */
-uint32_t release_run_end(const struct walk *w, uint32_t i)
+uint32_t free_run_end(const struct walk *w, uint32_t i)
 {
     uint32_t end = i;
     for (uint32_t k = i; k < w->n; k++) {
-        if (is_release(&w->records[k]))
+        if (is_segment_free(&w->records[k]))
             end = k + 1;
         else if (w->records[k].action != ACTION_FREE_COMPLETED)
             break;
@@ -49,7 +49,7 @@ struct walk_room walk_room(const struct walk *w)
         const struct snapshot_record *r = &w->records[i];
         if (r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP)
             held = add_capped(held, r->size);
-        else if (is_release(r))
+        else if (is_segment_free(r))
             held = held > r->size ? held - r->size : 0;
         if (held > room.bytes)
             room.bytes = held;
@@ -76,7 +76,7 @@ struct walk_room walk_room(const struct walk *w)
 
 enum stack_evidence { STACK_NONE, STACK_FLUSH, STACK_OTHER };
 
-static enum stack_evidence stack_of_release(const struct snapshot *s, uint32_t stack)
+static enum stack_evidence stack_of_segment_free(const struct snapshot *s, uint32_t stack)
 {
     if (stack == 0)
         return STACK_NONE;
@@ -122,7 +122,7 @@ static bool free_waited(const struct walk *w, uint32_t i)
 
 /* What record k of the run released became free, or may have, by a wait for frees directly before it: the allocator
  * does not search again for what becomes free that way. Longer runs of waits than MOST_WAITS nobody has seen. */
-static bool release_waited(const struct walk *w, const struct run *run, uint32_t k)
+static bool segment_free_waited(const struct walk *w, const struct run *run, uint32_t k)
 {
     enum { MOST_WAITS = 1000 };
     const struct snapshot_record *released = &w->records[k];
@@ -137,7 +137,7 @@ static bool release_waited(const struct walk *w, const struct run *run, uint32_t
 }
 
 /* What was released belonged to the small pool: its segments and pages are of 2 MiB, the large pool's pages of 20. */
-static bool release_is_small(const struct snapshot_record *r)
+static bool segment_free_is_small(const struct snapshot_record *r)
 {
     return r->action == ACTION_SEGMENT_FREE ? r->size == SMALL_SEGMENT : r->size % LARGE_PAGE != 0;
 }
@@ -156,21 +156,21 @@ static void run_look_for_fit(const struct walk *w, struct run *run)
     const uint64_t bytes = walk_round(w, alloc->size);
     for (uint32_t i = run->begin; i < run->end && !run->had_fit; i++) {
         const struct snapshot_record *r = &w->records[i];
-        if (!is_release(r) || r->stream != alloc->stream || r->pool != grown->pool ||
-            release_is_small(r) != (bytes <= MIB) || !block_fits(w, r->size, bytes))
+        if (!is_segment_free(r) || r->stream != alloc->stream || r->pool != grown->pool ||
+            segment_free_is_small(r) != (bytes <= MIB) || !block_fits(w, r->size, bytes))
             continue;
-        *(release_waited(w, run, i) ? &run->waited : &run->had_fit) = true;
+        *(segment_free_waited(w, run, i) ? &run->waited : &run->had_fit) = true;
     }
     run->waited &= !run->had_fit;
 }
 
 static struct run run_look(const struct walk *w, uint32_t begin)
 {
-    struct run run = {.begin = begin, .end = release_run_end(w, begin), .only_large = true, .next = ACTION_KINDS};
-    run.stack = stack_of_release(w->s, w->records[begin].stack);
+    struct run run = {.begin = begin, .end = free_run_end(w, begin), .only_large = true, .next = ACTION_KINDS};
+    run.stack = stack_of_segment_free(w->s, w->records[begin].stack);
     for (uint32_t i = begin; i < run.end; i++) {
         const struct snapshot_record *r = &w->records[i];
-        if (!is_release(r))
+        if (!is_segment_free(r))
             continue;
         if (r->pool != 0 && !run.has_private)
             run.pool = r->pool;
@@ -195,21 +195,21 @@ static struct run run_look(const struct walk *w, uint32_t begin)
 
 /* ---- readings ---- */
 
-static enum err release_put(struct walk *w, const struct walk_release *release, struct err_detail *why)
+static enum err free_run_put(struct walk *w, const struct free_run *run, struct err_detail *why)
 {
-    struct walk_release *bigger = array_grow(w->releases, w->n_releases, &w->releases_room, sizeof *bigger);
+    struct free_run *bigger = array_grow(w->free_runs, w->n_free_runs, &w->free_runs_room, sizeof *bigger);
     if (bigger == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
-    w->releases = bigger;
-    w->releases[w->n_releases++] = *release;
-    w->n_undecided_releases += release->is_undecided;
+    w->free_runs = bigger;
+    w->free_runs[w->n_free_runs++] = *run;
+    w->n_undecided_free_runs += run->is_undecided;
     return ERR_OK;
 }
 
 static bool pool_is_given_up(const struct walk *w, uint16_t pool)
 {
-    for (size_t i = 0; i < w->n_releases; i++)
-        if (w->releases[i].reading == RELEASE_POOL && w->releases[i].pool == pool)
+    for (size_t i = 0; i < w->n_free_runs; i++)
+        if (w->free_runs[i].reading == FREED_WITH_POOL && w->free_runs[i].pool == pool)
             return true;
     return false;
 }
@@ -219,10 +219,10 @@ static enum err run_give_up_pools(struct walk *w, const struct run *run, struct 
 {
     for (uint32_t i = run->begin; i < run->end; i++) {
         const struct snapshot_record *r = &w->records[i];
-        if (!is_release(r) || r->pool == 0 || pool_is_given_up(w, r->pool))
+        if (!is_segment_free(r) || r->pool == 0 || pool_is_given_up(w, r->pool))
             continue;
-        const struct walk_release gone = {.record = run->begin, .pool = r->pool, .reading = RELEASE_POOL};
-        const enum err e = release_put(w, &gone, why);
+        const struct free_run gone = {.record = run->begin, .pool = r->pool, .reading = FREED_WITH_POOL};
+        const enum err e = free_run_put(w, &gone, why);
         if (e != ERR_OK)
             return e;
     }
@@ -231,30 +231,30 @@ static enum err run_give_up_pools(struct walk *w, const struct run *run, struct 
 
 /* Where no rule decides, the wish does. Without one it was the allocator: nothing free served the request, and the
  * device was never seen to hold as much as it would have held then. */
-static enum release_reading run_read(const struct walk *w, const struct run *run, const struct release_scene *scene,
-                                     enum import_releases wish, bool *is_undecided)
+static enum free_run_reading run_read(const struct walk *w, const struct run *run, const struct free_run_scene *scene,
+                                     enum import_segment_frees wish, bool *is_undecided)
 {
     /* It collects above that share of its limit, and that is at least what it was seen to hold. */
     const bool may_collect = w->s->settings.gc_threshold > 0 && scene->held_bytes > scene->uncollected_bytes &&
                              (double)scene->held_bytes > w->s->settings.gc_threshold * (double)scene->room_bytes;
     *is_undecided = false;
     if (run->next != ACTION_SEGMENT_ALLOC && run->next != ACTION_SEGMENT_MAP && run->next != ACTION_OOM)
-        return RELEASE_FLUSH;
+        return FREED_BY_FLUSH;
     if (run->stack != STACK_NONE)
-        return run->stack == STACK_FLUSH ? RELEASE_FLUSH : RELEASE_ALLOCATOR;
+        return run->stack == STACK_FLUSH ? FREED_BY_FLUSH : FREED_BY_ALLOCATOR;
     if (run->had_fit)
-        return RELEASE_FLUSH;
-    if (wish != RELEASES_AUTO)
-        return wish == RELEASES_PROGRAM ? RELEASE_FLUSH : RELEASE_ALLOCATOR;
-    if (run->next == ACTION_OOM || scene->leaves_releasable)
-        return RELEASE_ALLOCATOR;
+        return FREED_BY_FLUSH;
+    if (wish != SEGMENT_FREES_AUTO)
+        return wish == SEGMENT_FREES_PROGRAM ? FREED_BY_FLUSH : FREED_BY_ALLOCATOR;
+    if (run->next == ACTION_OOM || scene->leaves_idle_segment)
+        return FREED_BY_ALLOCATOR;
     if (!(may_collect && run->only_large) && add_capped(scene->held_bytes, run->asked_bytes) <= scene->room_bytes)
-        return RELEASE_FLUSH;
+        return FREED_BY_FLUSH;
     *is_undecided = true;
-    return RELEASE_ALLOCATOR;
+    return FREED_BY_ALLOCATOR;
 }
 
-enum err release_read(struct walk *w, uint32_t i, const struct release_scene *scene, enum import_releases wish,
+enum err free_run_read(struct walk *w, uint32_t i, const struct free_run_scene *scene, enum import_segment_frees wish,
                       struct err_detail *why)
 {
     const struct run run = run_look(w, i);
@@ -263,7 +263,7 @@ enum err release_read(struct walk *w, uint32_t i, const struct release_scene *sc
     enum err e = run_give_up_pools(w, &run, why);
     if (e != ERR_OK || drops_user_pool)
         return e;
-    struct walk_release release = {.record = i, .has_waited = run.waited};
-    release.reading = (uint8_t)run_read(w, &run, scene, wish, &release.is_undecided);
-    return release_put(w, &release, why);
+    struct free_run found = {.record = i, .has_waited = run.waited};
+    found.reading = (uint8_t)run_read(w, &run, scene, wish, &found.is_undecided);
+    return free_run_put(w, &found, why);
 }
