@@ -4,6 +4,8 @@
  */
 #include "import/import.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,15 +72,12 @@ static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n
         }
         if (got == 0)
             break;
-        if (room - used < got) {
-            room = 2 * (used + got);
-            unsigned char *bigger = realloc(all, room);
-            if (bigger == NULL) {
-                free(all);
-                return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", input_name(in));
-            }
-            all = bigger;
+        unsigned char *bigger = array_reserve(all, used, got, &room, 1);
+        if (bigger == NULL) {
+            free(all);
+            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", input_name(in));
         }
+        all = bigger;
         memcpy(all + used, bytes, got);
         used += got;
         input_skip(in, got);
@@ -99,7 +98,7 @@ static enum err open_slurped(struct input *in, bool is_raw, struct trace_reader 
 static enum err run_importer(const struct importer *from, struct input *in, const struct import_config *cfg,
                              struct trace_writer *w, struct err_detail *why)
 {
-    const enum err e = trace_put_meta(w, "path", input_name(in), why);
+    const enum err e = trace_put_source_path(w, input_name(in), why);
     return e != ERR_OK ? e : from->import(in, cfg, w, why);
 }
 
@@ -228,6 +227,15 @@ enum err trace_import(const char *path, const char *from, const struct import_co
     return e;
 }
 
+enum err importer_describe(const struct importer *importer, struct input *in,
+                           void (*line)(void *arg, const char *text), void *arg, struct err_detail *why)
+{
+    if (importer->describe != NULL)
+        return importer->describe(in, line, arg, why);
+    line(arg, importer->summary);
+    return ERR_OK;
+}
+
 enum err trace_describe(const char *path, const char *from, void (*line)(void *arg, const char *text), void *arg,
                         struct err_detail *why)
 {
@@ -235,7 +243,7 @@ enum err trace_describe(const char *path, const char *from, void (*line)(void *a
     const struct importer *importer = NULL;
     enum err e = open_foreign(path, from, &in, &importer, why);
     if (e == ERR_OK)
-        e = importer->describe(in, line, arg, why);
+        e = importer_describe(importer, in, line, arg, why);
     input_close(in);
     return e;
 }

@@ -26,8 +26,9 @@ struct importer {
     bool     (*sniff)(const unsigned char *head, size_t n);     /* recognises the first bytes, decompressed */
     enum err (*import)(struct input *in, const struct import_config *cfg, struct trace_writer *w,
                        struct err_detail *why);
-    /* Says what the file holds, a line per fact. */
-    enum err (*describe)(struct input *in, void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
+    /* Says what the file holds, a line per fact. NULL: the summary is all that can be said. */
+    enum err (*describe)(struct input *in, void (*line)(void *arg, const char *text), void *arg,
+                         struct err_detail *why);
 };
 
 /* The importers there are: import_pytorch.c, import_calls.c. */
@@ -35,6 +36,10 @@ extern const struct importer importer_pytorch, importer_calls;
 
 /* The i-th importer; NULL behind the last. */
 const struct importer *importer_at(size_t i);
+
+/* What importer->describe says; the importer's summary if it has no describe. */
+MUST_USE enum err importer_describe(const struct importer *importer, struct input *in,
+                                    void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
 
 /* Opens any file that we read: a native trace directly, everything else imported into memory on the fly. `from`: an
  * importer's name, or NULL to recognise it. `path` may be "-". ERR_UNSUPPORTED for a file of final state only. */

@@ -228,7 +228,7 @@ static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *
     for (size_t i = 0; handles != NULL && is_used != NULL && i < s->n_streams; i++)
         if (is_used[i] && s->streams[i] != 0)
             handles[n++] = s->streams[i];
-    enum err e = handles != NULL && is_used != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for streams");
+    enum err e = handles != NULL && is_used != NULL ? ERR_OK : pytorch_nomem(s->in, why);
     if (n > 0)
         qsort(handles, n, sizeof *handles, handle_order);
     for (size_t i = 0; e == ERR_OK && i < n; i++)
@@ -351,7 +351,7 @@ static enum err stack_number(struct pytorch_import *p, uint32_t stack, uint32_t 
     for (uint32_t node = t->stack[stack - 1]; node != 0; node = t->node[node - 1].caller) {
         uint32_t *frames = array_grow(p->frames, n, &p->frames_room, sizeof *frames);
         if (frames == NULL)
-            return err_set(why, ERR_HOST_NOMEM, 0, "no memory for call stacks");
+            return pytorch_nomem(p->s->in, why);
         p->frames = frames;
         const enum err e = frame_number(p, t->node[node - 1].text, &p->frames[n++], why);
         if (e != ERR_OK)
@@ -508,7 +508,7 @@ static enum err hold_back(struct pytorch_import *p, uint32_t i, bool *is_held, s
         return ERR_OK;
     uint32_t *held = array_grow(p->held, p->n_held, &p->held_room, sizeof *held);
     if (held == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for completed frees");
+        return pytorch_nomem(p->s->in, why);
     p->held = held;
     p->held[p->n_held++] = i;
     *is_held = true;

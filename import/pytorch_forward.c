@@ -36,11 +36,6 @@ static void trouble_add(struct walk_trouble *t, uint64_t record)
         t->first = record;
 }
 
-static enum err forward_nomem(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
-}
-
 /* ---- blocks ---- */
 
 static struct walk_block *start_block(const struct walk *w, uint32_t rank)
@@ -154,18 +149,11 @@ static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *
 static bool is_idle(const struct forward *f, const struct standing *s)
 {
     const struct walk *w = f->w;
-    uint32_t low = 0, high = w->n_addr;                  /* the first rank at or above the segment */
     if (s->is_range || s->pool != 0)
         return false;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (w->addr[mid] < s->addr)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    const uint32_t first = low == w->n_addr ? RANK_NONE
-                           : rank_set_has(&f->active, low) ? low : rank_set_above(&f->active, low);
+    const uint32_t rank = walk_rank_from(w, s->addr);
+    const uint32_t first = rank == w->n_addr ? RANK_NONE
+                           : rank_set_has(&f->active, rank) ? rank : rank_set_above(&f->active, rank);
     return first == RANK_NONE || w->addr[first] - s->addr >= s->bytes;
 }
 
@@ -211,7 +199,7 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     const enum segment_change c = adds ? segment_set_add(&f->now, &st)
                                        : segment_set_take(&f->now, r->addr, r->size, &st);
     if (c == CHANGE_NOMEM)
-        return forward_nomem(why);
+        return walk_nomem(w, why);
     if (c == CHANGE_CONFLICT) {
         trouble_add(&w->segments, i);
         return ERR_OK;
@@ -296,7 +284,7 @@ static enum err forward_open(struct forward *f, struct err_detail *why)
     f->is_pending = calloc(w->n_addr + 1, sizeof *f->is_pending);
     if (f->requested == NULL || f->is_pending == NULL || !rank_set_open(&f->active, w->n_addr) ||
         !segment_set_copy(&f->now, &w->start))
-        return forward_nomem(why);
+        return walk_nomem(w, why);
     f->held_bytes = w->start_reserved = w->peak_reserved = segment_set_bytes(&w->start);
     f->room_bytes = walk_room(w).bytes;
     for (size_t i = 0; i < w->n_blocks; i++) {

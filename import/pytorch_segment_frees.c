@@ -199,7 +199,7 @@ static enum err free_run_put(struct walk *w, const struct free_run *run, struct 
 {
     struct free_run *bigger = array_grow(w->free_runs, w->n_free_runs, &w->free_runs_room, sizeof *bigger);
     if (bigger == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
+        return walk_nomem(w, why);
     w->free_runs = bigger;
     w->free_runs[w->n_free_runs++] = *run;
     w->n_undecided_free_runs += run->is_undecided;

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,9 @@
 enum { BLOCK_ROUND = 512, NPU_HEADER = 32 };
 enum { SMALL_SEGMENT = 2 << 20 };
 
-static enum err walk_nomem(struct err_detail *why)
+enum err walk_nomem(const struct walk *w, struct err_detail *why)
 {
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
+    return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for the records of the snapshot", input_name(w->s->in));
 }
 
 /* ---- rounding ---- */
@@ -152,21 +153,20 @@ static enum err walk_rank(struct walk *w, struct err_detail *why)
     free(rank_of);
     free(l.at);
     pair_map_free(&l.names);
-    return ok ? ERR_OK : walk_nomem(why);
+    return ok ? ERR_OK : walk_nomem(w, why);
 }
 
-/* The rank of an address that is known to have one. */
-static uint32_t walk_rank_of(const struct walk *w, uint64_t addr)
+uint32_t walk_rank_from(const struct walk *w, uint64_t addr)
 {
-    size_t low = 0, high = w->n_addr;
-    while (high - low > 1) {
-        const size_t mid = low + (high - low) / 2;
-        if (w->addr[mid] <= addr)
-            low = mid;
+    uint32_t low = 0, high = w->n_addr;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (w->addr[mid] < addr)
+            low = mid + 1;
         else
             high = mid;
     }
-    return (uint32_t)low;
+    return low;
 }
 
 /* ---- segments, backwards ---- */
@@ -182,7 +182,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
             continue;
         switch (segment_set_add(&w->final, &st)) {
         case CHANGE_NOMEM:
-            return walk_nomem(why);
+            return walk_nomem(w, why);
         case CHANGE_CONFLICT:
             return err_set(why, ERR_FORMAT, i, "%s: segment %u at 0x%" PRIx64 " overlaps another one",
                            input_name(s->in), i, g->addr);
@@ -190,7 +190,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
             break;
         }
     }
-    return segment_set_copy(&w->start, &w->final) ? ERR_OK : walk_nomem(why);
+    return segment_set_copy(&w->start, &w->final) ? ERR_OK : walk_nomem(w, why);
 }
 
 static enum segment_change segment_undo(struct walk *w, struct snapshot_record *r)
@@ -217,7 +217,7 @@ static enum err walk_back(struct walk *w, struct err_detail *why)
             continue;
         switch (r->size == 0 ? CHANGE_CONFLICT : segment_undo(w, r)) {
         case CHANGE_NOMEM:
-            return walk_nomem(why);
+            return walk_nomem(w, why);
         case CHANGE_CONFLICT:
             w->segments.n++;
             w->segments.first = i;
@@ -290,7 +290,8 @@ static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_
 static void block_take_final(struct walk *w, const struct snapshot_segment *g, const struct snapshot_block *b,
                              uint8_t *lives)
 {
-    const uint32_t rank = walk_rank_of(w, b->addr);
+    const uint32_t rank = walk_rank_from(w, b->addr);
+    assert(rank < w->n_addr && w->addr[rank] == b->addr);        /* addr_collect went over the final state, too */
     if (lives[rank] == LIFE_UNSEEN) {
         const struct walk_block made = {
             .addr = b->addr, .requested = b->requested, .bytes = b->size, .rank = rank, .stream = g->stream,
@@ -332,7 +333,7 @@ static enum err walk_blocks(struct walk *w, struct err_detail *why)
     uint8_t *lives = calloc(w->n_addr + 1, 1);
     w->blocks = calloc(w->n_addr + 1, sizeof *w->blocks);
     w->block_of = calloc(w->n_addr + 1, sizeof *w->block_of);
-    enum err e = lives != NULL && w->blocks != NULL && w->block_of != NULL ? ERR_OK : walk_nomem(why);
+    enum err e = lives != NULL && w->blocks != NULL && w->block_of != NULL ? ERR_OK : walk_nomem(w, why);
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
         if (w->rank[i] != WALK_NO_RANK)
             e = life_step(w, i, &lives[w->rank[i]], why);
@@ -362,7 +363,7 @@ enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_fr
 {
     struct walk *w = calloc(1, sizeof *w);
     if (w == NULL)
-        return walk_nomem(why);
+        return walk_nomem(&(struct walk){.s = s}, why);
     w->s = s;
     w->device = device;
     if (device < s->n_devices && s->devices[device].n > 0) {
@@ -380,7 +381,7 @@ enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_fr
     if (e == ERR_OK)
         e = walk_forward(w, segment_frees, why);
     if (e == ERR_OK && !walk_range_starts(w))
-        e = walk_nomem(why);
+        e = walk_nomem(w, why);
     if (e != ERR_OK) {
         walk_free(w);
         return e;

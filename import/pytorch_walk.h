@@ -73,6 +73,12 @@ MUST_USE enum err walk_device(struct snapshot *s, uint32_t device, enum import_s
                               struct walk **out, struct err_detail *why);
 void walk_free(struct walk *w);
 
+/* "FILE: no memory for the records of the snapshot". */
+enum err walk_nomem(const struct walk *w, struct err_detail *why);
+
+/* Rank of the first block address that is >= addr; walk.n_addr if there is none. */
+uint32_t walk_rank_from(const struct walk *w, uint64_t addr);
+
 /* The forward pass, and how it reads the run of releases that begins at record i: parts of walk_device. */
 MUST_USE enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *why);
 

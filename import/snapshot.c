@@ -6,6 +6,8 @@
  */
 #include "import/snapshot.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -78,9 +80,9 @@ static enum err snapshot_fail(const struct snapshot *s, const char *what, struct
     return err_set(why, ERR_FORMAT, at, "%s: byte %" PRIu64 ": %s", input_name(s->in), at, what);
 }
 
-static enum err snapshot_nomem(struct err_detail *why)
+static enum err snapshot_nomem(const struct input *in, struct err_detail *why)
 {
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the snapshot's tables");
+    return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for the snapshot's tables", input_name(in));
 }
 
 /* Room for `more` elements behind n in the table of that room; NULL, the table untouched, without memory. Otherwise the
@@ -88,16 +90,7 @@ static enum err snapshot_nomem(struct err_detail *why)
  * pickle value. */
 static void *table_grow(struct snapshot *s, int room, void *table, size_t n, size_t more, size_t element)
 {
-    size_t *cap = &s->room[room];
-    if (n + more <= *cap)
-        return table;
-    if (n + more > PICKLE_INDEX_MAX)
-        return NULL;
-    const size_t twice = *cap < 32 ? 64 : *cap * 2, want = twice > n + more ? twice : n + more;
-    void *bigger = realloc(table, want * element);
-    if (bigger != NULL)
-        *cap = want;
-    return bigger;
+    return n + more > PICKLE_INDEX_MAX ? NULL : array_reserve(table, n, more, &s->room[room], element);
 }
 
 /* ---- fields ---- */
@@ -137,7 +130,7 @@ static enum err field_stream(struct snapshot *s, const struct fields *f, uint32_
     uint64_t *grown = table_grow(s, ROOM_STREAMS, s->streams, s->n_streams, 1, sizeof *grown);
     if (grown == NULL || !pair_map_add(&s->stream_map, (uint64_t)handle, 0, (uint32_t)s->n_streams)) {
         s->streams = grown == NULL ? s->streams : grown;
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     }
     s->streams = grown;
     s->streams[s->n_streams] = (uint64_t)handle;
@@ -176,7 +169,7 @@ static enum err snapshot_pair(struct snapshot *s, const uint64_t *items, uint64_
     if (grown != NULL)
         s->pools = grown;
     if (grown == NULL || !pair_map_add(&s->pool_map, (uint64_t)a, (uint64_t)b, (uint32_t)s->n_pools))
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->pools[s->n_pools][0] = (uint64_t)a;
     s->pools[s->n_pools][1] = (uint64_t)b;
     *out = pickle_value(KIND_PAIR, (uint32_t)s->n_pools++);
@@ -205,7 +198,7 @@ static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, 
     if (grown != NULL)
         s->frames = grown;
     if (grown == NULL || !pair_map_add(&s->frame_map, key, (uint32_t)line, (uint32_t)s->n_frames))
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->frames[s->n_frames] = (struct snapshot_frame){.name = name, .file = file, .line = (uint32_t)line};
     *out = pickle_value(KIND_FRAME, (uint32_t)s->n_frames++);
     return ERR_OK;
@@ -249,9 +242,9 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
     }
     const uint32_t stack = stack_table_put(&s->stacks, frames, n_frames);
     if (stack == 0 || stack > PICKLE_INDEX_MAX)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     if (known == NULL && !pair_map_add(&s->stack_map, hash, n_frames, stack))
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     *out = pickle_value(KIND_STACK, stack);
     return ERR_OK;
 }
@@ -279,7 +272,7 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
         return e;
     struct snapshot_record *grown = table_grow(s, ROOM_RECORDS, s->records, s->n_records, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->records = grown;
     s->records[s->n_records] = r;
     s->signs |= (has(f, KEY_TIME_US) ? SIGN_TIME : 0u) | (has(f, KEY_COMPILE_CONTEXT) ? SIGN_COMPILE_CONTEXT : 0u) |
@@ -303,7 +296,7 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
         b.requested = b.size;
     struct snapshot_block *grown = table_grow(s, ROOM_BLOCKS, s->blocks, s->n_blocks, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->blocks = grown;
     s->blocks[s->n_blocks] = b;
     s->signs |= b.has_addr ? SIGN_BLOCK_ADDRESS : 0u;
@@ -336,7 +329,7 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
         return e;
     struct snapshot_segment *grown = table_grow(s, ROOM_SEGMENTS, s->segments, s->n_segments, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->segments = grown;
     s->segments[s->n_segments] = g;
     *out = pickle_value(KIND_SEGMENT, (uint32_t)s->n_segments++);
@@ -390,7 +383,7 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
         const struct snapshot_range *devices = &s->ranges[pickle_index(traces)];
         s->devices = calloc(devices->n, sizeof *s->devices);
         if (s->devices == NULL)
-            return snapshot_nomem(why);
+            return snapshot_nomem(s->in, why);
         s->n_devices = devices->n;
         memcpy(s->devices, s->ranges + devices->first, devices->n * sizeof *s->devices);
     }
@@ -446,7 +439,7 @@ static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n
         return ERR_OK;
     void *grown = table_grow(s, room, *table, *n_table, n, element);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     *table = grown;
     for (size_t i = 0; i < n; i++) {
         if (pickle_kind(items[i]) != kind)
@@ -463,7 +456,7 @@ static enum err range_put(struct snapshot *s, struct snapshot_range range, unsig
 {
     struct snapshot_range *grown = table_grow(s, ROOM_RANGES, s->ranges, s->n_ranges, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->ranges = grown;
     s->ranges[s->n_ranges] = range;
     *out = pickle_value(kind, (uint32_t)s->n_ranges++);
@@ -477,7 +470,7 @@ static enum err list_of_traces(struct snapshot *s, const uint64_t *items, size_t
     const struct snapshot_range traces = {.first = (uint32_t)s->n_ranges, .n = (uint32_t)n};
     struct snapshot_range *grown = table_grow(s, ROOM_RANGES, s->ranges, s->n_ranges, n, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->ranges = grown;
     for (size_t i = 0; i < n; i++) {
         const unsigned kind = pickle_kind(items[i]);
@@ -597,7 +590,7 @@ enum err snapshot_read(struct input *in, const struct import_config *cfg, struct
 {
     struct snapshot *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(in, why);
     const struct pickle_handler handler = {
         .arg = s, .dict = snapshot_dict, .list = snapshot_list, .tuple = snapshot_tuple, .progress = snapshot_progress};
     const uint64_t zero[2] = {PICKLE_INT, PICKLE_INT};

@@ -452,6 +452,45 @@ static void expect_open_error(const char *text, size_t n, enum err expected, con
     unlink(path);
 }
 
+/* Five requests of 2^60 - 1 bytes are more than a trace can hold. */
+Test(import_pytorch, errors_name_the_imported_file_and_not_the_trace_made_of_it)
+{
+    static struct snap s;
+    char from[] = "/tmp/replay-test-import-XXXXXX", to[] = "/tmp/replay-test-import-XXXXXX", start[128];
+    struct trace_reader *r = NULL;
+    struct err_detail why = {.text = ""};
+    snap_begin(&s);
+    for (uint64_t i = 0; i < 5; i++)
+        snap_record(&s, "alloc", i << 60, (UINT64_C(1) << 60) - 1);
+    snap_segments(&s);
+    snap_end(&s);
+    const int fd = mkstemp(from);
+    close(mkstemp(to));
+    cr_assert_eq(write(fd, s.bytes, s.n), (ssize_t)s.n);
+    close(fd);
+    snprintf(start, sizeof start, "%s: event 4: ", from);
+    cr_expect_eq(trace_open_any(from, NULL, NULL, &r, &why), ERR_FORMAT);
+    cr_expect_eq(strncmp(why.text, start, strlen(start)), 0, "in memory: \"%s\"", why.text);
+    cr_expect_eq(trace_import(from, NULL, NULL, to, &why), ERR_FORMAT);
+    cr_expect_eq(strncmp(why.text, start, strlen(start)), 0, "into a file: \"%s\"", why.text);
+    unlink(from);
+    unlink(to);
+}
+
+static void keep_line(void *arg, const char *text)
+{
+    snprintf(arg, 64, "%s", text);
+}
+
+Test(import_pytorch, an_importer_without_a_description_is_described_by_its_summary)
+{
+    static const struct importer plain = {.name = "plain", .summary = "a plain list"};
+    char line[64] = "";
+    struct err_detail why = {.text = ""};
+    cr_expect_eq(importer_describe(&plain, NULL, keep_line, line, &why), ERR_OK);
+    cr_expect_str_eq(line, "a plain list");
+}
+
 Test(import_pytorch, foreign_files_are_refused_by_name_and_reason)
 {
     expect_open_error("", 0, ERR_FORMAT, "is empty");

@@ -15,17 +15,11 @@ bool bytes_reserve(struct bytes *b, size_t more)
         return false;
     if (more <= b->room - b->n)
         return true;
-    size_t room = b->room < 256 ? 256 : b->room;
-    while (room - b->n < more && room <= SIZE_MAX / 2)
-        room *= 2;
-    unsigned char *data = room - b->n < more ? NULL : realloc(b->data, room);
-    if (data == NULL) {
-        b->has_failed = true;
-        return false;
-    }
-    b->data = data;
-    b->room = room;
-    return true;
+    unsigned char *data = array_reserve(b->data, b->n, more, &b->room, 1);
+    b->has_failed = data == NULL;
+    if (data != NULL)
+        b->data = data;
+    return data != NULL;
 }
 
 void bytes_put(struct bytes *b, const void *src, size_t n)

@@ -117,7 +117,7 @@ static size_t events_plain_column(enum event_column column, const struct event *
 void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct events_place *place,
                    size_t ends[EVENT_COLUMN_COUNT])
 {
-    uint64_t *values = malloc(2 * n * sizeof *values), *frees = values + n;
+    uint64_t *values = malloc(2 * n * sizeof *values);
     uint32_t *vacated = malloc((n + 1) * sizeof *vacated);
     if (values == NULL || vacated == NULL) {
         out->has_failed = true;
@@ -125,6 +125,7 @@ void events_encode(struct bytes *out, const struct event *ev, size_t n, const st
         free(values);
         return;
     }
+    uint64_t *frees = values + n;
     const uint64_t unit = events_time_unit(ev, n, place->time_ns);
     size_t n_allocs = 0, n_frees = 0;
     bytes_put_varint(out, place->first_event);

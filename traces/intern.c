@@ -112,15 +112,10 @@ static bool text_buckets_grow(struct text_table *t)
 
 static bool text_reserve(struct text_table *t, size_t more)
 {
-    if (more <= t->room_text - t->n_text)
-        return true;
-    const size_t room = 2 * t->room_text + more + 4096;
-    char *text = room < t->room_text ? NULL : realloc(t->text, room);
-    if (text == NULL)
-        return false;
-    t->text = text;
-    t->room_text = room;
-    return true;
+    char *text = array_reserve(t->text, t->n_text, more, &t->room_text, 1);
+    if (text != NULL)
+        t->text = text;
+    return text != NULL;
 }
 
 uint32_t text_table_put(struct text_table *t, const char *text, size_t n)

@@ -182,6 +182,10 @@ MUST_USE enum err trace_create(const char *path, struct trace_writer **out, stru
  * read up to the last trace_flush; a process that is killed leaves it so. */
 MUST_USE enum err trace_create_growing(const char *path, struct trace_writer **out, struct err_detail *why);
 
+/* Names the file that the records are read from: errors about a record then name that file instead of the trace. It is
+ * also the fact "path". */
+MUST_USE enum err trace_put_source_path(struct trace_writer *w, const char *path, struct err_detail *why);
+
 /* Set before the first record, except notes and recorded_*, which count when set last. Text is copied. */
 MUST_USE enum err trace_put_meta(struct trace_writer *w, const char *name, const char *value, struct err_detail *why);
 struct trace_info *trace_writer_info(struct trace_writer *w);     /* capacity_bytes, recorded_*, epoch_us, device,

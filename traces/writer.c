@@ -31,7 +31,8 @@ struct writer_held {
 struct trace_writer {
     struct output *file;             /* NULL: into `memory` */
     struct bytes   memory;
-    char          *name;             /* for messages */
+    char          *name;             /* of the trace, for messages */
+    char          *source;           /* of the file that is imported, for messages about its records; NULL: none */
     ZSTD_CCtx     *zstd;
     struct bytes   raw, packed;      /* of the section that is being written */
     uint64_t       offset;           /* bytes written so far */
@@ -77,6 +78,12 @@ struct trace_writer {
 
 /* ---- failure ---- */
 
+/* What an error about a record names. */
+static const char *writer_source(const struct trace_writer *w)
+{
+    return w->source != NULL ? w->source : w->name;
+}
+
 /* Remembers a failure, and tells the caller. */
 static enum err writer_break(struct trace_writer *w, struct err_detail *why, enum err e)
 {
@@ -88,7 +95,7 @@ static enum err writer_break(struct trace_writer *w, struct err_detail *why, enu
 
 static enum err writer_nomem(struct trace_writer *w, struct err_detail *why)
 {
-    return writer_break(w, why, err_set(&w->broken_why, ERR_HOST_NOMEM, 0, "%s: %s", w->name,
+    return writer_break(w, why, err_set(&w->broken_why, ERR_HOST_NOMEM, 0, "%s: %s", writer_source(w),
                                         err_text(ERR_HOST_NOMEM)));
 }
 
@@ -435,7 +442,7 @@ static enum err writer_stream(struct trace_writer *w, uint64_t handle, uint16_t 
     }
     const uint32_t n = w->info.n_streams;
     if (n == NATIVE_STREAMS_MAX)
-        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d streams", w->name,
+        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d streams", writer_source(w),
                        (unsigned long long)w->info.events, NATIVE_STREAMS_MAX);
     struct stream_name *streams = array_grow(w->streams, n, &w->room_streams, sizeof *streams);
     if (streams == NULL)
@@ -458,7 +465,7 @@ static enum err writer_pool(struct trace_writer *w, const uint64_t id[2], uint8_
     }
     const uint32_t n = w->info.n_pools;
     if (n == NATIVE_POOLS_MAX)
-        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d pools", w->name,
+        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d pools", writer_source(w),
                        (unsigned long long)w->info.events, NATIVE_POOLS_MAX);
     struct pool_name *pools = array_grow(w->pools, n, &w->room_pools, sizeof *pools);
     if (pools == NULL)
@@ -478,7 +485,7 @@ static enum err writer_take_slot(struct trace_writer *w, uint64_t ptr, struct sl
 {
     if (request.bytes > NATIVE_LIVE_MAX - w->slots.live_bytes)
         return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more bytes live than a trace can hold",
-                       w->name, (unsigned long long)w->info.events);
+                       writer_source(w), (unsigned long long)w->info.events);
     const uint32_t s = w->n_vacated > 0 ? w->vacated[w->n_vacated - 1] : w->slots.n;
     if (!slot_table_reach(&w->slots, s) || !pair_map_add(&w->slot_of, ptr, 0, s))
         return writer_nomem(w, why);
@@ -510,7 +517,7 @@ static enum err writer_refuse(const struct trace_writer *w, const struct trace_r
                               struct err_detail *why)
 {
     const uint64_t at = r->record != TRACE_NO_RECORD ? r->record : w->info.events;
-    return err_set(why, ERR_FORMAT, at, "%s: %s %llu: %s 0x%llx", w->name,
+    return err_set(why, ERR_FORMAT, at, "%s: %s %llu: %s 0x%llx", writer_source(w),
                    r->record != TRACE_NO_RECORD ? "record" : "event", (unsigned long long)at, what,
                    (unsigned long long)r->ptr);
 }
@@ -670,7 +677,7 @@ enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind
     if (e != ERR_OK)
         return e;
     if (bytes > UINT64_MAX - addr || kind > TRACE_SEGMENT_UNMAP)
-        return err_set(why, ERR_FORMAT, record, "%s: record %llu: a segment event at 0x%llx cannot be", w->name,
+        return err_set(why, ERR_FORMAT, record, "%s: record %llu: a segment event at 0x%llx cannot be", writer_source(w),
                        (unsigned long long)record, (unsigned long long)addr);
     row.before = w->info.events;
     w->info.has_segment_events = true;
@@ -686,13 +693,13 @@ enum err trace_put_meta(struct trace_writer *w, const char *name, const char *va
     if (e != ERR_OK)
         return e;
     if (strlen(name) >= NATIVE_TEXT_MAX || strlen(value) >= NATIVE_TEXT_MAX)
-        return err_set(why, ERR_FORMAT, 0, "%s: the text of \"%.40s\" is too long for a trace", w->name, name);
+        return err_set(why, ERR_FORMAT, 0, "%s: the text of \"%.40s\" is too long for a trace", writer_source(w), name);
     size_t i = 0;
     while (i < w->n_facts && strcmp(w->facts[i].name, name) != 0)
         i++;
     if (i == w->n_facts) {
         if (w->n_facts == NATIVE_FACTS_MAX)
-            return err_set(why, ERR_FORMAT, 0, "%s: more than %d facts", w->name, NATIVE_FACTS_MAX);
+            return err_set(why, ERR_FORMAT, 0, "%s: more than %d facts", writer_source(w), NATIVE_FACTS_MAX);
         struct writer_fact *facts = array_grow(w->facts, w->n_facts, &w->room_facts, sizeof *facts);
         if (facts == NULL)
             return writer_nomem(w, why);
@@ -704,6 +711,16 @@ enum err trace_put_meta(struct trace_writer *w, const char *name, const char *va
     w->facts[i].value = strdup(value);
     w->facts[i].is_written = false;
     return w->facts[i].name == NULL || w->facts[i].value == NULL ? writer_nomem(w, why) : ERR_OK;
+}
+
+enum err trace_put_source_path(struct trace_writer *w, const char *path, struct err_detail *why)
+{
+    const enum err e = trace_put_meta(w, "path", path, why);
+    if (e != ERR_OK)
+        return e;
+    free(w->source);
+    w->source = strdup(path);
+    return w->source == NULL ? writer_nomem(w, why) : ERR_OK;
 }
 
 struct trace_info *trace_writer_info(struct trace_writer *w)
@@ -730,7 +747,7 @@ enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64
 static enum err writer_refuse_start(const struct trace_writer *w, const char *what, uint64_t addr,
                                     struct err_detail *why)
 {
-    return err_set(why, ERR_FORMAT, 0, "%s: start state: the %s at 0x%llx", w->name, what, (unsigned long long)addr);
+    return err_set(why, ERR_FORMAT, 0, "%s: start state: the %s at 0x%llx", writer_source(w), what, (unsigned long long)addr);
 }
 
 enum err trace_put_start_segment(struct trace_writer *w, const struct trace_segment *s, uint64_t stream,
@@ -955,7 +972,7 @@ static void writer_free(struct trace_writer *w)
     text_table_free(&w->labels);
     stack_table_free(&w->stacks);
     side_memory_free(&w->side_memory);
-    void *const arrays[] = {w->name, w->facts, w->streams, w->pools, w->slots.at, w->vacated, w->events, w->sides,
+    void *const arrays[] = {w->name, w->source, w->facts, w->streams, w->pools, w->slots.at, w->vacated, w->events, w->sides,
                             w->side_slots, w->start_segments, w->start_blocks, w->controls, w->sections};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
