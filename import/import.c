@@ -52,7 +52,7 @@ static enum err importer_sniff(struct input *in, const unsigned char *head, size
             *out = importers[i];
             return ERR_OK;
         }
-    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a trace of ours nor a format that can be imported (%s)",
+    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a native trace nor a format that can be imported (%s)",
                    input_name(in), importer_names(known));
 }
 
@@ -75,7 +75,7 @@ static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n
         unsigned char *bigger = array_reserve(all, used, got, &room, 1);
         if (bigger == NULL) {
             free(all);
-            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", input_name(in));
+            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", input_name(in));
         }
         all = bigger;
         memcpy(all + used, bytes, got);

@@ -1177,13 +1177,13 @@ Test(trace, events_that_cannot_be_are_refused)
         {"stream or pool", {{.kind = EVENT_FLUSH, .pool = 1}}, 1},
         {"stream or pool", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE, .stream = 2}}, 2},
         {"slot out of range", {{.kind = EVENT_FREE}}, 1},
-        {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_COMPLETED}}, 2},
-        {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE}, {.kind = EVENT_FREE}}, 3},
-        {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_REQUESTED}, {.kind = EVENT_FREE}}, 3},
+        {"free that was not requested", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_COMPLETED}}, 2},
+        {"frees a slot that is not live", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE}, {.kind = EVENT_FREE}}, 3},
+        {"frees a slot that is not live", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE_REQUESTED}, {.kind = EVENT_FREE}}, 3},
         {"label", {{.kind = EVENT_MARK, .slot = 1}}, 1},
         {"control", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_CONTROL}, {.kind = EVENT_CONTROL}}, 3},
         {"not live", {{.kind = EVENT_FLUSH}, {.kind = EVENT_CONTROL}}, 2},
-        {"later", {{.kind = EVENT_FLUSH, .time_ns = 5}, {.kind = EVENT_FLUSH, .time_ns = 3}}, 2},
+        {"has a time of more than 2^64 ns", {{.kind = EVENT_FLUSH, .time_ns = 5}, {.kind = EVENT_FLUSH, .time_ns = 3}}, 2},
         {"columns", {{.kind = EVENT_KINDS}}, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -1203,8 +1203,8 @@ Test(trace, events_that_cannot_be_are_refused_in_the_midst_of_others)
         {"stream or pool", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE, .stream = 2}}, 2},
         {"slot out of range", {{.kind = EVENT_FREE, .slot = 1}}, 1},
         {"slot out of range", {{.kind = EVENT_FREE, .slot = UINT32_MAX}}, 1},
-        {"not in use so", {{.kind = EVENT_FREE}}, 1},
-        {"not in use so", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE}, {.kind = EVENT_FREE}}, 3},
+        {"frees a slot that is not live", {{.kind = EVENT_FREE}}, 1},
+        {"frees a slot that is not live", {{.kind = EVENT_ALLOC, .bytes = 1}, {.kind = EVENT_FREE}, {.kind = EVENT_FREE}}, 3},
     };
     enum { ROW = 4 * COLUMN_BATCH };
     struct event *row = calloc(ROW, sizeof *row);
@@ -1298,7 +1298,7 @@ static void expect_row_refused(enum section_kind kind, size_t row, void (*change
     change(rows + row * rows_size(kind));
     s->content.n = 0;
     rows_encode(&s->content, kind, rows, s->rows);
-    snprintf(place, sizeof place, "'%s': row %zu cannot be", section_tag(kind), row);
+    snprintf(place, sizeof place, "'%s': row %zu is invalid", section_tag(kind), row);
     expect_refused(f, place);
     free(rows);
     forge_free(f);
@@ -1364,7 +1364,7 @@ Test(trace, texts_are_kept_in_proportion_to_their_file)
     bytes_free(&f->sections[--f->n].content);
     for (int i = 0; i < 9; i++)
         forge_texts(f, NATIVE_ROWS, 2000);               /* 8 MB that zstd packs into a thousand bytes */
-    expect_refused(f, "unpacks to far more than a file of this size can mean");
+    expect_refused(f, "unpacks to far more bytes than a trace of this file size can hold");
     forge_free(f);
     free(bytes);
 }

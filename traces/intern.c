@@ -1,4 +1,4 @@
-/* Hash tables of the trace writer. */
+/* Hash tables with open addressing. */
 #include "traces/intern.h"
 
 #include "base/array.h"
@@ -52,7 +52,8 @@ bool pair_map_add(struct pair_map *m, uint64_t key0, uint64_t key1, uint32_t val
     return true;
 }
 
-/* Closes the gap, so that no chain is ever interrupted: Knuth, The Art of Computer Programming, 6.4, algorithm R. */
+/* Moves later entries into the gap, so that no search stops early: Knuth, The Art of Computer Programming, 6.4,
+ * algorithm R. */
 void pair_map_remove(struct pair_map *m, uint64_t key0, uint64_t key1)
 {
     size_t gap = (size_t)(pair_place(m, key0, key1) - m->entries);

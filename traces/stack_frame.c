@@ -1,4 +1,4 @@
-/* Names of C++ functions have spaces, files mostly have none: the last space parts them. */
+/* The last space separates function and file: names of C++ functions contain spaces, file names hardly ever. */
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ struct stack_frame stack_frame_parse(const char *text)
     return f;
 }
 
-/* Whether a path has a folder of this name. */
+/* True if a path has a folder of this name. */
 static bool path_has_folder(const char *path, size_t n, const char *folder)
 {
     const size_t n_folder = strlen(folder);
