@@ -29,7 +29,7 @@ static inline uint64_t round_up(uint64_t bytes, uint64_t unit)
     return bytes > UINT64_MAX - (unit - rest) ? UINT64_MAX : bytes + (unit - rest);
 }
 
-/* a + b, or UINT64_MAX where that would wrap. */
+/* a + b, or UINT64_MAX if the sum would wrap. */
 static inline uint64_t add_capped(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -46,15 +46,15 @@ static inline bool is_power_of_two(uint64_t n)
     return n != 0 && (n & (n - 1)) == 0;
 }
 
-/* Reads a size: a decimal number, fraction allowed, and an optional unit (B, K/KB/KiB, M..., G..., T..., all powers
- * of 1024, any case; without a unit bytes). The whole of text[0, n) must be used. False, *out untouched, otherwise or
- * when the value does not fit 64 bits. */
+/* Parses text[0, n) as a size: a decimal number, fraction allowed, and an optional unit (B, K/KB/KiB, M..., G..., T...,
+ * P..., E..., all powers of 1024, in any case; none: bytes). False, with *out untouched, if a part of the text is left
+ * over or the size does not fit 64 bits. */
 bool units_parse_bytes(const char *text, size_t n, uint64_t *out);
 
 enum { UNITS_TEXT = 24 };
 
-/* Writes "512 B", "20.0 KiB", "2120.0 MiB"-style text: the largest unit that leaves at least 1, one decimal ("24 GiB"
- * where it is whole). Returns `buf`. */
+/* Formats a size as "512 B", "24 GiB" or "22.50 GiB": the largest unit that leaves at least 1, two decimals unless it
+ * is whole. Returns `buf`. */
 const char *units_format_bytes(uint64_t bytes, char buf[UNITS_TEXT]);
 
 #endif
