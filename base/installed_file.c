@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum err beside_program(char out[PATH_MAX], struct err_detail *why)
+enum err installed_file_of_program(char out[PATH_MAX], struct err_detail *why)
 {
     const ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
     if (n <= 0)
@@ -17,11 +17,11 @@ enum err beside_program(char out[PATH_MAX], struct err_detail *why)
     return ERR_OK;
 }
 
-enum err beside_find(const char *file, char out[PATH_MAX], struct err_detail *why)
+enum err installed_file_find(const char *file, char out[PATH_MAX], struct err_detail *why)
 {
     static const char *const places[] = { "", "../" REPLAY_LIBDIR "/replay/" };
     char program[PATH_MAX];
-    const enum err e = beside_program(program, why);
+    const enum err e = installed_file_of_program(program, why);
     if (e != ERR_OK)
         return e;
     const char *folder = dirname(program);
