@@ -1,6 +1,8 @@
 /*
- * The one door through which every file comes in: native traces as they are, everything else through the importer
- * that recognises it.
+ * Opens every input file: native traces as they are, other files through the importer that recognises them.
+ *
+ *     path -> input (gzip, zstd undone) -> sniff -> importer -> trace writer -> trace reader, or a file
+ *                  native trace in a regular file --------------------------> trace reader
  */
 #include "import/import.h"
 
@@ -21,7 +23,7 @@ const struct importer *importer_at(size_t i)
     return i < N_IMPORTERS ? importers[i] : NULL;
 }
 
-/* The names of all importers, for a message. */
+/* Lists the names of all importers, for a message. */
 static const char *importer_names(char text[NAMES_BYTES])
 {
     size_t used = 0;
@@ -56,7 +58,7 @@ static enum err importer_sniff(struct input *in, const unsigned char *head, size
                    input_name(in), importer_names(known));
 }
 
-/* Reads what is left of the input. */
+/* Reads the rest of the input into memory. */
 static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n, struct err_detail *why)
 {
     unsigned char *all = NULL;
@@ -119,7 +121,7 @@ static enum err open_imported(const struct importer *from, struct input *in, con
 
 static const struct import_config default_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};
 
-/* What kind of file it is: *is_native tells a trace of ours; otherwise *importer is the one to use. */
+/* Recognises the format: a native trace (*is_native), else *importer. */
 static enum err input_recognise(struct input *in, const char *from, bool *is_native, const struct importer **importer,
                                 struct err_detail *why)
 {
@@ -135,7 +137,7 @@ static enum err input_recognise(struct input *in, const char *from, bool *is_nat
     return *is_native ? ERR_OK : importer_sniff(in, head, n, importer, why);
 }
 
-/* A native trace lies in the file as it is, not compressed once more. */
+/* True if the file itself is a native trace, not one that was compressed again. */
 static enum err input_is_native(struct input *in, bool *is_native, struct err_detail *why)
 {
     const unsigned char *head;
@@ -184,7 +186,7 @@ static enum err import_to_file(const struct importer *from, struct input *in, co
     return trace_finish(w, why);
 }
 
-/* Opens a file that is to be imported. */
+/* Opens a file that is not a native trace. */
 static enum err open_foreign(const char *path, const char *from, struct input **in, const struct importer **importer,
                              struct err_detail *why)
 {

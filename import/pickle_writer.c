@@ -108,7 +108,8 @@ void pickle_put_text(struct pickle_writer *w, const char *text)
     names[id] = pickle_name(w);
 }
 
-/* The fewest bytes that hold a number of 64 bits as two's complement; 9 where the highest bit is no sign. */
+/* Writes the fewest bytes that hold a 64-bit number as two's complement: 9 for an unsigned number with its top bit set.
+ * */
 static void put_long(struct pickle_writer *w, uint64_t bits, bool is_negative)
 {
     const uint8_t fill = is_negative ? 0xff : 0;

@@ -1,8 +1,13 @@
 /*
- * The walk back: from the final state of a device to the segments and blocks before its first record.
+ * The backward pass: from the final state of a device to the segments and blocks before its first record.
  *
- * Segments are undone record by record from the end. Blocks need no undoing: a block lived at the start if the first
- * record of its address frees it, or if it lives at the end and no record mentions it.
+ * Segment records are undone one by one from the end. Blocks need no undoing: a block was live at the start if the
+ * first record of its address frees it, or if it is live at the end and no record mentions it:
+ *
+ *     records of an address     live at the end   live at the start
+ *     alloc ... free ...        -                 no
+ *     free ...                  -                 yes
+ *     none                      yes               yes
  */
 #include "import/pytorch_walk.h"
 
@@ -86,7 +91,7 @@ static int named_addr_order(const void *a, const void *b)
     return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* All block addresses in order of appearance, numbered through `names`. */
+/* All block addresses in order of appearance; `names` gives the number of an address. */
 struct addr_list {
     struct pair_map names;
     struct named_addr *at;
@@ -129,7 +134,7 @@ static bool addr_collect(struct walk *w, struct addr_list *l)
     return true;
 }
 
-/* Addresses become ranks: their place among all addresses. */
+/* Numbers addresses by rank: their place among all addresses in ascending order. */
 static enum err walk_rank(struct walk *w, struct err_detail *why)
 {
     struct addr_list l = {.n = 0};
@@ -169,7 +174,7 @@ uint32_t walk_rank_from(const struct walk *w, uint64_t addr)
     return low;
 }
 
-/* ---- segments, backwards ---- */
+/* ---- segments, backward ---- */
 
 static enum err walk_final_segments(struct walk *w, struct err_detail *why)
 {
@@ -247,7 +252,7 @@ static void block_put(struct walk *w, uint32_t rank, const struct walk_block *b)
     w->block_of[rank] = (uint32_t)++w->n_blocks;
 }
 
-/* The first mention of an address frees it: it lived at the start. */
+/* Adds a start block whose first record frees it. */
 static void block_put_freed(struct walk *w, uint32_t i, bool is_pending)
 {
     const struct snapshot_record *r = &w->records[i];
@@ -278,7 +283,7 @@ static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_
         if (was == LIFE_VACANT)
             return walk_contradiction(w, i, "the completion of a free of nothing", why);
         if (was == LIFE_LIVE && w->has_requests_of_frees)
-            return walk_contradiction(w, i, "the completion of a free that nobody asked for", why);
+            return walk_contradiction(w, i, "the completion of a free that was not requested", why);
         if (was == LIFE_UNSEEN)
             block_put_freed(w, i, w->has_requests_of_frees);
         *life = LIFE_VACANT;
@@ -286,7 +291,7 @@ static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_
     }
 }
 
-/* A block of the final state. Its size is certain wherever it lived through all records. */
+/* Takes a block of the final state. If no record mentions it, it was live at the start, and its size is certain. */
 static void block_take_final(struct walk *w, const struct snapshot_segment *g, const struct snapshot_block *b,
                              uint8_t *lives)
 {
@@ -295,7 +300,8 @@ static void block_take_final(struct walk *w, const struct snapshot_segment *g, c
     if (lives[rank] == LIFE_UNSEEN) {
         const struct walk_block made = {
             .addr = b->addr, .requested = b->requested, .bytes = b->size, .rank = rank, .stream = g->stream,
-            .pool = g->pool, .is_pending = b->state == SNAPSHOT_BLOCK_PENDING, .is_sized = true, .is_unmentioned = true};
+            .pool = g->pool, .is_pending = b->state == SNAPSHOT_BLOCK_PENDING, .is_sized = true,
+            .is_unmentioned = true};
         block_put(w, rank, &made);
         lives[rank] = LIFE_LIVE;
     } else if (lives[rank] == LIFE_VACANT) {
@@ -323,7 +329,7 @@ static void walk_sort_blocks(struct walk *w)
         if (b->pool == SNAPSHOT_NO_POOL)
             b->pool = w->start.at[segment].pool;
         if (w->start.at[segment].is_range && round_npu(b->requested) <= MIB)
-            w->start.at[segment].is_small = true;        /* a range that no snapshot names: blocks tell, small by any rule */
+            w->start.at[segment].is_small = true;        /* unmapped at the end: its blocks tell, small by any rule */
     }
 }
 

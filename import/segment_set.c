@@ -1,5 +1,4 @@
-/* Segments by address: a sorted array, because there are few of them and they are looked up far more often than
- * changed. */
+/* A sorted array: there are few segments, and they are looked up far more often than changed. */
 #include "import/segment_set.h"
 
 #include "base/array.h"
@@ -7,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of segments that start at or below addr. */
+/* The number of segments that start at or below addr. */
 static size_t upper_bound(const struct segment_set *t, uint64_t addr)
 {
     size_t low = 0, high = t->n;

@@ -1,8 +1,8 @@
 /*
- * Turns the containers of a pickled snapshot into tables, one by one as they are completed.
+ * Turns the containers of a pickled snapshot into rows of tables, each container as soon as it is complete.
  *
- * A dictionary is told by its keys: `action` makes a trace record, `blocks` and `total_size` a segment, and so on.
- * Unknown keys, dictionaries and lists become opaque and cost nothing.
+ * The keys of a dictionary tell what it is: `action` a record, `total_size` a segment, and so on. Unknown keys,
+ * dictionaries and lists become opaque values and cost no memory.
  */
 #include "import/snapshot.h"
 
@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys first; a dictionary's known entries are found by a string's number alone. */
+/* The known strings; the pickle reader numbers them in this order. Keys come first, so that a number below KEYS is a
+ * key. */
 #define KEY_LIST(X)                                                                                           \
     X(ACTION, "action") X(ADDR, "addr") X(SIZE, "size") X(STREAM, "stream") X(TIME_US, "time_us")             \
     X(FRAMES, "frames") X(POOL_ID, "pool_id") X(DEVICE_FREE, "device_free")                                   \
@@ -48,24 +49,24 @@ static_assert(KEYS <= 64, "the keys of a dictionary are a bit set");
 static const char *const snapshot_words[] = {KEY_LIST(WORD_TEXT) ACTION_LIST(WORD_TEXT) VALUE_LIST(WORD_TEXT)};
 #undef WORD_TEXT
 
-/* The kinds of values that stand for our containers. */
+/* What the containers become: kinds of values with the index of a row. */
 enum snapshot_kind {
-    KIND_EMPTY = PICKLE_USER,         /* an empty list, of whatever */
+    KIND_EMPTY = PICKLE_USER,         /* an empty list of any kind */
     KIND_PAIR, KIND_FRAME, KIND_STACK, KIND_RECORD, KIND_RECORDS, KIND_TRACES, KIND_BLOCK, KIND_BLOCKS,
     KIND_SEGMENT, KIND_SEGMENTS, KIND_SETTINGS, KIND_ROUNDUP, KIND_TOP
 };
 
-/* Which of snapshot.room belongs to which table. */
+/* Indices into snapshot.room. */
 enum { ROOM_RECORDS, ROOM_BLOCKS, ROOM_SEGMENTS, ROOM_STREAMS, ROOM_POOLS, ROOM_FRAMES, ROOM_RANGES };
 
 enum { SIZE_BITS_MAX = 60 };          /* no size has more: PyTorch refuses a tensor of 2^60 bytes */
 enum { POOLS_MAX = SNAPSHOT_NO_POOL };
 enum { DEVICES_MAX = 4096 };
-enum { STACK_FRAMES_MAX = 4096 };     /* deeper stacks are cut: the outermost frames go */
+enum { STACK_FRAMES_MAX = 4096 };     /* of deeper stacks the outermost frames are cut off */
 
-/* The known entries of one dictionary. */
+/* The entries of a dictionary that have known keys. */
 struct fields {
-    uint64_t mask;                    /* bit k: key k is there */
+    uint64_t mask;                    /* bit k: key k is present */
     uint64_t value[KEYS];
 };
 
@@ -85,8 +86,8 @@ static enum err snapshot_nomem(const struct input *in, struct err_detail *why)
     return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for the snapshot's tables", input_name(in));
 }
 
-/* Room for `more` elements behind n in the table of that room; NULL, the table untouched, without memory. Otherwise the
- * old table is gone, and the caller puts what it gets in its place before anything else can fail. Numbers must fit a
+/* Makes room for `more` elements after the first n of a table; returns the table, which may have moved, so the caller
+ * must store it before anything else can fail. NULL, the table untouched, without memory or if an index would not fit a
  * pickle value. */
 static void *table_grow(struct snapshot *s, int room, void *table, size_t n, size_t more, size_t element)
 {
@@ -157,7 +158,7 @@ static enum err snapshot_pair(struct snapshot *s, const uint64_t *items, uint64_
 {
     int64_t a, b;
     if (!pickle_int(s->pickle, items[0], &a) || !pickle_int(s->pickle, items[1], &b))
-        return ERR_OK;                                   /* a pair of something else: stays opaque */
+        return ERR_OK;                                   /* a pair of something else stays opaque */
     const uint32_t *known = pair_map_find(&s->pool_map, (uint64_t)a, (uint64_t)b);
     if (known != NULL) {
         *out = pickle_value(KIND_PAIR, *known);
@@ -204,7 +205,7 @@ static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, 
     return ERR_OK;
 }
 
-/* Two frames at a time. */
+/* Hashes two frames at a time. */
 static uint64_t stack_hash(const uint32_t *frames, size_t n)
 {
     uint64_t hash = n;
@@ -225,7 +226,7 @@ static bool stack_is(const struct snapshot *s, uint32_t stack, const uint32_t *f
     return node == 0;
 }
 
-/* Most stacks were seen before: a hash of the whole finds them faster than the table, frame by frame. */
+/* Most stacks were seen before: a hash of the whole stack finds them faster than the table does frame by frame. */
 static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, size_t n, uint64_t *out,
                                     struct err_detail *why)
 {
@@ -424,8 +425,8 @@ static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64
 
 /* ---- lists ---- */
 
-/* A list of rows of one table becomes a range of it. The rows were made one after the other, so that they lie side by
- * side; where an object was shared they do not, and are copied. */
+/* Turns a list of rows of one table into a range of that table. The rows were made one after the other, so they are
+ * adjacent; if an object is shared they are not, and are copied. */
 static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n, unsigned kind, void **table,
                              size_t *n_table, size_t element, int room, struct snapshot_range *out,
                              struct err_detail *why)
@@ -463,7 +464,7 @@ static enum err range_put(struct snapshot *s, struct snapshot_range range, unsig
     return ERR_OK;
 }
 
-/* device_traces: the lists of the devices, each of records or empty. */
+/* device_traces: one list per device, of records or empty. */
 static enum err list_of_traces(struct snapshot *s, const uint64_t *items, size_t n, uint64_t *out,
                                struct err_detail *why)
 {
@@ -528,7 +529,7 @@ static enum err snapshot_bad_segment(const struct snapshot *s, uint32_t i, const
     return err_set(why, ERR_FORMAT, i, "%s: segment %u at 0x%" PRIx64 ": %s", input_name(s->in), i, g->addr, what);
 }
 
-/* Places the blocks of a final segment one behind the other, where they say or, in releases up to 2.0, say nothing. */
+/* Checks the blocks of a final segment, and gives them addresses if the release (up to 2.0) recorded none. */
 static const char *segment_place_blocks(struct snapshot *s, const struct snapshot_segment *g)
 {
     const uint64_t end = g->addr + g->size;
@@ -542,7 +543,7 @@ static const char *segment_place_blocks(struct snapshot *s, const struct snapsho
         if (b->size == 0)
             return "a block of no bytes is in it";
         if (b->addr < at)
-            return "its blocks overlap, or lie in front of it";
+            return "its blocks overlap, or begin below it";
         if (b->addr > end || b->size > end - b->addr)
             return "its blocks reach beyond it";
         at = b->addr + b->size;
@@ -550,7 +551,7 @@ static const char *segment_place_blocks(struct snapshot *s, const struct snapsho
     return NULL;
 }
 
-/* Segments may name the same list of blocks, and there is no end to how often: of these one at most is right. */
+/* A hostile file may have many segments share one list of blocks: more blocks than the file holds are refused. */
 static enum err snapshot_place_blocks(struct snapshot *s, struct err_detail *why)
 {
     uint64_t n_placed = 0;
@@ -575,7 +576,8 @@ static enum err snapshot_take_result(struct snapshot *s, uint64_t value, struct 
     }
     if ((s->signs & SIGN_CATEGORY) != 0)
         return err_set(why, ERR_UNSUPPORTED, 0,
-                       "%s: made by torch.cuda._memory_viz from a profile, which has no record of what the allocator did; import the profile itself", input_name(s->in));
+                       "%s: made by torch.cuda._memory_viz from a profile, which has no record of what the allocator "
+                       "did; import the profile itself", input_name(s->in));
     return snapshot_place_blocks(s, why);
 }
 
@@ -600,7 +602,7 @@ enum err snapshot_read(struct input *in, const struct import_config *cfg, struct
     s->cfg = cfg;
     enum err e = pickle_open(in, &handler, snapshot_words, WORDS, &s->pickle, why);
     if (e == ERR_OK)
-        e = snapshot_pair(s, zero, &value, why);         /* pool 0 is the default one */
+        e = snapshot_pair(s, zero, &value, why);         /* pool 0 is the default pool */
     if (e == ERR_OK)
         e = pickle_read(s->pickle, &value, why);
     if (e == ERR_OK)

@@ -641,8 +641,8 @@ Test(import_pytorch, blocks_of_the_final_state_lie_side_by_side_in_their_segment
 {
     static const struct { uint64_t addr[2], size[2]; const char *what; } cases[] = {
         {{BASE, BASE + 512}, {512, 0}, "a block of no bytes is in it"},
-        {{BASE - 512, BASE}, {512, 512}, "its blocks overlap, or lie in front of it"},
-        {{BASE, BASE}, {512, 512}, "its blocks overlap, or lie in front of it"},
+        {{BASE - 512, BASE}, {512, 512}, "its blocks overlap, or begin below it"},
+        {{BASE, BASE}, {512, 512}, "its blocks overlap, or begin below it"},
         {{BASE, BASE + 512}, {512, 2 * MIB}, "its blocks reach beyond it"},
         {{BASE, BASE + 4 * MIB}, {512, 512}, "its blocks reach beyond it"},
     };
@@ -911,7 +911,7 @@ Test(import_pytorch, contradictions_name_their_record)
     contradiction(&s, NULL, "free_completed", BASE + 4096);
     expect_refused(&s, ERR_FORMAT, "the completion of a free of nothing");
     contradiction(&s, NULL, "free_completed", BASE);
-    expect_refused(&s, ERR_FORMAT, "the completion of a free that nobody asked for");
+    expect_refused(&s, ERR_FORMAT, "the completion of a free that was not requested");
     contradiction(&s, NULL, "alloc", BASE + 512);
     expect_refused(&s, ERR_FORMAT, "record 5 of device 0: the block at 0x7f0000000200 (1000 bytes) overlaps");
     contradiction(&s, NULL, "alloc", BASE - 512);
@@ -944,7 +944,7 @@ Test(import_pytorch, unknown_actions_and_keys_are_skipped_and_counted)
     cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 1);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_CONTROL], 1);
     cr_expect_eq(trace_controls(r)[0].kind, CONTROL_SNAPSHOT);
-    cr_expect(strstr(trace_meta(r, "notes"), "1 records of an action that is not known") != NULL);
+    cr_expect(strstr(trace_meta(r, "notes"), "1 records of an unknown action") != NULL);
     trace_close(r);
 }
 
@@ -1038,7 +1038,7 @@ Test(import_pytorch, a_release_that_nothing_decides_is_noted)
     static struct snap s;
     release_case(&s, 60, "segment_alloc", 30);
     struct trace_reader *r = import_snap(&s, &auto_config);
-    const char *part = "1 releases of memory were the program's empty_cache or the allocator's";
+    const char *part = "1 times segments were given back either by the program's empty_cache or by the allocator";
     cr_expect(strstr(trace_meta(r, "notes"), part) != NULL, "%s", trace_meta(r, "notes"));
     trace_close(r);
 }
