@@ -67,6 +67,7 @@ static enum err input_fail(const struct input *in, enum err e, const char *what,
 /* Moves the window to the front of its buffer; returns the free bytes after it. */
 static size_t layer_room(struct layer *l)
 {
+    assert(l->begin <= l->end && l->end <= WINDOW_BYTES);
     if (l->begin > 0) {
         memmove(l->own, l->own + l->begin, l->end - l->begin);
         l->taken += l->begin;
@@ -357,6 +358,7 @@ void input_skip(struct input *in, size_t n)
 
 enum err input_push_base64(struct input *in, struct err_detail *why)
 {
+    assert(in->is_sniffed && in->layers[in->n_layers - 1].kind != LAYER_BASE64);
     return layer_push(in, LAYER_BASE64, why);
 }
 

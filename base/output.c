@@ -1,6 +1,7 @@
 /* Temporary files next to their final names, and a list of them, so that a signal handler can remove them. */
 #include "base/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -165,6 +166,7 @@ enum err output_commit(struct output **out, struct err_detail *why)
     struct output *o = *out;
     if (o == NULL)
         return ERR_OK;
+    assert(o->file != NULL && (o->path == NULL) == (o->temporary == NULL));
     *out = NULL;
     const bool is_stdout = o->file == stdout;
     enum err e = ERR_OK;

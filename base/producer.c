@@ -39,6 +39,7 @@ static void *producer_thread(void *arg)
         p->is_at_end = !has_more;
         p->next = (p->next + 1) % p->n_places;
         p->n_filled++;
+        assert(p->n_filled + p->n_lent <= p->n_places);
         pthread_cond_broadcast(&p->changed);
     }
     pthread_mutex_unlock(&p->lock);
@@ -54,6 +55,7 @@ static void producer_free(struct producer *p)
 
 struct producer *producer_start(unsigned n_places, producer_fill fill, void *arg)
 {
+    assert(n_places >= 2);                   /* one is lent, one is filled */
     struct producer *p = malloc(sizeof *p);
     if (p == NULL)
         return NULL;

@@ -4,6 +4,7 @@
 #ifndef REPLAY_BASE_UNITS_H
 #define REPLAY_BASE_UNITS_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,9 +14,15 @@
 #define GIB (UINT64_C(1) << 30)
 #define TIB (UINT64_C(1) << 40)
 
+static inline bool is_power_of_two(uint64_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
 /* Smallest multiple of `unit` (a power of two) that is >= bytes; UINT64_MAX on overflow. */
 static inline uint64_t align_up(uint64_t bytes, uint64_t unit)
 {
+    assert(is_power_of_two(unit));
     const uint64_t up = bytes + (unit - 1);
     return up < bytes ? UINT64_MAX : up & ~(unit - 1);
 }
@@ -23,6 +30,7 @@ static inline uint64_t align_up(uint64_t bytes, uint64_t unit)
 /* Smallest multiple of `unit` (> 0, any) that is >= bytes; UINT64_MAX on overflow. */
 static inline uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
+    assert(unit > 0);
     const uint64_t rest = bytes % unit;
     if (rest == 0)
         return bytes;
@@ -38,12 +46,8 @@ static inline uint64_t add_capped(uint64_t a, uint64_t b)
 /* floor(log2(n)) of n > 0. */
 static inline unsigned log2_floor(uint64_t n)
 {
+    assert(n > 0);
     return 63u - (unsigned)__builtin_clzll(n);
-}
-
-static inline bool is_power_of_two(uint64_t n)
-{
-    return n != 0 && (n & (n - 1)) == 0;
 }
 
 /* Parses text[0, n) as a size: a decimal number, fraction allowed, and an optional unit (B, K/KB/KiB, M..., G..., T...,

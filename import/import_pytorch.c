@@ -549,6 +549,7 @@ static enum err put_records(struct pytorch_import *p, struct err_detail *why)
         if (e == ERR_OK && i == p->held_until)
             e = put_held(p, why);
     }
+    assert(e != ERR_OK || (p->n_held == 0 && p->next_free_run == w->n_free_runs));
     return e;
 }
 

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/input.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,7 @@ static inline uint32_t pickle_index(uint64_t value)
 /* A value of one of the handler's kinds; index <= PICKLE_INDEX_MAX. */
 static inline uint64_t pickle_value(unsigned kind, uint32_t index)
 {
+    assert(kind < PICKLE_KINDS && index <= PICKLE_INDEX_MAX);
     return (uint64_t)index << PICKLE_KIND_BITS | kind;
 }
 

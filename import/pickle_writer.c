@@ -60,6 +60,7 @@ uint32_t pickle_name(struct pickle_writer *w)
 
 void pickle_put_named(struct pickle_writer *w, uint32_t name)
 {
+    assert(name < w->n_names);
     const bool is_small = name <= UINT8_MAX;
     fputc(is_small ? 'h' : 'j', w->out);
     put_le(w->out, name, is_small ? 1 : 4);

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "traces/rank_set.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -60,6 +61,7 @@ static void active_put(struct forward *f, uint32_t rank, uint64_t requested, boo
 
 static void active_retire(struct forward *f, uint32_t rank)
 {
+    assert(f->is_pending[rank] || f->live_bytes >= f->requested[rank]);
     if (!f->is_pending[rank])
         f->live_bytes -= f->requested[rank];
     f->is_pending[rank] = true;
@@ -208,6 +210,7 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
         trouble_add(&w->segments, i);
         return ERR_OK;
     }
+    assert(adds || f->held_bytes >= r->size);
     f->held_bytes = adds ? f->held_bytes + r->size : f->held_bytes - r->size;
     if (f->held_bytes > w->peak_reserved)
         w->peak_reserved = f->held_bytes;

@@ -18,6 +18,7 @@
 #include "base/event.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* One range. `first`: address of its first piece at the start, else of the first memory mapped. `low`: lowest mapped
@@ -86,6 +87,7 @@ static void ranges_unmap(struct ranges *t, uint64_t addr, uint64_t bytes)
     struct range *r = ranges_around(t, addr);
     if (r == NULL)
         return;
+    assert(r->low <= addr);
     r->mapped -= bytes < r->mapped ? bytes : r->mapped;
     if (r->mapped == 0 && !r->stood_at_start)
         *r = t->at[--t->n];

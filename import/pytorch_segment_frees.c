@@ -19,6 +19,7 @@
 
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,6 +260,7 @@ static enum free_run_reading run_read(const struct walk *w, const struct run *ru
 enum err free_run_read(struct walk *w, uint32_t i, const struct free_run_scene *scene, enum import_segment_frees wish,
                       struct err_detail *why)
 {
+    assert(is_segment_free(&w->records[i]));
     const struct run run = run_look(w, i);
     const bool drops_user_pool = !run.has_default && run.has_private && w->s->pools[run.pool][0] == 0 &&
                                  !pool_is_given_up(w, run.pool) && run.stack != STACK_FLUSH;

@@ -248,6 +248,7 @@ static enum err walk_contradiction(const struct walk *w, uint32_t i, const char 
 
 static void block_put(struct walk *w, uint32_t rank, const struct walk_block *b)
 {
+    assert(w->n_blocks < w->n_addr && w->block_of[rank] == 0);       /* one start block per address */
     w->blocks[w->n_blocks] = *b;
     w->block_of[rank] = (uint32_t)++w->n_blocks;
 }

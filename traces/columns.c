@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ void bytes_put(struct bytes *b, const void *src, size_t n)
 void bytes_put_le(struct bytes *b, uint64_t v, unsigned width)
 {
     unsigned char out[8];
+    assert(width <= sizeof out);
     for (unsigned i = 0; i < width; i++)
         out[i] = (unsigned char)(v >> (8 * i));
     bytes_put(b, out, width);
@@ -107,6 +109,7 @@ const unsigned char *cursor_take(struct cursor *c, size_t n)
 
 uint64_t cursor_le(struct cursor *c, unsigned width)
 {
+    assert(width <= 8);
     const unsigned char *at = cursor_take(c, width);
     uint64_t v = 0;
     for (unsigned i = 0; at != NULL && i < width; i++)
@@ -160,6 +163,7 @@ enum { COLUMN_WIDTH_MASK = 15, COLUMN_HAS_DICT = 16 };
 /* The value in the planes that stands for the next escape. */
 static uint64_t column_escape(unsigned width)
 {
+    assert(width == 1 || width == 2 || width == 4 || width == 8);
     return width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * width)) - 1;
 }
 
@@ -442,6 +446,7 @@ static bool column_has_escape(const struct column *c, size_t k)
 /* Replaces the escapes among the k numbers from `done` on by their numbers. */
 static bool column_read_escapes(struct column *c, uint64_t *out, size_t k)
 {
+    assert(c->width < 8);                        /* numbers of 8 bytes need no escapes */
     const uint64_t escape = column_escape(c->width);
     for (size_t i = 0; i < k; i++)
         if (out[i] == escape) {
@@ -466,6 +471,7 @@ static bool column_look_up(const struct column *c, uint64_t *out, size_t k)
 
 bool column_read(struct column *c, uint64_t *out, size_t k)
 {
+    assert(c->done <= c->n);
     if (k > c->n - c->done || (c->width != 0 && c->main == NULL))
         return false;
     if (c->width == 0) {

@@ -20,6 +20,7 @@
 
 bool slot_table_reach(struct slot_table *t, uint32_t slot)
 {
+    assert(slot < t->limit);
     if (slot < t->room)
         return true;
     uint64_t room = t->room < 1024 ? 1024 : t->room;
@@ -124,6 +125,7 @@ static size_t events_plain_column(enum event_column column, const struct event *
 void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct events_place *place,
                    size_t ends[EVENT_COLUMN_COUNT])
 {
+    assert(n > 0 && n <= NATIVE_SECTION_EVENTS);
     uint64_t *values = malloc(2 * n * sizeof *values);
     uint32_t *vacated = malloc((n + 1) * sizeof *vacated);
     if (values == NULL || vacated == NULL) {
@@ -272,6 +274,7 @@ static bool events_open_columns(struct events_decoder *d, struct cursor in, size
 static void frees_find(struct events_decoder *d, size_t n)
 {
     uint64_t slot = d->last_freed;
+    assert(n <= COLUMN_BATCH);
     for (size_t i = 0; i < n; i++)
         d->free_slots[i] = slot = unzigzag(d->values[EVENT_COLUMN_FREE_SLOT][i], slot);
     memset(d->free_slots + n, 0, FREES_AHEAD * sizeof d->free_slots[0]);
@@ -473,6 +476,7 @@ static HOT_INLINE size_t walk_each(struct events_walk *whole, size_t i, size_t e
         if (*reason != NULL)
             break;
     }
+    assert(w.live_bytes <= NATIVE_LIVE_MAX && w.guess.n_vacated <= NATIVE_SECTION_EVENTS);
     *whole = w;
     return i;
 }
@@ -534,6 +538,7 @@ static HOT_INLINE size_t walk_guessed(struct events_walk *w, size_t i, size_t en
     w->n_allocs = w->n_sized = w->n_placed = (size_t)(size - sizes);
     w->n_frees = (size_t)(freed - frees);
     w->guess.n_vacated = (uint32_t)(vacated - w->vacated);
+    assert(left <= NATIVE_LIVE_MAX && least <= left && w->guess.n_vacated <= NATIVE_SECTION_EVENTS);
     w->live_bytes = NATIVE_LIVE_MAX - left;
     w->peak_bytes = NATIVE_LIVE_MAX - least;
     return (size_t)(kind - w->kinds);

@@ -27,6 +27,8 @@
 #include "traces/native.h"
 #include "traces/trace.h"
 
+#include <assert.h>
+
 /* X(name): the columns of an event section, in their order. */
 #define EVENT_COLUMNS(X) X(KIND) X(TIME) X(ALLOC_SLOT) X(FREE_SLOT) X(BYTES) X(PLACE) X(FREE_PLACE) X(LABEL)
 #define EVENT_COLUMN_ENUM(name) EVENT_COLUMN_##name,
@@ -65,6 +67,7 @@ bool slot_table_reach(struct slot_table *t, uint32_t slot);
 /* Fills a vacant slot that is addressable; slot_table_vacate empties it. */
 static inline void slot_table_take(struct slot_table *t, uint32_t slot, struct slot request)
 {
+    assert(slot < t->room && t->at[slot].state == SLOT_VACANT);
     t->at[slot] = request;
     t->live_bytes += request.bytes;
     if (t->live_bytes > t->peak_bytes)
@@ -75,6 +78,7 @@ static inline void slot_table_take(struct slot_table *t, uint32_t slot, struct s
 
 static inline void slot_table_vacate(struct slot_table *t, uint32_t slot)
 {
+    assert(slot < t->n && t->at[slot].state != SLOT_VACANT && t->at[slot].bytes <= t->live_bytes);
     t->live_bytes -= t->at[slot].bytes;
     t->at[slot] = (struct slot){0};
 }

@@ -6,6 +6,7 @@
 
 #include "traces/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ const char *section_tag(uint32_t kind)
         SECTION_LIST(SECTION_TAG)
 #undef SECTION_TAG
     };
+    assert(kind < SECTION_KINDS);
     return tags[kind];
 }
 
@@ -70,6 +72,7 @@ static enum err native_pread(const struct native_file *f, void *out, size_t n, u
 static enum err native_bytes(struct native_file *f, uint64_t offset, size_t n, const unsigned char **out,
                              struct err_detail *why)
 {
+    assert(offset <= f->size && n <= f->size - offset);
     if (f->bytes != NULL) {
         *out = f->bytes + offset;
         return ERR_OK;
@@ -200,6 +203,7 @@ static enum err native_check_cut(struct native_file *f, const struct section *s,
 
 enum err native_walk(struct native_file *f, uint64_t offset, struct section *out, struct err_detail *why)
 {
+    assert(offset <= f->size);
     struct section s = {.offset = offset, .kind = SECTION_KINDS};
     const uint64_t left = f->size - offset;
     const size_t n = left < NATIVE_SECTION_BYTES ? (size_t)left : NATIVE_SECTION_BYTES;

@@ -752,6 +752,7 @@ size_t trace_stack(const struct trace_reader *r, uint32_t stack, const char *con
 
 static const struct section *reader_events(const struct trace_reader *r, uint32_t section)
 {
+    assert(section < r->n_of_kind[SECTION_EVENTS]);
     return &r->sections[r->of_kind[SECTION_EVENTS][section]];
 }
 
@@ -941,6 +942,7 @@ static enum err reader_decode_chunk(struct trace_reader *r, struct reader_chunk 
     c->n = 0;
     while (e == ERR_OK && !reader_is_at_end(r) && c->n + reader_events(r, r->next_section)->rows <= r->most_chunk) {
         const size_t rows = reader_events(r, r->next_section)->rows;
+        assert(c->n + rows <= c->room);
         e = reader_decode_events(r, c->at + c->n, why);
         c->n += rows;
     }
@@ -951,6 +953,7 @@ static enum err reader_decode_chunk(struct trace_reader *r, struct reader_chunk 
 static bool reader_fill(void *arg, unsigned place)
 {
     struct trace_reader *r = arg;
+    assert(place < READER_CHUNKS && (r->is_ahead || place == r->lent));
     struct reader_chunk *c = &r->chunks[place];
     c->outcome = reader_decode_chunk(r, c, &c->why);
     return c->outcome == ERR_OK && !reader_is_at_end(r);
@@ -1037,6 +1040,7 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
             *why = c->why;
         return c->outcome;
     }
+    assert(r->skip <= c->n);
     *events = c->at + r->skip;
     *n = c->n - r->skip;
     r->skip = 0;
@@ -1192,6 +1196,7 @@ enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct tr
         if (e != ERR_OK)
             return e;
         const struct section *s = reader_events(r, section);
+        assert(first + done >= s->first && first + done - s->first < s->rows);
         const size_t from = (size_t)(first + done - s->first);
         const size_t k = s->rows - from < n - done ? s->rows - from : n - done;
         memcpy(out + done, r->sides + from, k * sizeof *out);

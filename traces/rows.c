@@ -4,6 +4,7 @@
  */
 #include "traces/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +205,7 @@ void rows_encode(struct bytes *out, enum section_kind kind, const void *rows, si
 {
     struct row_field f[ROW_FIELDS_MAX];
     const size_t size = rows_size(kind);
+    assert(size > 0 && n <= NATIVE_ROWS);
     uint64_t *values = malloc(n * sizeof *values);
     out->has_failed |= values == NULL;
     const size_t n_fields = n == 0 ? 0 : row_fields(kind, rows, f);
@@ -243,6 +245,7 @@ enum err rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, 
             uint32_t stack; } none;
     memset(&none, 0, sizeof none);
     const size_t n_fields = row_fields(kind, &none, f);
+    assert(n_fields > 0 && n_fields <= ROW_FIELDS_MAX);
     uint64_t (*values)[NATIVE_ROWS] = malloc(n_fields * sizeof *values);
     struct column *scratch = malloc(sizeof *scratch);
     const bool is_nomem = values == NULL || scratch == NULL;

@@ -17,6 +17,7 @@
 #include "traces/rows.h"
 #include "traces/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,7 @@ static bool writer_list_section(struct trace_writer *w, enum section_kind kind, 
 /* Writes w->raw as a section of `rows` rows. */
 static enum err writer_section(struct trace_writer *w, enum section_kind kind, size_t rows, struct err_detail *why)
 {
+    assert(rows > 0);
     const enum err e = writer_pack(w, kind, rows, why);
     if (e != ERR_OK)
         return e;
@@ -341,6 +343,7 @@ static void writer_add_costs(struct trace_writer *w, const size_t ends[EVENT_COL
     for (size_t i = 0; i < w->raw.n_cuts; i++) {
         while (ends[c] < w->raw.cuts[i])
             c++;
+        assert(c < EVENT_COLUMN_COUNT);              /* the last cut is the end of the last column */
         w->column_bytes[c] += w->packed.cuts[i] - before;
         before = w->packed.cuts[i];
     }
@@ -421,6 +424,7 @@ static enum err writer_hand_out(struct trace_writer *w, struct loose_events *out
 static enum err writer_push(struct trace_writer *w, const struct trace_record *r, struct event ev,
                             struct err_detail *why)
 {
+    assert(w->n_events < NATIVE_SECTION_EVENTS);
     if (!w->has_first)
         w->first_ns = w->last_ns = r->time_ns;
     w->has_first = true;
@@ -687,6 +691,7 @@ enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind
     if (bytes > UINT64_MAX - addr || kind > TRACE_SEGMENT_UNMAP)
         return err_set(why, ERR_FORMAT, record, "%s: record %llu: an invalid segment event at 0x%llx", writer_source(w),
                        (unsigned long long)record, (unsigned long long)addr);
+    assert(w->n_segment_events < NATIVE_ROWS);
     row.before = w->info.events;
     w->info.has_segment_events = true;
     w->segment_events[w->n_segment_events++] = row;
