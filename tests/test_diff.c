@@ -310,11 +310,11 @@ Test(diff, the_line_of_the_program_is_the_innermost_outside_torch)
     static const char *const frames[] = {"at::empty(c10::IntArrayRef, bool) ??:0",
                                          "linear /x/torch/nn/functional.py:12",
                                          "forward train/torchnet.py:19", "main train.py:3"};
-    cr_expect_str_eq(frame_of_program(frames, 4), frames[2]);
-    cr_expect_str_eq(frame_of_program(frames, 2), frames[0]);
-    cr_expect_null(frame_of_program(frames, 0));
-    const struct frame f = frame_parse(frames[0]);
+    cr_expect_str_eq(stack_frame_of_program(frames, 4), frames[2]);
+    cr_expect_str_eq(stack_frame_of_program(frames, 2), frames[0]);
+    cr_expect_null(stack_frame_of_program(frames, 0));
+    const struct stack_frame f = stack_frame_parse(frames[0]);
     cr_expect(f.line == 0 && f.n_file == 2 && strncmp(f.file, "??", 2) == 0 && f.n_name == strlen(frames[0]) - 5);
-    const struct frame bare = frame_parse("nothing");
+    const struct stack_frame bare = stack_frame_parse("nothing");
     cr_expect(bare.n_name == 0 && bare.n_file == 7 && bare.line == 0);
 }

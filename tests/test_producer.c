@@ -1,4 +1,4 @@
-/* The producer: places come in order, none is filled while it is lent, and rest is rest. */
+/* The producer: places come in order, a lent place is not filled, and nothing is filled during a rest. */
 #include "base/producer.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 
 enum { PLACES = 3 };
 
-/* Counts up into its places, to `last`. */
+/* Fills places with ascending numbers up to `last`. */
 struct counter {
     int        place[PLACES];
     int        next, last;
@@ -22,7 +22,7 @@ static bool count(void *arg, unsigned place)
     return c->next <= c->last;
 }
 
-/* Takes what is there up to the end, which counts up from `expected`; returns what would have come next. */
+/* Takes all places up to the end and expects ascending numbers from `expected` on; returns the next number. */
 static int take_all(struct producer *p, struct counter *c, int expected)
 {
     unsigned place;

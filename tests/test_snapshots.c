@@ -1,4 +1,4 @@
-/* Genuine recordings, replayed from the program's own requests: every counter is what PyTorch had at the end. */
+/* Genuine recordings, replayed from the requests of the program: every counter ends as PyTorch's did. */
 #include "tests/recorded_run.h"
 
 #include <criterion/parameterized.h>
@@ -9,7 +9,7 @@ enum { FILES_MAX = 64, NAME_BYTES = 96 };
 
 /* Values only: each case is a process of its own. */
 struct recording {
-    char name[NAME_BYTES];               /* below the golden folder, without ".pickle" */
+    char name[NAME_BYTES];               /* within the golden folder, without ".pickle" */
 };
 
 static int recording_order(const void *a, const void *b)
@@ -37,7 +37,7 @@ static struct criterion_test_params recordings(const char *folder)
     return cr_make_param_array(struct recording, found, n);
 }
 
-/* A call of empty_cache that found nothing to release leaves no record, but waits for all streams. */
+/* A call of empty_cache that found nothing to free leaves no record, but waits for all streams. */
 static bool is_recorded(const char *key)
 {
     return strcmp(key, "num_sync_all_streams") != 0;

@@ -97,7 +97,7 @@ static void verify_made_by(const char *release, const char *conf, uint64_t segme
     void *bytes;
     size_t n;
     cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
-    cr_assert_eq(trace_put_meta(w, "profile", release, &why), ERR_OK);
+    cr_assert_eq(trace_put_meta(w, TRACE_META_RELEASE, release, &why), ERR_OK);
     cr_assert_eq(trace_put_meta(w, "conf", conf, &why), ERR_OK);
     trace_writer_info(w)->recorded_peak_reserved_bytes = segment_bytes;
     cr_assert_eq(trace_put_segment_event(w, TRACE_SEGMENT_ALLOC, BASE, segment_bytes, 0, shared_pool, 0, &why), ERR_OK);

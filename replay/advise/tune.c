@@ -310,7 +310,7 @@ static enum err tuner_fit(const struct tuner *r, struct err_detail *why)
 
 static enum err tuner_choose_release(struct tuner *r, const char *release, struct err_detail *why)
 {
-    const char *recorded = trace_meta(r->trace, "profile");
+    const char *recorded = trace_meta(r->trace, TRACE_META_RELEASE);
     if (release != NULL)
         return pytorch_rules_find(release, &r->t->rules)
                    ? ERR_OK

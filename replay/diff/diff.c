@@ -76,7 +76,7 @@ enum err diff_name_event(struct trace_reader *trace, int64_t event, int64_t *num
     if (e == ERR_OK && event >= 0 && trace_info(trace)->n_stacks > 0)
         e = trace_side_at(trace, (uint64_t)event, &side, why);
     const size_t n = e == ERR_OK && side.stack != TRACE_NO_STACK ? trace_stack(trace, side.stack, &frames) : 0;
-    const char *frame = frame_of_program(frames, n);
+    const char *frame = stack_frame_of_program(frames, n);
     if (frame != NULL)
         snprintf(line, DIFF_LINE, "%s", frame);
     return e;

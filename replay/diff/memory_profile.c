@@ -244,7 +244,7 @@ static struct profile_share *line_share(struct second_pass *s, uint32_t stack, b
     if (stack != TRACE_NO_STACK && s->line_of[stack] != 0)
         return &s->out->lines.rows[s->line_of[stack] - 1].side[s->side];
     const size_t n = stack == TRACE_NO_STACK ? 0 : trace_stack(s->trace, stack, &frames);
-    const char *name = is_from_start ? "(before the recording)" : frame_of_program(frames, n);
+    const char *name = is_from_start ? "(before the recording)" : stack_frame_of_program(frames, n);
     struct profile_row *row = table_row(&s->out->lines, name != NULL ? name : "(no stack recorded)", &number);
     if (row == NULL) {
         s->failure = no_memory(&s->why);

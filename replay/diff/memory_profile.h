@@ -55,7 +55,7 @@ enum { PROFILE_CLASSES = 65 };
 struct profile_pair {
     struct profile       of[PROFILE_SIDES];
     struct profile_row   classes[PROFILE_CLASSES];   /* by profile_class */
-    struct profile_table lines;      /* of the program: see frame_of_program */
+    struct profile_table lines;      /* of the program: see stack_frame_of_program */
 };
 
 /* Reads one of the two traces, twice over. ERR_HOST_NOMEM, the reader's errors. */

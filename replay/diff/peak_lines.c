@@ -83,7 +83,7 @@ void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_w
             text_event(event_word, p->event, where), text_mib(peak->peak_bytes, b), text_count(peak->peak_requests, n));
     for (size_t i = 0; i < p->n && i < LINES_SHOWN; i++) {
         const struct profile_share *s = share_of(p, i);
-        frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
+        stack_frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
         print_share(out, s->peak_bytes, peak->peak_bytes, s->peak_requests, line);
         left_bytes -= s->peak_bytes;
         left_requests -= s->peak_requests;
@@ -108,7 +108,7 @@ void peak_lines_json(struct json_writer *w, const char *key, const struct peak_l
     json_put_number(w, "requests", peak->peak_requests);
     json_put_array(w, "lines");
     for (size_t i = 0; i < p->n; i++) {
-        frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
+        stack_frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
         json_put_object(w, NULL);
         json_put_text(w, "line", line);
         json_put_number(w, "bytes", share_of(p, i)->peak_bytes);

@@ -90,7 +90,7 @@ static void put_frame(struct dumper *p, const char *text)
         pickle_put_named(&p->w, names[id]);
         return;
     }
-    const struct frame f = frame_parse(text);
+    const struct stack_frame f = stack_frame_parse(text);
     pickle_put_dict(&p->w);
     put_text_part(p, "name", f.name, f.n_name);
     put_text_part(p, "filename", f.file, f.n_file);

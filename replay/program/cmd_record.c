@@ -16,7 +16,7 @@
 /* The linker splits its list at spaces and colons. */
 static enum err find_library(char out[PATH_MAX], struct err_detail *why)
 {
-    const enum err e = beside_find("record/libreplay-record.so", out, why);
+    const enum err e = installed_file_find("record/libreplay-record.so", out, why);
     if (e == ERR_OK && strpbrk(out, " :") != NULL)
         return err_set(why, ERR_UNSUPPORTED, 0, "%.130s: cannot be preloaded from a folder with a space or a colon in "
                        "its name", out);
@@ -44,7 +44,7 @@ static enum err put_hook(const struct options *o, const char *folder, struct chi
     enum err e = child_env_put(env, "REPLAY_TORCH_RECORD", folder, '\0', why);
     if (e != ERR_OK || o->texts[OPTION_SIMULATE] != NULL)
         return e;
-    e = beside_find("cudasim/python", hook, why);
+    e = installed_file_find("cudasim/python", hook, why);
     return e == ERR_OK ? child_env_put(env, "PYTHONPATH", hook, ':', why) : e;
 }
 
@@ -76,7 +76,7 @@ static enum err run_control(const struct options *o, const struct child_env *env
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     memcpy(argv, start, sizeof start);
     memcpy(argv + n, o->inputs, o->n_inputs * sizeof *argv);
-    enum err e = beside_program(program, why);
+    enum err e = installed_file_of_program(program, why);
     if (e == ERR_OK)
         e = child_run(argv, env, watch, status, why);
     free(argv);

@@ -43,7 +43,7 @@ struct sim_run {
 
 static enum err find_libraries(struct sim_run *run, struct err_detail *why)
 {
-    const enum err e = beside_find("cudasim/libreplay-cudasim.so", run->libraries, why);
+    const enum err e = installed_file_find("cudasim/libreplay-cudasim.so", run->libraries, why);
     char *slash = e == ERR_OK ? strrchr(run->libraries, '/') : NULL;
     if (slash != NULL)
         *slash = '\0';

@@ -171,7 +171,7 @@ static enum err option_take(enum option_id id, const char *value, struct options
         break;
     case OPTION_RELEASES:
         e = option_take_word(flag, value, release_words, &word, why);
-        o->import.releases = (enum import_releases)word;
+        o->import.segment_frees = (enum import_segment_frees)word;
         break;
     case OPTION_THREADS:
         e = option_take_number(flag, value, 1, 1024, &number, why);

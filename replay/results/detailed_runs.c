@@ -526,8 +526,8 @@ static enum err open_trace(const struct run_table *t, size_t row, struct trace_r
     const struct field *gpu = run_table_cell(t, row, "gpu");
     const struct import_config import = {
         .gpu = gpu->kind == FIELD_NUMBER ? gpu->number : run_table_number(t, row, "trace_device"),
-        .releases = strcmp(releases, "program") == 0     ? RELEASES_PROGRAM
-                    : strcmp(releases, "allocator") == 0 ? RELEASES_ALLOCATOR : RELEASES_AUTO,
+        .segment_frees = strcmp(releases, "program") == 0     ? SEGMENT_FREES_PROGRAM
+                         : strcmp(releases, "allocator") == 0 ? SEGMENT_FREES_ALLOCATOR : SEGMENT_FREES_AUTO,
     };
     char there[SHA256_HEX];
     struct stat status;

@@ -11,7 +11,7 @@ static enum err ranks_load(const struct ranks_ops **out, struct err_detail *why)
 {
     char path[PATH_MAX];
     struct err_detail ignored;
-    if (beside_find("mpi/libreplay-mpi.so", path, &ignored) != ERR_OK)
+    if (installed_file_find("mpi/libreplay-mpi.so", path, &ignored) != ERR_OK)
         return err_set(why, ERR_UNSUPPORTED, 0, "this program was built without MPI: install libopenmpi-dev and build "
                        "again, or give each process its --shard");
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);        /* MPI's own parts look for what it exports */

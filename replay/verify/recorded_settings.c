@@ -54,7 +54,7 @@ static bool releases_can_differ(const struct trace_reader *trace)
 enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why)
 {
     struct err_detail reason;
-    *out = trace_meta(trace, "profile");
+    *out = trace_meta(trace, TRACE_META_RELEASE);
     if (*out == NULL || !releases_can_differ(trace))
         return ERR_OK;
     if (verify_choose_release(trace, out, &reason) != ERR_HOST_NOMEM)

@@ -135,7 +135,7 @@ static enum err verify_with_totals(struct scene *s, const struct setting *t, str
 static size_t versions_to_try(const struct scene *s, const struct policy_spec *policy, const char **out)
 {
     const struct option_value *version = &policy->values[verify_option_index(policy->ops, "version")];
-    const char *layout = version->is_given ? version->text : trace_meta(s->trace, "profile");
+    const char *layout = version->is_given ? version->text : trace_meta(s->trace, TRACE_META_RELEASE);
     struct pytorch_rules profile;
     size_t n = 0;
     if (layout == NULL || !pytorch_rules_find(layout, &profile)) {
