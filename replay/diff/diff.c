@@ -63,7 +63,7 @@ enum err diff_traces(struct diff *d, struct err_detail *why)
         e = profile_read(d->traces[i], (enum profile_side)i, &d->profiles, why);
         d->n_fields = fields_of_profile(trace_info(d->traces[i]), &d->profiles.of[i], d->fields[i]);
     }
-    return e == ERR_OK ? part_find(d->traces[0], d->traces[1], &d->parting, why) : e;
+    return e == ERR_OK ? trace_difference_find(d->traces[0], d->traces[1], &d->trace_difference, why) : e;
 }
 
 enum err diff_name_event(struct trace_reader *trace, int64_t event, int64_t *number, char line[DIFF_LINE],
@@ -222,18 +222,18 @@ static bool match_is_same(const struct diff *d, const struct diff_match *m)
 bool diff_is_same(const struct diff *d)
 {
     if (d->kind == DIFF_TRACES)
-        return d->parting.is_equal && d->profiles.of[0].start_requests == d->profiles.of[1].start_requests &&
+        return d->trace_difference.is_equal && d->profiles.of[0].start_requests == d->profiles.of[1].start_requests &&
                d->profiles.of[0].start_bytes == d->profiles.of[1].start_bytes;
     for (size_t i = 0; i < d->n_matches; i++)
         if (!match_is_same(d, &d->matches[i]))
             return false;
-    return !d->apart.is_placed_apart && !d->apart.calls_differ;
+    return !d->run_difference.is_placed_differently && !d->run_difference.calls_differ;
 }
 
 void diff_close(struct diff *d)
 {
     profile_close(&d->profiles);
-    part_close(&d->apart);
+    run_difference_close(&d->run_difference);
     run_table_close(&d->tables[0]);
     run_table_close(&d->tables[1]);
     free(d->matches);

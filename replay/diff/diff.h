@@ -23,7 +23,7 @@ struct diff {
 
     /* DIFF_TRACES */
     struct profile_pair profiles;
-    struct part_traces  parting;
+    struct trace_difference trace_difference;
     struct field fields[2][DIFF_TRACE_FIELDS];
     size_t n_fields;
 
@@ -31,8 +31,8 @@ struct diff {
     struct run_table   tables[2];
     struct diff_match *matches;
     size_t             n_matches;
-    bool               has_apart;    /* the two runs, or the only two, were replayed side by side */
-    struct part_runs   apart;
+    bool               has_run_difference;   /* the two runs, or the only two, were replayed side by side */
+    struct run_difference run_difference;
 };
 
 /* Compares two traces, whose readers stay with the caller. ERR_HOST_NOMEM, the readers' errors. */

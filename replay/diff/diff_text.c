@@ -172,10 +172,10 @@ static void add_event(struct words *w, const struct diff *d, int i, int64_t numb
 {
     static const char *const kinds[EVENT_KINDS] = {"requests", "frees", "gives up", "has freed", "calls empty_cache",
                                                    "is refused", "gives a command", "sets a mark"};
-    const struct event *ev = &d->parting.ev[i];
+    const struct event *ev = &d->trace_difference.ev[i];
     char bytes[TEXT_NUMBER], where[DIFF_LINE];
     words_add(w, "%s ", i == 0 ? "A" : "B");
-    if (!d->parting.has[i]) {
+    if (!d->trace_difference.has[i]) {
         words_add(w, "has ended");
         return;
     }
@@ -190,18 +190,19 @@ static void add_event(struct words *w, const struct diff *d, int i, int64_t numb
     words_add(w, "%s)", where);
 }
 
-static enum err say_parting(FILE *out, const struct diff *d, struct err_detail *why)
+static enum err say_trace_difference(FILE *out, const struct diff *d, struct err_detail *why)
 {
     struct words w = {.n = 0};
-    if (d->parting.is_equal) {
+    if (d->trace_difference.is_equal) {
         words_add(&w, "Event by event both ask for the same.");
     } else {
-        words_add(&w, "The first %" PRIu64 " events are equal; then ", d->parting.event);
+        words_add(&w, "The first %" PRIu64 " events are equal; then ", d->trace_difference.event);
         for (int i = 0; i < 2; i++) {
             char line[DIFF_LINE] = "";
             int64_t number = 0;
-            if (d->parting.has[i]) {
-                const enum err e = diff_name_event(d->traces[i], (int64_t)d->parting.event, &number, line, why);
+            if (d->trace_difference.has[i]) {
+                const int64_t event = (int64_t)d->trace_difference.event;
+                const enum err e = diff_name_event(d->traces[i], event, &number, line, why);
                 if (e != ERR_OK)
                     return e;
             }
@@ -266,7 +267,7 @@ static enum err print_traces(FILE *out, const struct diff *d, struct err_detail 
     say_changes(out, d);
     say_step(out, d);
     const struct profile_table *lines = &d->profiles.lines;
-    enum err e = say_parting(out, d, why);
+    enum err e = say_trace_difference(out, d, why);
     if (e == ERR_OK)
         e = print_table(out, d, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class, why);
     if (e == ERR_OK && (trace_info(d->traces[0])->n_stacks > 0 || trace_info(d->traces[1])->n_stacks > 0))
@@ -308,7 +309,7 @@ static bool print_match(FILE *out, const struct diff *d, const struct diff_match
     if (d->kind == DIFF_RUNS)
         name_run(out, "A", &d->tables[0], m->a);
     diff_fields_print(out, a, b, n, 2);
-    if (d->kind == DIFF_RUNS && !d->has_apart)
+    if (d->kind == DIFF_RUNS && !d->has_run_difference)
         print_hint(out, d, m);
     return true;
 }
@@ -342,26 +343,27 @@ static void add_block(struct words *w, const char *side, const struct block *b)
 static void add_call(struct words *w, const struct diff *d, int i, int64_t number)
 {
     static const char *const calls[DEVICE_CALL_KINDS] = {
-#define CALL_TEXT(name, text) text,
-        DEVICE_CALL_LIST(CALL_TEXT)
-#undef CALL_TEXT
+#define DEVICE_CALL_TEXT(name, text) text,
+        DEVICE_CALL_LIST(DEVICE_CALL_TEXT)
+#undef DEVICE_CALL_TEXT
     };
     char bytes[TEXT_NUMBER], at[TEXT_NUMBER];
-    if (!d->apart.has_call[i])
+    if (!d->run_difference.has_call[i])
         words_add(w, "%s has none left", i == 0 ? "A" : "B");
     else
-        words_add(w, "%s calls %s of %s bytes at %s", i == 0 ? "A" : "B", calls[d->apart.call[i].call.kind],
-                  text_count(d->apart.call[i].call.bytes, bytes), text_event(trace_event_word(d->traces[0]), number, at));
+        words_add(w, "%s calls %s of %s bytes at %s", i == 0 ? "A" : "B", calls[d->run_difference.call[i].call.kind],
+                  text_count(d->run_difference.call[i].call.bytes, bytes),
+                  text_event(trace_event_word(d->traces[0]), number, at));
 }
 
-static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *why)
+static enum err say_run_difference(FILE *out, const struct diff *d, struct err_detail *why)
 {
-    const struct part_runs *p = &d->apart;
+    const struct run_difference *p = &d->run_difference;
     struct words w = {.n = 0};
     char line[DIFF_LINE], where[DIFF_LINE], bytes[TEXT_NUMBER], at[TEXT_NUMBER];
     int64_t number = -1;
     enum err e = ERR_OK;
-    if (p->is_placed_apart && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
+    if (p->is_placed_differently && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
         frame_show(line, where, sizeof where);
         words_add(&w, "The first request that is placed differently is that of %s bytes at %s%s%s: ",
                   text_count(p->bytes, bytes), text_event(trace_event_word(d->traces[0]), number, at),
@@ -381,7 +383,7 @@ static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *wh
             words_add(&w, i == 0 ? ", " : ".");
         }
     }
-    if (e == ERR_OK && !p->is_placed_apart && !p->calls_differ)
+    if (e == ERR_OK && !p->is_placed_differently && !p->calls_differ)
         words_add(&w, "Every request is placed alike, and every call to the device is the same.");
     if (e == ERR_OK)
         print_words(out, &w);
@@ -394,8 +396,8 @@ enum err diff_print(FILE *out, const struct diff *d, struct err_detail *why)
     fprintf(out, "A: %s\nB: %s\n", d->names[0], d->names[1]);
     if (d->kind == DIFF_TRACES)
         return print_traces(out, d, why);
-    if (d->has_apart)
-        e = say_apart(out, d, why);
+    if (d->has_run_difference)
+        e = say_run_difference(out, d, why);
     if (e == ERR_OK)
         print_matches(out, d);
     return e;

@@ -9,29 +9,29 @@
 
 #include "sim/device.h"
 
-enum { CALL_TEXT = 96 };
+enum { DEVICE_CALL_TEXT = 96 };
 
 /* Begins as zero. */
-struct call_log {
+struct device_calls {
     struct device_call *at;
     size_t n, cap;
     bool   is_cut;                   /* the host had no memory for all of them */
 };
 
 /* A listener for device.log or lane.calls; `log` stays where it is while it listens. */
-struct device_log call_log_listener(struct call_log *log);
-void call_log_close(struct call_log *log);
+struct device_log device_calls_listener(struct device_calls *calls);
+void device_calls_close(struct device_calls *calls);
 
 /* The number of calls, from the first, that are the same in both. */
-size_t call_log_common(const struct call_log *a, const struct call_log *b);
+size_t device_calls_common(const struct device_calls *a, const struct device_calls *b);
 
 /* The addresses that the device gave, in order. ERR_HOST_NOMEM. The caller frees them. */
-MUST_USE enum err call_log_addresses(const struct call_log *log, uint64_t **out, size_t *n);
+MUST_USE enum err device_calls_addresses(const struct device_calls *calls, uint64_t **out, size_t *n);
 
 /* "malloc of 20971520 bytes, segment 3"; "no call" behind the last. Returns `buf`. */
-const char *call_log_text(const struct call_log *log, size_t i, char buf[CALL_TEXT]);
+const char *device_calls_text(const struct device_calls *calls, size_t i, char buf[DEVICE_CALL_TEXT]);
 
 /* "malloc"; NULL behind the last. */
-const char *call_log_kind(const struct call_log *log, size_t i);
+const char *device_calls_kind(const struct device_calls *calls, size_t i);
 
 #endif

@@ -447,7 +447,7 @@ static void lane_refuse_start(struct lane *l, enum err e, const struct err_detai
 }
 
 /* Hands the recorded state to the policy; what the device did for it is not counted. */
-static enum err lane_restore(struct lane *l, const struct trace_reader *in, const struct start *start,
+static enum err lane_restore(struct lane *l, const struct trace_reader *in, const struct start_state *start,
                              struct err_detail *why)
 {
     size_t n_segments, n_blocks;
@@ -484,7 +484,7 @@ static void lane_device_call(void *arg, const struct device_call *c)
 
 /* Whatever needs the whole run's configuration, and the start state. */
 static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct trace_reader *in,
-                           const struct start *start, struct err_detail *why)
+                           const struct start_state *start, struct err_detail *why)
 {
     l->cfg = cfg;
     l->observer.completed = lane_completed_early;
@@ -735,7 +735,7 @@ static bool any_lane_runs(const struct lane *lanes, size_t n)
 }
 
 /* Shows the whole trace to the policies that plan ahead. */
-static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start *start,
+static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start_state *start,
                         struct err_detail *why)
 {
     bool is_wanted = false;
@@ -782,7 +782,7 @@ static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *ti
 enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
                     struct err_detail *why)
 {
-    struct start start;
+    struct start_state start;
     uint64_t time_ns = 0;
     const bool has_cores = threads_wanted(cfg) > 1;
     if (has_cores)
@@ -791,12 +791,12 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
     if (n_lanes > 1 || (trace_info(in)->peak_live >= LANE_MANY && !has_cores))
         trace_enlarge_chunks(in);
     enum err e = trace_seek(in, 0, why);
-    if (e != ERR_OK || (e = start_read(in, &start, why)) != ERR_OK)
+    if (e != ERR_OK || (e = start_state_read(in, &start, why)) != ERR_OK)
         return e;
     e = foresee(in, lanes, n_lanes, &start, why);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
         e = lane_begin(&lanes[i], cfg, in, &start, why);
-    start_close(&start);
+    start_state_close(&start);
     if (e != ERR_OK)
         return e;
     struct crew *crew = crew_start(lanes, n_lanes, cfg, trace_controls(in));

@@ -49,10 +49,10 @@ static void lane_take_answer(struct lane *l, const struct lane *done)
 
 /* At first the widest bounds lead. Whom that does not answer has met a bound of its own, which only an equal can be
  * sure to share; in the end everyone is run. */
-enum twins_round { ROUND_WIDEST, ROUND_EQUAL, ROUND_ALONE, ROUNDS };
+enum equal_runs_round { ROUND_WIDEST, ROUND_EQUAL, ROUND_ALONE, ROUNDS };
 
-struct twins_work {
-    struct twins *t;
+struct equal_runs_work {
+    struct equal_runs *t;
     struct lane  *idle;
     size_t        n;
     size_t       *leader;                /* of each run: itself, or whose run may answer it */
@@ -64,14 +64,14 @@ struct twins_work {
     size_t        n_lanes;
 };
 
-static bool may_answer(const struct twins_work *w, enum twins_round round, size_t leader, size_t i)
+static bool may_answer(const struct equal_runs_work *w, enum equal_runs_round round, size_t leader, size_t i)
 {
     return lane_repeats(&w->idle[leader], &w->idle[i]) &&
            (round == ROUND_WIDEST || lane_repeats(&w->idle[i], &w->idle[leader]));
 }
 
 /* Makes a run a follower of a leader, or a leader, which then takes those whose bounds are narrower. */
-static void find_place(struct twins_work *w, enum twins_round round, size_t i)
+static void find_place(struct equal_runs_work *w, enum equal_runs_round round, size_t i)
 {
     w->leader[i] = i;
     for (size_t k = 0; k < w->n_leaders && round != ROUND_ALONE; k++)
@@ -89,7 +89,7 @@ static void find_place(struct twins_work *w, enum twins_round round, size_t i)
     w->n_leaders = n_kept + 1;
 }
 
-static void find_leaders(struct twins_work *w, enum twins_round round)
+static void find_leaders(struct equal_runs_work *w, enum equal_runs_round round)
 {
     w->n_leaders = 0;
     for (size_t i = 0; i < w->n; i++)
@@ -102,14 +102,14 @@ static void find_leaders(struct twins_work *w, enum twins_round round)
 
 /* ---- running ---- */
 
-static enum err finish(struct twins_work *w, size_t i, const struct lane *l, struct err_detail *why)
+static enum err finish(struct equal_runs_work *w, size_t i, const struct lane *l, struct err_detail *why)
 {
     w->is_done[i] = true;
     return w->t->finished(w->t->arg, i, l, why);
 }
 
 /* Finishes a run and all that it answers. */
-static enum err finish_all_of(struct twins_work *w, size_t leader, const struct lane *done, struct err_detail *why)
+static enum err finish_all_of(struct equal_runs_work *w, size_t leader, const struct lane *done, struct err_detail *why)
 {
     enum err e = finish(w, leader, done, why);
     for (size_t i = 0; i < w->n && e == ERR_OK; i++) {
@@ -123,7 +123,7 @@ static enum err finish_all_of(struct twins_work *w, size_t leader, const struct 
 }
 
 /* Runs the lanes that were opened. */
-static enum err run_lanes(struct twins_work *w, struct err_detail *why)
+static enum err run_lanes(struct equal_runs_work *w, struct err_detail *why)
 {
     enum err e = w->n_lanes > 0 ? w->t->run(w->t->arg, w->lanes, w->n_lanes, why) : ERR_OK;
     for (size_t i = 0; i < w->n_lanes; i++) {
@@ -135,7 +135,7 @@ static enum err run_lanes(struct twins_work *w, struct err_detail *why)
     return e;
 }
 
-static enum err open_lane(struct twins_work *w, size_t i, struct err_detail *why)
+static enum err open_lane(struct equal_runs_work *w, size_t i, struct err_detail *why)
 {
     const struct lane *l = &w->idle[i];
     const enum err e = lane_open(l->spec, l->device->ops, &l->device->cfg, w->t->trace, w->t->seed,
@@ -148,7 +148,7 @@ static enum err open_lane(struct twins_work *w, size_t i, struct err_detail *why
     return ERR_OK;
 }
 
-static enum err run_round(struct twins_work *w, enum twins_round round, struct err_detail *why)
+static enum err run_round(struct equal_runs_work *w, enum equal_runs_round round, struct err_detail *why)
 {
     enum err e = ERR_OK;
     find_leaders(w, round);
@@ -165,9 +165,9 @@ static enum err run_round(struct twins_work *w, enum twins_round round, struct e
     return e;
 }
 
-enum err twins_run(struct twins *t, struct lane *idle, size_t n, struct err_detail *why)
+enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struct err_detail *why)
 {
-    struct twins_work w = {
+    struct equal_runs_work w = {
         .t = t, .idle = idle, .n = n,
         .leader = calloc(n + 1, sizeof *w.leader),
         .leaders = calloc(n + 1, sizeof *w.leaders),
@@ -179,7 +179,7 @@ enum err twins_run(struct twins *t, struct lane *idle, size_t n, struct err_deta
                           w.runs != NULL;
     enum err e = has_room ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     t->n_repeated = 0;
-    for (enum twins_round round = ROUND_WIDEST; round < ROUNDS && e == ERR_OK; round++)
+    for (enum equal_runs_round round = ROUND_WIDEST; round < ROUNDS && e == ERR_OK; round++)
         e = run_round(&w, round, why);
     free(w.leader);
     free(w.leaders);

@@ -10,9 +10,9 @@
 
 #include "replay/engine/engine.h"
 
-enum { TWINS_MAX = 1024 };               /* runs at a time: each is compared with those before it */
+enum { EQUAL_RUNS_MAX = 1024 };               /* runs at a time: each is compared with those before it */
 
-struct twins {
+struct equal_runs {
     struct trace_reader *trace;          /* borrowed, like all that this points to */
     uint64_t seed;
     size_t   n_at_once;                  /* lanes that are run at a time, at least 1 */
@@ -31,9 +31,9 @@ struct twins {
     size_t   n_repeated;                 /* out: finished without being run */
 };
 
-/* Finishes n (<= TWINS_MAX) runs, given as lanes by lane_open_idle for this trace and seed, which stay the caller's to
+/* Finishes n (<= EQUAL_RUNS_MAX) runs, given as lanes by lane_open_idle for this trace and seed, which stay the caller's to
  * close. ERR_HOST_NOMEM, and the first error of the functions above. */
-MUST_USE enum err twins_run(struct twins *t, struct lane *idle, size_t n, struct err_detail *why);
+MUST_USE enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struct err_detail *why);
 
 /* Whether an idle lane for the same trace and seed would have run as `done` did under the same replay_config, event by
  * event; before `done` has run, whether nothing speaks against it. False where that is not certain, and where somebody

@@ -6,7 +6,7 @@
 
 #include "traces/trace.h"
 
-struct start {
+struct start_state {
     struct event *events;            /* the live requests by recorded address; those whose free was pending, retired */
     size_t        n_events;
     uint64_t *addresses; /* of segments and ranges, in the order in which policy_ops.restore asks for them */
@@ -14,14 +14,14 @@ struct start {
 };
 
 /* Reads the start state of a trace; all members are zero when it starts empty. ERR_HOST_NOMEM. */
-MUST_USE enum err start_read(const struct trace_reader *in, struct start *out, struct err_detail *why);
-void start_close(struct start *s);
+MUST_USE enum err start_state_read(const struct trace_reader *in, struct start_state *out, struct err_detail *why);
+void start_state_close(struct start_state *s);
 
 /* The same summed up. */
-struct start_sum {
+struct start_state_totals {
     size_t   n_segments, n_live, n_pending, n_guessed;   /* live requests: of them retired; whose block's size is guessed */
     uint64_t segment_bytes, live_bytes;                  /* as requested */
 };
-struct start_sum start_sum_up(const struct trace_reader *in);
+struct start_state_totals start_state_sum(const struct trace_reader *in);
 
 #endif

@@ -12,8 +12,8 @@
 enum { SIDES_BATCH = 1 << 12 };
 
 /* Everything the writing needs. */
-struct dumper {
-    struct dump         *d;
+struct snapshot_pickle {
+    struct snapshot_export         *d;
     struct trace_reader *trace;
     struct pickle_writer w;
     enum pytorch_release release;
@@ -27,32 +27,32 @@ struct dumper {
     size_t               room_frames;
 };
 
-static void put_entry(struct dumper *p, const char *key, uint64_t number)
+static void put_entry(struct snapshot_pickle *p, const char *key, uint64_t number)
 {
     pickle_put_text(&p->w, key);
     pickle_put_number(&p->w, number);
 }
 
-static void put_text_entry(struct dumper *p, const char *key, const char *text)
+static void put_text_entry(struct snapshot_pickle *p, const char *key, const char *text)
 {
     pickle_put_text(&p->w, key);
     pickle_put_text(&p->w, text);
 }
 
-static void put_bool_entry(struct dumper *p, const char *key, bool is_true)
+static void put_bool_entry(struct snapshot_pickle *p, const char *key, bool is_true)
 {
     pickle_put_text(&p->w, key);
     pickle_put_bool(&p->w, is_true);
 }
 
 /* Handles are written as the signed number that C makes of the pointer. */
-static void put_stream(struct dumper *p, uint16_t stream)
+static void put_stream(struct snapshot_pickle *p, uint16_t stream)
 {
     pickle_put_text(&p->w, "stream");
     pickle_put_integer(&p->w, (int64_t)trace_streams(p->trace)[stream].handle);
 }
 
-static void put_pool(struct dumper *p, const char *key, uint8_t pool)
+static void put_pool(struct snapshot_pickle *p, const char *key, uint8_t pool)
 {
     const uint64_t *id = trace_pools(p->trace)[pool].id;
     pickle_put_text(&p->w, key);
@@ -61,7 +61,7 @@ static void put_pool(struct dumper *p, const char *key, uint8_t pool)
 
 /* ---- stacks ---- */
 
-static void put_text_part(struct dumper *p, const char *key, const char *text, size_t n)
+static void put_text_part(struct snapshot_pickle *p, const char *key, const char *text, size_t n)
 {
     char *copy = strndup(text, n);
     if (copy == NULL)
@@ -71,7 +71,7 @@ static void put_text_part(struct dumper *p, const char *key, const char *text, s
     free(copy);
 }
 
-static void put_frame(struct dumper *p, const char *text)
+static void put_frame(struct snapshot_pickle *p, const char *text)
 {
     const uint32_t n_before = p->frames.n, id = text_table_put(&p->frames, text, strlen(text));
     uint32_t *names = id == UINT32_MAX ? NULL : array_grow(p->frame_names, id, &p->room_frames, sizeof *names);
@@ -94,7 +94,7 @@ static void put_frame(struct dumper *p, const char *text)
 }
 
 /* The list of frames; the empty one where there is no stack. */
-static void put_frames(struct dumper *p, const char *key, uint32_t stack)
+static void put_frames(struct snapshot_pickle *p, const char *key, uint32_t stack)
 {
     const char *const *frames = NULL;
     pickle_put_text(&p->w, key);
@@ -114,7 +114,7 @@ static void put_frames(struct dumper *p, const char *key, uint32_t stack)
 /* ---- records as they were taken ---- */
 
 /* Reads the sides of a stretch of events that begins with this one. */
-static enum err sides_move(struct dumper *p, uint64_t event, struct err_detail *why)
+static enum err sides_move(struct snapshot_pickle *p, uint64_t event, struct err_detail *why)
 {
     const uint64_t left = trace_info(p->trace)->events - event;
     const size_t n = left < SIDES_BATCH ? (size_t)left : SIDES_BATCH;
@@ -124,7 +124,7 @@ static enum err sides_move(struct dumper *p, uint64_t event, struct err_detail *
     return e;
 }
 
-static enum err stack_of_event(struct dumper *p, int64_t event, uint32_t *stack, struct err_detail *why)
+static enum err stack_of_event(struct snapshot_pickle *p, int64_t event, uint32_t *stack, struct err_detail *why)
 {
     const uint64_t at = (uint64_t)event;
     *stack = TRACE_NO_STACK;
@@ -139,14 +139,15 @@ static enum err stack_of_event(struct dumper *p, int64_t event, uint32_t *stack,
     return ERR_OK;
 }
 
-typedef void (*record_visit)(struct dumper *p, const struct dump_record *r, uint32_t stack, uint64_t i);
+typedef void (*record_visit)(struct snapshot_pickle *p, const struct snapshot_export_record *r, uint32_t stack,
+                             uint64_t i);
 
 /* All records in order, each with the stack of its event. */
-static enum err each_record(struct dumper *p, record_visit visit, struct err_detail *why)
+static enum err each_record(struct snapshot_pickle *p, record_visit visit, struct err_detail *why)
 {
     rewind(p->d->spool);
     for (uint64_t i = 0; i < p->d->n_records; i++) {
-        struct dump_record r;
+        struct snapshot_export_record r;
         uint32_t stack;
         if (fread(&r, sizeof r, 1, p->d->spool) != 1)
             return err_set(why, ERR_IO, 0, "the snapshot's records cannot be read back");
@@ -160,18 +161,18 @@ static enum err each_record(struct dumper *p, record_visit visit, struct err_det
 
 static int block_order(const void *key, const void *block)
 {
-    const uint64_t addr = *(const uint64_t *)key, there = ((const struct dump_block *)block)->view.addr;
+    const uint64_t addr = *(const uint64_t *)key, there = ((const struct snapshot_export_block *)block)->view.addr;
     return addr < there ? -1 : addr > there;
 }
 
 /* What stands at an address in the end was put there by the last record that names it. */
-static void note_stack(struct dumper *p, const struct dump_record *r, uint32_t stack, uint64_t i)
+static void note_stack(struct snapshot_pickle *p, const struct snapshot_export_record *r, uint32_t stack, uint64_t i)
 {
     (void)i;
     const enum record_action action = r->record.action;
     if ((action != RECORD_ALLOC && action != RECORD_SEGMENT_ALLOC) || p->d->n_blocks == 0)
         return;
-    struct dump_block *b =
+    struct snapshot_export_block *b =
         bsearch(&r->record.addr, p->d->blocks, p->d->n_blocks, sizeof *p->d->blocks, block_order);
     if (b != NULL && action == RECORD_ALLOC)
         b->stack = stack;
@@ -181,12 +182,12 @@ static void note_stack(struct dumper *p, const struct dump_record *r, uint32_t s
 
 /* ---- segments ---- */
 
-static bool block_is_active(const struct dump_block *b)
+static bool block_is_active(const struct snapshot_export_block *b)
 {
     return b->view.state == BLOCK_ALLOCATED || b->view.state == BLOCK_PENDING;
 }
 
-static void put_block(struct dumper *p, const struct dump_block *b)
+static void put_block(struct snapshot_pickle *p, const struct snapshot_export_block *b)
 {
     static const char *const states[] = {[BLOCK_FREE] = "inactive", [BLOCK_ALLOCATED] = "active_allocated",
                                          [BLOCK_PENDING] = "active_pending_free"};
@@ -213,7 +214,7 @@ static void put_block(struct dumper *p, const struct dump_block *b)
     pickle_end_dict(&p->w);
 }
 
-static void put_segment_sizes(struct dumper *p, const struct dump_block *blocks, size_t n)
+static void put_segment_sizes(struct snapshot_pickle *p, const struct snapshot_export_block *blocks, size_t n)
 {
     uint64_t total = 0, allocated = 0, active = 0, requested = 0;
     for (size_t i = 0; i < n; i++) {
@@ -228,9 +229,9 @@ static void put_segment_sizes(struct dumper *p, const struct dump_block *blocks,
     put_entry(p, "requested_size", requested);
 }
 
-static void put_segment(struct dumper *p, const struct dump_block *blocks, size_t n)
+static void put_segment(struct snapshot_pickle *p, const struct snapshot_export_block *blocks, size_t n)
 {
-    const struct dump_block *first = &blocks[0];
+    const struct snapshot_export_block *first = &blocks[0];
     const uint32_t stack = first->view.page_bytes > 0 ? TRACE_NO_STACK : first->segment_stack;
     pickle_put_dict(&p->w);
     put_entry(p, "device", trace_info(p->trace)->device);
@@ -257,15 +258,15 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
 }
 
 /* Whether a block goes on with the segment of the one before. A mapped stretch of a range is a segment of its own. */
-static bool block_continues(const struct dump_block *b)
+static bool block_continues(const struct snapshot_export_block *b)
 {
     const struct block_view *before = &b[-1].view, *v = &b->view;
     return before->state != BLOCK_UNMAPPED && before->addr + before->bytes == v->addr && v->addr != v->segment_addr;
 }
 
-static void put_segments(struct dumper *p)
+static void put_segments(struct snapshot_pickle *p)
 {
-    const struct dump_block *blocks = p->d->blocks;
+    const struct snapshot_export_block *blocks = p->d->blocks;
     pickle_put_list(&p->w);
     uint64_t n_segments = 0;
     for (size_t i = 0, n; i < p->d->n_blocks; i += n) {
@@ -282,7 +283,7 @@ static void put_segments(struct dumper *p)
 
 /* ---- device_traces ---- */
 
-static void put_record(struct dumper *p, const struct dump_record *d, uint32_t stack, uint64_t i)
+static void put_record(struct snapshot_pickle *p, const struct snapshot_export_record *d, uint32_t stack, uint64_t i)
 {
     static const char *const actions[RECORD_ACTIONS] = {"alloc",         "free_requested", "free_completed",
                                                         "segment_alloc", "segment_free",   "segment_map",
@@ -311,7 +312,7 @@ static void put_record(struct dumper *p, const struct dump_record *d, uint32_t s
 }
 
 /* A list per device of the program; those of the others are empty. */
-static enum err put_traces(struct dumper *p, struct err_detail *why)
+static enum err put_traces(struct snapshot_pickle *p, struct err_detail *why)
 {
     pickle_put_list(&p->w);
     for (uint32_t i = 0; i < trace_info(p->trace)->device; i++) {
@@ -327,13 +328,13 @@ static enum err put_traces(struct dumper *p, struct err_detail *why)
 
 /* ---- allocator_settings ---- */
 
-static void put_bytes_or_minus_1(struct dumper *p, const char *key, uint64_t bytes)
+static void put_bytes_or_minus_1(struct snapshot_pickle *p, const char *key, uint64_t bytes)
 {
     pickle_put_text(&p->w, key);
     pickle_put_integer(&p->w, bytes == PYTORCH_UNLIMITED ? -1 : (int64_t)bytes);
 }
 
-static void put_settings(struct dumper *p)
+static void put_settings(struct snapshot_pickle *p)
 {
     const struct pytorch_settings *s = &p->d->allocator.settings;
     char interval[16];
@@ -364,14 +365,14 @@ static void put_settings(struct dumper *p)
 
 /* ---- the whole ---- */
 
-static void put_empty_list(struct dumper *p, const char *key)
+static void put_empty_list(struct snapshot_pickle *p, const char *key)
 {
     pickle_put_text(&p->w, key);
     pickle_put_list(&p->w);
     pickle_end_list(&p->w);
 }
 
-static enum err put_all(struct dumper *p, struct err_detail *why)
+static enum err put_all(struct snapshot_pickle *p, struct err_detail *why)
 {
     pickle_put_dict(&p->w);
     pickle_put_text(&p->w, "segments");
@@ -392,9 +393,9 @@ static enum err put_all(struct dumper *p, struct err_detail *why)
     return e;
 }
 
-static enum err dump_check(struct dump *d, const struct lane *l, struct err_detail *why)
+static enum err snapshot_export_check(struct snapshot_export *d, const struct lane *l, struct err_detail *why)
 {
-    dump_take_state(d, l);
+    snapshot_export_take_state(d, l);
     switch (d->failure) {
     case ERR_OK:
         return ERR_OK;
@@ -408,14 +409,14 @@ static enum err dump_check(struct dump *d, const struct lane *l, struct err_deta
     }
 }
 
-enum err dump_write(struct dump *d, const struct lane *l, struct trace_reader *trace, FILE *out,
+enum err snapshot_export_write(struct snapshot_export *d, const struct lane *l, struct trace_reader *trace, FILE *out,
                     struct err_detail *why)
 {
-    enum err e = dump_check(d, l, why);
+    enum err e = snapshot_export_check(d, l, why);
     if (e != ERR_OK)
         return e;
     const uint32_t n_stacks = trace_info(trace)->n_stacks;
-    struct dumper p = {.d = d, .trace = trace, .release = d->allocator.release, .has_stacks = n_stacks > 0};
+    struct snapshot_pickle p = {.d = d, .trace = trace, .release = d->allocator.release, .has_stacks = n_stacks > 0};
     p.sides = calloc(SIDES_BATCH, sizeof *p.sides);
     p.stack_names = calloc((size_t)n_stacks + 1, sizeof *p.stack_names);
     if (p.sides == NULL || p.stack_names == NULL) {

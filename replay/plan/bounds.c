@@ -51,7 +51,7 @@ struct tenant {
 struct bounds_finder {
     struct tenant *tenants;          /* by slot */
     size_t         n_tenants;
-    struct gaps    gaps;
+    struct free_stretches stretches;
     struct lives   lives;
     bool           has_lives;        /* none was left out so far */
     bool           has_plan;         /* the same of the addresses */
@@ -132,55 +132,56 @@ static bool is_as_good(uint64_t bytes, uint64_t more, uint64_t near)
  * height, or one that is as good. Of the small ones at the end many need no place: however they lie, they rise above
  * what is there by no more than they have together. */
 static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest, uint64_t near,
-                              struct shelves *shelves)
+                              struct placed_requests *placed)
 {
     size_t last = n;
     uint64_t left = 0;                           /* bytes from `last` on, less than a page; then of those not placed */
     while (last > 0 && left + order[last - 1]->bytes < DEVICE_PAGE_BYTES)
         left += order[--last]->bytes;
-    shelves_clear(shelves);
+    placed_requests_clear(placed);
     for (size_t i = 0; i < n; i++) {
-        const uint64_t height = add_capped(shelves->height, rest);
+        const uint64_t height = add_capped(placed->height, rest);
         if (i >= last && is_as_good(height, add_capped(height, left), near))
             break;
-        shelves_place(shelves, order[i]->bytes, order[i]->begin, order[i]->end);
+        placed_requests_add(placed, order[i]->bytes, order[i]->begin, order[i]->end);
         left -= i >= last ? order[i]->bytes : 0;
     }
-    return add_capped(shelves->height, rest);
+    return add_capped(placed->height, rest);
 }
 
 /* First fit in order of time for all that is not placed by its lifetime, up to where it is above `most` bytes; *height is
  * left at 0 where there is none. */
 static enum err plan_rest(struct lives *l, uint64_t most, uint64_t *height)
 {
-    struct gaps gaps;
-    enum err e = gaps_open(&gaps);
+    struct free_stretches stretches;
+    enum err e = free_stretches_open(&stretches);
     *height = 0;
     if (e != ERR_OK)
         return e;
-    for (size_t i = 0; i < l->n_steps && e == ERR_OK && gaps.height <= most; i++) {
+    for (size_t i = 0; i < l->n_steps && e == ERR_OK && stretches.height <= most; i++) {
         struct life *life = lives_at_step(l, i);
         if (life->is_placed)
             continue;
         if (l->steps[i] % 2 == 1)
-            e = gaps_give(&gaps, life->addr, life->bytes);
-        else if (!gaps_take(&gaps, life->bytes, &life->addr))
+            e = free_stretches_give(&stretches, life->addr, life->bytes);
+        else if (!free_stretches_take(&stretches, life->bytes, &life->addr))
             break;                               /* beyond all addresses: so was the plan that it is compared with */
     }
-    *height = gaps.height;
-    gaps_close(&gaps);
+    *height = stretches.height;
+    free_stretches_close(&stretches);
     return e;
 }
 
 /* The height of a plan with these, in the order of sizes, and `rest` bytes above them: by size, and where that is not
  * `near`, also by the length of their life, which is seldom better. The order is lost. */
-static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint64_t near, struct shelves *shelves)
+static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint64_t near,
+                             struct placed_requests *placed)
 {
-    const uint64_t by_size = plan_in_order(order, n, rest, near, shelves);
+    const uint64_t by_size = plan_in_order(order, n, rest, near, placed);
     if (by_size <= near)
         return by_size;
     qsort(order, n, sizeof *order, compare_durations);
-    const uint64_t by_duration = plan_in_order(order, n, rest, near, shelves);
+    const uint64_t by_duration = plan_in_order(order, n, rest, near, placed);
     return by_size < by_duration ? by_size : by_duration;
 }
 
@@ -201,14 +202,14 @@ static uint64_t rest_live_bytes(const struct lives *l)
  * of `known` bytes. First fit for the rest takes by far the longest, and goes no further than it has to: with the rest in
  * one piece the plan is `least` bytes, up to a page. */
 static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes, uint64_t known,
-                                  struct shelves *shelves, uint64_t *height)
+                                  struct placed_requests *placed, uint64_t *height)
 {
     uint64_t rest = 0;
     for (size_t i = 0; i < n; i++)
         order[i]->is_placed = true;
     if (n < l->n) {
         const uint64_t rest_live = rest_live_bytes(l);
-        const uint64_t least = plan_largest(order, n, rest_live, 0, shelves);
+        const uint64_t least = plan_largest(order, n, rest_live, 0, placed);
         if (least >= known)
             return ERR_OK;
         const uint64_t most = add_capped(rest_live, add_capped(known - least, 2 * DEVICE_PAGE_BYTES));
@@ -217,7 +218,7 @@ static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n
             return e;
         qsort(order, n, sizeof *order, compare_lives);
     }
-    *height = plan_largest(order, n, rest, live_bytes + live_bytes / 50, shelves);
+    *height = plan_largest(order, n, rest, live_bytes + live_bytes / 50, placed);
     return ERR_OK;
 }
 
@@ -256,13 +257,13 @@ static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t known, uint6
 {
     const size_t n = l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST;
     struct life **largest = calloc(n + 1, sizeof *largest);
-    struct shelves shelves = { .room = NULL };
-    enum err e = largest == NULL ? ERR_HOST_NOMEM : shelves_open(n, (uint32_t)l->n_steps, &shelves);
+    struct placed_requests placed = { .room = NULL };
+    enum err e = largest == NULL ? ERR_HOST_NOMEM : placed_requests_open(n, (uint32_t)l->n_steps, &placed);
     if (e == ERR_OK) {
         find_largest(l, largest, n);
-        e = plan_by_lifetimes(l, largest, n, live_bytes, known, &shelves, height);
+        e = plan_by_lifetimes(l, largest, n, live_bytes, known, &placed, height);
     }
-    shelves_close(&shelves);
+    placed_requests_close(&placed);
     free(largest);
     return e;
 }
@@ -281,7 +282,7 @@ static void finder_reach(struct bounds_finder *f, uint64_t bytes)
 static bool finder_place(struct bounds_finder *f, struct tenant *t)
 {
     const uint64_t bytes = align_up(t->bytes, PLAN_ROUND);
-    f->has_plan = f->has_plan && gaps_take(&f->gaps, bytes, &t->addr);
+    f->has_plan = f->has_plan && free_stretches_take(&f->stretches, bytes, &t->addr);
     if (f->has_lives && f->lives.n == LIVES_MAX) {
         f->has_lives = false;
         lives_close(&f->lives);
@@ -292,7 +293,7 @@ static bool finder_place(struct bounds_finder *f, struct tenant *t)
 
 static bool finder_leave(struct bounds_finder *f, const struct tenant *t)
 {
-    if (f->has_plan && gaps_give(&f->gaps, t->addr, align_up(t->bytes, PLAN_ROUND)) != ERR_OK)
+    if (f->has_plan && free_stretches_give(&f->stretches, t->addr, align_up(t->bytes, PLAN_ROUND)) != ERR_OK)
         return false;
     return !f->has_lives || lives_end(&f->lives, t->life);
 }
@@ -357,21 +358,22 @@ static void finder_close(struct bounds_finder *f)
     if (f == NULL)
         return;
     lives_close(&f->lives);
-    gaps_close(&f->gaps);
+    free_stretches_close(&f->stretches);
     free(f->tenants);
     free(f);
 }
 
 static enum err finder_open(const struct trace_reader *trace, struct bounds_finder **out, struct err_detail *why)
 {
-    struct start start;
+    struct start_state start;
     const size_t n_slots = (size_t)trace_info(trace)->peak_live + 1;
     struct bounds_finder *f = calloc(1, sizeof *f);
-    if (f == NULL || (f->tenants = calloc(n_slots, sizeof *f->tenants)) == NULL || gaps_open(&f->gaps) != ERR_OK) {
+    if (f == NULL || (f->tenants = calloc(n_slots, sizeof *f->tenants)) == NULL ||
+        free_stretches_open(&f->stretches) != ERR_OK) {
         finder_close(f);
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu live requests", n_slots);
     }
-    const enum err e = start_read(trace, &start, why);
+    const enum err e = start_state_read(trace, &start, why);
     if (e != ERR_OK) {
         finder_close(f);
         return e;
@@ -381,7 +383,7 @@ static enum err finder_open(const struct trace_reader *trace, struct bounds_find
     f->bounds.live_event = f->event = -1;
     for (size_t i = 0; i < start.n_events && f->error == ERR_OK; i++)
         f->error = finder_take(f, &start.events[i]) ? ERR_OK : ERR_HOST_NOMEM;
-    start_close(&start);
+    start_state_close(&start);
     f->event = 0;
     *out = f;
     return ERR_OK;
@@ -392,12 +394,13 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
     uint64_t by_lifetimes = UINT64_MAX;
     enum err e = f->error;
     if (e == ERR_OK && f->has_plan && f->has_lives)
-        e = plan(&f->lives, f->bounds.live_bytes, f->gaps.height, &by_lifetimes);
+        e = plan(&f->lives, f->bounds.live_bytes, f->stretches.height, &by_lifetimes);
     if (e != ERR_OK)
         return err_set(why, e, 0, "no memory for the lifetimes of the trace");
     *out = f->bounds;
     if (f->has_plan)
-        out->plan_bytes = align_up(f->gaps.height < by_lifetimes ? f->gaps.height : by_lifetimes, DEVICE_PAGE_BYTES);
+        out->plan_bytes =
+            align_up(f->stretches.height < by_lifetimes ? f->stretches.height : by_lifetimes, DEVICE_PAGE_BYTES);
     return ERR_OK;
 }
 

@@ -12,8 +12,8 @@
 /* Stretches lie by address in leaves of a few dozen, the leaves by address in places. A tournament over the places
  * knows the longest stretch, so that the first of a length is found by going down; an address is found by halving. A
  * leaf that is full is split, one that is empty is given up: only then does anything of the length of all places move. */
-struct gaps {
-    struct gap_leaf *leaves;
+struct free_stretches {
+    struct stretch_leaf *leaves;
     uint64_t *first;                 /* by place: lowest address in its leaf */
     uint64_t *longest;               /* [1] of all, [cap + place] of a leaf, and of each two at twice a number above */
     uint32_t *leaf;                  /* by place; behind n, those that are not in use */
@@ -22,13 +22,13 @@ struct gaps {
 };
 
 /* The whole line is free. ERR_HOST_NOMEM. */
-MUST_USE enum err gaps_open(struct gaps *out);
-void gaps_close(struct gaps *g);     /* also of zeros */
+MUST_USE enum err free_stretches_open(struct free_stretches *out);
+void free_stretches_close(struct free_stretches *s);     /* also of zeros */
 
 /* Takes `bytes` (> 0) at the lowest address where they are free. False where no stretch of 2^64 addresses is. */
-bool gaps_take(struct gaps *g, uint64_t bytes, uint64_t *addr);
+bool free_stretches_take(struct free_stretches *s, uint64_t bytes, uint64_t *addr);
 
 /* Gives back what was taken there, or a part of it. ERR_HOST_NOMEM, and then it stays taken. */
-MUST_USE enum err gaps_give(struct gaps *g, uint64_t addr, uint64_t bytes);
+MUST_USE enum err free_stretches_give(struct free_stretches *s, uint64_t addr, uint64_t bytes);
 
 #endif

@@ -12,14 +12,14 @@
 
 /* Chooses the runs and replays them into page->runs, stacks and notes. `page` holds the verdict and is otherwise zero.
  * A run that cannot be shown says why; only ERR_HOST_NOMEM is an error. `progress` may be NULL. */
-MUST_USE enum err drawn_replay(struct page *page, unsigned threads,
+MUST_USE enum err detailed_runs_replay(struct page *page, unsigned threads,
                                void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                                struct err_detail *why);
 
-/* Releases what drawn_replay made. Zero is accepted. */
-void drawn_close(struct page *page);
+/* Releases what detailed_runs_replay made. Zero is accepted. */
+void detailed_runs_close(struct page *page);
 
 /* Appends a note. ERR_HOST_NOMEM. */
-MUST_USE enum err drawn_note(struct page *page, const char *fmt, ...) PRINTF_LIKE(2, 3);
+MUST_USE enum err detailed_runs_note(struct page *page, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -19,7 +19,7 @@ static enum err runs_prepare(struct device_runs *r, struct err_detail *why)
     if (r->logs == NULL || r->listeners == NULL || r->addresses == NULL || r->comparisons == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare %zu devices", r->n_devices);
     for (size_t i = 0; i < n; i++)
-        r->listeners[i] = call_log_listener(&r->logs[i]);
+        r->listeners[i] = device_calls_listener(&r->logs[i]);
     return ERR_OK;
 }
 
@@ -48,7 +48,7 @@ static enum err runs_config(struct device_runs *r, size_t d, size_t p, struct de
     }
     if (out->addresses != ADDRESSES_RISING)
         return ERR_OK;
-    const enum err e = call_log_addresses(&r->logs[real * r->n_policies + p], &r->addresses[lane], &out->n_addresses);
+    const enum err e = device_calls_addresses(&r->logs[real * r->n_policies + p], &r->addresses[lane], &out->n_addresses);
     if (e != ERR_OK)
         return err_set(why, e, 0, "no memory for the addresses of %zu calls", r->logs[real * r->n_policies + p].n);
     out->addresses = ADDRESSES_LIST;
@@ -110,18 +110,18 @@ static enum err runs_on_device(struct device_runs *r, size_t d, const struct rep
 
 static void runs_compare(struct device_runs *r, size_t d, size_t p)
 {
-    const struct call_log *a = &r->logs[p], *b = &r->logs[d * r->n_policies + p];
+    const struct device_calls *a = &r->logs[p], *b = &r->logs[d * r->n_policies + p];
     struct report_comparison *c = &r->comparisons[r->n_comparisons++];
     *c = (struct report_comparison){
         .policy = r->specs[p].typed,
         .devices = { r->devices[0].typed, r->devices[d].typed },
         .calls = { a->n, b->n },
-        .common = call_log_common(a, b),
+        .common = device_calls_common(a, b),
         .is_cut = a->is_cut || b->is_cut,
     };
     c->is_equal = c->common == a->n && c->common == b->n && !c->is_cut;
-    call_log_text(a, (size_t)c->common, c->first[0]);
-    call_log_text(b, (size_t)c->common, c->first[1]);
+    device_calls_text(a, (size_t)c->common, c->first[0]);
+    device_calls_text(b, (size_t)c->common, c->first[1]);
 }
 
 enum err device_runs_replay(struct device_runs *r, const struct replay_config *cfg, struct err_detail *why)
@@ -152,7 +152,7 @@ void device_runs_close(struct device_runs *r)
     for (size_t i = 0; i < r->n_devices * r->n_policies && r->lanes != NULL; i++) {
         lane_close(&r->lanes[i]);
         if (r->logs != NULL)
-            call_log_close(&r->logs[i]);
+            device_calls_close(&r->logs[i]);
         if (r->addresses != NULL)
             free(r->addresses[i]);
     }

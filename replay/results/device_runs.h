@@ -31,7 +31,7 @@ struct device_runs {
     bool                 has_bounds;
 
     /* Its own. */
-    struct call_log     *logs;               /* by lane; NULL with one device */
+    struct device_calls     *logs;               /* by lane; NULL with one device */
     struct device_log   *listeners;
     uint64_t           **addresses;          /* by lane: what its device was told to give */
     struct report_comparison *comparisons;   /* of the first device with each other one, policy by policy */

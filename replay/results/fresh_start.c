@@ -6,7 +6,7 @@
 
 void fresh_start_print(FILE *out, const struct trace_reader *trace)
 {
-    const struct start_sum s = start_sum_up(trace);
+    const struct start_state_totals s = start_state_sum(trace);
     char n[TEXT_NUMBER], live[TEXT_NUMBER], held[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (!trace_info(trace)->starts_mid_run)
@@ -20,7 +20,7 @@ void fresh_start_print(FILE *out, const struct trace_reader *trace)
 
 void fresh_start_json(struct json_writer *w, const struct trace_reader *trace)
 {
-    const struct start_sum s = start_sum_up(trace);
+    const struct start_state_totals s = start_state_sum(trace);
     const bool is_mid_run = trace_info(trace)->starts_mid_run;
     json_put_object(w, "start");
     json_put_text(w, "state", is_mid_run ? "mid-run" : "empty");

@@ -27,7 +27,7 @@ void scene_close(struct scene *s)
     free(s->events);
     free(s->sides);
     free(s->takes_addresses);
-    start_close(&s->start);
+    start_state_close(&s->start);
 }
 
 static enum err scene_read_events(struct scene *s, struct err_detail *why)
@@ -190,7 +190,7 @@ enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene 
     s->live = trace_start_blocks(in, &s->n_live);
     enum err e = trace_segment_events(in, &s->segments, &s->n_segments, why);
     if (e == ERR_OK)
-        e = start_read(in, &s->start, why);
+        e = start_state_read(in, &s->start, why);
     if (e == ERR_OK)
         e = scene_read_events(s, why);
     if (e != ERR_OK)

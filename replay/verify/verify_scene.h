@@ -26,7 +26,7 @@ struct scene {
     size_t n_start;
     const struct trace_block *live;
     size_t n_live;
-    struct start start;
+    struct start_state start;
     uint64_t room_bytes;                 /* that the device had at least: the recorded peak, in whole pages */
     uint64_t total_bytes;                /* of the recorded device, as given or as an OOM record shows it; 0: unknown */
 };
