@@ -6,7 +6,7 @@
 #include "replay/results/result.h"
 #include "report/report.h"
 #include "tests/engine_rig.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #include "replay/verify/recorded_settings.h"
 #include "replay/verify/verify.h"
 #include "report/block_map.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 #include "traces/generate.h"
 
 #include <criterion/criterion.h>
