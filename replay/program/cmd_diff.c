@@ -4,6 +4,7 @@
 #include "replay/diff/diff.h"
 #include "replay/results/result.h"
 #include "replay/results/results_file.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 
 #include <stdlib.h>

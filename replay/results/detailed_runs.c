@@ -5,6 +5,7 @@
 #include "import/import.h"
 #include "replay/engine/explain_run.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 
 #include <inttypes.h>

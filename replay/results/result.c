@@ -2,7 +2,6 @@
 #include "replay/results/result.h"
 
 #include "base/units.h"
-#include "replay/verify/recorded_settings.h"
 #include "report/text.h"
 
 #include <inttypes.h>

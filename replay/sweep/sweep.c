@@ -9,6 +9,7 @@
 
 #include "base/cores.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "sim/device.h"
 
