@@ -1,6 +1,9 @@
 /* A growing array of calls. */
 #include "replay/engine/device_calls.h"
 
+#include "base/array.h"
+
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +13,12 @@ static void device_calls_add(void *arg, const struct device_call *c)
     struct device_calls *calls = arg;
     if (calls->is_cut)
         return;
-    if (calls->n == calls->cap) {
-        const size_t cap = calls->cap == 0 ? 1024 : 2 * calls->cap;
-        struct device_call *grown = cap > SIZE_MAX / sizeof *grown ? NULL : realloc(calls->at, cap * sizeof *grown);
-        calls->is_cut = grown == NULL;
-        if (grown == NULL)
-            return;
-        calls->at = grown;
-        calls->cap = cap;
-    }
-    calls->at[calls->n++] = *c;
+    struct device_call *at = array_grow(calls->at, calls->n, &calls->cap, sizeof *at);
+    calls->is_cut = at == NULL;
+    if (at == NULL)
+        return;
+    calls->at = at;
+    at[calls->n++] = *c;
 }
 
 struct device_log device_calls_listener(struct device_calls *calls)
@@ -68,6 +67,7 @@ const char *device_calls_kind(const struct device_calls *calls, size_t i)
         DEVICE_CALL_LIST(DEVICE_CALL_NAME)
 #undef DEVICE_CALL_NAME
     };
+    assert(i >= calls->n || calls->at[i].kind < DEVICE_CALL_KINDS);
     return i < calls->n ? names[calls->at[i].kind] : NULL;
 }
 
