@@ -27,8 +27,8 @@ MUST_USE enum err audit_create(uint32_t n_slots, const struct device *device, st
 /* Accepts NULL. */
 void audit_destroy(struct audit *a);
 
-/* Enters the block that serves a request of `requested` bytes. The slot must be vacant. ERR_CORRUPT with the reason; the
- * block is then not entered. */
+/* Enters the block that serves a request of `requested` bytes. The slot must be vacant. ERR_CORRUPT with the reason;
+ * the block is then not entered. */
 MUST_USE enum err audit_alloc(struct audit *a, uint32_t slot, uint64_t requested, const struct block *b,
                               struct err_detail *why);
 

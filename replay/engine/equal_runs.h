@@ -38,8 +38,8 @@ struct equal_runs {
     size_t   n_repeated;                 /* out: runs that were answered by another */
 };
 
-/* Finishes n (<= EQUAL_RUNS_MAX) runs. `idle` are their lanes, made by lane_open_idle for this trace and seed; the caller
- * closes them. ERR_HOST_NOMEM, and the first error of the functions above. */
+/* Finishes n (<= EQUAL_RUNS_MAX) runs. `idle` are their lanes, made by lane_open_idle for this trace and seed; the
+ * caller closes them. ERR_HOST_NOMEM, and the first error of the functions above. */
 MUST_USE enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struct err_detail *why);
 
 /* Whether `idle`, on the same trace, seed and replay_config, would do at every event what `done` did. If `done` has

@@ -1,7 +1,16 @@
 /*
- * Two kinds of plan. First fit in order of time is made as the events pass, with memory for what lives at once. Where the
- * lifetimes of all requests can be kept, the largest requests are placed by what is known of their future, and the rest
- * first-fit in order of time above them.
+ * Two kinds of plan.
+ *
+ * By time: first fit as the events pass. It needs memory only for the requests that are live at once.
+ *
+ * By lifetimes, if all lifetimes fit into memory: the largest requests are placed with their whole future known, and
+ * the rest by first fit in order of time above them.
+ *
+ *     height ->  +----------------------+
+ *                | rest: first fit      |   the rest gets its own addresses, so the two parts are
+ *                +----------------------+   planned one after the other
+ *                | the 4096 largest     |
+ *           0 -> +----------------------+
  */
 #include "replay/plan/bounds.h"
 
@@ -19,33 +28,34 @@
 
 enum {
     PLAN_ROUND   = 512,
-    PLAN_LARGEST = 4096,             /* placed by their lifetimes: each is compared with all that were placed before */
+    PLAN_LARGEST = 4096,             /* requests placed by lifetime: the work grows with the square of their number */
     LIVES_MAX    = 1 << 20,          /* requests whose lifetimes are kept: 40 MiB */
-    AHEAD        = 16,               /* so many steps or events before its turn a request is fetched from memory */
+    AHEAD        = 16,               /* steps or events ahead at which a request is fetched from memory */
 };
 static_assert(2 * (uint64_t)LIVES_MAX < UINT32_MAX, "steps are numbered with 32 bits");
 
 #define NO_ADDR UINT64_MAX
 
-/* A request's place and time. `begin` and `end` are steps: births and deaths, counted from 0. */
+/* A request's address and lifetime. Steps count allocs and frees, from 0; `end` is UINT32_MAX if it is never freed. */
 struct life {
     uint64_t bytes, addr;
     uint32_t begin, end;
-    bool     is_placed;              /* by its lifetime */
+    bool     is_placed;              /* by lifetime, not by time */
 };
 
 struct lives {
     struct life *at;
     size_t    n, cap;
-    uint32_t *steps;                 /* 2 * life + (1 for its end) */
+    uint32_t *steps;                 /* by step: 2 * life, + 1 if it ends there */
     size_t    n_steps, cap_steps;
 };
 
 /* A live request. */
 struct tenant {
-    uint64_t bytes, addr;            /* as requested; in the plan in order of time */
+    uint64_t bytes;                  /* as requested */
+    uint64_t addr;                   /* in the plan by time */
     size_t   life;
-    bool     is_retired;             /* released, but not completed */
+    bool     is_retired;             /* freed by the program, but a stream may still touch it */
 };
 
 struct bounds_finder {
@@ -53,12 +63,12 @@ struct bounds_finder {
     size_t         n_tenants;
     struct free_stretches stretches;
     struct lives   lives;
-    bool           has_lives;        /* none was left out so far */
-    bool           has_plan;         /* the same of the addresses */
-    uint64_t       live_bytes;
-    int64_t        event;            /* under way; -1: the start state */
+    bool           has_lives;        /* `lives` holds every request so far */
+    bool           has_plan;         /* `stretches` holds every request so far */
+    uint64_t       live_bytes;       /* now */
+    int64_t        event;            /* the current one; -1: the start state */
     struct bounds  bounds;           /* so far */
-    enum err       error;            /* of the events taken */
+    enum err       error;            /* the first error: no event is taken after it */
 };
 
 /* ---- lifetimes ---- */
@@ -85,6 +95,7 @@ static bool lives_begin(struct lives *l, uint64_t bytes)
 
 static bool lives_end(struct lives *l, size_t life)
 {
+    assert(life < l->n && l->at[life].end == UINT32_MAX);
     l->at[life].end = (uint32_t)l->n_steps;
     return lives_step(l, 2 * life + 1);
 }
@@ -96,7 +107,7 @@ static void lives_close(struct lives *l)
     *l = (struct lives){ .at = NULL };
 }
 
-/* Whose step number i is. */
+/* The life that begins or ends at step i. */
 static struct life *lives_at_step(const struct lives *l, size_t i)
 {
     if (i + AHEAD < l->n_steps)
@@ -114,7 +125,7 @@ static int compare_lives(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* The longest-lived first: they lie at the bottom, and what comes and goes above them. */
+/* The longest-lived first, so that they lie at the bottom and short lives come and go above them. */
 static int compare_durations(const void *a, const void *b)
 {
     const struct life *x = *(struct life *const *)a, *y = *(struct life *const *)b;
@@ -122,20 +133,20 @@ static int compare_durations(const void *a, const void *b)
     return long_x != long_y ? (long_x > long_y ? -1 : 1) : compare_lives(a, b);
 }
 
-/* Where a plan of `bytes` is as good as one of `more`: in whole pages, and whether it is within `near`. */
+/* Whether a plan of `bytes` is as good as one of `more`: as many whole pages, and both within `near` or both not. */
 static bool is_as_good(uint64_t bytes, uint64_t more, uint64_t near)
 {
     return align_up(bytes, DEVICE_PAGE_BYTES) == align_up(more, DEVICE_PAGE_BYTES) && (bytes <= near) == (more <= near);
 }
 
-/* Each in this order at the lowest address that is free for its whole life, and `rest` bytes above them; returns the
- * height, or one that is as good. Of the small ones at the end many need no place: however they lie, they rise above
- * what is there by no more than they have together. */
+/* Places each request, in this order, at the lowest address that is free for its whole life. Returns the height with
+ * `rest` bytes above, or one that is as good. Many small requests at the end need no place: wherever they lie, they
+ * raise the plan by no more than their sizes together, which may not change the number of pages. */
 static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest, uint64_t near,
                               struct placed_requests *placed)
 {
     size_t last = n;
-    uint64_t left = 0;                           /* bytes from `last` on, less than a page; then of those not placed */
+    uint64_t left = 0;                           /* bytes of the requests from `last` on that have no place yet */
     while (last > 0 && left + order[last - 1]->bytes < DEVICE_PAGE_BYTES)
         left += order[--last]->bytes;
     placed_requests_clear(placed);
@@ -149,8 +160,8 @@ static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest
     return add_capped(placed->height, rest);
 }
 
-/* First fit in order of time for all that is not placed by its lifetime, up to where it is above `most` bytes; *height is
- * left at 0 where there is none. */
+/* Places all requests that are not placed by lifetime, by first fit in order of time. Stops when the plan exceeds
+ * `most` bytes. *height is 0 if there is no such request. */
 static enum err plan_rest(struct lives *l, uint64_t most, uint64_t *height)
 {
     struct free_stretches stretches;
@@ -165,15 +176,15 @@ static enum err plan_rest(struct lives *l, uint64_t most, uint64_t *height)
         if (l->steps[i] % 2 == 1)
             e = free_stretches_give(&stretches, life->addr, life->bytes);
         else if (!free_stretches_take(&stretches, life->bytes, &life->addr))
-            break;                               /* beyond all addresses: so was the plan that it is compared with */
+            break;                               /* exceeds all addresses, as did the plan that it is compared with */
     }
     *height = stretches.height;
     free_stretches_close(&stretches);
     return e;
 }
 
-/* The height of a plan with these, in the order of sizes, and `rest` bytes above them: by size, and where that is not
- * `near`, also by the length of their life, which is seldom better. The order is lost. */
+/* The height of a plan with these requests and `rest` bytes above them: in order of size, and if that is above `near`,
+ * also in order of lifetime, which is seldom better. Changes the order. */
 static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint64_t near,
                              struct placed_requests *placed)
 {
@@ -185,7 +196,7 @@ static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint6
     return by_size < by_duration ? by_size : by_duration;
 }
 
-/* Most bytes at once of all that is not placed by its lifetime. */
+/* The most bytes that are live at once of all requests that are not placed by lifetime. */
 static uint64_t rest_live_bytes(const struct lives *l)
 {
     uint64_t live = 0, most = 0;
@@ -198,9 +209,11 @@ static uint64_t rest_live_bytes(const struct lives *l)
     return most;
 }
 
-/* The `n` largest, in the order of sizes, with the rest above them; *height is left where that is no smaller than a plan
- * of `known` bytes. First fit for the rest takes by far the longest, and goes no further than it has to: with the rest in
- * one piece the plan is `least` bytes, up to a page. */
+/* Plans the `n` largest, given in order of size, with the rest above them. Leaves *height alone if that is no smaller
+ * than the plan of `known` bytes.
+ *
+ * First fit for the rest takes by far the longest. So it is only begun if the plan can win: if the rest needed no more
+ * than its live bytes, the plan would have `least` bytes, give or take a page. And it stops as soon as it cannot. */
 static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes, uint64_t known,
                                   struct placed_requests *placed, uint64_t *height)
 {
@@ -222,7 +235,7 @@ static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n
     return ERR_OK;
 }
 
-/* Lets heap[i] down to its place in a heap with the last in the order of sizes on top. */
+/* Moves heap[i] down to its place. The smallest request is on top. */
 static void heap_sift(struct life **heap, size_t n, size_t i)
 {
     struct life *const life = heap[i];
@@ -236,7 +249,7 @@ static void heap_sift(struct life **heap, size_t n, size_t i)
     heap[i] = life;
 }
 
-/* The n <= l->n largest, in the order of sizes. */
+/* Finds the n (<= l->n) largest requests, in order of size. */
 static void find_largest(struct lives *l, struct life **out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -278,7 +291,7 @@ static void finder_reach(struct bounds_finder *f, uint64_t bytes)
     f->bounds.live_event = f->event;
 }
 
-/* Gives a request its place in the plans. */
+/* Enters a request into both plans. False without memory. */
 static bool finder_place(struct bounds_finder *f, struct tenant *t)
 {
     const uint64_t bytes = align_up(t->bytes, PLAN_ROUND);
@@ -301,12 +314,13 @@ static bool finder_leave(struct bounds_finder *f, const struct tenant *t)
 static bool finder_begin(struct bounds_finder *f, const struct event *e)
 {
     struct tenant *t = &f->tenants[e->slot];
+    assert(e->slot < f->n_tenants);
     *t = (struct tenant){ .bytes = e->bytes };
     finder_reach(f, f->live_bytes += e->bytes);
     return finder_place(f, t);
 }
 
-/* A request that was refused when recorded: it would have to be there for a moment at least. */
+/* Takes a request that was refused when recorded: it has to fit for a moment at least. */
 static bool finder_pass(struct bounds_finder *f, const struct event *e)
 {
     struct tenant t = { .bytes = e->bytes };
@@ -316,6 +330,7 @@ static bool finder_pass(struct bounds_finder *f, const struct event *e)
 
 static bool finder_end(struct bounds_finder *f, struct tenant *t)
 {
+    assert(t->is_retired || f->live_bytes >= t->bytes);
     if (!t->is_retired)
         f->live_bytes -= t->bytes;
     return finder_leave(f, t);
@@ -340,7 +355,7 @@ static bool finder_take(struct bounds_finder *f, const struct event *e)
     }
 }
 
-/* A replay_config's `chunk`. */
+/* A replay_config's `chunk`: every event of the trace passes here. */
 static void finder_take_chunk(void *finder, const struct event *events, size_t n)
 {
     struct bounds_finder *f = finder;
@@ -393,6 +408,7 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
 {
     uint64_t by_lifetimes = UINT64_MAX;
     enum err e = f->error;
+    assert(!f->has_plan || f->stretches.height >= f->bounds.live_bytes);
     if (e == ERR_OK && f->has_plan && f->has_lives)
         e = plan(&f->lives, f->bounds.live_bytes, f->stretches.height, &by_lifetimes);
     if (e != ERR_OK)
@@ -409,6 +425,7 @@ enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_
 {
     struct bounds_finder *f = NULL;
     struct replay_config shown = *cfg;
+    assert(cfg->chunk == NULL);
     enum err e = finder_open(trace, &f, why);
     shown.chunk = finder_take_chunk;
     shown.chunk_arg = f;

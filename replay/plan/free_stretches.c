@@ -1,13 +1,15 @@
-/* Taking cuts a stretch at its low end only and so never makes one; giving back makes one at most. */
+/* free_stretches_take only shortens or removes a stretch, so it never needs a new entry; free_stretches_give needs at
+ * most one. Hence only giving back can run out of host memory. */
 #include "replay/plan/free_stretches.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LEAF_STRETCHES = 32, PLACES_MIN = 4 };
 
 struct stretch_leaf {
-    uint64_t addr[LEAF_STRETCHES], bytes[LEAF_STRETCHES];          /* ascending; none touches the next */
+    uint64_t addr[LEAF_STRETCHES], bytes[LEAF_STRETCHES];  /* ascending; two never touch */
     uint32_t n;
 };
 
@@ -21,16 +23,18 @@ static struct stretch_leaf *leaf_at(const struct free_stretches *s, uint32_t pla
     return &s->leaves[s->leaf[place]];
 }
 
-/* ---- the tournament ---- */
+/* ---- the max-tree ---- */
 
 static uint64_t longer(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
+/* Sets the longest stretch of a leaf, and the maxima above it as far as they change. */
 static void longest_set(struct free_stretches *s, uint32_t place, uint64_t bytes)
 {
     uint32_t i = s->cap + place;
+    assert(place < s->n);
     s->longest[i] = bytes;
     while ((i /= 2) > 0) {
         const uint64_t both = longer(s->longest[2 * i], s->longest[2 * i + 1]);
@@ -48,20 +52,21 @@ static uint64_t leaf_longest(const struct stretch_leaf *l)
     return most;
 }
 
-/* A stretch of a leaf became shorter or went away: `was` is what it had. */
-static void longest_lost(struct free_stretches *s, uint32_t place, uint64_t was)
+/* A stretch of a leaf, `was` bytes long, became shorter or went away. */
+static void longest_shrank(struct free_stretches *s, uint32_t place, uint64_t was)
 {
     if (was == s->longest[s->cap + place])
         longest_set(s, place, leaf_longest(leaf_at(s, place)));
 }
 
-static void longest_won(struct free_stretches *s, uint32_t place, uint64_t bytes)
+/* A stretch of a leaf became `bytes` long. */
+static void longest_grew(struct free_stretches *s, uint32_t place, uint64_t bytes)
 {
     if (bytes > s->longest[s->cap + place])
         longest_set(s, place, bytes);
 }
 
-/* After places have moved, and with them what is known of each. */
+/* Computes all inner nodes anew, after places have moved. */
 static void longest_rebuild(struct free_stretches *s)
 {
     for (uint32_t i = s->cap - 1; i > 0; i--)
@@ -70,7 +75,7 @@ static void longest_rebuild(struct free_stretches *s)
 
 /* ---- places ---- */
 
-/* Makes room for twice as many. */
+/* Doubles the number of places. */
 static enum err places_grow(struct free_stretches *s)
 {
     const uint32_t cap = s->cap == 0 ? PLACES_MIN : 2 * s->cap;
@@ -94,7 +99,7 @@ static enum err places_grow(struct free_stretches *s)
     return ERR_OK;
 }
 
-/* Moves the places from `from` on to where they begin with `to`. */
+/* Moves the places from `from` on to `to` and following. */
 static void places_move(struct free_stretches *s, uint32_t from, uint32_t to)
 {
     uint64_t *const longest = s->longest + s->cap;
@@ -105,27 +110,28 @@ static void places_move(struct free_stretches *s, uint32_t from, uint32_t to)
     s->n = s->n - from + to;
 }
 
-/* Moves the upper half of a full leaf to a place behind it. */
+/* Moves the upper half of a full leaf to a new leaf at the next place. */
 static enum err place_split(struct free_stretches *s, uint32_t place)
 {
     const enum err e = s->n < s->cap ? ERR_OK : places_grow(s);
     if (e != ERR_OK)
         return e;
-    const uint32_t vacant = s->leaf[s->n], behind = place + 1, n = LEAF_STRETCHES / 2;
-    places_move(s, behind, behind + 1);
-    s->leaf[behind] = vacant;
-    struct stretch_leaf *low = leaf_at(s, place), *high = leaf_at(s, behind);
+    const uint32_t vacant = s->leaf[s->n], next = place + 1, n = LEAF_STRETCHES / 2;
+    places_move(s, next, next + 1);
+    s->leaf[next] = vacant;
+    struct stretch_leaf *low = leaf_at(s, place), *high = leaf_at(s, next);
+    assert(low->n == LEAF_STRETCHES);
     memcpy(high->addr, low->addr + n, n * sizeof *low->addr);
     memcpy(high->bytes, low->bytes + n, n * sizeof *low->bytes);
     low->n = high->n = n;
-    s->first[behind] = high->addr[0];
+    s->first[next] = high->addr[0];
     s->longest[s->cap + place] = leaf_longest(low);
-    s->longest[s->cap + behind] = leaf_longest(high);
+    s->longest[s->cap + next] = leaf_longest(high);
     longest_rebuild(s);
     return ERR_OK;
 }
 
-/* Gives up the place of a leaf that is empty, unless it is the only one. */
+/* Drops the place of an empty leaf, unless it is the only one. */
 static void place_drop(struct free_stretches *s, uint32_t place)
 {
     if (s->n == 1)
@@ -137,7 +143,7 @@ static void place_drop(struct free_stretches *s, uint32_t place)
     longest_rebuild(s);
 }
 
-/* The place whose leaf has the last stretch that begins at or below `addr`; 0 where none does. */
+/* The place of the last stretch that begins at or below `addr`; 0 if there is none. */
 static uint32_t place_of(const struct free_stretches *s, uint64_t addr)
 {
     uint32_t low = 0;
@@ -155,12 +161,13 @@ static void stretch_remove(struct free_stretches *s, struct stretch_at at)
 {
     struct stretch_leaf *l = leaf_at(s, at.place);
     const uint64_t was = l->bytes[at.i];
-    const uint32_t behind = at.i + 1, n = l->n - behind;
-    memmove(&l->addr[at.i], &l->addr[behind], n * sizeof *l->addr);
-    memmove(&l->bytes[at.i], &l->bytes[behind], n * sizeof *l->bytes);
+    const uint32_t next = at.i + 1, n = l->n - next;
+    assert(at.i < l->n);
+    memmove(&l->addr[at.i], &l->addr[next], n * sizeof *l->addr);
+    memmove(&l->bytes[at.i], &l->bytes[next], n * sizeof *l->bytes);
     l->n--;
     s->first[at.place] = l->addr[0];
-    longest_lost(s, at.place, was);
+    longest_shrank(s, at.place, was);
     if (l->n == 0)
         place_drop(s, at.place);
 }
@@ -181,11 +188,11 @@ static enum err stretch_insert(struct free_stretches *s, struct stretch_at at, u
     l->bytes[at.i] = bytes;
     l->n++;
     s->first[at.place] = l->addr[0];
-    longest_won(s, at.place, bytes);
+    longest_grew(s, at.place, bytes);
     return ERR_OK;
 }
 
-/* Where a stretch that begins at `addr` belongs, behind all that begin before it. */
+/* Where a stretch that begins at `addr` belongs: after all that begin below it. */
 static struct stretch_at stretch_place(const struct free_stretches *s, uint64_t addr)
 {
     struct stretch_at at = { .place = place_of(s, addr) };
@@ -227,6 +234,7 @@ bool free_stretches_take(struct free_stretches *s, uint64_t bytes, uint64_t *add
     while (i < s->cap)
         i = 2 * i + (s->longest[2 * i] < bytes);
     struct stretch_at at = { .place = i - s->cap };
+    assert(at.place < s->n);
     struct stretch_leaf *l = leaf_at(s, at.place);
     while (l->bytes[at.i] < bytes)
         at.i++;
@@ -240,7 +248,7 @@ bool free_stretches_take(struct free_stretches *s, uint64_t bytes, uint64_t *add
     l->addr[at.i] += bytes;
     l->bytes[at.i] -= bytes;
     s->first[at.place] = l->addr[0];
-    longest_lost(s, at.place, l->bytes[at.i] + bytes);
+    longest_shrank(s, at.place, l->bytes[at.i] + bytes);
     return true;
 }
 
@@ -252,13 +260,16 @@ enum err free_stretches_give(struct free_stretches *s, uint64_t addr, uint64_t b
     struct stretch_leaf *low = leaf_at(s, at.place);
     const bool has_right = right.place < s->n && right.i < leaf_at(s, right.place)->n;
     struct stretch_leaf *high = has_right ? leaf_at(s, right.place) : NULL;
+    assert(bytes > 0 && addr + bytes <= s->height);
+    assert(at.i == 0 || low->addr[at.i - 1] + low->bytes[at.i - 1] <= addr);     /* what was taken is not free */
+    assert(high == NULL || addr + bytes <= high->addr[right.i]);
     const bool joins_low = at.i > 0 && low->addr[at.i - 1] + low->bytes[at.i - 1] == addr;
     const bool joins_high = high != NULL && high->addr[right.i] == addr + bytes;
     if (!joins_low && !joins_high)
         return stretch_insert(s, at, addr, bytes);
     if (joins_low) {
         low->bytes[at.i - 1] += bytes + (joins_high ? high->bytes[right.i] : 0);
-        longest_won(s, at.place, low->bytes[at.i - 1]);
+        longest_grew(s, at.place, low->bytes[at.i - 1]);
         if (joins_high)
             stretch_remove(s, right);
         return ERR_OK;
@@ -266,6 +277,6 @@ enum err free_stretches_give(struct free_stretches *s, uint64_t addr, uint64_t b
     high->addr[right.i] = addr;
     high->bytes[right.i] += bytes;
     s->first[right.place] = high->addr[0];
-    longest_won(s, right.place, high->bytes[right.i]);
+    longest_grew(s, right.place, high->bytes[right.i]);
     return ERR_OK;
 }

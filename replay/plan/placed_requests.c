@@ -1,4 +1,4 @@
-/* Shelves are cut into halves when they are full, so that a request moves some dozens of others at most. */
+/* A full group is split into halves, so a new request moves at most 64 others. */
 #include "replay/plan/placed_requests.h"
 
 #include "base/units.h"
@@ -9,25 +9,25 @@
 #include <string.h>
 
 enum { GROUP_MAX = 64, SPANS = 32 };
-static_assert(GROUP_MAX == 64, "a bit each in a word");
+static_assert(GROUP_MAX == 64, "a request of a group is a bit of a 64-bit word");
 
 struct placed_request {
-    uint64_t addr, top;                      /* its first address, and the first behind it */
+    uint64_t addr, top;                      /* its bytes are [addr, top) */
     uint32_t begin, end;
 };
 
 struct placed_group {
     struct placed_request at[GROUP_MAX];                 /* n of them, ascending by address */
     size_t   n;
-    uint64_t living[SPANS];                  /* bit i: the i-th lives at some time of the span */
-    uint64_t highest;                        /* no top is above it */
+    uint64_t living[SPANS];                  /* bit i: at[i] lives at some time of the span */
+    uint64_t highest;                        /* an upper bound of all tops */
 };
 
 enum err placed_requests_open(size_t n, uint32_t n_steps, struct placed_requests *out)
 {
-    const size_t most = n / (GROUP_MAX / 2) + 1;     /* one that is full is cut into halves */
+    const size_t most = n / (GROUP_MAX / 2) + 1;     /* only full groups are split */
     struct placed_requests s = { .room = malloc(most * sizeof *s.room), .at = malloc(most * sizeof *s.at),
-                         .span_steps = n_steps / SPANS + 1 };
+                                 .room_groups = most, .span_steps = n_steps / SPANS + 1 };
     if (s.room == NULL || s.at == NULL) {
         placed_requests_close(&s);
         return ERR_HOST_NOMEM;
@@ -44,10 +44,11 @@ void placed_requests_close(struct placed_requests *s)
     *s = (struct placed_requests){ .room = NULL };
 }
 
-/* An empty group for what ascends behind the one at `i` - 1. */
+/* Puts an empty group at place `i` of the order. */
 static struct placed_group *placed_requests_add_group(struct placed_requests *s, size_t i)
 {
     struct placed_group *group = &s->room[s->n];
+    assert(i <= s->n && s->n < s->room_groups);
     memmove(s->at + i + 1, s->at + i, (s->n - i) * sizeof *s->at);
     s->at[i] = group;
     s->n++;
@@ -79,8 +80,8 @@ static struct stay stay_of(const struct placed_requests *s, uint32_t begin, uint
                           .last = last < SPANS ? last : SPANS - 1 };
 }
 
-/* The lowest address at which all that lives meanwhile leaves room. Without a branch on who lives when, which nobody
- * can guess. */
+/* The lowest address where the request overlaps no other. The loop does not branch on whether a request lives at the
+ * same time: such a branch would mispredict. */
 static uint64_t placed_requests_find(const struct placed_requests *s, uint64_t bytes, const struct stay *stay)
 {
     uint64_t addr = 0;
@@ -119,14 +120,14 @@ static size_t placed_requests_group_at(const struct placed_requests *s, uint64_t
     return low;
 }
 
-/* Moves the upper half of the full group `k` to a group of its own behind it. */
+/* Moves the upper half of the full group `k` to a new group after it. */
 static void placed_requests_split(struct placed_requests *s, size_t k)
 {
     const size_t half = GROUP_MAX / 2;
     struct placed_group *low = s->at[k], *high = placed_requests_add_group(s, k + 1);
     memcpy(high->at, low->at + half, half * sizeof *high->at);
     high->n = low->n = half;
-    high->highest = low->highest;                /* of either it is no more than a bound now */
+    high->highest = low->highest;                /* for the low half it may be too high now */
     for (size_t i = 0; i < SPANS; i++) {
         high->living[i] = low->living[i] >> half;
         low->living[i] &= (UINT64_C(1) << half) - 1;
@@ -136,6 +137,7 @@ static void placed_requests_split(struct placed_requests *s, size_t k)
 static void group_insert(struct placed_group *s, const struct placed_request *p, const struct stay *stay)
 {
     size_t at = 0;
+    assert(s->n < GROUP_MAX && stay->first <= stay->last);
     for (size_t i = 0; i < s->n; i++)
         at += s->at[i].addr <= p->addr;
     memmove(s->at + at + 1, s->at + at, (s->n - at) * sizeof *p);
@@ -151,6 +153,7 @@ static void group_insert(struct placed_group *s, const struct placed_request *p,
 
 uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t begin, uint32_t end)
 {
+    assert(begin < end);
     const struct stay stay = stay_of(s, begin, end);
     const uint64_t addr = placed_requests_find(s, bytes, &stay);
     const struct placed_request p = { .addr = addr, .top = add_capped(addr, bytes), .begin = begin, .end = end };
