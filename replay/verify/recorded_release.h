@@ -12,8 +12,8 @@
  *
  * Several releases share a layout. They are told apart only if the recording can show a difference: it holds a request
  * that ran out of memory, a private pool, or a rounding setting, and recorded addresses. Then each of the releases of
- * that layout (at most PyTorch's number of them, three in practice) is verified against the recording, and the one under
- * which most of the record comes out wins.
+ * that layout (at most PyTorch's number of them, three in practice) is verified against the recording, and the one
+ * under which most of the record comes out wins.
  *
  * What it costs: nothing but the header for most traces. A verification reads the whole trace, holds it in memory and
  * replays it twice; if the recording used garbage collection, up to some 35 times more, to find the memory limit.
