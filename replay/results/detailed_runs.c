@@ -1,4 +1,4 @@
-/* Choosing, and replaying trace by trace. */
+/* Chooses runs, then replays them trace by trace. */
 #include "replay/results/detailed_runs.h"
 
 #include "base/sha256.h"
@@ -8,19 +8,20 @@
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* What a page may carry, so that it stays below 2 MB: buckets and pieces are shared out among the runs drawn. */
+/* What a page may hold, so that it stays below 2 MB. The detailed runs share buckets, moments and pieces. */
 enum {
-    DETAILED_PER_CASE = 6,              /* where the report has one case */
-    DETAILED_MAX = 64,                  /* runs in all */
+    DETAILED_PER_CASE = 6,           /* if the report has one case */
+    DETAILED_MAX = 64,               /* runs in all */
     EXPLAINED_MAX = 48,              /* refusals in all */
     BUCKETS_ALL = 6000, BUCKETS_MAX = 600, BUCKETS_MIN = 60,
-    MOMENTS_ALL = 36, MOMENTS_MAX = 12,      /* along a run, beside the peak and the first refusal */
+    MOMENTS_ALL = 36, MOMENTS_MAX = 12,      /* along a run, plus the peak and the first refusal */
     PIECES_ALL = 9000, PIECES_MAX = 1200, PIECES_MIN = 60,
     SEGMENTS_MAX = 160,
     FRAMES_MAX = 24, STACKS_MAX = 600,
@@ -55,7 +56,7 @@ static bool is_oom(const struct run_table *t, size_t row)
     return run_table_number(t, row, "oom_count") > 0;
 }
 
-/* Draws a row if there is room. */
+/* Chooses a row if there is room. */
 static void choose_row(uint8_t *choice, size_t row, size_t *room)
 {
     if (row == VERDICT_NONE || choice[row] == CHOICE_DETAILED || *room == 0)
@@ -64,7 +65,7 @@ static void choose_row(uint8_t *choice, size_t row, size_t *room)
     --*room;
 }
 
-/* The first row of a case that answers; VERDICT_NONE where none does. */
+/* The first row of a case for which `is_it` is true and that is not chosen yet; VERDICT_NONE if there is none. */
 static size_t find_row(const struct verdict *v, size_t here_case, const uint8_t *choice,
                        bool (*is_it)(const struct run_table *t, size_t row))
 {
@@ -74,7 +75,8 @@ static size_t find_row(const struct verdict *v, size_t here_case, const uint8_t 
     return VERDICT_NONE;
 }
 
-/* Of a case: its best run, the default, the setting that is best over all, a run out of memory, then the others. */
+/* Chooses rows of a case: its best run, the default, the setting that is best overall, a run out of memory, then the
+ * others. */
 static void choose_of_case(const struct verdict *v, size_t here_case, size_t per_case, uint8_t *choice, size_t *room)
 {
     size_t here = per_case < *room ? per_case : *room;
@@ -91,7 +93,7 @@ static void choose_of_case(const struct verdict *v, size_t here_case, size_t per
     *room -= before - here;
 }
 
-/* A choice by row; released with free(). NULL without memory. */
+/* Makes the choice, by row; free() it. NULL without memory. */
 static uint8_t *choose(const struct verdict *v, size_t *n_detailed)
 {
     uint8_t *choice = calloc(v->table->n_rows + 1, 1);
@@ -115,17 +117,17 @@ static uint8_t *choose(const struct verdict *v, size_t *n_detailed)
 
 /* ---- one run ---- */
 
-/* The watch of a lane: first its course, then the blocks at chosen moments. */
+/* The watch of a lane: in the first pass on its course, in the second on chosen moments. */
 struct detailed_watch {
     struct lane_watch base;          /* first, so the two pointers convert */
     struct page_run  *run;
-    const uint64_t   *moments;       /* rising; events before each */
+    const uint64_t   *moments;       /* ascending; a moment is a number of events done */
     size_t            n_moments;
-    struct { uint64_t time_ns; int64_t event; } *births;     /* by slot */
+    struct { uint64_t time_ns; int64_t event; } *births;     /* by slot: when its request was made; -1: in the start */
     bool              is_short;
 };
 
-/* A run under replay; not moved between opening and closing. */
+/* A run under replay. Do not move it while it is open. */
 struct detailed_lane {
     struct page_run     *run;
     struct policy_spec   spec;
@@ -145,7 +147,7 @@ struct detailed_batch {
     size_t   n;
     struct replay_config cfg;
     size_t   n_buckets, n_moments, n_pieces;         /* for each run */
-    uint32_t *stack_of;              /* the page's number by the trace's; n_stacks + 1 */
+    uint32_t *stack_of;              /* by the trace's number of a stack: the page's number, 0 for none yet */
 };
 
 static void watch_course(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
@@ -161,10 +163,11 @@ static int piece_order(const void *key, const void *piece)
     return addr < p->addr ? -1 : addr > p->addr;
 }
 
-/* Takes the blocks now, and when each live one was requested. */
+/* Takes the blocks as they are now, and when each live one was requested. */
 static void take_map(struct detailed_watch *w, const struct lane *l, uint64_t done, uint64_t time_ns)
 {
     struct block_map *map = &w->run->maps[w->run->n_maps];
+    assert(w->run->n_maps < w->n_moments);
     if (block_map_take(l->policy, map) != ERR_OK) {
         w->is_short = true;
         return;
@@ -204,7 +207,7 @@ static int by_event(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The peak, the first refusal, and `n` moments along the run; each once. */
+/* Chooses the peak, the first refusal, and `n` moments spread along the run; each once. */
 static void choose_moments(struct detailed_lane *d, const struct lane *l, size_t n)
 {
     uint64_t *m = d->moments;
@@ -214,6 +217,7 @@ static void choose_moments(struct detailed_lane *d, const struct lane *l, size_t
         m[k++] = d->run->oom_event;
     for (size_t i = 0; i < n; i++)
         m[k++] = n == 1 ? l->events_done : l->events_done / (n - 1) * i + l->events_done % (n - 1) * i / (n - 1);
+    assert(k <= sizeof d->moments / sizeof d->moments[0]);
     qsort(m, k, sizeof *m, by_event);
     for (size_t i = 0; i < k; i++)
         if (n_kept == 0 || m[i] != m[n_kept - 1])
@@ -224,6 +228,7 @@ static void choose_moments(struct detailed_lane *d, const struct lane *l, size_t
 
 /* ---- opening runs ---- */
 
+/* Says why a run is not shown. ERR_HOST_NOMEM. */
 static enum err refuse(struct page_run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static enum err refuse(struct page_run *run, const char *fmt, ...)
 {
@@ -243,7 +248,7 @@ static bool is_plugin(const char *policy)
     return strchr(policy, '/') != NULL || strstr(policy, ".so") != NULL;
 }
 
-/* Opens a run's lane as the results name it. A run that cannot be had says so. */
+/* Opens the lane of a run as the results name it. If that fails, the run says why. */
 static enum err open_run(struct detailed_batch *b, struct page_run *run, const char *release)
 {
     const struct run_table *t = b->page->verdict->table;
@@ -288,7 +293,7 @@ static void close_lanes(struct detailed_batch *b)
 
 /* ---- the course ---- */
 
-/* A ratio that is whole is a whole number in a JSON. */
+/* Equal as values: JSON writes a ratio that is whole as a whole number. */
 static bool is_same_value(const struct field *a, const struct field *b)
 {
     const bool is_a_number = a->kind == FIELD_NUMBER || a->kind == FIELD_RATIO;
@@ -301,7 +306,7 @@ static bool is_same_value(const struct field *a, const struct field *b)
     return a->kind == b->kind && (a->kind != FIELD_TEXT || strcmp(a->text, b->text) == 0);
 }
 
-/* Whether a replayed run has the numbers that the results have; `name` of the first that differs. */
+/* Whether a replayed run has the figures of the results. *name: the first field that differs. */
 static bool is_as_stored(const struct run_table *t, size_t row, const struct report_run *run, const char **name)
 {
     struct field fields[FIELDS_MAX];
@@ -333,7 +338,7 @@ static char *explain_text(const struct detailed_batch *b, const struct detailed_
     return text;
 }
 
-/* What the first pass found of a run, if it is what the results say. */
+/* Keeps what the first pass found of a run, if its figures are those of the results. */
 static enum err take_course(struct detailed_batch *b, size_t i, struct err_detail *why)
 {
     const struct run_table *t = b->page->verdict->table;
@@ -352,7 +357,7 @@ static enum err take_course(struct detailed_batch *b, size_t i, struct err_detai
     d->run->oom_event = l->meter.ooms == 0 ? UINT64_MAX : (uint64_t)(l->meter.first_oom.event + 1);
     if (!is_equal) {
         timeline_close(&d->run->timeline);
-        return refuse(d->run, "a replay of it now gives another %s than the results say", differs);
+        return refuse(d->run, "replayed now, its %s is not what the results say", differs);
     }
     e = explain_run_finish(&d->explain, b->trace, why);
     if (e == ERR_OK && d->explain.at_oom.is_taken)
@@ -379,7 +384,7 @@ static enum err run_course(struct detailed_batch *b, struct err_detail *why)
 
 /* ---- the blocks ---- */
 
-/* The frames of a stack as the page shows them; NULL without memory. */
+/* The text of a stack for the page; free() it. NULL without memory. */
 static char *page_stack_text(const char *const *frames, size_t n)
 {
     char *text = NULL;
@@ -398,7 +403,7 @@ static char *page_stack_text(const char *const *frames, size_t n)
     return NULL;
 }
 
-/* *number gets the page's of a stack of the trace; 0 where it has no frames or the page has too many stacks. */
+/* Puts a stack of the trace on the page. *number: its number there; 0 if it has no frames or the page is full. */
 static enum err page_stack(struct detailed_batch *b, uint32_t stack, uint32_t *number)
 {
     struct page *page = b->page;
@@ -427,7 +432,8 @@ static int by_birth(const void *a, const void *b)
     return (*x)->event < (*y)->event ? -1 : (*x)->event > (*y)->event;
 }
 
-/* The stacks of a map's blocks. The trace is asked in order of its events: it decodes them frame by frame. */
+/* Finds the stacks of a map's blocks. It asks the trace in order of events, because the trace decodes them section by
+ * section. */
 static enum err name_stacks(struct detailed_batch *b, struct block_map *map, struct err_detail *why)
 {
     struct block_map_piece **order = malloc((map->n_pieces + 1) * sizeof *order);
@@ -478,7 +484,7 @@ static enum err prepare_moments(struct detailed_batch *b, size_t i, const struct
     return ERR_OK;
 }
 
-/* Opens the lanes anew, those of them that are drawn, and runs them for the moments. */
+/* The second pass: opens the lanes of detailed runs anew and runs them for the moments. */
 static enum err run_moments(struct detailed_batch *b, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -511,7 +517,7 @@ static enum oom_action oom_of(const char *text)
     return strcmp(text, "skip") == 0 ? OOM_SKIP : strcmp(text, "as-recorded") == 0 ? OOM_AS_RECORDED : OOM_STOP;
 }
 
-/* The runs of a trace are replayed together, as far as they were run alike. */
+/* Whether two runs of a trace had the same replay options, so that they can be replayed together. */
 static bool is_alike(const struct run_table *t, size_t a, size_t b)
 {
     return strcmp(run_table_text(t, a, "on_oom"), run_table_text(t, b, "on_oom")) == 0 &&
@@ -519,7 +525,7 @@ static bool is_alike(const struct run_table *t, size_t a, size_t b)
            strcmp(run_table_text(t, a, "releases"), run_table_text(t, b, "releases")) == 0;
 }
 
-/* Opens a run's trace if it is the one that the results are of. *why says why not. */
+/* Opens the trace of a run, if it is still the file that the results come from; else *why says why not. */
 static enum err open_trace(const struct run_table *t, size_t row, struct trace_reader **out, struct err_detail *why)
 {
     const char *path = run_table_text(t, row, "trace_path"), *digest = run_table_text(t, row, "trace_digest");
@@ -598,7 +604,7 @@ static size_t clamp(size_t n, size_t least, size_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* The chosen rows as runs of the page: a trace's follow each other, as they do in the table. */
+/* Makes the chosen rows runs of the page. Runs of one trace follow each other, as in the table. */
 static enum err add_runs(struct page *page, const uint8_t *choice, size_t n_buckets)
 {
     const struct verdict *v = page->verdict;
@@ -615,6 +621,7 @@ static enum err add_runs(struct page *page, const uint8_t *choice, size_t n_buck
     return e;
 }
 
+/* Notes which runs the page does not show in detail. */
 static enum err say_left_out(struct page *page, size_t n_detailed)
 {
     const struct run_table *t = page->verdict->table;
@@ -623,17 +630,18 @@ static enum err say_left_out(struct page *page, size_t n_detailed)
         n_oom += is_oom(t, row);
     enum err e = ERR_OK;
     if (n_detailed < t->n_rows)
-        e = detailed_runs_note(page, "Of %zu runs %zu are shown in detail: of each trace and card the best, the default setting, "
-                       "the setting that is best over all, and one that runs out of memory, as far as there is room. "
-                       "The tables and the CSV have all.", t->n_rows, n_detailed);
+        e = detailed_runs_note(page, "%zu of %zu runs are shown in detail: for each trace and card the best run, the "
+                               "default setting, the setting that is best overall, and a run out of memory, as far as "
+                               "there is room. The tables and the CSV hold all runs.", n_detailed, t->n_rows);
     if (e == ERR_OK && n_oom > EXPLAINED_MAX)
-        e = detailed_runs_note(page, "Of %" PRIu64 " runs out of memory the first %d are explained; `replay TRACE --policy P "
-                       "--device D` explains any.", n_oom, EXPLAINED_MAX);
+        e = detailed_runs_note(page, "The first %d of %" PRIu64 " runs out of memory are explained; `replay TRACE "
+                               "--policy P --device D` explains any other.", EXPLAINED_MAX, n_oom);
     return e;
 }
 
-enum err detailed_runs_replay(struct page *page, unsigned threads, void (*progress)(void *arg, uint64_t done, uint64_t total),
-                      void *arg, struct err_detail *why)
+enum err detailed_runs_replay(struct page *page, unsigned threads,
+                              void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
+                              struct err_detail *why)
 {
     const struct verdict *v = page->verdict;
     size_t n_detailed;
