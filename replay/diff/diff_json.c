@@ -1,4 +1,4 @@
-/* `replay diff` as JSON, schema "replay-diff/1": report/SCHEMA.md says what each key means. */
+/* Writes `replay diff` as JSON, schema "replay-diff/1"; report/SCHEMA.md says what each key means. */
 #include "replay/diff/diff.h"
 
 #include "report/diff_fields.h"

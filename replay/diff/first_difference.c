@@ -1,11 +1,12 @@
 /*
- * Two lanes run over a chunk one after the other, so the first lane's answers are kept for a chunk's length, by event,
- * and the second lane's are compared as they come.
+ * With one thread, the engine runs the first lane over a chunk and then the second lane over the same chunk. So it is
+ * enough to keep the first lane's answers for the length of a chunk, and to compare the second lane's as they come.
  */
 #include "replay/diff/first_difference.h"
 
 #include "base/array.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,17 +68,19 @@ enum err trace_difference_find(struct trace_reader *a, struct trace_reader *b, s
 
 /* ---- runs ---- */
 
-/* A chunk of the first lane's answers: the second lane runs over the same one before the next. */
+/* One chunk of the first lane's answers: the second lane runs over that chunk before the next. */
 enum { PLACED_MAX = TRACE_CHUNK_EVENTS };
 struct difference_answer {
     int64_t      event;
     struct block block;
 };
 
-/* The answer to a request. That of a lane that has ended before is a refusal. */
+/* Notes the first lane's answer to a request, or compares the second lane's. A lane that has stopped refuses
+ * everything. */
 static void take_answer(struct run_difference *p, int side, const struct event *ev, const struct block *b,
                         int64_t event)
 {
+    assert(event >= 0 && (side == 0 || side == 1));
     struct difference_answer *there = &p->placed[event % PLACED_MAX];
     if (side == 0) {
         *there = (struct difference_answer){.event = event, .block = *b};
@@ -93,7 +96,7 @@ static void take_answer(struct run_difference *p, int side, const struct event *
     p->block[1] = *b;
 }
 
-/* Behind each event; `ev` is NULL when the start state is placed. */
+/* After each event; `ev` is NULL when the start state is placed. */
 static void run_difference_look(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
     const struct difference_watch *w = (const struct difference_watch *)watch;
@@ -103,6 +106,7 @@ static void run_difference_look(struct lane_watch *watch, const struct lane *l, 
     p->event_now[w->side] = ev == NULL || done > 0 ? (int64_t)done : -1;
 }
 
+/* Keeps a call of the first lane until the second makes the same. */
 static void on_first_call(void *difference, const struct device_call *c)
 {
     struct run_difference *p = difference;
@@ -119,12 +123,14 @@ static void on_first_call(void *difference, const struct device_call *c)
     calls[p->n_calls++] = (struct difference_call){.call = *c, .event = p->event_now[0]};
 }
 
+/* Compares a call of the second lane with the first one that is kept. */
 static void on_second_call(void *difference, const struct device_call *c)
 {
     struct run_difference *p = difference;
     const struct difference_call here = {.call = *c, .event = p->event_now[1]};
     if (p->calls_differ || p->failure != ERR_OK)
         return;
+    assert(p->next_call <= p->n_calls);
     p->has_call[0] = p->next_call < p->n_calls;
     if (p->has_call[0]) {
         const struct difference_call *there = &p->calls[p->next_call++];

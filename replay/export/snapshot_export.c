@@ -1,8 +1,9 @@
-/* Taking records and state of a run under way. */
+/* Takes the records and the state while the lane runs. */
 #include "replay/export/snapshot_export.h"
 
 #include "base/array.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void take_record(void *lane, const struct policy_record *r)
     now[d->n_now++] = *r;
 }
 
-/* Puts the records of the event that has just ended on disk. */
+/* Writes the records of the event that has just ended to the temporary file. */
 static void spool_records(struct snapshot_export *d, int64_t event, uint64_t time_ns)
 {
     for (size_t i = 0; i < d->n_now && d->failure == ERR_OK; i++) {
@@ -54,6 +55,7 @@ static void spool_records(struct snapshot_export *d, int64_t event, uint64_t tim
 static void take_block(void *export, const struct block_view *b)
 {
     struct snapshot_export *d = export;
+    assert(d->n_blocks == 0 || d->blocks[d->n_blocks - 1].view.addr <= b->addr);     /* bsearch relies on it */
     struct snapshot_export_block *blocks = array_grow(d->blocks, d->n_blocks, &d->room_blocks, sizeof *blocks);
     if (blocks == NULL) {
         d->failure = ERR_HOST_NOMEM;
@@ -77,12 +79,12 @@ void snapshot_export_take_state(struct snapshot_export *d, const struct lane *l)
         d->failure = ERR_HOST_NOMEM;
 }
 
-/* Behind each event; `ev` is NULL when the start state is placed. */
+/* After each event; `ev` is NULL when the start state is placed. */
 static void take_event(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
     struct snapshot_export *d = (struct snapshot_export *)watch;
     if (ev == NULL && l->is_restored)
-        d->n_now = 0;                    /* what stood before the recording has no records in it */
+        d->n_now = 0;                    /* the recorded state was there before the recording: it has no records */
     spool_records(d, (int64_t)done - 1, ev == NULL ? 0 : ev->time_ns);
     if (done == d->event && (ev == NULL || done > 0))
         snapshot_export_take_state(d, l);

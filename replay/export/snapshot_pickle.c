@@ -1,4 +1,4 @@
-/* The pickle of a run's snapshot, in the layout of the release whose decisions were made. */
+/* Writes the pickle of a run's snapshot, in the layout of the PyTorch release that the policy follows. */
 #include "base/array.h"
 #include "replay/export/snapshot_export.h"
 
@@ -11,7 +11,7 @@
 
 enum { SIDES_BATCH = 1 << 12 };
 
-/* Everything the writing needs. */
+/* Everything that the writing needs. Stacks and frames are written once and then named (pickle memo). */
 struct snapshot_pickle {
     struct snapshot_export         *d;
     struct trace_reader *trace;
@@ -21,9 +21,9 @@ struct snapshot_pickle {
     struct trace_side   *sides;      /* of events [sides_first, sides_first + n_sides) */
     uint64_t             sides_first;
     size_t               n_sides;
-    uint32_t            *stack_names;    /* by stack: its list's name in the pickle + 1 */
-    struct text_table    frames;
-    uint32_t            *frame_names;    /* by number in `frames` */
+    uint32_t            *stack_names;    /* by stack: the name of its list in the pickle + 1; 0: not written yet */
+    struct text_table    frames;         /* stack frames that were written */
+    uint32_t            *frame_names;    /* by number in `frames`: the name in the pickle */
     size_t               room_frames;
 };
 
@@ -45,7 +45,7 @@ static void put_bool_entry(struct snapshot_pickle *p, const char *key, bool is_t
     pickle_put_bool(&p->w, is_true);
 }
 
-/* Handles are written as the signed number that C makes of the pointer. */
+/* PyTorch writes a stream's handle as a signed number. */
 static void put_stream(struct snapshot_pickle *p, uint16_t stream)
 {
     pickle_put_text(&p->w, "stream");
@@ -93,7 +93,7 @@ static void put_frame(struct snapshot_pickle *p, const char *text)
     names[id] = pickle_name(&p->w);
 }
 
-/* The list of frames; the empty one where there is no stack. */
+/* Writes the list of frames of a stack; an empty list without one. */
 static void put_frames(struct snapshot_pickle *p, const char *key, uint32_t stack)
 {
     const char *const *frames = NULL;
@@ -111,9 +111,9 @@ static void put_frames(struct snapshot_pickle *p, const char *key, uint32_t stac
         p->stack_names[stack] = pickle_name(&p->w) + 1;
 }
 
-/* ---- records as they were taken ---- */
+/* ---- records ---- */
 
-/* Reads the sides of a stretch of events that begins with this one. */
+/* Reads the stacks of the next events, from `event` on. */
 static enum err sides_move(struct snapshot_pickle *p, uint64_t event, struct err_detail *why)
 {
     const uint64_t left = trace_info(p->trace)->events - event;
@@ -142,7 +142,7 @@ static enum err stack_of_event(struct snapshot_pickle *p, int64_t event, uint32_
 typedef void (*record_visit)(struct snapshot_pickle *p, const struct snapshot_export_record *r, uint32_t stack,
                              uint64_t i);
 
-/* All records in order, each with the stack of its event. */
+/* Visits all records in order, each with the stack of its event. */
 static enum err each_record(struct snapshot_pickle *p, record_visit visit, struct err_detail *why)
 {
     rewind(p->d->spool);
@@ -165,7 +165,7 @@ static int block_order(const void *key, const void *block)
     return addr < there ? -1 : addr > there;
 }
 
-/* What stands at an address in the end was put there by the last record that names it. */
+/* Notes the stacks of the final blocks: the last record that names an address made the block there. */
 static void note_stack(struct snapshot_pickle *p, const struct snapshot_export_record *r, uint32_t stack, uint64_t i)
 {
     (void)i;
@@ -257,7 +257,8 @@ static void put_segment(struct snapshot_pickle *p, const struct snapshot_export_
     pickle_end_dict(&p->w);
 }
 
-/* Whether a block goes on with the segment of the one before. A mapped stretch of a range is a segment of its own. */
+/* Whether a block continues the segment of the one before. Each mapped stretch of an address range is its own segment.
+ * */
 static bool block_continues(const struct snapshot_export_block *b)
 {
     const struct block_view *before = &b[-1].view, *v = &b->view;
@@ -311,7 +312,7 @@ static void put_record(struct snapshot_pickle *p, const struct snapshot_export_r
     pickle_end_dict(&p->w);
 }
 
-/* A list per device of the program; those of the others are empty. */
+/* Writes one list for each device of the program; only the replayed device's has records. */
 static enum err put_traces(struct snapshot_pickle *p, struct err_detail *why)
 {
     pickle_put_list(&p->w);
