@@ -18,29 +18,36 @@ import sys
 
 CORE = ["base", "sim", "policies", "traces", "report"]          # what the engine stands on
 READ = CORE + ["policies/pytorch", "import"]                    # plus what knows PyTorch, and what reads its files
-STUDY = READ + ["replay/engine", "replay/plan", "replay/verify"]
+LOOK = READ + ["replay/engine", "replay/coverage", "replay/who"]
+STUDY = LOOK + ["replay/plan", "replay/verify", "replay/extrapolate"]
 ALL = None                                                      # every room below
 
 # (room, rooms that it may include, what it is for)
 ROOMS = [
     ("base", [], "Errors, events, byte arithmetic, arrays: what everything else needs. Only libc below it."),
+    ("capture", ["base"], "The journal of a process's CUDA calls: one format, one writer, one reader."),
     ("sim", ["base"], "Devices: the simulated card and the real one, behind one interface."),
-    ("policies", ["base", "sim"], "Allocator policies and what they share. A policy never sees a trace or a report."),
-    ("policies/pytorch", ["base", "sim", "policies"], "PyTorch's caching allocator, release by release."),
-    ("traces", ["base"], "The native trace format: reader, writer, and the journal of calls."),
-    ("import", ["base", "traces"], "Other formats read as traces. An importer never sees a policy."),
+    ("policies/parts", ["base", "sim"], "What allocators are made of: tables of blocks, sets of free blocks."),
+    ("policies", ["base", "sim", "policies/parts"], "Allocator policies. A policy never sees a trace or a report."),
+    ("policies/pytorch", ["base", "sim", "policies/parts", "policies"], "PyTorch's caching allocator, by release."),
+    ("traces", ["base"], "The native trace format: its reader and its writer."),
+    ("import", ["base", "capture", "traces"], "Other formats read as traces. An importer never sees a policy."),
     ("report", ["base", "sim", "policies", "policies/pytorch"], "What is measured, and the writers of it."),
     ("replay/engine", CORE, "The loop: one trace through one or many policies."),
+    ("replay/coverage", READ + ["replay/engine"], "What a recording covers: its begin, its end, its whole steps."),
+    ("replay/who", READ + ["replay/engine"], "What is live at a moment, by line, stack, size, stream and pool."),
+    ("replay/extrapolate", LOOK, "A program's trace at a size that was not recorded."),
     ("replay/plan", CORE + ["replay/engine"], "The least memory that any allocator needs for a trace."),
     ("replay/verify", READ + ["replay/engine"], "Is the pytorch policy the allocator that made a recording?"),
     ("replay/results", STUDY, "Finished runs as reports, alone or several side by side."),
     ("replay/advise", STUDY + ["replay/results"], "fit and tune: which card, which setting."),
+    ("replay/why", STUDY + ["replay/results", "replay/advise"], "Why a program ran out of memory, and what helps."),
     ("replay/diff", STUDY + ["replay/results"], "What differs between two traces, policies or results."),
     ("replay/sweep", STUDY + ["replay/results"], "Many runs into a database, in one process or several."),
     ("replay/export", STUDY + ["replay/results"], "A run as a timeline or as PyTorch's snapshot."),
-    ("cudasim", ["base", "sim", "traces"], "A CUDA without a GPU, to run a program on."),
-    ("record", ["base", "sim", "traces"], "The library that records a program's calls on a real card."),
-    ("live", ["base", "sim", "policies", "policies/pytorch", "traces"], "A policy as PyTorch's allocator on a real card."),
+    ("cudasim", ["base", "capture", "sim", "traces"], "A CUDA without a GPU, to run a program on."),
+    ("record", ["base", "capture", "sim", "traces"], "The library that records a program's calls on a real card."),
+    ("live", ["base", "sim", "policies", "traces"], "A policy as PyTorch's allocator on a real card."),
     ("replay/program", ALL, "The command line: nothing includes it but tests."),
     ("examples/policy", ["base", "sim", "policies"], "A policy built outside the tree, from installed headers."),
     ("bench", ALL, "Measurements of speed and memory."),
@@ -48,6 +55,8 @@ ROOMS = [
     ("tests/fuzz", ALL, "Fuzz targets."),
     ("tests/golden", ALL, "What PyTorch answered, and the comparison with it."),
     ("tests/record", ALL, "Programs that the tests record."),
+    ("tests/contributing/policy", ALL, "A policy as a newcomer would add it."),
+    ("tests/contributing/importer", ALL, "An importer as a newcomer would add it."),
     ("tests/against-torch", ALL, "Comparisons with an installed PyTorch."),
 ]
 
@@ -128,8 +137,10 @@ def same_names(paths):
     return complaints
 
 
-def print_arrows(arrows):
+def print_arrows(arrows, rooms):
     for name, _, purpose in reversed(ROOMS):
+        if name not in rooms:
+            continue
         to = ", ".join(f"{b} ({n})" for (a, b), n in sorted(arrows.items()) if a == name)
         print(f"{name}: {purpose}\n    -> {to if to else 'nothing'}")
 
@@ -140,7 +151,7 @@ def main():
     complaints = same_names(paths)
     for path in paths:
         complaints += check_file(root, path, set(paths), allowed, arrows)
-    print_arrows(arrows)
+    print_arrows(arrows, {room_of(path) for path in paths})
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     if not paths:
