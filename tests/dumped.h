@@ -24,21 +24,21 @@ static inline struct dumped_path dumped_path(void)
     return path;
 }
 
-/* Replays a run that recorded_start opened, and writes the state before `event` (or DUMP_AT_END). The run stays open.
- * */
+/* Replays on a run that recorded_start opened, and writes the state in front of `event` (or SNAPSHOT_EXPORT_AT_END). The run is
+ * still open behind it. */
 static inline void dumped_replay(struct single_run *run, uint64_t event, const struct replay_config *cfg,
                                  const char *path)
 {
-    struct dump d;
+    struct snapshot_export d;
     struct err_detail why = {0};
     FILE *out = fopen(path, "wb");
     cr_assert_not_null(out);
-    cr_assert_eq(dump_open(&d, event, &why), ERR_OK, "%s", why.text);
-    dump_listen(&d, &run->lane);
+    cr_assert_eq(snapshot_export_open(&d, event, &why), ERR_OK, "%s", why.text);
+    snapshot_export_listen(&d, &run->lane);
     cr_assert_eq(single_run_replay(run, cfg, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(dump_write(&d, &run->lane, run->trace, out, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(snapshot_export_write(&d, &run->lane, run->trace, out, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(fclose(out), 0);
-    dump_close(&d);
+    snapshot_export_close(&d);
 }
 
 static inline void dumped_run(struct single_run *run, uint64_t event, enum oom_action on_oom, const char *path)
@@ -53,7 +53,7 @@ static inline struct dumped_path dumped(struct trace_reader *trace, const char *
     const struct dumped_path path = dumped_path();
     struct single_run run;
     recorded_start(trace, conf, more, total_bytes, &run);
-    dumped_run(&run, DUMP_AT_END, OOM_AS_RECORDED, path.text);
+    dumped_run(&run, SNAPSHOT_EXPORT_AT_END, OOM_AS_RECORDED, path.text);
     cr_assert_eq(run.lane.outcome, ERR_OK);
     single_run_close(&run);
     return path;

@@ -152,7 +152,7 @@ Test(diff, what_checkpointing_and_mixed_precision_save_is_what_pytorch_counted)
 Test(diff, a_trace_is_the_same_as_itself)
 {
     struct diff d = diff_of(SAMPLE("gpt-varlen-default"), SAMPLE("gpt-varlen-expand"));
-    cr_expect(d.parting.is_equal, "one program under two settings asks for the same");
+    cr_expect(d.trace_difference.is_equal, "one program under two settings asks for the same");
     cr_expect(diff_is_same(&d));
     cr_expect_eq(d.profiles.of[0].step.how, STEP_NONE, "its sequences get longer");
     close_all(&d);
@@ -187,12 +187,12 @@ Test(diff, the_first_event_that_differs_is_named)
 {
     struct trace_reader *a = forged(100, UINT32_MAX, false), *b = forged(100, 57, false);
     struct trace_reader *c = forged(90, UINT32_MAX, false);
-    struct part_traces p;
-    cr_assert_eq(part_find(a, b, &p, NULL), ERR_OK);
+    struct trace_difference p;
+    cr_assert_eq(trace_difference_find(a, b, &p, NULL), ERR_OK);
     cr_expect(!p.is_equal && p.event == 57 && p.ev[0].bytes == 1002 && p.ev[1].bytes == 5000);
-    cr_assert_eq(part_find(a, c, &p, NULL), ERR_OK);
+    cr_assert_eq(trace_difference_find(a, c, &p, NULL), ERR_OK);
     cr_expect(!p.is_equal && p.event == 90 && p.has[0] && !p.has[1]);
-    cr_assert_eq(part_find(a, a, &p, NULL), ERR_OK);
+    cr_assert_eq(trace_difference_find(a, a, &p, NULL), ERR_OK);
     trace_close(a);
     trace_close(b);
     trace_close(c);
@@ -257,25 +257,25 @@ static size_t requests_before(struct trace_reader *trace, const char *a, const c
 {
     struct policy_spec specs[2];
     struct lane lanes[2];
-    struct part_runs p;
+    struct run_difference p;
     const struct replay_config cfg = {.threads = 1};
     const struct event *ev;
     size_t n = 0, n_events;
     open_lane(trace, &specs[0], a, device, &lanes[0]);
     open_lane(trace, &specs[1], b, device, &lanes[1]);
-    cr_assert_eq(part_listen(&p, &lanes[0], &lanes[1], NULL), ERR_OK);
+    cr_assert_eq(run_difference_listen(&p, &lanes[0], &lanes[1], NULL), ERR_OK);
     cr_assert_eq(replay_run(trace, lanes, 2, &cfg, NULL), ERR_OK);
-    cr_assert_eq(part_finish(&p, NULL), ERR_OK);
+    cr_assert_eq(run_difference_finish(&p, NULL), ERR_OK);
     cr_assert_eq(trace_seek(trace, 0, NULL), ERR_OK);
     cr_assert_eq(trace_next(trace, &ev, &n_events, NULL), ERR_OK);
-    for (int64_t i = 0; p.is_placed_apart && i < p.event; i++)
+    for (int64_t i = 0; p.is_placed_differently && i < p.event; i++)
         n += ev[i].kind == EVENT_ALLOC;
-    const bool is_apart = p.is_placed_apart;
+    const bool is_apart = p.is_placed_differently;
     for (int i = 0; i < 2; i++) {
         lane_close(&lanes[i]);
         policy_spec_close(&specs[i]);
     }
-    part_close(&p);
+    run_difference_close(&p);
     return is_apart ? n : SIZE_MAX;
 }
 

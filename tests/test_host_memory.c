@@ -7,10 +7,10 @@
 #include "import/import.h"
 #include "policies/spec.h"
 #include "replay/engine/engine.h"
-#include "replay/verify/recorded_settings.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/verify.h"
 #include "report/block_map.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 #include "traces/generate.h"
 
 #include <criterion/criterion.h>

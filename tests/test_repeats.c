@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "policies/spec.h"
 #include "sim/device.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

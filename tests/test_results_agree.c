@@ -1,5 +1,6 @@
 /* Every number is the same number: JSON, CSV, table, database, and a report's CSV, Markdown and page, value by value. */
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "report/page.h"
 #include "report/page_json.h"

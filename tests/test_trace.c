@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "import/import.h"
 #include "tests/forge.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 #include "traces/event_sections.h"
 #include "traces/generate.h"
 #include "traces/rows.h"

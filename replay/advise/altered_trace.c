@@ -71,7 +71,7 @@ static enum err rewriter_release(struct rewriter *r, uint64_t time_ns, struct er
     return e;
 }
 
-static enum err rewriter_round(struct rewriter *r, const struct start *start, struct err_detail *why)
+static enum err rewriter_round(struct rewriter *r, const struct start_state *start, struct err_detail *why)
 {
     enum err e = trace_seek(r->in, 0, why);
     for (size_t i = 0; i < start->n_events && e == ERR_OK; i++)
@@ -87,7 +87,7 @@ static enum err rewriter_round(struct rewriter *r, const struct start *start, st
     return e;
 }
 
-static enum err rewriter_run(struct rewriter *r, const struct start *start, struct err_detail *why)
+static enum err rewriter_run(struct rewriter *r, const struct start_state *start, struct err_detail *why)
 {
     const struct trace_info *info = trace_info(r->in);
     const struct stream_name *streams = trace_streams(r->in);
@@ -110,8 +110,8 @@ enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struc
                        struct err_detail *why)
 {
     struct rewriter r = { .in = in, .how = how };
-    struct start start;
-    enum err e = start_read(in, &start, why);
+    struct start_state start;
+    enum err e = start_state_read(in, &start, why);
     if (e != ERR_OK)
         return e;
     r.slots = calloc((size_t)trace_info(in)->peak_live + 1, 1);
@@ -122,6 +122,6 @@ enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struc
     else if (e == ERR_OK)
         e = trace_finish_open(r.out, "the changed copy", out, why);
     free(r.slots);
-    start_close(&start);
+    start_state_close(&start);
     return e;
 }

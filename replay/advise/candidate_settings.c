@@ -39,13 +39,13 @@ static void histogram_take(struct histogram *h, const struct event *e)
 
 static enum err histogram_read(struct histogram *h, struct trace_reader *trace, struct err_detail *why)
 {
-    struct start start;
-    enum err e = start_read(trace, &start, why);
+    struct start_state start;
+    enum err e = start_state_read(trace, &start, why);
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < start.n_events; i++)
         histogram_take(h, &start.events[i]);
-    start_close(&start);
+    start_state_close(&start);
     const struct event *events;
     size_t n = 1;
     e = trace_seek(trace, 0, why);

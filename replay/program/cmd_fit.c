@@ -4,6 +4,7 @@
 #include "replay/advise/fit.h"
 #include "replay/plan/bounds.h"
 #include "replay/results/fresh_start.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "report/json_writer.h"
 #include "report/text.h"

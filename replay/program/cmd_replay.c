@@ -6,6 +6,7 @@
 #include "replay/program/what_if_options.h"
 #include "replay/results/device_runs.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "report/sink_samples.h"
 

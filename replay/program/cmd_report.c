@@ -32,7 +32,7 @@ static void session_close(struct report_session *s)
     output_abandon(s->html);
     output_abandon(s->md);
     output_abandon(s->csv);
-    drawn_close(&s->page);
+    detailed_runs_close(&s->page);
     verdict_close(&s->verdict);
     run_table_close(&s->table);
     free(s->traces);
@@ -55,7 +55,7 @@ static void complain(void *arg, const char *text)
 {
     struct report_session *s = arg;
     fprintf(stderr, "replay: left out: %s\n", text);
-    s->is_out_of_memory |= drawn_note(&s->page, "left out: %s", text) != ERR_OK;
+    s->is_out_of_memory |= detailed_runs_note(&s->page, "left out: %s", text) != ERR_OK;
     s->n_notes = s->page.n_notes;
 }
 
@@ -131,7 +131,7 @@ static enum err draw(struct report_session *s, struct err_detail *why)
     s->page.verdict = &s->verdict;
     if (s->html == NULL)
         return ERR_OK;
-    const enum err e = drawn_replay(&s->page, s->options->threads, progress_report, &progress, why);
+    const enum err e = detailed_runs_replay(&s->page, s->options->threads, progress_report, &progress, why);
     progress_clear(&progress);
     return e;
 }

@@ -9,6 +9,7 @@
 
 #include "base/cores.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "sim/device.h"
 
@@ -297,12 +298,12 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
 static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
 {
     struct err_detail reason = { .text = "" };
-    struct twins twins = { .trace = t->reader, .seed = t->sweep->asked.seed, .n_at_once = t->n_at_once,
+    struct equal_runs equal = { .trace = t->reader, .seed = t->sweep->asked.seed, .n_at_once = t->n_at_once,
                            .run = run_lanes, .finished = write_run, .failed = run_failed, .arg = t };
-    const enum err run = twins_run(&twins, t->lanes, t->n, &reason);
+    const enum err run = equal_runs_run(&equal, t->lanes, t->n, &reason);
     const enum err put = results_db_end_puts(t->sweep->db, run == ERR_OK ? &reason : NULL);      /* what has ended stays */
     const enum err e = run != ERR_OK ? run : put;
-    t->sweep->n_repeated += twins.n_repeated;
+    t->sweep->n_repeated += equal.n_repeated;
     for (size_t i = 0; i < t->n; i++) {
         lane_close(&t->lanes[i]);
         policy_spec_close(&t->runs[i].spec);

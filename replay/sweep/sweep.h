@@ -13,7 +13,7 @@
 #include <signal.h>
 
 /* Most runs that are dealt at a time. */
-enum { SWEEP_PART_MAX = TWINS_MAX };
+enum { SWEEP_PART_MAX = EQUAL_RUNS_MAX };
 
 /* Some missing runs of one trace: what one process does at a time. */
 struct sweep_part {

@@ -1,8 +1,8 @@
 /*
  * Random numbers of a printed seed, for tests of properties.
  */
-#ifndef REPLAY_TESTS_RANDOM_H
-#define REPLAY_TESTS_RANDOM_H
+#ifndef REPLAY_TESTS_RANDOM_DRAWS_H
+#define REPLAY_TESTS_RANDOM_DRAWS_H
 
 #include "base/random.h"
 
