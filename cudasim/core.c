@@ -6,9 +6,11 @@
 #include "base/units.h"
 #include "cudasim/device_text.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,7 +42,7 @@ void cudasim_unlock(void)
 static void cudasim_after_fork(void)
 {
     cudasim.is_forked = cudasim.is_open;
-    journal_forked();
+    journal_file_forked();
     cudasim_unlock();
 }
 
@@ -72,12 +74,18 @@ static enum err cudasim_open_devices(struct err_detail *why)
     return e;
 }
 
-/* The journal may begin before the devices do: a program registers its kernels when it is loaded. */
+/* The journal may begin before the devices do: a program registers its kernels when it is loaded. The folder's name is
+ * copied, because a program may change its environment. */
 void cudasim_open_journal(void)
 {
+    static char copy[PATH_MAX];
     const char *folder = getenv(CUDASIM_ENV_JOURNAL);
-    if (!cudasim.has_journal && folder != NULL)
-        journal_open(folder);
+    if (cudasim.has_journal)
+        return;
+    const bool is_named = folder != NULL && folder[0] != '\0' && strlen(folder) < sizeof copy;
+    if (is_named)
+        memcpy(copy, folder, strlen(folder) + 1);
+    journal_file_begin(is_named ? copy : NULL, CALL_CARD_SIMULATED, false);
     cudasim.has_journal = true;
 }
 
@@ -95,7 +103,8 @@ static void cudasim_open(void)
     }
     for (int i = 0; i < cudasim.n_devices; i++) {
         const struct device_config *cfg = &cudasim.devices[i].device->cfg;
-        cudasim_note(JOURNAL_OPEN, i, cfg->context_bytes + cfg->others_bytes, cfg->total_bytes, 0, 0);
+        cudasim_note((struct call_record){ .kind = CALL_DEVICE, .device = (uint8_t)i, .bytes = cfg->total_bytes,
+                                           .other = cfg->total_bytes - cfg->context_bytes - cfg->others_bytes });
     }
 }
 
@@ -132,11 +141,12 @@ uint64_t cudasim_now_ns(void)
     return now;
 }
 
-void cudasim_note(enum journal_kind kind, int device, uint64_t addr, uint64_t bytes, uint64_t stream, uint64_t pool)
+void cudasim_note(struct call_record r)
 {
-    journal_put(&(struct journal_record){
-        .time_ns = cudasim_now_ns(), .addr = addr, .bytes = bytes, .stream = stream, .pool = pool,
-        .thread = (uint32_t)syscall(SYS_gettid), .device = (uint8_t)device, .kind = (uint8_t)kind });
+    r.time_ns = cudasim_now_ns();
+    r.thread = (uint32_t)syscall(SYS_gettid);
+    r.call = CALL_NO_LINE;
+    (void)journal_file_put(&r);
 }
 
 /* ---- handles ---- */

@@ -38,7 +38,8 @@ enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool
     }
     if (e != ERR_OK) {
         free(a);
-        cudasim_note(JOURNAL_OOM, device, 0, bytes, 0, pool);
+        cudasim_note((struct call_record){ .kind = CALL_OOM, .space = pool == 0 ? CALL_SPACE_DEVICE : CALL_SPACE_POOL,
+                                           .device = (uint8_t)device, .bytes = bytes, .other = pool });
         return cudasim_code_of(e);
     }
     a->kind = MEMORY_DEVICE;
@@ -48,14 +49,17 @@ enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool
     a->number = d->numbers++;
     *addr = a->segment.addr;
     address_map_put(&cudasim.pointers, *addr, bytes, a);
-    cudasim_note(JOURNAL_MALLOC, device, *addr, bytes, 0, pool);
+    cudasim_note((struct call_record){ .kind = pool == 0 ? CALL_ALLOC : CALL_SEGMENT, .device = (uint8_t)device,
+                                       .addr = *addr, .bytes = bytes, .other = pool });
     return CODE_SUCCESS;
 }
 
 void cudasim_segment_give(struct address_extent *e)
 {
     struct cudasim_allocation *a = e->value;
-    cudasim_note(JOURNAL_FREE, a->device, e->addr, a->bytes, 0, a->pool);
+    cudasim_note((struct call_record){ .kind = a->pool == 0 ? CALL_FREE : CALL_SEGMENT_FREE,
+                                       .device = (uint8_t)a->device, .addr = e->addr, .bytes = e->bytes,
+                                       .other = a->pool });
     device_segment_free(cudasim.devices[a->device].device, &a->segment);
     address_map_remove(&cudasim.pointers, e);
     free(a);
@@ -69,11 +73,19 @@ enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr)
     return cudasim_end(cudasim_segment_take(cudasim_current_device(), bytes, 0, addr));
 }
 
+/* Memory that the program registered is its own: neither was it allocated here, nor is it recorded. */
+static void host_note(enum call_kind kind, const struct cudasim_allocation *a, uint64_t addr)
+{
+    if (a->kind != MEMORY_REGISTERED)
+        cudasim_note((struct call_record){ .kind = (uint8_t)kind, .device = (uint8_t)a->device, .addr = addr,
+                                           .space = a->kind == MEMORY_MANAGED ? CALL_SPACE_MANAGED : CALL_SPACE_HOST,
+                                           .bytes = a->bytes });
+}
+
 static void host_give(struct address_extent *e)
 {
     struct cudasim_allocation *a = e->value;
-    cudasim_note(a->kind == MEMORY_MANAGED ? JOURNAL_MANAGED_FREE : JOURNAL_HOST_FREE, a->device, e->addr, a->bytes, 0,
-                 0);
+    host_note(CALL_FREE, a, e->addr);
     if (a->kind != MEMORY_REGISTERED)
         munmap((void *)(uintptr_t)e->addr, align_up(a->bytes, 4096));
     address_map_remove(&cudasim.pointers, e);
@@ -109,7 +121,7 @@ static enum cudasim_code host_enter(uint64_t addr, uint64_t bytes, enum cudasim_
     a->device = cudasim_current_device();
     a->bytes = bytes;
     address_map_put(&cudasim.pointers, addr, bytes, a);
-    cudasim_note(kind == MEMORY_MANAGED ? JOURNAL_MANAGED_ALLOC : JOURNAL_HOST_ALLOC, a->device, addr, bytes, 0, 0);
+    host_note(CALL_ALLOC, a, addr);
     return CODE_SUCCESS;
 }
 

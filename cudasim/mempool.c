@@ -264,7 +264,8 @@ static enum cudasim_code pool_alloc(struct cudasim_pool *p, uint64_t bytes, uint
         p->used_high = p->used_bytes;
     if (p->reserved_bytes > p->reserved_high)
         p->reserved_high = p->reserved_bytes;
-    cudasim_note(JOURNAL_POOL_ALLOC, p->device, *addr, bytes, stream, p->handle.name);
+    cudasim_note((struct call_record){ .kind = CALL_ALLOC, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
+                                       .addr = *addr, .bytes = bytes, .stream = stream, .other = p->handle.name });
     return CODE_SUCCESS;
 }
 
@@ -301,7 +302,8 @@ enum cudasim_code cudasim_free_async(uint64_t addr, uint64_t stream)
     }
     if (!pool_reserve_kept(p))
         return cudasim_end(CODE_OUT_OF_MEMORY);
-    cudasim_note(JOURNAL_POOL_FREE, p->device, addr, a->bytes, stream, a->pool);
+    cudasim_note((struct call_record){ .kind = CALL_FREE, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
+                                       .addr = addr, .bytes = a->bytes, .stream = stream, .other = a->pool });
     p->used_bytes -= a->bytes;
     a->bytes = 0;                                   /* kept: freeing it again is refused */
     p->kept[p->n_kept++] = (struct kept_segment){ .addr = addr, .bytes = e->bytes };

@@ -4,9 +4,9 @@
 #ifndef REPLAY_CUDASIM_STATE_H
 #define REPLAY_CUDASIM_STATE_H
 
+#include "capture/journal_file.h"
 #include "cudasim/address_map.h"
 #include "cudasim/core.h"
-#include "cudasim/journal.h"
 #include "sim/device.h"
 
 enum {
@@ -40,7 +40,7 @@ struct cudasim_state {
     uint64_t next_handle;
     uint64_t clock_ns;               /* the virtual clock, without the devices' modelled time */
     bool     is_open, is_broken;     /* broken: the devices could not be opened */
-    bool     has_journal;            /* it was opened, or there is none to open */
+    bool     has_journal;            /* the environment was asked for the journal's folder */
     bool     is_forked;              /* this is the child of a process that had opened them */
 };
 
@@ -60,8 +60,9 @@ enum cudasim_code cudasim_code_of(enum err e);
 /* Virtual time: modelled driver time of all devices and what streams were given to do. */
 uint64_t cudasim_now_ns(void);
 
-/* A journal record with clock, thread and call filled in. */
-void cudasim_note(enum journal_kind kind, int device, uint64_t addr, uint64_t bytes, uint64_t stream, uint64_t pool);
+/* Puts a record into the journal; time, thread and call are set here. Under the lock records are in the order of what
+ * they tell. */
+void cudasim_note(struct call_record r);
 
 /* ---- handles ---- */
 

@@ -1,12 +1,12 @@
 /*
- * A journal of CUDA memory calls, read into memory: whole records only, calls that failed taken out. All at once, or a
- * stretch at a time while it is written.
+ * Reads a journal of CUDA memory calls (capture/call_journal.h), of a real card or a simulated one: all at once, or a
+ * stretch at a time while it is written. It keeps whole records only and drops frees whose call failed.
  */
 #ifndef REPLAY_IMPORT_CALL_JOURNAL_READ_H
 #define REPLAY_IMPORT_CALL_JOURNAL_READ_H
 
 #include "base/input.h"
-#include "traces/call_journal.h"
+#include "capture/call_journal.h"
 #include "traces/intern.h"
 
 #include <stdbool.h>
@@ -22,9 +22,10 @@ struct call_journal {
     struct call_device {
         uint64_t requests, ooms;      /* a device with either has events */
         uint64_t total_bytes;         /* 0 = unknown */
+        uint64_t free_bytes;          /* of it, when the device was opened or first used */
     } devices[CALL_DEVICES_MAX];      /* of all records up to here */
     char *path;                       /* NULL: it was read at once */
-    uint32_t awaited;                 /* record that was not whole when others behind it were; UINT32_MAX: none */
+    uint32_t awaited;                 /* record that was not whole although later ones were; UINT32_MAX: none */
 };
 
 bool call_journal_sniff(const unsigned char *head, size_t n);
@@ -43,8 +44,30 @@ MUST_USE enum err call_journal_more(struct call_journal *log, struct err_detail 
 
 void call_journal_free(struct call_journal *log);
 
-/* The command's words, separated by spaces. */
-void call_journal_command(const struct call_journal *log, char *text, size_t n);
+/* The command line's words, separated by spaces. */
+void call_journal_command_line(const struct call_journal *log, char *text, size_t n);
+
+/* Whether the journal is a simulated card's. */
+static inline bool call_journal_is_simulated(const struct call_journal *log)
+{
+    return log->head.card == CALL_CARD_SIMULATED;
+}
+
+/* The text of a TEXT, NO_EFFECT, REFUSED or MISSING record, terminated. */
+void call_record_text(const struct call_record *r, char text[static CALL_TEXT_BYTES + 1]);
+
+/* ---- use of a simulated card ---- */
+
+/* What a process took of one simulated card. */
+struct call_use {
+    uint64_t total_bytes, taken_bytes;               /* of the card; of it by context and other processes */
+    uint64_t held_bytes, peak_bytes;                 /* segments and physical memory, as asked for */
+    uint64_t calls, refusals, last_refused_bytes;    /* calls that took memory or gave it back; those refused */
+};
+
+/* Adds what the records at hand say to `use`, an element for each device. A real card's journal does not say when memory
+ * of pools goes back to the card, so its sums are too large. */
+void call_journal_sum(const struct call_journal *log, struct call_use use[static CALL_DEVICES_MAX]);
 
 /* ---- stacks ---- */
 

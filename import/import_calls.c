@@ -1,5 +1,5 @@
 /*
- * Imports journals of CUDA memory calls (record/JOURNAL.md): what one process asked of one device's driver; or follows
+ * Imports journals of CUDA memory calls (capture/JOURNAL.md): what one process asked of one device's driver; or follows
  * one while it is written, into a trace for each device.
  *
  * A request is an allocation, or physical memory of the virtual memory calls; the latter ends when it is released and
@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "import/import.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -132,7 +133,7 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
         [CALL_SPACE_PHYSICAL] = "physical memory of the virtual memory calls (pool 3)",
         [CALL_SPACE_ARRAY] = "arrays (pool 4), whose elements are counted"};
     char bytes[UNITS_TEXT];
-    for (int i = 0; i < CALL_SPACES; i++)
+    for (int i = 0; i < CALL_SPACES && !call_journal_is_simulated(p->log); i++)    /* its pools have other numbers */
         if (names[i] != NULL && d->bytes[i] > 0)
             note(p, "%s requested in all from %s", units_format_bytes(d->bytes[i], bytes), names[i]);
     if (p->log->head.lost > 0)
@@ -146,20 +147,39 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
              "recorded)", p->n_unseen);
 }
 
+/* A simulated run tells nothing that would differ in the next one: neither the clock on the wall nor a process number. */
+static enum err put_simulated_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
+{
+    struct trace_writer *out = p->devices[device].out;
+    struct trace_info *info = trace_writer_info(out);
+    info->device = device;
+    info->capacity_bytes = p->log->devices[device].free_bytes;
+    return trace_put_meta(out, "source", "cuda-driver", why);
+}
+
 static enum err put_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
 {
     struct trace_writer *out = p->devices[device].out;
     struct trace_info *info = trace_writer_info(out);
-    char command[CALL_JOURNAL_COMMAND], process[24];
+    char command_line[CALL_COMMAND_LINE_BYTES], process[24];
+    if (call_journal_is_simulated(p->log))
+        return put_simulated_facts(p, device, why);
     info->device = device;
     info->capacity_bytes = p->log->devices[device].total_bytes;
     info->epoch_us = p->log->head.epoch_ns / 1000;
-    call_journal_command(p->log, command, sizeof command);
+    call_journal_command_line(p->log, command_line, sizeof command_line);
     snprintf(process, sizeof process, "%u", p->log->head.pid);
     enum err e = trace_put_meta(out, "source", importer_calls.name, why);
     if (e == ERR_OK)
-        e = trace_put_meta(out, "command", command, why);
+        e = trace_put_meta(out, "command", command_line, why);
     return e == ERR_OK ? trace_put_meta(out, "process", process, why) : e;
+}
+
+/* How many records the source has, if events name them by number. */
+static void put_record_count(const struct calls_import *p, struct trace_writer *out)
+{
+    if (!call_journal_is_simulated(p->log))
+        trace_writer_info(out)->records = p->log->first + p->log->n;
 }
 
 /* ---- records ---- */
@@ -222,6 +242,16 @@ static enum err find_trace(struct calls_import *p, unsigned device, struct err_d
     return e == ERR_OK ? put_facts(p, device, why) : e;
 }
 
+/* Events of a simulated card name memory pools by their handles, which are small and the same in every run. They have no
+ * number of a record: the journal also holds records of which there is no event, and nobody sees the journal itself. */
+static void simulated_event(const struct call_record *r, const struct request *about, struct trace_record *out)
+{
+    out->record = TRACE_NO_RECORD;
+    out->stack = TRACE_NO_STACK;
+    out->stream = r->stream;
+    out->pool[0] = about->space == CALL_SPACE_POOL ? about->other : 0;
+}
+
 /* Puts record i of those at hand as an event of a request. */
 static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind kind, const struct request *about,
                           struct err_detail *why)
@@ -232,11 +262,13 @@ static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind ki
                                .ptr = (uint64_t)about->record + 1, .bytes = r->bytes, .stream = about->stream,
                                .record = p->log->first + i, .addr = about->space == CALL_SPACE_ARRAY ? 0 : about->addr};
     struct calls_device *d = &p->devices[about->device];
+    assert(about->record <= out.record);
     enum err e = find_trace(p, about->device, why);
     if (e != ERR_OK || d->out == NULL)
         return e;
-    e = pool_number(d, about, &out.pool[1], why);
-    if (e == ERR_OK)
+    if (call_journal_is_simulated(p->log))
+        simulated_event(r, about, &out);
+    else if ((e = pool_number(d, about, &out.pool[1], why)) == ERR_OK)
         e = stack_number(p, d, r, &out.stack, why);
     if (e == ERR_OK && kind == EVENT_ALLOC && about->space < CALL_SPACES)
         d->bytes[about->space] = add_capped(d->bytes[about->space], r->bytes);
@@ -475,7 +507,9 @@ static enum err take_record(struct calls_import *p, uint32_t i, struct err_detai
     case CALL_UNMAP:   return take_unmap(p, i, why);
     case CALL_TEXT:
     case CALL_FRAME:   return call_frames_take(&p->frames, p->log->first + i, r) ? ERR_OK : calls_nomem(why);
-    case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_KINDS:
+    case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_SEGMENT: case CALL_SEGMENT_FREE:
+    case CALL_PHYSICAL_FREE: case CALL_RANGE: case CALL_RANGE_FREE: case CALL_NO_EFFECT: case CALL_REFUSED:
+    case CALL_MISSING: case CALL_KINDS:
         break;
     }
     return ERR_OK;
@@ -551,7 +585,7 @@ static enum err calls_import(struct input *in, const struct import_config *cfg, 
     if (e == ERR_OK) {
         p->without_stacks = cfg->without_stacks;
         p->devices[device].out = w;
-        trace_writer_info(w)->records = p->log->n;
+        put_record_count(p, w);
         e = put_facts(p, device, why);
     }
     for (uint32_t i = 0; e == ERR_OK && i < p->log->n; i++) {
@@ -572,13 +606,13 @@ static enum err calls_describe(struct input *in, void (*line)(void *arg, const c
                                struct err_detail *why)
 {
     struct call_journal *log;
-    char command[CALL_JOURNAL_COMMAND], text[LINE_BYTES], bytes[UNITS_TEXT];
+    char command_line[CALL_COMMAND_LINE_BYTES], text[LINE_BYTES], bytes[UNITS_TEXT];
     const enum err e = call_journal_read(in, &log, why);
     if (e != ERR_OK)
         return e;
-    call_journal_command(log, command, sizeof command);
+    call_journal_command_line(log, command_line, sizeof command_line);
     snprintf(text, sizeof text, "journal of the CUDA memory calls of process %u, %s: %" PRIu32 " records",
-             log->head.pid, command, log->n);
+             log->head.pid, command_line, log->n);
     line(arg, text);
     for (unsigned d = 0; d < CALL_DEVICES_MAX; d++) {
         const struct call_device *device = &log->devices[d];
@@ -602,11 +636,28 @@ enum err calls_summarise(const char *path, struct calls_summary *out, struct err
         e = call_journal_read(in, &log, why);
     if (e == ERR_OK) {
         *out = (struct calls_summary){.pid = log->head.pid, .parent = log->head.parent, .lost = log->head.lost};
-        call_journal_command(log, out->command, sizeof out->command);
+        call_journal_command_line(log, out->command_line, sizeof out->command_line);
         memcpy(out->devices, log->devices, sizeof out->devices);
     }
     call_journal_free(log);
     input_close(in);
+    return e;
+}
+
+enum err calls_import_file(const char *path, unsigned device, const char *out_path, struct err_detail *why)
+{
+    const struct import_config cfg = {.gpu = device};
+    struct input *in = NULL;
+    struct trace_writer *w = NULL;
+    enum err e = input_open(path, &in, why);
+    if (e == ERR_OK)
+        e = trace_create(out_path, &w, why);
+    if (e == ERR_OK)
+        e = calls_import(in, &cfg, w, why);
+    input_close(in);
+    if (e == ERR_OK)
+        return trace_finish(w, why);
+    trace_abandon(w);
     return e;
 }
 
@@ -661,7 +712,7 @@ enum err calls_follow_finish(struct calls_follow *f, struct err_detail *why)
         struct trace_writer *out = f->import->devices[d].out;
         f->import->devices[d].out = NULL;
         if (out != NULL) {
-            trace_writer_info(out)->records = f->import->log->first + f->import->log->n;
+            put_record_count(f->import, out);
             e = trace_finish(out, why);
         }
     }

@@ -11,12 +11,16 @@
 struct calls_summary {
     uint32_t pid, parent;
     uint64_t lost;                    /* calls for which there was no room on the disk */
-    char command[CALL_JOURNAL_COMMAND];
+    char command_line[CALL_COMMAND_LINE_BYTES];
     struct call_device devices[CALL_DEVICES_MAX];
 };
 
 /* Reads a journal's file. Errors of call_journal_read, ERR_IO. */
 MUST_USE enum err calls_summarise(const char *path, struct calls_summary *out, struct err_detail *why);
+
+/* Imports one device of a journal into a trace, as trace_import does, but the trace does not name the journal's file:
+ * for one in a folder that is gone afterwards. The errors of trace_import. */
+MUST_USE enum err calls_import_file(const char *path, unsigned device, const char *out_path, struct err_detail *why);
 
 /* ---- while it is written ---- */
 

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE                   /* dladdr, MAP_ANONYMOUS */
 #include "record/call_stacks.h"
 
-#include "record/journal_file.h"
+#include "capture/journal_file.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>

@@ -11,7 +11,7 @@
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include "record/call_stacks.h"
-#include "record/journal_file.h"
+#include "capture/journal_file.h"
 #include "record/real_calls.h"
 
 #include <pthread.h>
@@ -70,7 +70,7 @@ __attribute__((constructor)) static void record_begin(void)
     const char *folder = getenv("REPLAY_RECORD_DIR");
     const char *stacks = getenv("REPLAY_RECORD_STACKS");
     is_with_stacks = folder != NULL && stacks != NULL && stacks[0] == '1';
-    journal_file_begin(folder, is_with_stacks);
+    journal_file_begin(folder, CALL_CARD_REAL, is_with_stacks);
     if (is_with_stacks)
         call_stacks_begin();
     pthread_atfork(NULL, NULL, journal_file_forked);

@@ -23,17 +23,18 @@ struct followed {
 };
 
 struct following {
-    const char *folder;
+    const char *folder, *command;
     struct followed **at;             /* ascending by name */
     size_t n, room, n_open;
 };
 
-enum err following_start(const char *folder, struct following **out, struct err_detail *why)
+enum err following_start(const char *folder, const char *command, struct following **out, struct err_detail *why)
 {
     struct following *f = calloc(1, sizeof *f);
     if (f == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     f->folder = folder;
+    f->command = command;
     *out = f;
     return ERR_OK;
 }
@@ -57,7 +58,7 @@ static enum err create_trace(void *arg, unsigned device, struct trace_writer **o
 
 static void followed_drop(struct following *f, struct followed *j, const struct err_detail *why)
 {
-    fprintf(stderr, "replay record: %s: no trace is made of it while it is written: %s\n", j->name, why->text);
+    fprintf(stderr, "replay %s: %s: no trace is made of it while it is written: %s\n", f->command, j->name, why->text);
     calls_follow_close(j->follow);
     j->follow = NULL;
     f->n_open--;
@@ -70,7 +71,7 @@ static void followed_finish(struct following *f, struct followed *j)
     j->follow = NULL;
     f->n_open--;
     if (calls_follow_finish(follow, &why) != ERR_OK)
-        fprintf(stderr, "replay record: %s\n", why.text);
+        fprintf(stderr, "replay %s: %s\n", f->command, why.text);
 }
 
 /* A process that has ended is looked at twice: the first look may wait for a record that nobody finishes. */
