@@ -30,12 +30,12 @@ static enum err head_take(const char *name, const unsigned char *bytes, size_t n
                           struct err_detail *why)
 {
     if (n < sizeof *head || !call_journal_sniff(bytes, n))
-        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: no journal of CUDA calls", name);
+        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: is no journal of CUDA calls", name);
     memcpy(head, bytes, sizeof *head);
     if (head->order != CALL_JOURNAL_ORDER)
         return err_set(why, ERR_UNSUPPORTED, 16, "%s: byte 16: written on a machine of another byte order", name);
     if (head->version != CALL_JOURNAL_VERSION)
-        return err_set(why, ERR_UNSUPPORTED, 20, "%s: byte 20: version %u of the journal; known is %d", name,
+        return err_set(why, ERR_UNSUPPORTED, 20, "%s: byte 20: version %u of the journal; this program reads %d", name,
                        head->version, CALL_JOURNAL_VERSION);
     if (head->record_bytes != sizeof(struct call_record) || head->head_bytes != sizeof *head)
         return err_set(why, ERR_FORMAT, 24, "%s: byte 24: a head of %u bytes and records of %u; known are %zu and %zu",
@@ -397,6 +397,7 @@ static bool take_text(struct call_frames *f, uint32_t number, const struct call_
     const char *end = memchr(part.text, '\0', sizeof part.text);
     const size_t length = end == NULL ? sizeof part.text : (size_t)(end - part.text);
     const size_t k = length < sizeof text - n ? length : sizeof text - n;
+    assert(n + k <= sizeof text);
     memcpy(text + n, part.text, k);
     const uint32_t id = text_table_put(&f->texts, text, n + k);
     return id != UINT32_MAX && pair_map_add(&f->text_of, number, 0, id);
@@ -425,8 +426,10 @@ size_t call_frames_stack(const struct call_frames *f, const struct call_record *
 {
     const uint32_t *innermost = r->stack == 0 ? NULL : pair_map_find(&f->frame_of, r->stack - 1, 0);
     size_t n = 0;
-    for (uint32_t at = innermost == NULL ? 0 : *innermost + 1; at > 0 && n < max; at = f->frames[at - 1].caller)
+    for (uint32_t at = innermost == NULL ? 0 : *innermost + 1; at > 0 && n < max; at = f->frames[at - 1].caller) {
+        assert(at <= f->n && f->frames[at - 1].caller < at);         /* callers came before: the chain ends */
         texts[n++] = f->frames[at - 1].text;
+    }
     return n;
 }
 

@@ -30,16 +30,17 @@ struct call_journal {
 
 bool call_journal_sniff(const unsigned char *head, size_t n);
 
-/* Reads a journal, torn or not. ERR_FORMAT with the offset; ERR_UNSUPPORTED for one of another version or byte order;
- * ERR_HOST_NOMEM. A record that does not fit the others is refused only where nothing could be made of it. */
+/* Reads a journal, torn or not. ERR_FORMAT with the offset; ERR_UNSUPPORTED for another version, byte order or card;
+ * ERR_HOST_NOMEM. Records that contradict each other are no error here. */
 MUST_USE enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *why);
 
-/* Opens a journal that may still be written: its head, and no records. ERR_FORMAT where the head is not there yet. */
+/* Opens a journal that may still be written: reads its head, and no records. ERR_FORMAT if the head is not there yet. */
 MUST_USE enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *why);
 
-/* Replaces the records by those behind them that are whole by now, at most CALL_STRETCH_RECORDS; n == 0 where there are
- * none. A record that is not whole is waited for, from one call that finds no other to the next, and then left out. An
- * UNDO takes back only what is in the same stretch. ERR_IO, ERR_HOST_NOMEM; ERR_UNSUPPORTED for too many records. */
+/* Replaces the records at hand by the next ones that are whole by now, at most CALL_STRETCH_RECORDS; n == 0 if there are
+ * none. A record that is not whole is waited for once: a call that finds it first in line takes nothing, and if the next
+ * call finds the same, it skips the record. An UNDO takes back only what is in the same stretch. ERR_IO, ERR_HOST_NOMEM;
+ * ERR_UNSUPPORTED for too many records. */
 MUST_USE enum err call_journal_more(struct call_journal *log, struct err_detail *why);
 
 void call_journal_free(struct call_journal *log);
@@ -71,7 +72,7 @@ void call_journal_sum(const struct call_journal *log, struct call_use use[static
 
 /* ---- stacks ---- */
 
-/* The frames that records name, kept by number. All zero: none. */
+/* The frames that records name, by number. All zero: none. */
 struct call_frames {
     struct pair_map text_of, frame_of;       /* (record, 0) -> id in texts, of a text up to there -> index of a frame */
     struct text_table texts;
@@ -79,11 +80,11 @@ struct call_frames {
     size_t n, room;
 };
 
-/* Takes the record with this number, if it is a frame or a part of a text; in order of the file. What it names must
- * have come before, or is not there, so that chains of callers end. False without memory. */
+/* Takes the record with this number, if it is a frame or a part of a text. Records must come in the file's order: a frame
+ * whose caller did not come before has none, so chains of callers end. False without memory. */
 bool call_frames_take(struct call_frames *f, uint32_t number, const struct call_record *r);
 
-/* The frames of a record's stack as ids of f->texts, innermost first, at most `max`; 0 where it has none. */
+/* The frames of a record's stack as ids of f->texts, innermost first, at most `max`. Returns how many; 0 for none. */
 size_t call_frames_stack(const struct call_frames *f, const struct call_record *r, uint32_t *texts, size_t max);
 void call_frames_free(struct call_frames *f);
 
