@@ -1,9 +1,10 @@
 /*
  * The journal of one process's CUDA memory calls, as it lies in a file.
  *
- * capture/journal_file.c writes it, in libreplay-record.so on a real card and in libreplay-cudasim.so on a simulated one;
- * import/call_journal_read.c reads it. JOURNAL.md describes it byte by byte: a head, then records of one size, in the
- * order in which they were begun. Integers have the byte order of the machine that wrote them; the head tells which.
+ * capture/journal_file.c writes it, in libreplay-record.so on a real card and in libreplay-cudasim.so on a simulated
+ * one; import/call_journal_read.c reads it. JOURNAL.md describes it byte by byte: a head, then records of one size, in
+ * the order in which they were begun. Integers have the byte order of the machine that wrote them; the head tells
+ * which.
  *
  * Old journals stay readable: kinds, spaces and cards are only ever appended.
  */
@@ -22,7 +23,7 @@ enum {
     CALL_JOURNAL_VERSION = 1,
     CALL_COMMAND_LINE_BYTES = 176,
     CALL_TEXT_BYTES = 40,
-    CALL_NAME_BYTES = CALL_TEXT_BYTES - 1,      /* of an entry point in NO_EFFECT, REFUSED, MISSING; a longer name is cut */
+    CALL_NAME_BYTES = CALL_TEXT_BYTES - 1,      /* of an entry point, in NO_EFFECT, REFUSED, MISSING; cut if longer */
     CALL_WHOLE = 1,                   /* call_record.is_whole of a finished record */
     CALL_NO_LINE = UINT8_MAX,         /* call_record.call: no line of record/calls.def */
 };

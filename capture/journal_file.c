@@ -1,6 +1,6 @@
 /*
- * Windows of a file, mapped one by one. A thread claims a record by one atomic addition to `next`; the number says which
- * window the record lies in and where.
+ * Windows of a file, mapped one by one. A thread claims a record by one atomic addition to `next`; the number says
+ * which window the record lies in and where.
  *
  *     window 0 (1 MiB)              window 1             window 2
  *     +------+----+----+-----+----+----+-----+-----------+- - - - -
@@ -79,8 +79,8 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Maps window w of an open file; &no_window if that fails. The child of a fork does not inherit the mapping: its records
- * would otherwise land in the parent's file. */
+/* Maps window w of an open file; &no_window if that fails. The child of a fork does not inherit the mapping: its
+ * records would otherwise land in the parent's file. */
 static struct call_record *window_map(int fd, uint32_t w)
 {
     const off_t at = (off_t)w * WINDOW_BYTES;
@@ -120,8 +120,8 @@ static void head_fill(struct call_head *head, uint32_t pid)
     __atomic_store_n(head->magic, magic[0], __ATOMIC_RELEASE);                   /* last: the rest is there */
 }
 
-/* Makes a new file, readable by its owner only: it holds addresses and a command line. N counts up because a program that
- * replaces itself by exec keeps its process number, and the kernel reuses numbers. */
+/* Makes a new file, readable by its owner only: it holds addresses and a command line. N counts up because a program
+ * that replaces itself by exec keeps its process number, and the kernel reuses numbers. */
 static int journal_create(uint32_t pid)
 {
     int fd = -1;

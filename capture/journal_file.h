@@ -2,12 +2,12 @@
  * Writes this process's journal (capture/call_journal.h): an append-only file in mapped pages.
  *
  * A record is a store to memory that belongs to the file, so it survives whatever ends the process and costs no system
- * call. The file grows by windows of 1 MiB. Each window gets its room on the disk before it is mapped: a full disk is an
- * answer here, never a signal in the program. No descriptor stays open, because a program may close all descriptors that
- * it did not open itself and reuse their numbers.
+ * call. The file grows by windows of 1 MiB. Each window gets its room on the disk before it is mapped: a full disk is
+ * an answer here, never a signal in the program. No descriptor stays open, because a program may close all descriptors
+ * that it did not open itself and reuse their numbers.
  *
- * The file is compiled into every library that records. These libraries are loaded into other people's programs, so this
- * code allocates no memory, never ends the process, and asserts at compile time only.
+ * The file is compiled into every library that records. These libraries are loaded into other people's programs, so
+ * this code allocates no memory, never ends the process, and asserts at compile time only.
  */
 #ifndef REPLAY_CAPTURE_JOURNAL_FILE_H
 #define REPLAY_CAPTURE_JOURNAL_FILE_H
@@ -19,8 +19,8 @@
 
 #define JOURNAL_FILE_LOST UINT64_MAX
 
-/* Names the folder, an absolute path that stays the caller's. The first record makes the file, <folder>/PID.N.calls, for
- * its owner only. Without a folder (NULL) records go nowhere. Call it once, before any record. */
+/* Names the folder, an absolute path that stays the caller's. The first record makes the file, <folder>/PID.N.calls,
+ * for its owner only. Without a folder (NULL) records go nowhere. Call it once, before any record. */
 void journal_file_begin(const char *folder, enum call_card card, bool has_stacks);
 
 /* Appends a record and sets its is_whole. Returns its number, or JOURNAL_FILE_LOST if there was no room; the first such

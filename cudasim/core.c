@@ -1,5 +1,5 @@
 /*
- * Process, devices, lock, handles and the virtual clock of the simulated CUDA.
+ * The process of the simulated CUDA: its devices, the lock, handles, the virtual clock and the journal.
  */
 #include "cudasim/state.h"
 
@@ -14,15 +14,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Where device addresses lie: user space that Linux gives to nobody by itself on 64-bit machines, so that a device
- * address used on the host ends in a fault and never in somebody's memory. The devices share it evenly. */
+/* Device addresses lie in user space that a 64-bit Linux hands out to nobody by itself. A device address that is used
+ * on the host therefore faults and never hits somebody's memory. The devices share the range evenly:
+ *
+ *     0x200000000000                          0x600000000000
+ *     | device 0      | device 1      | ...  |                  address = base + offset in the device's own space
+ */
 #define ADDRESSES_BEGIN UINT64_C(0x200000000000)
 #define ADDRESSES_BYTES UINT64_C(0x400000000000)
 
 struct cudasim_state cudasim;
 static pthread_mutex_t cudasim_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static bool has_runtime;             /* set while libraries are loaded, before anybody reads it */
+static bool has_runtime;             /* set while libraries are loaded, so before it is read */
 
 /* Per thread, as CUDA has it. */
 static __thread int thread_device;
@@ -38,7 +42,8 @@ void cudasim_unlock(void)
     pthread_mutex_unlock(&cudasim_mutex);
 }
 
-/* The child's only thread holds the lock: what it guards is whole. CUDA does not survive a fork, and neither do we. */
+/* The child's only thread holds the lock, so the state is consistent. CUDA does not survive a fork, and neither do
+ * we. */
 static void cudasim_after_fork(void)
 {
     cudasim.is_forked = cudasim.is_open;
@@ -51,7 +56,7 @@ __attribute__((constructor)) static void cudasim_loaded(void)
     pthread_atfork(cudasim_lock, cudasim_unlock, cudasim_after_fork);
 }
 
-/* Capacity comes from one text for all devices; each has addresses of its own. */
+/* All devices are described by one text; each has addresses of its own. */
 static enum err cudasim_open_devices(struct err_detail *why)
 {
     struct device_config cfg;
@@ -252,7 +257,7 @@ uint64_t cudasim_process_bytes(int device)
     return bytes;
 }
 
-/* What cudaDeviceReset does to memory: this process's segments on the device are gone. */
+/* cudaDeviceReset frees this process's segments on the device. */
 enum cudasim_code cudasim_reset(int device)
 {
     const enum cudasim_code code = cudasim_begin_device(device);

@@ -1,8 +1,8 @@
 /*
  * Memory of the simulated CUDA: device segments, host memory, copies.
  *
- * Host and managed memory is real; managed memory lies on the host, as it does until a kernel touches it, and does not
- * count against a device.
+ * Host and managed memory is real. Managed memory stays on the host, where it is until a kernel touches it, and takes
+ * nothing of a device.
  */
 #include "cudasim/state.h"
 
@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LAUNCH_NS = 5000 };           /* what a copy costs besides its bytes: the order of a launch on a server card */
+enum { LAUNCH_NS = 5000 };           /* a copy's cost apart from its bytes: about that of a launch on a server card */
 
-/* Copies run at 25 GB/s on the virtual clock: PCI Express 4.0 x16, as large pinned copies measure. */
+/* On the virtual clock copies run at 25 GB/s, as measured for large pinned copies over PCI Express 4.0 x16. */
 static uint64_t copy_time_ns(uint64_t bytes)
 {
     return LAUNCH_NS + bytes / 25;
@@ -73,7 +73,7 @@ enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr)
     return cudasim_end(cudasim_segment_take(cudasim_current_device(), bytes, 0, addr));
 }
 
-/* Memory that the program registered is its own: neither was it allocated here, nor is it recorded. */
+/* Memory that the program merely registered was not allocated here, so it is not recorded. */
 static void host_note(enum call_kind kind, const struct cudasim_allocation *a, uint64_t addr)
 {
     if (a->kind != MEMORY_REGISTERED)
@@ -219,7 +219,7 @@ static bool runs_past(const struct cudasim_pointer *p, uint64_t addr, uint64_t b
     return is_on_device(p->kind) && bytes > p->bytes - (addr - p->base);
 }
 
-/* The host's side of a copy. Device addresses lie where the host has no memory: what is not known is the host's. */
+/* What a copy does to host memory. All device addresses are known, so an unknown address is the host's. */
 static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes)
 {
     const struct cudasim_pointer t = cudasim_pointer((uintptr_t)to), f = cudasim_pointer((uintptr_t)from);

@@ -1,5 +1,6 @@
 /*
- * Entry points that do nothing, and those that are not simulated: each is noted in the journal at its first call.
+ * Entry points that do nothing and entry points that are not simulated. The first call of each is recorded, for
+ * run-sim's summary.
  */
 #include "cudasim/state.h"
 

@@ -1,8 +1,8 @@
 /*
  * Virtual memory of the simulated CUDA: address ranges, physical memory, mappings.
  *
- * As the driver's documentation has it: sizes are multiples of the granularity, a mapping is undone whole, and memory
- * lives until its handle was released and its last mapping undone.
+ * As the driver's documentation says, sizes are multiples of the granularity, a mapping is undone as a whole, and
+ * physical memory lives until its handle is released and its last mapping undone.
  */
 #include "cudasim/state.h"
 
@@ -16,7 +16,7 @@ struct cudasim_phys {
     uint64_t bytes;
     uint32_t phys;                   /* the device's number */
     int      device;
-    unsigned refs;                   /* creations and retains not released */
+    unsigned refs;                   /* creations and retains that are not released yet */
     unsigned maps;
 };
 
@@ -109,7 +109,7 @@ enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *hand
     return cudasim_end(CODE_SUCCESS);
 }
 
-/* Destroys memory that nothing holds any more. */
+/* Frees physical memory once no handle and no mapping holds it. */
 static void phys_settle(struct cudasim_phys *p)
 {
     if (p->refs > 0 || p->maps > 0)
@@ -190,7 +190,7 @@ enum cudasim_code cudasim_map(uint64_t addr, uint64_t bytes, uint64_t offset, ui
     return cudasim_end(CODE_SUCCESS);
 }
 
-/* Whether whole mappings, one behind the other, make up [addr, addr + bytes). */
+/* Whether [addr, addr + bytes) consists of whole mappings, one after the other. */
 static bool is_mapped_whole(uint64_t addr, uint64_t bytes)
 {
     const struct address_extent *m;
@@ -215,7 +215,7 @@ enum cudasim_code cudasim_unmap(uint64_t addr, uint64_t bytes)
         const uint64_t n = m->bytes;
         device_unmap(cudasim.devices[a->device].device, &a->segment, addr + done - range->addr, n);
         address_map_remove(&cudasim.mappings, m);
-        phys_note(CALL_UNMAP, a->device, p->handle.name, addr + done, n);      /* with the time of what it may free */
+        phys_note(CALL_UNMAP, a->device, p->handle.name, addr + done, n);      /* its time is that of what it frees */
         assert(p->maps > 0);
         p->maps--;
         phys_settle(p);

@@ -275,8 +275,8 @@ static size_t follow_count(struct call_journal *log, size_t n)
     return 0;
 }
 
-/* Reads the next records into place, twice: the first reading tells which are whole, the second takes them. A record that
- * is read while it is written may show its last member before the others. */
+/* Reads the next records into place, twice: the first reading tells which are whole, the second takes them. A record
+ * that is read while it is written may show its last member before the others. */
 static enum err follow_stretch(struct call_journal *log, int fd, struct err_detail *why)
 {
     const uint64_t size = sizeof *log->records, offset = sizeof log->head + log->first * size;

@@ -34,13 +34,14 @@ bool call_journal_sniff(const unsigned char *head, size_t n);
  * ERR_HOST_NOMEM. Records that contradict each other are no error here. */
 MUST_USE enum err call_journal_read(struct input *in, struct call_journal **out, struct err_detail *why);
 
-/* Opens a journal that may still be written: reads its head, and no records. ERR_FORMAT if the head is not there yet. */
+/* Opens a journal that may still be written: reads its head, and no records. ERR_FORMAT if the head is not there
+ * yet. */
 MUST_USE enum err call_journal_open(const char *path, struct call_journal **out, struct err_detail *why);
 
-/* Replaces the records at hand by the next ones that are whole by now, at most CALL_STRETCH_RECORDS; n == 0 if there are
- * none. A record that is not whole is waited for once: a call that finds it first in line takes nothing, and if the next
- * call finds the same, it skips the record. An UNDO takes back only what is in the same stretch. ERR_IO, ERR_HOST_NOMEM;
- * ERR_UNSUPPORTED for too many records. */
+/* Replaces the records at hand by the next ones that are whole by now, at most CALL_STRETCH_RECORDS; n == 0 if there
+ * are none. A record that is not whole is waited for once: a call that finds it first in line takes nothing, and if the
+ * next call finds the same, it skips the record. An UNDO takes back only what is in the same stretch. ERR_IO,
+ * ERR_HOST_NOMEM; ERR_UNSUPPORTED for too many records. */
 MUST_USE enum err call_journal_more(struct call_journal *log, struct err_detail *why);
 
 void call_journal_free(struct call_journal *log);
@@ -66,8 +67,8 @@ struct call_use {
     uint64_t calls, refusals, last_refused_bytes;    /* calls that took memory or gave it back; those refused */
 };
 
-/* Adds what the records at hand say to `use`, an element for each device. A real card's journal does not say when memory
- * of pools goes back to the card, so its sums are too large. */
+/* Adds what the records at hand say to `use`, an element for each device. A real card's journal does not say when
+ * memory of pools goes back to the card, so its sums are too large. */
 void call_journal_sum(const struct call_journal *log, struct call_use use[static CALL_DEVICES_MAX]);
 
 /* ---- stacks ---- */
@@ -80,8 +81,8 @@ struct call_frames {
     size_t n, room;
 };
 
-/* Takes the record with this number, if it is a frame or a part of a text. Records must come in the file's order: a frame
- * whose caller did not come before has none, so chains of callers end. False without memory. */
+/* Takes the record with this number, if it is a frame or a part of a text. Records must come in the file's order: a
+ * frame whose caller did not come before has none, so chains of callers end. False without memory. */
 bool call_frames_take(struct call_frames *f, uint32_t number, const struct call_record *r);
 
 /* The frames of a record's stack as ids of f->texts, innermost first, at most `max`. Returns how many; 0 for none. */

@@ -1,9 +1,9 @@
 /*
- * Imports journals of CUDA memory calls (capture/JOURNAL.md): what one process asked one device's driver for. Or follows
- * a journal while it is written, into a trace for each device.
+ * Imports journals of CUDA memory calls (capture/JOURNAL.md): what one process asked one device's driver for. Or
+ * follows a journal while it is written, into a trace for each device.
  *
- * A request is an allocation, or physical memory of the virtual memory calls. Physical memory lives until its handles are
- * released and it is mapped nowhere (CUDA Driver API, cuMemRelease):
+ * A request is an allocation, or physical memory of the virtual memory calls. Physical memory lives until its handles
+ * are released and it is mapped nowhere (CUDA Driver API, cuMemRelease):
  *
  *     CREATE h    MAP h    RELEASE h    UNMAP          CREATE h    RELEASE h
  *     |                                 |              |           |
@@ -95,7 +95,7 @@ static uint32_t place_take(struct places *p, void **array, size_t *room, size_t 
     if (p->n_vacant > 0)
         return p->vacant[--p->n_vacant];
     void *grown = p->n < NO_PLACE ? array_grow(*array, p->n, room, size) : NULL;
-    uint32_t *vacant = array_grow(p->vacant, p->n, &p->room_vacant, sizeof *vacant);     /* so that place_give cannot fail */
+    uint32_t *vacant = array_grow(p->vacant, p->n, &p->room_vacant, sizeof *vacant);     /* place_give cannot fail */
     if (grown != NULL)
         *array = grown;
     if (vacant != NULL)
@@ -150,11 +150,12 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
     if (p->n_unknown > 0)
         note(p, "%" PRIu64 " frees of memory whose allocation is not recorded", p->n_unknown);
     if (p->n_unseen > 0)
-        note(p, "%" PRIu64 " addresses were handed out again without a recorded free (they were freed by a call that is "
-             "not recorded)", p->n_unseen);
+        note(p, "%" PRIu64 " addresses were handed out again without a recorded free (by a call that is not recorded)",
+             p->n_unseen);
 }
 
-/* A simulated run tells nothing that would differ in the next one: neither the clock on the wall nor a process number. */
+/* A simulated run tells nothing that would differ in the next one: neither the clock on the wall nor a process
+ * number. */
 static enum err put_simulated_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
 {
     struct trace_writer *out = p->devices[device].out;
@@ -249,8 +250,9 @@ static enum err find_trace(struct calls_import *p, unsigned device, struct err_d
     return e == ERR_OK ? put_facts(p, device, why) : e;
 }
 
-/* Events of a simulated card name memory pools by their handles, which are small and the same in every run. They have no
- * number of a record: the journal also holds records of which there is no event, and nobody sees the journal itself. */
+/* Events of a simulated card name memory pools by their handles, which are small and the same in every run. They have
+ * no number of a record: the journal also holds records of which there is no event, and nobody sees the journal
+ * itself. */
 static void simulated_event(const struct call_record *r, const struct request *about, struct trace_record *out)
 {
     out->record = TRACE_NO_RECORD;

@@ -69,7 +69,8 @@ static bool stack_room(void)
     return true;
 }
 
-/* Enters a record of the journal under its key. Returns its number + 1, or 0 if there was no room on the disk for it. */
+/* Enters a record of the journal under its key. Returns its number + 1, or 0 if there was no room on the disk for
+ * it. */
 static uint64_t stack_add(uint64_t pc, uint64_t caller, uint64_t number)
 {
     if (number == JOURNAL_FILE_LOST)
@@ -171,6 +172,6 @@ void call_stacks_forked(void)
 {
     const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     stacks.lock = unlocked;
-    stacks.entries = NULL;            /* numbers of the parent's journal, and another thread may be in the middle of it */
+    stacks.entries = NULL;            /* it has the parent's numbers, and another thread may have been changing it */
     stacks.n = stacks.room = 0;
 }

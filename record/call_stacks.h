@@ -10,8 +10,8 @@
 /* Loads what unwinding needs (libgcc) now, not in the middle of a call. */
 void call_stacks_begin(void);
 
-/* Puts this thread's stack into the journal, from the frame of `caller` (a return address) outwards; frames that are there
- * already are not put again. Returns the number of the innermost frame's record, + 1; 0 if there was no room. */
+/* Puts this thread's stack into the journal, from the frame of `caller` (a return address) outwards; frames that are
+ * there already are not put again. Returns the number of the innermost frame's record, + 1; 0 if there was no room. */
 uint64_t call_stack_put(const void *caller);
 
 /* Call it in the child of a fork: the child's journal has no stacks yet. */

@@ -1,15 +1,15 @@
 /*
  * libreplay-record.so: functions by NVIDIA's names that record a call and pass it on.
  *
- * An allocation is recorded after the call, when its address is known; a free is recorded before the call. If a free were
- * recorded after the call, another thread could get the address meanwhile, and its record would come first. A free that
- * then fails is taken back by an UNDO record.
+ * An allocation is recorded after the call, when its address is known; a free is recorded before the call. If a free
+ * were recorded after the call, another thread could get the address meanwhile, and its record would come first. A free
+ * that then fails is taken back by an UNDO record.
  *
- * A runtime call that ends in a driver call is recorded once, as the runtime's: `thread.depth` counts the recorded calls
- * that this thread is in.
+ * A runtime call that ends in a driver call is recorded once, as the runtime's: `thread.depth` counts the recorded
+ * calls that this thread is in.
  *
- * The build does without CUDA's headers. Pointers and handles are words, results are ints, 0 is success and 2 is "out of
- * memory" in both libraries (CUDA Runtime API, cudaError; CUDA Driver API, CUresult).
+ * The build does without CUDA's headers. Pointers and handles are words, results are ints, 0 is success and 2 is "out
+ * of memory" in both libraries (CUDA Runtime API, cudaError; CUDA Driver API, CUresult).
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include "record/call_stacks.h"

@@ -1,9 +1,9 @@
 /*
  * Finds the real functions, and gives ours to everyone who looks the real ones up by name.
  *
- * A program that is linked against the runtime finds our functions first, because we are preloaded. A program that opens a
- * library and asks it by dlsym would find the library's own. So would the runtime, which looks up every function of the
- * driver. Therefore dlsym is ours too, and so are the driver's own look-ups (cuGetProcAddress).
+ * A program that is linked against the runtime finds our functions first, because we are preloaded. A program that
+ * opens a library and asks it by dlsym would find the library's own. So would the runtime, which looks up every
+ * function of the driver. Therefore dlsym is ours too, and so are the driver's own look-ups (cuGetProcAddress).
  */
 #define _GNU_SOURCE                   /* RTLD_NEXT, dlvsym, dladdr, dl_iterate_phdr */
 #include "record/real_calls.h"
@@ -33,8 +33,8 @@ static _Atomic(call_function) real[RECORDED_CALLS];
 
 typedef void *dlsym_function(void *handle, const char *name);
 
-/* The linker's dlsym. It is looked up by version, because a plain look-up of "dlsym" would find ours. The assembler entry
- * at the end of the file jumps to it. */
+/* The linker's dlsym. It is looked up by version, because a plain look-up of "dlsym" would find ours. The assembler
+ * entry at the end of the file jumps to it. */
 __attribute__((visibility("hidden"))) extern dlsym_function *linker_dlsym;
 dlsym_function *linker_dlsym;
 
@@ -144,9 +144,9 @@ call_function real_named(enum call_library library, const char *name, call_funct
 
 /* ---- look-ups ---- */
 
-/* Our function in the place of one that was found; or what was found, if it is none of ours to replace. A process has one
- * driver, whose functions may have two addresses. It may have several runtimes: ours stands before the first, and calls of
- * the others are recorded at the driver. */
+/* Our function in the place of one that was found; or what was found, if it is none of ours to replace. A process has
+ * one driver, whose functions may have two addresses. It may have several runtimes: ours stands before the first, and
+ * calls of the others are recorded at the driver. */
 static void *wrap_found(enum recorded_call call, void *found)
 {
     call_function none = NULL;

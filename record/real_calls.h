@@ -30,8 +30,8 @@ call_function real_call(enum recorded_call call);
 /* The same for a function that is not recorded; *cache is its own, NULL at first. */
 call_function real_named(enum call_library library, const char *name, call_function *cache);
 
-/* After a look-up in the driver: replaces *found by our function if the call is recorded. `is_per_thread`: the variant for
- * per-thread default streams was asked for. */
+/* After a look-up in the driver: replaces *found by our function if the call is recorded. `is_per_thread`: the variant
+ * for per-thread default streams was asked for. */
 void driver_lookup_wrap(const char *name, bool is_per_thread, void **found);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * `replay run-sim -- PROGRAM...`: runs a CUDA program on the simulated card, which writes the program's memory calls into
- * journals, says what happened there, and with -o makes traces of the journals.
+ * `replay run-sim -- PROGRAM...`: runs a CUDA program on the simulated card, which writes the program's memory calls
+ * into journals, says what happened there, and with -o makes traces of the journals.
  */
 #include "replay/program/cli.h"
 

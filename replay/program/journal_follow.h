@@ -1,6 +1,6 @@
 /*
- * Makes traces of journals while they are written. Beside PID.N.calls grows PID.N.gpuD.zst, which can be read at any time
- * and, after any kill, holds all but the last second.
+ * Makes traces of journals while they are written. Beside PID.N.calls grows PID.N.gpuD.zst, which can be read at any
+ * time and, after any kill, holds all but the last second.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_JOURNAL_FOLLOW_H
 #define REPLAY_REPLAY_PROGRAM_JOURNAL_FOLLOW_H

@@ -256,8 +256,8 @@ static enum err import_journal(const struct recording *r, int i, struct err_deta
     return ERR_OK;
 }
 
-/* Reads what journal i holds. run-sim leaves out a journal that it cannot read and has said so before; to record, that is
- * an error. */
+/* Reads what journal i holds. run-sim leaves out a journal that it cannot read and has said so before; to record, that
+ * is an error. */
 static enum err summarise(struct recording *r, int i, struct err_detail *why)
 {
     struct recorded_journal *j = &r->journals[i];

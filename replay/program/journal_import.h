@@ -1,6 +1,6 @@
 /*
- * Makes traces of what a recorded program left in its folder: a journal of CUDA calls from each process, and the snapshots
- * of PyTorch's own history, if these were asked for.
+ * Makes traces of what a recorded program left in its folder: a journal of CUDA calls from each process, and the
+ * snapshots of PyTorch's own history, if these were asked for.
  *
  * The two are at different levels. A snapshot says what the program asked PyTorch's allocator for; a journal says what
  * that allocator then asked the driver for.
@@ -18,8 +18,8 @@ enum recording_rules { RECORDING_OF_RECORD, RECORDING_OF_RUN_SIM };
 
 /* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names
  * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still
- * runs. `json` (may be NULL) gets the array `files`, and for record `processes`. ERR_UNSUPPORTED if run-sim has recorded
- * nothing; ERR_IO; the errors of trace_import. */
+ * runs. `json` (may be NULL) gets the array `files`, and for record `processes`. ERR_UNSUPPORTED if run-sim has
+ * recorded nothing; ERR_IO; the errors of trace_import. */
 MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
                                    struct json_writer *json, struct err_detail *why);
 

@@ -1,6 +1,6 @@
 /*
- * What `record` and `run-sim` share: they are one family. Both run a program and record its memory calls; the card under
- * it is the machine's for `record` and a simulated one for `run-sim`.
+ * What `record` and `run-sim` share: they are one family. Both run a program and record its memory calls; the card
+ * under it is the machine's for `record` and a simulated one for `run-sim`.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_RECORDED_PROGRAM_H
 #define REPLAY_REPLAY_PROGRAM_RECORDED_PROGRAM_H
@@ -27,9 +27,10 @@
     "puts .PID.gpuN before the last dot; run-sim puts .PID if several processes used a card and .gpuN if one\n"    \
     "process used several. If replay itself was killed the journals stay; replay import PID.0.calls -o TRACE reads\n" \
     "one.\n\n"                                                                                                     \
-    "PyTorch: record --torch, and run-sim with -o always, switch PyTorch's own history on for this run. Its snapshot\n" \
-    "is written at the program's end, at the first out of memory and (record) on SIGUSR1. The snapshot makes the\n" \
-    "trace OUT and is kept beside it; the driver's calls are then in OUT with .driver before its ending.\n\n"      \
+    "PyTorch: record --torch and run-sim -o also record the requests to PyTorch's allocator, by its own history,\n"  \
+    "which is switched on for this run only. A snapshot is written at the program's end, at the first out of memory\n" \
+    "and (record) on SIGUSR1. It makes the trace OUT and is kept beside it; the driver's calls are then in OUT with\n" \
+    ".driver before its ending.\n\n"                                                                               \
     "The simulated card: memory calls behave as on a card of that size. Kernels, copies and library calls succeed\n" \
     "and do nothing, so all results are zeros. cuDNN is switched off: convolutions run PyTorch's own kernels.\n"   \
     "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins.\n\n"                \
@@ -52,8 +53,8 @@ MUST_USE enum err recorded_program_out(const struct options *o, const char *comm
                                        struct err_detail *why);
 
 /* Runs the program that o->inputs name, in an environment, while its journals come into a folder and are made into
- * growing traces there. folder NULL: nothing is recorded. *status: as child_run. On success and with a folder the caller
- * ends *following, when the traces that it wants are made. */
+ * growing traces there. folder NULL: nothing is recorded. *status: as child_run. On success and with a folder the
+ * caller ends *following, when the traces that it wants are made. */
 struct following;
 MUST_USE enum err recorded_program_run(const struct options *o, const struct child_env *env, const char *folder,
                                        const char *command, struct following **following, int *status,

@@ -165,8 +165,8 @@ const char *sim_card_journals(const struct sim_card *c)
     return c->journals;
 }
 
-/* The sonames to load before all else. A library with a run path of its own would find the machine's libraries first. What
- * the user preloads stays in front of ours: a sanitizer must be the first. */
+/* The sonames to load before all else. A library with a run path of its own would find the machine's libraries first.
+ * What the user preloads stays in front of ours: a sanitizer must be the first. */
 static enum err put_preload(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *why)
 {
     const char *const before[] = { first, getenv("LD_PRELOAD") };
@@ -330,7 +330,7 @@ static bool is_used(const struct call_use *u)
 static void print_device(int device, const struct call_use *u)
 {
     char total[UNITS_TEXT], peak[UNITS_TEXT], taken[UNITS_TEXT], refused[UNITS_TEXT];
-    fprintf(stderr, "  device %d: peak %s of %s, besides %s for context and other processes\n", device,
+    fprintf(stderr, "  device %d: peak %s of %s, plus %s for the context and other processes\n", device,
             units_format_bytes(u->peak_bytes, peak), units_format_bytes(u->total_bytes, total),
             units_format_bytes(u->taken_bytes, taken));
     fprintf(stderr, "    %" PRIu64 " calls took memory or gave it back", u->calls);
@@ -343,13 +343,13 @@ static void print_device(int device, const struct call_use *u)
 /* What a reader must know before taking the figures for a GPU's. */
 static void print_cautions(const struct sim_card *c)
 {
-    fprintf(stderr, "  Nothing was computed. Results that a program reads back are zeros, so a program that branches on\n"
-                    "  one (a loss, a gradient norm) may have taken another path.\n");
+    fprintf(stderr, "  Nothing was computed: all results are zeros. A program that branches on a result (a loss, a\n"
+                    "  gradient norm) may have taken another path.\n");
     if (c->standins.n_made == 0)
         return;
     fprintf(stderr, "  cuDNN was switched off: convolutions ran PyTorch's own kernels.\n"
-                    "  Not modelled: the workspaces of cuDNN, cuFFT, cuSOLVER, cuSPARSE and NCCL. cuBLAS's workspace is:\n"
-                    "  PyTorch allocates it.\n"
+                    "  Workspaces: cuBLAS's is counted, because PyTorch allocates it. Those of cuDNN, cuFFT,\n"
+                    "  cuSOLVER, cuSPARSE and NCCL are not modelled.\n"
                     "  stand-ins (every call succeeds and does nothing):");
     for (size_t i = 0; i < c->standins.n_made; i++)
         fprintf(stderr, " %s", c->standins.sonames[i]);
