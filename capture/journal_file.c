@@ -1,6 +1,17 @@
-/* Windows of a file, mapped one by one; a record is reserved with one atomic addition. */
+/*
+ * Windows of a file, mapped one by one. A thread claims a record by one atomic addition to `next`; the number says
+ * which window the record lies in and where.
+ *
+ *     window 0 (1 MiB)              window 1             window 2
+ *     +------+----+----+-----+----+----+-----+-----------+- - - - -
+ *     | head | #0 | #1 | ... | ## | ## | ... | #n | free |  not mapped yet
+ *     +------+----+----+-----+----+----+-----+-----------+- - - - -
+ *                                              ^ next = n + 1
+ *
+ * The head takes the place of the first four records. The lock is for opening the file and mapping windows only.
+ */
 #define _GNU_SOURCE                   /* MAP_POPULATE, MADV_DONTFORK */
-#include "record/journal_file.h"
+#include "capture/journal_file.h"
 
 #include "base/file_room.h"
 
@@ -23,37 +34,41 @@ enum {
     DEVICE_WORDS = (UINT8_MAX + 1) / 64,
 };
 
-/* The head takes the place of the first records of window 0. */
+static_assert(WINDOW_BYTES % sizeof(struct call_record) == 0, "no record lies in two windows");
+static_assert((uint64_t)WINDOWS_MAX * WINDOW_RECORDS <= UINT32_MAX, "readers number records with 32 bits");
+
 static struct {
     const char      *folder;
+    enum call_card   card;
     bool             has_stacks;
-    pthread_mutex_t  lock;                               /* of opening files and windows */
+    pthread_mutex_t  lock;                               /* held while files are opened and windows mapped */
     char             path[PATH_MAX];
     _Atomic uint64_t next;
-    _Atomic uint64_t devices[DEVICE_WORDS];              /* bit by device: it has its first record */
+    _Atomic uint64_t devices[DEVICE_WORDS];              /* one bit per device: it has its first record */
     _Atomic uint32_t owner;
-    atomic_bool      is_off;                             /* there is no journal and will be none */
+    atomic_bool      is_off;                             /* there is no journal and there will be none */
     bool             is_reported;
-    uint32_t         n_windows;                          /* none behind these was tried */
-    _Atomic(struct call_record *) windows[WINDOWS_MAX];  /* NULL: not tried yet; no_window: there was no room for it */
+    uint32_t         n_windows;                          /* windows that were tried, from the first on */
+    _Atomic(struct call_record *) windows[WINDOWS_MAX];  /* NULL: not tried yet; &no_window: there was no room for it */
 } journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct call_record no_window;
 
-void journal_file_begin(const char *folder, bool has_stacks)
+void journal_file_begin(const char *folder, enum call_card card, bool has_stacks)
 {
     journal.folder = folder;
+    journal.card = card;
     journal.has_stacks = has_stacks;
     atomic_store(&journal.is_off, folder == NULL);
 }
 
-/* Once: a full disk would otherwise fill the terminal as well. */
+/* Reports once: a full disk would otherwise fill the terminal as well. */
 static void journal_report(int reason)
 {
     if (journal.is_reported)
         return;
     journal.is_reported = true;
-    dprintf(STDERR_FILENO, "replay record: %s: %s; the program goes on, and calls are not recorded while that is so\n",
+    dprintf(STDERR_FILENO, "replay: %s: %s: the program goes on, but its calls are not recorded until there is room\n",
             journal.path, strerror(reason));
 }
 
@@ -64,7 +79,8 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Maps window w of an open file; no_window where that cannot be. The child of a fork does not get it. */
+/* Maps window w of an open file; &no_window if that fails. The child of a fork does not inherit the mapping: its
+ * records would otherwise land in the parent's file. */
 static struct call_record *window_map(int fd, uint32_t w)
 {
     const off_t at = (off_t)w * WINDOW_BYTES;
@@ -86,40 +102,42 @@ static void head_fill(struct call_head *head, uint32_t pid)
 {
     static const char magic[sizeof head->magic] = CALL_JOURNAL_MAGIC;
     const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? 0 : read(fd, head->command, sizeof head->command - 1);
+    const ssize_t n = fd < 0 ? 0 : read(fd, head->command_line, sizeof head->command_line - 1);
     if (fd >= 0)
         close(fd);
-    head->command[n > 0 ? n : 0] = '\0';
+    head->command_line[n > 0 ? n : 0] = '\0';
     head->order = CALL_JOURNAL_ORDER;
     head->version = CALL_JOURNAL_VERSION;
     head->record_bytes = sizeof(struct call_record);
     head->head_bytes = sizeof *head;
     head->pid = pid;
     head->parent = (uint32_t)getppid();
-    head->start_ns = clock_ns(CLOCK_MONOTONIC);
+    head->start_ns = journal.card == CALL_CARD_SIMULATED ? 0 : clock_ns(CLOCK_MONOTONIC);
     head->epoch_ns = clock_ns(CLOCK_REALTIME);
     head->has_stacks = journal.has_stacks;
+    head->card = (uint64_t)journal.card;
     memcpy(head->magic + 1, magic + 1, sizeof magic - 1);
     __atomic_store_n(head->magic, magic[0], __ATOMIC_RELEASE);                   /* last: the rest is there */
 }
 
-/* A new file: a program that replaced itself (exec) keeps its number, and numbers are used again. */
+/* Makes a new file, readable by its owner only: it holds addresses and a command line. N counts up because a program
+ * that replaces itself by exec keeps its process number, and the kernel reuses numbers. */
 static int journal_create(uint32_t pid)
 {
     int fd = -1;
     errno = 0;
     for (unsigned n = 0; fd < 0 && (n == 0 || errno == EEXIST); n++) {
-        snprintf(journal.path, sizeof journal.path, "%s/%u.%u.calls", journal.folder, (unsigned)pid, n);
-        fd = open(journal.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        snprintf(journal.path, sizeof journal.path, "%s/%u.%u" CALL_JOURNAL_ENDING, journal.folder, (unsigned)pid, n);
+        fd = open(journal.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     }
     return fd;
 }
 
-/* Under the lock: window w, which nobody has tried. Window 0 comes with a new file and its head. */
+/* Maps window w, which was not tried before; the caller holds the lock. Window 0 comes with a new file and its head. */
 static struct call_record *window_open(uint32_t w)
 {
     const uint32_t pid = (uint32_t)getpid();
-    const int fd = w == 0 ? journal_create(pid) : open(journal.path, O_RDWR | O_CLOEXEC);
+    const int fd = w == 0 ? journal_create(pid) : open(journal.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         journal_report(errno);
         return &no_window;
