@@ -3,6 +3,7 @@
 #define REPLAY_REPORT_CSV_H
 
 #include "report/fields.h"
+#include "report/meter.h"
 
 #include <stdio.h>
 

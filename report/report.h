@@ -28,6 +28,7 @@ struct report_trace {
     uint64_t    offline_plan_bytes;  /* what a plan that knows all lifetimes places all in; 0 = none was made */
     uint64_t    capacity_bytes;      /* of the recorded device; 0 = unknown */
     uint64_t    recorded_peak_reserved_bytes;        /* 0 = not recorded */
+    uint64_t    duration_ns;         /* from the first event to the last */
     const char *numbering;           /* "source": events are named by the source's own record; "event": by our count */
 };
 
@@ -71,6 +72,7 @@ struct report_comparison {
 struct report_setup {
     const char *start, *on_oom, *releases, *format;
     uint64_t    seed;
+    uint64_t    price_bytes_per_ms;  /* of driver time (winner.h) */
 };
 
 struct report {
@@ -119,6 +121,9 @@ void report_options_json(struct json_writer *w, const char *key, const struct po
 
 /* Sentences as an array; `first`: one in front, may be NULL. */
 void report_lines_json(struct json_writer *w, const char *key, const char *first, const struct report_lines *lines);
+
+/* The run that wins (winner.h), by its number; WINNER_NONE: none got through. */
+size_t report_best(const struct report *r);
 
 /* The part of the table's report that is sentences. */
 void report_words(FILE *out, const struct report *r);

@@ -9,7 +9,7 @@
 #define REPLAY_REPORT_RESULTS_DB_H
 
 #include "base/sha256.h"
-#include "report/fields.h"
+#include "report/columns.h"
 
 #include <stdbool.h>
 
@@ -21,15 +21,15 @@ struct run_identity {
     const char *trace_digest;        /* SHA-256 of the file */
     const char *policy, *device;     /* as typed */
     const char *start, *on_oom, *releases, *from;    /* from: "" where the format was recognised */
-    uint64_t    seed;
     int64_t     gpu;                 /* -1: not given */
 };
 
 /* The identity in 64 hexadecimal digits, the program's version included. ERR_HOST_NOMEM. */
 MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why);
 
-/* Opens a database, or makes it unless `must_exist`; ":memory:" is one that only lives here. ERR_IO; ERR_FORMAT for a file
- * that is no such database. */
+/* Opens a database to write to it, or makes it unless `must_exist`; ":memory:" makes one that lives in this process only.
+ * A database of an older version gets the columns and views of this one. ERR_IO; ERR_FORMAT for a file that is no
+ * database of results, or one of a version that this program only reads: the text says how to convert it. */
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
 
@@ -52,7 +52,7 @@ MUST_USE enum err results_db_put(struct results_db *db, const struct run_identit
 MUST_USE enum err results_db_begin_puts(struct results_db *db, struct err_detail *why);
 MUST_USE enum err results_db_end_puts(struct results_db *db, struct err_detail *why);
 
-/* Takes over the runs of another database, all or none. ERR_CORRUPT where both have a run and differ in it. */
+/* Copies the runs of another database of any version, all or none. ERR_CORRUPT if both have a run and differ in it. */
 MUST_USE enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why);
 
 /* The whole database as bytes, released with results_db_free_bytes, and the merge of such bytes, which stay the
@@ -62,15 +62,20 @@ void results_db_free_bytes(unsigned char *bytes);
 MUST_USE enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, size_t n, uint64_t *n_added,
                                          struct err_detail *why);
 
+/* The price of driver time that the database compares runs at (winner.h); the default unless *is_there. */
+MUST_USE enum err results_db_price(struct results_db *db, uint64_t *out, bool *is_there, struct err_detail *why);
+MUST_USE enum err results_db_set_price(struct results_db *db, uint64_t price_bytes_per_ms, struct err_detail *why);
+
 MUST_USE enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why);
 
 /* At most so many columns has the table `runs`. */
-enum { RESULTS_COLUMNS = 2 * FIELDS_MAX + 24 };
+enum { RESULTS_COLUMNS = COLUMN_KINDS * FIELDS_MAX };
 
 /* The columns of `runs`, names alone, in the order in which rows are handed out. Returns how many. */
 size_t results_db_columns(struct field out[RESULTS_COLUMNS]);
 
-/* Opens a database that is there to read it; nothing is written to it. results_db_open's errors. */
+/* Opens an existing database to read it; nothing is written to it. Any version will do: columns that it lacks are null.
+ * ERR_IO; ERR_FORMAT for a file that is no database of results. */
 MUST_USE enum err results_db_open_read(const char *path, struct results_db **out, struct err_detail *why);
 
 /* Each run, in order of trace, policy and device; a row's texts are lent for the call. */

@@ -1,11 +1,12 @@
 /*
- * Text for people: numbers as they are read, sentences that are built up, paragraphs that are broken into lines.
+ * Text for people: numbers, sentences, and paragraphs broken into lines.
  */
 #ifndef REPLAY_REPORT_TEXT_H
 #define REPLAY_REPORT_TEXT_H
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,10 +33,20 @@ struct words {
 };
 void words_add(struct words *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* What any allocator needs at least, what a plan that knows the future needs (0: there is none), and what `who` holds
- * (NULL: nobody is compared). `served`: the most that was live when recorded; `live` is more where a request was refused
- * then. All in bytes; `held` is not below `live`. */
-void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who, uint64_t held);
+/* What no allocator can do without (`live`), what a plan that knows the future needs (0: there is none), and how far
+ * above the live data `who` is (NULL: nobody is compared). `served`: most that was live when recorded; `live` is more if
+ * a request was refused then. In bytes; `reserved`, of `who`, is not below `live`. */
+void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who,
+                        uint64_t reserved);
+
+/* What a run's reserved memory consisted of at its peak, in bytes. */
+struct losses {
+    uint64_t    reserved, requested, external, inactive_split;
+    int64_t     internal;            /* below 0 if frees were pending */
+    bool        has_ranges;          /* some segments grow by pages, or may: whole free pages of them can be given back */
+    const char *when;                /* "record 12"; NULL: not known */
+};
+void words_add_losses(struct words *w, const struct losses *l);
 
 /* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters that stand in the
  * first line already. */

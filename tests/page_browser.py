@@ -106,7 +106,7 @@ def expect_words(browser, runs):
     expect('%.1f MiB reserved' % (best['peak_reserved_bytes'] / MIB) in head, 'the map says', head)
     bars = browser.eval("[...document.querySelectorAll('#bars .value')].map(t => t.textContent)")
     for policy, r in runs.items():
-        expect(any(b.startswith('%.1f MiB' % (r['peak_reserved_bytes'] / MIB)) for b in bars), policy, 'in', bars)
+        expect(any(b.startswith('%.1f MiB' % (r['card_peak_bytes'] / MIB)) for b in bars), policy, 'in', bars)
     points = browser.eval("[...document.querySelectorAll('#frontier .point')].map(p => p.getAttribute('aria-label'))")
     expect(len(points) == sum(r['outcome'] == 'ok' for r in runs.values()), 'points:', points)
     oom = browser.eval("document.querySelector('#ooms tbody').textContent")
@@ -266,7 +266,7 @@ def test_many(browser):
     shown = browser.eval("[...document.querySelectorAll('#matrix td')].map(td => td.textContent)")
     expect(shown.count('OOM') == sum(r['outcome'] == 'oom' for r in rows), 'OOMs in the matrix:', shown.count('OOM'))
     expect(len(shown) == len(rows), 'cells of the matrix:', len(shown), 'of', len(rows))
-    shares = sorted('%.2f' % (int(r['peak_reserved_bytes']) / int(r['trace_peak_requested_bytes']))
+    shares = sorted('%.2f' % (int(r['card_peak_bytes']) / int(r['trace_peak_requested_bytes']))
                     for r in rows if r['outcome'] == 'ok')
     off = [s for s in sorted(s for s in shown if s != 'OOM') if s not in shares]
     expect(len(off) <= len(rows) // 100, 'shares of the matrix that are none:', off)

@@ -267,6 +267,7 @@ static struct report_setup setup_of(const struct options *o)
         .releases = o->texts[OPTION_RELEASES] != NULL ? o->texts[OPTION_RELEASES] : "auto",
         .format   = o->from,
         .seed     = o->seed,
+        .price_bytes_per_ms = o->price,
     };
 }
 
@@ -408,7 +409,7 @@ const struct subcommand cmd_replay = {
             "bad input, or a device that is not there; 3 a fault of the program or its host; 128 + N ended by signal N.\n",
     .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) | OPTION_BIT(PERFETTO) |
              OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
-             OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
+             OPTION_BIT(PRICE) | OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
              OPTION_BIT(TOUCH) | OPTION_BIT(CALIBRATE) |
              OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,

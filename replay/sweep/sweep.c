@@ -132,7 +132,6 @@ static struct run_identity identity_of(const struct sweep *s, const char *path, 
         .on_oom       = on_oom[o->on_oom],
         .releases     = releases[o->import.releases],
         .from         = o->from != NULL ? o->from : "",
-        .seed         = o->seed,
         .gpu          = o->import.gpu,
     };
 }
@@ -297,7 +296,7 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
 static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
 {
     struct err_detail reason = { .text = "" };
-    struct twins twins = { .trace = t->reader, .seed = t->sweep->asked.seed, .n_at_once = t->n_at_once,
+    struct twins twins = { .trace = t->reader, .n_at_once = t->n_at_once,
                            .run = run_lanes, .finished = write_run, .failed = run_failed, .arg = t };
     const enum err run = twins_run(&twins, t->lanes, t->n, &reason);
     const enum err put = results_db_end_puts(t->sweep->db, run == ERR_OK ? &reason : NULL);      /* what has ended stays */
@@ -327,7 +326,7 @@ static void gather_run(struct sweep_trace *t, const struct run_identity *id)
         else
             e = device_choose(id->device, t->reader, &run->device, &why);
         if (e == ERR_OK)
-            e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, id->seed, &t->lanes[t->n],
+            e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, 0, &t->lanes[t->n],
                                &why);
         if (e != ERR_OK)
             policy_spec_close(&run->spec);
@@ -453,7 +452,8 @@ enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct 
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t i = 0; i < s->inputs.n; i++)
         s->bytes_total += (double)s->inputs.at[i].bytes * (double)n / (o->n_shards > 0 ? (double)o->n_shards : 1);
-    return results_db_open(path, is_resumed, &s->db, why);
+    const enum err e = results_db_open(path, is_resumed, &s->db, why);
+    return e == ERR_OK && o->price_bytes_per_ms != NULL ? results_db_set_price(s->db, *o->price_bytes_per_ms, why) : e;
 }
 
 enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why)
