@@ -48,6 +48,8 @@ const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER])
     const double mib = (double)bytes / (1 << 20);
     if (bytes >= UINT64_C(16) << 30)
         snprintf(buf, TEXT_NUMBER, "%.2f GiB", mib / 1024);
+    else if (bytes > 0 && bytes < UINT64_C(1) << 10)
+        snprintf(buf, TEXT_NUMBER, "%" PRIu64 " B", bytes);
     else if (bytes > 0 && bytes < UINT64_C(1) << 20)
         snprintf(buf, TEXT_NUMBER, "%.1f KiB", mib * 1024);
     else if (bytes % (UINT64_C(1) << 20) == 0)
