@@ -1,4 +1,4 @@
-/* The schema, and the statements on it. */
+/* The schema, older schemas, and the statements. */
 #include "report/results_db.h"
 
 #include "base/units.h"
@@ -14,19 +14,19 @@
 #include <unistd.h>
 
 enum {
-    DB_APPLICATION = 0x52504c59,     /* "RPLY": what SQLite keeps to tell one program's files from another's */
+    DB_APPLICATION = 0x52504c59,     /* "RPLY": SQLite's application_id, which tells our files from others */
     DB_VERSION = 5,                  /* grows when a change is more than a new column */
     DB_VERSION_UPGRADED = 4,         /* from here on a database is brought up to date when it is written to */
-    DB_PATIENCE_MS = 60000,          /* how long another writer is waited for */
+    DB_PATIENCE_MS = 60000,          /* how long to wait for another writer */
     SQL_MAX = 12288,
     COLUMNS_TEXT = 4096,
-    PATH_BYTES = 4096 + 8,           /* the longest path that can be opened, and an ending */
+    PATH_BYTES = 4096 + 8,           /* the longest path, and an ending */
 };
 
 struct results_db {
     sqlite3      *handle;
     sqlite3_stmt *look, *has, *begin_puts, *put, *commit;
-    FILE         *details;                   /* of the run under way: as much of the bytes as it wrote */
+    FILE         *details;                   /* writes details_bytes, the JSON text of the current run */
     char         *details_bytes;
     size_t        details_n;
     char          path[256];
@@ -135,7 +135,7 @@ static enum err db_execute(struct results_db *db, const char *sql, struct err_de
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : db_fail(db, why);
 }
 
-/* The first number that a query gives; 0 where it gives none. */
+/* The first number that a query gives; 0 if it gives none. */
 static enum err db_number(struct results_db *db, const char *sql, int64_t *out, struct err_detail *why)
 {
     sqlite3_stmt *s;
@@ -365,7 +365,7 @@ static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
     return e == ERR_OK ? db_prepare(db, why) : e;
 }
 
-/* A handle on a file whose schema is not looked at yet. *out is set also on error, for results_db_close. */
+/* Opens a file without a look at its schema. *out is set even after an error, for results_db_close. */
 static enum err db_open_file(const char *path, int flags, struct results_db **out, struct err_detail *why)
 {
     struct results_db *db = *out = calloc(1, sizeof *db);
@@ -626,7 +626,7 @@ enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_a
 {
     FILE *there = fopen(path, "rb");
     if (there == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be opened", path);      /* ATTACH would make it */
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be opened", path);      /* ATTACH would create it */
     fclose(there);
     const enum err e = db_attach(db, path, why);
     return e == ERR_OK ? merge_and_detach(db, path, n_added, why) : e;
@@ -651,7 +651,7 @@ enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, siz
     const enum err e = db_attach(db, ":memory:", why);
     if (e != ERR_OK)
         return e;
-    /* Not READONLY, though nothing is written: the transaction takes the write lock of all that is attached. */
+    /* Not READONLY, although nothing is written: the transaction takes the write lock of every attached database. */
     if (sqlite3_deserialize(db->handle, "other", bytes, (sqlite3_int64)n, (sqlite3_int64)n, 0) == SQLITE_OK)
         return merge_and_detach(db, "results in memory", n_added, why);
     const enum err failed = db_fail(db, why);
@@ -661,7 +661,7 @@ enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, siz
 
 /* ---- reading ---- */
 
-/* The n-th value of the row that the statement stands on. */
+/* The n-th value of the current row. */
 static struct field field_of_column(sqlite3_stmt *s, int at)
 {
     struct field f = { .name = sqlite3_column_name(s, at) };

@@ -1,4 +1,4 @@
-/* Samples in memory: some hundred bytes each, one per mark of the trace and as many as were asked for. */
+/* Keeps samples in memory: about a hundred bytes each, one per mark of the trace plus as many as were asked for. */
 #include "report/sample_series.h"
 
 #include "report/csv.h"

@@ -1,4 +1,4 @@
-/* Numbers and paragraphs for people. */
+/* Formats numbers, times and sizes; builds and breaks paragraphs. */
 #include "report/text.h"
 
 #include "base/units.h"

@@ -19,14 +19,14 @@ const char *text_count(uint64_t n, char buf[TEXT_NUMBER]);
 /* "1.93 s", "50.4 ms", "120 us". Returns `buf`. */
 const char *text_time(uint64_t ns, char buf[TEXT_NUMBER]);
 
-/* "1340 MiB", "372.80 MiB", "4.5 KiB"; from 16 GiB on "23.10 GiB": finer than units_format_bytes, for sizes that are
- * compared. Returns `buf`. */
+/* "1340 MiB", "372.80 MiB", "4.5 KiB", "512 B"; from 16 GiB on "23.10 GiB". Finer than units_format_bytes, for sizes
+ * that readers compare. Returns `buf`. */
 const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER]);
 
-/* "record 12" where `word` is "record"; "the start" for what was before the first event (number < 0). Returns `buf`. */
+/* "record 12" if `word` is "record"; "the start" if number < 0, before the first event. Returns `buf`. */
 const char *text_event(const char *word, int64_t number, char buf[TEXT_NUMBER]);
 
-/* A paragraph under construction, cut at its size. Begins as zero. */
+/* A paragraph being built; text beyond its size is cut. Begins as zero. */
 struct words {
     char   text[2048];
     size_t n;
@@ -48,8 +48,8 @@ struct losses {
 };
 void words_add_losses(struct words *w, const struct losses *l);
 
-/* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters that stand in the
- * first line already. */
+/* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters already in the first
+ * line. */
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent);
 
 #endif

@@ -15,8 +15,8 @@ static const char *const trace_columns[] = { "trace_path", "trace_digest", "form
 enum { N_SETTING_COLUMNS = sizeof setting_columns / sizeof setting_columns[0],
        N_TRACE_COLUMNS = sizeof trace_columns / sizeof trace_columns[0] };
 
-/* A value that one source lacks does not tell two runs apart: a replay's JSON has no digest, and may stand beside a
- * database. */
+/* A value that one source lacks does not tell two runs apart: a replay's JSON has no digest, and a
+ * report may read it together with a database. */
 static bool is_same_cell(const struct field *a, const struct field *b)
 {
     if (a->kind == FIELD_NULL || b->kind == FIELD_NULL)
@@ -387,7 +387,7 @@ static void say_winner_of_cases(const struct verdict *v, struct words *w)
     words_add(w, ".");
 }
 
-/* Where the winner's memory went. A table does not tell whether the run had expandable segments. */
+/* What the winner's memory was spent on. A table does not tell whether the run had expandable segments. */
 static void say_losses(const struct verdict *v, struct words *w)
 {
     const struct run_table *t = v->table;
@@ -402,7 +402,7 @@ static void say_losses(const struct verdict *v, struct words *w)
     });
 }
 
-/* What any allocator could do; said of one trace only. */
+/* What any allocator could do, if all runs are of one trace. */
 static void say_possible(const struct verdict *v, struct words *w)
 {
     const struct run_table *t = v->table;

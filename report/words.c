@@ -1,7 +1,4 @@
-/*
- * A report's numbers in sentences: who wins, where the winner's memory goes, what is possible, what failed, and what the
- * result rests on.
- */
+/* A report in sentences: who wins, what the winner's memory is spent on, what is possible, what failed, assumptions. */
 #include "base/units.h"
 #include "report/report.h"
 #include "report/text.h"
@@ -58,7 +55,7 @@ static void print_winner(FILE *out, const struct report *r, size_t best)
     free(all);
 }
 
-/* Where the winner's memory went when it had reserved most. */
+/* What the winner's memory was spent on when it had reserved most. */
 static void print_losses(FILE *out, const struct report *r, const struct report_run *best)
 {
     struct words w = { .n = 0 };
@@ -126,7 +123,7 @@ static void print_explanations(FILE *out, const struct report *r)
     }
 }
 
-/* ---- what it rests on ---- */
+/* ---- what the result rests on ---- */
 
 static const struct report_lines *run_lines(const struct report_run *run, bool is_warning)
 {
@@ -142,7 +139,7 @@ static bool run_has_line(const struct report_run *run, bool is_warning, const ch
     return false;
 }
 
-/* A sentence, with the policies that it is about where these are not all. Said already for an earlier run: nothing. */
+/* Prints a sentence, and which policies it is about unless it is about all. Prints nothing if an earlier run had it. */
 static void print_remark(FILE *out, const struct report *r, size_t run, bool is_warning, const char *text)
 {
     struct words w = { .n = 0 };

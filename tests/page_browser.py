@@ -116,6 +116,18 @@ def expect_words(browser, runs):
            'the refusal is not explained')
 
 
+def expect_one_winner(browser):
+    """Headline, table, bars and frontier put the same run first."""
+    verdict = browser.eval("document.querySelector('.verdict').textContent")
+    first = browser.eval("document.querySelector('#rows tbody tr').className")
+    name = browser.eval("document.querySelector('#rows tbody tr td, #rows tbody tr th').textContent")
+    bar = browser.eval("document.querySelector('#bars .bar .name').firstChild.textContent")
+    point = browser.eval("document.querySelector('#frontier .point.best').getAttribute('aria-label')")
+    expect(first == 'best', 'the first row of the table is', first)
+    for where, text in ('headline', verdict), ('bars', bar), ('frontier', point):
+        expect(text.startswith(name), 'the table begins with', name, 'and the', where, 'with', text)
+
+
 def expect_usable(browser):
     """Sorting and the map answer to the keyboard."""
     browser.eval("""[...document.querySelectorAll('#rows thead button')].find(

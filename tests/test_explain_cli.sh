@@ -30,7 +30,7 @@ refuse() {
 full=(loop.trace --policy best-fit --device sim:2GiB)
 
 # ---- the first refusal, unasked ----
-expect 1 '3 holes of 260 MiB beside a live block of 270 MiB each' "${full[@]}"
+expect 1 '3 holes of 260 MiB next to a live block of 270 MiB each' "${full[@]}"
 expect 1 '^ *817,889,280 *780 MiB  free parts of segments that are in use$' "${full[@]}"
 expect 1 '^- 270 MiB, asked for at event 2,' "${full[@]}"
 expect 1 '72 MiB more on the card, 2120 MiB in all' "${full[@]}"
@@ -67,9 +67,9 @@ expect 0 '^ *10,485,760  *10 MiB  free parts of segments that are in use$' "${gr
 grep -q '^ *10,485,760  *10 MiB  free parts of segments that are in use$' out || fail "what a flush leaves: $(cat out)"
 grep -q 'free in whole pages' out && fail "a flush leaves whole pages: $(cat out)"
 
-# ---- in front of an event ----
-expect 0 '^Where the memory of best-fit is in front of event 4:$' loop.trace --policy best-fit --explain 4
-expect 0 '1 hole of 260 MiB beside a live block of 270 MiB' loop.trace --policy best-fit --explain 4
+# ---- before an event ----
+expect 0 '^Where the memory of best-fit is before event 4:$' loop.trace --policy best-fit --explain 4
+expect 0 '1 hole of 260 MiB next to a live block of 270 MiB' loop.trace --policy best-fit --explain 4
 refuse '12: the trace ends before' loop.trace --policy best-fit --explain 12
 refuse 'a whole number' loop.trace --explain x
 

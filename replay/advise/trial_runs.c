@@ -33,7 +33,7 @@ static enum err trial_read(struct trial *t, const struct lane *l, struct err_det
     return ERR_OK;
 }
 
-/* Trials under way. */
+/* The trials of one call. */
 struct trials {
     struct trace_reader *trace;
     struct trial *at;

@@ -337,7 +337,7 @@ static void tuner_choose(const struct tuner *r)
 
 /* ---- why ---- */
 
-/* Looks at the event where the baseline stopped, or else where it reserved most. */
+/* Looks at the event at which the baseline stopped, or else reserved most. */
 static enum err tuner_look_at_holes(const struct tuner *r, struct err_detail *why)
 {
     struct tune *t = r->t;

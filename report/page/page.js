@@ -1,6 +1,6 @@
 /*
- * Draws the page from the data in it. Whatever comes from a trace is set as text (textContent, attributes of SVG),
- * never as markup; nothing is loaded. Numbers are exact in the data, and formatted here only.
+ * Draws the page from the data in it. Text from a trace is set as text (textContent, attributes of SVG), never as markup.
+ * Nothing is loaded. The data hold exact numbers; only this script formats them.
  */
 (function () {
 'use strict';
@@ -79,7 +79,7 @@ const runOfRow = i => data.runs.find(r => r.row === i && r.timeline);
 const wordOfEvents = () => data.cases[state.at].trace_numbering === 'source' ? 'record' : 'event';
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
-/* A setting's label, which may be broken behind a comma or a colon. */
+/* A setting's label, which may break after a comma or a colon. */
 function breakable(label) {
   const name = element('span', { className: 'label', title: label });
   for (const part of shortLabel(label).split(/(?<=[,;:])/))
@@ -396,7 +396,7 @@ function shortened(text, n) {
   return text.length <= n ? text : text.slice(0, n - 1) + '…';
 }
 
-/* A label beside a point, on the side where there is room, unless it would lie over another. */
+/* A label next to a point, on the side with room; none if it would cover another label. */
 function placeLabel(taken, x, y, text, width) {
   const w = text.length * 7.4 + 8, isLeft = x + 10 + w > width;
   for (const dy of [-10, 18, 4]) {
