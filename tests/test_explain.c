@@ -101,7 +101,7 @@ Test(explain, ending_the_named_blocks_lets_the_request_fit)
                 cr_expect_eq(try_again(&s), ERR_OK, "%s: %zu blocks, by %s", name, x->n_blocks,
                              explain_way_name(x->way));
             n_merges += x->way == EXPLAIN_MERGE;
-            n_releases += x->way == EXPLAIN_RELEASE;
+            n_releases += x->way == EXPLAIN_GIVE_BACK;
             n_unknown += x->is_taken && x->way == EXPLAIN_NO_WAY;
             scene_close(&s);
         }

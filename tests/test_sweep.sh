@@ -37,9 +37,9 @@ grep '^[^,]*,[^,]*,.*many/7.trace,.*,none,none,sim:300MiB' whole.csv | grep -q -
 expect 0 'least memory: best-fit, 242 MiB of the card; live data' \
     sweep "$samples/gpt-varlen-default.trace.zst" --policy best-fit --policy none -o two.db
 expect 0 'best-fit needs least memory: 242 MiB of the card' report two.db
-expect 0 'least memory of those that spare the driver: pytorch:max-split=none,gc=off, 60 MiB of the card' \
+expect 0 '; best: pytorch:max-split=none,gc=off, 60 MiB of the card' \
     sweep many/1.trace --policy 'pytorch:max-split={none,32}MiB,gc={0.6,off}' --policy none -o ties.db
-expect 0 'pytorch:max-split=none,gc=off needs least memory of those that spare the driver: 60 MiB' report ties.db
+expect 0 'pytorch:max-split=none,gc=off is best: 60 MiB' report ties.db
 
 # ---- parts put together ----
 for i in 1 2 3; do expect 0 'done now' "${sweep[@]}" -o "part$i.db" --shard "$i/3"; done

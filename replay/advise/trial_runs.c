@@ -1,8 +1,9 @@
-/* Lanes run and read, those that cannot differ once. */
+/* Opens lanes, runs them, and copies what became of each into its trial. */
 #include "replay/advise/trial_runs.h"
 
 #include "replay/engine/equal_runs.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -19,7 +20,9 @@ static enum err trial_read(struct trial *t, const struct lane *l, struct err_det
     t->refused_bytes = m->ooms > 0 ? m->first_oom.requested_bytes : 0;
     t->refused_reserved_bytes = m->ooms > 0 ? m->first_oom.reserved_bytes : 0;
     t->refused_free_bytes = m->ooms > 0 ? m->first_oom.device_free_bytes : 0;
+    t->card_peak_bytes = device_card_bytes(l->device, l->device->usage.page_peak_bytes);
     t->peak_reserved_bytes = m->peak.reserved;
+    assert(t->card_peak_bytes >= t->device.context_bytes);
     t->at_peak_requested_bytes = m->at_peak.requested;
     t->at_peak_allocated_bytes = m->at_peak.allocated;
     t->peak_event = m->at_peak_sample.event;
@@ -30,7 +33,7 @@ static enum err trial_read(struct trial *t, const struct lane *l, struct err_det
     return ERR_OK;
 }
 
-/* Trials under way. */
+/* The trials of one call. */
 struct trials {
     struct trace_reader *trace;
     struct trial *at;

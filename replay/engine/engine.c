@@ -204,14 +204,14 @@ static void lane_control(struct lane *l, const struct control *c, const struct e
     }
 }
 
-/* A look at everything, for the sink and the audit. */
+/* Takes a sample, and lets the audit check the policy. */
 static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_t label)
 {
     enum err e = ERR_OK;
-    if (l->sink != NULL) {
+    if (l->sample != NULL) {
         struct meter_sample s = meter_sample_now(&l->meter, l->policy, done, time_ns);
         s.label = label;
-        e = l->sink->ops->sample(l->sink, &s);
+        e = l->sample(l->sample_arg, &s);
     }
     if (e == ERR_OK && l->audit != NULL && l->policy->ops->check != NULL)
         e = l->policy->ops->check(l->policy, &l->why);

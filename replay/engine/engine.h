@@ -12,7 +12,7 @@
 
 #include "policies/spec.h"
 #include "report/meter.h"
-#include "report/sink.h"
+#include "report/meter.h"
 #include "sim/device.h"
 #include "traces/trace.h"
 
@@ -76,7 +76,9 @@ struct lane {
     const struct policy_spec *spec;        /* borrowed */
     struct device *device;
     struct policy *policy;
-    struct sink   *sink;                   /* borrowed; may be NULL */
+    enum err     (*sample)(void *arg, const struct meter_sample *m);   /* takes each sample; NULL: nobody does. An
+                                            * error stops the lane */
+    void          *sample_arg;
     struct meter   meter;                  /* out */
     uint64_t       events_done;            /* out */
     enum err       outcome;                /* out: OK; DEVICE_OOM: a request was refused; CORRUPT: the policy or the

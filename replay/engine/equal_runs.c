@@ -9,7 +9,7 @@
 
 static bool has_listener(const struct lane *l)
 {
-    return l->sink != NULL || l->on_oom != NULL || l->explain != NULL || l->calls != NULL || l->watch != NULL ||
+    return l->sample != NULL || l->on_oom != NULL || l->explain != NULL || l->calls != NULL || l->watch != NULL ||
            l->observer.record != NULL;
 }
 

@@ -265,8 +265,7 @@ static enum err open_run(struct detailed_batch *b, struct page_run *run, const c
         recorded_take_release(release, &d->spec);
         e = device_choose(device, b->trace, &d->device, &why);
         if (e == ERR_OK)
-            e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace,
-                          (uint64_t)run_table_number(t, run->row, "seed"), &b->lanes[b->n], &why);
+            e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace, 0, &b->lanes[b->n], &why);
         if (e != ERR_OK)
             policy_spec_close(&d->spec);
     }
@@ -491,7 +490,6 @@ static enum err run_moments(struct detailed_batch *b, struct err_detail *why)
     size_t n = 0;
     for (size_t i = 0; i < b->n && e == ERR_OK; i++) {
         struct detailed_lane *d = &b->runs[i];
-        const struct run_table *t = b->page->verdict->table;
         const bool is_detailed = d->run->why_not == NULL && d->run->timeline.n > 0 && d->spec.ops->walk != NULL;
         if (is_detailed)
             e = prepare_moments(b, i, &b->lanes[i]);
@@ -499,8 +497,7 @@ static enum err run_moments(struct detailed_batch *b, struct err_detail *why)
         b->lanes[i] = (struct lane){ .spec = NULL };
         if (!is_detailed || e != ERR_OK)
             continue;
-        e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace,
-                      (uint64_t)run_table_number(t, d->run->row, "seed"), &b->lanes[n], why);
+        e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace, 0, &b->lanes[n], why);
         b->lanes[n++].watch = &d->watch.base;
     }
     if (e == ERR_OK && n > 0)

@@ -114,6 +114,7 @@ static struct report_trace trace_facts(const struct trace_reader *trace, const c
         .source                       = source != NULL ? source : "native",
         .device                       = info->device,
         .events                       = info->events,
+        .duration_ns                  = info->duration_ns,
         .allocs                       = info->by_kind[EVENT_ALLOC],
         .frees                        = info->by_kind[EVENT_FREE] + info->by_kind[EVENT_FREE_REQUESTED],
         .starts_mid_run               = info->starts_mid_run,

@@ -1,8 +1,9 @@
-/* Alone, unless mpirun says otherwise: then by MPI, whose part of the program is loaded here and stays. */
+/* A process is alone unless mpirun started it. Then MPI's part of the program is loaded, and stays loaded. */
 #include "replay/sweep/ranks.h"
 
 #include "base/installed_file.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ void ranks_close(struct ranks *r)
 
 void ranks_send(const struct ranks *r, int to, const void *bytes, size_t n)
 {
+    assert(r->ops != NULL && to != r->rank && to < r->n);
     r->ops->send(to, bytes, n);
 }
 

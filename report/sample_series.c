@@ -1,23 +1,27 @@
-/* Samples in memory: some hundred bytes each, one per mark of the trace and as many as were asked for. */
-#include "report/sink_samples.h"
+/* Keeps samples in memory: about a hundred bytes each, one per mark of the trace plus as many as were asked for. */
+#include "report/sample_series.h"
 
 #include "report/csv.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct sink_samples {
-    struct sink base;                        /* first, so the two pointers convert */
-    struct meter_sample *at;
-    size_t n, cap;
-};
+enum { SERIES_FIRST = 1024 };        /* room for so many samples is made at once */
 
-static enum err sink_samples_sample(struct sink *sink, const struct meter_sample *m)
+void sample_series_close(struct sample_series *s)
 {
-    struct sink_samples *s = (struct sink_samples *)sink;
+    free(s->at);
+    *s = (struct sample_series){ .at = NULL };
+}
+
+enum err sample_series_add(void *series, const struct meter_sample *m)
+{
+    struct sample_series *s = series;
+    assert(s->n == 0 || s->at[s->n - 1].event <= m->event);
     if (s->n == s->cap) {
-        const size_t cap = s->cap == 0 ? 1024 : 2 * s->cap;
+        const size_t cap = s->cap == 0 ? SERIES_FIRST : 2 * s->cap;
         struct meter_sample *grown = realloc(s->at, cap * sizeof *grown);
         if (grown == NULL)
             return ERR_HOST_NOMEM;
@@ -28,33 +32,7 @@ static enum err sink_samples_sample(struct sink *sink, const struct meter_sample
     return ERR_OK;
 }
 
-static const struct sink_ops sink_samples_ops = {
-    .abi    = 1,
-    .size   = sizeof(struct sink_ops),
-    .name   = "samples",
-    .sample = sink_samples_sample,
-};
-
-enum err sink_samples_create(struct sink **out)
-{
-    struct sink_samples *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        return ERR_HOST_NOMEM;
-    s->base.ops = &sink_samples_ops;
-    *out = &s->base;
-    return ERR_OK;
-}
-
-void sink_samples_destroy(struct sink *sink)
-{
-    struct sink_samples *s = (struct sink_samples *)sink;
-    if (s == NULL)
-        return;
-    free(s->at);
-    free(s);
-}
-
-void sink_samples_write_header(FILE *out)
+void sample_series_write_header(FILE *out)
 {
     fputs("policy,kind,event,time_ns", out);
 #define METER_GAUGE(name, meaning) "," #name "_bytes"
@@ -74,10 +52,9 @@ static void samples_write_row(FILE *out, const char *policy, const char *kind, c
     fputc('\n', out);
 }
 
-void sink_samples_write(FILE *out, const struct sink *sink, const char *policy, const struct meter_sample *peak,
+void sample_series_write(FILE *out, const struct sample_series *s, const char *policy, const struct meter_sample *peak,
                         const struct trace_labels *labels)
 {
-    const struct sink_samples *s = (const struct sink_samples *)sink;
     bool is_peak_due = peak->now.reserved > 0;
     for (size_t i = 0; i < s->n; i++) {
         const struct meter_sample *m = &s->at[i];
