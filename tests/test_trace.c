@@ -445,7 +445,7 @@ static void expect_slots_name_pointers(const struct event *events, const uint64_
     free(owner);
 }
 
-Test(trace, a_random_program_comes_back_event_by_event, .timeout = 100)
+Test(trace, a_random_program_comes_back_event_by_event)
 {
     for (uint64_t seed = 1; seed <= 2; seed++) {
         struct err_detail why = {0};
@@ -509,7 +509,7 @@ static void expect_same_from(struct trace_reader *r, const struct event *all, si
     cr_assert(k == 0 || memcmp(events, all + first, k * sizeof *events) == 0, "from event %" PRIu64, first);
 }
 
-Test(trace, reading_from_any_event_gives_what_reading_from_the_start_gives, .timeout = 100)
+Test(trace, reading_from_any_event_gives_what_reading_from_the_start_gives)
 {
     size_t n_bytes, n;
     const uint64_t n_events = (uint64_t)NATIVE_FRAME_EVENTS * (2 * NATIVE_SLOTS_EVERY + 1) + 12345;
@@ -619,7 +619,7 @@ static void expect_same_with_sides(struct trace_reader *r, struct trace_reader *
     cr_expect_eq(done, trace_info(plain)->events);
 }
 
-Test(trace, reading_ahead_gives_what_reading_gives, .timeout = 100)
+Test(trace, reading_ahead_gives_what_reading_gives)
 {
     size_t n_bytes, n;
     const uint64_t n_events = (uint64_t)NATIVE_FRAME_EVENTS * (NATIVE_SLOTS_EVERY + 2) + 12345;
@@ -809,7 +809,7 @@ static uint64_t digest_trace(const void *bytes, size_t n, struct err_detail *why
     return h;
 }
 
-Test(trace, a_flipped_bit_is_noticed_or_changes_nothing, .timeout = 110)
+Test(trace, a_flipped_bit_is_noticed_or_changes_nothing)
 {
     size_t n, unnoticed = 0;
     struct err_detail why = {0};
@@ -891,7 +891,7 @@ static size_t facts_end(const unsigned char *bytes)
     return NATIVE_HEAD_BYTES + NATIVE_SECTION_BYTES + (size_t)cursor_le(&c, 4);
 }
 
-Test(trace, a_trace_that_is_cut_anywhere_holds_what_was_whole, .timeout = 110)
+Test(trace, a_trace_that_is_cut_anywhere_holds_what_was_whole)
 {
     for (int is_flushed = 0; is_flushed < 2; is_flushed++) {
         size_t n;
@@ -909,7 +909,7 @@ Test(trace, a_trace_that_is_cut_anywhere_holds_what_was_whole, .timeout = 110)
     }
 }
 
-Test(trace, a_long_trace_that_is_cut_anywhere_holds_what_was_whole, .timeout = 110)
+Test(trace, a_long_trace_that_is_cut_anywhere_holds_what_was_whole)
 {
     uint64_t random = 11;
     size_t n;
@@ -952,7 +952,7 @@ Test(trace, what_was_flushed_is_in_the_file_before_it_is_finished)
 }
 
 /* Flips bits of an unfinished trace: it is then refused, or a prefix of what it was. */
-Test(trace, a_flipped_bit_of_an_unfinished_trace_makes_a_prefix_at_most, .timeout = 110)
+Test(trace, a_flipped_bit_of_an_unfinished_trace_makes_a_prefix_at_most)
 {
     size_t n;
     unsigned char *bytes = small_trace_flushed(true, &n);

@@ -201,7 +201,7 @@ Test(verify, recordings_under_every_setting_of_a_family_come_out_equal)
     expect_folder_equal("counterfactual/prefetch", any_name);
 }
 
-Test(verify, recordings_of_real_gpus_come_out_equal_or_are_refused_with_a_reason, .timeout = 100)
+Test(verify, recordings_of_real_gpus_come_out_equal_or_are_refused_with_a_reason)
 {
     const char *folder = SHARED_DIR "/traces/pytorch-snapshot";
     size_t n_equal = 0, n_refused = 0;
