@@ -5,7 +5,7 @@
 
 1. Under each heading "## Add a ..." the first list names files, one a bullet: `path`, and "(new)" after a file that
    the job makes. A file that is not new must exist; a new one must not, and its folder must.
-2. tests/contributing/jobs.py does jobs for real. The files that such a job adds and edits must be those of its list.
+2. tests/contributing/jobs.py does each job for real. The files that such a job adds and edits must be those of its list.
 3. With REPLAY_LONG_TESTS in the environment the jobs are done in a copy of the tree, one after the other. The copy is
    built, and what was added must work. (The build takes minutes.)
 """
@@ -55,7 +55,7 @@ def check_list(source, heading, files):
 def check_job(job, files):
     """The files of the job are those of its list."""
     want = {path.replace("<name>", job.name): is_new for path, is_new in files.items()}
-    got = {path: True for path in job.new} | {path: False for path, _, _ in job.edits}
+    got = {path: True for path in job.new} | {edit[0]: False for edit in job.edits}
     assert got == want, f"'{job.heading}': the list says {sorted(want)}, the job touches {sorted(got)}"
 
 
@@ -65,15 +65,15 @@ def do_job(job, here, tree):
     for path, source in job.new.items():
         shutil.copyfile(here / source, tree / path)
         added += (tree / path).read_text().count("\n")
-    for path, pattern, replacement in job.edits:
+    for path, pattern, replacement, *every in job.edits:
         old = (tree / path).read_text()
         n = len(re.findall(pattern, old))
-        assert n == 1, f"'{job.heading}': {pattern} matches {n} times in {path}"
+        assert n == 1 or (every and n > 1), f"'{job.heading}': {pattern} matches {n} times in {path}"
         new = re.sub(pattern, replacement, old)
         (tree / path).write_text(new)
         changed += sum(line.startswith("+ ") for line in difflib.ndiff(old.splitlines(), new.splitlines()))
-    edited = len({path for path, _, _ in job.edits})
-    return f"{len(job.new)} new file(s) of {added} lines, {changed} lines in {edited} files"
+    edited = len({edit[0] for edit in job.edits})
+    return f"{len(job.new)} new file(s) with {added} lines, {changed} lines in {edited} files"
 
 
 def run(*command):
@@ -106,9 +106,10 @@ def main():
     assert list(lists) == HEADINGS, f"the headings are {list(lists)}, not {HEADINGS}"
     for heading, files in lists.items():
         check_list(source, heading, files)
+    assert [job.heading for job in JOBS] == HEADINGS, "tests/contributing/jobs.py does not do every job"
     for job in JOBS:
         check_job(job, lists[job.heading])
-    print(f"{len(lists)} lists are true; {len(JOBS)} jobs touch the files of theirs")
+    print(f"{len(lists)} lists are true, and each job touches exactly the files of its list")
     if "REPLAY_LONG_TESTS" in os.environ:
         build_jobs(JOBS, source, build / "contributing")
 

@@ -1,11 +1,15 @@
 """The jobs that CONTRIBUTING.md describes, each done once in the smallest real way, for tests/test_contributing.py.
 
-A job names the files that it adds and the edits that it makes. An edit is a pattern that must match exactly once, and
-its replacement (as re.sub takes them), so that it survives changes around it.
+A job names the files that it adds and the edits that it makes. An edit is a pattern and its replacement, as re.sub
+takes them, so that it survives changes around it. The pattern must match exactly once, or at least once if the edit ends
+in EVERY.
 """
 import csv
 import json
+import sqlite3
 import subprocess
+
+EVERY = "every"
 
 
 class Job:
@@ -13,7 +17,7 @@ class Job:
         self.heading = heading      # in CONTRIBUTING.md, after "## "
         self.name = name            # what stands for <name> in its list
         self.new = new              # path in the tree: path below tests/contributing
-        self.edits = edits          # [(path in the tree, pattern, replacement)]
+        self.edits = edits          # [(path in the tree, pattern, replacement[, EVERY])]
         self.targets = targets      # what to build
         self.works = works          # called with (tree, build); raises if the new thing does not work
 
@@ -46,6 +50,49 @@ def importer_works(tree, build):
         output_of(build / "replay", log, "--policy", "none", "--on-oom", "skip", "--audit")
 
 
+def column_works(tree, build):
+    """It stands in JSON, CSV and database, and the tests that compare these agree."""
+    sample, work = tree / "samples/cnn.trace.zst", build / "column"
+    work.mkdir(exist_ok=True)
+    output_of(build / "replay", sample, "--policy", "best-fit", "--json", work / "a.json", "--csv", work / "a.csv")
+    hits = json.loads((work / "a.json").read_text())["runs"][0]["hits"]
+    with open(work / "a.csv", newline="") as rows:
+        assert next(csv.DictReader(rows))["hits"] == str(hits) != "0", "JSON and CSV differ"
+    output_of(build / "replay", "sweep", sample, "--policy", "best-fit", "-o", work / "a.db")
+    with sqlite3.connect(work / "a.db") as db:
+        assert db.execute("SELECT hits FROM runs").fetchall() == [(hits,)], "the database has another figure"
+    output_of(build / "tests/test_results_agree")
+
+
+def release_works(tree, build):
+    """A made-up 2.16 behaves as 2.15, except that it lacks one option."""
+    sample, option = tree / "samples/gpt-varlen-default.trace.zst", "large_segment_size_mb:40"
+
+    def figures(policy):
+        (line,) = [text for text in output_of(build / "replay", sample, "--policy", policy, "--csv", "-").splitlines()
+                   if policy in text]
+        return line.replace(policy, "")
+
+    assert figures("pytorch:version=2.16") == figures("pytorch:version=2.15")
+    figures(f"pytorch:version=2.15,{option}")
+    try:
+        figures(f"pytorch:version=2.16,{option}")
+    except AssertionError as refused:
+        assert "large_segment_size_mb" in str(refused), refused
+    else:
+        raise AssertionError("2.16 takes an option that it does not know")
+
+
+def subcommand_works(tree, build):
+    """It runs, and help and exit statuses come by themselves."""
+    sample = tree / "samples/cnn.trace.zst"
+    info = json.loads(output_of(build / "replay", "info", sample, "--json", "-"))
+    assert output_of(build / "replay", "peak", sample) == f"{info['peak_requested_bytes']} bytes\n"
+    assert "peak FILE" in output_of(build / "replay", "peak", "--help")
+    assert "peak FILE" in output_of(build / "replay", "--help")
+    assert subprocess.run([build / "replay", "peak"], capture_output=True).returncode == 2
+
+
 JOBS = [
     Job("Add a policy", "keep", {"policies/keep.c": "policy/keep.c"},
         [("policies/policies.def", r"\Z", "POLICY(keep)\n"),
@@ -56,4 +103,23 @@ JOBS = [
          ("import/import.c", r"&importer_calls\b", "&importer_calls, &importer_pool_log"),
          ("import/CMakeLists.txt", r"\bimport_calls\.c\b", "import_calls.c import_pool_log.c")],
         ["replay"], importer_works),
+    Job("Add a report column", "hits", {},
+        [("report/columns.def", r"(?m)^RUN_COLUMN\(retries,",
+          'RUN_COLUMN(hits, "hits", "number", number(run->count->hits), NONE, "", NULL, "requests served from the cache")\n'
+          r"\g<0>"),
+         ("report/SCHEMA.md", r"(?m)^\| `runs\[\]\.retries` \|",
+          r"| `runs[].hits` | number | requests served from the cache |\n\g<0>"),
+         ("tests/test_results_agree.c", r'(cr_expect_eq\(n, )(\d+)(, "the columns of SCHEMA\.md"\))',
+          lambda match: f"{match[1]}{int(match[2]) + 1}{match[3]}")],
+        ["replay", "test_results_agree"], column_works),
+    Job("Add a PyTorch release", "2.16", {},
+        [("base/torch_releases.def", r"(?m)^TORCH_RELEASE\(2, 15\)\n", r"\g<0>TORCH_RELEASE(2, 16)\n"),
+         ("base/torch_releases.def", r'(?m)^(TORCH_LAYOUT\([^"]*"[.+]*)([.+])"', r'\1\2\2"', EVERY),
+         ("policies/pytorch/pytorch_rules.def", r'(?m)^(\w+\([^"\n]*"[.+]*)([.+])"', r'\1\2\2"', EVERY),
+         ("policies/pytorch/pytorch_rules.def", r'(OPTION\(large_segment_size_mb,\s*"[.+]*)\+"', r'\1."')],
+        ["replay"], release_works),
+    Job("Add a sub-command", "peak", {"replay/program/cmd_peak.c": "subcommand/cmd_peak.c"},
+        [("replay/program/commands.def", r"(?m)^COMMAND\(info\)\n", r"\g<0>COMMAND(peak)\n"),
+         ("replay/program/CMakeLists.txt", r"\bcmd_info\.c\b", "cmd_info.c cmd_peak.c")],
+        ["replay"], subcommand_works),
 ]
