@@ -292,7 +292,7 @@ def test_many(browser):
 
 def main():
     if not Browser.is_there():
-        print('SKIP: chromium is not installed: the page is not looked at in a browser')
+        print('SKIP: needs a browser: chromium is not installed')
         return 77
     browser = Browser()
     try:

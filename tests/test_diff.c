@@ -119,10 +119,9 @@ static void close_all(struct diff *d)
 static uint64_t counted_peak(const char *name)
 {
     char path[256];
-    snprintf(path, sizeof path, SHARED_DIR "/golden/training/%s.json", name);
+    snprintf(path, sizeof path, GOLDEN_DIR "/training/%s.json", name);
     json_t *facts = json_file_load(path);
-    if (facts == NULL)
-        cr_skip_test("no recordings in " SHARED_DIR "/golden/training");
+    cr_assert_not_null(facts, "%s", path);
     const json_t *peak = json_object_get(json_object_get(facts, "memory_stats"), "requested_bytes.all.peak");
     const uint64_t bytes = (uint64_t)json_integer_value(peak);
     cr_assert_gt(bytes, 0);

@@ -239,7 +239,7 @@ static size_t expect_all_as_alone(uint64_t seed, struct contents *contents)
     return equal.n_repeated;
 }
 
-Test(equal_runs, a_run_that_another_answers_is_reported_as_it_is_alone, .timeout = 600)
+Test(equal_runs, a_run_that_another_answers_is_reported_as_it_is_alone)
 {
     size_t n_plain = 0, n_start = 0, n_settings = 0;
     for (uint64_t seed = 1; seed <= TRACES; seed++) {

@@ -209,9 +209,7 @@ Test(explain, what_a_policy_does_not_show_is_called_hidden)
 
 Test(explain, the_unallocated_bytes_of_a_real_refusal_are_all_found)
 {
-    static const char path[] = SHARED_DIR "/golden/counterfactual/unet/unet-default.pickle.gz";
-    if (access(path, R_OK) != 0)
-        cr_skip_test("%s is not there", path);
+    static const char path[] = GOLDEN_DIR "/counterfactual/unet/unet-default.pickle";
     struct trace_reader *trace = recorded_open(path, -1);
     struct scene s;
     scene_run(&s, trace, "pytorch", "sim:448MiB,packing=off", EXPLAIN_NO_EVENT);

@@ -33,7 +33,7 @@ static int take_all(struct producer *p, struct counter *c, int expected)
     return expected;
 }
 
-Test(producer, all_places_come_in_order_and_the_lent_one_is_left_alone, .timeout = 60)
+Test(producer, all_places_come_in_order_and_the_lent_one_is_left_alone)
 {
     struct counter c = {.last = 20000, .lent = -1};
     struct producer *p = producer_start(PLACES, count, &c);
@@ -44,7 +44,7 @@ Test(producer, all_places_come_in_order_and_the_lent_one_is_left_alone, .timeout
     producer_stop(p);
 }
 
-Test(producer, at_rest_nothing_is_filled_and_what_was_filled_is_still_there, .timeout = 60)
+Test(producer, at_rest_nothing_is_filled_and_what_was_filled_is_still_there)
 {
     struct counter c = {.last = 1000, .lent = -1};
     struct producer *p = producer_start(PLACES, count, &c);
@@ -60,7 +60,7 @@ Test(producer, at_rest_nothing_is_filled_and_what_was_filled_is_still_there, .ti
     producer_stop(p);
 }
 
-Test(producer, one_that_begins_anew_forgets_what_it_filled, .timeout = 60)
+Test(producer, one_that_begins_anew_forgets_what_it_filled)
 {
     struct counter c = {.last = 100, .lent = -1};
     struct producer *p = producer_start(PLACES, count, &c);

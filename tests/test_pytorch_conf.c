@@ -351,11 +351,9 @@ Test(pytorch_conf, every_recorded_answer_of_the_real_reader_is_given)
     size_t n = 0;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char path[512];
-        snprintf(path, sizeof path, "%s/golden/%s", SHARED_DIR, files[i].name);
+        snprintf(path, sizeof path, "%s/conf-keys/%s", GOLDEN_DIR, files[i].name);
         n += expect_file(path, files[i].release);
     }
-    if (n == 0)
-        cr_skip_test("%s/golden is absent", SHARED_DIR);
     cr_log_info("%zu answers compared", n);
     cr_expect_gt(n, 0);
 }

@@ -155,7 +155,8 @@ static struct pytorch_oom heard_oom(const char *text)
     uint64_t used = 0, rest = 0;
     (void)heard_bytes(&h, "allocate ", &oom.segment_bytes);
     sscanf(h.at, "%*[^G]GPU %u", &oom.device);
-    (void)heard_bytes(&h, "capacity of ", &oom.total_bytes);
+    if (!heard_bytes(&h, "capacity of ", &oom.total_bytes))
+        (void)heard_bytes(&h, "capacty of ", &oom.total_bytes);        /* as 2.1 spells it */
     (void)heard_bytes(&h, "of which ", &oom.free_bytes);
     (void)heard_bytes(&h, "this process has ", &oom.process_bytes);
     if (strstr(h.at, " allowed; ") != NULL)
@@ -246,14 +247,12 @@ Test(pytorch_text, every_recorded_sentence_is_repeated)
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         char pattern[512];
         glob_t files = {0};
-        snprintf(pattern, sizeof pattern, "%s/golden/pytorch*/%s", SHARED_DIR, patterns[i]);
+        snprintf(pattern, sizeof pattern, "%s/pytorch*/%s", GOLDEN_DIR, patterns[i]);
         if (glob(pattern, 0, NULL, &files) == 0)
             for (size_t k = 0; k < files.gl_pathc; k++)
                 n += expect_case(files.gl_pathv[k]);
         globfree(&files);
     }
-    if (n == 0)
-        cr_skip_test("%s/golden is absent", SHARED_DIR);
     cr_log_info("%zu sentences compared", n);
     cr_expect_gt(n, 0);
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define MUST(call) cr_assert_eq((call), ERR_OK, "%s", why.text)
-#define COUNTERFACTUAL SHARED_DIR "/golden/counterfactual/"
+#define COUNTERFACTUAL GOLDEN_DIR "/counterfactual/"
 
 static struct tune tune_of(struct trace_reader *r, const char *device, const char *release, unsigned threads)
 {
@@ -285,9 +285,7 @@ Test(tune, a_release_is_offered_only_what_it_has)
 static struct trace_reader *family_open(const char *family)
 {
     char path[512];
-    snprintf(path, sizeof path, COUNTERFACTUAL "%s/%s-default.pickle.gz", family, family);
-    if (access(path, R_OK) != 0)
-        cr_skip_test("%s: not there", path);
+    snprintf(path, sizeof path, COUNTERFACTUAL "%s/%s-default.pickle", family, family);
     return recorded_open(path, -1);
 }
 
@@ -343,7 +341,7 @@ Test(tune, no_setting_avoids_an_oom_of_live_data)
 {
     const char *path = SHARED_DIR "/traces/pytorch-snapshot/Nesta-gitU-1ab3368e.pickle";
     if (access(path, R_OK) != 0)
-        cr_skip_test("%s: not there", path);
+        cr_skip_test("needs recordings of others: no %s", path);
     struct trace_reader *r = recorded_open(path, -1);
     struct tune t = tune_of(r, "sim:22400MiB", NULL, 1);
     for (size_t i = 0; i < t.n_entries; i++)
