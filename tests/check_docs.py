@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps README.md, CONTRIBUTING.md, examples' and doc/'s pages true.
+"""Keeps README.md, CONTRIBUTING.md, CHANGELOG.md, the example policy's README and doc/ true.
 
     tests/check_docs.py PROGRAM [--write]      # PROGRAM: build/replay of any build folder
 
@@ -21,7 +21,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 150
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README.md"]
 AWAITED = {"capture/", "policies/parts/", "tests/include_arrows.py/", "base/torch_releases.def/", "report/columns.def/",
            "policies/pytorch/pytorch_rules.def/"}
 FOREIGN = ("c10/", "torch/", "build/", "cudaMalloc/", "include/", "engines/",   # other people's trees, what a build makes,
