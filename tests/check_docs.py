@@ -23,11 +23,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 150
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README.md"]
 AWAITED = {"capture/", "policies/parts/", "tests/include_arrows.py/", "base/torch_releases.def/", "report/columns.def/",
-           "policies/pytorch/pytorch_rules.def/"}
+           "policies/pytorch/pytorch_rules.def/", "replay/program/flags.def/"}
 FOREIGN = ("c10/", "torch/", "build/", "cudaMalloc/", "include/", "engines/",   # other people's trees, what a build makes,
            "test/unit/", "tests/regression/", "policies/live_")                      # and a test's name
 ENDINGS = (".c", ".h", ".md", ".sh", ".py", ".def", ".txt", ".csv", ".cmake", ".sbatch")
-OTHER_OPTIONS = {"--flag", "--list", "--version", "--fetch", "--write", "--check", "--map-by", "--bind-to", "--prefix", "--preset",
+OTHER_OPTIONS = {"--flag", "--price", "--list", "--version", "--fetch", "--write", "--check", "--map-by", "--bind-to", "--prefix", "--preset",
                  "--build", "--install", "--user"}
 OUTPUT = re.compile(r"^<!-- output: ([^\n]*) -->\n```\n(.*?)^```$", re.M | re.S)
 
