@@ -7,9 +7,9 @@
 - Every file and folder of this tree that a page names is there, and so is every target of a link.
 - Every `replay COMMAND --option` that a page shows is known to the program's own --help.
 - A block after <!-- output: COMMAND --> holds what COMMAND prints today. Lines of the block that start with "$ " or
-  "..." come first and are the page's own, with what a backslash continues. COMMAND runs in a folder with build/replay, samples/, examples/ and tests/;
-  the commands of one page share that folder. --write puts the present output into the pages.
-
+  "..." come first and are the page's own, with what a backslash continues. COMMAND runs in a folder with build/replay,
+  samples/, examples/ and tests/; the commands of one page share that folder. --write puts the present output into the
+  pages.
 Exit status: 0 all true, 1 not, 2 wrong usage.
 """
 import os
@@ -22,10 +22,12 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 150
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README.md"]
-AWAITED = {"capture/", "policies/parts/", "tests/include_arrows.py/", "base/torch_releases.def/", "report/columns.def/",
-           "policies/pytorch/pytorch_rules.def/", "replay/program/flags.def/"}
-FOREIGN = ("c10/", "torch/", "build/", "cudaMalloc/", "include/", "engines/",   # other people's trees, what a build makes,
-           "test/unit/", "tests/regression/", "policies/live_")                      # and a test's name
+# Made by changes that are not merged yet; empty afterwards.
+AWAITED = {"capture/", "policies/parts/", "tests/include_arrows.py/", "tests/README.md/", "base/torch_releases.def/",
+           "report/columns.def/", "policies/pytorch/pytorch_rules.def/", "replay/program/flags.def/"}
+# Other people's trees, what a build makes, and a test's name.
+FOREIGN = ("c10/", "torch/", "build/", "cudaMalloc/", "include/", "engines/", "test/unit/", "tests/regression/",
+           "policies/live_")
 ENDINGS = (".c", ".h", ".md", ".sh", ".py", ".def", ".txt", ".csv", ".cmake", ".sbatch")
 OTHER_OPTIONS = {"--flag", "--price", "--list", "--version", "--fetch", "--write", "--check", "--map-by", "--bind-to", "--prefix", "--preset",
                  "--build", "--install", "--user"}
@@ -118,7 +120,8 @@ def make_folder(folder, program):
 def fresh_block(folder, command, old):
     lines = old.splitlines(keepends=True)
     kept = 0
-    while kept < len(lines) and (lines[kept].startswith(("$ ", "...")) or kept > 0 and lines[kept - 1].endswith("\\\n")):
+    while kept < len(lines) and (lines[kept].startswith(("$ ", "...")) or
+                                 kept > 0 and lines[kept - 1].endswith("\\\n")):
         kept += 1
     env = dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="120", TERM="dumb", TZ="UTC")
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=600)
