@@ -10,6 +10,7 @@
   "..." come first and are the page's own, with what a backslash continues. COMMAND runs in a folder with build/replay,
   samples/, examples/ and tests/; the commands of one page share that folder. --write puts the present output into the
   pages.
+
 Exit status: 0 all true, 1 not, 2 wrong usage.
 """
 import os
@@ -26,11 +27,12 @@ PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README
 AWAITED = {"capture/", "policies/parts/", "tests/include_arrows.py/", "tests/README.md/", "base/torch_releases.def/",
            "report/columns.def/", "policies/pytorch/pytorch_rules.def/", "replay/program/flags.def/"}
 # Other people's trees, what a build makes, and a test's name.
-FOREIGN = ("c10/", "torch/", "build/", "cudaMalloc/", "include/", "engines/", "test/unit/", "tests/regression/",
+FOREIGN = ("c10/", "torch/", "build/", "include/", "engines/", "test/unit/", "tests/regression/",
            "policies/live_")
 ENDINGS = (".c", ".h", ".md", ".sh", ".py", ".def", ".txt", ".csv", ".cmake", ".sbatch")
-OTHER_OPTIONS = {"--flag", "--price", "--list", "--version", "--fetch", "--write", "--check", "--map-by", "--bind-to", "--prefix", "--preset",
-                 "--build", "--install", "--user"}
+# Options of other programs and of all commands, and one that is not merged yet (--price).
+OTHER_OPTIONS = {"--flag", "--price", "--list", "--version", "--fetch", "--write", "--map-by", "--bind-to", "--prefix",
+                 "--preset", "--build", "--install"}
 OUTPUT = re.compile(r"^<!-- output: ([^\n]*) -->\n```\n(.*?)^```$", re.M | re.S)
 
 failures = []
