@@ -6,9 +6,12 @@
 
 #include <stddef.h>
 
-/* Makes room for at least one element more than the `n` of `array` (NULL: none yet); an element has `size` bytes and
- * *room elements fit. Returns the array, which may have moved. NULL if the host is out of memory: the array is then as
- * it was. */
+/* Makes room for `more` elements after the first `n` of `array` (NULL: no array yet). *room is the number of elements
+ * that fit, `size` the bytes of one. Returns the array, which may have moved; NULL if the host is out of memory, and
+ * then array and *room are as before. */
+void *array_reserve(void *array, size_t n, size_t more, size_t *room, size_t size);
+
+/* array_reserve for one element more. */
 void *array_grow(void *array, size_t n, size_t *room, size_t size);
 
 #endif

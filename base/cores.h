@@ -4,7 +4,7 @@
 #ifndef REPLAY_BASE_CORES_H
 #define REPLAY_BASE_CORES_H
 
-/* At least 1. Less than the machine has where a job scheduler, mpirun or taskset bound the process to some of them. */
+/* At least 1. Fewer than the machine has if a job scheduler, mpirun or taskset bound the process to some of them. */
 unsigned cores_usable(void);
 
 #endif

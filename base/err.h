@@ -35,20 +35,20 @@
 enum err { ERR_LIST(ERR_ENUM) ERR_COUNT };
 #undef ERR_ENUM
 
-/* What happened, for a person. `offset` is a byte offset in the input, or an event's number, or 0;
- * `text` says which and is always terminated. */
+/* What happened, for a person. `offset` is a byte offset in the input, the number of an event or record, or 0; `text`
+ * says which, and is always terminated. */
 struct err_detail {
     uint64_t offset;
     char     text[232];
 };
 
-/* "FORMAT"; "?" for a value that is none. Static storage. */
+/* "FORMAT"; "?" for a value that is no error. Static storage. */
 const char *err_name(enum err e);
 
-/* The general sentence of an error, for when no detail was written. Static storage. */
+/* The general sentence of an error, for use without a detail. Static storage. */
 const char *err_text(enum err e);
 
-/* Fills `why` (may be NULL; text is cut at its size) and returns `e`, so that it can end a function. */
+/* Fills `why` (may be NULL; a longer text is cut) and returns `e`: return err_set(...) ends a function. */
 enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The values that flow: an event comes from a trace, a block is a policy's answer to it, a control is one of the rare
- * things that happen to an allocator beside requests and frees.
+ * The values that flow through a replay. An event comes from a trace; a block is a policy's answer to it; a control is
+ * one of the rare things that happen to an allocator beside requests and frees.
  */
 #ifndef REPLAY_BASE_EVENT_H
 #define REPLAY_BASE_EVENT_H
@@ -11,27 +11,27 @@
 
 enum event_kind {
     EVENT_ALLOC,             /* a new request; its slot was vacant */
-    EVENT_FREE,              /* released and at once reusable; the slot is vacant again */
-    EVENT_FREE_REQUESTED,    /* released, but a stream may still touch the block */
-    EVENT_FREE_COMPLETED,    /* no stream does any more; the slot is vacant again */
-    EVENT_FLUSH,             /* the program asked for cached memory to be returned */
-    EVENT_OOM,               /* a request that was refused when it was recorded; it has no slot and no free */
+    EVENT_FREE,              /* freed, reusable at once; the slot is vacant again */
+    EVENT_FREE_REQUESTED,    /* freed, but a stream may still use the block */
+    EVENT_FREE_COMPLETED,    /* no stream uses the block any more; the slot is vacant again */
+    EVENT_FLUSH,             /* the program asked the allocator to give cached memory back */
+    EVENT_OOM,               /* a request that was refused in the recording; it has no slot and no free */
     EVENT_CONTROL,           /* slot is an index into the trace's table of controls */
     EVENT_MARK,              /* a boundary: step, phase; slot is a label id */
     EVENT_KINDS
 };
 
-/* One trace record as the engine sees it. On disk a frame holds the same fields by column (differences of time, sizes
- * and slots apart), compressed; decoding a frame yields these. */
+/* One event as the engine sees it. A trace file holds the same fields by column; decoding an event section yields
+ * these. */
 struct event {
     uint64_t time_ns;        /* since the first event; never decreases */
-    uint64_t bytes;          /* size of the request (> 0), repeated on its free */
-    uint32_t slot;           /* dense name of a live request, < trace_info.peak_live */
+    uint64_t bytes;          /* size of the request (> 0), repeated in its free */
+    uint32_t slot;           /* number of a live request, < trace_info.peak_live; reused after its free */
     uint16_t stream;         /* dense stream number; 0 is the default stream */
     uint8_t  kind;           /* enum event_kind */
     uint8_t  pool;           /* dense private-pool number; 0 is the shared pool */
 };
-static_assert(sizeof(struct event) == 24, "three words: a chunk is a plain array");
+static_assert(sizeof(struct event) == 24, "an event has three words");
 
 /* Where a policy put a request. The engine keeps one per slot and hands it back on free. */
 struct block {
@@ -43,14 +43,14 @@ struct block {
 
 /* What the dense numbers of streams and pools stand for in the recorded program. Entry 0 of each is the default. */
 struct stream_name {
-    uint64_t handle;         /* raw handle; its order decides the order of releases in PyTorch */
-    uint64_t number;         /* PyTorch's own stream number; decides the order of polling */
+    uint64_t handle;         /* raw handle; PyTorch gives segments back in the order of handles */
+    uint64_t number;         /* PyTorch's own stream number; PyTorch polls streams in this order */
 };
 struct pool_name {
     uint64_t id[2];          /* {0, n}: n-th pool of the user; {n, 0}: n-th graph capture's */
 };
 
-/* X(name, text, meaning): what else can happen to an allocator. The order is part of the trace format. */
+/* X(name, text, meaning): the kinds of control. The order is part of the trace format. */
 #define CONTROL_LIST(X)                                                                                     \
     X(SETTINGS, "settings", "new settings text, as PYTORCH_CUDA_ALLOC_CONF (text)")                         \
     X(FRACTION, "fraction", "new per-process memory fraction (number)")                                     \
@@ -83,25 +83,26 @@ struct control {
     const char *text;        /* borrowed; NULL where the kind has none */
 };
 
-/* The state before the first event of a trace that starts in mid-run: segments and blocks, ascending by address. */
+/* The state before the first event of a trace that starts in mid-run: segments and blocks, each ascending by address.
+ * */
 #define TRACE_NO_SLOT UINT32_MAX
 
-/* More than any card has, and then some: addresses further apart are in no reservation, whatever a record says. */
+/* More than any card has: addresses further apart never belong to one reservation, whatever a record says. */
 #define TRACE_RANGE_MAX (UINT64_C(16) << 40)
 
 struct trace_segment {
-    uint64_t addr, bytes;             /* of 0 bytes, for a range only: it begins here, and has no memory here */
+    uint64_t addr, bytes;             /* 0 bytes, ranges only: one begins here, unmapped */
     uint16_t stream;                  /* dense */
     uint8_t  pool;                    /* dense */
     bool     is_small;
     bool     is_range;                /* mapped part of an expandable segment */
-    bool     is_guessed;              /* the record does not tell its extent */
+    bool     is_guessed;              /* the recording does not tell its extent */
 };
 struct trace_block {
-    uint64_t addr, bytes;             /* bytes: of the block as the recorded allocator had it; 0 = unknown */
+    uint64_t addr, bytes;             /* bytes: size of the block in the recorded allocator; 0 = unknown */
     uint64_t requested;
     uint32_t slot;                    /* TRACE_NO_SLOT for a free block */
-    uint32_t segment;                 /* index into the segments; UINT32_MAX: in none that is known */
+    uint32_t segment;                 /* index into the segments; UINT32_MAX: unknown */
     uint16_t stream;
     uint8_t  pool;
     bool     is_pending;              /* its free was requested before the first event */

@@ -1,6 +1,6 @@
 /*
- * Room on the disk for a part of a file, taken before the part is mapped: a full disk is then an answer here and no
- * fault in the program, which knows nothing of our file.
+ * Reserves disk space for a part of a file before the part is mapped. On a full disk this call then fails, instead of a
+ * later write to the mapping, which would kill the recorded program with SIGBUS.
  */
 #ifndef REPLAY_BASE_FILE_ROOM_H
 #define REPLAY_BASE_FILE_ROOM_H
@@ -11,9 +11,10 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Takes room for [at, at + bytes); 0 or an error number. The program's signals wait meanwhile: one that comes again and
- * again could keep a file system from ever finishing. SIGSTOP and the C library's own signals cannot be kept back. A
- * file that is too large also raises SIGXFSZ, which would end the program: it is taken away again. */
+/* Reserves [at, at + bytes) of the file; returns 0 or an error number. The program's signals are blocked meanwhile: a
+ * signal that comes again and again could keep the file system from ever finishing. (SIGSTOP and the C library's own
+ * signals cannot be blocked.) A file beyond the size limit raises SIGXFSZ, which would end the program: that signal is
+ * taken back. */
 static inline int file_room_take(int fd, off_t at, off_t bytes)
 {
     const struct timespec no_time = {0};

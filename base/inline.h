@@ -4,14 +4,14 @@
 #ifndef REPLAY_BASE_INLINE_H
 #define REPLAY_BASE_INLINE_H
 
-/* For what every event passes through and is too long for a compiler to make inline by its own rules. */
+/* For functions that every event passes through and that a compiler finds too long to make inline by itself. */
 #if defined(__GNUC__)
 #define HOT_INLINE inline __attribute__((always_inline))
 #else
 #define HOT_INLINE inline
 #endif
 
-/* For what few events pass through, and would take the registers from where it is called. */
+/* For functions that few events pass through: made inline, they would take registers from their caller. */
 #if defined(__GNUC__)
 #define APART __attribute__((noinline))
 #else

@@ -1,6 +1,13 @@
 /*
- * Input: a stack of layers. The lowest reads a file, standard input or memory; each one above undoes one encoding of
- * the layer below. Every layer has a window of its own, so that a layer can be put on after a look at the first bytes.
+ * A stack of layers. The lowest layer reads a file, standard input or memory; each layer above undoes one encoding of
+ * the layer below it:
+ *
+ *     base64      input_peek reads the top layer
+ *     zstd          ^
+ *     gzip          |
+ *     source      file, standard input or memory
+ *
+ * Every layer has its own window, so that a layer can be added after a look at the first bytes.
  */
 #include "base/input.h"
 
@@ -25,12 +32,12 @@ enum {
 
 enum layer_kind { LAYER_SOURCE, LAYER_GZIP, LAYER_ZSTD, LAYER_BASE64 };
 
-/* What is readable is window[begin, end). A source in memory has no window of its own but lends the bytes. */
+/* bytes[begin, end) is readable. A source in memory has no buffer of its own: it lends the memory. */
 struct layer {
     enum layer_kind kind;
-    bool at_end;                      /* nothing will follow window[end - 1] */
-    bool in_frame;                    /* compressed data has begun and not ended */
-    const unsigned char *bytes;       /* the window: own, or borrowed memory */
+    bool at_end;                      /* nothing follows bytes[end - 1] */
+    bool is_unfinished;               /* compressed data has begun and has not ended */
+    const unsigned char *bytes;       /* own buffer, or borrowed memory */
     unsigned char *own;
     size_t begin, end;
     uint64_t taken;                   /* bytes that left the window */
@@ -41,7 +48,7 @@ struct layer {
 struct input {
     struct layer layers[LAYERS_MAX];
     unsigned n_layers;
-    bool is_sniffed;                  /* compression was looked for */
+    bool is_sniffed;                  /* the first bytes were searched for compression */
     bool owns_fd;
     int fd;                           /* -1: memory */
     uint64_t size;
@@ -57,9 +64,10 @@ static enum err input_fail(const struct input *in, enum err e, const char *what,
     return err_set(why, e, at, "%s: %s (byte %llu of the file)", in->name, what, (unsigned long long)at);
 }
 
-/* Makes room behind the window; true if there is any. */
+/* Moves the window to the front of its buffer; returns the free bytes after it. */
 static size_t layer_room(struct layer *l)
 {
+    assert(l->begin <= l->end && l->end <= WINDOW_BYTES);
     if (l->begin > 0) {
         memmove(l->own, l->own + l->begin, l->end - l->begin);
         l->taken += l->begin;
@@ -102,7 +110,7 @@ static enum err gzip_fill(struct input *in, unsigned i, struct err_detail *why)
     l->end += room - l->gzip.avail_out;
     if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
         return input_fail(in, rc == Z_MEM_ERROR ? ERR_HOST_NOMEM : ERR_FORMAT, "damaged gzip data", why);
-    l->in_frame = rc != Z_STREAM_END;
+    l->is_unfinished = rc != Z_STREAM_END;
     if (rc == Z_STREAM_END)
         inflateReset2(&l->gzip, GZIP_WINDOW);
     return ERR_OK;
@@ -119,7 +127,7 @@ static enum err zstd_fill(struct input *in, unsigned i, struct err_detail *why)
     l->end += to.pos;
     if (ZSTD_isError(rc))
         return input_fail(in, ERR_FORMAT, "damaged zstd data", why);
-    l->in_frame = rc != 0;
+    l->is_unfinished = rc != 0;
     return ERR_OK;
 }
 
@@ -134,7 +142,7 @@ static int base64_digit(unsigned char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Four digits become three bytes; a shorter last group becomes what it holds, whether or not it is padded. */
+/* Four digits become three bytes. The last group may be shorter, padded or not. */
 static enum err base64_fill(struct input *in, unsigned i, struct err_detail *why)
 {
     struct layer *l = &in->layers[i], *below = &in->layers[i - 1];
@@ -177,13 +185,13 @@ static enum err layer_fill(struct input *in, unsigned i, struct err_detail *why)
         return e;
     if (in->layers[i - 1].begin < in->layers[i - 1].end)
         return l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
-    /* What the decoder still holds back comes out with no more input. */
+    /* Without more input the decoder gives what it still holds. */
     const size_t end = l->end - l->begin;
-    if (l->in_frame) {
+    if (l->is_unfinished) {
         const enum err f = l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
         if (f != ERR_OK)
             return f;
-        if (l->in_frame && l->end - l->begin == end)
+        if (l->is_unfinished && l->end - l->begin == end)
             return input_fail(in, ERR_FORMAT, "the compressed data is cut off", why);
         return ERR_OK;
     }
@@ -231,7 +239,7 @@ static void layer_pop(struct layer *l)
     free(l->own);
 }
 
-/* Puts on the layers that the first bytes ask for. */
+/* Adds the layers that the first bytes ask for. */
 static enum err input_sniff(struct input *in, struct err_detail *why)
 {
     static const unsigned char gzip_magic[] = {0x1f, 0x8b}, zstd_magic[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -350,6 +358,7 @@ void input_skip(struct input *in, size_t n)
 
 enum err input_push_base64(struct input *in, struct err_detail *why)
 {
+    assert(in->is_sniffed && in->layers[in->n_layers - 1].kind != LAYER_BASE64);
     return layer_push(in, LAYER_BASE64, why);
 }
 

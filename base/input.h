@@ -1,7 +1,10 @@
 /*
- * Input: one forward reader over files, standard input and memory, which undoes gzip and zstd on the way.
+ * Input: one forward reader over files, standard input and memory. It undoes gzip and zstd on the way.
  *
- * Memory is bounded by the window, whatever the input's size. Nothing that is read is kept.
+ *     taken (gone) | begin [ window: readable without taking ] end | not read yet
+ *                  ^ input_offset
+ *
+ * Memory is bounded by the window, whatever the size of the input.
  */
 #ifndef REPLAY_BASE_INPUT_H
 #define REPLAY_BASE_INPUT_H
@@ -14,14 +17,15 @@
 
 struct input;
 
-/* Opens a file ("-": standard input), or bytes that are borrowed until input_close. Compression is recognised by the
- * first bytes, also nested twice. ERR_IO (missing, a directory, unreadable), ERR_FORMAT (damaged compression). */
+/* Opens a file ("-": standard input), or bytes that are borrowed until input_close. Compression, also twice nested, is
+ * recognised by the first bytes. ERR_IO (missing, a directory, unreadable), ERR_HOST_NOMEM; later calls also ERR_FORMAT
+ * (damaged compression). */
 MUST_USE enum err input_open(const char *path, struct input **out, struct err_detail *why);
 MUST_USE enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why);
 void input_close(struct input *in);
 
-/* The next bytes without taking them: at least `want` unless the input ends first; *n says how many. `want` is at
- * most INPUT_PEEK_MAX. Lent until the next call. */
+/* Lends the next bytes until the next call without taking them: *n >= `want` bytes, fewer only if the input ends.
+ * `want` is at most INPUT_PEEK_MAX. */
 enum { INPUT_PEEK_MAX = 1 << 16 };
 MUST_USE enum err input_peek(struct input *in, size_t want, const unsigned char **bytes, size_t *n,
                              struct err_detail *why);
@@ -29,17 +33,17 @@ MUST_USE enum err input_peek(struct input *in, size_t want, const unsigned char 
 /* Takes n bytes that were peeked. */
 void input_skip(struct input *in, size_t n);
 
-/* The file's own first bytes, compressed or not; only before the first input_peek. input_keep_raw then asks for the
- * file as it is: nothing is undone. */
+/* Lends the first bytes of the file as they are, compressed or not. Only before the first input_peek. input_keep_raw
+ * then turns decompression off. */
 MUST_USE enum err input_peek_raw(struct input *in, size_t want, const unsigned char **bytes, size_t *n,
                                  struct err_detail *why);
 void input_keep_raw(struct input *in);
 
-/* From here on the input is what the base64 text at this place stands for; it ends with that text. Once, and only
- * after an input_peek. */
+/* Decodes the base64 text that starts here: from now on the input is what the text stands for, and ends where the text
+ * ends. Once, and only after an input_peek. */
 MUST_USE enum err input_push_base64(struct input *in, struct err_detail *why);
 
-/* Decompressed bytes taken so far: the offset that messages name. */
+/* Decompressed bytes taken so far; messages name this offset. */
 uint64_t input_offset(const struct input *in);
 
 /* Bytes read from the file itself and its size (0 = unknown), for progress. */

@@ -1,4 +1,4 @@
-/* Files beside the program. */
+/* A build keeps the files in folders next to the program, an installation in LIBDIR/replay. */
 #include "base/installed_file.h"
 
 #include <errno.h>
@@ -8,20 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum err beside_program(char out[PATH_MAX], struct err_detail *why)
+enum err installed_file_of_program(char out[PATH_MAX], struct err_detail *why)
 {
     const ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
     if (n <= 0)
-        return err_set(why, ERR_IO, 0, "where this program lies cannot be told: %s", strerror(errno));
+        return err_set(why, ERR_IO, 0, "the folder of this program cannot be found: %s", strerror(errno));
     out[n] = '\0';
     return ERR_OK;
 }
 
-enum err beside_find(const char *file, char out[PATH_MAX], struct err_detail *why)
+enum err installed_file_find(const char *file, char out[PATH_MAX], struct err_detail *why)
 {
     static const char *const places[] = { "", "../" REPLAY_LIBDIR "/replay/" };
     char program[PATH_MAX];
-    const enum err e = beside_program(program, why);
+    const enum err e = installed_file_of_program(program, why);
     if (e != ERR_OK)
         return e;
     const char *folder = dirname(program);
@@ -31,5 +31,5 @@ enum err beside_find(const char *file, char out[PATH_MAX], struct err_detail *wh
         if (access(path, R_OK) == 0 && realpath(path, out) != NULL)
             return ERR_OK;
     }
-    return err_set(why, ERR_IO, 0, "%.60s is not beside this program, in %.120s", file, folder);
+    return err_set(why, ERR_IO, 0, "%.60s is not in %.110s, the folder of this program, nor installed", file, folder);
 }

@@ -1,5 +1,5 @@
 /*
- * What belongs to this program and lies in files of its own: libraries that other programs are started with.
+ * Finds files that are installed with this program: libraries that it preloads into other programs.
  */
 #ifndef REPLAY_BASE_INSTALLED_FILE_H
 #define REPLAY_BASE_INSTALLED_FILE_H
@@ -8,11 +8,11 @@
 
 #include <limits.h>
 
-/* Finds `file` ("record/libreplay-record.so"): beside the program, as it is built, else where it is installed. *out is
- * its absolute name. ERR_IO with where it was looked for. */
-MUST_USE enum err beside_find(const char *file, char out[PATH_MAX], struct err_detail *why);
+/* Finds `file` ("record/libreplay-record.so"): in the folder of the program, as in a build, else in the installed
+ * folder. *out gets its absolute name. ERR_IO with the folder. */
+MUST_USE enum err installed_file_find(const char *file, char out[PATH_MAX], struct err_detail *why);
 
-/* The program's own file. ERR_IO. */
-MUST_USE enum err beside_program(char out[PATH_MAX], struct err_detail *why);
+/* The absolute name of the program's own file. ERR_IO. */
+MUST_USE enum err installed_file_of_program(char out[PATH_MAX], struct err_detail *why);
 
 #endif

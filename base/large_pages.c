@@ -1,5 +1,4 @@
-/* Linux: transparent huge pages, which most systems give to those who ask for them (Documentation/admin-guide/mm,
- * transhuge.rst). */
+/* Transparent huge pages of Linux; most systems give them on request (Documentation/admin-guide/mm/transhuge.rst). */
 #define _GNU_SOURCE                   /* MADV_HUGEPAGE */
 #include "base/large_pages.h"
 

@@ -1,10 +1,10 @@
-/* Levenshtein's distance, one row at a time, whatever the case of letters. */
+/* Levenshtein's distance, one row at a time, ignoring the case of letters. */
 #include "base/nearest.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { NEAREST_LETTERS = 64 };    /* longer names are compared by their beginning */
+enum { NEAREST_LETTERS = 64 };    /* of longer names the beginning is compared */
 
 static size_t nearest_distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
@@ -31,7 +31,7 @@ void nearest_offer(struct nearest *nearest, const char *name, size_t n)
     const size_t n_compared = n < NEAREST_LETTERS ? n : NEAREST_LETTERS;
     size_t distance = nearest_distance(nearest->typed, nearest->n_typed, name, n);
     if (distance == 0 && memcmp(nearest->typed, name, n_compared) != 0)
-        distance = 1;                            /* only the same is none away */
+        distance = 1;                            /* 0 is for equal names: these differ in case */
     if (nearest->name != NULL && distance >= nearest->distance)
         return;
     nearest->name = name;

@@ -1,6 +1,7 @@
-/* Temporary files beside their final names, and the list of them that a signal handler can clear. */
+/* Temporary files next to their final names, and a list of them, so that a signal handler can remove them. */
 #include "base/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a signal handler may find: names of temporary files, each complete while its state is OUTPUT_LISTED. The only
- * mutable state of the process as a whole, because a handler has nothing else. */
+/* Names of temporary files, for a signal handler. A name is complete while its state is OUTPUT_LISTED. This is the only
+ * mutable global state: a handler can reach nothing else. */
 enum { OUTPUT_LISTED_MAX = 16 };
 enum output_listing { OUTPUT_VACANT, OUTPUT_CLAIMED, OUTPUT_LISTED };
 static struct {
@@ -22,13 +23,13 @@ static struct {
 
 struct output {
     FILE *file;
-    char *path;                      /* final name; NULL: written to directly, nothing to move or to remove */
+    char *path;                      /* final name; NULL: written to directly */
     char *temporary;
     int   listed;                    /* index into output_list, or -1 */
     char  name[];                    /* for messages */
 };
 
-/* Enters a temporary file's name into the list; -1 where there is no room: it is then only missed by a signal. */
+/* Enters a temporary file into the list; -1 if the list is full: then a signal leaves the file behind. */
 static int output_enlist(const char *temporary)
 {
     if (strlen(temporary) >= PATH_MAX)
@@ -51,7 +52,7 @@ void output_remove_temporaries(void)
             unlink(output_list[i].path);
 }
 
-static void output_release(struct output *o)
+static void output_free(struct output *o)
 {
     if (o->listed >= 0)
         atomic_store(&output_list[o->listed].state, OUTPUT_VACANT);
@@ -60,14 +61,14 @@ static void output_release(struct output *o)
     free(o);
 }
 
-/* The name that will be replaced: behind a link stands the file that is meant. NULL without memory. */
+/* The name to replace: of a link the file it points to. NULL without memory. */
 static char *output_target(const char *path)
 {
     char *real = realpath(path, NULL);
     return real != NULL ? real : strdup(path);
 }
 
-/* What a plain open would give a new file. */
+/* The permissions that fopen would give a new file. */
 static mode_t output_new_mode(void)
 {
     const mode_t mask = umask(0);
@@ -75,7 +76,7 @@ static mode_t output_new_mode(void)
     return 0666 & ~mask;
 }
 
-/* Opens a new file beside the final name, with these permissions. */
+/* Opens a new file next to the final name, with these permissions. */
 static enum err output_open_temporary(struct output *o, mode_t mode, struct err_detail *why)
 {
     static const char suffix[] = ".XXXXXX";
@@ -88,7 +89,7 @@ static enum err output_open_temporary(struct output *o, mode_t mode, struct err_
     const int fd = mkstemp(o->temporary);
     if (fd < 0)
         return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
-    fcntl(fd, F_SETFD, FD_CLOEXEC);          /* a program that is started meanwhile did not ask for it */
+    fcntl(fd, F_SETFD, FD_CLOEXEC);          /* not for programs started meanwhile */
     o->listed = output_enlist(o->temporary);
     if (fchmod(fd, mode) == 0 && (o->file = fdopen(fd, "wb")) != NULL)
         return ERR_OK;
@@ -114,7 +115,7 @@ static enum err output_open_stream(struct output *o, struct err_detail *why)
     return ERR_OK;
 }
 
-/* Its temporary name is its final one. */
+/* The temporary name is the final one. */
 static enum err output_open_in_place(struct output *o, struct err_detail *why)
 {
     o->file = fopen(o->name, "wb");
@@ -139,7 +140,7 @@ static enum err output_open_by(enum err (*open_file)(struct output *o, struct er
     o->listed = -1;
     const enum err e = open_file(o, why);
     if (e != ERR_OK)
-        output_release(o);
+        output_free(o);
     else
         *out = o;
     return e;
@@ -165,6 +166,7 @@ enum err output_commit(struct output **out, struct err_detail *why)
     struct output *o = *out;
     if (o == NULL)
         return ERR_OK;
+    assert(o->file != NULL && (o->path == NULL) == (o->temporary == NULL));
     *out = NULL;
     const bool is_stdout = o->file == stdout;
     enum err e = ERR_OK;
@@ -180,7 +182,7 @@ enum err output_commit(struct output **out, struct err_detail *why)
         if (o->temporary != NULL)
             unlink(o->temporary);
     }
-    output_release(o);
+    output_free(o);
     return e;
 }
 
@@ -192,5 +194,5 @@ void output_abandon(struct output *o)
         fclose(o->file);
     if (o->temporary != NULL)
         unlink(o->temporary);
-    output_release(o);
+    output_free(o);
 }

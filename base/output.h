@@ -1,8 +1,8 @@
 /*
  * Output: a file appears under its name whole or not at all.
  *
- * What is written goes to a temporary file beside the final name and is moved there by output_commit. A name that
- * stands for something else than a file (a terminal, a pipe, /dev/null) is written to directly.
+ * Output goes to a temporary file in the folder of the final one; output_commit renames it. A name of something other
+ * than a regular file (a terminal, a pipe, /dev/null) is written to directly.
  */
 #ifndef REPLAY_BASE_OUTPUT_H
 #define REPLAY_BASE_OUTPUT_H
@@ -16,18 +16,18 @@ struct output;
 /* Opens an output for writing; "-" is standard output. ERR_IO with the path and reason, ERR_HOST_NOMEM. */
 MUST_USE enum err output_open(const char *path, struct output **out, struct err_detail *why);
 
-/* Opens a file that grows under its own name, in place of one that was there: what is flushed can be read at any time,
- * and stays when the program is killed. ERR_IO, ERR_HOST_NOMEM. */
+/* Opens a file that grows under its final name and replaces a file of that name. What was flushed can be read at any
+ * time and stays if the program is killed. ERR_IO, ERR_HOST_NOMEM. */
 MUST_USE enum err output_open_growing(const char *path, struct output **out, struct err_detail *why);
 
-/* The stream to write to; errors of writing may be left to output_commit. Lent until then. */
+/* The stream to write to, lent until output_commit, which also reports errors of earlier writes. */
 FILE *output_file(struct output *o);
 
-/* Ends the output, moves it to its name and makes *o NULL, also on error, and then nothing is left of it. Where *o is
- * NULL already, for an output that nobody asked for, there is nothing to do. */
+/* Ends the output, moves it to its name and sets *o to NULL; after an error no file is left. Does nothing if *o is
+ * NULL: callers need not ask whether an output was wanted. ERR_IO. */
 MUST_USE enum err output_commit(struct output **o, struct err_detail *why);
 
-/* Drops an unfinished output. NULL is accepted. */
+/* Ends an unfinished output and removes its file. NULL is accepted. */
 void output_abandon(struct output *o);
 
 /* Removes every temporary file of this process. May be called from a signal handler, before _exit. */

@@ -1,11 +1,11 @@
 /*
- * Asking for memory before its turn, where tables are larger than the caches and are read in any order.
+ * Prefetching, for tables that are larger than the caches and are read in random order.
  */
 #ifndef REPLAY_BASE_PREFETCH_H
 #define REPLAY_BASE_PREFETCH_H
 
-/* Has the cache line at `at` fetched, which will be written to. It need not be mapped. To gcc this is no effect: a call of
- * a function that does nothing else may be left out, unless it is HOT_INLINE (base/inline.h). */
+/* Fetches the cache line at `at` for writing. The address need not be mapped. gcc does not count this as an effect: it
+ * may drop the call of a function that does nothing else, unless the function is HOT_INLINE (base/inline.h). */
 static inline void prefetch(const void *at)
 {
 #if defined(__GNUC__)

@@ -1,16 +1,18 @@
+/* One lock and one condition: the lock is held only between places, so threads hardly ever wait for it. */
 #include "base/producer.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 struct producer {
     pthread_mutex_t lock;
-    pthread_cond_t  changed;               /* anything below */
+    pthread_cond_t  changed;               /* any member below */
     producer_fill   fill;
     void           *arg;
     unsigned        n_places, next;        /* to be filled */
-    unsigned        n_filled;              /* in front of it, not yet taken */
-    unsigned        n_lent;                /* the one in front of those: 0 or 1 */
+    unsigned        n_filled;              /* places before `next` that are filled and not taken */
+    unsigned        n_lent;                /* the place before those, if it is lent: 0 or 1 */
     bool            is_filling, is_resting, is_at_end, is_over;
     pthread_t       thread;
 };
@@ -37,6 +39,7 @@ static void *producer_thread(void *arg)
         p->is_at_end = !has_more;
         p->next = (p->next + 1) % p->n_places;
         p->n_filled++;
+        assert(p->n_filled + p->n_lent <= p->n_places);
         pthread_cond_broadcast(&p->changed);
     }
     pthread_mutex_unlock(&p->lock);
@@ -52,6 +55,7 @@ static void producer_free(struct producer *p)
 
 struct producer *producer_start(unsigned n_places, producer_fill fill, void *arg)
 {
+    assert(n_places >= 2);                   /* one is lent, one is filled */
     struct producer *p = malloc(sizeof *p);
     if (p == NULL)
         return NULL;
@@ -82,7 +86,7 @@ bool producer_take(struct producer *p, unsigned *place)
     return is_there;
 }
 
-/* Locked. */
+/* Called with the lock held. */
 static void producer_come_to_rest(struct producer *p)
 {
     p->is_resting = true;

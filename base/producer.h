@@ -1,5 +1,12 @@
 /*
- * A thread that fills the places of a ring, ahead of its owner who takes them one after the other.
+ * A thread that fills the places of a ring ahead of its owner, who takes them one after the other.
+ *
+ *     place      0        1        2        3
+ *              lent     filled   filled   being filled       n_places = 4
+ *              to the   (ready to be      by the thread
+ *              owner     taken)
+ *
+ * The thread stops when all places but the lent one are filled, and while it rests.
  */
 #ifndef REPLAY_BASE_PRODUCER_H
 #define REPLAY_BASE_PRODUCER_H
@@ -8,24 +15,24 @@
 
 struct producer;
 
-/* Fills a place, in the thread; false when nothing follows it. */
+/* Fills a place; called in the thread. False if this is the last one. */
 typedef bool (*producer_fill)(void *arg, unsigned place);
 
-/* A producer at rest that has `n_places` (at least 2), called 0, 1, ...: the last one taken is its owner's until the next
- * is. NULL when there is no memory or no thread to be had. */
+/* Starts a producer, at rest, with `n_places` >= 2 places 0, 1, ... The owner may use the place taken last until it
+ * takes the next. NULL if there is no memory or no thread. */
 struct producer *producer_start(unsigned n_places, producer_fill fill, void *arg);
 
-/* Waits for the next place; filling goes on. False: nothing follows, and nothing goes on. */
+/* Waits for the next filled place, and lets the thread go on. False after the last one. */
 bool producer_take(struct producer *p, unsigned *place);
 
-/* Returns when nothing is being filled; what the thread wrote is seen, and stays so until the next producer_take. NULL is
- * accepted. */
+/* Stops the filling until the next producer_take, and waits for a place being filled. Until then the owner may read
+ * what the thread wrote. NULL is accepted. */
 void producer_rest(struct producer *p);
 
-/* Rests, and forgets what is filled. The next place filled is the first of something new. NULL is accepted. */
+/* The same, and drops the filled places: the next place taken starts anew. NULL is accepted. */
 void producer_begin_anew(struct producer *p);
 
-/* Ends the thread behind the place that it fills. NULL is accepted. */
+/* Ends the thread after the place it is filling, and frees the producer. NULL is accepted. */
 void producer_stop(struct producer *p);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * SplitMix64: numbers that look random and depend on nothing but where they begin. Steele, Lea and Flood, "Fast
- * splittable pseudorandom number generators", OOPSLA 2014.
+ * SplitMix64: pseudorandom numbers that depend on the seed only. Steele, Lea and Flood, "Fast splittable pseudorandom
+ * number generators", OOPSLA 2014.
  */
 #ifndef REPLAY_BASE_RANDOM_H
 #define REPLAY_BASE_RANDOM_H
@@ -9,7 +9,7 @@
 
 #define RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
 
-/* One number for another: neighbours go far apart, and no two to the same. */
+/* Scrambles a number. Neighbours are mapped far apart, no two numbers to the same. */
 static inline uint64_t random_mix(uint64_t x)
 {
     x += RANDOM_STEP;
@@ -18,7 +18,7 @@ static inline uint64_t random_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The next number of a sequence; *state begins as its seed. */
+/* The next number of a sequence; *state starts as the seed. */
 static inline uint64_t random_next(uint64_t *state)
 {
     const uint64_t x = random_mix(*state);

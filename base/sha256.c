@@ -1,4 +1,4 @@
-/* OpenSSL reports a failure of any of its calls alike; with this sum it can only be want of memory. */
+/* All calls of OpenSSL fail alike; for SHA-256 the only cause is a lack of memory. */
 #include "base/sha256.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static EVP_MD_CTX *sum_start(void)
     return NULL;
 }
 
-/* Ends the sum, which is gone afterwards; `is_good`: everything went into it. */
+/* Ends and frees the sum. `is_good`: no call before failed. */
 static enum err sum_finish(EVP_MD_CTX *sum, bool is_good, char hex[SHA256_HEX], struct err_detail *why)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];

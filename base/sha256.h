@@ -1,5 +1,5 @@
 /*
- * SHA-256 (FIPS 180-4), by OpenSSL's libcrypto: names a file by its content, so that a result can be tied to it.
+ * SHA-256 (FIPS 180-4) by OpenSSL's libcrypto: identifies a file by its content, so that a result can be tied to it.
  */
 #ifndef REPLAY_BASE_SHA256_H
 #define REPLAY_BASE_SHA256_H
@@ -10,10 +10,10 @@
 
 enum { SHA256_HEX = 65 };            /* 64 hexadecimal digits and a zero */
 
-/* The sum of texts in a row, each with the zero behind it. ERR_HOST_NOMEM. */
+/* The sum of several texts, each with its terminating zero. ERR_HOST_NOMEM. */
 MUST_USE enum err sha256_texts(const char *const *texts, size_t n, char hex[SHA256_HEX], struct err_detail *why);
 
-/* The sum of a file as it lies on the disk, not decompressed. ERR_IO with the path; ERR_HOST_NOMEM. */
+/* The sum of a file as it is on disk, not decompressed. ERR_IO with the path; ERR_HOST_NOMEM. */
 MUST_USE enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *why);
 
 #endif

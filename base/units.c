@@ -1,4 +1,4 @@
-/* Sizes as people write them. */
+/* Sizes as people write and read them. */
 #include "base/units.h"
 
 #include <inttypes.h>

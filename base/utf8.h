@@ -1,12 +1,13 @@
 /*
- * UTF-8 in texts that come from elsewhere and need not be any.
+ * Checks UTF-8 in foreign texts, which may be anything.
  */
 #ifndef REPLAY_BASE_UTF8_H
 #define REPLAY_BASE_UTF8_H
 
 #include <stddef.h>
 
-/* Bytes of the character at s, which a zero byte ends; 0 where there is none (RFC 3629, section 4), 1 at the end. */
+/* Bytes of the character at the start of the zero-terminated s; 0 if s does not start with valid UTF-8 (RFC 3629,
+ * section 4); 1 at the terminator. */
 size_t utf8_length(const unsigned char *s);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Extents by address, none overlapping: which allocation, stream or event does this number name?
+ * Extents that do not overlap, by address: which allocation, stream or event does this number name?
  *
- * A sorted array: look-ups are what programs do most, and there are thousands of extents, not millions.
+ * It is a sorted array, because programs mostly look up, and there are thousands of extents, not millions.
  */
 #ifndef REPLAY_CUDASIM_ADDRESS_MAP_H
 #define REPLAY_CUDASIM_ADDRESS_MAP_H
@@ -12,7 +12,7 @@
 
 struct address_extent {
     uint64_t addr, bytes;            /* bytes > 0 */
-    void    *value;                  /* the map's user's own */
+    void    *value;                  /* belongs to the map's user */
 };
 
 struct address_map {
@@ -20,14 +20,14 @@ struct address_map {
     size_t n, cap;
 };
 
-/* The extent that holds `addr`, and the one that begins there; NULL where none does. Lent until the next change. */
+/* The extent that holds `addr`, and the one that begins there; NULL if there is none. Lent until the next change. */
 struct address_extent *address_map_find(const struct address_map *m, uint64_t addr);
 struct address_extent *address_map_at(const struct address_map *m, uint64_t addr);
 
 /* Whether any extent has a byte in [addr, addr + bytes). */
 bool address_map_overlaps(const struct address_map *m, uint64_t addr, uint64_t bytes);
 
-/* Room for one more: the next put cannot fail. False without host memory. */
+/* Makes room for one more, so that the next put cannot fail. False without host memory. */
 bool address_map_reserve(struct address_map *m);
 void address_map_put(struct address_map *m, uint64_t addr, uint64_t bytes, void *value);
 void address_map_remove(struct address_map *m, struct address_extent *e);

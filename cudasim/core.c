@@ -1,26 +1,32 @@
 /*
- * Process, devices, lock, handles and the virtual clock of the simulated CUDA.
+ * The process of the simulated CUDA: its devices, the lock, handles, the virtual clock and the journal.
  */
 #include "cudasim/state.h"
 
 #include "base/units.h"
 #include "cudasim/device_text.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Where device addresses lie: user space that Linux gives to nobody by itself on 64-bit machines, so that a device
- * address used on the host ends in a fault and never in somebody's memory. The devices share it evenly. */
+/* Device addresses lie in user space that a 64-bit Linux hands out to nobody by itself. A device address that is used
+ * on the host therefore faults and never hits somebody's memory. The devices share the range evenly:
+ *
+ *     0x200000000000                          0x600000000000
+ *     | device 0      | device 1      | ...  |                  address = base + offset in the device's own space
+ */
 #define ADDRESSES_BEGIN UINT64_C(0x200000000000)
 #define ADDRESSES_BYTES UINT64_C(0x400000000000)
 
 struct cudasim_state cudasim;
 static pthread_mutex_t cudasim_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static bool has_runtime;             /* set while libraries are loaded, before anybody reads it */
+static bool has_runtime;             /* set while libraries are loaded, so before it is read */
 
 /* Per thread, as CUDA has it. */
 static __thread int thread_device;
@@ -36,11 +42,12 @@ void cudasim_unlock(void)
     pthread_mutex_unlock(&cudasim_mutex);
 }
 
-/* The child's only thread holds the lock: what it guards is whole. CUDA does not survive a fork, and neither do we. */
+/* The child's only thread holds the lock, so the state is consistent. CUDA does not survive a fork, and neither do
+ * we. */
 static void cudasim_after_fork(void)
 {
     cudasim.is_forked = cudasim.is_open;
-    journal_forked();
+    journal_file_forked();
     cudasim_unlock();
 }
 
@@ -49,7 +56,7 @@ __attribute__((constructor)) static void cudasim_loaded(void)
     pthread_atfork(cudasim_lock, cudasim_unlock, cudasim_after_fork);
 }
 
-/* Capacity comes from one text for all devices; each has addresses of its own. */
+/* All devices are described by one text; each has addresses of its own. */
 static enum err cudasim_open_devices(struct err_detail *why)
 {
     struct device_config cfg;
@@ -72,12 +79,18 @@ static enum err cudasim_open_devices(struct err_detail *why)
     return e;
 }
 
-/* The journal may begin before the devices do: a program registers its kernels when it is loaded. */
+/* The journal may begin before the devices do: a program registers its kernels when it is loaded. The folder's name is
+ * copied, because a program may change its environment. */
 void cudasim_open_journal(void)
 {
+    static char copy[PATH_MAX];
     const char *folder = getenv(CUDASIM_ENV_JOURNAL);
-    if (!cudasim.has_journal && folder != NULL)
-        journal_open(folder);
+    if (cudasim.has_journal)
+        return;
+    const bool is_named = folder != NULL && folder[0] != '\0' && strlen(folder) < sizeof copy;
+    if (is_named)
+        memcpy(copy, folder, strlen(folder) + 1);
+    journal_file_begin(is_named ? copy : NULL, CALL_CARD_SIMULATED, false);
     cudasim.has_journal = true;
 }
 
@@ -95,7 +108,8 @@ static void cudasim_open(void)
     }
     for (int i = 0; i < cudasim.n_devices; i++) {
         const struct device_config *cfg = &cudasim.devices[i].device->cfg;
-        cudasim_note(JOURNAL_OPEN, i, cfg->context_bytes + cfg->others_bytes, cfg->total_bytes, 0, 0);
+        cudasim_note((struct call_record){ .kind = CALL_DEVICE, .device = (uint8_t)i, .bytes = cfg->total_bytes,
+                                           .other = cfg->total_bytes - cfg->context_bytes - cfg->others_bytes });
     }
 }
 
@@ -132,11 +146,12 @@ uint64_t cudasim_now_ns(void)
     return now;
 }
 
-void cudasim_note(enum journal_kind kind, int device, uint64_t addr, uint64_t bytes, uint64_t stream, uint64_t pool)
+void cudasim_note(struct call_record r)
 {
-    journal_put(&(struct journal_record){
-        .time_ns = cudasim_now_ns(), .addr = addr, .bytes = bytes, .stream = stream, .pool = pool,
-        .thread = (uint32_t)syscall(SYS_gettid), .device = (uint8_t)device, .kind = (uint8_t)kind });
+    r.time_ns = cudasim_now_ns();
+    r.thread = (uint32_t)syscall(SYS_gettid);
+    r.call = CALL_NO_LINE;
+    (void)journal_file_put(&r);
 }
 
 /* ---- handles ---- */
@@ -242,7 +257,7 @@ uint64_t cudasim_process_bytes(int device)
     return bytes;
 }
 
-/* What cudaDeviceReset does to memory: this process's segments on the device are gone. */
+/* cudaDeviceReset frees this process's segments on the device. */
 enum cudasim_code cudasim_reset(int device)
 {
     const enum cudasim_code code = cudasim_begin_device(device);

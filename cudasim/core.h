@@ -2,9 +2,9 @@
  * The simulated CUDA: what the runtime, the driver and the management library share.
  *
  * One shared object, libreplay-cudasim.so, holds all state, so that cuMemFree can free what cudaMalloc gave. Device
- * memory goes through sim/device.h's front functions: capacity, accounting, injected failures and addresses are
- * those of every replay. Nothing lies behind a device address. One lock guards everything; no function here calls out
- * while it is held.
+ * memory comes from sim/device.h's front functions, so capacity, accounting, injected failures and addresses are those
+ * of every replay. A device address has no memory on the host. One lock guards all state, and no function here calls
+ * the program while it holds the lock.
  *
  * Functions return a code that the runtime and the driver number alike (cudasim/codes.def).
  */
@@ -25,15 +25,15 @@ enum cudasim_code {
 
 enum { CUDASIM_DEVICES_MAX = 16, CUDASIM_DRIVER_VERSION = 13000, CUDASIM_GRANULARITY = 2 << 20 };
 
-/* What the environment says; `replay run-sim` sets it for its child only. */
-#define CUDASIM_ENV_DEVICE  "REPLAY_CUDASIM_DEVICE"     /* "sim:24GiB,count=2": what is behind the device numbers */
-#define CUDASIM_ENV_JOURNAL "REPLAY_CUDASIM_JOURNAL"    /* a folder: each process keeps its journal there */
-#define CUDASIM_ENV_FAIL    "REPLAY_CUDASIM_FAIL_FROM"  /* tests: growing calls are refused from the n-th on */
+/* The environment. `replay run-sim` sets it for its program only. */
+#define CUDASIM_ENV_DEVICE  "REPLAY_CUDASIM_DEVICE"     /* "sim:24GiB,count=2": the cards of this machine */
+#define CUDASIM_ENV_JOURNAL "REPLAY_CUDASIM_JOURNAL"    /* a folder, into which each process writes its journal */
+#define CUDASIM_ENV_FAIL    "REPLAY_CUDASIM_FAIL_FROM"  /* tests: calls that take memory fail from the n-th on */
 
 /* ---- process and devices ---- */
 
-/* Opens the devices at the first call. NOT_INITIALIZED in the child of a process that used CUDA before its fork, as
- * CUDA says; NO_DEVICE where the device text is wrong (the sentence goes to stderr). */
+/* Opens the devices at the first call. NOT_INITIALIZED, as in CUDA, in the child of a process that used CUDA before the
+ * fork; NO_DEVICE if the device text is wrong (the sentence goes to stderr). */
 CUDASIM_API enum cudasim_code cudasim_init(void);
 CUDASIM_API void cudasim_runtime_loaded(void);          /* the runtime makes contexts current by itself */
 CUDASIM_API bool cudasim_has_runtime(void);
@@ -47,11 +47,11 @@ CUDASIM_API enum cudasim_code cudasim_peer_enable(int from, int to);
 CUDASIM_API enum cudasim_code cudasim_peer_disable(int from, int to);
 CUDASIM_API bool cudasim_peer_possible(int from, int to);
 
-/* The runtime's error of this thread: kept until it is asked for. Returns `code`. */
+/* Keeps the runtime's error of this thread until it is asked for. Returns `code`. */
 CUDASIM_API int cudasim_remember(enum cudasim_code code);
 CUDASIM_API int cudasim_last_error(bool is_cleared);
 
-/* Names and sentences of codes; NULL for a number that is none. */
+/* Names and sentences of codes; NULL for an unknown number. */
 CUDASIM_API const char *cudasim_code_text(int code);
 CUDASIM_API const char *cudasim_code_runtime_name(int code);
 CUDASIM_API const char *cudasim_code_driver_name(int code);
@@ -82,7 +82,7 @@ CUDASIM_API enum cudasim_code cudasim_host_register(void *p, uint64_t bytes);
 CUDASIM_API enum cudasim_code cudasim_host_unregister(void *p);
 CUDASIM_API struct cudasim_pointer cudasim_pointer(uint64_t addr);
 
-/* A copy: between host addresses it is done, to a device it is none, from a device the host reads zeros. */
+/* Copies. Host to host is done; to a device nothing happens; from a device the host gets zeros. */
 CUDASIM_API enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch,
                                               uint64_t width, uint64_t height, uint64_t stream);
@@ -91,7 +91,7 @@ CUDASIM_API enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned 
 
 /* ---- memory pools: cudasim/mempool.c ---- */
 
-/* cudaMemPoolAttr and CUmemPool_attribute number them alike. */
+/* The numbers are those of cudaMemPoolAttr and of CUmemPool_attribute, which agree. */
 enum cudasim_pool_attribute {
     POOL_REUSE_FOLLOW_EVENT = 1, POOL_REUSE_OPPORTUNISTIC, POOL_REUSE_INTERNAL, POOL_RELEASE_THRESHOLD,
     POOL_RESERVED_CURRENT, POOL_RESERVED_HIGH, POOL_USED_CURRENT, POOL_USED_HIGH,
@@ -138,7 +138,7 @@ CUDASIM_API enum cudasim_code cudasim_event_sync(uint64_t event);
 CUDASIM_API enum cudasim_code cudasim_event_elapsed(uint64_t start, uint64_t end, float *ms);
 CUDASIM_API enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_t event);
 
-/* Work is put on a stream: the virtual clock goes on. INVALID_HANDLE for a stream that is none. */
+/* Puts work on a stream, which advances the virtual clock. INVALID_HANDLE if there is no such stream. */
 CUDASIM_API enum cudasim_code cudasim_stream_work(uint64_t stream, uint64_t time_ns);
 
 enum cudasim_capture { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
@@ -151,19 +151,19 @@ CUDASIM_API enum cudasim_code cudasim_graph_destroy(uint64_t graph_or_exec);
 CUDASIM_API enum cudasim_code cudasim_graph_launch(uint64_t exec, uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_graph_nodes(uint64_t graph, size_t *n);
 
-/* A number that names something for as long as the process lives: kernels, modules, contexts. */
+/* A new number, never used again in this process: names a kernel, a module or a context. */
 CUDASIM_API uint64_t cudasim_new_name(void);
 
-/* ---- what was called: cudasim/sites.c ---- */
+/* ---- entry points without a body: cudasim/sites.c ---- */
 
-/* An entry point that does nothing or is unknown; one static struct per entry, noted at its first call. */
+/* An entry point that does nothing or is not simulated. Each has one static struct; its first call is recorded. */
 struct cudasim_site {
     const char *name;
     int         is_seen;             /* 0 until the first call; set atomically */
 };
 CUDASIM_API int cudasim_do_nothing(struct cudasim_site *site);   /* 0: the call succeeds */
 CUDASIM_API int cudasim_refuse(struct cudasim_site *site);       /* NOT_SUPPORTED, and a line on stderr */
-CUDASIM_API void cudasim_note_missing(const char *name);         /* asked for by name and not there */
+CUDASIM_API void cudasim_note_missing(const char *name);         /* looked up by name; there is none */
 
 /* ---- for tests: held streams, as sim/stream_queues.h ---- */
 CUDASIM_API void cudasim_hold_all(int is_held);

@@ -1,8 +1,8 @@
 /*
- * struct cudaDeviceProp as CUDA 11, 12 and 13 lay it out, by CUDART_MAJOR (NVIDIA: driver_types.h of each release).
+ * struct cudaDeviceProp as CUDA 11, 12 and 13 lay it out, by CUDART_MAJOR (NVIDIA: driver_types.h of each version).
  *
- * CUDA 11's is what CUDA 12's begins with: there, cudaGetDeviceProperties still fills that much, and
- * cudaGetDeviceProperties_v2 the whole. CUDA 13 took the members out that are attributes only now.
+ * CUDA 12's struct begins with CUDA 11's. There, cudaGetDeviceProperties fills only that part and
+ * cudaGetDeviceProperties_v2 fills all. CUDA 13 removed the members that are now attributes only.
  */
 #ifndef REPLAY_CUDASIM_DEVICE_PROP_H
 #define REPLAY_CUDASIM_DEVICE_PROP_H

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cuts "count=N" out of the text, which sim/device_spec.c does not know. 0 for a wrong one. */
+/* Cuts "count=N" out of the text, because sim/device_spec.c does not know it. 0 if it is wrong. */
 static int take_count(char *text)
 {
     char *at = strstr(text, "count=");

@@ -1,8 +1,8 @@
 /*
  * The CUDA driver, libcuda.so.1.
  *
- * What has a body is here; what does nothing and what is not simulated stands in driver.def. Declarations follow
- * cuda.h; handles and device addresses are uint64_t, enums are int. A context is its device's primary one.
+ * Entry points with a body are here; those that do nothing or are not simulated are in driver.def. Declarations follow
+ * cuda.h; handles and device addresses are uint64_t, enums are int. Every context is its device's primary context.
  */
 #include "cudasim/entry.h"
 
@@ -29,9 +29,10 @@ struct pool_props {
     unsigned char reserved[56];
 };
 
-static int is_initialised;           /* cuInit was called: the driver's functions refuse before */
+static int is_initialised;           /* cuInit was called; before that, the driver's functions refuse */
 
-/* Contexts of this thread, the last one current. With the runtime about, the primary context of its device. */
+/* This thread's stack of contexts; the last one is current. If the runtime is loaded, the current one is always the
+ * primary context of the thread's device. */
 static __thread struct {
     uint64_t pushed[CONTEXTS_MAX];
     int      n;
@@ -53,7 +54,7 @@ static uint64_t context_current(void)
          : contexts.n > 0 ? contexts.pushed[contexts.n - 1] : 0;
 }
 
-/* What every call that touches a device asks first. */
+/* Every call that touches a device checks this first. */
 static int check(void)
 {
     if (!is_initialised && !cudasim_has_runtime())
@@ -474,7 +475,7 @@ ENTRY(int, cuPointerGetAttribute, void *out, int attribute, uint64_t addr)
     case 11: value = p.base; break;
     case 12: value = p.bytes; break;
     case 13: value = 1, n = 1; break;
-    default: n = 4; break;                           /* abilities that simulated memory has not */
+    default: n = 4; break;                           /* abilities that simulated memory lacks */
     }
     memcpy(out, &value, n);
     return CODE_SUCCESS;
@@ -599,7 +600,7 @@ ENTRY(int, cuMemAddressFree, uint64_t addr, size_t bytes)
     return code != CODE_SUCCESS ? code : (int)cudasim_range_free(addr, bytes);
 }
 
-/* Device memory only: of host memory and of imported handles nothing is simulated. */
+/* Device memory only: host memory and imported handles are not simulated here. */
 ENTRY(int, cuMemCreate, uint64_t *handle, size_t bytes, const struct alloc_prop *prop, uint64_t flags)
 {
     const int code = check_init();
@@ -914,7 +915,7 @@ ENTRY(int, cuModuleGetFunction, uint64_t *function, uint64_t module, const char 
     return name_new(function);
 }
 
-/* Variables of kernels lie in the context's memory: one room on the host for all. */
+/* Variables of kernels lie in the context's memory. All share one place on the host. */
 ENTRY(int, cuModuleGetGlobal_v2, uint64_t *addr, size_t *bytes, uint64_t module, const char *name)
 {
     static unsigned char room[MODULE_BYTES];
@@ -1015,7 +1016,7 @@ static const struct { const char *name; void (*function)(void); bool is_done; } 
 
 enum { N_DRIVER_ENTRIES = sizeof driver_entries / sizeof driver_entries[0] };
 
-/* The entry called `name` and `suffix`; NULL where there is none. */
+/* The entry called `name` and `suffix`; NULL if there is none. */
 static void (*driver_find(const char *name, const char *suffix, bool is_done))(void)
 {
     const size_t n = strlen(name);
@@ -1026,8 +1027,8 @@ static void (*driver_find(const char *name, const char *suffix, bool is_done))(v
     return NULL;
 }
 
-/* The newest form of a function that the asked-for release has, as its header would call it; one that is simulated
- * before one that is not. */
+/* The newest form of a function that the asked-for CUDA version has, as its header would name it. A form that is
+ * simulated is preferred. */
 ENTRY(int, cuGetProcAddress_v2, const char *name, void **function, int version, uint64_t flags, int *status)
 {
     static const struct { const char *suffix; int since; } forms[] = {

@@ -1,7 +1,6 @@
 /*
- * Reading what a shared object wants.
- *
- * Tables are found by address, as the loader finds them: section headers may be absent or wrong.
+ * Reads what a shared object needs. Tables are found by address, as the loader finds them, because section headers may
+ * be absent or wrong.
  */
 #include "cudasim/elf_needs.h"
 
@@ -17,12 +16,12 @@ struct elf_file {
     uint64_t strings, strings_bytes; /* offset and length of the string table */
     uint64_t symbols, versions, verneed;             /* offsets; 0 = absent */
     uint64_t n_verneed, n_symbols;
-    uint64_t steps;                  /* through tables of versions so far: a file may make them overlap without end */
+    uint64_t steps;                  /* taken in tables of versions; limited, because a file may make them a loop */
 };
 
 enum { STEPS_MAX = 1 << 24 };
 
-/* Copies a struct out of the file: no alignment is assumed. */
+/* Copies a struct out of the file, which need not be aligned. */
 static bool elf_get(const struct elf_file *f, uint64_t at, void *out, size_t n)
 {
     if (at > f->n || n > f->n - at)
@@ -31,7 +30,7 @@ static bool elf_get(const struct elf_file *f, uint64_t at, void *out, size_t n)
     return true;
 }
 
-/* The offset of an address of the loaded image; 0 for one that the file does not hold. */
+/* The offset in the file of an address of the loaded image; 0 if the file does not hold it. */
 static uint64_t elf_offset(const struct elf_file *f, uint64_t addr)
 {
     for (uint16_t i = 0; i < f->n_segments; i++) {
@@ -44,7 +43,7 @@ static uint64_t elf_offset(const struct elf_file *f, uint64_t addr)
     return 0;
 }
 
-/* A terminated text of the string table; NULL for a place that is none. */
+/* A terminated text of the string table; NULL if the place is outside of it. */
 static const char *elf_text(const struct elf_file *f, uint64_t at)
 {
     if (at >= f->strings_bytes)
@@ -73,7 +72,7 @@ static enum err elf_open(struct elf_file *f, Elf64_Phdr *dynamic, struct err_det
     return err_set(why, ERR_FORMAT, 0, "no dynamic section: not a shared object");
 }
 
-/* Undefined symbols stand in front of those that the GNU table hashes; the older table counts them all. */
+/* How many symbols to read: the GNU table hashes those after the undefined ones, the older table counts all. */
 static uint64_t elf_count_symbols(const struct elf_file *f, uint64_t hash, uint64_t gnu_hash)
 {
     uint32_t words[2];
@@ -107,7 +106,7 @@ static enum err elf_read_tables(struct elf_file *f, const Elf64_Phdr *dynamic, s
     return ERR_OK;
 }
 
-/* Which version number `index` is, and of which library; false where the file does not say. */
+/* The version with number `index`, and its library; false if the file does not say. */
 static bool elf_version(struct elf_file *f, uint16_t index, const char **version, const char **library)
 {
     uint64_t at = f->verneed;

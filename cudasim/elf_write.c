@@ -1,8 +1,16 @@
 /*
- * Writing a shared object: three segments (tables, code, data) and the dynamic section that the loader reads.
+ * Writes a shared object: three segments and the dynamic section that the loader reads.
  *
- * Each segment begins on a page of its own, at the same offset in the file and in memory. Symbols: first the undefined
- * ones that code jumps to, then the functions. The older hash table with one bucket serves: look-ups are few.
+ *     page 0              next page         next page
+ *     +-------------------+-----------------+----------------------+
+ *     | tables            | code            | data                 |    offsets in the file = offsets in memory
+ *     | headers, symbols, | slot 0: xor,ret | dynamic section,     |
+ *     | texts, versions   | one slot a      | one pointer a target |
+ *     |                   | function        |                      |
+ *     +-------------------+-----------------+----------------------+
+ *
+ * Symbols: first the undefined ones that code jumps to, then the functions. The older hash table with a single bucket
+ * is enough, because look-ups are few.
  */
 #include "cudasim/elf_write.h"
 
@@ -13,7 +21,7 @@
 
 enum { PAGE = 4096, SLOT = 16, N_HEADERS = 5, VERSIONS_MAX = 64, BUCKETS = 257 };
 
-/* A growing image; `has_failed` is looked at once, at the end. */
+/* A growing image. A failure sets `has_failed`, which is checked once, at the end. */
 struct image {
     unsigned char *bytes;
     size_t n, cap;
@@ -118,7 +126,7 @@ static enum err collect(struct elf_writer *w, struct err_detail *why)
     return ERR_OK;
 }
 
-/* One slot a function behind the common `xor eax, eax; ret`; a jump goes through the target's slot in the data. */
+/* Code is one slot per function, after the common `xor eax, eax; ret`. A jump reads its target from the data. */
 static size_t function_place(const struct elf_writer *w, size_t i)
 {
     return w->lib->functions[i].target == NULL ? w->text_at : w->text_at + SLOT * (i + 1);
@@ -166,7 +174,7 @@ static void put_verdef(struct elf_writer *w, uint16_t index, uint16_t flags, con
     image_put(&w->image, &aux, sizeof aux);
 }
 
-/* Versions of the symbols, one by one, and the nodes themselves; none of it for a library without nodes. */
+/* The versions of the symbols, one by one, and the version nodes. A library without nodes has neither. */
 static void put_versions(struct elf_writer *w)
 {
     image_align(&w->image, 8);
@@ -204,7 +212,7 @@ static void put_text_segment(struct elf_writer *w, size_t slots_at)
     }
 }
 
-/* What the loader writes into each slot: where the target is. The slots' place is known when the tables are. */
+/* Relocations: the loader writes each target's address into its slot of the data. */
 static void set_relocations(struct elf_writer *w)
 {
     for (size_t i = 0; i < w->n_targets; i++) {

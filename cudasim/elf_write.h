@@ -1,5 +1,5 @@
 /*
- * Writing a small shared object without a compiler: functions that return 0, or that go on elsewhere.
+ * Writes a small shared object without a compiler. Its functions return 0 or jump to a function of another library.
  */
 #ifndef REPLAY_CUDASIM_ELF_WRITE_H
 #define REPLAY_CUDASIM_ELF_WRITE_H
@@ -22,8 +22,8 @@ struct elf_library {
     size_t n_functions;
 };
 
-/* The bytes of such a library for this processor, free() them; equal input gives equal bytes. ERR_UNSUPPORTED on other
- * processors than x86-64; ERR_HOST_NOMEM. */
+/* Makes the bytes of the library, which the caller free()s. Equal input gives equal bytes. ERR_UNSUPPORTED on
+ * processors other than x86-64; ERR_HOST_NOMEM. */
 MUST_USE enum err elf_write(const struct elf_library *lib, void **bytes, size_t *n, struct err_detail *why);
 
 #endif

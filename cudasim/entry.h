@@ -1,7 +1,7 @@
 /*
- * How entry points are declared: ENTRY for one with a body; SITE_NOTHING and SITE_REFUSED for those of a table.
+ * Declares entry points: ENTRY one with a body, SITE_NOTHING and SITE_REFUSED those of a table.
  *
- * A caller has NVIDIA's own declaration; ours only has to agree in what the processor passes.
+ * A caller uses NVIDIA's own declaration. Ours only has to agree in what the processor passes.
  */
 #ifndef REPLAY_CUDASIM_ENTRY_H
 #define REPLAY_CUDASIM_ENTRY_H
@@ -27,7 +27,7 @@
 /* The call is not simulated. */
 #define SITE_REFUSED(name) SITE_WITH(name, cudasim_refuse)
 
-/* A second name: the variants for per-thread default streams, which differ in nothing that is simulated. */
+/* A second name, for variants with per-thread default streams. The simulation makes no difference between them. */
 #define SITE_SAME(name, as) \
     CUDASIM_API extern __typeof__(as) name __attribute__((alias(#as)));
 

@@ -1,8 +1,8 @@
 /*
  * Memory of the simulated CUDA: device segments, host memory, copies.
  *
- * Host and managed memory is real; managed memory lies on the host, as it does until a kernel touches it, and does not
- * count against a device.
+ * Host and managed memory is real. Managed memory stays on the host, where it is until a kernel touches it, and takes
+ * nothing of a device.
  */
 #include "cudasim/state.h"
 
@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LAUNCH_NS = 5000 };           /* what a copy costs besides its bytes: the order of a launch on a server card */
+enum { LAUNCH_NS = 5000 };           /* a copy's cost apart from its bytes: about that of a launch on a server card */
 
-/* Copies run at 25 GB/s on the virtual clock: PCI Express 4.0 x16, as large pinned copies measure. */
+/* On the virtual clock copies run at 25 GB/s, as measured for large pinned copies over PCI Express 4.0 x16. */
 static uint64_t copy_time_ns(uint64_t bytes)
 {
     return LAUNCH_NS + bytes / 25;
@@ -38,7 +38,8 @@ enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool
     }
     if (e != ERR_OK) {
         free(a);
-        cudasim_note(JOURNAL_OOM, device, 0, bytes, 0, pool);
+        cudasim_note((struct call_record){ .kind = CALL_OOM, .space = pool == 0 ? CALL_SPACE_DEVICE : CALL_SPACE_POOL,
+                                           .device = (uint8_t)device, .bytes = bytes, .other = pool });
         return cudasim_code_of(e);
     }
     a->kind = MEMORY_DEVICE;
@@ -48,14 +49,17 @@ enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool
     a->number = d->numbers++;
     *addr = a->segment.addr;
     address_map_put(&cudasim.pointers, *addr, bytes, a);
-    cudasim_note(JOURNAL_MALLOC, device, *addr, bytes, 0, pool);
+    cudasim_note((struct call_record){ .kind = pool == 0 ? CALL_ALLOC : CALL_SEGMENT, .device = (uint8_t)device,
+                                       .addr = *addr, .bytes = bytes, .other = pool });
     return CODE_SUCCESS;
 }
 
 void cudasim_segment_give(struct address_extent *e)
 {
     struct cudasim_allocation *a = e->value;
-    cudasim_note(JOURNAL_FREE, a->device, e->addr, a->bytes, 0, a->pool);
+    cudasim_note((struct call_record){ .kind = a->pool == 0 ? CALL_FREE : CALL_SEGMENT_FREE,
+                                       .device = (uint8_t)a->device, .addr = e->addr, .bytes = e->bytes,
+                                       .other = a->pool });
     device_segment_free(cudasim.devices[a->device].device, &a->segment);
     address_map_remove(&cudasim.pointers, e);
     free(a);
@@ -69,11 +73,19 @@ enum cudasim_code cudasim_malloc(uint64_t bytes, uint64_t *addr)
     return cudasim_end(cudasim_segment_take(cudasim_current_device(), bytes, 0, addr));
 }
 
+/* Memory that the program merely registered was not allocated here, so it is not recorded. */
+static void host_note(enum call_kind kind, const struct cudasim_allocation *a, uint64_t addr)
+{
+    if (a->kind != MEMORY_REGISTERED)
+        cudasim_note((struct call_record){ .kind = (uint8_t)kind, .device = (uint8_t)a->device, .addr = addr,
+                                           .space = a->kind == MEMORY_MANAGED ? CALL_SPACE_MANAGED : CALL_SPACE_HOST,
+                                           .bytes = a->bytes });
+}
+
 static void host_give(struct address_extent *e)
 {
     struct cudasim_allocation *a = e->value;
-    cudasim_note(a->kind == MEMORY_MANAGED ? JOURNAL_MANAGED_FREE : JOURNAL_HOST_FREE, a->device, e->addr, a->bytes, 0,
-                 0);
+    host_note(CALL_FREE, a, e->addr);
     if (a->kind != MEMORY_REGISTERED)
         munmap((void *)(uintptr_t)e->addr, align_up(a->bytes, 4096));
     address_map_remove(&cudasim.pointers, e);
@@ -109,7 +121,7 @@ static enum cudasim_code host_enter(uint64_t addr, uint64_t bytes, enum cudasim_
     a->device = cudasim_current_device();
     a->bytes = bytes;
     address_map_put(&cudasim.pointers, addr, bytes, a);
-    cudasim_note(kind == MEMORY_MANAGED ? JOURNAL_MANAGED_ALLOC : JOURNAL_HOST_ALLOC, a->device, addr, bytes, 0, 0);
+    host_note(CALL_ALLOC, a, addr);
     return CODE_SUCCESS;
 }
 
@@ -207,7 +219,7 @@ static bool runs_past(const struct cudasim_pointer *p, uint64_t addr, uint64_t b
     return is_on_device(p->kind) && bytes > p->bytes - (addr - p->base);
 }
 
-/* The host's side of a copy. Device addresses lie where the host has no memory: what is not known is the host's. */
+/* What a copy does to host memory. All device addresses are known, so an unknown address is the host's. */
 static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes)
 {
     const struct cudasim_pointer t = cudasim_pointer((uintptr_t)to), f = cudasim_pointer((uintptr_t)from);

@@ -1,9 +1,10 @@
 /*
  * Memory pools: cudaMallocAsync and its relatives.
  *
- * What CUDA documents: a pool holds more than is in use, and gives back what exceeds its release threshold when the
- * program next waits for a stream, an event or the device. How the driver cuts a pool's memory up is not documented;
- * here each request is a segment of its own, kept whole for a later request of the same rounded size.
+ * As CUDA documents, a pool may keep more memory than is in use. When the program next waits for a stream, an event or
+ * the device, the pool gives back what exceeds its release threshold. How the driver divides a pool's memory is not
+ * documented. Here each request is a segment of its own, which is kept whole for a later request of the same rounded
+ * size.
  */
 #include "cudasim/state.h"
 
@@ -22,9 +23,9 @@ struct cudasim_pool {
     int      reuse[4];               /* POOL_REUSE_* as set; they change nothing here */
     uint64_t threshold_bytes;
     uint64_t reserved_bytes, reserved_high, used_bytes, used_high;
-    struct kept_segment *kept;       /* freed and not given back, oldest first */
+    struct kept_segment *kept;       /* freed but not given back to the card, oldest first */
     size_t   n_kept, cap_kept;
-    bool     is_destroyed;           /* goes when the last allocation is freed, as documented */
+    bool     is_destroyed;           /* it ends when its last allocation is freed, as documented */
 };
 
 static struct cudasim_pool *pool_get(uint64_t name)
@@ -140,7 +141,7 @@ enum cudasim_code cudasim_pool_set_current(int device, uint64_t pool)
     return cudasim_end(code);
 }
 
-/* The reuse switches are ints, all else 64 bits. */
+/* The attributes of 64 bits; the reuse switches are ints. */
 static uint64_t *pool_number(struct cudasim_pool *p, int attribute)
 {
     switch (attribute) {
@@ -170,7 +171,7 @@ enum cudasim_code cudasim_pool_get(uint64_t pool, int attribute, void *value)
     return cudasim_end(CODE_SUCCESS);
 }
 
-/* High-water marks can only be set to 0, which makes them begin anew. */
+/* High-water marks can only be set to 0, which restarts them. */
 enum cudasim_code cudasim_pool_set(uint64_t pool, int attribute, const void *value)
 {
     enum cudasim_code code = cudasim_begin();
@@ -264,7 +265,8 @@ static enum cudasim_code pool_alloc(struct cudasim_pool *p, uint64_t bytes, uint
         p->used_high = p->used_bytes;
     if (p->reserved_bytes > p->reserved_high)
         p->reserved_high = p->reserved_bytes;
-    cudasim_note(JOURNAL_POOL_ALLOC, p->device, *addr, bytes, stream, p->handle.name);
+    cudasim_note((struct call_record){ .kind = CALL_ALLOC, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
+                                       .addr = *addr, .bytes = bytes, .stream = stream, .other = p->handle.name });
     return CODE_SUCCESS;
 }
 
@@ -301,7 +303,8 @@ enum cudasim_code cudasim_free_async(uint64_t addr, uint64_t stream)
     }
     if (!pool_reserve_kept(p))
         return cudasim_end(CODE_OUT_OF_MEMORY);
-    cudasim_note(JOURNAL_POOL_FREE, p->device, addr, a->bytes, stream, a->pool);
+    cudasim_note((struct call_record){ .kind = CALL_FREE, .space = CALL_SPACE_POOL, .device = (uint8_t)p->device,
+                                       .addr = addr, .bytes = a->bytes, .stream = stream, .other = a->pool });
     p->used_bytes -= a->bytes;
     a->bytes = 0;                                   /* kept: freeing it again is refused */
     p->kept[p->n_kept++] = (struct kept_segment){ .addr = addr, .bytes = e->bytes };

@@ -1,7 +1,7 @@
 /*
- * The management library, libnvidia-ml.so.1: what programs ask it about memory and processes.
+ * The management library, libnvidia-ml.so.1, as far as programs ask it about memory and processes.
  *
- * One process, this one. Declarations follow nvml.h; a device's handle is its number plus one.
+ * It knows one process, this one. Declarations follow nvml.h. A device's handle is its number plus one.
  */
 #include "cudasim/entry.h"
 
@@ -38,7 +38,8 @@ struct pci_v3 {
     char     text[32];
 };
 
-/* The third version, which is the second and one member more; the low 24 bits of `version` are the caller's size. */
+/* The third version of the struct: the second with one more member. The low 24 bits of `version` are the caller's
+ * size. */
 struct fabric_info {
     unsigned      version;
     unsigned char cluster[16];
@@ -176,7 +177,7 @@ ENTRY(int, nvmlDeviceGetMemoryInfo_v2, uint64_t handle, struct memory_v2 *out)
     return NVML_SUCCESS;
 }
 
-/* Room for `*n` entries; *n becomes how many there are. */
+/* On entry *n is the room for entries, on return their number. */
 static int count_processes(uint64_t handle, unsigned *n, const void *out)
 {
     const unsigned room = *n;
@@ -208,7 +209,8 @@ ENTRY(int, nvmlDeviceGetComputeRunningProcesses_v3, uint64_t handle, unsigned *n
     return nvmlDeviceGetComputeRunningProcesses_v2(handle, n, out);
 }
 
-/* An answer, and no error: PyTorch 2.13 asks before it makes an expandable segment, and takes nothing else. */
+/* This must be an answer, not an error: PyTorch 2.13 asks before it makes an expandable segment and accepts no
+ * error. */
 ENTRY(int, nvmlDeviceGetGpuFabricInfoV, uint64_t handle, struct fabric_info *out)
 {
     const size_t room = out->version & 0xffffff, size = room < sizeof *out ? room : sizeof *out;
@@ -218,7 +220,7 @@ ENTRY(int, nvmlDeviceGetGpuFabricInfoV, uint64_t handle, struct fabric_info *out
     return NVML_SUCCESS;
 }
 
-/* A machine without NVLink and fabric, with nothing to do. */
+/* The machine has no NVLink and no fabric, and is idle. */
 #define NVML_ABSENT(name)                       \
     CUDASIM_API int name(void);                 \
     CUDASIM_API int name(void)                  \

@@ -1,8 +1,8 @@
 /*
- * What a simulated card is, by CUDA's attribute numbers, which cudaDeviceAttr and CUdevice_attribute share.
+ * The properties of a simulated card, by CUDA's attribute numbers (the same in cudaDeviceAttr and CUdevice_attribute).
  *
- * Memory is the device's; the rest is that of a server card of compute capability 9.0 (CUDA C++ Programming Guide,
- * "Compute Capabilities"), so that libraries pick the code paths that they would pick there.
+ * Memory is the simulated device's. The rest is that of a server card of compute capability 9.0 (CUDA C++ Programming
+ * Guide, "Compute Capabilities"), so that libraries take the code paths that they would take there.
  */
 #include "cudasim/state.h"
 

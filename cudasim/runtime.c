@@ -1,7 +1,7 @@
 /*
- * The CUDA runtime, libcudart.so.11.0, .12 and .13: the same source, CUDART_MAJOR times.
+ * The CUDA runtime, libcudart.so.11.0, .12 and .13: one source, compiled once for each CUDART_MAJOR.
  *
- * What has a body is here; what does nothing and what is not simulated stands in runtime.def. Declarations follow
+ * Entry points with a body are here; those that do nothing or are not simulated are in runtime.def. Declarations follow
  * cuda_runtime_api.h; handles and device addresses are uint64_t, enums are int.
  */
 #include "cudasim/device_prop.h"
@@ -31,7 +31,7 @@ struct pointer_attributes {
 #endif
 };
 
-/* As far as all releases agree; what follows in later ones is the caller's own. */
+/* The part on which all versions agree. Later versions have more members, which are left alone. */
 struct function_attributes {
     size_t shared_bytes, constant_bytes, local_bytes;
     int    max_threads, registers, ptx, binary, cache_mode, max_dynamic_shared, carveout;
@@ -51,7 +51,7 @@ struct pool_props {
 
 enum { LAUNCH_NS = 5000, LOCATION_DEVICE = 1 };
 
-/* The compute capability as binaryVersion and ptxVersion have it. */
+/* The compute capability, as binaryVersion and ptxVersion count it. */
 enum { BINARY_VERSION = 90 };
 
 int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status);
@@ -112,7 +112,7 @@ ENTRY(int, cudaDriverGetVersion, int *version)
     return CODE_SUCCESS;
 }
 
-/* The last release of each major version. */
+/* The last minor version of each major one. */
 ENTRY(int, cudaRuntimeGetVersion, int *version)
 {
     *version = CUDART_MAJOR >= 13 ? 13000 : CUDART_MAJOR == 12 ? 12080 : 11080;
@@ -201,7 +201,7 @@ ENTRY(int, cudaDeviceGetAttribute, int *value, int attribute, int device)
     return cudasim_remember(cudasim_attribute(attribute, device, value));
 }
 
-/* Sizes in bytes as documented for the stack, printf's and malloc's heaps; the others are counts. */
+/* Limits as documented: bytes for the stack and for printf's and malloc's heaps, counts for the others. */
 ENTRY(int, cudaDeviceGetLimit, size_t *value, int limit)
 {
     static const size_t limits[] = { 1024, 1048576, 8388608, 2, 2048, 128, 0 };
@@ -281,7 +281,7 @@ ENTRY(int, cudaGetDeviceProperties_v2, void *out, int device)
 
 /* ---- memory ---- */
 
-/* Hands an address out as the pointer that it is for the program. */
+/* Hands an address out as a pointer. */
 static int give(enum cudasim_code code, void **out, const uint64_t *addr)
 {
     if (code == CODE_SUCCESS)
@@ -467,7 +467,8 @@ ENTRY(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t bytes, siz
     return CODE_SUCCESS;
 }
 
-/* Variables of kernels lie in the context's memory, which the device's context= stands for: one room for all. */
+/* Variables of kernels lie in the context's memory, which the device's context= counts. All share one place on the
+ * host. */
 ENTRY(int, cudaGetSymbolAddress, void **out, const void *symbol)
 {
     static unsigned char room[1 << 16];
@@ -537,7 +538,7 @@ ENTRY(int, cudaMemPoolTrimTo, uint64_t pool, size_t keep_bytes)
     return cudasim_remember(cudasim_pool_trim(pool, keep_bytes));
 }
 
-/* Access of other devices costs no memory: it is granted. */
+/* Access by other devices is granted; it costs no memory. */
 ENTRY(int, cudaMemPoolSetAccess, uint64_t pool, const void *accesses, size_t n)
 {
     uint64_t unused;
@@ -620,7 +621,7 @@ ENTRY(int, cudaStreamGetDevice, uint64_t stream, int *device)
     return cudasim_remember(cudasim_stream_facts(stream, &flags, &priority, device, &id));
 }
 
-/* Work is finished at once: so the host's part of it is done by the caller, before this returns. */
+/* Work is finished at once, so the host function runs in the caller's thread before this returns. */
 ENTRY(int, cudaLaunchHostFunc, uint64_t stream, void (*function)(void *), void *argument)
 {
     int status;
@@ -703,7 +704,7 @@ ENTRY(int, cudaStreamIsCapturing, uint64_t stream, int *status)
     return cudasim_remember(cudasim_capture_info(stream, status, &id, &graph));
 }
 
-/* Every output but the status may be NULL. No dependencies: a capture is a count of nodes. */
+/* Every output except the status may be NULL. There are no dependencies: a capture only counts nodes. */
 static int capture_info(uint64_t stream, int *status, uint64_t *id, uint64_t *graph, const void ***nodes,
                         const void ***edges, size_t *n_nodes)
 {
@@ -869,7 +870,7 @@ ENTRY(char, __cudaInitModule, void **handle)
     return 1;
 }
 
-/* What `<<<...>>>` pushes is popped by the stub that launches. */
+/* `<<<...>>>` pushes a configuration; the stub that launches pops it. */
 static __thread struct {
     struct dim3 grid, block;
     size_t   shared;
@@ -920,7 +921,7 @@ ENTRY(int, cudaFuncGetAttributes, struct function_attributes *out, const void *f
     return CODE_SUCCESS;
 }
 
-/* 32 registers, 1024 threads: two blocks of the largest size. */
+/* With 32 registers and 1024 threads a block, two blocks fit. */
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *function, int threads, size_t shared)
 {
     (void)function, (void)threads, (void)shared;

@@ -1,20 +1,22 @@
 /*
- * Entry points that do nothing, and those that are not simulated: each is noted in the journal at its first call.
+ * Entry points that do nothing and entry points that are not simulated. The first call of each is recorded, for
+ * run-sim's summary.
  */
 #include "cudasim/state.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void site_note(enum journal_kind kind, const char *name)
+static void site_note(enum call_kind kind, const char *name)
 {
-    struct journal_record r = { .kind = (uint8_t)kind };
+    struct call_text text = { .kind = (uint8_t)kind };
+    struct call_record r;
     const size_t n = strlen(name);
-    memcpy(r.name, name, n < sizeof r.name ? n : sizeof r.name - 1);
+    memcpy(text.text, name, n < CALL_NAME_BYTES ? n : CALL_NAME_BYTES);
+    memcpy(&r, &text, sizeof r);
     cudasim_lock();
     cudasim_open_journal();
-    r.time_ns = cudasim_now_ns();
-    journal_put(&r);
+    (void)journal_file_put(&r);
     cudasim_unlock();
 }
 
@@ -26,14 +28,14 @@ static bool site_is_new(struct cudasim_site *site)
 int cudasim_do_nothing(struct cudasim_site *site)
 {
     if (site_is_new(site))
-        site_note(JOURNAL_NOTHING, site->name);
+        site_note(CALL_NO_EFFECT, site->name);
     return CODE_SUCCESS;
 }
 
 int cudasim_refuse(struct cudasim_site *site)
 {
     if (site_is_new(site)) {
-        site_note(JOURNAL_REFUSED, site->name);
+        site_note(CALL_REFUSED, site->name);
         fprintf(stderr, "replay cudasim: %s is not simulated: it returns %d (not supported)\n", site->name,
                 CODE_NOT_SUPPORTED);
     }
@@ -42,5 +44,5 @@ int cudasim_refuse(struct cudasim_site *site)
 
 void cudasim_note_missing(const char *name)
 {
-    site_note(JOURNAL_MISSING, name);
+    site_note(CALL_MISSING, name);
 }

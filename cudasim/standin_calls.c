@@ -1,11 +1,10 @@
 /*
- * What calls of stand-in libraries do that have to hand something back; all others return 0.
- *
- * A generated library (cudasim/standins.c) jumps here by name. Success is 0 in every one of NVIDIA's libraries.
+ * The calls of stand-in libraries that must hand something back. All others return 0, which is success in each of
+ * NVIDIA's libraries. A generated library (cudasim/standins.c) jumps here by name.
  */
 #include "cudasim/entry.h"
 
-/* ...Create(handle *, ...): a handle unlike all others, so that what is kept per handle is kept apart. */
+/* ...Create(handle *, ...): a handle that differs from all others, because programs keep things by handle. */
 ENTRY(int, cudasim_standin_create, uint64_t *handle)
 {
     *handle = cudasim_new_name();
@@ -29,7 +28,7 @@ ENTRY(int, cudasim_standin_one_algorithm, uint64_t handle, uint64_t operation, u
     return 0;
 }
 
-/* f(handle, int *): a version, or the state of a communicator, for which 0 means that all is well. */
+/* f(handle, int *): a version, or the state of a communicator, where 0 means that all is well. */
 ENTRY(int, cudasim_standin_second_int_zero, uint64_t handle, int *value)
 {
     (void)handle;
@@ -44,7 +43,8 @@ ENTRY(int, cudasim_standin_nccl_version, int *version)
     return 0;
 }
 
-/* cudnnGetVersion: newer than any of its major version, as PyTorch asks of the library it finds. */
+/* cudnnGetVersion: newer than any of its major version, so that PyTorch's check for the version it was built with
+ * passes. */
 ENTRY(size_t, cudasim_standin_cudnn_version, void)
 {
     return 99900;
@@ -55,8 +55,8 @@ ENTRY(size_t, cudasim_standin_cudnn8_version, void)
     return 8999;
 }
 
-/* Sizes of workspaces: none is needed. The k-th argument points to the size; from the seventh on, arguments lie on the
- * stack in slots of 8 bytes (System V ABI, x86-64), as a struct of their own does. */
+/* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. From the seventh on, arguments lie
+ * on the stack in slots of 8 bytes (System V ABI, x86-64), as a struct that is passed by value does. */
 struct stack_arguments {
     uint64_t slot[16];
 };
@@ -100,7 +100,7 @@ NO_WORKSPACES(11)
 NO_WORKSPACES(12)
 NO_WORKSPACES(18)
 
-/* Communicators of NCCL know how many take part and which one they are: PyTorch asks. A handle carries both. */
+/* PyTorch asks an NCCL communicator for its rank and the number of ranks. The handle carries both. */
 enum { RANK_BITS = 16 };
 
 struct unique_id {

@@ -1,4 +1,4 @@
-/* Collecting what libraries want, and writing stand-ins for it. */
+/* Collects what libraries need of NVIDIA's, and writes stand-ins that provide it. */
 #include "cudasim/standins.h"
 
 #include "base/sha256.h"
@@ -26,11 +26,11 @@ struct want {
 struct wants {
     struct want *all;
     size_t n, cap;
-    const char *const *folders;      /* what lies there itself is not wanted */
+    const char *const *folders;      /* a library that lies there itself needs no stand-in */
     size_t n_folders;
 };
 
-/* Symbols without a version do not say which library they are of; their names do. Longer prefixes first. */
+/* A symbol without a version does not say which library it belongs to; its name does. Longer prefixes come first. */
 static const struct { const char *prefix, *library; } owners[] = {
     { "cusparseLt", "libcusparseLt.so" }, { "cusparse", "libcusparse.so" }, { "cublasLt", "libcublasLt.so" },
     { "cublas", "libcublas.so" }, { "cudnn", "libcudnn.so" }, { "cusolver", "libcusolver.so" },
@@ -41,7 +41,7 @@ static const struct { const char *prefix, *library; } owners[] = {
 
 enum { N_OWNERS = sizeof owners / sizeof owners[0] };
 
-/* Calls that have to hand something back (cudasim/standin_calls.c), by a part of the name; the first that fits. */
+/* Calls that must hand something back (cudasim/standin_calls.c), by a part of the name. The first match counts. */
 static const struct { const char *part, *target; } targets[] = {
     { "cudnnBackend", NULL }, { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
     { "StatusName", "cudasim_standin_text" }, { "ncclGetLastError", "cudasim_standin_text" },
@@ -53,7 +53,7 @@ static const struct { const char *part, *target; } targets[] = {
     { "ncclCommInitRankScalable", "cudasim_standin_comm_scalable" }, { "ncclCommInitRank", "cudasim_standin_comm" },
     { "ncclCommCount", "cudasim_standin_comm_count" }, { "ncclCommUserRank", "cudasim_standin_comm_rank" },
     { "ncclCommCuDevice", "cudasim_standin_comm_device" }, { "Create", "cudasim_standin_create" },
-    /* Where the workspace's size is handed back: cusolverDn.h, cusparse.h, cufftXt.h. */
+    /* The argument that the workspace's size goes to: cusolverDn.h, cusparse.h, cufftXt.h. */
     { "gesvd_bufferSize", "cudasim_standin_int_4" }, { "sytrf_bufferSize", "cudasim_standin_int_5" },
     { "Xgeqrf_bufferSize", "cudasim_standin_sizes_11" }, { "Xpotrf_bufferSize", "cudasim_standin_sizes_9" },
     { "Xgeev_bufferSize", "cudasim_standin_sizes_18" }, { "Xsyevd_bufferSize", "cudasim_standin_sizes_12" },
@@ -92,7 +92,7 @@ static bool begins(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* NVIDIA's, as their sonames go. */
+/* Whether a soname is one of NVIDIA's. */
 static bool is_wanted_library(const char *soname)
 {
     return begins(soname, "libcu") || begins(soname, "libnv") || begins(soname, "libnccl");
@@ -129,7 +129,7 @@ static void wants_close(struct wants *w)
     free(w->all);
 }
 
-/* Whether the program brings the library along. */
+/* Whether the program's folders have the library itself. */
 static bool is_there(const struct wants *w, const char *soname)
 {
     for (size_t i = 0; i < w->n_folders; i++) {
@@ -153,7 +153,7 @@ static bool on_symbol(void *arg, const char *name, const char *version, const ch
                wants_put(arg, library, name, version);
     for (size_t i = 0; i < N_OWNERS; i++)
         if (begins(name, owners[i].prefix))
-            return wants_put(arg, owners[i].library, name, NULL);    /* without its number yet: wants_resolve */
+            return wants_put(arg, owners[i].library, name, NULL);    /* wants_resolve adds the library's number */
     return true;
 }
 
@@ -205,7 +205,8 @@ static int compare_wants(const void *a, const void *b)
     return order;
 }
 
-/* "libcudnn.so" becomes the "libcudnn.so.9" that somebody names; a symbol of a library that nobody names goes. */
+/* Gives "libcudnn.so" the number that some object names: "libcudnn.so.9". A symbol of a library that no object names is
+ * dropped. */
 static enum err wants_resolve(struct wants *w, struct err_detail *why)
 {
     size_t kept = 0;
@@ -247,7 +248,7 @@ struct made {
     size_t n;
 };
 
-/* The wants of one soname, [first, end), as a library. */
+/* Makes one library of what is wanted of its soname, [first, end). */
 static enum err make_one(const struct want *first, size_t n, struct made *out, struct err_detail *why)
 {
     struct elf_function *functions = calloc(n, sizeof *functions);
@@ -282,7 +283,7 @@ static enum err make_folder(const char *path, struct err_detail *why)
     return ERR_OK;
 }
 
-/* Under a name of its own first: another run may be writing the same. */
+/* Writes to a temporary name first, because another run may be writing the same file. */
 static enum err write_file(const char *folder, const struct made *m, struct err_detail *why)
 {
     char path[4096], temporary[4096];
@@ -301,7 +302,7 @@ static enum err write_file(const char *folder, const struct made *m, struct err_
     return e;
 }
 
-/* Named after what is wanted, and after how stand-ins are made: STANDINS_FORM changes with that. */
+/* The folder's name depends on what is wanted and on how stand-ins are made; STANDINS_FORM changes with the latter. */
 static enum err name_folder(const struct wants *w, const char *cache, char **folder, struct err_detail *why)
 {
     char hex[SHA256_HEX];

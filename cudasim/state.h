@@ -1,12 +1,13 @@
 /*
- * The state behind cudasim/core.h, for the files of libreplay-cudasim.so only. Whoever touches it holds the lock.
+ * The state of the simulated CUDA (cudasim/core.h), for the files of libreplay-cudasim.so only. Hold the lock to read
+ * or change it.
  */
 #ifndef REPLAY_CUDASIM_STATE_H
 #define REPLAY_CUDASIM_STATE_H
 
+#include "capture/journal_file.h"
 #include "cudasim/address_map.h"
 #include "cudasim/core.h"
-#include "cudasim/journal.h"
 #include "sim/device.h"
 
 enum {
@@ -15,7 +16,7 @@ enum {
 
 struct cudasim_device {
     struct device *device;
-    uint64_t end_addr;               /* behind the addresses that are its own */
+    uint64_t end_addr;               /* the end of its own addresses, exclusive */
     uint64_t numbers;                /* successful segment calls and reservations so far */
     uint64_t default_pool, current_pool;
     bool     peers[CUDASIM_DEVICES_MAX];
@@ -39,8 +40,8 @@ struct cudasim_state {
     struct address_map handles;      /* streams, events, graphs, pools, physical memory: struct cudasim_handle */
     uint64_t next_handle;
     uint64_t clock_ns;               /* the virtual clock, without the devices' modelled time */
-    bool     is_open, is_broken;     /* broken: the devices could not be opened */
-    bool     has_journal;            /* it was opened, or there is none to open */
+    bool     is_open, is_broken;     /* is_broken: the devices could not be opened */
+    bool     has_journal;            /* the environment was asked for the journal's folder */
     bool     is_forked;              /* this is the child of a process that had opened them */
 };
 
@@ -49,7 +50,7 @@ extern struct cudasim_state cudasim;
 void cudasim_lock(void);
 void cudasim_unlock(void);
 
-/* Locks and opens the devices where they are not. SUCCESS: the caller unlocks; else nothing is locked. */
+/* Locks, and opens the devices if they are not open yet. SUCCESS: the caller unlocks. Otherwise nothing is locked. */
 enum cudasim_code cudasim_begin(void);
 
 /* Unlocks; returns `code`. */
@@ -60,14 +61,15 @@ enum cudasim_code cudasim_code_of(enum err e);
 /* Virtual time: modelled driver time of all devices and what streams were given to do. */
 uint64_t cudasim_now_ns(void);
 
-/* A journal record with clock, thread and call filled in. */
-void cudasim_note(enum journal_kind kind, int device, uint64_t addr, uint64_t bytes, uint64_t stream, uint64_t pool);
+/* Puts a record into the journal; time, thread and call are set here. Under the lock records are in the order of what
+ * they tell. */
+void cudasim_note(struct call_record r);
 
 /* ---- handles ---- */
 
 enum cudasim_handle_kind { HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_EXEC, HANDLE_POOL, HANDLE_PHYS };
 
-struct cudasim_handle {              /* first member of what a handle names */
+struct cudasim_handle {              /* the first member of every object that has a handle */
     enum cudasim_handle_kind kind;
     uint64_t name;
 };
@@ -79,20 +81,20 @@ void cudasim_handle_drop(struct cudasim_handle *h);
 
 /* ---- between the files ---- */
 
-/* Starts the journal, where the environment names a folder for it. The lock is held. */
+/* Starts the journal if the environment names a folder for it. The lock is held. */
 void cudasim_open_journal(void);
 
-/* A segment of the device as an allocation, and back. The lock is held. */
+/* Takes a segment of the device as an allocation, and gives one back. The lock is held. */
 enum cudasim_code cudasim_segment_take(int device, uint64_t bytes, uint64_t pool, uint64_t *addr);
 void cudasim_segment_give(struct address_extent *e);
 
-/* Work of a stream is waited for: pools give back what they keep above their threshold. */
+/* When the program waits for a stream: pools give back what they keep above their threshold. */
 void cudasim_pools_settle(void);
 
-/* Device of a stream handle, the current one for the special streams 0, 1 and 2; -1 for no stream. */
+/* Device of a stream handle, the current one for the special streams 0, 1 and 2; -1 if there is no such stream. */
 int cudasim_stream_device(uint64_t stream);
 
-/* Time goes on by work on a stream; a capturing stream's graph gets a node instead. */
+/* Advances the clock by work on a stream. A stream that is captured adds a node to its graph instead. */
 enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns);
 
 #endif

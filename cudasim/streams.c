@@ -1,8 +1,8 @@
 /*
  * Streams, events, capture and graphs of the simulated CUDA.
  *
- * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h).
- * A capture counts what it was given; a graph is that number of nodes, and launching it is one piece of work.
+ * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h). A
+ * capture counts the work that it is given. A graph is that number of nodes, and its launch is one piece of work.
  */
 #include "cudasim/state.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 enum {
-    STREAMS_MAX = 4096,              /* queues; streams beyond share the last */
+    STREAMS_MAX = 4096,              /* queues; further streams share the last one */
     STREAM_LEGACY = 1, STREAM_PER_THREAD = 2,        /* cudaStreamLegacy, cudaStreamPerThread */
     LAUNCH_NS = 5000,
 };
@@ -23,7 +23,7 @@ struct cudasim_stream {
     uint32_t queue;
     uint64_t id;
     bool     is_capturing;
-    uint64_t capture_id, graph;      /* graph: being captured */
+    uint64_t capture_id, graph;      /* graph: the one being captured */
 };
 
 struct cudasim_event {
@@ -40,7 +40,7 @@ struct cudasim_graph {
 };
 
 static struct stream_queues *queues; /* made by the first test that holds one; NULL: everything is finished at once */
-static uint32_t n_queues = 1;        /* 0 is the default stream's, of all devices */
+static uint32_t n_queues = 1;        /* queue 0 is that of the default streams of all devices */
 static uint64_t n_streams, n_captures;
 
 static struct cudasim_stream *stream_get(uint64_t name)
@@ -66,7 +66,7 @@ int cudasim_stream_device(uint64_t stream)
     return s == NULL ? -1 : s->device;
 }
 
-/* Begins a call on a stream: *s is NULL for the special ones. Nothing is locked unless it returns SUCCESS. */
+/* Begins a call on a stream. *s is NULL for the special streams. Nothing is locked unless it returns SUCCESS. */
 static enum cudasim_code begin_stream(uint64_t stream, struct cudasim_stream **s)
 {
     const enum cudasim_code code = cudasim_begin();

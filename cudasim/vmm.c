@@ -1,13 +1,14 @@
 /*
  * Virtual memory of the simulated CUDA: address ranges, physical memory, mappings.
  *
- * As the driver's documentation has it: sizes are multiples of the granularity, a mapping is undone whole, and memory
- * lives until its handle was released and its last mapping undone.
+ * As the driver's documentation says, sizes are multiples of the granularity, a mapping is undone as a whole, and
+ * physical memory lives until its handle is released and its last mapping undone.
  */
 #include "cudasim/state.h"
 
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct cudasim_phys {
@@ -15,7 +16,7 @@ struct cudasim_phys {
     uint64_t bytes;
     uint32_t phys;                   /* the device's number */
     int      device;
-    unsigned refs;                   /* creations and retains not released */
+    unsigned refs;                   /* creations and retains that are not released yet */
     unsigned maps;
 };
 
@@ -40,12 +41,12 @@ enum cudasim_code cudasim_range_reserve(uint64_t bytes, uint64_t alignment, uint
     }
     enum err e = device_range_reserve(d->device, bytes, &a->segment);
     if (e == ERR_OK && bytes > d->end_addr - a->segment.addr) {
-        device_range_release(d->device, &a->segment);
+        device_range_free(d->device, &a->segment);
         e = ERR_DEVICE_OOM;
     }
     if (e != ERR_OK) {
         free(a);
-        cudasim_note(JOURNAL_OOM, device, 0, bytes, 0, 0);
+        cudasim_note((struct call_record){ .kind = CALL_OOM, .device = (uint8_t)device, .bytes = bytes });
         return cudasim_end(cudasim_code_of(e));
     }
     a->kind = MEMORY_RANGE;
@@ -54,7 +55,7 @@ enum cudasim_code cudasim_range_reserve(uint64_t bytes, uint64_t alignment, uint
     a->number = d->numbers++;
     *addr = a->segment.addr;
     address_map_put(&cudasim.pointers, *addr, bytes, a);
-    cudasim_note(JOURNAL_RESERVE, device, *addr, bytes, 0, 0);
+    cudasim_note((struct call_record){ .kind = CALL_RANGE, .device = (uint8_t)device, .addr = *addr, .bytes = bytes });
     return cudasim_end(CODE_SUCCESS);
 }
 
@@ -68,11 +69,18 @@ enum cudasim_code cudasim_range_free(uint64_t addr, uint64_t bytes)
     if (a == NULL || a->kind != MEMORY_RANGE || e->bytes != bytes ||
         address_map_overlaps(&cudasim.mappings, addr, bytes))
         return cudasim_end(CODE_INVALID_VALUE);
-    cudasim_note(JOURNAL_UNRESERVE, a->device, addr, bytes, 0, 0);
-    device_range_release(cudasim.devices[a->device].device, &a->segment);
+    cudasim_note((struct call_record){ .kind = CALL_RANGE_FREE, .device = (uint8_t)a->device, .addr = addr,
+                                       .bytes = bytes });
+    device_range_free(cudasim.devices[a->device].device, &a->segment);
     address_map_remove(&cudasim.pointers, e);
     free(a);
     return cudasim_end(CODE_SUCCESS);
+}
+
+static void phys_note(enum call_kind kind, int device, uint64_t handle, uint64_t addr, uint64_t bytes)
+{
+    cudasim_note((struct call_record){ .kind = (uint8_t)kind, .space = CALL_SPACE_PHYSICAL, .device = (uint8_t)device,
+                                       .addr = addr, .bytes = bytes, .other = handle });
 }
 
 enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *handle)
@@ -90,23 +98,24 @@ enum cudasim_code cudasim_phys_create(int device, uint64_t bytes, uint64_t *hand
     code = cudasim_code_of(device_phys_create(cudasim.devices[device].device, bytes, &p->phys));
     if (code != CODE_SUCCESS) {
         cudasim_handle_drop(&p->handle);
-        cudasim_note(JOURNAL_CREATE_OOM, device, 0, bytes, 0, 0);
+        phys_note(CALL_OOM, device, 0, 0, bytes);
         return cudasim_end(code);
     }
     p->bytes = bytes;
     p->device = device;
     p->refs = 1;
     *handle = p->handle.name;
-    cudasim_note(JOURNAL_CREATE, device, *handle, bytes, 0, 0);
+    phys_note(CALL_CREATE, device, *handle, 0, bytes);
     return cudasim_end(CODE_SUCCESS);
 }
 
-/* Destroys memory that nothing holds any more. */
+/* Frees physical memory once no handle and no mapping holds it. */
 static void phys_settle(struct cudasim_phys *p)
 {
     if (p->refs > 0 || p->maps > 0)
         return;
-    cudasim_note(JOURNAL_RELEASE, p->device, p->handle.name, p->bytes, 0, 0);
+    assert(cudasim_handle_get(p->handle.name, HANDLE_PHYS) == &p->handle);
+    phys_note(CALL_PHYSICAL_FREE, p->device, p->handle.name, 0, p->bytes);
     device_phys_destroy(cudasim.devices[p->device].device, p->phys, p->bytes);
     cudasim_handle_drop(&p->handle);
 }
@@ -125,6 +134,7 @@ enum cudasim_code cudasim_phys_release(uint64_t handle)
     struct cudasim_phys *p = phys_get(handle);
     if (p == NULL)
         return cudasim_end(CODE_INVALID_VALUE);
+    phys_note(CALL_RELEASE, p->device, handle, 0, 0);
     p->refs--;
     phys_settle(p);
     return cudasim_end(CODE_SUCCESS);
@@ -152,6 +162,7 @@ enum cudasim_code cudasim_phys_retain_at(uint64_t addr, uint64_t *handle)
     struct cudasim_phys *p = m->value;
     p->refs++;
     *handle = p->handle.name;
+    phys_note(CALL_RETAIN, p->device, *handle, m->addr, 0);
     return cudasim_end(CODE_SUCCESS);
 }
 
@@ -175,11 +186,11 @@ enum cudasim_code cudasim_map(uint64_t addr, uint64_t bytes, uint64_t offset, ui
         return cudasim_end(cudasim_code_of(err));
     address_map_put(&cudasim.mappings, addr, bytes, p);
     p->maps++;
-    cudasim_note(JOURNAL_MAP, a->device, addr, bytes, 0, handle);
+    phys_note(CALL_MAP, a->device, handle, addr, bytes);
     return cudasim_end(CODE_SUCCESS);
 }
 
-/* Whether whole mappings, one behind the other, make up [addr, addr + bytes). */
+/* Whether [addr, addr + bytes) consists of whole mappings, one after the other. */
 static bool is_mapped_whole(uint64_t addr, uint64_t bytes)
 {
     const struct address_extent *m;
@@ -202,9 +213,10 @@ enum cudasim_code cudasim_unmap(uint64_t addr, uint64_t bytes)
         struct address_extent *m = address_map_at(&cudasim.mappings, addr + done);
         struct cudasim_phys *p = m->value;
         const uint64_t n = m->bytes;
-        cudasim_note(JOURNAL_UNMAP, a->device, addr + done, n, 0, p->handle.name);
         device_unmap(cudasim.devices[a->device].device, &a->segment, addr + done - range->addr, n);
         address_map_remove(&cudasim.mappings, m);
+        phys_note(CALL_UNMAP, a->device, p->handle.name, addr + done, n);      /* its time is that of what it frees */
+        assert(p->maps > 0);
         p->maps--;
         phys_settle(p);
         done += n;

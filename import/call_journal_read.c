@@ -1,11 +1,18 @@
-/* Reads a journal of CUDA memory calls. Nothing in it is trusted: every number of a record is checked against those
- * read before it, so that chains of frames and texts end. */
+/*
+ * Reads journals of CUDA memory calls.
+ *
+ * Nothing in a journal is trusted. A record may name earlier records only (the caller of a frame, the part before a
+ * text), and every such number is looked up among those read so far, so chains end.
+ */
 #include "import/call_journal_read.h"
 
 #include "base/array.h"
+#include "base/units.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,17 +30,20 @@ static enum err head_take(const char *name, const unsigned char *bytes, size_t n
                           struct err_detail *why)
 {
     if (n < sizeof *head || !call_journal_sniff(bytes, n))
-        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: no journal of CUDA calls", name);
+        return err_set(why, ERR_FORMAT, 0, "%s: byte 0: is no journal of CUDA calls", name);
     memcpy(head, bytes, sizeof *head);
     if (head->order != CALL_JOURNAL_ORDER)
         return err_set(why, ERR_UNSUPPORTED, 16, "%s: byte 16: written on a machine of another byte order", name);
     if (head->version != CALL_JOURNAL_VERSION)
-        return err_set(why, ERR_UNSUPPORTED, 20, "%s: byte 20: version %u of the journal; known is %d", name,
+        return err_set(why, ERR_UNSUPPORTED, 20, "%s: byte 20: version %u of the journal; this program reads %d", name,
                        head->version, CALL_JOURNAL_VERSION);
     if (head->record_bytes != sizeof(struct call_record) || head->head_bytes != sizeof *head)
-        return err_set(why, ERR_FORMAT, 24, "%s: byte 24: records of %u bytes behind a head of %u", name,
-                       head->record_bytes, head->head_bytes);
-    head->command[sizeof head->command - 1] = '\0';
+        return err_set(why, ERR_FORMAT, 24, "%s: byte 24: a head of %u bytes and records of %u; known are %zu and %zu",
+                       name, head->head_bytes, head->record_bytes, sizeof *head, sizeof(struct call_record));
+    if (head->card >= CALL_CARDS)
+        return err_set(why, ERR_UNSUPPORTED, 72, "%s: byte 72: card of kind %" PRIu64 "; known are 0 (real) and 1 "
+                       "(simulated)", name, head->card);
+    head->command_line[sizeof head->command_line - 1] = '\0';
     return ERR_OK;
 }
 
@@ -62,7 +72,7 @@ static enum err records_reserve(struct call_journal *log, size_t n, const char *
     return ERR_OK;
 }
 
-/* Takes what the input has to offer now; *n_read is 0 at its end. A part of a record at the end is no record. */
+/* Appends the records that the input has ready; *n_read is 0 at its end. A record that is cut off there is left out. */
 static enum err records_read(struct input *in, struct call_journal *log, size_t *n_read, struct err_detail *why)
 {
     const unsigned char *bytes;
@@ -85,21 +95,31 @@ static enum err records_read(struct input *in, struct call_journal *log, size_t 
     return ERR_OK;
 }
 
-/* What is not whole, or not known, is no record. Where the last one that is ends. */
+/* Host memory takes nothing of a card, and a simulated card's trace is about the card alone. */
+static bool is_off_card(const struct call_journal *log, const struct call_record *r)
+{
+    return call_journal_is_simulated(log) && (r->kind == CALL_ALLOC || r->kind == CALL_FREE) &&
+           (r->space == CALL_SPACE_HOST || r->space == CALL_SPACE_MANAGED);
+}
+
+/* Makes a NONE of every record that is not whole, of an unknown kind, or not about a card. Returns where the last whole
+ * record ends. */
 static uint32_t drop_unknown(struct call_journal *log)
 {
     uint32_t end = 0;
     for (uint32_t i = 0; i < log->n; i++) {
         struct call_record *r = &log->records[i];
-        if (r->is_whole != CALL_WHOLE || r->kind >= CALL_KINDS)
+        const bool is_known = r->is_whole == CALL_WHOLE && r->kind < CALL_KINDS;
+        end = is_known ? i + 1 : end;
+        if (!is_known || is_off_card(log, r))
             r->kind = CALL_NONE;
-        else
-            end = i + 1;
     }
+    assert(end <= log->n);
     return end;
 }
 
-/* Behind the last whole record there is only room. */
+/* Cuts the room off that follows the last whole record, and counts the records before it that are not whole. Those that
+ * found no room on the disk are not whole either; the head counts them. */
 static void drop_torn(struct call_journal *log)
 {
     log->n = drop_unknown(log);
@@ -108,7 +128,7 @@ static void drop_torn(struct call_journal *log)
     log->n_torn -= log->n_torn < log->head.lost ? log->n_torn : log->head.lost;
 }
 
-/* A release whose call failed did not happen. */
+/* Takes back each FREE, RELEASE, UNMAP and RESET whose call failed: the memory is still there. */
 static void drop_undone(struct call_journal *log)
 {
     for (uint32_t i = 0; i < log->n; i++) {
@@ -135,7 +155,7 @@ static void count_devices(struct call_journal *log)
         else if (r->kind == CALL_OOM)
             d->ooms++;
         else if (r->kind == CALL_DEVICE)
-            d->total_bytes = r->bytes;
+            d->total_bytes = r->bytes, d->free_bytes = r->other;
     }
 }
 
@@ -170,7 +190,7 @@ void call_journal_free(struct call_journal *log)
 
 /* ---- while it is written ---- */
 
-/* Opens the file for one reading: a recorder may follow more processes than it may hold files open. */
+/* Opens the file for one reading only: a recorder may follow more processes than it can hold files open. */
 static enum err follow_open(const char *path, int *fd, struct err_detail *why)
 {
     *fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -194,8 +214,8 @@ static enum err follow_read(int fd, const char *path, void *out, size_t n, uint6
     return ERR_OK;
 }
 
-/* Reads the head of a file that may still be written. Its magic comes last, so the rest is read for good when that has
- * been seen: read at once, the rest may be older. */
+/* Reads the head of a file that may still be written. The writer stores the magic last, so the rest is read again once
+ * the magic is there: what came with the first reading may be older. */
 static enum err follow_head(const char *path, struct call_head *head, struct err_detail *why)
 {
     unsigned char bytes[sizeof *head];
@@ -232,8 +252,12 @@ static bool is_whole(const struct call_journal *log, size_t i)
     return log->records[i].is_whole == CALL_WHOLE;
 }
 
-/* How many of the n records that were read are to be taken. Where the first is not whole, none; but if it was waited
- * for already it is passed over with those that follow it and are no more whole. */
+/* How many of the n records that were read can be taken: the whole ones at the front.
+ *
+ *     W W W . . W     takes 3
+ *     . . W W         takes none and waits for the first; at the next look, if it is still not whole, skips both
+ *     . . . .         takes none: perhaps only room
+ */
 static size_t follow_count(struct call_journal *log, size_t n)
 {
     size_t whole = 0, torn = 0;
@@ -251,8 +275,8 @@ static size_t follow_count(struct call_journal *log, size_t n)
     return 0;
 }
 
-/* Reads the next records into place. Whether one is whole is looked at before it is read for good: a record that is
- * read while it is written may have its last member, and not yet the others. */
+/* Reads the next records into place, twice: the first reading tells which are whole, the second takes them. A record
+ * that is read while it is written may show its last member before the others. */
 static enum err follow_stretch(struct call_journal *log, int fd, struct err_detail *why)
 {
     const uint64_t size = sizeof *log->records, offset = sizeof log->head + log->first * size;
@@ -279,7 +303,8 @@ enum err call_journal_more(struct call_journal *log, struct err_detail *why)
         return e;
     e = follow_stretch(log, fd, why);
     close(fd);
-    if (log->n == 0) {                                   /* a process that asks for nothing costs nothing */
+    assert(log->n <= CALL_STRETCH_RECORDS && log->n <= log->room);
+    if (log->n == 0) {                                   /* a process that is idle costs no memory */
         free(log->records);
         log->records = NULL;
         log->room = 0;
@@ -290,9 +315,73 @@ enum err call_journal_more(struct call_journal *log, struct err_detail *why)
     return e;
 }
 
+/* ---- use of a simulated card ---- */
+
+void call_record_text(const struct call_record *r, char text[static CALL_TEXT_BYTES + 1])
+{
+    struct call_text part;
+    memcpy(&part, r, sizeof part);
+    memcpy(text, part.text, sizeof part.text);
+    text[sizeof part.text] = '\0';
+}
+
+static void use_grow(struct call_use *u, uint64_t bytes)
+{
+    u->calls++;
+    u->held_bytes = add_capped(u->held_bytes, bytes);
+    if (u->held_bytes > u->peak_bytes)
+        u->peak_bytes = u->held_bytes;
+}
+
+static void use_shrink(struct call_use *u, uint64_t bytes)
+{
+    u->calls++;
+    u->held_bytes -= bytes < u->held_bytes ? bytes : u->held_bytes;
+}
+
+/* A pool's allocations take nothing of the card: its segments do. */
+static void use_take(struct call_use *u, const struct call_record *r)
+{
+    switch ((enum call_kind)r->kind) {
+    case CALL_DEVICE:
+        u->total_bytes = r->bytes;
+        u->taken_bytes = r->bytes - r->other;
+        break;
+    case CALL_ALLOC:
+        if (r->space != CALL_SPACE_POOL)
+            use_grow(u, r->bytes);
+        break;
+    case CALL_FREE:
+        if (r->space != CALL_SPACE_POOL)
+            use_shrink(u, r->bytes);
+        break;
+    case CALL_CREATE:
+    case CALL_SEGMENT:
+        use_grow(u, r->bytes);
+        break;
+    case CALL_PHYSICAL_FREE:
+    case CALL_SEGMENT_FREE:
+        use_shrink(u, r->bytes);
+        break;
+    case CALL_OOM:
+        u->refusals++;
+        u->last_refused_bytes = r->bytes;
+        break;
+    default:
+        break;
+    }
+    assert(u->held_bytes <= u->peak_bytes);
+}
+
+void call_journal_sum(const struct call_journal *log, struct call_use use[static CALL_DEVICES_MAX])
+{
+    for (uint32_t i = 0; i < log->n; i++)
+        use_take(&use[log->records[i].device], &log->records[i]);
+}
+
 /* ---- stacks ---- */
 
-/* Puts a part of a text behind the parts before it. */
+/* Appends a part of a text to the parts before it. */
 static bool take_text(struct call_frames *f, uint32_t number, const struct call_record *r)
 {
     struct call_text part;
@@ -308,6 +397,7 @@ static bool take_text(struct call_frames *f, uint32_t number, const struct call_
     const char *end = memchr(part.text, '\0', sizeof part.text);
     const size_t length = end == NULL ? sizeof part.text : (size_t)(end - part.text);
     const size_t k = length < sizeof text - n ? length : sizeof text - n;
+    assert(n + k <= sizeof text);
     memcpy(text + n, part.text, k);
     const uint32_t id = text_table_put(&f->texts, text, n + k);
     return id != UINT32_MAX && pair_map_add(&f->text_of, number, 0, id);
@@ -336,8 +426,10 @@ size_t call_frames_stack(const struct call_frames *f, const struct call_record *
 {
     const uint32_t *innermost = r->stack == 0 ? NULL : pair_map_find(&f->frame_of, r->stack - 1, 0);
     size_t n = 0;
-    for (uint32_t at = innermost == NULL ? 0 : *innermost + 1; at > 0 && n < max; at = f->frames[at - 1].caller)
+    for (uint32_t at = innermost == NULL ? 0 : *innermost + 1; at > 0 && n < max; at = f->frames[at - 1].caller) {
+        assert(at <= f->n && f->frames[at - 1].caller < at);         /* callers came before: the chain ends */
         texts[n++] = f->frames[at - 1].text;
+    }
     return n;
 }
 
@@ -350,13 +442,13 @@ void call_frames_free(struct call_frames *f)
     *f = (struct call_frames){.n = 0};
 }
 
-void call_journal_command(const struct call_journal *log, char *text, size_t n)
+void call_journal_command_line(const struct call_journal *log, char *text, size_t n)
 {
-    const char *command = log->head.command;
-    size_t used = 0, end = sizeof log->head.command;
-    while (end > 0 && command[end - 1] == '\0')
+    const char *words = log->head.command_line;
+    size_t used = 0, end = sizeof log->head.command_line;
+    while (end > 0 && words[end - 1] == '\0')
         end--;
     for (; used < end && used + 1 < n; used++)
-        text[used] = command[used] == '\0' ? ' ' : command[used];
+        text[used] = words[used] == '\0' ? ' ' : words[used];
     text[used] = '\0';
 }

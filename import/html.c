@@ -29,7 +29,7 @@ bool html_sniff(const unsigned char *head, size_t n)
     return starts_with(head + i, n - i, "<!doctype html") || starts_with(head + i, n - i, "<html");
 }
 
-/* Takes everything up to and with `key`. */
+/* Takes everything up to the end of `key`. */
 static enum err html_find(struct input *in, const char *key, struct err_detail *why)
 {
     const size_t length = strlen(key);
@@ -55,7 +55,7 @@ static enum err html_find(struct input *in, const char *key, struct err_detail *
     }
 }
 
-/* Takes `c` and the space before it. */
+/* Takes white space and `c` after it. */
 static enum err html_expect(struct input *in, unsigned char c, struct err_detail *why)
 {
     const unsigned char *bytes;

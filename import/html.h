@@ -1,5 +1,5 @@
 /*
- * The HTML pages that torch.cuda._memory_viz writes: a viewer's loader and the snapshot's pickle as base64.
+ * Reads the HTML pages of torch.cuda._memory_viz: a viewer, and the snapshot's pickle as base64.
  */
 #ifndef REPLAY_IMPORT_HTML_H
 #define REPLAY_IMPORT_HTML_H
@@ -8,9 +8,10 @@
 
 #include <stdbool.h>
 
+/* True if a file that begins with these bytes is an HTML page. */
 bool html_sniff(const unsigned char *head, size_t n);
 
-/* Leaves the input at the first byte of the pickle inside the page. ERR_UNSUPPORTED where the page holds none. */
+/* Moves the input to the first byte of the pickle in the page. ERR_UNSUPPORTED if there is none. */
 MUST_USE enum err html_enter(struct input *in, struct err_detail *why);
 
 #endif

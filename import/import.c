@@ -1,8 +1,12 @@
 /*
- * The one door through which every file comes in: native traces as they are, everything else through the importer
- * that recognises it.
+ * Opens every input file: native traces as they are, other files through the importer that recognises them.
+ *
+ *     path -> input (gzip, zstd undone) -> sniff -> importer -> trace writer -> trace reader, or a file
+ *                  native trace in a regular file --------------------------> trace reader
  */
 #include "import/import.h"
+
+#include "base/array.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +23,7 @@ const struct importer *importer_at(size_t i)
     return i < N_IMPORTERS ? importers[i] : NULL;
 }
 
-/* The names of all importers, for a message. */
+/* Lists the names of all importers, for a message. */
 static const char *importer_names(char text[NAMES_BYTES])
 {
     size_t used = 0;
@@ -50,11 +54,11 @@ static enum err importer_sniff(struct input *in, const unsigned char *head, size
             *out = importers[i];
             return ERR_OK;
         }
-    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a trace of ours nor a format that can be imported (%s)",
+    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a native trace nor a format that can be imported (%s)",
                    input_name(in), importer_names(known));
 }
 
-/* Reads what is left of the input. */
+/* Reads the rest of the input into memory. */
 static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n, struct err_detail *why)
 {
     unsigned char *all = NULL;
@@ -70,15 +74,12 @@ static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n
         }
         if (got == 0)
             break;
-        if (room - used < got) {
-            room = 2 * (used + got);
-            unsigned char *bigger = realloc(all, room);
-            if (bigger == NULL) {
-                free(all);
-                return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for it", input_name(in));
-            }
-            all = bigger;
+        unsigned char *bigger = array_reserve(all, used, got, &room, 1);
+        if (bigger == NULL) {
+            free(all);
+            return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", input_name(in));
         }
+        all = bigger;
         memcpy(all + used, bytes, got);
         used += got;
         input_skip(in, got);
@@ -99,7 +100,7 @@ static enum err open_slurped(struct input *in, bool is_raw, struct trace_reader 
 static enum err run_importer(const struct importer *from, struct input *in, const struct import_config *cfg,
                              struct trace_writer *w, struct err_detail *why)
 {
-    const enum err e = trace_put_meta(w, "path", input_name(in), why);
+    const enum err e = trace_put_source_path(w, input_name(in), why);
     return e != ERR_OK ? e : from->import(in, cfg, w, why);
 }
 
@@ -118,9 +119,9 @@ static enum err open_imported(const struct importer *from, struct input *in, con
     return trace_finish_open(w, input_name(in), out, why);
 }
 
-static const struct import_config default_config = {.gpu = -1, .releases = RELEASES_AUTO};
+static const struct import_config default_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};
 
-/* What kind of file it is: *is_native tells a trace of ours; otherwise *importer is the one to use. */
+/* Recognises the format: a native trace (*is_native), else *importer. */
 static enum err input_recognise(struct input *in, const char *from, bool *is_native, const struct importer **importer,
                                 struct err_detail *why)
 {
@@ -136,7 +137,7 @@ static enum err input_recognise(struct input *in, const char *from, bool *is_nat
     return *is_native ? ERR_OK : importer_sniff(in, head, n, importer, why);
 }
 
-/* A native trace lies in the file as it is, not compressed once more. */
+/* True if the file itself is a native trace, not one that was compressed again. */
 static enum err input_is_native(struct input *in, bool *is_native, struct err_detail *why)
 {
     const unsigned char *head;
@@ -185,7 +186,7 @@ static enum err import_to_file(const struct importer *from, struct input *in, co
     return trace_finish(w, why);
 }
 
-/* Opens a file that is to be imported. */
+/* Opens a file that is not a native trace. */
 static enum err open_foreign(const char *path, const char *from, struct input **in, const struct importer **importer,
                              struct err_detail *why)
 {
@@ -228,6 +229,15 @@ enum err trace_import(const char *path, const char *from, const struct import_co
     return e;
 }
 
+enum err importer_describe(const struct importer *importer, struct input *in,
+                           void (*line)(void *arg, const char *text), void *arg, struct err_detail *why)
+{
+    if (importer->describe != NULL)
+        return importer->describe(in, line, arg, why);
+    line(arg, importer->summary);
+    return ERR_OK;
+}
+
 enum err trace_describe(const char *path, const char *from, void (*line)(void *arg, const char *text), void *arg,
                         struct err_detail *why)
 {
@@ -235,7 +245,7 @@ enum err trace_describe(const char *path, const char *from, void (*line)(void *a
     const struct importer *importer = NULL;
     enum err e = open_foreign(path, from, &in, &importer, why);
     if (e == ERR_OK)
-        e = importer->describe(in, line, arg, why);
+        e = importer_describe(importer, in, line, arg, why);
     input_close(in);
     return e;
 }

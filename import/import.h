@@ -1,5 +1,6 @@
 /*
- * Importers: other formats into the native one, and the one door through which every file comes in.
+ * Importers turn other formats into native traces. Every input file of the program is opened through this header,
+ * native traces included.
  */
 #ifndef REPLAY_IMPORT_IMPORT_H
 #define REPLAY_IMPORT_IMPORT_H
@@ -7,14 +8,15 @@
 #include "base/input.h"
 #include "traces/trace.h"
 
-/* How to read a release of segments that no request followed (import/import_pytorch.c says when it matters). */
-enum import_releases { RELEASES_AUTO, RELEASES_PROGRAM, RELEASES_ALLOCATOR };
+/* Who gave segments back when the recording does not tell: the program (empty_cache) or the allocator itself. AUTO
+ * decides by the rules of import/pytorch_segment_frees.c. */
+enum import_segment_frees { SEGMENT_FREES_AUTO, SEGMENT_FREES_PROGRAM, SEGMENT_FREES_ALLOCATOR };
 
 struct import_config {
-    int64_t gpu;                      /* device ordinal; -1: the only one with events */
-    enum import_releases releases;
-    bool without_stacks;              /* call stacks are left out: whoever asked names none */
-    bool final_state;                 /* see trace_open_final_state, which sets it */
+    int64_t gpu;                      /* device ordinal; -1: the only device with events */
+    enum import_segment_frees segment_frees;
+    bool without_stacks;              /* leave out call stacks */
+    bool final_state;                 /* set by trace_open_final_state */
     void  (*progress)(void *arg, uint64_t bytes_read, uint64_t bytes_total);   /* may be NULL; total 0 = unknown */
     void   *progress_arg;
 };
@@ -22,36 +24,41 @@ struct import_config {
 struct importer {
     const char *name;                                           /* as typed after --from */
     const char *summary;
-    bool has_final_state;             /* its import heeds import_config.final_state */
-    bool     (*sniff)(const unsigned char *head, size_t n);     /* recognises the first bytes, decompressed */
+    bool has_final_state;             /* import supports import_config.final_state */
+    bool     (*sniff)(const unsigned char *head, size_t n);     /* recognises the first, decompressed bytes */
     enum err (*import)(struct input *in, const struct import_config *cfg, struct trace_writer *w,
                        struct err_detail *why);
-    /* Says what the file holds, a line per fact. */
-    enum err (*describe)(struct input *in, void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
+    /* Says what the file holds, a line per fact. NULL: the summary is all that can be said. */
+    enum err (*describe)(struct input *in, void (*line)(void *arg, const char *text), void *arg,
+                         struct err_detail *why);
 };
 
-/* The importers there are: import_pytorch.c, import_calls.c. */
+/* import_pytorch.c, import_calls.c. */
 extern const struct importer importer_pytorch, importer_calls;
 
-/* The i-th importer; NULL behind the last. */
+/* The i-th importer; NULL after the last. */
 const struct importer *importer_at(size_t i);
 
-/* Opens any file that we read: a native trace directly, everything else imported into memory on the fly. `from`: an
- * importer's name, or NULL to recognise it. `path` may be "-". ERR_UNSUPPORTED for a file of final state only. */
+/* What importer->describe says; the importer's summary if it has no describe. */
+MUST_USE enum err importer_describe(const struct importer *importer, struct input *in,
+                                    void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
+
+/* Opens a native trace as it is, or imports any other file into memory. `from`: an importer's name, or NULL to
+ * recognise the format. `path` may be "-". ERR_UNSUPPORTED for a file that holds a final state only. */
 MUST_USE enum err trace_open_any(const char *path, const char *from, const struct import_config *cfg,
                                  struct trace_reader **out, struct err_detail *why);
 
-/* The state that a file shows behind its last event, as a trace that starts from it and has no events. ERR_UNSUPPORTED
- * for a format, ERR_USAGE for a native trace, that shows none. */
+/* Opens the state of a file after its last event, as a trace that starts from this state and has no events.
+ * ERR_UNSUPPORTED for a format without final state, ERR_USAGE for a native trace. */
 MUST_USE enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
                                          struct trace_reader **out, struct err_detail *why);
 
-/* Imports `path` into a native file. */
-MUST_USE enum err trace_import(const char *path, const char *from, const struct import_config *cfg, const char *out_path,
-                               struct err_detail *why);
+/* Imports `path` into a native file. ERR_USAGE for a native trace. */
+MUST_USE enum err trace_import(const char *path, const char *from, const struct import_config *cfg,
+                               const char *out_path, struct err_detail *why);
 
-/* What a file holds that cannot be replayed, or not without a choice: for `replay info`. One line per fact. */
-MUST_USE enum err trace_describe(const char *path, const char *from, void (*line)(void *arg, const char *text), void *arg,
-                                 struct err_detail *why);
+/* Says what a file holds that cannot be replayed, or not without a choice (`replay info`), one line per fact. */
+MUST_USE enum err trace_describe(const char *path, const char *from, void (*line)(void *arg, const char *text),
+                                 void *arg, struct err_detail *why);
 
 #endif

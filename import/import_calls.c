@@ -1,10 +1,16 @@
 /*
- * Imports journals of CUDA memory calls (record/JOURNAL.md): what one process asked of one device's driver; or follows
- * one while it is written, into a trace for each device.
+ * Imports journals of CUDA memory calls (capture/JOURNAL.md): what one process asked one device's driver for. Or
+ * follows a journal while it is written, into a trace for each device.
  *
- * A request is an allocation, or physical memory of the virtual memory calls; the latter ends when it is released and
- * no longer mapped anywhere, as the driver has it (CUDA Driver API, cuMemRelease). Each kind of memory is a pool of its
- * own. Records are taken one by one; what later ones need of them is kept, so that memory follows what is live.
+ * A request is an allocation, or physical memory of the virtual memory calls. Physical memory lives until its handles
+ * are released and it is mapped nowhere (CUDA Driver API, cuMemRelease):
+ *
+ *     CREATE h    MAP h    RELEASE h    UNMAP          CREATE h    RELEASE h
+ *     |                                 |              |           |
+ *     alloc                             free           alloc       free
+ *
+ * Each kind of memory is a pool of its own. Records are taken one by one, and only what later records may refer to is
+ * kept, so the importer's memory follows what is live.
  */
 #include "import/import_calls.h"
 
@@ -12,6 +18,7 @@
 #include "base/units.h"
 #include "import/import.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +29,7 @@ enum { NOTES_BYTES = 2048, STACK_MAX = 512, LINE_BYTES = 512 };
 enum { POOL_DEVICE, POOL_MANAGED, POOL_HOST, POOL_PHYSICAL, POOL_ARRAY, POOL_FIRST, MEMORY_POOLS_MAX = 200 };
 #define NO_PLACE UINT32_MAX
 
-/* Elements of an array that are used again, the last given back first. */
+/* Indexes of an array whose elements are used again, the last vacated first. */
 struct places {
     uint32_t *vacant;
     size_t    n_vacant, room_vacant, n;      /* n: elements that were ever used */
@@ -38,7 +45,7 @@ struct request {
 
 struct physical {
     struct request request;
-    uint32_t n_holds, n_mappings;     /* releases that all its handles take; it stands while either is above 0 */
+    uint32_t n_holds, n_mappings;     /* cuMemReleases to come for all its handles; it lives while either is above 0 */
 };
 
 struct mapping {
@@ -58,19 +65,19 @@ struct calls_device {
 struct calls_import {
     struct call_journal *log;
     struct calls_device devices[CALL_DEVICES_MAX];
-    const struct calls_traces *traces;           /* NULL: the traces that are there are all */
+    const struct calls_traces *traces;           /* makes further traces; NULL: there will be no others */
     struct call_frames frames;
     bool without_stacks;
     struct pair_map live;             /* (address, 1 for the handle of an array) -> request */
-    struct pair_map handles;          /* (handle, 0) -> physical; (handle, 1) -> releases that it takes */
+    struct pair_map handles;          /* (handle, 0) -> physical; (handle, 1) -> cuMemReleases until it is gone */
     struct pair_map mapped;           /* (address, 0) -> mapping */
     struct request *requests;
     struct physical *physical;
     struct mapping *mappings;
     size_t room_requests, room_physical, room_mappings;
     struct places request_places, physical_places, mapping_places;
-    uint64_t n_unknown;               /* releases of what nobody asked for */
-    uint64_t n_unseen;                /* addresses that were given out again, their release not recorded */
+    uint64_t n_unknown;               /* frees of memory whose allocation is not recorded */
+    uint64_t n_unseen;                /* addresses that were handed out again without a recorded free */
     char notes[NOTES_BYTES];
     size_t n_notes;
 };
@@ -82,13 +89,13 @@ static enum err calls_nomem(struct err_detail *why)
 
 /* ---- places ---- */
 
-/* A place in an array, which has room for it afterwards; NO_PLACE without memory. */
+/* A vacant place in an array, which grows if it must; NO_PLACE without memory. */
 static uint32_t place_take(struct places *p, void **array, size_t *room, size_t size)
 {
     if (p->n_vacant > 0)
         return p->vacant[--p->n_vacant];
     void *grown = p->n < NO_PLACE ? array_grow(*array, p->n, room, size) : NULL;
-    uint32_t *vacant = array_grow(p->vacant, p->n, &p->room_vacant, sizeof *vacant);     /* so that giving back can */
+    uint32_t *vacant = array_grow(p->vacant, p->n, &p->room_vacant, sizeof *vacant);     /* place_give cannot fail */
     if (grown != NULL)
         *array = grown;
     if (vacant != NULL)
@@ -98,6 +105,7 @@ static uint32_t place_take(struct places *p, void **array, size_t *room, size_t 
 
 static void place_give(struct places *p, uint32_t place)
 {
+    assert(place < p->n && p->n_vacant < p->n);
     p->vacant[p->n_vacant++] = place;
 }
 
@@ -128,43 +136,63 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
     static const char *const names[CALL_SPACES] = {
         [CALL_SPACE_POOL] = "memory pools (pools 5 and up, in stream order)",
         [CALL_SPACE_MANAGED] = "managed memory (pool 1)",
-        [CALL_SPACE_HOST] = "page-locked host memory (pool 2), which takes nothing of the device",
+        [CALL_SPACE_HOST] = "page-locked host memory (pool 2), which takes no device memory",
         [CALL_SPACE_PHYSICAL] = "physical memory of the virtual memory calls (pool 3)",
-        [CALL_SPACE_ARRAY] = "arrays (pool 4), whose elements are counted"};
+        [CALL_SPACE_ARRAY] = "arrays (pool 4), counted by their elements"};
     char bytes[UNITS_TEXT];
-    for (int i = 0; i < CALL_SPACES; i++)
+    for (int i = 0; i < CALL_SPACES && !call_journal_is_simulated(p->log); i++)    /* its pools have other numbers */
         if (names[i] != NULL && d->bytes[i] > 0)
-            note(p, "%s requested in all from %s", units_format_bytes(d->bytes[i], bytes), names[i]);
+            note(p, "%s requested in total from %s", units_format_bytes(d->bytes[i], bytes), names[i]);
     if (p->log->head.lost > 0)
         note(p, "%" PRIu64 " records are missing: there was no room on the disk", p->log->head.lost);
     if (p->log->n_torn > 0)
-        note(p, "%" PRIu64 " records were begun and not finished: their calls had not returned", p->log->n_torn);
+        note(p, "%" PRIu64 " records were begun but not finished: their calls had not returned", p->log->n_torn);
     if (p->n_unknown > 0)
-        note(p, "%" PRIu64 " releases of memory whose allocation is not recorded", p->n_unknown);
+        note(p, "%" PRIu64 " frees of memory whose allocation is not recorded", p->n_unknown);
     if (p->n_unseen > 0)
-        note(p, "%" PRIu64 " addresses were given out again without a recorded release (by a call that is not "
-             "recorded)", p->n_unseen);
+        note(p, "%" PRIu64 " addresses were handed out again without a recorded free (by a call that is not recorded)",
+             p->n_unseen);
+}
+
+/* A simulated run tells nothing that would differ in the next one: neither the clock on the wall nor a process
+ * number. */
+static enum err put_simulated_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
+{
+    struct trace_writer *out = p->devices[device].out;
+    struct trace_info *info = trace_writer_info(out);
+    info->device = device;
+    info->capacity_bytes = p->log->devices[device].free_bytes;
+    return trace_put_meta(out, "source", "cuda-driver", why);
 }
 
 static enum err put_facts(const struct calls_import *p, unsigned device, struct err_detail *why)
 {
     struct trace_writer *out = p->devices[device].out;
     struct trace_info *info = trace_writer_info(out);
-    char command[CALL_JOURNAL_COMMAND], process[24];
+    char command_line[CALL_COMMAND_LINE_BYTES], process[24];
+    if (call_journal_is_simulated(p->log))
+        return put_simulated_facts(p, device, why);
     info->device = device;
     info->capacity_bytes = p->log->devices[device].total_bytes;
     info->epoch_us = p->log->head.epoch_ns / 1000;
-    call_journal_command(p->log, command, sizeof command);
+    call_journal_command_line(p->log, command_line, sizeof command_line);
     snprintf(process, sizeof process, "%u", p->log->head.pid);
     enum err e = trace_put_meta(out, "source", importer_calls.name, why);
     if (e == ERR_OK)
-        e = trace_put_meta(out, "command", command, why);
+        e = trace_put_meta(out, "command", command_line, why);
     return e == ERR_OK ? trace_put_meta(out, "process", process, why) : e;
+}
+
+/* How many records the source has, if events name them by number. */
+static void put_record_count(const struct calls_import *p, struct trace_writer *out)
+{
+    if (!call_journal_is_simulated(p->log))
+        trace_writer_info(out)->records = p->log->first + p->log->n;
 }
 
 /* ---- records ---- */
 
-/* The trace's stack of a record, which it gets at its first use. Its outermost frame is the thread. */
+/* The trace's stack of a record; put into the trace at its first use. The outermost frame is the thread. */
 static enum err stack_number(struct calls_import *p, struct calls_device *d, const struct call_record *r, uint32_t *out,
                              struct err_detail *why)
 {
@@ -190,7 +218,7 @@ static enum err stack_number(struct calls_import *p, struct calls_device *d, con
     return pair_map_add(&d->stacks, r->stack, r->thread, *out) ? ERR_OK : calls_nomem(why);
 }
 
-/* Memory pools are numbered by their first use; those behind the last number share it. */
+/* Memory pools are numbered by their first use. If there are too many, the rest share the last number. */
 static enum err pool_number(struct calls_device *d, const struct request *r, uint64_t *out, struct err_detail *why)
 {
     static const uint64_t numbers[CALL_SPACES] = {
@@ -212,7 +240,7 @@ static struct request request_of(const struct calls_import *p, uint32_t i)
                             .space = r->space, .device = r->device};
 }
 
-/* The trace of a device, which is made when its first event comes. */
+/* Makes the trace of a device when its first event comes. */
 static enum err find_trace(struct calls_import *p, unsigned device, struct err_detail *why)
 {
     struct calls_device *d = &p->devices[device];
@@ -220,6 +248,17 @@ static enum err find_trace(struct calls_import *p, unsigned device, struct err_d
         return ERR_OK;
     const enum err e = p->traces->create(p->traces->arg, device, &d->out, why);
     return e == ERR_OK ? put_facts(p, device, why) : e;
+}
+
+/* Events of a simulated card name memory pools by their handles, which are small and the same in every run. They have
+ * no number of a record: the journal also holds records of which there is no event, and nobody sees the journal
+ * itself. */
+static void simulated_event(const struct call_record *r, const struct request *about, struct trace_record *out)
+{
+    out->record = TRACE_NO_RECORD;
+    out->stack = TRACE_NO_STACK;
+    out->stream = r->stream;
+    out->pool[0] = about->space == CALL_SPACE_POOL ? about->other : 0;
 }
 
 /* Puts record i of those at hand as an event of a request. */
@@ -232,11 +271,13 @@ static enum err put_event(struct calls_import *p, uint32_t i, enum event_kind ki
                                .ptr = (uint64_t)about->record + 1, .bytes = r->bytes, .stream = about->stream,
                                .record = p->log->first + i, .addr = about->space == CALL_SPACE_ARRAY ? 0 : about->addr};
     struct calls_device *d = &p->devices[about->device];
+    assert(about->record <= out.record);
     enum err e = find_trace(p, about->device, why);
     if (e != ERR_OK || d->out == NULL)
         return e;
-    e = pool_number(d, about, &out.pool[1], why);
-    if (e == ERR_OK)
+    if (call_journal_is_simulated(p->log))
+        simulated_event(r, about, &out);
+    else if ((e = pool_number(d, about, &out.pool[1], why)) == ERR_OK)
         e = stack_number(p, d, r, &out.stack, why);
     if (e == ERR_OK && kind == EVENT_ALLOC && about->space < CALL_SPACES)
         d->bytes[about->space] = add_capped(d->bytes[about->space], r->bytes);
@@ -248,7 +289,7 @@ static uint64_t is_array(const struct request *r)
     return r->space == CALL_SPACE_ARRAY;
 }
 
-/* Puts a request behind the live ones of its device, or takes it out of them. */
+/* Appends a request to the list of its device's live ones, or takes it out. */
 static void live_link(struct calls_import *p, uint32_t place)
 {
     struct request *r = &p->requests[place];
@@ -266,6 +307,8 @@ static void live_unlink(struct calls_import *p, uint32_t place)
 {
     const struct request *r = &p->requests[place];
     struct calls_device *d = &p->devices[r->device];
+    assert(d->first != 0 && d->last != 0);
+    assert((r->before == NO_PLACE) == (d->first == place + 1) && (r->after == NO_PLACE) == (d->last == place + 1));
     if (r->before == NO_PLACE)
         d->first = r->after == NO_PLACE ? 0 : r->after + 1;
     else
@@ -321,7 +364,7 @@ static enum err take_alloc(struct calls_import *p, uint32_t i, struct err_detail
     return put_event(p, i, EVENT_ALLOC, &p->requests[place], why);
 }
 
-/* What a device has allocated goes with its context; physical memory has none. */
+/* A reset frees what was allocated in the device's context. Physical memory belongs to no context and stays. */
 static enum err take_reset(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
     const struct calls_device *d = &p->devices[p->log->records[i].device];
@@ -339,9 +382,10 @@ static enum err take_oom(struct calls_import *p, uint32_t i, struct err_detail *
 
 /* ---- virtual memory ---- */
 
-/* A handle, known or new, takes one more release. */
+/* A handle, known or new, needs one more cuMemRelease. */
 static enum err handle_hold(struct calls_import *p, uint64_t handle, uint32_t physical, struct err_detail *why)
 {
+    assert(physical < p->physical_places.n);
     uint32_t *n = pair_map_find(&p->handles, handle, 1);
     if (n != NULL)
         ++*n;
@@ -395,13 +439,14 @@ static enum err take_release(struct calls_import *p, uint32_t i, struct err_deta
         return ERR_OK;
     }
     const uint32_t place = *found;
+    assert(p->physical[place].n_holds > 0);
     p->physical[place].n_holds--;
     if (--*pair_map_find(&p->handles, handle, 1) == 0)
         handle_forget(p, handle);
     return end_physical(p, i, place, why);
 }
 
-/* Takes away the mapping that begins at an address; *bytes is its size, 0 where there is none. */
+/* Takes away the mapping that begins at an address. *bytes: its size, 0 if there is none. */
 static enum err unmap_one(struct calls_import *p, uint32_t i, uint64_t addr, uint64_t *bytes, struct err_detail *why)
 {
     const uint32_t *found = pair_map_find(&p->mapped, addr, 0);
@@ -412,6 +457,7 @@ static enum err unmap_one(struct calls_import *p, uint32_t i, uint64_t addr, uin
     place_give(&p->mapping_places, *found);
     pair_map_remove(&p->mapped, addr, 0);
     *bytes = was.bytes;
+    assert(p->physical[was.physical].n_mappings > 0);
     p->physical[was.physical].n_mappings--;
     return end_physical(p, i, was.physical, why);
 }
@@ -422,7 +468,7 @@ static enum err take_map(struct calls_import *p, uint32_t i, struct err_detail *
     const uint32_t *found = pair_map_find(&p->handles, r->other, 0);
     uint64_t was;
     if (found == NULL || r->bytes == 0)
-        return ERR_OK;                                   /* memory of another process: not ours to count */
+        return ERR_OK;                                   /* another process's memory, which is not counted here */
     const uint32_t physical = *found;
     p->physical[physical].n_mappings++;
     const enum err e = unmap_one(p, i, r->addr, &was, why);
@@ -449,7 +495,7 @@ static enum err take_unmap(struct calls_import *p, uint32_t i, struct err_detail
     return e;
 }
 
-/* The handle of memory that is mapped at an address takes one more release. */
+/* The handle of memory that is mapped at an address needs one more cuMemRelease. */
 static enum err take_retain(struct calls_import *p, uint32_t i, struct err_detail *why)
 {
     const struct call_record *r = &p->log->records[i];
@@ -475,7 +521,9 @@ static enum err take_record(struct calls_import *p, uint32_t i, struct err_detai
     case CALL_UNMAP:   return take_unmap(p, i, why);
     case CALL_TEXT:
     case CALL_FRAME:   return call_frames_take(&p->frames, p->log->first + i, r) ? ERR_OK : calls_nomem(why);
-    case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_KINDS:
+    case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_SEGMENT: case CALL_SEGMENT_FREE:
+    case CALL_PHYSICAL_FREE: case CALL_RANGE: case CALL_RANGE_FREE: case CALL_NO_EFFECT: case CALL_REFUSED:
+    case CALL_MISSING: case CALL_KINDS:
         break;
     }
     return ERR_OK;
@@ -502,7 +550,7 @@ static void import_close(struct calls_import *p)
 
 /* ---- the importer ---- */
 
-/* A list of the devices with events; how many there are, the first in *device. */
+/* Lists the devices with events as text. Returns how many there are; *device is the first of them. */
 static unsigned list_devices(const struct call_journal *log, char *list, size_t room, unsigned *device)
 {
     unsigned n = 0;
@@ -551,7 +599,7 @@ static enum err calls_import(struct input *in, const struct import_config *cfg, 
     if (e == ERR_OK) {
         p->without_stacks = cfg->without_stacks;
         p->devices[device].out = w;
-        trace_writer_info(w)->records = p->log->n;
+        put_record_count(p, w);
         e = put_facts(p, device, why);
     }
     for (uint32_t i = 0; e == ERR_OK && i < p->log->n; i++) {
@@ -572,13 +620,13 @@ static enum err calls_describe(struct input *in, void (*line)(void *arg, const c
                                struct err_detail *why)
 {
     struct call_journal *log;
-    char command[CALL_JOURNAL_COMMAND], text[LINE_BYTES], bytes[UNITS_TEXT];
+    char command_line[CALL_COMMAND_LINE_BYTES], text[LINE_BYTES], bytes[UNITS_TEXT];
     const enum err e = call_journal_read(in, &log, why);
     if (e != ERR_OK)
         return e;
-    call_journal_command(log, command, sizeof command);
-    snprintf(text, sizeof text, "journal of the CUDA memory calls of process %u, %s: %" PRIu32 " records",
-             log->head.pid, command, log->n);
+    call_journal_command_line(log, command_line, sizeof command_line);
+    snprintf(text, sizeof text, "journal of the CUDA memory calls of process %u, %s%s: %" PRIu32 " records",
+             log->head.pid, command_line, call_journal_is_simulated(log) ? ", on a simulated card" : "", log->n);
     line(arg, text);
     for (unsigned d = 0; d < CALL_DEVICES_MAX; d++) {
         const struct call_device *device = &log->devices[d];
@@ -602,11 +650,28 @@ enum err calls_summarise(const char *path, struct calls_summary *out, struct err
         e = call_journal_read(in, &log, why);
     if (e == ERR_OK) {
         *out = (struct calls_summary){.pid = log->head.pid, .parent = log->head.parent, .lost = log->head.lost};
-        call_journal_command(log, out->command, sizeof out->command);
+        call_journal_command_line(log, out->command_line, sizeof out->command_line);
         memcpy(out->devices, log->devices, sizeof out->devices);
     }
     call_journal_free(log);
     input_close(in);
+    return e;
+}
+
+enum err calls_import_file(const char *path, unsigned device, const char *out_path, struct err_detail *why)
+{
+    const struct import_config cfg = {.gpu = device};
+    struct input *in = NULL;
+    struct trace_writer *w = NULL;
+    enum err e = input_open(path, &in, why);
+    if (e == ERR_OK)
+        e = trace_create(out_path, &w, why);
+    if (e == ERR_OK)
+        e = calls_import(in, &cfg, w, why);
+    input_close(in);
+    if (e == ERR_OK)
+        return trace_finish(w, why);
+    trace_abandon(w);
     return e;
 }
 
@@ -661,7 +726,7 @@ enum err calls_follow_finish(struct calls_follow *f, struct err_detail *why)
         struct trace_writer *out = f->import->devices[d].out;
         f->import->devices[d].out = NULL;
         if (out != NULL) {
-            trace_writer_info(out)->records = f->import->log->first + f->import->log->n;
+            put_record_count(f->import, out);
             e = trace_finish(out, why);
         }
     }
@@ -681,7 +746,7 @@ void calls_follow_close(struct calls_follow *f)
 
 const struct importer importer_calls = {
     .name     = "cuda-calls",
-    .summary  = "journal of a process's CUDA memory calls, as replay record leaves it",
+    .summary  = "journal of a process's CUDA memory calls, as replay record writes it",
     .sniff    = call_journal_sniff,
     .import   = calls_import,
     .describe = calls_describe,

@@ -1,8 +1,9 @@
 /*
  * Imports PyTorch memory snapshots: pickles of torch.cuda.memory._snapshot() and the HTML pages made of them.
  *
- * The snapshot is read into tables (snapshot.c), the state before its first record is rebuilt (pytorch_walk.c), and
- * here both become a trace: segments and blocks that stood, then a trace record for each of the snapshot's.
+ *     pickle.c -> snapshot.c   -> pytorch_walk.c      -> this file
+ *     values      tables          state before the       start state, then one event per record
+ *                                 first record
  */
 #include "base/array.h"
 #include "import/import.h"
@@ -20,13 +21,13 @@
 #include <string.h>
 
 enum { NOTES_BYTES = 8192, LINE_BYTES = 512, FRAME_BYTES = 4096 };
-enum { STATE_RECORDS = 1 };           /* a recording of the state only keeps the last record */
+enum { STATE_RECORDS = 1 };           /* _record_memory_history("state") keeps only the last record */
 
-/* What follows a run of completed frees. */
+/* A run of completed frees, and the request that waited for them. */
 struct completed_run {
-    uint32_t end;                     /* the first record behind it */
-    uint32_t request;                 /* the one that may have waited for them; UINT32_MAX: none */
-    bool     has_waited;              /* it has, also for those that were completed at once, as far as one can tell */
+    uint32_t end;                     /* the first record after the run */
+    uint32_t request;                 /* record of the request that may have waited; UINT32_MAX: none */
+    bool     has_waited;              /* it waited even for frees that were completed at once, as far as records tell */
 };
 
 struct pytorch_import {
@@ -37,12 +38,12 @@ struct pytorch_import {
     uint32_t *frame_of;               /* by the snapshot's frame: the trace's + 1; 0 = not put yet */
     uint32_t *frames;                 /* one stack's */
     size_t frames_room;
-    uint32_t *held;                   /* completed frees that are put behind the request that waited for them */
+    uint32_t *held;                   /* completed frees, to be put after the request that waited for them */
     size_t n_held, held_room;
-    uint32_t held_until;              /* that request's record; UINT32_MAX: none */
-    struct completed_run completed;   /* that was looked at last */
-    size_t next_release;              /* of walk.releases, the first that is not put yet */
-    uint32_t *start_rows;             /* by number in walk.start: the segment's in the trace */
+    uint32_t held_until;              /* record of that request; UINT32_MAX: none */
+    struct completed_run completed;   /* the run looked at last */
+    size_t next_free_run;             /* index of the first of walk.free_runs that is not put yet */
+    uint32_t *start_rows;             /* by index into walk.start: number of the segment in the trace */
     bool without_stacks;
     bool has_epoch;
     char notes[NOTES_BYTES];
@@ -56,17 +57,11 @@ static enum err pytorch_nomem(const struct input *in, struct err_detail *why)
 
 /* ---- facts ---- */
 
-/* The newest release whose layout the file has; the keys tell, and the newest decides. */
+/* The newest release that writes files of this layout. */
 static const char *snapshot_profile(const struct snapshot *s)
 {
-    static const struct { unsigned sign; const char *profile; } signs[] = {
-        {SIGN_HOST, "2.15"}, {SIGN_MAX_ROUND, "2.13"}, {SIGN_POOL_ID, "2.12"}, {SIGN_USER_METADATA, "2.11"},
-        {SIGN_REUSE, "2.9"}, {SIGN_COMPILE_CONTEXT, "2.8"}, {SIGN_ANNOTATIONS, "2.7"}, {SIGN_SETTINGS, "2.4"},
-        {SIGN_TIME, "2.2"}, {SIGN_BLOCK_ADDRESS, "2.1"}};
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
-        if ((s->signs & signs[i].sign) != 0)
-            return signs[i].profile;
-    return "2.0";
+    const unsigned parts = s->signs & ((1u << TORCH_LAYOUTS) - 1);
+    return torch_release_name(torch_release_of_layout(parts));
 }
 
 static void note(struct pytorch_import *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -96,11 +91,13 @@ static void note_start(struct pytorch_import *p)
     }
     if (n_live == 0 && w->start.n == 0)
         return;
-    note(p, "starts in mid-run: %" PRIu64 " blocks (%s requested) were live and %zu segments (%s) stood before the first "
-         "record", n_live, units_format_bytes(live, bytes), w->start.n, units_format_bytes(w->start_reserved, held));
+    note(p, "starts in mid-run: %" PRIu64 " blocks (%s requested) were live and %zu segments (%s) were reserved before "
+         "the first record", n_live, units_format_bytes(live, bytes), w->start.n,
+         units_format_bytes(w->start_reserved, held));
     if (w->guessed_bytes > 0)
-        note(p, "start state: %s of %s (%.3g %%) rest on guesses: whether they belong to the block before them is not "
-             "recorded", units_format_bytes(w->guessed_bytes, bytes), units_format_bytes(w->start_reserved, held),
+        note(p, "start state: %s of %s (%.3g %%) rest on guesses: the recording does not tell whether they belong to "
+             "the block before them", units_format_bytes(w->guessed_bytes, bytes),
+             units_format_bytes(w->start_reserved, held),
              w->start_reserved == 0 ? 100 : 100.0 * (double)w->guessed_bytes / (double)w->start_reserved);
 }
 
@@ -118,13 +115,13 @@ static void note_troubles(struct pytorch_import *p)
         note(p, "%" PRIu64 " blocks of the final state are newer than the last record, or contradict the records",
              w->n_unmatched_final);
     if (w->n_unknown_actions > 0)
-        note(p, "%" PRIu64 " records of an action that is not known were skipped", w->n_unknown_actions);
-    if (w->n_undecided_releases > 0)
-        note(p, "%" PRIu64 " releases of memory were the program's empty_cache or the allocator's own, which the record "
-             "does not tell; --releases program|allocator decides", w->n_undecided_releases);
+        note(p, "%" PRIu64 " records of an unknown action were skipped", w->n_unknown_actions);
+    if (w->n_undecided_free_runs > 0)
+        note(p, "%" PRIu64 " times segments were given back either by the program's empty_cache or by the allocator: "
+             "the recording does not tell; --releases program|allocator decides", w->n_undecided_free_runs);
 }
 
-static void note_release(struct pytorch_import *p)
+static void note_layout(struct pytorch_import *p)
 {
     const unsigned signs = p->s->signs;
     if ((signs & SIGN_TIME) == 0 && p->w->n > 0)
@@ -134,25 +131,25 @@ static void note_release(struct pytorch_import *p)
     if ((signs & (SIGN_SETTINGS | SIGN_BLOCK_ADDRESS)) == 0)
         note(p, "releases up to 2.0 record no free of a block that is older than the recording");
     if ((signs & SIGN_POOL_ID) == 0 && p->s->n_pools > 1)
-        note(p, "pools of blocks whose segment is gone are not recorded; the default pool is assumed");
+        note(p, "the pools of blocks whose segment was freed are not recorded; the default pool is assumed");
     if (p->w->is_npu)
         note(p, "block sizes follow another vendor's rule: request + 32 bytes, up to 512");
 }
 
-/* What it was refused, and what follows from that for the device. */
+/* Notes what was refused, and what this tells about the device. */
 static void note_room(struct pytorch_import *p, const struct walk_room *room)
 {
     char asked[UNITS_TEXT], held[UNITS_TEXT], left[UNITS_TEXT];
     if (room->n_refused > 0) {
         const struct snapshot_record *r = &p->w->records[room->first_refused];
-        note(p, "out of memory at record %" PRIu32 ": %s asked for, %s reserved, %s free on the device (%" PRIu64 " such "
-             "records in all)", room->first_refused, units_format_bytes(r->size, asked),
+        note(p, "out of memory at record %" PRIu32 ": %s asked for, %s reserved, %s free on the device (%" PRIu64
+             " such records in all)", room->first_refused, units_format_bytes(r->size, asked),
              units_format_bytes(room->first_held, held), units_format_bytes(r->addr, left), room->n_refused);
     }
     if (room->is_all)
-        note(p, "the device's capacity is what was reserved and free at a refusal: contexts and other processes are not "
-             "in it");
-    note(p, "not recorded: %sa memory fraction, calls of empty_cache that released nothing",
+        note(p, "the device's capacity is what was reserved plus free at a refusal: without contexts and other "
+             "processes");
+    note(p, "not recorded: %sa memory fraction, calls of empty_cache that freed no segment",
          room->is_all ? "" : "the device's capacity, ");
 }
 
@@ -196,11 +193,11 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
     info->epoch_us = w->n > 0 && w->records[0].time_us > 0 ? (uint64_t)w->records[0].time_us : 0;
     note_start(p);
     note_troubles(p);
-    note_release(p);
+    note_layout(p);
     note_room(p, &room);
     enum err e = trace_put_meta(p->out, "source", importer_pytorch.name, why);
     if (e == ERR_OK)
-        e = trace_put_meta(p->out, "profile", w->is_npu ? "npu" : snapshot_profile(p->s), why);
+        e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), why);
     if (e == ERR_OK)
         e = put_settings(p, why);
     return e == ERR_OK ? trace_put_meta(p->out, "notes", p->notes, why) : e;
@@ -212,8 +209,8 @@ static int handle_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* PyTorch's own numbers of the streams are not recorded. They are handed out in order, and so mostly are the handles:
- * c10/cuda/CUDAStream.cpp, streams of normal priority. */
+/* Guesses PyTorch's own numbers of the streams, which are not recorded: PyTorch gives them out in order, and handles
+ * mostly ascend in the same order (c10/cuda/CUDAStream.cpp, streams of normal priority). */
 static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *why)
 {
     const struct snapshot *s = p->s;
@@ -228,7 +225,7 @@ static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *
     for (size_t i = 0; handles != NULL && is_used != NULL && i < s->n_streams; i++)
         if (is_used[i] && s->streams[i] != 0)
             handles[n++] = s->streams[i];
-    enum err e = handles != NULL && is_used != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for streams");
+    enum err e = handles != NULL && is_used != NULL ? ERR_OK : pytorch_nomem(s->in, why);
     if (n > 0)
         qsort(handles, n, sizeof *handles, handle_order);
     for (size_t i = 0; e == ERR_OK && i < n; i++)
@@ -247,7 +244,7 @@ static enum err put_start_segment(struct pytorch_import *p, const struct standin
     return trace_put_start_segment(p->out, &row, p->s->streams[st->stream], p->s->pools[st->pool], why);
 }
 
-/* The segments, and the beginnings of ranges in front of them. */
+/* Puts the segments, and among them the beginnings of ranges that are not mapped there. */
 static enum err put_start_segments(struct pytorch_import *p, struct err_detail *why)
 {
     const struct segment_set *start = &p->w->start, *ranges = &p->w->range_starts;
@@ -283,7 +280,7 @@ static enum err put_start_free(struct pytorch_import *p, uint32_t segment, uint6
     return trace_put_start_block(p->out, &row, false, p->s->streams[st->stream], p->s->pools[st->pool], why);
 }
 
-/* Blocks below address `end`, in no segment. */
+/* Puts the blocks below address `end` that lie in no segment. */
 static enum err put_start_strays(struct pytorch_import *p, size_t *next, uint64_t end, struct err_detail *why)
 {
     const struct walk *w = p->w;
@@ -294,7 +291,7 @@ static enum err put_start_strays(struct pytorch_import *p, size_t *next, uint64_
     return e;
 }
 
-/* All blocks by address: those in use as rebuilt, the free ones as what lies between them. */
+/* Puts all blocks by address: used blocks as rebuilt, free blocks as the gaps between them. */
 static enum err put_start_blocks(struct pytorch_import *p, struct err_detail *why)
 {
     const struct walk *w = p->w;
@@ -321,7 +318,7 @@ static enum err put_start_blocks(struct pytorch_import *p, struct err_detail *wh
 
 /* ---- stacks ---- */
 
-/* The trace's number of one of the snapshot's frames, which it gets at its first use. */
+/* The trace's number of a stack frame of the snapshot; the first use puts it into the trace. */
 static enum err frame_number(struct pytorch_import *p, uint32_t frame, uint32_t *out, struct err_detail *why)
 {
     if (p->frame_of[frame] == 0) {
@@ -339,7 +336,7 @@ static enum err frame_number(struct pytorch_import *p, uint32_t frame, uint32_t 
     return ERR_OK;
 }
 
-/* The trace's number of one of the snapshot's stacks, which it gets at its first use. */
+/* The trace's number of a stack of the snapshot; the first use puts it into the trace. */
 static enum err stack_number(struct pytorch_import *p, uint32_t stack, uint32_t *out, struct err_detail *why)
 {
     const struct stack_table *t = &p->s->stacks;
@@ -351,7 +348,7 @@ static enum err stack_number(struct pytorch_import *p, uint32_t stack, uint32_t 
     for (uint32_t node = t->stack[stack - 1]; node != 0; node = t->node[node - 1].caller) {
         uint32_t *frames = array_grow(p->frames, n, &p->frames_room, sizeof *frames);
         if (frames == NULL)
-            return err_set(why, ERR_HOST_NOMEM, 0, "no memory for call stacks");
+            return pytorch_nomem(p->s->in, why);
         p->frames = frames;
         const enum err e = frame_number(p, t->node[node - 1].text, &p->frames[n++], why);
         if (e != ERR_OK)
@@ -373,7 +370,7 @@ static uint64_t record_time_ns(const struct walk *w, const struct snapshot_recor
     return us > UINT64_MAX / 1000 ? UINT64_MAX : us * 1000;
 }
 
-/* Time 0 of the trace is that of its first event, which need not be the first record. */
+/* Sets the wall clock of time 0 at the first event, which need not be the first record. */
 static void note_epoch(struct pytorch_import *p, uint32_t record)
 {
     const int64_t time_us = p->w->records[record].time_us;
@@ -392,7 +389,7 @@ static enum err put_segment_record(struct pytorch_import *p, uint32_t i, struct 
                                    p->s->pools[r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool], i, why);
 }
 
-/* A record as an event. */
+/* Puts a record as an event. */
 static enum err put_event(struct pytorch_import *p, uint32_t i, enum event_kind kind, struct err_detail *why)
 {
     const struct snapshot_record *r = &p->w->records[i];
@@ -430,46 +427,47 @@ static enum err put_record(struct pytorch_import *p, uint32_t i, struct err_deta
     }
 }
 
-/* What the releases that begin at record i were found to be. */
-static enum err put_release(struct pytorch_import *p, const struct walk_release *release, struct err_detail *why)
+/* Puts who gave a run of segments back: a FLUSH, a dropped pool, or nothing if it was the allocator. */
+static enum err put_free_run(struct pytorch_import *p, const struct free_run *run, struct err_detail *why)
 {
-    const uint64_t *pool = p->s->pools[release->pool];
+    const uint64_t *pool = p->s->pools[run->pool];
     const bool is_graph = pool[0] != 0;
     const struct trace_record out = {
-        .kind = release->reading == RELEASE_POOL ? EVENT_CONTROL : EVENT_FLUSH,
-        .time_ns = record_time_ns(p->w, &p->w->records[release->record]), .pool = {pool[0], pool[1]},
-        .record = release->record, .control.kind = is_graph ? CONTROL_GRAPH_RESET : CONTROL_POOL_DROP};
-    if (release->reading == RELEASE_ALLOCATOR)
+        .kind = run->reading == FREED_WITH_POOL ? EVENT_CONTROL : EVENT_FLUSH,
+        .time_ns = record_time_ns(p->w, &p->w->records[run->record]), .pool = {pool[0], pool[1]},
+        .record = run->record, .control.kind = is_graph ? CONTROL_GRAPH_RESET : CONTROL_POOL_DROP};
+    if (run->reading == FREED_BY_ALLOCATOR)
         return ERR_OK;
-    note_epoch(p, release->record);
+    note_epoch(p, run->record);
     return trace_put(p->out, &out, why);
 }
 
 /* ---- frees that a request waited for ---- */
 
-/* The allocator's own releases that begin at record i, where none before it is left to be put; NULL: there are none. */
-static const struct walk_release *last_resort(const struct pytorch_import *p, uint32_t i)
+/* The run of segment frees at record i if it was the allocator's own, else NULL. All runs before it are put. */
+static const struct free_run *last_resort(const struct pytorch_import *p, uint32_t i)
 {
-    if (p->next_release == p->w->n_releases)
+    if (p->next_free_run == p->w->n_free_runs)
         return NULL;
-    const struct walk_release *r = &p->w->releases[p->next_release];
-    return r->record == i && r->reading == RELEASE_ALLOCATOR ? r : NULL;
+    const struct free_run *r = &p->w->free_runs[p->next_free_run];
+    return r->record == i && r->reading == FREED_BY_ALLOCATOR ? r : NULL;
 }
 
-static struct completed_run look_behind_run(const struct pytorch_import *p, uint32_t i)
+/* Looks what follows the run of completed frees at record i. */
+static struct completed_run look_after_run(const struct pytorch_import *p, uint32_t i)
 {
     const struct walk *w = p->w;
     const struct snapshot_record *r = w->records;
     while (i < w->n && r[i].action == ACTION_FREE_COMPLETED)
         i++;
     struct completed_run run = {.end = i, .request = UINT32_MAX};
-    const struct walk_release *release = last_resort(p, i);
+    const struct free_run *freed = last_resort(p, i);
     if (i < w->n && r[i].action == ACTION_OOM)
         run.request = i;
-    if (release == NULL)
+    if (freed == NULL)
         return run;
-    run.has_waited = release->has_waited;
-    i = release_run_end(w, i);
+    run.has_waited = freed->has_waited;
+    i = free_run_end(w, i);
     while (i < w->n && (r[i].action == ACTION_SEGMENT_ALLOC || r[i].action == ACTION_SEGMENT_MAP))
         i++;
     if (i < w->n && (r[i].action == ACTION_ALLOC || r[i].action == ACTION_OOM))
@@ -478,12 +476,16 @@ static struct completed_run look_behind_run(const struct pytorch_import *p, uint
 }
 
 /*
- * The request that waited for the free completed at record i; UINT32_MAX: none did.
+ * The record of the request that waited for the free completed at record i; UINT32_MAX: none did.
  *
- * A request that finds neither a block nor memory waits for all streams, releases what is free and asks the device
- * again; it does not search its pool again (PyTorch, CUDACachingAllocator.cpp, DeviceCachingAllocator::malloc). The frees
- * it waited for are recorded in front of it, but must not be there for its search. With garbage collection the releases
- * need not have waited, so the order stays as it is.
+ * A request that finds neither a block nor memory waits for all streams, frees idle segments and asks the device again,
+ * but does not search its pool again (PyTorch, CUDACachingAllocator.cpp, DeviceCachingAllocator::malloc). The frees it
+ * waited for are recorded before it, yet its search did not see them. So the importer puts them after the request:
+ *
+ *     recorded   free completed, segment_free, segment_alloc, alloc
+ *     put        segment_free, segment_alloc, alloc, free completed
+ *
+ * With garbage collection, segments may have been freed without a wait, and the recorded order stays.
  */
 static uint32_t find_waiting_request(struct pytorch_import *p, uint32_t i)
 {
@@ -492,11 +494,11 @@ static uint32_t find_waiting_request(struct pytorch_import *p, uint32_t i)
     if (p->s->settings.gc_threshold > 0 || !p->w->has_requests_of_frees)
         return UINT32_MAX;
     if (i >= p->completed.end)
-        p->completed = look_behind_run(p, i);
+        p->completed = look_after_run(p, i);
     return is_at_once && !p->completed.has_waited ? UINT32_MAX : p->completed.request;
 }
 
-/* Keeps the free completed at record i back; *is_held says whether there was a reason to. */
+/* Holds back the free completed at record i if a request waited for it; *is_held says so. */
 static enum err hold_back(struct pytorch_import *p, uint32_t i, bool *is_held, struct err_detail *why)
 {
     *is_held = false;
@@ -508,7 +510,7 @@ static enum err hold_back(struct pytorch_import *p, uint32_t i, bool *is_held, s
         return ERR_OK;
     uint32_t *held = array_grow(p->held, p->n_held, &p->held_room, sizeof *held);
     if (held == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for completed frees");
+        return pytorch_nomem(p->s->in, why);
     p->held = held;
     p->held[p->n_held++] = i;
     *is_held = true;
@@ -531,9 +533,9 @@ static enum err put_records(struct pytorch_import *p, struct err_detail *why)
     enum err e = ERR_OK;
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++) {
         bool is_held = false;
-        for (; e == ERR_OK && p->next_release < w->n_releases && w->releases[p->next_release].record == i;
-             p->next_release++)
-            e = put_release(p, &w->releases[p->next_release], why);
+        for (; e == ERR_OK && p->next_free_run < w->n_free_runs && w->free_runs[p->next_free_run].record == i;
+             p->next_free_run++)
+            e = put_free_run(p, &w->free_runs[p->next_free_run], why);
         if (e == ERR_OK)
             e = hold_back(p, i, &is_held, why);
         if (e == ERR_OK && !is_held)
@@ -541,6 +543,7 @@ static enum err put_records(struct pytorch_import *p, struct err_detail *why)
         if (e == ERR_OK && i == p->held_until)
             e = put_held(p, why);
     }
+    assert(e != ERR_OK || (p->n_held == 0 && p->next_free_run == w->n_free_runs));
     return e;
 }
 
@@ -565,7 +568,7 @@ static uint32_t device_records(const struct snapshot *s, size_t device)
     return device < s->n_devices ? s->devices[device].n : 0;
 }
 
-/* Devices are those with a list of records or a segment. */
+/* The number of devices: each has a list of records or a segment. */
 static uint32_t device_count(const struct snapshot *s)
 {
     uint32_t n = (uint32_t)s->n_devices;
@@ -583,11 +586,11 @@ static enum err refuse_state(const struct input *in, const struct snapshot *s, s
         reserved = add_capped(reserved, s->segments[s->final_segments.first + i].size);
     return err_set(why, ERR_UNSUPPORTED, 0,
                    "%s: holds only a final state (%u segments, %s), which `replay info` accounts for, and no events to "
-                   "replay; record them with torch.cuda.memory._record_memory_history()", input_name(in), s->final_segments.n,
-                   units_format_bytes(reserved, text));
+                   "replay; record them with torch.cuda.memory._record_memory_history()", input_name(in),
+                   s->final_segments.n, units_format_bytes(reserved, text));
 }
 
-/* Whether a device has what is asked for, and what that is, in words. */
+/* True if a device has events (or, for a final state, memory); *what says how much. */
 static bool device_has(const struct snapshot *s, uint32_t device, bool final_state, char what[UNITS_TEXT])
 {
     uint32_t n_segments;
@@ -616,8 +619,9 @@ static enum err choose_device(const struct input *in, const struct snapshot *s, 
         used = k > 0 && (size_t)k < sizeof list - used ? used + (size_t)k : used;
     }
     if (n == 0)
-        return cfg->final_state ? err_set(why, ERR_UNSUPPORTED, 0, "%s: holds no memory in the end", input_name(in))
-                                : refuse_state(in, s, why);
+        return !cfg->final_state ? refuse_state(in, s, why)
+                                 : err_set(why, ERR_UNSUPPORTED, 0, "%s: its final state holds no memory",
+                                           input_name(in));
     if (cfg->gpu < 0)
         return n == 1 ? ERR_OK
                       : err_set(why, ERR_USAGE, 0, "%s: several devices %s: %s; choose one with --gpu", input_name(in),
@@ -629,7 +633,7 @@ static enum err choose_device(const struct input *in, const struct snapshot *s, 
     return ERR_OK;
 }
 
-/* What is left is the final state. */
+/* Leaves only the final state. */
 static void forget_records(struct snapshot *s)
 {
     for (size_t d = 0; d < s->n_devices; d++)
@@ -695,7 +699,7 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
     if (cfg->final_state)
         forget_records(p.s);
     if (e == ERR_OK)
-        e = walk_device(p.s, device, cfg->releases, &p.w, why);
+        e = walk_device(p.s, device, cfg->segment_frees, &p.w, why);
     if (e == ERR_OK) {
         p.stack_of = calloc((size_t)p.s->stacks.n_stacks + 1, sizeof *p.stack_of);
         p.frame_of = calloc(p.s->n_frames + 1, sizeof *p.frame_of);
@@ -743,8 +747,8 @@ static void say_device(const struct line_sink *to, const struct snapshot *s, uin
                 largest_free = b->size;
         }
     }
-    say(to, "device %u: %u records; final state: %u segments, %s reserved, %u live blocks (%s), %u waiting for streams, "
-        "largest free block %s", device, device_records(s, device), n_segments,
+    say(to, "device %u: %u records; final state: %u segments, %s reserved, %u live blocks (%s), %u waiting for streams,"
+        " largest free block %s", device, device_records(s, device), n_segments,
         units_format_bytes(reserved_bytes, reserved), n_live, units_format_bytes(live_bytes, live), n_pending,
         units_format_bytes(largest_free, largest));
 }

@@ -1,10 +1,14 @@
 /*
  * The pickle machine: a stack of values, a stack of marks and a memo.
  *
- * A container on the stack is open until something consumes it or refers to it; then the handler seals it. The items
- * of an open container wait in a bag. A dictionary is sealed earlier, straight from the stack, when its last batch of
- * items has come: Python's pickler writes items in batches of 1000, so that a shorter batch is the last, and others
- * write all at once. That saves the bags of a million records that wait for their list to be complete.
+ *     stack   | ... | list (open) | dict (open) | key | value | key | value |     items of the innermost container
+ *     marks                                     ^                                  the innermost mark
+ *     bags            the items of open containers that are no longer on the stack
+ *
+ * A container on the stack is open until something consumes it or refers to it; then the handler seals it. The items of
+ * an open container wait in a bag. A dictionary is sealed earlier, straight from the stack, when its last batch of
+ * items has come: Python's pickler writes batches of 1000 items, so a shorter batch is the last, and other picklers
+ * write all items at once. This saves a bag for each of a million records that wait for their list to be complete.
  *
  * Opcodes: CPython, Lib/pickletools.py. Batches: CPython, Modules/_pickle.c, batch_dict and batch_list.
  */
@@ -16,8 +20,8 @@
 enum {
     BATCH_ITEMS = 1000,
     MARKS_MAX = 1000,                 /* nested containers */
-    MEMO_GAP_MAX = 1 << 12,           /* a memo is numbered without gaps; a little more is borne */
-    OPCODE_BYTES_MAX = 300,           /* of the common opcodes: a short string and its length */
+    MEMO_GAP_MAX = 1 << 12,           /* memo numbers have no gaps; small ones are tolerated */
+    OPCODE_BYTES_MAX = 300,           /* longest common opcode: a short string and its length */
     TEXT_MAX = 4096,                  /* of a number in text */
     ARENA_BYTES = 1 << 20,
     MEMO_BITS = 32                    /* of an open value: memo index + 1, below the bag's number + 1 */
@@ -25,8 +29,8 @@ enum {
 #define MEMO_UNSET UINT32_MAX
 #define MEMO_MAX (UINT32_MAX - 1)
 
-/* The memo lies in pages. The objects of a page are mostly a few frames and stacks over and over, so a page that is
- * full is packed: a table of its distinct values, and a byte for each entry. */
+/* The memo is kept in pages. The objects of a page are mostly a few stack frames and stacks over and over, so a full
+ * page is packed into a table of its distinct values and a byte per entry. */
 enum { PAGE_BITS = 12, PAGE_ENTRIES = 1 << PAGE_BITS, PAGE_VALUES = 256, PAGES_UNPACKED = 4 };
 
 struct packed_page {
@@ -35,7 +39,7 @@ struct packed_page {
     uint8_t  entry[PAGE_ENTRIES];
 };
 
-struct memo_page {                    /* one of the two; neither: no entry is set */
+struct memo_page {                    /* one of the two is set; neither: all entries are unset */
     uint32_t *plain;
     struct packed_page *packed;
 };
@@ -45,7 +49,7 @@ struct bag {                          /* items of an open container */
     size_t n, cap;
 };
 
-struct arena {                        /* where strings live: they never move */
+struct arena {                        /* memory of strings, which never move */
     struct arena *next;
     size_t used, cap;
     char bytes[];
@@ -63,13 +67,13 @@ struct strings {
 struct pickle {
     struct input *in;
     struct pickle_handler handler;
-    const unsigned char *base, *at, *end;    /* the window, and how far it is read */
+    const unsigned char *base, *at, *end;    /* the window, and the place in it */
     uint64_t base_offset, op_offset;
     bool at_end;                      /* nothing follows the window */
     bool is_stopped;
     uint64_t *stack;
     size_t n, cap;
-    size_t open_end;                  /* every open container lies below this place of the stack */
+    size_t open_end;                  /* all open containers are below this place of the stack */
     uint32_t marks[MARKS_MAX];
     uint32_t n_marks;
     struct memo_page *pages;
@@ -106,7 +110,8 @@ static enum err pickle_nomem(const struct pickle *p, struct err_detail *why)
     return err_set(why, ERR_HOST_NOMEM, p->op_offset, "%s: no memory to read the pickle", input_name(p->in));
 }
 
-/* Makes room for element number n of an array; the caller's pointer and cap change. */
+/* Makes room for element number n of an array, whose pointer and cap change. Grows by half, which wastes less memory
+ * than array_grow. */
 static bool grow(void **array, size_t *cap, size_t n, size_t element)
 {
     if (n < *cap)
@@ -138,7 +143,7 @@ static enum err pickle_refill(struct pickle *p, size_t want, struct err_detail *
     return e;
 }
 
-/* Lends the next n (<= INPUT_PEEK_MAX) bytes and takes them. */
+/* Takes the next n (<= INPUT_PEEK_MAX) bytes and lends them. */
 static enum err pickle_take(struct pickle *p, size_t n, const unsigned char **bytes, struct err_detail *why)
 {
     if ((size_t)(p->end - p->at) < n) {
@@ -183,7 +188,7 @@ static enum err pickle_number(struct pickle *p, unsigned width, uint64_t *v, str
     return e;
 }
 
-/* Lends the next line without its end and takes it; *text is NULL where it does not fit the window. */
+/* Takes the next line and lends it without its end; *text is NULL if the line does not fit the window. */
 static enum err pickle_line(struct pickle *p, const char **text, size_t *n, struct err_detail *why)
 {
     const unsigned char *stop = memchr(p->at, '\n', (size_t)(p->end - p->at));
@@ -195,7 +200,7 @@ static enum err pickle_line(struct pickle *p, const char **text, size_t *n, stru
     }
     *text = NULL;
     *n = 0;
-    while (stop == NULL) {                               /* longer than anything that we want: pass over it */
+    while (stop == NULL) {                               /* longer than any line that is used: skip it */
         if (p->at_end)
             return pickle_fail(p, "the pickle is cut off", why);
         p->at = p->end;
@@ -279,7 +284,7 @@ static bool strings_grow(struct strings *t)
     return ok;
 }
 
-/* The number of a string; UINT32_MAX where memory, or numbers, are used up. */
+/* The number of a string; UINT32_MAX without memory or free numbers. */
 static uint32_t strings_intern(struct strings *t, const char *s, size_t n)
 {
     if (t->n >= t->n_slots / 2 && !strings_rehash(t))
@@ -387,7 +392,7 @@ static uint32_t memo_at(const struct pickle *p, uint64_t index)
     return page->packed == NULL ? MEMO_UNSET : page->packed->value[page->packed->entry[i]];
 }
 
-/* Packs a page if it has few enough distinct values; one that cannot be, or memory, leaves it as it is. */
+/* Packs a page. If it has too many distinct values, or without memory, it stays as it is. */
 static void page_pack(struct memo_page *page)
 {
     enum { SLOTS = 2 * PAGE_VALUES };
@@ -428,7 +433,7 @@ static bool page_unpack(struct memo_page *page)
     return true;
 }
 
-/* Makes the page that holds `index`, and packs the one before the last, which is hardly written any more. */
+/* Makes the page that holds `index`, and packs an older page, which is hardly written any more. */
 static bool memo_reach(struct pickle *p, uint64_t index)
 {
     const size_t k = (size_t)(index >> PAGE_BITS);
@@ -443,7 +448,7 @@ static bool memo_reach(struct pickle *p, uint64_t index)
     return true;
 }
 
-/* Sets an entry of a page that is packed or not there yet; false without memory. */
+/* Sets an entry of a page that is packed or does not exist yet; false without memory. */
 static bool memo_set_anywhere(struct pickle *p, uint64_t index, uint32_t value)
 {
     if (index >> PAGE_BITS >= p->n_pages && !memo_reach(p, index))
@@ -468,7 +473,7 @@ static bool memo_set_anywhere(struct pickle *p, uint64_t index, uint32_t value)
     return true;
 }
 
-/* Where an entry lies that can be written at once; NULL where there is more to do. */
+/* The place of an entry that can be written directly; NULL if its page is packed or missing. */
 static inline uint32_t *memo_plain(const struct pickle *p, uint64_t index)
 {
     if (index >> PAGE_BITS >= p->n_pages || p->pages[index >> PAGE_BITS].plain == NULL)
@@ -494,7 +499,7 @@ static bool is_open(uint64_t value)
     return kind == PICKLE_OPEN_DICT || kind == PICKLE_OPEN_LIST;
 }
 
-/* Memo index + 1 and bag + 1 of an open value; 0 where it has none. */
+/* Memo index + 1 and bag + 1 of an open value; 0: none. */
 static uint32_t open_memo(uint64_t value)
 {
     return (uint32_t)(value >> PICKLE_KIND_BITS);
@@ -552,7 +557,7 @@ static enum err open_add(struct pickle *p, size_t pos, const uint64_t *items, si
     return ERR_OK;
 }
 
-/* Sealed containers are the handler's; whatever refers to this one sees its answer from now on. */
+/* Hands a complete container to the handler. Every later reference sees the handler's answer. */
 static inline enum err open_seal_with(struct pickle *p, size_t pos, const uint64_t *items, size_t n,
                                       struct err_detail *why)
 {
@@ -577,7 +582,7 @@ static enum err open_seal(struct pickle *p, size_t pos, struct err_detail *why)
     struct bag *b = &p->bags[bag - 1];
     const enum err e = open_seal_with(p, pos, b->items, b->n, why);
     b->n = 0;
-    if (b->cap > BATCH_ITEMS) {                          /* a rare big one is not kept for the many small ones */
+    if (b->cap > BATCH_ITEMS) {                          /* do not keep the memory of a rare big one */
         free(b->items);
         *b = (struct bag){.items = NULL};
     }
@@ -596,7 +601,7 @@ static enum err seal_from(struct pickle *p, size_t first, struct err_detail *why
     return ERR_OK;
 }
 
-/* First stack position that belongs to the innermost mark. */
+/* The first stack position after the innermost mark. */
 static size_t floor_of(const struct pickle *p)
 {
     return p->n_marks == 0 ? 0 : p->marks[p->n_marks - 1];
@@ -610,7 +615,7 @@ static inline enum err take_mark(struct pickle *p, size_t *first, struct err_det
     return seal_from(p, *first, why);
 }
 
-/* The items from stack position `first` go into the container below them. */
+/* Moves the items from stack position `first` on into the container below them. */
 static inline enum err add_items(struct pickle *p, size_t first, bool is_last, unsigned kind, struct err_detail *why)
 {
     const size_t n = p->n - first;
@@ -716,7 +721,7 @@ static enum err op_dup(struct pickle *p, unsigned arg, struct err_detail *why)
     return e != ERR_OK ? e : pickle_push(p, p->stack[p->n - 1], why);
 }
 
-/* SETITEMS, APPENDS: the items are on the stack and mostly never leave it. */
+/* SETITEMS, APPENDS: the items are on the stack, and mostly are sealed from there. */
 static enum err op_items(struct pickle *p, unsigned kind, struct err_detail *why)
 {
     size_t first = 0;
@@ -804,7 +809,7 @@ static enum err op_binint(struct pickle *p, unsigned arg, struct err_detail *why
     return e != ERR_OK ? e : push_int(p, (int32_t)(uint32_t)v, why);
 }
 
-/* Two's complement of any length; what needs more than 64 bits is nothing that we know. */
+/* Two's complement of any length; a number of more than 64 bits becomes opaque. */
 static enum err op_long(struct pickle *p, unsigned width, struct err_detail *why)
 {
     uint64_t n = 0, value = 0;
@@ -951,7 +956,7 @@ static size_t utf8_put(char *to, uint32_t c)
     return 4;
 }
 
-/* `digits` hexadecimal digits at s; false where there are fewer. */
+/* Reads `digits` hexadecimal digits at s; false if there are fewer. */
 static bool text_hex(const char *s, size_t n, size_t digits, uint32_t *out)
 {
     uint32_t v = 0;
@@ -969,7 +974,7 @@ static bool text_hex(const char *s, size_t n, size_t digits, uint32_t *out)
     return true;
 }
 
-/* One escape behind a backslash at s; its length, 0 where it is none. */
+/* Reads one escape after a backslash at s; returns its length, 0 if it is none. */
 static size_t text_escape(const char *s, size_t n, bool is_unicode, uint32_t *c)
 {
     if (n == 0)
@@ -1027,7 +1032,7 @@ static enum err memo_put(struct pickle *p, uint64_t index, struct err_detail *wh
         return pickle_fail(p, "a memo number out of proportion", why);
     uint64_t *top = &p->stack[p->n - 1], value = *top;
     enum err e = ERR_OK;
-    if (is_open(value) && open_memo(value) != 0) {       /* a second name: only a sealed container can have it */
+    if (is_open(value) && open_memo(value) != 0) {       /* only a sealed container can have a second name */
         e = open_seal(p, p->n - 1, why);
         value = *top;
     }
@@ -1048,7 +1053,7 @@ static enum err memo_get(struct pickle *p, uint64_t index, struct err_detail *wh
     const uint32_t entry = memo_at(p, index);
     if (entry == MEMO_UNSET)
         return pickle_fail(p, "a reference to nothing", why);
-    if (is_open(entry)) {                                /* it waits on the stack, complete: see the top of the file */
+    if (is_open(entry)) {                                /* on the stack and complete: see the top of the file */
         const size_t pos = pickle_index(entry);
         if (pos >= p->n || !is_open(p->stack[pos]) || open_memo(p->stack[pos]) != index + 1)
             return pickle_fail(p, "a reference to an object that is gone", why);
@@ -1175,14 +1180,14 @@ static enum err op_refuse(struct pickle *p, unsigned opcode, struct err_detail *
                    opcodes[opcode].name);
 }
 
-/* An entry of the memo that can be taken as it is: set, and no container that is still open. */
+/* True for a memo entry that can be used as it is: set, and not an open container. */
 static inline bool memo_is_plain(uint32_t entry)
 {
     return entry != MEMO_UNSET && !is_open(entry);
 }
 
-/* MEMOIZE of the n-th value of the stack, in the common case: the first name of a container or of what has a number
- * already, at a new place of a page. False, and nothing is done, where it is not. */
+/* MEMOIZE of the n-th value of the stack in the common case: the first name of a value, in a page that can be written
+ * directly. False, with nothing done, in any other case. */
 static inline bool memoize_common(struct pickle *p, uint64_t *stack, size_t n)
 {
     uint32_t *entry = memo_plain(p, p->n_memo);
@@ -1203,8 +1208,8 @@ static inline bool memoize_common(struct pickle *p, uint64_t *stack, size_t n)
     return true;
 }
 
-/* The opcodes that nine tenths of a snapshot consist of, as long as nothing about them is unusual: the window holds
- * all of each, the stack has room, and no open container is touched. Stops in front of the first that is not so. */
+/* Runs the opcodes that make up nine tenths of a snapshot, as long as nothing is unusual: the window holds the whole
+ * opcode, the stack has room, and no open container is touched. Stops before the first opcode of any other kind. */
 static void pickle_run_common(struct pickle *p)
 {
     const unsigned char *at = p->at;
@@ -1241,7 +1246,7 @@ static void pickle_run_common(struct pickle *p)
             stack[n++] = entry;
             at += 2;
             continue;
-        case 'j':                                        /* often several: the frames of a stack */
+        case 'j':                                        /* often several in a row: the frames of a stack */
             while (*at == 'j' && n < cap && at < stop && memo_is_plain(entry = memo_at(p, little_endian(at + 1, 4)))) {
                 stack[n++] = entry;
                 at += 5;

@@ -60,6 +60,7 @@ uint32_t pickle_name(struct pickle_writer *w)
 
 void pickle_put_named(struct pickle_writer *w, uint32_t name)
 {
+    assert(name < w->n_names);
     const bool is_small = name <= UINT8_MAX;
     fputc(is_small ? 'h' : 'j', w->out);
     put_le(w->out, name, is_small ? 1 : 4);
@@ -108,7 +109,8 @@ void pickle_put_text(struct pickle_writer *w, const char *text)
     names[id] = pickle_name(w);
 }
 
-/* The fewest bytes that hold a number of 64 bits as two's complement; 9 where the highest bit is no sign. */
+/* Writes the fewest bytes that hold a 64-bit number as two's complement: 9 for an unsigned number with its top bit set.
+ * */
 static void put_long(struct pickle_writer *w, uint64_t bits, bool is_negative)
 {
     const uint8_t fill = is_negative ? 0xff : 0;

@@ -1,44 +1,44 @@
 /*
- * The walk forward: from the rebuilt start through all records, to see that every block lies in a segment and on no
- * other block, to fill in what older releases did not write, and to find the sizes of the blocks at the start.
+ * The forward pass: from the rebuilt start state through all records. It checks that every block lies in a segment and
+ * overlaps no other block, fills in what older releases did not record, and finds the sizes of the blocks at the start.
  *
- * Why sizes: a block of a large segment may be up to 1 MiB larger than its rounded request, and records carry only
- * requests. But an allocation always takes the front of a free block, and a free block begins where a live one ends:
- * so the first allocation directly behind a block tells where it ends.
+ * Sizes: records carry only requests, and a block of a large segment may be up to 1 MiB larger than its rounded
+ * request. But an allocation always takes the front of a free block, and a free block begins where a live one ends. So
+ * the first allocation directly after a block tells where the block ends:
+ *
+ *     at the start     | live block, size unknown     ?  free ...
+ *     later            | live block       | new block |
+ *                                         ^ the end of the live block
  */
 #include "import/pytorch_walk.h"
 
 #include "base/units.h"
 #include "traces/rank_set.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 enum { SMALL_SEGMENT = 2 << 20 };
-#define TAIL_MAX MIB                  /* PyTorch, CUDACachingAllocator.cpp: should_split keeps up to that much */
+#define TAIL_MAX MIB                  /* a rest up to this is not split off: PyTorch, should_split */
 
 struct forward {
     struct walk *w;
     struct segment_set now;
     struct rank_set active;           /* ranks of blocks that are live or pending */
     uint64_t *requested;              /* by rank, while active */
-    bool *is_pending;                 /* by rank: no longer handed out */
+    bool *is_pending;                 /* by rank: free requested */
     uint64_t held_bytes, live_bytes;
-    uint32_t run_end;                 /* first record behind the present run of releases */
-    enum import_releases wish;
+    uint32_t run_end;                 /* first record after the present run of segment frees */
+    enum import_segment_frees wish;
     uint64_t room_bytes;
-    uint64_t uncollected_bytes;       /* as in release_scene */
+    uint64_t uncollected_bytes;       /* as in free_run_scene */
 };
 
 static void trouble_add(struct walk_trouble *t, uint64_t record)
 {
     if (t->n++ == 0)
         t->first = record;
-}
-
-static enum err forward_nomem(struct err_detail *why)
-{
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
 }
 
 /* ---- blocks ---- */
@@ -61,13 +61,14 @@ static void active_put(struct forward *f, uint32_t rank, uint64_t requested, boo
 
 static void active_retire(struct forward *f, uint32_t rank)
 {
+    assert(f->is_pending[rank] || f->live_bytes >= f->requested[rank]);
     if (!f->is_pending[rank])
         f->live_bytes -= f->requested[rank];
     f->is_pending[rank] = true;
 }
 
-/* Two live blocks overlap. One that only the final state knows may be younger than all records (the snapshot copies
- * the records first); any other is a contradiction. */
+/* Two live blocks overlap. A block that only the final state shows may be newer than all records, because PyTorch
+ * copies the records first: such a block is dropped. Any other overlap is a contradiction. */
 static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct err_detail *why)
 {
     struct walk *w = f->w;
@@ -85,7 +86,7 @@ static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct er
                    w->records[i].size, w->addr[other], f->requested[other]);
 }
 
-/* The block below ends where this one begins; if it lived at the start, that may be the first news of its size. */
+/* A new block at `addr` tells where the block below ends. If that was live at the start, its size may become known. */
 static void size_block_below(struct forward *f, uint32_t below, uint64_t addr, const struct standing *segment)
 {
     struct walk *w = f->w;
@@ -150,40 +151,33 @@ static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *
 
 /* ---- segments ---- */
 
-/* A whole ordinary segment of the default pools without an active block. */
+/* True for an ordinary segment of the default pools without an active block. */
 static bool is_idle(const struct forward *f, const struct standing *s)
 {
     const struct walk *w = f->w;
-    uint32_t low = 0, high = w->n_addr;                  /* the first rank at or above the segment */
     if (s->is_range || s->pool != 0)
         return false;
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2;
-        if (w->addr[mid] < s->addr)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    const uint32_t first = low == w->n_addr ? RANK_NONE
-                           : rank_set_has(&f->active, low) ? low : rank_set_above(&f->active, low);
+    const uint32_t rank = walk_rank_from(w, s->addr);
+    const uint32_t first = rank == w->n_addr ? RANK_NONE
+                           : rank_set_has(&f->active, rank) ? rank : rank_set_above(&f->active, rank);
     return first == RANK_NONE || w->addr[first] - s->addr >= s->bytes;
 }
 
-/* The run keeps an idle segment. */
-static bool leaves_releasable(const struct forward *f, uint32_t begin, uint32_t end)
+/* True if the run leaves an idle segment. */
+static bool leaves_idle_segment(const struct forward *f, uint32_t begin, uint32_t end)
 {
     const struct walk *w = f->w;
     for (size_t k = 0; k < f->now.n; k++) {
-        bool is_released = !is_idle(f, &f->now.at[k]);
-        for (uint32_t i = begin; i < end && !is_released; i++)
-            is_released = w->records[i].action == ACTION_SEGMENT_FREE && w->records[i].addr == f->now.at[k].addr;
-        if (!is_released)
+        bool is_freed = !is_idle(f, &f->now.at[k]);
+        for (uint32_t i = begin; i < end && !is_freed; i++)
+            is_freed = w->records[i].action == ACTION_SEGMENT_FREE && w->records[i].addr == f->now.at[k].addr;
+        if (!is_freed)
             return true;
     }
     return false;
 }
 
-/* New memory: garbage collection would have released an idle large segment first, had so much been too much. */
+/* At new memory: if an idle large segment stays, the bytes held now are not yet enough to start garbage collection. */
 static void note_uncollected(struct forward *f, uint32_t i)
 {
     if (f->w->s->settings.gc_threshold <= 0 || i == f->run_end || f->held_bytes <= f->uncollected_bytes)
@@ -211,31 +205,32 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     const enum segment_change c = adds ? segment_set_add(&f->now, &st)
                                        : segment_set_take(&f->now, r->addr, r->size, &st);
     if (c == CHANGE_NOMEM)
-        return forward_nomem(why);
+        return walk_nomem(w, why);
     if (c == CHANGE_CONFLICT) {
         trouble_add(&w->segments, i);
         return ERR_OK;
     }
+    assert(adds || f->held_bytes >= r->size);
     f->held_bytes = adds ? f->held_bytes + r->size : f->held_bytes - r->size;
     if (f->held_bytes > w->peak_reserved)
         w->peak_reserved = f->held_bytes;
     return ERR_OK;
 }
 
-static enum err forward_release(struct forward *f, uint32_t i, struct err_detail *why)
+static enum err forward_free_run(struct forward *f, uint32_t i, struct err_detail *why)
 {
     if (i < f->run_end)
         return ERR_OK;
-    f->run_end = release_run_end(f->w, i);
-    const struct release_scene scene = {.held_bytes = f->held_bytes, .room_bytes = f->room_bytes,
-                                        .leaves_releasable = leaves_releasable(f, i, f->run_end),
+    f->run_end = free_run_end(f->w, i);
+    const struct free_run_scene scene = {.held_bytes = f->held_bytes, .room_bytes = f->room_bytes,
+                                        .leaves_idle_segment = leaves_idle_segment(f, i, f->run_end),
                                         .uncollected_bytes = f->uncollected_bytes};
-    return release_read(f->w, i, &scene, f->wish, why);
+    return free_run_read(f->w, i, &scene, f->wish, why);
 }
 
 /* ---- what is left unsized ---- */
 
-/* Where the records do not tell a block's end, the rules do, or nearly: see PyTorch, should_split. */
+/* Sizes a block whose end no record tells, by PyTorch's rules (should_split); the result may be a guess. */
 static void size_by_rule(struct walk *w, struct walk_block *b, uint64_t end)
 {
     const struct snapshot_settings *t = &w->s->settings;
@@ -251,7 +246,7 @@ static void size_by_rule(struct walk *w, struct walk_block *b, uint64_t end)
     if (rest == 0 || segment->is_small || segment->is_range || t->is_expandable) {
         b->is_sized = true;
     } else if (rest <= TAIL_MAX) {
-        b->bytes = rounded + rest;                       /* too little to be a block of its own in the large pool */
+        b->bytes = rounded + rest;                       /* too small for a block of its own in the large pool */
         b->is_sized = true;
     } else {
         const bool is_whole = t->max_split_size > 0 && rounded >= (uint64_t)t->max_split_size &&
@@ -264,7 +259,7 @@ static void size_by_rule(struct walk *w, struct walk_block *b, uint64_t end)
 
 static void size_start_blocks(struct walk *w)
 {
-    uint64_t above = 0;                                  /* start of the next block in the same segment */
+    uint64_t above = 0;                                  /* address of the next block in the same segment */
     uint32_t segment = UINT32_MAX;
     for (size_t i = w->n_blocks; i-- > 0;) {
         struct walk_block *b = &w->blocks[i];
@@ -278,7 +273,7 @@ static void size_start_blocks(struct walk *w)
         if (!b->is_sized)
             size_by_rule(w, b, above);
         if (b->segment != UINT32_MAX && b->bytes > above - b->addr) {
-            b->bytes = above - b->addr;                  /* what a placement behind it suggested was not its size */
+            b->bytes = above - b->addr;                  /* a later placement suggested a wrong size */
             b->is_guessed = true;
         }
         if (b->segment == UINT32_MAX)
@@ -296,7 +291,7 @@ static enum err forward_open(struct forward *f, struct err_detail *why)
     f->is_pending = calloc(w->n_addr + 1, sizeof *f->is_pending);
     if (f->requested == NULL || f->is_pending == NULL || !rank_set_open(&f->active, w->n_addr) ||
         !segment_set_copy(&f->now, &w->start))
-        return forward_nomem(why);
+        return walk_nomem(w, why);
     f->held_bytes = w->start_reserved = w->peak_reserved = segment_set_bytes(&w->start);
     f->room_bytes = walk_room(w).bytes;
     for (size_t i = 0; i < w->n_blocks; i++) {
@@ -324,7 +319,7 @@ static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *w
         return forward_block(f, i, why);
     case ACTION_SEGMENT_FREE:
     case ACTION_SEGMENT_UNMAP: {
-        const enum err e = forward_release(f, i, why);
+        const enum err e = forward_free_run(f, i, why);
         return e != ERR_OK ? e : forward_segment(f, i, why);
     }
     case ACTION_SEGMENT_ALLOC:
@@ -335,9 +330,9 @@ static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *w
     }
 }
 
-enum err walk_forward(struct walk *w, enum import_releases releases, struct err_detail *why)
+enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *why)
 {
-    struct forward f = {.w = w, .wish = releases};
+    struct forward f = {.w = w, .wish = segment_frees};
     enum err e = forward_open(&f, why);
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
         e = forward_step(&f, i, why);

@@ -1,9 +1,16 @@
 /*
- * Where the ranges of expandable segments begin that stand at the start. What stands there are their mapped pieces; if
- * memory in front of these was given back before the first record, none of them lies at the beginning. The allocator
- * fills the unmapped stretch of the lowest address that has room, from its front on: as long as anything in a range is
- * mapped, memory mapped for the same stream, pool and kind of request is mapped in that range, and what is mapped lowest
- * begins where the range does.
+ * Finds where the ranges of expandable segments begin that existed before the first record.
+ *
+ * A snapshot shows only mapped pieces. If memory at the front of a range was unmapped before the first record, the
+ * first piece does not tell where the range begins:
+ *
+ *     range      |  unmapped  | piece | unmapped | piece | unmapped ...
+ *                ^            ^
+ *                begins here  `first`, all that the start state shows
+ *
+ * Later records tell. As long as a range has a mapped piece, PyTorch maps memory for the same stream, pool and kind of
+ * request (small or large) in this range, and it fills the lowest unmapped stretch with room from its front. So the
+ * lowest address ever mapped is where the range begins.
  */
 #include "base/array.h"
 #include "import/pytorch_walk.h"
@@ -11,17 +18,19 @@
 #include "base/event.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* `first`: where its first piece stands at the start, or where it was mapped first; `low`: the lowest known since. */
+/* One range. `first`: address of its first piece at the start, else of the first memory mapped. `low`: lowest mapped
+ * address so far. */
 struct range {
     uint32_t stream;
     uint16_t pool;
     bool     is_small, stood_at_start;
-    uint64_t first, low, end, mapped;      /* nothing mapped: it was given up */
+    uint64_t first, low, end, mapped;      /* mapped bytes; 0: the allocator gave the range up */
 };
 
-/* They are looked up one by one: real programs have some for each stream and pool. */
+/* Searched linearly: real programs have a few ranges per stream and pool. */
 enum { RANGES_MAX = 4096 };
 
 struct ranges {
@@ -29,7 +38,7 @@ struct ranges {
     size_t n, room;
 };
 
-/* The one in which memory is mapped for such a request. */
+/* The range in which memory for such a request is mapped; NULL if there is none yet. */
 static struct range *ranges_find(const struct ranges *t, const struct standing *s)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -40,7 +49,7 @@ static struct range *ranges_find(const struct ranges *t, const struct standing *
     return NULL;
 }
 
-/* The one that an address lies in: of those that begin below it the nearest. */
+/* The range that holds an address: of all that begin at or below it the nearest. */
 static struct range *ranges_around(const struct ranges *t, uint64_t addr)
 {
     struct range *found = NULL;
@@ -78,12 +87,13 @@ static void ranges_unmap(struct ranges *t, uint64_t addr, uint64_t bytes)
     struct range *r = ranges_around(t, addr);
     if (r == NULL)
         return;
+    assert(r->low <= addr);
     r->mapped -= bytes < r->mapped ? bytes : r->mapped;
     if (r->mapped == 0 && !r->stood_at_start)
         *r = t->at[--t->n];
 }
 
-/* The request that the records from i on were made for: the first behind them that was served or refused. */
+/* The request that caused record i: the next one that was served or refused. */
 static uint32_t next_request(const struct walk *w, uint32_t i)
 {
     while (i < w->n && w->records[i].action != ACTION_ALLOC && w->records[i].action != ACTION_OOM)
@@ -91,7 +101,7 @@ static uint32_t next_request(const struct walk *w, uint32_t i)
     return i;
 }
 
-/* Follows what is mapped and unmapped through the records. */
+/* Follows maps and unmaps through the records. */
 static bool ranges_follow(struct ranges *t, const struct walk *w)
 {
     uint32_t request = 0;
@@ -112,8 +122,8 @@ static bool ranges_follow(struct ranges *t, const struct walk *w)
     return true;
 }
 
-/* Notes where a range of the start begins, unless that is where its first piece stands, or cannot be: with something
- * else between them, or further away than any range reaches. */
+/* Notes where a range of the start state begins, unless it begins with its first piece. Also not if it cannot begin
+ * there: another segment lies in between, or it would be longer than any range is. */
 static bool range_note(struct walk *w, const struct range *r)
 {
     const struct standing s = {.addr = r->low, .stream = r->stream, .pool = r->pool, .is_small = r->is_small,

@@ -1,14 +1,20 @@
 /*
- * The walk back: from the final state of a device to the segments and blocks before its first record.
+ * The backward pass: from the final state of a device to the segments and blocks before its first record.
  *
- * Segments are undone record by record from the end. Blocks need no undoing: a block lived at the start if the first
- * record of its address frees it, or if it lives at the end and no record mentions it.
+ * Segment records are undone one by one from the end. Blocks need no undoing: a block was live at the start if the
+ * first record of its address frees it, or if it is live at the end and no record mentions it:
+ *
+ *     records of an address     live at the end   live at the start
+ *     alloc ... free ...        -                 no
+ *     free ...                  -                 yes
+ *     none                      yes               yes
  */
 #include "import/pytorch_walk.h"
 
 #include "base/array.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +22,9 @@
 enum { BLOCK_ROUND = 512, NPU_HEADER = 32 };
 enum { SMALL_SEGMENT = 2 << 20 };
 
-static enum err walk_nomem(struct err_detail *why)
+enum err walk_nomem(const struct walk *w, struct err_detail *why)
 {
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the records of the snapshot");
+    return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for the records of the snapshot", input_name(w->s->in));
 }
 
 /* ---- rounding ---- */
@@ -85,7 +91,7 @@ static int named_addr_order(const void *a, const void *b)
     return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* All block addresses in order of appearance, numbered through `names`. */
+/* All block addresses in order of appearance; `names` gives the number of an address. */
 struct addr_list {
     struct pair_map names;
     struct named_addr *at;
@@ -128,7 +134,7 @@ static bool addr_collect(struct walk *w, struct addr_list *l)
     return true;
 }
 
-/* Addresses become ranks: their place among all addresses. */
+/* Numbers addresses by rank: their place among all addresses in ascending order. */
 static enum err walk_rank(struct walk *w, struct err_detail *why)
 {
     struct addr_list l = {.n = 0};
@@ -152,24 +158,23 @@ static enum err walk_rank(struct walk *w, struct err_detail *why)
     free(rank_of);
     free(l.at);
     pair_map_free(&l.names);
-    return ok ? ERR_OK : walk_nomem(why);
+    return ok ? ERR_OK : walk_nomem(w, why);
 }
 
-/* The rank of an address that is known to have one. */
-static uint32_t walk_rank_of(const struct walk *w, uint64_t addr)
+uint32_t walk_rank_from(const struct walk *w, uint64_t addr)
 {
-    size_t low = 0, high = w->n_addr;
-    while (high - low > 1) {
-        const size_t mid = low + (high - low) / 2;
-        if (w->addr[mid] <= addr)
-            low = mid;
+    uint32_t low = 0, high = w->n_addr;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (w->addr[mid] < addr)
+            low = mid + 1;
         else
             high = mid;
     }
-    return (uint32_t)low;
+    return low;
 }
 
-/* ---- segments, backwards ---- */
+/* ---- segments, backward ---- */
 
 static enum err walk_final_segments(struct walk *w, struct err_detail *why)
 {
@@ -182,7 +187,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
             continue;
         switch (segment_set_add(&w->final, &st)) {
         case CHANGE_NOMEM:
-            return walk_nomem(why);
+            return walk_nomem(w, why);
         case CHANGE_CONFLICT:
             return err_set(why, ERR_FORMAT, i, "%s: segment %u at 0x%" PRIx64 " overlaps another one",
                            input_name(s->in), i, g->addr);
@@ -190,7 +195,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
             break;
         }
     }
-    return segment_set_copy(&w->start, &w->final) ? ERR_OK : walk_nomem(why);
+    return segment_set_copy(&w->start, &w->final) ? ERR_OK : walk_nomem(w, why);
 }
 
 static enum segment_change segment_undo(struct walk *w, struct snapshot_record *r)
@@ -217,7 +222,7 @@ static enum err walk_back(struct walk *w, struct err_detail *why)
             continue;
         switch (r->size == 0 ? CHANGE_CONFLICT : segment_undo(w, r)) {
         case CHANGE_NOMEM:
-            return walk_nomem(why);
+            return walk_nomem(w, why);
         case CHANGE_CONFLICT:
             w->segments.n++;
             w->segments.first = i;
@@ -243,11 +248,12 @@ static enum err walk_contradiction(const struct walk *w, uint32_t i, const char 
 
 static void block_put(struct walk *w, uint32_t rank, const struct walk_block *b)
 {
+    assert(w->n_blocks < w->n_addr && w->block_of[rank] == 0);       /* one start block per address */
     w->blocks[w->n_blocks] = *b;
     w->block_of[rank] = (uint32_t)++w->n_blocks;
 }
 
-/* The first mention of an address frees it: it lived at the start. */
+/* Adds a start block whose first record frees it. */
 static void block_put_freed(struct walk *w, uint32_t i, bool is_pending)
 {
     const struct snapshot_record *r = &w->records[i];
@@ -278,7 +284,7 @@ static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_
         if (was == LIFE_VACANT)
             return walk_contradiction(w, i, "the completion of a free of nothing", why);
         if (was == LIFE_LIVE && w->has_requests_of_frees)
-            return walk_contradiction(w, i, "the completion of a free that nobody asked for", why);
+            return walk_contradiction(w, i, "the completion of a free that was not requested", why);
         if (was == LIFE_UNSEEN)
             block_put_freed(w, i, w->has_requests_of_frees);
         *life = LIFE_VACANT;
@@ -286,15 +292,17 @@ static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_
     }
 }
 
-/* A block of the final state. Its size is certain wherever it lived through all records. */
+/* Takes a block of the final state. If no record mentions it, it was live at the start, and its size is certain. */
 static void block_take_final(struct walk *w, const struct snapshot_segment *g, const struct snapshot_block *b,
                              uint8_t *lives)
 {
-    const uint32_t rank = walk_rank_of(w, b->addr);
+    const uint32_t rank = walk_rank_from(w, b->addr);
+    assert(rank < w->n_addr && w->addr[rank] == b->addr);        /* addr_collect went over the final state, too */
     if (lives[rank] == LIFE_UNSEEN) {
         const struct walk_block made = {
             .addr = b->addr, .requested = b->requested, .bytes = b->size, .rank = rank, .stream = g->stream,
-            .pool = g->pool, .is_pending = b->state == SNAPSHOT_BLOCK_PENDING, .is_sized = true, .is_unmentioned = true};
+            .pool = g->pool, .is_pending = b->state == SNAPSHOT_BLOCK_PENDING, .is_sized = true,
+            .is_unmentioned = true};
         block_put(w, rank, &made);
         lives[rank] = LIFE_LIVE;
     } else if (lives[rank] == LIFE_VACANT) {
@@ -322,7 +330,7 @@ static void walk_sort_blocks(struct walk *w)
         if (b->pool == SNAPSHOT_NO_POOL)
             b->pool = w->start.at[segment].pool;
         if (w->start.at[segment].is_range && round_npu(b->requested) <= MIB)
-            w->start.at[segment].is_small = true;        /* a range that no snapshot names: blocks tell, small by any rule */
+            w->start.at[segment].is_small = true;        /* unmapped at the end: its blocks tell, small by any rule */
     }
 }
 
@@ -332,7 +340,7 @@ static enum err walk_blocks(struct walk *w, struct err_detail *why)
     uint8_t *lives = calloc(w->n_addr + 1, 1);
     w->blocks = calloc(w->n_addr + 1, sizeof *w->blocks);
     w->block_of = calloc(w->n_addr + 1, sizeof *w->block_of);
-    enum err e = lives != NULL && w->blocks != NULL && w->block_of != NULL ? ERR_OK : walk_nomem(why);
+    enum err e = lives != NULL && w->blocks != NULL && w->block_of != NULL ? ERR_OK : walk_nomem(w, why);
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
         if (w->rank[i] != WALK_NO_RANK)
             e = life_step(w, i, &lives[w->rank[i]], why);
@@ -357,12 +365,12 @@ static void walk_look(struct walk *w)
     walk_vote_final(w);
 }
 
-enum err walk_device(struct snapshot *s, uint32_t device, enum import_releases releases, struct walk **out,
-                     struct err_detail *why)
+enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_frees segment_frees,
+                     struct walk **out, struct err_detail *why)
 {
     struct walk *w = calloc(1, sizeof *w);
     if (w == NULL)
-        return walk_nomem(why);
+        return walk_nomem(&(struct walk){.s = s}, why);
     w->s = s;
     w->device = device;
     if (device < s->n_devices && s->devices[device].n > 0) {
@@ -378,9 +386,9 @@ enum err walk_device(struct snapshot *s, uint32_t device, enum import_releases r
     if (e == ERR_OK)
         e = walk_blocks(w, why);
     if (e == ERR_OK)
-        e = walk_forward(w, releases, why);
+        e = walk_forward(w, segment_frees, why);
     if (e == ERR_OK && !walk_range_starts(w))
-        e = walk_nomem(why);
+        e = walk_nomem(w, why);
     if (e != ERR_OK) {
         walk_free(w);
         return e;
@@ -400,6 +408,6 @@ void walk_free(struct walk *w)
     free(w->addr);
     free(w->blocks);
     free(w->block_of);
-    free(w->releases);
+    free(w->free_runs);
     free(w);
 }

@@ -1,13 +1,13 @@
-/* Segments by address: a sorted array, because there are few of them and they are looked up far more often than
- * changed. */
+/* A sorted array: there are few segments, and they are looked up far more often than changed. */
 #include "import/segment_set.h"
 
 #include "base/array.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of segments that start at or below addr. */
+/* The number of segments that start at or below addr. */
 static size_t upper_bound(const struct segment_set *t, uint64_t addr)
 {
     size_t low = 0, high = t->n;
@@ -41,6 +41,7 @@ static bool insert_at(struct segment_set *t, size_t i, const struct standing *s)
     if (bigger == NULL)
         return false;
     t->at = bigger;
+    assert(i <= t->n);
     memmove(t->at + i + 1, t->at + i, (t->n - i) * sizeof *t->at);
     t->at[i] = *s;
     t->n++;
@@ -49,6 +50,7 @@ static bool insert_at(struct segment_set *t, size_t i, const struct standing *s)
 
 static void remove_at(struct segment_set *t, size_t i)
 {
+    assert(i < t->n);
     t->n--;
     memmove(t->at + i, t->at + i + 1, (t->n - i) * sizeof *t->at);
 }
@@ -75,6 +77,7 @@ enum segment_change segment_set_add(struct segment_set *t, const struct standing
     } else if (!insert_at(t, i, s)) {
         return CHANGE_NOMEM;
     }
+    assert(i + 1 >= t->n || end_of(&t->at[i]) <= t->at[i + 1].addr);
     return CHANGE_DONE;
 }
 
@@ -101,6 +104,7 @@ enum segment_change segment_set_take(struct segment_set *t, uint64_t addr, uint6
     } else {
         remove_at(t, i);
     }
+    assert(i + 1 >= t->n || end_of(&t->at[i]) <= t->at[i + 1].addr);
     *was = whole;
     return CHANGE_DONE;
 }

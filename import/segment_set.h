@@ -1,5 +1,5 @@
 /*
- * The segments that stand at one moment of a recording, by address: what a walk through the records changes.
+ * The segments that are reserved at one moment of a recording, by address. A walk through the records changes the set.
  */
 #ifndef REPLAY_IMPORT_SEGMENT_SET_H
 #define REPLAY_IMPORT_SEGMENT_SET_H
@@ -16,7 +16,7 @@ struct standing {
     bool     is_range;                /* a mapped stretch of an expandable segment */
 };
 
-/* Ascending by address, never overlapping; touching ranges of one stream and pool are one. */
+/* Ascending by address, without overlap. Touching ranges of one stream and pool are joined. */
 struct segment_set {
     struct standing *at;
     size_t n, room;
@@ -24,14 +24,14 @@ struct segment_set {
 
 enum segment_change { CHANGE_DONE, CHANGE_CONFLICT, CHANGE_NOMEM };
 
-/* Index of the segment that holds [addr, addr + bytes); SIZE_MAX where none does. */
+/* Index of the segment that holds [addr, addr + bytes); SIZE_MAX if none does. */
 size_t segment_set_find(const struct segment_set *t, uint64_t addr, uint64_t bytes);
 
-/* Adds a segment; a range joins the ranges that it touches. CHANGE_CONFLICT where it overlaps another. */
+/* Adds a segment; a range joins the ranges that it touches. CHANGE_CONFLICT if it overlaps another. */
 enum segment_change segment_set_add(struct segment_set *t, const struct standing *s);
 
-/* Takes [addr, addr + bytes) away: a whole segment, or any stretch of a range; *was tells its stream, pool and kind.
- * CHANGE_CONFLICT where no one segment holds it, or a segment that is no range holds more. */
+/* Removes [addr, addr + bytes): a whole segment, or any part of a range. *was gets the segment that held it.
+ * CHANGE_CONFLICT if no single segment holds it, or if it is only a part of a segment that is no range. */
 enum segment_change segment_set_take(struct segment_set *t, uint64_t addr, uint64_t bytes, struct standing *was);
 
 uint64_t segment_set_bytes(const struct segment_set *t);

@@ -1,17 +1,20 @@
 /*
- * Turns the containers of a pickled snapshot into tables, one by one as they are completed.
+ * Turns the containers of a pickled snapshot into rows of tables, each container as soon as it is complete.
  *
- * A dictionary is told by its keys: `action` makes a trace record, `blocks` and `total_size` a segment, and so on.
- * Unknown keys, dictionaries and lists become opaque and cost nothing.
+ * The keys of a dictionary tell what it is: `action` a record, `total_size` a segment, and so on. Unknown keys,
+ * dictionaries and lists become opaque values and cost no memory.
  */
 #include "import/snapshot.h"
+
+#include "base/array.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys first; a dictionary's known entries are found by a string's number alone. */
+/* The known strings; the pickle reader numbers them in this order. Keys come first, so that a number below KEYS is a
+ * key. */
 #define KEY_LIST(X)                                                                                           \
     X(ACTION, "action") X(ADDR, "addr") X(SIZE, "size") X(STREAM, "stream") X(TIME_US, "time_us")             \
     X(FRAMES, "frames") X(POOL_ID, "pool_id") X(DEVICE_FREE, "device_free")                                   \
@@ -46,24 +49,24 @@ static_assert(KEYS <= 64, "the keys of a dictionary are a bit set");
 static const char *const snapshot_words[] = {KEY_LIST(WORD_TEXT) ACTION_LIST(WORD_TEXT) VALUE_LIST(WORD_TEXT)};
 #undef WORD_TEXT
 
-/* The kinds of values that stand for our containers. */
+/* What the containers become: kinds of values with the index of a row. */
 enum snapshot_kind {
-    KIND_EMPTY = PICKLE_USER,         /* an empty list, of whatever */
+    KIND_EMPTY = PICKLE_USER,         /* an empty list of any kind */
     KIND_PAIR, KIND_FRAME, KIND_STACK, KIND_RECORD, KIND_RECORDS, KIND_TRACES, KIND_BLOCK, KIND_BLOCKS,
     KIND_SEGMENT, KIND_SEGMENTS, KIND_SETTINGS, KIND_ROUNDUP, KIND_TOP
 };
 
-/* Which of snapshot.room belongs to which table. */
+/* Indices into snapshot.room. */
 enum { ROOM_RECORDS, ROOM_BLOCKS, ROOM_SEGMENTS, ROOM_STREAMS, ROOM_POOLS, ROOM_FRAMES, ROOM_RANGES };
 
 enum { SIZE_BITS_MAX = 60 };          /* no size has more: PyTorch refuses a tensor of 2^60 bytes */
 enum { POOLS_MAX = SNAPSHOT_NO_POOL };
 enum { DEVICES_MAX = 4096 };
-enum { STACK_FRAMES_MAX = 4096 };     /* deeper stacks are cut: the outermost frames go */
+enum { STACK_FRAMES_MAX = 4096 };     /* of deeper stacks the outermost frames are cut off */
 
-/* The known entries of one dictionary. */
+/* The entries of a dictionary that have known keys. */
 struct fields {
-    uint64_t mask;                    /* bit k: key k is there */
+    uint64_t mask;                    /* bit k: key k is present */
     uint64_t value[KEYS];
 };
 
@@ -78,26 +81,17 @@ static enum err snapshot_fail(const struct snapshot *s, const char *what, struct
     return err_set(why, ERR_FORMAT, at, "%s: byte %" PRIu64 ": %s", input_name(s->in), at, what);
 }
 
-static enum err snapshot_nomem(struct err_detail *why)
+static enum err snapshot_nomem(const struct input *in, struct err_detail *why)
 {
-    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the snapshot's tables");
+    return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for the snapshot's tables", input_name(in));
 }
 
-/* Room for `more` elements behind n in the table of that room; NULL, the table untouched, without memory. Otherwise the
- * old table is gone, and the caller puts what it gets in its place before anything else can fail. Numbers must fit a
+/* Makes room for `more` elements after the first n of a table; returns the table, which may have moved, so the caller
+ * must store it before anything else can fail. NULL, the table untouched, without memory or if an index would not fit a
  * pickle value. */
 static void *table_grow(struct snapshot *s, int room, void *table, size_t n, size_t more, size_t element)
 {
-    size_t *cap = &s->room[room];
-    if (n + more <= *cap)
-        return table;
-    if (n + more > PICKLE_INDEX_MAX)
-        return NULL;
-    const size_t twice = *cap < 32 ? 64 : *cap * 2, want = twice > n + more ? twice : n + more;
-    void *bigger = realloc(table, want * element);
-    if (bigger != NULL)
-        *cap = want;
-    return bigger;
+    return n + more > PICKLE_INDEX_MAX ? NULL : array_reserve(table, n, more, &s->room[room], element);
 }
 
 /* ---- fields ---- */
@@ -137,7 +131,7 @@ static enum err field_stream(struct snapshot *s, const struct fields *f, uint32_
     uint64_t *grown = table_grow(s, ROOM_STREAMS, s->streams, s->n_streams, 1, sizeof *grown);
     if (grown == NULL || !pair_map_add(&s->stream_map, (uint64_t)handle, 0, (uint32_t)s->n_streams)) {
         s->streams = grown == NULL ? s->streams : grown;
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     }
     s->streams = grown;
     s->streams[s->n_streams] = (uint64_t)handle;
@@ -164,7 +158,7 @@ static enum err snapshot_pair(struct snapshot *s, const uint64_t *items, uint64_
 {
     int64_t a, b;
     if (!pickle_int(s->pickle, items[0], &a) || !pickle_int(s->pickle, items[1], &b))
-        return ERR_OK;                                   /* a pair of something else: stays opaque */
+        return ERR_OK;                                   /* a pair of something else stays opaque */
     const uint32_t *known = pair_map_find(&s->pool_map, (uint64_t)a, (uint64_t)b);
     if (known != NULL) {
         *out = pickle_value(KIND_PAIR, *known);
@@ -176,7 +170,7 @@ static enum err snapshot_pair(struct snapshot *s, const uint64_t *items, uint64_
     if (grown != NULL)
         s->pools = grown;
     if (grown == NULL || !pair_map_add(&s->pool_map, (uint64_t)a, (uint64_t)b, (uint32_t)s->n_pools))
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->pools[s->n_pools][0] = (uint64_t)a;
     s->pools[s->n_pools][1] = (uint64_t)b;
     *out = pickle_value(KIND_PAIR, (uint32_t)s->n_pools++);
@@ -205,13 +199,13 @@ static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, 
     if (grown != NULL)
         s->frames = grown;
     if (grown == NULL || !pair_map_add(&s->frame_map, key, (uint32_t)line, (uint32_t)s->n_frames))
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->frames[s->n_frames] = (struct snapshot_frame){.name = name, .file = file, .line = (uint32_t)line};
     *out = pickle_value(KIND_FRAME, (uint32_t)s->n_frames++);
     return ERR_OK;
 }
 
-/* Two frames at a time. */
+/* Hashes two frames at a time. */
 static uint64_t stack_hash(const uint32_t *frames, size_t n)
 {
     uint64_t hash = n;
@@ -232,7 +226,7 @@ static bool stack_is(const struct snapshot *s, uint32_t stack, const uint32_t *f
     return node == 0;
 }
 
-/* Most stacks were seen before: a hash of the whole finds them faster than the table, frame by frame. */
+/* Most stacks were seen before: a hash of the whole stack finds them faster than the table does frame by frame. */
 static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, size_t n, uint64_t *out,
                                     struct err_detail *why)
 {
@@ -249,9 +243,9 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
     }
     const uint32_t stack = stack_table_put(&s->stacks, frames, n_frames);
     if (stack == 0 || stack > PICKLE_INDEX_MAX)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     if (known == NULL && !pair_map_add(&s->stack_map, hash, n_frames, stack))
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     *out = pickle_value(KIND_STACK, stack);
     return ERR_OK;
 }
@@ -279,7 +273,7 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
         return e;
     struct snapshot_record *grown = table_grow(s, ROOM_RECORDS, s->records, s->n_records, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->records = grown;
     s->records[s->n_records] = r;
     s->signs |= (has(f, KEY_TIME_US) ? SIGN_TIME : 0u) | (has(f, KEY_COMPILE_CONTEXT) ? SIGN_COMPILE_CONTEXT : 0u) |
@@ -303,7 +297,7 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
         b.requested = b.size;
     struct snapshot_block *grown = table_grow(s, ROOM_BLOCKS, s->blocks, s->n_blocks, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->blocks = grown;
     s->blocks[s->n_blocks] = b;
     s->signs |= b.has_addr ? SIGN_BLOCK_ADDRESS : 0u;
@@ -336,7 +330,7 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
         return e;
     struct snapshot_segment *grown = table_grow(s, ROOM_SEGMENTS, s->segments, s->n_segments, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->segments = grown;
     s->segments[s->n_segments] = g;
     *out = pickle_value(KIND_SEGMENT, (uint32_t)s->n_segments++);
@@ -390,7 +384,7 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
         const struct snapshot_range *devices = &s->ranges[pickle_index(traces)];
         s->devices = calloc(devices->n, sizeof *s->devices);
         if (s->devices == NULL)
-            return snapshot_nomem(why);
+            return snapshot_nomem(s->in, why);
         s->n_devices = devices->n;
         memcpy(s->devices, s->ranges + devices->first, devices->n * sizeof *s->devices);
     }
@@ -431,8 +425,8 @@ static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64
 
 /* ---- lists ---- */
 
-/* A list of rows of one table becomes a range of it. The rows were made one after the other, so that they lie side by
- * side; where an object was shared they do not, and are copied. */
+/* Turns a list of rows of one table into a range of that table. The rows were made one after the other, so they are
+ * adjacent; if an object is shared they are not, and are copied. */
 static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n, unsigned kind, void **table,
                              size_t *n_table, size_t element, int room, struct snapshot_range *out,
                              struct err_detail *why)
@@ -446,7 +440,7 @@ static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n
         return ERR_OK;
     void *grown = table_grow(s, room, *table, *n_table, n, element);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     *table = grown;
     for (size_t i = 0; i < n; i++) {
         if (pickle_kind(items[i]) != kind)
@@ -463,21 +457,21 @@ static enum err range_put(struct snapshot *s, struct snapshot_range range, unsig
 {
     struct snapshot_range *grown = table_grow(s, ROOM_RANGES, s->ranges, s->n_ranges, 1, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->ranges = grown;
     s->ranges[s->n_ranges] = range;
     *out = pickle_value(kind, (uint32_t)s->n_ranges++);
     return ERR_OK;
 }
 
-/* device_traces: the lists of the devices, each of records or empty. */
+/* device_traces: one list per device, of records or empty. */
 static enum err list_of_traces(struct snapshot *s, const uint64_t *items, size_t n, uint64_t *out,
                                struct err_detail *why)
 {
     const struct snapshot_range traces = {.first = (uint32_t)s->n_ranges, .n = (uint32_t)n};
     struct snapshot_range *grown = table_grow(s, ROOM_RANGES, s->ranges, s->n_ranges, n, sizeof *grown);
     if (grown == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(s->in, why);
     s->ranges = grown;
     for (size_t i = 0; i < n; i++) {
         const unsigned kind = pickle_kind(items[i]);
@@ -535,7 +529,7 @@ static enum err snapshot_bad_segment(const struct snapshot *s, uint32_t i, const
     return err_set(why, ERR_FORMAT, i, "%s: segment %u at 0x%" PRIx64 ": %s", input_name(s->in), i, g->addr, what);
 }
 
-/* Places the blocks of a final segment one behind the other, where they say or, in releases up to 2.0, say nothing. */
+/* Checks the blocks of a final segment, and gives them addresses if the release (up to 2.0) recorded none. */
 static const char *segment_place_blocks(struct snapshot *s, const struct snapshot_segment *g)
 {
     const uint64_t end = g->addr + g->size;
@@ -549,7 +543,7 @@ static const char *segment_place_blocks(struct snapshot *s, const struct snapsho
         if (b->size == 0)
             return "a block of no bytes is in it";
         if (b->addr < at)
-            return "its blocks overlap, or lie in front of it";
+            return "its blocks overlap, or begin below it";
         if (b->addr > end || b->size > end - b->addr)
             return "its blocks reach beyond it";
         at = b->addr + b->size;
@@ -557,7 +551,7 @@ static const char *segment_place_blocks(struct snapshot *s, const struct snapsho
     return NULL;
 }
 
-/* Segments may name the same list of blocks, and there is no end to how often: of these one at most is right. */
+/* A hostile file may have many segments share one list of blocks: more blocks than the file holds are refused. */
 static enum err snapshot_place_blocks(struct snapshot *s, struct err_detail *why)
 {
     uint64_t n_placed = 0;
@@ -582,7 +576,8 @@ static enum err snapshot_take_result(struct snapshot *s, uint64_t value, struct 
     }
     if ((s->signs & SIGN_CATEGORY) != 0)
         return err_set(why, ERR_UNSUPPORTED, 0,
-                       "%s: made by torch.cuda._memory_viz from a profile, which has no record of what the allocator did; import the profile itself", input_name(s->in));
+                       "%s: made by torch.cuda._memory_viz from a profile, which has no record of what the allocator "
+                       "did; import the profile itself", input_name(s->in));
     return snapshot_place_blocks(s, why);
 }
 
@@ -597,7 +592,7 @@ enum err snapshot_read(struct input *in, const struct import_config *cfg, struct
 {
     struct snapshot *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return snapshot_nomem(why);
+        return snapshot_nomem(in, why);
     const struct pickle_handler handler = {
         .arg = s, .dict = snapshot_dict, .list = snapshot_list, .tuple = snapshot_tuple, .progress = snapshot_progress};
     const uint64_t zero[2] = {PICKLE_INT, PICKLE_INT};
@@ -607,7 +602,7 @@ enum err snapshot_read(struct input *in, const struct import_config *cfg, struct
     s->cfg = cfg;
     enum err e = pickle_open(in, &handler, snapshot_words, WORDS, &s->pickle, why);
     if (e == ERR_OK)
-        e = snapshot_pair(s, zero, &value, why);         /* pool 0 is the default one */
+        e = snapshot_pair(s, zero, &value, why);         /* pool 0 is the default pool */
     if (e == ERR_OK)
         e = pickle_read(s->pickle, &value, why);
     if (e == ERR_OK)

@@ -1,18 +1,19 @@
 /*
- * A PyTorch memory snapshot as read: the final segments and blocks, the trace records of every device, the settings.
+ * A PyTorch memory snapshot in memory: the final segments and blocks, the records of every device, the settings.
  *
  * Source of the layout: PyTorch, torch/csrc/cuda/Module.cpp (Python writer), torch/csrc/cuda/memory_snapshot.cpp (C++
- * writer). Stacks are interned while reading, and nothing else of the file is kept.
+ * writer). Stacks are interned during reading. Nothing else of the file is kept.
  */
 #ifndef REPLAY_IMPORT_SNAPSHOT_H
 #define REPLAY_IMPORT_SNAPSHOT_H
 
 #include "base/input.h"
+#include "base/torch_releases.h"
 #include "import/import.h"
 #include "import/pickle.h"
 #include "traces/intern.h"
 
-/* X(name, text): what a trace record says happened. */
+/* X(name, text): the actions of records. */
 #define ACTION_LIST(X)                       \
     X(ALLOC, "alloc")                        \
     X(FREE_REQUESTED, "free_requested")      \
@@ -31,7 +32,7 @@ enum snapshot_action { ACTION_LIST(ACTION_ENUM) ACTION_UNKNOWN, ACTION_KINDS };
 struct snapshot_record {
     uint64_t addr;                    /* OOM: the device's free bytes */
     uint64_t size;
-    int64_t  time_us;                 /* 0 where the release wrote none */
+    int64_t  time_us;                 /* 0: the release recorded none */
     uint32_t stack;                   /* 0 = none */
     uint32_t stream;                  /* index into snapshot.streams */
     uint16_t pool;                    /* index into snapshot.pools; SNAPSHOT_NO_POOL: not recorded */
@@ -43,9 +44,9 @@ enum snapshot_block_state { SNAPSHOT_BLOCK_INACTIVE, SNAPSHOT_BLOCK_ALLOCATED, S
 
 struct snapshot_block {
     uint64_t addr, size;
-    uint64_t requested;               /* of an inactive block: whatever it served last */
+    uint64_t requested;               /* of an inactive block: its last request */
     uint8_t  state;                   /* enum snapshot_block_state */
-    bool     has_addr;                /* releases up to 2.0 wrote none: the blocks follow each other */
+    bool     has_addr;                /* false in releases up to 2.0: blocks follow each other */
 };
 
 struct snapshot_segment {
@@ -71,11 +72,12 @@ struct snapshot_settings {
     uint64_t conf;                    /* a pickle string, or PICKLE_NONE */
 };
 
-/* Signs of the release that wrote the file. */
+/* What the file has of the parts by which releases differ, and one that is no release's. */
 enum snapshot_sign {
-    SIGN_BLOCK_ADDRESS = 1, SIGN_SETTINGS = 2, SIGN_ANNOTATIONS = 4, SIGN_COMPILE_CONTEXT = 8, SIGN_USER_METADATA = 16,
-    SIGN_POOL_ID = 32, SIGN_MAX_ROUND = 64, SIGN_HOST = 128, SIGN_TIME = 256, SIGN_CATEGORY = 512,
-    SIGN_REUSE = 1024
+#define TORCH_LAYOUT(name, columns, says) SIGN_##name = 1 << LAYOUT_##name,
+#include "base/torch_releases.def"
+#undef TORCH_LAYOUT
+    SIGN_CATEGORY = 1 << TORCH_LAYOUTS
 };
 
 struct snapshot {
@@ -83,10 +85,10 @@ struct snapshot {
     struct snapshot_block   *blocks;
     struct snapshot_segment *segments;
     size_t n_records, n_blocks, n_segments;
-    struct snapshot_range final_segments;      /* those of segments that are the final state */
+    struct snapshot_range final_segments;      /* the final state */
     struct snapshot_range *devices;            /* records by device ordinal */
     size_t n_devices;
-    bool is_bare_list;                         /* only a list of segments */
+    bool is_bare_list;                         /* the file holds only a list of segments */
     unsigned signs;                            /* enum snapshot_sign */
     struct snapshot_settings settings;
     uint64_t *streams;                         /* raw handles */
@@ -97,7 +99,7 @@ struct snapshot {
     size_t n_frames;
     struct stack_table stacks;                 /* its "texts" are frame numbers */
     struct pickle *pickle;                     /* owns the strings */
-    /* what the reader needs while it works */
+    /* used during reading only */
     struct snapshot_range *ranges;
     size_t n_ranges;
     size_t room[8];
@@ -108,13 +110,13 @@ struct snapshot {
     const struct import_config *cfg;
 };
 
-/* Reads one pickle; of cfg (may be NULL) only the progress. ERR_FORMAT, ERR_UNSUPPORTED, ERR_IO, ERR_HOST_NOMEM; the
- * sentence names the byte. */
+/* Reads one pickle. Of cfg (may be NULL) only `progress` is used. ERR_FORMAT, ERR_UNSUPPORTED, ERR_IO, ERR_HOST_NOMEM;
+ * the message names the byte. */
 MUST_USE enum err snapshot_read(struct input *in, const struct import_config *cfg, struct snapshot **out,
                                 struct err_detail *why);
 void snapshot_free(struct snapshot *s);
 
-/* Text of a string by number; never NULL. */
+/* The text of a string by number; never NULL. */
 const char *snapshot_text(const struct snapshot *s, uint32_t string);
 
 #endif

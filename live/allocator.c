@@ -88,13 +88,15 @@ static enum err live_open(struct live_card *c, int ordinal, struct err_detail *w
     static const struct pool_name pool = {.id = {0, 0}};
     struct device_config cfg = device_defaults();
     cfg.ordinal = (unsigned)ordinal;
-    const enum err e = device_open(&device_cuda, &cfg, &c->device, why);
+    enum err e = device_open(&device_cuda, &cfg, &c->device, why);
     if (e != ERR_OK)
         return e;
     const struct policy_config policy = {
         .device = c->device, .ordinal = (uint32_t)ordinal, .values = live.spec.values, .streams = c->streams,
         .n_streams = LIVE_STREAMS_MAX, .pools = &pool, .n_pools = 1};
-    return policy_create(live.spec.ops, &policy, &c->policy, why);
+    struct err_detail reason = {.text = ""};
+    e = policy_create(live.spec.ops, &policy, &c->policy, &reason);
+    return e == ERR_OK ? e : policy_spec_refuse(&live.spec, e, &reason, why);
 }
 
 /* The card's own, opened at its first request. */

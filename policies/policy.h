@@ -41,6 +41,10 @@ struct policy_option {            /* name == NULL ends the list */
     const char      *help;        /* what it does, ending in its source */
 };
 
+/* The place of a mistake in what was typed, for why->offset of an ERR_USAGE that `create` returns: byte `at` of the value
+ * of the option with this index. The message then shows the place to the person. 0: no place. */
+#define POLICY_PLACE(option, at) (((uint64_t)(option) + 1) << 32 | (uint32_t)(at))
+
 struct option_value {
     bool        is_given;         /* typed by the person; otherwise the fallback, if there is one */
     bool        is_set;           /* typed, or there is a fallback */

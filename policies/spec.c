@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,9 +290,14 @@ static bool spec_is_settings(struct span typed)
 static enum err spec_make_room(struct spec_reader *r, size_t n)
 {
     char *room = calloc(3, n + 2);
-    if (room == NULL)
+    uint32_t *pairs_at = calloc(n + 2, sizeof *pairs_at);
+    if (room == NULL || pairs_at == NULL) {
+        free(room);
+        free(pairs_at);
         return err_set(r->why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
+    }
     r->spec->expanded = room;
+    r->spec->pairs_at = pairs_at;
     r->pairs = room + n + 1;
     r->values = room + 2 * (n + 2);
     return ERR_OK;
@@ -345,12 +351,18 @@ static struct option_value *spec_value(const struct spec_reader *r, const struct
     return &r->spec->values[o - r->spec->ops->options];
 }
 
+/* Adds a piece of `expanded`, or of `typed` if that is all a settings text, to the pairs. */
 static void spec_add_pair(struct spec_reader *r, struct span pair)
 {
+    const bool is_typed = pair.at >= r->spec->typed && pair.at <= r->spec->typed + strlen(r->spec->typed);
+    const size_t at = is_typed ? (size_t)(pair.at - r->spec->typed) : spec_typed_at(r, pair.at);
     if (r->has_pairs)
         r->pairs[r->n_pairs++] = ',';
+    for (size_t i = 0; i <= pair.n; i++)             /* the one after the last stands for what is missing there */
+        r->spec->pairs_at[r->n_pairs + i] = (uint32_t)(at + i);
     memcpy(r->pairs + r->n_pairs, pair.at, pair.n);
     r->n_pairs += pair.n;
+    r->spec->n_pairs = r->n_pairs;
     r->has_pairs = true;
 }
 
@@ -397,6 +409,7 @@ static enum err spec_take_value(struct spec_reader *r, const struct policy_optio
         return spec_refuse(r, spec_typed_at(r, shown.at), shown, reason);
     }
     slot->is_given = true;
+    r->spec->value_at[o - r->spec->ops->options] = (uint32_t)spec_typed_at(r, shown.at);
     return ERR_OK;
 }
 
@@ -571,5 +584,29 @@ void policy_spec_close(struct policy_spec *spec)
     policy_unload(spec->ops, spec->plugin);
     free(spec->typed);
     free(spec->expanded);
+    free(spec->pairs_at);
     *spec = (struct policy_spec){0};
+}
+
+/* Where byte `at` of an option's value was typed; 0: nowhere. */
+static size_t spec_value_place(const struct policy_spec *spec, size_t option, size_t at)
+{
+    assert(option < spec->n_options);
+    if (spec->ops->options[option].kind == OPTION_PAIRS)
+        return at <= spec->n_pairs ? spec->pairs_at[at] : 0;
+    const size_t first = spec->value_at[option];
+    const size_t n = first == 0 ? 0 : strcspn(spec->typed + first, ",");
+    return first + (at < n ? at : n);
+}
+
+enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
+                            struct err_detail *why)
+{
+    const size_t option = (size_t)(reason->offset >> 32);
+    if (e != ERR_USAGE || option == 0)
+        return err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
+    const size_t place = spec_value_place(spec, option - 1, (size_t)(reason->offset & UINT32_MAX));
+    const size_t n = strcspn(spec->typed + place, ",");
+    return err_set(why, e, place, "policy '%.60s': at character %zu, '%.*s': %.120s", spec->typed, place + 1,
+                   (int)(n < SPEC_SHOWN ? n : SPEC_SHOWN), spec->typed + place, reason->text);
 }

@@ -27,13 +27,21 @@ struct policy_spec {
     char    *typed;               /* as the person wrote it */
     char    *expanded;            /* presets resolved; the texts of `values` lie in here or in the tables */
     void    *plugin;              /* handle of a loaded shared object, or NULL */
+    uint32_t value_at[POLICY_OPTIONS_MAX];   /* where the value was typed, bytes into `typed`; 0: it was not */
+    uint32_t *pairs_at;           /* the same for each byte of the value of kind OPTION_PAIRS */
+    size_t   n_pairs;
 };
 
 /* Parses a spec. A size, number, share or text without a fallback is left unset by "none" or "off". ERR_USAGE with the
- * nearest name or the range and the place in the text; policy_load's errors. Released with policy_spec_close, also after
- * use. */
+ * nearest name or the range and the place in the text; policy_load's errors. Released with policy_spec_close, also
+ * after use. */
 MUST_USE enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why);
 void policy_spec_close(struct policy_spec *spec);
+
+/* Completes the error of a policy that was not created from the spec: names the spec, and the place in what was typed if
+ * `reason` has one (POLICY_PLACE). Returns `e`. */
+enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
+                            struct err_detail *why);
 
 /* How many settings a spec changes: 0 for one that leaves all as they are, spelled out or not. Of a plugin, as many as
  * are typed. */

@@ -1,9 +1,18 @@
-/* One hash table of what the journal has: (program counter, caller's record) to a frame's record, and (program counter,
- * no caller) to its text's. */
+/*
+ * Call stacks as records of the journal, each frame once per caller.
+ *
+ * One hash table says what the journal has: (program counter, caller's record) -> the frame's record, and (program
+ * counter, STACK_IS_TEXT) -> the record of its text. Stacks share their outer frames:
+ *
+ *     main        FRAME #3 <- TEXT #1, #2
+ *      `- train   FRAME #5 <- TEXT #4, caller #3
+ *          |- a   FRAME #7 <- TEXT #6, caller #5
+ *          `- b   FRAME #9 <- TEXT #8, caller #5
+ */
 #define _GNU_SOURCE                   /* dladdr, MAP_ANONYMOUS */
 #include "record/call_stacks.h"
 
-#include "record/journal_file.h"
+#include "capture/journal_file.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -22,8 +31,8 @@ struct stack_entry {
     uint64_t record;                  /* + 1; 0 = vacant */
 };
 
-/* Open addressing, at most half full, in pages of its own: the program's malloc may be the one that called us. Under the
- * lock nothing is called that may take another one of the program's. */
+/* Open addressing, at most half full. It lies in pages of its own, because the program's malloc may be what called us.
+ * While the lock is held, nothing is called that may take a lock of the program's. */
 static struct {
     pthread_mutex_t lock;
     struct stack_entry *entries;
@@ -40,6 +49,7 @@ static struct stack_entry *stack_slot(struct stack_entry *entries, size_t room, 
     return &entries[i];
 }
 
+/* Makes room for one more entry. False without memory: the stack is then cut short. */
 static bool stack_room(void)
 {
     if (stacks.room > 0 && stacks.n < stacks.room / 2)
@@ -59,7 +69,8 @@ static bool stack_room(void)
     return true;
 }
 
-/* Adds what was put as `number`; 0 where it was lost. */
+/* Enters a record of the journal under its key. Returns its number + 1, or 0 if there was no room on the disk for
+ * it. */
 static uint64_t stack_add(uint64_t pc, uint64_t caller, uint64_t number)
 {
     if (number == JOURNAL_FILE_LOST)
@@ -88,7 +99,7 @@ static uint64_t text_put(const char *text)
     return number;
 }
 
-/* "function+0x10 library", or "library+0x1a40" where no name is known. */
+/* "function+0x10 library", or "library+0x1a40" if no name is known. */
 static void frame_text(uint64_t pc, char text[STACK_TEXT_MAX])
 {
     Dl_info info;
@@ -103,8 +114,8 @@ static void frame_text(uint64_t pc, char text[STACK_TEXT_MAX])
                  (unsigned long long)(pc - (uint64_t)(uintptr_t)info.dli_fbase));
 }
 
-/* The number of a frame's text, + 1. The lock is given up while a new one is made: that takes the dynamic linker's lock,
- * and a thread that holds it, in the constructor of a library, may be waiting for ours. */
+/* The number of a frame's text, + 1. The lock is given up while a new text is made: dladdr takes the dynamic linker's
+ * lock, and a thread that holds the linker's lock, in the constructor of a library, may be waiting for ours. */
 static uint64_t text_number(uint64_t pc)
 {
     char text[STACK_TEXT_MAX];
@@ -161,6 +172,6 @@ void call_stacks_forked(void)
 {
     const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     stacks.lock = unlocked;
-    stacks.entries = NULL;            /* numbers of the parent's journal, and another thread may be in the middle of it */
+    stacks.entries = NULL;            /* it has the parent's numbers, and another thread may have been changing it */
     stacks.n = stacks.room = 0;
 }

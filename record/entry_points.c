@@ -1,17 +1,19 @@
 /*
- * libreplay-record.so: our functions by NVIDIA's names, which record a call and make it.
+ * libreplay-record.so: functions by NVIDIA's names that record a call and pass it on.
  *
- * An allocation is recorded when its address is known, a release before it is made: in between the address could be
- * given to another thread, whose record would stand in front. A release that then fails is taken back by a record of
- * its own. A runtime call that ends in a call of the driver is recorded once, as the runtime's: a count by thread
- * tells.
+ * An allocation is recorded after the call, when its address is known; a free is recorded before the call. If a free
+ * were recorded after the call, another thread could get the address meanwhile, and its record would come first. A free
+ * that then fails is taken back by an UNDO record.
  *
- * CUDA's headers are no part of the build. What the types are: pointers and handles are words, results are ints, 0 is
- * success and 2 is "out of memory" in both libraries (CUDA Runtime API, cudaError; CUDA Driver API, CUresult).
+ * A runtime call that ends in a driver call is recorded once, as the runtime's: `thread.depth` counts the recorded
+ * calls that this thread is in.
+ *
+ * The build does without CUDA's headers. Pointers and handles are words, results are ints, 0 is success and 2 is "out
+ * of memory" in both libraries (CUDA Runtime API, cudaError; CUDA Driver API, CUresult).
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include "record/call_stacks.h"
-#include "record/journal_file.h"
+#include "capture/journal_file.h"
 #include "record/real_calls.h"
 
 #include <pthread.h>
@@ -28,6 +30,8 @@ enum {
     LOOKUP_PER_THREAD = 2,            /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, and the runtime's */
     DEVICE_UNKNOWN = -1,
 };
+
+static_assert((int)RECORDED_CALLS <= (int)CALL_NO_LINE, "call_record.call holds a call's number");
 
 struct pitched {                      /* struct cudaPitchedPtr */
     void  *addr;
@@ -59,8 +63,8 @@ struct array_3d {                     /* CUDA_ARRAY3D_DESCRIPTOR */
 static __thread struct {
     uint32_t owner;                   /* the journal that `number` was asked for in */
     uint32_t number;                  /* the kernel's */
-    uint32_t depth;                   /* of recorded calls within recorded calls */
-    int      device_plus_1;           /* 0: to be asked */
+    uint32_t depth;                   /* recorded calls that this thread is in: 1 in a program's own call */
+    int      device_plus_1;           /* 0: the driver must be asked */
 } thread __attribute__((tls_model("initial-exec")));
 
 static bool is_with_stacks;
@@ -70,14 +74,14 @@ __attribute__((constructor)) static void record_begin(void)
     const char *folder = getenv("REPLAY_RECORD_DIR");
     const char *stacks = getenv("REPLAY_RECORD_STACKS");
     is_with_stacks = folder != NULL && stacks != NULL && stacks[0] == '1';
-    journal_file_begin(folder, is_with_stacks);
+    journal_file_begin(folder, CALL_CARD_REAL, is_with_stacks);
     if (is_with_stacks)
         call_stacks_begin();
     pthread_atfork(NULL, NULL, journal_file_forked);
     pthread_atfork(NULL, NULL, call_stacks_forked);
 }
 
-/* ---- what a record is made of ---- */
+/* ---- the members of a record ---- */
 
 static uint64_t now_ns(void)
 {
@@ -95,7 +99,7 @@ static uint32_t thread_number(void)
     return thread.number;
 }
 
-/* Total and free bytes of this thread's device; zeros where the driver does not say. */
+/* Total and free bytes of this thread's device; zeros if the driver does not say. */
 static void device_memory(uint64_t *total, uint64_t *free_bytes)
 {
     static call_function cache;
@@ -109,7 +113,7 @@ static void device_memory(uint64_t *total, uint64_t *free_bytes)
     *free_bytes = is_known ? left : 0;
 }
 
-/* The device of this thread, once a call has made its context current; 0 where the driver does not say. */
+/* The device of this thread, once a call has made its context current; 0 if the driver does not say. */
 static unsigned thread_device(void)
 {
     static call_function cache;
@@ -144,7 +148,7 @@ static uint64_t record_put(struct call_record *r)
     return journal_file_put(r);
 }
 
-/* Puts what brings memory, or was refused it; `device`: DEVICE_UNKNOWN for this thread's. */
+/* Puts an allocation or a refused one. `device`: DEVICE_UNKNOWN for this thread's. */
 static void record_growth(struct call_record *r, int device, const void *caller)
 {
     r->device = (uint8_t)(device == DEVICE_UNKNOWN ? thread_device() : (unsigned)device);
@@ -162,7 +166,7 @@ static void record_growth(struct call_record *r, int device, const void *caller)
 
 enum { ARRAY_LAYERED = 1, ARRAY_CUBEMAP = 4 };           /* in both libraries: depth counts layers or faces */
 
-/* Bytes of `n_levels` levels, each of half the size of the one before it; capped. */
+/* Bytes of `n_levels` mipmap levels, each half as wide, high and deep as the one before; UINT64_MAX on overflow. */
 static uint64_t array_bytes(uint64_t element_bytes, struct extent e, unsigned flags, unsigned n_levels)
 {
     const bool has_layers = (flags & (ARRAY_LAYERED | ARRAY_CUBEMAP)) != 0;
@@ -186,7 +190,7 @@ static uint64_t format_bytes(const struct channel_format *f)
                             (unsigned)f->w_bits) / 8;
 }
 
-/* Of CUarray_format: whole numbers and floats by their size; of what is packed or compressed, as if a byte. */
+/* Bytes of an element by its CUarray_format. A packed or compressed format counts as one byte per channel. */
 static uint64_t element_bytes(unsigned format, unsigned n_channels)
 {
     static const uint8_t sizes[] = {[0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4,
@@ -211,26 +215,26 @@ static uint64_t bytes_of_3d(const struct array_3d *a, unsigned n_levels)
 
 /* ---- before and after a call ---- */
 
-struct made {                         /* a call that is being made */
+struct pending_call {                 /* between our function's start and its end */
     uint8_t     call, space;
-    bool        is_outer;             /* not within another recorded call */
+    bool        is_outer;             /* the program's own call, not one within a recorded call */
     const void *caller;
-    uint64_t    number;               /* of the record that was put before it; JOURNAL_FILE_LOST: none */
+    uint64_t    number;               /* of the record that was put before the call; JOURNAL_FILE_LOST: none */
 };
 
-static struct made call_begin(enum recorded_call call, enum call_space space, const void *caller)
+static struct pending_call call_begin(enum recorded_call call, enum call_space space, const void *caller)
 {
-    return (struct made){.call = (uint8_t)call, .space = (uint8_t)space, .is_outer = thread.depth++ == 0,
-                         .caller = caller, .number = JOURNAL_FILE_LOST};
+    return (struct pending_call){.call = (uint8_t)call, .space = (uint8_t)space, .is_outer = thread.depth++ == 0,
+                                 .caller = caller, .number = JOURNAL_FILE_LOST};
 }
 
-static int call_allocated(const struct made *m, int code, const void *addr, uint64_t bytes, uintptr_t stream,
+static int call_allocated(const struct pending_call *c, int code, const void *addr, uint64_t bytes, uintptr_t stream,
                           uint64_t pool)
 {
     thread.depth--;
-    if (!m->is_outer || bytes == 0 || (code == CODE_DONE && addr == NULL))
+    if (!c->is_outer || bytes == 0 || (code == CODE_DONE && addr == NULL))
         return code;
-    struct call_record r = {.kind = CALL_ALLOC, .call = m->call, .space = m->space, .bytes = bytes, .stream = stream,
+    struct call_record r = {.kind = CALL_ALLOC, .call = c->call, .space = c->space, .bytes = bytes, .stream = stream,
                             .other = pool, .addr = (uint64_t)(uintptr_t)addr, .code = code};
     uint64_t total;
     if (code == CODE_OUT_OF_MEMORY) {
@@ -238,48 +242,50 @@ static int call_allocated(const struct made *m, int code, const void *addr, uint
         device_memory(&total, &r.addr);
     }
     if (code == CODE_DONE || code == CODE_OUT_OF_MEMORY)
-        record_growth(&r, DEVICE_UNKNOWN, m->caller);
+        record_growth(&r, DEVICE_UNKNOWN, c->caller);
     return code;
 }
 
-static void call_releases(struct made *m, enum call_kind kind, uint64_t addr, uint64_t bytes, uintptr_t stream,
+/* Before a call that frees, releases or unmaps. */
+static void call_frees(struct pending_call *c, enum call_kind kind, uint64_t addr, uint64_t bytes, uintptr_t stream,
                           uint64_t handle)
 {
-    struct call_record r = {.kind = (uint8_t)kind, .call = m->call, .space = m->space, .addr = addr, .bytes = bytes,
+    struct call_record r = {.kind = (uint8_t)kind, .call = c->call, .space = c->space, .addr = addr, .bytes = bytes,
                             .stream = stream, .other = handle};
-    if (m->is_outer && (addr | handle) != 0)
-        m->number = record_put(&r);
+    if (c->is_outer && (addr | handle) != 0)
+        c->number = record_put(&r);
 }
 
-static void call_resets(struct made *m, unsigned device)
+static void call_resets(struct pending_call *c, unsigned device)
 {
-    struct call_record r = {.kind = CALL_RESET, .call = m->call, .space = m->space, .device = (uint8_t)device};
-    if (m->is_outer && device <= UINT8_MAX)
-        m->number = record_put(&r);
+    struct call_record r = {.kind = CALL_RESET, .call = c->call, .space = c->space, .device = (uint8_t)device};
+    if (c->is_outer && device <= UINT8_MAX)
+        c->number = record_put(&r);
 }
 
-static int call_released(const struct made *m, int code)
+/* After it: takes the record back if the call failed. */
+static int call_freed(const struct pending_call *c, int code)
 {
     thread.depth--;
-    struct call_record r = {.kind = CALL_UNDO, .call = m->call, .space = m->space, .other = m->number, .code = code};
-    if (code != CODE_DONE && m->number != JOURNAL_FILE_LOST)
+    struct call_record r = {.kind = CALL_UNDO, .call = c->call, .space = c->space, .other = c->number, .code = code};
+    if (code != CODE_DONE && c->number != JOURNAL_FILE_LOST)
         (void)record_put(&r);
     return code;
 }
 
-static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, uint64_t bytes, uint64_t handle)
+static void call_done(const struct pending_call *c, enum call_kind kind, uint64_t addr, uint64_t bytes, uint64_t handle)
 {
-    struct call_record r = {.kind = (uint8_t)kind, .call = m->call, .space = m->space, .addr = addr, .bytes = bytes,
+    struct call_record r = {.kind = (uint8_t)kind, .call = c->call, .space = c->space, .addr = addr, .bytes = bytes,
                             .other = handle};
-    if (m->is_outer)
+    if (c->is_outer)
         (void)record_put(&r);
 }
 
 /* ---- the calls ---- */
 
-/* Declares and defines a call of `parameters`, passes `arguments` on, and has `REAL` be the library's own. */
-#define WRAPPER(name, parameters)             \
-    RECORD_API int name parameters;           \
+/* Declares and defines our function of a call. REAL is the library's own, BEGIN what each of ours starts with. */
+#define WRAPPER(name, parameters)                                                                       \
+    RECORD_API int name parameters;                                                                     \
     RECORD_API int name parameters
 
 #define REAL(name, parameters) ((int (*) parameters)real_call(CALL_##name))
@@ -287,14 +293,14 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
 #define BEGIN(name, space)                                                                              \
     if (real_call(CALL_##name) == NULL)                                                                 \
         return CODE_NO_SUCH_FUNCTION;                                                                   \
-    struct made m = call_begin(CALL_##name, CALL_SPACE_##space, __builtin_return_address(0))
+    struct pending_call c = call_begin(CALL_##name, CALL_SPACE_##space, __builtin_return_address(0))
 
 #define WRAP_PLAIN(name, space, stream_0)                                                               \
     WRAPPER(name, (void **out, size_t bytes))                                                           \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         const int code = REAL(name, (void **, size_t))(out, bytes);                                     \
-        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
+        return call_allocated(&c, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
     }
 
 #define WRAP_FLAGS(name, space, stream_0)                                                               \
@@ -302,7 +308,7 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         const int code = REAL(name, (void **, size_t, unsigned))(out, bytes, flags);                    \
-        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
+        return call_allocated(&c, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
     }
 
 #define WRAP_ASYNC(name, space, stream_0)                                                               \
@@ -310,7 +316,7 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         const int code = REAL(name, (void **, size_t, uintptr_t))(out, bytes, stream);                  \
-        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes,                         \
+        return call_allocated(&c, code, code == CODE_DONE ? *out : NULL, bytes,                         \
                               stream == 0 ? stream_0 : stream, 0);                                      \
     }
 
@@ -319,17 +325,17 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         const int code = REAL(name, (void **, size_t, uintptr_t, uintptr_t))(out, bytes, pool, stream); \
-        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes,                         \
+        return call_allocated(&c, code, code == CODE_DONE ? *out : NULL, bytes,                         \
                               stream == 0 ? stream_0 : stream, pool);                                   \
     }
 
-/* Rows of `width` bytes lie `*pitch` apart; of a refused call only the width is known. */
+/* Rows of `width` bytes lie `*pitch` apart. A refused call has no pitch, so the width stands for it. */
 #define WRAP_PITCH(name, space, stream_0)                                                               \
     WRAPPER(name, (void **out, size_t *pitch, size_t width, size_t height))                             \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         const int code = REAL(name, (void **, size_t *, size_t, size_t))(out, pitch, width, height);    \
-        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL,                                \
+        return call_allocated(&c, code, code == CODE_DONE ? *out : NULL,                                \
                               (code == CODE_DONE ? *pitch : width) * height, stream_0, 0);              \
     }
 
@@ -339,7 +345,7 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
         BEGIN(name, space);                                                                             \
         const int code =                                                                                \
             REAL(name, (void **, size_t *, size_t, size_t, unsigned))(out, pitch, width, height, element); \
-        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL,                                \
+        return call_allocated(&c, code, code == CODE_DONE ? *out : NULL,                                \
                               (code == CODE_DONE ? *pitch : width) * height, stream_0, 0);              \
     }
 
@@ -348,7 +354,7 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         const int code = REAL(name, (struct pitched *, struct extent))(out, e);                         \
-        return call_allocated(&m, code, code == CODE_DONE ? out->addr : NULL,                           \
+        return call_allocated(&c, code, code == CODE_DONE ? out->addr : NULL,                           \
                               (code == CODE_DONE ? out->pitch : e.width) * e.height * e.depth, stream_0, 0); \
     }
 
@@ -356,16 +362,16 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
     WRAPPER(name, (uintptr_t addr))                                                                     \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
-        call_releases(&m, CALL_FREE, addr, 0, stream_0, 0);                                             \
-        return call_released(&m, REAL(name, (uintptr_t))(addr));                                        \
+        call_frees(&c, CALL_FREE, addr, 0, stream_0, 0);                                                \
+        return call_freed(&c, REAL(name, (uintptr_t))(addr));                                           \
     }
 
 #define WRAP_FREE_ASYNC(name, space, stream_0)                                                          \
     WRAPPER(name, (uintptr_t addr, uintptr_t stream))                                                   \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
-        call_releases(&m, CALL_FREE, addr, 0, stream == 0 ? stream_0 : stream, 0);                      \
-        return call_released(&m, REAL(name, (uintptr_t, uintptr_t))(addr, stream));                     \
+        call_frees(&c, CALL_FREE, addr, 0, stream == 0 ? stream_0 : stream, 0);                         \
+        return call_freed(&c, REAL(name, (uintptr_t, uintptr_t))(addr, stream));                        \
     }
 
 #define WRAP_CREATE(name, space, stream_0)                                                              \
@@ -374,15 +380,15 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
         BEGIN(name, space);                                                                             \
         const int code = REAL(name, (uint64_t *, size_t, const struct allocation_prop *, unsigned long long))( \
             handle, bytes, prop, flags);                                                                \
-        return call_created(&m, code, code == CODE_DONE ? *handle : 0, bytes, prop);                    \
+        return call_created(&c, code, code == CODE_DONE ? *handle : 0, bytes, prop);                    \
     }
 
 #define WRAP_RELEASE(name, space, stream_0)                                                             \
     WRAPPER(name, (uint64_t handle))                                                                    \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
-        call_releases(&m, CALL_RELEASE, 0, 0, stream_0, handle);                                        \
-        return call_released(&m, REAL(name, (uint64_t))(handle));                                       \
+        call_frees(&c, CALL_RELEASE, 0, 0, stream_0, handle);                                           \
+        return call_freed(&c, REAL(name, (uint64_t))(handle));                                          \
     }
 
 #define WRAP_RETAIN(name, space, stream_0)                                                              \
@@ -392,7 +398,7 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
         const int code = REAL(name, (uint64_t *, uintptr_t))(handle, addr);                             \
         thread.depth--;                                                                                 \
         if (code == CODE_DONE)                                                                          \
-            call_done(&m, CALL_RETAIN, addr, 0, *handle);                                               \
+            call_done(&c, CALL_RETAIN, addr, 0, *handle);                                               \
         return code;                                                                                    \
     }
 
@@ -404,7 +410,7 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
             addr, bytes, offset, handle, flags);                                                        \
         thread.depth--;                                                                                 \
         if (code == CODE_DONE)                                                                          \
-            call_done(&m, CALL_MAP, addr, bytes, handle);                                               \
+            call_done(&c, CALL_MAP, addr, bytes, handle);                                               \
         return code;                                                                                    \
     }
 
@@ -412,17 +418,17 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
     WRAPPER(name, (uintptr_t addr, size_t bytes))                                                       \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
-        call_releases(&m, CALL_UNMAP, addr, bytes, stream_0, 0);                                        \
-        return call_released(&m, REAL(name, (uintptr_t, size_t))(addr, bytes));                         \
+        call_frees(&c, CALL_UNMAP, addr, bytes, stream_0, 0);                                           \
+        return call_freed(&c, REAL(name, (uintptr_t, size_t))(addr, bytes));                            \
     }
 
-/* What an array takes is known from its elements: the driver may lay them out wider. */
+/* The bytes of an array are those of its elements; the driver may lay them out wider. */
 #define WRAP_ARRAY_OF(name, space, stream_0, parameters, arguments, bytes)                              \
     WRAPPER(name, parameters)                                                                           \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
         const int code = REAL(name, parameters) arguments;                                              \
-        return call_allocated(&m, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
+        return call_allocated(&c, code, code == CODE_DONE ? *out : NULL, bytes, stream_0, 0);           \
     }
 
 #define WRAP_ARRAY(name, space, stream_0)                                                               \
@@ -451,38 +457,38 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
     WRAP_ARRAY_OF(name, space, stream_0, (void **out, const struct array_3d *a, unsigned n_levels),     \
                   (out, a, n_levels), bytes_of_3d(a, n_levels))
 
-/* The thread's device, or the one that is named, loses its memory, whoever asked for it. */
+/* Frees all memory of the thread's device, or of the device that is named, whoever allocated it. */
 #define WRAP_RESET(name, space, stream_0)                                                               \
     WRAPPER(name, (void))                                                                               \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
-        call_resets(&m, runtime_device());                                                              \
+        call_resets(&c, runtime_device());                                                              \
         thread.device_plus_1 = 0;                                                                       \
-        return call_released(&m, REAL(name, (void))());                                                 \
+        return call_freed(&c, REAL(name, (void))());                                                    \
     }
 
 #define WRAP_RESET_CARD(name, space, stream_0)                                                          \
     WRAPPER(name, (int device))                                                                         \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
-        call_resets(&m, (unsigned)device);                                                              \
+        call_resets(&c, (unsigned)device);                                                              \
         thread.device_plus_1 = 0;                                                                       \
-        return call_released(&m, REAL(name, (int))(device));                                            \
+        return call_freed(&c, REAL(name, (int))(device));                                               \
     }
 
-/* What changes the thread's device; one word is passed, a number or a pointer. */
+/* Calls that may change the thread's device. They take one word, a number or a pointer. */
 #define WRAP_CONTEXT(name, space, stream_0)                                                             \
     WRAPPER(name, (uintptr_t word))                                                                     \
     {                                                                                                   \
         BEGIN(name, space);                                                                             \
-        (void)m;                                                                                        \
+        (void)c;                                                                                        \
         const int code = REAL(name, (uintptr_t))(word);                                                 \
         thread.depth--;                                                                                 \
         thread.device_plus_1 = 0;                                                                       \
         return code;                                                                                    \
     }
 
-/* Look-ups. With the flags 0 the runtime gives what the program was compiled for, which its entry's suffix tells. */
+/* Look-ups. Flags 0 mean the kind of default stream that the program was compiled for; our own suffix tells which. */
 #define FOUND(code, name, flags, stream_0, found)                                                       \
     if ((code) == CODE_DONE)                                                                            \
         driver_lookup_wrap(name, ((flags) & 3) == LOOKUP_PER_THREAD || (((flags) & 3) == 0 && (stream_0) != 0), \
@@ -508,7 +514,7 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
         FOUND(code, symbol, flags, stream_0, found);                                                    \
     }
 
-/* CUDA 11's has no status: a register too many does no harm. */
+/* CUDA 11's has no status argument. Passing one in a register does no harm. */
 #define WRAP_ENTRY(name, space, stream_0)                                                               \
     WRAPPER(name, (const char *symbol, void **found, unsigned long long flags, void *status))           \
     {                                                                                                   \
@@ -529,17 +535,17 @@ static void call_done(const struct made *m, enum call_kind kind, uint64_t addr, 
         FOUND(code, symbol, flags, stream_0, found);                                                    \
     }
 
-/* Physical memory lies where its properties say, on whatever device the thread is. */
-static int call_created(const struct made *m, int code, uint64_t handle, uint64_t bytes,
+/* Physical memory lies where its properties say, whatever device is the thread's. */
+static int call_created(const struct pending_call *c, int code, uint64_t handle, uint64_t bytes,
                         const struct allocation_prop *prop)
 {
     thread.depth--;
-    struct call_record r = {.kind = CALL_CREATE, .call = m->call, .space = m->space, .bytes = bytes, .other = handle,
+    struct call_record r = {.kind = CALL_CREATE, .call = c->call, .space = c->space, .bytes = bytes, .other = handle,
                             .code = code};
     const bool is_on_device = prop != NULL && prop->location == LOCATION_DEVICE && prop->location_id >= 0 &&
                               prop->location_id < UINT8_MAX;
     uint64_t total;
-    if (!m->is_outer || (code != CODE_DONE && code != CODE_OUT_OF_MEMORY))
+    if (!c->is_outer || (code != CODE_DONE && code != CODE_OUT_OF_MEMORY))
         return code;
     if (prop != NULL && prop->location != LOCATION_DEVICE)
         r.space = CALL_SPACE_HOST;
@@ -547,7 +553,7 @@ static int call_created(const struct made *m, int code, uint64_t handle, uint64_
         r.kind = CALL_OOM;
         device_memory(&total, &r.addr);
     }
-    record_growth(&r, is_on_device ? prop->location_id : DEVICE_UNKNOWN, m->caller);
+    record_growth(&r, is_on_device ? prop->location_id : DEVICE_UNKNOWN, c->caller);
     return code;
 }
 

@@ -1,9 +1,9 @@
 /*
- * Finding the real functions, and standing in the way of everybody who looks for them by name.
+ * Finds the real functions, and gives ours to everyone who looks the real ones up by name.
  *
- * A program that is linked against the runtime finds ours first, because we are preloaded. One that opens a library and
- * asks it by dlsym would find the library's own, as does the runtime itself, which asks the driver for every function:
- * so dlsym is ours too.
+ * A program that is linked against the runtime finds our functions first, because we are preloaded. A program that
+ * opens a library and asks it by dlsym would find the library's own. So would the runtime, which looks up every
+ * function of the driver. Therefore dlsym is ours too, and so are the driver's own look-ups (cuGetProcAddress).
  */
 #define _GNU_SOURCE                   /* RTLD_NEXT, dlvsym, dladdr, dl_iterate_phdr */
 #include "record/real_calls.h"
@@ -33,11 +33,12 @@ static _Atomic(call_function) real[RECORDED_CALLS];
 
 typedef void *dlsym_function(void *handle, const char *name);
 
-/* Asked for by version, because a look-up of "dlsym" would find ours. Read by the entry below. */
+/* The linker's dlsym. It is looked up by version, because a plain look-up of "dlsym" would find ours. The assembler
+ * entry at the end of the file jumps to it. */
 __attribute__((visibility("hidden"))) extern dlsym_function *linker_dlsym;
 dlsym_function *linker_dlsym;
 
-/* POSIX has functions and data fit in each other's pointers where there is dlsym. */
+/* POSIX makes pointers to functions and to data the same size, for dlsym's sake. */
 static call_function function_at(const void *address)
 {
     call_function f;
@@ -97,8 +98,8 @@ static int library_visit(struct dl_phdr_info *info, size_t n, void *arg)
     return 1;
 }
 
-/* In a library that was opened since the start. It is opened once more, outside of the visit, which holds one of the
- * linker's locks; and it stays open: what is found in it is called from now on. */
+/* Looks in libraries that were opened since the start. A library is opened once more, outside of the visit, because the
+ * visit holds one of the linker's locks. It stays open: what is found in it is called from now on. */
 static void *library_find_opened(enum call_library library, const char *name)
 {
     void *found = NULL;
@@ -112,7 +113,7 @@ static void *library_find_opened(enum call_library library, const char *name)
     return found;
 }
 
-/* Behind us in the order of the program's own libraries, else in one that was opened since. */
+/* Looks in the program's own libraries, in the linker's order and after us, then in those that were opened since. */
 static call_function library_find(enum call_library library, const char *name)
 {
     void *found = linker() == NULL ? NULL : linker()(RTLD_NEXT, name);
@@ -143,9 +144,9 @@ call_function real_named(enum call_library library, const char *name, call_funct
 
 /* ---- look-ups ---- */
 
-/* Our function for one that was found, else what was found. There is one driver in a process, whose functions may have
- * two addresses; but there may be several runtimes, and ours stands before the first: what the others do is seen at the
- * driver. */
+/* Our function in the place of one that was found; or what was found, if it is none of ours to replace. A process has
+ * one driver, whose functions may have two addresses. It may have several runtimes: ours stands before the first, and
+ * calls of the others are recorded at the driver. */
 static void *wrap_found(enum recorded_call call, void *found)
 {
     call_function none = NULL;
@@ -176,7 +177,7 @@ void driver_lookup_wrap(const char *name, bool is_per_thread, void **found)
         *found = wrap_found((enum recorded_call)best, *found);
 }
 
-/* What dlsym answers for a recorded call; NULL: the linker's own dlsym is to answer. */
+/* What our dlsym answers for a recorded call; NULL: the linker's dlsym is to answer. */
 __attribute__((visibility("hidden"))) void *record_dlsym(void *handle, const char *name);
 __attribute__((visibility("hidden"), used)) void *record_dlsym(void *handle, const char *name)
 {
@@ -189,7 +190,8 @@ __attribute__((visibility("hidden"), used)) void *record_dlsym(void *handle, con
     return NULL;
 }
 
-/* The linker tells from the return address who asks with RTLD_NEXT, so its dlsym is jumped to, not called. */
+/* Our dlsym. It jumps to the linker's instead of calling it: for RTLD_NEXT the linker tells from the return address who
+ * asks. */
 #if defined(__x86_64__)
 __asm__(".text\n"
         ".globl dlsym\n"

@@ -1,13 +1,14 @@
-/* From blocks in order of address to rows of pieces. */
+/* Turns blocks in order of address into rows of pieces. */
 #include "report/block_map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct taker {
     struct block_map map;
     size_t   cap_pieces, cap_segments;
-    uint32_t id;                     /* of the segment under way on the device */
+    uint32_t id;                     /* the device's, of the current segment */
     bool     is_short;
 };
 
@@ -22,7 +23,7 @@ static void *grown(void *at, size_t *cap, size_t n, size_t size)
     return to;
 }
 
-/* The segment of a block; a new one where it is not that of the block before. */
+/* The segment of a block; a new one unless the block before has the same. */
 static struct block_map_segment *take_segment(struct taker *t, const struct block_view *b)
 {
     struct block_map *m = &t->map;
@@ -52,6 +53,7 @@ static void take_block(void *arg, const struct block_view *b)
         t->is_short = true;
         return;
     }
+    assert(b->addr >= s->addr);
     s->bytes = b->addr + b->bytes - s->addr;
     m->n_blocks++;
     m->pieces[m->n_pieces++] = (struct block_map_piece){
@@ -63,7 +65,7 @@ static void take_block(void *arg, const struct block_view *b)
     };
 }
 
-/* The first piece behind the segment that begins at `first`. */
+/* The first piece after the segment that begins at `first`. */
 static size_t segment_end(const struct block_map *m, size_t first)
 {
     size_t end = first;
@@ -72,7 +74,7 @@ static size_t segment_end(const struct block_map *m, size_t first)
     return end;
 }
 
-/* A segment in which nothing is live could be given back. */
+/* Marks the free pieces of segments in which nothing is in use: these could be given back. */
 static void tell_cached(struct block_map *m)
 {
     for (size_t i = 0, end; i < m->n_pieces; i = end) {
@@ -107,10 +109,11 @@ static int by_bytes_falling(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Segments of at least so many bytes stay; UINT64_MAX without memory to sort them. `n_equal`: of those with just that
- * size so many. */
+/* The size from which segments stay; UINT64_MAX without memory to sort them. *n_equal: how many segments of exactly that
+ * size stay. */
 static uint64_t smallest_kept(const struct block_map *m, size_t max, size_t *n_equal)
 {
+    assert(max > 0 && max <= m->n_segments);
     uint64_t *sizes = malloc(m->n_segments * sizeof *sizes);
     *n_equal = 0;
     if (sizes == NULL)

@@ -1,6 +1,6 @@
-/* The report as CSV (RFC 4180): one row per run, the columns of the JSON with their paths joined by '_'. */
+/* CSV (RFC 4180): one row per run, named by the columns (columns.def). */
 #include "report/csv.h"
-#include "report/report.h"
+#include "report/columns.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Numbers keep all their digits here: a difference of a byte is one. */
+/* Numbers keep all their digits, because one byte can be the difference. */
 #include "report/diff_fields.h"
 
 #include "report/text.h"

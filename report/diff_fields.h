@@ -1,5 +1,5 @@
 /*
- * Two rows of the same fields, side by side: what differs, by how much.
+ * Two rows of the same fields side by side: which fields differ, and by how much.
  */
 #ifndef REPLAY_REPORT_DIFF_FIELDS_H
 #define REPLAY_REPORT_DIFF_FIELDS_H
@@ -13,11 +13,12 @@ bool field_equals(const struct field *a, const struct field *b);
 /* How many of n fields differ. */
 size_t diff_fields_count(const struct field *a, const struct field *b, size_t n);
 
-/* A table of those that differ: name, both values, difference, per cent of the first. `indent`: spaces in front. */
+/* A table of the fields that differ: name, both values, difference, per cent of the first. `indent`: spaces before each
+ * line. */
 void diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, int indent);
 
-/* The array `fields` of those that differ: `name`, `a`, `b`, `difference` and `percent` (null where one is no number,
- * and per cent of 0). */
+/* The fields that differ as the array `fields`: `name`, `a`, `b`, `difference` and `percent`. The last two are null if a
+ * value is no number; `percent` is also null if `a` is 0. */
 void diff_fields_json(struct json_writer *w, const struct field *a, const struct field *b, size_t n);
 
 #endif

@@ -1,8 +1,9 @@
-/* The account of a moment: each block goes into one part, and the parts are compared with what the device says. */
+/* Sorts the blocks of a moment into parts, and compares the sum with what the device says is reserved. */
 #include "report/explain.h"
 
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define EXPLAIN_ROUND     UINT64_C(512)      /* no allocator hands out less than a multiple of it */
@@ -48,6 +49,7 @@ static void account_live(struct explain_parts *parts, const struct block_view *b
 {
     const uint64_t requested = less(b->requested, b->bytes);
     const uint64_t rounding = less(align_up(requested, EXPLAIN_ROUND), b->bytes) - requested;
+    assert(requested + rounding <= b->bytes);
     parts->requested += requested;
     parts->rounding += rounding;
     parts->rest += b->bytes - requested - rounding;
@@ -125,7 +127,7 @@ static int hole_group_order(const void *a, const void *b)
     return hole_order(a, b);
 }
 
-/* The larger of the blocks in use on both sides of block i, 0 where neither side has one. */
+/* The larger of the blocks in use on both sides of block i; 0 if there is none. */
 static uint64_t pin_bytes(const struct explain_scene *s, size_t i)
 {
     uint64_t bytes = 0;
@@ -137,7 +139,7 @@ static uint64_t pin_bytes(const struct explain_scene *s, size_t i)
     return bytes;
 }
 
-/* Equal holes beside equal blocks are one line. Pages that can be given back are no hole. */
+/* Groups equal holes next to equal blocks. Pages that can be given back are not part of a hole. */
 static enum err account_holes(const struct explain_scene *s, struct explanation *x)
 {
     struct explain_hole *all = calloc(s->n + 1, sizeof *all);
@@ -186,7 +188,7 @@ static void look_at_device(const struct device *d, struct explanation *x)
     x->page_rounding_bytes = (int64_t)d->usage.page_bytes - (int64_t)d->usage.reserved_bytes;
 }
 
-/* A policy that does not say how it rounds is taken to round as little as can be. */
+/* If the policy does not say how it rounds, assume the least: to 512 bytes. */
 static void look_at_request(const struct event *req, const struct refusal *refusal, struct explanation *x)
 {
     x->has_request = true;
@@ -247,6 +249,7 @@ void explain_close(struct explanation *x)
 
 const char *explain_way_name(enum explain_way way)
 {
-    static const char *const names[] = { NULL, "merge", "release" };
+    static const char *const names[] = { NULL, "merge", "release" };     /* the JSON says "release" for giving back */
+    assert((size_t)way < sizeof names / sizeof names[0]);
     return names[way];
 }

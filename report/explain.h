@@ -1,7 +1,7 @@
 /*
- * Why a request does not fit: where every reserved byte is at one moment, and which few live blocks stand in its way.
+ * Why a request does not fit: what every reserved byte is at one moment, and which few live blocks stand in the way.
  *
- * It is taken from a policy's walk() over its blocks, so every policy that shows its blocks is explained alike.
+ * An explanation is made from a policy's walk() over its blocks, so it works for every policy that has a walk().
  */
 #ifndef REPLAY_REPORT_EXPLAIN_H
 #define REPLAY_REPORT_EXPLAIN_H
@@ -15,16 +15,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* X(name, meaning): parts of the reserved bytes; their sum is the whole. */
+/* X(name, meaning): parts of the reserved bytes; they add up to the whole. */
 #define EXPLAIN_PARTS(X)                                                                                    \
     X(requested, "live requests, as asked for")                                                             \
     X(rounding, "their rounding up to multiples of 512 bytes")                                              \
-    X(rest, "what their blocks hold beyond: coarser rounding, or a rest that is not split off")             \
-    X(pending, "given up by the program, but a stream may still use it")                                    \
+    X(rest, "what their blocks have beyond that: coarser rounding, or a remainder that is not split off")             \
+    X(pending, "freed by the program, but a stream may still use it")                                    \
     X(split_free, "free parts of segments that are in use")                                                 \
     X(page_free, "free in whole pages of expandable segments, which can be given back")                     \
     X(whole_free, "cached segments that nothing uses")                                                      \
-    X(hidden, "held by the policy, but in no block that it shows")
+    X(hidden, "reserved by the policy, but in no block that it shows")
 
 struct explain_parts {
 #define EXPLAIN_PART(name, meaning) uint64_t name;
@@ -32,21 +32,21 @@ struct explain_parts {
 #undef EXPLAIN_PART
 };
 
-/* Free blocks that only requests of one kind can use. */
+/* The free blocks of one stream, pool, size class and kind of segment: only requests of that kind can use them. */
 struct explain_free {
     uint64_t bytes, largest_bytes;
-    uint64_t page_bytes;             /* of `bytes`, in whole pages that can be given back while the rest is in use */
+    uint64_t page_bytes;             /* of `bytes`, in whole pages that can be given back although the rest is in use */
     uint64_t n;
-    uint16_t stream;                 /* dense, as the others */
+    uint16_t stream;                 /* our dense number */
     uint8_t  pool;
     bool     is_small;
     bool     is_whole;               /* nothing else is in their segments */
 };
 
-/* Holes of one size beside live blocks of one size. */
+/* Holes of one size next to live blocks of one size. */
 struct explain_hole {
     uint64_t bytes;                  /* of one hole */
-    uint64_t pin_bytes;              /* requested by the live block beside it */
+    uint64_t pin_bytes;              /* requested by the live block next to it */
     uint64_t n;
 };
 enum { EXPLAIN_HOLES = 8 };
@@ -61,19 +61,20 @@ struct explain_block {
     uint16_t stream;
     uint8_t  pool;
     bool     is_pending;
-    bool     is_known;               /* event and stack are */
+    bool     is_known;               /* whether event and stack are known */
 };
 
-/* What the end of the blocks would do. */
+/* How the request would fit if the blocks ended. */
 enum explain_way {
     EXPLAIN_NO_WAY,                  /* no set was found */
     EXPLAIN_MERGE,                   /* they and their free neighbours become one block that is large enough */
-    EXPLAIN_RELEASE,                 /* their segments or pages can be given back, and the device has room for new ones */
+    EXPLAIN_GIVE_BACK,               /* their segments or pages can be given back, and the device has room for new ones */
 };
 
 struct explanation {
-    bool     is_taken, is_refusal;   /* otherwise: in front of an event, */
-    bool     is_end;                 /* or behind the last: event and place name none */
+    bool     is_taken;               /* false: there is no explanation */
+    bool     is_refusal;             /* of a refused request; false: of the state before an event */
+    bool     is_end;                 /* after the last event: event and place have no meaning */
     bool     has_walk, has_request;
     int64_t  event;                  /* our number; -1: before the first event */
     int64_t  place;                  /* the same as results name events */
@@ -84,7 +85,7 @@ struct explanation {
     /* The card: context + others + reserved + page_rounding + free is its total. */
     uint64_t total_bytes;            /* DEVICE_UNLIMITED: no end */
     uint64_t context_bytes, others_bytes, free_bytes;
-    int64_t  page_rounding_bytes;    /* below 0 where small segments share pages */
+    int64_t  page_rounding_bytes;    /* below 0 if small segments share pages */
 
     uint64_t requested_bytes;        /* of the request; 0: the event makes none */
     uint64_t block_bytes;            /* the request as the policy rounds it */
@@ -102,11 +103,11 @@ struct explanation {
     struct explain_block *blocks;    /* n_blocks, by address: the smallest set that was found */
     size_t   n_blocks;
     enum explain_way way;
-    uint64_t gained_bytes;           /* MERGE: of the one block; RELEASE: free on the device then */
+    uint64_t gained_bytes;           /* MERGE: size of the merged block; GIVE_BACK: free on the device then */
 };
 
-/* Looks at a policy now. `req`: the request; NULL: none is there. `refusal`: of it; NULL: nothing was refused.
- * ERR_HOST_NOMEM; *out is then empty. */
+/* Explains a policy's state now. `req`: the request; NULL: there is none. `refusal`: the refusal of it; NULL: nothing was
+ * refused. ERR_HOST_NOMEM; *out is then empty. */
 MUST_USE enum err explain_take(const struct policy *p, const struct event *req, const struct refusal *refusal,
                                struct explanation *out);
 
@@ -126,13 +127,13 @@ struct explain_scene {
     bool   has_small;                /* the policy keeps small requests apart */
 };
 
-/* Live, or given up and not reusable yet. */
+/* Live, or freed and not reusable yet. */
 static inline bool explain_is_in_use(const struct block_view *b)
 {
     return b->state == BLOCK_ALLOCATED || b->state == BLOCK_PENDING;
 }
 
-/* The first index behind the segment that begins at `first`. */
+/* The first index after the segment that begins at `first`. */
 size_t explain_segment_end(const struct explain_scene *s, size_t first);
 
 /* Whether a free block of this kind may serve the request. */

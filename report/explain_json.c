@@ -1,4 +1,4 @@
-/* An explanation as JSON (report/SCHEMA.md), and what text and JSON both derive from it. */
+/* An explanation as JSON (report/SCHEMA.md), and what both text and JSON derive from it. */
 #include "report/explain_report.h"
 
 const char *explain_why_kept(const struct explanation *x, const struct explain_free *f)
@@ -6,9 +6,9 @@ const char *explain_why_kept(const struct explanation *x, const struct explain_f
     if (!f->is_whole)
         return NULL;
     if (f->pool != 0)
-        return "a private pool's memory serves nobody else, and is released only when the pool is given up";
+        return "a private pool's memory serves no other requests, and is given back only when the pool is dropped";
     if (!x->is_refusal)
-        return "kept for later requests, given back before a request is refused if the policy does that";
+        return "kept for later requests; the policy may give them back before it refuses one";
     if (f->largest_bytes < x->block_bytes)
         return "too small for the request, and this policy did not give them back";
     return f->stream != x->stream ? "of another stream, and this policy did not give them back"

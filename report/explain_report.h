@@ -19,13 +19,13 @@ void explain_words(FILE *out, const struct explanation *x, const char *policy, c
 void explain_json(struct json_writer *w, const char *key, const struct explanation *x,
                   const struct explain_names *names);     /* null for one that was not taken */
 
-/* Why cached segments were neither used nor released; NULL for free parts of segments in use. */
+/* Why cached segments were neither used nor given back; NULL for free parts of segments in use. */
 const char *explain_why_kept(const struct explanation *x, const struct explain_free *f);
 
-/* What a card would need beyond what it has for a new segment; 0: the device has the room. */
+/* How much the card lacks for a new segment; 0: it has the room. */
 uint64_t explain_missing_bytes(const struct explanation *x);
 
-/* Free memory of another stream that would hold the request; NULL: none. */
+/* Free memory of another stream that would fit the request; NULL: there is none. */
 const struct explain_free *explain_other_stream(const struct explanation *x);
 
 #endif

@@ -1,17 +1,22 @@
 /*
- * Which few live blocks stand in a request's way.
+ * Finds the few live blocks that stand in a request's way. There are two ways to a fit.
  *
- * Two ways lead to a fit. Blocks that end merge with their free neighbours: in each segment that the request may use, a
- * window over the blocks in address order finds the fewest live ones that free enough in one piece. Or whole segments
- * become empty and are given back, until the device has room for a new one: segments are taken by live blocks for each
- * byte that they free, and what proves unneeded is dropped again. Of a range that grows by mapping, whole pages can be
- * given back. Windows are exact; choosing segments is a knapsack, and its answer is the smallest set found.
+ * Merge: blocks end and merge with their free neighbours. In each segment that the request may use, a window slides over
+ * the blocks in address order and finds the fewest live ones that free enough in one piece. This is exact.
+ *
+ *     | live A | free | live B | free | live C |
+ *              '-- window: B ends, one piece --'
+ *
+ * Give back: whole segments become empty, and the device gets room for a new one. Segments are chosen by live blocks per
+ * byte freed; then those that prove unneeded are dropped. This is a knapsack, so the answer is only the smallest set
+ * found. Of an expandable range, whole pages can be given back.
  */
 #include "report/explain.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* A set so far: what its blocks are, and how much must end. */
+/* A set of blocks, and what its end would gain. */
 struct set {
     enum explain_way way;
     uint64_t n_live, live_bytes;
@@ -32,7 +37,7 @@ struct window {
     uint64_t n_live, live_bytes, free_bytes, unmapped_bytes;
 };
 
-/* Adds a block to a window, or (sign < 0) takes it out. */
+/* Adds a block to a window, or takes it out. */
 static void window_move(struct window *w, const struct block_view *b, bool is_added)
 {
     const uint64_t one = is_added ? 1 : UINT64_MAX, bytes = is_added ? b->bytes : 0 - b->bytes;
@@ -46,8 +51,8 @@ static void window_move(struct window *w, const struct block_view *b, bool is_ad
     }
 }
 
-/* What the window is good for when its blocks have ended. Addresses without memory must all get it, but for the last
- * ones, of which some will do. */
+/* The size of the one block that the window becomes when its live blocks have ended. All unmapped addresses in it must be
+ * mapped, except at its end, where as many as possible are. */
 static uint64_t window_bytes(const struct window *w, const struct block_view *last, uint64_t mappable)
 {
     const uint64_t tail = last->state == BLOCK_UNMAPPED ? last->bytes : 0;
@@ -99,7 +104,7 @@ static int whole_order(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* The segments whose end would give memory back: whole ones of the shared pool that hold something live. */
+/* Lists the segments that could be given back if their blocks ended: whole ones of the shared pool with live blocks. */
 static size_t list_wholes(const struct explain_scene *s, struct whole *out)
 {
     size_t n = 0;
@@ -117,7 +122,7 @@ static size_t list_wholes(const struct explain_scene *s, struct whole *out)
     return n;
 }
 
-/* The one segment that does it alone with the fewest live blocks; n where none does. */
+/* The segment with the fewest live blocks that is enough alone; n if there is none. */
 static size_t best_single(const struct whole *w, size_t n, uint64_t missing)
 {
     size_t best = n;
@@ -128,7 +133,7 @@ static size_t best_single(const struct whole *w, size_t n, uint64_t missing)
     return best;
 }
 
-/* Chooses segments until they free enough, then drops those that the others make unneeded. */
+/* Chooses segments until they free enough, then drops those that are not needed. */
 static struct set choose_wholes(struct whole *w, size_t n, uint64_t missing)
 {
     struct set set = { .way = EXPLAIN_NO_WAY };
@@ -139,8 +144,9 @@ static struct set choose_wholes(struct whole *w, size_t n, uint64_t missing)
     }
     if (set.gained < missing)
         return set;
-    set.way = EXPLAIN_RELEASE;
+    set.way = EXPLAIN_GIVE_BACK;
     for (size_t i = end; i-- > 0;) {
+        assert(set.gained >= w[i].bytes);
         if (set.gained - w[i].bytes >= missing) {
             set.gained -= w[i].bytes;
             w[i].is_chosen = false;
@@ -152,14 +158,14 @@ static struct set choose_wholes(struct whole *w, size_t n, uint64_t missing)
     return set;
 }
 
-static struct set set_release(struct whole *w, size_t n, uint64_t missing)
+static struct set set_give_back(struct whole *w, size_t n, uint64_t missing)
 {
     qsort(w, n, sizeof *w, whole_order);
     struct set set = choose_wholes(w, n, missing);
     const size_t i = best_single(w, n, missing);
     if (i == n)
         return set;
-    const struct set single = { .way = EXPLAIN_RELEASE, .n_live = w[i].n_live, .live_bytes = w[i].live_bytes,
+    const struct set single = { .way = EXPLAIN_GIVE_BACK, .n_live = w[i].n_live, .live_bytes = w[i].live_bytes,
                                 .gained = w[i].bytes };
     if (!set_is_better(&single, &set))
         return set;
@@ -181,7 +187,7 @@ static void set_pages(const struct explain_scene *s, const struct explanation *x
         while (low <= high && w.unmapped_bytes > 0)
             window_move(&w, &s->at[low++], false);
         while (low <= high && block_view_pages(&s->at[low], &s->at[high]) + x->free_bytes >= need) {
-            const struct set set = { .way = EXPLAIN_RELEASE, .n_live = w.n_live, .live_bytes = w.live_bytes,
+            const struct set set = { .way = EXPLAIN_GIVE_BACK, .n_live = w.n_live, .live_bytes = w.live_bytes,
                                      .gained = block_view_pages(&s->at[low], &s->at[high]),
                                      .first = low, .end = high + 1 };
             if (w.n_live > 0 && set_is_better(&set, best))
@@ -249,12 +255,12 @@ enum err explain_find_set(const struct explain_scene *s, struct explanation *x)
         if (s->at[i].page_bytes > 0 && x->free_bytes < x->segment_bytes)
             set_pages(s, x, i, end, &best);
     }
-    /* A device that has the room and was not asked: a limit of the process's own stands in the way. */
+    /* If the device has the room, it was not asked: a limit of the process itself refused the request. */
     if (x->free_bytes < x->segment_bytes) {
         n = list_wholes(s, wholes);
-        const struct set release = set_release(wholes, n, x->segment_bytes - x->free_bytes);
-        if (release.way != EXPLAIN_NO_WAY && set_is_better(&release, &best))
-            best = release;
+        const struct set given_back = set_give_back(wholes, n, x->segment_bytes - x->free_bytes);
+        if (given_back.way != EXPLAIN_NO_WAY && set_is_better(&given_back, &best))
+            best = given_back;
     }
     const enum err e = take_set(s, &best, wholes, n, x);
     free(wholes);

@@ -1,4 +1,4 @@
-/* An explanation for a person: the account line by line, then the sentences that follow from it. */
+/* An explanation for a person: an account, line by line, then sentences. */
 #include "base/units.h"
 #include "report/explain_report.h"
 #include "report/text.h"
@@ -64,9 +64,9 @@ static void print_holes(FILE *out, const struct explanation *x)
     struct words w = { .n = 0 };
     if (x->n_holes == 0)
         return;
-    words_add(&w, "What pins the free parts:");
+    words_add(&w, "Free parts that cannot be given back:");
     for (size_t i = 0; i < x->n_holes; i++)
-        words_add(&w, "%s %s %s of %s beside a live block of %s%s", i == 0 ? "" : ",", text_count(x->holes[i].n, n),
+        words_add(&w, "%s %s %s of %s next to a live block of %s%s", i == 0 ? "" : ",", text_count(x->holes[i].n, n),
                   x->holes[i].n == 1 ? "hole" : "holes", units_format_bytes(x->holes[i].bytes, a),
                   units_format_bytes(x->holes[i].pin_bytes, b), x->holes[i].n == 1 ? "" : " each");
     if (x->n_other_holes > 0)
@@ -83,7 +83,7 @@ static void print_block(FILE *out, const struct explain_block *b, const struct e
     if (!b->is_known)
         words_add(&w, ", of no request that the trace names");
     else if (b->event < 0)
-        words_add(&w, ", live since before the record begins");
+        words_add(&w, ", live since before the recording");
     else
         words_add(&w, ", asked for at %s %" PRId64 ", %s before", names->event_word, b->event,
                   text_time(b->age_ns, t));
@@ -100,7 +100,7 @@ static void print_set(FILE *out, const struct explanation *x, const struct expla
     char a[UNITS_TEXT], n[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (x->way == EXPLAIN_NO_WAY && x->is_refusal && x->has_walk)
-        fprintf(out, "No set of live blocks was found whose end would make it fit.\n");
+        fprintf(out, "No set of live blocks was found that would make it fit if it ended.\n");
     if (x->way == EXPLAIN_NO_WAY)
         return;
     words_add(&w, "It would fit if %s ended (the smallest set found), because ",
@@ -108,8 +108,8 @@ static void print_set(FILE *out, const struct explanation *x, const struct expla
     if (x->way == EXPLAIN_MERGE)
         words_add(&w, "with its free neighbours that makes one block of %s:", units_format_bytes(x->gained_bytes, a));
     else
-        words_add(&w, "what %s could be given back, and the device would have %s free:",
-                  x->n_blocks == 1 ? "it leaves" : "they leave", units_format_bytes(x->gained_bytes, a));
+        words_add(&w, "%s memory could then be given back, and the device would have %s free:",
+                  x->n_blocks == 1 ? "its" : "their", units_format_bytes(x->gained_bytes, a));
     words_print(out, &w, 0, 2);
     for (size_t i = 0; i < x->n_blocks && i < BLOCKS_SHOWN; i++)
         print_block(out, &x->blocks[i], names);
@@ -117,7 +117,7 @@ static void print_set(FILE *out, const struct explanation *x, const struct expla
         fprintf(out, "- and %s more\n", text_count(x->n_blocks - BLOCKS_SHOWN, n));
 }
 
-/* What would serve this request: memory, or another stream. Settings are the business of a command of its own. */
+/* What would have served this request: more memory, or another stream. Settings are the job of `replay tune`. */
 static void print_help(FILE *out, const struct explanation *x)
 {
     char a[UNITS_TEXT];
@@ -130,7 +130,7 @@ static void print_help(FILE *out, const struct explanation *x)
         words_add(&w, "What would have helped here: %s more on the card, %" PRIu64 " MiB in all.",
                   units_format_bytes(missing, a), (x->total_bytes + missing + MIB - 1) / MIB);
     else
-        words_add(&w, "The device had room for it: a limit of the process's own refused it.");
+        words_add(&w, "The device had room for it: a limit of the process itself refused it.");
     if (other != NULL)
         words_add(&w, " Stream %u holds a free block of %s: on that stream the request finds room.", other->stream,
                   units_format_bytes(other->largest_bytes, a));
@@ -163,12 +163,12 @@ void explain_words(FILE *out, const struct explanation *x, const char *policy, c
     else if (x->event < 0)
         words_add(&w, "before the first event:");
     else
-        words_add(&w, x->is_refusal ? "at %s %" PRId64 ":" : "in front of %s %" PRId64 ":", names->event_word,
+        words_add(&w, x->is_refusal ? "at %s %" PRId64 ":" : "before %s %" PRId64 ":", names->event_word,
                   x->place);
     fprintf(out, "\n");
     words_print(out, &w, 0, 2);
     if (!x->has_walk)
-        fprintf(out, "  this policy does not show its blocks, so what it holds cannot be told apart\n");
+        fprintf(out, "  this policy does not show its blocks, so its memory cannot be told apart\n");
     print_account(out, x);
     print_free(out, x);
     print_holes(out, x);

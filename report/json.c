@@ -1,15 +1,9 @@
 /* The report as JSON, schema "replay/1": report/SCHEMA.md says what each key means. */
-#include "report/json_writer.h"
-#include "report/report.h"
+#include "report/columns.h"
+#include "report/winner.h"
 
-static void json_bytes(struct json_writer *w, const char *key, const struct meter_bytes *b)
-{
-    json_put_object(w, key);
-#define METER_GAUGE(name, meaning) json_put_number(w, #name "_bytes", b->name);
-    METER_GAUGES(METER_GAUGE)
-#undef METER_GAUGE
-    json_end_object(w);
-}
+#include <assert.h>
+#include <string.h>
 
 void report_options_json(struct json_writer *w, const char *key, const struct policy_spec *spec)
 {
@@ -41,21 +35,88 @@ void report_lines_json(struct json_writer *w, const char *key, const char *first
     json_end_array(w);
 }
 
+/* ---- columns as nested objects ---- */
+
+/* Where the last name of a path begins: "event" in "oom.first.event". */
+static const char *last_name(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot != NULL ? dot + 1 : path;
+}
+
+/* Whether a path lies in the object whose path is the first n letters of `object`. */
+static bool is_within(const char *path, const char *object, size_t n)
+{
+    return n == 0 || (strncmp(path, object, n) == 0 && path[n] == '.');
+}
+
+/* How many columns from the first on lie in that object. */
+static size_t count_within(const struct column *columns, size_t n, size_t n_object)
+{
+    size_t i = 1;
+    while (i < n && is_within(columns[i].path, columns[0].path, n_object))
+        i++;
+    return i;
+}
+
+static bool are_all_null(const struct field *fields, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (fields[i].kind != FIELD_NULL)
+            return false;
+    return true;
+}
+
+/* Opens an object, or puts a null for one that holds only nulls. The name of the object ends at n_object of `path`. */
+static bool open_object(struct json_writer *w, const char *path, size_t n_object, bool is_null)
+{
+    char name[64];
+    size_t begin = n_object;
+    while (begin > 0 && path[begin - 1] != '.')
+        begin--;
+    assert(n_object - begin < sizeof name);
+    snprintf(name, sizeof name, "%.*s", (int)(n_object - begin), path + begin);
+    if (is_null)
+        json_put_null(w, name);
+    else
+        json_put_object(w, name);
+    return !is_null;
+}
+
+/*
+ * Writes columns whose paths begin with the same n_object letters, those of the object that is open now:
+ *
+ *     oom.count              "oom": { "count": 1,
+ *     oom.first.event                 "first": { "event": 7,
+ *     oom.first.bytes                            "bytes": 512 } }
+ */
+static void json_columns(struct json_writer *w, const struct column *columns, const struct field *fields, size_t n,
+                         size_t n_object)
+{
+    for (size_t i = 0; i < n;) {
+        const char *path = columns[i].path, *member = n_object == 0 ? path : path + n_object + 1;
+        const size_t n_member = strcspn(member, ".");
+        if (member[n_member] == '\0') {
+            field_json(w, last_name(path), &fields[i++]);
+            continue;
+        }
+        const size_t end = (size_t)(member - path) + n_member, n_within = count_within(&columns[i], n - i, end);
+        if (open_object(w, path, end, are_all_null(&fields[i], n_within))) {
+            json_columns(w, &columns[i], &fields[i], n_within, end);
+            json_end_object(w);
+        }
+        i += n_within;
+    }
+}
+
 static void json_trace(struct json_writer *w, const struct report_trace *t)
 {
+    struct field fields[FIELDS_MAX];
+    size_t n;
+    const struct column *columns = columns_of(COLUMNS_OF_TRACE, &n);
+    fields_of_trace(t, fields);
     json_put_object(w, "trace");
-    json_put_text(w, "path", t->path);
-    json_put_text(w, "source", t->source);
-    json_put_number(w, "device", t->device);
-    json_put_number(w, "events", t->events);
-    json_put_number(w, "allocs", t->allocs);
-    json_put_number(w, "frees", t->frees);
-    json_put_text(w, "starts", t->starts_mid_run ? "mid-run" : "empty");
-    json_put_number(w, "peak_requested_bytes", t->peak_requested_bytes);
-    json_put_number(w, "live_peak_bytes", t->live_peak_bytes);
-    json_put_number_unless(w, "offline_plan_bytes", t->offline_plan_bytes, 0);
-    json_put_number_unless(w, "capacity_bytes", t->capacity_bytes, 0);
-    json_put_text(w, "numbering", t->numbering);
+    json_columns(w, columns, fields, n, 0);
     json_end_object(w);
 }
 
@@ -67,67 +128,24 @@ static void json_setup(struct json_writer *w, const struct report_setup *s)
     json_put_text(w, "releases", s->releases);
     json_put_text(w, "format", s->format);
     json_put_number(w, "seed", s->seed);
+    json_put_number(w, "price_bytes_per_ms", s->price_bytes_per_ms);
     json_end_object(w);
 }
 
-static void json_fragmentation(struct json_writer *w, const struct meter *m)
-{
-    json_put_object(w, "fragmentation");
-    json_put_integer(w, "internal_bytes", report_internal_bytes(m));
-    json_put_number(w, "external_bytes", report_external_bytes(m));
-    json_put_number(w, "inactive_split_bytes", m->at_peak_sample.inactive_split);
-    json_put_number(w, "largest_free_bytes", m->at_peak_sample.largest_free);
-    json_put_number(w, "inactive_split_bytes_peak", m->inactive_split_peak);
-    json_put_ratio(w, "utilization", (double)m->peak.active / (double)m->peak.reserved);
-    json_end_object(w);
-}
-
-static void json_oom(struct json_writer *w, const struct report_run *run)
-{
-    const struct meter *m = run->meter;
-    json_put_object(w, "oom");
-    json_put_number(w, "count", m->ooms);
-    if (m->ooms == 0) {
-        json_put_null(w, "first");
-    } else {
-        json_put_object(w, "first");
-        json_put_integer(w, "event", run->first_oom_event);
-        json_put_number(w, "requested_bytes", m->first_oom.requested_bytes);
-        json_put_number(w, "reserved_bytes", m->first_oom.reserved_bytes);
-        json_put_number(w, "device_free_bytes", m->first_oom.device_free_bytes);
-        json_end_object(w);
-    }
-    json_end_object(w);
-}
+enum { N_BEFORE_OPTIONS = 2 };      /* `policy` and `name` stand before `options` */
 
 static void json_run(struct json_writer *w, const struct report *r, const struct report_run *run)
 {
     char device[512];
     snprintf(device, sizeof device, "the device is %s", r->headline);
-    const struct meter *m = run->meter;
-    const struct device_usage *u = run->usage;
+    struct field fields[FIELDS_MAX];
+    size_t n;
+    const struct column *columns = columns_of(COLUMNS_OF_RUN, &n);
+    fields_of_run(run, fields);
     json_put_object(w, NULL);
-    json_put_text(w, "policy", run->spec->typed);
-    json_put_text(w, "name", run->spec->ops->name);
+    json_columns(w, columns, fields, N_BEFORE_OPTIONS, 0);
     report_options_json(w, "options", run->spec);
-    json_put_text(w, "device", run->device);
-    json_put_number_unless(w, "capacity_bytes", run->device_config->total_bytes, DEVICE_UNLIMITED);
-    json_put_text(w, "outcome", report_outcome_name(run->outcome));
-    json_bytes(w, "peak", &m->peak);
-    json_bytes(w, "at_peak", &m->at_peak);
-    json_bytes(w, "end", &m->now);
-    json_put_number(w, "card_peak_bytes", run->card_peak_bytes);
-    json_put_object(w, "segments");
-    json_put_number(w, "peak", u->segments_peak);
-    json_put_number(w, "end", u->segments);
-    json_put_number(w, "allocs", u->segment_allocs);
-    json_put_number(w, "frees", u->segment_frees);
-    json_end_object(w);
-    json_fragmentation(w, m);
-    json_put_number(w, "device_calls", u->calls);
-    json_put_number(w, "device_time_ns", u->time_ns);
-    json_put_number(w, "retries", run->count->retries);
-    json_oom(w, run);
+    json_columns(w, columns + N_BEFORE_OPTIONS, fields + N_BEFORE_OPTIONS, n - N_BEFORE_OPTIONS, 0);
     report_lines_json(w, "assumptions", r->is_device_assumed ? device : NULL, &run->assumptions);
     report_lines_json(w, "warnings", NULL, &run->warnings);
     json_put_object(w, "explanation");
@@ -149,6 +167,11 @@ void report_json(FILE *out, const struct report *r)
     for (size_t i = 0; i < r->n_runs; i++)
         json_run(&w, r, &r->runs[i]);
     json_end_array(&w);
+    const size_t best = report_best(r);
+    if (best != WINNER_NONE)
+        json_put_number(&w, "best", best);
+    else
+        json_put_null(&w, "best");
     report_comparisons_json(&w, r);
     json_end_object(&w);
 }

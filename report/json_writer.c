@@ -62,7 +62,7 @@ static void json_indent(struct json_writer *w)
         fprintf(w->out, "\n%*s", (int)(2 * w->depth), "");
 }
 
-/* Comma, line and key in front of a value. */
+/* Writes what comes before a value: comma, line and key. */
 static void json_lead(struct json_writer *w, const char *key)
 {
     if (w->has_members[w->depth])

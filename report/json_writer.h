@@ -1,5 +1,5 @@
 /*
- * A JSON writer: indentation, commas and escapes are its business, the shape is the caller's.
+ * A JSON writer: it does indentation, commas and escapes; the caller decides on the shape.
  */
 #ifndef REPLAY_REPORT_JSON_WRITER_H
 #define REPLAY_REPORT_JSON_WRITER_H
@@ -15,16 +15,16 @@ struct json_writer {
     unsigned depth;
     bool     has_members[JSON_DEPTH_MAX];    /* by depth: a comma is due */
     bool     is_compact;             /* no blanks, no lines */
-    bool     is_embedded;            /* within a page: no letter that means something to HTML */
+    bool     is_embedded;            /* within a page: letters that mean something to HTML are escaped */
 };
 
 struct json_writer json_writer(FILE *out);
 
-/* A text in quotes, for who writes lines of his own. */
+/* A text in quotes, for callers that write lines of their own. */
 void json_quote(const struct json_writer *w, const char *text);
 
-/* Every value takes its key; NULL inside an array and for the outermost value. Text need not be UTF-8: bytes that are
- * not become U+FFFD. A ratio that is no number becomes null. */
+/* Every value takes its key, or NULL inside an array and for the outermost value. Bytes that are not UTF-8 become U+FFFD.
+ * A ratio that is not a number becomes null. */
 void json_put_object(struct json_writer *w, const char *key);
 void json_put_array(struct json_writer *w, const char *key);
 void json_end_object(struct json_writer *w);

@@ -1,4 +1,4 @@
-/* What real cards took in time and memory, and where two devices differ. */
+/* Reports what real cards took in time and memory, and where two devices differ. */
 #include "report/report.h"
 #include "report/text.h"
 
@@ -13,7 +13,7 @@ static const char *const call_names[] = {
 #undef MEASURED_NAME
 };
 
-/* What the model charges for one call; 0 where it has no price of its own. */
+/* What the model charges for one call; 0 if it charges nothing for this kind. */
 static uint64_t call_model_ns(const struct device_config *cfg, enum measured_call kind)
 {
     switch (kind) {
@@ -63,7 +63,7 @@ static uint64_t used_bytes(const struct device_measured *m, const struct measure
     return at->free_bytes == MEASURED_UNKNOWN ? 0 : at->total_bytes - at->free_bytes;
 }
 
-/* What should be in use at the peak: all that was there before, and what was taken. */
+/* What should be in use at the peak: what was in use before, plus what was taken. */
 static uint64_t explained_bytes(const struct device_measured *m)
 {
     return used_bytes(m, &m->idle) + m->peak.page_bytes;
@@ -80,7 +80,7 @@ static void words_add_idle(struct words *w, const struct device_measured *m)
     if (m->context_bytes != MEASURED_UNKNOWN && m->others_bytes != MEASURED_UNKNOWN)
         words_add(w, "%s context + %s others", text_mib(m->context_bytes, a), text_mib(m->others_bytes, b));
     else
-        words_add(w, "%s context and others, which nobody tells apart here", text_mib(used_bytes(m, &m->idle), a));
+        words_add(w, "%s context and others, not told apart here", text_mib(used_bytes(m, &m->idle), a));
 }
 
 static void print_memory(FILE *out, const struct report_run *run)

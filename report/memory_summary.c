@@ -1,4 +1,4 @@
-/* The table is a list of rows; a cell's unit comes from a reference value, so that the rows of one metric share it. */
+/* The table is a list of rows. A cell's unit comes from a reference value, so that the rows of one metric share a unit. */
 #include "report/memory_summary.h"
 
 #include <inttypes.h>
@@ -45,7 +45,7 @@ static const struct summary_unit summary_sizes = {
     1024, 768 * 1024, 6, {"B  ", "KiB", "MiB", "GiB", "TiB", "PiB"}};
 static const struct summary_unit summary_counts = {1000, 750 * 1000, 7, {" ", "K", "M"}};
 
-/* The unit is chosen by `reference`; what is left of the value is cut, not rounded. */
+/* `reference` chooses the unit. The value is cut, not rounded, as PyTorch does. */
 static void summary_put_cell(struct summary *t, const struct summary_unit *unit, int64_t value, int64_t reference)
 {
     size_t k = 0;

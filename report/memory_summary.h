@@ -12,13 +12,13 @@
 
 enum summary_form { SUMMARY_FULL, SUMMARY_ABBREVIATED };
 
-/* The value of a counter by its key ("allocated_bytes.all.peak"); 0 for one that is not kept. */
+/* The value of a counter by its key ("allocated_bytes.all.peak"); 0 for an unknown key. */
 typedef int64_t (*stat_lookup)(const void *arg, const char *key);
 
 /* A stat_lookup whose `arg` is a struct policy. */
 int64_t memory_summary_policy_stat(const void *policy, const char *key);
 
-/* Enough for every summary, its terminating zero included: numbers of 20 digits make lines longer. */
+/* Enough for every summary and its terminating zero, even with numbers of 20 digits. */
 enum { MEMORY_SUMMARY_MAX = 8192 };
 
 /* Writes the text for the device with that ordinal, ending in a newline. Returns its length, which may exceed what fits

@@ -1,4 +1,4 @@
-/* What the meter does seldom: when the device was called, and when somebody asks for a sample. */
+/* The rare paths of the meter: after a call of the device, and for a sample. */
 #include "report/meter.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ enum err meter_grow(struct meter *m, const struct device *device, uint32_t segme
     return ERR_OK;
 }
 
-/* A range changes its memory while blocks are active in it; a whole segment cannot. */
+/* A range can gain and lose memory while blocks are active in it; a whole segment cannot. */
 static void meter_look_at_ranges(struct meter *m, const struct device *device)
 {
     for (uint32_t id = 0; id < m->n_segments && id < device->n_segments; id++) {
@@ -50,7 +50,7 @@ void meter_device_moved(struct meter *m, const struct policy *p, uint64_t event,
         return;
     m->peak.reserved = u->reserved_peak_bytes;
     m->at_peak_sample = meter_sample_now(m, p, event, time_ns);
-    m->at_peak_sample.now.reserved = m->peak.reserved;       /* it may have been higher in the midst of the event */
+    m->at_peak_sample.now.reserved = m->peak.reserved;       /* it may have been higher during the event */
     m->at_peak = m->at_peak_sample.now;
 }
 

@@ -1,8 +1,8 @@
 /*
- * The meter: one yardstick for every policy. It belongs to neither policy nor trace and watches events pass.
+ * The meter: one yardstick for every policy. It belongs to neither policy nor trace; the engine tells it of every event.
  *
- * Each list line holds a name and a meaning, so that the struct, the JSON keys and the CSV header come from one place.
- * Derived ratios are computed in the sinks.
+ * It keeps four gauges exactly (requested <= allocated <= active <= reserved, unless frees are pending), their peaks, and
+ * what all of them were at the peak of reserved. columns.def says what results call these.
  */
 #ifndef REPLAY_REPORT_METER_H
 #define REPLAY_REPORT_METER_H
@@ -12,6 +12,7 @@
 #include "policies/policy.h"
 #include "sim/device.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,12 +21,12 @@
     X(requested, "bytes of live requests, as asked for")                                                    \
     X(allocated, "bytes of live requests, as handed out")                                                   \
     X(active, "allocated, and freed blocks that a stream may still touch")                                  \
-    X(reserved, "all bytes held from the device")
+    X(reserved, "all bytes that the policy has from the device")
 
 /* X(name, meaning): counts since the start. */
 #define METER_COUNTERS(X)                                                                                   \
     X(allocs, "requests served")                                                                            \
-    X(frees, "requests released")                                                                           \
+    X(frees, "requests freed")                                                                           \
     X(ooms, "requests refused")                                                                             \
     X(survived, "requests that were refused when recorded and served here")
 
@@ -33,7 +34,7 @@
 #define METER_SAMPLES(X)                                                                                    \
     X(inactive_split, "bytes", "free bytes in segments that also hold active blocks")                       \
     X(largest_free, "bytes", "largest free block")                                                          \
-    X(segments, "count", "segments held")
+    X(segments, "count", "segments that the policy has")
 
 struct meter_bytes {
 #define METER_GAUGE(name, meaning) uint64_t name;
@@ -51,7 +52,7 @@ struct meter_sample {
     uint32_t label;                  /* of a mark; UINT32_MAX: none */
 };
 
-/* A refusal: the first is kept. */
+/* The first refusal. */
 struct meter_oom {
     int64_t  event;                  /* our number of the event; -1: before the first event */
     uint64_t requested_bytes;
@@ -60,7 +61,7 @@ struct meter_oom {
     struct refusal refusal;          /* what the program would have seen */
 };
 
-/* Per segment of the device: how many active blocks it holds, and how much memory it had when last looked at. */
+/* Per segment of the device: its active blocks, and its memory when the meter last looked. */
 struct meter_segment {
     uint64_t bytes;
     uint64_t n_active;
@@ -68,34 +69,34 @@ struct meter_segment {
 
 struct meter {
     struct meter_bytes now, peak;
-    struct meter_bytes at_peak;      /* what all were when reserved last rose to a new peak */
+    struct meter_bytes at_peak;      /* all gauges when reserved last rose to a new peak */
     struct meter_sample at_peak_sample;
 #define METER_COUNTER(name, meaning) uint64_t name;
     METER_COUNTERS(METER_COUNTER)
 #undef METER_COUNTER
-    uint64_t split_bytes;            /* memory of segments that hold active blocks; less active: the inactive split */
+    uint64_t split_bytes;            /* memory of segments with active blocks; minus active: the inactive split */
     uint64_t inactive_split_peak;    /* exact */
     struct meter_segment *segments;  /* by segment id of the device */
     uint32_t n_segments;
-    uint64_t device_calls_seen;      /* UINT64_MAX: the event under way is to be settled, whatever the device did */
-    uint64_t device_maps_seen;       /* calls of them that change what is behind a range */
+    uint64_t device_calls_seen;      /* UINT64_MAX: meter_settle must run, whatever the device did */
+    uint64_t device_maps_seen;       /* those of the calls that map or unmap memory of a range */
     struct meter_oom first_oom;      /* valid when ooms > 0 */
 };
 
-/* Frees what the meter allocated; its numbers stay readable. */
+/* Frees the table of segments; the numbers stay readable. */
 void meter_close(struct meter *m);
 
 /* Makes room for a segment id. ERR_CORRUPT for one that the device never gave out, ERR_HOST_NOMEM. */
 MUST_USE enum err meter_grow(struct meter *m, const struct device *device, uint32_t segment, struct err_detail *why);
 
-/* The device was called: takes over what it holds now, and keeps the state at a new peak of reserved memory. `event`
- * and `time_ns` are those of the event under way. */
+/* Call this after the device was called: it reads what is reserved now, and keeps the state at a new peak. `event` and
+ * `time_ns` are those of the current event. */
 void meter_device_moved(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns);
 
-/* Everything there is to read at this moment. */
+/* All values at this moment. */
 struct meter_sample meter_sample_now(const struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns);
 
-/* ---- the statements that the engine makes for every event; inline, because a call each would halve its speed ---- */
+/* ---- what the engine calls for every event; inline, because real calls would halve its speed ---- */
 
 static inline void meter_raise(uint64_t *peak, uint64_t now)
 {
@@ -108,7 +109,8 @@ static inline uint64_t meter_inactive_split(const struct meter *m)
     return m->split_bytes > m->now.active ? m->split_bytes - m->now.active : 0;
 }
 
-/* Ends the accounting of an event that gauges and segments have seen: what the device holds, then what hangs on it. */
+/* Ends the accounting of an event, after gauges and segments have been updated: reads the device if it was called, then
+ * raises the peak of the inactive split. */
 static inline void meter_settle(struct meter *m, const struct policy *p, uint64_t event, uint64_t time_ns)
 {
     if (p->device->usage.calls != m->device_calls_seen)
@@ -116,10 +118,11 @@ static inline void meter_settle(struct meter *m, const struct policy *p, uint64_
     meter_raise(&m->inactive_split_peak, meter_inactive_split(m));
 }
 
-/* A request was served; its segment id is below n_segments. False: meter_settle would find nothing, because the device
- * was not called, and the block lies in a segment that was active before. */
+/* A request was served; its segment id is below n_segments. Returns false if meter_settle would find nothing to do: the
+ * device was not called, and the block lies in a segment that was active before. */
 static inline bool meter_alloc(struct meter *m, const struct device *device, uint64_t requested, const struct block *b)
 {
+    assert(b->segment < m->n_segments);
     struct meter_segment *s = &m->segments[b->segment];
     const bool was_idle = s->n_active++ == 0;
     if (was_idle) {
@@ -132,7 +135,7 @@ static inline bool meter_alloc(struct meter *m, const struct device *device, uin
     return was_idle || device->usage.calls != m->device_calls_seen;
 }
 
-/* The program gave a block up, but a stream may still touch it. */
+/* The program freed a block, but a stream may still touch it. */
 static inline void meter_retire(struct meter *m, const struct block *b)
 {
     m->now.allocated -= b->bytes;
@@ -142,13 +145,14 @@ static inline void meter_retire(struct meter *m, const struct block *b)
 static inline void meter_complete(struct meter *m, uint64_t requested, const struct block *b)
 {
     struct meter_segment *s = &m->segments[b->segment];
+    assert(s->n_active > 0);         /* sums are not checked: a plugin may answer any size */
     if (--s->n_active == 0)
         m->split_bytes -= s->bytes;
     m->now.requested -= requested;
     m->now.active -= b->bytes;
 }
 
-/* The same in the midst of an event of another block. */
+/* The same, during an event of another block. */
 static inline void meter_complete_early(struct meter *m, uint64_t requested, const struct block *b)
 {
     meter_complete(m, requested, b);

@@ -1,4 +1,4 @@
-/* The page: a template whose marks are replaced by parts that were embedded, by the sentences and by the data. */
+/* Writes the page: a template whose {{marks}} become embedded parts, sentences, or the data. */
 #include "report/page.h"
 
 #include "report/page_json.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Text as text, wherever it comes from. */
+/* Escapes text, so that no text becomes markup. */
 static void put_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -44,7 +44,7 @@ static void put_licence(FILE *out, const struct page *p)
     put_text(out, (const char *)page_dygraph_licence);
 }
 
-/* What goes where a mark stands: a part as it is, or what a function writes. */
+/* What replaces a mark: an embedded part, or what a function writes. */
 struct mark {
     const char *name;
     const unsigned char *part;

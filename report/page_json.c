@@ -1,6 +1,6 @@
 /*
- * Everything that a page draws, as numbers: it formats them itself. Rows are arrays, because there may be thousands;
- * the names of their members stand beside them once.
+ * Everything that a page draws, as numbers; the page formats them. Rows are arrays, because there may be thousands; the
+ * names of their members are written once.
  */
 #include "report/page_json.h"
 
@@ -11,6 +11,17 @@
 enum { REMARKS_SHOWN = 60, OOMS_SHOWN = 300 };
 
 /* ---- what names mean ---- */
+
+const struct column *page_column(size_t i)
+{
+    size_t n;
+    const struct column *all = columns_of(COLUMNS_OF_RUN, &n);
+    for (size_t c = 0; c < n; c++)
+        if (all[c].page_title != NULL && i-- == 0)
+            return &all[c];
+    return NULL;
+}
+
 
 static void put_named(struct json_writer *w, const char *name, const char *title, const char *meaning)
 {
@@ -24,9 +35,9 @@ static void put_named(struct json_writer *w, const char *name, const char *title
 static void put_names(struct json_writer *w)
 {
     json_put_array(w, "columns");
-#define PAGE_COLUMN(name, title, meaning) put_named(w, #name, title, meaning);
-    PAGE_COLUMNS(PAGE_COLUMN)
-#undef PAGE_COLUMN
+    const struct column *c;
+    for (size_t i = 0; (c = page_column(i)) != NULL; i++)
+        put_named(w, c->name, c->page_title, c->meaning);
     json_end_array(w);
     json_put_array(w, "gauges");
 #define TIMELINE_GAUGE(name, meaning) put_named(w, #name, #name, meaning);
@@ -82,23 +93,35 @@ static void put_cases(struct json_writer *w, const struct verdict *v)
     json_end_array(w);
 }
 
-/* [case, setting, outcome, capacity, then PAGE_COLUMNS] */
+/* [case, setting, outcome, capacity, then the page's columns] */
 static void put_rows(struct json_writer *w, const struct verdict *v)
 {
-    static const char *const columns[] = { "outcome", "capacity_bytes",
-#define PAGE_COLUMN(name, title, meaning) #name,
-        PAGE_COLUMNS(PAGE_COLUMN)
-#undef PAGE_COLUMN
-    };
+    const struct column *c;
     json_put_array(w, "rows");
     for (size_t row = 0; row < v->table->n_rows; row++) {
         json_put_array(w, NULL);
         json_put_number(w, NULL, v->case_of[row]);
         json_put_number(w, NULL, v->setting_of[row]);
-        for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-            field_json(w, NULL, run_table_cell(v->table, row, columns[c]));
+        field_json(w, NULL, run_table_cell(v->table, row, "outcome"));
+        field_json(w, NULL, run_table_cell(v->table, row, "capacity_bytes"));
+        for (size_t i = 0; (c = page_column(i)) != NULL; i++)
+            field_json(w, NULL, run_table_cell(v->table, row, c->name));
         json_end_array(w);
     }
+    json_end_array(w);
+}
+
+/* Row numbers case by case, and numbers of settings, each best first: the page ranks nothing itself. */
+static void put_order(struct json_writer *w, const struct verdict *v)
+{
+    json_put_number(w, "price_bytes_per_ms", v->table->price_bytes_per_ms);
+    json_put_array(w, "rows_best_first");
+    for (size_t i = 0; i < v->table->n_rows; i++)
+        json_put_number(w, NULL, v->rows_best_first[i]);
+    json_end_array(w);
+    json_put_array(w, "settings_best_first");
+    for (size_t i = 0; i < v->n_settings; i++)
+        json_put_number(w, NULL, v->settings_best_first[i]);
     json_end_array(w);
 }
 
@@ -252,6 +275,7 @@ void page_json(FILE *out, const struct page *p)
     json_put_number(&w, "n_traces", v->n_traces);
     json_put_number(&w, "n_devices", v->n_devices);
     put_rows(&w, v);
+    put_order(&w, v);
     put_ooms(&w, v->table);
     put_remarks(&w, v->table);
     put_runs(&w, p);

@@ -1,4 +1,4 @@
-/* The data of a page, as the script in it reads them (report/page/page.js). */
+/* The data of a page, for its script (report/page/page.js). */
 #ifndef REPLAY_REPORT_PAGE_JSON_H
 #define REPLAY_REPORT_PAGE_JSON_H
 
@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* One line of JSON that may stand within HTML. */
+/* One line of JSON, escaped for use within HTML. */
 void page_json(FILE *out, const struct page *p);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The report as Markdown: what fits a comment on a pull request. Sizes have the table's units, numbers in full stand in
- * the CSV. Texts of traces and policies are set as code, so that none of them becomes markup or an image.
+ * The report as Markdown: as much as fits a comment on a pull request, best runs first. Sizes are in MiB; --csv has all
+ * digits. Texts of traces and policies are set as code, so that none of them becomes markup or an image.
  */
 #include "report/page.h"
 
@@ -11,7 +11,7 @@
 
 enum { MD_ROWS = 40, MD_NOTES = 8 };
 
-/* Text within a code span of a table's cell: what would end either is replaced. */
+/* Text in a code span in a table's cell; letters that would end the span or the cell are replaced. */
 static void put_code(FILE *out, const char *text)
 {
     fputc('`', out);
@@ -69,11 +69,11 @@ static void put_run(FILE *out, const struct verdict *v, size_t row)
 
 static void put_runs(FILE *out, const struct verdict *v)
 {
-    fputs("| setting | requested, peak (MiB) | reserved, peak (MiB) | lost to rounding (MiB) | held unallocated (MiB) "
-          "| of it pinned (MiB) | driver calls | driver time | OOMs |\n"
+    fputs("| setting | requested, peak (MiB) | reserved, peak (MiB) | lost to rounding (MiB) "
+          "| reserved, not allocated (MiB) | of it inactive split (MiB) | driver calls | driver time | OOMs |\n"
           "|---|--:|--:|--:|--:|--:|--:|--:|--:|\n", out);
-    for (size_t row = 0; row < v->table->n_rows && row < MD_ROWS; row++)
-        put_run(out, v, row);
+    for (size_t i = 0; i < v->table->n_rows && i < MD_ROWS; i++)
+        put_run(out, v, v->rows_best_first[i]);
 }
 
 static void put_settings(FILE *out, const struct verdict *v)
@@ -81,7 +81,7 @@ static void put_settings(FILE *out, const struct verdict *v)
     fputs("| setting | runs | got through | out of memory | card / requested, mean | worst | driver calls "
           "| driver time |\n|---|--:|--:|--:|--:|--:|--:|--:|\n", out);
     for (size_t i = 0; i < v->n_settings && i < MD_ROWS; i++) {
-        const struct verdict_setting *s = &v->settings[i];
+        const struct verdict_setting *s = &v->settings[v->settings_best_first[i]];
         char n[TEXT_NUMBER], time[TEXT_NUMBER];
         fputs("| ", out);
         put_code(out, s->label);
@@ -116,7 +116,7 @@ static void put_traces(FILE *out, const struct verdict *v)
     fputs(".\n", out);
 }
 
-/* Before anything else is believed: what is missing. */
+/* What is missing stands before the figures. */
 static void put_notes(FILE *out, const struct page *p)
 {
     for (size_t i = 0; i < p->n_notes && i < MD_NOTES; i++) {

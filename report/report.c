@@ -1,4 +1,4 @@
-/* What the writers of a report share. */
+/* Helpers of all writers of a report. */
 #include "report/report.h"
 
 #include <stdlib.h>

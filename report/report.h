@@ -1,5 +1,6 @@
 /*
- * A finished replay as its writers see it: one trace, one row per policy. They compute nothing but ratios and text.
+ * A finished replay, as its writers get it: one trace, and one run per policy and device. Writers compute only ratios,
+ * text, and who wins (winner.h).
  */
 #ifndef REPLAY_REPORT_REPORT_H
 #define REPLAY_REPORT_REPORT_H
@@ -24,10 +25,11 @@ struct report_trace {
     uint64_t    events, allocs, frees;
     bool        starts_mid_run;
     uint64_t    peak_requested_bytes;
-    uint64_t    live_peak_bytes;     /* the same with requests that were refused when recorded: no allocator needs less */
-    uint64_t    offline_plan_bytes;  /* what a plan that knows all lifetimes places all in; 0 = none was made */
+    uint64_t    live_peak_bytes;     /* the same plus requests that were refused when recorded: no allocator needs less */
+    uint64_t    offline_plan_bytes;  /* what a plan that knows all lifetimes needs; 0 = no plan was made */
     uint64_t    capacity_bytes;      /* of the recorded device; 0 = unknown */
     uint64_t    recorded_peak_reserved_bytes;        /* 0 = not recorded */
+    uint64_t    duration_ns;         /* from the first event to the last */
     const char *numbering;           /* "source": events are named by the source's own record; "event": by our count */
 };
 
@@ -39,7 +41,7 @@ enum report_outcome { REPORT_OUTCOMES(REPORT_OUTCOME) REPORT_OUTCOME_COUNT };
 
 struct report_run {
     const struct policy_spec   *spec;
-    const char                 *label;               /* the policy as typed; with several devices also which it ran on */
+    const char                 *label;               /* the policy as typed, and with several devices its device */
     const char                 *device;              /* as typed, or as chosen */
     const struct device_config *device_config;
     const struct device_usage  *usage;
@@ -52,7 +54,7 @@ struct report_run {
     int64_t                     first_oom_event;     /* the same; meaningful when meter->ooms > 0 */
     int64_t                     peak_event;          /* the same: when reserved reached its peak */
     struct report_lines         assumptions, warnings;
-    const struct explanation   *at_oom, *at_event;   /* NULL, or not taken: none is there */
+    const struct explanation   *at_oom, *at_event;   /* NULL, or not taken: there is none */
     struct device_measured     *measured;            /* of a real card; NULL: it ran on a simulated one */
 };
 
@@ -61,16 +63,17 @@ struct report_comparison {
     const char *policy;                              /* as typed */
     const char *devices[2];                          /* as typed */
     uint64_t    calls[2];
-    uint64_t    common;                              /* calls that are the same, from the first on */
+    uint64_t    common;                              /* calls before the first difference */
     bool        is_equal;
-    bool        is_cut;                              /* the host had no memory for all calls: the rest is not known */
-    char        first[2][96];                        /* unless equal: what each asked for then */
+    bool        is_cut;                              /* the host had no memory for all calls; the rest is unknown */
+    char        first[2][96];                        /* unless equal: the first calls that differ */
 };
 
-/* How it was run, as after the options of these names; NULL: not said. */
+/* How it was run: values of the options of these names; NULL: not known. */
 struct report_setup {
     const char *start, *on_oom, *releases, *format;
     uint64_t    seed;
+    uint64_t    price_bytes_per_ms;  /* of driver time (winner.h) */
 };
 
 struct report {
@@ -91,16 +94,16 @@ void report_lines_close(struct report_lines *lines);
 
 const char *report_outcome_name(enum report_outcome o);
 
-/* Fragmentation when reserved was at its peak. Internal: allocated but not requested; below 0 where frees were pending,
- * because these still count as requested but no longer as allocated. External: reserved but not allocated. */
+/* Fragmentation when reserved was at its peak. Internal: allocated minus requested; below 0 if frees were pending, because
+ * these still count as requested but no longer as allocated. External: reserved minus allocated. */
 int64_t report_internal_bytes(const struct meter *m);
 uint64_t report_external_bytes(const struct meter *m);
 
 /* "record" or "event", by the trace's numbering. */
 const char *report_event_word(const struct report *r);
 
-/* Whether it had segments that grow by pages: of what is free in them whole pages can be given back, and how much that is
- * is not measured. */
+/* Whether the run had segments that grow by pages. Whole free pages of them can be given back; how many is not
+ * measured. */
 bool report_has_ranges(const struct report_run *run);
 
 /* The writers. Errors of writing stay in the stream, for output_commit to find. */
@@ -108,7 +111,7 @@ void report_table(FILE *out, const struct report *r);
 void report_json(FILE *out, const struct report *r);
 void report_csv(FILE *out, const struct report *r);
 
-/* What real cards took, and where two devices differ: at the end of the table's report, and as JSON. */
+/* What real cards took in time and memory, and where two devices differ: after the table, and as JSON. */
 void report_measured(FILE *out, const struct report *r);
 void report_comparisons(FILE *out, const struct report *r);
 void report_measured_json(struct json_writer *w, const struct report_run *run);
@@ -117,10 +120,13 @@ void report_comparisons_json(struct json_writer *w, const struct report *r);
 /* A policy's options with the values used: fallbacks filled in, null for one that is not set. */
 void report_options_json(struct json_writer *w, const char *key, const struct policy_spec *spec);
 
-/* Sentences as an array; `first`: one in front, may be NULL. */
+/* Sentences as an array, after `first` unless that is NULL. */
 void report_lines_json(struct json_writer *w, const char *key, const char *first, const struct report_lines *lines);
 
-/* The part of the table's report that is sentences. */
+/* The run that wins (winner.h), by its number; WINNER_NONE: none got through. */
+size_t report_best(const struct report *r);
+
+/* The sentences after the table. */
 void report_words(FILE *out, const struct report *r);
 
 #endif

@@ -1,89 +1,94 @@
 /*
  * Results in SQLite: one row per run, written whole or not at all. SCHEMA.md describes tables and views.
  *
- * The journal is a write-ahead log, and runs that end together are one transaction: whoever is killed loses the runs
- * under way, nothing else (a machine that loses its power may take the last few with it). Several processes may write to
- * one database.
+ * SQLite keeps a write-ahead log, and runs that end together are one transaction. A process that is killed loses only its
+ * unfinished runs; a machine that loses power may lose the last few transactions too. Several processes may write to one
+ * database.
  */
 #ifndef REPLAY_REPORT_RESULTS_DB_H
 #define REPLAY_REPORT_RESULTS_DB_H
 
 #include "base/sha256.h"
-#include "report/fields.h"
+#include "report/columns.h"
 
 #include <stdbool.h>
 
 struct results_db;
 
-/* What tells a run from every other: the same identity gives the same result. */
+/* What tells a run from all others. The same identity gives the same result. */
 struct run_identity {
     const char *trace_path;          /* as typed, or as found in a folder */
     const char *trace_digest;        /* SHA-256 of the file */
     const char *policy, *device;     /* as typed */
-    const char *start, *on_oom, *releases, *from;    /* from: "" where the format was recognised */
-    uint64_t    seed;
+    const char *start, *on_oom, *releases, *from;    /* from: "" if the format was recognised */
     int64_t     gpu;                 /* -1: not given */
 };
 
 /* The identity in 64 hexadecimal digits, the program's version included. ERR_HOST_NOMEM. */
 MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why);
 
-/* Opens a database, or makes it unless `must_exist`; ":memory:" is one that only lives here. ERR_IO; ERR_FORMAT for a file
- * that is no such database. */
+/* Opens a database to write to it, or makes it unless `must_exist`; ":memory:" makes one that lives in this process only.
+ * A database of an older version gets the columns and views of this one. ERR_IO; ERR_FORMAT for a file that is no
+ * database of results, or one of a version that this program only reads: the text says how to convert it. */
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
 
-/* Removes a database that nobody has open, and the two files that SQLite may have left beside it. */
+/* Removes a closed database, and the two files that SQLite may have left next to it. */
 void results_db_remove(const char *path);
 
-/* Whether a run is there. Between a look and the look away nothing may be put; all that is asked meanwhile is asked of
- * one state of the database, which costs less than a state for each. ERR_IO. */
+/* Whether a run is in the database. Ask between look and look_away: all questions then read one state of the database,
+ * which is faster. Nothing may be put in between. ERR_IO. */
 MUST_USE enum err results_db_look(struct results_db *db, struct err_detail *why);
 MUST_USE enum err results_db_look_away(struct results_db *db, struct err_detail *why);
 MUST_USE enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *why);
 
-/* Writes the report's only run. A run that is there already stays as it is. `job`: folder that holds a folder per
- * rank; NULL: none, and then `rank` does not count. */
+/* Writes the report's only run, unless it is there already. `job`: the folder that holds the ranks; NULL: there are no
+ * ranks, and `rank` does not count. */
 MUST_USE enum err results_db_put(struct results_db *db, const struct run_identity *id, const char *job, int64_t rank,
                                  const struct report *report, struct err_detail *why);
 
-/* What is put from here to the end is there at once, or none of it; a transaction for each run, which is what it takes
- * otherwise, costs more. Others who write wait meanwhile. Twice begun is begun, and so with the end. ERR_IO. */
+/* All runs put between begin and end are one transaction, which is faster than one for each run. Other writers wait
+ * meanwhile. A second begin, or a second end, does nothing. ERR_IO. */
 MUST_USE enum err results_db_begin_puts(struct results_db *db, struct err_detail *why);
 MUST_USE enum err results_db_end_puts(struct results_db *db, struct err_detail *why);
 
-/* Takes over the runs of another database, all or none. ERR_CORRUPT where both have a run and differ in it. */
+/* Copies the runs of another database of any version, all or none. ERR_CORRUPT if both have a run and differ in it. */
 MUST_USE enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why);
 
-/* The whole database as bytes, released with results_db_free_bytes, and the merge of such bytes, which stay the
- * caller's. ERR_HOST_NOMEM; ERR_FORMAT where they are no database. */
+/* The whole database as bytes, to be freed with results_db_free_bytes; and the merge of these bytes, which stay the
+ * caller's. ERR_HOST_NOMEM; ERR_FORMAT if they are no database. */
 MUST_USE enum err results_db_bytes(struct results_db *db, unsigned char **bytes, size_t *n, struct err_detail *why);
 void results_db_free_bytes(unsigned char *bytes);
 MUST_USE enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, size_t n, uint64_t *n_added,
                                          struct err_detail *why);
 
+/* The price of driver time that the database compares runs at (winner.h); the default unless *is_there. */
+MUST_USE enum err results_db_price(struct results_db *db, uint64_t *out, bool *is_there, struct err_detail *why);
+MUST_USE enum err results_db_set_price(struct results_db *db, uint64_t price_bytes_per_ms, struct err_detail *why);
+
 MUST_USE enum err results_db_count(struct results_db *db, uint64_t *out, struct err_detail *why);
 
-/* At most so many columns has the table `runs`. */
-enum { RESULTS_COLUMNS = 2 * FIELDS_MAX + 24 };
+/* The table `runs` has at most this many columns. */
+enum { RESULTS_COLUMNS = COLUMN_KINDS * FIELDS_MAX };
 
-/* The columns of `runs`, names alone, in the order in which rows are handed out. Returns how many. */
+/* The names of the columns of `runs`, in the order of rows. Returns how many. */
 size_t results_db_columns(struct field out[RESULTS_COLUMNS]);
 
-/* Opens a database that is there to read it; nothing is written to it. results_db_open's errors. */
+/* Opens an existing database to read it; nothing is written to it. Any version will do: columns that it lacks are null.
+ * ERR_IO; ERR_FORMAT for a file that is no database of results. */
 MUST_USE enum err results_db_open_read(const char *path, struct results_db **out, struct err_detail *why);
 
-/* Each run, in order of trace, policy and device; a row's texts are lent for the call. */
+/* Calls `row` for each run, in order of trace, policy and device. Texts are valid during the call only. */
 MUST_USE enum err results_db_each_run(struct results_db *db,
                                       void (*row)(void *arg, const struct field *fields, size_t n), void *arg,
                                       struct err_detail *why);
 
-/* Each sentence that runs rest on, and how many; assumptions first, each kind by how many, falling. */
+/* Calls `remark` for each assumption, then for each warning, with the number of runs that have it, most first. */
 MUST_USE enum err results_db_each_remark(struct results_db *db,
                                          void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs),
                                          void *arg, struct err_detail *why);
 
-/* All runs, ordered by trace, policy and device, the columns of the table `runs`. */
+/* All runs, ordered by trace, policy and device. */
 MUST_USE enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *why);
 MUST_USE enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *why);
 

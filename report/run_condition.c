@@ -1,4 +1,4 @@
-/* A name, a relation and a value. Names are compared word by word, because nobody remembers their order. */
+/* Parses a name, a relation and a value. Names match word by word, because nobody remembers the order of words. */
 #include "report/run_condition.h"
 
 #include "base/nearest.h"
@@ -51,7 +51,7 @@ static bool has_words(const char *name, const char *words, size_t n)
     return true;
 }
 
-/* Whether the words typed are those of the column, in any order, its unit there or not. */
+/* Whether the words typed are those of the column, in any order, with or without its unit. */
 static bool has_same_words(const char *typed, const char *column)
 {
     const size_t n = count_words(typed), n_column = count_words(column);
@@ -112,7 +112,7 @@ static bool parse_number(const char *text, double *out)
     return end != text && *end == '\0' && *out == *out;
 }
 
-/* Reads what is a number in the column's unit; c->text is not terminated where the number ends. */
+/* Reads a number in the column's unit. Copies it first, because c->text does not end where the number ends. */
 static bool take_number(struct run_condition *c, bool is_size, bool is_time)
 {
     char text[NUMBER_MAX];
@@ -185,7 +185,7 @@ enum err run_condition_parse(const char *text, struct run_condition *out, struct
                        "'reserved_peak > 22GiB'", text);
     c.column = find_column(name, &nearest);
     if (c.column == NULL)
-        return err_set(why, ERR_USAGE, 0, "--fail-if: nothing is called '%s'; did you mean '%s'?", name,
+        return err_set(why, ERR_USAGE, 0, "--fail-if: there is no column '%s'; did you mean '%s'?", name,
                        nearest.name != NULL ? nearest.name : "peak_reserved_bytes");
     at += n_relation;
     const enum err e = take_value(&c, at + strspn(at, blanks), why);

@@ -12,18 +12,18 @@ enum condition_relation { CONDITION_LESS, CONDITION_AT_MOST, CONDITION_EQUAL, CO
 struct run_condition {
     const char *column;              /* static */
     enum condition_relation relation;
-    enum field_kind kind;            /* of what stands on its right: TEXT, or a number as a RATIO */
+    enum field_kind kind;            /* of the value on the right: TEXT, or RATIO for any number */
     double      number;              /* in the column's unit */
     const char *text;                /* within the text that was parsed; n_text long */
     size_t      n_text;
 };
 
-/* Reads a condition; `text` outlives it. The column is one of the table `runs`: its words may stand in any order, and
- * the unit at its end may be left out. Sizes and times may have units. Blanks around the value do not belong to it.
- * ERR_USAGE with the place and, for a name that there is none of, the nearest. */
+/* Reads a condition; `text` must outlive it. The column is one of the table `runs`: its words may come in any order, and
+ * its unit may be left out. Sizes and times may have units. Blanks around the value do not count. ERR_USAGE with the
+ * place; for an unknown name with the nearest one. */
 MUST_USE enum err run_condition_parse(const char *text, struct run_condition *out, struct err_detail *why);
 
-/* Whether a run meets it; a null does not. */
+/* Whether a run meets the condition; a null never does. */
 bool run_condition_holds(const struct run_condition *c, const struct run_table *t, size_t row);
 
 #endif

@@ -1,15 +1,17 @@
-/* Rows of fields. A database's rows come as such; a JSON's are found by the columns' names. */
+/* Rows of fields. A database hands rows out as fields; in a JSON each value is found by its column's name. */
 #include "report/run_table.h"
 
 #include "report/csv.h"
+#include "report/winner.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 void run_table_open(struct run_table *out)
 {
-    *out = (struct run_table){ .rows = NULL };
+    *out = (struct run_table){ .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS };
     out->n_columns = results_db_columns(out->columns);
 }
 
@@ -68,6 +70,14 @@ static enum err add_remark(struct run_table *t, bool is_warning, const char *tex
         return ERR_HOST_NOMEM;
     t->remarks[t->n_remarks++] = (struct run_remark){ .text = copy, .n_runs = n_runs, .is_warning = is_warning };
     return ERR_OK;
+}
+
+/* The first source that says a price decides. */
+static void take_price(struct run_table *t, uint64_t price_bytes_per_ms)
+{
+    if (!t->has_price)
+        t->price_bytes_per_ms = price_bytes_per_ms;
+    t->has_price = true;
 }
 
 /* ---- from a report ---- */
@@ -134,12 +144,18 @@ enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err
     enum err e = results_db_each_run(db, take_db_row, &target, why);
     if (e == ERR_OK)
         e = results_db_each_remark(db, take_db_remark, &target, why);
+    uint64_t price;
+    bool has_price = false;
+    if (e == ERR_OK)
+        e = results_db_price(db, &price, &has_price, why);
+    if (has_price)
+        take_price(t, price);
     return e == ERR_OK && target.e != ERR_OK ? no_memory(why) : e;
 }
 
 /* ---- from a JSON ---- */
 
-/* The value that a column names: its path in the object, joined by '_'. NULL: it is not there. */
+/* The value that a column names: its path in the object, joined by '_'. NULL: there is none. */
 static const json_t *find_value(const json_t *object, const char *name)
 {
     const char *key;
@@ -171,8 +187,8 @@ static enum err take_value(struct field *cell, const json_t *value)
     return ERR_OK;
 }
 
-/* A column of a run. In a replay's JSON its trace and how it was run stand beside it (`trace`, `setup`); in a sweep's all
- * is in one object. */
+/* A column of a run. In a replay's JSON the trace and the setup are objects of their own (`trace`, `setup`); in a
+ * sweep's JSON one object holds all columns. */
 static const json_t *find_column(const json_t *trace, const json_t *setup, const json_t *run, const char *name)
 {
     static const char of_trace[] = "trace_";
@@ -209,12 +225,15 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
     const char *schema = json_string_value(json_object_get(root, "schema"));
     const bool is_replay = schema != NULL && strcmp(schema, "replay/1") == 0;
     const json_t *trace = json_object_get(root, "trace"), *runs = json_object_get(root, "runs");
+    const json_t *price = json_object_get(is_replay ? json_object_get(root, "setup") : root, "price_bytes_per_ms");
     enum err e = ERR_OK;
     if (!is_replay && (schema == NULL || strcmp(schema, "replay-sweep/1") != 0))
         return err_set(why, ERR_FORMAT, 0, "%.100s: a JSON of schema '%.40s'; the results of a replay (replay/1) or a "
                        "sweep (replay-sweep/1) are needed", name, schema != NULL ? schema : "none");
     if (!json_is_array(runs) || (is_replay && !json_is_object(trace)))
         return err_set(why, ERR_FORMAT, 0, "%.100s: its '%s' is missing", name, json_is_array(runs) ? "trace" : "runs");
+    if (json_is_integer(price) && json_integer_value(price) >= 0)
+        take_price(t, (uint64_t)json_integer_value(price));
     for (size_t i = 0; i < json_array_size(runs) && e == ERR_OK; i++) {
         const json_t *run = json_array_get(runs, i);
         if (!json_is_object(run))
@@ -245,6 +264,7 @@ enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, co
 const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name)
 {
     static const struct field nothing;
+    assert(row < t->n_rows);
     for (size_t i = 0; i < t->n_columns; i++)
         if (strcmp(t->columns[i].name, name) == 0)
             return &t->rows[row * t->n_columns + i];

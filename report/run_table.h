@@ -1,15 +1,15 @@
 /*
  * Finished runs from anywhere, as one table: what `replay report` reads.
  *
- * Its columns are those of the table `runs` of the database (SCHEMA.md). A replay's JSON lacks some of them (who made
- * the run, and with what): these are nulls.
+ * Its columns are those of the table `runs` of the database (SCHEMA.md). A column that a source lacks is null: a
+ * replay's JSON does not say who made the run, and an older database lacks newer columns.
  */
 #ifndef REPLAY_REPORT_RUN_TABLE_H
 #define REPLAY_REPORT_RUN_TABLE_H
 
 #include "report/results_db.h"
 
-/* A sentence that some runs rest on. */
+/* An assumption or a warning of some runs. */
 struct run_remark {
     char    *text;
     uint64_t n_runs;                 /* that have it */
@@ -23,25 +23,27 @@ struct run_table {
     size_t        n_rows, cap;
     struct run_remark *remarks;      /* in order of their first appearance */
     size_t        n_remarks;
+    uint64_t      price_bytes_per_ms;        /* of driver time (winner.h): as the first source says that says one */
+    bool          has_price;         /* a source said it, or the caller did */
 };
 
-/* An empty table. */
+/* An empty table, with the default price. */
 void run_table_open(struct run_table *out);
 void run_table_close(struct run_table *t);
 
-/* Appends the runs of a database, or of a JSON of a replay or a sweep. ERR_FORMAT for a text that is neither, with what
- * is wrong; results_db's errors; ERR_HOST_NOMEM. What was appended before an error stays. */
+/* Append the runs of a database, or of a JSON of a replay or a sweep. ERR_FORMAT for a text that is neither, with what
+ * is wrong; results_db's errors; ERR_HOST_NOMEM. Rows appended before an error stay. */
 MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why);
 MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, const char *name,
                                      struct err_detail *why);
 
-/* Appends the runs of a report that is at hand, without its remarks. ERR_HOST_NOMEM. */
+/* Appends the runs of a finished report, without its remarks. ERR_HOST_NOMEM. */
 MUST_USE enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why);
 
-/* A cell by its column's name; a null for a name that there is none of. */
+/* A cell by its column's name; null for an unknown name. */
 const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name);
 
-/* The same as a number, 0 where it is none, and as a text, "" where it is none. */
+/* The same as a number (0 if the cell is no number), and as a text ("" if it is no text). */
 int64_t run_table_number(const struct run_table *t, size_t row, const char *name);
 const char *run_table_text(const struct run_table *t, size_t row, const char *name);
 

@@ -1,46 +1,53 @@
 /*
- * The report for a person at a terminal: what it ran on, and a row per policy. What follows is in words.c.
+ * The report for a person at a terminal: the device, the trace, and a row per policy. words.c writes the sentences after
+ * the table.
  *
- * All sizes of a table are in one unit, so that a column can be compared by eye. Widths come from the content.
+ * All sizes of a table have one unit, so that a column can be compared by eye. Widths come from the content.
  */
 #include "base/units.h"
-#include "report/report.h"
+#include "report/columns.h"
 #include "report/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
 enum { TABLE_CELL = 48, TABLE_POLICY = 36 };
 
-/* X(group, name, title): the columns. A group's title stands above its columns, a rule under it. */
-#define TABLE_COLUMNS(X)                                                                                    \
-    X(NONE, POLICY, "policy")                                                                               \
-    X(PEAK, REQUESTED, "requested") X(PEAK, ALLOCATED, "allocated") X(PEAK, ACTIVE, "active")               \
-    X(PEAK, RESERVED, "reserved") X(PEAK, CARD, "nvidia-smi")                                               \
-    X(LOST, INTERNAL, "internal") X(LOST, EXTERNAL, "external") X(LOST, PINNED, "pinned")                   \
-    X(SEGMENTS, SEGMENTS_PEAK, "peak") X(SEGMENTS, SEGMENTS_END, "end")                                     \
-    X(DRIVER, CALLS, "calls") X(DRIVER, TIME, "time")                                                       \
-    X(NONE, RETRIES, "retries") X(NONE, OOMS, "OOMs")
-
-enum table_group { GROUP_NONE, GROUP_PEAK, GROUP_LOST, GROUP_SEGMENTS, GROUP_DRIVER };
+/* A group's title stands above its columns, between rules. */
 static const char *const group_titles[] = {
     [GROUP_NONE] = "", [GROUP_PEAK] = "peak", [GROUP_LOST] = "lost at that peak", [GROUP_SEGMENTS] = "segments",
-    [GROUP_DRIVER] = "driver",
+    [GROUP_DRIVER] = "driver", [GROUP_OUTCOME] = "",
+};
+enum { N_GROUPS = sizeof group_titles / sizeof group_titles[0] };
+
+/* The columns shown: the policy first, then those of columns.def that have a title, group by group. */
+struct table {
+    size_t n;
+    struct {
+        enum table_group group;
+        const char      *title, *name;
+        size_t           at;             /* among the columns of a run; not of the policy's */
+    } columns[FIELDS_MAX];
 };
 
-#define TABLE_ENUM(group, name, title) COLUMN_##name,
-enum table_column { TABLE_COLUMNS(TABLE_ENUM) COLUMN_COUNT };
-#undef TABLE_ENUM
-
-static const struct {
-    enum table_group group;
-    const char      *title;
-} columns[] = {
-#define TABLE_ROW(group, name, title) {GROUP_##group, title},
-    TABLE_COLUMNS(TABLE_ROW)
-#undef TABLE_ROW
-};
+static struct table table_columns(void)
+{
+    struct table t = { .n = 1, .columns = { { GROUP_NONE, "policy", "policy", 0 } } };
+    size_t n;
+    const struct column *all = columns_of(COLUMNS_OF_RUN, &n);
+    for (int group = GROUP_NONE + 1; group < N_GROUPS; group++)
+        for (size_t i = 0; i < n; i++)
+            if ((int)all[i].group == group) {
+                t.columns[t.n].group = all[i].group;
+                t.columns[t.n].title = all[i].title;
+                t.columns[t.n].name = all[i].name;
+                t.columns[t.n++].at = i;
+            }
+    assert(t.n <= FIELDS_MAX);
+    return t;
+}
 
 /* ---- the table ---- */
 
@@ -89,99 +96,118 @@ static void cell_ooms(char cell[TABLE_CELL], const struct report_run *run)
         snprintf(cell, TABLE_CELL, "%.20s at %" PRId64, text_count(run->meter->ooms, n), run->first_oom_event);
 }
 
-static void row_fill(char row[COLUMN_COUNT][TABLE_CELL], const struct report_run *run, const struct table_unit *unit)
+static bool ends_in(const char *name, const char *end)
 {
-    const struct meter *m = run->meter;
-    cell_policy(row[COLUMN_POLICY], run->label);
-    cell_bytes(row[COLUMN_REQUESTED], (double)m->peak.requested, unit);
-    cell_bytes(row[COLUMN_ALLOCATED], (double)m->peak.allocated, unit);
-    cell_bytes(row[COLUMN_ACTIVE], (double)m->peak.active, unit);
-    cell_bytes(row[COLUMN_RESERVED], (double)m->peak.reserved, unit);
-    cell_bytes(row[COLUMN_CARD], (double)run->card_peak_bytes, unit);
-    cell_bytes(row[COLUMN_INTERNAL], (double)report_internal_bytes(m), unit);
-    cell_bytes(row[COLUMN_EXTERNAL], (double)report_external_bytes(m), unit);
-    if (report_has_ranges(run))
-        snprintf(row[COLUMN_PINNED], TABLE_CELL, "-");
+    const size_t n = strlen(name), k = strlen(end);
+    return n >= k && strcmp(name + n - k, end) == 0;
+}
+
+static void cell_value(char cell[TABLE_CELL], const struct field *f, const struct table_unit *unit)
+{
+    if (ends_in(f->name, "_bytes"))
+        cell_bytes(cell, (double)f->number, unit);
+    else if (ends_in(f->name, "_ns"))
+        text_time((uint64_t)f->number, cell);
     else
-        cell_bytes(row[COLUMN_PINNED], (double)m->at_peak_sample.inactive_split, unit);
-    text_count(run->usage->segments_peak, row[COLUMN_SEGMENTS_PEAK]);
-    text_count(run->usage->segments, row[COLUMN_SEGMENTS_END]);
-    text_count(run->usage->calls, row[COLUMN_CALLS]);
-    text_time(run->usage->time_ns, row[COLUMN_TIME]);
-    text_count(run->count->retries, row[COLUMN_RETRIES]);
-    cell_ooms(row[COLUMN_OOMS], run);
+        text_count((uint64_t)f->number, cell);
+}
+
+static void row_fill(char row[FIELDS_MAX][TABLE_CELL], const struct table *t, const struct report_run *run,
+                     const struct table_unit *unit)
+{
+    struct field fields[FIELDS_MAX];
+    fields_of_run(run, fields);
+    cell_policy(row[0], run->label);
+    for (size_t c = 1; c < t->n; c++) {
+        const struct field *f = &fields[t->columns[c].at];
+        if (strcmp(f->name, "oom_count") == 0)
+            cell_ooms(row[c], run);
+        else if (strcmp(f->name, "fragmentation_inactive_split_bytes") == 0 && report_has_ranges(run))
+            snprintf(row[c], TABLE_CELL, "-");           /* how much of it can be given back was not measured */
+        else
+            cell_value(row[c], f, unit);
+    }
 }
 
 /* Widest content of each column. */
-static void table_widths(const struct report *r, const struct table_unit *unit, int width[COLUMN_COUNT])
+static void table_widths(const struct report *r, const struct table *t, const struct table_unit *unit,
+                         int width[FIELDS_MAX])
 {
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        width[c] = (int)strlen(columns[c].title);
+    for (size_t c = 0; c < t->n; c++)
+        width[c] = (int)strlen(t->columns[c].title);
     for (size_t i = 0; i < r->n_runs; i++) {
-        char row[COLUMN_COUNT][TABLE_CELL];
-        row_fill(row, &r->runs[i], unit);
-        for (int c = 0; c < COLUMN_COUNT; c++)
+        char row[FIELDS_MAX][TABLE_CELL];
+        row_fill(row, t, &r->runs[i], unit);
+        for (size_t c = 0; c < t->n; c++)
             if ((int)strlen(row[c]) > width[c])
                 width[c] = (int)strlen(row[c]);
     }
 }
 
-static const char *column_gap(int c)
+static const char *column_gap(size_t c)
 {
     return c == 0 ? "" : "  ";
 }
 
-/* The titles of the groups, each between rules over its columns. The last columns have none, so the line ends early. */
-static void print_groups(FILE *out, const struct table_unit *unit, const int width[COLUMN_COUNT])
+/* The title of a group over `span` letters, with rules on both sides if there is room for them. */
+static void print_group(FILE *out, enum table_group group, int span, const struct table_unit *unit)
 {
-    int pending = 0;                            /* spaces that are only written in front of something */
-    for (int c = 0; c < COLUMN_COUNT;) {
-        const enum table_group group = columns[c].group;
-        const char *gap = column_gap(c);
+    char title[TABLE_CELL], rule[2 * TABLE_CELL];
+    const bool is_bytes = group == GROUP_PEAK || group == GROUP_LOST;
+    snprintf(title, sizeof title, " %s%s%s%s ", group_titles[group], is_bytes ? " (" : "", is_bytes ? unit->name : "",
+             is_bytes ? ")" : "");
+    const int rest = span - (int)strlen(title) > 0 ? span - (int)strlen(title) : 0;
+    memset(rule, rest < 4 ? ' ' : '-', sizeof rule - 1);
+    rule[sizeof rule - 1] = '\0';
+    fprintf(out, "%.*s%s%.*s", rest / 2, rule, title, rest - rest / 2, rule);
+}
+
+/* The line above the titles. Groups without a title of their own leave it blank, so it ends early. */
+static void print_groups(FILE *out, const struct table *t, const struct table_unit *unit, const int width[FIELDS_MAX])
+{
+    int pending = 0;                            /* spaces that are only written before something */
+    for (size_t c = 0; c < t->n;) {
+        const enum table_group group = t->columns[c].group;
         int span = width[c];
-        for (c++; group != GROUP_NONE && c < COLUMN_COUNT && columns[c].group == group; c++)
+        pending += (int)strlen(column_gap(c));
+        for (c++; c < t->n && t->columns[c].group == group; c++)
             span += 2 + width[c];
-        pending += (int)strlen(gap);
-        if (group == GROUP_NONE) {
+        if (group_titles[group][0] == '\0') {
             pending += span;
             continue;
         }
-        char title[TABLE_CELL], rule[2 * TABLE_CELL];
-        const bool is_bytes = group == GROUP_PEAK || group == GROUP_LOST;
-        snprintf(title, sizeof title, " %s%s%s%s ", group_titles[group], is_bytes ? " (" : "",
-                 is_bytes ? unit->name : "", is_bytes ? ")" : "");
-        const int rest = span - (int)strlen(title) > 0 ? span - (int)strlen(title) : 0;
-        memset(rule, rest < 4 ? ' ' : '-', sizeof rule - 1);
-        rule[sizeof rule - 1] = '\0';
-        fprintf(out, "%*s%.*s%s%.*s", pending, "", rest / 2, rule, title, rest - rest / 2, rule);
+        fprintf(out, "%*s", pending, "");
+        print_group(out, group, span, unit);
         pending = 0;
     }
     fputc('\n', out);
 }
 
-static void print_row(FILE *out, const char *const cells[COLUMN_COUNT], const int width[COLUMN_COUNT])
+static void print_row(FILE *out, const struct table *t, const char *const cells[FIELDS_MAX],
+                      const int width[FIELDS_MAX])
 {
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        fprintf(out, "%s%*s", column_gap(c), c == COLUMN_POLICY ? -width[c] : width[c], cells[c]);
+    for (size_t c = 0; c < t->n; c++)
+        fprintf(out, "%s%*s", column_gap(c), c == 0 ? -width[c] : width[c], cells[c]);
     fputc('\n', out);
 }
 
 static void print_table(FILE *out, const struct report *r)
 {
+    const struct table t = table_columns();
     const struct table_unit unit = table_unit(r);
-    int width[COLUMN_COUNT];
-    table_widths(r, &unit, width);
-    print_groups(out, &unit, width);
-    const char *cells[COLUMN_COUNT];
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        cells[c] = columns[c].title;
-    print_row(out, cells, width);
+    int width[FIELDS_MAX];
+    const char *cells[FIELDS_MAX];
+    table_widths(r, &t, &unit, width);
+    print_groups(out, &t, &unit, width);
+    for (size_t c = 0; c < t.n; c++)
+        cells[c] = t.columns[c].title;
+    print_row(out, &t, cells, width);
     for (size_t i = 0; i < r->n_runs; i++) {
-        char row[COLUMN_COUNT][TABLE_CELL];
-        row_fill(row, &r->runs[i], &unit);
-        for (int c = 0; c < COLUMN_COUNT; c++)
+        char row[FIELDS_MAX][TABLE_CELL];
+        row_fill(row, &t, &r->runs[i], &unit);
+        for (size_t c = 0; c < t.n; c++)
             cells[c] = row[c];
-        print_row(out, cells, width);
+        print_row(out, &t, cells, width);
     }
 }
 

@@ -1,6 +1,9 @@
-/* Numbers and paragraphs for people. */
+/* Formats numbers, times and sizes; builds and breaks paragraphs. */
 #include "report/text.h"
 
+#include "base/units.h"
+
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -45,6 +48,8 @@ const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER])
     const double mib = (double)bytes / (1 << 20);
     if (bytes >= UINT64_C(16) << 30)
         snprintf(buf, TEXT_NUMBER, "%.2f GiB", mib / 1024);
+    else if (bytes > 0 && bytes < UINT64_C(1) << 10)
+        snprintf(buf, TEXT_NUMBER, "%" PRIu64 " B", bytes);
     else if (bytes > 0 && bytes < UINT64_C(1) << 20)
         snprintf(buf, TEXT_NUMBER, "%.1f KiB", mib * 1024);
     else if (bytes % (UINT64_C(1) << 20) == 0)
@@ -64,16 +69,36 @@ void words_add(struct words *w, const char *fmt, ...)
         w->n = w->n + (size_t)n < sizeof w->text ? w->n + (size_t)n : sizeof w->text - 1;
 }
 
-void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who, uint64_t held)
+void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who,
+                        uint64_t reserved)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    words_add(w, "What is possible: live data alone%s peaks at %s, less is not to be had",
+    assert(who == NULL || reserved >= live);
+    words_add(w, "What is possible: live data alone%s peaks at %s, and no allocator needs less",
               live > served ? ", with what was refused when recorded," : "", text_mib(live, a));
     if (plan > 0)
         words_add(w, "; an offline plan, which knows every lifetime beforehand, places all in one stretch of %s",
                   text_mib(plan, a));
     if (who != NULL)
-        words_add(w, "; %s holds %s, %s above the live data", who, text_mib(held, a), text_mib(held - live, b));
+        words_add(w, "; %s reserves %s, %s more than the live data", who, text_mib(reserved, a),
+                  text_mib(reserved - live, b));
+    words_add(w, ".");
+}
+
+void words_add_losses(struct words *w, const struct losses *l)
+{
+    char a[UNITS_TEXT];
+    words_add(w, "At its peak it reserved %s", units_format_bytes(l->reserved, a));
+    if (l->when != NULL)
+        words_add(w, " (%s)", l->when);
+    words_add(w, ": %s for requests", units_format_bytes(l->requested, a));
+    words_add(w, ", %s for rounding (internal)", units_format_bytes(l->internal > 0 ? (uint64_t)l->internal : 0, a));
+    words_add(w, " and %s unallocated (external)", units_format_bytes(l->external, a));
+    if (l->inactive_split > 0) {
+        words_add(w, ", of which %s lay in segments in use (inactive split)", units_format_bytes(l->inactive_split, a));
+        words_add(w, l->has_ranges ? ": only whole pages of expandable segments could be given back"
+                                   : " and could not be given back");
+    }
     words_add(w, ".");
 }
 

@@ -1,11 +1,12 @@
 /*
- * Text for people: numbers as they are read, sentences that are built up, paragraphs that are broken into lines.
+ * Text for people: numbers, sentences, and paragraphs broken into lines.
  */
 #ifndef REPLAY_REPORT_TEXT_H
 #define REPLAY_REPORT_TEXT_H
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,27 +19,37 @@ const char *text_count(uint64_t n, char buf[TEXT_NUMBER]);
 /* "1.93 s", "50.4 ms", "120 us". Returns `buf`. */
 const char *text_time(uint64_t ns, char buf[TEXT_NUMBER]);
 
-/* "1340 MiB", "372.80 MiB", "4.5 KiB"; from 16 GiB on "23.10 GiB": finer than units_format_bytes, for sizes that are
- * compared. Returns `buf`. */
+/* "1340 MiB", "372.80 MiB", "4.5 KiB", "512 B"; from 16 GiB on "23.10 GiB". Finer than units_format_bytes, for sizes
+ * that readers compare. Returns `buf`. */
 const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER]);
 
-/* "record 12" where `word` is "record"; "the start" for what was before the first event (number < 0). Returns `buf`. */
+/* "record 12" if `word` is "record"; "the start" if number < 0, before the first event. Returns `buf`. */
 const char *text_event(const char *word, int64_t number, char buf[TEXT_NUMBER]);
 
-/* A paragraph under construction, cut at its size. Begins as zero. */
+/* A paragraph being built; text beyond its size is cut. Begins as zero. */
 struct words {
     char   text[2048];
     size_t n;
 };
 void words_add(struct words *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* What any allocator needs at least, what a plan that knows the future needs (0: there is none), and what `who` holds
- * (NULL: nobody is compared). `served`: the most that was live when recorded; `live` is more where a request was refused
- * then. All in bytes; `held` is not below `live`. */
-void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who, uint64_t held);
+/* What no allocator can do without (`live`), what a plan that knows the future needs (0: there is none), and how far
+ * above the live data `who` is (NULL: nobody is compared). `served`: most that was live when recorded; `live` is more if
+ * a request was refused then. In bytes; `reserved`, of `who`, is not below `live`. */
+void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who,
+                        uint64_t reserved);
 
-/* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters that stand in the
- * first line already. */
+/* What a run's reserved memory consisted of at its peak, in bytes. */
+struct losses {
+    uint64_t    reserved, requested, external, inactive_split;
+    int64_t     internal;            /* below 0 if frees were pending */
+    bool        has_ranges;          /* some segments grow by pages, or may: whole free pages of them can be given back */
+    const char *when;                /* "record 12"; NULL: not known */
+};
+void words_add_losses(struct words *w, const struct losses *l);
+
+/* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters already in the first
+ * line. */
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent);
 
 #endif

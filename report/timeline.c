@@ -1,4 +1,4 @@
-/* Buckets, and how two become one. */
+/* How buckets take moments, and how two buckets become one. */
 #include "report/timeline.h"
 
 #include <assert.h>
@@ -31,6 +31,7 @@ static void bucket_join(struct timeline_bucket *a, const struct timeline_bucket 
 
 static void timeline_halve(struct timeline *t)
 {
+    assert(t->n % 2 == 0);
     for (size_t i = 0; i < t->n / 2; i++) {
         t->buckets[i] = t->buckets[2 * i];
         bucket_join(&t->buckets[i], &t->buckets[2 * i + 1]);
@@ -39,7 +40,7 @@ static void timeline_halve(struct timeline *t)
     t->moments_each *= 2;
 }
 
-/* Every gauge now. Frees that are pending count as requested, but no longer as allocated: no rounding is below 0. */
+/* Reads every gauge. Pending frees count as requested but no longer as allocated, so differences stop at 0. */
 static void timeline_read(const struct meter *m, uint64_t now[TIMELINE_N_GAUGES])
 {
     const struct meter_bytes *b = &m->now;

@@ -1,7 +1,8 @@
-/* Settings and traces are told apart by their texts; who wins follows the rule of words.c, on reserved bytes. */
+/* Settings and traces are told apart by their texts. Who wins is decided by winner.h. */
 #include "report/verdict.h"
 
 #include "base/units.h"
+#include "report/winner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,12 +10,13 @@
 
 /* ---- settings and cases ---- */
 
-static const char *const setting_columns[] = { "policy", "start", "on_oom", "releases", "seed", "version" };
+static const char *const setting_columns[] = { "policy", "start", "on_oom", "releases", "version" };
 static const char *const trace_columns[] = { "trace_path", "trace_digest", "format", "gpu" };
 enum { N_SETTING_COLUMNS = sizeof setting_columns / sizeof setting_columns[0],
        N_TRACE_COLUMNS = sizeof trace_columns / sizeof trace_columns[0] };
 
-/* What a source does not say tells nothing apart: a replay's JSON has no digest, and may stand beside a database. */
+/* A value that one source lacks does not tell two runs apart: a replay's JSON has no digest, and a
+ * report may read it together with a database. */
 static bool is_same_cell(const struct field *a, const struct field *b)
 {
     if (a->kind == FIELD_NULL || b->kind == FIELD_NULL)
@@ -35,7 +37,7 @@ bool verdict_is_same_trace(const struct run_table *t, size_t a, size_t b)
     return is_same(t, a, b, trace_columns, N_TRACE_COLUMNS);
 }
 
-/* As it was typed, where that is known: then it is the same for traces that have different cards. */
+/* The device as typed, if that is known: it is the same for traces that were recorded on different cards. */
 static const char *device_of(const struct run_table *t, size_t row)
 {
     const char *typed = run_table_text(t, row, "device_typed");
@@ -72,12 +74,11 @@ static uint32_t find_case(struct verdict *v, size_t row)
     }
     v->n_traces += is_new_trace;
     v->n_devices += is_new_device;
-    v->cases[v->n_cases] = (struct verdict_case){ .first_row = row, .least_time_ns = UINT64_MAX,
-                                                  .best_row = VERDICT_NONE };
+    v->cases[v->n_cases] = (struct verdict_case){ .first_row = row, .best_row = VERDICT_NONE };
     return (uint32_t)v->n_cases++;
 }
 
-/* Whether settings differ in a column: then their labels name it. */
+/* Whether settings differ in a column. If they do, their labels name it. */
 static bool does_vary(const struct verdict *v, size_t column)
 {
     const char *name = setting_columns[column];
@@ -88,7 +89,7 @@ static bool does_vary(const struct verdict *v, size_t column)
     return false;
 }
 
-/* A label's own copy. It may be printed on a terminal, so it holds no control characters. */
+/* A copy of a label without control characters, because it may be printed on a terminal. */
 static char *label_copy(const struct words *w)
 {
     char *label = strdup(w->text);
@@ -157,7 +158,7 @@ static uint64_t row_reserved(const struct run_table *t, size_t row)
     return (uint64_t)run_table_number(t, row, "peak_reserved_bytes");
 }
 
-/* What the card has to have, by which runs are ranked. Files of older versions do not say it. */
+/* What the run takes of the card. Results of older versions do not say it; reserved memory stands for it there. */
 static uint64_t row_bytes(const struct run_table *t, size_t row)
 {
     const struct field *f = run_table_cell(t, row, "card_peak_bytes");
@@ -169,42 +170,33 @@ static uint64_t row_time(const struct run_table *t, size_t row)
     return (uint64_t)run_table_number(t, row, "device_time_ns");
 }
 
-/* Modelled driver time that is not worth a word beside the least of n runs. */
-static bool is_cheap(uint64_t time_ns, uint64_t least_ns, uint64_t n)
+static struct simplicity simplicity_of(const struct verdict_setting *s)
 {
-    return (double)time_ns <= 10 * (double)least_ns + 1e6 * (double)n;
+    return (struct simplicity){ .is_default = s->is_default, .n_changed = s->n_changed, .typed = s->label };
 }
 
-/* Of equal results the default, then what changes fewer settings: none is there for nothing; then shorter to type. */
-static bool is_simpler_setting(const struct verdict_setting *a, const struct verdict_setting *b)
-{
-    if (a->is_default != b->is_default)
-        return a->is_default;
-    if (a->n_changed != b->n_changed)
-        return a->n_changed < b->n_changed;
-    return strlen(a->label) < strlen(b->label);
-}
-
-/* Of two runs of a trace: less of the card, then less driver time. results_db.c has the same rule in SQL. */
-static bool is_better_row(const struct verdict *v, size_t a, size_t b)
+static struct contender contender_of(const struct verdict *v, size_t row)
 {
     const struct run_table *t = v->table;
-    if (row_bytes(t, a) != row_bytes(t, b))
-        return row_bytes(t, a) < row_bytes(t, b);
-    if (row_time(t, a) != row_time(t, b))
-        return row_time(t, a) < row_time(t, b);
-    return is_simpler_setting(&v->settings[v->setting_of[a]], &v->settings[v->setting_of[b]]);
+    const struct verdict_setting *s = &v->settings[v->setting_of[row]];
+    const double reserved = (double)row_reserved(t, row);
+    return (struct contender){
+        .setting = simplicity_of(s),
+        .label   = s->label,
+        .is_ok   = verdict_is_ok(t, row),
+        .is_oom  = strcmp(run_table_text(t, row, "outcome"), "oom") == 0,
+        .bytes   = row_bytes(t, row),
+        .time_ns = row_time(t, row),
+        .calls   = (uint64_t)run_table_number(t, row, "device_calls"),
+        .in_use_percent = reserved > 0 ? 100 * (double)run_table_number(t, row, "peak_active_bytes") / reserved : 100,
+    };
 }
 
-static bool is_better_setting(const struct verdict_setting *a, const struct verdict_setting *b)
+static int compare_settings(const struct verdict_setting *a, const struct verdict_setting *b)
 {
-    if (a->n_ok != b->n_ok)
-        return a->n_ok > b->n_ok;
-    if (a->mean_share != b->mean_share)
-        return a->mean_share < b->mean_share;
-    if (a->time_ns != b->time_ns)
-        return a->time_ns < b->time_ns;
-    return is_simpler_setting(a, b);
+    const struct contender_over_cases x = { simplicity_of(a), a->n_ok, a->mean_score };
+    const struct contender_over_cases y = { simplicity_of(b), b->n_ok, b->mean_score };
+    return winner_compare_over_cases(&x, &y);
 }
 
 static void count_row(struct verdict *v, size_t row)
@@ -219,62 +211,103 @@ static void count_row(struct verdict *v, size_t row)
     s->n_oom += strcmp(run_table_text(t, row, "outcome"), "oom") == 0;
     if (!is_ok)
         return;
+    const uint64_t score = winner_score(row_bytes(t, row), row_time(t, row), t->price_bytes_per_ms);
     const double share = requested > 0 ? (double)row_bytes(t, row) / requested : 1;
-    s->mean_share += (share - s->mean_share) / (double)++s->n_ok;
+    const double score_share = requested > 0 ? (double)score / requested : 1;
+    s->n_ok++;
+    s->mean_share += (share - s->mean_share) / (double)s->n_ok;
+    s->mean_score += (score_share - s->mean_score) / (double)s->n_ok;
     s->worst_share = share > s->worst_share ? share : s->worst_share;
     s->most_bytes = row_bytes(t, row) > s->most_bytes ? row_bytes(t, row) : s->most_bytes;
     s->time_ns += row_time(t, row);
     s->calls += (uint64_t)run_table_number(t, row, "device_calls");
     here->n_ok++;
-    here->least_time_ns = row_time(t, row) < here->least_time_ns ? row_time(t, row) : here->least_time_ns;
 }
 
-static void find_best_rows(struct verdict *v)
+/* A row or a setting to be sorted. */
+struct sorted {
+    const struct verdict *v;
+    uint32_t at;
+};
+
+/* Rows by case, then best first. */
+static int compare_rows(const void *a, const void *b)
 {
-    for (size_t row = 0; row < v->table->n_rows; row++) {
-        struct verdict_case *here = &v->cases[v->case_of[row]];
-        if (!verdict_is_ok(v->table, row) || !is_cheap(row_time(v->table, row), here->least_time_ns, 1))
-            continue;
-        if (here->best_row == VERDICT_NONE || is_better_row(v, row, here->best_row))
-            here->best_row = row;
-    }
+    const struct sorted *x = a, *y = b;
+    const uint32_t case_x = x->v->case_of[x->at], case_y = x->v->case_of[y->at];
+    if (case_x != case_y)
+        return case_x < case_y ? -1 : 1;
+    const struct contender p = contender_of(x->v, x->at), q = contender_of(x->v, y->at);
+    const int by_rule = winner_compare(&p, &q, x->v->table->price_bytes_per_ms);
+    return by_rule != 0 ? by_rule : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Of the settings that get through most traces without a high price in driver time, the one with the least share. */
-static void find_best_setting(struct verdict *v)
+static int compare_sorted_settings(const void *a, const void *b)
 {
-    uint64_t most_ok = 0, least_ns = UINT64_MAX;
-    for (size_t i = 0; i < v->n_settings; i++)
-        most_ok = v->settings[i].n_ok > most_ok ? v->settings[i].n_ok : most_ok;
-    for (size_t i = 0; i < v->n_settings; i++)
-        if (v->settings[i].n_ok == most_ok && v->settings[i].time_ns < least_ns)
-            least_ns = v->settings[i].time_ns;
-    v->best_setting = VERDICT_NONE;
-    for (size_t i = 0; i < v->n_settings && most_ok > 0; i++) {
-        const struct verdict_setting *s = &v->settings[i];
-        if (s->n_ok == most_ok && is_cheap(s->time_ns, least_ns, most_ok) &&
-            (v->best_setting == VERDICT_NONE || is_better_setting(s, &v->settings[v->best_setting])))
-            v->best_setting = i;
+    const struct sorted *x = a, *y = b;
+    const int by_rule = compare_settings(&x->v->settings[x->at], &x->v->settings[y->at]);
+    return by_rule != 0 ? by_rule : (x->at > y->at) - (x->at < y->at);
+}
+
+/* The numbers 0 to n-1 in order. False without memory. */
+static bool sort_numbers(const struct verdict *v, size_t n, int (*compare)(const void *, const void *), uint32_t *out)
+{
+    struct sorted *all = calloc(n + 1, sizeof *all);
+    if (all == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct sorted){ v, (uint32_t)i };
+    qsort(all, n, sizeof *all, compare);
+    for (size_t i = 0; i < n; i++)
+        out[i] = all[i].at;
+    free(all);
+    return true;
+}
+
+/* Sorts, and takes the winners from the sorted lists. */
+static bool rank_all(struct verdict *v)
+{
+    if (!sort_numbers(v, v->table->n_rows, compare_rows, v->rows_best_first) ||
+        !sort_numbers(v, v->n_settings, compare_sorted_settings, v->settings_best_first))
+        return false;
+    for (size_t i = v->table->n_rows; i-- > 0;) {
+        const uint32_t row = v->rows_best_first[i];
+        if (verdict_is_ok(v->table, row))
+            v->cases[v->case_of[row]].best_row = row;
     }
+    v->best_setting = v->n_settings > 0 && v->settings[v->settings_best_first[0]].n_ok > 0
+                          ? v->settings_best_first[0] : VERDICT_NONE;
+    return true;
+}
+
+/* Cases that no setting gets through count for and against nobody. */
+static void count_possible(struct verdict *v)
+{
+    for (size_t i = 0; i < v->n_cases; i++)
+        v->n_possible_cases += v->cases[i].n_ok > 0;
+    for (size_t row = 0; row < v->table->n_rows; row++)
+        v->settings[v->setting_of[row]].n_possible += v->cases[v->case_of[row]].n_ok > 0;
 }
 
 enum err verdict_open(const struct run_table *t, struct verdict *out)
 {
     const size_t n = t->n_rows + 1;
     struct verdict v = { .table = t, .settings = calloc(n, sizeof *v.settings), .cases = calloc(n, sizeof *v.cases),
-                         .setting_of = calloc(n, sizeof *v.setting_of), .case_of = calloc(n, sizeof *v.case_of) };
-    bool is_done = v.settings != NULL && v.cases != NULL && v.setting_of != NULL && v.case_of != NULL;
+                         .setting_of = calloc(n, sizeof *v.setting_of), .case_of = calloc(n, sizeof *v.case_of),
+                         .rows_best_first = calloc(n, sizeof *v.rows_best_first),
+                         .settings_best_first = calloc(n, sizeof *v.settings_best_first) };
+    bool is_done = v.settings != NULL && v.cases != NULL && v.setting_of != NULL && v.case_of != NULL &&
+                   v.rows_best_first != NULL && v.settings_best_first != NULL;
     for (size_t row = 0; row < t->n_rows && is_done; row++) {
         v.setting_of[row] = find_setting(&v, row);
         v.case_of[row] = find_case(&v, row);
         count_row(&v, row);
     }
-    if (!is_done || !label_all(&v)) {
+    if (!is_done || !label_all(&v) || !rank_all(&v)) {
         verdict_close(&v);
         return ERR_HOST_NOMEM;
     }
-    find_best_rows(&v);
-    find_best_setting(&v);
+    count_possible(&v);
     *out = v;
     return ERR_OK;
 }
@@ -289,6 +322,8 @@ void verdict_close(struct verdict *v)
     free(v->cases);
     free(v->setting_of);
     free(v->case_of);
+    free(v->rows_best_first);
+    free(v->settings_best_first);
     *v = (struct verdict){ .table = NULL };
 }
 
@@ -296,77 +331,36 @@ void verdict_close(struct verdict *v)
 
 enum { OTHERS_NAMED = 4, DEVICES_NAMED = 4 };
 
-/* How another run compares with the best one of its case. */
-static void add_other(struct words *w, const struct verdict *v, size_t row, size_t best)
-{
-    const struct run_table *t = v->table;
-    const struct verdict_case *here = &v->cases[v->case_of[best]];
-    char n[TEXT_NUMBER], time[TEXT_NUMBER];
-    const double base = (double)row_bytes(t, best);
-    words_add(w, " %s ", v->settings[v->setting_of[row]].label);
-    if (strcmp(run_table_text(t, row, "outcome"), "oom") == 0)
-        words_add(w, "runs out of memory");
-    else if (!verdict_is_ok(t, row))
-        words_add(w, "fails");
-    else if (row_bytes(t, row) == row_bytes(t, best))
-        words_add(w, "the same");
-    else
-        words_add(w, "%+.1f%%", 100 * ((double)row_bytes(t, row) - base) / (base > 0 ? base : 1));
-    if (verdict_is_ok(t, row) && !is_cheap(row_time(t, row), here->least_time_ns, 1))
-        words_add(w, ", but for %s driver calls, about %s",
-                  text_count((uint64_t)run_table_number(t, row, "device_calls"), n),
-                  text_time(row_time(t, row), time));
-}
-
-static void add_others(struct words *w, const struct verdict *v, size_t best)
-{
-    size_t n = 0;
-    for (size_t row = 0; row < v->table->n_rows; row++) {
-        if (row == best)
-            continue;
-        if (n++ < OTHERS_NAMED) {
-            words_add(w, "%s", n == 1 ? ";" : ",");
-            add_other(w, v, row, best);
-        }
-    }
-    if (n > OTHERS_NAMED)
-        words_add(w, "; %zu more below", n - OTHERS_NAMED);
-    words_add(w, ".");
-}
-
-/* Another run needs less, at a price that rules it out. */
-static bool is_less_to_be_had(const struct verdict *v, size_t best)
-{
-    for (size_t row = 0; row < v->table->n_rows; row++)
-        if (verdict_is_ok(v->table, row) && row_bytes(v->table, row) < row_bytes(v->table, best))
-            return true;
-    return false;
-}
-
 static void say_winner_of_case(const struct verdict *v, struct words *w)
 {
-    const struct run_table *t = v->table;
-    const size_t best = v->cases[0].best_row;
-    char a[UNITS_TEXT], n[TEXT_NUMBER], time[TEXT_NUMBER];
-    if (best == VERDICT_NONE) {
+    const size_t best = v->cases[0].best_row, n = v->table->n_rows;
+    struct contender *all = best != VERDICT_NONE ? calloc(n, sizeof *all) : NULL;
+    if (all == NULL) {
         words_add(w, "No policy got through this trace on this card.");
         return;
     }
-    const double reserved = (double)row_reserved(t, best);
-    words_add(w, "%s %s%s of the card at its peak, %.0f%% of what it reserves in use, for %s driver calls, about %s",
-              v->settings[v->setting_of[best]].label,
-              v->cases[0].n_runs == 1 ? "takes " : is_less_to_be_had(v, best)
-                  ? "needs least memory of those that spare the driver: " : "needs least memory: ",
-              units_format_bytes(row_bytes(t, best), a),
-              reserved > 0 ? 100 * (double)run_table_number(t, best, "peak_active_bytes") / reserved : 100,
-              text_count((uint64_t)run_table_number(t, best, "device_calls"), n), text_time(row_time(t, best), time));
-    add_others(w, v, best);
+    for (size_t row = 0; row < n; row++)
+        all[row] = contender_of(v, row);
+    winner_say(w, all, n, best, v->table->price_bytes_per_ms, OTHERS_NAMED);
+    free(all);
 }
 
 /* What the cases are. */
 static const char *cases_word(const struct verdict *v)
 {
     return v->n_devices == 1 ? "traces" : v->n_traces == 1 ? "cards" : "cases (a trace on a card)";
+}
+
+/* "40 of the 41 traces that any setting gets through (2 more fit none)" */
+static void add_cases(struct words *w, const struct verdict *v, const struct verdict_setting *s)
+{
+    const size_t n_impossible = v->n_cases - v->n_possible_cases;
+    words_add(w, "gets through %" PRIu64 " of ", s->n_ok);
+    if (n_impossible == 0)
+        words_add(w, "%" PRIu64 " %s", s->n_possible, cases_word(v));
+    else
+        words_add(w, "the %" PRIu64 " %s that any setting gets through (%zu more fit none)", s->n_possible,
+                  cases_word(v), n_impossible);
 }
 
 static void say_winner_of_cases(const struct verdict *v, struct words *w)
@@ -377,32 +371,38 @@ static void say_winner_of_cases(const struct verdict *v, struct words *w)
         return;
     }
     const struct verdict_setting *s = &v->settings[v->best_setting];
-    words_add(w, "%s %s: it gets through %" PRIu64 " of %" PRIu64 " %s and takes of the card at its peak ", s->label,
-              v->n_settings > 1 ? "does best over all" : "is the only setting", s->n_ok, s->n_runs, cases_word(v));
+    words_add(w, "%s %s: it ", s->label, v->n_settings > 1 ? "does best over all" : "is the only setting");
+    add_cases(w, v, s);
+    words_add(w, ". On these it takes ");
     if (v->n_traces == 1)
-        words_add(w, "%s at most, ", units_format_bytes(s->most_bytes, a));
-    words_add(w, "%.2f times what is requested (the mean; worst %.2f)", s->mean_share, s->worst_share);
-    words_add(w, ", for %s driver calls in all, about %s.", text_count(s->calls, n), text_time(s->time_ns, time));
+        words_add(w, "%s of the card at most, ", units_format_bytes(s->most_bytes, a));
+    words_add(w, "%.2f times what is requested (the mean of peaks of the card; worst %.2f)", s->mean_share,
+              s->worst_share);
+    words_add(w, ", at the cost of %s driver calls in all, about %s", text_count(s->calls, n),
+              text_time(s->time_ns, time));
+    if (v->n_settings > 1) {
+        words_add(w, "; settings compare ");
+        winner_say_price(w, v->table->price_bytes_per_ms);
+    }
+    words_add(w, ".");
 }
 
-/* Where the winner's memory went. */
+/* What the winner's memory was spent on. A table does not tell whether the run had expandable segments. */
 static void say_losses(const struct verdict *v, struct words *w)
 {
     const struct run_table *t = v->table;
     const size_t best = v->cases[0].best_row;
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
-    const int64_t internal = run_table_number(t, best, "fragmentation_internal_bytes");
-    words_add(w, "Of the %s it then had reserved, %s answered requests, %s went to rounding (internal) and %s were "
-              "held unallocated (external), %s of that pinned: free parts of segments in use, of which only whole pages "
-              "of expandable segments can be given back.",
-              units_format_bytes((uint64_t)run_table_number(t, best, "at_peak_reserved_bytes"), a),
-              units_format_bytes((uint64_t)run_table_number(t, best, "at_peak_requested_bytes"), b),
-              units_format_bytes(internal > 0 ? (uint64_t)internal : 0, c),
-              units_format_bytes((uint64_t)run_table_number(t, best, "fragmentation_external_bytes"), d),
-              units_format_bytes((uint64_t)run_table_number(t, best, "fragmentation_inactive_split_bytes"), e));
+    words_add_losses(w, &(struct losses){
+        .reserved       = (uint64_t)run_table_number(t, best, "at_peak_reserved_bytes"),
+        .requested      = (uint64_t)run_table_number(t, best, "at_peak_requested_bytes"),
+        .internal       = run_table_number(t, best, "fragmentation_internal_bytes"),
+        .external       = (uint64_t)run_table_number(t, best, "fragmentation_external_bytes"),
+        .inactive_split = (uint64_t)run_table_number(t, best, "fragmentation_inactive_split_bytes"),
+        .has_ranges     = true,
+    });
 }
 
-/* What any allocator could do; said of one trace only. */
+/* What any allocator could do, if all runs are of one trace. */
 static void say_possible(const struct verdict *v, struct words *w)
 {
     const struct run_table *t = v->table;
@@ -417,22 +417,21 @@ static void say_possible(const struct verdict *v, struct words *w)
                        is_compared ? row_reserved(t, best) : 0);
 }
 
-/* What the winner is to be compared with: the default where it was run, otherwise the worst. */
+/* Compares the winner with the default, if that was run, or else with the worst setting. */
 static void say_other_end(const struct verdict *v, struct words *w)
 {
     const struct verdict_setting *other = NULL, *best = &v->settings[v->best_setting];
     for (size_t i = 0; i < v->n_settings; i++) {
         const struct verdict_setting *s = &v->settings[i];
-        if (s != best && (other == NULL || s->is_default || (!other->is_default && is_better_setting(other, s))))
+        if (s != best && (other == NULL || s->is_default || (!other->is_default && compare_settings(other, s) < 0)))
             other = s;
     }
     if (other == NULL)
         return;
-    words_add(w, "%s %s gets through %" PRIu64 " of %" PRIu64,
-              other->is_default ? "PyTorch as it comes:" : "At the other end", other->label, other->n_ok,
-              other->n_runs);
+    words_add(w, "%s %s ", other->is_default ? "PyTorch as it comes:" : "At the other end,", other->label);
+    add_cases(w, v, other);
     if (other->n_ok > 0)
-        words_add(w, " and takes %.2f times what is requested", other->mean_share);
+        words_add(w, " and on these takes %.2f times what is requested", other->mean_share);
     words_add(w, ".");
 }
 

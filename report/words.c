@@ -1,124 +1,71 @@
-/* What a report's numbers mean, in sentences: who needs least and at what price, where it goes, what failed, and what
- * the result rests on. */
+/* A report in sentences: who wins, what the winner's memory is spent on, what is possible, what failed, assumptions. */
 #include "base/units.h"
 #include "report/report.h"
 #include "report/text.h"
+#include "report/winner.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* ---- which run to recommend ---- */
+/* ---- who wins ---- */
 
-/* Modelled driver time that is not worth a word beside the least of all runs. */
-static bool run_is_cheap(const struct report_run *run, uint64_t least_ns)
+static struct contender contender_of(const struct report_run *run)
 {
-    return run->usage->time_ns <= 10 * least_ns + 1000000;
+    const struct meter *m = run->meter;
+    const unsigned n_changed = policy_spec_changes(run->spec);
+    return (struct contender){
+        .setting = { .is_default = n_changed == 0 && strcmp(run->spec->ops->name, "pytorch") == 0,
+                     .n_changed = n_changed, .typed = run->spec->typed },
+        .label   = run->label,
+        .is_ok   = run->outcome == REPORT_OK,
+        .is_oom  = run->outcome == REPORT_OOM,
+        .bytes   = run->card_peak_bytes,
+        .time_ns = run->usage->time_ns,
+        .calls   = run->usage->calls,
+        .in_use_percent = m->peak.reserved > 0 ? 100 * (double)m->peak.active / (double)m->peak.reserved : 100,
+    };
 }
 
-static uint64_t least_driver_time(const struct report *r)
+size_t report_best(const struct report *r)
 {
-    uint64_t least = UINT64_MAX / 16;
-    for (size_t i = 0; i < r->n_runs; i++)
-        if (r->runs[i].outcome == REPORT_OK && r->runs[i].usage->time_ns < least)
-            least = r->runs[i].usage->time_ns;
-    return least;
-}
-
-/* Less of the card, then less driver time, then fewer settings that are not the default. */
-static bool run_is_better(const struct report_run *a, const struct report_run *b)
-{
-    if (a->card_peak_bytes != b->card_peak_bytes)
-        return a->card_peak_bytes < b->card_peak_bytes;
-    if (a->usage->time_ns != b->usage->time_ns)
-        return a->usage->time_ns < b->usage->time_ns;
-    return policy_spec_changes(a->spec) < policy_spec_changes(b->spec);
-}
-
-/* The best of the runs that got through without a high price in driver time. NULL: none got through. */
-static const struct report_run *run_best(const struct report *r, uint64_t least_ns)
-{
-    const struct report_run *best = NULL;
+    size_t best = WINNER_NONE;
     for (size_t i = 0; i < r->n_runs; i++) {
-        const struct report_run *run = &r->runs[i];
-        if (run->outcome != REPORT_OK || !run_is_cheap(run, least_ns))
+        const struct contender c = contender_of(&r->runs[i]);
+        if (!c.is_ok)
             continue;
-        if (best == NULL || run_is_better(run, best))
-            best = run;
+        const struct contender b = contender_of(&r->runs[best != WINNER_NONE ? best : i]);
+        if (best == WINNER_NONE || winner_compare(&c, &b, r->setup.price_bytes_per_ms) < 0)
+            best = i;
     }
     return best;
 }
 
-/* ---- the two sentences ---- */
-
-/* How the other runs compare with the best: "pow2 +31.2%, none -6.0% but 14,322 driver calls (6.4 s)". */
-static void words_add_others(struct words *w, const struct report *r, const struct report_run *best, uint64_t least_ns)
-{
-    char n[TEXT_NUMBER], t[TEXT_NUMBER];
-    const double base = (double)best->card_peak_bytes;
-    const char *separator = ";";
-    for (size_t i = 0; i < r->n_runs; i++) {
-        const struct report_run *run = &r->runs[i];
-        if (run == best)
-            continue;
-        words_add(w, "%s %s ", separator, run->label);
-        separator = ",";
-        if (run->outcome == REPORT_OOM)
-            words_add(w, "runs out of memory");
-        else if (run->outcome != REPORT_OK)
-            words_add(w, "fails");
-        else if (run->card_peak_bytes == best->card_peak_bytes)
-            words_add(w, "the same");
-        else
-            words_add(w, "%+.1f%%", 100 * ((double)run->card_peak_bytes - base) / (base > 0 ? base : 1));
-        if (run->outcome == REPORT_OK && !run_is_cheap(run, least_ns))
-            words_add(w, ", but for %s driver calls, about %s", text_count(run->usage->calls, n),
-                      text_time(run->usage->time_ns, t));
-    }
-    words_add(w, ".");
-}
-
-/* What the best is best at: another run may need less memory for many more driver calls. */
-static const char *winner_claim(const struct report *r, const struct report_run *best)
-{
-    if (r->n_runs == 1)
-        return "takes ";
-    for (size_t i = 0; i < r->n_runs; i++)
-        if (r->runs[i].outcome == REPORT_OK && r->runs[i].card_peak_bytes < best->card_peak_bytes)
-            return "needs least memory of those that spare the driver: ";
-    return "needs least memory: ";
-}
-
-/* Who needs least memory, and at what price. */
-static void print_winner(FILE *out, const struct report *r, const struct report_run *best, uint64_t least_ns)
+static void print_winner(FILE *out, const struct report *r, size_t best)
 {
     struct words w = { .n = 0 };
-    char a[UNITS_TEXT], n[TEXT_NUMBER], t[TEXT_NUMBER];
-    const struct meter *m = best->meter;
-    words_add(&w, "%s %s%s of the card at its peak, %.0f%% of what it reserves in use, for %s driver calls, about %s",
-              best->label, winner_claim(r, best),
-              units_format_bytes(best->card_peak_bytes, a),
-              m->peak.reserved > 0 ? 100 * (double)m->peak.active / (double)m->peak.reserved : 100,
-              text_count(best->usage->calls, n), text_time(best->usage->time_ns, t));
-    words_add_others(&w, r, best, least_ns);
+    struct contender *all = calloc(r->n_runs, sizeof *all);
+    if (all == NULL)
+        return;
+    for (size_t i = 0; i < r->n_runs; i++)
+        all[i] = contender_of(&r->runs[i]);
+    winner_say(&w, all, r->n_runs, best, r->setup.price_bytes_per_ms, r->n_runs);
     words_print(out, &w, 0, 2);
+    free(all);
 }
 
-/* Where that run's memory went. */
+/* What the winner's memory was spent on when it had reserved most. */
 static void print_losses(FILE *out, const struct report *r, const struct report_run *best)
 {
     struct words w = { .n = 0 };
-    char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT], n[TEXT_NUMBER];
+    char n[TEXT_NUMBER];
     const struct meter *m = best->meter;
-    const int64_t internal = report_internal_bytes(m);
-    words_add(&w,
-              "Of the %s it then had reserved (%s), %s answered requests, %s went to rounding (internal) "
-              "and %s were held unallocated (external), %s of that %s.",
-              units_format_bytes(m->at_peak.reserved, a), text_event(report_event_word(r), best->peak_event, n),
-              units_format_bytes(m->at_peak.requested, b), units_format_bytes(internal > 0 ? (uint64_t)internal : 0, c),
-              units_format_bytes(report_external_bytes(m), d), units_format_bytes(m->at_peak_sample.inactive_split, e),
-              report_has_ranges(best) ? "in segments in use, of which whole free pages can be given back"
-                                      : "pinned: free parts of segments in use, which cannot be given back");
+    words_add_losses(&w, &(struct losses){
+        .reserved = m->at_peak.reserved, .requested = m->at_peak.requested, .internal = report_internal_bytes(m),
+        .external = report_external_bytes(m), .inactive_split = m->at_peak_sample.inactive_split,
+        .has_ranges = report_has_ranges(best), .when = text_event(report_event_word(r), best->peak_event, n),
+    });
     words_print(out, &w, 0, 2);
 }
 
@@ -176,7 +123,7 @@ static void print_explanations(FILE *out, const struct report *r)
     }
 }
 
-/* ---- what it rests on ---- */
+/* ---- what the result rests on ---- */
 
 static const struct report_lines *run_lines(const struct report_run *run, bool is_warning)
 {
@@ -192,7 +139,7 @@ static bool run_has_line(const struct report_run *run, bool is_warning, const ch
     return false;
 }
 
-/* A sentence, with the policies that it is about where these are not all. Said already for an earlier run: nothing. */
+/* Prints a sentence, and which policies it is about unless it is about all. Prints nothing if an earlier run had it. */
 static void print_remark(FILE *out, const struct report *r, size_t run, bool is_warning, const char *text)
 {
     struct words w = { .n = 0 };
@@ -233,10 +180,10 @@ static bool has_assumptions(const struct report *r)
 
 void report_words(FILE *out, const struct report *r)
 {
-    const uint64_t least_ns = least_driver_time(r);
-    const struct report_run *best = run_best(r, least_ns);
+    const size_t best_run = report_best(r);
+    const struct report_run *best = best_run != WINNER_NONE ? &r->runs[best_run] : NULL;
     if (best != NULL) {
-        print_winner(out, r, best, least_ns);
+        print_winner(out, r, best_run);
         print_losses(out, r, best);
     } else {
         fprintf(out, "No policy got through this trace on this device.\n");

@@ -52,7 +52,7 @@ static enum err round_of_pages(struct device *dev, uint64_t bytes, size_t n)
         device_unmap(dev, &range, i * bytes, bytes);
         device_phys_destroy(dev, phys[i], bytes);
     }
-    device_range_release(dev, &range);
+    device_range_free(dev, &range);
     return e == ERR_DEVICE_OOM && made > 0 ? ERR_OK : e;
 }
 

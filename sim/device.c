@@ -218,9 +218,9 @@ enum err device_range_reserve(struct device *dev, uint64_t bytes, struct segment
     return ERR_OK;
 }
 
-void device_range_release(struct device *dev, const struct segment *range)
+void device_range_free(struct device *dev, const struct segment *range)
 {
-    dev->ops->range_release(dev, range->addr, range->bytes);
+    dev->ops->range_free(dev, range->addr, range->bytes);
     device_table_leave(dev, range->id);
     dev->usage.ranges--;
     device_note(dev, &(struct device_call){.kind = DEVICE_CALL_UNRESERVE, .bytes = range->bytes, .addr = range->addr,

@@ -120,7 +120,7 @@ struct device_ops {
 
     /* Virtual memory, all six or none (NULL). */
     enum err (*range_reserve)(struct device *dev, uint64_t bytes, uint64_t *addr);
-    void     (*range_release)(struct device *dev, uint64_t addr, uint64_t bytes);
+    void     (*range_free)(struct device *dev, uint64_t addr, uint64_t bytes);
     enum err (*phys_create)(struct device *dev, uint64_t bytes, uint32_t *phys);     /* numbered from 1, in order */
     void     (*phys_destroy)(struct device *dev, uint32_t phys, uint64_t bytes);
     enum err (*map)(struct device *dev, uint64_t addr, uint64_t bytes, uint32_t phys);
@@ -180,7 +180,7 @@ void device_segment_free(struct device *dev, const struct segment *seg);
 
 /* An address range without memory. ERR_UNSUPPORTED where the device has no virtual memory calls. */
 MUST_USE enum err device_range_reserve(struct device *dev, uint64_t bytes, struct segment *out);
-void device_range_release(struct device *dev, const struct segment *range);
+void device_range_free(struct device *dev, const struct segment *range);
 
 /* Memory without an address. */
 MUST_USE enum err device_phys_create(struct device *dev, uint64_t bytes, uint32_t *phys);

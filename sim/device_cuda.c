@@ -209,7 +209,7 @@ static enum err cuda_range_reserve(struct device *dev, uint64_t bytes, uint64_t 
     return cuda_judge(c, "reserving addresses", bytes, cuda_timed(c, MEASURED_RESERVE, since, result));
 }
 
-static void cuda_range_release(struct device *dev, uint64_t addr, uint64_t bytes)
+static void cuda_range_free(struct device *dev, uint64_t addr, uint64_t bytes)
 {
     struct cuda *c = (struct cuda *)dev;
     if (dev->is_given_back)
@@ -454,7 +454,7 @@ static void cuda_give_back(struct device *dev)
     for (uint32_t i = 0; i < dev->n_segments; i++) {
         const struct segment_state *s = &dev->segments[i];
         if (s->bytes > 0 && s->is_range)
-            cuda_range_release(dev, s->addr, s->bytes);
+            cuda_range_free(dev, s->addr, s->bytes);
         else if (s->bytes > 0)
             cuda_free_segment(c, s->addr, s->bytes);
     }
@@ -475,7 +475,7 @@ const struct device_ops device_cuda = {
     .name = "cuda",
     .open = cuda_open,                .close = cuda_close,
     .segment_alloc = cuda_segment_alloc, .segment_free = cuda_segment_free,
-    .range_reserve = cuda_range_reserve, .range_release = cuda_range_release,
+    .range_reserve = cuda_range_reserve, .range_free = cuda_range_free,
     .phys_create = cuda_phys_create,  .phys_destroy = cuda_phys_destroy,
     .map = cuda_map,                  .unmap = cuda_unmap,
     .memory_info = cuda_memory_info,

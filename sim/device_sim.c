@@ -142,7 +142,7 @@ const struct device_ops device_sim = {
     .name = "sim",
     .open = sim_open,               .close = sim_close,
     .segment_alloc = sim_take,      .segment_free = sim_give_back,
-    .range_reserve = sim_take,      .range_release = sim_give_back,
+    .range_reserve = sim_take,      .range_free = sim_give_back,
     .phys_create = sim_phys_create, .phys_destroy = sim_phys_destroy,
     .map = sim_map,                 .unmap = sim_unmap,
 };

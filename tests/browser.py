@@ -97,6 +97,6 @@ class Browser:
             self.call('Browser.close')
         except (RuntimeError, OSError):
             pass
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=200)
         os.close(self.write_end)
         os.close(self.read_end)

@@ -12,6 +12,7 @@
 #include "replay/engine/device_calls.h"
 #include "replay/engine/engine.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 
 #include <inttypes.h>
@@ -125,10 +126,10 @@ static void run_replay(const char *policy, const char *device, struct trace_read
     struct policy_spec spec;
     struct device_choice choice;
     struct lane lane;
-    struct call_log log = {.n = 0};
+    struct device_calls log = {.n = 0};
     struct err_detail why = {.text = ""};
     const struct replay_config cfg = {.on_oom = OOM_SKIP, .threads = 1};
-    const struct device_log listener = call_log_listener(&log);
+    const struct device_log listener = device_calls_listener(&log);
     expect(policy_spec_parse(policy, &spec, &why), &why);
     expect(recorded_release(trace, &release, &why), &why);
     recorded_take_release(release, &spec);
@@ -150,7 +151,7 @@ static void run_replay(const char *policy, const char *device, struct trace_read
                trace_info(trace)->by_kind[EVENT_OOM]);
         exit(1);
     }
-    call_log_close(&log);
+    device_calls_close(&log);
     lane_close(&lane);
     policy_spec_close(&spec);
 }

@@ -1,5 +1,5 @@
 /*
- * Snapshots of replayed runs, and pickles as text that can be compared.
+ * Snapshots of replayed runs, and pickles as text for comparison.
  */
 #ifndef REPLAY_TESTS_DUMPED_H
 #define REPLAY_TESTS_DUMPED_H
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A name for a file of the test's own. */
+/* Makes a name for a temporary file. */
 struct dumped_path { char text[64]; };
 
 static inline struct dumped_path dumped_path(void)
@@ -24,21 +24,21 @@ static inline struct dumped_path dumped_path(void)
     return path;
 }
 
-/* Replays on a run that recorded_start opened, and writes the state in front of `event` (or DUMP_AT_END). The run is
+/* Replays on a run that recorded_start opened, and writes the state in front of `event` (or SNAPSHOT_EXPORT_AT_END). The run is
  * still open behind it. */
 static inline void dumped_replay(struct single_run *run, uint64_t event, const struct replay_config *cfg,
                                  const char *path)
 {
-    struct dump d;
+    struct snapshot_export d;
     struct err_detail why = {0};
     FILE *out = fopen(path, "wb");
     cr_assert_not_null(out);
-    cr_assert_eq(dump_open(&d, event, &why), ERR_OK, "%s", why.text);
-    dump_listen(&d, &run->lane);
+    cr_assert_eq(snapshot_export_open(&d, event, &why), ERR_OK, "%s", why.text);
+    snapshot_export_listen(&d, &run->lane);
     cr_assert_eq(single_run_replay(run, cfg, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(dump_write(&d, &run->lane, run->trace, out, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(snapshot_export_write(&d, &run->lane, run->trace, out, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(fclose(out), 0);
-    dump_close(&d);
+    snapshot_export_close(&d);
 }
 
 static inline void dumped_run(struct single_run *run, uint64_t event, enum oom_action on_oom, const char *path)
@@ -46,14 +46,14 @@ static inline void dumped_run(struct single_run *run, uint64_t event, enum oom_a
     dumped_replay(run, event, &(struct replay_config){.on_oom = on_oom, .threads = 1}, path);
 }
 
-/* The same in one: the snapshot of a replay under these settings and on this card. */
+/* Opens the run as well: the snapshot of a replay under these settings on this card. */
 static inline struct dumped_path dumped(struct trace_reader *trace, const char *conf, const char *more,
                                         uint64_t total_bytes)
 {
     const struct dumped_path path = dumped_path();
     struct single_run run;
     recorded_start(trace, conf, more, total_bytes, &run);
-    dumped_run(&run, DUMP_AT_END, OOM_AS_RECORDED, path.text);
+    dumped_run(&run, SNAPSHOT_EXPORT_AT_END, OOM_AS_RECORDED, path.text);
     cr_assert_eq(run.lane.outcome, ERR_OK);
     single_run_close(&run);
     return path;
@@ -61,7 +61,7 @@ static inline struct dumped_path dumped(struct trace_reader *trace, const char *
 
 /* ---- a pickle as text ---- */
 
-/* Containers as texts; what is left out of dictionaries. */
+/* Containers as texts, and the keys to leave out of dictionaries. */
 struct rendering {
     struct pickle *pickle;
     char  **texts;
@@ -136,7 +136,7 @@ static inline enum err render_list(void *arg, const uint64_t *items, size_t n, u
     return render_container(arg, items, n, 1, out);
 }
 
-/* A pickle file in the clear, in the order in which it was written, without the keys in `left_out`; free() it. */
+/* A pickle file as text, in the order of the file, without the keys in `left_out`; free() it. */
 static inline char *rendered(const char *path, const char *const *left_out)
 {
     struct rendering r = {.left_out = left_out};
@@ -157,7 +157,7 @@ static inline char *rendered(const char *path, const char *const *left_out)
     return text;
 }
 
-/* Expects two texts to be equal, and shows the lines where they part. */
+/* Expects two texts to be equal, and shows the lines where they differ. */
 static inline void expect_same_text(const char *got, const char *want, const char *name)
 {
     size_t i = 0, line = 0;

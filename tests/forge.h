@@ -1,6 +1,6 @@
 /*
- * Forged native traces: the sections of a file in the clear, to be changed and packed again under checksums that are
- * right, as somebody would who wants to mislead the reader.
+ * Forged native traces: unpacks the sections of a file, so that a test can change them and pack them again with right
+ * checksums, as an attacker would.
  */
 #ifndef REPLAY_TESTS_FORGE_H
 #define REPLAY_TESTS_FORGE_H
@@ -21,13 +21,13 @@ struct forge_section {
     struct bytes content;
 };
 
-/* The index is kept apart, without its list of sections, which is made when packing. */
+/* The index is kept apart, without its list of sections: packing makes that. */
 struct forge {
     struct forge_section sections[FORGE_SECTIONS];
     size_t               n;
     struct bytes         index;
-    size_t               gap;            /* bytes of nothing in front of the index */
-    bool                 lacks_checksums, is_unfinished;     /* the latter: is packed without index and foot */
+    size_t               gap;            /* unused bytes before the index */
+    bool                 lacks_checksums, is_unfinished;     /* is_unfinished: packed without index and foot */
 };
 
 static inline void forge_free(struct forge *f)
@@ -38,7 +38,7 @@ static inline void forge_free(struct forge *f)
     free(f);
 }
 
-/* The first section of a kind; NULL where there is none. */
+/* The first section of a kind; NULL if there is none. */
 static inline struct forge_section *forge_find(struct forge *f, uint32_t kind)
 {
     for (size_t i = 0; i < f->n; i++)
@@ -47,7 +47,7 @@ static inline struct forge_section *forge_find(struct forge *f, uint32_t kind)
     return NULL;
 }
 
-/* Packs content behind the frame that names it; returns the size of the zstd frame. */
+/* Appends the name of a section and its packed content; returns the size of the packed content. */
 static inline uint64_t forge_pack_section(struct bytes *file, uint32_t kind, uint32_t rows, const struct bytes *content,
                                           bool has_checksum)
 {
@@ -68,7 +68,7 @@ static inline uint64_t forge_pack_section(struct bytes *file, uint32_t kind, uin
     return n;
 }
 
-/* The list of sections as it ends an index; `field` 0: their number and kinds, 1: rows, 2: packed bytes. */
+/* A column of the list of sections in an index. `field` 0: their number and kinds, 1: rows, 2: packed bytes. */
 static inline void forge_put_list(struct bytes *out, const struct forge *f, const uint64_t *packed, int field)
 {
     uint64_t values[FORGE_SECTIONS];
@@ -105,7 +105,7 @@ static inline struct bytes forge_pack(const struct forge *f)
     return file;
 }
 
-/* Takes the content of a section that lies in a file. */
+/* Unpacks a section of a file. */
 static inline bool forge_take(struct native_file *file, const struct section *s, struct bytes *out)
 {
     size_t n;
@@ -127,7 +127,7 @@ static inline bool forge_cut_list(struct forge *f, const uint64_t *packed)
     return is_good;
 }
 
-/* The sections of a good file of at most FORGE_SECTIONS; forge_free() it. NULL when it is no such file. */
+/* Unpacks a valid file of at most FORGE_SECTIONS sections; forge_free() it. NULL for any other file. */
 static inline struct forge *forge_open(const void *bytes, size_t n)
 {
     struct forge *f = calloc(1, sizeof *f);

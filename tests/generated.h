@@ -1,5 +1,5 @@
 /*
- * A trace made by a rule, in memory.
+ * A generated trace in memory.
  */
 #ifndef REPLAY_TESTS_GENERATED_H
 #define REPLAY_TESTS_GENERATED_H
@@ -9,7 +9,7 @@
 
 #include <criterion/criterion.h>
 
-/* `kind`, `events` and `seed` as of trace_generate; the reader is the caller's to close. */
+/* `kind`, `events` and `seed` as of trace_generate; the caller closes the reader. */
 static inline struct trace_reader *generated(const char *kind, uint64_t events, uint64_t seed)
 {
     struct err_detail why = { .text = "" };

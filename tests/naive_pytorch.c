@@ -515,7 +515,7 @@ static void unmap_block(struct naive *n, struct naive_block *b)
 }
 
 /* Unsplit segments at once, blocks of expandable segments behind them. */
-static void release_half(struct naive *n, struct half half)
+static void give_back_half(struct naive *n, struct half half)
 {
     size_t found;
     struct naive_block **list = free_blocks(n, half, &found);
@@ -724,8 +724,8 @@ static void release_all(struct naive *n, unsigned pool, bool is_in_capture)
 {
     if (pool == 0 && !is_in_capture) {
         wait_all(n, 0, true);
-        release_half(n, (struct half){0, false});
-        release_half(n, (struct half){0, true});
+        give_back_half(n, (struct half){0, false});
+        give_back_half(n, (struct half){0, true});
     }
     for (unsigned i = 0; i < TABLE_MAX;) {
         const struct naive_entry e = n->freeable.at[i];
@@ -735,8 +735,8 @@ static void release_all(struct naive *n, unsigned pool, bool is_in_capture)
         }
         if (pool != 0)
             wait_all(n, pool, !is_in_capture);
-        release_half(n, (struct half){e.value, true});
-        release_half(n, (struct half){e.value, false});
+        give_back_half(n, (struct half){e.value, true});
+        give_back_half(n, (struct half){e.value, false});
         if (n->pools[e.value].device_allocs == 0) {
             pool_disappears(n, e.value);
             table_remove(&n->freeable, i);

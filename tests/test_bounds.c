@@ -3,7 +3,7 @@
 #include "sim/device.h"
 #include "tests/engine_rig.h"
 #include "tests/generated.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 #include "tests/whole_trace.h"
 
 #include <criterion/criterion.h>

@@ -247,7 +247,7 @@ cmp -s promised found || fail "keys of info: $(diff promised found)"
 
 # Where call stacks were recorded, the lines of the program that hold the peak; nowhere else.
 grep -q '^ *"line": "train.py:20 forward",$' out || fail "lines of the program: $(cat out)"
-expect 0 '^Most is requested at once at record 2057: 192.47 MiB in 188 live requests' \
+expect 0 '^Requested memory peaks at record 2057: 192.47 MiB in 188 live requests' \
     info "$3/samples/gpt-varlen-default.trace.zst"
 grep -q '^ *71.20 MiB  37.0%  *27  train.py:20 forward$' out || fail "lines of the program: $(cat out)"
 expect 0 '"peak": null' info loop.trace --json -

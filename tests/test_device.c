@@ -243,7 +243,7 @@ Test(device, a_range_holds_memory_only_where_it_is_mapped)
     cr_expect_eq(dev->usage.page_bytes, 4 * MIB);
     device_unmap(dev, &range, 4 * MIB, 4 * MIB);
     device_phys_destroy(dev, phys[1], 4 * MIB);
-    device_range_release(dev, &range);
+    device_range_free(dev, &range);
     cr_expect_eq(dev->usage.page_bytes, 0);
     cr_expect_eq(dev->usage.ranges, 0);
     device_close(dev);

@@ -95,7 +95,7 @@ Test(device_cuda, what_is_held_at_the_end_is_given_back_mappings_first)
     device_segment_free(dev, &seg);
     device_unmap(dev, &range, 0, 2 * MIB);
     device_phys_destroy(dev, phys[1], 2 * MIB);
-    device_range_release(dev, &range);
+    device_range_free(dev, &range);
     device_close(dev);
     expect_nothing_left("freed again and closed");
 }

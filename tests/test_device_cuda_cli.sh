@@ -7,7 +7,7 @@ samples=$3/samples
 script=$3/tests/gpu/run
 . "$(dirname "$0")/shell.sh"
 if [ ! -e "$libraries/libcuda.so.1" ]; then
-    echo "SKIP: the simulated CUDA was not built"
+    echo "SKIP: needs the simulated CUDA, which was not built"
     exit 77
 fi
 

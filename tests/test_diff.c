@@ -119,10 +119,9 @@ static void close_all(struct diff *d)
 static uint64_t counted_peak(const char *name)
 {
     char path[256];
-    snprintf(path, sizeof path, SHARED_DIR "/golden/training/%s.json", name);
+    snprintf(path, sizeof path, GOLDEN_DIR "/training/%s.json", name);
     json_t *facts = json_file_load(path);
-    if (facts == NULL)
-        cr_skip_test("no recordings in " SHARED_DIR "/golden/training");
+    cr_assert_not_null(facts, "%s", path);
     const json_t *peak = json_object_get(json_object_get(facts, "memory_stats"), "requested_bytes.all.peak");
     const uint64_t bytes = (uint64_t)json_integer_value(peak);
     cr_assert_gt(bytes, 0);
@@ -152,7 +151,7 @@ Test(diff, what_checkpointing_and_mixed_precision_save_is_what_pytorch_counted)
 Test(diff, a_trace_is_the_same_as_itself)
 {
     struct diff d = diff_of(SAMPLE("gpt-varlen-default"), SAMPLE("gpt-varlen-expand"));
-    cr_expect(d.parting.is_equal, "one program under two settings asks for the same");
+    cr_expect(d.trace_difference.is_equal, "one program under two settings asks for the same");
     cr_expect(diff_is_same(&d));
     cr_expect_eq(d.profiles.of[0].step.how, STEP_NONE, "its sequences get longer");
     close_all(&d);
@@ -187,12 +186,12 @@ Test(diff, the_first_event_that_differs_is_named)
 {
     struct trace_reader *a = forged(100, UINT32_MAX, false), *b = forged(100, 57, false);
     struct trace_reader *c = forged(90, UINT32_MAX, false);
-    struct part_traces p;
-    cr_assert_eq(part_find(a, b, &p, NULL), ERR_OK);
+    struct trace_difference p;
+    cr_assert_eq(trace_difference_find(a, b, &p, NULL), ERR_OK);
     cr_expect(!p.is_equal && p.event == 57 && p.ev[0].bytes == 1002 && p.ev[1].bytes == 5000);
-    cr_assert_eq(part_find(a, c, &p, NULL), ERR_OK);
+    cr_assert_eq(trace_difference_find(a, c, &p, NULL), ERR_OK);
     cr_expect(!p.is_equal && p.event == 90 && p.has[0] && !p.has[1]);
-    cr_assert_eq(part_find(a, a, &p, NULL), ERR_OK);
+    cr_assert_eq(trace_difference_find(a, a, &p, NULL), ERR_OK);
     trace_close(a);
     trace_close(b);
     trace_close(c);
@@ -257,25 +256,25 @@ static size_t requests_before(struct trace_reader *trace, const char *a, const c
 {
     struct policy_spec specs[2];
     struct lane lanes[2];
-    struct part_runs p;
+    struct run_difference p;
     const struct replay_config cfg = {.threads = 1};
     const struct event *ev;
     size_t n = 0, n_events;
     open_lane(trace, &specs[0], a, device, &lanes[0]);
     open_lane(trace, &specs[1], b, device, &lanes[1]);
-    cr_assert_eq(part_listen(&p, &lanes[0], &lanes[1], NULL), ERR_OK);
+    cr_assert_eq(run_difference_listen(&p, &lanes[0], &lanes[1], NULL), ERR_OK);
     cr_assert_eq(replay_run(trace, lanes, 2, &cfg, NULL), ERR_OK);
-    cr_assert_eq(part_finish(&p, NULL), ERR_OK);
+    cr_assert_eq(run_difference_finish(&p, NULL), ERR_OK);
     cr_assert_eq(trace_seek(trace, 0, NULL), ERR_OK);
     cr_assert_eq(trace_next(trace, &ev, &n_events, NULL), ERR_OK);
-    for (int64_t i = 0; p.is_placed_apart && i < p.event; i++)
+    for (int64_t i = 0; p.is_placed_differently && i < p.event; i++)
         n += ev[i].kind == EVENT_ALLOC;
-    const bool is_apart = p.is_placed_apart;
+    const bool is_apart = p.is_placed_differently;
     for (int i = 0; i < 2; i++) {
         lane_close(&lanes[i]);
         policy_spec_close(&specs[i]);
     }
-    part_close(&p);
+    run_difference_close(&p);
     return is_apart ? n : SIZE_MAX;
 }
 
@@ -310,11 +309,11 @@ Test(diff, the_line_of_the_program_is_the_innermost_outside_torch)
     static const char *const frames[] = {"at::empty(c10::IntArrayRef, bool) ??:0",
                                          "linear /x/torch/nn/functional.py:12",
                                          "forward train/torchnet.py:19", "main train.py:3"};
-    cr_expect_str_eq(frame_of_program(frames, 4), frames[2]);
-    cr_expect_str_eq(frame_of_program(frames, 2), frames[0]);
-    cr_expect_null(frame_of_program(frames, 0));
-    const struct frame f = frame_parse(frames[0]);
+    cr_expect_str_eq(stack_frame_of_program(frames, 4), frames[2]);
+    cr_expect_str_eq(stack_frame_of_program(frames, 2), frames[0]);
+    cr_expect_null(stack_frame_of_program(frames, 0));
+    const struct stack_frame f = stack_frame_parse(frames[0]);
     cr_expect(f.line == 0 && f.n_file == 2 && strncmp(f.file, "??", 2) == 0 && f.n_name == strlen(frames[0]) - 5);
-    const struct frame bare = frame_parse("nothing");
+    const struct stack_frame bare = stack_frame_parse("nothing");
     cr_expect(bare.n_name == 0 && bare.n_file == 7 && bare.line == 0);
 }

@@ -22,8 +22,8 @@ status() {
 
 cp "$samples/gpt-fp32.trace.zst" a.zst
 cp "$samples/gpt-fp32-ckpt.trace.zst" b.zst
-status 0 'Event by event both ask for the same' diff a.zst a.zst
-status 1 'At the peak B requests 27.20 MiB (21.0%) less: 102.19 MiB instead of 129.39 MiB' diff a.zst b.zst
+status 0 'Both make the same requests, event by event.' diff a.zst a.zst
+status 1 'At its peak B requests 27.20 MiB (21.0%) less than A: 102.19 MiB instead of 129.39 MiB' diff a.zst b.zst
 status 1 'train.py:20 forward' diff a.zst b.zst --json both.json
 "$replay" diff a.zst b.zst --json - >again.json
 cmp both.json again.json || fail "the JSON differs from run to run"
@@ -36,10 +36,10 @@ status 1 'The first call to the device that differs' diff a.zst --policy best-fi
 "$replay" sweep a.zst --policy best-fit --policy none --device sim:1GiB -o runs.db >/dev/null
 status 0 '1 of 1 runs are the same in every field' diff one.json one.json
 status 1 'peak_reserved_bytes' diff one.json two.json
-status 1 'The first request that is placed differently is that of ' diff one.json two.json
+status 1 'The first request that is placed differently asks for ' diff one.json two.json
 sed 's/"a.zst"/"gone.zst"/' one.json >one-gone.json
 sed 's/"a.zst"/"gone.zst"/' two.json >two-gone.json
-status 1 "Where they part: replay diff 'gone.zst' --policy 'best-fit' --policy 'pow2' --device 'sim:1GiB'" \
+status 1 "To see where they differ: replay diff 'gone.zst' --policy 'best-fit' --policy 'pow2' --device 'sim:1GiB'" \
     diff one-gone.json two-gone.json
 status 1 '1 of 2 runs are the same in every field' diff one.json runs.db        # whose other run is of none
 status 0 '2 of 2 runs are the same in every field' diff runs.db runs.db

@@ -1,7 +1,7 @@
 /* The engine: every event kind, refusals, controls, the start state, the audit, samples, threads. */
 #include "tests/engine_rig.h"
 
-#include "report/sink_samples.h"
+#include "report/sample_series.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -380,16 +380,16 @@ static void samples_of(const struct trace_record *records, size_t n, const struc
                        size_t size)
 {
     struct one_run r;
-    struct sink *sink;
+    struct sample_series series = { .at = NULL };
     const struct trace_labels labels = {.text = label_text};
     run_open(&r, records, n, DEVICE_UNLIMITED, BUMP_SOUND, 0);
-    cr_assert_eq(sink_samples_create(&sink), ERR_OK);
-    r.lane.sink = sink;
+    r.lane.sample = sample_series_add;
+    r.lane.sample_arg = &series;
     run_go(&r, cfg);
     FILE *out = fmemopen(text, size, "w");
-    sink_samples_write(out, sink, "bump", &r.lane.meter.at_peak_sample, &labels);
+    sample_series_write(out, &series, "bump", &r.lane.meter.at_peak_sample, &labels);
     fclose(out);
-    sink_samples_destroy(sink);
+    sample_series_close(&series);
     run_close(&r);
 }
 

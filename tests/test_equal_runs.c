@@ -6,7 +6,7 @@
 #include "replay/results/result.h"
 #include "report/report.h"
 #include "tests/engine_rig.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -228,18 +228,18 @@ static size_t expect_all_as_alone(uint64_t seed, struct contents *contents)
     r = (struct runs){ .trace = t.reader, .cfg = { .threads = 1, .on_oom = actions[random_below(&random, 3)],
                                                    .start = random_below(&random, 2) ? START_FAITHFUL : START_FRESH } };
     runs_cross(&r, versions[seed % 7]);
-    struct twins twins = { .trace = t.reader, .n_at_once = 1 + random_below(&random, 40), .run = runs_replay,
+    struct equal_runs equal = { .trace = t.reader, .n_at_once = 1 + random_below(&random, 40), .run = runs_replay,
                            .finished = runs_finished, .failed = runs_failed, .arg = &r };
-    cr_assert_eq(twins_run(&twins, r.idle, r.n, &why), ERR_OK, "seed %" PRIu64 ": %s", seed, why.text);
-    cr_expect_eq(r.n_run + twins.n_repeated, r.n);
+    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &why), ERR_OK, "seed %" PRIu64 ": %s", seed, why.text);
+    cr_expect_eq(r.n_run + equal.n_repeated, r.n);
     for (size_t i = 0; i < r.n; i++)
         expect_as_alone(&r, i, seed);
     runs_close(&r);
     rig_trace_close(&t);
-    return twins.n_repeated;
+    return equal.n_repeated;
 }
 
-Test(twins, a_run_that_another_answers_is_reported_as_it_is_alone, .timeout = 600)
+Test(equal_runs, a_run_that_another_answers_is_reported_as_it_is_alone)
 {
     size_t n_plain = 0, n_start = 0, n_settings = 0;
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
@@ -259,7 +259,7 @@ Test(twins, a_run_that_another_answers_is_reported_as_it_is_alone, .timeout = 60
 /* ---- who may be answered ---- */
 
 /* A policy that says nothing of it. */
-Test(twins, a_policy_that_does_not_say_is_run_each_time)
+Test(equal_runs, a_policy_that_does_not_say_is_run_each_time)
 {
     static const struct trace_record records[] = {
         { .kind = EVENT_ALLOC, .ptr = 1, .bytes = 100 }, { .kind = EVENT_FREE, .ptr = 1 },
@@ -275,11 +275,11 @@ Test(twins, a_policy_that_does_not_say_is_run_each_time)
         cr_assert_eq(lane_open_idle(&r.spec[i], r.device[i].ops, &r.device[i].config, t.reader, 0, &r.idle[i], &why),
                      ERR_OK, "%s", why.text);
     }
-    struct twins twins = { .trace = t.reader, .n_at_once = 2, .run = runs_replay, .finished = runs_finished,
+    struct equal_runs equal = { .trace = t.reader, .n_at_once = 2, .run = runs_replay, .finished = runs_finished,
                            .failed = runs_failed, .arg = &r };
-    cr_assert_eq(twins_run(&twins, r.idle, r.n, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(equal_runs_run(&equal, r.idle, r.n, &why), ERR_OK, "%s", why.text);
     cr_expect_eq(r.n_run, 3);
-    cr_expect_eq(twins.n_repeated, 0);
+    cr_expect_eq(equal.n_repeated, 0);
     for (size_t i = 0; i < r.n; i++) {
         lane_close(&r.idle[i]);
         free(r.said[i]);

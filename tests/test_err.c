@@ -1,4 +1,4 @@
-/* Every failure has a name and a sentence, and a detail is cut and never spills. */
+/* Every error has a name and a sentence; a long detail is cut. */
 #include "base/err.h"
 
 #include <criterion/criterion.h>

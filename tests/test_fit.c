@@ -196,9 +196,7 @@ Test(fit, context_and_others_are_added_and_a_named_card_is_found)
 
 Test(fit, a_card_on_which_a_larger_one_fails_is_told)
 {
-    const char *path = SHARED_DIR "/golden/counterfactual/prefetch/prefetch-default.pickle.gz";
-    if (access(path, R_OK) != 0)
-        cr_skip_test("%s: not there", path);
+    const char *path = GOLDEN_DIR "/counterfactual/prefetch/prefetch-default.pickle";
     struct trace_reader *r = recorded_open(path, -1);
     struct policy_spec spec;
     const struct fit f = fit_of(r, "best-fit", "sim", &spec);

@@ -1,4 +1,4 @@
-/* traces/FORMAT.md is true: its worked example decodes to what it says, and its tables name what the code has. */
+/* traces/FORMAT.md is true: its worked example decodes to its own table, and its tables agree with the code. */
 #include "traces/event_sections.h"
 #include "traces/native.h"
 #include "traces/trace.h"

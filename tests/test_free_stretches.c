@@ -31,53 +31,53 @@ Test(gaps, every_address_is_the_lowest_with_room)
         struct { uint64_t addr, bytes; } live[BLOCKS];
         size_t n = 0;
         struct cells cells = { .is_taken = { false } };
-        struct gaps g;
+        struct free_stretches g;
         srand(seed);
-        cr_assert_eq(gaps_open(&g), ERR_OK);
+        cr_assert_eq(free_stretches_open(&g), ERR_OK);
         for (int step = 0; step < 20000; step++) {
             const bool grows = step / 5000 % 2 == 0;         /* leaves are split, then given up */
             if (n < BLOCKS && (n == 0 || rand() % 5 < (grows ? 3 : 2))) {
                 const uint64_t bytes = 1 + (uint64_t)rand() % (rand() % 4 == 0 ? 20 : 3);
                 live[n].bytes = bytes;
-                cr_assert(gaps_take(&g, bytes, &live[n].addr));
+                cr_assert(free_stretches_take(&g, bytes, &live[n].addr));
                 cr_assert_eq(live[n].addr, cells_take(&cells, bytes), "seed %u step %d", seed, step);
                 n++;
             } else {
                 const size_t i = (size_t)rand() % n;
-                cr_assert_eq(gaps_give(&g, live[i].addr, live[i].bytes), ERR_OK);
+                cr_assert_eq(free_stretches_give(&g, live[i].addr, live[i].bytes), ERR_OK);
                 memset(&cells.is_taken[live[i].addr], false, live[i].bytes);
                 live[i] = live[--n];
             }
         }
-        gaps_close(&g);
+        free_stretches_close(&g);
     }
 }
 
 Test(gaps, the_height_stays_at_the_highest_address_ever_taken)
 {
-    struct gaps g;
+    struct free_stretches g;
     uint64_t first, second;
-    cr_assert_eq(gaps_open(&g), ERR_OK);
-    cr_assert(gaps_take(&g, 100, &first));
-    cr_assert(gaps_take(&g, 50, &second));
-    cr_assert_eq(gaps_give(&g, second, 50), ERR_OK);
+    cr_assert_eq(free_stretches_open(&g), ERR_OK);
+    cr_assert(free_stretches_take(&g, 100, &first));
+    cr_assert(free_stretches_take(&g, 50, &second));
+    cr_assert_eq(free_stretches_give(&g, second, 50), ERR_OK);
     cr_expect_eq(g.height, 150);
-    cr_assert(gaps_take(&g, 60, &second));
+    cr_assert(free_stretches_take(&g, 60, &second));
     cr_expect_eq(second, 100);
     cr_expect_eq(g.height, 160);
-    gaps_close(&g);
+    free_stretches_close(&g);
 }
 
 Test(gaps, a_stretch_that_no_address_space_has_is_refused_and_changes_nothing)
 {
-    struct gaps g;
+    struct free_stretches g;
     uint64_t addr = 7;
-    cr_assert_eq(gaps_open(&g), ERR_OK);
-    cr_assert(gaps_take(&g, 1, &addr));
-    cr_expect_not(gaps_take(&g, UINT64_MAX, &addr));
+    cr_assert_eq(free_stretches_open(&g), ERR_OK);
+    cr_assert(free_stretches_take(&g, 1, &addr));
+    cr_expect_not(free_stretches_take(&g, UINT64_MAX, &addr));
     cr_expect_eq(addr, 0);
-    cr_assert_eq(gaps_give(&g, addr, 1), ERR_OK);
-    cr_expect(gaps_take(&g, UINT64_MAX, &addr));
-    cr_expect_not(gaps_take(&g, 1, &addr));
-    gaps_close(&g);
+    cr_assert_eq(free_stretches_give(&g, addr, 1), ERR_OK);
+    cr_expect(free_stretches_take(&g, UINT64_MAX, &addr));
+    cr_expect_not(free_stretches_take(&g, 1, &addr));
+    free_stretches_close(&g);
 }

@@ -7,10 +7,10 @@
 #include "import/import.h"
 #include "policies/spec.h"
 #include "replay/engine/engine.h"
-#include "replay/verify/recorded_settings.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/verify.h"
 #include "report/block_map.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 #include "traces/generate.h"
 
 #include <criterion/criterion.h>
@@ -218,7 +218,7 @@ static struct outcome replay_once(void *arg)
     return o;
 }
 
-Test(host_memory, a_replay_without_memory_says_so_and_ends, .timeout = 200)
+Test(host_memory, a_replay_without_memory_says_so_and_ends)
 {
     static const char *const specs[] = {"pytorch", "pytorch:expandable", "pytorch:gc=0.5,fraction=0.9",
                                         "pytorch:version=2.4.1,roundup=4", "pytorch:max-split=21MiB", "none"};
@@ -338,7 +338,7 @@ static struct outcome import_once(void *arg)
     return o;
 }
 
-Test(host_memory, a_snapshot_that_is_imported_without_memory_says_so, .timeout = 200)
+Test(host_memory, a_snapshot_that_is_imported_without_memory_says_so)
 {
     static char pickle[] = TEST_DATA "/layouts/2.15.0.pickle", old[] = TEST_DATA "/layouts/2.0.1.pickle";
     static char page[] = TEST_DATA "/layouts/2.15.0-trace_plot.html";
@@ -362,7 +362,7 @@ static struct outcome verify_once(void *trace)
     return o;
 }
 
-Test(host_memory, a_comparison_with_the_record_without_memory_says_so, .timeout = 200)
+Test(host_memory, a_comparison_with_the_record_without_memory_says_so)
 {
     const struct import_config cfg = {.gpu = -1};
     struct err_detail why = {.text = ""};

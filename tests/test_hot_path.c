@@ -1,6 +1,6 @@
 /* What the hot pair of `pytorch` promises beside its answers: no memory from the host, hints that change nothing, and
  * sets of free blocks in order however many there are. Built so that the counters below stand in for malloc. */
-#include "policies/pytorch/pytorch_free_set.h"
+#include "policies/parts/free_set.h"
 #include "policies/spec.h"
 #include "replay/engine/engine.h"
 #include "traces/generate.h"
@@ -154,7 +154,7 @@ enum { SET_BLOCKS = 600 };
 
 /* Free blocks of one stream beside a plain list of them. */
 struct model {
-    struct pytorch_blocks blocks;
+    struct block_table blocks;
     struct free_set       set;
     uint32_t in[SET_BLOCKS];
     size_t   n;
@@ -162,7 +162,7 @@ struct model {
 
 static bool model_before(const struct model *m, uint32_t a, uint32_t b)
 {
-    const struct pytorch_block *x = &m->blocks.at[a], *y = &m->blocks.at[b];
+    const struct block_entry *x = &m->blocks.at[a], *y = &m->blocks.at[b];
     if (x->size != y->size)
         return x->size < y->size;
     return x->tie < y->tie;
@@ -198,8 +198,8 @@ static void model_compare(const struct model *m, uint64_t size)
 
 static void model_add(struct model *m, uint64_t size, uint64_t tie)
 {
-    const uint32_t b = pytorch_block_new(&m->blocks);
-    m->blocks.at[b] = (struct pytorch_block){.size = size, .tie = tie};
+    const uint32_t b = block_table_new(&m->blocks);
+    m->blocks.at[b] = (struct block_entry){.size = size, .tie = tie};
     m->in[m->n++] = b;
     free_set_insert(&m->set, b);
 }
@@ -207,7 +207,7 @@ static void model_add(struct model *m, uint64_t size, uint64_t tie)
 static void model_remove(struct model *m, size_t i)
 {
     free_set_remove(&m->set, m->in[i]);
-    pytorch_block_drop(&m->blocks, m->in[i]);
+    block_table_drop(&m->blocks, m->in[i]);
     m->in[i] = m->in[--m->n];
 }
 
@@ -217,13 +217,13 @@ static void model_open(struct model *m)
     *m = (struct model){.n = 0};
     cr_assert_eq(free_set_open(&m->set, &m->blocks, &stream, 1), ERR_OK);
     cr_assert_eq(free_set_add_stream(&m->set, 0), ERR_OK);
-    cr_assert_eq(pytorch_blocks_reserve(&m->blocks, SET_BLOCKS + 1), ERR_OK);
+    cr_assert_eq(block_table_reserve(&m->blocks, SET_BLOCKS + 1), ERR_OK);
 }
 
 static void model_close(struct model *m)
 {
     free_set_close(&m->set);
-    pytorch_blocks_close(&m->blocks);
+    block_table_close(&m->blocks);
 }
 
 /* Blocks come and go; `sizes` different sizes from `smallest` on, `step` bytes apart. */

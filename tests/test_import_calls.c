@@ -22,7 +22,7 @@ static struct journal journal_begin(void)
 {
     return (struct journal){.head = {.magic = CALL_JOURNAL_MAGIC, .order = CALL_JOURNAL_ORDER,
                                      .version = CALL_JOURNAL_VERSION, .record_bytes = sizeof(struct call_record),
-                                     .head_bytes = sizeof(struct call_head), .pid = 7, .command = "./a\0-b"}};
+                                     .head_bytes = sizeof(struct call_head), .pid = 7, .command_line = "./a\0-b"}};
 }
 
 static uint32_t put(struct journal *j, struct call_record r)
@@ -115,6 +115,86 @@ Test(import_calls, a_release_whose_call_failed_did_not_happen)
     put(&j, (struct call_record){.kind = CALL_UNDO, .other = failed});
     put_free(&j, 0x1000);
     expect_kinds(&j, "AAF");
+}
+
+/* A simulated card's journal: pool 0x10100 takes a segment and gives part of it out, memory on the host is allocated, and
+ * physical memory outlives its handle. */
+static struct journal journal_of_simulated_card(void)
+{
+    struct journal j = journal_begin();
+    j.head.card = CALL_CARD_SIMULATED;
+    j.head.epoch_ns = 5000;
+    put(&j, (struct call_record){.kind = CALL_DEVICE, .bytes = 1000, .other = 900});
+    put(&j, (struct call_record){.kind = CALL_SEGMENT, .addr = 0x1000, .bytes = 100, .other = 0x10100});
+    put(&j, (struct call_record){.kind = CALL_ALLOC, .space = CALL_SPACE_POOL, .addr = 0x1000, .bytes = 60, .stream = 5,
+                                 .other = 0x10100});
+    put(&j, (struct call_record){.kind = CALL_ALLOC, .space = CALL_SPACE_MANAGED, .addr = 0x9000, .bytes = 7});
+    put(&j, (struct call_record){.kind = CALL_FREE, .space = CALL_SPACE_POOL, .addr = 0x1000, .bytes = 60, .stream = 6,
+                                 .other = 0x10100});
+    put(&j, (struct call_record){.kind = CALL_SEGMENT_FREE, .addr = 0x1000, .bytes = 100, .other = 0x10100});
+    put(&j, (struct call_record){.kind = CALL_FREE, .space = CALL_SPACE_MANAGED, .addr = 0x9000, .bytes = 7});
+    put(&j, (struct call_record){.kind = CALL_CREATE, .space = CALL_SPACE_PHYSICAL, .bytes = 40, .other = 3});
+    put(&j, (struct call_record){.kind = CALL_MAP, .space = CALL_SPACE_PHYSICAL, .addr = 0x2000, .bytes = 40, .other = 3});
+    put(&j, (struct call_record){.kind = CALL_RELEASE, .space = CALL_SPACE_PHYSICAL, .other = 3});
+    put_alloc(&j, 0x3000, 70);
+    put(&j, (struct call_record){.kind = CALL_OOM, .bytes = 800});
+    put(&j, (struct call_record){.kind = CALL_UNMAP, .space = CALL_SPACE_PHYSICAL, .addr = 0x2000, .bytes = 40});
+    put(&j, (struct call_record){.kind = CALL_PHYSICAL_FREE, .space = CALL_SPACE_PHYSICAL, .bytes = 40, .other = 3});
+    return j;
+}
+
+Test(import_calls, a_simulated_card_has_events_of_its_own_memory_alone_and_nothing_of_the_wall_clock)
+{
+    const struct journal j = journal_of_simulated_card();
+    struct trace_reader *trace = import_all(&j, -1);
+    const struct event *events;
+    struct trace_side side;
+    size_t n;
+    char text[RECORDS_MAX];
+    cr_expect_str_eq(kinds_of(trace, text), "AFAAOF");
+    cr_expect_eq(trace_info(trace)->capacity_bytes, 900, "what context and others left of the card");
+    cr_expect_eq(trace_info(trace)->epoch_us, 0);
+    cr_expect_str_eq(trace_meta(trace, "source"), "cuda-driver");
+    cr_expect_null(trace_meta(trace, "process"));
+    cr_assert_eq(trace_info(trace)->n_pools, 2);
+    cr_expect_eq(trace_pools(trace)[1].id[0], 0x10100);
+    cr_assert_eq(trace_seek(trace, 0, NULL), ERR_OK);
+    cr_assert_eq(trace_next(trace, &events, &n, NULL), ERR_OK);
+    cr_expect_neq(events[0].stream, events[1].stream, "a free is on the stream that it was given");
+    cr_assert_eq(trace_side_at(trace, 3, &side, NULL), ERR_OK);
+    cr_expect_eq(side.stack, TRACE_NO_STACK);
+    trace_close(trace);
+}
+
+Test(import_calls, what_a_simulated_card_gave_is_summed_by_segments)
+{
+    const struct journal j = journal_of_simulated_card();
+    static struct call_use use[CALL_DEVICES_MAX];
+    struct err_detail why = {.text = ""};
+    struct call_journal *log = NULL;
+    struct input *in;
+    cr_assert_eq(input_open_bytes(&j, sizeof j.head + j.n * sizeof j.records[0], &in, &why), ERR_OK);
+    cr_assert_eq(call_journal_read(in, &log, &why), ERR_OK, "%s", why.text);
+    call_journal_sum(log, use);
+    cr_expect_eq(use[0].total_bytes, 1000);
+    cr_expect_eq(use[0].taken_bytes, 100);
+    cr_expect_eq(use[0].peak_bytes, 110, "the pool's segment was given back before: 40 physical and 70");
+    cr_expect_eq(use[0].held_bytes, 70);
+    cr_expect_eq(use[0].calls, 5);
+    cr_expect_eq(use[0].refusals, 1);
+    cr_expect_eq(use[0].last_refused_bytes, 800);
+    call_journal_free(log);
+    input_close(in);
+}
+
+Test(import_calls, a_card_of_an_unknown_kind_is_refused)
+{
+    struct journal j = journal_begin();
+    struct err_detail why = {.text = ""};
+    put_alloc(&j, 0x1000, 10);
+    j.head.card = CALL_CARDS;
+    cr_expect_null(import_cut(&j, sizeof j.head + sizeof j.records[0], -1, &why));
+    cr_expect_not_null(strstr(why.text, "byte 72"), "%s", why.text);
 }
 
 Test(import_calls, a_journal_cut_anywhere_holds_the_calls_before_the_cut)

@@ -1,6 +1,6 @@
 /*
- * Importing PyTorch snapshots: every layout, every wrapping, starts in mid-run, contradictions, and what the recorded
- * files are known to hold.
+ * Importing PyTorch snapshots: every layout, every compression and page, starts in mid-run, contradictions, and
+ * recorded files with known contents.
  */
 #include "base/units.h"
 #include "import/import.h"
@@ -79,7 +79,7 @@ static void snap_record(struct snap *s, const char *action, uint64_t addr, uint6
     snap_raw(s, "u");
 }
 
-/* A record with one more entry. */
+/* A record with one entry more. */
 static void snap_record_more(struct snap *s, const char *action, uint64_t addr, uint64_t size, const char *key,
                              uint64_t v)
 {
@@ -159,7 +159,7 @@ static void snap_end(struct snap *s)
 
 /* ---- importing ---- */
 
-static const struct import_config auto_config = {.gpu = -1, .releases = RELEASES_AUTO};
+static const struct import_config auto_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};
 
 static enum err import_bytes(const void *bytes, size_t n, const struct import_config *cfg, struct trace_reader **r,
                              struct err_detail *why)
@@ -256,13 +256,13 @@ Test(import_pytorch, every_release_tells_the_same_life)
         snprintf(name, sizeof name, "layouts/%s.pickle", releases[i][0]);
         struct trace_reader *r = open_data(name);
         const struct trace_info *t = trace_info(r);
-        cr_expect_str_eq(trace_meta(r, "profile"), releases[i][1], "%s", name);
+        cr_expect_str_eq(trace_meta(r, TRACE_META_RELEASE), releases[i][1], "%s", name);
         cr_expect_str_eq(trace_meta(r, "source"), "pytorch-snapshot");
         cr_expect_eq(t->records, 26, "%s", name);
         cr_expect_eq(t->by_kind[EVENT_ALLOC], 8, "%s", name);
         cr_expect_eq(t->by_kind[EVENT_FREE], 6, "%s", name);
         cr_expect_eq(t->by_kind[EVENT_OOM], 1, "%s", name);
-        /* up to 2.2 no stack of a release is kept, and an OOM follows it: that could have been the allocator's own */
+        /* up to 2.2 a segment free has no stack; an OOM follows, so the allocator may have freed the segment */
         cr_expect_eq(t->by_kind[EVENT_FLUSH], i <= 2 ? 0 : 1, "%s", name);
         cr_expect_eq(t->n_streams, 2);
         cr_expect_eq(t->recorded_peak_reserved_bytes, 56623104, "%s", name);
@@ -372,7 +372,7 @@ Test(import_pytorch, sides_tell_record_address_and_stack)
     struct trace_side side;
     const char *const *frames;
     cr_assert_eq(trace_side_at(r, 0, &side, NULL), ERR_OK);
-    cr_expect_eq(side.record, 1);                        /* 0 is the segment's */
+    cr_expect_eq(side.record, 1);                        /* record 0 is the segment's */
     cr_expect_eq(side.addr, 139637976727552);
     cr_assert_eq(trace_stack(r, side.stack, &frames), 2);
     cr_expect_str_eq(frames[0], "child oracle.py:149");
@@ -387,7 +387,7 @@ Test(import_pytorch, sides_tell_record_address_and_stack)
     trace_close(r);
 }
 
-Test(import_pytorch, what_leaves_call_stacks_out_is_otherwise_the_same)
+Test(import_pytorch, an_import_without_stacks_is_otherwise_the_same)
 {
     static const struct import_config bare = {.gpu = -1, .without_stacks = true};
     struct trace_reader *without = NULL, *with = open_data("layouts/2.15.0.pickle");
@@ -421,7 +421,7 @@ Test(import_pytorch, every_cut_is_refused_with_a_sentence)
     }
 }
 
-Test(import_pytorch, a_flipped_byte_is_borne_or_refused)
+Test(import_pytorch, a_flipped_byte_is_tolerated_or_refused)
 {
     static unsigned char bytes[1 << 14];
     const size_t n = read_data("layouts/2.15.0.pickle", bytes, sizeof bytes);
@@ -452,11 +452,50 @@ static void expect_open_error(const char *text, size_t n, enum err expected, con
     unlink(path);
 }
 
+/* Five requests of 2^60 - 1 bytes are more than a trace can hold. */
+Test(import_pytorch, errors_name_the_imported_file_and_not_the_trace_made_of_it)
+{
+    static struct snap s;
+    char from[] = "/tmp/replay-test-import-XXXXXX", to[] = "/tmp/replay-test-import-XXXXXX", start[128];
+    struct trace_reader *r = NULL;
+    struct err_detail why = {.text = ""};
+    snap_begin(&s);
+    for (uint64_t i = 0; i < 5; i++)
+        snap_record(&s, "alloc", i << 60, (UINT64_C(1) << 60) - 1);
+    snap_segments(&s);
+    snap_end(&s);
+    const int fd = mkstemp(from);
+    close(mkstemp(to));
+    cr_assert_eq(write(fd, s.bytes, s.n), (ssize_t)s.n);
+    close(fd);
+    snprintf(start, sizeof start, "%s: event 4: ", from);
+    cr_expect_eq(trace_open_any(from, NULL, NULL, &r, &why), ERR_FORMAT);
+    cr_expect_eq(strncmp(why.text, start, strlen(start)), 0, "in memory: \"%s\"", why.text);
+    cr_expect_eq(trace_import(from, NULL, NULL, to, &why), ERR_FORMAT);
+    cr_expect_eq(strncmp(why.text, start, strlen(start)), 0, "into a file: \"%s\"", why.text);
+    unlink(from);
+    unlink(to);
+}
+
+static void keep_line(void *arg, const char *text)
+{
+    snprintf(arg, 64, "%s", text);
+}
+
+Test(import_pytorch, an_importer_without_a_description_is_described_by_its_summary)
+{
+    static const struct importer plain = {.name = "plain", .summary = "a plain list"};
+    char line[64] = "";
+    struct err_detail why = {.text = ""};
+    cr_expect_eq(importer_describe(&plain, NULL, keep_line, line, &why), ERR_OK);
+    cr_expect_str_eq(line, "a plain list");
+}
+
 Test(import_pytorch, foreign_files_are_refused_by_name_and_reason)
 {
     expect_open_error("", 0, ERR_FORMAT, "is empty");
-    expect_open_error("x", 1, ERR_FORMAT, "neither a trace");
-    expect_open_error("\x80", 1, ERR_FORMAT, "neither a trace");
+    expect_open_error("x", 1, ERR_FORMAT, "neither a native trace");
+    expect_open_error("\x80", 1, ERR_FORMAT, "neither a native trace");
     expect_open_error("\x80\x02]q\x01.", 6, ERR_FORMAT, "no snapshot");
     expect_open_error("\x80\x02}q\x01.", 6, ERR_FORMAT, "no snapshot");
     expect_open_error("\x80\x02" "cos\nsystem\n.", 14, ERR_UNSUPPORTED, "GLOBAL");
@@ -496,7 +535,7 @@ Test(import_pytorch, a_final_state_is_described_but_not_replayed)
     static struct snap s;
     struct lines l;
     snap_begin(&s);
-    snap_record(&s, "alloc", BASE, 100);                 /* a recording of the state only keeps its last record */
+    snap_record(&s, "alloc", BASE, 100);                 /* recording with "state" keeps only the last record */
     snap_segments(&s);
     snap_segment(&s, BASE, 2 * MIB, "small", (uint64_t)512, (uint64_t)100, 'a', 2 * MIB - 512, NOTHING, 'i', NOTHING);
     snap_end(&s);
@@ -567,7 +606,7 @@ Test(import_pytorch, a_final_state_is_that_of_one_device)
     cr_expect(strstr(why.text, "device 1 holds no memory; these do: 0 (2 MiB), 2") != NULL, "%s", why.text);
 }
 
-/* A device of which 20 MiB are held and some are free refuses a request. */
+/* A device refuses a request while 20 MiB are held and some are free. */
 static void snap_refused(struct snap *s, uint64_t free_bytes, uint64_t asked)
 {
     snap_begin(s);
@@ -590,7 +629,7 @@ Test(import_pytorch, a_refusal_tells_what_the_device_had)
               notes);
     cr_expect(strstr(notes, "not recorded: a memory fraction") != NULL, "%s", notes);
     trace_close(r);
-    snap_refused(&s, 40 * MIB, 30 * MIB);                /* it had the room: something else refused */
+    snap_refused(&s, 40 * MIB, 30 * MIB);                /* there was room: a memory fraction refused */
     r = import_snap(&s, &auto_config);
     cr_expect_eq(trace_info(r)->capacity_bytes, 0);
     cr_expect(strstr(trace_meta(r, "notes"), "not recorded: the device's capacity, a memory") != NULL, "%s",
@@ -598,12 +637,12 @@ Test(import_pytorch, a_refusal_tells_what_the_device_had)
     trace_close(r);
 }
 
-Test(import_pytorch, blocks_of_the_final_state_lie_side_by_side_in_their_segment)
+Test(import_pytorch, blocks_of_the_final_state_do_not_overlap_in_their_segment)
 {
     static const struct { uint64_t addr[2], size[2]; const char *what; } cases[] = {
         {{BASE, BASE + 512}, {512, 0}, "a block of no bytes is in it"},
-        {{BASE - 512, BASE}, {512, 512}, "its blocks overlap, or lie in front of it"},
-        {{BASE, BASE}, {512, 512}, "its blocks overlap, or lie in front of it"},
+        {{BASE - 512, BASE}, {512, 512}, "its blocks overlap, or begin below it"},
+        {{BASE, BASE}, {512, 512}, "its blocks overlap, or begin below it"},
         {{BASE, BASE + 512}, {512, 2 * MIB}, "its blocks reach beyond it"},
         {{BASE, BASE + 4 * MIB}, {512, 512}, "its blocks reach beyond it"},
     };
@@ -675,12 +714,12 @@ Test(import_pytorch, of_several_devices_one_is_chosen)
 
 /* ---- the start in mid-run ---- */
 
-/* One large segment at the start: a block freed later, one that lives on, and what lies between and behind. */
+/* One large segment at the start: a block that is freed later, one that stays live, free blocks between and after. */
 static void mid_run(struct snap *s, bool has_evidence)
 {
     snap_begin(s);
     if (has_evidence)
-        snap_record(s, "alloc", BASE + 4 * MIB, 6 * MIB);        /* directly behind: the first block had 1 MiB more */
+        snap_record(s, "alloc", BASE + 4 * MIB, 6 * MIB);        /* after the first block, which had 1 MiB more */
     snap_free(s, BASE, 3 * MIB);
     snap_record(s, "free_completed", BASE + 10 * MIB, 2 * MIB);
     snap_segments(s);
@@ -705,7 +744,7 @@ Test(import_pytorch, the_state_before_the_first_record_is_rebuilt)
     cr_assert_eq(n_segments, 1);
     cr_expect(g[0].addr == BASE && g[0].bytes == 20 * MIB && !g[0].is_small && !g[0].is_range);
     cr_assert_eq(n_blocks, 5);
-    /* the allocation directly behind it tells where the first block ends */
+    /* the next allocation tells where the first block ends */
     cr_expect(b[0].addr == BASE && b[0].bytes == 4 * MIB && b[0].requested == 3 * MIB && !b[0].is_size_guessed);
     cr_expect(b[1].slot == TRACE_NO_SLOT && b[1].addr == BASE + 4 * MIB && b[1].bytes == 6 * MIB);
     cr_expect(b[2].addr == BASE + 10 * MIB && b[2].is_pending && b[2].requested == 2 * MIB);
@@ -715,7 +754,7 @@ Test(import_pytorch, the_state_before_the_first_record_is_rebuilt)
     trace_close(r);
 }
 
-Test(import_pytorch, a_size_that_nothing_tells_is_said_to_be_guessed)
+Test(import_pytorch, a_size_that_no_record_tells_is_noted_as_a_guess)
 {
     static struct snap s;
     size_t n;
@@ -727,7 +766,7 @@ Test(import_pytorch, a_size_that_nothing_tells_is_said_to_be_guessed)
     trace_close(r);
 }
 
-/* At most 1 MiB behind a block of the large pool is no block of its own. */
+/* A rest of at most 1 MiB in the large pool is not split off. */
 Test(import_pytorch, a_small_rest_belongs_to_the_block_before_it)
 {
     static struct snap s;
@@ -749,8 +788,8 @@ Test(import_pytorch, segments_are_undone_from_the_end)
     static struct snap s;
     size_t n;
     snap_begin(&s);
-    snap_record(&s, "segment_free", BASE + 100 * MIB, 2 * MIB);          /* stood at the start, gone at the end */
-    snap_record(&s, "segment_alloc", BASE, 20 * MIB);                    /* the other way round */
+    snap_record(&s, "segment_free", BASE + 100 * MIB, 2 * MIB);          /* at the start, not at the end */
+    snap_record(&s, "segment_alloc", BASE, 20 * MIB);                    /* at the end, not at the start */
     snap_record(&s, "alloc", BASE, 3 * MIB);
     snap_segments(&s);
     snap_segment(&s, BASE, 20 * MIB, "large", 3 * MIB, 3 * MIB, 'a', 17 * MIB, NOTHING, 'i', NOTHING);
@@ -767,7 +806,7 @@ Test(import_pytorch, segments_are_undone_from_the_end)
     trace_close(r);
 }
 
-/* The last segment is a piece of a range: one more key in it. */
+/* Makes the last segment a piece of a range, by one key more. */
 static void snap_expandable(struct snap *s)
 {
     s->n -= 2;
@@ -795,8 +834,8 @@ Test(import_pytorch, mapped_stretches_are_cut_and_joined)
     trace_close(r);
 }
 
-/* At the start a piece of 20 MiB stands at BASE + 40 MiB; `unmapped` of it is given back before a request of so many
- * bytes gets memory at BASE. */
+/* At the start a piece of 20 MiB is mapped at BASE + 40 MiB. `unmapped` bytes of it are unmapped before a request of
+ * `bytes` gets memory at BASE. */
 static struct trace_reader *import_lower(uint64_t unmapped, uint64_t request)
 {
     static struct snap s;
@@ -838,7 +877,7 @@ Test(import_pytorch, memory_mapped_elsewhere_does_not)
     cr_expect_eq(trace_start_segments(another, &n)->bytes, 20 * MIB);
     cr_expect_eq(n, 1);
     trace_close(another);
-    struct trace_reader *later = import_lower(20 * MIB, 15 * MIB);       /* the range had been given up */
+    struct trace_reader *later = import_lower(20 * MIB, 15 * MIB);       /* the range was given up before */
     cr_expect_eq(trace_start_segments(later, &n)->bytes, 20 * MIB);
     cr_expect_eq(n, 1);
     trace_close(later);
@@ -872,7 +911,7 @@ Test(import_pytorch, contradictions_name_their_record)
     contradiction(&s, NULL, "free_completed", BASE + 4096);
     expect_refused(&s, ERR_FORMAT, "the completion of a free of nothing");
     contradiction(&s, NULL, "free_completed", BASE);
-    expect_refused(&s, ERR_FORMAT, "the completion of a free that nobody asked for");
+    expect_refused(&s, ERR_FORMAT, "the completion of a free that was not requested");
     contradiction(&s, NULL, "alloc", BASE + 512);
     expect_refused(&s, ERR_FORMAT, "record 5 of device 0: the block at 0x7f0000000200 (1000 bytes) overlaps");
     contradiction(&s, NULL, "alloc", BASE - 512);
@@ -905,7 +944,7 @@ Test(import_pytorch, unknown_actions_and_keys_are_skipped_and_counted)
     cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 1);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_CONTROL], 1);
     cr_expect_eq(trace_controls(r)[0].kind, CONTROL_SNAPSHOT);
-    cr_expect(strstr(trace_meta(r, "notes"), "1 records of an action that is not known") != NULL);
+    cr_expect(strstr(trace_meta(r, "notes"), "1 records of an unknown action") != NULL);
     trace_close(r);
 }
 
@@ -944,9 +983,9 @@ Test(import_pytorch, times_count_from_the_first_and_never_go_back)
     trace_close(r);
 }
 
-/* ---- releases ---- */
+/* ---- who gave segments back ---- */
 
-/* Holds 40 MiB (the most ever: `high` MiB), frees one segment's block, releases that segment, then goes on. */
+/* Holds 40 MiB (at most `high` MiB ever), frees the block of a segment, frees that segment, then goes on. */
 static void release_case(struct snap *s, uint64_t high_mib, const char *next, uint64_t asked_mib)
 {
     snap_begin(s);
@@ -969,42 +1008,42 @@ static void release_case(struct snap *s, uint64_t high_mib, const char *next, ui
     snap_end(s);
 }
 
-static void expect_flushes(const struct snap *s, enum import_releases wish, uint64_t expected, const char *what)
+static void expect_flushes(const struct snap *s, enum import_segment_frees wish, uint64_t expected, const char *what)
 {
-    const struct import_config cfg = {.gpu = -1, .releases = wish};
+    const struct import_config cfg = {.gpu = -1, .segment_frees = wish};
     struct trace_reader *r = import_snap(s, &cfg);
     cr_expect_eq(trace_info(r)->by_kind[EVENT_FLUSH], expected, "%s", what);
     trace_close(r);
 }
 
-Test(import_pytorch, releases_are_the_programs_or_the_allocators)
+Test(import_pytorch, segments_are_freed_by_the_program_or_the_allocator)
 {
     static struct snap s;
     release_case(&s, 100, "alloc", 0);
-    expect_flushes(&s, RELEASES_AUTO, 1, "no new memory follows");
-    expect_flushes(&s, RELEASES_ALLOCATOR, 1, "no new memory follows, whatever is wished");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 1, "no new memory follows");
+    expect_flushes(&s, SEGMENT_FREES_ALLOCATOR, 1, "no new memory follows, whatever is wished");
     release_case(&s, 100, "segment_alloc", 30);
-    expect_flushes(&s, RELEASES_AUTO, 1, "the device had room: it held 100 MiB later");
-    expect_flushes(&s, RELEASES_ALLOCATOR, 0, "wished");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 1, "the device had room: it held 100 MiB later");
+    expect_flushes(&s, SEGMENT_FREES_ALLOCATOR, 0, "wished");
     release_case(&s, 100, "oom", 400);
-    expect_flushes(&s, RELEASES_AUTO, 0, "the last resort before an OOM");
-    expect_flushes(&s, RELEASES_PROGRAM, 1, "wished");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 0, "the last resort before an OOM");
+    expect_flushes(&s, SEGMENT_FREES_PROGRAM, 1, "wished");
     release_case(&s, 60, "segment_alloc", 30);
-    expect_flushes(&s, RELEASES_AUTO, 0, "nothing tells");
-    expect_flushes(&s, RELEASES_PROGRAM, 1, "nothing tells, but it is wished");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 0, "nothing tells");
+    expect_flushes(&s, SEGMENT_FREES_PROGRAM, 1, "nothing tells, but it is wished");
 }
 
-Test(import_pytorch, a_release_that_nothing_decides_is_noted)
+Test(import_pytorch, a_segment_free_that_nothing_decides_is_noted)
 {
     static struct snap s;
     release_case(&s, 60, "segment_alloc", 30);
     struct trace_reader *r = import_snap(&s, &auto_config);
-    const char *part = "1 releases of memory were the program's empty_cache or the allocator's";
+    const char *part = "1 times segments were given back either by the program's empty_cache or by the allocator";
     cr_expect(strstr(trace_meta(r, "notes"), part) != NULL, "%s", trace_meta(r, "notes"));
     trace_close(r);
 }
 
-Test(import_pytorch, a_flush_stands_before_its_first_release)
+Test(import_pytorch, a_flush_comes_before_its_first_segment_free)
 {
     static struct snap s;
     size_t n, n_segments;
@@ -1022,8 +1061,8 @@ Test(import_pytorch, a_flush_stands_before_its_first_release)
     trace_close(r);
 }
 
-/* The request behind the release would have been served by what was released. */
-Test(import_pytorch, a_release_that_the_next_request_did_not_need_is_the_programs)
+/* The next request would have fitted into the freed segment. */
+Test(import_pytorch, a_segment_free_that_the_next_request_did_not_need_is_the_programs)
 {
     static struct snap s;
     for (uint64_t mib = 20; mib <= 21; mib++) {
@@ -1036,13 +1075,13 @@ Test(import_pytorch, a_release_that_the_next_request_did_not_need_is_the_program
         snap_record(&s, "alloc", BASE + 100 * MIB, mib * MIB);
         snap_segments(&s);
         snap_end(&s);
-        expect_flushes(&s, RELEASES_AUTO, mib == 20 ? 1 : 0, "20 MiB would have been served, 21 MiB not");
+        expect_flushes(&s, SEGMENT_FREES_AUTO, mib == 20 ? 1 : 0, "20 MiB would have been served, 21 MiB not");
     }
 }
 
-/* With several streams a free that ends directly before a release may have been waited for. That explains why what was
- * released did not serve the request behind it only where it is there that the free left room. */
-Test(import_pytorch, a_release_may_have_waited_for_what_was_freed_in_it_only)
+/* With several streams the allocator may have waited for a free completed directly before a segment free. This explains
+ * why the freed segment did not serve the next request only if that free was in this segment. */
+Test(import_pytorch, a_segment_free_may_have_waited_only_for_frees_in_its_segment)
 {
     static struct snap s;
     for (uint64_t last = 0; last <= 1; last++) {
@@ -1061,12 +1100,12 @@ Test(import_pytorch, a_release_may_have_waited_for_what_was_freed_in_it_only)
         snap_free(&s, BASE + 100 * MIB, 20 * MIB);
         snap_segments(&s);
         snap_end(&s);
-        expect_flushes(&s, RELEASES_AUTO, last, "the last free before the release was in it, or elsewhere");
+        expect_flushes(&s, SEGMENT_FREES_AUTO, last, "the last free before the release was in it, or elsewhere");
     }
 }
 
-/* A release that leaves another free segment behind was garbage collection. */
-Test(import_pytorch, a_partial_release_is_the_allocators)
+/* A segment free that leaves another free segment was garbage collection. */
+Test(import_pytorch, a_run_that_leaves_a_free_segment_is_the_allocators)
 {
     static struct snap s;
     snap_begin(&s);
@@ -1082,10 +1121,10 @@ Test(import_pytorch, a_partial_release_is_the_allocators)
     snap_record(&s, "segment_alloc", BASE + 400 * MIB, 200 * MIB);
     snap_segments(&s);
     snap_end(&s);
-    expect_flushes(&s, RELEASES_AUTO, 0, "a free segment stayed");
+    expect_flushes(&s, SEGMENT_FREES_AUTO, 0, "a free segment stayed");
 }
 
-Test(import_pytorch, a_private_pools_release_is_its_end)
+Test(import_pytorch, freeing_the_segments_of_a_private_pool_is_its_end)
 {
     static struct snap s;
     snap_begin(&s);
@@ -1115,7 +1154,7 @@ static uint64_t number(const json_t *object, const char *key)
     return (uint64_t)json_integer_value(json_object_get(object, key));
 }
 
-/* Free records of either kind, as the source counts them. */
+/* The number of free records of either kind, as the source counts them. */
 static void expect_counts(const struct trace_info *t, const json_t *device, const char *file)
 {
     const json_t *actions = json_object_get(device, "actions");
@@ -1169,19 +1208,19 @@ static void expect_truth(const json_t *entry)
     trace_close(r);
 }
 
-Test(import_pytorch, public_snapshots_hold_what_they_are_known_to)
+Test(import_pytorch, public_snapshots_have_their_known_contents)
 {
     json_t *truth = json_file_load(SHARED_DIR "/traces/pytorch-snapshot/truth.json");
     if (truth == NULL)
-        cr_skip_test("no " SHARED_DIR "/traces/pytorch-snapshot/truth.json");
+        cr_skip_test("needs recordings of others: no " SHARED_DIR "/traces/pytorch-snapshot/truth.json");
     cr_expect_gt(json_array_size(truth), 50);
     for (size_t i = 0; i < json_array_size(truth); i++)
         expect_truth(json_array_get(truth, i));
     json_decref(truth);
 }
 
-/* Every call of empty_cache waits for all streams once, and so does the allocator's last resort: what is left are the
- * calls. Those that found nothing to release leave no record (snap-empty). */
+/* Every call of empty_cache waits for all streams once, and so does the allocator's last resort: the rest are the
+ * calls. Calls that found nothing to free leave no record (snap-empty). */
 static void expect_stats(struct trace_reader *r, const json_t *stats, const char *name)
 {
     const struct trace_info *t = trace_info(r);
@@ -1221,7 +1260,7 @@ static void expect_golden_file(const char *dir, const char *file, const char *su
 static size_t expect_golden_folder(const char *folder, const char *suffix)
 {
     char dir[512];
-    snprintf(dir, sizeof dir, "%s/golden/%s", SHARED_DIR, folder);
+    snprintf(dir, sizeof dir, "%s/%s", GOLDEN_DIR, folder);
     DIR *d = opendir(dir);
     size_t n = 0;
     for (const struct dirent *f; d != NULL && (f = readdir(d)) != NULL;) {
@@ -1239,11 +1278,9 @@ static size_t expect_golden_folder(const char *folder, const char *suffix)
 Test(import_pytorch, genuine_snapshots_agree_with_their_statistics)
 {
     size_t n = expect_golden_folder("snapshots", ".pickle");
-    if (n == 0)
-        cr_skip_test("no " SHARED_DIR "/golden/snapshots");
     n += expect_golden_folder("training", ".pickle");
-    n += expect_golden_folder("counterfactual/varlen", ".pickle.gz");
-    n += expect_golden_folder("counterfactual/prefetch", ".pickle.gz");
-    n += expect_golden_folder("counterfactual/unet", ".pickle.gz");
+    n += expect_golden_folder("counterfactual/varlen", ".pickle");
+    n += expect_golden_folder("counterfactual/prefetch", ".pickle");
+    n += expect_golden_folder("counterfactual/unet", ".pickle");
     cr_expect_eq(n, 35);
 }

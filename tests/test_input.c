@@ -1,4 +1,4 @@
-/* Input: whatever the wrapping, the same bytes come out; whatever is wrong, one sentence says so. */
+/* Input: the same bytes come out of every compression; every error has one sentence. */
 #include "base/input.h"
 
 #include <criterion/criterion.h>
@@ -14,7 +14,7 @@ struct blob {
     size_t n;
 };
 
-/* n bytes that neither repeat nor compress to nothing. */
+/* n bytes that do not repeat and hardly compress. */
 static struct blob blob_make(size_t n)
 {
     struct blob b = {.bytes = malloc(n + 1), .n = n};
@@ -54,7 +54,7 @@ static struct blob blob_join(const struct blob *a, const struct blob *b)
     return both;
 }
 
-/* Reads all of it in steps of `step` bytes; *got is the caller's to free. */
+/* Reads everything in steps of `step` bytes; the caller frees *got. */
 static enum err read_all(struct input *in, size_t step, struct blob *got, struct err_detail *why)
 {
     *got = (struct blob){.bytes = malloc(1)};

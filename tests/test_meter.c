@@ -39,17 +39,16 @@ static void walk_add(void *arg, const struct block_view *b)
 }
 
 /* Looks at every sample whether the meter's number is the one that a walk gives. */
-struct walk_sink {
-    struct sink base;
+struct walk_check {
     const struct policy *policy;
     uint64_t largest_seen;
     size_t   n;
 };
 
-static enum err walk_sample(struct sink *s, const struct meter_sample *m)
+static enum err walk_sample(void *arg, const struct meter_sample *m)
 {
     static struct walk_totals t;
-    struct walk_sink *w = (struct walk_sink *)s;
+    struct walk_check *w = arg;
     uint64_t bytes = 0;
     memset(&t, 0, sizeof t);
     cr_assert_eq(w->policy->ops->walk(w->policy, walk_add, &t), ERR_OK);
@@ -61,8 +60,6 @@ static enum err walk_sample(struct sink *s, const struct meter_sample *m)
     w->n++;
     return ERR_OK;
 }
-
-static const struct sink_ops walk_ops = {.size = sizeof(struct sink_ops), .name = "walk", .sample = walk_sample};
 
 enum { PROGRAM_EVENTS = 4000, PROGRAM_LIVE = 120 };
 
@@ -111,15 +108,16 @@ Test(meter, the_inactive_split_is_what_a_walk_over_all_blocks_finds)
             cr_assert_eq(policy_spec_parse(typed, &spec, &why), ERR_OK, "%s", why.text);
             cr_assert_eq(rig_trace_open(&trace, records, PROGRAM_EVENTS, &why), ERR_OK, "%s", why.text);
             cr_assert_eq(lane_open(&spec, &device_sim, &device, trace.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
-            struct walk_sink sink = {.base = {.ops = &walk_ops}, .policy = lane.policy};
+            struct walk_check check = {.policy = lane.policy};
             if (lane.policy->ops->walk != NULL) {
                 const struct replay_config cfg = {.sample_every_events = 1, .on_oom = OOM_SKIP, .audit = true};
-                lane.sink = &sink.base;
+                lane.sample = walk_sample;
+                lane.sample_arg = &check;
                 cr_assert_eq(replay_run(trace.reader, &lane, 1, &cfg, &why), ERR_OK, "%s", why.text);
                 cr_expect(lane.outcome == ERR_OK || lane.outcome == ERR_DEVICE_OOM, "%s: %s", typed, lane.why.text);
-                cr_expect_geq(lane.meter.inactive_split_peak, sink.largest_seen);
-                cr_expect_eq(sink.n, lane.events_done + 1, "a sample before every event and one at the end");
-                n_compared += sink.n;
+                cr_expect_geq(lane.meter.inactive_split_peak, check.largest_seen);
+                cr_expect_eq(check.n, lane.events_done + 1, "a sample before every event and one at the end");
+                n_compared += check.n;
             }
             lane_close(&lane);
             rig_trace_close(&trace);

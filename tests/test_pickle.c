@@ -1,4 +1,4 @@
-/* The pickle reader: Python's own pickles come out as they went in, and nothing a file asks for is ever run. */
+/* The pickle reader: Python's pickles are read as they were written, and no file can make it run code. */
 #include "import/pickle.h"
 
 #include <criterion/criterion.h>
@@ -90,7 +90,7 @@ static enum err print_tuple(void *arg, const uint64_t *items, size_t n, uint64_t
     return print_items(arg, "()", items, n, false, out);
 }
 
-/* Reads one pickle; *text is the value as text, the caller's to free, where the answer is ERR_OK. */
+/* Reads one pickle; on ERR_OK *text is the value as text, which the caller frees. */
 static enum err read_pickle(const void *bytes, size_t n, char **text, struct err_detail *why)
 {
     static struct printer pr;
@@ -207,10 +207,10 @@ Test(pickle, shared_objects_are_the_same_value_everywhere)
 {
     VALUE("\x80\x04]\x94(\x8c\x02hi\x94h\x01h\x01" "e.", "[hi, hi, hi]");
     VALUE("\x80\x04]\x94(]\x94(K\x07" "eh\x01" "e.", "[[7], [7]]");
-    /* an empty list is referred to while the dictionary around it is still open */
+    /* an empty list is referred to while its dictionary is still open */
     VALUE("\x80\x04}\x94(\x8c\x01" "f]\x94\x8c\x01g}\x94(\x8c\x01hh\x01uu.", "{f: [], g: {h: []}}");
     VALUE("\x80\x02]q\x00(]q\x01K\x05" "ah\x01" "e.", "[[5], [5]]");
-    /* the C++ writer remembers a container once it is complete */
+    /* the C++ writer memoises a container once it is complete */
     VALUE("\x80\x02](](K\x01" "eq\x00h\x00" "e.", "[[1], [1]]");
     VALUE("\x80\x02]((K\x01tr\x00\x01\x00\x00j\x00\x01\x00\x00" "e.", "[(1), (1)]");
     VALUE("K\x01" "2\x86.", "(1, 1)");
@@ -294,7 +294,7 @@ Test(pickle, deep_nesting_is_refused_not_followed)
         bytes[2 * i + 1] = '(';
     }
     expect_error(bytes, 2 * DEPTH, ERR_FORMAT, "1000 deep");
-    memset(bytes, ']', DEPTH);                           /* nested one by one: only memory, no recursion */
+    memset(bytes, ']', DEPTH);                           /* nesting takes memory, but no recursion */
     memset(bytes + DEPTH, 'a', DEPTH);
     struct err_detail why = {.text = ""};
     char *text;
@@ -304,7 +304,7 @@ Test(pickle, deep_nesting_is_refused_not_followed)
     free(bytes);
 }
 
-/* Longer than any window: passed over, and what follows is still in its place. */
+/* A line longer than the window is skipped, and the next value is read right. */
 Test(pickle, a_string_longer_than_the_window_is_passed_over)
 {
     enum { LONG = 300000 };
@@ -325,14 +325,14 @@ Test(pickle, a_string_longer_than_the_window_is_passed_over)
     free(bytes);
 }
 
-/* More memo entries than fit the pages that are kept plain, each object read again at the end. */
+/* More memo entries than the unpacked pages hold; each object is read again at the end. */
 Test(pickle, old_memo_entries_keep_their_values)
 {
     enum { N = 60000 };
     char *bytes = malloc(16 * N);
     size_t n = 0;
     bytes[n++] = '(';
-    for (unsigned i = 0; i < N; i++) {                   /* many distinct strings, then few over and over */
+    for (unsigned i = 0; i < N; i++) {                   /* many distinct strings, then a few repeated */
         n += (size_t)sprintf(bytes + n, "U%c%06u", 6, i < N / 2 ? i : i % 10);
         bytes[n++] = (char)0x94;
     }

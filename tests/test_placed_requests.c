@@ -36,12 +36,12 @@ static uint64_t lowest(const struct placed *all, size_t n, struct placed p)
 Test(shelves, every_address_is_the_lowest_that_is_free_for_the_whole_life)
 {
     static struct placed all[LIVES];
-    struct shelves s;
-    cr_assert_eq(shelves_open(LIVES, 2000, &s), ERR_OK);
+    struct placed_requests s;
+    cr_assert_eq(placed_requests_open(LIVES, 2000, &s), ERR_OK);
     for (unsigned seed = 1; seed <= 4; seed++) {
         uint64_t height = 0;
         srand(seed);
-        shelves_clear(&s);
+        placed_requests_clear(&s);
         for (size_t n = 0; n < LIVES; n++) {
             struct placed *p = &all[n];
             p->bytes = 1 + (uint64_t)rand() % (rand() % 4 == 0 ? 100 : 5);
@@ -49,19 +49,19 @@ Test(shelves, every_address_is_the_lowest_that_is_free_for_the_whole_life)
             p->end = rand() % 20 == 0 ? UINT32_MAX : p->begin + 1 + (uint32_t)rand() % (rand() % 3 == 0 ? 900 : 30);
             p->addr = lowest(all, n, *p);
             height = p->addr + p->bytes > height ? p->addr + p->bytes : height;
-            cr_assert_eq(shelves_place(&s, p->bytes, p->begin, p->end), p->addr, "seed %u, request %zu", seed, n);
+            cr_assert_eq(placed_requests_add(&s, p->bytes, p->begin, p->end), p->addr, "seed %u, request %zu", seed, n);
         }
         cr_expect_eq(s.height, height, "seed %u", seed);
     }
-    shelves_close(&s);
+    placed_requests_close(&s);
 }
 
 Test(shelves, heights_beyond_all_addresses_stay_at_the_last)
 {
-    struct shelves s;
-    cr_assert_eq(shelves_open(3, 20, &s), ERR_OK);
+    struct placed_requests s;
+    cr_assert_eq(placed_requests_open(3, 20, &s), ERR_OK);
     for (uint32_t i = 0; i < 3; i++)
-        shelves_place(&s, UINT64_C(3) << 62, i, 10);
+        placed_requests_add(&s, UINT64_C(3) << 62, i, 10);
     cr_expect_eq(s.height, UINT64_MAX);
-    shelves_close(&s);
+    placed_requests_close(&s);
 }

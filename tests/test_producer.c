@@ -1,4 +1,4 @@
-/* The producer: places come in order, none is filled while it is lent, and rest is rest. */
+/* The producer: places come in order, a lent place is not filled, and nothing is filled during a rest. */
 #include "base/producer.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 
 enum { PLACES = 3 };
 
-/* Counts up into its places, to `last`. */
+/* Fills places with ascending numbers up to `last`. */
 struct counter {
     int        place[PLACES];
     int        next, last;
@@ -22,7 +22,7 @@ static bool count(void *arg, unsigned place)
     return c->next <= c->last;
 }
 
-/* Takes what is there up to the end, which counts up from `expected`; returns what would have come next. */
+/* Takes all places up to the end and expects ascending numbers from `expected` on; returns the next number. */
 static int take_all(struct producer *p, struct counter *c, int expected)
 {
     unsigned place;
@@ -33,7 +33,7 @@ static int take_all(struct producer *p, struct counter *c, int expected)
     return expected;
 }
 
-Test(producer, all_places_come_in_order_and_the_lent_one_is_left_alone, .timeout = 60)
+Test(producer, all_places_come_in_order_and_the_lent_one_is_left_alone)
 {
     struct counter c = {.last = 20000, .lent = -1};
     struct producer *p = producer_start(PLACES, count, &c);
@@ -44,7 +44,7 @@ Test(producer, all_places_come_in_order_and_the_lent_one_is_left_alone, .timeout
     producer_stop(p);
 }
 
-Test(producer, at_rest_nothing_is_filled_and_what_was_filled_is_still_there, .timeout = 60)
+Test(producer, at_rest_nothing_is_filled_and_what_was_filled_is_still_there)
 {
     struct counter c = {.last = 1000, .lent = -1};
     struct producer *p = producer_start(PLACES, count, &c);
@@ -60,7 +60,7 @@ Test(producer, at_rest_nothing_is_filled_and_what_was_filled_is_still_there, .ti
     producer_stop(p);
 }
 
-Test(producer, one_that_begins_anew_forgets_what_it_filled, .timeout = 60)
+Test(producer, one_that_begins_anew_forgets_what_it_filled)
 {
     struct counter c = {.last = 100, .lent = -1};
     struct producer *p = producer_start(PLACES, count, &c);

@@ -10,7 +10,7 @@
 #include "sim/device.h"
 #include "sim/stream_queues.h"
 #include "tests/naive_pytorch.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>

@@ -1,4 +1,4 @@
-/* The set of ranks: what it says of neighbours is what a plain array says. */
+/* The set of ranks finds the same neighbours as a plain array. */
 #include "traces/rank_set.h"
 
 #include <criterion/criterion.h>

@@ -60,7 +60,7 @@ static json_t *complete_device(const json_t *file)
 Test(real_traces, best_fit_reserves_what_every_complete_recording_reserved)
 {
     if (access(TRACES "pytorch-snapshot/truth.json", R_OK) != 0)
-        cr_skip("%s is not here", TRACES);
+        cr_skip("needs recordings of others: no %s", TRACES);
     json_t *truth = json_file_load(TRACES "pytorch-snapshot/truth.json"), *file;
     size_t i, n = 0;
     json_array_foreach(truth, i, file) {
@@ -86,7 +86,7 @@ Test(real_traces, a_recorded_oom_comes_at_its_record_on_any_card_it_can_have_bee
 {
     static const unsigned mib[] = {22314, 22400, 22500, 22601};
     if (access(NESTA, R_OK) != 0)
-        cr_skip("%s is not here", NESTA);
+        cr_skip("needs recordings of others: no %s", NESTA);
     for (size_t i = 0; i < sizeof mib / sizeof mib[0]; i++) {
         char device[64];
         snprintf(device, sizeof device, "sim:%uMiB", mib[i]);
@@ -101,7 +101,7 @@ Test(real_traces, a_recorded_oom_comes_at_its_record_on_any_card_it_can_have_bee
 Test(real_traces, on_a_larger_card_the_refused_request_is_served)
 {
     if (access(NESTA, R_OK) != 0)
-        cr_skip("%s is not here", NESTA);
+        cr_skip("needs recordings of others: no %s", NESTA);
     const struct outcome tight = replay_best_fit(NESTA, "sim:22400MiB"), wide = replay_best_fit(NESTA, "sim:80GiB");
     cr_expect_eq(wide.outcome, ERR_OK);
     cr_expect_eq(wide.peak_reserved_bytes, tight.peak_reserved_bytes + 384 * MIB, "%" PRIu64, wide.peak_reserved_bytes);

@@ -353,9 +353,9 @@ Test(record, a_full_disk_is_reported_once_and_survived)
     cr_assert_not_null(f);
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
     fclose(f);
-    const char *report = strstr(text, "replay record: ");
+    const char *report = strstr(text, "replay: ");
     cr_assert(report != NULL && strstr(report, "File too large") != NULL, "%s", text);
-    cr_expect_null(strstr(report + 1, "replay record: "), "once: %s", text);
+    cr_expect_null(strstr(report + 1, "replay: "), "once: %s", text);
     run_close(&r);
 }
 

@@ -12,6 +12,9 @@ expect 0 'driver.trace: process [0-9]* (record_program driver log), device 0: 2 
 expect 0 'source  *cuda-calls' info driver.trace
 expect 0 'requested at most  *7.88 KiB (8072 bytes)' info driver.trace
 
+# ---- a journal holds addresses and a command line: it is for its owner alone ----
+expect 0 '^600$' record -o mode.trace -- sh -c '"$0" driver log; stat -c %a "$REPLAY_RECORD_DIR"/*.calls' "$program"
+
 # ---- several: process and device are in the names ----
 expect 0 'requests' record -o two.trace.zst -- "$program" kinds log
 [ "$(find . -name 'two.trace.*.gpu[01].zst' | wc -l)" = 2 ] || fail "two devices: $(ls)"
@@ -169,7 +172,17 @@ expect 0 'device capacity  *1 GiB' info simulated.trace
 simulated 2 'tpu' record -o x.trace --simulate tpu:1GiB -- "$program" driver log
 [ -z "$(find . -name 'x.trace*')" ] || fail "left behind: $(find . -name 'x.trace*')"
 
+simulated 0 'device 0: peak 8 KiB of 1 GiB\|cudaMalloc\|: 2 requests' \
+    record --record same.trace --device 1GiB -- "$program" driver log
+expect 0 'device capacity  *1 GiB' info same.trace
+simulated 0 'same2.zst: process [0-9]* (record_program driver log), device 0: 2 requests' \
+    run-sim --simulate 1GiB -o same2.zst -- "$program" driver log
+
 # ---- wrong usage ----
+expect 2 'mean the same: give one' record -o x.trace --record y.trace -- "$program" driver log
+expect 2 'mean the same: give one' run-sim --device 1GiB --simulate 2GiB -- "$program" driver log
+expect 2 'torch-libs is for a program on a simulated card' record -o x.trace --torch-libs . -- "$program" driver log
+expect 2 'not standard output' run-sim -o - -- "$program" driver log
 expect 2 'record needs a name' record -- "$program" driver log
 expect 2 'a file is missing' record -o x.trace
 expect 2 'not standard output' record -o - -- "$program" driver log

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "policies/spec.h"
 #include "sim/device.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -347,7 +347,7 @@ static void try_pair(uint64_t seed, struct tally *t)
     run_close(&fresh);
 }
 
-Test(repeats, what_is_said_to_repeat_does, .timeout = 600)
+Test(repeats, what_is_said_to_repeat_does)
 {
     struct tally t = {.pairs = 0};
     const uint64_t n = getenv("REPLAY_LONG_TESTS") != NULL ? 100 * PAIRS : PAIRS;

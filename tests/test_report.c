@@ -247,7 +247,7 @@ Test(report, what_came_before_the_first_event_has_no_number)
     sample_open(&s);
     s.runs[0].peak_event = s.runs[1].first_oom_event = -1;
     write_text(report_words, &s.report, text);
-    cr_expect_not_null(strstr(text, "Of the 10 MiB it then had reserved (the start), "), "%s", text);
+    cr_expect_not_null(strstr(text, "At its peak it reserved 10 MiB (the start): "), "%s", text);
     write_text(report_table, &s.report, text);
     cr_expect_not_null(strstr(text, "1 at start"), "%s", text);
     cr_expect_null(strstr(text, "-1"), "%s", text);

@@ -85,7 +85,7 @@ cp "$samples/cnn.trace.zst" a.trace
 expect 0 . results.db --html changed.html
 grep -q 'is not what it was' changed.html || fail "a changed trace is not told"
 expect 0 . run.json --html differs.html
-grep -q 'gives another' differs.html || fail "a replay that differs from its JSON is shown"
+grep -q 'is not what the results say' differs.html || fail "a replay that differs from its JSON is shown"
 
 # ---- how a replay was run stands in its JSON, so that it can be had again ----
 cp "$samples/gpt-varlen-default.trace.zst" a.trace

@@ -1,5 +1,6 @@
 /* Every number is the same number: JSON, CSV, table, database, and a report's CSV, Markdown and page, value by value. */
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "report/page.h"
 #include "report/page_json.h"
@@ -150,11 +151,7 @@ static void expect_equal_trace(const struct written *w)
 
 static void expect_in_page(const struct page *p, const struct written *w)
 {
-    static const char *const columns[] = {
-#define PAGE_COLUMN(name, title, meaning) #name,
-        PAGE_COLUMNS(PAGE_COLUMN)
-#undef PAGE_COLUMN
-    };
+    const struct column *c;
     char *text, in_page[128], in_json[128];
     size_t n;
     FILE *to = open_memstream(&text, &n);
@@ -163,10 +160,10 @@ static void expect_in_page(const struct page *p, const struct written *w)
     json_t *data = json_loads(text, 0, NULL);
     cr_assert_not_null(data);
     const json_t *row = json_array_get(json_object_get(data, "rows"), 0);
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+    for (size_t i = 0; (c = page_column(i)) != NULL; i++) {
         shown(json_array_get(row, 4 + i), in_page, sizeof in_page);
-        shown(find_column(w->json, columns[i]), in_json, sizeof in_json);
-        cr_expect_str_eq(in_page, in_json, "%s: page %s, JSON %s", columns[i], in_page, in_json);
+        shown(find_column(w->json, c->name), in_json, sizeof in_json);
+        cr_expect_str_eq(in_page, in_json, "%s: page %s, JSON %s", c->name, in_page, in_json);
     }
     json_decref(data);
     free(text);

@@ -1,7 +1,9 @@
 /* The database as other programs see it, through SQLite itself. */
 #include "report/results_db.h"
 
+#include "base/units.h"
 #include "policies/spec.h"
+#include "report/winner.h"
 
 #include <criterion/criterion.h>
 #include <sqlite3.h>
@@ -156,12 +158,20 @@ static struct kept keep_runs(const struct made_run *runs, size_t n)
     return k;
 }
 
-Test(results_db, the_best_is_what_takes_least_of_the_card_and_spares_the_driver)
+Test(results_db, the_best_has_the_least_sum_of_memory_and_driver_time_at_the_price)
 {
-    static const struct made_run runs[] = { { "none", 100, 900000000 }, { "best-fit", 242, 7400000 },
-                                            { "pow2", 358, 8600000 } };
+    static const struct made_run runs[] = { { "none", 100 * MIB, 900000000 }, { "best-fit", 242 * MIB, 7500000 },
+                                            { "pow2", 358 * MIB, 8600000 } };
+    static const char sql[] = "SELECT policy, card_peak_bytes / 1048576, least_card_bytes / 1048576, score_bytes * 10"
+                              " / 1048576 FROM best";
     struct kept k = keep_runs(runs, 3);
-    expect_rows(&k, "SELECT policy, card_peak_bytes, least_card_bytes FROM best", "best-fit|242|100;");
+    struct results_db *db;
+    struct err_detail why = { .text = "" };
+    expect_rows(&k, sql, "best-fit|242|100|2495;");
+    cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_set_price(db, 64 * KIB, &why), ERR_OK, "%s", why.text);
+    results_db_close(db);
+    expect_rows(&k, sql, "none|100|100|1562;");
     kept_close(&k);
 }
 
@@ -180,13 +190,124 @@ Test(results_db, of_equals_the_best_is_the_default_and_then_what_changes_least)
     kept_close(&k);
 }
 
-Test(results_db, another_schema_is_refused_with_both_numbers)
+/* ---- databases of older versions ---- */
+
+/* Made by the program of schema 4: three policies on one trace and card, each with the seeds 0 and 7. */
+#define OLD_DB TEST_DATA "/results/schema-4.db"
+
+static char *copy_of_old(void)
+{
+    char *path = strdup("/tmp/results-XXXXXX"), bytes[65536];
+    FILE *from = fopen(OLD_DB, "rb"), *to = fdopen(mkstemp(path), "wb");
+    cr_assert(from != NULL && to != NULL);
+    const size_t n = fread(bytes, 1, sizeof bytes, from);
+    cr_assert(n > 0 && n < sizeof bytes && fwrite(bytes, 1, n, to) == n);
+    fclose(from);
+    fclose(to);
+    return path;
+}
+
+static void count_rows(void *arg, const struct field *fields, size_t n)
+{
+    size_t *counts = arg;
+    counts[0]++;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(fields[i].name, "peak_reserved_bytes") == 0 && fields[i].kind == FIELD_NUMBER)
+            counts[1]++;
+        else if (strcmp(fields[i].name, "trace_duration_ns") == 0 && fields[i].kind == FIELD_NULL)
+            counts[2]++;
+}
+
+Test(results_db, an_older_database_is_read_and_what_it_lacks_is_null)
+{
+    struct results_db *db;
+    struct err_detail why = { .text = "" };
+    size_t counts[3] = { 0, 0, 0 };
+    uint64_t price;
+    bool is_there;
+    char *path = copy_of_old();
+    cr_assert_eq(results_db_open_read(path, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_each_run(db, count_rows, counts, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(counts[0], 3, "%zu runs: those of another seed are the same again", counts[0]);
+    cr_expect_eq(counts[1], 3);
+    cr_expect_eq(counts[2], 3);
+    cr_assert_eq(results_db_price(db, &price, &is_there, &why), ERR_OK, "%s", why.text);
+    cr_expect_not(is_there);
+    cr_expect_eq(price, WINNER_PRICE_BYTES_PER_MS);
+    results_db_close(db);
+    struct kept k = { .path = path };
+    cr_assert_eq(sqlite3_open(path, &k.db), SQLITE_OK);
+    expect_rows(&k, "PRAGMA user_version", "4;");                /* reading changed nothing */
+    kept_close(&k);
+}
+
+Test(results_db, an_older_database_that_is_written_to_gets_the_columns_and_views_of_this_version)
+{
+    struct results_db *db;
+    struct err_detail why = { .text = "" };
+    struct kept k = { .path = copy_of_old() };
+    cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
+    results_db_close(db);
+    cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
+    expect_rows(&k, "PRAGMA user_version", "5;");
+    expect_rows(&k, "SELECT policy, score_bytes FROM best", "best-fit|261514854;");
+    expect_rows(&k, "SELECT count(*), count(trace_duration_ns) FROM runs", "6|0;");
+    kept_close(&k);
+}
+
+Test(results_db, an_older_database_is_merged)
+{
+    struct results_db *db;
+    struct err_detail why = { .text = "" };
+    uint64_t n_added;
+    struct kept k = keep_run("none");
+    char *old = copy_of_old();
+    cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(n_added, 3);
+    cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(n_added, 0);
+    results_db_close(db);
+    expect_rows(&k, "SELECT count(*) FROM runs", "4;");
+    unlink(old);
+    free(old);
+    kept_close(&k);
+}
+
+/* Of a version that this program cannot write to, the columns that it knows are read; the error names the way out. */
+Test(results_db, a_database_of_any_version_is_read_and_merged_and_the_error_of_writing_says_so)
+{
+    static const int versions[] = { 1, 9 };
+    for (size_t i = 0; i < 2; i++) {
+        struct results_db *db;
+        struct err_detail why = { .text = "" };
+        uint64_t n_added;
+        char sql[48], *old = copy_of_old();
+        struct kept k = { .path = old };
+        cr_assert_eq(sqlite3_open(old, &k.db), SQLITE_OK);
+        snprintf(sql, sizeof sql, "PRAGMA user_version = %d", versions[i]);
+        cr_assert_eq(sqlite3_exec(k.db, sql, NULL, NULL, NULL), SQLITE_OK);
+        cr_expect_eq(results_db_open(old, false, &db, &why), ERR_FORMAT);
+        cr_expect_not_null(strstr(why.text, "this program writes 5. To convert it: replay merge /tmp/results-"), "%s",
+                           why.text);
+        cr_assert_eq(results_db_open_read(old, &db, &why), ERR_OK, "%s", why.text);
+        results_db_close(db);
+        cr_assert_eq(results_db_open(":memory:", false, &db, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(results_db_merge(db, old, &n_added, &why), ERR_OK, "%s", why.text);
+        cr_expect_eq(n_added, 3);
+        results_db_close(db);
+        kept_close(&k);
+    }
+}
+
+Test(results_db, a_database_of_another_program_is_refused)
 {
     struct kept k = keep_run("none");
     struct results_db *db;
     struct err_detail why = { .text = "" };
-    cr_assert_eq(sqlite3_exec(k.db, "PRAGMA user_version = 2", NULL, NULL, NULL), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(k.db, "PRAGMA application_id = 7", NULL, NULL, NULL), SQLITE_OK);
     cr_expect_eq(results_db_open(k.path, false, &db, &why), ERR_FORMAT);
-    cr_expect_not_null(strstr(why.text, "schema 2, this program writes 4"), "%s", why.text);
+    cr_expect_eq(results_db_open_read(k.path, &db, &why), ERR_FORMAT);
+    cr_expect_not_null(strstr(why.text, "is no database of replay's results"), "%s", why.text);
     kept_close(&k);
 }

@@ -148,6 +148,19 @@ int main(int argc, char **argv)
 }
 C
 
+program pools <<'C'
+int main(void)
+{
+    void *l = library("libcudart.so.12"), *p;
+    for (int i = 0; i < 3; i++) {
+        if (CALL(l, cudaMallocAsync, &p, (size_t)8 << 20, (void *)0) != 0 || CALL(l, cudaFreeAsync, p, (void *)0) != 0)
+            return 1;
+        CALL(l, cudaDeviceSynchronize);              /* the pool gives the segment back */
+    }
+    return 0;
+}
+C
+
 # expect_files COUNT PATTERN: so many names match.
 expect_files() {
     local found
@@ -159,15 +172,18 @@ expect_files() {
 }
 
 expect 'the exit status is the program'\''s' 7 'ended with status 7' "$replay" run-sim --device sim:1GiB -- ./runtime
-expect 'a refusal is counted' 7 '1 refused for lack of memory, the last of 1 TiB' \
+expect 'a refusal is counted' 7 '1 was refused for lack of memory, the last for 1 TiB' \
     "$replay" run-sim --device sim:1GiB -- ./runtime
+expect 'what a pool gives back is not held' 0 'device 0: peak 8 MiB of' "$replay" run-sim --device 1GiB -- ./pools
+expect 'a journal is for its owner alone' 0 '600' \
+    "$replay" run-sim -- sh -c './runtime; stat -c %a "$REPLAY_CUDASIM_JOURNAL"/*.calls'
 expect 'a program without CUDA runs as it is' 0 '0 processes used' "$replay" run-sim -- true
 expect 'arguments go on unchanged' 3 'a  b|--json' \
     "$replay" run-sim -- sh -c 'printf "%s|%s\n" "$1" "$2"; exit 3' sh 'a  b' --json
 expect 'the libraries are in nobody else'\''s way' 99 'libcudart.so.12' ./runtime
-expect 'the driver alone, on the second device' 0 'device 1: 1 GiB, peak 15 MiB' \
+expect 'the driver alone, on the second device' 0 'device 1: peak 15 MiB of 1 GiB' \
     "$replay" run-sim --device sim:1GiB,count=2 -- ./driver
-expect 'entry points that are not simulated are named, in order' 0 'refused: cudaArrayGetInfo cudaMallocArray' \
+expect 'entry points that are not simulated are named, in order' 0 'not simulated (their calls failed): cudaArrayGetInfo cudaMallocArray' \
     "$replay" run-sim --device sim:1GiB -- ./unknown
 expect 'the child of a fork is told that CUDA is gone' 3 'ended with status 3' \
     "$replay" run-sim --device sim:1GiB -- ./forks
@@ -176,13 +192,13 @@ expect 'a wrong device' 2 'count= is a number' "$replay" run-sim --device sim:1G
 expect 'a card without an end' 2 'has a capacity' "$replay" run-sim --device sim:unlimited -- true
 expect 'no command' 2 'a file is missing' "$replay" run-sim
 
-expect 'what is recorded' 7 'trace of the driver' "$replay" run-sim --device sim:1GiB --record r.zst -- ./runtime
+expect 'what is recorded' 7 ': process ' "$replay" run-sim --device sim:1GiB --record r.zst -- ./runtime
 expect 'is all there' 0 'alloc                10' "$replay" info r.zst
 expect 'and its refusal' 0 'oom                  1' "$replay" info r.zst
-expect 'killed with -9 in mid-run' 137 'trace of the driver' \
+expect 'killed with -9 in mid-run' 137 ': process ' \
     "$replay" run-sim --device sim:8GiB --record k.zst -- ./killed
 expect 'every call that returned is there' 0 'alloc                4000' "$replay" info k.zst
-expect 'several processes' 14 'trace of the driver' "$replay" run-sim --device sim:1GiB --record c.zst -- ./children
+expect 'several processes' 14 ': process ' "$replay" run-sim --device sim:1GiB --record c.zst -- ./children
 expect_files 2 'c.*.zst'
 expect 'a program that replaces itself' 0 '1 process used' \
     "$replay" run-sim --device sim:1GiB --record e.zst -- ./replaces
@@ -206,18 +222,18 @@ int posix_fallocate(int fd, off_t at, off_t bytes)
 }
 C
 cc -shared -fPIC -o interrupted.so interrupted.c
-expect 'interrupted while it takes room for a journal' 7 'trace of the driver' \
+expect 'interrupted while it takes room for a journal' 7 ': process ' \
     env LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$work/interrupted.so" \
     "$replay" run-sim --device sim:1GiB --record i.zst -- ./runtime
 expect 'nothing is missing' 0 'alloc                10' "$replay" info i.zst
 
 # Journals of processes that were killed before they wrote into them, or had no room on the disk.
-expect 'an empty journal is left out' 0 '9.0.journal: ' \
-    "$replay" run-sim --device sim:1GiB,count=2 --record m.zst -- sh -c ': >"$REPLAY_CUDASIM_JOURNAL/9.0.journal"; ./driver'
+expect 'an empty journal is left out' 0 '9.0.calls: ' \
+    "$replay" run-sim --device sim:1GiB,count=2 --record m.zst -- sh -c ': >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'with the trace of another' 0 'alloc                5' "$replay" info m.zst
 expect 'one of zeros as well' 0 'peak 15 MiB' \
     "$replay" run-sim --device sim:1GiB,count=2 -- \
-    sh -c 'head -c 1048576 /dev/zero >"$REPLAY_CUDASIM_JOURNAL/9.0.journal"; ./driver'
+    sh -c 'head -c 1048576 /dev/zero >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'without room on the disk there is no journal' 0 'File too large' \
     "$replay" run-sim --device sim:1GiB,count=2 -- \
     sh -c '(ulimit -f 0; ./driver) && [ -z "$(ls "$REPLAY_CUDASIM_JOURNAL")" ]'
@@ -226,18 +242,18 @@ expect_files 0 "$TMPDIR/*"
 # What cannot be written is not lost.
 expect 'what is no journal' 0 'left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record o.zst -- \
-    sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.journal"; ./driver'
+    sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'spoils no other' 0 'alloc                5' "$replay" info o.zst
 rm -r "$TMPDIR"/*
 expect 'no place for the trace' 2 'journals are left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record nowhere/r.zst -- ./driver
-expect_files 1 "$TMPDIR/replay-run-*/*.0.journal"
+expect_files 1 "$TMPDIR/replay-run-*/*.0.calls"
 expect 'a snapshot that cannot be read' 2 'Is a directory' \
     "$replay" run-sim --device sim:1GiB,count=2 --record s.zst -- \
     sh -c 'mkdir "$REPLAY_CUDASIM_JOURNAL/$$.pickle"; exec ./driver'
 expect_files 0 's.pickle'
 rm -r "$TMPDIR"/*
-expect 'the same as JSON' 7 'trace of the driver' \
+expect 'the same as JSON' 7 ': process ' \
     "$replay" run-sim --device sim:1GiB --record j.zst --json j.json -- ./runtime
 for pattern in '"schema": "replay-run-sim/1"' '"status": 7,' '"processes": 1,' '"total_bytes": 1073741824,' \
     '"path": "j.zst",' '"holds": "calls",'; do

@@ -1,4 +1,4 @@
-/* Standing segments: never overlapping, found by address, ranges joined and cut. */
+/* The set of segments: no overlap, lookup by address, ranges joined and cut. */
 #include "base/units.h"
 #include "import/segment_set.h"
 
@@ -69,7 +69,7 @@ Test(segment_set, a_stretch_is_cut_out_of_a_range_but_not_of_a_segment)
     segment_set_free(&t);
 }
 
-/* Against one flag per byte. */
+/* Compares with one flag per byte. */
 Test(segment_set, random_changes_match_a_map_of_bytes)
 {
     enum { BYTES = 400 };

@@ -5,7 +5,7 @@
 
 #include <criterion/theories.h>
 
-#define FAMILIES SHARED_DIR "/golden/counterfactual"
+#define FAMILIES GOLDEN_DIR "/counterfactual"
 
 /* Times and stacks of a free that was completed at once are those of its request, and PyTorch 2.0 keeps a history of
  * free blocks, too: neither is in the trace. */
@@ -16,7 +16,7 @@ static const char *const incomparable[] = {"time_us", "frames", "history", "exte
 static const char *const releases[] = {"2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1",
                                        "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.0", "2.15.0"};
 
-Test(dump, a_replay_as_recorded_writes_what_each_release_wrote_key_by_key)
+Test(snapshot_export, a_replay_as_recorded_writes_what_each_release_wrote_key_by_key)
 {
     for (size_t i = 0; i < sizeof releases / sizeof releases[0]; i++) {
         char path[256], version[32];
@@ -34,7 +34,7 @@ Test(dump, a_replay_as_recorded_writes_what_each_release_wrote_key_by_key)
     }
 }
 
-Test(dump, stacks_of_requests_come_back_frame_by_frame)
+Test(snapshot_export, stacks_of_requests_come_back_frame_by_frame)
 {
     static const char *const nothing[] = {NULL};
     struct trace_reader *trace = recorded_open(TEST_DATA "/layouts/2.15.0.pickle", -1);
@@ -60,17 +60,15 @@ static size_t numbers_of(const char *text, const char *action, const char *key, 
     return n;
 }
 
-Test(dump, requests_have_the_times_of_the_recording)
+Test(snapshot_export, requests_have_the_times_of_the_recording)
 {
     enum { N = 4096 };
     static const char *const left_out[] = {"frames", NULL};
     static int64_t got_us[N], want_us[N];
-    if (access(SHARED_DIR "/golden/training/gpt-varlen-default.pickle", R_OK) != 0)
-        cr_skip_test("no recordings in " SHARED_DIR "/golden/training");
-    struct trace_reader *trace = recorded_open(SHARED_DIR "/golden/training/gpt-varlen-default.pickle", -1);
+    struct trace_reader *trace = recorded_open(GOLDEN_DIR "/training/gpt-varlen-default.pickle", -1);
     const struct dumped_path made = dumped(trace, NULL, NULL, UINT64_C(80) << 30);
     char *got = rendered(made.text, left_out);
-    char *want = rendered(SHARED_DIR "/golden/training/gpt-varlen-default.pickle", left_out);
+    char *want = rendered(GOLDEN_DIR "/training/gpt-varlen-default.pickle", left_out);
     const size_t n = numbers_of(want, "alloc", "'time_us': ", want_us, N);
     cr_expect_eq(numbers_of(got, "alloc", "'time_us': ", got_us, N), n);
     cr_expect_eq(n, trace_info(trace)->by_kind[EVENT_ALLOC]);
@@ -96,7 +94,7 @@ static void expect_verified(const char *path, const char *name)
 }
 
 /* Under other settings and on a card that was not there, too. */
-Test(dump, what_is_written_is_read_back_and_verified)
+Test(snapshot_export, what_is_written_is_read_back_and_verified)
 {
     static const struct { const char *sample, *conf; uint64_t mib; } runs[] = {
         {"gpt-varlen-default", NULL, 81920}, {"gpt-varlen-default", "expandable_segments:True", 81920},
@@ -119,11 +117,11 @@ Test(dump, what_is_written_is_read_back_and_verified)
 }
 
 /* From the recorded segments and blocks on, nothing is told of how they came about. */
-Test(dump, a_start_in_mid_run_is_taken_over_without_records)
+Test(snapshot_export, a_start_in_mid_run_is_taken_over_without_records)
 {
     static const char *const names[] = {"CliffKai-08fe375e", "bolongcheng-bf3e273f", "HanFa-209243be"};
     if (access(SHARED_DIR "/traces/pytorch-snapshot", R_OK) != 0)
-        cr_skip_test("no recordings in " SHARED_DIR "/traces/pytorch-snapshot");
+        cr_skip_test("needs recordings of others: nothing in " SHARED_DIR "/traces/pytorch-snapshot");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct replay_config cfg = {.on_oom = OOM_AS_RECORDED, .threads = 1, .start = START_FAITHFUL};
         char path[256];
@@ -133,7 +131,7 @@ Test(dump, a_start_in_mid_run_is_taken_over_without_records)
         struct trace_reader *trace = recorded_open(path, -1);
         const struct dumped_path made = dumped_path();
         cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited", &why), ERR_OK, "%s", why.text);
-        dumped_replay(&run, DUMP_AT_END, &cfg, made.text);
+        dumped_replay(&run, SNAPSHOT_EXPORT_AT_END, &cfg, made.text);
         struct trace_reader *again = recorded_open(made.text, -1);
         cr_expect_eq(trace_info(again)->starts_mid_run, trace_info(trace)->starts_mid_run, "%s", names[i]);
         cr_expect_eq(trace_info(again)->by_kind[EVENT_ALLOC], trace_info(trace)->by_kind[EVENT_ALLOC], "%s", names[i]);
@@ -145,13 +143,13 @@ Test(dump, a_start_in_mid_run_is_taken_over_without_records)
     }
 }
 
-Test(dump, a_refused_request_ends_the_records_and_the_state_is_that_of_the_refusal)
+Test(snapshot_export, a_refused_request_ends_the_records_and_the_state_is_that_of_the_refusal)
 {
     const struct dumped_path made = dumped_path();
     struct single_run run;
     struct trace_reader *trace = recorded_open(TEST_DATA "/../../samples/gpt-varlen-default.trace.zst", -1);
     recorded_start(trace, NULL, NULL, UINT64_C(200) << 20, &run);
-    dumped_run(&run, DUMP_AT_END, OOM_STOP, made.text);
+    dumped_run(&run, SNAPSHOT_EXPORT_AT_END, OOM_STOP, made.text);
     cr_assert_eq(run.lane.outcome, ERR_DEVICE_OOM);
     struct trace_reader *again = recorded_open(made.text, -1);
     cr_expect_eq(trace_info(again)->by_kind[EVENT_OOM], 1);
@@ -164,7 +162,7 @@ Test(dump, a_refused_request_ends_the_records_and_the_state_is_that_of_the_refus
     trace_close(trace);
 }
 
-Test(dump, the_state_in_front_of_an_event_has_no_record_from_behind_it)
+Test(snapshot_export, the_state_in_front_of_an_event_has_no_record_from_behind_it)
 {
     enum { EVENT = 1000 };
     const struct dumped_path made = dumped_path();
@@ -182,20 +180,20 @@ Test(dump, the_state_in_front_of_an_event_has_no_record_from_behind_it)
     trace_close(trace);
 }
 
-Test(dump, a_policy_without_blocks_of_its_own_is_refused)
+Test(snapshot_export, a_policy_without_blocks_of_its_own_is_refused)
 {
     struct single_run run = {.trace = recorded_open(TEST_DATA "/layouts/2.15.0.pickle", -1)};
-    struct dump d;
+    struct snapshot_export d;
     struct err_detail why = {0};
     FILE *out = tmpfile();
     recorded_start(run.trace, NULL, "no-cache", UINT64_C(8) << 30, &run);
-    cr_assert_eq(dump_open(&d, DUMP_AT_END, &why), ERR_OK);
-    dump_listen(&d, &run.lane);
+    cr_assert_eq(snapshot_export_open(&d, SNAPSHOT_EXPORT_AT_END, &why), ERR_OK);
+    snapshot_export_listen(&d, &run.lane);
     recorded_run(&run);
-    cr_expect_eq(dump_write(&d, &run.lane, run.trace, out, &why), ERR_UNSUPPORTED);
+    cr_expect_eq(snapshot_export_write(&d, &run.lane, run.trace, out, &why), ERR_UNSUPPORTED);
     cr_expect_not_null(strstr(why.text, "no-cache"), "%s", why.text);
     fclose(out);
-    dump_close(&d);
+    snapshot_export_close(&d);
     struct trace_reader *trace = run.trace;
     single_run_close(&run);
     trace_close(trace);
@@ -208,7 +206,7 @@ static size_t expect_genuine(struct trace_reader *base, const char *family, cons
     char path[512];
     snprintf(path, sizeof path, FAMILIES "/%s/%s-%s.json", family, family, setting);
     json_t *real = json_file_load(path);
-    snprintf(path, sizeof path, FAMILIES "/%s/%s-%s.pickle.gz", family, family, setting);
+    snprintf(path, sizeof path, FAMILIES "/%s/%s-%s.pickle", family, family, setting);
     if (real == NULL || access(path, R_OK) != 0) {
         json_decref(real);
         return 0;
@@ -225,16 +223,14 @@ static size_t expect_genuine(struct trace_reader *base, const char *family, cons
 }
 
 /* Segments, blocks, every record and the settings. */
-Test(dump, from_one_recording_come_the_genuine_snapshots_under_the_other_settings)
+Test(snapshot_export, from_one_recording_come_the_genuine_snapshots_under_the_other_settings)
 {
     static const char *const families[] = {"varlen", "prefetch", "unet"};
     static const char *const settings[] = {"default", "expand", "maxsplit32"};
-    if (access(FAMILIES, R_OK) != 0)
-        cr_skip_test("no families in " FAMILIES);
     size_t n = 0;
     for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
         char path[512];
-        snprintf(path, sizeof path, FAMILIES "/%s/%s-default.pickle.gz", families[f], families[f]);
+        snprintf(path, sizeof path, FAMILIES "/%s/%s-default.pickle", families[f], families[f]);
         struct trace_reader *base = recorded_open(path, -1);
         for (size_t s = 0; s < sizeof settings / sizeof settings[0]; s++)
             n += expect_genuine(base, families[f], settings[s]);
@@ -258,11 +254,11 @@ static enum err see_list(void *arg, const uint64_t *items, size_t n, uint64_t *o
     return ERR_OK;
 }
 
-TheoryDataPoints(dump, integers_come_back) = {
+TheoryDataPoints(snapshot_export, integers_come_back) = {
     DataPoints(int64_t, 0, 1, 127, 128, 255, 256, 65535, 65536, INT32_MAX, INT64_C(1) << 31, INT64_C(1) << 39,
                INT64_MAX, -1, -128, -129, INT32_MIN, -(INT64_C(1) << 32), INT64_MIN),
 };
-Theory((int64_t number), dump, integers_come_back)
+Theory((int64_t number), snapshot_export, integers_come_back)
 {
     char *bytes;
     size_t n_bytes;
@@ -293,7 +289,7 @@ Theory((int64_t number), dump, integers_come_back)
     free(bytes);
 }
 
-Test(dump, a_list_of_any_length_is_written_in_batches)
+Test(snapshot_export, a_list_of_any_length_is_written_in_batches)
 {
     static const uint64_t lengths[] = {0, 1, 999, 1000, 1001, 3000};
     static const char *const nothing[] = {NULL};
@@ -322,7 +318,7 @@ Test(dump, a_list_of_any_length_is_written_in_batches)
     }
 }
 
-Test(dump, text_that_is_no_utf8_is_written_as_utf8)
+Test(snapshot_export, text_that_is_no_utf8_is_written_as_utf8)
 {
     const struct dumped_path path = dumped_path();
     static const char *const nothing[] = {NULL};

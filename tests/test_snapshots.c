@@ -1,15 +1,16 @@
-/* Genuine recordings, replayed from the program's own requests: every counter is what PyTorch had at the end. */
+/* Genuine recordings, replayed from the requests of the program: every counter ends as PyTorch's did. */
 #include "tests/recorded_run.h"
 
 #include <criterion/parameterized.h>
 #include <dirent.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { FILES_MAX = 64, NAME_BYTES = 96 };
+enum { FILES_MAX = 64, NAME_BYTES = 512 };
 
 /* Values only: each case is a process of its own. */
 struct recording {
-    char name[NAME_BYTES];               /* below the golden folder, without ".pickle" */
+    char name[NAME_BYTES];               /* path without ".pickle" or ".json" */
 };
 
 static int recording_order(const void *a, const void *b)
@@ -17,27 +18,31 @@ static int recording_order(const void *a, const void *b)
     return strcmp(((const struct recording *)a)->name, ((const struct recording *)b)->name);
 }
 
+/* Those of a folder that have their facts beside them, in a .json. */
 static struct criterion_test_params recordings(const char *folder)
 {
     static struct recording found[FILES_MAX];
-    char path[512];
+    char path[NAME_BYTES + 8];
     size_t n = 0;
-    snprintf(path, sizeof path, SHARED_DIR "/golden/%s", folder);
-    DIR *dir = opendir(path);
+    DIR *dir = opendir(folder);
     for (const struct dirent *e = NULL; dir != NULL && n < FILES_MAX && (e = readdir(dir)) != NULL;) {
         const char *dot = strstr(e->d_name, ".pickle");
-        if (dot != NULL)
-            snprintf(found[n++].name, NAME_BYTES, "%s/%.*s", folder, (int)(dot - e->d_name), e->d_name);
+        if (dot == NULL)
+            continue;
+        const int length = snprintf(found[n].name, NAME_BYTES, "%s/%.*s", folder, (int)(dot - e->d_name), e->d_name);
+        cr_assert_lt(length, NAME_BYTES);
+        snprintf(path, sizeof path, "%s.json", found[n].name);
+        n += access(path, R_OK) == 0;
     }
     if (dir != NULL)
         closedir(dir);
     qsort(found, n, sizeof found[0], recording_order);
     if (n == 0)
-        snprintf(found[n++].name, NAME_BYTES, "%s", "");
+        found[n++].name[0] = '\0';
     return cr_make_param_array(struct recording, found, n);
 }
 
-/* A call of empty_cache that found nothing to release leaves no record, but waits for all streams. */
+/* A call of empty_cache that found nothing to free leaves no record, but waits for all streams. */
 static bool is_recorded(const char *key)
 {
     return strcmp(key, "num_sync_all_streams") != 0;
@@ -58,9 +63,9 @@ static const char *own_options(const json_t *facts, char *buf, size_t cap)
 
 static void check_device(const struct recording *r, json_t *facts, json_t *want, int64_t gpu)
 {
-    char path[512], options[96];
+    char path[NAME_BYTES + 8], options[96];
     struct single_run run;
-    snprintf(path, sizeof path, SHARED_DIR "/golden/%s.pickle", r->name);
+    snprintf(path, sizeof path, "%s.pickle", r->name);
     struct trace_reader *trace = recorded_open(path, gpu);
     recorded_replay(trace, json_string_value(json_object_get(facts, "conf")),
                     own_options(facts, options, sizeof options),
@@ -74,10 +79,9 @@ static void check_device(const struct recording *r, json_t *facts, json_t *want,
 
 static void check_recording(const struct recording *r)
 {
-    char path[512];
-    if (r->name[0] == '\0')
-        cr_skip_test("no recordings in " SHARED_DIR "/golden");
-    snprintf(path, sizeof path, SHARED_DIR "/golden/%s.json", r->name);
+    char path[NAME_BYTES + 8];
+    cr_assert_str_neq(r->name, "", "no recordings in one of the folders");
+    snprintf(path, sizeof path, "%s.json", r->name);
     json_t *facts = json_file_load(path);
     cr_assert_not_null(facts, "%s", path);
     json_t *stats = json_object_get(facts, "memory_stats");
@@ -90,7 +94,7 @@ static void check_recording(const struct recording *r)
 
 ParameterizedTestParameters(snapshots, of_random_programs_come_out)
 {
-    return recordings("snapshots");
+    return recordings(GOLDEN_DIR "/snapshots");
 }
 ParameterizedTest(struct recording *r, snapshots, of_random_programs_come_out)
 {
@@ -99,7 +103,7 @@ ParameterizedTest(struct recording *r, snapshots, of_random_programs_come_out)
 
 ParameterizedTestParameters(snapshots, of_training_loops_come_out)
 {
-    return recordings("training");
+    return recordings(GOLDEN_DIR "/training");
 }
 ParameterizedTest(struct recording *r, snapshots, of_training_loops_come_out)
 {
@@ -108,7 +112,7 @@ ParameterizedTest(struct recording *r, snapshots, of_training_loops_come_out)
 
 ParameterizedTestParameters(snapshots, of_ten_releases_come_out_under_their_release)
 {
-    return recordings("layouts");
+    return recordings(TEST_DATA "/layouts");
 }
 ParameterizedTest(struct recording *r, snapshots, of_ten_releases_come_out_under_their_release)
 {

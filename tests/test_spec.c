@@ -193,6 +193,54 @@ Test(spec, the_place_is_the_one_in_what_was_typed)
     expect_refused("pytorch:roundup=4,gc=2", 21, "at character 22, '2'");
 }
 
+/* The message of a policy that refuses its options must name the place where the person typed the cause. */
+static void expect_not_created(const char *text, uint64_t at, const char *hint)
+{
+    static const struct stream_name stream = {0, 0};
+    static const struct pool_name pool = {{0, 0}};
+    struct policy_spec spec = parsed(text);
+    struct device_config cfg = device_defaults();
+    struct device *device = NULL;
+    struct policy *policy = NULL;
+    struct err_detail reason = {.text = ""}, why = {.text = ""};
+    cr_assert_eq(device_open(&device_sim, &cfg, &device, &why), ERR_OK);
+    const struct policy_config config = {.device = device, .values = spec.values, .streams = &stream, .n_streams = 1,
+                                         .pools = &pool, .n_pools = 1};
+    cr_expect_eq(policy_create(spec.ops, &config, &policy, &reason), ERR_USAGE, "'%s'", text);
+    cr_expect_eq(policy_spec_refuse(&spec, ERR_USAGE, &reason, &why), ERR_USAGE);
+    cr_expect_eq(why.offset, at, "'%s' at %llu: %s", text, (unsigned long long)why.offset, why.text);
+    cr_expect_not_null(strstr(why.text, hint), "'%s': %s", text, why.text);
+    policy_destroy(policy);
+    device_close(device);
+    policy_spec_close(&spec);
+}
+
+Test(spec, a_setting_that_pytorch_refuses_is_shown_where_it_was_typed)
+{
+    expect_not_created("pytorch:version=2.0,gc=0.8,max-split=10MiB", 37, "at character 38, '10MiB': RuntimeError: ");
+    expect_not_created("pytorch:version=2.0,max-split=21MiB,gc=0", 39, "at character 40, '0': RuntimeError: ");
+    expect_not_created("pytorch:expandable,version=2.0", 8, "at character 9, 'expandable': RuntimeError: ");
+    expect_not_created("pytorch:gc=0.5,roundup=[16:3,>:1]", 27, "at character 28, '3': ValueError: ");
+    expect_not_created("pytorch:gc=0.8,max-split=1025KiB", 25, "'1025KiB': max-split: PyTorch takes whole MiB");
+    expect_not_created("pytorch:version=1.3", 16, "at character 17, '1.3': ");
+}
+
+Test(spec, a_place_in_pairs_is_the_one_that_was_typed)
+{
+    expect_not_created("max_split_size_mb:10", 18, "at character 19, '10': ");
+    expect_not_created("max_split_size_mb:64,foo_bar:1", 21, "'foo_bar:1': ValueError: Unrecognized key");
+    expect_not_created("pytorch:gc=0.5,max_split_size_mb:64,limit-device,foo_bar:1", 49, "at character 50, 'foo_bar:1'");
+    expect_not_created("pytorch:gc=none,conf=max_split_size_mb", 38, "at character 39, '': RuntimeError: the settings text");
+    expect_not_created("pytorch:conf=max_split_size_mb,throw", 31, "at character 32, 'throw': RuntimeError: the settings");
+}
+
+Test(spec, a_place_in_the_argument_of_a_preset_is_the_one_that_was_typed)
+{
+    expect_not_created("gc=0", 3, "at character 4, '0': ");
+    expect_not_created("pow2=3", 5, "at character 6, '3': ");
+    expect_not_created("gc=0.8:max-split=1MiB", 17, "at character 18, '1MiB': ");
+}
+
 Test(spec, a_preset_wants_its_value_and_no_other)
 {
     expect_refused("gc", 0, "gc=X needs a value");

@@ -3,14 +3,14 @@
 set -u
 replay=$1
 samples=$3/samples
-command -v mpirun >/dev/null || { echo "SKIP: mpirun is not installed"; exit 77; }
-[ -e "$(dirname "$replay")/mpi/libreplay-mpi.so" ] || { echo "SKIP: built without MPI"; exit 77; }
+command -v mpirun >/dev/null || { echo "SKIP: needs MPI: mpirun is not installed"; exit 77; }
+[ -e "$(dirname "$replay")/mpi/libreplay-mpi.so" ] || { echo "SKIP: needs MPI: built without it"; exit 77; }
 . "$(dirname "$0")/shell.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export ASAN_OPTIONS=detect_leaks=0              # MPI's own start leaks
 
 ranks() {
-    timeout -s KILL 60 mpirun --oversubscribe -n "$@"
+    timeout -s KILL 300 mpirun --oversubscribe -n "$@"
 }
 
 # rows DATABASE FILE: its runs as CSV

@@ -1,4 +1,4 @@
-/* Byte arithmetic that cannot wrap, and byte text both ways. */
+/* Byte arithmetic that cannot wrap; sizes to text and back. */
 #include "base/units.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /*
- * A trace as a whole: all its events, and its bounds.
+ * All events of a trace, and its bounds.
  */
 #ifndef REPLAY_TESTS_WHOLE_TRACE_H
 #define REPLAY_TESTS_WHOLE_TRACE_H
@@ -18,7 +18,7 @@ static inline struct bounds bounds_of(struct trace_reader *r)
     return b;
 }
 
-/* All events of a trace in one array; released with free. */
+/* All events of a trace in one array; free() it. */
 static inline struct event *events_of(struct trace_reader *r, size_t *n)
 {
     struct err_detail why = { .text = "" };

@@ -1,9 +1,18 @@
-/* Numbers into bytes and back. */
+/*
+ * Numbers into bytes and back.
+ *
+ *     form byte | dictionary, if any | size of escapes | plane 0 | plane 1 | ... | escapes
+ *                                                        n low bytes  n next bytes  varints of larger numbers
+ *
+ * The writer tries widths of 1, 2, 4 and 8 bytes, single bits and a dictionary, and takes the cheapest: a constant
+ * costs two bytes. A number that does not fit the width is all ones there and follows among the escapes.
+ */
 #include "traces/columns.h"
 
 #include "base/array.h"
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +24,11 @@ bool bytes_reserve(struct bytes *b, size_t more)
         return false;
     if (more <= b->room - b->n)
         return true;
-    size_t room = b->room < 256 ? 256 : b->room;
-    while (room - b->n < more && room <= SIZE_MAX / 2)
-        room *= 2;
-    unsigned char *data = room - b->n < more ? NULL : realloc(b->data, room);
-    if (data == NULL) {
-        b->has_failed = true;
-        return false;
-    }
-    b->data = data;
-    b->room = room;
-    return true;
+    unsigned char *data = array_reserve(b->data, b->n, more, &b->room, 1);
+    b->has_failed = data == NULL;
+    if (data != NULL)
+        b->data = data;
+    return data != NULL;
 }
 
 void bytes_put(struct bytes *b, const void *src, size_t n)
@@ -39,6 +42,7 @@ void bytes_put(struct bytes *b, const void *src, size_t n)
 void bytes_put_le(struct bytes *b, uint64_t v, unsigned width)
 {
     unsigned char out[8];
+    assert(width <= sizeof out);
     for (unsigned i = 0; i < width; i++)
         out[i] = (unsigned char)(v >> (8 * i));
     bytes_put(b, out, width);
@@ -105,6 +109,7 @@ const unsigned char *cursor_take(struct cursor *c, size_t n)
 
 uint64_t cursor_le(struct cursor *c, unsigned width)
 {
+    assert(width <= 8);
     const unsigned char *at = cursor_take(c, width);
     uint64_t v = 0;
     for (unsigned i = 0; at != NULL && i < width; i++)
@@ -151,13 +156,14 @@ const char *cursor_text(struct cursor *c)
 
 /* ---- writing a column ---- */
 
-/* The first byte: the width of a number in the low four bits, in bytes but for COLUMN_BITS, and whether the numbers are
- * indices. */
+/* The form byte: the width in its low four bits (bytes, or COLUMN_BITS), and whether numbers are indices of a
+ * dictionary. */
 enum { COLUMN_WIDTH_MASK = 15, COLUMN_HAS_DICT = 16 };
 
-/* The main value that says: read on among the escapes. */
+/* The value in the planes that stands for the next escape. */
 static uint64_t column_escape(unsigned width)
 {
+    assert(width == 1 || width == 2 || width == 4 || width == 8);
     return width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * width)) - 1;
 }
 
@@ -166,11 +172,12 @@ static unsigned varint_bytes(uint64_t v)
     return v == 0 ? 1 : log2_floor(v) / 7 + 1;
 }
 
-/* Beside its own bytes an escape costs a reader time, and zstd the run of like bytes that it interrupts: wider numbers,
- * whose upper planes are mostly zeros, give smaller files and are read faster than a few escapes in every batch. */
+/* The price of an escape beside its own bytes. It costs a reader time, and zstd the run of equal bytes that it
+ * interrupts: wider numbers with upper planes of zeros give smaller files and are read faster than a few escapes in
+ * every batch. */
 enum { COLUMN_ESCAPE_COST = 4 };
 
-/* Bytes that `n` numbers take at a width, and what else their escapes cost. */
+/* Cost of `n` numbers at a width, in bytes, the price of escapes included. */
 static uint64_t column_cost(const uint64_t *values, size_t n, unsigned width)
 {
     const uint64_t escape = column_escape(width);
@@ -181,9 +188,9 @@ static uint64_t column_cost(const uint64_t *values, size_t n, unsigned width)
     return cost;
 }
 
-/* Whether numbers of a bit follow each other as they did before: zstd then finds the repeats among bytes, but hardly
- * among bits, where they begin anywhere in a byte. Of the windows of 32 numbers one in 16 is looked at, chosen by what
- * is in it, so that a repeat is of the same choice. */
+/* True if a column of zeros and ones repeats itself. zstd finds repeats among bytes, but hardly among bits, where they
+ * start anywhere in a byte. One window of 32 numbers in 16 is looked at, chosen by its content, so that both
+ * occurrences of a repeat are chosen. */
 static bool column_bits_repeat(const uint64_t *values, size_t n)
 {
     enum { SEEN = 1 << 12 };
@@ -202,7 +209,7 @@ static bool column_bits_repeat(const uint64_t *values, size_t n)
     return 4 * n_again > n_windows;
 }
 
-/* Whether the numbers shall have a bit each; of a few it would save a few bytes. */
+/* True if the numbers shall have a bit each. Of a few numbers this would save next to nothing. */
 static bool column_is_bits(const uint64_t *values, size_t n)
 {
     enum { LEAST = 64 };
@@ -214,7 +221,7 @@ static bool column_is_bits(const uint64_t *values, size_t n)
     return all == 1 && !column_bits_repeat(values, n);
 }
 
-/* The width at which the numbers take fewest bytes; a bit each only where zstd could not do better. */
+/* The cheapest width. A bit each only if zstd could not do better with bytes. */
 static unsigned column_best_width(const uint64_t *values, size_t n, uint64_t *cost)
 {
     size_t i = 1;
@@ -232,7 +239,7 @@ static unsigned column_best_width(const uint64_t *values, size_t n, uint64_t *co
             best = width;
         }
         if (c == (uint64_t)n * width)
-            break;                               /* no escapes: what is wider only takes more */
+            break;                               /* no escapes: wider only costs more */
     }
     if (best == 1 && column_is_bits(values, n)) {
         *cost = (n + 7) / 8;
@@ -249,7 +256,7 @@ struct column_dict {
     uint64_t indices[];
 };
 
-/* NULL where a dictionary is out of the question: too many distinct numbers (or no memory for one: it only saves). */
+/* NULL if there are too many distinct numbers for a dictionary, or no memory for one: it only saves bytes. */
 static struct column_dict *column_dict_make(const uint64_t *values, size_t n)
 {
     const size_t limit = n / 4 < COLUMN_DICT_MAX ? n / 4 : COLUMN_DICT_MAX;
@@ -285,11 +292,11 @@ static void column_put_bits(struct bytes *out, const uint64_t *values, size_t n)
     }
 }
 
-/* A block of zstd costs some bytes and a table of codes: planes of fewer numbers than this share one. */
+/* A block of zstd costs some bytes and a table of codes, so planes of fewer numbers than this share a block. */
 enum { COLUMN_CUT = 1024 };
 
-/* What stands behind the form byte and the dictionary. Planes are cut from each other, since a low one is often noise,
- * which zstd then stores as it is, and a high one nearly empty. */
+/* Puts everything after the form byte and the dictionary. Planes go into separate blocks of zstd: a low one is often
+ * noise, which zstd stores as it is, a high one nearly empty. */
 static void column_put_numbers(struct bytes *out, const uint64_t *values, size_t n, unsigned width)
 {
     if (width == 0) {
@@ -393,7 +400,7 @@ static void column_read_bits(const struct column *c, uint64_t *out, size_t k)
         out[i] = c->main[at / 8] >> at % 8 & 1;
 }
 
-/* The main values as they stand; simple loops that compilers turn into vector code. */
+/* Reads k values from the planes. Compilers turn these loops into vector code. */
 static void column_read_main(const struct column *c, uint64_t *out, size_t k)
 {
     const unsigned char *p = c->main + c->done;
@@ -420,7 +427,7 @@ static void column_read_main(const struct column *c, uint64_t *out, size_t k)
     }
 }
 
-/* Whether one of the k numbers from `done` on may be an escape: all its bytes are then 0xff. */
+/* True if one of the k numbers from `done` on may be an escape: all bytes of an escape are 0xff. */
 static bool column_has_escape(const struct column *c, size_t k)
 {
     const unsigned char *p = c->main + c->done;
@@ -436,9 +443,10 @@ static bool column_has_escape(const struct column *c, size_t k)
     return found != 0;
 }
 
-/* Replaces the escapes among the k numbers from `done` on by what they stand for. */
+/* Replaces the escapes among the k numbers from `done` on by their numbers. */
 static bool column_read_escapes(struct column *c, uint64_t *out, size_t k)
 {
+    assert(c->width < 8);                        /* numbers of 8 bytes need no escapes */
     const uint64_t escape = column_escape(c->width);
     for (size_t i = 0; i < k; i++)
         if (out[i] == escape) {
@@ -463,6 +471,7 @@ static bool column_look_up(const struct column *c, uint64_t *out, size_t k)
 
 bool column_read(struct column *c, uint64_t *out, size_t k)
 {
+    assert(c->done <= c->n);
     if (k > c->n - c->done || (c->width != 0 && c->main == NULL))
         return false;
     if (c->width == 0) {

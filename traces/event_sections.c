@@ -1,4 +1,11 @@
-/* Events into columns and back. */
+/*
+ * Events into columns and back.
+ *
+ * Decoding is the hottest code of a replay after the policies. It reads columns in batches of COLUMN_BATCH numbers, so
+ * that a batch stays in the L1 cache, and walks over a batch with one of three loops: walk_guessed for the common case
+ * without branches on the kind, walk_each for ALLOC and FREE, walk_each for everything. All three accept and refuse the
+ * same events.
+ */
 #include "traces/event_sections.h"
 
 #include "base/inline.h"
@@ -13,6 +20,7 @@
 
 bool slot_table_reach(struct slot_table *t, uint32_t slot)
 {
+    assert(slot < t->limit);
     if (slot < t->room)
         return true;
     uint64_t room = t->room < 1024 ? 1024 : t->room;
@@ -36,7 +44,7 @@ static void guess_reset(struct slot_guess *g)
     g->n_vacated = 0;
 }
 
-/* The guess for an ALLOC, which is used up by it. */
+/* The guess for an ALLOC; a vacated slot is popped. */
 static inline uint32_t guess_alloc(struct slot_guess *g, const uint32_t *vacated)
 {
     return g->n_vacated > 0 ? vacated[--g->n_vacated] : g->next;
@@ -65,7 +73,7 @@ static uint64_t gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* The greatest unit of which every step of time is a multiple. */
+/* The greatest common divisor of all steps of time, 1 if there is none. */
 static uint64_t events_time_unit(const struct event *ev, size_t n, uint64_t time_ns)
 {
     uint64_t unit = 0;
@@ -76,7 +84,7 @@ static uint64_t events_time_unit(const struct event *ev, size_t n, uint64_t time
     return unit == 0 ? 1 : unit;
 }
 
-/* Fills the columns of slots, whose codes depend on the events before them. */
+/* Fills the two columns of slots. A code depends on the events before it. */
 static void events_slot_columns(const struct event *ev, size_t n, uint32_t *vacated, uint64_t *allocs,
                                 size_t *n_allocs, uint64_t *frees, size_t *n_frees)
 {
@@ -96,7 +104,7 @@ static void events_slot_columns(const struct event *ev, size_t n, uint32_t *vaca
     }
 }
 
-/* Fills one of the columns that are copied as they are; returns how many events have a part in it. */
+/* Fills a column whose numbers are copied as they are; returns its length. */
 static size_t events_plain_column(enum event_column column, const struct event *ev, size_t n, uint64_t *values)
 {
     size_t k = 0;
@@ -114,10 +122,11 @@ static size_t events_plain_column(enum event_column column, const struct event *
     return k;
 }
 
-void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct frame_place *place,
+void events_encode(struct bytes *out, const struct event *ev, size_t n, const struct events_place *place,
                    size_t ends[EVENT_COLUMN_COUNT])
 {
-    uint64_t *values = malloc(2 * n * sizeof *values), *frees = values + n;
+    assert(n > 0 && n <= NATIVE_SECTION_EVENTS);
+    uint64_t *values = malloc(2 * n * sizeof *values);
     uint32_t *vacated = malloc((n + 1) * sizeof *vacated);
     if (values == NULL || vacated == NULL) {
         out->has_failed = true;
@@ -125,6 +134,7 @@ void events_encode(struct bytes *out, const struct event *ev, size_t n, const st
         free(values);
         return;
     }
+    uint64_t *frees = values + n;
     const uint64_t unit = events_time_unit(ev, n, place->time_ns);
     size_t n_allocs = 0, n_frees = 0;
     bytes_put_varint(out, place->first_event);
@@ -154,20 +164,21 @@ void events_encode(struct bytes *out, const struct event *ev, size_t n, const st
 
 /* ---- decoding events ---- */
 
-/* The one reason that is not the trace's. */
+/* The only reason that is not the trace's fault. */
 static const char no_memory[] = "needs more memory than the host has";
 
-static bool frame_fail(struct frame_fault *fault, uint64_t event, const char *reason)
+static bool events_fail(struct events_fault *fault, uint64_t event, const char *reason)
 {
-    *fault = (struct frame_fault){.event = event, .reason = reason, .is_nomem = reason == no_memory};
+    *fault = (struct events_fault){.event = event, .reason = reason, .is_nomem = reason == no_memory};
     return false;
 }
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest byte of a word is the first in memory");
-static_assert(NATIVE_FRAME_EVENTS % 8 == 0, "there is room for eight bytes at a time");
+static_assert(NATIVE_SECTION_EVENTS % 8 == 0, "there is room for eight bytes at a time");
 
-/* Spreads n bits, lowest first, over a byte each; zeros up to a multiple of eight. A word gets copies of eight bits, a
- * byte each, of which every byte keeps one; adding 127 moves that to the top of the byte. */
+/* Spreads n bits, lowest first, over a byte each, and pads with zeros to a multiple of eight bytes. Eight at a time:
+ * all bytes of a word get a copy of the eight bits, each keeps one of them, and adding 127 carries it to the byte's top
+ * bit. */
 static void spread_bits(const unsigned char *bits, size_t n, unsigned char *bytes)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), one_each = UINT64_C(0x8040201008040201);
@@ -177,8 +188,8 @@ static void spread_bits(const unsigned char *bits, size_t n, unsigned char *byte
     }
 }
 
-/* The kinds of a section of n events, a byte each; NULL where their column has a form that does not give that. */
-static const unsigned char *events_kinds(struct frame_decoder *d, size_t n)
+/* The kinds of a section of n events, a byte each; NULL if their column has another form than kinds may have. */
+static const unsigned char *events_kinds(struct events_decoder *d, size_t n)
 {
     const struct column *c = &d->columns[EVENT_COLUMN_KIND];
     if (c->width == COLUMN_BITS && c->n_dict == 0 && c->main != NULL) {
@@ -192,11 +203,11 @@ static const unsigned char *events_kinds(struct frame_decoder *d, size_t n)
     return memset(d->spread_kinds, (int)c->constant, n);
 }
 
-/* Counts each kind among k <= COLUMN_BATCH bytes; false when one is no kind. Simple loops that compilers turn into vector
- * code; mostly the first two kinds are all there is. */
+/* Counts each kind among k <= COLUMN_BATCH bytes; false if a byte is no kind. Compilers turn these loops into vector
+ * code, and mostly there are only the first two kinds. */
 static bool events_count_kinds(const unsigned char *kinds, size_t k, uint16_t by_kind[EVENT_KINDS])
 {
-    enum { RUN = 128 };                          /* a byte counts as many */
+    enum { RUN = 128 };                          /* the count of a run fits a byte */
     size_t all = 0;
     memset(by_kind, 0, EVENT_KINDS * sizeof by_kind[0]);
     for (unsigned kind = 0; kind < EVENT_KINDS && all < k; kind++) {
@@ -212,8 +223,8 @@ static bool events_count_kinds(const unsigned char *kinds, size_t k, uint16_t by
     return all == k;
 }
 
-/* Counts the kinds of an event section, which tell how long its other columns are, and batch by batch. */
-static bool events_count_all_kinds(struct frame_decoder *d, size_t n)
+/* Counts the kinds of a section, in all and per batch: they tell how long the other columns are. */
+static bool events_count_all_kinds(struct events_decoder *d, size_t n)
 {
     d->kinds = events_kinds(d, n);
     memset(d->by_kind, 0, sizeof d->by_kind);
@@ -227,7 +238,7 @@ static bool events_count_all_kinds(struct frame_decoder *d, size_t n)
     return d->kinds != NULL;
 }
 
-/* How many numbers each column has. */
+/* The length of each column. */
 static void events_column_lengths(const uint32_t by_kind[EVENT_KINDS], size_t n, size_t lengths[EVENT_COLUMN_COUNT])
 {
     const size_t n_frees = by_kind[EVENT_FREE] + by_kind[EVENT_FREE_REQUESTED] + by_kind[EVENT_FREE_COMPLETED];
@@ -239,8 +250,8 @@ static void events_column_lengths(const uint32_t by_kind[EVENT_KINDS], size_t n,
     lengths[EVENT_COLUMN_LABEL] = by_kind[EVENT_MARK];
 }
 
-/* Opens all columns of a section's content; false unless they fill it exactly. */
-static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_t n)
+/* Opens all columns of a section. False if they do not fill its content exactly. */
+static bool events_open_columns(struct events_decoder *d, struct cursor in, size_t n)
 {
     size_t lengths[EVENT_COLUMN_COUNT];
     d->last_freed = 0;
@@ -258,19 +269,20 @@ static bool events_open_columns(struct frame_decoder *d, struct cursor in, size_
     return !in.is_bad && in.at == in.end;
 }
 
-/* Finds the slots of a batch's frees before the walk comes to them, so that it can look ahead: each is told by its
- * distance from the one before it. */
-static void frees_find(struct frame_decoder *d, size_t n)
+/* Decodes the slots of a batch's frees before the walk, so that the walk can prefetch: each slot is coded by its
+ * distance from the free before. */
+static void frees_find(struct events_decoder *d, size_t n)
 {
     uint64_t slot = d->last_freed;
+    assert(n <= COLUMN_BATCH);
     for (size_t i = 0; i < n; i++)
         d->free_slots[i] = slot = unzigzag(d->values[EVENT_COLUMN_FREE_SLOT][i], slot);
     memset(d->free_slots + n, 0, FREES_AHEAD * sizeof d->free_slots[0]);
     d->last_freed = slot;
 }
 
-/* Reads of batch number `batch`, of k events, as much of the columns as their kinds ask for. What is constant is there. */
-static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
+/* Reads the numbers of one batch of k events from every column. Constant columns were filled in when opened. */
+static bool events_read_batch(struct events_decoder *d, size_t batch, size_t k)
 {
     uint32_t by_kind[EVENT_KINDS];
     size_t lengths[EVENT_COLUMN_COUNT];
@@ -283,32 +295,33 @@ static bool events_read_batch(struct frame_decoder *d, size_t batch, size_t k)
         if (!column_read(&d->columns[c], d->values[c], lengths[c]))
             return false;
         if (lengths[c] < COLUMN_BATCH)
-            d->values[c][lengths[c]] = 0;        /* looked at in vain, once the others are used up */
+            d->values[c][lengths[c]] = 0;        /* walk_guessed reads one too many, and ignores it */
     }
     frees_find(d, lengths[EVENT_COLUMN_FREE_SLOT]);
     return true;
 }
 
-/* Where the walk over a section is. What every event touches is copied here, so that it stays in registers. */
+/* The state of a walk over a section. Everything that each event touches is copied here, so that it stays in registers.
+ * */
 struct events_walk {
     const unsigned char *kinds;                      /* of the batch */
     const uint64_t    (*values)[COLUMN_BATCH];       /* of it, by column */
     const uint64_t     *free_slots;                  /* of its frees */
     size_t              n_allocs, n_frees, n_sized, n_labels, n_placed;     /* numbers used so far of the batch */
-    bool                is_plain;                    /* ALLOC and FREE are all the kinds of the batch, */
-    bool                is_guessed;                  /* and each ALLOC has the slot that is guessed */
-    bool                are_places_kept;             /* all frees of the batch keep the place of their alloc, */
-    bool                are_places_zero;             /* and all others have the default: no need to look at each */
+    bool                is_plain;                    /* a full batch of ALLOC and FREE only */
+    bool                is_guessed;                  /* is_plain, and each ALLOC has the guessed slot */
+    bool                are_places_kept;             /* every free has the place of its ALLOC */
+    bool                are_places_zero;             /* every other event has stream 0 and pool 0 */
     uint64_t            live_bytes, peak_bytes, control;
     struct slot_guess   guess;
     uint32_t           *vacated;
     struct slot        *slots;
     uint32_t            n_slots;                     /* in use so far */
     struct slot_table  *table;
-    struct frame_bounds bounds;
+    struct events_bounds bounds;
 };
 
-/* A simple loop that compilers turn into vector code. */
+/* Compilers turn this loop into vector code. */
 static bool numbers_are_zero(const uint64_t *numbers, size_t k)
 {
     uint64_t any = 0;
@@ -317,8 +330,8 @@ static bool numbers_are_zero(const uint64_t *numbers, size_t k)
     return any == 0;
 }
 
-/* Points the walk at the batch that was read last. */
-static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d, size_t batch)
+/* Points the walk at the batch that was just read. */
+static void walk_take_batch(struct events_walk *w, const struct events_decoder *d, size_t batch)
 {
     const uint16_t *by_kind = d->batch_kinds[batch];
     w->free_slots = d->free_slots;
@@ -331,12 +344,12 @@ static void walk_take_batch(struct events_walk *w, const struct frame_decoder *d
     w->is_guessed = w->is_plain && numbers_are_zero(d->values[EVENT_COLUMN_ALLOC_SLOT], by_kind[EVENT_ALLOC]);
 }
 
-static inline bool place_is_good(uint64_t place, const struct frame_bounds *b)
+static inline bool place_is_good(uint64_t place, const struct events_bounds *b)
 {
     return (place & 0xffff) < b->n_streams && place >> 16 < b->n_pools;
 }
 
-/* All but the time. */
+/* Sets everything but the time. */
 static inline void event_set(struct event *ev, unsigned kind, uint64_t bytes, uint64_t slot, uint64_t place)
 {
     ev->bytes = bytes;
@@ -346,7 +359,7 @@ static inline void event_set(struct event *ev, unsigned kind, uint64_t bytes, ui
     ev->kind = (uint8_t)kind;
 }
 
-/* Why an ALLOC cannot be, or NULL. */
+/* Decodes an ALLOC. Returns why it is refused, or NULL. The same holds for walk_free and walk_other. */
 static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
 {
     const uint64_t code = w->values[EVENT_COLUMN_ALLOC_SLOT][w->n_allocs++];
@@ -386,7 +399,8 @@ static inline const char *walk_free(struct events_walk *w, unsigned kind, struct
     struct slot *s = &w->slots[slot];
     const uint64_t place = s->place ^ w->values[EVENT_COLUMN_FREE_PLACE][i];
     if (s->state != (kind == EVENT_FREE_COMPLETED ? SLOT_PENDING : SLOT_LIVE))
-        return "frees a slot that is not in use so";
+        return kind == EVENT_FREE_COMPLETED ? "completes a free that was not requested"
+                                            : "frees a slot that is not live";
     if (!w->are_places_kept && !place_is_good(place, &w->bounds))
         return "names a stream or pool out of range";
     event_set(ev, kind, s->bytes, slot, place);
@@ -401,7 +415,7 @@ static inline const char *walk_free(struct events_walk *w, unsigned kind, struct
     return NULL;
 }
 
-/* The kinds without a slot of their own. */
+/* Decodes an event of a kind that has no slot of its own. */
 static const char *walk_other(struct events_walk *w, unsigned kind, struct event *ev)
 {
     const uint64_t place = w->values[EVENT_COLUMN_PLACE][w->n_placed++];
@@ -424,14 +438,14 @@ static const char *walk_other(struct events_walk *w, unsigned kind, struct event
     return NULL;
 }
 
-/* Fills in the times of a batch; returns how many there are before one that is later than time can be. */
+/* Fills in the times of a batch; returns how many fit 64 bits. */
 static size_t walk_times(const uint64_t *steps, size_t k, uint64_t unit, uint64_t *time_ns, struct event *out)
 {
     uint64_t t = *time_ns, all = 0;
     size_t i = 0;
     for (size_t j = 0; j < k; j++)
         all |= steps[j];
-    const bool is_safe = all >> 32 == 0 && unit >> 20 == 0 && t >> 62 == 0;      /* 2^9 steps of less than 2^52 */
+    const bool is_safe = all >> 32 == 0 && unit >> 20 == 0 && t >> 62 == 0;      /* 512 steps below 2^52 cannot wrap */
 #pragma GCC unroll 4
     for (; is_safe && i < k; i++) {
         t += steps[i] * unit;
@@ -447,8 +461,8 @@ static size_t walk_times(const uint64_t *steps, size_t k, uint64_t unit, uint64_
     return i;
 }
 
-/* Events i to `end` of a batch, one after the other, up to one that cannot be, and why; returns which. Made once for those
- * of ALLOC and FREE alone: of these it need not ask what free it is. */
+/* Decodes events i to `end` of a batch one by one. Returns the first refused one, with *reason set, or `end`. Compiled
+ * twice: with is_plain it need not ask which kind of free an event is. */
 static HOT_INLINE size_t walk_each(struct events_walk *whole, size_t i, size_t end, struct event *out,
                                    const char **reason, bool is_plain)
 {
@@ -462,11 +476,12 @@ static HOT_INLINE size_t walk_each(struct events_walk *whole, size_t i, size_t e
         if (*reason != NULL)
             break;
     }
+    assert(w.live_bytes <= NATIVE_LIVE_MAX && w.guess.n_vacated <= NATIVE_SECTION_EVENTS);
     *whole = w;
     return i;
 }
 
-/* One of two numbers: the first where all bits of `mask` are set, the second where none is. */
+/* `first` if all bits of `mask` are set, `second` if none is. */
 static inline uint64_t pick(uint64_t mask, uint64_t first, uint64_t second)
 {
     return (first & mask) | (second & ~mask);
@@ -476,25 +491,27 @@ static_assert(EVENT_ALLOC == 0 && EVENT_FREE == 1, "a kind tells which of two th
 static_assert(SLOT_VACANT == 0 && SLOT_LIVE == 1, "and which state a slot must have");
 
 /*
- * The same of a batch of ALLOC and FREE whose slots are as guessed, up to an event that is out of the ordinary: one that
- * cannot be, or one whose slot was not vacated in this section. Which of the two kinds comes next is often beyond any
- * guess, and a branch on it takes longer than to do the work of both.
+ * Decodes events i to `end` of a batch where each ALLOC takes the slot vacated last. Stops before an event that needs
+ * walk_each: one that is refused, or an ALLOC when no slot of this section is vacant.
+ *
+ * There is no branch on the kind: whether an ALLOC or a FREE comes next is often unpredictable, and a mispredicted
+ * branch costs more than doing the work of both and picking one by a mask.
  */
 static HOT_INLINE size_t walk_guessed(struct events_walk *w, size_t i, size_t end, struct event *out, bool has_places)
 {
-    const struct frame_bounds bounds = w->bounds;
+    const struct events_bounds bounds = w->bounds;
     const unsigned char *kind = w->kinds + i;
     const unsigned char *const kinds_end = w->kinds + end;
     const uint64_t *const sizes = w->values[EVENT_COLUMN_BYTES], *size = sizes + w->n_allocs;
     const uint64_t *const frees = w->free_slots, *freed = frees + w->n_frees;
-    uint32_t *vacated = w->vacated + w->guess.n_vacated;         /* behind the one vacated last */
+    uint32_t *vacated = w->vacated + w->guess.n_vacated;         /* one after the slot vacated last */
     struct slot *const slots = w->slots;
     const uint32_t n_slots = w->n_slots;
     uint64_t left = NATIVE_LIVE_MAX - w->live_bytes, least = NATIVE_LIVE_MAX - w->peak_bytes;
     for (out += i; kind < kinds_end; kind++, out++) {
         const size_t is_free = *kind;
         const uint64_t mask = 0 - (uint64_t)is_free;
-        uint32_t *const top = vacated - 1 + is_free;             /* in front of the first: where no slot is found */
+        uint32_t *const top = vacated - 1 + is_free;             /* of an empty stack vacated[-1]: no slot */
         const uint64_t slot = pick(mask, *freed, *top);
         if (slot >= n_slots)
             break;
@@ -521,12 +538,13 @@ static HOT_INLINE size_t walk_guessed(struct events_walk *w, size_t i, size_t en
     w->n_allocs = w->n_sized = w->n_placed = (size_t)(size - sizes);
     w->n_frees = (size_t)(freed - frees);
     w->guess.n_vacated = (uint32_t)(vacated - w->vacated);
+    assert(left <= NATIVE_LIVE_MAX && least <= left && w->guess.n_vacated <= NATIVE_SECTION_EVENTS);
     w->live_bytes = NATIVE_LIVE_MAX - left;
     w->peak_bytes = NATIVE_LIVE_MAX - least;
     return (size_t)(kind - w->kinds);
 }
 
-/* Tells the guess which ALLOC was the last of those before event i of a batch. */
+/* Tells the guess the slot of the last ALLOC before event i, which walk_guessed does not keep. */
 static void walk_recall(struct events_walk *w, size_t i, const struct event *out)
 {
     while (i > 0 && out[i - 1].kind != EVENT_ALLOC)
@@ -535,14 +553,15 @@ static void walk_recall(struct events_walk *w, size_t i, const struct event *out
         guess_allocated(&w->guess, out[i - 1].slot);
 }
 
-/* The same as far as it goes, and what it leaves over one by one. */
+/* walk_guessed as far as it goes, and walk_each for the events that stop it. */
 static size_t walk_mostly_guessed(struct events_walk *w, size_t k, struct event *out, const char **reason)
 {
     const bool has_places = w->bounds.n_streams > 1 || w->bounds.n_pools > 1 || !w->are_places_kept ||
                             !w->are_places_zero;
     size_t i = 0;
     *reason = NULL;
-    memset(w->vacated + w->guess.n_vacated, 0, k * sizeof *w->vacated);      /* looked at in vain by frees */
+    /* A FREE reads the entry of the stack that it is about to write. */
+    memset(w->vacated + w->guess.n_vacated, 0, k * sizeof *w->vacated);
     while (i < k && *reason == NULL) {
         i = has_places ? walk_guessed(w, i, k, out, true) : walk_guessed(w, i, k, out, false);
         walk_recall(w, i, out);
@@ -553,7 +572,7 @@ static size_t walk_mostly_guessed(struct events_walk *w, size_t k, struct event 
     return i;
 }
 
-/* Walks over the k events of a batch, whose times are there; returns how many were good, and why the next is not. */
+/* Decodes the k events of a batch, whose times are there. Returns how many were accepted; *reason says why not more. */
 static size_t walk_batch(struct events_walk *w, size_t k, struct event *out, const char **reason)
 {
     return w->is_guessed && w->n_slots <= SLOTS_NEAR ? walk_mostly_guessed(w, k, out, reason)
@@ -561,8 +580,8 @@ static size_t walk_batch(struct events_walk *w, size_t k, struct event *out, con
                                                      : walk_each(w, 0, k, out, reason, false);
 }
 
-/* Reads what stands in front of the columns. */
-static void events_decode_head(struct cursor *in, struct frame_place *place, uint64_t *n, uint64_t *unit)
+/* Reads the numbers before the columns. */
+static void events_decode_head(struct cursor *in, struct events_place *place, uint64_t *n, uint64_t *unit)
 {
     place->first_event = cursor_varint(in);
     *n = cursor_varint(in);
@@ -572,7 +591,7 @@ static void events_decode_head(struct cursor *in, struct frame_place *place, uin
     in->is_bad |= *unit == 0;
 }
 
-bool events_find_place(const void *raw, size_t raw_bytes, struct frame_place *place)
+bool events_find_place(const void *raw, size_t raw_bytes, struct events_place *place)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
     uint64_t n, unit;
@@ -580,9 +599,9 @@ bool events_find_place(const void *raw, size_t raw_bytes, struct frame_place *pl
     return !in.is_bad;
 }
 
-/* Starts a walk where the last section ended. */
-static void walk_begin(struct events_walk *w, struct frame_decoder *d, const struct frame_place *place,
-                       const struct frame_bounds *bounds, struct slot_table *slots)
+/* Starts a walk at the end of the previous section. */
+static void walk_begin(struct events_walk *w, struct events_decoder *d, const struct events_place *place,
+                       const struct events_bounds *bounds, struct slot_table *slots)
 {
     d->vacated[0] = UINT32_MAX;
     *w = (struct events_walk){.live_bytes = slots->live_bytes, .peak_bytes = slots->peak_bytes,
@@ -591,8 +610,8 @@ static void walk_begin(struct events_walk *w, struct frame_decoder *d, const str
     guess_reset(&w->guess);
 }
 
-/* Hands back what the walk changed. */
-static void walk_end(const struct events_walk *w, size_t n, struct frame_place *place, struct slot_table *slots)
+/* Copies back what the walk changed. */
+static void walk_end(const struct events_walk *w, size_t n, struct events_place *place, struct slot_table *slots)
 {
     place->first_event += n;
     place->first_controls = w->control;
@@ -601,38 +620,38 @@ static void walk_end(const struct events_walk *w, size_t n, struct frame_place *
     slots->peak_bytes = w->peak_bytes;
 }
 
-bool events_decode(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, struct frame_place *place,
-                   const struct frame_bounds *bounds, struct slot_table *slots, struct event *out,
-                   struct frame_fault *fault)
+bool events_decode(struct events_decoder *d, const void *raw, size_t raw_bytes, size_t n, struct events_place *place,
+                   const struct events_bounds *bounds, struct slot_table *slots, struct event *out,
+                   struct events_fault *fault)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
-    struct frame_place said;
+    struct events_place said;
     struct events_walk w;
     uint64_t said_n, unit;
     events_decode_head(&in, &said, &said_n, &unit);
     if (in.is_bad || said_n != n || said.first_event != place->first_event || said.time_ns != place->time_ns ||
         said.first_controls != place->first_controls)
-        return frame_fail(fault, place->first_event, "begins a section that does not follow the one before it");
+        return events_fail(fault, place->first_event, "begins a section that does not follow the one before it");
     if (!events_open_columns(d, in, n))
-        return frame_fail(fault, place->first_event, "begins a section whose columns are damaged");
+        return events_fail(fault, place->first_event, "begins a section whose columns are damaged");
     walk_begin(&w, d, place, bounds, slots);
     for (size_t i = 0; i < n; i += COLUMN_BATCH) {
         const size_t k = n - i < COLUMN_BATCH ? n - i : COLUMN_BATCH;
         const char *reason;
         if (!events_read_batch(d, i / COLUMN_BATCH, k))
-            return frame_fail(fault, place->first_event + i, "begins a batch whose columns are damaged");
+            return events_fail(fault, place->first_event + i, "begins a batch whose columns are damaged");
         walk_take_batch(&w, d, i / COLUMN_BATCH);
         const size_t timed = walk_times(d->values[EVENT_COLUMN_TIME], k, unit, &place->time_ns, out + i);
         const size_t good = walk_batch(&w, timed, out + i, &reason);
         if (good < k)
-            return frame_fail(fault, place->first_event + i + good,
-                              reason == NULL ? "is later than time can be" : reason);
+            return events_fail(fault, place->first_event + i + good,
+                              reason == NULL ? "has a time of more than 2^64 ns" : reason);
     }
     walk_end(&w, n, place, slots);
     return true;
 }
 
-/* The slot of one event, moving the guess on. */
+/* The slot of one event; advances the guess. */
 static inline uint64_t walk_slot(struct events_walk *w, unsigned kind)
 {
     uint64_t slot = UINT32_MAX;
@@ -646,11 +665,11 @@ static inline uint64_t walk_slot(struct events_walk *w, unsigned kind)
     return slot;
 }
 
-bool events_decode_slots(struct frame_decoder *d, const void *raw, size_t raw_bytes, size_t n, uint32_t limit,
+bool events_decode_slots(struct events_decoder *d, const void *raw, size_t raw_bytes, size_t n, uint32_t limit,
                          uint32_t *slots)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
-    struct frame_place place;
+    struct events_place place;
     struct events_walk w = {.vacated = d->vacated + 1};
     uint64_t said_n, unit;
     events_decode_head(&in, &place, &said_n, &unit);
@@ -680,7 +699,7 @@ void side_memory_free(struct side_memory *m)
     *m = (struct side_memory){0};
 }
 
-/* Room for the slots of a section, and nothing remembered from another. */
+/* Makes room for the slots of a section and forgets the addresses of the previous one. */
 static bool side_memory_begin(struct side_memory *m, const uint32_t *slots, size_t n)
 {
     uint32_t most = 0;
@@ -707,7 +726,7 @@ static bool side_memory_begin(struct side_memory *m, const uint32_t *slots, size
     return true;
 }
 
-/* What an address is counted from: the last one of its slot, else the one before it. */
+/* The number that an address is coded against: the last address in its slot, else the previous address. */
 static inline uint64_t side_guess(const struct side_memory *m, uint32_t slot, uint64_t last)
 {
     return slot != UINT32_MAX && m->stamp[slot] == m->now ? m->addr[slot] : last;
@@ -721,7 +740,7 @@ static inline void side_learn(struct side_memory *m, uint32_t slot, uint64_t add
     }
 }
 
-/* Zero bits that all addresses end in. */
+/* The number of low bits that are zero in all addresses. */
 static unsigned sides_shift(const struct trace_side *sides, size_t n)
 {
     uint64_t bits = 0;
@@ -813,8 +832,8 @@ void slots_encode(struct bytes *out, const struct slot *slots, size_t n)
     free(values);
 }
 
-/* A slot is vacant and empty, or in use and within bounds. */
-static bool slot_is_good(const struct slot *s, const struct frame_bounds *bounds)
+/* True if a slot is vacant and all zero, or in use and within bounds. */
+static bool slot_is_good(const struct slot *s, const struct events_bounds *bounds)
 {
     if (s->state == SLOT_VACANT)
         return s->bytes == 0 && s->place == 0;
@@ -822,7 +841,7 @@ static bool slot_is_good(const struct slot *s, const struct frame_bounds *bounds
 }
 
 bool slots_decode(struct column *scratch, const void *raw, size_t raw_bytes, size_t n,
-                  const struct frame_bounds *bounds, struct slot *out)
+                  const struct events_bounds *bounds, struct slot *out)
 {
     struct cursor in = cursor_over(raw, raw_bytes);
     uint64_t values[COLUMN_BATCH];

@@ -1,4 +1,4 @@
-/* Patterns of requests, made in integers only so that every machine makes the same. */
+/* Patterns of requests, computed in integers only, so that every machine makes the same trace. */
 #include "traces/generate.h"
 
 #include "base/random.h"
@@ -19,7 +19,7 @@ static enum err generate_put(struct trace_writer *w, enum event_kind kind, uint6
     return trace_put(w, &r, why);
 }
 
-/* A training step in small: the peak of each round leaves a hole that what is kept then cuts up. */
+/* A training step in small: the peak of each round leaves a hole, and the kept request splits it. */
 static enum err generate_rounds(uint64_t events, uint64_t unused, uint64_t seed, struct trace_writer *w,
                                 struct err_detail *why)
 {
@@ -38,7 +38,7 @@ static enum err generate_rounds(uint64_t events, uint64_t unused, uint64_t seed,
     return e;
 }
 
-/* 512 B to 64 MiB in steps of 4 B: any power of two as often as the one above it, or more often. */
+/* 512 B to 64 MiB in steps of 4 B. No power of two is less frequent than the next. */
 static uint64_t generate_size(uint64_t *random)
 {
     const uint64_t r = random_next(random);
@@ -47,7 +47,7 @@ static uint64_t generate_size(uint64_t *random)
     return power + (r >> 20) % power / 4 * 4;
 }
 
-/* The more are live, the likelier is a free: their number swings around `live`. */
+/* The more requests are live, the likelier is a free: their number stays around `live`. */
 static enum err generate_mix(uint64_t events, uint64_t live, uint64_t seed, struct trace_writer *w,
                              struct err_detail *why)
 {
@@ -73,13 +73,13 @@ static enum err generate_mix(uint64_t events, uint64_t live, uint64_t seed, stru
 }
 
 static const struct generate_kind {
-    const char *name, *summary;      /* a name that ends in ':' is followed by a number */
+    const char *name, *summary;      /* a name that ends in ':' takes a number after it */
     const char *typed;
-    uint64_t    events;              /* by itself */
+    uint64_t    events;              /* default */
     enum err  (*generate)(uint64_t events, uint64_t number, uint64_t seed, struct trace_writer *w,
                           struct err_detail *why);
 } generate_kinds[] = {
-    {"530-270", "rounds of 530 MiB taken and given back, then 270 MiB taken and kept", "530-270", 12, generate_rounds},
+    {"530-270", "rounds of: allocate 530 MiB, free it, allocate 270 MiB and keep it", "530-270", 12, generate_rounds},
     {"mix:", "random requests and frees around LIVE live ones", "mix:LIVE", 1000000, generate_mix},
 };
 enum { GENERATE_KINDS = sizeof generate_kinds / sizeof generate_kinds[0] };
@@ -92,7 +92,7 @@ const char *trace_generate_at(size_t i, const char **summary)
     return generate_kinds[i].typed;
 }
 
-/* Whether `typed` is of this kind; *number gets what follows its name. */
+/* True if `typed` is of this kind; *number gets the number after its name. */
 static bool generate_matches(const struct generate_kind *k, const char *typed, uint64_t *number)
 {
     const size_t n = strlen(k->name);

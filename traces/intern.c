@@ -1,8 +1,9 @@
-/* Hash tables of the trace writer. */
+/* Hash tables with open addressing. */
 #include "traces/intern.h"
 
 #include "base/array.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,15 +48,19 @@ bool pair_map_add(struct pair_map *m, uint64_t key0, uint64_t key1, uint32_t val
 {
     if (2 * (m->n + 1) > m->room && !pair_map_grow(m))
         return false;
-    *pair_place(m, key0, key1) = (struct pair_entry){.key = {key0, key1}, .value = value, .is_used = 1};
+    struct pair_entry *place = pair_place(m, key0, key1);
+    assert(!place->is_used);
+    *place = (struct pair_entry){.key = {key0, key1}, .value = value, .is_used = 1};
     m->n++;
     return true;
 }
 
-/* Closes the gap, so that no chain is ever interrupted: Knuth, The Art of Computer Programming, 6.4, algorithm R. */
+/* Moves later entries into the gap, so that no search stops early: Knuth, The Art of Computer Programming, 6.4,
+ * algorithm R. */
 void pair_map_remove(struct pair_map *m, uint64_t key0, uint64_t key1)
 {
     size_t gap = (size_t)(pair_place(m, key0, key1) - m->entries);
+    assert(m->entries[gap].is_used);
     for (size_t i = (gap + 1) & (m->room - 1); m->entries[i].is_used; i = (i + 1) & (m->room - 1)) {
         const size_t home = pair_home(m, m->entries[i].key[0], m->entries[i].key[1]);
         if (((i - home) & (m->room - 1)) >= ((i - gap) & (m->room - 1))) {
@@ -112,15 +117,10 @@ static bool text_buckets_grow(struct text_table *t)
 
 static bool text_reserve(struct text_table *t, size_t more)
 {
-    if (more <= t->room_text - t->n_text)
-        return true;
-    const size_t room = 2 * t->room_text + more + 4096;
-    char *text = room < t->room_text ? NULL : realloc(t->text, room);
-    if (text == NULL)
-        return false;
-    t->text = text;
-    t->room_text = room;
-    return true;
+    char *text = array_reserve(t->text, t->n_text, more, &t->room_text, 1);
+    if (text != NULL)
+        t->text = text;
+    return text != NULL;
 }
 
 uint32_t text_table_put(struct text_table *t, const char *text, size_t n)
@@ -146,6 +146,7 @@ uint32_t text_table_put(struct text_table *t, const char *text, size_t n)
 
 const char *text_table_at(const struct text_table *t, uint32_t id)
 {
+    assert(id < t->n);
     return t->text + t->start[id];
 }
 
@@ -178,6 +179,7 @@ static uint32_t stack_node_put(struct stack_table *t, uint32_t caller, uint32_t 
 uint32_t stack_table_put(struct stack_table *t, const uint32_t *texts, size_t n)
 {
     uint32_t node = 0;
+    assert(n > 0);
     for (size_t i = n; i-- > 0;)
         if ((node = stack_node_put(t, node, texts[i])) == 0)
             return 0;

@@ -1,6 +1,5 @@
 /*
- * Tables of the trace writer: texts and call stacks that are kept once, raw handles that become dense numbers, and
- * which slot a live pointer has.
+ * Tables that keep each value once and number it: texts, call stacks, pairs of numbers (raw handles, live pointers).
  */
 #ifndef REPLAY_TRACES_INTERN_H
 #define REPLAY_TRACES_INTERN_H
@@ -9,25 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A hash from a pair of 64-bit numbers to a 32-bit one; open addressing, at most half full. */
+/* A hash table from a pair of 64-bit numbers to a 32-bit one; open addressing, at most half full. */
 struct pair_map {
     struct pair_entry { uint64_t key[2]; uint32_t value, is_used; } *entries;
     size_t n, room;                  /* room: a power of two, or 0 */
 };
 
-/* The value of a key; NULL where there is none. Lent until the next change. */
+/* The value of a key, lent until the next change; NULL if the key is absent. */
 uint32_t *pair_map_find(const struct pair_map *m, uint64_t key0, uint64_t key1);
 
-/* Adds a key that is not there; false without memory. */
+/* Adds a key that is absent; false without memory. */
 bool pair_map_add(struct pair_map *m, uint64_t key0, uint64_t key1, uint32_t value);
 
-/* Removes a key that is there. */
+/* Removes a key that is present. */
 void pair_map_remove(struct pair_map *m, uint64_t key0, uint64_t key1);
 void pair_map_free(struct pair_map *m);
 
 /* Texts, numbered from 0 in order of their first appearance. */
 struct text_table {
-    char     *text;                  /* one behind the other, each with its terminator */
+    char     *text;                  /* one after the other, each with its terminator */
     size_t    n_text, room_text;
     size_t   *start;                 /* by number */
     uint32_t  n;
@@ -41,8 +40,13 @@ uint32_t text_table_put(struct text_table *t, const char *text, size_t n);
 const char *text_table_at(const struct text_table *t, uint32_t id);
 void text_table_free(struct text_table *t);
 
-/* Stacks as nodes: a frame's text and the node of its caller. Stacks with the same callers share their nodes. Nodes
- * and stacks count from 1; node 0 is the caller of outermost frames. */
+/* Call stacks as a tree: a node is a stack frame (its text) and the node of its caller. Stacks with the same callers
+ * share nodes. A stack is its innermost node.
+ *
+ *     main <- train <- forward      stack 1      nodes: 1 main, 2 train (caller 1), 3 forward (caller 2),
+ *                   <- backward     stack 2             4 backward (caller 2)
+ *
+ * Nodes and stacks count from 1; node 0 is the caller of outermost frames. */
 struct stack_table {
     struct pair_map nodes;           /* (caller, text) -> node */
     struct pair_map stacks;          /* (node, 0) -> stack */

@@ -1,11 +1,18 @@
 /*
- * The native trace's layout, for its reader and its writer. traces/FORMAT.md is the specification.
+ * The layout of a native trace, for its reader and its writer. traces/FORMAT.md is the specification.
  *
- *     head | section | section | ... | index section | foot
+ *     +------+---------+---------+-- ... --+---------------+------+
+ *     | head | section | section |         | index section | foot |
+ *     +------+---------+---------+-- ... --+---------------+------+
+ *      24 B   |                   |                          28 B: offset of the index section
+ *             +-----------+-------+---------------+
+ *             | name,     | content, compressed,  |
+ *             | 20 bytes  | with a checksum       |
+ *             +-----------+-----------------------+
  *
- * A section is a 20-byte skippable zstd frame that names it, and a zstd frame with a checksum; head and foot are
- * skippable frames. So the file as a whole is valid zstd, and every byte belongs to exactly one of these. What is there
- * can be read before the index is: all that a section names stands in front of it.
+ * The name of a section, the head and the foot are skippable zstd frames, and a content is a zstd frame: so the whole
+ * file is valid zstd, and every byte belongs to exactly one of these. A section refers only to sections before it, so a
+ * file can be read while it is still growing and has no index.
  */
 #ifndef REPLAY_TRACES_NATIVE_H
 #define REPLAY_TRACES_NATIVE_H
@@ -16,40 +23,41 @@
 
 enum {
     NATIVE_VERSION        = 4,
-    NATIVE_VERSION_BEFORE = 2,           /* is read, too: no column has bits. No changed bit makes one of the other */
+    NATIVE_VERSION_BEFORE = 2,           /* read as well: the same without columns of bits. The two differ in two bits,
+                                          * so that one damaged bit never turns one version into the other */
     NATIVE_HEAD_BYTES     = 24,
-    NATIVE_SECTION_BYTES  = 20,          /* of the frame that names a section */
+    NATIVE_SECTION_BYTES  = 20,          /* of the name of a section */
     NATIVE_FOOT_BYTES     = 28,
-    NATIVE_ZSTD_MIN_BYTES = 9,           /* of a section's zstd frame: magic, header, a block, checksum */
-    NATIVE_FRAME_EVENTS   = 1 << 16,     /* most events in a section, and slots in a section of slots */
+    NATIVE_ZSTD_MIN_BYTES = 9,           /* fewest bytes of a compressed content */
+    NATIVE_SECTION_EVENTS   = 1 << 16,     /* most events in a section; most slots in a section of slots */
     NATIVE_ROWS           = 1 << 12,     /* most rows in any other section */
     NATIVE_SLOTS_EVERY    = 12,          /* event sections from one list of slots to the next */
     NATIVE_LEVEL          = 12,          /* of zstd; fixed, so that the same trace gives the same bytes */
-    NATIVE_EVENT_MATCH    = 6,           /* shortest repeat that zstd looks for among events: in noise it finds shorter
-                                          * ones everywhere, which save next to nothing and take their time to read */
-    NATIVE_LEVEL_PASSING  = 1,           /* of one that grows while it is read */
-    NATIVE_LEVEL_MEMORY   = -50,         /* of one in memory, which nobody keeps: little more than a copy */
+    NATIVE_EVENT_MATCH    = 6,           /* shortest repeat that zstd looks for among events: shorter ones are found
+                                          * everywhere in noise, save next to nothing and cost time to read */
+    NATIVE_LEVEL_PASSING  = 1,           /* of a trace that is read while it grows */
+    NATIVE_LEVEL_MEMORY   = -50,         /* of a trace in memory, which nobody keeps: little more than a copy */
     NATIVE_STREAMS_MAX    = 65535,
     NATIVE_POOLS_MAX      = 255,
-    NATIVE_FACTS_MAX      = 1024,        /* facts by name in one section */
-    NATIVE_STACK_MAX      = 4096         /* frames of one stack */
+    NATIVE_FACTS_MAX      = 1024,        /* most facts by name in one section */
+    NATIVE_STACK_MAX      = 4096         /* most stack frames of one stack */
 };
-#define NATIVE_SKIP_ENDS    UINT32_C(0x184d2a5e)     /* magic of the skippable frames: head and foot, */
-#define NATIVE_SKIP_SECTION UINT32_C(0x184d2a5d)     /* and the one before each section */
-#define NATIVE_HEAD_TEXT    "replay trace"           /* 12 bytes each, no terminator */
+#define NATIVE_SKIP_ENDS    UINT32_C(0x184d2a5e)     /* zstd's magic of the head and the foot */
+#define NATIVE_SKIP_SECTION UINT32_C(0x184d2a5d)     /* zstd's magic of the name of a section */
+#define NATIVE_HEAD_TEXT    "replay trace"           /* 12 bytes each, without terminator */
 #define NATIVE_FOOT_TEXT    "replay index"
 #define NATIVE_SECTION_MAX  (8 * MIB)                /* most bytes of a section's content, the index apart */
 #define NATIVE_TEXT_MAX     (64 * KIB)               /* most bytes of one string, its terminator included */
-#define NATIVE_LIVE_MAX     (UINT64_C(1) << 62)      /* most bytes live at once, so that sums cannot wrap */
+#define NATIVE_LIVE_MAX     (UINT64_C(1) << 62)      /* most bytes live at once: sums cannot wrap */
 
 /* X(name, tag, what): the order is part of the format. */
 #define SECTION_LIST(X)                                                        \
-    X(META, "meta", "facts; again where some became known later")             \
+    X(META, "meta", "facts; a later section adds or replaces some")           \
     X(STREAMS, "strm", "streams but the default one")                          \
     X(POOLS, "pool", "pools but the shared one")                               \
     X(START_SEGMENTS, "sseg", "segments before the first event")               \
     X(START_BLOCKS, "sblk", "blocks before the first event")                   \
-    X(SIDES, "side", "what was recorded of the events behind it")              \
+    X(SIDES, "side", "what was recorded beside the events of the next section")\
     X(EVENTS, "evts", "events by column")                                      \
     X(SLOTS, "slot", "live requests at this place")                            \
     X(SEGMENT_EVENTS, "sevt", "recorded segment events")                       \
@@ -64,7 +72,7 @@ enum {
 enum section_kind { SECTION_LIST(SECTION_ENUM) SECTION_KINDS };
 #undef SECTION_ENUM
 
-/* The numbers that the index begins with, and the flags among them. */
+/* The totals at the start of the index, and the flags among them. */
 enum { INDEX_TOTALS = 14 };
 enum {
     INDEX_STARTS_MID_RUN = 1, INDEX_HAS_SOURCE_NUMBERS = 2, INDEX_HAS_ADDRESSES = 4, INDEX_HAS_SEGMENT_EVENTS = 8,
@@ -73,9 +81,9 @@ enum {
 
 /* One section, as the index lists it. */
 struct section {
-    uint64_t offset;                     /* of its naming frame in the file */
-    uint64_t first;                      /* number of its first row among those of its kind; SLOTS: first event */
-    uint32_t packed_bytes;               /* of its zstd frame */
+    uint64_t offset;                     /* of its name in the file */
+    uint64_t first;                      /* number of its first row in its kind; SLOTS: of the next event */
+    uint32_t packed_bytes;               /* of its compressed content */
     uint32_t rows;
     uint32_t kind;                       /* enum section_kind */
 };

@@ -1,8 +1,12 @@
-/* Sections of a native trace, from a file, a pipe or memory. */
+/*
+ * Reads sections of a native trace. A pipe is copied into a temporary file first, since the index at the end is read
+ * before the sections. Nothing in a file is trusted: sizes are checked before memory is taken or bytes are read.
+ */
 #include "traces/native_file.h"
 
 #include "traces/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,6 +30,7 @@ const char *section_tag(uint32_t kind)
         SECTION_LIST(SECTION_TAG)
 #undef SECTION_TAG
     };
+    assert(kind < SECTION_KINDS);
     return tags[kind];
 }
 
@@ -45,7 +50,7 @@ void bytes_put_foot(struct bytes *out, uint64_t offset)
 
 /* ---- bytes of the file ---- */
 
-/* Fills `out`; the caller has made sure that the file is long enough. */
+/* Fills `out`. The caller has checked that the file is long enough. */
 static enum err native_pread(const struct native_file *f, void *out, size_t n, uint64_t offset, struct err_detail *why)
 {
     unsigned char *at = out;
@@ -63,10 +68,11 @@ static enum err native_pread(const struct native_file *f, void *out, size_t n, u
     return ERR_OK;
 }
 
-/* Bytes [offset, offset + n) of the file, which has them; lent until the next call. */
+/* Bytes [offset, offset + n) of the file, lent until the next call. The caller has checked that the file has them. */
 static enum err native_bytes(struct native_file *f, uint64_t offset, size_t n, const unsigned char **out,
                              struct err_detail *why)
 {
+    assert(offset <= f->size && n <= f->size - offset);
     if (f->bytes != NULL) {
         *out = f->bytes + offset;
         return ERR_OK;
@@ -82,7 +88,7 @@ static enum err native_bytes(struct native_file *f, uint64_t offset, size_t n, c
     return native_pread(f, f->packed, n, offset, why);
 }
 
-/* Whether the frame that names a section says what the index says. */
+/* True if the name of a section agrees with the index. */
 static bool section_head_is(const unsigned char *head, const struct section *s)
 {
     struct cursor c = cursor_over(head, NATIVE_SECTION_BYTES);
@@ -92,12 +98,12 @@ static bool section_head_is(const unsigned char *head, const struct section *s)
     return is_skippable && is_named && is_sized && cursor_le(&c, 4) == s->packed_bytes;
 }
 
-/* Room for a section's content; what the content may take at most is `most`. */
+/* Makes room for a section's content of n bytes, of which at most `most` are allowed. */
 static enum err native_raw_room(struct native_file *f, const struct section *s, unsigned long long n, uint64_t most,
                                 struct err_detail *why)
 {
     if (n == ZSTD_CONTENTSIZE_UNKNOWN || n == ZSTD_CONTENTSIZE_ERROR || n > most)
-        return native_damage(f, s, "does not begin with a zstd frame of a size that can be", why);
+        return native_damage(f, s, "does not begin with a zstd frame of a valid size", why);
     if (f->raw != NULL && n <= f->raw_room)
         return ERR_OK;
     unsigned char *raw = realloc(f->raw, (size_t)n + 1);
@@ -110,7 +116,7 @@ static enum err native_raw_room(struct native_file *f, const struct section *s, 
 
 enum err native_section(struct native_file *f, const struct section *s, size_t *n, struct err_detail *why)
 {
-    enum { ZSTD_HAS_CHECKSUM = 4 };                      /* RFC 8878, 3.1.1.1.1: bit of the byte behind the magic */
+    enum { ZSTD_HAS_CHECKSUM = 4 };                      /* RFC 8878, 3.1.1.1.1: a bit of the byte after the magic */
     const unsigned char *head;
     const uint64_t most = s->kind == SECTION_INDEX ? NATIVE_SECTION_MAX + 2 * f->size : NATIVE_SECTION_MAX;
     enum err e = native_bytes(f, s->offset, NATIVE_SECTION_BYTES + (size_t)s->packed_bytes, &head, why);
@@ -140,8 +146,9 @@ static enum err native_damaged_at(const struct native_file *f, uint64_t offset, 
                    (unsigned long long)offset);
 }
 
-/* Which section a head of n bytes names, NATIVE_SECTION_BYTES of which make a whole one; SECTION_KINDS for none. Of a
- * shorter one it is the first that it may name. */
+/* The kind of section that the first n bytes of a name stand for, SECTION_KINDS for none. NATIVE_SECTION_BYTES make a
+ * whole name and fill in s->rows and s->packed_bytes; of a shorter one the first kind that it may stand for is
+ * returned. */
 static uint32_t section_kind_of(const unsigned char *head, size_t n, struct section *s)
 {
     static const unsigned char start[] = {0x5d, 0x2a, 0x4d, 0x18, NATIVE_SECTION_BYTES - 8, 0, 0, 0};
@@ -158,7 +165,7 @@ static uint32_t section_kind_of(const unsigned char *head, size_t n, struct sect
     return memcmp(head, start, n_start) == 0 ? kind : SECTION_KINDS;
 }
 
-/* What is behind a whole index must be the beginning of its foot. */
+/* The bytes after a whole index must be the beginning of its foot. */
 static enum err native_check_foot(struct native_file *f, uint64_t index, uint64_t offset, struct err_detail *why)
 {
     struct bytes foot = {0};
@@ -176,8 +183,8 @@ static enum err native_check_foot(struct native_file *f, uint64_t index, uint64_
     return e;
 }
 
-/* Whether a section that the file does not hold whole, as its head has it, is cut off: its frame must not end before
- * the file does. */
+/* Checks that a section which reaches beyond the end of the file is cut off rather than damaged: its zstd frame must
+ * not end before the file does. */
 static enum err native_check_cut(struct native_file *f, const struct section *s, struct err_detail *why)
 {
     enum { ZSTD_MAGIC_BYTES = 4 };
@@ -196,6 +203,7 @@ static enum err native_check_cut(struct native_file *f, const struct section *s,
 
 enum err native_walk(struct native_file *f, uint64_t offset, struct section *out, struct err_detail *why)
 {
+    assert(offset <= f->size);
     struct section s = {.offset = offset, .kind = SECTION_KINDS};
     const uint64_t left = f->size - offset;
     const size_t n = left < NATIVE_SECTION_BYTES ? (size_t)left : NATIVE_SECTION_BYTES;
@@ -266,7 +274,7 @@ enum err native_find_index(struct native_file *f, struct section *index, struct 
     return ERR_OK;
 }
 
-/* Copies what standard input or a pipe holds into an unnamed temporary file, so that it can be read out of order. */
+/* Copies standard input or a pipe into an unnamed temporary file, so that it can be read in any order. */
 static enum err native_spool(struct native_file *f, struct err_detail *why)
 {
     unsigned char buffer[1 << 16];
@@ -315,7 +323,7 @@ static enum err native_open_fd(struct native_file *f, const char *path, struct e
     return ERR_OK;
 }
 
-/* What both ways of opening need, and the look at the head. */
+/* The common end of both ways of opening. */
 static enum err native_begin(struct native_file *f, struct err_detail *why)
 {
     f->zstd = ZSTD_createDCtx();

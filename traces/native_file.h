@@ -1,6 +1,6 @@
 /*
- * A native trace as a file of sections: where its bytes are, which section is whole, and where damage is. What the
- * sections mean is the reader's business.
+ * A native trace as a file of sections: reads bytes from a file, a pipe or memory, finds and checks sections, and says
+ * where damage is. The meaning of the sections is the reader's business.
  */
 #ifndef REPLAY_TRACES_NATIVE_FILE_H
 #define REPLAY_TRACES_NATIVE_FILE_H
@@ -16,7 +16,7 @@ struct native_file {
     char                *name;               /* for messages */
     const unsigned char *bytes;              /* NULL: read from fd */
     void                *owned;              /* freed with the file */
-    int                  fd;                 /* ours where `is_fd_ours` */
+    int                  fd;                 /* closed by native_close if is_fd_ours */
     bool                 is_fd_ours;
     uint64_t             size;
     struct ZSTD_DCtx_s  *zstd;
@@ -24,34 +24,34 @@ struct native_file {
     size_t               packed_room, raw_room;
 };
 
-/* Opens a path ("-": standard input), or bytes that are borrowed, or bytes that are freed by native_close; on failure
- * too. Checks the head. ERR_IO, ERR_FORMAT, ERR_HOST_NOMEM. */
+/* Opens a path ("-": standard input) or bytes, and checks the head. `owned` (NULL: the bytes are borrowed) is freed by
+ * native_close, which must be called after a failure as well. ERR_IO, ERR_FORMAT, ERR_HOST_NOMEM. */
 MUST_USE enum err native_open_path(struct native_file *f, const char *path, struct err_detail *why);
 MUST_USE enum err native_open_bytes(struct native_file *f, const void *bytes, size_t n, void *owned, const char *name,
                                     struct err_detail *why);
 
-/* Of an open file, or of a zeroed one. */
+/* Closes an open file; accepts a zeroed struct. */
 void native_close(struct native_file *f);
 
-/* Where the index is; index->rows is 0 where the file does not end in a foot: it is unfinished, or damaged. */
+/* Finds the index by the foot. index->rows is 0 if the file has no foot: it is unfinished, or damaged. */
 MUST_USE enum err native_find_index(struct native_file *f, struct section *index, struct err_detail *why);
 
-/* The sections of a file that does not end in a foot, one after the other and without the index: the whole one at
- * `offset`, or SECTION_KINDS as its kind where the file is cut off there. ERR_FORMAT where it is damaged: where there
- * is something else than the beginning of a section, or of what the writer puts behind the last one. */
+/* Reads the section at `offset` of a file that has no foot. out->kind is SECTION_KINDS if the file is cut off there: in
+ * this section, in the index or in the foot. ERR_FORMAT if the bytes are not the beginning of any of these. */
 MUST_USE enum err native_walk(struct native_file *f, uint64_t offset, struct section *out, struct err_detail *why);
 
-/* A section's content, checked: f->raw[0, *n), until the next call. The section lies within the file. */
+/* Decompresses a section, which must lie within the file, and checks it: its content is f->raw[0, *n) until the next
+ * call. */
 MUST_USE enum err native_section(struct native_file *f, const struct section *s, size_t *n, struct err_detail *why);
 
 /* Errors: "FILE: byte N: section 'evts' WHAT", and "FILE: the host is out of memory". */
 enum err native_damage(const struct native_file *f, const struct section *s, const char *what, struct err_detail *why);
 enum err native_nomem(const struct native_file *f, struct err_detail *why);
 
-/* Appends the foot of a file whose index is at `offset`. */
+/* Appends the foot of a file whose index section is at `offset`. */
 void bytes_put_foot(struct bytes *out, uint64_t offset);
 
-/* Four letters. */
+/* The four letters that name a kind of section. */
 const char *section_tag(uint32_t kind);
 
 #endif

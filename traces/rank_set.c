@@ -1,4 +1,4 @@
-/* Sixty-four-way tree of bits. */
+/* A 64-way tree of bits. */
 #include "traces/rank_set.h"
 
 #include "base/units.h"

@@ -1,6 +1,10 @@
 /*
- * A set of small numbers that answers "the next below" and "the next above" in a few steps: bits in words, and for
- * each level of words a level of bits that says which of them are not empty.
+ * A set of small numbers that finds the next member below or above a number in a few steps: a tree of 64-bit words in
+ * which each bit says whether the word below it has any bit.
+ *
+ *     level[1]   [ 1 . . 1 ... ]                one bit for each word of level[0]
+ *                  |     |
+ *     level[0]   [..1.][    ][    ][1...]       one bit for each number
  */
 #ifndef REPLAY_TRACES_RANK_SET_H
 #define REPLAY_TRACES_RANK_SET_H
@@ -24,7 +28,7 @@ void rank_set_add(struct rank_set *t, uint32_t rank);
 void rank_set_remove(struct rank_set *t, uint32_t rank);
 bool rank_set_has(const struct rank_set *t, uint32_t rank);
 
-/* The largest member below `rank`, the smallest above it; RANK_NONE where there is none. */
+/* The largest member below `rank`; the smallest above it. RANK_NONE if there is none. */
 uint32_t rank_set_below(const struct rank_set *t, uint32_t rank);
 uint32_t rank_set_above(const struct rank_set *t, uint32_t rank);
 

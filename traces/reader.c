@@ -1,7 +1,15 @@
 /*
- * Reads native traces: finds every section by the index, or makes that of a file which has none yet; decodes event
- * sections into a chunk and validates them on the way, beside the use of the last one if so told. What lies beside the
- * events is read when asked for. Memory follows the chunks, what is live, and the tables.
+ * Reads native traces.
+ *
+ * Opening finds all sections by the index (an unfinished file has none: one is built) and loads the small tables. Event
+ * sections are decoded and validated into chunks, one after the other:
+ *
+ *     event sections     | 0 | 1 | 2 | 3 | 4 | 5 | 6 | ...          next_section: 5, the next to decode
+ *     chunks             | lent  | ahead |                          a chunk holds whole sections
+ *     slots, place               state after section 4              moves with the decoding, not with the lending
+ *
+ * With read-ahead a producer thread fills the chunk that is not lent. Everything beside the events is read when it is
+ * asked for. Memory grows with the chunks, the live requests and the tables, not with the length of the trace.
  */
 #include "base/array.h"
 #include "base/producer.h"
@@ -16,34 +24,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fact by name; both texts lie in a kept content. */
+/* A fact by name. Both texts point into a kept content. */
 struct reader_fact {
     const char *name, *value;
 };
 
-/* Texts by number, in kept contents. */
+/* Texts by number. They point into kept contents. */
 struct reader_texts {
     const char **text;
     uint32_t     n;
 };
 
-/* Decoded events, and whether they could be. */
+/* Decoded events, and whether decoding succeeded. */
 struct reader_chunk {
     struct event     *at;
     size_t            n, room;
     enum err          outcome;
     struct err_detail why;
 };
-enum { READER_CHUNKS = 2 };                      /* the lent one, and the one that is decoded meanwhile */
+enum { READER_CHUNKS = 2 };                      /* the lent one, and the one being decoded ahead */
 
-/* What is kept of a file, events apart, may be as large as this and so many times its size: else a few bytes of a
- * stranger's could unpack to any amount. Texts and tables of real traces take up to 30 times their bytes. */
+/* Contents and tables kept in memory may take this many bytes, or this many times the size of the file: without a bound
+ * a small hostile file could unpack to any amount. Real traces need up to 30 times their size. */
 #define READER_KEPT_FREE  (64 * MIB)
 #define READER_KEPT_RATIO 256
 
 struct trace_reader {
     struct native_file   file;
-    void               **kept;                   /* contents that texts point into */
+    void               **kept;                   /* contents of sections; texts point into them */
     size_t               n_kept, room_kept;
     uint64_t             kept_bytes;             /* of contents and tables */
 
@@ -57,53 +65,54 @@ struct trace_reader {
     struct reader_texts  strings, labels;
     struct stack_node   *nodes;
     uint32_t            *stacks;
-    const char         **frames;                 /* of the stack that was asked for last */
+    const char         **frames;                 /* of the stack asked for last */
     struct trace_segment *start_segments;
     struct trace_block   *start_blocks;
     size_t                n_start_segments, n_start_blocks;
     struct trace_segment_event *segment_events;  /* NULL: not yet read */
     size_t                n_segment_events;
 
-    struct section      *sections;               /* all but the index, in order of the file */
+    struct section      *sections;               /* all but the index, in file order */
     uint32_t             n_sections;
     size_t               room_sections;
-    uint32_t            *of_kind[SECTION_KINDS]; /* numbers of the sections of each kind */
+    uint32_t            *of_kind[SECTION_KINDS]; /* by kind: the numbers of its sections */
     uint32_t             n_of_kind[SECTION_KINDS];
     uint64_t             rows[SECTION_KINDS];
 
-    struct frame_decoder *decoder;               /* of its own: it need not begin as zeros, and is large */
+    struct events_decoder *decoder;              /* allocated apart: large, and need not be zeroed */
     struct slot_table    slots;
-    struct frame_place   place;                  /* in front of event section `next_frame` */
-    uint32_t             next_frame;
-    size_t               skip;                   /* events of next_frame that a seek leaves out */
-    bool                 has_state;              /* slots and place are right */
-    bool                 is_whole;               /* everything up to here was read, from the start */
-    uint64_t             by_kind[EVENT_KINDS];   /* so far, when is_whole */
+    struct events_place  place;                  /* at the start of event section `next_section` */
+    uint32_t             next_section;           /* the next event section to decode: the n-th of them */
+    size_t               skip;                   /* events of the next chunk that a seek leaves out */
+    bool                 has_state;              /* slots and place are valid */
+    bool                 is_whole;               /* all events before next_section were decoded */
+    uint64_t             by_kind[EVENT_KINDS];   /* events decoded so far; valid if is_whole */
     struct reader_chunk  chunks[READER_CHUNKS];
-    unsigned             lent;                   /* the one that the last call of trace_next lent */
-    size_t               most_chunk;             /* events that one may hold */
-    bool                 is_kept;                /* the lent one has all, and they add up: none is decoded again */
-    size_t               next_kept;              /* of them, the next to be lent */
-    bool                 wants_ahead, is_ahead;  /* the producer decodes, and nobody else while it does not rest */
-    struct producer     *producer;               /* NULL: not needed so far, or not to be had */
+    unsigned             lent;                   /* index of the chunk that trace_next lent last */
+    size_t               most_chunk;             /* most events of a chunk */
+    bool                 is_kept;                /* the lent chunk holds the whole trace, checked */
+    size_t               next_kept;              /* next event to lend, if is_kept */
+    bool                 wants_ahead, is_ahead;  /* is_ahead: only the producer decodes, until it is told to rest */
+    struct producer     *producer;               /* NULL: not needed so far, or could not be started */
     struct slot         *listed;                 /* scratch for a section of slots */
 
     struct side_memory   side_memory;
-    struct trace_side   *sides;                  /* of event section `side_frame` */
+    struct trace_side   *sides;                  /* decoded sides of event section `side_section` */
     uint32_t            *side_slots;
-    uint32_t             side_frame;             /* UINT32_MAX: of none */
+    uint32_t             side_section;           /* UINT32_MAX: none */
 };
 
-/* So many bytes of a section's are to be kept. */
-static enum err reader_count_kept(struct trace_reader *r, const struct section *s, uint64_t bytes, struct err_detail *why)
+/* Counts bytes that are kept because of a section, and refuses too many. */
+static enum err reader_count_kept(struct trace_reader *r, const struct section *s, uint64_t bytes,
+                                  struct err_detail *why)
 {
     r->kept_bytes = add_capped(r->kept_bytes, bytes);
     if (r->kept_bytes / READER_KEPT_RATIO <= r->file.size || r->kept_bytes <= READER_KEPT_FREE)
         return ERR_OK;
-    return native_damage(&r->file, s, "unpacks to far more than a file of this size can mean", why);
+    return native_damage(&r->file, s, "unpacks to far more bytes than a trace of this file size can hold", why);
 }
 
-/* A copy of a section's content that lives as long as the reader. */
+/* Copies a section's content; the copy lives as long as the reader. */
 static enum err reader_section_kept(struct trace_reader *r, const struct section *s, struct cursor *content,
                                     struct err_detail *why)
 {
@@ -154,7 +163,7 @@ static void index_totals(struct cursor *c, struct trace_info *i, uint64_t column
         column_bytes[k] = cursor_varint(c);
 }
 
-/* Adds facts; a later one of the same name replaces the earlier. */
+/* Adds facts. A later fact replaces an earlier one of the same name. */
 static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, struct err_detail *why)
 {
     const uint64_t n = cursor_varint_at_most(c, NATIVE_FACTS_MAX);
@@ -173,13 +182,13 @@ static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, stru
     return ERR_OK;
 }
 
-/* Numbers the rows of section i, at offset `at`; false when it cannot be. */
+/* Places section i at offset `at` of the file and numbers its rows; false if the section is invalid. */
 static bool reader_number_section(struct trace_reader *r, uint32_t i, uint64_t at)
 {
     struct section *s = &r->sections[i];
     const bool is_long = s->kind == SECTION_EVENTS || s->kind == SECTION_SIDES || s->kind == SECTION_SLOTS;
     if (s->kind >= SECTION_INDEX || s->rows == 0 || s->packed_bytes < NATIVE_ZSTD_MIN_BYTES ||
-        s->rows > (uint32_t)(is_long ? NATIVE_FRAME_EVENTS : NATIVE_ROWS))
+        s->rows > (uint32_t)(is_long ? NATIVE_SECTION_EVENTS : NATIVE_ROWS))
         return false;
     s->offset = at;
     s->first = s->kind == SECTION_SLOTS ? r->rows[SECTION_EVENTS] : r->rows[s->kind];
@@ -188,7 +197,7 @@ static bool reader_number_section(struct trace_reader *r, uint32_t i, uint64_t a
     return true;
 }
 
-/* The list of sections, whose sizes must fill the file between head and index. */
+/* Reads the list of sections. Their sizes must fill the file between head and index. */
 static enum err index_sections(struct trace_reader *r, struct cursor *c, uint64_t end, struct err_detail *why)
 {
     const uint64_t n = cursor_varint_at_most(c, r->file.size / (NATIVE_SECTION_BYTES + NATIVE_ZSTD_MIN_BYTES));
@@ -218,12 +227,12 @@ static enum err index_sections(struct trace_reader *r, struct cursor *c, uint64_
     return ERR_OK;
 }
 
-/* Whether these sections can be those of one trace. */
+/* True if these sections can be those of one trace. */
 static bool sections_are_consistent(const struct trace_reader *r)
 {
     if (r->n_sections == 0 || r->sections[0].kind != SECTION_META)
         return false;
-    for (uint32_t k = 0; k < r->n_sections; k++) {        /* sides stand directly in front of their events */
+    for (uint32_t k = 0; k < r->n_sections; k++) {        /* sides come directly before their events */
         const struct section *s = &r->sections[k];
         const bool is_last = k + 1 == r->n_sections;
         if (s->kind == SECTION_SIDES && (is_last ? !r->info.is_unfinished
@@ -236,7 +245,7 @@ static bool sections_are_consistent(const struct trace_reader *r)
            r->rows[SECTION_CONTROLS] < UINT32_MAX && r->rows[SECTION_START_SEGMENTS] < UINT32_MAX;
 }
 
-/* Whether the totals can be true of these sections. */
+/* True if the totals can be those of these sections. */
 static bool index_is_consistent(const struct trace_reader *r)
 {
     const struct trace_info *i = &r->info;
@@ -266,7 +275,7 @@ static enum err reader_list_kinds(struct trace_reader *r, struct err_detail *why
     return ERR_OK;
 }
 
-/* Where the bytes of the file went. */
+/* Counts what the bytes of the file are used for. */
 static void reader_count_bytes(struct trace_reader *r)
 {
     struct trace_bytes *b = &r->costs;
@@ -302,7 +311,7 @@ static void reader_count_bytes(struct trace_reader *r)
     b->index += b->total - sections;
 }
 
-/* Reads the index, and with it the list of sections. */
+/* Reads the index: totals and the list of sections. */
 static enum err reader_load_index(struct trace_reader *r, const struct section *index, struct err_detail *why)
 {
     struct cursor c;
@@ -322,7 +331,7 @@ static enum err reader_load_index(struct trace_reader *r, const struct section *
     return ERR_OK;
 }
 
-/* Lists the sections of a file that has no index, up to where it is cut off. */
+/* Lists the sections of a file without index, up to the place where the file is cut off. */
 static enum err reader_walk(struct trace_reader *r, struct err_detail *why)
 {
     struct section s;
@@ -336,7 +345,7 @@ static enum err reader_walk(struct trace_reader *r, struct err_detail *why)
         r->sections = more;
         r->sections[r->n_sections++] = s;
         if (!reader_number_section(r, r->n_sections - 1, at))
-            return native_damage(&r->file, &s, "cannot be", why);
+            return native_damage(&r->file, &s, "is invalid", why);
         at += NATIVE_SECTION_BYTES + (uint64_t)s.packed_bytes;
     }
     if (e != ERR_OK)
@@ -345,7 +354,7 @@ static enum err reader_walk(struct trace_reader *r, struct err_detail *why)
         return err_set(why, ERR_FORMAT, at, "%s: byte %llu: the trace is cut off here, before its facts", r->file.name,
                        (unsigned long long)at);
     if (!sections_are_consistent(r))
-        return native_damage(&r->file, &r->sections[0], "is not followed by a trace", why);
+        return native_damage(&r->file, &r->sections[0], "is not followed by the sections of a trace", why);
     r->info.cut_off_bytes = r->file.size - at;
     return ERR_OK;
 }
@@ -363,7 +372,7 @@ static enum err reader_find_sections(struct trace_reader *r, struct err_detail *
     return reader_list_kinds(r, why);
 }
 
-/* The sentence about a section that was decoded, or not. */
+/* Writes the sentence for an error `e` of decoding a section. */
 static enum err reader_explain(const struct trace_reader *r, const struct section *s, enum err e,
                                struct err_detail *why)
 {
@@ -372,7 +381,7 @@ static enum err reader_explain(const struct trace_reader *r, const struct sectio
     return e == ERR_HOST_NOMEM ? native_nomem(&r->file, why) : e;
 }
 
-/* Reads all rows of a kind into a new array, behind `before` rows of zeros; it has at least one element. */
+/* Reads all rows of a kind into a new array, after `before` rows of zeros. The array has at least one element. */
 static enum err reader_rows(struct trace_reader *r, enum section_kind kind, size_t before, void **out,
                             struct err_detail *why)
 {
@@ -426,7 +435,7 @@ static enum err reader_texts(struct trace_reader *r, enum section_kind kind, str
     return ERR_OK;
 }
 
-/* "FILE: WHAT number N cannot be": damage that no checksum shows. */
+/* "FILE: byte B: section 'evts': row N is invalid": an error that no checksum shows. */
 static enum err reader_bad_row(const struct trace_reader *r, enum section_kind kind, uint64_t row,
                                struct err_detail *why)
 {
@@ -434,11 +443,11 @@ static enum err reader_bad_row(const struct trace_reader *r, enum section_kind k
     for (uint32_t i = 0; i < r->n_of_kind[kind]; i++)
         if (row >= r->sections[r->of_kind[kind][i]].first)
             s = &r->sections[r->of_kind[kind][i]];
-    return err_set(why, ERR_FORMAT, s->offset, "%s: byte %llu: section '%s': row %llu cannot be", r->file.name,
+    return err_set(why, ERR_FORMAT, s->offset, "%s: byte %llu: section '%s': row %llu is invalid", r->file.name,
                    (unsigned long long)s->offset, section_tag(kind), (unsigned long long)row);
 }
 
-/* Facts; of the numbers beside them the index has the last word. */
+/* Reads facts. The numbers next to them count only without an index, which has later values. */
 static enum err reader_load_meta(struct trace_reader *r, const struct section *s, struct err_detail *why)
 {
     struct cursor c;
@@ -466,7 +475,7 @@ static enum err reader_load_facts(struct trace_reader *r, struct err_detail *why
     return e;
 }
 
-/* The default stream and the shared pool stand in front of those that have rows, and are all zero. */
+/* The default stream and the shared pool have no rows: they are number 0 and all zero. */
 static enum err reader_load_names(struct trace_reader *r, struct err_detail *why)
 {
     void *streams = NULL, *pools = NULL;
@@ -557,7 +566,7 @@ static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *wh
 
 static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why);
 
-/* Everything but the events and what lies beside them. */
+/* Loads everything but events, sides and recorded segment events. */
 static enum err reader_load(struct trace_reader *r, struct err_detail *why)
 {
     enum err e = reader_find_sections(r, why);
@@ -581,11 +590,11 @@ static enum err reader_load(struct trace_reader *r, struct err_detail *why)
     return e == ERR_OK ? trace_seek(r, 0, why) : e;
 }
 
-/* Goes on where the file was opened, or failed to: the reader is ready, or gone. */
+/* The rest of opening; `e` is how opening the file ended. The reader is ready in *out, or closed. */
 static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_reader **out, struct err_detail *why)
 {
-    r->side_frame = UINT32_MAX;
-    r->most_chunk = NATIVE_FRAME_EVENTS;
+    r->side_section = UINT32_MAX;
+    r->most_chunk = NATIVE_SECTION_EVENTS;
     if (e == ERR_OK && (r->decoder = malloc(sizeof *r->decoder)) == NULL)
         e = native_nomem(&r->file, why);
     if (e == ERR_OK)
@@ -623,7 +632,8 @@ enum err trace_open_owned(void *bytes, size_t n, const char *name, struct trace_
     return reader_begin(r, native_open_bytes(&r->file, bytes, n, bytes, name, why), out, why);
 }
 
-/* They are what a reader has behind its first decoding: all events in the chunk, and the sides of the only section. */
+/* Puts the events where a reader has them after its first decoding: in a kept chunk, with the sides of the only
+ * section. */
 enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loose, const char *name,
                           struct trace_reader **out, struct err_detail *why)
 {
@@ -637,7 +647,7 @@ enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loos
         r->chunks[0] = (struct reader_chunk){.at = loose->events, .n = loose->n, .room = loose->n};
         r->is_kept = true;
         r->sides = loose->sides;
-        r->side_frame = 0;
+        r->side_section = 0;
     }
     *loose = (struct loose_events){.n = 0};
     if (e == ERR_OK)
@@ -740,26 +750,27 @@ size_t trace_stack(const struct trace_reader *r, uint32_t stack, const char *con
 
 /* ---- events ---- */
 
-static const struct section *reader_frame(const struct trace_reader *r, uint32_t frame)
+static const struct section *reader_events(const struct trace_reader *r, uint32_t section)
 {
-    return &r->sections[r->of_kind[SECTION_EVENTS][frame]];
+    assert(section < r->n_of_kind[SECTION_EVENTS]);
+    return &r->sections[r->of_kind[SECTION_EVENTS][section]];
 }
 
-static struct frame_bounds reader_bounds(const struct trace_reader *r)
+static struct events_bounds reader_bounds(const struct trace_reader *r)
 {
-    return (struct frame_bounds){.n_streams = r->info.n_streams, .n_pools = r->info.n_pools, .n_labels = r->labels.n,
+    return (struct events_bounds){.n_streams = r->info.n_streams, .n_pools = r->info.n_pools, .n_labels = r->labels.n,
                                  .n_controls = r->info.n_controls, .controls = r->controls};
 }
 
-/* "FILE: event N WHY, in the section at byte M". */
-static enum err reader_bad_event(const struct trace_reader *r, const struct section *s, const struct frame_fault *fault,
-                                 struct err_detail *why)
+/* "FILE: event N WHY (section at byte M)". */
+static enum err reader_bad_event(const struct trace_reader *r, const struct section *s,
+                                 const struct events_fault *fault, struct err_detail *why)
 {
     return err_set(why, ERR_FORMAT, fault->event, "%s: event %llu %s (section at byte %llu)", r->file.name,
                    (unsigned long long)fault->event, fault->reason, (unsigned long long)s->offset);
 }
 
-/* Empties the table of what is live, and fills it with the start state. */
+/* Resets the table of slots to the start state. */
 static enum err reader_start_slots(struct trace_reader *r, struct err_detail *why)
 {
     struct slot_table *t = &r->slots;
@@ -792,19 +803,19 @@ static enum err reader_list_slots(struct trace_reader *r, const struct section *
     enum err e = native_section(&r->file, s, &n, why);
     if (e != ERR_OK)
         return e;
-    if (r->listed == NULL && (r->listed = malloc(NATIVE_FRAME_EVENTS * sizeof *r->listed)) == NULL)
+    if (r->listed == NULL && (r->listed = malloc(NATIVE_SECTION_EVENTS * sizeof *r->listed)) == NULL)
         return native_nomem(&r->file, why);
     struct cursor c = cursor_over(r->file.raw, n);
-    const struct frame_bounds bounds = reader_bounds(r);
+    const struct events_bounds bounds = reader_bounds(r);
     c.is_bad |= cursor_varint(&c) != s->first;
     *first = (uint32_t)cursor_varint_at_most(&c, r->info.peak_live);
     if (c.is_bad || s->rows > r->info.peak_live - *first ||
         !slots_decode(&r->decoder->columns[0], c.at, (size_t)(c.end - c.at), s->rows, &bounds, r->listed))
-        return native_damage(&r->file, s, "lists slots that cannot be", why);
+        return native_damage(&r->file, s, "lists invalid slots", why);
     return ERR_OK;
 }
 
-/* The first of the slot sections that belong in front of event `at` or later. */
+/* The first slot section that comes before event `at` or a later one. */
 static uint32_t reader_slots_at(const struct trace_reader *r, uint64_t at)
 {
     uint32_t low = 0, high = r->n_of_kind[SECTION_SLOTS];
@@ -818,7 +829,7 @@ static uint32_t reader_slots_at(const struct trace_reader *r, uint64_t at)
     return low;
 }
 
-/* Compares the slots that the file lists at the present place with those that the events lead to. */
+/* Compares the slots listed in the file at the present place with those that the events led to. */
 static enum err reader_check_slots(struct trace_reader *r, struct err_detail *why)
 {
     const uint64_t at = r->place.first_event;
@@ -841,12 +852,12 @@ static enum err reader_check_slots(struct trace_reader *r, struct err_detail *wh
         expected += s->rows;
     }
     if (expected != 0 && expected != r->slots.n)
-        return native_damage(&r->file, reader_frame(r, r->next_frame - 1),
+        return native_damage(&r->file, reader_events(r, r->next_section - 1),
                              "is followed by an incomplete list of slots", why);
     return ERR_OK;
 }
 
-/* Fills the table of what is live from the slot sections at event `at`. */
+/* Fills the table of slots from the slot sections at event `at`. */
 static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct err_detail *why)
 {
     struct slot_table *t = &r->slots;
@@ -863,26 +874,26 @@ static enum err reader_load_slots(struct trace_reader *r, uint64_t at, struct er
         if (e != ERR_OK)
             return e;
         if (first != t->n)
-            return native_damage(&r->file, s, "lists slots that cannot be", why);
+            return native_damage(&r->file, s, "lists invalid slots", why);
         if (!slot_table_reach(t, first + s->rows - 1))
             return native_nomem(&r->file, why);
         for (uint32_t k = 0; k < s->rows; k++) {
             if (r->listed[k].bytes > NATIVE_LIVE_MAX - t->live_bytes)
-                return native_damage(&r->file, s, "lists slots that cannot be", why);
+                return native_damage(&r->file, s, "lists invalid slots", why);
             slot_table_take(t, first + k, r->listed[k]);
         }
     }
     return ERR_OK;
 }
 
-/* Decodes the next event section to `out`. */
-static enum err reader_decode_frame(struct trace_reader *r, struct event *out, struct err_detail *why)
+/* Decodes the next event section into `out`, and advances slots and place past it. */
+static enum err reader_decode_events(struct trace_reader *r, struct event *out, struct err_detail *why)
 {
-    const struct section *s = reader_frame(r, r->next_frame);
-    const struct frame_bounds bounds = reader_bounds(r);
-    struct frame_fault fault;
+    const struct section *s = reader_events(r, r->next_section);
+    const struct events_bounds bounds = reader_bounds(r);
+    struct events_fault fault;
     size_t n;
-    r->has_state = false;                                /* until it is known to be right again */
+    r->has_state = false;                                /* until the section proves to be whole */
     enum err e = native_section(&r->file, s, &n, why);
     if (e != ERR_OK)
         return e;
@@ -890,13 +901,13 @@ static enum err reader_decode_frame(struct trace_reader *r, struct event *out, s
         return fault.is_nomem ? native_nomem(&r->file, why) : reader_bad_event(r, s, &fault, why);
     for (int k = 0; k < EVENT_KINDS; k++)
         r->by_kind[k] += r->decoder->by_kind[k];
-    r->next_frame++;
+    r->next_section++;
     e = reader_check_slots(r, why);
     r->has_state = e == ERR_OK;
     return e;
 }
 
-/* At the end of a whole reading: the totals of the index are those of the events. */
+/* After all events were decoded: compares the totals of the index with those of the events. */
 static enum err reader_check_totals(const struct trace_reader *r, struct err_detail *why)
 {
     const bool is_right = memcmp(r->by_kind, r->info.by_kind, sizeof r->by_kind) == 0 &&
@@ -913,7 +924,7 @@ static enum err reader_chunk_room(const struct trace_reader *r, struct reader_ch
     const size_t room = 1 + (r->info.events < r->most_chunk ? (size_t)r->info.events : r->most_chunk);
     if (room <= c->room)
         return ERR_OK;
-    free(c->at);                                 /* not copied: what is in it has been used */
+    free(c->at);                                 /* not copied: its events are used up */
     *c = (struct reader_chunk){.at = malloc(room * sizeof *c->at)};
     c->room = c->at == NULL ? 0 : room;
     return c->at == NULL ? native_nomem(&r->file, why) : ERR_OK;
@@ -921,26 +932,28 @@ static enum err reader_chunk_room(const struct trace_reader *r, struct reader_ch
 
 static bool reader_is_at_end(const struct trace_reader *r)
 {
-    return r->next_frame == r->n_of_kind[SECTION_EVENTS];
+    return r->next_section == r->n_of_kind[SECTION_EVENTS];
 }
 
-/* Decodes into a chunk as many of the next event sections as it may hold. */
+/* Decodes as many of the next event sections into a chunk as fit. */
 static enum err reader_decode_chunk(struct trace_reader *r, struct reader_chunk *c, struct err_detail *why)
 {
     enum err e = reader_chunk_room(r, c, why);
     c->n = 0;
-    while (e == ERR_OK && !reader_is_at_end(r) && c->n + reader_frame(r, r->next_frame)->rows <= r->most_chunk) {
-        const size_t rows = reader_frame(r, r->next_frame)->rows;
-        e = reader_decode_frame(r, c->at + c->n, why);
+    while (e == ERR_OK && !reader_is_at_end(r) && c->n + reader_events(r, r->next_section)->rows <= r->most_chunk) {
+        const size_t rows = reader_events(r, r->next_section)->rows;
+        assert(c->n + rows <= c->room);
+        e = reader_decode_events(r, c->at + c->n, why);
         c->n += rows;
     }
     return e;
 }
 
-/* The producer's work, or what is done in its stead. */
+/* Fills a chunk; true if more events follow. Runs in the producer's thread, or in the caller's without read-ahead. */
 static bool reader_fill(void *arg, unsigned place)
 {
     struct trace_reader *r = arg;
+    assert(place < READER_CHUNKS && (r->is_ahead || place == r->lent));
     struct reader_chunk *c = &r->chunks[place];
     c->outcome = reader_decode_chunk(r, c, &c->why);
     return c->outcome == ERR_OK && !reader_is_at_end(r);
@@ -951,7 +964,8 @@ void trace_read_ahead(struct trace_reader *r)
     r->wants_ahead = true;
 }
 
-/* From here on the producer decodes, where there is more than the caller has to wait for anyway. */
+/* Lets the producer decode from here on, if there is more left than the first chunk, which the caller waits for anyway.
+ * */
 static void reader_begin_ahead(struct trace_reader *r)
 {
     r->is_ahead = r->wants_ahead && r->has_state && r->info.events - r->place.first_event > r->most_chunk;
@@ -965,7 +979,7 @@ void trace_enlarge_chunks(struct trace_reader *r)
     r->most_chunk = TRACE_CHUNK_EVENTS;
 }
 
-/* Makes the next chunk the lent one; false where there is none. */
+/* Makes the next chunk the lent one; false if there is none. */
 static bool reader_move(struct trace_reader *r)
 {
     if (r->is_ahead)
@@ -976,7 +990,7 @@ static bool reader_move(struct trace_reader *r)
     return true;
 }
 
-/* From here on the lent chunk is the trace, where it holds all of it. */
+/* Keeps the lent chunk decoded if it holds the whole trace. */
 static void reader_keep(struct trace_reader *r)
 {
     const size_t n = r->chunks[r->lent].n;
@@ -992,11 +1006,11 @@ static void reader_lend_kept(struct trace_reader *r, const struct event **events
     r->next_kept = c->n;
 }
 
-/* No chunk follows. */
+/* After the last chunk: checks the totals, if all events were read. */
 static enum err reader_end(struct trace_reader *r, struct err_detail *why)
 {
     if (!r->has_state)
-        return err_set(why, ERR_FORMAT, r->place.first_event, "%s: cannot be read on behind damage", r->file.name);
+        return err_set(why, ERR_FORMAT, r->place.first_event, "%s: cannot be read past the damage", r->file.name);
     if (!r->is_whole)
         return ERR_OK;
     const enum err e = reader_check_totals(r, why);
@@ -1004,13 +1018,13 @@ static enum err reader_end(struct trace_reader *r, struct err_detail *why)
         return e;
     reader_keep(r);
     if (r->info.events <= TRACE_CHUNK_EVENTS)
-        trace_enlarge_chunks(r);                 /* who reads again may do so often: then all of it is kept */
+        trace_enlarge_chunks(r);                 /* read again, it may be read often: keep all of it */
     return ERR_OK;
 }
 
 enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
 {
-    static const struct event none;              /* callers copy n events, also 0 of them */
+    static const struct event none;              /* callers may memcpy 0 events from it */
     *events = &none;
     *n = 0;
     if (r->is_kept) {
@@ -1026,19 +1040,20 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
             *why = c->why;
         return c->outcome;
     }
+    assert(r->skip <= c->n);
     *events = c->at + r->skip;
     *n = c->n - r->skip;
     r->skip = 0;
     return ERR_OK;
 }
 
-/* The event section that holds event `at`; behind the last one for the end of the trace. */
-static uint32_t reader_frame_of(const struct trace_reader *r, uint64_t at)
+/* The event section that holds event `at`; the number of event sections for the end of the trace. */
+static uint32_t reader_section_of(const struct trace_reader *r, uint64_t at)
 {
     uint32_t low = 0, high = r->n_of_kind[SECTION_EVENTS];
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (reader_frame(r, middle)->first + reader_frame(r, middle)->rows <= at)
+        if (reader_events(r, middle)->first + reader_events(r, middle)->rows <= at)
             low = middle + 1;
         else
             high = middle;
@@ -1046,13 +1061,13 @@ static uint32_t reader_frame_of(const struct trace_reader *r, uint64_t at)
     return low;
 }
 
-/* Learns from the next event section what stands in front of it. */
+/* Reads from the next event section what comes before it. */
 static enum err reader_find_place(struct trace_reader *r, struct err_detail *why)
 {
     size_t n;
-    if (r->next_frame == r->n_of_kind[SECTION_EVENTS])
+    if (r->next_section == r->n_of_kind[SECTION_EVENTS])
         return ERR_OK;
-    const struct section *s = reader_frame(r, r->next_frame);
+    const struct section *s = reader_events(r, r->next_section);
     const enum err e = native_section(&r->file, s, &n, why);
     if (e != ERR_OK)
         return e;
@@ -1061,10 +1076,11 @@ static enum err reader_find_place(struct trace_reader *r, struct err_detail *why
     return ERR_OK;
 }
 
-/* Makes the state that of a place from which decoding can begin, at or before event section `frame`. */
-static enum err reader_rewind(struct trace_reader *r, uint32_t frame, struct err_detail *why)
+/* Sets slots and place to a point at or before event section `section` from which decoding can start: the present one
+ * if it is nearest, else the last list of slots, else the start. */
+static enum err reader_rewind(struct trace_reader *r, uint32_t section, struct err_detail *why)
 {
-    const uint64_t target = frame == r->n_of_kind[SECTION_EVENTS] ? r->info.events : reader_frame(r, frame)->first;
+    const uint64_t target = section == r->n_of_kind[SECTION_EVENTS] ? r->info.events : reader_events(r, section)->first;
     uint32_t i = reader_slots_at(r, target + 1);
     const uint64_t at = i == 0 ? 0 : r->sections[r->of_kind[SECTION_SLOTS][i - 1]].first;
     if (r->has_state && r->place.first_event <= target && r->place.first_event >= at)
@@ -1072,11 +1088,11 @@ static enum err reader_rewind(struct trace_reader *r, uint32_t frame, struct err
     r->has_state = false;
     r->is_whole = at == 0;
     memset(r->by_kind, 0, sizeof r->by_kind);
-    r->place = (struct frame_place){.first_event = at};
-    r->next_frame = 0;
+    r->place = (struct events_place){.first_event = at};
+    r->next_section = 0;
     enum err e = at == 0 ? reader_start_slots(r, why) : reader_load_slots(r, at, why);
     if (e == ERR_OK && at > 0) {
-        r->next_frame = reader_frame_of(r, at);
+        r->next_section = reader_section_of(r, at);
         e = reader_find_place(r, why);
     }
     r->has_state = e == ERR_OK;
@@ -1094,41 +1110,41 @@ enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *w
     }
     producer_begin_anew(r->producer);
     struct reader_chunk *c = &r->chunks[r->lent];
-    const uint32_t frame = reader_frame_of(r, first);
-    enum err e = reader_rewind(r, frame, why);
+    const uint32_t section = reader_section_of(r, first);
+    enum err e = reader_rewind(r, section, why);
     c->n = 0;
-    if (e == ERR_OK && r->next_frame < frame)
+    if (e == ERR_OK && r->next_section < section)
         e = reader_chunk_room(r, c, why);
-    while (e == ERR_OK && r->next_frame < frame)
-        e = reader_decode_frame(r, c->at, why);
-    r->skip = frame == r->n_of_kind[SECTION_EVENTS] ? 0 : (size_t)(first - reader_frame(r, frame)->first);
+    while (e == ERR_OK && r->next_section < section)
+        e = reader_decode_events(r, c->at, why);
+    r->skip = section == r->n_of_kind[SECTION_EVENTS] ? 0 : (size_t)(first - reader_events(r, section)->first);
     reader_begin_ahead(r);
     return e;
 }
 
-/* ---- beside the events ---- */
+/* ---- sides and segment events ---- */
 
-/* The section of sides in front of an event section; NULL where it has none. */
-static const struct section *reader_sides_of(const struct trace_reader *r, uint32_t frame)
+/* The section of sides of an event section; NULL if there is none. */
+static const struct section *reader_sides_of(const struct trace_reader *r, uint32_t section)
 {
-    const uint32_t i = r->of_kind[SECTION_EVENTS][frame];
+    const uint32_t i = r->of_kind[SECTION_EVENTS][section];
     return i > 0 && r->sections[i - 1].kind == SECTION_SIDES ? &r->sections[i - 1] : NULL;
 }
 
 static enum err reader_sides_room(struct trace_reader *r, struct err_detail *why)
 {
     if (r->sides == NULL)
-        r->sides = malloc(NATIVE_FRAME_EVENTS * sizeof *r->sides);
+        r->sides = malloc(NATIVE_SECTION_EVENTS * sizeof *r->sides);
     if (r->side_slots == NULL)
-        r->side_slots = malloc(NATIVE_FRAME_EVENTS * sizeof *r->side_slots);
+        r->side_slots = malloc(NATIVE_SECTION_EVENTS * sizeof *r->side_slots);
     return r->sides == NULL || r->side_slots == NULL ? native_nomem(&r->file, why) : ERR_OK;
 }
 
 /* Decodes the sides of an event section into r->sides. */
-static enum err reader_decode_sides(struct trace_reader *r, uint32_t frame, const struct section *s,
+static enum err reader_decode_sides(struct trace_reader *r, uint32_t section, const struct section *s,
                                     struct err_detail *why)
 {
-    const struct section *events = reader_frame(r, frame);
+    const struct section *events = reader_events(r, section);
     size_t n;
     enum err e = native_section(&r->file, events, &n, why);
     if (e != ERR_OK)
@@ -1146,17 +1162,17 @@ static enum err reader_decode_sides(struct trace_reader *r, uint32_t frame, cons
 }
 
 /* Makes r->sides those of an event section. */
-static enum err reader_load_sides(struct trace_reader *r, uint32_t frame, struct err_detail *why)
+static enum err reader_load_sides(struct trace_reader *r, uint32_t section, struct err_detail *why)
 {
-    if (r->side_frame == frame)
+    if (r->side_section == section)
         return ERR_OK;
-    r->side_frame = UINT32_MAX;
+    r->side_section = UINT32_MAX;
     enum err e = reader_sides_room(r, why);
     if (e != ERR_OK)
         return e;
-    const struct section *s = reader_sides_of(r, frame), *events = reader_frame(r, frame);
+    const struct section *s = reader_sides_of(r, section), *events = reader_events(r, section);
     if (s != NULL)
-        e = reader_decode_sides(r, frame, s, why);
+        e = reader_decode_sides(r, section, s, why);
     for (uint32_t i = 0; e == ERR_OK && i < events->rows; i++) {
         if (s == NULL)
             r->sides[i] = (struct trace_side){.record = TRACE_NO_RECORD};
@@ -1164,7 +1180,7 @@ static enum err reader_load_sides(struct trace_reader *r, uint32_t frame, struct
             r->sides[i].record = events->first + i;
     }
     if (e == ERR_OK)
-        r->side_frame = frame;
+        r->side_section = section;
     return e;
 }
 
@@ -1175,11 +1191,12 @@ enum err trace_sides(struct trace_reader *r, uint64_t first, size_t n, struct tr
                        (unsigned long long)first, (unsigned long long)r->info.events);
     producer_rest(r->producer);
     for (size_t done = 0; done < n;) {
-        const uint32_t frame = reader_frame_of(r, first + done);
-        const enum err e = reader_load_sides(r, frame, why);
+        const uint32_t section = reader_section_of(r, first + done);
+        const enum err e = reader_load_sides(r, section, why);
         if (e != ERR_OK)
             return e;
-        const struct section *s = reader_frame(r, frame);
+        const struct section *s = reader_events(r, section);
+        assert(first + done >= s->first && first + done - s->first < s->rows);
         const size_t from = (size_t)(first + done - s->first);
         const size_t k = s->rows - from < n - done ? s->rows - from : n - done;
         memcpy(out + done, r->sides + from, k * sizeof *out);
@@ -1205,7 +1222,7 @@ enum err trace_segment_events(struct trace_reader *r, const struct trace_segment
         const struct trace_segment_event *events = rows;
         size_t n_rows = (size_t)r->rows[SECTION_SEGMENT_EVENTS];
         while (r->info.is_unfinished && n_rows > 0 && events[n_rows - 1].before > r->info.events)
-            n_rows--;                                    /* the events that they stand between are cut off */
+            n_rows--;                                    /* the events after them are cut off */
         for (size_t i = 0; i < n_rows; i++) {
             const struct trace_segment_event *s = &events[i];
             if (s->before > r->info.events || (i > 0 && s->before < s[-1].before) || s->stream >= r->info.n_streams ||
@@ -1224,18 +1241,18 @@ enum err trace_segment_events(struct trace_reader *r, const struct trace_segment
 
 /* ---- an unfinished trace ---- */
 
-/* Goes through the next event section for what an index would say. A slot is less than the number of requests up to
- * there, so that memory follows what was read. */
-static enum err reader_sum_up_frame(struct trace_reader *r, struct err_detail *why)
+/* Adds the next event section to the totals that an index would hold. Slots are bounded by the events read so far, so
+ * memory grows only with what was read. */
+static enum err reader_sum_up_events(struct trace_reader *r, struct err_detail *why)
 {
     struct trace_info *i = &r->info;
-    const uint32_t frame = r->next_frame, rows = reader_frame(r, frame)->rows;
+    const uint32_t section = r->next_section, rows = reader_events(r, section)->rows;
     i->peak_live = rows < UINT32_MAX - 1 - i->peak_live ? i->peak_live + rows : UINT32_MAX - 1;
     r->slots.limit = i->peak_live;
-    i->has_source_numbers = true;                        /* or sides are given numbers that they do not have */
-    enum err e = reader_decode_frame(r, r->chunks[r->lent].at, why);
+    i->has_source_numbers = true;                        /* else reader_load_sides would number the events itself */
+    enum err e = reader_decode_events(r, r->chunks[r->lent].at, why);
     if (e == ERR_OK)
-        e = reader_load_sides(r, frame, why);
+        e = reader_load_sides(r, section, why);
     for (uint32_t k = 0; e == ERR_OK && k < rows; k++) {
         const struct trace_side *side = &r->sides[k];
         i->has_addresses |= side->addr != 0;
@@ -1245,14 +1262,14 @@ static enum err reader_sum_up_frame(struct trace_reader *r, struct err_detail *w
     return e;
 }
 
-/* The totals of a trace without an index: those of the events that are there. */
+/* Computes the totals of a trace without index from its events. */
 static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
 {
     struct trace_info *i = &r->info;
     const uint32_t *slots = r->of_kind[SECTION_SLOTS], *events = r->of_kind[SECTION_EVENTS];
-    const uint32_t n_frames = r->n_of_kind[SECTION_EVENTS];
-    while (r->n_of_kind[SECTION_SLOTS] > 0 &&            /* a list that may be cut off, and serves nobody */
-           (n_frames == 0 || slots[r->n_of_kind[SECTION_SLOTS] - 1] > events[n_frames - 1]))
+    const uint32_t n_sections = r->n_of_kind[SECTION_EVENTS];
+    while (r->n_of_kind[SECTION_SLOTS] > 0 &&            /* after the last events: may be cut off, and is not needed */
+           (n_sections == 0 || slots[r->n_of_kind[SECTION_SLOTS] - 1] > events[n_sections - 1]))
         r->n_of_kind[SECTION_SLOTS]--;
     i->events = r->rows[SECTION_EVENTS];
     i->starts_mid_run = r->n_start_segments + r->n_start_blocks > 0;
@@ -1260,8 +1277,8 @@ static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
     enum err e = trace_seek(r, 0, why);
     if (e == ERR_OK)
         e = reader_chunk_room(r, &r->chunks[r->lent], why);
-    while (e == ERR_OK && r->next_frame < n_frames)
-        e = reader_sum_up_frame(r, why);
+    while (e == ERR_OK && r->next_section < n_sections)
+        e = reader_sum_up_events(r, why);
     const struct trace_segment_event *rows;
     size_t n_rows = 0;
     if (e == ERR_OK)
@@ -1272,9 +1289,9 @@ static enum err reader_sum_up(struct trace_reader *r, struct err_detail *why)
     i->peak_live = r->slots.n;
     i->peak_requested_bytes = r->slots.peak_bytes;
     i->duration_ns = r->place.time_ns;
-    i->n_controls = (uint32_t)r->place.first_controls;    /* those behind them have no event */
+    i->n_controls = (uint32_t)r->place.first_controls;    /* later ones have no event yet */
     memcpy(i->by_kind, r->by_kind, sizeof i->by_kind);
     r->has_state = false;
-    r->side_frame = UINT32_MAX;
+    r->side_section = UINT32_MAX;
     return e;
 }

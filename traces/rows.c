@@ -1,10 +1,15 @@
-/* Rows as numbers: each kind of row names its fields once, for both directions. */
+/*
+ * Rows as numbers. For each kind of row, *_fields turns a struct into numbers and *_from numbers into a struct;
+ * encoding and decoding are the same for all kinds.
+ */
 #include "traces/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A field's numbers are kept as differences from the row before where neighbours are near, which `is_near` says. */
+/* One field of a row. is_near: the column holds differences from the previous row, from 0 in the first row of a
+ * section. */
 struct row_field {
     uint64_t value;
     uint64_t max;
@@ -165,7 +170,7 @@ size_t rows_size(enum section_kind kind)
     }
 }
 
-/* The fields of a row; returns how many. */
+/* Fills in the fields of a row; returns their number. */
 static size_t row_fields(enum section_kind kind, const void *row, struct row_field f[ROW_FIELDS_MAX])
 {
     switch (kind) {
@@ -200,6 +205,7 @@ void rows_encode(struct bytes *out, enum section_kind kind, const void *rows, si
 {
     struct row_field f[ROW_FIELDS_MAX];
     const size_t size = rows_size(kind);
+    assert(size > 0 && n <= NATIVE_ROWS);
     uint64_t *values = malloc(n * sizeof *values);
     out->has_failed |= values == NULL;
     const size_t n_fields = n == 0 ? 0 : row_fields(kind, rows, f);
@@ -215,7 +221,7 @@ void rows_encode(struct bytes *out, enum section_kind kind, const void *rows, si
     free(values);
 }
 
-/* Undoes the differences of a column and looks whether its numbers fit. */
+/* Undoes the differences of a column; false if a number does not fit its member. */
 static bool row_column_is_good(const struct row_field *field, uint64_t *values, size_t n)
 {
     uint64_t last = 0;
@@ -239,6 +245,7 @@ enum err rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, 
             uint32_t stack; } none;
     memset(&none, 0, sizeof none);
     const size_t n_fields = row_fields(kind, &none, f);
+    assert(n_fields > 0 && n_fields <= ROW_FIELDS_MAX);
     uint64_t (*values)[NATIVE_ROWS] = malloc(n_fields * sizeof *values);
     struct column *scratch = malloc(sizeof *scratch);
     const bool is_nomem = values == NULL || scratch == NULL;

@@ -1,6 +1,7 @@
 /*
- * The small tables of a trace, row by row in memory and by column in a section (traces/FORMAT.md, "Rows"): names, start
- * state, recorded segment events, controls, stacks. Writer and reader share the description of each.
+ * The small tables of a trace: names, start state, recorded segment events, controls, stacks. A table is an array of
+ * structs in memory and a set of columns in a section (traces/FORMAT.md, "Rows"); one description of each table serves
+ * writer and reader.
  */
 #ifndef REPLAY_TRACES_ROWS_H
 #define REPLAY_TRACES_ROWS_H
@@ -13,27 +14,27 @@
 
 enum { ROW_FIELDS_MAX = 10 };
 
-/* A control as it is kept in rows: its text is a number, 0 for none, else one more than that of the string. */
+/* A control as a row: its text is the number of a string plus 1, or 0 for none. */
 struct control_row {
     struct control control;
     uint32_t text;
 };
 
-/* Encodes rows [0, n), n <= NATIVE_ROWS, of the kind of section; `rows` is an array of struct stream_name,
- * pool_name, trace_segment, trace_block, trace_segment_event, control_row or stack_node, or of uint32_t (stacks). */
+/* Encodes n <= NATIVE_ROWS rows. `rows` is an array of the kind's struct: stream_name, pool_name, trace_segment,
+ * trace_block, trace_segment_event, control_row, stack_node, or uint32_t (stacks). */
 void rows_encode(struct bytes *out, enum section_kind kind, const void *rows, size_t n);
 
-/* Decodes n rows. ERR_FORMAT when the section is damaged or a number does not fit its member; nothing else is checked.
+/* Decodes n rows. ERR_FORMAT if the section is damaged or a number does not fit its member: nothing else is checked.
  * ERR_HOST_NOMEM. */
 enum err rows_decode(enum section_kind kind, const void *raw, size_t raw_bytes, void *rows, size_t n);
 
-/* What is wrong with a row of the start state, as "segment overlaps ..."; NULL if nothing is. `before` is the row in
- * front of it or NULL. Rows ascend by address and do not overlap; a block lies within its segment. */
+/* What is wrong with a row of the start state ("segment overlaps ..."), or NULL. `before` is the previous row, NULL for
+ * the first. Rows must ascend by address without overlap; a block must lie within its segment. */
 const char *start_segment_fault(const struct trace_segment *s, const struct trace_segment *before);
 const char *start_block_fault(const struct trace_block *b, const struct trace_block *before,
                               const struct trace_segment *segments, size_t n_segments);
 
-/* Size of a row in memory; 0 for sections that hold none. */
+/* Bytes of a row in memory; 0 for kinds of section that hold no rows. */
 size_t rows_size(enum section_kind kind);
 
 #endif

@@ -1,4 +1,4 @@
-/* Names of C++ functions have spaces, files mostly have none: the last space parts them. */
+/* The last space separates function and file: names of C++ functions contain spaces, file names hardly ever. */
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>
@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct frame frame_parse(const char *text)
+struct stack_frame stack_frame_parse(const char *text)
 {
     const char *colon = strrchr(text, ':');
     const size_t n = colon == NULL ? strlen(text) : (size_t)(colon - text);
     size_t space = n;
     while (space > 0 && text[space - 1] != ' ')
         space--;
-    struct frame f = {.name = text, .file = text + space, .n_name = space > 0 ? space - 1 : 0, .n_file = n - space};
+    struct stack_frame f = {.name = text, .file = text + space,
+                            .n_name = space > 0 ? space - 1 : 0, .n_file = n - space};
     if (colon != NULL) {
         const unsigned long line = strtoul(colon + 1, NULL, 10);
         f.line = line > UINT32_MAX ? 0 : (uint32_t)line;
@@ -21,7 +22,7 @@ struct frame frame_parse(const char *text)
     return f;
 }
 
-/* Whether a path has a folder of this name. */
+/* True if a path has a folder of this name. */
 static bool path_has_folder(const char *path, size_t n, const char *folder)
 {
     const size_t n_folder = strlen(folder);
@@ -31,25 +32,25 @@ static bool path_has_folder(const char *path, size_t n, const char *folder)
     return false;
 }
 
-bool frame_is_program(const struct frame *f)
+bool stack_frame_is_program(const struct stack_frame *f)
 {
     const bool is_python = f->n_file > 3 && memcmp(f->file + f->n_file - 3, ".py", 3) == 0;
     return is_python && !path_has_folder(f->file, f->n_file, "torch");
 }
 
-const char *frame_of_program(const char *const *frames, size_t n)
+const char *stack_frame_of_program(const char *const *frames, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct frame f = frame_parse(frames[i]);
-        if (frame_is_program(&f))
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        if (stack_frame_is_program(&f))
             return frames[i];
     }
     return n > 0 ? frames[0] : NULL;
 }
 
-void frame_show(const char *text, char *out, size_t size)
+void stack_frame_show(const char *text, char *out, size_t size)
 {
-    const struct frame f = frame_parse(text);
+    const struct stack_frame f = stack_frame_parse(text);
     if (text[0] == '(' || f.n_file == 0)
         snprintf(out, size, "%s", text);
     else

@@ -1,4 +1,4 @@
-/* What is read out of a trace's facts: its notes, and the numbers that the source gave to its records. */
+/* Convenience over a trace's facts: its notes line by line, and the source's numbers of events. */
 #include "traces/trace.h"
 
 #include <stdio.h>

@@ -1,6 +1,12 @@
 /*
- * Writes native traces: the program's pointers, stream handles and pool ids become dense numbers, and events go out by
- * column, a section at a time. Memory follows what is live and the distinct texts and stacks, not the length.
+ * Writes native traces.
+ *
+ * Pointers, stream handles and pool ids of the recorded program become dense numbers (slots, streams, pools). Events
+ * are collected and written by column, one section at a time, each after the tables that it refers to:
+ *
+ *     new names, texts, stacks, controls | sides | events | now and then: slots | new names, ...
+ *
+ * Memory grows with what is live and with the distinct texts and stacks, not with the length of the trace.
  */
 #include "base/array.h"
 #include "base/output.h"
@@ -11,6 +17,7 @@
 #include "traces/rows.h"
 #include "traces/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +29,7 @@ struct writer_fact {
     bool  is_written;
 };
 
-/* A request to free that waits for one record, which may complete it. */
+/* A FREE_REQUESTED that waits for the next record: if that completes it, both become one FREE. */
 struct writer_held {
     struct trace_record record;
     bool is_held;
@@ -31,11 +38,12 @@ struct writer_held {
 struct trace_writer {
     struct output *file;             /* NULL: into `memory` */
     struct bytes   memory;
-    char          *name;             /* for messages */
+    char          *name;             /* of the trace, for messages */
+    char          *source;           /* of the file that is imported, for messages about its records; NULL: none */
     ZSTD_CCtx     *zstd;
     struct bytes   raw, packed;      /* of the section that is being written */
     uint64_t       offset;           /* bytes written so far */
-    enum err       broken;           /* the first failure; all later calls return it */
+    enum err       broken;           /* the first failure; every later call returns it */
     struct err_detail broken_why;
     bool           is_under_way;     /* the facts and the start state are written */
 
@@ -44,22 +52,22 @@ struct trace_writer {
     size_t              n_facts;
     struct stream_name *streams;
     struct pool_name   *pools;
-    struct pair_map     stream_of, pool_of, slot_of;     /* by handle; by id; by pointer of what is live */
+    struct pair_map     stream_of, pool_of, slot_of;     /* by handle; by id; by pointer of a live request */
     struct slot_table   slots;
-    uint32_t           *vacated;     /* slots free for reuse, the last vacated on top */
+    uint32_t           *vacated;     /* stack of slots to reuse, the last vacated on top */
     size_t              n_vacated, room_vacated;
     struct text_table   strings, labels;
     struct stack_table  stacks;
 
-    struct event       *events;      /* of the section under construction: NATIVE_FRAME_EVENTS */
-    struct trace_side  *sides;       /* beside them */
+    struct event       *events;      /* of the section under construction: NATIVE_SECTION_EVENTS */
+    struct trace_side  *sides;       /* of these events */
     uint32_t           *side_slots;
     size_t              n_events;
-    bool                has_sides;   /* some event of the section has one */
-    struct frame_place  place;       /* in front of the section under construction */
+    bool                has_sides;   /* an event of the section has something in its side */
+    struct events_place  place;       /* at the start of the section under construction */
     struct side_memory  side_memory;
-    uint64_t            n_frames;
-    uint64_t            first_ns, last_ns;      /* of the source's clock */
+    uint64_t            n_event_sections;
+    uint64_t            first_ns, last_ns;      /* by the source's clock */
     bool                has_first;
     struct writer_held  held;
 
@@ -77,7 +85,13 @@ struct trace_writer {
 
 /* ---- failure ---- */
 
-/* Remembers a failure, and tells the caller. */
+/* What an error about a record names. */
+static const char *writer_source(const struct trace_writer *w)
+{
+    return w->source != NULL ? w->source : w->name;
+}
+
+/* Remembers a failure and reports it. */
 static enum err writer_break(struct trace_writer *w, struct err_detail *why, enum err e)
 {
     w->broken = e;
@@ -88,11 +102,11 @@ static enum err writer_break(struct trace_writer *w, struct err_detail *why, enu
 
 static enum err writer_nomem(struct trace_writer *w, struct err_detail *why)
 {
-    return writer_break(w, why, err_set(&w->broken_why, ERR_HOST_NOMEM, 0, "%s: %s", w->name,
+    return writer_break(w, why, err_set(&w->broken_why, ERR_HOST_NOMEM, 0, "%s: %s", writer_source(w),
                                         err_text(ERR_HOST_NOMEM)));
 }
 
-/* What a call does first: nothing more can be put once something failed. */
+/* The start of every call: after a failure nothing more can be put. */
 static enum err writer_check(const struct trace_writer *w, struct err_detail *why)
 {
     if (w->broken != ERR_OK && why != NULL)
@@ -116,8 +130,8 @@ static enum err writer_write(struct trace_writer *w, const void *data, size_t n,
     return ERR_OK;
 }
 
-/* Compresses w->raw, `rows` rows of a kind, into w->packed behind the frame that names them. Blocks end where w->raw is
- * cut, so that each is coded by its own statistics, and w->packed is cut behind each of them. */
+/* Compresses w->raw, which holds `rows` rows, into w->packed, after the section's name. A block of zstd ends wherever
+ * w->raw is cut, so that bytes of one sort are coded by their own statistics; w->packed is cut after each block. */
 static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size_t rows, struct err_detail *why)
 {
     bytes_cut(&w->raw);
@@ -131,7 +145,7 @@ static enum err writer_pack(struct trace_writer *w, enum section_kind kind, size
     ZSTD_outBuffer out = {.dst = w->packed.data, .size = room, .pos = NATIVE_SECTION_BYTES};
     ZSTD_inBuffer in = {.src = w->raw.data};
     size_t i = 0;
-    do {                                         /* once also where there are no bytes */
+    do {                                         /* at least once, also without bytes */
         in.size = w->raw.n_cuts == 0 ? 0 : w->raw.cuts[i++];
         if (ZSTD_compressStream2(w->zstd, &out, &in, in.size == w->raw.n ? ZSTD_e_end : ZSTD_e_flush) != 0)
             return writer_nomem(w, why);
@@ -164,6 +178,7 @@ static bool writer_list_section(struct trace_writer *w, enum section_kind kind, 
 /* Writes w->raw as a section of `rows` rows. */
 static enum err writer_section(struct trace_writer *w, enum section_kind kind, size_t rows, struct err_detail *why)
 {
+    assert(rows > 0);
     const enum err e = writer_pack(w, kind, rows, why);
     if (e != ERR_OK)
         return e;
@@ -185,7 +200,7 @@ static enum err writer_rows(struct trace_writer *w, enum section_kind kind, cons
     return e;
 }
 
-/* The rows of a table that are new since it was last written; it has `n` in all. */
+/* Writes the rows of a table of `n` rows that were not written yet. */
 static enum err writer_new_rows(struct trace_writer *w, enum section_kind kind, const void *table, size_t n,
                                 struct err_detail *why)
 {
@@ -193,7 +208,7 @@ static enum err writer_new_rows(struct trace_writer *w, enum section_kind kind, 
     return n == done ? ERR_OK : writer_rows(w, kind, (const char *)table + done * rows_size(kind), n - done, why);
 }
 
-/* The same of texts, as they lie in their table, in sections of at most NATIVE_ROWS and some TEXT_SECTION_BYTES. */
+/* The same for texts, in sections of at most NATIVE_ROWS texts and about TEXT_SECTION_BYTES. */
 static enum err writer_new_texts(struct trace_writer *w, enum section_kind kind, const struct text_table *t,
                                  struct err_detail *why)
 {
@@ -221,7 +236,7 @@ static enum err writer_head(struct trace_writer *w, struct err_detail *why)
     return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
 }
 
-/* The facts that are not written yet, and the numbers beside them as they are now. */
+/* Writes the facts that were not written yet, with the present values of the numbers next to them. */
 static enum err writer_facts(struct trace_writer *w, struct err_detail *why)
 {
     size_t n = 0;
@@ -249,14 +264,14 @@ static enum err writer_late_facts(struct trace_writer *w, struct err_detail *why
     return ERR_OK;
 }
 
-/* The names that are new. The default stream and the shared pool go without saying. */
+/* Writes new names. The default stream and the shared pool have no row. */
 static enum err writer_names(struct trace_writer *w, struct err_detail *why)
 {
     const enum err e = writer_new_rows(w, SECTION_STREAMS, w->streams + 1, w->info.n_streams - 1, why);
     return e != ERR_OK ? e : writer_new_rows(w, SECTION_POOLS, w->pools + 1, w->info.n_pools - 1, why);
 }
 
-/* What comes before the first event: facts, then the start state. */
+/* Writes what comes before the first event: facts, names, start state. */
 static enum err writer_begin(struct trace_writer *w, struct err_detail *why)
 {
     if (w->is_under_way)
@@ -272,8 +287,8 @@ static enum err writer_begin(struct trace_writer *w, struct err_detail *why)
     return e;
 }
 
-/* What became known since the last event section and may be named in the next: names, texts, stacks, controls; and the
- * segment events, the last of which may stand before events that come. */
+/* Writes all that the next event section may refer to and that is not written yet: names, texts, stacks, controls. Also
+ * the recorded segment events. */
 static enum err writer_tables(struct trace_writer *w, struct err_detail *why)
 {
     const size_t n_segment_events = w->n_segment_events;
@@ -297,9 +312,9 @@ static enum err writer_tables(struct trace_writer *w, struct err_detail *why)
 static enum err writer_flush_slots(struct trace_writer *w, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    for (uint32_t first = 0; first < w->slots.n && e == ERR_OK; first += NATIVE_FRAME_EVENTS) {
+    for (uint32_t first = 0; first < w->slots.n && e == ERR_OK; first += NATIVE_SECTION_EVENTS) {
         const uint32_t left = w->slots.n - first;
-        const uint32_t n = left < NATIVE_FRAME_EVENTS ? left : NATIVE_FRAME_EVENTS;
+        const uint32_t n = left < NATIVE_SECTION_EVENTS ? left : NATIVE_SECTION_EVENTS;
         bytes_clear(&w->raw);
         bytes_put_varint(&w->raw, w->place.first_event);
         bytes_put_varint(&w->raw, first);
@@ -320,7 +335,7 @@ static enum err writer_flush_sides(struct trace_writer *w, struct err_detail *wh
     return writer_section(w, SECTION_SIDES, w->n_events, why);
 }
 
-/* Adds what the columns of the section that was packed last take; `ends` are theirs in w->raw. */
+/* Adds the compressed bytes of each column of the section packed last. `ends`: of the columns in w->raw. */
 static void writer_add_costs(struct trace_writer *w, const size_t ends[EVENT_COLUMN_COUNT])
 {
     uint64_t before = NATIVE_SECTION_BYTES;
@@ -328,12 +343,14 @@ static void writer_add_costs(struct trace_writer *w, const size_t ends[EVENT_COL
     for (size_t i = 0; i < w->raw.n_cuts; i++) {
         while (ends[c] < w->raw.cuts[i])
             c++;
+        assert(c < EVENT_COLUMN_COUNT);              /* the last cut is the end of the last column */
         w->column_bytes[c] += w->packed.cuts[i] - before;
         before = w->packed.cuts[i];
     }
 }
 
-/* Writes the events under construction, behind what they name and their sides; now and then what is live then. */
+/* Writes the events under construction, after the tables they refer to and their sides. Every NATIVE_SLOTS_EVERY
+ * sections the slots follow. */
 static enum err writer_flush_events(struct trace_writer *w, struct err_detail *why)
 {
     if (w->n_events == 0)
@@ -355,13 +372,14 @@ static enum err writer_flush_events(struct trace_writer *w, struct err_detail *w
     w->place.time_ns = w->events[w->n_events - 1].time_ns;
     w->n_events = 0;
     w->has_sides = false;
-    if (e == ERR_OK && ++w->n_frames % NATIVE_SLOTS_EVERY == 0)
+    if (e == ERR_OK && ++w->n_event_sections % NATIVE_SLOTS_EVERY == 0)
         e = writer_flush_slots(w, why);
     return e;
 }
 
-/* Gives the events of a free kind their own stream and pool, and events without a record of the source the number that
- * a reader gives them. `places`: zeros, by slot. */
+/* Turns the events under construction into what a reader would decode: frees get their own stream and pool instead of
+ * the exclusive or, and sides get the numbers of events without a source record. `places`: scratch, by slot, all zero.
+ * */
 static void writer_loosen(const struct trace_writer *w, uint32_t *places)
 {
     for (size_t i = 0; i < w->n_start_blocks; i++)
@@ -380,11 +398,11 @@ static void writer_loosen(const struct trace_writer *w, uint32_t *places)
     }
 }
 
-/* Hands the events under construction out as they are where they are all that there is; their section gets no content.
- * They are behind what they name, as any. */
+/* If the trace has no event section yet, hands out its events instead of encoding them. They get a section without
+ * content, after the tables that they refer to. */
 static enum err writer_hand_out(struct trace_writer *w, struct loose_events *out, struct err_detail *why)
 {
-    if (w->n_frames > 0 || w->n_events == 0)
+    if (w->n_event_sections > 0 || w->n_events == 0)
         return ERR_OK;
     uint32_t *places = calloc((size_t)w->slots.n + 1, sizeof *places);
     if (places == NULL)
@@ -406,6 +424,7 @@ static enum err writer_hand_out(struct trace_writer *w, struct loose_events *out
 static enum err writer_push(struct trace_writer *w, const struct trace_record *r, struct event ev,
                             struct err_detail *why)
 {
+    assert(w->n_events < NATIVE_SECTION_EVENTS);
     if (!w->has_first)
         w->first_ns = w->last_ns = r->time_ns;
     w->has_first = true;
@@ -421,7 +440,7 @@ static enum err writer_push(struct trace_writer *w, const struct trace_record *r
     w->info.duration_ns = ev.time_ns;
     w->events[w->n_events] = ev;
     w->sides[w->n_events++] = side;
-    return w->n_events < NATIVE_FRAME_EVENTS ? ERR_OK : writer_flush_events(w, why);
+    return w->n_events < NATIVE_SECTION_EVENTS ? ERR_OK : writer_flush_events(w, why);
 }
 
 /* ---- dense numbers ---- */
@@ -435,7 +454,7 @@ static enum err writer_stream(struct trace_writer *w, uint64_t handle, uint16_t 
     }
     const uint32_t n = w->info.n_streams;
     if (n == NATIVE_STREAMS_MAX)
-        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d streams", w->name,
+        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d streams", writer_source(w),
                        (unsigned long long)w->info.events, NATIVE_STREAMS_MAX);
     struct stream_name *streams = array_grow(w->streams, n, &w->room_streams, sizeof *streams);
     if (streams == NULL)
@@ -458,7 +477,7 @@ static enum err writer_pool(struct trace_writer *w, const uint64_t id[2], uint8_
     }
     const uint32_t n = w->info.n_pools;
     if (n == NATIVE_POOLS_MAX)
-        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d pools", w->name,
+        return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more than %d pools", writer_source(w),
                        (unsigned long long)w->info.events, NATIVE_POOLS_MAX);
     struct pool_name *pools = array_grow(w->pools, n, &w->room_pools, sizeof *pools);
     if (pools == NULL)
@@ -472,13 +491,13 @@ static enum err writer_pool(struct trace_writer *w, const uint64_t id[2], uint8_
     return ERR_OK;
 }
 
-/* A slot for a new request: the one vacated last, which the encoding favours, else a new one. */
+/* Gives a new request a slot: the one vacated last, which the encoding guesses, else a new one. */
 static enum err writer_take_slot(struct trace_writer *w, uint64_t ptr, struct slot request, uint32_t *slot,
                                  struct err_detail *why)
 {
     if (request.bytes > NATIVE_LIVE_MAX - w->slots.live_bytes)
         return err_set(why, ERR_FORMAT, w->info.events, "%s: event %llu: more bytes live than a trace can hold",
-                       w->name, (unsigned long long)w->info.events);
+                       writer_source(w), (unsigned long long)w->info.events);
     const uint32_t s = w->n_vacated > 0 ? w->vacated[w->n_vacated - 1] : w->slots.n;
     if (!slot_table_reach(&w->slots, s) || !pair_map_add(&w->slot_of, ptr, 0, s))
         return writer_nomem(w, why);
@@ -505,12 +524,12 @@ static enum err writer_vacate_slot(struct trace_writer *w, uint64_t ptr, uint32_
 
 /* ---- records ---- */
 
-/* The sentence about a record that cannot be. */
+/* Reports a record that is refused. */
 static enum err writer_refuse(const struct trace_writer *w, const struct trace_record *r, const char *what,
                               struct err_detail *why)
 {
     const uint64_t at = r->record != TRACE_NO_RECORD ? r->record : w->info.events;
-    return err_set(why, ERR_FORMAT, at, "%s: %s %llu: %s 0x%llx", w->name,
+    return err_set(why, ERR_FORMAT, at, "%s: %s %llu: %s 0x%llx", writer_source(w),
                    r->record != TRACE_NO_RECORD ? "record" : "event", (unsigned long long)at, what,
                    (unsigned long long)r->ptr);
 }
@@ -526,9 +545,9 @@ static enum err writer_put_alloc(struct trace_writer *w, const struct trace_reco
 {
     struct event ev = {.kind = EVENT_ALLOC, .bytes = r->bytes};
     if (r->bytes == 0)
-        return writer_refuse(w, r, "no bytes are asked for at", why);
+        return writer_refuse(w, r, "a request of 0 bytes at", why);
     if (pair_map_find(&w->slot_of, r->ptr, 0) != NULL)
-        return writer_refuse(w, r, "a second request gets the live address", why);
+        return writer_refuse(w, r, "a second request at the live address", why);
     enum err e = writer_place(w, r, &ev, why);
     const struct slot request = {.bytes = r->bytes, .place = place_of(ev.stream, ev.pool), .state = SLOT_LIVE};
     if (e == ERR_OK)
@@ -536,7 +555,7 @@ static enum err writer_put_alloc(struct trace_writer *w, const struct trace_reco
     return e != ERR_OK ? e : writer_push(w, r, ev, why);
 }
 
-/* A free of any kind: only the slot's state says whether it may be. */
+/* A free of any kind. It is refused unless its slot is in the right state. */
 static enum err writer_put_free(struct trace_writer *w, const struct trace_record *r, struct err_detail *why)
 {
     const uint32_t *known = pair_map_find(&w->slot_of, r->ptr, 0);
@@ -546,12 +565,12 @@ static enum err writer_put_free(struct trace_writer *w, const struct trace_recor
     const uint32_t slot = *known;
     struct slot *s = &w->slots.at[slot];
     if (s->state != needed)
-        return writer_refuse(w, r, needed == SLOT_LIVE ? "a second free of" : "nobody asked for the free of", why);
+        return writer_refuse(w, r, needed == SLOT_LIVE ? "a second free of" : "no free was requested of", why);
     struct event ev = {.kind = (uint8_t)r->kind, .slot = slot, .bytes = s->bytes};
     enum err e = writer_place(w, r, &ev, why);
     if (e != ERR_OK)
         return e;
-    ev.stream = (uint16_t)(ev.stream ^ (uint16_t)s->place);          /* as events_encode wants them */
+    ev.stream = (uint16_t)(ev.stream ^ (uint16_t)s->place);          /* as events_encode expects them */
     ev.pool = (uint8_t)(ev.pool ^ s->place >> 16);
     if (r->kind == EVENT_FREE_REQUESTED)
         s->state = SLOT_PENDING;
@@ -599,14 +618,14 @@ static enum err writer_put_other(struct trace_writer *w, const struct trace_reco
     if (r->kind == EVENT_CONTROL)
         return writer_put_control(w, r, ev, why);
     if (r->kind == EVENT_OOM && (ev.bytes = r->bytes) == 0)
-        return writer_refuse(w, r, "no bytes were refused at", why);
+        return writer_refuse(w, r, "a refused request of 0 bytes at", why);
     if (r->kind == EVENT_MARK && (ev.slot = r->label) >= w->labels.n)
         return writer_refuse(w, r, "an unknown label at", why);
     return writer_push(w, r, ev, why);
 }
 
-/* Writes the request to free that was held back, as what it is. */
-static enum err writer_release_held(struct trace_writer *w, struct err_detail *why)
+/* Puts the FREE_REQUESTED that was held back, if there is one. */
+static enum err writer_put_held(struct trace_writer *w, struct err_detail *why)
 {
     if (!w->held.is_held)
         return ERR_OK;
@@ -623,9 +642,9 @@ enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct 
         return e;
     if (w->held.is_held && r->kind == EVENT_FREE_COMPLETED && r->ptr == w->held.record.ptr) {
         w->held.record.kind = EVENT_FREE;
-        return writer_release_held(w, why);
+        return writer_put_held(w, why);
     }
-    e = writer_release_held(w, why);
+    e = writer_put_held(w, why);
     if (e != ERR_OK)
         return e;
     if (r->stack > w->stacks.n_stacks)
@@ -639,7 +658,7 @@ enum err trace_put(struct trace_writer *w, const struct trace_record *r, struct 
     case EVENT_FREE_REQUESTED: {
         const uint32_t *slot = pair_map_find(&w->slot_of, r->ptr, 0);
         if (slot == NULL || w->slots.at[*slot].state != SLOT_LIVE)
-            return writer_put_free(w, r, why);          /* which refuses it */
+            return writer_put_free(w, r, why);          /* refuses it */
         w->held = (struct writer_held){.record = *r, .is_held = true};
         return ERR_OK;
     }
@@ -662,7 +681,7 @@ enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind
     if (e == ERR_OK)
         e = writer_begin(w, why);
     if (e == ERR_OK)
-        e = writer_release_held(w, why);
+        e = writer_put_held(w, why);
     if (e == ERR_OK)
         e = writer_stream(w, stream, &row.stream, why);
     if (e == ERR_OK)
@@ -670,8 +689,9 @@ enum err trace_put_segment_event(struct trace_writer *w, enum trace_segment_kind
     if (e != ERR_OK)
         return e;
     if (bytes > UINT64_MAX - addr || kind > TRACE_SEGMENT_UNMAP)
-        return err_set(why, ERR_FORMAT, record, "%s: record %llu: a segment event at 0x%llx cannot be", w->name,
+        return err_set(why, ERR_FORMAT, record, "%s: record %llu: an invalid segment event at 0x%llx", writer_source(w),
                        (unsigned long long)record, (unsigned long long)addr);
+    assert(w->n_segment_events < NATIVE_ROWS);
     row.before = w->info.events;
     w->info.has_segment_events = true;
     w->segment_events[w->n_segment_events++] = row;
@@ -686,13 +706,13 @@ enum err trace_put_meta(struct trace_writer *w, const char *name, const char *va
     if (e != ERR_OK)
         return e;
     if (strlen(name) >= NATIVE_TEXT_MAX || strlen(value) >= NATIVE_TEXT_MAX)
-        return err_set(why, ERR_FORMAT, 0, "%s: the text of \"%.40s\" is too long for a trace", w->name, name);
+        return err_set(why, ERR_FORMAT, 0, "%s: the text of \"%.40s\" is too long", writer_source(w), name);
     size_t i = 0;
     while (i < w->n_facts && strcmp(w->facts[i].name, name) != 0)
         i++;
     if (i == w->n_facts) {
         if (w->n_facts == NATIVE_FACTS_MAX)
-            return err_set(why, ERR_FORMAT, 0, "%s: more than %d facts", w->name, NATIVE_FACTS_MAX);
+            return err_set(why, ERR_FORMAT, 0, "%s: more than %d facts", writer_source(w), NATIVE_FACTS_MAX);
         struct writer_fact *facts = array_grow(w->facts, w->n_facts, &w->room_facts, sizeof *facts);
         if (facts == NULL)
             return writer_nomem(w, why);
@@ -704,6 +724,16 @@ enum err trace_put_meta(struct trace_writer *w, const char *name, const char *va
     w->facts[i].value = strdup(value);
     w->facts[i].is_written = false;
     return w->facts[i].name == NULL || w->facts[i].value == NULL ? writer_nomem(w, why) : ERR_OK;
+}
+
+enum err trace_put_source_path(struct trace_writer *w, const char *path, struct err_detail *why)
+{
+    const enum err e = trace_put_meta(w, "path", path, why);
+    if (e != ERR_OK)
+        return e;
+    free(w->source);
+    w->source = strdup(path);
+    return w->source == NULL ? writer_nomem(w, why) : ERR_OK;
 }
 
 struct trace_info *trace_writer_info(struct trace_writer *w)
@@ -726,11 +756,12 @@ enum err trace_put_stream_number(struct trace_writer *w, uint64_t handle, uint64
     return ERR_OK;
 }
 
-/* The sentence about a start state that cannot be. */
+/* Reports a row of the start state that is refused. */
 static enum err writer_refuse_start(const struct trace_writer *w, const char *what, uint64_t addr,
                                     struct err_detail *why)
 {
-    return err_set(why, ERR_FORMAT, 0, "%s: start state: the %s at 0x%llx", w->name, what, (unsigned long long)addr);
+    return err_set(why, ERR_FORMAT, 0, "%s: start state: the %s at 0x%llx", writer_source(w), what,
+                   (unsigned long long)addr);
 }
 
 enum err trace_put_start_segment(struct trace_writer *w, const struct trace_segment *s, uint64_t stream,
@@ -759,7 +790,7 @@ enum err trace_put_start_segment(struct trace_writer *w, const struct trace_segm
     return ERR_OK;
 }
 
-/* Gives a block that is in use its slot. */
+/* Gives a used block its slot. */
 static enum err writer_start_slot(struct trace_writer *w, struct trace_block *row, struct err_detail *why)
 {
     const struct slot request = {.bytes = row->requested, .place = place_of(row->stream, row->pool),
@@ -905,14 +936,14 @@ static enum err writer_index(struct trace_writer *w, struct err_detail *why)
     return w->raw.has_failed ? writer_nomem(w, why) : writer_write(w, w->raw.data, w->raw.n, why);
 }
 
-/* Writes everything that was put, but for events that can be handed out: `loose` is NULL where nobody takes them. */
+/* Writes everything that was put. Events that can be handed out go to `loose` instead (NULL: none are handed out). */
 static enum err writer_flush(struct trace_writer *w, struct loose_events *loose, struct err_detail *why)
 {
     enum err e = writer_check(w, why);
     if (e == ERR_OK)
         e = writer_begin(w, why);
     if (e == ERR_OK)
-        e = writer_release_held(w, why);
+        e = writer_put_held(w, why);
     if (e == ERR_OK && loose != NULL)
         e = writer_hand_out(w, loose, why);
     if (e == ERR_OK)
@@ -955,8 +986,8 @@ static void writer_free(struct trace_writer *w)
     text_table_free(&w->labels);
     stack_table_free(&w->stacks);
     side_memory_free(&w->side_memory);
-    void *const arrays[] = {w->name, w->facts, w->streams, w->pools, w->slots.at, w->vacated, w->events, w->sides,
-                            w->side_slots, w->start_segments, w->start_blocks, w->controls, w->sections};
+    void *const arrays[] = {w->name, w->source, w->facts, w->streams, w->pools, w->slots.at, w->vacated, w->events,
+                            w->sides, w->side_slots, w->start_segments, w->start_blocks, w->controls, w->sections};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
     free(w);
@@ -1014,16 +1045,16 @@ enum err trace_finish_open(struct trace_writer *w, const char *name, struct trac
     return e;
 }
 
-/* The default stream and the shared pool are number 0 of each. */
+/* The default stream and the shared pool get number 0. */
 static enum err writer_prepare(struct trace_writer *w, int level, struct err_detail *why)
 {
     uint16_t stream;
     uint8_t pool;
     w->slots.limit = UINT32_MAX - 1;
     w->zstd = ZSTD_createCCtx();
-    w->events = malloc(NATIVE_FRAME_EVENTS * sizeof *w->events);
-    w->sides = malloc(NATIVE_FRAME_EVENTS * sizeof *w->sides);
-    w->side_slots = malloc(NATIVE_FRAME_EVENTS * sizeof *w->side_slots);
+    w->events = malloc(NATIVE_SECTION_EVENTS * sizeof *w->events);
+    w->sides = malloc(NATIVE_SECTION_EVENTS * sizeof *w->sides);
+    w->side_slots = malloc(NATIVE_SECTION_EVENTS * sizeof *w->side_slots);
     if (w->zstd == NULL || w->events == NULL || w->sides == NULL || w->side_slots == NULL)
         return writer_nomem(w, why);
     ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
@@ -1037,7 +1068,7 @@ static enum err writer_prepare(struct trace_writer *w, int level, struct err_det
     return e == ERR_OK ? writer_head(w, why) : e;
 }
 
-/* A writer to an output, or into memory where that is NULL; the output is the writer's, also on error. */
+/* Makes a writer into a file (NULL: into memory). The writer owns the file, also on error. */
 static enum err writer_create(struct output *file, const char *name, int level, struct trace_writer **out,
                               struct err_detail *why)
 {

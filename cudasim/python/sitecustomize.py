@@ -1,9 +1,9 @@
-"""Put in front of a Python program's path by `replay run-sim`, for that run only.
+"""Put in front of a Python program's path by `replay run-sim` and `replay record --torch`, for that run only.
 
-When the program imports torch: cuDNN is switched off (its stand-in has no algorithms; PyTorch's own kernels run),
-DistributedDataParallel does not ask the other processes whether their parameters have the same shapes, and with
-REPLAY_TORCH_RECORD, a folder, the allocator's history is kept and written there at exit, at the first out of memory,
-and on SIGUSR1. Nothing else of the program is touched.
+When the program imports torch on the simulated card, cuDNN is switched off (its stand-in has no algorithms, so PyTorch's
+own kernels run), and DistributedDataParallel does not compare the shapes of parameters across processes. With
+REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its history. A snapshot is written into the folder at exit, at the
+first out of memory, and on SIGUSR1. Nothing else of the program changes.
 """
 import importlib.abc
 import importlib.machinery
@@ -20,7 +20,7 @@ def _record(torch, folder):
 
     def dump(name):
         if state["pid"] != os.getpid():
-            return                                   # a forked child has its parent's history, not its own
+            return                                   # a forked child holds its parent's history, not its own
         path = os.path.join(folder, "%d.%s" % (os.getpid(), name))
         if hasattr(memory, "_dump_snapshot"):
             memory._dump_snapshot(path + ".part")
@@ -48,7 +48,7 @@ def _record(torch, folder):
             except ValueError:                       # not the main thread
                 pass
 
-    torch.cuda._lazy_call(start)                     # with CUDA's own start, and not before
+    torch.cuda._lazy_call(start)                     # when CUDA starts, not before
 
 
 def _imported(torch):
@@ -58,7 +58,7 @@ def _imported(torch):
             torch.backends.cuda.enable_cudnn_sdp(False)
         ddp = getattr(torch.nn.parallel, "distributed", None)
         if hasattr(ddp, "_verify_param_shape_across_processes"):
-            # It compares shapes by way of the device, which holds zeros.
+            # It compares shapes through device memory, which reads as zeros.
             ddp._verify_param_shape_across_processes = lambda *_, **__: True
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:

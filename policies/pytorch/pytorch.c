@@ -1,5 +1,5 @@
 /*
- * The policy `pytorch`: its options, what a program can tell it beside requests, and what it shows of itself.
+ * The policy `pytorch`: its options, what a program can tell it apart from requests, and what it shows of itself.
  */
 #include "policies/pytorch/pytorch_steps.h"
 
@@ -21,8 +21,8 @@ enum {
 #define SOURCE_CONF "PyTorch, docs/source/notes/cuda.md"
 
 static const struct policy_option pytorch_options[] = {
-    [OPT_VERSION] = {"version", OPTION_TEXT, 0, 0, "2.15", "release",
-                     "whose decisions to make: 2.0 to 2.15; npu: Ascend's port"},
+    [OPT_VERSION] = {"version", OPTION_TEXT, 0, 0, torch_release_names[TORCH_NEWEST], "release",
+                     "the PyTorch release whose decisions to make, from 2.0 on; npu: Ascend's port"},
     [OPT_CONF] = {"conf", OPTION_PAIRS, 0, 0, NULL, NULL,
                   "any key:value of PYTORCH_CUDA_ALLOC_CONF, as that release reads it (" SOURCE_CONF ")"},
     [OPT_MAX_SPLIT] = {"max-split", OPTION_BYTES, MIB, UINT64_C(17592186044415) * MIB, NULL, "whole MiB",
@@ -50,63 +50,85 @@ static const struct policy_option pytorch_options[] = {
     [N_OPTIONS] = {0},
 };
 
-/* A settings text under construction. */
-struct conf_text {
-    char  *text;
+/* The options that are settings of PyTorch, in the order in which they take effect. */
+static const struct { int option; const char *key; } pytorch_setting_options[] = {
+    {OPT_LARGE, "large_segment_size_mb"},
+    {OPT_MAX_SPLIT, "max_split_size_mb"},
+    {OPT_NON_SPLIT, "max_non_split_rounding_mb"},
+    {OPT_ROUNDUP, "roundup_power2_divisions"},
+    {OPT_GC, "garbage_collection_threshold"},
+    {OPT_EXPANDABLE, "expandable_segments"},
+    {OPT_THROW, "throw_on_cudamalloc_oom"},
+};
+
+enum { SETTING_OPTIONS = sizeof pytorch_setting_options / sizeof pytorch_setting_options[0] };
+
+/* Settings that were given as options. */
+struct given_settings {
+    struct conf_setting setting[SETTING_OPTIONS];
+    int    option[SETTING_OPTIONS];
     size_t n;
 };
 
-static enum err conf_append(struct conf_text *t, const char *key, const char *value)
+static enum err given_setting(int option, const struct option_value *v, struct conf_setting *out,
+                              struct err_detail *why)
 {
-    const size_t more = strlen(key) + strlen(value) + 2;
-    char *text = realloc(t->text, t->n + more + 1);
-    if (text == NULL)
-        return ERR_HOST_NOMEM;
-    t->text = text;
-    t->n += (size_t)snprintf(text + t->n, more + 1, "%s%s%s", t->n > 0 ? "," : "", key, value);
+    out->text = v->text;
+    switch (pytorch_options[option].kind) {
+    case OPTION_BYTES:
+        if (v->number % MIB != 0)
+            return err_set(why, ERR_USAGE, POLICY_PLACE(option, 0), "%s: PyTorch takes whole MiB here",
+                           pytorch_options[option].name);
+        out->kind = CONF_INTEGER;
+        out->integer = v->number / MIB;
+        break;
+    case OPTION_RATIO:
+        out->kind = CONF_REAL;
+        out->real = v->ratio;
+        break;
+    case OPTION_SWITCH:
+        out->text = v->number != 0 ? "True" : "False";
+        break;
+    default:
+        break;
+    }
     return ERR_OK;
 }
 
-static enum err conf_append_mib(struct conf_text *t, const char *key, const struct option_value *v, const char *name,
-                                struct err_detail *why)
+static enum err given_settings_read(const struct option_value *v, struct given_settings *out, struct err_detail *why)
 {
-    char number[24];
-    if (v->number % MIB != 0)
-        return err_set(why, ERR_USAGE, 0, "%s=%s: PyTorch takes whole MiB here", name, v->text);
-    snprintf(number, sizeof number, "%" PRIu64, v->number / MIB);
-    return conf_append(t, key, number);
+    *out = (struct given_settings){0};
+    for (size_t i = 0; i < SETTING_OPTIONS; i++) {
+        const int option = pytorch_setting_options[i].option;
+        if (!v[option].is_set)
+            continue;
+        out->setting[out->n].key = pytorch_setting_options[i].key;
+        const enum err e = given_setting(option, &v[option], &out->setting[out->n], why);
+        if (e != ERR_OK)
+            return e;
+        out->option[out->n++] = option;
+    }
+    return ERR_OK;
 }
 
-/* The options as the text that PyTorch would have been given. */
-static enum err conf_compose(const struct option_value *v, char **out, struct err_detail *why)
+/* All settings as the one text that a program would have been given, for the report and for snapshots. */
+static char *given_settings_text(const char *text, const struct given_settings *g)
 {
-    static const struct { int option; const char *key; } sizes[] = {
-        {OPT_LARGE, "large_segment_size_mb:"},
-        {OPT_MAX_SPLIT, "max_split_size_mb:"},
-        {OPT_NON_SPLIT, "max_non_split_rounding_mb:"},
-    };
-    static const struct { int option; const char *key; } texts[] = {
-        {OPT_ROUNDUP, "roundup_power2_divisions:"}, {OPT_GC, "garbage_collection_threshold:"},
-    };
-    static const struct { int option; const char *key; } switches[] = {
-        {OPT_EXPANDABLE, "expandable_segments:"}, {OPT_THROW, "throw_on_cudamalloc_oom:"},
-    };
-    struct conf_text t = {0};
-    enum err e = conf_append(&t, "", v[OPT_CONF].is_set ? v[OPT_CONF].text : "");
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && e == ERR_OK; i++)
-        if (v[sizes[i].option].is_set)
-            e = conf_append_mib(&t, sizes[i].key, &v[sizes[i].option], pytorch_options[sizes[i].option].name, why);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && e == ERR_OK; i++)
-        if (v[texts[i].option].is_set)
-            e = conf_append(&t, texts[i].key, v[texts[i].option].text);
-    for (size_t i = 0; i < sizeof switches / sizeof switches[0] && e == ERR_OK; i++)
-        if (v[switches[i].option].is_set)
-            e = conf_append(&t, switches[i].key, v[switches[i].option].number ? "True" : "False");
-    if (e != ERR_OK)
-        free(t.text);
-    else
-        *out = t.text;
-    return e;
+    size_t room = strlen(text) + 1;
+    for (size_t i = 0; i < g->n; i++)
+        room += strlen(g->setting[i].key) + strlen(g->setting[i].text) + 24;
+    char *out = malloc(room);
+    if (out == NULL)
+        return NULL;
+    size_t n = (size_t)snprintf(out, room, "%s", text);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct conf_setting *s = &g->setting[i];
+        n += (size_t)snprintf(out + n, room - n, "%s%s:", n > 0 ? "," : "", s->key);
+        n += s->kind == CONF_INTEGER ? (size_t)snprintf(out + n, room - n, "%" PRIu64, s->integer)
+                                     : (size_t)snprintf(out + n, room - n, "%s", s->text);
+    }
+    assert(n < room);
+    return out;
 }
 
 /* ---- life ---- */
@@ -128,27 +150,41 @@ static void pytorch_destroy(struct policy *base)
     pytorch_pools_close(p);
     pytorch_streams_close(p);
     pytorch_ranges_close(p);
-    pytorch_blocks_close(&p->blocks);
+    block_table_close(&p->blocks);
     free(p->segments);
     free(p->conf);
     free(p);
 }
 
+/* Reads the settings text and the options that are settings. */
+static enum err pytorch_read_settings(struct pytorch *p, const struct option_value *v, struct err_detail *why)
+{
+    const char *text = v[OPT_CONF].is_set ? v[OPT_CONF].text : "";
+    struct given_settings given;
+    size_t source = 0;
+    enum err e = given_settings_read(v, &given, why);
+    if (e != ERR_OK)
+        return e;
+    p->conf = given_settings_text(text, &given);
+    if (p->conf == NULL)
+        return ERR_HOST_NOMEM;
+    p->settings = pytorch_settings_default();
+    e = pytorch_conf_start(&p->rules, text, given.setting, given.n, &p->settings, &source, why);
+    if (e == ERR_USAGE && why != NULL) {
+        const int option = source == 0 ? OPT_CONF : given.option[source - 1];
+        const bool is_text = pytorch_options[option].kind == OPTION_PAIRS || pytorch_options[option].kind == OPTION_TEXT;
+        why->offset = POLICY_PLACE(option, is_text ? why->offset : 0);
+    }
+    return e;
+}
+
 static enum err pytorch_configure(struct pytorch *p, const struct option_value *v, struct err_detail *why)
 {
     if (!pytorch_rules_find(v[OPT_VERSION].text, &p->rules))
-        return err_set(why, ERR_USAGE, 0, "version=%s: not a PyTorch release from 2.0 on, nor npu",
-                       v[OPT_VERSION].text);
-    p->settings = pytorch_settings_default();
-    enum err e = conf_compose(v, &p->conf, why);
+        return err_set(why, ERR_USAGE, POLICY_PLACE(OPT_VERSION, 0), "version is a PyTorch release from 2.0 on, or npu");
+    const enum err e = pytorch_read_settings(p, v, why);
     if (e != ERR_OK)
         return e;
-    e = pytorch_conf_apply(&p->rules, CONF_AT_START, p->conf, &p->settings, why);
-    if (e != ERR_OK) {
-        if (why != NULL)
-            why->offset++;               /* a place in the settings text, from 1 */
-        return e;
-    }
     if (p->settings.is_async)
         return err_set(why, ERR_UNSUPPORTED, 0, "backend:cudaMallocAsync is another allocator, the driver's own");
     p->max_split_at_start =
@@ -206,13 +242,13 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
 
 /* ---- events ---- */
 
-/* A free touches its block, then the neighbours. Without asking whether ev is one, which would be hard to guess: a
- * request's slot names a block long gone, whose cache lines then come in vain. */
+/* A free touches its block, then the neighbours. We do not test whether `ev` is a free: the branch would mispredict.
+ * For an alloc the prefetch is merely wasted: its slot names a block long gone. */
 static void pytorch_expect(const struct policy *base, const struct event *ev, const struct block *b, bool is_next)
 {
     const struct pytorch *p = (const struct pytorch *)base;
     (void)ev;
-    const struct pytorch_block *block = pytorch_at(p, b->cookie < p->blocks.n ? b->cookie : BLOCK_NONE);
+    const struct block_entry *block = pytorch_at(p, b->cookie < p->blocks.n ? b->cookie : BLOCK_NONE);
     prefetch(is_next ? pytorch_at(p, block->prev) : block);
     if (is_next)
         prefetch(pytorch_at(p, block->next));
@@ -227,7 +263,8 @@ static void pytorch_retire(struct policy *base, const struct event *req, const s
     pytorch_retire_block(p, b->cookie, req->slot);
 }
 
-/* The pool that alone a flush releases and a snapshot shows; 0: all. One release is so narrow inside a pool region. */
+/* The only pool that a flush gives back and a snapshot shows; 0: all of them. Two releases are so narrow inside a pool
+ * region. */
 static uint8_t only_pool(const struct pytorch *p)
 {
     for (uint32_t i = p->n_diversions; i-- > 0 && p->rules.is_narrow_in_region;)
@@ -240,7 +277,7 @@ static void pytorch_flush(struct policy *base)
 {
     struct pytorch *p = (struct pytorch *)base;
     if (!p->has_no_cache)
-        pytorch_release_all(p, only_pool(p), pytorch_is_capturing(p));
+        pytorch_give_back_all(p, only_pool(p), pytorch_is_capturing(p));
 }
 
 /* ---- controls ---- */
@@ -251,7 +288,7 @@ static enum err control_settings(struct pytorch *p, const char *text, struct err
     if (copy == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text");
     free(p->conf);
-    p->conf = copy;                  /* refused texts count as given, too */
+    p->conf = copy;                  /* counts as given even if it is refused */
     p->has_new_bounds = true;
     const enum err e = pytorch_conf_apply(&p->rules, CONF_AT_RUN_TIME, text, &p->settings, why);
     pytorch_plan_rounding(p);
@@ -282,7 +319,7 @@ static void control_reset_accumulated(struct pytorch *p)
 }
 
 /* Whether a snapshot taken now shows a block. */
-static bool snapshot_shows(const struct pytorch *p, const struct pytorch_block *b)
+static bool snapshot_shows(const struct pytorch *p, const struct block_entry *b)
 {
     const uint8_t only = only_pool(p);
     return (b->flags & BLOCK_IS_USED) != 0 && (only == 0 || only == b->pool);
@@ -292,7 +329,7 @@ static void control_snapshot(struct pytorch *p)
 {
     uint64_t active = 0;
     for (uint32_t b = 0; b < p->blocks.n; b++)
-        if (snapshot_shows(p, pytorch_at(p, b)) && !pytorch_block_is_free(pytorch_at(p, b)))
+        if (snapshot_shows(p, pytorch_at(p, b)) && !block_is_free(pytorch_at(p, b)))
             active += pytorch_at(p, b)->size;
     pytorch_record(p, RECORD_SNAPSHOT, 0, 0, 0, active);
 }
@@ -324,7 +361,7 @@ static enum err pytorch_control(struct policy *base, const struct control *c, co
 
 /* ---- views ---- */
 
-/* Block numbers for qsort, which takes no context: the address stands beside. */
+/* A block for qsort, which takes no context: so its address is here, too. */
 struct placed {
     uint64_t addr;
     uint32_t block;
@@ -336,7 +373,7 @@ static int placed_compare(const void *a, const void *b)
     return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static enum block_state view_state(const struct pytorch_block *b)
+static enum block_state view_state(const struct block_entry *b)
 {
     if (b->flags & BLOCK_IS_UNMAPPED)
         return BLOCK_UNMAPPED;
@@ -345,7 +382,7 @@ static enum block_state view_state(const struct pytorch_block *b)
     return b->flags & BLOCK_IS_BUSY ? BLOCK_PENDING : BLOCK_FREE;
 }
 
-/* The blocks that a snapshot taken now would show. */
+/* Visits the blocks that a snapshot taken now would show. */
 static enum err pytorch_walk(const struct policy *base, block_visit visit, void *arg)
 {
     const struct pytorch *p = (const struct pytorch *)base;
@@ -358,7 +395,7 @@ static enum err pytorch_walk(const struct policy *base, block_visit visit, void 
             order[n++] = (struct placed){.addr = pytorch_at(p, b)->addr, .block = b};
     qsort(order, n, sizeof *order, placed_compare);
     for (size_t i = 0; i < n; i++) {
-        const struct pytorch_block *b = pytorch_at(p, order[i].block);
+        const struct block_entry *b = pytorch_at(p, order[i].block);
         visit(arg, &(struct block_view){
                        .addr = b->addr, .bytes = b->size, .requested = b->requested,
                        .segment_addr = base->device->segments[b->segment].addr, .segment = b->segment,
@@ -382,7 +419,7 @@ static uint64_t pytorch_largest_free(const struct policy *base)
     return largest;
 }
 
-/* A private pool's key, for sorting by bytes. */
+/* A private pool's key in memory_stats(), for sorting by bytes. */
 struct pool_key {
     char     key[64];
     uint32_t pool;
@@ -395,7 +432,7 @@ static int pool_key_compare(const void *a, const void *b)
 
 static void stats_of_pools(const struct pytorch *p, stat_visit visit, void *arg)
 {
-    struct pool_key keys[UINT8_MAX + 1];         /* a pool's number is a byte */
+    struct pool_key keys[UINT8_MAX + 1];         /* enough: a pool's number is a byte */
     size_t n = 0;
     for (uint32_t i = 1; i < p->n_pools; i++) {
         if (!p->pools[i].ever_held)
@@ -478,7 +515,7 @@ static void remark_gc(const struct pytorch *p, remark_visit visit, void *arg)
     visit(arg, REMARK_ASSUMPTION, text);
 }
 
-/* Divisions are given, and none of them changes a size. */
+/* Whether divisions are given that change no size. */
 static bool has_plain_divisions(const struct pytorch *p)
 {
     bool is_given = false;
@@ -576,20 +613,20 @@ static void pytorch_refusal(const struct policy *base, struct refusal *out)
 
 static enum err check_block(const struct pytorch *p, uint32_t i, struct err_detail *why)
 {
-    const struct pytorch_block *b = pytorch_at(p, i);
+    const struct block_entry *b = pytorch_at(p, i);
     if (b->size == 0)
         return err_set(why, ERR_CORRUPT, i, "block %u is empty", i);
     if (b->next != BLOCK_NONE) {
-        const struct pytorch_block *n = pytorch_at(p, b->next);
+        const struct block_entry *n = pytorch_at(p, b->next);
         if (n->prev != i || n->addr != b->addr + b->size || n->segment != b->segment)
             return err_set(why, ERR_CORRUPT, i, "blocks %u and %u are not neighbours", i, b->next);
-        if (pytorch_block_is_free(b) && pytorch_block_is_free(n) && ((b->flags ^ n->flags) & BLOCK_IS_UNMAPPED) == 0)
+        if (block_is_free(b) && block_is_free(n) && ((b->flags ^ n->flags) & BLOCK_IS_UNMAPPED) == 0)
             return err_set(why, ERR_CORRUPT, i, "free blocks %u and %u were not merged", i, b->next);
     }
     const struct segment_state *s = &p->base.device->segments[b->segment];
     if (b->addr < s->addr || b->addr - s->addr > s->bytes || b->size > s->bytes - (b->addr - s->addr))
         return err_set(why, ERR_CORRUPT, i, "block %u leaves its segment", i);
-    if ((b->flags & BLOCK_IS_UNMAPPED) == 0 && pytorch_block_is_free(b)) {
+    if ((b->flags & BLOCK_IS_UNMAPPED) == 0 && block_is_free(b)) {
         const uint32_t found = free_set_at_least(&pytorch_half_of(p, b)->free, b->stream, b->size);
         if (found == BLOCK_NONE || pytorch_at(p, found)->size != b->size)
             return err_set(why, ERR_CORRUPT, i, "free block %u cannot be found", i);
@@ -602,14 +639,14 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
     const struct pytorch *p = (const struct pytorch *)base;
     uint64_t mapped = 0, active = 0, allocated = 0;
     for (uint32_t i = 0; i < p->blocks.n; i++) {
-        const struct pytorch_block *b = pytorch_at(p, i);
+        const struct block_entry *b = pytorch_at(p, i);
         if (!(b->flags & BLOCK_IS_USED))
             continue;
         const enum err e = check_block(p, i, why);
         if (e != ERR_OK)
             return e;
         mapped += b->flags & BLOCK_IS_UNMAPPED ? 0 : b->size;
-        active += pytorch_block_is_free(b) ? 0 : b->size;
+        active += block_is_free(b) ? 0 : b->size;
         allocated += b->flags & BLOCK_IS_ALLOCATED ? b->size : 0;
     }
     if (p->has_no_cache)

@@ -1,53 +1,67 @@
 /*
- * pytorch: PyTorch's native CUDA caching allocator, decision by decision. Internal interface of its parts.
+ * pytorch: PyTorch's native CUDA caching allocator, decision by decision. The interface between its files.
  *
- *     pytorch.c          the policy: options, controls, counters, views
- *     pytorch_blocks.h   the table of blocks;  pytorch_free_set.h  those that are free, in order
- *     pytorch_steps.h    rounding, cutting, coalescing, freeing: the steps that the others are made of
- *     pytorch_alloc.c    the way of a request: search, growth, splitting; and of a free
- *     pytorch_release.c  giving memory back: garbage collection, oversize blocks, everything
- *     pytorch_expand.c   expandable segments
- *     pytorch_streams.c  stream uses, events, polling
- *     pytorch_pools.c    private pools, diversion, captures
- *     pytorch_follow.c   taking over a recorded state, and following recorded decisions
- *     pytorch_repeats.c  whether a run was another's as well
+ * The way of a request, and where each step is:
  *
- * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp; releases 2.0 to 2.15, differences in pytorch_rules.h.
+ *     request --> round --> search --------------------------> split --> hand out      pytorch_alloc.c, pytorch_steps.h
+ *                             | nothing fits                      ^
+ *                             v                                   |
+ *                  collect garbage --> grow --> borrow --> give back and grow again    the attempts: pytorch_alloc.c
+ *
+ *     pytorch.c               the policy's table: options, controls, counters, views, texts of the report
+ *     pytorch_conf.*          PYTORCH_CUDA_ALLOC_CONF, read as a given release reads it
+ *     pytorch_rules.*         what differs between releases; the table is pytorch_rules.def
+ *     pytorch_steps.h         the inline steps of the hot pair: rounding, splitting, coalescing, freeing
+ *     pytorch_alloc.c         a request and its attempts; a free
+ *     pytorch_give_back.c     giving memory back: garbage collection, oversize blocks, everything
+ *     pytorch_expand.c        expandable segments
+ *     pytorch_streams.c       frees that wait for other streams: uses, events, polling
+ *     pytorch_pools.c         private pools, captures, and which request goes to which pool
+ *     pytorch_order_table.*   the hash table whose slot order decides in which order PyTorch looks at things
+ *     pytorch_stats.*         the counters of memory_stats()
+ *     pytorch_text.*          the sentences of refusals
+ *     pytorch_export.*        what a memory snapshot says of the allocator itself
+ *     pytorch_follow.*        taking over a recorded state, and doing what a recording says
+ *     pytorch_repeats.c       whether one run tells the result of another
+ *
+ * The block table, the free sets, and the splitting of blocks are in policies/parts/.
+ *
+ * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp.
  */
 #ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_H
 #define REPLAY_POLICIES_PYTORCH_PYTORCH_H
 
 #include "policies/policy.h"
-#include "policies/pytorch/pytorch_blocks.h"
+#include "policies/parts/block_table.h"
 #include "policies/pytorch/pytorch_conf.h"
-#include "policies/pytorch/pytorch_free_set.h"
+#include "policies/parts/free_set.h"
 #include "policies/pytorch/pytorch_rules.h"
 #include "policies/pytorch/pytorch_stats.h"
-#include "policies/pytorch/pytorch_table.h"
+#include "policies/pytorch/pytorch_order_table.h"
 #include "sim/stream_queues.h"
 
 #define PYTORCH_MIN_BLOCK   UINT64_C(512)
 #define PYTORCH_SMALL_MAX   (UINT64_C(1) << 20)      /* largest rounded size of the small pool */
 #define PYTORCH_SMALL_SEG   (UINT64_C(2) << 20)
-#define PYTORCH_EXACT_MIN   (UINT64_C(10) << 20)     /* from here on a segment is made to measure */
+#define PYTORCH_EXACT_MIN   (UINT64_C(10) << 20)     /* from here on a segment is as large as its request */
 #define PYTORCH_LARGE_ROUND (UINT64_C(2) << 20)
 
-/* Blocks that one growth and the split behind it can make at most. */
+/* The most blocks that one growth and the split after it can make. */
 enum { PYTORCH_SPARE_BLOCKS = 8 };
 
 /* The small or the large half of a pool. */
 struct pytorch_half {
     struct free_set free;
-    uint32_t *unmapped;              /* unmapped stretches, ascending by stream handle, then address */
+    uint32_t *unmapped;              /* unmapped blocks, ascending by stream handle, then address */
     uint32_t  n_unmapped, cap_unmapped;
-    uint64_t  fit_calls;             /* counts searches while garbage collection can happen */
+    uint64_t  fit_calls;             /* searches while garbage collection was possible: the clock of ages */
 };
 static_assert(sizeof(struct pytorch_half) == 64, "a power of two, for who looks one up");
 
-/* Where a block belongs while it is free; all blocks of a segment have the same. */
+/* Where a block is kept while it is free. All blocks of a segment have the same home. */
 struct pytorch_home {
     struct pytorch_half *half;
-    struct free_bins    *bins;       /* its stream's */
+    struct free_bins    *bins;       /* of its stream */
 };
 
 /* Pool 0 is the shared one; the others are private. */
@@ -55,22 +69,22 @@ struct pytorch_pool {
     bool     exists;
     bool     no_split;
     bool     ever_held;
-    uint32_t uses;                   /* freeable when it falls to 0 */
-    uint64_t device_allocs;          /* growths not yet given back, as the original counts them */
+    uint32_t uses;                   /* captures and MemPools; at 0 the pool's memory may be given back */
+    uint64_t device_allocs;          /* growths not yet given back, counted as PyTorch does */
     struct pytorch_stat reserved;
 };
 
-/* What is known of a segment beside its blocks. */
+/* What is known of a segment apart from its blocks. */
 struct pytorch_segment {
-    uint64_t free_since;             /* its half's fit_calls when it was last free as a whole */
-    uint32_t range;                  /* of an expandable one: index into the ranges */
+    uint64_t free_since;             /* the half's fit_calls when the segment last became free as a whole */
+    uint32_t range;                  /* of an expandable segment: index into the ranges */
 };
 
-/* An expandable segment. */
+/* An expandable segment: pytorch_expand.c has a picture. */
 struct pytorch_range {
-    struct segment seg;              /* bytes 0: vacant entry */
+    struct segment seg;              /* bytes 0: this entry is vacant */
     uint64_t page_bytes;
-    uint32_t *phys;                  /* handle by page; 0: no memory there */
+    uint32_t *phys;                  /* by page: the handle of its memory; 0: none */
 };
 
 /* The end of a list of records other than blocks. */
@@ -94,10 +108,10 @@ struct pytorch_fifo {
     uint32_t head, tail;             /* indexes of waits */
 };
 
-/* Requests that the filter accepts go to the pool. */
+/* While this stands, requests that it accepts go to the pool. */
 struct pytorch_diversion {
     uint8_t  pool;
-    bool     is_capture;             /* accepts its stream only; otherwise every stream */
+    bool     is_capture;             /* accepts requests on its stream only; or else of every stream */
     uint16_t stream;
 };
 
@@ -105,7 +119,7 @@ enum refusal_kind { REFUSED_NOT, REFUSED_OOM, REFUSED_REJECTED, REFUSED_BY_DEVIC
 
 struct pytorch {
     struct policy          base;     /* first, so the two pointers convert */
-    struct pytorch_blocks  blocks;
+    struct block_table  blocks;
     struct pytorch_stats   stats;
     uint64_t               limit;    /* bytes that may be held; PYTORCH_UNLIMITED: no limit */
     uint64_t               held;
@@ -122,18 +136,18 @@ struct pytorch {
     uint32_t               peak_live;
     uint64_t               next_place;       /* the tie of the next segment, or block object */
     bool                   rounds_to_power_of_two;   /* preset pow2: not PyTorch's */
-    uint64_t               rounds_to_units;          /* sizes up to here, to PYTORCH_MIN_BLOCK and no more; else */
-    uint8_t                round_shift[64];          /* by their power of two: pytorch_plan_rounding */
+    uint64_t               rounds_to_units;          /* sizes up to here round to PYTORCH_MIN_BLOCK */
+    uint8_t                round_shift[64];          /* log2 of the step for larger sizes, by their power of two */
     bool                   has_no_cache;
 
     /* streams and events */
-    struct pytorch_uses   *uses;     /* records; vacant ones linked */
+    struct pytorch_uses   *uses;     /* vacant ones are linked */
     uint32_t               n_uses, cap_uses, vacant_uses;
     struct pytorch_wait   *waits;
     uint32_t               n_waits, cap_waits, vacant_waits;
     struct pytorch_fifo   *fifos;    /* by dense stream */
     struct order_table     fifo_order;
-    uint32_t               retired_head, retired_tail;   /* blocks whose end of use comes from the trace */
+    uint32_t               retired_head, retired_tail;   /* blocks whose end of use the trace tells */
     uint32_t              *deferred; /* frees waiting for the end of a capture, in order */
     uint32_t               n_deferred, cap_deferred;
 
@@ -141,8 +155,8 @@ struct pytorch {
     struct pytorch_diversion *diversions;
     uint32_t               n_diversions, cap_diversions;
     uint32_t               n_captures;
-    struct order_table     freeable; /* private pools nobody uses */
-    struct order_table     lenders;  /* private pools that were opened to requests of the shared one */
+    struct order_table     freeable; /* private pools without users */
+    struct order_table     lenders;  /* private pools that lend to the shared one */
 
     struct pytorch_segment *segments;            /* by the device's id */
     uint32_t               cap_segments;
@@ -152,12 +166,12 @@ struct pytorch {
     /* the last refusal, for its sentence */
     enum refusal_kind      refused;
     uint64_t               refused_request, refused_rounded, refused_segment;
-    uint64_t               refused_needs;        /* of the device: the segment, or pages for what it lacks in a range */
+    uint64_t               refused_needs;        /* what the device lacked: the segment, or pages of a range */
 
-    /* what decides whether this run was another's as well: pytorch_repeats.c */
-    uint64_t               largest_segment;      /* bytes, of all that were made; none of them a range */
+    /* what pytorch_repeats.c decides by */
+    uint64_t               largest_segment;      /* bytes; ranges are not counted */
     bool                   has_lacked;           /* a growth failed */
-    bool                   has_new_bounds;       /* settings or a fraction came while it was running */
+    bool                   has_new_bounds;       /* the settings or the memory fraction changed during the run */
 
     /* for the report */
     char                  *conf;     /* the settings text in force */
@@ -167,12 +181,12 @@ struct pytorch {
     bool                   has_given_version;
 };
 
-static inline struct pytorch_block *pytorch_at(const struct pytorch *p, uint32_t b)
+static inline struct block_entry *pytorch_at(const struct pytorch *p, uint32_t b)
 {
     return &p->blocks.at[b];
 }
 
-static inline enum pytorch_size_class pytorch_class(const struct pytorch_block *b)
+static inline enum pytorch_size_class pytorch_class(const struct block_entry *b)
 {
     return b->flags & BLOCK_IS_SMALL ? CLASS_SMALL : CLASS_LARGE;
 }
@@ -182,12 +196,12 @@ static inline struct pytorch_half *pytorch_half(const struct pytorch *p, uint32_
     return &p->halves[2 * pool + c];
 }
 
-static inline struct pytorch_half *pytorch_half_of(const struct pytorch *p, const struct pytorch_block *b)
+static inline struct pytorch_half *pytorch_half_of(const struct pytorch *p, const struct block_entry *b)
 {
     return pytorch_half(p, b->pool, pytorch_class(b));
 }
 
-/* Tells whoever listens. */
+/* Tells the observer. */
 static inline void pytorch_record(const struct pytorch *p, enum record_action action, uint16_t stream, uint8_t pool,
                                   uint64_t addr, uint64_t bytes)
 {
@@ -199,128 +213,132 @@ static inline void pytorch_record(const struct pytorch *p, enum record_action ac
 
 /* ---- pytorch_alloc.c ---- */
 
-/* A request on its way. */
+/* A request while it is served. */
 struct pytorch_attempt {
-    uint64_t S, G;                   /* rounded request; segment size, which is not needed before a search fails */
+    uint64_t S, G;                   /* rounded request; segment size, set once a search has failed */
     uint16_t stream;
     uint8_t  pool;
     enum pytorch_size_class class;
-    struct pytorch_home home;        /* of the block it gets */
-    bool     is_borrowed;            /* another pool's: expandable segments are not for it */
+    struct pytorch_home home;        /* of the block that serves it */
+    bool     is_borrowed;            /* it searches another pool, which may not lend expandable segments */
     bool     is_rejected;            /* out: refused before the device was asked */
     enum err failure;                /* out: anything but lack of memory */
 };
 
-/* Whether it may use expandable segments. */
+/* Whether the request may be served from expandable segments. */
 static inline bool pytorch_attempt_expands(const struct pytorch *p, const struct pytorch_attempt *a)
 {
     return p->settings.expandable_segments && (!a->is_borrowed || p->rules.lends_ranges) &&
            (a->pool == 0 || p->rules.has_shared_expandable);
 }
 
-/* Decides how sizes are rounded; after every change of the settings. */
+/* Decides how sizes are rounded. Called after every change of the settings. */
 void pytorch_plan_rounding(struct pytorch *p);
 
 /* The size that a request of n (> 0) bytes is served with. */
 uint64_t pytorch_round_by_plan(const struct pytorch *p, uint64_t n);
 
-/* Size of the segment to ask for, for a block of S bytes. */
+/* Bytes of the segment to ask the device for, to serve a block of S bytes. */
 uint64_t pytorch_segment_size(const struct pytorch *p, uint64_t S);
 
-/* Takes the best free block for the attempt that this home has, BLOCK_NONE when there is none; only one candidate is
- * examined. */
+/* Takes the best free block of this home out of its set; BLOCK_NONE if there is none. Only one candidate is examined:
+ * if the rules refuse it, the search has failed. */
 uint32_t pytorch_fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home);
 
-/* Makes room for all blocks that there can be until the device is asked again: a live one for each request, and free
- * ones, of which each has a live one or the end of a segment behind it. Beyond some size the table grows as needed. */
+/* Makes room for every block that can exist until the device is asked again: one per live request, plus the free ones.
+ * Free blocks never touch: each is followed by a live block or by its segment's end. Beyond 2^20 blocks the table grows
+ * as needed. */
 enum err pytorch_hold_blocks(struct pytorch *p);
 
-/* Bytes that may be held before throw_on_cudamalloc_oom rejects a growth; PYTORCH_UNLIMITED: it does not. */
+/* The bytes above which throw_on_cudamalloc_oom rejects a growth; PYTORCH_UNLIMITED: never. */
 uint64_t pytorch_rejection_limit(const struct pytorch *p);
 
-/* Makes room for what is known of a new segment or range, and finds the tie of the one block that it is. */
+/* Enters a new segment or range in the table, and decides the tie of its first block. */
 enum err pytorch_segment_enter(struct pytorch *p, const struct segment *seg, uint64_t *tie);
 
-/* A new segment of the device, of a->G bytes, as one block that is in no set yet. */
+/* A new segment of a->G bytes from the device, as one block in no set. BLOCK_NONE if there is none. */
 uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a);
 
-/* Cuts the block to size if the rules say so, and hands it out. */
+/* Splits the block if the rules say so, and hands it out. */
 void pytorch_finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
                     struct block *out);
 
-/* The block is no longer in use: merges it with its neighbours and makes it available. */
+/* The block is no longer in use: coalesces it with its neighbours and puts it into its free set. */
 void pytorch_complete_free(struct pytorch *p, uint32_t b);
 
 /* The policy's hot pair. */
 enum err pytorch_alloc(struct policy *base, const struct event *req, struct block *out);
 void pytorch_free(struct policy *base, const struct event *req, const struct block *b);
 
-/* Bytes come or go: held, and the reserved counters of the size class and of a private pool. */
+/* Counts bytes that come from or go back to the device: `held`, and the reserved counters of the size class and of a
+ * private pool. */
 void pytorch_hold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);
 void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t bytes);
 
-/* ---- pytorch_release.c ---- */
+/* ---- pytorch_give_back.c ---- */
 
-/* Gives one ordinary block, a whole segment, back to the device. */
-void pytorch_release_block(struct pytorch *p, uint32_t b);
+/* Gives a free block that is a whole segment, and no range, back to the device. */
+void pytorch_give_back_segment(struct pytorch *p, uint32_t b);
 
-/* Whether garbage collection can happen: it has a threshold, and something to take it of. */
+/* Whether garbage collection is possible: there is a threshold, and a limit that it is a share of. */
 static inline bool pytorch_has_gc(const struct pytorch *p)
 {
     return p->limit != PYTORCH_UNLIMITED && p->settings.garbage_collection_threshold > 0;
 }
 
-/* Bytes held above which garbage is collected; PYTORCH_UNLIMITED: it never is. */
+/* The bytes held above which garbage is collected; PYTORCH_UNLIMITED: never. */
 uint64_t pytorch_gc_start(const struct pytorch *p);
 
-/* pytorch_has_gc says that it can happen. */
+/* Gives old segments back if too much is held. Only if pytorch_has_gc. */
 void pytorch_collect_garbage(struct pytorch *p);
 
-/* Releases blocks of at least max_split_size that could make room for S bytes; true when enough was. */
-bool pytorch_release_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream);
+/* Gives back blocks of at least max_split_size to make room for S bytes; true if enough was given back. */
+bool pytorch_give_back_oversize(struct pytorch *p, struct pytorch_half *half, uint64_t S, uint16_t stream);
 
-/* Releases what is free: in all freeable private pools and, unless a capture is under way, the default ones; or
- * (pool > 0) in that private pool. */
-void pytorch_release_all(struct pytorch *p, uint8_t pool, bool is_capturing);
+/* Gives back everything that is free. pool 0: in all private pools without users and, unless a capture is under way, in
+ * the shared pool. pool > 0: in that private pool only. */
+void pytorch_give_back_all(struct pytorch *p, uint8_t pool, bool is_capturing);
 
 /* ---- pytorch_expand.c ---- */
 
-/* Bytes that a new reservation starts from. */
+/* The size of a new reservation, before it is rounded up to pages. */
 uint64_t pytorch_reserve(const struct pytorch *p);
 
-/* A new range of `reserve` bytes or somewhat more, as one unmapped block; BLOCK_NONE when the device refuses, or when
- * the release sees that it would be of no use for S bytes. */
+/* A new range of `reserve` bytes, rounded up to pages, as one unmapped block. BLOCK_NONE if the device refuses, or if
+ * the release checks that S bytes fit and they do not. */
 enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S, uint16_t stream,
                               uint64_t reserve, uint32_t *out);
 
-/* Puts memory behind the first n bytes, or somewhat more, of an unmapped block, which then swallows its free
- * neighbours. False when the device has not enough, or *failure is set. */
+/* Maps memory to the first n bytes of an unmapped block, rounded up to pages; the mapped block then swallows its free
+ * neighbours. False if the device has not enough, or if *failure is set. */
 bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failure);
 
-/* The lowest start of a run that can grow to S bytes; BLOCK_NONE: a new range is needed. */
+/* The first block of the lowest run of free blocks that can grow to S bytes; BLOCK_NONE: a new range is needed. */
 uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *half, uint64_t S, uint16_t stream);
 
-/* The pages that pytorch_grow_expandable would have to get from the device now. */
+/* Bytes of the pages that pytorch_grow_expandable would need from the device now. */
 uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
                                   uint16_t stream);
 
 enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, uint64_t S,
                                  uint16_t stream, uint32_t *out);
-/* Takes the memory from all whole pages of a free block. */
+
+/* Gives back the memory of all whole pages of a free block. */
 void pytorch_unmap(struct pytorch *p, uint32_t b);
 void pytorch_insert_unmapped(struct pytorch *p, uint32_t b);
 void pytorch_remove_unmapped(struct pytorch *p, uint32_t b);
 void pytorch_ranges_close(struct pytorch *p);
-const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct pytorch_block *b);
+const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct block_entry *b);
 
 /* ---- pytorch_streams.c ---- */
 
-/* Whether a graph capture (or what the release takes for one) is under way: to calls that name no stream, of which it
- * is supposed that they come from the captured one; and to a request on a stream, which goes to a pool. */
+/* Whether a graph capture is under way, or what the release takes for one. First form: for calls without a stream,
+ * which are assumed to come from the captured one. Second form: for a request on a stream, which goes to a pool. */
 bool pytorch_is_capturing(const struct pytorch *p);
 bool pytorch_is_capturing_stream(const struct pytorch *p, uint16_t stream, uint8_t pool);
 
-/* Whether there is more to a request than the request. One question for all, because every request asks it. */
+/* Whether a request is more than a search: caching is off, frees wait, or requests are diverted. One test for all,
+ * because every request makes it. */
 static inline bool pytorch_has_more(const struct pytorch *p)
 {
     return (p->has_no_cache | p->base.failure | p->fifo_order.count | p->n_deferred | p->n_diversions) != 0;
@@ -329,8 +347,8 @@ static inline bool pytorch_has_more(const struct pytorch *p)
 /* Completes frees whose events have finished. */
 void pytorch_poll(struct pytorch *p);
 
-/* Waits for all events, or (pool > 0) for those of the pool's blocks; and for frees that a capture put off, unless one
- * is under way. */
+/* Waits for all events, or (pool > 0) for those of the pool's blocks. Unless a capture is under way, also ends the
+ * frees that a capture put off. */
 void pytorch_wait_all(struct pytorch *p, uint8_t pool, bool is_capturing);
 enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream);
 /* The free of a block that has stream uses. */
@@ -353,7 +371,7 @@ enum err pytorch_restore(struct policy *base, const struct trace_segment *segmen
 
 /* ---- pytorch_repeats.c ---- */
 
-/* The policy's answer: policies/policy.h. */
+/* The member `repeats` of the policy: policies/policy.h. */
 bool pytorch_repeats(const struct policy *done_base, const struct policy *fresh_base);
 
 extern const struct policy_ops policy_pytorch;

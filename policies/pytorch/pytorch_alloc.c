@@ -1,9 +1,9 @@
 /*
- * The way of a request through the allocator, and the way back.
+ * A request, from rounding to handing out, and a free.
  *
- * The order of the attempts is the behaviour: search once, collect garbage, grow, borrow, release oversize blocks and
- * grow, release everything and grow; after that the pool is not searched again, even if the waiting has freed a
- * block that fits.
+ * The order of the attempts is PyTorch's behaviour: search once, collect garbage, grow, borrow, give oversize blocks
+ * back and grow, give everything back and grow. The pool is not searched again after that, even if the waiting has
+ * freed a block that fits.
  */
 #include "base/inline.h"
 #include "policies/pytorch/pytorch_steps.h"
@@ -12,8 +12,7 @@
 
 /* ---- sizes ---- */
 
-/* The step in which sizes from 2^k on are rounded, below 2^(k + 1), k > 8: its log2. A size that is a power of two is a
- * multiple of it. */
+/* log2 of the step to which sizes in [2^k, 2^(k + 1)) are rounded, for k > 8. 2^k itself is a multiple of the step. */
 static unsigned round_shift(const struct pytorch *p, unsigned k)
 {
     const unsigned last = PYTORCH_ROUNDUP_INTERVALS - 1, interval = k < 20 ? 0 : k - 20;      /* log2 of the MiB, or 0 */
@@ -21,7 +20,7 @@ static unsigned round_shift(const struct pytorch *p, unsigned k)
     if (p->rounds_to_power_of_two)
         return k;
     if (divisions == 0 || (divisions == 1 && !p->rules.has_raw_divisions_of_1) ||
-        UINT64_C(1) << k < PYTORCH_MIN_BLOCK * divisions)              /* which wraps, as it does there */
+        UINT64_C(1) << k < PYTORCH_MIN_BLOCK * divisions)              /* the product wraps, as in PyTorch */
         return log2_floor(PYTORCH_MIN_BLOCK);
     if (divisions == 1)
         return 0;
@@ -81,19 +80,19 @@ void pytorch_unhold(struct pytorch *p, uint8_t pool, enum pytorch_size_class c, 
 
 /* ---- searching ---- */
 
-static inline bool block_can_grow(const struct pytorch *p, const struct pytorch_block *b)
+static inline bool block_can_grow(const struct pytorch *p, const struct block_entry *b)
 {
     return (pytorch_at(p, b->next)->flags & BLOCK_IS_UNMAPPED) != 0;
 }
 
-/* What a block could grow to: its size and that of the unmapped stretch behind it. */
-static uint64_t block_reach(const struct pytorch *p, const struct pytorch_block *b)
+/* What a block could grow to: its size plus that of the unmapped block after it. */
+static uint64_t block_reach(const struct pytorch *p, const struct block_entry *b)
 {
     return block_can_grow(p, b) ? b->size + pytorch_at(p, b->next)->size : b->size;
 }
 
-/* Prefers a block of smaller reach, so that the one before the big unmapped tail is used last. Those behind a block are
- * no smaller: none of them reaches less than one that cannot grow. */
+/* Prefers a block of smaller reach, so that the one before the large unmapped tail is used last. Later blocks are never
+ * smaller, so a block that cannot grow ends the search. */
 static APART uint32_t fit_widen(const struct pytorch *p, const struct free_bins *bins, uint32_t it)
 {
     while (block_can_grow(p, pytorch_at(p, it))) {
@@ -105,7 +104,7 @@ static APART uint32_t fit_widen(const struct pytorch *p, const struct free_bins 
     return it;
 }
 
-/* The same of a block that can grow: mostly it is the last. */
+/* The same for a block that can grow. Mostly it is the last one, and nothing needs to be compared. */
 static APART uint32_t fit_widen_last(const struct pytorch *p, const struct free_bins *bins, uint32_t it)
 {
     return free_bins_end_with(bins, p->blocks.at, it) ? it : fit_widen(p, bins, it);
@@ -119,7 +118,7 @@ static uint32_t fit_skip_ranges(const struct pytorch *p, const struct free_bins 
     return it;
 }
 
-/* The first block that starts where a request of S bytes may start, from `it` on, and has room for it from there. */
+/* The first block from `it` on that has room for S bytes after the gap that it must leave. */
 static uint32_t fit_start(const struct pytorch *p, const struct free_bins *bins, uint32_t it, uint64_t S)
 {
     while (it != BLOCK_NONE && pytorch_at(p, it)->size - S < pytorch_gap(p, pytorch_at(p, it), S))
@@ -127,7 +126,7 @@ static uint32_t fit_start(const struct pytorch *p, const struct free_bins *bins,
     return it;
 }
 
-/* The rules of ranges, from the first block on that is large enough. */
+/* Chooses by the rules of ranges, from the first block that is large enough. */
 static APART uint32_t fit_range_from(const struct pytorch *p, const struct free_bins *bins, uint32_t first, uint64_t S,
                                      bool expands)
 {
@@ -137,8 +136,8 @@ static APART uint32_t fit_range_from(const struct pytorch *p, const struct free_
     return expands ? fit_widen(p, bins, it) : fit_skip_ranges(p, bins, it);
 }
 
-/* Which block is taken instead of the first that is large enough, which lies in a range. Mostly the request may lie in
- * ranges and begins anywhere. */
+/* `first` is large enough but lies in an expandable segment: chooses the block really used. Fast path: the request may
+ * lie in such segments and needs no gap. */
 static inline uint32_t fit_range(const struct pytorch *p, const struct pytorch_attempt *a, const struct free_bins *bins,
                                  uint32_t first)
 {
@@ -148,7 +147,7 @@ static inline uint32_t fit_range(const struct pytorch *p, const struct pytorch_a
     return block_can_grow(p, pytorch_at(p, first)) ? fit_widen_last(p, bins, first) : first;
 }
 
-/* Inline in the hot pair. */
+/* Inline, for the hot pair. */
 static HOT_INLINE uint32_t fit(struct pytorch *p, const struct pytorch_attempt *a, struct pytorch_home home)
 {
     const struct pytorch_settings *s = &p->settings;
@@ -179,11 +178,11 @@ uint32_t pytorch_fit(struct pytorch *p, const struct pytorch_attempt *a, struct 
 
 enum err pytorch_hold_blocks(struct pytorch *p)
 {
-    /* At first for as many segments as requests, which are seldom more: a table that grows is copied. */
+    /* Before the first growth as many segments as requests are assumed, seldom too few: growing the table copies it. */
     const struct device_usage *u = &p->base.device->usage;
     const uint64_t n_segments = p->blocks.cap == 0 ? p->peak_live : u->segments + u->ranges;
     const uint64_t most = UINT64_C(1) << 20, n = 2 * (uint64_t)p->peak_live + n_segments + 64;
-    return pytorch_blocks_hold(&p->blocks, n < most ? n : most);
+    return block_table_hold(&p->blocks, n < most ? n : most);
 }
 
 uint64_t pytorch_rejection_limit(const struct pytorch *p)
@@ -217,7 +216,7 @@ enum err pytorch_segment_enter(struct pytorch *p, const struct segment *seg, uin
     *tie = p->rules.ties_by_address ? seg->addr : p->next_place;
     const uint64_t room = p->rules.ties_by_block ? 1 : seg->bytes;
     if (!p->rules.ties_by_address && room > UINT64_MAX - p->next_place)
-        return ERR_UNSUPPORTED;      /* 16 EiB since the start, of which a device gave some addresses twice */
+        return ERR_UNSUPPORTED;      /* 16 EiB since the start: the device gave some addresses twice */
     p->next_place += room;
     return ERR_OK;
 }
@@ -233,8 +232,8 @@ uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a)
         a->failure = e == ERR_DEVICE_OOM ? ERR_OK : e;
         return BLOCK_NONE;
     }
-    const uint32_t b = pytorch_block_new(&p->blocks);
-    *pytorch_at(p, b) = (struct pytorch_block){
+    const uint32_t b = block_table_new(&p->blocks);
+    *pytorch_at(p, b) = (struct block_entry){
         .addr = seg.addr, .size = seg.bytes, .tie = tie, .segment = seg.id, .stream = a->stream, .pool = a->pool,
         .flags = (uint8_t)(BLOCK_IS_USED | (a->class == CLASS_SMALL ? BLOCK_IS_SMALL : 0)),
     };
@@ -248,7 +247,7 @@ uint32_t pytorch_grow_segment(struct pytorch *p, struct pytorch_attempt *a)
     return b;
 }
 
-/* Memory from the device for the attempt; BLOCK_NONE when there is none to be had. */
+/* Memory from the device for the attempt; BLOCK_NONE if there is none. */
 static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool is_retry)
 {
     if (is_retry) {
@@ -263,7 +262,7 @@ static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool 
     }
     a->failure = pytorch_hold_blocks(p);
     if (a->failure == ERR_OK)
-        a->failure = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+        a->failure = block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     uint32_t b = BLOCK_NONE;
     if (a->failure == ERR_OK && pytorch_attempt_expands(p, a))
         a->failure = pytorch_grow_expandable(p, a->pool, a->class, a->S, a->stream, &b);
@@ -274,7 +273,7 @@ static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool 
     return b;
 }
 
-/* Searches the pools that were opened for it. Only for requests of the default pools. */
+/* Searches the private pools that lend. Only requests of the shared pool borrow. */
 static uint32_t pytorch_borrow(struct pytorch *p, struct pytorch_attempt *a)
 {
     const uint32_t n = a->pool == 0 ? order_table_slots(&p->lenders) : 0;
@@ -299,7 +298,7 @@ static bool attempt_is_over(const struct pytorch_attempt *a, uint32_t b)
     return b != BLOCK_NONE || a->is_rejected || a->failure != ERR_OK;
 }
 
-/* The chain of attempts behind a failed search. */
+/* The chain of attempts after a failed search. */
 static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
 {
     if (pytorch_has_gc(p))
@@ -310,13 +309,13 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
         return b;
     if (p->rules.borrows_first && (b = pytorch_borrow(p, a)) != BLOCK_NONE)
         return b;
-    if (pytorch_release_oversize(p, a->home.half, a->S, a->stream)) {
+    if (pytorch_give_back_oversize(p, a->home.half, a->S, a->stream)) {
         b = pytorch_grow(p, a, false);
         if (attempt_is_over(a, b))
             return b;
     }
     if (!pytorch_is_capturing_stream(p, a->stream, a->pool)) {
-        pytorch_release_all(p, 0, false);
+        pytorch_give_back_all(p, 0, false);
         b = pytorch_grow(p, a, true);
         if (attempt_is_over(a, b))
             return b;
@@ -326,13 +325,13 @@ static uint32_t pytorch_obtain(struct pytorch *p, struct pytorch_attempt *a)
 
 /* ---- handing out ---- */
 
-/* Whether the request may leave a rest as small as blocks can be, as those of the small pool may. */
+/* True if the split remainder may be as small as the minimum block (512 B), as in the small pool. */
 static bool finish_is_fine(const struct pytorch *p, const struct pytorch_attempt *a)
 {
     return p->settings.expandable_segments && (p->rules.has_global_expandable || pytorch_attempt_expands(p, a));
 }
 
-static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b, const struct pytorch_attempt *a)
+static bool finish_splits(const struct pytorch *p, const struct block_entry *b, const struct pytorch_attempt *a)
 {
     const uint64_t rest = b->size - a->S;
     if (b->pool != 0 && p->pools[b->pool].no_split)
@@ -342,11 +341,12 @@ static bool finish_splits(const struct pytorch *p, const struct pytorch_block *b
     return a->S < p->settings.max_split_size && rest > PYTORCH_SMALL_MAX;
 }
 
-/* Cuts the front part off as a new block; the old object keeps the rest and goes back to the pool. */
+/* Splits the front off as a new block. The old table entry keeps the remainder and returns to its set, as in
+ * PyTorch. */
 static inline uint32_t finish_split(struct pytorch *p, struct pytorch_home home, uint32_t b, uint64_t S)
 {
-    const uint32_t front = pytorch_cut_front(p, b, S);
-    free_bins_insert(home.bins, p->blocks.at, b);        /* it is no whole segment, which would have an age */
+    const uint32_t front = pytorch_split_front(p, b, S);
+    free_bins_insert(home.bins, p->blocks.at, b);        /* a split block needs no age: only whole segments have one */
     p->base.count.splits++;
     return front;
 }
@@ -364,25 +364,25 @@ static inline void finish_count_split(struct pytorch *p, enum pytorch_size_class
     }
 }
 
-/* Leaves `gap` bytes free in front of where the request starts. */
+/* Splits `gap` free bytes off before the request. */
 static APART void finish_start(struct pytorch *p, uint32_t b, uint64_t gap)
 {
-    pytorch_put_free(p, pytorch_cut_front(p, b, gap));
+    pytorch_put_free(p, pytorch_split_front(p, b, gap));
 }
 
-/* Inline in the hot pair. */
+/* Inline, for the hot pair. */
 static HOT_INLINE void finish(struct pytorch *p, uint32_t b, const struct pytorch_attempt *a, uint64_t requested,
                               struct block *out)
 {
     const uint64_t gap = pytorch_gap(p, pytorch_at(p, b), a->S);
     if (gap > 0)
         finish_start(p, b, gap);
-    const bool was_split = pytorch_block_is_split(pytorch_at(p, b));
+    const bool was_split = block_is_split(pytorch_at(p, b));
     const bool is_split = finish_splits(p, pytorch_at(p, b), a);
     const uint64_t whole = pytorch_at(p, b)->size;
     if (is_split)
         b = finish_split(p, a->home, b, a->S);
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (!(block->flags & BLOCK_IS_RANGE))
         finish_count_split(p, a->class, was_split, is_split, block->size, whole - block->size);
     block->flags |= BLOCK_IS_ALLOCATED;
@@ -418,7 +418,7 @@ static enum err pytorch_refuse(struct pytorch *p, const struct pytorch_attempt *
     return ERR_DEVICE_OOM;
 }
 
-/* No free block serves the request. The attempt comes as a copy, so that the caller's stays in registers. */
+/* No free block serves the request. The attempt is a copy, so that the caller's can stay in registers. */
 static enum err miss(struct pytorch *p, const struct event *req, struct pytorch_attempt a, struct block *out)
 {
     p->base.count.misses++;
@@ -432,7 +432,7 @@ static enum err miss(struct pytorch *p, const struct event *req, struct pytorch_
     return ERR_OK;
 }
 
-/* With caching switched off the device gets the request as it is; no counter moves. */
+/* With caching off each request goes to the device as it is, and no counter changes. */
 static enum err uncached_alloc(struct pytorch *p, const struct event *req, struct block *out)
 {
     struct segment seg;
@@ -474,13 +474,13 @@ enum err pytorch_alloc(struct policy *base, const struct event *req, struct bloc
 
 /* ---- freeing ---- */
 
-/* Counts a block that has become free and swallowed n others, `won` bytes. Only the sign of the difference decides
- * which counter it moves. */
-static inline void complete_count_split(struct pytorch *p, enum pytorch_size_class c, const struct pytorch_block *block,
+/* Counts a block that became free and swallowed n others of `won` bytes. PyTorch adds or subtracts one difference, and
+ * its sign decides which counter changes. */
+static inline void complete_count_split(struct pytorch *p, enum pytorch_size_class c, const struct block_entry *block,
                                         int n, uint64_t won)
 {
     struct pytorch_stat *count = &p->stats.inactive_split, *bytes = &p->stats.inactive_split_bytes;
-    if (!pytorch_block_is_split(block)) {
+    if (!block_is_split(block)) {
         pytorch_stat_subtract(count, c, (uint64_t)n);
         pytorch_stat_subtract(bytes, c, won);
         return;
@@ -492,10 +492,10 @@ static inline void complete_count_split(struct pytorch *p, enum pytorch_size_cla
     pytorch_stat_add(bytes, c, block->size - won);
 }
 
-/* Inline in the hot pair. */
+/* Inline, for the hot pair. */
 static HOT_INLINE void complete_free(struct pytorch *p, uint32_t b)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     const enum pytorch_size_class c = pytorch_class(block);
     pytorch_record(p, RECORD_FREE_COMPLETED, block->stream, block->pool, block->addr, block->requested);
     pytorch_stats_end_use(&p->stats, c, block->size, block->requested);
@@ -512,7 +512,7 @@ void pytorch_complete_free(struct pytorch *p, uint32_t b)
     complete_free(p, b);
 }
 
-/* The end of a free that was requested before, or the free of a block that other streams have used. */
+/* Ends a free that was requested earlier, or frees a block that other streams have used. */
 static void free_late(struct pytorch *p, uint32_t b)
 {
     if (pytorch_at(p, b)->flags & BLOCK_IS_RETIRED) {

@@ -1,7 +1,10 @@
 /*
- * Two readers for one grammar. Up to 2.9 the separators are checked; from 2.10 on they are skipped by position, and the
- * text is read twice: by a reader of options that every accelerator has, and by CUDA's own. At start CUDA's comes first
- * (after a walk that only looks for the backend), at run time it comes last.
+ * Reads settings texts as PyTorch does, mistakes included.
+ *
+ * PyTorch has had two readers for one grammar. Up to 2.9 the reader checks the separators. From 2.10 on separators are
+ * skipped by position, and the text is read twice: by the reader of the options that every accelerator has
+ * (CONF_COMMON), and by CUDA's own (CONF_CUDA). At the start CUDA's comes first, after a walk that only looks for the
+ * backend; at run time it comes last.
  *
  * Source: PyTorch, c10/cuda/CUDAAllocatorConfig.cpp (2.0 to 2.9: all of it) and c10/core/AllocatorConfig.cpp (2.10 on).
  */
@@ -17,24 +20,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONF_MIB_MAX (UINT64_MAX / MIB)              /* the last number of MiB whose bytes fit */
-#define CONF_LARGE_MIN_MIB 10                        /* large_segment_size_mb must be more */
-#define CONF_STRICT_SPLIT_MIN_MIB 20                 /* up to 2.9 max_split_size_mb must be more */
+#define CONF_MIB_MAX (UINT64_MAX / MIB)              /* more MiB than this overflow as bytes */
+#define CONF_LARGE_MIN_MIB 10                        /* large_segment_size_mb must be larger */
+#define CONF_STRICT_SPLIT_MIN_MIB 20                 /* max_split_size_mb must be larger, up to 2.9 */
 #define CONF_REGISTER_THREADS_MAX 128
 
+/* A word or a separator. The value of a setting that was given apart from the text may be a number already. */
 struct conf_token {
     const char *text;
-    size_t      offset;              /* in the settings text, bytes */
+    size_t      offset;              /* in its source, bytes */
+    size_t      source;              /* 0: the settings text; i: the i-th setting given apart from it, from 1 */
+    enum conf_value_kind kind;       /* CONF_WORDS: `text` is all there is */
+    uint64_t    integer;             /* CONF_INTEGER */
+    double      real;                /* CONF_REAL */
 };
 
 struct conf_tokens {
     struct conf_token *at;
     size_t             n;
-    size_t             end;          /* length of the settings text, bytes */
-    char              *chars;        /* the words without white space, each terminated */
+    struct conf_token  end;          /* stands for what is missing after the last one */
+    char              *chars, *next; /* the words without white space, each terminated; where the next one goes */
 };
 
-enum conf_part { CONF_COMMON, CONF_CUDA };           /* which reader of 2.10+ an option belongs to */
+enum conf_part { CONF_COMMON, CONF_CUDA };           /* the reader of 2.10+ that an option belongs to */
 
 struct conf_reader {
     const struct pytorch_rules *rules;
@@ -42,15 +50,16 @@ struct conf_reader {
     const struct conf_tokens     *tokens;
     size_t                        i;                 /* the token being read */
     struct pytorch_settings      *s;
+    size_t                        source;            /* of the refused token */
     struct err_detail            *why;
 };
 
 struct conf_key {
-    const char          *name;
-    enum pytorch_release first;                      /* the first release that has it */
-    enum conf_part       part;
-    enum err           (*read)(struct conf_reader *r, const struct conf_key *key);
-    const char          *inert;                      /* why it has no effect on placement; NULL: it may have one */
+    const char    *name;
+    const char    *columns;                          /* by release: '+' if it has the option */
+    enum conf_part part;
+    enum err     (*read)(struct conf_reader *r, const struct conf_key *key);
+    const char    *inert;                            /* why it has no effect on placement; NULL: it may have one */
 };
 
 struct pytorch_settings pytorch_settings_default(void)
@@ -79,32 +88,86 @@ static bool conf_is_dropped(const struct pytorch_rules *rules, char c)
     return c == ' ' || (!rules->has_checked_separators && c >= '\t' && c <= '\r');
 }
 
-/* White space is dropped inside words too: "6 4" is 64. */
-static enum err conf_tokenize(const struct pytorch_rules *rules, const char *text, struct conf_tokens *out)
+/* Room for the tokens of a text and of `n` settings. Freed with conf_tokens_free. */
+static enum err conf_tokens_open(const char *text, const struct conf_setting *settings, size_t n,
+                                 struct conf_tokens *out)
 {
-    const size_t len = strlen(text);
-    struct conf_tokens t = {.end = len, .at = calloc(len + 1, sizeof *t.at), .chars = malloc(2 * len + 1)};
+    size_t len = strlen(text);
+    for (size_t i = 0; i < n; i++)
+        len += settings[i].kind == CONF_WORDS ? strlen(settings[i].text) : 1;
+    struct conf_tokens t = {.at = calloc(len + 3 * n + 1, sizeof *t.at), .chars = malloc(2 * len + 1)};
+    t.next = t.chars;
     if (t.at == NULL || t.chars == NULL) {
         conf_tokens_free(&t);
         return ERR_HOST_NOMEM;
     }
-    char *next = t.chars;
+    *out = t;
+    return ERR_OK;
+}
+
+static void conf_put(struct conf_tokens *t, struct conf_token token)
+{
+    t->at[t->n++] = token;
+}
+
+/* Puts the words of a text. White space is dropped inside words too: "6 4" is 64. */
+static void conf_put_words(struct conf_tokens *t, const struct pytorch_rules *rules, const char *text, size_t source)
+{
+    const size_t len = strlen(text);
     bool in_word = false;
     for (size_t i = 0; i < len; i++) {
         if (conf_is_dropped(rules, text[i]))
             continue;
         const bool is_word = !conf_is_separator(text[i]);
         if (in_word && !is_word)
-            *next++ = '\0';
+            *t->next++ = '\0';
         if (!in_word || !is_word)
-            t.at[t.n++] = (struct conf_token){next, i};
-        *next++ = text[i];
+            conf_put(t, (struct conf_token){.text = t->next, .offset = i, .source = source});
+        *t->next++ = text[i];
         if (!is_word)
-            *next++ = '\0';
+            *t->next++ = '\0';
         in_word = is_word;
     }
-    *next = '\0';
-    *out = t;
+    if (in_word)
+        *t->next++ = '\0';
+    t->end = (struct conf_token){.text = "", .offset = len, .source = source};
+}
+
+/* Puts a setting as if ",key:value" stood in the text; without the comma if it is the first. */
+static void conf_put_setting(struct conf_tokens *t, const struct pytorch_rules *rules, const struct conf_setting *s,
+                             size_t source, bool is_first)
+{
+    struct conf_token token = {.source = source};
+    if (!is_first) {
+        token.text = ",";
+        conf_put(t, token);
+    }
+    token.text = s->key;
+    conf_put(t, token);
+    token.text = ":";
+    conf_put(t, token);
+    if (s->kind == CONF_WORDS) {
+        conf_put_words(t, rules, s->text, source);
+        return;
+    }
+    token.text = s->text;
+    token.kind = s->kind;
+    token.integer = s->integer;
+    token.real = s->real;
+    conf_put(t, token);
+    t->end = (struct conf_token){.text = "", .offset = strlen(s->text), .source = source};
+}
+
+/* The tokens of a text and of settings that were given apart from it, which come after the text. */
+static enum err conf_tokenize(const struct pytorch_rules *rules, const char *text, const struct conf_setting *settings,
+                              size_t n, struct conf_tokens *out)
+{
+    const enum err e = conf_tokens_open(text, settings, n, out);
+    if (e != ERR_OK)
+        return e;
+    conf_put_words(out, rules, text, 0);
+    for (size_t i = 0; i < n; i++)
+        conf_put_setting(out, rules, &settings[i], i + 1, i == 0 && text[0] == '\0');
     return ERR_OK;
 }
 
@@ -118,34 +181,40 @@ static const char *conf_word(const struct conf_reader *r, size_t i)
     return conf_ends(r, i) ? "" : r->tokens->at[i].text;
 }
 
+static enum conf_value_kind conf_kind(const struct conf_reader *r, size_t i)
+{
+    return conf_ends(r, i) ? CONF_WORDS : r->tokens->at[i].kind;
+}
+
 static bool conf_is(const struct conf_reader *r, size_t i, const char *word)
 {
     return strcmp(conf_word(r, i), word) == 0;
 }
 
-static enum err conf_refuse(const struct conf_reader *r, size_t i, const char *type, const char *fmt, ...)
+static enum err conf_refuse(struct conf_reader *r, size_t i, const char *type, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
-/* Refuses the text for its i-th token. */
-static enum err conf_refuse(const struct conf_reader *r, size_t i, const char *type, const char *fmt, ...)
+/* Refuses the settings because of the i-th token. */
+static enum err conf_refuse(struct conf_reader *r, size_t i, const char *type, const char *fmt, ...)
 {
     char message[sizeof r->why->text];
     va_list args;
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    const size_t offset = conf_ends(r, i) ? r->tokens->end : r->tokens->at[i].offset;
-    return err_set(r->why, ERR_USAGE, offset, "%s: %s", type, message);
+    const struct conf_token *token = conf_ends(r, i) ? &r->tokens->end : &r->tokens->at[i];
+    r->source = token->source;
+    return err_set(r->why, ERR_USAGE, token->offset, "%s: %s", type, message);
 }
 
-/* The type of a failed check of a value. */
+/* The exception's type when a value fails its check. */
 static const char *conf_check_type(const struct conf_reader *r)
 {
     return r->rules->has_checked_separators ? "RuntimeError" : "ValueError";
 }
 
-/* Where PyTorch runs past the last token its message names a source line; ours says what is missing. */
-static enum err conf_refuse_end(const struct conf_reader *r, const char *what)
+/* If the text ends too early, PyTorch's message names one of its source lines; ours says what is missing. */
+static enum err conf_refuse_end(struct conf_reader *r, const char *what)
 {
     return conf_refuse(r, r->tokens->n, "RuntimeError", "the settings text ends where %s is expected", what);
 }
@@ -158,7 +227,7 @@ static enum err conf_skip(struct conf_reader *r, const char *separator)
     return ERR_OK;
 }
 
-/* From a key to its value. */
+/* Moves from a key to its value. */
 static enum err conf_to_value(struct conf_reader *r, const struct conf_key *key)
 {
     const enum err e = conf_skip(r, ":");
@@ -172,23 +241,28 @@ static enum err conf_to_value(struct conf_reader *r, const struct conf_key *key)
     return conf_refuse_end(r, "a value");
 }
 
-/* std::invalid_argument and std::out_of_range of the C++ library, as Python sees them. */
-static enum err conf_refuse_number(const struct conf_reader *r, size_t i, bool is_too_big, const char *function)
+/* The C++ library's std::invalid_argument and std::out_of_range, as Python sees them. */
+static enum err conf_refuse_number(struct conf_reader *r, size_t i, bool is_too_big, const char *function)
 {
     const bool is_value_error = !r->rules->has_checked_separators && r->when == CONF_AT_RUN_TIME;
     const char *type = is_value_error ? "ValueError" : "RuntimeError";
     return conf_refuse(r, i, is_too_big ? "IndexError" : type, "%s", function);
 }
 
-/* A leading number counts, the rest of the word does not; a minus sign wraps round. Up to 2.9 most are ints. */
-static enum err conf_integer(const struct conf_reader *r, size_t i, bool is_int, uint64_t *out)
+/* Reads the number that the word begins with and ignores the rest; a minus sign wraps round. Up to 2.9 most values are
+ * ints. */
+static enum err conf_integer(struct conf_reader *r, size_t i, bool is_int, uint64_t *out)
 {
     const char *word = conf_word(r, i);
+    const bool is_number = conf_kind(r, i) == CONF_INTEGER;
     char *end;
     errno = 0;
     uint64_t value;
     bool is_too_big;
-    if (is_int) {
+    if (is_number) {
+        value = r->tokens->at[i].integer;
+        is_too_big = is_int && value > INT_MAX;
+    } else if (is_int) {
         const long long v = strtoll(word, &end, 10);
         is_too_big = errno == ERANGE || v < INT_MIN || v > INT_MAX;
         value = (uint64_t)v;
@@ -196,7 +270,7 @@ static enum err conf_integer(const struct conf_reader *r, size_t i, bool is_int,
         value = strtoull(word, &end, 10);
         is_too_big = errno == ERANGE;
     }
-    if (end == word || is_too_big) {
+    if ((!is_number && end == word) || is_too_big) {
         const char *wide = r->rules->has_checked_separators ? "stoul" : "stoull";
         return conf_refuse_number(r, i, is_too_big, is_int ? "stoi" : wide);
     }
@@ -216,6 +290,10 @@ static enum err conf_real(struct conf_reader *r, const struct conf_key *key, dou
     if (e != ERR_OK)
         return e;
     const char *word = conf_word(r, r->i);
+    if (conf_kind(r, r->i) == CONF_REAL) {
+        *out = r->tokens->at[r->i].real;
+        return ERR_OK;
+    }
     char *end;
     errno = 0;
     const double value = strtod(word, &end);
@@ -302,14 +380,15 @@ static void conf_fill_divisions(struct pytorch_settings *s, size_t from, size_t 
         s->roundup_divisions[i] = divisions;
 }
 
-static enum err conf_refuse_divisions(const struct conf_reader *r, bool is_list)
+static enum err conf_refuse_divisions(struct conf_reader *r, bool is_list)
 {
     return conf_refuse(r, r->i, conf_check_type(r), "For roundups, the %s has to be power of 2 %s",
                        r->rules->has_checked_separators ? "divisons" : "divisions",
                        is_list && r->rules->has_list_zero ? "or 0 to disable roundup " : "");
 }
 
-/* One item "interval:divisions" of the list, r->i at the interval; *last is the entry that the last interval set. */
+/* Reads one item "interval:divisions" of the list, r->i at the interval. *last is the entry that the item before it
+ * set. */
 static enum err conf_division_item(struct conf_reader *r, size_t *last, bool *is_first)
 {
     const bool is_checked = r->rules->has_checked_separators;
@@ -465,7 +544,7 @@ static enum err conf_backend(struct conf_reader *r, const struct conf_key *key)
     return ERR_OK;
 }
 
-/* "4G" or "4g" is GiB, a plain number a share of the device; false for what PyTorch ignores. */
+/* "4G" or "4g" is GiB, a plain number is a share of the device. False for what PyTorch ignores. */
 static bool conf_parse_reserve(const char *word, struct pytorch_settings *s)
 {
     char *end;
@@ -489,11 +568,11 @@ static enum err conf_reserve(struct conf_reader *r, const struct conf_key *key)
 {
     const enum err e = conf_to_value(r, key);
     if (e == ERR_OK)
-        (void)conf_parse_reserve(conf_word(r, r->i), r->s);      /* a value without sense is no error */
+        (void)conf_parse_reserve(conf_word(r, r->i), r->s);      /* PyTorch ignores a value that makes no sense */
     return e;
 }
 
-/* The values are never an error, but a list it must be. */
+/* Any values are accepted, but they must be a list. */
 static enum err conf_reserve_by_class(struct conf_reader *r, const struct conf_key *key)
 {
     const enum err e = conf_to_value(r, key);
@@ -510,29 +589,14 @@ static enum err conf_reserve_by_class(struct conf_reader *r, const struct conf_k
 #define CONF_LOCK  "lets other threads in during a device call, no effect on placement"
 #define CONF_CLASS "its classes of streams are not published, taken as not given"
 
+#define OPTION(key, columns, part, read, inert) TORCH_CHECK_COLUMNS(key, columns);
+#include "policies/pytorch/pytorch_rules.def"
+#undef OPTION
+
 static const struct conf_key conf_keys[] = {
-    {"backend",                              PYTORCH_2_0,  CONF_CUDA,   conf_backend,            NULL},
-    {"max_split_size_mb",                    PYTORCH_2_0,  CONF_COMMON, conf_max_split,          NULL},
-    {"garbage_collection_threshold",         PYTORCH_2_0,  CONF_COMMON, conf_gc_threshold,       NULL},
-    {"roundup_power2_divisions",             PYTORCH_2_0,  CONF_COMMON, conf_divisions,          NULL},
-    {"expandable_segments",                  PYTORCH_2_1,  CONF_COMMON, conf_expandable,         NULL},
-    {"release_lock_on_cudamalloc",           PYTORCH_2_2,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
-    {"release_lock_on_hipmalloc",            PYTORCH_2_2,  CONF_CUDA,   conf_release_lock,       CONF_LOCK},
-    {"pinned_use_cuda_host_register",        PYTORCH_2_2,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
-    {"pinned_use_hip_host_register",         PYTORCH_2_2,  CONF_CUDA,   conf_host_switch,        CONF_HOST},
-    {"pinned_num_register_threads",          PYTORCH_2_2,  CONF_CUDA,   conf_host_threads,       CONF_HOST},
-    {"max_non_split_rounding_mb",            PYTORCH_2_6,  CONF_COMMON, conf_non_split_rounding, NULL},
-    {"pinned_use_background_threads",        PYTORCH_2_6,  CONF_COMMON, conf_host_switch,        CONF_HOST},
-    {"graph_capture_record_stream_reuse",    PYTORCH_2_9,  CONF_CUDA,   conf_capture_reuse,      NULL},
-    {"per_process_memory_fraction",          PYTORCH_2_10, CONF_CUDA,   conf_fraction,           NULL},
-    {"pinned_reserve_segment_size_mb",       PYTORCH_2_10, CONF_CUDA,   conf_host_segment,       CONF_HOST},
-    {"large_segment_size_mb",                PYTORCH_2_11, CONF_COMMON, conf_large_segment,      NULL},
-    {"throw_on_cudamalloc_oom",              PYTORCH_2_12, CONF_CUDA,   conf_throw,              NULL},
-    {"pinned_free_catch_all",                PYTORCH_2_12, CONF_CUDA,   conf_host_switch,        CONF_HOST},
-    {"expandable_segments_reserve",          PYTORCH_2_15, CONF_CUDA,   conf_reserve,            NULL},
-    {"expandable_segments_reserve_by_class", PYTORCH_2_15, CONF_CUDA,   conf_reserve_by_class,   CONF_CLASS},
-    {"pinned_max_round_threshold_mb",        PYTORCH_2_15, CONF_CUDA,   conf_host_number,        CONF_HOST},
-    {"pinned_max_cached_size_mb",            PYTORCH_2_15, CONF_CUDA,   conf_host_number,        CONF_HOST},
+#define OPTION(key, columns, part, read, inert) {#key, columns, part, read, inert},
+#include "policies/pytorch/pytorch_rules.def"
+#undef OPTION
 };
 
 /* NULL for a key that the release does not know. */
@@ -540,11 +604,11 @@ static const struct conf_key *conf_find(const struct pytorch_rules *rules, const
 {
     for (size_t i = 0; i < sizeof conf_keys / sizeof conf_keys[0]; i++)
         if (strcmp(conf_keys[i].name, name) == 0)
-            return conf_keys[i].first <= rules->release ? &conf_keys[i] : NULL;
+            return conf_keys[i].columns[rules->release] == '+' ? &conf_keys[i] : NULL;
     return NULL;
 }
 
-/* From a key to the last token of its value, whatever that is. */
+/* Moves from a key to the last token of its value, whatever that is. */
 static enum err conf_skip_value(struct conf_reader *r)
 {
     r->i += 2;
@@ -581,7 +645,7 @@ static enum err conf_read_checked(struct conf_reader *r)
     return ERR_OK;
 }
 
-/* One reader of 2.10+: reads the options of its part and skips the others. */
+/* A reader of 2.10+: reads the options of its part and skips the others. */
 static enum err conf_read_part(struct conf_reader *r, enum conf_part part)
 {
     for (r->i = 0; !conf_ends(r, r->i); r->i += 2) {
@@ -597,7 +661,7 @@ static enum err conf_read_part(struct conf_reader *r, enum conf_part part)
     return ERR_OK;
 }
 
-/* large_segment_size_mb counts for the options before it too, so it is looked for first. */
+/* large_segment_size_mb is looked for first, because options before it depend on it too. */
 static enum err conf_read_common(struct conf_reader *r)
 {
     conf_reset(r->s);
@@ -611,7 +675,7 @@ static enum err conf_read_common(struct conf_reader *r)
     return conf_read_part(r, CONF_COMMON);
 }
 
-/* The choice of the backend while the library loads: knows no keys, but aborts where the tokens do not work out. */
+/* Chooses the backend, as PyTorch does while it loads. It knows no keys, but aborts if the tokens cannot be paired. */
 static enum err conf_choose_backend(struct conf_reader *r)
 {
     for (r->i = 0; !conf_ends(r, r->i); r->i += 2) {
@@ -637,18 +701,39 @@ static enum err conf_read(struct conf_reader *r)
     return e != ERR_OK ? e : conf_read_common(r);
 }
 
+static enum err conf_apply(const struct pytorch_rules *rules, enum conf_time when, const struct conf_tokens *tokens,
+                           struct pytorch_settings *s, size_t *source, struct err_detail *why)
+{
+    struct pytorch_settings next = *s;
+    struct conf_reader r = {.rules = rules, .when = when, .tokens = tokens, .s = &next, .why = why};
+    const enum err e = conf_read(&r);
+    if (e == ERR_OK || when == CONF_AT_RUN_TIME)
+        *s = next;
+    *source = r.source;
+    return e;
+}
+
 enum err pytorch_conf_apply(const struct pytorch_rules *rules, enum conf_time when, const char *text,
                             struct pytorch_settings *s, struct err_detail *why)
 {
     struct conf_tokens tokens;
-    enum err e = conf_tokenize(rules, text, &tokens);
+    size_t source;
+    enum err e = conf_tokenize(rules, text, NULL, 0, &tokens);
     if (e != ERR_OK)
         return err_set(why, e, 0, "%s", err_text(e));
-    struct pytorch_settings next = *s;
-    struct conf_reader r = {rules, when, &tokens, 0, &next, why};
-    e = conf_read(&r);
-    if (e == ERR_OK || when == CONF_AT_RUN_TIME)
-        *s = next;
+    e = conf_apply(rules, when, &tokens, s, &source, why);
+    conf_tokens_free(&tokens);
+    return e;
+}
+
+enum err pytorch_conf_start(const struct pytorch_rules *rules, const char *text, const struct conf_setting *settings,
+                            size_t n, struct pytorch_settings *s, size_t *source, struct err_detail *why)
+{
+    struct conf_tokens tokens;
+    enum err e = conf_tokenize(rules, text, settings, n, &tokens);
+    if (e != ERR_OK)
+        return err_set(why, e, 0, "%s", err_text(e));
+    e = conf_apply(rules, CONF_AT_START, &tokens, s, source, why);
     conf_tokens_free(&tokens);
     return e;
 }
@@ -657,9 +742,9 @@ void pytorch_conf_inert(const struct pytorch_rules *rules, const char *text,
                         void (*visit)(void *arg, const char *sentence), void *arg)
 {
     struct conf_tokens tokens;
-    if (conf_tokenize(rules, text, &tokens) != ERR_OK)
+    if (conf_tokenize(rules, text, NULL, 0, &tokens) != ERR_OK)
         return;
-    struct conf_reader r = {rules, CONF_AT_START, &tokens, 0, NULL, NULL};
+    struct conf_reader r = {.rules = rules, .when = CONF_AT_START, .tokens = &tokens};
     while (!conf_ends(&r, r.i)) {
         const struct conf_key *key = conf_find(rules, conf_word(&r, r.i));
         struct pytorch_settings ignored;

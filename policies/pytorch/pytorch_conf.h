@@ -18,22 +18,32 @@ enum { PYTORCH_ROUNDUP_INTERVALS = 16 };
 
 enum pytorch_reserve_kind { RESERVE_DEFAULT, RESERVE_BYTES, RESERVE_SHARE };
 
-/* Bytes unless a name says otherwise. */
+typedef uint64_t pytorch_divisions[PYTORCH_ROUNDUP_INTERVALS];
+
+/*
+ * X(type, name, ALIKE or BOUND). Sizes are in bytes. Two settings are alike if all members marked ALIKE are equal.
+ * Those marked BOUND only bound what the allocator does: pytorch_repeats.c has a rule for each.
+ */
+#define PYTORCH_SETTINGS(X)                                                                                             \
+    X(uint64_t, max_split_size, BOUND)                 /* PYTORCH_UNLIMITED: not set */                                 \
+    X(uint64_t, max_non_split_rounding, BOUND)                                                                          \
+    X(uint64_t, large_segment_size, ALIKE)                                                                              \
+    X(double, garbage_collection_threshold, BOUND)     /* 0: off */                                                     \
+    X(pytorch_divisions, roundup_divisions, ALIKE)     /* by size, [1 MiB ... 64 GiB); 0: plain rounding */             \
+    X(bool, expandable_segments, ALIKE)                                                                                 \
+    X(double, fraction, BOUND)                         /* option per_process_memory_fraction */                         \
+    X(bool, throw_on_cudamalloc_oom, BOUND)                                                                             \
+    X(bool, release_lock_on_cudamalloc, ALIKE)                                                                          \
+    X(bool, graph_capture_record_stream_reuse, ALIKE)                                                                   \
+    X(bool, is_async, ALIKE)                           /* backend:cudaMallocAsync was asked for */                      \
+    X(enum pytorch_reserve_kind, reserve_kind, ALIKE)                                                                   \
+    X(uint64_t, reserve_bytes, ALIKE)                  /* RESERVE_BYTES */                                              \
+    X(double, reserve_share, ALIKE)                    /* RESERVE_SHARE: of the device's total */
+
 struct pytorch_settings {
-    uint64_t max_split_size;              /* PYTORCH_UNLIMITED: not set */
-    uint64_t max_non_split_rounding;
-    uint64_t large_segment_size;
-    double   garbage_collection_threshold;    /* 0: off */
-    uint64_t roundup_divisions[PYTORCH_ROUNDUP_INTERVALS];   /* by size, [1 MiB ... 64 GiB); 0: plain rounding */
-    bool     expandable_segments;
-    double   fraction;                    /* option per_process_memory_fraction */
-    bool     throw_on_cudamalloc_oom;
-    bool     release_lock_on_cudamalloc;
-    bool     graph_capture_record_stream_reuse;
-    bool     is_async;                    /* backend:cudaMallocAsync was asked for */
-    enum pytorch_reserve_kind reserve_kind;
-    uint64_t reserve_bytes;               /* RESERVE_BYTES */
-    double   reserve_share;               /* RESERVE_SHARE: of the device's total */
+#define PYTORCH_SETTING(type, name, kind) type name;
+    PYTORCH_SETTINGS(PYTORCH_SETTING)
+#undef PYTORCH_SETTING
 };
 
 enum conf_time { CONF_AT_START, CONF_AT_RUN_TIME };
@@ -41,12 +51,30 @@ enum conf_time { CONF_AT_START, CONF_AT_RUN_TIME };
 /* What PyTorch starts with when no option is given. */
 struct pytorch_settings pytorch_settings_default(void);
 
-/* Applies a settings text to *s, as the release does: options that a text omits are reset or kept by its rules. On
- * refusal returns ERR_USAGE; why->text is "<Type>: <PyTorch's own message>", why->offset the place in `text` (bytes) of
- * the offending word. At run time the options before it have then taken effect, at start *s is left as it was. Where
- * PyTorch ends in an internal error or aborts, the type is "RuntimeError" and the message is our own. */
+/* Applies a settings text to *s as the release does: options that the text omits are reset or kept by its rules. On
+ * refusal returns ERR_USAGE; why->text is "<Type>: <PyTorch's own message>", why->offset the place of the offending
+ * word in `text` (bytes). At run time the options before that word have then taken effect; at the start *s is left as
+ * it was. If PyTorch ends in an internal error or aborts, the type is "RuntimeError" and the message is our own. */
 MUST_USE enum err pytorch_conf_apply(const struct pytorch_rules *rules, enum conf_time when, const char *text,
                                      struct pytorch_settings *s, struct err_detail *why);
+
+/* A setting that was given by itself and not in a settings text. Its value is a number where it is one: it is not written
+ * out and read again. */
+enum conf_value_kind { CONF_WORDS, CONF_INTEGER, CONF_REAL };
+struct conf_setting {
+    const char *key;                      /* "max_split_size_mb" */
+    enum conf_value_kind kind;
+    const char *text;                     /* the value as it was typed; CONF_WORDS: in PyTorch's own form */
+    uint64_t    integer;
+    double      real;
+};
+
+/* The settings at the start: a text, then `n` settings given by themselves, in effect as if they stood after it. *s is
+ * left as it was on refusal; *source says what was refused: 0: the text; i: settings[i - 1]. why->offset is the place
+ * in that. Otherwise as pytorch_conf_apply. */
+MUST_USE enum err pytorch_conf_start(const struct pytorch_rules *rules, const char *text,
+                                     const struct conf_setting *settings, size_t n, struct pytorch_settings *s,
+                                     size_t *source, struct err_detail *why);
 
 /* Calls `visit` with a sentence for each option in `text` that is accepted but has no effect on placement. */
 void pytorch_conf_inert(const struct pytorch_rules *rules, const char *text,

@@ -1,15 +1,23 @@
 /*
  * Expandable segments: address ranges that grow and shrink by pages.
  *
- * A range is one chain of blocks, mapped and unmapped ones; unmapped neighbours always merge, so that behind a mapped
- * block lies at most one unmapped stretch.
+ * A range is one chain of blocks, in order of address, mapped or unmapped:
+ *
+ *     range   |  page   |  page   |  page   |  page   |  page   |  page   |
+ *     memory  |#########|#########|#########|         |#########|         |
+ *     blocks  [  live  ][  free  ][  live  ][unmapped][  live  ][unmapped]
+ *
+ * Neighbouring unmapped blocks always coalesce, so a mapped block is followed by at most one unmapped block. A request
+ * takes a free block that fits; else the lowest run of free and unmapped blocks that adds up to its size, of which the
+ * missing pages are mapped; else a new range. Giving back unmaps the whole pages inside a free block; what is left of
+ * it before and after them stays a free block.
  */
 #include "policies/pytorch/pytorch_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define UNLIMITED_TOTAL TIB      /* what reservations on an unlimited device start from */
+#define UNLIMITED_TOTAL TIB      /* the assumed total of an unlimited device */
 
 uint64_t pytorch_reserve(const struct pytorch *p)
 {
@@ -24,26 +32,26 @@ uint64_t pytorch_reserve(const struct pytorch *p)
     return wanted < whole ? wanted : whole;
 }
 
-static struct pytorch_range *range_at(const struct pytorch *p, const struct pytorch_block *b)
+static struct pytorch_range *range_at(const struct pytorch *p, const struct block_entry *b)
 {
     return &p->ranges[p->segments[b->segment].range];
 }
 
-const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct pytorch_block *b)
+const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct block_entry *b)
 {
     return range_at(p, b);
 }
 
 /* ---- order B: unmapped stretches by stream handle, then address ---- */
 
-static bool unmapped_before(const struct pytorch *p, const struct pytorch_block *a, const struct pytorch_block *b)
+static bool unmapped_before(const struct pytorch *p, const struct block_entry *a, const struct block_entry *b)
 {
     const uint64_t ha = p->streams[a->stream].handle, hb = p->streams[b->stream].handle;
     return ha != hb ? ha < hb : a->addr < b->addr;
 }
 
-/* Where a block stands, or would stand, in the list. */
-static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_half *half, const struct pytorch_block *b)
+/* The index of a block in the list, or where it would be inserted. */
+static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_half *half, const struct block_entry *b)
 {
     uint32_t low = 0, high = half->n_unmapped;
     while (low < high) {
@@ -58,7 +66,7 @@ static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_hal
 
 void pytorch_insert_unmapped(struct pytorch *p, uint32_t b)
 {
-    const struct pytorch_block *block = pytorch_at(p, b);
+    const struct block_entry *block = pytorch_at(p, b);
     struct pytorch_half *half = pytorch_half_of(p, block);
     if (half->n_unmapped == half->cap_unmapped) {
         const uint32_t cap = half->cap_unmapped == 0 ? 16 : 2 * half->cap_unmapped;
@@ -78,11 +86,11 @@ void pytorch_insert_unmapped(struct pytorch *p, uint32_t b)
 
 void pytorch_remove_unmapped(struct pytorch *p, uint32_t b)
 {
-    const struct pytorch_block *block = pytorch_at(p, b);
+    const struct block_entry *block = pytorch_at(p, b);
     struct pytorch_half *half = pytorch_half_of(p, block);
     const uint32_t at = unmapped_place(p, half, block);
     if (at == half->n_unmapped || half->unmapped[at] != b)
-        return;                      /* the host ran out of memory when it was to be entered */
+        return;                      /* inserting it failed: the host was out of memory */
     half->n_unmapped--;
     memmove(half->unmapped + at, half->unmapped + at + 1, (half->n_unmapped - at) * sizeof *half->unmapped);
 }
@@ -112,10 +120,10 @@ static enum err range_enter(struct pytorch *p, const struct pytorch_range *range
     return ERR_OK;
 }
 
-/* Gives the addresses back; no page of the range has memory. */
+/* Gives the addresses back. No page of the range has memory any more. */
 static void range_forget(struct pytorch *p, struct pytorch_range *range)
 {
-    device_range_release(p->base.device, &range->seg);
+    device_range_free(p->base.device, &range->seg);
     free(range->phys);
     *range = (struct pytorch_range){0};
 }
@@ -135,7 +143,7 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
     if (e != ERR_OK)
         return e == ERR_DEVICE_OOM ? ERR_OK : e;
     if (bytes < S && p->rules.has_reserve) {
-        device_range_release(p->base.device, &range.seg);
+        device_range_free(p->base.device, &range.seg);
         return ERR_OK;
     }
     range.phys = calloc(bytes / page, sizeof *range.phys);
@@ -145,8 +153,8 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
         range_forget(p, &range);
         return e;
     }
-    const uint32_t b = pytorch_block_new(&p->blocks);
-    *pytorch_at(p, b) = (struct pytorch_block){
+    const uint32_t b = block_table_new(&p->blocks);
+    *pytorch_at(p, b) = (struct block_entry){
         .addr = range.seg.addr, .size = bytes, .tie = tie, .segment = range.seg.id, .stream = stream, .pool = pool,
         .flags =
             (uint8_t)(BLOCK_IS_USED | BLOCK_IS_RANGE | BLOCK_IS_UNMAPPED | (c == CLASS_SMALL ? BLOCK_IS_SMALL : 0)),
@@ -156,8 +164,8 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
     return p->base.failure;
 }
 
-/* Puts memory behind the pages of [addr, addr + n): first all are made, then all are mapped. *attached is 0 when the
- * device has not enough. */
+/* Gives the pages of [addr, addr + n) memory: creates all of it first, then maps all. *attached is 0 if the device has
+ * not enough. */
 static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_t addr, uint64_t n, uint64_t *attached)
 {
     struct device *dev = p->base.device;
@@ -188,7 +196,7 @@ static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_
 
 bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failure)
 {
-    struct pytorch_block *block = pytorch_at(p, u);
+    struct block_entry *block = pytorch_at(p, u);
     const uint64_t addr = block->addr;
     uint64_t attached;
     *failure = range_attach(p, range_at(p, block), addr, n, &attached);
@@ -197,7 +205,7 @@ bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failu
     pytorch_remove_unmapped(p, u);
     block->flags &= (uint8_t)~BLOCK_IS_UNMAPPED;
     if (attached < block->size) {
-        const uint32_t rest = pytorch_cut_back(p, u, block->size - attached);
+        const uint32_t rest = pytorch_split_back(p, u, block->size - attached);
         pytorch_at(p, rest)->flags |= BLOCK_IS_UNMAPPED;
         pytorch_insert_unmapped(p, rest);
     }
@@ -211,12 +219,12 @@ bool pytorch_map_part(struct pytorch *p, uint32_t u, uint64_t n, enum err *failu
     return true;
 }
 
-/* Whether a run of free blocks, mapped or not, from b on reaches S bytes. */
+/* Whether the free blocks from b on, mapped or not, add up to S bytes. */
 static bool run_reaches(const struct pytorch *p, uint32_t b, uint64_t S)
 {
     uint64_t sum = 0;
     for (; b != BLOCK_NONE && sum < S; b = pytorch_at(p, b)->next) {
-        if (!pytorch_block_is_free(pytorch_at(p, b)))
+        if (!block_is_free(pytorch_at(p, b)))
             return false;
         sum = add_capped(sum, pytorch_at(p, b)->size);
     }
@@ -227,10 +235,10 @@ uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *ha
 {
     for (uint32_t i = 0; i < half->n_unmapped; i++) {
         const uint32_t u = half->unmapped[i];
-        const struct pytorch_block *block = pytorch_at(p, u);
+        const struct block_entry *block = pytorch_at(p, u);
         if (block->stream != stream)
             continue;
-        const bool has_front = block->prev != BLOCK_NONE && pytorch_block_is_free(pytorch_at(p, block->prev));
+        const bool has_front = block->prev != BLOCK_NONE && block_is_free(pytorch_at(p, block->prev));
         const uint32_t c = has_front ? block->prev : u;
         if (run_reaches(p, c, S + pytorch_gap(p, pytorch_at(p, c), S)))
             return c;
@@ -253,7 +261,7 @@ uint64_t pytorch_expandable_needs(const struct pytorch *p, uint8_t pool, enum py
     uint64_t sum = 0, needs = 0;
     S += pytorch_gap(p, pytorch_at(p, b), S);
     for (; b != BLOCK_NONE && sum < S; b = pytorch_at(p, b)->next) {
-        const struct pytorch_block *block = pytorch_at(p, b);
+        const struct block_entry *block = pytorch_at(p, b);
         const bool is_unmapped = block->flags & BLOCK_IS_UNMAPPED;
         const uint64_t part = is_unmapped ? round_up(smaller(block->size, S - sum), page) : block->size;
         needs += is_unmapped ? part : 0;
@@ -280,24 +288,24 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
     while (pytorch_at(p, b)->size < S) {
         const uint32_t next = pytorch_at(p, b)->next;
         if (next == BLOCK_NONE)
-            return ERR_OK;           /* a range too small for the request: mapped to its end, in vain */
+            return ERR_OK;           /* a range too small for the request, mapped to its end in vain */
         const uint64_t missing = S - pytorch_at(p, b)->size;
         if (!pytorch_map_part(p, next, smaller(missing, pytorch_at(p, next)->size), &e))
             return e;
-        b = next;                    /* which has swallowed the block before it */
+        b = next;                    /* it has swallowed the block before it */
     }
     free_set_remove(&half->free, b);
     *out = b;
     return ERR_OK;
 }
 
-/* Cuts `size` bytes off a block as a free block of its own. */
+/* Splits `size` bytes off a block as a free block. */
 static void cut_free(struct pytorch *p, uint32_t b, uint64_t size, bool is_front)
 {
-    pytorch_put_free(p, is_front ? pytorch_cut_front(p, b, size) : pytorch_cut_back(p, b, size));
+    pytorch_put_free(p, is_front ? pytorch_split_front(p, b, size) : pytorch_split_back(p, b, size));
 }
 
-/* An unmapped block in no set swallows a neighbour that is unmapped too. */
+/* An unmapped block in no list swallows a neighbour that is unmapped too. */
 static void coalesce_unmapped(struct pytorch *p, uint32_t b, bool is_front)
 {
     const uint32_t neighbour = is_front ? pytorch_at(p, b)->prev : pytorch_at(p, b)->next;
@@ -309,11 +317,11 @@ static void coalesce_unmapped(struct pytorch *p, uint32_t b, bool is_front)
 
 void pytorch_unmap(struct pytorch *p, uint32_t b)
 {
-    if (pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
+    if (block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS + 2) != ERR_OK) {
         p->base.failure = ERR_HOST_NOMEM;
         return;
     }
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     struct pytorch_range *range = range_at(p, block);
     struct device *dev = p->base.device;
     const uint64_t page = range->page_bytes, offset = block->addr - range->seg.addr;
@@ -341,10 +349,10 @@ void pytorch_unmap(struct pytorch *p, uint32_t b)
         p->pools[block->pool].device_allocs--;
     p->stats.num_device_free++;
     pytorch_record(p, RECORD_SEGMENT_UNMAP, block->stream, block->pool, start, bytes);
-    if (!pytorch_block_is_split(block)) {
+    if (!block_is_split(block)) {
         pytorch_remove_unmapped(p, b);
         range_forget(p, range);
-        pytorch_block_drop(&p->blocks, b);
+        block_table_drop(&p->blocks, b);
     }
 }
 

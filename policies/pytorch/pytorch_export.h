@@ -1,5 +1,5 @@
 /*
- * What a memory snapshot says of the allocator itself.
+ * What a memory snapshot says of the allocator itself, apart from segments and records.
  */
 #ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_EXPORT_H
 #define REPLAY_POLICIES_PYTORCH_PYTORCH_EXPORT_H
@@ -8,12 +8,12 @@
 #include "policies/pytorch/pytorch_conf.h"
 
 struct pytorch_export {
-    enum pytorch_release    release;
+    enum torch_release    release;
     struct pytorch_settings settings;
-    const char             *conf;    /* the settings text given last, refused ones included; lent until it changes */
+    const char             *conf;    /* the last settings text, even if it was refused; borrowed until the next */
 };
 
-/* False for a policy that is not the model of PyTorch's allocator, or one that keeps no blocks of its own. */
+/* False if the policy is not `pytorch`, or caches nothing and so keeps no blocks. */
 bool pytorch_export(const struct policy *policy, struct pytorch_export *out);
 
 #endif

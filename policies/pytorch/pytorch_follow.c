@@ -1,34 +1,35 @@
-/* Linear scans are fine here: the block that the record names is nearly always the one the policy would take. */
+/* Following a recording. Linear scans are good enough: mostly the policy would take the very block that the record
+ * names, and no scan is needed. */
 #include "policies/pytorch/pytorch_follow.h"
 
 #include "policies/pytorch/pytorch_steps.h"
 
 #include <inttypes.h>
 
-static bool block_covers(const struct pytorch_block *b, uint64_t addr)
+static bool block_covers(const struct block_entry *b, uint64_t addr)
 {
     return addr >= b->addr && addr - b->addr < b->size;
 }
 
-/* The free, mapped block that covers an address; BLOCK_NONE when there is none. */
+/* The free, mapped block that covers an address; BLOCK_NONE if there is none. */
 static uint32_t follow_find(const struct pytorch *p, uint64_t addr)
 {
     for (uint32_t i = 0; i < p->blocks.n; i++) {
-        const struct pytorch_block *b = pytorch_at(p, i);
-        if ((b->flags & BLOCK_IS_USED) && pytorch_block_is_free(b) && !(b->flags & BLOCK_IS_UNMAPPED) &&
+        const struct block_entry *b = pytorch_at(p, i);
+        if ((b->flags & BLOCK_IS_USED) && block_is_free(b) && !(b->flags & BLOCK_IS_UNMAPPED) &&
             block_covers(b, addr))
             return i;
     }
     return BLOCK_NONE;
 }
 
-/* The unmapped block that covers an address, of the request's own ranges: reservations whose size is only assumed may
- * seem to overlap. */
+/* The unmapped block that covers an address, among the ranges of the request's home. Only these: the sizes of recorded
+ * reservations are assumptions, so ranges of different homes may seem to overlap. */
 static uint32_t follow_find_unmapped(const struct pytorch *p, const struct pytorch_attempt *a, uint64_t addr)
 {
     const struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
     for (uint32_t i = 0; i < half->n_unmapped; i++) {
-        const struct pytorch_block *b = pytorch_at(p, half->unmapped[i]);
+        const struct block_entry *b = pytorch_at(p, half->unmapped[i]);
         if (b->stream == a->stream && block_covers(b, addr))
             return half->unmapped[i];
     }
@@ -51,7 +52,7 @@ enum err pytorch_follow_predict(struct policy *base, const struct event *req, st
     *out = (struct pytorch_choice){.is_growth = b == BLOCK_NONE, .segment_bytes = pytorch_segment_size(p, a.S),
                                    .block_bytes = a.S, .block = b};
     if (b != BLOCK_NONE) {
-        free_set_insert(&half->free, b);             /* as it was: its age has not changed */
+        free_set_insert(&half->free, b);             /* nothing changed, its age neither */
         out->is_tie = free_set_has_equal(&half->free, b);
         out->addr = pytorch_at(p, b)->addr + pytorch_gap(p, pytorch_at(p, b), a.S);
     } else {
@@ -75,7 +76,7 @@ uint64_t pytorch_follow_run(struct policy *base, const struct event *req)
 /* Whether block b would serve a request of S bytes at `addr`. */
 static bool follow_starts_at(const struct pytorch *p, uint32_t b, uint64_t addr, uint64_t S)
 {
-    const struct pytorch_block *block = pytorch_at(p, b);
+    const struct block_entry *block = pytorch_at(p, b);
     const uint64_t gap = pytorch_gap(p, block, S);
     return block->addr + gap == addr && block->size >= S + gap;
 }
@@ -116,12 +117,12 @@ enum err pytorch_follow_segment(struct policy *base, const struct event *req, ui
     return ERR_OK;
 }
 
-/* Puts memory behind [addr, addr + bytes), which lies in unmapped block u. */
+/* Maps memory to [addr, addr + bytes), which lies in the unmapped block u. */
 static enum err follow_map_at(struct pytorch *p, uint32_t u, uint64_t addr, uint64_t bytes)
 {
     if (addr > pytorch_at(p, u)->addr) {
         pytorch_remove_unmapped(p, u);
-        const uint32_t front = pytorch_cut_front(p, u, addr - pytorch_at(p, u)->addr);
+        const uint32_t front = pytorch_split_front(p, u, addr - pytorch_at(p, u)->addr);
         pytorch_at(p, front)->flags |= BLOCK_IS_UNMAPPED;
         pytorch_insert_unmapped(p, front);
         pytorch_insert_unmapped(p, u);
@@ -147,16 +148,16 @@ enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64
     return e == ERR_OK ? follow_map_at(p, u, addr, bytes) : e;
 }
 
-bool pytorch_follow_release(struct policy *base, uint64_t addr, uint64_t bytes)
+bool pytorch_follow_give_back(struct policy *base, uint64_t addr, uint64_t bytes)
 {
     struct pytorch *p = (struct pytorch *)base;
     const uint32_t b = follow_find(p, addr);
     if (b == BLOCK_NONE)
         return false;
-    const struct pytorch_block *block = pytorch_at(p, b);
-    if (block->addr != addr || block->size != bytes || pytorch_block_is_split(block) || block->flags & BLOCK_IS_RANGE)
+    const struct block_entry *block = pytorch_at(p, b);
+    if (block->addr != addr || block->size != bytes || block_is_split(block) || block->flags & BLOCK_IS_RANGE)
         return false;
-    pytorch_release_block(p, b);
+    pytorch_give_back_segment(p, b);
     return true;
 }
 
@@ -166,7 +167,7 @@ bool pytorch_follow_unmap(struct policy *base, uint64_t addr, uint64_t bytes)
     const uint32_t b = follow_find(p, addr);
     if (b == BLOCK_NONE || !(pytorch_at(p, b)->flags & BLOCK_IS_RANGE))
         return false;
-    const struct pytorch_block *block = pytorch_at(p, b);
+    const struct block_entry *block = pytorch_at(p, b);
     const struct pytorch_range *range = pytorch_range_of(p, block);
     const uint64_t first = round_up(block->addr - range->seg.addr, range->page_bytes);
     const uint64_t end = (block->addr - range->seg.addr + block->size) / range->page_bytes * range->page_bytes;
@@ -189,7 +190,7 @@ static struct event restore_request(const struct trace_segment *s)
         .bytes = s->is_small ? PYTORCH_MIN_BLOCK : PYTORCH_EXACT_MIN, .stream = s->stream, .pool = s->pool};
 }
 
-/* How far a group of mapped pieces reaches from the first one: they lie in one reservation. */
+/* Bytes from the first of the mapped pieces of one reservation to the end of its last. */
 static uint64_t restore_span(const struct trace_segment *s, size_t n)
 {
     uint64_t span = 0;
@@ -218,8 +219,8 @@ static enum err restore_segment(struct pytorch *p, const struct trace_segment *s
     return e == ERR_OK && s->bytes > 0 ? follow_map_at(p, u, s->addr, s->bytes) : e;
 }
 
-/* The size of a live block whose record does not tell it: as the rules would have cut it. */
-static uint64_t restore_size(const struct pytorch *p, const struct trace_block *b, const struct pytorch_block *around,
+/* The size of a live block. If the record does not tell it: the size to which the rules would have split. */
+static uint64_t restore_size(const struct pytorch *p, const struct trace_block *b, const struct block_entry *around,
                              uint64_t room)
 {
     if (b->bytes != 0)
@@ -231,19 +232,19 @@ static uint64_t restore_size(const struct pytorch *p, const struct trace_block *
     return !is_fine && room - S <= PYTORCH_SMALL_MAX ? room : S;
 }
 
-/* Cuts a live block out of the free one around it. `until`: where the next live block starts. *rest: the free block
- * that was left behind the last one, where this one most likely lies. */
+/* Splits a live block out of the free block around it. `until`: the start of the next live block. *rest: the free block
+ * left after the previous one, in which this one most likely lies; then the one left after this. */
 static enum err restore_block(struct pytorch *p, const struct trace_block *t, uint64_t until, uint32_t *rest,
                               struct block *out)
 {
-    enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+    enum err e = block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     if (e != ERR_OK)
         return e;
     const bool is_near = *rest != BLOCK_NONE && block_covers(pytorch_at(p, *rest), t->addr);
     const uint32_t b = is_near ? *rest : follow_find(p, t->addr);
     if (b == BLOCK_NONE)
         return ERR_CORRUPT;
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     struct pytorch_half *half = pytorch_half_of(p, block);
     const uint64_t end = block->addr + block->size;
     const uint64_t size = restore_size(p, t, block, (until < end ? until : end) - t->addr);
@@ -251,8 +252,8 @@ static enum err restore_block(struct pytorch *p, const struct trace_block *t, ui
         return ERR_CORRUPT;
     free_set_remove(&half->free, b);
     if (t->addr > block->addr)
-        pytorch_put_free(p, pytorch_cut_front(p, b, t->addr - block->addr));
-    *rest = size < block->size ? pytorch_cut_back(p, b, block->size - size) : BLOCK_NONE;
+        pytorch_put_free(p, pytorch_split_front(p, b, t->addr - block->addr));
+    *rest = size < block->size ? pytorch_split_back(p, b, block->size - size) : BLOCK_NONE;
     if (*rest != BLOCK_NONE)
         pytorch_put_free(p, *rest);
     block->flags |= BLOCK_IS_ALLOCATED;
@@ -269,13 +270,13 @@ static enum err restore_block(struct pytorch *p, const struct trace_block *t, ui
     return ERR_OK;
 }
 
-/* Free blocks in split segments, which the record's counters included. */
+/* Counts the free blocks of split segments, as the recorded counters did. */
 static void restore_inactive_split(struct pytorch *p)
 {
     for (uint32_t i = 0; i < p->blocks.n; i++) {
-        const struct pytorch_block *b = pytorch_at(p, i);
-        if (!(b->flags & BLOCK_IS_USED) || b->flags & BLOCK_IS_RANGE || !pytorch_block_is_free(b) ||
-            !pytorch_block_is_split(b))
+        const struct block_entry *b = pytorch_at(p, i);
+        if (!(b->flags & BLOCK_IS_USED) || b->flags & BLOCK_IS_RANGE || !block_is_free(b) ||
+            !block_is_split(b))
             continue;
         pytorch_stat_add(&p->stats.inactive_split, pytorch_class(b), 1);
         pytorch_stat_add(&p->stats.inactive_split_bytes, pytorch_class(b), b->size);

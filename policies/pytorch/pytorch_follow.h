@@ -1,8 +1,8 @@
 /*
- * Following a record: the policy takes over a recorded state, says what it would do, and then does what the record
+ * Following a recording: the policy takes over the recorded state, says what it would do, and then does what the record
  * says.
  *
- * For checking the policy against a recording. The device hands out the recorded addresses (ADDRESSES_LIST): one for
+ * This checks the policy against a recording. The device hands out the recorded addresses (ADDRESSES_LIST): one for
  * each ordinary segment and one for each reservation, in the order in which they are made here.
  */
 #ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_FOLLOW_H
@@ -12,7 +12,7 @@
 
 /* What the policy would do with a request. */
 struct pytorch_choice {
-    bool     is_growth;              /* memory from the device is needed */
+    bool     is_growth;              /* it needs memory from the device */
     uint64_t addr;                   /* of the block it would take or grow; 0: a new segment */
     uint64_t segment_bytes;          /* size of the segment it would ask for */
     uint64_t block_bytes;            /* what the request rounds to */
@@ -20,28 +20,28 @@ struct pytorch_choice {
     uint32_t block;                  /* internal */
 };
 
-/* Says what alloc would do, and does nothing. ERR_HOST_NOMEM. */
+/* Says what alloc would do, without doing it. ERR_HOST_NOMEM. */
 MUST_USE enum err pytorch_follow_predict(struct policy *base, const struct event *req, struct pytorch_choice *out);
 
-/* Where an expandable segment would grow for the request: the address it would be placed at; 0: nowhere yet. It changes
- * when memory is released in between. */
+/* The address at which the request would be placed by growing an expandable segment; 0: none can grow so far yet.
+ * Changes when memory is given back in between. */
 uint64_t pytorch_follow_run(struct policy *base, const struct event *req);
 
-/* Serves the request from the free block that starts at `addr`. ERR_CORRUPT when there is none that is large enough. */
+/* Serves the request from the free block that starts at `addr`. ERR_CORRUPT if no block there is large enough. */
 MUST_USE enum err pytorch_follow_alloc(struct policy *base, const struct event *req, uint64_t addr,
                                        const struct pytorch_choice *hint, struct block *out);
 
-/* Makes, for the request, a segment of `bytes`. ERR_DEVICE_OOM. */
+/* Obtains a segment of `bytes` for the request. ERR_DEVICE_OOM. */
 MUST_USE enum err pytorch_follow_segment(struct policy *base, const struct event *req, uint64_t bytes);
 
-/* Puts memory behind [addr, addr + bytes) of an expandable segment, or of a new one. */
+/* Maps memory to [addr, addr + bytes) of an expandable segment, which is made if there is none. */
 MUST_USE enum err pytorch_follow_map(struct policy *base, const struct event *req, uint64_t addr, uint64_t bytes);
 
-/* Releases what the record released; false when the policy could not have: nothing is there, or it is in use. */
-bool pytorch_follow_release(struct policy *base, uint64_t addr, uint64_t bytes);
+/* Gives back what the record gave back. False if the policy could not have: nothing is there, or it is in use. */
+bool pytorch_follow_give_back(struct policy *base, uint64_t addr, uint64_t bytes);
 bool pytorch_follow_unmap(struct policy *base, uint64_t addr, uint64_t bytes);
 
-/* Ends all pending frees, as an allocator does before it releases everything; the observer is told. */
+/* Ends all pending frees, as an allocator does before it gives everything back, and tells the observer. */
 void pytorch_follow_wait(struct policy *base);
 
 #endif

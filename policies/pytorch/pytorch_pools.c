@@ -1,5 +1,5 @@
 /*
- * Private pools: who owns them, which requests go to them, and when their memory may be given back.
+ * Private pools: their users, the requests that go to them, and when their memory may be given back.
  */
 #include "policies/pytorch/pytorch.h"
 
@@ -25,7 +25,7 @@ enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags)
     for (enum pytorch_size_class c = CLASS_SMALL; c <= CLASS_LARGE; c++) {
         struct pytorch_half *half = pytorch_half(p, pool, c);
         if (half->free.by_stream != NULL)
-            continue;                              /* it was there before: its sets are empty */
+            continue;                              /* it existed before, and its sets are empty now */
         const enum err e = free_set_open(&half->free, &p->blocks, p->streams, p->n_streams);
         if (e != ERR_OK)
             return e;
@@ -75,7 +75,7 @@ static enum err diversion_push(struct pytorch *p, struct pytorch_diversion d)
     return ERR_OK;
 }
 
-/* Removes the last entry of a pool. */
+/* Removes the last diversion to a pool. */
 static bool diversion_remove(struct pytorch *p, uint8_t pool, bool is_capture)
 {
     for (uint32_t i = p->n_diversions; i-- > 0;) {
@@ -140,8 +140,8 @@ static enum err pool_drop(struct pytorch *p, const struct control *c)
 {
     table_drop_pool(p, &p->lenders, c->pool);
     const enum err e = pool_give_up(p, c->pool);
-    if (e == ERR_OK && p->rules.has_release_by_pool)
-        pytorch_release_all(p, c->pool, pytorch_is_capturing(p));
+    if (e == ERR_OK && p->rules.gives_back_by_pool)
+        pytorch_give_back_all(p, c->pool, pytorch_is_capturing(p));
     return e;
 }
 

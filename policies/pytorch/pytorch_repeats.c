@@ -1,25 +1,25 @@
 /*
  * Whether one run of the allocator tells what another would have been.
  *
- * Some settings only bound what the allocator does: they are compared with how much is held, or with how large a block
- * is. Each is asked for in a few places, and below its bound every one of them answers as without any bound. So a run
- * that stayed within a bound is, decision by decision, the run of any other allocator whose bounds it stayed within as
- * well and which is the same in all else.
+ * Some settings only bound what the allocator does: it compares them with the bytes held, or with the size of a block.
+ * Below its bound each such comparison answers as if there were no bound. So a run that stayed within its bounds is,
+ * decision by decision, the run of every other allocator that equals it in all else and whose bounds it stayed within
+ * as well.
  */
 #include "policies/pytorch/pytorch.h"
 
-/* The settings but for the bounds. */
+#include <string.h>
+
+/* Compares member by member, so that padding does not count. */
 static bool settings_are_alike(const struct pytorch_settings *a, const struct pytorch_settings *b)
 {
-    static_assert(sizeof *a == 200, "a new member has to be compared here, or to be one of the bounds below");
-    for (size_t i = 0; i < PYTORCH_ROUNDUP_INTERVALS; i++)
-        if (a->roundup_divisions[i] != b->roundup_divisions[i])
-            return false;
-    return a->large_segment_size == b->large_segment_size && a->expandable_segments == b->expandable_segments &&
-           a->release_lock_on_cudamalloc == b->release_lock_on_cudamalloc &&
-           a->graph_capture_record_stream_reuse == b->graph_capture_record_stream_reuse &&
-           a->is_async == b->is_async && a->reserve_kind == b->reserve_kind && a->reserve_bytes == b->reserve_bytes &&
-           a->reserve_share >= b->reserve_share && a->reserve_share <= b->reserve_share;
+#define IS_BOUND 1
+#define IS_ALIKE 0
+#define PYTORCH_SETTING(type, name, kind) (IS_##kind || memcmp(&a->name, &b->name, sizeof a->name) == 0) &&
+    return PYTORCH_SETTINGS(PYTORCH_SETTING) true;
+#undef PYTORCH_SETTING
+#undef IS_ALIKE
+#undef IS_BOUND
 }
 
 static bool is_alike(const struct pytorch *a, const struct pytorch *b)
@@ -29,16 +29,17 @@ static bool is_alike(const struct pytorch *a, const struct pytorch *b)
            settings_are_alike(&a->settings, &b->settings);
 }
 
-/* The bound that `fresh` has is that of `done`, or a lower one that was not passed. */
+/* Whether the bound of `fresh` is that of `done`, or a lower one that `done` stayed within. `most`: the most that `done`
+ * had of what is bounded. */
 static bool is_within(uint64_t most, uint64_t of_done, uint64_t of_fresh)
 {
     return of_fresh == of_done || (of_fresh < of_done && most <= of_fresh);
 }
 
-/* max_split_size is compared with the sizes of free blocks, of the segments that are made, and of requests that a block
- * was found for; max_non_split_rounding only counts for requests of at least that size. No block is larger than its
- * segment: than the largest that was ever made, or, where segments expand, than all that was ever held. While all of
- * that is smaller, nothing is oversize, any block may be split, and no release finds a block that is large enough. */
+/* The allocator compares max_split_size with the sizes of free blocks, of new segments, and of requests that a block was
+ * found for; max_non_split_rounding matters only to requests of at least max_split_size. No block is larger than its
+ * segment, which is at most the largest segment ever made or, if segments expand, all that was ever held. While that is
+ * below max_split_size, no block is oversize and every block may be split. */
 static bool splits_alike(const struct pytorch *done, const struct pytorch *fresh)
 {
     const struct pytorch_settings *a = &done->settings, *b = &fresh->settings;
@@ -49,8 +50,8 @@ static bool splits_alike(const struct pytorch *done, const struct pytorch *fresh
     return b->max_split_size <= a->max_split_size && largest < b->max_split_size;
 }
 
-/* The card's capacity sets the reserve of expandable segments, and with it their addresses; what it bounds beside that,
- * the limits and the device tell. Any failed attempt to grow depends on all of these together. */
+/* The card's capacity sets the reserve of expandable segments, and so their addresses. Apart from that it only bounds how
+ * much can be held. A failed attempt to grow depends on all the bounds together, so a run with one proves nothing. */
 static bool grows_alike(const struct pytorch *done, const struct pytorch *fresh)
 {
     const struct device *a = done->base.device, *b = fresh->base.device;
@@ -67,7 +68,7 @@ bool pytorch_repeats(const struct policy *done_base, const struct policy *fresh_
 {
     const struct pytorch *done = (const struct pytorch *)done_base, *fresh = (const struct pytorch *)fresh_base;
     const uint64_t held = done_base->device->usage.reserved_peak_bytes;
-    /* A control that changes a bound is not followed; how often garbage was collected `fresh` could not remark. */
+    /* A bound that changed while `done` ran is not compared here; and `fresh` must remark how often it collected. */
     if (done->has_new_bounds || done->gc_runs > 0)
         return false;
     return is_alike(done, fresh) && is_within(held, pytorch_gc_start(done), pytorch_gc_start(fresh)) &&

@@ -8,19 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(name): array statistics, each by all, large_pool and small_pool; in byte order. */
+/* X(name): statistics that memory_stats() gives for all, large_pool and small_pool; in byte order. */
 #define PYTORCH_STATS(X)                                                                                    \
     X(active) X(active_bytes) X(allocated_bytes) X(allocation) X(inactive_split) X(inactive_split_bytes)    \
     X(requested_bytes) X(reserved_bytes) X(segment)
 
 enum pytorch_size_class { CLASS_SMALL, CLASS_LARGE, CLASS_ALL, SIZE_CLASSES };
 
-/* What grows on a decrease (`freed`) is not stored: it is allocated - (current - current at the last reset). Sums wrap,
- * as on an unlimited device they can; a count may fall below 0 where max_split_size was changed at run time. */
+/* `freed` is not stored: it is `allocated` - (current - current at the last reset). Sums wrap, which they can on an
+ * unlimited device. A count may fall below 0 after max_split_size was changed at run time. */
 struct pytorch_stat {
     uint64_t current[SIZE_CLASSES];
     uint64_t peak[SIZE_CLASSES];
-    uint64_t allocated[CLASS_ALL];           /* increases; of CLASS_ALL: their sum */
+    uint64_t allocated[CLASS_ALL];           /* sum of the increases; CLASS_ALL: of both classes */
     uint64_t current_at_reset[CLASS_ALL];
 };
 
@@ -28,7 +28,8 @@ struct pytorch_stats {
 #define PYTORCH_STAT(name) struct pytorch_stat name;
     PYTORCH_STATS(PYTORCH_STAT)
 #undef PYTORCH_STAT
-    struct pytorch_stat oversize_allocations, oversize_segments;   /* one class: CLASS_LARGE, read as CLASS_ALL */
+    struct pytorch_stat oversize_allocations, oversize_segments;   /* one class only, kept in CLASS_LARGE and read as
+                                                                    * CLASS_ALL */
     bool has_waited;                         /* a free had to wait for a stream. Until then `active` is `allocation` and
                                               * `active_bytes` is `allocated_bytes`, and only those are kept */
     int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
@@ -51,7 +52,7 @@ static inline void pytorch_stat_subtract(struct pytorch_stat *s, enum pytorch_si
     s->current[CLASS_ALL] -= x;
 }
 
-/* A request is served with a block of `size` bytes. */
+/* Counts a request that is served with a block of `size` bytes. */
 static inline void pytorch_stats_hand_out(struct pytorch_stats *s, enum pytorch_size_class c, uint64_t size,
                                           uint64_t requested)
 {
@@ -64,14 +65,14 @@ static inline void pytorch_stats_hand_out(struct pytorch_stats *s, enum pytorch_
     }
 }
 
-/* The program gives a block up. */
+/* Counts a block that the program gives up. */
 static inline void pytorch_stats_give_up(struct pytorch_stats *s, enum pytorch_size_class c, uint64_t size)
 {
     pytorch_stat_subtract(&s->allocation, c, 1);
     pytorch_stat_subtract(&s->allocated_bytes, c, size);
 }
 
-/* What the program gave up is no longer in use. */
+/* Counts a block that is no longer in use after the program gave it up. */
 static inline void pytorch_stats_end_use(struct pytorch_stats *s, enum pytorch_size_class c, uint64_t size,
                                          uint64_t requested)
 {
@@ -82,10 +83,10 @@ static inline void pytorch_stats_end_use(struct pytorch_stats *s, enum pytorch_s
     }
 }
 
-/* Called before the program gives up what stays in use for a while. */
+/* Call this before the program gives up a block that stays in use for a while. */
 void pytorch_stats_wait(struct pytorch_stats *s);
 
-/* What there is to read, with what is not kept filled in. */
+/* The counters to read, with those filled in that are not kept. */
 struct pytorch_stats pytorch_stats_read(const struct pytorch_stats *s);
 
 void pytorch_stat_reset_peak(struct pytorch_stat *s);

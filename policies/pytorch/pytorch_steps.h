@@ -1,28 +1,31 @@
 /*
- * The steps that the allocator's ways are made of: rounding, cutting, coalescing, giving up. They are inline because
- * the hot pair is made of them: as calls they cost it a tenth more instructions.
+ * The steps that requests and frees are made of: rounding, splitting, coalescing, giving up.
+ *
+ * They are inline because the hot pair is made of them: as calls they cost it a tenth more instructions.
  */
 #ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_STEPS_H
 #define REPLAY_POLICIES_PYTORCH_PYTORCH_STEPS_H
 
 #include "base/units.h"
+#include "policies/parts/split_coalesce.h"
 #include "policies/pytorch/pytorch.h"
 
 /* ---- sizes ---- */
 
 #define NPU_PAD         UINT64_C(32)            /* torch_npu adds this to every request */
-#define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks in ranges at multiples of it, from 2 MiB on */
+#define NPU_START       (UINT64_C(16) << 10)    /* and starts blocks in ranges at multiples of it, if they have 2 MiB or
+                                                 * more */
 #define NPU_START_MIN   (UINT64_C(2) << 20)
 
-/* Bytes left free in front of a request of S bytes that block b serves: 0 but for torch_npu. */
-static inline uint64_t pytorch_gap(const struct pytorch *p, const struct pytorch_block *b, uint64_t S)
+/* Bytes that stay free before a request of S bytes in block b: 0 except in torch_npu. */
+static inline uint64_t pytorch_gap(const struct pytorch *p, const struct block_entry *b, uint64_t S)
 {
     if (!p->rules.is_npu || !(b->flags & BLOCK_IS_RANGE) || S < NPU_START_MIN)
         return 0;
     return align_up(b->addr, NPU_START) - b->addr;
 }
 
-/* The size a request of n (> 0) bytes is served with. */
+/* The size of the block that serves a request of n (> 0) bytes. */
 static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 {
     if (n <= p->rounds_to_units)
@@ -33,75 +36,44 @@ static inline uint64_t pytorch_round(const struct pytorch *p, uint64_t n)
 /* ---- blocks ---- */
 
 /*
- * Of free blocks of one size the one with the least tie is taken. A tie is, by release, the address; the number of the
- * block object; or a place on a line on which each segment lies behind all that were made before it, so that the oldest
- * segment comes first, and in it the lowest address.
+ * Ties, by release (policies/parts/split_coalesce.h says what they are for):
+ *     ties_by_address    the block's address
+ *     ties_by_block      the number of the block object: the oldest object is taken
+ *     ties_by_segment    a place on a line on which each segment comes after all older ones, so that the oldest segment
+ *                        is taken, and in it the lowest address
  */
 
-/* How far a tie moves with the start of its block. */
-static inline uint64_t tie_step(const struct pytorch *p, uint64_t bytes)
+static inline struct tie_kind pytorch_ties(struct pytorch *p)
 {
-    return p->rules.ties_by_block ? 0 : bytes;
+    return (struct tie_kind){.has_numbers = p->rules.ties_by_block, .next_number = &p->next_place};
 }
 
-/* A new block of the same segment, pool and stream, `offset` bytes behind the start of `like`, between two that are
- * neighbours. */
-static inline uint32_t block_between(struct pytorch *p, uint32_t like, uint64_t offset, uint64_t size, uint32_t prev,
-                                     uint32_t next)
+static inline uint32_t pytorch_split_front(struct pytorch *p, uint32_t b, uint64_t size)
 {
-    const uint32_t b = pytorch_block_new(&p->blocks);
-    const struct pytorch_block *model = pytorch_at(p, like);
-    struct pytorch_block *made = pytorch_at(p, b);       /* its links come with a bin; a literal would be built twice */
-    made->addr = model->addr + offset;
-    made->size = size;
-    made->requested = 0;
-    made->tie = p->rules.ties_by_block ? p->next_place++ : model->tie + offset;
-    made->prev = prev;
-    made->next = next;
-    made->segment = model->segment;
-    made->stream = model->stream;
-    made->pool = model->pool;
-    made->flags = BLOCK_IS_USED | (model->flags & (BLOCK_IS_RANGE | BLOCK_IS_SMALL));
-    pytorch_at(p, prev)->next = b;
-    pytorch_at(p, next)->prev = b;
-    return b;
+    return block_split_front(&p->blocks, b, size, pytorch_ties(p));
 }
 
-/* Cuts `size` bytes off a block that is in no set, as a new block in front of it or behind it, in no set either; room
- * for it was reserved. */
-static inline uint32_t pytorch_cut_front(struct pytorch *p, uint32_t b, uint64_t size)
+static inline uint32_t pytorch_split_back(struct pytorch *p, uint32_t b, uint64_t size)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
-    const uint32_t front = block_between(p, b, 0, size, block->prev, b);
-    block->addr += size;
-    block->tie += tie_step(p, size);
-    block->size -= size;
-    return front;
+    return block_split_back(&p->blocks, b, size, pytorch_ties(p));
 }
 
-static inline uint32_t pytorch_cut_back(struct pytorch *p, uint32_t b, uint64_t size)
-{
-    struct pytorch_block *block = pytorch_at(p, b);
-    block->size -= size;
-    return block_between(p, b, block->size, size, b, block->next);
-}
-
-/* Where a block goes when it is free. */
+/* The home of free blocks of this half and stream. */
 static inline struct pytorch_home pytorch_home(struct pytorch_half *half, uint16_t stream)
 {
     return (struct pytorch_home){.half = half, .bins = free_set_bins(&half->free, stream)};
 }
 
-static inline struct pytorch_home pytorch_home_of(const struct pytorch *p, const struct pytorch_block *b)
+static inline struct pytorch_home pytorch_home_of(const struct pytorch *p, const struct block_entry *b)
 {
     return pytorch_home(pytorch_half_of(p, b), b->stream);
 }
 
-/* Makes a free, mapped block available at its home. Ages are asked of whole segments only. */
+/* Puts a free, mapped block into its set. Only whole segments have an age. */
 static inline void pytorch_take_home(struct pytorch *p, struct pytorch_home home, uint32_t b)
 {
-    const struct pytorch_block *block = pytorch_at(p, b);
-    if (!pytorch_block_is_split(block))
+    const struct block_entry *block = pytorch_at(p, b);
+    if (!block_is_split(block))
         p->segments[block->segment].free_since = home.half->fit_calls;
     free_bins_insert(home.bins, p->blocks.at, b);
 }
@@ -113,60 +85,26 @@ static inline void pytorch_put_free(struct pytorch *p, uint32_t b)
 
 /* ---- coalescing ---- */
 
-/* A block swallows its neighbour in front or behind, which is in no set any more; returns the bytes won. */
-static inline uint64_t pytorch_swallow(struct pytorch *p, uint32_t b, bool is_front)
+static inline void pytorch_swallow(struct pytorch *p, uint32_t b, bool is_front)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
-    const uint32_t neighbour = is_front ? block->prev : block->next;
-    const struct pytorch_block *swallowed = pytorch_at(p, neighbour);
-    const uint64_t won = swallowed->size;
-    if (is_front) {
-        block->addr = swallowed->addr;
-        block->tie = p->rules.ties_by_block ? block->tie : swallowed->tie;
-        block->prev = swallowed->prev;
-        pytorch_at(p, block->prev)->next = b;
-    } else {
-        block->next = swallowed->next;
-        pytorch_at(p, block->next)->prev = b;
-    }
-    block->size += won;
-    pytorch_block_drop(&p->blocks, neighbour);
+    block_swallow(&p->blocks, b, is_front, p->rules.ties_by_block);
     p->base.count.coalesces++;
-    return won;
 }
 
-/* Whether a neighbour is free and has memory, so that it is in the bins of its home. */
-static inline bool neighbour_is_idle(const struct pytorch *p, uint32_t b)
-{
-    return (pytorch_at(p, b)->flags & (BLOCK_IS_ALLOCATED | BLOCK_IS_BUSY | BLOCK_IS_UNMAPPED)) == 0;
-}
-
-/* A block with memory, in no set, swallows its idle neighbours; returns how many, and the bytes won. */
+/* A block with memory, in no set, swallows its idle neighbours. Returns how many; *won: the bytes gained. */
 static inline int pytorch_coalesce(struct pytorch *p, struct pytorch_home home, uint32_t b, uint64_t *won)
 {
-    const struct pytorch_block *block = pytorch_at(p, b);
-    int n = 0;
-    *won = 0;
-    if (neighbour_is_idle(p, block->prev)) {
-        free_bins_remove(home.bins, p->blocks.at, block->prev);
-        *won += pytorch_swallow(p, b, true);
-        n++;
-    }
-    if (neighbour_is_idle(p, block->next)) {
-        free_bins_remove(home.bins, p->blocks.at, block->next);
-        *won += pytorch_swallow(p, b, false);
-        n++;
-    }
-    return n;
+    return block_coalesce(&p->blocks, home.bins, b, p->rules.ties_by_block, won, &p->base.count.coalesces);
 }
 
 /* ---- the beginning and the end of a request ---- */
 
-/* Sizes, home and room for the blocks that an attempt can make; `pool`: what pytorch_choose_pool says. */
+/* Fills in the sizes and the home of an attempt, and makes room for the blocks it can make. `pool`:
+ * pytorch_choose_pool's answer. */
 static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct event *req, uint8_t pool,
                                              struct pytorch_attempt *a)
 {
-    /* One by one: a literal would be built in memory, and the hot path needs registers only. */
+    /* one by one: a literal would be built in memory, and the hot path needs only registers */
     a->S = pytorch_round(p, req->bytes);
     a->G = 0;
     a->stream = req->stream;
@@ -175,10 +113,10 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     a->is_rejected = false;
     a->failure = ERR_OK;
     a->is_borrowed = false;
-    enum err e = pytorch_blocks_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
+    enum err e = block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     if (e == ERR_OK && a->pool != 0 && !p->pools[a->pool].exists)
         e = pytorch_pool_open(p, a->pool, 0);
-    if (e != ERR_OK)                             /* the pool may have no bins at all */
+    if (e != ERR_OK)                             /* the pool may have no bins: its home is not asked for */
         return e;
     struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
     a->home = pytorch_home(half, a->stream);
@@ -187,10 +125,10 @@ static inline enum err pytorch_attempt_begin(struct pytorch *p, const struct eve
     return e;
 }
 
-/* The program gives the block up, which is then no longer in use: counters and record. */
+/* The program gives up a block that no stream uses any more: counters and record. */
 static inline void pytorch_request_free(struct pytorch *p, uint32_t b)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     const enum pytorch_size_class c = pytorch_class(block);
     block->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
     pytorch_stats_give_up(&p->stats, c, block->size);
@@ -199,7 +137,7 @@ static inline void pytorch_request_free(struct pytorch *p, uint32_t b)
         pytorch_stat_subtract(&p->stats.oversize_allocations, CLASS_LARGE, 1);
 }
 
-/* The same of a block that stays in use for a while. */
+/* The same for a block that stays in use for a while. */
 static inline void pytorch_request_late_free(struct pytorch *p, uint32_t b)
 {
     pytorch_stats_wait(&p->stats);

@@ -1,9 +1,9 @@
 /*
  * Blocks that other streams use: their frees wait for events.
  *
- * Two sources of truth. A program (CONTROL_USE, then a free) has uses, and events on the device's streams. A trace has
- * only the request and the completion of a free (retire, then free): such a block is on the retired list between the
- * two.
+ * The end of a use is known in one of two ways. A program tells its uses (CONTROL_USE, then a free), and events on the
+ * device's streams say when they end. A trace tells only when a free was requested and when it was completed (retire,
+ * then free): between the two such a block is on the retired list.
  */
 #include "policies/pytorch/pytorch_steps.h"
 
@@ -17,12 +17,14 @@ bool pytorch_is_capturing(const struct pytorch *p)
 bool pytorch_is_capturing_stream(const struct pytorch *p, uint16_t stream, uint8_t pool)
 {
     if (pool != 0 && (p->rules.has_capture_by_region || p->pool_names[pool].id[0] != 0))
-        return true;                     /* in a snapshot a request's pool is all that tells of region and capture */
+        return true;                     /* in a trace of a snapshot only the request's pool tells of regions and
+                                          * captures */
     if (!p->rules.has_capture_by_stream)
         return pytorch_is_capturing(p);
     for (uint32_t i = 0; i < p->n_diversions; i++) {
         const struct pytorch_diversion *d = &p->diversions[i];
-        if (d->is_capture && (d->stream == stream || d->pool == pool))      /* by the pool: a stream that has joined */
+        if (d->is_capture && (d->stream == stream || d->pool == pool))      /* the request's pool shows that its stream
+                                                                             * has joined the capture */
             return true;
     }
     return false;
@@ -37,7 +39,7 @@ static uint64_t stream_hash(const struct pytorch *p, uint32_t stream)
 
 /* ---- records of uses ---- */
 
-static enum err uses_attach(struct pytorch *p, struct pytorch_block *block)
+static enum err uses_attach(struct pytorch *p, struct block_entry *block)
 {
     if (p->vacant_uses == LINK_NONE && p->n_uses == p->cap_uses) {
         const uint32_t cap = p->cap_uses == 0 ? 16 : 2 * p->cap_uses;
@@ -58,7 +60,7 @@ static enum err uses_attach(struct pytorch *p, struct pytorch_block *block)
     return ERR_OK;
 }
 
-static void uses_detach(struct pytorch *p, struct pytorch_block *block)
+static void uses_detach(struct pytorch *p, struct block_entry *block)
 {
     const uint32_t i = block->left;
     order_table_close(&p->uses[i].streams);
@@ -69,7 +71,7 @@ static void uses_detach(struct pytorch *p, struct pytorch_block *block)
 
 enum err pytorch_use(struct pytorch *p, uint32_t b, uint16_t stream)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (stream == block->stream)
         return ERR_OK;
     enum err e = block->flags & BLOCK_HAS_USES ? ERR_OK : uses_attach(p, block);
@@ -117,13 +119,13 @@ static enum err fifo_append(struct pytorch *p, struct stream_event event, uint32
     return ERR_OK;
 }
 
-/* The wait is over: its block may be free now. */
+/* Ends a wait: its block may be free now. */
 static void wait_end(struct pytorch *p, uint32_t w)
 {
     const uint32_t b = p->waits[w].block;
     p->waits[w].next = p->vacant_waits;
     p->vacant_waits = w;
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (--p->uses[block->left].events > 0)
         return;
     uses_detach(p, block);
@@ -131,11 +133,11 @@ static void wait_end(struct pytorch *p, uint32_t w)
     pytorch_complete_free(p, b);
 }
 
-/* Records one event on each stream that uses the block, in the table's order. The block keeps its record of uses
- * until the last event is seen complete. */
+/* Records one event on each stream that uses the block, in the table's order. The block keeps its record of uses until
+ * the last of these events has completed. */
 static void record_events(struct pytorch *p, uint32_t b)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     const uint32_t u = block->left;
     struct order_table streams = p->uses[u].streams;
     p->uses[u].streams = (struct order_table){0};
@@ -176,7 +178,7 @@ void pytorch_free_used(struct pytorch *p, uint32_t b)
         p->base.failure = ERR_HOST_NOMEM;
 }
 
-/* Forgets the uses that were marked during a capture: graph nodes, not work on a stream. */
+/* Drops the uses marked during a capture: they are graph nodes, not work on a stream. */
 static enum err drop_capture_uses(struct order_table *streams)
 {
     struct order_table kept = {0};
@@ -189,14 +191,14 @@ static enum err drop_capture_uses(struct order_table *streams)
     return e;
 }
 
-/* Frees that a capture put off. */
+/* Carries out the frees that a capture put off. */
 static void settle_deferred(struct pytorch *p)
 {
     const uint32_t n = p->n_deferred;
     p->n_deferred = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t b = p->deferred[i];
-        struct pytorch_block *block = pytorch_at(p, b);
+        struct block_entry *block = pytorch_at(p, b);
         struct order_table *streams = &p->uses[block->left].streams;
         if (!p->rules.keeps_capture_uses && drop_capture_uses(streams) != ERR_OK)
             p->base.failure = ERR_HOST_NOMEM;
@@ -210,7 +212,7 @@ static void settle_deferred(struct pytorch *p)
     }
 }
 
-/* Takes waits off the front of a queue while `goes` holds for them; true when the queue is empty then. */
+/* Takes waits off the front of a queue while `goes` holds for them. True if the queue is empty then. */
 static bool fifo_drain(struct pytorch *p, struct pytorch_fifo *fifo)
 {
     while (fifo->head != LINK_NONE) {
@@ -235,7 +237,7 @@ void pytorch_poll(struct pytorch *p)
     }
 }
 
-/* Waits for the queue's entries, all or those of one pool's blocks. */
+/* Waits for the entries of the queue: all, or those of one pool's blocks. */
 static void fifo_wait(struct pytorch *p, struct pytorch_fifo *fifo, uint8_t pool)
 {
     uint32_t *link = &fifo->head, last = LINK_NONE;
@@ -257,9 +259,9 @@ static void fifo_wait(struct pytorch *p, struct pytorch_fifo *fifo, uint8_t pool
 
 void pytorch_retire_block(struct pytorch *p, uint32_t b, uint32_t slot)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (block->flags & BLOCK_HAS_USES)
-        uses_detach(p, block);                   /* the trace itself says when the uses end */
+        uses_detach(p, block);                   /* the trace says when the uses end */
     block->flags |= BLOCK_IS_BUSY | BLOCK_IS_RETIRED;
     block->below = slot;
     block->left = p->retired_tail;
@@ -273,7 +275,7 @@ void pytorch_retire_block(struct pytorch *p, uint32_t b, uint32_t slot)
 
 void pytorch_unretire(struct pytorch *p, uint32_t b)
 {
-    struct pytorch_block *block = pytorch_at(p, b);
+    struct block_entry *block = pytorch_at(p, b);
     if (block->left != BLOCK_NONE)
         pytorch_at(p, block->left)->right = block->right;
     else
@@ -285,7 +287,7 @@ void pytorch_unretire(struct pytorch *p, uint32_t b)
     block->flags &= (uint8_t) ~(BLOCK_IS_BUSY | BLOCK_IS_RETIRED);
 }
 
-/* Ends the retired frees, in order of their requests, and says so. */
+/* Ends the retired frees in the order of their requests, and tells the observer. */
 static void retired_end(struct pytorch *p, uint8_t pool)
 {
     uint32_t next;

@@ -1,5 +1,5 @@
 /*
- * The sentences a program sees when PyTorch refuses a request, by release.
+ * The sentences that a program sees when PyTorch refuses a request, by release.
  * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp (out of memory) and c10/cuda/CUDAException.cpp (device errors).
  */
 #ifndef REPLAY_POLICIES_PYTORCH_PYTORCH_TEXT_H
@@ -8,9 +8,9 @@
 #include "policies/policy.h"
 #include "policies/pytorch/pytorch_rules.h"
 
-/* The numbers of an out-of-memory sentence, bytes. */
+/* The numbers in an out-of-memory sentence, in bytes. */
 struct pytorch_oom {
-    uint64_t segment_bytes;           /* size of the segment that could not be had */
+    uint64_t segment_bytes;           /* of the segment that the device refused */
     uint64_t rounded_bytes;           /* the request after rounding */
     uint64_t total_bytes, free_bytes; /* of the device, as it reports them */
     uint64_t process_bytes;           /* what the management library reports for this process */
@@ -23,7 +23,7 @@ struct pytorch_oom {
     bool     has_reserve;             /* a reserve was configured */
 };
 
-/* Out of memory (spec of the release's wording). */
+/* Out of memory, after all attempts failed. */
 void pytorch_text_oom(const struct pytorch_rules *rules, const struct pytorch_oom *oom, struct refusal *out);
 
 /* Rejected before the device was asked (throw_on_cudamalloc_oom). */

@@ -1,9 +1,10 @@
-/* Events read, changed, and written anew. */
+/* Reads events, changes them, and writes them to a new trace. */
 #include "replay/advise/altered_trace.h"
 
 #include "base/random.h"
 #include "replay/engine/start_state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,16 +16,17 @@ struct rewriter {
     const struct rewrite *how;
     unsigned char *slots;            /* enum slot_state */
     unsigned round;                  /* from 0 */
-    uint64_t origin_ns;              /* where it began */
+    uint64_t origin_ns;              /* when the round began */
 };
 
-/* A size moved by up to `percent`; never 0. Where it goes depends on it, the seed and the round alone. */
+/* A size changed by up to `percent`; never 0. The change depends on the size, the seed and the round alone. */
 static uint64_t rewriter_bytes(const struct rewriter *r, uint64_t bytes)
 {
     const uint64_t span = bytes / 100 * r->how->percent + bytes % 100 * r->how->percent / 100;
     if (span == 0)
         return bytes;
     const uint64_t random = random_mix(bytes ^ random_mix(r->round ^ random_mix(r->how->seed)));
+    assert(span <= bytes);
     const uint64_t moved = bytes - span + random % (2 * span + 1);
     return moved > 0 ? moved : 1;
 }
@@ -58,8 +60,8 @@ static enum err rewriter_put(struct rewriter *r, const struct event *e, struct e
     return err != ERR_OK ? err : trace_put(r->out, &record, why);
 }
 
-/* Ends a round: what is live is released. */
-static enum err rewriter_release(struct rewriter *r, uint64_t time_ns, struct err_detail *why)
+/* Ends a round: frees all live requests. */
+static enum err rewriter_free_live(struct rewriter *r, uint64_t time_ns, struct err_detail *why)
 {
     enum err e = ERR_OK;
     for (uint32_t slot = 0; slot < trace_info(r->in)->peak_live && e == ERR_OK; slot++) {
@@ -71,8 +73,9 @@ static enum err rewriter_release(struct rewriter *r, uint64_t time_ns, struct er
     return e;
 }
 
-static enum err rewriter_round(struct rewriter *r, const struct start *start, struct err_detail *why)
+static enum err rewriter_round(struct rewriter *r, const struct start_state *start, struct err_detail *why)
 {
+    assert(r->round < r->how->rounds);
     enum err e = trace_seek(r->in, 0, why);
     for (size_t i = 0; i < start->n_events && e == ERR_OK; i++)
         e = rewriter_put(r, &start->events[i], why);
@@ -87,7 +90,7 @@ static enum err rewriter_round(struct rewriter *r, const struct start *start, st
     return e;
 }
 
-static enum err rewriter_run(struct rewriter *r, const struct start *start, struct err_detail *why)
+static enum err rewriter_run(struct rewriter *r, const struct start_state *start, struct err_detail *why)
 {
     const struct trace_info *info = trace_info(r->in);
     const struct stream_name *streams = trace_streams(r->in);
@@ -98,7 +101,7 @@ static enum err rewriter_run(struct rewriter *r, const struct start *start, stru
         e = trace_put_stream_number(r->out, streams[i].handle, streams[i].number, why);
     for (; r->round < r->how->rounds && e == ERR_OK; r->round++) {
         if (r->round > 0)
-            e = rewriter_release(r, 0, why);
+            e = rewriter_free_live(r, 0, why);
         if (e == ERR_OK)
             e = rewriter_round(r, start, why);
         r->origin_ns += info->duration_ns;
@@ -110,8 +113,8 @@ enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struc
                        struct err_detail *why)
 {
     struct rewriter r = { .in = in, .how = how };
-    struct start start;
-    enum err e = start_read(in, &start, why);
+    struct start_state start;
+    enum err e = start_state_read(in, &start, why);
     if (e != ERR_OK)
         return e;
     r.slots = calloc((size_t)trace_info(in)->peak_live + 1, 1);
@@ -122,6 +125,6 @@ enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struc
     else if (e == ERR_OK)
         e = trace_finish_open(r.out, "the changed copy", out, why);
     free(r.slots);
-    start_close(&start);
+    start_state_close(&start);
     return e;
 }

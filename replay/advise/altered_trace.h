@@ -1,5 +1,5 @@
 /*
- * A trace made from another: sizes a little off, repeated, or cut short.
+ * Makes a trace from another one: sizes changed a little, repeated, or cut short.
  */
 #ifndef REPLAY_REPLAY_ADVISE_ALTERED_TRACE_H
 #define REPLAY_REPLAY_ADVISE_ALTERED_TRACE_H
@@ -8,14 +8,14 @@
 
 struct rewrite {
     uint64_t seed;
-    unsigned percent;                /* sizes move by up to so much, evenly; requests of one size alike within a round,
-                                      * as where a program's input changes its shape; 0: as they are */
-    unsigned rounds;                 /* the whole trace so often; what is live at the end of a round is released */
-    uint64_t events;                 /* of each round, at most so many */
+    unsigned percent;                /* sizes change by up to this much, evenly distributed; 0: not at all. Within a round
+                                      * equal sizes change alike, as when a program's input changes its shape */
+    unsigned rounds;                 /* how often the whole trace runs; each next round first frees all live requests */
+    uint64_t events;                 /* at most this many of each round */
 };
 
-/* The start state becomes requests at the beginning, so the copy starts empty. The copy is in memory. ERR_HOST_NOMEM,
- * and the reader's and writer's errors. */
+/* The copy starts empty: the start state becomes requests at its beginning. It lives in memory. ERR_HOST_NOMEM, and the
+ * reader's and writer's errors. */
 MUST_USE enum err trace_rewrite(struct trace_reader *in, const struct rewrite *how, struct trace_reader **out,
                                 struct err_detail *why);
 

@@ -1,10 +1,11 @@
-/* Values from the size histogram; the cross product; neighbours. */
+/* Takes values from a histogram of sizes; builds the cross product and neighbours. */
 #include "replay/advise/candidate_settings.h"
 
 #include "base/units.h"
 #include "policies/pytorch/pytorch_conf.h"
 #include "replay/engine/start_state.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ enum { COARSE_ROUNDUPS = 7, N_ROUNDUPS = sizeof roundups / sizeof roundups[0] };
 static const uint32_t usual_splits_mib[] = { 32, 64, 128, 256, 512 };
 enum { N_USUAL_SPLITS = sizeof usual_splits_mib / sizeof usual_splits_mib[0] };
 
-/* ---- what the trace proposes ---- */
+/* ---- values that the trace suggests ---- */
 
 /* Requested bytes by size in whole MiB, the last for all above. */
 struct histogram {
@@ -39,13 +40,13 @@ static void histogram_take(struct histogram *h, const struct event *e)
 
 static enum err histogram_read(struct histogram *h, struct trace_reader *trace, struct err_detail *why)
 {
-    struct start start;
-    enum err e = start_read(trace, &start, why);
+    struct start_state start;
+    enum err e = start_state_read(trace, &start, why);
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < start.n_events; i++)
         histogram_take(h, &start.events[i]);
-    start_close(&start);
+    start_state_close(&start);
     const struct event *events;
     size_t n = 1;
     e = trace_seek(trace, 0, why);
@@ -66,8 +67,8 @@ static void space_add_split(struct settings_space *space, uint32_t mib)
         space->splits_mib[space->n_splits++] = mib;
 }
 
-/* A threshold at a popular size keeps blocks of that size and above whole; in between nothing changes. Every release
- * takes what is above 20 MiB. */
+/* A threshold at a popular size keeps blocks of that size and above whole; between popular sizes nothing changes. Every
+ * release accepts thresholds above 20 MiB. */
 static void space_add_splits(struct settings_space *space, struct histogram *h)
 {
     enum { LEAST = 21, POPULAR = SETTINGS_SPLITS_MAX - N_USUAL_SPLITS };
@@ -165,7 +166,7 @@ static bool settings_equal(const struct settings *a, const struct settings *b)
            strcmp(a->roundup, b->roundup) == 0;
 }
 
-/* ERR_USAGE where the release has not all of its options, or does not take the text. */
+/* ERR_USAGE if the release lacks one of the options, or refuses the text. */
 static enum err settings_check(const struct settings *s, const struct pytorch_rules *rules, struct err_detail *why)
 {
     char text[SETTINGS_TEXT];
@@ -181,6 +182,7 @@ static enum err set_add(const struct settings_space *space, struct settings_set 
 {
     if (s.max_split_mib == 0)
         s.non_split_mib = 0;
+    assert((s.gc_percent > 0) == (s.fraction_percent > 0));
     const enum err e = settings_check(&s, &space->rules, why);
     if (e != ERR_OK)
         return e == ERR_HOST_NOMEM ? e : ERR_OK;

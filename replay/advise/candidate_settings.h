@@ -1,5 +1,5 @@
 /*
- * The settings that `tune` searches: points in the space of PYTORCH_CUDA_ALLOC_CONF, and their neighbours.
+ * The settings that `tune` tries: points in the space of PYTORCH_CUDA_ALLOC_CONF, and their neighbours.
  */
 #ifndef REPLAY_REPLAY_ADVISE_CANDIDATE_SETTINGS_H
 #define REPLAY_REPLAY_ADVISE_CANDIDATE_SETTINGS_H
@@ -9,8 +9,8 @@
 
 enum { SETTINGS_TEXT = 320, SETTINGS_SPLITS_MAX = 16, SETTINGS_ROUNDUP = 32 };
 
-/* One point; zeros are the defaults. gc and fraction stand together or not at all: without a limit of its own the
- * collector never runs. Rounding above max-split stands only beside it. */
+/* One point; zeros are the defaults. gc and fraction come together or not at all, because the collector never runs without
+ * a limit. non_split needs max_split. */
 struct settings {
     bool     expandable;
     uint32_t max_split_mib, non_split_mib, large_segment_mib;
@@ -18,16 +18,16 @@ struct settings {
     char     roundup[SETTINGS_ROUNDUP];      /* "4", "[16:8,64:2,>:1]", "" */
 };
 
-/* A growing set of different points. */
+/* A growing set of points, none twice. */
 struct settings_set {
     struct settings *at;
     size_t n;
 };
 
-/* What a trace proposes. */
+/* The values that a trace suggests. */
 struct settings_space {
     struct pytorch_rules rules;
-    uint32_t splits_mib[SETTINGS_SPLITS_MAX];    /* thresholds at popular large sizes, those with most bytes first */
+    uint32_t splits_mib[SETTINGS_SPLITS_MAX];    /* thresholds at popular large sizes, most bytes first */
     size_t   n_splits;
     uint64_t largest_bytes;                      /* largest request */
 };
@@ -36,8 +36,8 @@ struct settings_space {
 MUST_USE enum err settings_space_read(struct trace_reader *trace, const struct pytorch_rules *rules,
                                       struct settings_space *out, struct err_detail *why);
 
-/* Adds the coarse cross product; or all points that differ from `around` in one setting. Points that the release
- * refuses or does not have are left out. ERR_HOST_NOMEM. */
+/* Add the coarse cross product, or all points that differ from `around` in one setting. Points that the release refuses or
+ * lacks are left out. ERR_HOST_NOMEM. */
 MUST_USE enum err settings_add_cross(const struct settings_space *space, struct settings_set *set,
                                      struct err_detail *why);
 MUST_USE enum err settings_add_neighbours(const struct settings_space *space, const struct settings *around,
@@ -50,8 +50,8 @@ void settings_set_close(struct settings_set *set);
 /* How many settings differ from the defaults; gc with its limit counts as two. */
 unsigned settings_count(const struct settings *s);
 
-/* The text of PYTORCH_CUDA_ALLOC_CONF, "" for the defaults; with `as_policy` the whole policy as after --policy. Before
- * per_process_memory_fraction was an option (2.10) the limit is in the policy only: the program has to call
+/* The text of PYTORCH_CUDA_ALLOC_CONF, "" for the defaults; with `as_policy` the whole policy as after --policy. Until 2.10
+ * per_process_memory_fraction was no option: then only the policy has the limit, and a program must call
  * torch.cuda.set_per_process_memory_fraction. Returns `buf`. */
 const char *settings_text(const struct settings *s, const struct pytorch_rules *rules, bool as_policy,
                           char buf[SETTINGS_TEXT]);

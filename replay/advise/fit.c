@@ -1,13 +1,15 @@
-/* The search for the smallest card. */
+/* The search for the smallest card: bisection, then a look at the neighbours, because larger can be worse. */
 #include "replay/advise/fit.h"
 
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FIT_WIDTH = 16, FIT_MODELS_MAX = 64, FIT_DOUBLINGS = 8 };
 
-/* A search under way. Sizes are in granules. Invariant: `low` fails or is too small for the live data, `high` runs. */
+/* The state of a search. Sizes are in granules. Invariant: on `low` it fails, or the live data is too large; on `high` it
+ * runs. */
 struct fit_search {
     struct trace_reader        *trace;
     const struct policy_spec   *spec;
@@ -19,6 +21,12 @@ struct fit_search {
     size_t   n_tried;
     struct trial best;               /* on `high` */
 };
+
+/* What of a card the context and others take. */
+static uint64_t taken_bytes(const struct device_choice *device)
+{
+    return add_capped(device->config.context_bytes, device->config.others_bytes);
+}
 
 /* Tries sizes (granules, ascending) at once. */
 static enum err search_try(struct fit_search *s, const uint64_t *sizes, size_t n, struct trial *trials,
@@ -49,9 +57,10 @@ static void search_narrow(struct fit_search *s, const uint64_t *sizes, const str
             s->low = sizes[i];
 }
 
-/* Sizes strictly between `low` and `high`, evenly spread; all of them where they are few. */
+/* Sizes strictly between `low` and `high`, evenly spread; all of them if they are few. */
 static size_t spread(uint64_t low, uint64_t high, uint64_t *sizes)
 {
+    assert(low < high);
     const uint64_t between = high - low - 1;
     const size_t n = between < FIT_WIDTH ? (size_t)between : FIT_WIDTH;
     for (size_t i = 0; i < n; i++)
@@ -73,8 +82,8 @@ static enum err search_bisect(struct fit_search *s, struct err_detail *why)
     return ERR_OK;
 }
 
-/* A size on which it runs: what it reserves where there is no end, and more where that is not enough, as for a policy
- * whose limit is a share of the card. *found is false where even that fails. */
+/* Finds a size on which it runs: what it reserves on an unlimited card, or more if that is not enough, as for a policy
+ * whose limit is a share of the card. *found is false if even the largest size tried fails. */
 static enum err search_upper(struct fit_search *s, uint64_t taken, bool *found, struct err_detail *why)
 {
     uint64_t sizes[FIT_DOUBLINGS];
@@ -96,8 +105,7 @@ static enum err search_upper(struct fit_search *s, uint64_t taken, bool *found, 
     return e;
 }
 
-/* Where a larger card can be worse, bisection may have stepped over a smaller one that runs: tries the neighbours below
- * until none of them does. */
+/* Bisection may have stepped over a smaller card that runs. Tries the neighbours below until none of them runs. */
 static enum err search_below(struct fit_search *s, struct err_detail *why)
 {
     uint64_t sizes[FIT_WIDTH];
@@ -116,7 +124,7 @@ static enum err search_below(struct fit_search *s, struct err_detail *why)
     return ERR_OK;
 }
 
-/* Is a larger card ever worse? The neighbours above, and sizes spread up to `top`. */
+/* Tries the neighbours above, and sizes spread up to `top`: is a larger card ever worse? */
 static enum err search_check(struct fit_search *s, uint64_t top, struct err_detail *why)
 {
     uint64_t sizes[FIT_WIDTH];
@@ -130,7 +138,7 @@ static enum err search_check(struct fit_search *s, uint64_t top, struct err_deta
     return search_try(s, sizes, n, trials, why);
 }
 
-/* The smallest named card on which it runs. */
+/* Finds the smallest named card on which it runs. */
 static enum err search_card(struct fit_search *s, const struct device_model **card, struct err_detail *why)
 {
     struct trial trials[FIT_MODELS_MAX];
@@ -151,33 +159,72 @@ static enum err search_card(struct fit_search *s, const struct device_model **ca
     return e;
 }
 
+static struct fit_search search_begin(struct trace_reader *trace, const struct policy_spec *spec,
+                                      const struct device_choice *device, uint64_t live_bytes,
+                                      const struct replay_config *cfg)
+{
+    const uint64_t needed = add_capped(live_bytes, taken_bytes(device));
+    struct fit_search s = { .trace = trace, .spec = spec, .device = device, .cfg = cfg };
+    s.low = needed / FIT_GRANULE_BYTES;
+    s.low -= s.low > 0 && needed % FIT_GRANULE_BYTES == 0;
+    s.floor = s.low;
+    return s;
+}
+
+/* *top: the size that the search began below. */
+static enum err search_smallest(struct fit_search *s, bool *found, uint64_t *top, struct err_detail *why)
+{
+    enum err e = search_upper(s, taken_bytes(s->device), found, why);
+    *top = s->high;
+    if (e == ERR_OK && *found)
+        e = search_bisect(s, why);
+    if (e == ERR_OK && *found)
+        e = search_below(s, why);
+    return e;
+}
+
+/* What was found so far. */
+static struct fit search_result(const struct fit_search *s, bool found)
+{
+    const bool is_monotone = !found || s->worst < s->high;
+    assert(!found || s->best.fits);
+    return (struct fit){
+        .smallest_bytes       = found ? s->high * FIT_GRANULE_BYTES : 0,
+        .is_monotone          = is_monotone,
+        .larger_failing_bytes = is_monotone ? 0 : s->worst * FIT_GRANULE_BYTES,
+        .n_tried              = s->n_tried,
+        .trial                = s->best,
+    };
+}
+
+enum err fit_find_smallest(struct trace_reader *trace, const struct policy_spec *spec,
+                           const struct device_choice *device, uint64_t live_bytes, const struct replay_config *cfg,
+                           struct fit *out, struct err_detail *why)
+{
+    struct fit_search s = search_begin(trace, spec, device, live_bytes, cfg);
+    bool found = false;
+    uint64_t top;
+    const enum err e = search_smallest(&s, &found, &top, why);
+    if (e == ERR_OK)
+        *out = search_result(&s, found);
+    return e;
+}
+
 enum err fit_find(struct trace_reader *trace, const struct policy_spec *spec, const struct device_choice *device,
                   uint64_t live_bytes, const struct replay_config *cfg, struct fit *out, struct err_detail *why)
 {
-    const uint64_t taken = add_capped(device->config.context_bytes, device->config.others_bytes);
-    struct fit_search s = { .trace = trace, .spec = spec, .device = device, .cfg = cfg };
-    struct fit fit = { .card = NULL };
+    struct fit_search s = search_begin(trace, spec, device, live_bytes, cfg);
+    const struct device_model *card = NULL;
     bool found = false;
-    s.low = add_capped(live_bytes, taken) / FIT_GRANULE_BYTES;
-    s.low -= s.low > 0 && add_capped(live_bytes, taken) % FIT_GRANULE_BYTES == 0;
-    s.floor = s.low;
-    enum err e = search_upper(&s, taken, &found, why);
-    const uint64_t top = s.high;
-    if (e == ERR_OK && found)
-        e = search_bisect(&s, why);
-    if (e == ERR_OK && found)
-        e = search_below(&s, why);
+    uint64_t top;
+    enum err e = search_smallest(&s, &found, &top, why);
     if (e == ERR_OK && found)
         e = search_check(&s, top, why);
     if (e == ERR_OK && found)
-        e = search_card(&s, &fit.card, why);
+        e = search_card(&s, &card, why);
     if (e != ERR_OK)
         return e;
-    fit.smallest_bytes = found ? s.high * FIT_GRANULE_BYTES : 0;
-    fit.is_monotone = !found || s.worst < s.high;
-    fit.larger_failing_bytes = fit.is_monotone ? 0 : s.worst * FIT_GRANULE_BYTES;
-    fit.n_tried = s.n_tried;
-    fit.trial = s.best;
-    *out = fit;
+    *out = search_result(&s, found);
+    out->card = card;
     return ERR_OK;
 }

@@ -1,15 +1,16 @@
-/* A walk over blocks by address, summed up by sizes. */
+/* Walks over blocks by address, and sums holes up by sizes. */
 #include "replay/advise/pinned_holes.h"
 
 #include "replay/advise/altered_trace.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* The blocks of a policy, gathered: the walk shows them one by one. */
+/* All blocks of a policy. */
 struct views {
     struct block_view *at;
     size_t   n, cap;
-    bool     is_full;                    /* of host memory */
+    bool     is_short;                   /* of host memory */
 };
 
 static void take_view(void *arg, const struct block_view *b)
@@ -18,7 +19,7 @@ static void take_view(void *arg, const struct block_view *b)
     if (v->n == v->cap) {
         const size_t cap = v->cap == 0 ? 256 : 2 * v->cap;
         struct block_view *grown = realloc(v->at, cap * sizeof *grown);
-        v->is_full |= grown == NULL;
+        v->is_short |= grown == NULL;
         if (grown == NULL)
             return;
         v->at = grown;
@@ -32,7 +33,7 @@ static bool is_live(const struct block_view *b)
     return b->state == BLOCK_ALLOCATED || b->state == BLOCK_PENDING;
 }
 
-/* All kinds, summed up; in no order. */
+/* All kinds, in no order. */
 struct kinds {
     struct hole_kind *at;
     size_t n;
@@ -48,7 +49,7 @@ static void kinds_add(struct kinds *k, uint64_t hole_bytes, uint64_t pin_bytes)
     k->at[i].n++;
 }
 
-/* One segment: blocks [first, end). A hole is charged to the live block before it, else the one behind. */
+/* Looks at one segment: blocks [first, end). A hole counts to the live block before it, or else to the one after it. */
 static void look_at_segment(const struct views *v, size_t first, size_t end, struct holes *out, struct kinds *kinds)
 {
     size_t n_live = 0;
@@ -64,12 +65,13 @@ static void look_at_segment(const struct views *v, size_t first, size_t end, str
             continue;
         }
         const uint64_t pages = block_view_idle_pages(b), pinned = b->bytes - pages;
+        assert(pages <= b->bytes);
         out->idle_bytes += pages;
         out->pinned_bytes += pinned;
         if (pinned == 0)
             continue;
-        const bool has_before = i > first && is_live(&v->at[i - 1]), has_behind = i + 1 < end && is_live(&v->at[i + 1]);
-        kinds_add(kinds, pinned, has_before ? v->at[i - 1].requested : has_behind ? v->at[i + 1].requested : 0);
+        const bool has_before = i > first && is_live(&v->at[i - 1]), has_after = i + 1 < end && is_live(&v->at[i + 1]);
+        kinds_add(kinds, pinned, has_before ? v->at[i - 1].requested : has_after ? v->at[i + 1].requested : 0);
     }
 }
 
@@ -86,9 +88,9 @@ static enum err holes_look(const struct policy *p, struct holes *out, struct err
 {
     struct views v = { .at = NULL };
     struct holes holes = { .reserved_bytes = 0 };
-    v.is_full = p->ops->walk(p, take_view, &v) != ERR_OK || v.is_full;
+    v.is_short = p->ops->walk(p, take_view, &v) != ERR_OK || v.is_short;
     struct kinds kinds = { .at = calloc(v.n + 1, sizeof *kinds.at) };
-    const bool has_room = !v.is_full && kinds.at != NULL;
+    const bool has_room = !v.is_short && kinds.at != NULL;
     for (size_t i = 0, end; i < v.n && has_room; i = end) {
         for (end = i + 1; end < v.n && v.at[end].segment == v.at[i].segment;)
             end++;

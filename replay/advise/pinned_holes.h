@@ -1,5 +1,7 @@
 /*
- * Holes: free parts of segments that live blocks keep from being given back, and which blocks those are.
+ * Holes: free parts of segments that cannot be given back, because live blocks share the segment.
+ *
+ *     segment  | live 270 | hole 260 | live 530 | hole 12 |
  */
 #ifndef REPLAY_REPLAY_ADVISE_PINNED_HOLES_H
 #define REPLAY_REPLAY_ADVISE_PINNED_HOLES_H
@@ -9,20 +11,22 @@
 
 enum { HOLE_KINDS = 4 };
 
-/* Holes of one size behind (or before) live blocks of one size. */
+/* Holes of one size after (or before) live blocks of one size. */
 struct hole_kind {
-    uint64_t hole_bytes, pin_bytes;      /* the hole's; as requested by the block beside it */
+    uint64_t hole_bytes;                 /* of one hole */
+    uint64_t pin_bytes;                  /* requested by the live block next to it */
     uint64_t n;
 };
 
 struct holes {
-    uint64_t reserved_bytes, pinned_bytes;
-    uint64_t idle_bytes;                 /* in segments without a live block, and in whole pages: can be given back */
-    struct hole_kind kinds[HOLE_KINDS];  /* those with most bytes first */
+    uint64_t reserved_bytes;
+    uint64_t pinned_bytes;               /* in holes */
+    uint64_t idle_bytes;                 /* free and can be given back: segments without a live block, whole pages */
+    struct hole_kind kinds[HOLE_KINDS];  /* most bytes first */
     size_t   n_kinds;
 };
 
-/* Replays the first `events` events and looks at the policy then. A request refused on the way ends the replay there.
+/* Replays the first `events` events, or up to a refused request, and looks at the policy then.
  * ERR_UNSUPPORTED for a policy that shows no blocks; lane_open's and replay_run's errors. */
 MUST_USE enum err holes_find(struct trace_reader *trace, const struct policy_spec *spec,
                              const struct device_choice *device, uint64_t events, struct holes *out,

@@ -1,8 +1,9 @@
-/* Lanes run and read, those that cannot differ once. */
+/* Opens lanes, runs them, and copies what became of each into its trial. */
 #include "replay/advise/trial_runs.h"
 
 #include "replay/engine/equal_runs.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -19,7 +20,9 @@ static enum err trial_read(struct trial *t, const struct lane *l, struct err_det
     t->refused_bytes = m->ooms > 0 ? m->first_oom.requested_bytes : 0;
     t->refused_reserved_bytes = m->ooms > 0 ? m->first_oom.reserved_bytes : 0;
     t->refused_free_bytes = m->ooms > 0 ? m->first_oom.device_free_bytes : 0;
+    t->card_peak_bytes = device_card_bytes(l->device, l->device->usage.page_peak_bytes);
     t->peak_reserved_bytes = m->peak.reserved;
+    assert(t->card_peak_bytes >= t->device.context_bytes);
     t->at_peak_requested_bytes = m->at_peak.requested;
     t->at_peak_allocated_bytes = m->at_peak.allocated;
     t->peak_event = m->at_peak_sample.event;
@@ -30,7 +33,7 @@ static enum err trial_read(struct trial *t, const struct lane *l, struct err_det
     return ERR_OK;
 }
 
-/* Trials under way. */
+/* The trials of one call. */
 struct trials {
     struct trace_reader *trace;
     struct trial *at;
@@ -60,7 +63,7 @@ static enum err trials_failed(void *arg, size_t i, enum err e, struct err_detail
 static enum err trials_run_part(struct trials *t, const struct device_ops *ops, size_t n, struct err_detail *why)
 {
     const size_t affordable = TRIALS_SLOTS / ((size_t)trace_info(t->trace)->peak_live + 1) + 1;
-    struct twins twins = {
+    struct equal_runs equal = {
         .trace = t->trace,
         .n_at_once = affordable < TRIALS_AT_ONCE ? affordable : TRIALS_AT_ONCE,
         .run = trials_replay, .finished = trials_finished, .failed = trials_failed, .arg = t,
@@ -69,9 +72,9 @@ static enum err trials_run_part(struct trials *t, const struct device_ops *ops, 
     enum err e = idle != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu trials", n);
     size_t n_open = 0;
     for (; n_open < n && e == ERR_OK; n_open++)
-        e = lane_open_idle(t->at[n_open].spec, ops, &t->at[n_open].device, t->trace, twins.seed, &idle[n_open], why);
+        e = lane_open_idle(t->at[n_open].spec, ops, &t->at[n_open].device, t->trace, equal.seed, &idle[n_open], why);
     if (e == ERR_OK)
-        e = twins_run(&twins, idle, n, why);
+        e = equal_runs_run(&equal, idle, n, why);
     for (size_t i = 0; i < n_open; i++)
         lane_close(&idle[i]);
     free(idle);
@@ -82,9 +85,9 @@ enum err trials_run(struct trace_reader *trace, const struct device_ops *ops, st
                     const struct replay_config *cfg, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    for (size_t at = 0; at < n && e == ERR_OK; at += TWINS_MAX) {
+    for (size_t at = 0; at < n && e == ERR_OK; at += EQUAL_RUNS_MAX) {
         struct trials t = { .trace = trace, .at = &trials[at], .cfg = cfg };
-        e = trials_run_part(&t, ops, n - at < TWINS_MAX ? n - at : TWINS_MAX, why);
+        e = trials_run_part(&t, ops, n - at < EQUAL_RUNS_MAX ? n - at : EQUAL_RUNS_MAX, why);
     }
     return e;
 }

@@ -1,10 +1,12 @@
-/* The search, the proof on changed copies, and the look at holes. */
+/* The search, the proof on changed copies, smallest cards of the finalists, and the look at holes. */
 #include "replay/advise/tune.h"
 
 #include "base/units.h"
 #include "replay/advise/altered_trace.h"
 #include "replay/verify/recorded_settings.h"
+#include "report/winner.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,31 +23,30 @@ struct tuner {
 
 /* ---- order ---- */
 
-int trial_compare(const struct trial *a, const struct trial *b)
+int trial_compare(const struct trial *a, const struct trial *b, uint64_t price_bytes_per_ms)
 {
     if (a->fits != b->fits)
         return a->fits ? -1 : 1;
     if (!a->fits && a->stopped_at != b->stopped_at)
         return a->stopped_at > b->stopped_at ? -1 : 1;
-    if (a->peak_reserved_bytes != b->peak_reserved_bytes)
-        return a->peak_reserved_bytes < b->peak_reserved_bytes ? -1 : 1;
-    if (a->device_time_ns != b->device_time_ns)
-        return a->device_time_ns < b->device_time_ns ? -1 : 1;
-    return 0;
+    const uint64_t x = winner_score(a->card_peak_bytes, a->device_time_ns, price_bytes_per_ms);
+    const uint64_t y = winner_score(b->card_peak_bytes, b->device_time_ns, price_bytes_per_ms);
+    return x < y ? -1 : x > y;
 }
 
-/* Equal results prefer fewer settings, then the shorter text, so that the order is the same on every machine. */
+static struct simplicity simplicity_of(const struct tune_entry *entry)
+{
+    const unsigned n = settings_count(&entry->settings);
+    return (struct simplicity){ .is_default = n == 0, .n_changed = n, .typed = entry->spec.typed };
+}
+
 static int compare_entries(const void *a, const void *b)
 {
     const struct tune_entry *x = a, *y = b;
-    const int by_trial = trial_compare(&x->trial, &y->trial);
-    const unsigned nx = settings_count(&x->settings), ny = settings_count(&y->settings);
-    if (by_trial != 0)
-        return by_trial;
-    if (nx != ny)
-        return nx < ny ? -1 : 1;
-    const size_t lx = strlen(x->spec.typed), ly = strlen(y->spec.typed);
-    return lx != ly ? (lx < ly ? -1 : 1) : strcmp(x->spec.typed, y->spec.typed);
+    assert(x->price_bytes_per_ms == y->price_bytes_per_ms);
+    const int by_trial = trial_compare(&x->trial, &y->trial, x->price_bytes_per_ms);
+    const struct simplicity p = simplicity_of(x), q = simplicity_of(y);
+    return by_trial != 0 ? by_trial : winner_compare_simplicity(&p, &q);
 }
 
 /* ---- trying ---- */
@@ -54,7 +55,7 @@ static enum err entry_open(struct tune_entry *entry, const struct settings *s, c
                            struct err_detail *why)
 {
     char text[SETTINGS_TEXT];
-    *entry = (struct tune_entry){ .settings = *s };
+    *entry = (struct tune_entry){ .settings = *s, .price_bytes_per_ms = r->t->price_bytes_per_ms };
     return policy_spec_parse(settings_text(s, &r->t->rules, true, text), &entry->spec, why);
 }
 
@@ -93,8 +94,8 @@ static enum err tuner_try_new(struct tuner *r, struct err_detail *why)
     return e;
 }
 
-/* Neighbours of the best few, until the best stay the same; and every setting of each that may be recommended has been
- * taken away once, so that none is there for nothing. */
+/* Tries neighbours of the best few until the best stay the same. Also takes each setting away once from each candidate, so
+ * that no setting is recommended for nothing. */
 static enum err tuner_refine(struct tuner *r, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -114,7 +115,7 @@ static enum err tuner_refine(struct tuner *r, struct err_detail *why)
 
 /* ---- the recorded setting ---- */
 
-/* Fixes the release, also where another was recorded. */
+/* Sets the release, even if another was recorded. */
 static void spec_set_release(struct policy_spec *spec, const struct pytorch_rules *rules)
 {
     for (size_t i = 0; i < spec->n_options; i++)
@@ -147,8 +148,8 @@ static enum err tuner_run_baseline(struct tuner *r, struct err_detail *why)
 
 /* ---- changed copies ---- */
 
-/* The best half by rank; then, by rank, those of few settings, which depend less on the trace's exact sizes, and the
- * defaults. */
+/* Half of the finalists are the best entries. The others are, by rank, entries of one setting, which depend less on the
+ * trace's exact sizes, and the defaults. */
 static void tuner_name_finalists(const struct tuner *r)
 {
     struct tune *t = r->t;
@@ -178,14 +179,14 @@ static enum err tuner_try_copy(const struct tuner *r, struct tune_copy *copy, st
     for (size_t i = 0; i <= n && e == ERR_OK; i++) {
         struct tune_finalist *f = &t->finalists[i];
         f->runs += copy->trials[i].fits;
-        f->beats += copy->trials[i].fits && trial_compare(&copy->trials[i], &copy->trials[n]) < 0;
-        f->held_bytes = add_capped(f->held_bytes, copy->trials[i].peak_reserved_bytes);
+        f->beats += copy->trials[i].fits &&
+                    trial_compare(&copy->trials[i], &copy->trials[n], t->price_bytes_per_ms) < 0;
     }
     return e;
 }
 
-/* Half of the copies are the trace once, half twice in a row; a trace with commands (pools, captures) is not repeated,
- * because what they open would be opened twice. */
+/* Half of the copies are the trace once, half twice in a row. A trace with controls (pools, captures) is not repeated,
+ * because it would open the same pool twice. */
 static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct err_detail *why)
 {
     struct tune *t = r->t;
@@ -201,16 +202,71 @@ static enum err tuner_try_copies(const struct tuner *r, uint64_t seed, struct er
     return e;
 }
 
+/* ---- the winner ---- */
+
+static const struct tune_finalist *baseline_of(const struct tune *t)
+{
+    return &t->finalists[t->n_finalists];
+}
+
+static enum err tuner_size(const struct tuner *r, const struct policy_spec *spec, struct tune_finalist *f,
+                           struct err_detail *why)
+{
+    struct fit fit;
+    const enum err e = fit_find_smallest(r->trace, spec, r->device, r->t->bounds.live_bytes, r->cfg, &fit, why);
+    if (e != ERR_OK)
+        return e;
+    f->is_sized = true;
+    f->smallest_bytes = fit.smallest_bytes;
+    f->time_ns = fit.trial.device_time_ns;
+    return ERR_OK;
+}
+
+/* Finds the smallest cards of the baseline and of the finalists that can still win: copies go first, so these are the
+ * ones that run in as many copies as any. */
+static enum err tuner_size_finalists(const struct tuner *r, struct err_detail *why)
+{
+    struct tune *t = r->t;
+    unsigned most = 0;
+    for (size_t i = 0; i < t->n_finalists; i++)
+        most = t->finalists[i].runs > most ? t->finalists[i].runs : most;
+    enum err e = tuner_size(r, &t->baseline.spec, &t->finalists[t->n_finalists], why);
+    for (size_t i = 0; i < t->n_finalists && e == ERR_OK; i++)
+        if (t->finalists[i].runs == most)
+            e = tuner_size(r, &t->entries[t->finalists[i].entry].spec, &t->finalists[i], why);
+    return e;
+}
+
+/* A finalist, or the baseline, as the rule sees it. One without a smallest card needs more than any card has. */
+static struct contender contender_of(const struct tune *t, const struct tune_finalist *f)
+{
+    const bool is_baseline = f == baseline_of(t);
+    const struct tune_entry *entry = is_baseline ? &t->baseline : &t->entries[f->entry];
+    return (struct contender){
+        .setting = is_baseline ? (struct simplicity){ .typed = entry->spec.typed } : simplicity_of(entry),
+        .label   = entry->spec.typed,
+        .is_ok   = entry->trial.fits,
+        .is_oom  = !entry->trial.fits,
+        .bytes   = f->smallest_bytes > 0 ? f->smallest_bytes : UINT64_MAX,
+        .time_ns = f->time_ns,
+    };
+}
+
 static bool is_most(const struct tune *t, unsigned copies)
 {
     return 2 * copies > t->n_copies;
 }
 
-/* On the recording, or by running where the baseline does not. */
+/* Whether it is better than the baseline on the recording, by smallest cards, or runs in more copies. */
 static bool finalist_gains(const struct tune *t, const struct tune_finalist *f)
 {
-    return trial_compare(&t->entries[f->entry].trial, &t->baseline.trial) < 0 ||
-           f->runs > t->finalists[t->n_finalists].runs;
+    const struct contender a = contender_of(t, f), b = contender_of(t, baseline_of(t));
+    if (f->runs != baseline_of(t)->runs)
+        return f->runs > baseline_of(t)->runs;
+    if (a.is_ok != b.is_ok)
+        return a.is_ok;
+    return winner_score(a.bytes, a.time_ns, t->price_bytes_per_ms) <
+           winner_score(b.bytes, b.time_ns, t->price_bytes_per_ms);
 }
 
 static bool is_finalist_confirmed(const struct tune *t, const struct tune_finalist *f)
@@ -218,9 +274,9 @@ static bool is_finalist_confirmed(const struct tune *t, const struct tune_finali
     return finalist_gains(t, f) && is_most(t, f->beats);
 }
 
-/* A setting that runs this recording but not one like it fixes nothing, and what was the best of hundreds on one
- * recording may owe that to its exact sizes. So the copies go first: what runs in most of them, what gains there, too,
- * and of such settings the one that takes least there. Otherwise the order on the recording stays. */
+/* The copies go first, because a setting that runs this recording but not one like it fixes nothing, and the best of
+ * hundreds on one recording may owe that to its exact sizes. So: the one that runs in more copies, then one that most
+ * copies confirm, then one that gains; of these the winner by smallest card and driver time. */
 static bool is_better_finalist(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
 {
     const bool is_a_confirmed = is_finalist_confirmed(t, a), is_b_confirmed = is_finalist_confirmed(t, b);
@@ -230,9 +286,11 @@ static bool is_better_finalist(const struct tune *t, const struct tune_finalist 
         return is_a_confirmed;
     if (finalist_gains(t, a) != finalist_gains(t, b))
         return finalist_gains(t, a);
-    if (is_a_confirmed && a->held_bytes != b->held_bytes)
-        return a->held_bytes < b->held_bytes;
-    return a->entry < b->entry;
+    if (a->is_sized != b->is_sized)
+        return a->is_sized;
+    const struct contender x = contender_of(t, a), y = contender_of(t, b);
+    const int by_rule = winner_compare(&x, &y, t->price_bytes_per_ms);
+    return by_rule != 0 ? by_rule < 0 : a->entry < b->entry;
 }
 
 static enum tune_advice advice_on(const struct tune *t, const struct tune_finalist *f)
@@ -242,6 +300,14 @@ static enum tune_advice advice_on(const struct tune *t, const struct tune_finali
     if (!t->baseline.trial.fits)
         return is_most(t, f->runs) ? TUNE_RECOMMENDED : TUNE_WITH_CAUTION;
     return is_finalist_confirmed(t, f) ? TUNE_RECOMMENDED : TUNE_HERE_ONLY;
+}
+
+const struct tune_finalist *tune_finalist_of(const struct tune *t, size_t entry)
+{
+    for (size_t i = 0; i < t->n_finalists; i++)
+        if (t->finalists[i].entry == entry)
+            return &t->finalists[i];
+    return NULL;
 }
 
 bool tune_recommends(const struct tune *t)
@@ -261,15 +327,17 @@ static void tuner_choose(const struct tuner *r)
     for (size_t c = 0; c < t->n_copies; c++) {
         struct tune_copy *copy = &t->copies[c];
         copy->runs = copy->wins = copy->trials[best].fits;
-        copy->beats_baseline = copy->runs && trial_compare(&copy->trials[best], &copy->trials[t->n_finalists]) < 0;
+        copy->beats_baseline = copy->runs && trial_compare(&copy->trials[best], &copy->trials[t->n_finalists],
+                                                           t->price_bytes_per_ms) < 0;
         for (size_t i = 0; i < t->n_finalists; i++)
-            copy->wins = copy->wins && trial_compare(&copy->trials[best], &copy->trials[i]) <= 0;
+            copy->wins = copy->wins && trial_compare(&copy->trials[best], &copy->trials[i],
+                                                     t->price_bytes_per_ms) <= 0;
     }
 }
 
 /* ---- why ---- */
 
-/* Where the baseline stopped, else where it held most. */
+/* Looks at the event at which the baseline stopped, or else reserved most. */
 static enum err tuner_look_at_holes(const struct tuner *r, struct err_detail *why)
 {
     struct tune *t = r->t;
@@ -288,6 +356,29 @@ static unsigned settings_kinds(const struct settings *s)
            (s->large_segment_mib > 0 ? 8U : 0) | (s->gc_percent > 0 ? 16U : 0) | (s->roundup[0] != '\0' ? 32U : 0);
 }
 
+/* Sorts `fits`, best first. */
+static void tuner_sort_fits(struct tune *t)
+{
+    for (size_t i = 1; i < t->n_fits; i++)
+        for (size_t k = i; k > 0; k--) {
+            struct contender c[2];
+            for (size_t j = 0; j < 2; j++) {
+                const struct fit *f = &t->fits[k - 1 + j];
+                c[j] = (struct contender){ .setting = simplicity_of(&t->entries[t->fit_entries[k - 1 + j]]),
+                                           .bytes = f->smallest_bytes > 0 ? f->smallest_bytes : UINT64_MAX,
+                                           .time_ns = f->trial.device_time_ns };
+            }
+            if (winner_compare(&c[0], &c[1], t->price_bytes_per_ms) <= 0)
+                break;
+            const struct fit fit = t->fits[k];
+            const size_t entry = t->fit_entries[k];
+            t->fits[k] = t->fits[k - 1];
+            t->fit_entries[k] = t->fit_entries[k - 1];
+            t->fits[k - 1] = fit;
+            t->fit_entries[k - 1] = entry;
+        }
+}
+
 /* How much larger the card would have to be: for the entry that got farthest, and the best of each setting alone. */
 static enum err tuner_fit(const struct tuner *r, struct err_detail *why)
 {
@@ -303,6 +394,7 @@ static enum err tuner_fit(const struct tuner *r, struct err_detail *why)
         e = fit_find(r->trace, &t->entries[i].spec, r->device, t->bounds.live_bytes, r->cfg, &t->fits[t->n_fits], why);
         t->n_fits += e == ERR_OK;
     }
+    tuner_sort_fits(t);
     return e;
 }
 
@@ -310,13 +402,13 @@ static enum err tuner_fit(const struct tuner *r, struct err_detail *why)
 
 static enum err tuner_choose_release(struct tuner *r, const char *release, struct err_detail *why)
 {
-    const char *recorded = trace_meta(r->trace, "profile");
+    const char *recorded = trace_meta(r->trace, TRACE_META_RELEASE);
     if (release != NULL)
         return pytorch_rules_find(release, &r->t->rules)
                    ? ERR_OK
                    : err_set(why, ERR_USAGE, 0, "--torch '%.40s': a release such as 2.6 is needed", release);
     if (recorded == NULL || !pytorch_rules_find(recorded, &r->t->rules))
-        r->t->rules = pytorch_rules_of(PYTORCH_RELEASES - 1);
+        r->t->rules = pytorch_rules_of(TORCH_NEWEST);
     return ERR_OK;
 }
 
@@ -343,27 +435,33 @@ static enum err tuner_search(struct tuner *r, struct err_detail *why)
     return e == ERR_OK ? tuner_refine(r, why) : e;
 }
 
-enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const char *release, uint64_t seed,
+/* Which setting to recommend, and why. At least one entry runs. */
+static enum err tuner_decide(struct tuner *r, uint64_t seed, struct err_detail *why)
+{
+    enum err e = tuner_try_copies(r, seed, why);
+    if (e == ERR_OK)
+        e = tuner_size_finalists(r, why);
+    if (e != ERR_OK)
+        return e;
+    tuner_choose(r);
+    return tune_recommends(r->t) ? tuner_look_at_holes(r, why) : ERR_OK;
+}
+
+enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const struct tune_request *asked,
                   const struct replay_config *cfg, struct tune *out, struct err_detail *why)
 {
     struct tuner r = { .trace = trace, .device = device, .cfg = cfg, .t = out };
-    *out = (struct tune){ .usable_bytes = usable_bytes(&device->config) };
-    enum err e = tuner_choose_release(&r, release, why);
+    *out = (struct tune){ .usable_bytes = usable_bytes(&device->config),
+                          .price_bytes_per_ms = asked->price_bytes_per_ms };
+    enum err e = tuner_choose_release(&r, asked->release, why);
     if (e == ERR_OK)
         e = tuner_search(&r, why);
     settings_set_close(&r.tried);
     if (e != ERR_OK)
         return e;
-    if (out->entries[0].trial.fits) {
-        e = tuner_try_copies(&r, seed, why);
-        if (e == ERR_OK)
-            tuner_choose(&r);
-        if (e == ERR_OK && tune_recommends(out))
-            e = tuner_look_at_holes(&r, why);
-    } else if (out->bounds.live_bytes <= out->usable_bytes) {
-        e = tuner_fit(&r, why);
-    }
-    return e;
+    if (out->entries[0].trial.fits)
+        return tuner_decide(&r, asked->seed, why);
+    return out->bounds.live_bytes <= out->usable_bytes ? tuner_fit(&r, why) : ERR_OK;
 }
 
 void tune_close(struct tune *t)

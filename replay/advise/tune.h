@@ -1,5 +1,11 @@
 /*
  * Which setting of PyTorch's allocator serves a trace best on a card, and why.
+ *
+ *     hundreds of settings --runs on the trace--> 16 finalists --runs on 8 changed copies--> the most robust
+ *                                                                  --smallest cards, as `fit`--> the winner
+ *
+ * "Best" is as in report/winner.h. To find smallest cards for hundreds of settings would cost too many runs, so the first
+ * step ranks by the peak of the card.
  */
 #ifndef REPLAY_REPLAY_ADVISE_TUNE_H
 #define REPLAY_REPLAY_ADVISE_TUNE_H
@@ -16,32 +22,35 @@ struct tune_entry {
     struct settings    settings;
     struct policy_spec spec;
     struct trial       trial;
+    uint64_t           price_bytes_per_ms;       /* the tune's, for sorting */
 };
 
-/* An entry that was tried on the changed copies of the trace, and what came of it there. */
+/* An entry that was tried on the changed copies of the trace, and what came of it. */
 struct tune_finalist {
     size_t   entry;
     unsigned runs;                   /* copies of which it serves every request */
-    unsigned beats;                  /* of these, where it is better than the baseline */
-    uint64_t held_bytes;             /* the sum of its peaks of reserved over all copies */
+    unsigned beats;                  /* of these, copies on which it is better than the baseline */
+    bool     is_sized;               /* its smallest card was looked for: it runs in as many copies as any finalist */
+    uint64_t smallest_bytes;         /* the smallest card on which it runs the recording; 0: none was found */
+    uint64_t time_ns;                /* modelled driver time there */
 };
 
 /* What may be said of the winner. */
 enum tune_advice {
     TUNE_NOTHING,                    /* no entry runs, or none does better than the baseline */
-    TUNE_HERE_ONLY,                  /* it does better on the recording, but most copies do not confirm it */
-    TUNE_WITH_CAUTION,               /* it saves a recording that runs out of memory, but runs in few of the copies */
+    TUNE_HERE_ONLY,                  /* it does better on the recording, but not in most copies */
+    TUNE_WITH_CAUTION,               /* it saves a recording that runs out of memory, but few of its copies */
     TUNE_RECOMMENDED,
 };
 
 /* The finalists on a changed copy of the trace. */
 struct tune_copy {
     uint64_t seed;
-    unsigned rounds;                 /* the trace so often in a row */
-    struct trial trials[TUNE_FINALISTS + 1];     /* the last is the baseline's, behind those of the finalists */
-    bool     runs;                   /* the winner serves every request of it, */
-    bool     beats_baseline;         /* is better there than the recorded setting, */
-    bool     wins;                   /* and none of the finalists is better there */
+    unsigned rounds;                 /* how often the trace is repeated in it */
+    struct trial trials[TUNE_FINALISTS + 1];     /* of the finalists, then of the baseline */
+    bool     runs;                   /* the winner serves every request of it; */
+    bool     beats_baseline;         /* is better there than the baseline; */
+    bool     wins;                   /* and no finalist is better there */
 };
 
 struct tune {
@@ -49,34 +58,46 @@ struct tune {
     struct bounds      bounds;
     uint64_t           usable_bytes;             /* of the card, without context and others; DEVICE_UNLIMITED */
     struct tune_entry  baseline;                 /* the recorded settings; `settings` is not filled in */
-    bool               is_baseline_recorded;     /* else the release's defaults: the record's are not known, or unknown
-                                                  * to the release asked for */
-    struct tune_entry *entries;                  /* on the trace itself best first */
+    bool               is_baseline_recorded;     /* else the release's defaults: the recorded settings are not known, or
+                                                  * mean nothing to the release asked for */
+    uint64_t           price_bytes_per_ms;       /* of driver time (report/winner.h) */
+    struct tune_entry *entries;                  /* best first, by their peak of the card on the recording */
     size_t             n_entries;
-    size_t             winner;                   /* the entry that the copies speak for most; without any the first */
+    size_t             winner;                   /* the entry that wins among the finalists; without any the first */
     enum tune_advice   advice;
-    struct holes       holes_before, holes_after;    /* at the moment of `holes_event`; where one is recommended */
+    struct holes       holes_before, holes_after;    /* at `holes_event`; filled in if a setting is recommended */
     uint64_t           holes_event;              /* events before it */
     struct tune_copy   copies[TUNE_COPIES];      /* filled in if an entry runs */
     size_t             n_copies;
     struct tune_finalist finalists[TUNE_FINALISTS + 1];      /* the best entries, and the best with few settings, by
-                                                  * rank; behind them the baseline, which has no entry */
+                                                  * rank; then the baseline, which has no entry */
     size_t             n_finalists;              /* without it */
-    struct fit         fits[TUNE_FITS];          /* if none runs: least cards for the entries that got farthest */
-    size_t             fit_entries[TUNE_FITS];   /* of which entries */
+    struct fit         fits[TUNE_FITS];          /* if no entry runs: smallest cards, best first, of the entries that got
+                                                  * farthest */
+    size_t             fit_entries[TUNE_FITS];   /* the entries of `fits` */
     size_t             n_fits;
 };
 
-/* Searches. `release`: as pytorch_rules_find takes it; NULL: the recorded one, else the newest. Released with
- * tune_close, also on error. ERR_USAGE for an unknown release; errors of the parts. */
-MUST_USE enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const char *release,
-                           uint64_t seed, const struct replay_config *cfg, struct tune *out, struct err_detail *why);
+struct tune_request {
+    const char *release;             /* as pytorch_rules_find takes it; NULL: the recorded one, else the newest */
+    uint64_t    seed;                /* of the changed copies */
+    uint64_t    price_bytes_per_ms;
+};
+
+/* Searches. Close *out with tune_close, also after an error. ERR_USAGE for an unknown release; errors of the parts. */
+MUST_USE enum err tune_run(struct trace_reader *trace, const struct device_choice *device,
+                           const struct tune_request *asked, const struct replay_config *cfg, struct tune *out,
+                           struct err_detail *why);
 void tune_close(struct tune *t);
 
-/* Whether the winner is to be set for another run. */
+/* What the copies and the smallest card say of an entry; NULL: it is no finalist. */
+const struct tune_finalist *tune_finalist_of(const struct tune *t, size_t entry);
+
+/* Whether the winner is recommended for another run. */
 bool tune_recommends(const struct tune *t);
 
-/* Below 0 where a is better: no refusal (else the later one), then peak reserved, then modelled driver time. */
-int trial_compare(const struct trial *a, const struct trial *b);
+/* Below 0 if `a` is better: no refusal comes first, else the later refusal; then the lower score, of the peak of the card.
+ * 0: equally good. */
+int trial_compare(const struct trial *a, const struct trial *b, uint64_t price_bytes_per_ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is compared; how it is said is in diff_text.c and diff_json.c. */
+/* Compares; diff_text.c and diff_json.c write the result. */
 #include "replay/diff/diff.h"
 
 #include "base/units.h"
@@ -63,7 +63,7 @@ enum err diff_traces(struct diff *d, struct err_detail *why)
         e = profile_read(d->traces[i], (enum profile_side)i, &d->profiles, why);
         d->n_fields = fields_of_profile(trace_info(d->traces[i]), &d->profiles.of[i], d->fields[i]);
     }
-    return e == ERR_OK ? part_find(d->traces[0], d->traces[1], &d->parting, why) : e;
+    return e == ERR_OK ? trace_difference_find(d->traces[0], d->traces[1], &d->trace_difference, why) : e;
 }
 
 enum err diff_name_event(struct trace_reader *trace, int64_t event, int64_t *number, char line[DIFF_LINE],
@@ -76,7 +76,7 @@ enum err diff_name_event(struct trace_reader *trace, int64_t event, int64_t *num
     if (e == ERR_OK && event >= 0 && trace_info(trace)->n_stacks > 0)
         e = trace_side_at(trace, (uint64_t)event, &side, why);
     const size_t n = e == ERR_OK && side.stack != TRACE_NO_STACK ? trace_stack(trace, side.stack, &frames) : 0;
-    const char *frame = frame_of_program(frames, n);
+    const char *frame = stack_frame_of_program(frames, n);
     if (frame != NULL)
         snprintf(line, DIFF_LINE, "%s", frame);
     return e;
@@ -147,7 +147,7 @@ static bool same_field(const struct diff *d, size_t a, size_t b, const char *nam
     return field_equals(run_table_cell(&d->tables[0], a, name), run_table_cell(&d->tables[1], b, name));
 }
 
-/* Pairs what is not paired yet and has the same fields of this list. */
+/* Pairs runs that have no partner yet and are equal in these fields. */
 static void match_by(struct diff *d, const char *const *names, size_t n_names, bool *is_taken)
 {
     for (size_t i = 0; i < d->n_matches; i++) {
@@ -157,6 +157,7 @@ static void match_by(struct diff *d, const char *const *names, size_t n_names, b
             for (size_t f = 0; f < n_names && is_same; f++)
                 is_same = same_field(d, m->a, k, names[f]);
             if (is_same) {
+                assert(m->a < d->tables[0].n_rows);
                 m->b = k;
                 is_taken[k] = true;
             }
@@ -164,6 +165,7 @@ static void match_by(struct diff *d, const char *const *names, size_t n_names, b
     }
 }
 
+/* The partner of the only run without one; NULL if there is no such run, or several. */
 static size_t *only_vacant(struct diff *d)
 {
     size_t *found = NULL, n = 0;
@@ -202,6 +204,7 @@ enum err diff_match_runs(struct diff *d, struct err_detail *why)
     for (size_t k = 0; k < n_b; k++)
         if (!is_taken[k])
             d->matches[d->n_matches++] = (struct diff_match){.a = SIZE_MAX, .b = k};
+    assert(d->n_matches <= n_a + n_b);
     free(is_taken);
     return ERR_OK;
 }
@@ -216,24 +219,24 @@ static bool match_is_same(const struct diff *d, const struct diff_match *m)
     diff_run_fields(&d->tables[1], m->b, b);
     if (d->kind == DIFF_POLICIES)
         names += (size_t)!same_field(d, m->a, m->b, "policy") + (size_t)!same_field(d, m->a, m->b, "name");
-    return diff_fields_count(a, b, n) == names;       /* what a policy is called is no difference */
+    return diff_fields_count(a, b, n) == names;       /* the names of two policies are no difference */
 }
 
 bool diff_is_same(const struct diff *d)
 {
     if (d->kind == DIFF_TRACES)
-        return d->parting.is_equal && d->profiles.of[0].start_requests == d->profiles.of[1].start_requests &&
+        return d->trace_difference.is_equal && d->profiles.of[0].start_requests == d->profiles.of[1].start_requests &&
                d->profiles.of[0].start_bytes == d->profiles.of[1].start_bytes;
     for (size_t i = 0; i < d->n_matches; i++)
         if (!match_is_same(d, &d->matches[i]))
             return false;
-    return !d->apart.is_placed_apart && !d->apart.calls_differ;
+    return !d->run_difference.is_placed_differently && !d->run_difference.calls_differ;
 }
 
 void diff_close(struct diff *d)
 {
     profile_close(&d->profiles);
-    part_close(&d->apart);
+    run_difference_close(&d->run_difference);
     run_table_close(&d->tables[0]);
     run_table_close(&d->tables[1]);
     free(d->matches);

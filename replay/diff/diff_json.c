@@ -1,4 +1,4 @@
-/* `replay diff` as JSON, schema "replay-diff/1": report/SCHEMA.md says what each key means. */
+/* Writes `replay diff` as JSON, schema "replay-diff/1"; report/SCHEMA.md says what each key means. */
 #include "replay/diff/diff.h"
 
 #include "report/diff_fields.h"
@@ -10,33 +10,33 @@ static const char *const sides[2] = {"a", "b"};
 
 /* ---- two traces ---- */
 
-static enum err json_parting(struct json_writer *w, const struct diff *d, struct err_detail *why)
+static enum err json_trace_difference(struct json_writer *w, const struct diff *d, struct err_detail *why)
 {
     static const char *const kinds[EVENT_KINDS] = {"alloc", "free", "free_requested", "free_completed", "flush", "oom",
                                                    "command", "mark"};
-    if (d->parting.is_equal) {
+    if (d->trace_difference.is_equal) {
         json_put_null(w, "first_difference");
         return ERR_OK;
     }
     json_put_object(w, "first_difference");
-    json_put_number(w, "equal_events", d->parting.event);
+    json_put_number(w, "equal_events", d->trace_difference.event);
     enum err e = ERR_OK;
     for (int i = 0; i < 2 && e == ERR_OK; i++) {
         char line[DIFF_LINE];
         int64_t number;
-        if (!d->parting.has[i]) {
+        if (!d->trace_difference.has[i]) {
             json_put_null(w, sides[i]);
             continue;
         }
-        e = diff_name_event(d->traces[i], (int64_t)d->parting.event, &number, line, why);
+        e = diff_name_event(d->traces[i], (int64_t)d->trace_difference.event, &number, line, why);
         if (e != ERR_OK)
             return e;
         json_put_object(w, sides[i]);
         json_put_integer(w, "event", number);
-        json_put_text(w, "kind", kinds[d->parting.ev[i].kind]);
-        json_put_number(w, "bytes", d->parting.ev[i].bytes);
-        json_put_number(w, "stream", d->parting.ev[i].stream);
-        json_put_number(w, "pool", d->parting.ev[i].pool);
+        json_put_text(w, "kind", kinds[d->trace_difference.ev[i].kind]);
+        json_put_number(w, "bytes", d->trace_difference.ev[i].bytes);
+        json_put_number(w, "stream", d->trace_difference.ev[i].stream);
+        json_put_number(w, "pool", d->trace_difference.ev[i].pool);
         json_put_text(w, "line", line[0] == '\0' ? NULL : line);
         json_end_object(w);
     }
@@ -123,7 +123,7 @@ static enum err json_traces(struct json_writer *w, const struct diff *d, struct 
 {
     diff_fields_json(w, d->fields[0], d->fields[1], d->n_fields);
     json_steps(w, d);
-    enum err e = json_parting(w, d, why);
+    enum err e = json_trace_difference(w, d, why);
     if (e == ERR_OK)
         e = json_classes(w, d, why);
     return e == ERR_OK ? json_lines(w, d, why) : e;
@@ -163,18 +163,18 @@ static void json_matches(struct json_writer *w, const struct diff *d)
     json_end_array(w);
 }
 
-static enum err json_apart(struct json_writer *w, const struct diff *d, struct err_detail *why)
+static enum err json_run_difference(struct json_writer *w, const struct diff *d, struct err_detail *why)
 {
     static const char *const calls[DEVICE_CALL_KINDS] = {
-#define CALL_TEXT(name, text) text,
-        DEVICE_CALL_LIST(CALL_TEXT)
-#undef CALL_TEXT
+#define DEVICE_CALL_TEXT(name, text) text,
+        DEVICE_CALL_LIST(DEVICE_CALL_TEXT)
+#undef DEVICE_CALL_TEXT
     };
-    const struct part_runs *p = &d->apart;
+    const struct run_difference *p = &d->run_difference;
     char line[DIFF_LINE];
     int64_t number;
     enum err e = ERR_OK;
-    if (p->is_placed_apart && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
+    if (p->is_placed_differently && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
         json_put_object(w, "first_placement");
         json_put_integer(w, "event", number);
         json_put_number(w, "requested_bytes", p->bytes);
@@ -225,8 +225,8 @@ enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why)
     if (d->kind == DIFF_TRACES) {
         e = json_traces(&w, d, why);
     } else {
-        if (d->has_apart)
-            e = json_apart(&w, d, why);
+        if (d->has_run_difference)
+            e = json_run_difference(&w, d, why);
         json_matches(&w, d);
     }
     json_end_object(&w);

@@ -1,4 +1,4 @@
-/* `replay diff` for people: sentences first, then tables of what differs most. */
+/* Writes `replay diff` for people: sentences first, then tables of what differs most. */
 #include "replay/diff/diff.h"
 
 #include "replay/results/result.h"
@@ -39,7 +39,7 @@ static void add_comparison(struct words *w, uint64_t a, uint64_t b)
     words_add(w, b > a ? " more" : " less");
 }
 
-/* ": 102.19 MiB instead of 129.39 MiB", where they differ. */
+/* ": 102.19 MiB instead of 129.39 MiB"; nothing if they are equal. */
 static void add_both(struct words *w, uint64_t a, uint64_t b)
 {
     char bytes[TEXT_NUMBER];
@@ -64,14 +64,15 @@ static void say_peak(FILE *out, const struct diff *d)
     const uint64_t reserved[2] = {trace_info(d->traces[0])->recorded_peak_reserved_bytes,
                                   trace_info(d->traces[1])->recorded_peak_reserved_bytes};
     struct words w = {.n = 0};
-    words_add(&w, "At the peak B requests ");
+    words_add(&w, "At its peak B requests ");
     add_comparison(&w, a->peak_bytes, b->peak_bytes);
+    words_add(&w, a->peak_bytes == b->peak_bytes ? " as A" : " than A");
     add_both(&w, a->peak_bytes, b->peak_bytes);
     words_add(&w, ", in %" PRIu64 " live requests", b->peak_requests);
     if (a->peak_requests != b->peak_requests)
         words_add(&w, " instead of %" PRIu64, a->peak_requests);
     if (reserved[0] != 0 && reserved[1] != 0) {
-        words_add(&w, "; reserved when recorded, ");
+        words_add(&w, ". When recorded it reserved ");
         add_comparison(&w, reserved[0], reserved[1]);
         add_both(&w, reserved[0], reserved[1]);
     }
@@ -79,7 +80,7 @@ static void say_peak(FILE *out, const struct diff *d)
     print_words(out, &w);
 }
 
-/* The row that differs most at the peak; SIZE_MAX: none does. */
+/* The row that differs most at the peak; SIZE_MAX if none differs. */
 static size_t largest_change(const struct profile_row *rows, size_t n)
 {
     size_t found = SIZE_MAX;
@@ -111,13 +112,13 @@ static void say_changes(FILE *out, const struct diff *d)
     char name[64], where[DIFF_LINE];
     if (class == SIZE_MAX)
         return;
-    words_add(&w, "Of it most by size: ");
+    words_add(&w, "The largest change by size is ");
     add_change(&w, &d->profiles.classes[class]);
     words_add(&w, "in requests of %s", strchr(diff_class_name((unsigned)class, name), ',') + 2);
     if (line != SIZE_MAX && trace_info(d->traces[0])->n_stacks > 0 && trace_info(d->traces[1])->n_stacks > 0) {
-        words_add(&w, "; by line of the program: ");
+        words_add(&w, "; by line of the program ");
         add_change(&w, &lines->rows[line]);
-        frame_show(text_table_at(&lines->names, (uint32_t)line), where, sizeof where);
+        stack_frame_show(text_table_at(&lines->names, (uint32_t)line), where, sizeof where);
         words_add(&w, "at %s", where);
     }
     words_add(&w, ".");
@@ -127,55 +128,55 @@ static void say_changes(FILE *out, const struct diff *d)
 static void add_step(struct words *w, const struct diff *d, int i)
 {
     const struct profile_step *s = &d->profiles.of[i].step;
-    words_add(w, "%s, ", i == 0 ? "A" : "B");
+    words_add(w, "%s's step is ", i == 0 ? "A" : "B");
     switch (s->how) {
     case STEP_BY_MARK:
-        words_add(w, "between the last two marks '%.60s'", trace_label(d->traces[i], s->label));
+        words_add(w, "what lies between the last two marks '%.60s'", trace_label(d->traces[i], s->label));
         break;
     case STEP_BY_REPETITION:
-        words_add(w, "the last %" PRIu64 " requests, which the %" PRIu64 " before them repeat", s->requests,
+        words_add(w, "its last %" PRIu64 " requests; the %" PRIu64 " before them follow the same pattern", s->requests,
                   s->repeated);
         break;
     case STEP_NONE:
-        words_add(w, "the whole trace, as nothing in it repeats");
+        words_add(w, "the whole trace, because nothing in it repeats");
         break;
     }
+    words_add(w, ".");
 }
 
 static void say_step(FILE *out, const struct diff *d)
 {
     const struct profile_step *a = &d->profiles.of[0].step, *b = &d->profiles.of[1].step;
     struct words w = {.n = 0};
-    words_add(&w, "Over a step B makes %" PRIu64 " requests", b->requests);
+    words_add(&w, "In one step B makes %" PRIu64 " requests", b->requests);
     if (a->requests != b->requests)
         words_add(&w, " instead of %" PRIu64, a->requests);
     if (a->requests > 0 && a->requests != b->requests)
         words_add(&w, " (%+.1f%%)", 100 * ((double)b->requests - (double)a->requests) / (double)a->requests);
-    words_add(&w, " and asks in all for ");
+    words_add(&w, ". Together they ask for ");
     add_comparison(&w, a->requested_bytes, b->requested_bytes);
     add_both(&w, a->requested_bytes, b->requested_bytes);
-    words_add(&w, "; at most live at once ");
+    words_add(&w, ". The most that is live at once is ");
     add_comparison(&w, a->peak_bytes, b->peak_bytes);
-    words_add(&w, ", at least ");
+    words_add(&w, ", the least ");
     add_comparison(&w, a->least_bytes, b->least_bytes);
     words_add(&w, ".");
     print_words(out, &w);
-    words_add(&w, "The step is: ");
     add_step(&w, d, 0);
-    words_add(&w, "; ");
+    words_add(&w, " ");
     add_step(&w, d, 1);
-    words_add(&w, ".");
     print_words(out, &w);
 }
 
 static void add_event(struct words *w, const struct diff *d, int i, int64_t number, const char *line)
 {
-    static const char *const kinds[EVENT_KINDS] = {"requests", "frees", "gives up", "has freed", "calls empty_cache",
-                                                   "is refused", "gives a command", "sets a mark"};
-    const struct event *ev = &d->parting.ev[i];
+    static const char *const kinds[EVENT_KINDS] = {"requests", "frees", "begins to free", "completes the free of",
+                                                   "calls empty_cache", "is refused", "has a control event",
+                                                   "sets a mark"};
+    const struct event *ev = &d->trace_difference.ev[i];
     char bytes[TEXT_NUMBER], where[DIFF_LINE];
     words_add(w, "%s ", i == 0 ? "A" : "B");
-    if (!d->parting.has[i]) {
+    if (!d->trace_difference.has[i]) {
         words_add(w, "has ended");
         return;
     }
@@ -186,27 +187,28 @@ static void add_event(struct words *w, const struct diff *d, int i, int64_t numb
         words_add(w, " on stream %u", (unsigned)ev->stream);
     words_add(w, " (%s %" PRId64 "%s", trace_event_word(d->traces[i]), number,
               line[0] == '\0' ? "" : ", ");
-    frame_show(line, where, sizeof where);
+    stack_frame_show(line, where, sizeof where);
     words_add(w, "%s)", where);
 }
 
-static enum err say_parting(FILE *out, const struct diff *d, struct err_detail *why)
+static enum err say_trace_difference(FILE *out, const struct diff *d, struct err_detail *why)
 {
     struct words w = {.n = 0};
-    if (d->parting.is_equal) {
-        words_add(&w, "Event by event both ask for the same.");
+    if (d->trace_difference.is_equal) {
+        words_add(&w, "Both make the same requests, event by event.");
     } else {
-        words_add(&w, "The first %" PRIu64 " events are equal; then ", d->parting.event);
+        words_add(&w, "The first %" PRIu64 " events are equal. Then ", d->trace_difference.event);
         for (int i = 0; i < 2; i++) {
             char line[DIFF_LINE] = "";
             int64_t number = 0;
-            if (d->parting.has[i]) {
-                const enum err e = diff_name_event(d->traces[i], (int64_t)d->parting.event, &number, line, why);
+            if (d->trace_difference.has[i]) {
+                const int64_t event = (int64_t)d->trace_difference.event;
+                const enum err e = diff_name_event(d->traces[i], event, &number, line, why);
                 if (e != ERR_OK)
                     return e;
             }
             add_event(&w, d, i, number, line);
-            words_add(&w, i == 0 ? ", " : ".");
+            words_add(&w, i == 0 ? " and " : ".");
         }
     }
     print_words(out, &w);
@@ -224,7 +226,7 @@ static void print_row(FILE *out, const char *name, const struct profile_row *r)
             (int64_t)(b->step_requests - a->step_requests));
 }
 
-/* The rows that differ, most first. `name` writes the name of a row. */
+/* Prints the rows that differ, most first. `name` writes the name of a row. */
 static enum err print_table(FILE *out, const struct diff *d, const char *title, const struct profile_row *rows,
                             size_t n, void (*name)(const struct diff *d, size_t row, char out[DIFF_LINE]),
                             struct err_detail *why)
@@ -243,7 +245,7 @@ static enum err print_table(FILE *out, const struct diff *d, const char *title, 
         print_row(out, text, &rows[sorted[i]]);
     }
     if (n_sorted > ROWS_SHOWN)
-        fprintf(out, "  and %zu more that differ less: --json has all\n", n_sorted - ROWS_SHOWN);
+        fprintf(out, "  and %zu more that differ less; --json lists all\n", n_sorted - ROWS_SHOWN);
     free(sorted);
     return ERR_OK;
 }
@@ -257,7 +259,7 @@ static void name_class(const struct diff *d, size_t row, char out[DIFF_LINE])
 
 static void name_line(const struct diff *d, size_t row, char out[DIFF_LINE])
 {
-    frame_show(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
+    stack_frame_show(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
 }
 
 static enum err print_traces(FILE *out, const struct diff *d, struct err_detail *why)
@@ -266,7 +268,7 @@ static enum err print_traces(FILE *out, const struct diff *d, struct err_detail 
     say_changes(out, d);
     say_step(out, d);
     const struct profile_table *lines = &d->profiles.lines;
-    enum err e = say_parting(out, d, why);
+    enum err e = say_trace_difference(out, d, why);
     if (e == ERR_OK)
         e = print_table(out, d, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class, why);
     if (e == ERR_OK && (trace_info(d->traces[0])->n_stacks > 0 || trace_info(d->traces[1])->n_stacks > 0))
@@ -286,18 +288,18 @@ static void name_run(FILE *out, const char *side, const struct run_table *t, siz
             run_table_text(t, row, "device"));
 }
 
-/* Results do not hold where two policies part; the trace does. */
+/* Says how to find where two policies first differ: results do not tell, a replay of the trace does. */
 static void print_hint(FILE *out, const struct diff *d, const struct diff_match *m)
 {
     const struct run_table *a = &d->tables[0], *b = &d->tables[1];
     const char *path = run_table_text(a, m->a, "trace_path"), *device = run_table_text(a, m->a, "device");
     const char *p = run_table_text(a, m->a, "policy"), *q = run_table_text(b, m->b, "policy");
     if (strcmp(path, run_table_text(b, m->b, "trace_path")) == 0 && strcmp(p, q) != 0)
-        fprintf(out, "  Where they part: replay diff '%s' --policy '%s' --policy '%s' --device '%s'\n", path, p, q,
-                device);
+        fprintf(out, "  To see where they differ: replay diff '%s' --policy '%s' --policy '%s' --device '%s'\n", path,
+                p, q, device);
 }
 
-/* What differs between two runs; false where nothing does. */
+/* Prints what differs between two runs. False if nothing differs. */
 static bool print_match(FILE *out, const struct diff *d, const struct diff_match *m)
 {
     struct field a[DIFF_RUN_FIELDS], b[DIFF_RUN_FIELDS];
@@ -308,7 +310,7 @@ static bool print_match(FILE *out, const struct diff *d, const struct diff_match
     if (d->kind == DIFF_RUNS)
         name_run(out, "A", &d->tables[0], m->a);
     diff_fields_print(out, a, b, n, 2);
-    if (d->kind == DIFF_RUNS && !d->has_apart)
+    if (d->kind == DIFF_RUNS && !d->has_run_difference)
         print_hint(out, d, m);
     return true;
 }
@@ -335,39 +337,40 @@ static void add_block(struct words *w, const char *side, const struct block *b)
     if (b->bytes == 0)
         words_add(w, "%s refuses it", side);
     else
-        words_add(w, "%s puts it at 0x%" PRIx64 ", into a block of %s bytes", side, b->addr,
+        words_add(w, "%s places it at 0x%" PRIx64 ", in a block of %s bytes", side, b->addr,
                   text_count(b->bytes, bytes));
 }
 
 static void add_call(struct words *w, const struct diff *d, int i, int64_t number)
 {
     static const char *const calls[DEVICE_CALL_KINDS] = {
-#define CALL_TEXT(name, text) text,
-        DEVICE_CALL_LIST(CALL_TEXT)
-#undef CALL_TEXT
+#define DEVICE_CALL_TEXT(name, text) text,
+        DEVICE_CALL_LIST(DEVICE_CALL_TEXT)
+#undef DEVICE_CALL_TEXT
     };
     char bytes[TEXT_NUMBER], at[TEXT_NUMBER];
-    if (!d->apart.has_call[i])
-        words_add(w, "%s has none left", i == 0 ? "A" : "B");
+    if (!d->run_difference.has_call[i])
+        words_add(w, "%s makes no further call", i == 0 ? "A" : "B");
     else
-        words_add(w, "%s calls %s of %s bytes at %s", i == 0 ? "A" : "B", calls[d->apart.call[i].call.kind],
-                  text_count(d->apart.call[i].call.bytes, bytes), text_event(trace_event_word(d->traces[0]), number, at));
+        words_add(w, "%s calls %s of %s bytes at %s", i == 0 ? "A" : "B", calls[d->run_difference.call[i].call.kind],
+                  text_count(d->run_difference.call[i].call.bytes, bytes),
+                  text_event(trace_event_word(d->traces[0]), number, at));
 }
 
-static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *why)
+static enum err say_run_difference(FILE *out, const struct diff *d, struct err_detail *why)
 {
-    const struct part_runs *p = &d->apart;
+    const struct run_difference *p = &d->run_difference;
     struct words w = {.n = 0};
     char line[DIFF_LINE], where[DIFF_LINE], bytes[TEXT_NUMBER], at[TEXT_NUMBER];
     int64_t number = -1;
     enum err e = ERR_OK;
-    if (p->is_placed_apart && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
-        frame_show(line, where, sizeof where);
-        words_add(&w, "The first request that is placed differently is that of %s bytes at %s%s%s: ",
+    if (p->is_placed_differently && (e = diff_name_event(d->traces[0], p->event, &number, line, why)) == ERR_OK) {
+        stack_frame_show(line, where, sizeof where);
+        words_add(&w, "The first request that is placed differently asks for %s bytes at %s%s%s: ",
                   text_count(p->bytes, bytes), text_event(trace_event_word(d->traces[0]), number, at),
                   line[0] == '\0' ? "" : ", ", where);
         add_block(&w, "A", &p->block[0]);
-        words_add(&w, ", ");
+        words_add(&w, "; ");
         add_block(&w, "B", &p->block[1]);
         words_add(&w, ". ");
     }
@@ -378,10 +381,10 @@ static enum err say_apart(FILE *out, const struct diff *d, struct err_detail *wh
             if (p->has_call[i])
                 e = diff_name_event(d->traces[0], p->call[i].event, &number, line, why);
             add_call(&w, d, i, number);
-            words_add(&w, i == 0 ? ", " : ".");
+            words_add(&w, i == 0 ? "; " : ".");
         }
     }
-    if (e == ERR_OK && !p->is_placed_apart && !p->calls_differ)
+    if (e == ERR_OK && !p->is_placed_differently && !p->calls_differ)
         words_add(&w, "Every request is placed alike, and every call to the device is the same.");
     if (e == ERR_OK)
         print_words(out, &w);
@@ -394,8 +397,8 @@ enum err diff_print(FILE *out, const struct diff *d, struct err_detail *why)
     fprintf(out, "A: %s\nB: %s\n", d->names[0], d->names[1]);
     if (d->kind == DIFF_TRACES)
         return print_traces(out, d, why);
-    if (d->has_apart)
-        e = say_apart(out, d, why);
+    if (d->has_run_difference)
+        e = say_run_difference(out, d, why);
     if (e == ERR_OK)
         print_matches(out, d);
     return e;

@@ -1,11 +1,12 @@
 /*
- * Two lanes run over a chunk one after the other, so the first lane's answers are kept for a chunk's length, by event,
- * and the second lane's are compared as they come.
+ * With one thread, the engine runs the first lane over a chunk and then the second lane over the same chunk. So it is
+ * enough to keep the first lane's answers for the length of a chunk, and to compare the second lane's as they come.
  */
 #include "replay/diff/first_difference.h"
 
 #include "base/array.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,10 +38,11 @@ static bool events_are_equal(const struct walker *a, const struct walker *b)
     return x->kind != EVENT_MARK || strcmp(trace_label(a->trace, x->slot), trace_label(b->trace, y->slot)) == 0;
 }
 
-enum err part_find(struct trace_reader *a, struct trace_reader *b, struct part_traces *out, struct err_detail *why)
+enum err trace_difference_find(struct trace_reader *a, struct trace_reader *b, struct trace_difference *out,
+                               struct err_detail *why)
 {
     struct walker w[2] = {{.trace = a}, {.trace = b}};
-    *out = (struct part_traces){.event = 0};
+    *out = (struct trace_difference){.event = 0};
     enum err e = trace_seek(a, 0, why);
     if (e == ERR_OK)
         e = trace_seek(b, 0, why);
@@ -66,66 +68,72 @@ enum err part_find(struct trace_reader *a, struct trace_reader *b, struct part_t
 
 /* ---- runs ---- */
 
-/* A chunk of the first lane's answers: the second lane runs over the same one before the next. */
+/* One chunk of the first lane's answers: the second lane runs over that chunk before the next. */
 enum { PLACED_MAX = TRACE_CHUNK_EVENTS };
-struct part_placed {
+struct difference_answer {
     int64_t      event;
     struct block block;
 };
 
-/* The answer to a request. That of a lane that has ended before is a refusal. */
-static void take_answer(struct part_runs *p, int side, const struct event *ev, const struct block *b, int64_t event)
+/* Notes the first lane's answer to a request, or compares the second lane's. A lane that has stopped refuses
+ * everything. */
+static void take_answer(struct run_difference *p, int side, const struct event *ev, const struct block *b,
+                        int64_t event)
 {
-    struct part_placed *there = &p->placed[event % PLACED_MAX];
+    assert(event >= 0 && (side == 0 || side == 1));
+    struct difference_answer *there = &p->placed[event % PLACED_MAX];
     if (side == 0) {
-        *there = (struct part_placed){.event = event, .block = *b};
+        *there = (struct difference_answer){.event = event, .block = *b};
         return;
     }
     const struct block a = there->event == event ? there->block : (struct block){.bytes = 0};
     if (a.bytes == b->bytes && (a.bytes == 0 || a.addr == b->addr))
         return;
-    p->is_placed_apart = true;
+    p->is_placed_differently = true;
     p->event = event;
     p->bytes = ev->bytes;
     p->block[0] = a;
     p->block[1] = *b;
 }
 
-/* Behind each event; `ev` is NULL when the start state is placed. */
-static void part_look(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
+/* After each event; `ev` is NULL when the start state is placed. */
+static void run_difference_look(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
-    const struct part_watch *w = (const struct part_watch *)watch;
-    struct part_runs *p = w->part;
-    if (ev != NULL && ev->kind == EVENT_ALLOC && done > 0 && !p->is_placed_apart)
+    const struct difference_watch *w = (const struct difference_watch *)watch;
+    struct run_difference *p = w->difference;
+    if (ev != NULL && ev->kind == EVENT_ALLOC && done > 0 && !p->is_placed_differently)
         take_answer(p, w->side, ev, &l->live[ev->slot], (int64_t)done - 1);
     p->event_now[w->side] = ev == NULL || done > 0 ? (int64_t)done : -1;
 }
 
-static void on_first_call(void *part, const struct device_call *c)
+/* Keeps a call of the first lane until the second makes the same. */
+static void on_first_call(void *difference, const struct device_call *c)
 {
-    struct part_runs *p = part;
+    struct run_difference *p = difference;
     if (p->calls_differ || p->failure != ERR_OK)
         return;
     if (p->next_call == p->n_calls)
         p->next_call = p->n_calls = 0;
-    struct part_call *calls = array_grow(p->calls, p->n_calls, &p->room_calls, sizeof *calls);
+    struct difference_call *calls = array_grow(p->calls, p->n_calls, &p->room_calls, sizeof *calls);
     if (calls == NULL) {
         p->failure = ERR_HOST_NOMEM;
         return;
     }
     p->calls = calls;
-    calls[p->n_calls++] = (struct part_call){.call = *c, .event = p->event_now[0]};
+    calls[p->n_calls++] = (struct difference_call){.call = *c, .event = p->event_now[0]};
 }
 
-static void on_second_call(void *part, const struct device_call *c)
+/* Compares a call of the second lane with the first one that is kept. */
+static void on_second_call(void *difference, const struct device_call *c)
 {
-    struct part_runs *p = part;
-    const struct part_call here = {.call = *c, .event = p->event_now[1]};
+    struct run_difference *p = difference;
+    const struct difference_call here = {.call = *c, .event = p->event_now[1]};
     if (p->calls_differ || p->failure != ERR_OK)
         return;
+    assert(p->next_call <= p->n_calls);
     p->has_call[0] = p->next_call < p->n_calls;
     if (p->has_call[0]) {
-        const struct part_call *there = &p->calls[p->next_call++];
+        const struct difference_call *there = &p->calls[p->next_call++];
         if (there->call.kind == c->kind && there->call.bytes == c->bytes && there->call.addr == c->addr &&
             there->event == here.event)
             return;
@@ -135,10 +143,10 @@ static void on_second_call(void *part, const struct device_call *c)
     p->call[1] = here;
 }
 
-enum err part_listen(struct part_runs *p, struct lane *a, struct lane *b, struct err_detail *why)
+enum err run_difference_listen(struct run_difference *p, struct lane *a, struct lane *b, struct err_detail *why)
 {
     struct lane *lanes[2] = {a, b};
-    *p = (struct part_runs){.placed = calloc(PLACED_MAX, sizeof *p->placed)};
+    *p = (struct run_difference){.placed = calloc(PLACED_MAX, sizeof *p->placed)};
     if (p->placed == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare two runs");
     p->log[0] = (struct device_log){.call = on_first_call, .arg = p};
@@ -146,7 +154,7 @@ enum err part_listen(struct part_runs *p, struct lane *a, struct lane *b, struct
     for (size_t i = 0; i < PLACED_MAX; i++)
         p->placed[i].event = -1;
     for (int i = 0; i < 2; i++) {
-        p->watches[i] = (struct part_watch){.base.event = part_look, .part = p, .side = i};
+        p->watches[i] = (struct difference_watch){.base.event = run_difference_look, .difference = p, .side = i};
         p->event_now[i] = -1;
         lanes[i]->watch = &p->watches[i].base;
         lanes[i]->device->log = &p->log[i];
@@ -154,7 +162,7 @@ enum err part_listen(struct part_runs *p, struct lane *a, struct lane *b, struct
     return ERR_OK;
 }
 
-enum err part_finish(struct part_runs *p, struct err_detail *why)
+enum err run_difference_finish(struct run_difference *p, struct err_detail *why)
 {
     if (!p->calls_differ && p->next_call < p->n_calls) {
         p->calls_differ = p->has_call[0] = true;
@@ -163,7 +171,7 @@ enum err part_finish(struct part_runs *p, struct err_detail *why)
     return p->failure == ERR_OK ? ERR_OK : err_set(why, p->failure, 0, "no memory to compare two runs");
 }
 
-void part_close(struct part_runs *p)
+void run_difference_close(struct run_difference *p)
 {
     free(p->placed);
     free(p->calls);

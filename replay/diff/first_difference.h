@@ -1,56 +1,62 @@
 /*
- * Where two things part: the first event in which two traces differ, the first request that two policies place
- * differently and the first call to the device that only one of them makes.
+ * The first difference: the first event in which two traces differ; the first request that two policies place
+ * differently, and the first call to the device in which they differ.
+ *
+ *     event      0      1      2      3      4      5
+ *     A          = 0x00 = 0x40 = 0x80 ! 0xc0 ...           first placement that differs: event 3
+ *     B          = 0x00 = 0x40 = 0x80 ! 0x20 ...
+ *     calls of A   malloc                      malloc      first call that differs: A's malloc in event 5,
+ *     calls of B   malloc                                  if B makes no further call
  */
 #ifndef REPLAY_REPLAY_DIFF_FIRST_DIFFERENCE_H
 #define REPLAY_REPLAY_DIFF_FIRST_DIFFERENCE_H
 
 #include "replay/engine/engine.h"
 
-/* The same number of an event in both traces. */
-struct part_traces {
-    bool     is_equal;               /* in kind, size, stream and pool of every event; times and places apart */
-    uint64_t event;                  /* our number; equal in both up to here */
-    bool     has[2];                 /* the trace has that event: false where it ended before */
+struct trace_difference {
+    bool     is_equal;               /* in kind, size, stream and pool of every event; times and addresses may differ */
+    uint64_t event;                  /* our number of the first event that differs, the same in both traces */
+    bool     has[2];                 /* false: that trace ended before */
     struct event ev[2];
 };
 
-/* The reader's errors. */
-MUST_USE enum err part_find(struct trace_reader *a, struct trace_reader *b, struct part_traces *out,
+/* Reads both traces up to the first event that differs. The reader's errors. */
+MUST_USE enum err trace_difference_find(struct trace_reader *a, struct trace_reader *b, struct trace_difference *out,
                             struct err_detail *why);
 
-/* A call to the device and the event it was made in (-1: in the start state). */
-struct part_call {
+/* A call to the device, and our number of the event that made it; -1: the start state. */
+struct difference_call {
     struct device_call call;
     int64_t event;
 };
 
-/* Two lanes over one trace, in one thread. */
-struct part_runs {
-    bool     is_placed_apart;        /* a request was placed differently, or refused by one of the two */
-    int64_t  event;                  /* our number */
-    uint64_t bytes;                  /* asked for */
-    struct block block[2];           /* bytes 0: refused */
+/* Two lanes over one trace, in one thread. Zero is a valid beginning and end. */
+struct run_difference {
+    bool     is_placed_differently;  /* a request was placed differently, or refused by only one of the two */
+    int64_t  event;                  /* our number of that request */
+    uint64_t bytes;                  /* it asked for */
+    struct block block[2];           /* the answers; bytes 0: refused */
     bool     calls_differ;
-    bool     has_call[2];            /* false: no further call at all */
-    struct part_call call[2];
+    bool     has_call[2];            /* false: that lane makes no further call */
+    struct difference_call call[2];
 
     /* While it runs. */
-    struct part_watch { struct lane_watch base; struct part_runs *part; int side; } watches[2];
-    struct part_placed *placed;      /* the first lane's answers of late, by event */
-    int64_t   event_now[2];          /* of the event under way */
-    struct part_call *calls;         /* the first lane's that the second has not made yet: [next_call, n_calls) */
+    struct difference_watch { struct lane_watch base; struct run_difference *difference; int side; } watches[2];
+    struct difference_answer *placed;    /* the first lane's latest answers, by event */
+    int64_t   event_now[2];          /* the current event of each lane */
+    struct difference_call *calls;   /* [next_call, n_calls): made by the first lane, not yet by the second */
     size_t    n_calls, next_call, room_calls;
     struct device_log log[2];
     enum err  failure;
 };
 
-/* Watches two lanes, between lane_open and replay_run, which then has one thread and no audit: the devices' logs are
- * taken. Not moved in memory until then. ERR_HOST_NOMEM. */
-MUST_USE enum err part_listen(struct part_runs *p, struct lane *a, struct lane *b, struct err_detail *why);
+/* Begins to watch two lanes; call it between lane_open and replay_run. That run must have one thread and no audit,
+ * since the devices' logs are taken. Do not move `p` until then. ERR_HOST_NOMEM. */
+MUST_USE enum err run_difference_listen(struct run_difference *p, struct lane *a, struct lane *b,
+                                        struct err_detail *why);
 
-/* After the run: what is left to compare. ERR_HOST_NOMEM where memory was short. */
-MUST_USE enum err part_finish(struct part_runs *p, struct err_detail *why);
-void part_close(struct part_runs *p);
+/* After the run: compares what is left. ERR_HOST_NOMEM, also if memory ran out during the run. */
+MUST_USE enum err run_difference_finish(struct run_difference *p, struct err_detail *why);
+void run_difference_close(struct run_difference *p);
 
 #endif

@@ -1,13 +1,15 @@
-/* Two passes: where the peak and the marks are, and what repeats; then what lives at the peak, and what a step asks. */
+/* Two passes over a trace. The first finds the peak, the marks and what repeats; the second adds up what is live at the
+ * peak and what the step requests. */
 #include "replay/diff/memory_profile.h"
 
 #include "base/array.h"
 #include "traces/stack_frame.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Repetition is looked for among so many requests at the end. */
+/* Repetition is searched in this many requests at the end; stacks are read in batches of this many events. */
 enum { SEQUENCE_MAX = 1 << 22, SIDES_BATCH = 1 << 12 };
 
 static enum err no_memory(struct err_detail *why)
@@ -26,8 +28,10 @@ unsigned profile_class(uint64_t bytes)
 /* ---- what repeats ---- */
 
 /*
- * The Z function (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1997, section 1.4) of the sequence read
- * backwards: z[p] is how many elements from the end on equal those p places before them.
+ * The Z function of the reversed sequence (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1997, section 1.4):
+ * z[p] is how many elements, counted from the end, equal the element p places before them. For example, p = 2:
+ *
+ *     values    7  1  2  1  2  1  2        z[2] = 4: each of the last four equals the one two places before it
  */
 static void z_backwards(const uint64_t *values, size_t n, uint32_t *z)
 {
@@ -66,13 +70,13 @@ enum err profile_period(const uint64_t *values, size_t n, size_t *period, size_t
 
 struct first_pass {
     struct profile *p;
-    uint64_t  live, skip;            /* skip: requests before those that are kept */
-    uint64_t *values;                /* of the kept ones: a number for size, stream and pool */
+    uint64_t  live, skip;            /* live bytes now; how many requests to skip before `values` begins */
+    uint64_t *values;                /* one number for size, stream and pool of each request */
     size_t    n_values;
-    uint64_t (*marks)[3];            /* by label: how often, the last but one, the last */
+    uint64_t (*marks)[3];            /* by label: how many marks, event of the last but one, event of the last */
 };
 
-static bool event_releases(const struct event *ev)
+static bool event_frees(const struct event *ev)
 {
     return ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED;
 }
@@ -90,7 +94,8 @@ static void first_event(struct first_pass *f, const struct event *ev, uint64_t n
             f->skip--;
         else
             f->values[f->n_values++] = ev->bytes ^ place << 40;
-    } else if (event_releases(ev)) {
+    } else if (event_frees(ev)) {
+        assert(f->live >= ev->bytes);
         f->live -= ev->bytes;
     } else if (ev->kind == EVENT_MARK) {
         uint64_t *m = f->marks[ev->slot];
@@ -135,7 +140,7 @@ static void read_start(const struct trace_reader *trace, struct profile *p)
     p->peak_event = UINT64_MAX;
 }
 
-/* The label that stands most often, twice at least. */
+/* Finds the step by the most frequent label, if a label stands twice. */
 static bool step_by_mark(const struct first_pass *f, uint32_t n_labels, struct profile_step *step)
 {
     uint64_t most = 1;
@@ -148,7 +153,8 @@ static bool step_by_mark(const struct first_pass *f, uint32_t n_labels, struct p
     return step->how == STEP_BY_MARK;
 }
 
-/* Finds the step but for where its first event is, if it goes by repetition: `requests` counts them from the end. */
+/* Finds how the step is known. A step by repetition only gets its number of requests here, counted from the end of the
+ * trace; the second pass finds its first event. */
 static enum err choose_step(const struct first_pass *f, const struct trace_info *info, struct profile_step *step,
                             struct err_detail *why)
 {
@@ -183,10 +189,10 @@ static enum err pass_first(struct trace_reader *trace, struct profile *p, struct
     return e;
 }
 
-/* ---- what lives, and what is asked for ---- */
+/* ---- the second pass ---- */
 
 struct live_request {
-    uint64_t bytes;                  /* 0: vacant, or given up */
+    uint64_t bytes;                  /* 0: vacant, or freed by the program */
     uint32_t stack;
     bool     is_from_start;
 };
@@ -197,11 +203,11 @@ struct second_pass {
     struct profile      *p;
     enum profile_side    side;
     struct live_request *live;       /* by slot */
-    uint32_t            *line_of;    /* by stack: number of its line + 1 */
-    struct trace_side   *sides;
+    uint32_t            *line_of;    /* by stack: number of its line + 1; 0: not known yet */
+    struct trace_side   *sides;      /* of events [sides_first, sides_first + n_sides) */
     uint64_t             sides_first, n_sides;
-    uint64_t             live_bytes, allocs;     /* so far */
-    uint64_t             step_request;           /* by repetition: the step begins with this request */
+    uint64_t             live_bytes, allocs;     /* now; requests so far */
+    uint64_t             step_request;           /* STEP_BY_REPETITION: number of the request that begins the step */
     uint64_t             step_start_ns;
     bool                 is_in_step;
     enum err             failure;
@@ -223,7 +229,7 @@ static uint32_t second_stack(struct second_pass *s, uint64_t event)
     return s->sides[event - s->sides_first].stack;
 }
 
-/* The row of a line by its name; NULL without memory. */
+/* Finds or adds the row of a line by its name. NULL without memory. */
 static struct profile_row *table_row(struct profile_table *t, const char *name, uint32_t *number)
 {
     const uint32_t n_before = t->names.n;
@@ -237,6 +243,7 @@ static struct profile_row *table_row(struct profile_table *t, const char *name, 
     return &rows[*number];
 }
 
+/* The share of the line that a stack belongs to. NULL without memory, and then s->failure says so. */
 static struct profile_share *line_share(struct second_pass *s, uint32_t stack, bool is_from_start)
 {
     const char *const *frames = NULL;
@@ -244,7 +251,7 @@ static struct profile_share *line_share(struct second_pass *s, uint32_t stack, b
     if (stack != TRACE_NO_STACK && s->line_of[stack] != 0)
         return &s->out->lines.rows[s->line_of[stack] - 1].side[s->side];
     const size_t n = stack == TRACE_NO_STACK ? 0 : trace_stack(s->trace, stack, &frames);
-    const char *name = is_from_start ? "(before the recording)" : frame_of_program(frames, n);
+    const char *name = is_from_start ? "(before the recording)" : stack_frame_of_program(frames, n);
     struct profile_row *row = table_row(&s->out->lines, name != NULL ? name : "(no stack recorded)", &number);
     if (row == NULL) {
         s->failure = no_memory(&s->why);
@@ -255,6 +262,7 @@ static struct profile_share *line_share(struct second_pass *s, uint32_t stack, b
     return &row->side[s->side];
 }
 
+/* Adds up what is live now, at the peak. */
 static void second_take_peak(struct second_pass *s)
 {
     for (uint32_t slot = 0; slot < trace_info(s->trace)->peak_live && s->failure == ERR_OK; slot++) {
@@ -273,6 +281,7 @@ static void second_take_peak(struct second_pass *s)
     }
 }
 
+/* Notes how much is live now, in the step. */
 static void step_take_level(struct second_pass *s)
 {
     struct profile_step *step = &s->p->step;
@@ -310,6 +319,7 @@ static void step_take_request(struct second_pass *s, const struct event *ev, uin
 static void second_request(struct second_pass *s, const struct event *ev, uint64_t number)
 {
     const uint32_t stack = second_stack(s, number);
+    assert(ev->slot < trace_info(s->trace)->peak_live);
     s->live[ev->slot] = (struct live_request){.bytes = ev->bytes, .stack = stack};
     s->live_bytes += ev->bytes;
     if (s->is_in_step)
@@ -333,7 +343,7 @@ static void visit_second(void *arg, const struct event *ev, uint64_t number)
     s->allocs += is_request;
     if (is_request) {
         second_request(s, ev, number);
-    } else if (event_releases(ev)) {
+    } else if (event_frees(ev)) {
         s->live[ev->slot].bytes = 0;
         s->live_bytes -= ev->bytes;
     }
@@ -363,6 +373,7 @@ static enum err pass_second(struct second_pass *s, struct err_detail *why)
     s->sides = calloc(SIDES_BATCH, sizeof *s->sides);
     if (s->live == NULL || s->line_of == NULL || s->sides == NULL)
         return no_memory(why);
+    assert(s->p->step.requests <= info->by_kind[EVENT_ALLOC]);
     s->step_request = info->by_kind[EVENT_ALLOC] - s->p->step.requests;
     second_take_start(s);
     const enum err e = each_event(s->trace, visit_second, s, why);

@@ -1,4 +1,4 @@
-/* The lines' shares of the peak, sorted. */
+/* Sorts the lines of the program by their share of the peak, and writes them. */
 #include "replay/diff/peak_lines.h"
 
 #include "base/units.h"
@@ -6,6 +6,7 @@
 #include "report/text.h"
 #include "traces/stack_frame.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ static const struct profile_share *share_of(const struct peak_lines *p, size_t i
     return &p->pair.lines.rows[p->order[i]].side[PROFILE_A];
 }
 
-/* A line's share for qsort, which takes no context. */
+/* A line with its share: qsort passes no context to its comparison. */
 struct sorted_line {
     uint64_t bytes;
     uint32_t line;
@@ -70,8 +71,8 @@ void peak_lines_close(struct peak_lines *p)
 static void print_share(FILE *out, uint64_t bytes, uint64_t all, uint64_t requests, const char *what)
 {
     char b[UNITS_TEXT], n[TEXT_NUMBER];
-    fprintf(out, "  %12s %5.1f%% %9s  %s\n", units_format_bytes(bytes, b), all > 0 ? 100 * (double)bytes / (double)all : 0,
-            text_count(requests, n), what);
+    const double percent = all > 0 ? 100 * (double)bytes / (double)all : 0;
+    fprintf(out, "  %12s %5.1f%% %9s  %s\n", units_format_bytes(bytes, b), percent, text_count(requests, n), what);
 }
 
 void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_word)
@@ -79,12 +80,13 @@ void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_w
     const struct profile *peak = &p->pair.of[PROFILE_A];
     char b[TEXT_NUMBER], n[TEXT_NUMBER], where[TEXT_NUMBER], line[LINE_TEXT];
     uint64_t left_bytes = peak->peak_bytes, left_requests = peak->peak_requests;
-    fprintf(out, "\nMost is requested at once at %s: %s in %s live requests, by line of the program:\n",
+    fprintf(out, "\nRequested memory peaks at %s: %s in %s live requests, by line of the program:\n",
             text_event(event_word, p->event, where), text_mib(peak->peak_bytes, b), text_count(peak->peak_requests, n));
     for (size_t i = 0; i < p->n && i < LINES_SHOWN; i++) {
         const struct profile_share *s = share_of(p, i);
-        frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
+        stack_frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
         print_share(out, s->peak_bytes, peak->peak_bytes, s->peak_requests, line);
+        assert(s->peak_bytes <= left_bytes && s->peak_requests <= left_requests);
         left_bytes -= s->peak_bytes;
         left_requests -= s->peak_requests;
     }
@@ -108,7 +110,7 @@ void peak_lines_json(struct json_writer *w, const char *key, const struct peak_l
     json_put_number(w, "requests", peak->peak_requests);
     json_put_array(w, "lines");
     for (size_t i = 0; i < p->n; i++) {
-        frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
+        stack_frame_show(text_table_at(&p->pair.lines.names, p->order[i]), line, sizeof line);
         json_put_object(w, NULL);
         json_put_text(w, "line", line);
         json_put_number(w, "bytes", share_of(p, i)->peak_bytes);

@@ -1,5 +1,5 @@
 /*
- * Which lines of the program hold the memory where it requests most at once.
+ * The lines of the program that hold memory at the moment when most is requested at once.
  */
 #ifndef REPLAY_REPLAY_DIFF_PEAK_LINES_H
 #define REPLAY_REPLAY_DIFF_PEAK_LINES_H
@@ -9,25 +9,25 @@
 
 #include <stdio.h>
 
-/* Reading a trace for it takes a second for so many events; of longer ones nobody wants to wait for it unasked. */
+/* Finding the lines takes about a second for so many events. For longer traces a command should not do it unasked. */
 enum { PEAK_LINES_EVENTS = 1 << 22 };
 
 /* Zero is a valid beginning and end. */
 struct peak_lines {
-    struct profile_pair pair;        /* of one trace, the first */
-    uint32_t *order;                 /* its lines that hold something, by bytes, falling */
+    struct profile_pair pair;        /* only PROFILE_A is filled */
+    uint32_t *order;                 /* the n lines that hold memory, the largest first */
     size_t    n;
-    int64_t   event;                 /* of the peak, as results name events; -1: the start state */
+    int64_t   event;                 /* of the peak, in the trace's own numbering; -1: the start state */
 };
 
-/* Reads the whole trace. ERR_HOST_NOMEM, and the reader's errors. */
+/* Reads the whole trace, twice. ERR_HOST_NOMEM, and the reader's errors. */
 MUST_USE enum err peak_lines_open(struct peak_lines *p, struct trace_reader *trace, struct err_detail *why);
 void peak_lines_close(struct peak_lines *p);
 
-/* `event_word`: "record" or "event". */
+/* Prints the largest lines. `event_word`: "record" or "event". */
 void peak_lines_print(FILE *out, const struct peak_lines *p, const char *event_word);
 
-/* An object; NULL for `p`: null. */
+/* Writes an object; null if `p` is NULL. */
 void peak_lines_json(struct json_writer *w, const char *key, const struct peak_lines *p);
 
 #endif

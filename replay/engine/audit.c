@@ -1,11 +1,14 @@
 /*
- * A treap of the live blocks by address. Nodes are slots, so nothing is allocated while a replay runs; a node's rank is
- * a hash of its slot, which keeps the expected depth logarithmic for any order of addresses.
+ * A treap of the live blocks: a binary search tree by address that is also a heap by rank.
+ *
+ * A node is a slot, so nothing is allocated while a replay runs. Its rank is a hash of the slot, so the expected depth
+ * is logarithmic whatever the order of addresses (Seidel and Aragon, "Randomized Search Trees", 1996).
  */
 #include "replay/engine/audit.h"
 
 #include "base/random.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,13 +16,14 @@
 #define AUDIT_NONE UINT32_MAX
 
 struct audit_node {
-    uint64_t addr, bytes;                /* bytes 0: the slot is not in the tree */
-    uint32_t left, right;
+    uint64_t addr, bytes;                /* bytes 0: the slot is vacant and not in the tree */
+    uint32_t left, right;                /* slots with lower and higher addresses, or AUDIT_NONE */
 };
 
 struct audit {
     const struct device *device;
     struct audit_node   *nodes;          /* by slot */
+    uint32_t             n_slots;
     uint32_t             root;
     bool                 is_broken;      /* a device call took memory from under a live block */
     struct err_detail    broken;
@@ -34,7 +38,7 @@ enum err audit_create(uint32_t n_slots, const struct device *device, struct audi
         free(nodes);
         return ERR_HOST_NOMEM;
     }
-    *a = (struct audit){ .device = device, .nodes = nodes, .root = AUDIT_NONE };
+    *a = (struct audit){ .device = device, .nodes = nodes, .n_slots = n_slots, .root = AUDIT_NONE };
     *out = a;
     return ERR_OK;
 }
@@ -47,8 +51,8 @@ void audit_destroy(struct audit *a)
     free(a);
 }
 
-/* The live block that shares a byte with [addr, addr + bytes), or AUDIT_NONE. Live blocks are disjoint, so of those
- * that start below the end only the last can reach into it. */
+/* The live block that shares a byte with [addr, addr + bytes), or AUDIT_NONE. Live blocks never overlap each other, so
+ * only the last one that starts below the end can reach into the range. */
 static uint32_t audit_overlap(const struct audit *a, uint64_t addr, uint64_t bytes)
 {
     const uint64_t end = addr + bytes;
@@ -69,10 +73,11 @@ static void audit_insert(struct audit *a, uint32_t slot)
 {
     struct audit_node *const node = &a->nodes[slot];
     uint32_t *link = &a->root;
+    assert(node->bytes > 0);
     while (*link != AUDIT_NONE && random_mix(*link) >= random_mix(slot))
         link = a->nodes[*link].addr < node->addr ? &a->nodes[*link].right : &a->nodes[*link].left;
 
-    /* The subtree that hung here is cut at the address: what is below goes left, what is above goes right. */
+    /* Split the subtree at the new address: lower addresses become the left child, higher ones the right child. */
     uint32_t at = *link, *below = &node->left, *above = &node->right;
     *link = slot;
     while (at != AUDIT_NONE) {
@@ -93,9 +98,12 @@ static void audit_remove(struct audit *a, uint32_t slot)
 {
     const struct audit_node *const node = &a->nodes[slot];
     uint32_t *link = &a->root;
-    while (*link != slot)
+    while (*link != slot) {
+        assert(*link != AUDIT_NONE);
         link = a->nodes[*link].addr < node->addr ? &a->nodes[*link].right : &a->nodes[*link].left;
+    }
 
+    /* Merge the two children: of each pair the higher rank comes on top. */
     uint32_t left = node->left, right = node->right;
     while (left != AUDIT_NONE && right != AUDIT_NONE) {
         if (random_mix(left) > random_mix(right)) {
@@ -121,6 +129,7 @@ static bool audit_is_inside(const struct device *device, const struct block *b)
 
 enum err audit_alloc(struct audit *a, uint32_t slot, uint64_t requested, const struct block *b, struct err_detail *why)
 {
+    assert(slot < a->n_slots && a->nodes[slot].bytes == 0);
     if (b->bytes < requested)
         return err_set(why, ERR_CORRUPT, 0,
                        "the block at 0x%" PRIx64 " has %" PRIu64 " bytes, fewer than the %" PRIu64 " asked for",
@@ -142,6 +151,7 @@ enum err audit_alloc(struct audit *a, uint32_t slot, uint64_t requested, const s
 
 void audit_free(struct audit *a, uint32_t slot)
 {
+    assert(slot < a->n_slots);
     if (a->nodes[slot].bytes == 0)
         return;
     audit_remove(a, slot);

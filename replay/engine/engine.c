@@ -1,9 +1,9 @@
 /*
- * The loop: each event goes to the policy, and the meter watches.
+ * The loop: each event goes to the policy, and the meter follows.
  *
- * For each chunk of the trace every lane runs over all of it before the next chunk is taken, so that a chunk is decoded
- * once for all; the next one is decoded meanwhile. Lanes share nothing but the chunk, so any number of threads gives the
- * same results.
+ * Every lane runs over a chunk of the trace before the next chunk is taken, so the trace is decoded once for all lanes;
+ * the next chunk is decoded meanwhile. Lanes share only the chunk, which nobody writes, so the number of threads does
+ * not change a result.
  */
 #include "base/cores.h"
 #include "base/inline.h"
@@ -23,14 +23,14 @@
 
 /* ---- one lane ---- */
 
-/* Our number of the event under way, as results name it; `done` counts it in. */
+/* Our number of the current event; -1 in the start state. `done` already counts this event. */
 static int64_t lane_event(const struct lane *l, uint64_t done)
 {
     return l->is_starting ? -1 : (int64_t)done - 1;
 }
 
-/* Ends a lane for a reason other than a refused request. The reason is in l->why, or the device has it, or the general
- * sentence is it. */
+/* Stops a lane for a reason other than a refused request. The sentence is the one in l->why if there is one, else the
+ * device's, else the general one for `e`. */
 static void lane_stop(struct lane *l, enum err e, uint64_t done)
 {
     if (l->why.text[0] == '\0' && (e == ERR_DRIVER || e == ERR_UNSUPPORTED || e == ERR_INTERRUPTED))
@@ -56,10 +56,11 @@ static struct meter_oom lane_describe_oom(const struct lane *l, const struct eve
     return oom;
 }
 
-/* A request was not served. */
+/* Handles a request that was not served: counts and describes a refusal, and stops the lane if it must. */
 static void lane_refused(struct lane *l, const struct event *ev, uint64_t done, enum err e)
 {
     struct meter *m = &l->meter;
+    assert(e != ERR_OK && !l->is_stopped);
     meter_settle(m, l->policy, done, ev->time_ns);
     if (e != ERR_DEVICE_OOM) {
         lane_stop(l, e, done);
@@ -84,8 +85,8 @@ static void lane_refused(struct lane *l, const struct event *ev, uint64_t done, 
     }
 }
 
-/* What is wrong with an answer, and room for its segment in the meter. Called for the first block of a segment id, for
- * blocks that are too small, and for every block under audit. */
+/* Checks an answer of the policy and makes room for its segment in the meter. Only needed for the first block of a
+ * segment id, for a block that is too small, and for every block under audit: the hot path skips it otherwise. */
 static enum err lane_examine(struct lane *l, const struct event *ev, const struct block *b)
 {
     struct meter *m = &l->meter;
@@ -102,10 +103,11 @@ static enum err lane_examine(struct lane *l, const struct event *ev, const struc
 }
 
 /* Places a request into *b. False: it was refused or answered wrongly, and b->bytes is 0. `is_watched`, here and below:
- * there may be an audit. */
+ * false promises that the lane has no audit and no watch, so that their tests compile away. */
 static inline bool lane_alloc(struct lane *l, const struct event *ev, struct block *b, uint64_t done, bool is_watched)
 {
     struct meter *const m = &l->meter;
+    assert(ev->slot <= l->n_slots && b == &l->live[ev->slot]);
     enum err e = l->policy->ops->alloc(l->policy, ev, b);
     if (e == ERR_OK && (is_watched || b->bytes < ev->bytes || b->segment >= m->n_segments))
         e = lane_examine(l, ev, b);
@@ -119,10 +121,11 @@ static inline bool lane_alloc(struct lane *l, const struct event *ev, struct blo
     return true;
 }
 
-/* Gives a block back whose retirement the meter has seen. */
+/* Frees a block after the meter has seen its retirement. */
 static inline void lane_complete(struct lane *l, const struct event *ev, const struct block *b, uint64_t done,
                                  bool is_watched)
 {
+    assert(is_watched || l->audit == NULL);
     if (is_watched && l->audit != NULL)
         audit_free(l->audit, ev->slot);
     l->policy->ops->free(l->policy, ev, b);
@@ -132,6 +135,7 @@ static inline void lane_complete(struct lane *l, const struct event *ev, const s
 
 static void lane_retire(struct lane *l, const struct event *ev, const struct block *b, uint64_t done)
 {
+    assert(ev->slot < l->n_slots && b->bytes > 0);
     l->pending[ev->slot] = ev->bytes;
     meter_retire(&l->meter, b);
     if (l->policy->ops->retire != NULL)
@@ -139,11 +143,13 @@ static void lane_retire(struct lane *l, const struct event *ev, const struct blo
     meter_settle(&l->meter, l->policy, done, ev->time_ns);
 }
 
-/* The policy ended a pending free early: the recorded completion will find the slot vacant. */
+/* The policy completed a pending free before the recording did. The slot becomes vacant now, so the recorded
+ * completion will find nothing to do. */
 static void lane_completed_early(void *arg, uint32_t slot)
 {
     struct lane *l = arg;
     struct block *b = &l->live[slot];
+    assert(slot < l->n_slots);
     if (b->bytes == 0)
         return;
     if (l->audit != NULL)
@@ -153,7 +159,7 @@ static void lane_completed_early(void *arg, uint32_t slot)
     b->bytes = 0;
 }
 
-/* A request that was refused when it was recorded: nothing follows it, so it is given back at once. */
+/* Tries a request that was refused when recorded. The trace has no free for it, so it is freed at once if served. */
 static void lane_try_refused(struct lane *l, const struct event *ev, uint64_t done)
 {
     struct event again = *ev;
@@ -168,7 +174,7 @@ static void lane_try_refused(struct lane *l, const struct event *ev, uint64_t do
     lane_complete(l, &again, b, done, true);
 }
 
-/* A request that the program made and gave back before everything else. */
+/* Makes a request before the first event and frees it, as a program that warms up its allocator. */
 static void lane_warm(struct lane *l, uint64_t bytes)
 {
     struct event ev = { .kind = EVENT_ALLOC, .bytes = bytes, .slot = l->n_slots };
@@ -183,6 +189,7 @@ static void lane_warm(struct lane *l, uint64_t bytes)
 static void lane_control(struct lane *l, const struct control *c, const struct event *ev, uint64_t done)
 {
     const struct block *b = c->kind == CONTROL_USE ? &l->live[c->slot] : NULL;
+    assert(c->kind < CONTROL_KINDS);
     if (b != NULL && b->bytes == 0)
         return;
     struct err_detail why = { .text = "" };
@@ -197,14 +204,14 @@ static void lane_control(struct lane *l, const struct control *c, const struct e
     }
 }
 
-/* A look at everything, for the sink and the audit. */
+/* Takes a sample, and lets the audit check the policy. */
 static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_t label)
 {
     enum err e = ERR_OK;
-    if (l->sink != NULL) {
+    if (l->sample != NULL) {
         struct meter_sample s = meter_sample_now(&l->meter, l->policy, done, time_ns);
         s.label = label;
-        e = l->sink->ops->sample(l->sink, &s);
+        e = l->sample(l->sample_arg, &s);
     }
     if (e == ERR_OK && l->audit != NULL && l->policy->ops->check != NULL)
         e = l->policy->ops->check(l->policy, &l->why);
@@ -212,8 +219,13 @@ static void lane_sample(struct lane *l, uint64_t done, uint64_t time_ns, uint32_
         lane_stop(l, e, done);
 }
 
-/* With many live requests the tables are larger than the caches, and slots come in any order: what an event will touch
- * is asked for some events before its turn. The policy, whose tables are as large, is told twice what is coming. */
+/*
+ * With many live requests the tables outgrow the caches, and slots come in any order. So the memory that an event will
+ * touch is fetched some events ahead. The policy, whose tables are as large, is told twice about each coming event:
+ *
+ *     ev[0] .... ev[NEXT] ...... ev[SOON] ...... ev[AHEAD]
+ *     now        expect(next)    expect(soon)    prefetch of live[slot]
+ */
 enum { LANE_AHEAD = 12, LANE_AHEAD_SOON = 9, LANE_AHEAD_NEXT = 5, LANE_MANY = 1 << 13 };
 static_assert(LANE_AHEAD > LANE_AHEAD_SOON && LANE_AHEAD_SOON > LANE_AHEAD_NEXT, "the first asks for what they read");
 
@@ -224,7 +236,7 @@ static inline void lane_tell(const struct lane *l, const struct event *ev, bool 
 }
 static_assert(EVENT_FREE_COMPLETED < EVENT_FLUSH, "kinds up to here are those of a request in a slot");
 
-/* `ev` and the LANE_AHEAD events behind it are there. */
+/* Needs the LANE_AHEAD events after `ev` in the chunk. */
 static void lane_look_ahead(const struct lane *l, const struct event *ev)
 {
     if (ev[LANE_AHEAD].slot < l->n_slots)
@@ -257,7 +269,7 @@ static void lane_flush(struct lane *l, uint64_t done, uint64_t time_ns)
     meter_settle(&l->meter, l->policy, done, time_ns);
 }
 
-/* An event of any kind but the two that are nearly all. */
+/* Handles the kinds that are rare; EVENT_ALLOC and EVENT_FREE are nearly all events. */
 static void lane_other(struct lane *l, const struct event *e, uint64_t done, const struct control *controls)
 {
     switch (e->kind) {
@@ -282,7 +294,7 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
     }
 }
 
-/* Behind an event, where somebody asked for it. */
+/* After an event of a watched lane: lets the audit complain, then calls the watch. */
 static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
 {
     if (l->audit != NULL && !l->is_stopped && audit_check(l->audit, &l->why) != ERR_OK)
@@ -291,7 +303,8 @@ static void lane_look(struct lane *l, const struct event *ev, uint64_t done)
         l->watch->event(l->watch, l, ev, done);
 }
 
-/* The loop, made once for lanes whose tables fit into the caches and that nobody watches: most have no more to ask. */
+/* The loop. The compiler makes a copy for each pair of constants that lane_run passes, so that most lanes, small and
+ * unwatched, test nothing in vain. Returns how many events ran. */
 static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, size_t n, uint64_t first,
                                      const struct control *controls, bool has_many, bool is_watched)
 {
@@ -313,7 +326,7 @@ static HOT_INLINE size_t lane_run_as(struct lane *l, const struct event *ev, siz
     return i;
 }
 
-/* Runs over events that no sample by time or number interrupts. `first`: our number of ev[0]. */
+/* Runs over events with no sample or stop between them. `first`: our number of ev[0]. */
 static void lane_run(struct lane *l, const struct event *ev, size_t n, uint64_t first, const struct control *controls)
 {
     const bool is_watched = l->audit != NULL || l->watch != NULL, has_many = l->n_slots >= LANE_MANY;
@@ -337,7 +350,7 @@ static size_t events_before(const struct event *ev, size_t n, uint64_t time_ns)
     return low;
 }
 
-/* The next multiple of `every` above `now`; UINT64_MAX where there is none. */
+/* The least multiple of `every` above `now`; UINT64_MAX if `every` is 0 or there is none. */
 static uint64_t next_multiple(uint64_t now, uint64_t every)
 {
     if (every == 0 || now > UINT64_MAX - every)
@@ -345,7 +358,7 @@ static uint64_t next_multiple(uint64_t now, uint64_t every)
     return now - now % every + every;
 }
 
-/* Where the lane has something to do in front of an event, from `event` on. */
+/* The next event after `event` before which the lane has to flush or to explain. */
 static uint64_t lane_next_stop(const struct lane *l, uint64_t event)
 {
     const uint64_t flush = next_multiple(event, l->cfg->what_if.flush_every_events);
@@ -353,7 +366,7 @@ static uint64_t lane_next_stop(const struct lane *l, uint64_t event)
     return flush < explain ? flush : explain;
 }
 
-/* In front of an event: what has been inserted there, and the look at it. */
+/* Before event `event`: makes the inserted flush, and takes the explanation if it was asked for here. */
 static void lane_stop_here(struct lane *l, const struct event *next, uint64_t event)
 {
     const uint64_t every = l->cfg->what_if.flush_every_events;
@@ -364,7 +377,7 @@ static void lane_stop_here(struct lane *l, const struct event *next, uint64_t ev
     l->next_stop_event = lane_next_stop(l, event);
 }
 
-/* Ends a lane whose policy or device has failed in a call that could not say so, or that somebody wants to end. */
+/* Stops a lane if its policy or device has failed in a call that returns no error, or if the run was interrupted. */
 static void lane_heed(struct lane *l, uint64_t done)
 {
     const volatile sig_atomic_t *interrupted = l->cfg->interrupted;
@@ -378,7 +391,12 @@ static void lane_heed(struct lane *l, uint64_t done)
         lane_stop(l, ERR_INTERRUPTED, done);
 }
 
-/* Runs over a chunk and takes the samples that fall into it, each in front of an event. */
+/* Runs over a chunk in pieces. Between two pieces: an inserted flush, an explanation, or a sample.
+ *
+ *     ev:   0 .......... k .......... m .......... n
+ *           piece        piece        piece
+ *                        ^ stop       ^ sample (each taken before the event there)
+ */
 static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uint64_t first,
                            const struct control *controls)
 {
@@ -386,6 +404,8 @@ static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uin
     lane_heed(l, first);
     while (at < n && !l->is_stopped) {
         size_t end = n;
+        assert(l->events_done == first + at);
+        assert(l->next_sample_event >= first + at && l->next_stop_event >= first + at);
         if (l->next_sample_event - first < end)
             end = (size_t)(l->next_sample_event - first);
         if (l->next_stop_event - first < end)
@@ -393,6 +413,7 @@ static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uin
         if (l->next_sample_ns != UINT64_MAX)
             end = at + events_before(ev + at, end - at, l->next_sample_ns);
         lane_run(l, ev + at, end - at, first + at, controls);
+        assert(at <= end && end <= n);
         at = end;
         if (at == n || l->is_stopped)
             break;
@@ -408,11 +429,12 @@ static void lane_run_chunk(struct lane *l, const struct event *ev, size_t n, uin
     }
 }
 
-/* The meter and the audit learn of a request that the policy has taken over. */
+/* Tells the meter and the audit about a request that the policy took over from the recorded state. */
 static enum err lane_take_over(struct lane *l, const struct trace_block *b)
 {
     const struct event ev = { .bytes = b->requested, .slot = b->slot, .stream = b->stream, .pool = b->pool };
     const struct block *block = &l->live[b->slot];
+    assert(b->slot < l->n_slots);
     const enum err e = lane_examine(l, &ev, block);
     if (e != ERR_OK)
         return e;
@@ -424,8 +446,9 @@ static enum err lane_take_over(struct lane *l, const struct trace_block *b)
     return ERR_OK;
 }
 
-/* Ends a lane that cannot take the recorded state over. Where the device has no room for it, that is a refused request
- * for the segment that did not fit; unlike others it is not explained, nor skipped: only a part of the state is there. */
+/* Stops a lane that cannot take over the recorded state. If the device has no room for it, the lane reports a refused
+ * request of the size of the segment that did not fit. Only a part of the state is there then, so this refusal is never
+ * explained or skipped. */
 static void lane_refuse_start(struct lane *l, enum err e, const struct err_detail *reason,
                               const struct trace_segment *segments, size_t n_segments)
 {
@@ -446,8 +469,8 @@ static void lane_refuse_start(struct lane *l, enum err e, const struct err_detai
         l->on_oom(l->on_oom_arg, &l->meter.first_oom);
 }
 
-/* Hands the recorded state to the policy; what the device did for it is not counted. */
-static enum err lane_restore(struct lane *l, const struct trace_reader *in, const struct start *start,
+/* Hands the recorded state to the policy. The device calls that this takes are not counted. */
+static enum err lane_restore(struct lane *l, const struct trace_reader *in, const struct start_state *start,
                              struct err_detail *why)
 {
     size_t n_segments, n_blocks;
@@ -463,7 +486,7 @@ static enum err lane_restore(struct lane *l, const struct trace_reader *in, cons
             reason = l->why;
     if (e == ERR_HOST_NOMEM)
         return err_set(why, e, 0, "%s", err_text(e));
-    meter_device_moved(&l->meter, l->policy, 0, 0);      /* it has: no call that is counted says so */
+    meter_device_moved(&l->meter, l->policy, 0, 0);      /* it did, but no counted call shows it */
     meter_settle(&l->meter, l->policy, 0, 0);
     l->is_restored = true;
     if (e != ERR_OK)
@@ -482,10 +505,11 @@ static void lane_device_call(void *arg, const struct device_call *c)
         l->others_log->call(l->others_log->arg, c);
 }
 
-/* Whatever needs the whole run's configuration, and the start state. */
+/* Prepares a lane for its run and places the start state. */
 static enum err lane_begin(struct lane *l, const struct replay_config *cfg, const struct trace_reader *in,
-                           const struct start *start, struct err_detail *why)
+                           const struct start_state *start, struct err_detail *why)
 {
+    assert(l->cfg == NULL && l->events_done == 0);       /* a lane runs once, so its start state is placed once */
     l->cfg = cfg;
     l->observer.completed = lane_completed_early;
     l->observer.arg = l;
@@ -520,8 +544,10 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
     return ERR_OK;
 }
 
+/* After the last event: the explanation of the end, and the last sample. */
 static void lane_end(struct lane *l, uint64_t time_ns)
 {
+    assert(l->meter.now.requested <= l->meter.now.active && l->meter.now.allocated <= l->meter.now.active);
     lane_heed(l, l->events_done);
     if (!l->is_stopped && l->explain != NULL && l->explain->event == EXPLAIN_END)
         explain_run_end(l->explain, l, l->events_done, time_ns);
@@ -529,18 +555,7 @@ static void lane_end(struct lane *l, uint64_t time_ns)
         lane_sample(l, l->events_done, l->is_stopped ? l->stopped_ns : time_ns, UINT32_MAX);
 }
 
-/* The sentence about a policy that cannot be created; it has the place in the settings where it has an offset. */
-static void lane_refuse_policy(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
-                               struct err_detail *why)
-{
-    if (e == ERR_USAGE && reason->offset > 0)
-        err_set(why, e, reason->offset, "policy '%.60s': at character %" PRIu64 " of the settings: %.140s", spec->typed,
-                reason->offset, reason->text);
-    else
-        err_set(why, e, reason->offset, "policy '%.60s': %.160s", spec->typed, reason->text);
-}
-
-/* Device and policy; `peak_live`: of requests that the policy makes room for. */
+/* Opens device and policy. `peak_live`: how many live requests the policy makes room for. */
 static enum err lane_open_parts(const struct policy_spec *spec, const struct device_ops *ops,
                                 const struct device_config *device, const struct trace_reader *trace, uint64_t seed,
                                 uint32_t peak_live, struct lane *out, struct err_detail *why)
@@ -564,7 +579,7 @@ static enum err lane_open_parts(const struct policy_spec *spec, const struct dev
     };
     e = policy_create(spec->ops, &cfg, &l.policy, &reason);
     if (e != ERR_OK) {
-        lane_refuse_policy(spec, e, &reason, why);
+        policy_spec_refuse(spec, e, &reason, why);
         lane_close(&l);
     } else {
         *out = l;
@@ -618,7 +633,12 @@ static unsigned threads_wanted(const struct replay_config *cfg)
     return cfg->threads != 0 ? cfg->threads : cores_usable();
 }
 
-/* Threads that run lanes over one chunk at a time. The caller's thread is one of them. */
+/*
+ * Threads that run lanes over one chunk at a time. The caller's thread is one of them.
+ *
+ *     caller:   crew_run: hand out chunk --> take jobs --> wait until n_busy is 0 --> next chunk
+ *     threads:  wait for `work` -----------> take jobs --> n_busy--, the last signals `rest`
+ */
 struct crew {
     struct lane *lanes;
     size_t       n_lanes;
@@ -627,11 +647,12 @@ struct crew {
     const struct event   *events;          /* the chunk under way */
     size_t       n_events;
     uint64_t     first;
-    atomic_size_t next_job;                /* dealt out one by one, because lanes differ in speed; 0 is cfg->chunk */
+    atomic_size_t next_job;                /* taken one by one, because lanes differ in speed; job 0 is cfg->chunk, job
+                                            * i is lane i - 1 */
     pthread_mutex_t lock;
     pthread_cond_t  work, rest;
-    uint64_t     round;                    /* chunks handed out */
-    unsigned     n_threads, n_busy;        /* without the caller's */
+    uint64_t     round;                    /* chunks handed out so far: tells a thread that there is a new one */
+    unsigned     n_threads, n_busy;        /* the caller's thread not counted */
     bool         is_over;
     pthread_t    threads[];
 };
@@ -658,6 +679,7 @@ static void *crew_thread(void *arg)
         pthread_mutex_unlock(&c->lock);
         crew_take_jobs(c);
         pthread_mutex_lock(&c->lock);
+        assert(c->n_busy > 0 && c->round == seen);       /* no new chunk before all threads are done with this one */
         if (--c->n_busy == 0)
             pthread_cond_signal(&c->rest);
     }
@@ -665,10 +687,11 @@ static void *crew_thread(void *arg)
     return NULL;
 }
 
-/* Runs every lane over a chunk; back when all have. */
+/* Runs every lane over a chunk and returns when all are done. */
 static void crew_run(struct crew *c, const struct event *ev, size_t n, uint64_t first)
 {
     pthread_mutex_lock(&c->lock);
+    assert(c->n_busy == 0);
     c->events = ev;
     c->n_events = n;
     c->first = first;
@@ -704,7 +727,7 @@ static struct crew *crew_start(struct lane *lanes, size_t n_lanes, const struct 
     pthread_cond_init(&c->work, NULL);
     pthread_cond_init(&c->rest, NULL);
     while (c->n_threads + 1 < n && pthread_create(&c->threads[c->n_threads], NULL, crew_thread, c) == 0)
-        c->n_threads++;                    /* fewer threads than wished for are slower, nothing else */
+        c->n_threads++;                    /* with fewer threads than wanted the run is slower, not wrong */
     return c;
 }
 
@@ -734,8 +757,8 @@ static bool any_lane_runs(const struct lane *lanes, size_t n)
     return false;
 }
 
-/* Shows the whole trace to the policies that plan ahead. */
-static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start *start,
+/* Shows the whole trace, start state first, to the policies that plan ahead. Holds it in memory for that time. */
+static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct start_state *start,
                         struct err_detail *why)
 {
     bool is_wanted = false;
@@ -761,7 +784,7 @@ static enum err foresee(struct trace_reader *in, struct lane *lanes, size_t n_la
     return e != ERR_OK ? e : trace_seek(in, 0, why);
 }
 
-/* Reads the trace to its end, or until no lane runs and nobody is shown the chunks. */
+/* Reads the trace to its end, or until no lane runs and nobody wants the chunks. */
 static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *time_ns, struct err_detail *why)
 {
     const struct event *ev;
@@ -782,21 +805,22 @@ static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *ti
 enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
                     struct err_detail *why)
 {
-    struct start start;
+    struct start_state start;
     uint64_t time_ns = 0;
     const bool has_cores = threads_wanted(cfg) > 1;
     if (has_cores)
         trace_read_ahead(in);
-    /* Tables come into the caches again for every chunk: those of each lane, or of one and the decoder on one core. */
+    /* On one core, lanes (or a large lane and the decoder) push each other's tables out of the caches once a chunk:
+     * larger chunks make that rarer. */
     if (n_lanes > 1 || (trace_info(in)->peak_live >= LANE_MANY && !has_cores))
         trace_enlarge_chunks(in);
     enum err e = trace_seek(in, 0, why);
-    if (e != ERR_OK || (e = start_read(in, &start, why)) != ERR_OK)
+    if (e != ERR_OK || (e = start_state_read(in, &start, why)) != ERR_OK)
         return e;
     e = foresee(in, lanes, n_lanes, &start, why);
     for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
         e = lane_begin(&lanes[i], cfg, in, &start, why);
-    start_close(&start);
+    start_state_close(&start);
     if (e != ERR_OK)
         return e;
     struct crew *crew = crew_start(lanes, n_lanes, cfg, trace_controls(in));

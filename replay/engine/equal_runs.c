@@ -1,6 +1,7 @@
-/* Who leads whom, the runs of the leaders, and what they answer. */
+/* Chooses which runs lead, runs them, and gives their results to the runs that they answer. */
 #include "replay/engine/equal_runs.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 static bool has_listener(const struct lane *l)
 {
-    return l->sink != NULL || l->on_oom != NULL || l->explain != NULL || l->calls != NULL || l->watch != NULL ||
+    return l->sample != NULL || l->on_oom != NULL || l->explain != NULL || l->calls != NULL || l->watch != NULL ||
            l->observer.record != NULL;
 }
 
@@ -21,20 +22,20 @@ bool lane_repeats(const struct lane *done, const struct lane *idle)
         return false;
     if (done->outcome != ERR_OK && done->outcome != ERR_DEVICE_OOM)
         return false;
-    /* What was free on the card at a refusal is part of the result. */
+    /* A refusal reports how much was free on the card, so the cards must be equally large. */
     if (done->meter.ooms > 0 && !device_is_as_large(done->device, idle->device))
         return false;
     return !has_listener(idle);
 }
 
-/* `l` repeats `done`: gives it what was measured. */
+/* Copies the results of `done` to `l`, which repeats it. */
 static void lane_take_answer(struct lane *l, const struct lane *done)
 {
     l->device->usage = done->device->usage;
     l->device->cfg.addresses = done->device->cfg.addresses;      /* a recorded state has replaced them */
     l->policy->count = done->policy->count;
     l->meter = done->meter;
-    l->meter.segments = NULL;            /* they stay the other's */
+    l->meter.segments = NULL;            /* owned by `done` */
     l->meter.n_segments = 0;
     l->events_done = done->events_done;
     l->outcome = done->outcome;
@@ -47,31 +48,36 @@ static void lane_take_answer(struct lane *l, const struct lane *done)
 
 /* ---- who leads ---- */
 
-/* At first the widest bounds lead. Whom that does not answer has met a bound of its own, which only an equal can be
- * sure to share; in the end everyone is run. */
-enum twins_round { ROUND_WIDEST, ROUND_EQUAL, ROUND_ALONE, ROUNDS };
+/*
+ * Round 1: run those with the loosest limits. They answer every run whose own limits were not reached.
+ * Round 2: a run that is left reached a limit, so only a run with the very same limits can answer it: run one of each.
+ * Round 3: run what is still left.
+ */
+enum equal_runs_round { ROUND_LOOSEST, ROUND_EQUAL, ROUND_ALONE, ROUNDS };
 
-struct twins_work {
-    struct twins *t;
+struct equal_runs_work {
+    struct equal_runs *t;
     struct lane  *idle;
     size_t        n;
-    size_t       *leader;                /* of each run: itself, or whose run may answer it */
+    size_t       *leader;                /* by run: the run that may answer it, or itself */
     bool         *is_done;
-    size_t       *leaders;               /* n_leaders of them */
+    size_t       *leaders;               /* the n_leaders runs that lead themselves */
     size_t        n_leaders;
-    struct lane  *lanes;                 /* n_lanes of them run now, */
-    size_t       *runs;                  /* which are these */
+    struct lane  *lanes;                 /* the n_lanes lanes to run next, */
+    size_t       *runs;                  /* and the run of each */
     size_t        n_lanes;
 };
 
-static bool may_answer(const struct twins_work *w, enum twins_round round, size_t leader, size_t i)
+/* Whether the run of `leader` may answer run `i`; from round 2 on also the other way round. */
+static bool may_answer(const struct equal_runs_work *w, enum equal_runs_round round, size_t leader, size_t i)
 {
     return lane_repeats(&w->idle[leader], &w->idle[i]) &&
-           (round == ROUND_WIDEST || lane_repeats(&w->idle[i], &w->idle[leader]));
+           (round == ROUND_LOOSEST || lane_repeats(&w->idle[i], &w->idle[leader]));
 }
 
-/* Makes a run a follower of a leader, or a leader, which then takes those whose bounds are narrower. */
-static void find_place(struct twins_work *w, enum twins_round round, size_t i)
+/* Lets run `i` follow a leader that may answer it. Without one it becomes a leader, and leaders with tighter limits
+ * follow it from then on. */
+static void find_place(struct equal_runs_work *w, enum equal_runs_round round, size_t i)
 {
     w->leader[i] = i;
     for (size_t k = 0; k < w->n_leaders && round != ROUND_ALONE; k++)
@@ -81,15 +87,17 @@ static void find_place(struct twins_work *w, enum twins_round round, size_t i)
         }
     size_t n_kept = 0;
     for (size_t k = 0; k < w->n_leaders; k++)
-        if (round == ROUND_WIDEST && may_answer(w, round, i, w->leaders[k]))
+        if (round == ROUND_LOOSEST && may_answer(w, round, i, w->leaders[k]))
             w->leader[w->leaders[k]] = i;
         else
             w->leaders[n_kept++] = w->leaders[k];
     w->leaders[n_kept] = i;
     w->n_leaders = n_kept + 1;
+    assert(w->n_leaders <= w->n);
 }
 
-static void find_leaders(struct twins_work *w, enum twins_round round)
+/* Gives every run that is left a leader that leads itself. */
+static void find_leaders(struct equal_runs_work *w, enum equal_runs_round round)
 {
     w->n_leaders = 0;
     for (size_t i = 0; i < w->n; i++)
@@ -102,14 +110,15 @@ static void find_leaders(struct twins_work *w, enum twins_round round)
 
 /* ---- running ---- */
 
-static enum err finish(struct twins_work *w, size_t i, const struct lane *l, struct err_detail *why)
+static enum err finish(struct equal_runs_work *w, size_t i, const struct lane *l, struct err_detail *why)
 {
+    assert(!w->is_done[i]);
     w->is_done[i] = true;
     return w->t->finished(w->t->arg, i, l, why);
 }
 
-/* Finishes a run and all that it answers. */
-static enum err finish_all_of(struct twins_work *w, size_t leader, const struct lane *done, struct err_detail *why)
+/* Finishes a run and all runs that it answers. */
+static enum err finish_all_of(struct equal_runs_work *w, size_t leader, const struct lane *done, struct err_detail *why)
 {
     enum err e = finish(w, leader, done, why);
     for (size_t i = 0; i < w->n && e == ERR_OK; i++) {
@@ -122,8 +131,8 @@ static enum err finish_all_of(struct twins_work *w, size_t leader, const struct 
     return e;
 }
 
-/* Runs the lanes that were opened. */
-static enum err run_lanes(struct twins_work *w, struct err_detail *why)
+/* Runs and closes the lanes that are open. */
+static enum err run_lanes(struct equal_runs_work *w, struct err_detail *why)
 {
     enum err e = w->n_lanes > 0 ? w->t->run(w->t->arg, w->lanes, w->n_lanes, why) : ERR_OK;
     for (size_t i = 0; i < w->n_lanes; i++) {
@@ -135,7 +144,7 @@ static enum err run_lanes(struct twins_work *w, struct err_detail *why)
     return e;
 }
 
-static enum err open_lane(struct twins_work *w, size_t i, struct err_detail *why)
+static enum err open_lane(struct equal_runs_work *w, size_t i, struct err_detail *why)
 {
     const struct lane *l = &w->idle[i];
     const enum err e = lane_open(l->spec, l->device->ops, &l->device->cfg, w->t->trace, w->t->seed,
@@ -144,11 +153,12 @@ static enum err open_lane(struct twins_work *w, size_t i, struct err_detail *why
         w->is_done[i] = true;
         return w->t->failed(w->t->arg, i, e, why);
     }
+    assert(w->n_lanes < w->t->n_at_once);
     w->runs[w->n_lanes++] = i;
     return ERR_OK;
 }
 
-static enum err run_round(struct twins_work *w, enum twins_round round, struct err_detail *why)
+static enum err run_round(struct equal_runs_work *w, enum equal_runs_round round, struct err_detail *why)
 {
     enum err e = ERR_OK;
     find_leaders(w, round);
@@ -165,9 +175,10 @@ static enum err run_round(struct twins_work *w, enum twins_round round, struct e
     return e;
 }
 
-enum err twins_run(struct twins *t, struct lane *idle, size_t n, struct err_detail *why)
+enum err equal_runs_run(struct equal_runs *t, struct lane *idle, size_t n, struct err_detail *why)
 {
-    struct twins_work w = {
+    assert(n <= EQUAL_RUNS_MAX && t->n_at_once > 0);
+    struct equal_runs_work w = {
         .t = t, .idle = idle, .n = n,
         .leader = calloc(n + 1, sizeof *w.leader),
         .leaders = calloc(n + 1, sizeof *w.leaders),
@@ -179,7 +190,7 @@ enum err twins_run(struct twins *t, struct lane *idle, size_t n, struct err_deta
                           w.runs != NULL;
     enum err e = has_room ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     t->n_repeated = 0;
-    for (enum twins_round round = ROUND_WIDEST; round < ROUNDS && e == ERR_OK; round++)
+    for (enum equal_runs_round round = ROUND_LOOSEST; round < ROUNDS && e == ERR_OK; round++)
         e = run_round(&w, round, why);
     free(w.leader);
     free(w.leaders);

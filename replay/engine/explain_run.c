@@ -1,8 +1,9 @@
-/* Taking explanations while a lane runs, and what is read from the trace afterwards. */
+/* Takes explanations while a lane runs; afterwards finds the requests in the trace. */
 #include "replay/engine/explain_run.h"
 
 #include "replay/engine/engine.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -13,7 +14,8 @@ static int block_order(const void *key, const void *block)
     return addr < b->addr ? -1 : addr > b->addr;
 }
 
-/* Which requests the blocks serve. The blocks are in order of address; the table of live requests is in none. */
+/* Finds the slot of the request that each block serves. Only the blocks are sorted by address, so each live request
+ * looks for its block, not the other way round. */
 static void find_slots(const struct lane *l, struct explanation *x)
 {
     for (uint32_t slot = 0; slot < l->n_slots && x->n_blocks > 0; slot++) {
@@ -33,6 +35,7 @@ static void take(struct explain_run *run, const struct lane *l, const struct eve
         run->is_short = true;
         return;
     }
+    assert(x->is_taken);
     x->event = event;
     x->time_ns = time_ns;
     find_slots(l, x);
@@ -58,7 +61,8 @@ void explain_run_refusal(struct explain_run *x, const struct lane *l, const stru
 
 /* ---- afterwards ---- */
 
-/* Notes requests in the slots of the blocks, up to the explained event: the last in each slot is the one. */
+/* Notes each request that takes a slot of interest. Slots are reused, so the last request before the explained event
+ * is the one that the block serves. `block_of`: by slot, the block's index + 1, or 0. */
 static void note_requests(const struct event *ev, size_t n, uint64_t first, const uint32_t *block_of,
                           struct explanation *x)
 {
@@ -76,9 +80,11 @@ static enum err find_requests(struct trace_reader *trace, struct explanation *x,
     uint32_t *block_of = calloc((size_t)trace_info(trace)->peak_live + 1, sizeof *block_of);
     if (block_of == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to explain a refusal");
-    for (size_t i = 0; i < x->n_blocks; i++)
+    for (size_t i = 0; i < x->n_blocks; i++) {
+        assert(x->blocks[i].slot == UINT32_MAX || x->blocks[i].slot < trace_info(trace)->peak_live);
         if (x->blocks[i].slot != UINT32_MAX)
             block_of[x->blocks[i].slot] = (uint32_t)i + 1;
+    }
     enum err e = trace_seek(trace, 0, why);
     const struct event *ev;
     uint64_t first = 0;
@@ -147,7 +153,7 @@ enum err explain_run_find(struct trace_reader *trace, uint64_t place, uint64_t *
         }
     }
     *event = low;
-    return low < events ? ERR_OK : err_set(why, ERR_USAGE, 0, "event %" PRIu64 ": the trace ends before", place);
+    return low < events ? ERR_OK : err_set(why, ERR_USAGE, 0, "event %" PRIu64 ": the trace ends before it", place);
 }
 
 void explain_run_close(struct explain_run *x)

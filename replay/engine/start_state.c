@@ -1,11 +1,12 @@
-/* The start state in the two forms that a policy can be given. */
+/* Reads the start state from a trace's tables of segments and blocks. */
 #include "replay/engine/start_state.h"
 
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-static void start_list_events(const struct trace_block *blocks, size_t n_blocks, struct start *s)
+static void start_state_list_events(const struct trace_block *blocks, size_t n_blocks, struct start_state *s)
 {
     for (size_t i = 0; i < n_blocks; i++)
         if (blocks[i].slot != TRACE_NO_SLOT)
@@ -19,7 +20,8 @@ static void start_list_events(const struct trace_block *blocks, size_t n_blocks,
                 .kind = EVENT_FREE_REQUESTED, .pool = blocks[i].pool};
 }
 
-/* Whether an earlier mapped piece lies in the same reservation: one for each stream, pool and size class. */
+/* Whether segment `i` is a further mapped piece of a range that was listed before. PyTorch reserves one range for each
+ * stream, pool and size class, so its address is given out once. */
 static bool is_continued(const struct trace_segment *segments, size_t i)
 {
     const struct trace_segment *g = &segments[i];
@@ -30,41 +32,43 @@ static bool is_continued(const struct trace_segment *segments, size_t i)
     return false;
 }
 
-enum err start_read(const struct trace_reader *in, struct start *out, struct err_detail *why)
+enum err start_state_read(const struct trace_reader *in, struct start_state *out, struct err_detail *why)
 {
     size_t n_blocks, n_segments;
     const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
     const struct trace_segment *segments = trace_start_segments(in, &n_segments);
-    struct start s = {
+    struct start_state s = {
         .events = calloc(n_blocks + 1, 2 * sizeof *s.events),
         .addresses = calloc(n_segments + 1, sizeof *s.addresses),
     };
     if (s.events == NULL || s.addresses == NULL) {
-        start_close(&s);
+        start_state_close(&s);
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a start state of %zu blocks", n_blocks);
     }
-    start_list_events(blocks, n_blocks, &s);
+    start_state_list_events(blocks, n_blocks, &s);
+    assert(s.n_events <= 2 * n_blocks);
     for (size_t i = 0; i < n_segments; i++)
         if (!is_continued(segments, i))
             s.addresses[s.n_addresses++] = segments[i].addr;
+    assert(s.n_addresses <= n_segments);
     *out = s;
     return ERR_OK;
 }
 
-void start_close(struct start *s)
+void start_state_close(struct start_state *s)
 {
     free(s->events);
     free(s->addresses);
 }
 
-struct start_sum start_sum_up(const struct trace_reader *in)
+struct start_state_totals start_state_sum(const struct trace_reader *in)
 {
-    struct start_sum s = { .n_live = 0 };
+    struct start_state_totals s = { .n_live = 0 };
     size_t n_blocks, n_segments;
     const struct trace_segment *segments = trace_start_segments(in, &n_segments);
     const struct trace_block *blocks = trace_start_blocks(in, &n_blocks);
     for (size_t i = 0; i < n_segments; i++) {
-        s.n_segments += segments[i].bytes > 0;           /* one of none only says where a range begins */
+        s.n_segments += segments[i].bytes > 0;           /* an empty one only says where a range begins */
         s.segment_bytes = add_capped(s.segment_bytes, segments[i].bytes);
     }
     for (size_t i = 0; i < n_blocks; i++) {

@@ -1,27 +1,39 @@
 /*
- * Where a trace that starts in mid-run begins: its live requests as events, and the addresses its segments had.
+ * The start state: what was live when the recording of a program began in mid-run.
+ *
+ * A policy gets it in one of two forms:
+ *
+ *     recorded:   0x1000 [ A ][ free ][ B, free pending ]     0x9000 [ C ]
+ *     fresh:      events   alloc A, alloc B, alloc C, then free_requested B: the policy places them anew
+ *     faithful:   the segments and blocks themselves (policy_ops.restore), on a device that gives 0x1000, 0x9000
  */
 #ifndef REPLAY_REPLAY_ENGINE_START_STATE_H
 #define REPLAY_REPLAY_ENGINE_START_STATE_H
 
 #include "traces/trace.h"
 
-struct start {
-    struct event *events;            /* the live requests by recorded address; those whose free was pending, retired */
+struct start_state {
+    struct event *events;            /* an alloc for each live request, by recorded address; then a free_requested for
+                                      * each whose free was pending */
     size_t        n_events;
-    uint64_t *addresses; /* of segments and ranges, in the order in which policy_ops.restore asks for them */
+    uint64_t     *addresses;         /* of segments and reserved ranges, in the order in which policy_ops.restore asks
+                                      * the device for them */
     size_t        n_addresses;
 };
 
-/* Reads the start state of a trace; all members are zero when it starts empty. ERR_HOST_NOMEM. */
-MUST_USE enum err start_read(const struct trace_reader *in, struct start *out, struct err_detail *why);
-void start_close(struct start *s);
+/* Reads the start state of a trace; both counts are 0 if it starts empty. ERR_HOST_NOMEM. */
+MUST_USE enum err start_state_read(const struct trace_reader *in, struct start_state *out, struct err_detail *why);
+void start_state_close(struct start_state *s);
 
-/* The same summed up. */
-struct start_sum {
-    size_t   n_segments, n_live, n_pending, n_guessed;   /* live requests: of them retired; whose block's size is guessed */
-    uint64_t segment_bytes, live_bytes;                  /* as requested */
+/* Totals of the start state. */
+struct start_state_totals {
+    size_t   n_segments;
+    size_t   n_live;                 /* live requests, */
+    size_t   n_pending;              /* of these with a free that is pending, */
+    size_t   n_guessed;              /* and with a block whose size the recording does not tell */
+    uint64_t segment_bytes;          /* reserved */
+    uint64_t live_bytes;             /* as requested */
 };
-struct start_sum start_sum_up(const struct trace_reader *in);
+struct start_state_totals start_state_sum(const struct trace_reader *in);
 
 #endif

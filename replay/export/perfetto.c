@@ -1,6 +1,9 @@
 /*
- * A counter has two points a stretch of events at most: where it was highest, and at the end. So the file has a limited
- * number of points, and every peak in it is exact.
+ * A counter gets at most two points in a stretch of events: its highest value, and its value at the end. So the number
+ * of points is limited, and every peak in the file is exact.
+ *
+ *     values    1 3 9 4 5 | 5 5 5 5 5 | 5 2 2 6 6        three stretches
+ *     points        9   5                       6
  */
 #include "replay/export/perfetto.h"
 
@@ -8,6 +11,7 @@
 #include "base/units.h"
 #include "report/json_writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,14 +25,14 @@ static void put_text(const struct perfetto *p, const char *text)
     json_quote(&w, text);
 }
 
-/* Begins a line: phase, process, and the time in microseconds. */
+/* Begins a line with phase, process, and time in microseconds. */
 static void line_begin(const struct perfetto *p, char phase, uint64_t time_ns)
 {
     fprintf(p->spool, ",\n{\"ph\":\"%c\",\"pid\":%u,\"tid\":0,\"ts\":%" PRIu64 ".%03u", phase, p->pid, time_ns / 1000,
             (unsigned)(time_ns % 1000));
 }
 
-/* Whether there is room for one more slice or instant. */
+/* Counts one more slice or instant. False if there is no room for it. */
 static bool mark_fits(struct perfetto *p)
 {
     if (p->n_marks < PERFETTO_MARKS_MAX) {
@@ -69,10 +73,12 @@ static void put_value(struct perfetto *p, enum perfetto_counter c, uint64_t time
     p->tracks[c].is_written = true;
 }
 
-/* What a counter shows now. Inside one event it may have been higher than at its end: then its peak has risen. */
+/* Takes the value of a counter after an event. Inside the event it may have been higher; then the peak of the run rose.
+ * */
 static void track_take(struct perfetto_track *t, uint64_t now, uint64_t total_peak, uint64_t time_ns)
 {
     const uint64_t highest = total_peak > t->total_peak ? total_peak : now;
+    assert(total_peak >= t->total_peak && now <= total_peak);
     t->total_peak = total_peak;
     t->last = now;
     t->last_ns = time_ns;
@@ -91,6 +97,7 @@ static void take_counters(struct perfetto *p, const struct meter *m)
     track_take(&p->tracks[PERFETTO_inactive_split], meter_inactive_split(m), m->inactive_split_peak, p->now_ns);
 }
 
+/* Writes the points of a stretch and begins the next. */
 static void end_stretch(struct perfetto *p)
 {
     for (unsigned c = 0; c < PERFETTO_COUNTER_COUNT; c++) {
@@ -125,7 +132,7 @@ static void put_oom(struct perfetto *p)
             ",\"device_free_bytes\":%" PRIu64 "}}", oom->requested_bytes, oom->reserved_bytes, oom->device_free_bytes);
 }
 
-/* Beginning or end of a slice; both name it by its address. */
+/* Writes the beginning ('b') or the end ('e') of a slice. The viewer pairs them by address. */
 static void put_slice(struct perfetto *p, char phase, bool is_range, uint64_t addr, uint64_t bytes)
 {
     char size[UNITS_TEXT];
@@ -141,6 +148,7 @@ static void slice_begin(struct perfetto *p, bool is_range, const struct device_c
 {
     if (pair_map_find(&p->open, c->addr, is_range) != NULL || !mark_fits(p))
         return;
+    assert(p->n_slices < PERFETTO_MARKS_MAX);
     uint64_t *bytes = array_grow(p->slice_bytes, p->n_slices, &p->room_slices, sizeof *bytes);
     if (bytes == NULL || !pair_map_add(&p->open, c->addr, is_range, (uint32_t)p->n_slices)) {
         p->failure = ERR_HOST_NOMEM;
@@ -157,11 +165,12 @@ static void slice_end(struct perfetto *p, bool is_range, uint64_t addr)
     const uint32_t *slice = pair_map_find(&p->open, addr, is_range);
     if (slice == NULL)
         return;
+    assert(*slice < p->n_slices);
     put_slice(p, 'e', is_range, addr, p->slice_bytes[*slice]);
     pair_map_remove(&p->open, addr, is_range);
 }
 
-/* Pages come and go inside a range: the counter shows them. */
+/* Writes a slice's beginning or end. Pages mapped inside a range are no slices: the counter shows them. */
 static void put_call(struct perfetto *p, const struct device_call *c)
 {
     if (c->kind == DEVICE_CALL_MALLOC || c->kind == DEVICE_CALL_RESERVE)
@@ -184,7 +193,7 @@ static void on_call(void *perfetto, const struct device_call *c)
 
 /* ---- events ---- */
 
-/* What happened in the event that has ended, at its time. */
+/* Writes what happened in the event that has just ended, with its time. */
 static void put_happenings(struct perfetto *p)
 {
     for (size_t i = 0; i < p->n_calls; i++)
@@ -194,7 +203,7 @@ static void put_happenings(struct perfetto *p)
     p->has_oom = false;
 }
 
-/* Behind each event; `ev` is NULL when the start state is placed. */
+/* After each event; `ev` is NULL when the start state is placed. */
 static void take_event(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
     struct perfetto *p = (struct perfetto *)watch;
@@ -235,7 +244,7 @@ void perfetto_finish(struct perfetto *p, const struct lane *l)
     take_counters(p, &l->meter);
     end_stretch(p);
     for (unsigned c = 0; c < PERFETTO_COUNTER_COUNT; c++)
-        put_value(p, (enum perfetto_counter)c, p->now_ns, p->tracks[c].last);      /* it lasts until here */
+        put_value(p, (enum perfetto_counter)c, p->now_ns, p->tracks[c].last);      /* draws it to the end */
     for (size_t i = 0; i < p->open.room; i++) {
         const struct pair_entry *e = &p->open.entries[i];
         if (e->is_used)
@@ -247,6 +256,7 @@ void perfetto_finish(struct perfetto *p, const struct lane *l)
     }
 }
 
+/* Copies a run's lines to the file. The very first line has no comma before it. */
 static enum err copy_lines(FILE *out, const struct perfetto *p, bool is_first, struct err_detail *why)
 {
     char bytes[1 << 14];

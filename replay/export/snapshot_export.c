@@ -1,33 +1,34 @@
-/* Taking records and state of a run under way. */
+/* Takes the records and the state while the lane runs. */
 #include "replay/export/snapshot_export.h"
 
 #include "base/array.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum err dump_open(struct dump *d, uint64_t event, struct err_detail *why)
+enum err snapshot_export_open(struct snapshot_export *d, uint64_t event, struct err_detail *why)
 {
-    *d = (struct dump){.event = event, .spool = tmpfile()};
+    *d = (struct snapshot_export){.event = event, .spool = tmpfile()};
     return d->spool != NULL ? ERR_OK
                             : err_set(why, ERR_IO, 0, "no temporary file for the snapshot's records: %s",
                                       strerror(errno));
 }
 
-void dump_close(struct dump *d)
+void snapshot_export_close(struct snapshot_export *d)
 {
     if (d->spool != NULL)
         fclose(d->spool);
     free(d->now);
     free(d->blocks);
     free(d->conf);
-    *d = (struct dump){.spool = NULL};
+    *d = (struct snapshot_export){.spool = NULL};
 }
 
 static void take_record(void *lane, const struct policy_record *r)
 {
-    struct dump *d = (struct dump *)((const struct lane *)lane)->watch;
+    struct snapshot_export *d = (struct snapshot_export *)((const struct lane *)lane)->watch;
     if (d->is_taken || d->failure != ERR_OK)
         return;
     struct policy_record *now = array_grow(d->now, d->n_now, &d->room_now, sizeof *now);
@@ -39,11 +40,11 @@ static void take_record(void *lane, const struct policy_record *r)
     now[d->n_now++] = *r;
 }
 
-/* Puts the records of the event that has just ended on disk. */
-static void spool_records(struct dump *d, int64_t event, uint64_t time_ns)
+/* Writes the records of the event that has just ended to the temporary file. */
+static void spool_records(struct snapshot_export *d, int64_t event, uint64_t time_ns)
 {
     for (size_t i = 0; i < d->n_now && d->failure == ERR_OK; i++) {
-        const struct dump_record row = {.record = d->now[i], .event = event, .time_ns = time_ns};
+        const struct snapshot_export_record row = {.record = d->now[i], .event = event, .time_ns = time_ns};
         if (fwrite(&row, sizeof row, 1, d->spool) != 1)
             d->failure = ERR_IO;
         d->n_records++;
@@ -51,19 +52,20 @@ static void spool_records(struct dump *d, int64_t event, uint64_t time_ns)
     d->n_now = 0;
 }
 
-static void take_block(void *dump, const struct block_view *b)
+static void take_block(void *export, const struct block_view *b)
 {
-    struct dump *d = dump;
-    struct dump_block *blocks = array_grow(d->blocks, d->n_blocks, &d->room_blocks, sizeof *blocks);
+    struct snapshot_export *d = export;
+    assert(d->n_blocks == 0 || d->blocks[d->n_blocks - 1].view.addr <= b->addr);     /* bsearch relies on it */
+    struct snapshot_export_block *blocks = array_grow(d->blocks, d->n_blocks, &d->room_blocks, sizeof *blocks);
     if (blocks == NULL) {
         d->failure = ERR_HOST_NOMEM;
         return;
     }
     d->blocks = blocks;
-    blocks[d->n_blocks++] = (struct dump_block){.view = *b};
+    blocks[d->n_blocks++] = (struct snapshot_export_block){.view = *b};
 }
 
-void dump_take_state(struct dump *d, const struct lane *l)
+void snapshot_export_take_state(struct snapshot_export *d, const struct lane *l)
 {
     if (d->is_taken || d->failure != ERR_OK)
         return;
@@ -77,18 +79,18 @@ void dump_take_state(struct dump *d, const struct lane *l)
         d->failure = ERR_HOST_NOMEM;
 }
 
-/* Behind each event; `ev` is NULL when the start state is placed. */
+/* After each event; `ev` is NULL when the start state is placed. */
 static void take_event(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
-    struct dump *d = (struct dump *)watch;
+    struct snapshot_export *d = (struct snapshot_export *)watch;
     if (ev == NULL && l->is_restored)
-        d->n_now = 0;                    /* what stood before the recording has no records in it */
+        d->n_now = 0;                    /* the recorded state was there before the recording: it has no records */
     spool_records(d, (int64_t)done - 1, ev == NULL ? 0 : ev->time_ns);
     if (done == d->event && (ev == NULL || done > 0))
-        dump_take_state(d, l);
+        snapshot_export_take_state(d, l);
 }
 
-void dump_listen(struct dump *d, struct lane *l)
+void snapshot_export_listen(struct snapshot_export *d, struct lane *l)
 {
     d->watch.event = take_event;
     l->watch = &d->watch;

@@ -1,4 +1,4 @@
-/* The pickle of a run's snapshot, in the layout of the release whose decisions were made. */
+/* Writes the pickle of a run's snapshot, in the layout of the PyTorch release that the policy follows. */
 #include "base/array.h"
 #include "replay/export/snapshot_export.h"
 
@@ -11,48 +11,54 @@
 
 enum { SIDES_BATCH = 1 << 12 };
 
-/* Everything the writing needs. */
-struct dumper {
-    struct dump         *d;
+/* Everything that the writing needs. Stacks and frames are written once and then named (pickle memo). */
+struct snapshot_pickle {
+    struct snapshot_export         *d;
     struct trace_reader *trace;
     struct pickle_writer w;
-    enum pytorch_release release;
+    enum torch_release   release;
     bool                 has_stacks;
     struct trace_side   *sides;      /* of events [sides_first, sides_first + n_sides) */
     uint64_t             sides_first;
     size_t               n_sides;
-    uint32_t            *stack_names;    /* by stack: its list's name in the pickle + 1 */
-    struct text_table    frames;
-    uint32_t            *frame_names;    /* by number in `frames` */
+    uint32_t            *stack_names;    /* by stack: the name of its list in the pickle + 1; 0: not written yet */
+    struct text_table    frames;         /* stack frames that were written */
+    uint32_t            *frame_names;    /* by number in `frames`: the name in the pickle */
     size_t               room_frames;
 };
 
-static void put_entry(struct dumper *p, const char *key, uint64_t number)
+/* Whether the release writes that part of a snapshot. */
+static bool snapshot_has(const struct snapshot_pickle *p, enum torch_layout part)
+{
+    return torch_release_has(p->release, part);
+}
+
+static void put_entry(struct snapshot_pickle *p, const char *key, uint64_t number)
 {
     pickle_put_text(&p->w, key);
     pickle_put_number(&p->w, number);
 }
 
-static void put_text_entry(struct dumper *p, const char *key, const char *text)
+static void put_text_entry(struct snapshot_pickle *p, const char *key, const char *text)
 {
     pickle_put_text(&p->w, key);
     pickle_put_text(&p->w, text);
 }
 
-static void put_bool_entry(struct dumper *p, const char *key, bool is_true)
+static void put_bool_entry(struct snapshot_pickle *p, const char *key, bool is_true)
 {
     pickle_put_text(&p->w, key);
     pickle_put_bool(&p->w, is_true);
 }
 
-/* Handles are written as the signed number that C makes of the pointer. */
-static void put_stream(struct dumper *p, uint16_t stream)
+/* PyTorch writes a stream's handle as a signed number. */
+static void put_stream(struct snapshot_pickle *p, uint16_t stream)
 {
     pickle_put_text(&p->w, "stream");
     pickle_put_integer(&p->w, (int64_t)trace_streams(p->trace)[stream].handle);
 }
 
-static void put_pool(struct dumper *p, const char *key, uint8_t pool)
+static void put_pool(struct snapshot_pickle *p, const char *key, uint8_t pool)
 {
     const uint64_t *id = trace_pools(p->trace)[pool].id;
     pickle_put_text(&p->w, key);
@@ -61,7 +67,7 @@ static void put_pool(struct dumper *p, const char *key, uint8_t pool)
 
 /* ---- stacks ---- */
 
-static void put_text_part(struct dumper *p, const char *key, const char *text, size_t n)
+static void put_text_part(struct snapshot_pickle *p, const char *key, const char *text, size_t n)
 {
     char *copy = strndup(text, n);
     if (copy == NULL)
@@ -71,7 +77,7 @@ static void put_text_part(struct dumper *p, const char *key, const char *text, s
     free(copy);
 }
 
-static void put_frame(struct dumper *p, const char *text)
+static void put_frame(struct snapshot_pickle *p, const char *text)
 {
     const uint32_t n_before = p->frames.n, id = text_table_put(&p->frames, text, strlen(text));
     uint32_t *names = id == UINT32_MAX ? NULL : array_grow(p->frame_names, id, &p->room_frames, sizeof *names);
@@ -84,7 +90,7 @@ static void put_frame(struct dumper *p, const char *text)
         pickle_put_named(&p->w, names[id]);
         return;
     }
-    const struct frame f = frame_parse(text);
+    const struct stack_frame f = stack_frame_parse(text);
     pickle_put_dict(&p->w);
     put_text_part(p, "name", f.name, f.n_name);
     put_text_part(p, "filename", f.file, f.n_file);
@@ -93,8 +99,8 @@ static void put_frame(struct dumper *p, const char *text)
     names[id] = pickle_name(&p->w);
 }
 
-/* The list of frames; the empty one where there is no stack. */
-static void put_frames(struct dumper *p, const char *key, uint32_t stack)
+/* Writes the list of frames of a stack; an empty list without one. */
+static void put_frames(struct snapshot_pickle *p, const char *key, uint32_t stack)
 {
     const char *const *frames = NULL;
     pickle_put_text(&p->w, key);
@@ -111,10 +117,10 @@ static void put_frames(struct dumper *p, const char *key, uint32_t stack)
         p->stack_names[stack] = pickle_name(&p->w) + 1;
 }
 
-/* ---- records as they were taken ---- */
+/* ---- records ---- */
 
-/* Reads the sides of a stretch of events that begins with this one. */
-static enum err sides_move(struct dumper *p, uint64_t event, struct err_detail *why)
+/* Reads the stacks of the next events, from `event` on. */
+static enum err sides_move(struct snapshot_pickle *p, uint64_t event, struct err_detail *why)
 {
     const uint64_t left = trace_info(p->trace)->events - event;
     const size_t n = left < SIDES_BATCH ? (size_t)left : SIDES_BATCH;
@@ -124,7 +130,7 @@ static enum err sides_move(struct dumper *p, uint64_t event, struct err_detail *
     return e;
 }
 
-static enum err stack_of_event(struct dumper *p, int64_t event, uint32_t *stack, struct err_detail *why)
+static enum err stack_of_event(struct snapshot_pickle *p, int64_t event, uint32_t *stack, struct err_detail *why)
 {
     const uint64_t at = (uint64_t)event;
     *stack = TRACE_NO_STACK;
@@ -139,14 +145,15 @@ static enum err stack_of_event(struct dumper *p, int64_t event, uint32_t *stack,
     return ERR_OK;
 }
 
-typedef void (*record_visit)(struct dumper *p, const struct dump_record *r, uint32_t stack, uint64_t i);
+typedef void (*record_visit)(struct snapshot_pickle *p, const struct snapshot_export_record *r, uint32_t stack,
+                             uint64_t i);
 
-/* All records in order, each with the stack of its event. */
-static enum err each_record(struct dumper *p, record_visit visit, struct err_detail *why)
+/* Visits all records in order, each with the stack of its event. */
+static enum err each_record(struct snapshot_pickle *p, record_visit visit, struct err_detail *why)
 {
     rewind(p->d->spool);
     for (uint64_t i = 0; i < p->d->n_records; i++) {
-        struct dump_record r;
+        struct snapshot_export_record r;
         uint32_t stack;
         if (fread(&r, sizeof r, 1, p->d->spool) != 1)
             return err_set(why, ERR_IO, 0, "the snapshot's records cannot be read back");
@@ -160,18 +167,18 @@ static enum err each_record(struct dumper *p, record_visit visit, struct err_det
 
 static int block_order(const void *key, const void *block)
 {
-    const uint64_t addr = *(const uint64_t *)key, there = ((const struct dump_block *)block)->view.addr;
+    const uint64_t addr = *(const uint64_t *)key, there = ((const struct snapshot_export_block *)block)->view.addr;
     return addr < there ? -1 : addr > there;
 }
 
-/* What stands at an address in the end was put there by the last record that names it. */
-static void note_stack(struct dumper *p, const struct dump_record *r, uint32_t stack, uint64_t i)
+/* Notes the stacks of the final blocks: the last record that names an address made the block there. */
+static void note_stack(struct snapshot_pickle *p, const struct snapshot_export_record *r, uint32_t stack, uint64_t i)
 {
     (void)i;
     const enum record_action action = r->record.action;
     if ((action != RECORD_ALLOC && action != RECORD_SEGMENT_ALLOC) || p->d->n_blocks == 0)
         return;
-    struct dump_block *b =
+    struct snapshot_export_block *b =
         bsearch(&r->record.addr, p->d->blocks, p->d->n_blocks, sizeof *p->d->blocks, block_order);
     if (b != NULL && action == RECORD_ALLOC)
         b->stack = stack;
@@ -181,23 +188,23 @@ static void note_stack(struct dumper *p, const struct dump_record *r, uint32_t s
 
 /* ---- segments ---- */
 
-static bool block_is_active(const struct dump_block *b)
+static bool block_is_active(const struct snapshot_export_block *b)
 {
     return b->view.state == BLOCK_ALLOCATED || b->view.state == BLOCK_PENDING;
 }
 
-static void put_block(struct dumper *p, const struct dump_block *b)
+static void put_block(struct snapshot_pickle *p, const struct snapshot_export_block *b)
 {
     static const char *const states[] = {[BLOCK_FREE] = "inactive", [BLOCK_ALLOCATED] = "active_allocated",
                                          [BLOCK_PENDING] = "active_pending_free"};
     const uint32_t stack = block_is_active(b) ? b->stack : TRACE_NO_STACK;
     pickle_put_dict(&p->w);
-    if (p->release >= PYTORCH_2_1)
+    if (snapshot_has(p, LAYOUT_BLOCK_ADDRESS))
         put_entry(p, "address", b->view.addr);
     put_entry(p, "size", b->view.bytes);
     put_entry(p, "requested_size", b->view.requested);
     put_text_entry(p, "state", states[b->view.state]);
-    if (p->release >= PYTORCH_2_1) {
+    if (snapshot_has(p, LAYOUT_BLOCK_ADDRESS)) {
         put_frames(p, "frames", stack);
     } else if (block_is_active(b)) {
         pickle_put_text(&p->w, "history");
@@ -213,7 +220,7 @@ static void put_block(struct dumper *p, const struct dump_block *b)
     pickle_end_dict(&p->w);
 }
 
-static void put_segment_sizes(struct dumper *p, const struct dump_block *blocks, size_t n)
+static void put_segment_sizes(struct snapshot_pickle *p, const struct snapshot_export_block *blocks, size_t n)
 {
     uint64_t total = 0, allocated = 0, active = 0, requested = 0;
     for (size_t i = 0; i < n; i++) {
@@ -228,9 +235,9 @@ static void put_segment_sizes(struct dumper *p, const struct dump_block *blocks,
     put_entry(p, "requested_size", requested);
 }
 
-static void put_segment(struct dumper *p, const struct dump_block *blocks, size_t n)
+static void put_segment(struct snapshot_pickle *p, const struct snapshot_export_block *blocks, size_t n)
 {
-    const struct dump_block *first = &blocks[0];
+    const struct snapshot_export_block *first = &blocks[0];
     const uint32_t stack = first->view.page_bytes > 0 ? TRACE_NO_STACK : first->segment_stack;
     pickle_put_dict(&p->w);
     put_entry(p, "device", trace_info(p->trace)->device);
@@ -238,7 +245,7 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
     put_segment_sizes(p, blocks, n);
     put_stream(p, first->view.stream);
     put_text_entry(p, "segment_type", first->view.is_small ? "small" : "large");
-    if (p->release >= PYTORCH_2_1) {
+    if (snapshot_has(p, LAYOUT_BLOCK_ADDRESS)) {
         put_pool(p, "segment_pool_id", first->view.pool);
         put_bool_entry(p, "is_expandable", first->view.page_bytes > 0);
         if (stack == TRACE_NO_STACK)
@@ -251,21 +258,22 @@ static void put_segment(struct dumper *p, const struct dump_block *blocks, size_
         put_block(p, &blocks[i]);
     }
     pickle_end_list(&p->w);
-    if (p->release >= PYTORCH_2_1 && stack != TRACE_NO_STACK)
+    if (snapshot_has(p, LAYOUT_BLOCK_ADDRESS) && stack != TRACE_NO_STACK)
         put_frames(p, "frames", stack);
     pickle_end_dict(&p->w);
 }
 
-/* Whether a block goes on with the segment of the one before. A mapped stretch of a range is a segment of its own. */
-static bool block_continues(const struct dump_block *b)
+/* Whether a block continues the segment of the one before. Each mapped stretch of an address range is its own segment.
+ * */
+static bool block_continues(const struct snapshot_export_block *b)
 {
     const struct block_view *before = &b[-1].view, *v = &b->view;
     return before->state != BLOCK_UNMAPPED && before->addr + before->bytes == v->addr && v->addr != v->segment_addr;
 }
 
-static void put_segments(struct dumper *p)
+static void put_segments(struct snapshot_pickle *p)
 {
-    const struct dump_block *blocks = p->d->blocks;
+    const struct snapshot_export_block *blocks = p->d->blocks;
     pickle_put_list(&p->w);
     uint64_t n_segments = 0;
     for (size_t i = 0, n; i < p->d->n_blocks; i += n) {
@@ -282,7 +290,7 @@ static void put_segments(struct dumper *p)
 
 /* ---- device_traces ---- */
 
-static void put_record(struct dumper *p, const struct dump_record *d, uint32_t stack, uint64_t i)
+static void put_record(struct snapshot_pickle *p, const struct snapshot_export_record *d, uint32_t stack, uint64_t i)
 {
     static const char *const actions[RECORD_ACTIONS] = {"alloc",         "free_requested", "free_completed",
                                                         "segment_alloc", "segment_free",   "segment_map",
@@ -291,27 +299,27 @@ static void put_record(struct dumper *p, const struct dump_record *d, uint32_t s
     const bool has_frames = stack != TRACE_NO_STACK;
     pickle_list_item(&p->w, i);
     pickle_put_dict(&p->w);
-    if (has_frames && p->release < PYTORCH_2_1)
+    if (has_frames && !snapshot_has(p, LAYOUT_BLOCK_ADDRESS))
         put_frames(p, "frames", stack);
     put_text_entry(p, "action", actions[r->action]);
     put_entry(p, r->action == RECORD_OOM ? "device_free" : "addr", r->addr);
     put_entry(p, "size", r->bytes);
     put_stream(p, r->stream);
-    if (p->release >= PYTORCH_2_2)
+    if (snapshot_has(p, LAYOUT_TIME))
         put_entry(p, "time_us", trace_info(p->trace)->epoch_us + d->time_ns / 1000);
-    if (p->release >= PYTORCH_2_8)
+    if (snapshot_has(p, LAYOUT_COMPILE_CONTEXT))
         put_text_entry(p, "compile_context", "N/A");
-    if (p->release >= PYTORCH_2_10)
+    if (snapshot_has(p, LAYOUT_USER_METADATA))
         put_text_entry(p, "user_metadata", "");
-    if (p->release >= PYTORCH_2_12)
+    if (snapshot_has(p, LAYOUT_POOL_ID))
         put_pool(p, "pool_id", r->pool);
-    if (has_frames && p->release >= PYTORCH_2_1)
+    if (has_frames && snapshot_has(p, LAYOUT_BLOCK_ADDRESS))
         put_frames(p, "frames", stack);
     pickle_end_dict(&p->w);
 }
 
-/* A list per device of the program; those of the others are empty. */
-static enum err put_traces(struct dumper *p, struct err_detail *why)
+/* Writes one list for each device of the program; only the replayed device's has records. */
+static enum err put_traces(struct snapshot_pickle *p, struct err_detail *why)
 {
     pickle_put_list(&p->w);
     for (uint32_t i = 0; i < trace_info(p->trace)->device; i++) {
@@ -327,13 +335,13 @@ static enum err put_traces(struct dumper *p, struct err_detail *why)
 
 /* ---- allocator_settings ---- */
 
-static void put_bytes_or_minus_1(struct dumper *p, const char *key, uint64_t bytes)
+static void put_bytes_or_minus_1(struct snapshot_pickle *p, const char *key, uint64_t bytes)
 {
     pickle_put_text(&p->w, key);
     pickle_put_integer(&p->w, bytes == PYTORCH_UNLIMITED ? -1 : (int64_t)bytes);
 }
 
-static void put_settings(struct dumper *p)
+static void put_settings(struct snapshot_pickle *p)
 {
     const struct pytorch_settings *s = &p->d->allocator.settings;
     char interval[16];
@@ -346,9 +354,9 @@ static void put_settings(struct dumper *p)
     put_entry(p, "pinned_num_register_threads", 1);
     put_bool_entry(p, "release_lock_on_cudamalloc", s->release_lock_on_cudamalloc);
     put_bool_entry(p, "pinned_use_cuda_host_register", false);
-    if (p->release >= PYTORCH_2_9)
+    if (snapshot_has(p, LAYOUT_REUSE))
         put_bool_entry(p, "graph_capture_record_stream_reuse", s->graph_capture_record_stream_reuse);
-    if (p->release >= PYTORCH_2_13) {
+    if (snapshot_has(p, LAYOUT_MAX_ROUND)) {
         put_bytes_or_minus_1(p, "max_round_threshold", PYTORCH_UNLIMITED);
         put_bytes_or_minus_1(p, "max_cached_size", PYTORCH_UNLIMITED);
     }
@@ -364,27 +372,27 @@ static void put_settings(struct dumper *p)
 
 /* ---- the whole ---- */
 
-static void put_empty_list(struct dumper *p, const char *key)
+static void put_empty_list(struct snapshot_pickle *p, const char *key)
 {
     pickle_put_text(&p->w, key);
     pickle_put_list(&p->w);
     pickle_end_list(&p->w);
 }
 
-static enum err put_all(struct dumper *p, struct err_detail *why)
+static enum err put_all(struct snapshot_pickle *p, struct err_detail *why)
 {
     pickle_put_dict(&p->w);
     pickle_put_text(&p->w, "segments");
     put_segments(p);
     pickle_put_text(&p->w, "device_traces");
     const enum err e = put_traces(p, why);
-    if (p->release >= PYTORCH_2_3) {
+    if (snapshot_has(p, LAYOUT_SETTINGS)) {
         pickle_put_text(&p->w, "allocator_settings");
         put_settings(p);
     }
-    if (p->release >= PYTORCH_2_5)
+    if (snapshot_has(p, LAYOUT_ANNOTATIONS))
         put_empty_list(p, "external_annotations");
-    if (p->release >= PYTORCH_2_14) {
+    if (snapshot_has(p, LAYOUT_HOST)) {
         put_empty_list(p, "host_segments");
         put_empty_list(p, "host_traces");
     }
@@ -392,9 +400,9 @@ static enum err put_all(struct dumper *p, struct err_detail *why)
     return e;
 }
 
-static enum err dump_check(struct dump *d, const struct lane *l, struct err_detail *why)
+static enum err snapshot_export_check(struct snapshot_export *d, const struct lane *l, struct err_detail *why)
 {
-    dump_take_state(d, l);
+    snapshot_export_take_state(d, l);
     switch (d->failure) {
     case ERR_OK:
         return ERR_OK;
@@ -408,14 +416,14 @@ static enum err dump_check(struct dump *d, const struct lane *l, struct err_deta
     }
 }
 
-enum err dump_write(struct dump *d, const struct lane *l, struct trace_reader *trace, FILE *out,
+enum err snapshot_export_write(struct snapshot_export *d, const struct lane *l, struct trace_reader *trace, FILE *out,
                     struct err_detail *why)
 {
-    enum err e = dump_check(d, l, why);
+    enum err e = snapshot_export_check(d, l, why);
     if (e != ERR_OK)
         return e;
     const uint32_t n_stacks = trace_info(trace)->n_stacks;
-    struct dumper p = {.d = d, .trace = trace, .release = d->allocator.release, .has_stacks = n_stacks > 0};
+    struct snapshot_pickle p = {.d = d, .trace = trace, .release = d->allocator.release, .has_stacks = n_stacks > 0};
     p.sides = calloc(SIDES_BATCH, sizeof *p.sides);
     p.stack_names = calloc((size_t)n_stacks + 1, sizeof *p.stack_names);
     if (p.sides == NULL || p.stack_names == NULL) {

@@ -1,7 +1,16 @@
 /*
- * Two kinds of plan. First fit in order of time is made as the events pass, with memory for what lives at once. Where the
- * lifetimes of all requests can be kept, the largest requests are placed by what is known of their future, and the rest
- * first-fit in order of time above them.
+ * Two kinds of plan.
+ *
+ * By time: first fit as the events pass. It needs memory only for the requests that are live at once.
+ *
+ * By lifetimes, if all lifetimes fit into memory: the largest requests are placed with their whole future known, and
+ * the rest by first fit in order of time above them.
+ *
+ *     height ->  +----------------------+
+ *                | rest: first fit      |   the rest gets its own addresses, so the two parts are
+ *                +----------------------+   planned one after the other
+ *                | the 4096 largest     |
+ *           0 -> +----------------------+
  */
 #include "replay/plan/bounds.h"
 
@@ -19,46 +28,47 @@
 
 enum {
     PLAN_ROUND   = 512,
-    PLAN_LARGEST = 4096,             /* placed by their lifetimes: each is compared with all that were placed before */
+    PLAN_LARGEST = 4096,             /* requests placed by lifetime: the work grows with the square of their number */
     LIVES_MAX    = 1 << 20,          /* requests whose lifetimes are kept: 40 MiB */
-    AHEAD        = 16,               /* so many steps or events before its turn a request is fetched from memory */
+    AHEAD        = 16,               /* steps or events ahead at which a request is fetched from memory */
 };
 static_assert(2 * (uint64_t)LIVES_MAX < UINT32_MAX, "steps are numbered with 32 bits");
 
 #define NO_ADDR UINT64_MAX
 
-/* A request's place and time. `begin` and `end` are steps: births and deaths, counted from 0. */
+/* A request's address and lifetime. Steps count allocs and frees, from 0; `end` is UINT32_MAX if it is never freed. */
 struct life {
     uint64_t bytes, addr;
     uint32_t begin, end;
-    bool     is_placed;              /* by its lifetime */
+    bool     is_placed;              /* by lifetime, not by time */
 };
 
 struct lives {
     struct life *at;
     size_t    n, cap;
-    uint32_t *steps;                 /* 2 * life + (1 for its end) */
+    uint32_t *steps;                 /* by step: 2 * life, + 1 if it ends there */
     size_t    n_steps, cap_steps;
 };
 
 /* A live request. */
 struct tenant {
-    uint64_t bytes, addr;            /* as requested; in the plan in order of time */
+    uint64_t bytes;                  /* as requested */
+    uint64_t addr;                   /* in the plan by time */
     size_t   life;
-    bool     is_retired;             /* released, but not completed */
+    bool     is_retired;             /* freed by the program, but a stream may still touch it */
 };
 
 struct bounds_finder {
     struct tenant *tenants;          /* by slot */
     size_t         n_tenants;
-    struct gaps    gaps;
+    struct free_stretches stretches;
     struct lives   lives;
-    bool           has_lives;        /* none was left out so far */
-    bool           has_plan;         /* the same of the addresses */
-    uint64_t       live_bytes;
-    int64_t        event;            /* under way; -1: the start state */
+    bool           has_lives;        /* `lives` holds every request so far */
+    bool           has_plan;         /* `stretches` holds every request so far */
+    uint64_t       live_bytes;       /* now */
+    int64_t        event;            /* the current one; -1: the start state */
     struct bounds  bounds;           /* so far */
-    enum err       error;            /* of the events taken */
+    enum err       error;            /* the first error: no event is taken after it */
 };
 
 /* ---- lifetimes ---- */
@@ -85,6 +95,7 @@ static bool lives_begin(struct lives *l, uint64_t bytes)
 
 static bool lives_end(struct lives *l, size_t life)
 {
+    assert(life < l->n && l->at[life].end == UINT32_MAX);
     l->at[life].end = (uint32_t)l->n_steps;
     return lives_step(l, 2 * life + 1);
 }
@@ -96,7 +107,7 @@ static void lives_close(struct lives *l)
     *l = (struct lives){ .at = NULL };
 }
 
-/* Whose step number i is. */
+/* The life that begins or ends at step i. */
 static struct life *lives_at_step(const struct lives *l, size_t i)
 {
     if (i + AHEAD < l->n_steps)
@@ -114,7 +125,7 @@ static int compare_lives(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* The longest-lived first: they lie at the bottom, and what comes and goes above them. */
+/* The longest-lived first, so that they lie at the bottom and short lives come and go above them. */
 static int compare_durations(const void *a, const void *b)
 {
     const struct life *x = *(struct life *const *)a, *y = *(struct life *const *)b;
@@ -122,69 +133,70 @@ static int compare_durations(const void *a, const void *b)
     return long_x != long_y ? (long_x > long_y ? -1 : 1) : compare_lives(a, b);
 }
 
-/* Where a plan of `bytes` is as good as one of `more`: in whole pages, and whether it is within `near`. */
+/* Whether a plan of `bytes` is as good as one of `more`: as many whole pages, and both within `near` or both not. */
 static bool is_as_good(uint64_t bytes, uint64_t more, uint64_t near)
 {
     return align_up(bytes, DEVICE_PAGE_BYTES) == align_up(more, DEVICE_PAGE_BYTES) && (bytes <= near) == (more <= near);
 }
 
-/* Each in this order at the lowest address that is free for its whole life, and `rest` bytes above them; returns the
- * height, or one that is as good. Of the small ones at the end many need no place: however they lie, they rise above
- * what is there by no more than they have together. */
+/* Places each request, in this order, at the lowest address that is free for its whole life. Returns the height with
+ * `rest` bytes above, or one that is as good. Many small requests at the end need no place: wherever they lie, they
+ * raise the plan by no more than their sizes together, which may not change the number of pages. */
 static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest, uint64_t near,
-                              struct shelves *shelves)
+                              struct placed_requests *placed)
 {
     size_t last = n;
-    uint64_t left = 0;                           /* bytes from `last` on, less than a page; then of those not placed */
+    uint64_t left = 0;                           /* bytes of the requests from `last` on that have no place yet */
     while (last > 0 && left + order[last - 1]->bytes < DEVICE_PAGE_BYTES)
         left += order[--last]->bytes;
-    shelves_clear(shelves);
+    placed_requests_clear(placed);
     for (size_t i = 0; i < n; i++) {
-        const uint64_t height = add_capped(shelves->height, rest);
+        const uint64_t height = add_capped(placed->height, rest);
         if (i >= last && is_as_good(height, add_capped(height, left), near))
             break;
-        shelves_place(shelves, order[i]->bytes, order[i]->begin, order[i]->end);
+        placed_requests_add(placed, order[i]->bytes, order[i]->begin, order[i]->end);
         left -= i >= last ? order[i]->bytes : 0;
     }
-    return add_capped(shelves->height, rest);
+    return add_capped(placed->height, rest);
 }
 
-/* First fit in order of time for all that is not placed by its lifetime, up to where it is above `most` bytes; *height is
- * left at 0 where there is none. */
+/* Places all requests that are not placed by lifetime, by first fit in order of time. Stops when the plan exceeds
+ * `most` bytes. *height is 0 if there is no such request. */
 static enum err plan_rest(struct lives *l, uint64_t most, uint64_t *height)
 {
-    struct gaps gaps;
-    enum err e = gaps_open(&gaps);
+    struct free_stretches stretches;
+    enum err e = free_stretches_open(&stretches);
     *height = 0;
     if (e != ERR_OK)
         return e;
-    for (size_t i = 0; i < l->n_steps && e == ERR_OK && gaps.height <= most; i++) {
+    for (size_t i = 0; i < l->n_steps && e == ERR_OK && stretches.height <= most; i++) {
         struct life *life = lives_at_step(l, i);
         if (life->is_placed)
             continue;
         if (l->steps[i] % 2 == 1)
-            e = gaps_give(&gaps, life->addr, life->bytes);
-        else if (!gaps_take(&gaps, life->bytes, &life->addr))
-            break;                               /* beyond all addresses: so was the plan that it is compared with */
+            e = free_stretches_give(&stretches, life->addr, life->bytes);
+        else if (!free_stretches_take(&stretches, life->bytes, &life->addr))
+            break;                               /* exceeds all addresses, as did the plan that it is compared with */
     }
-    *height = gaps.height;
-    gaps_close(&gaps);
+    *height = stretches.height;
+    free_stretches_close(&stretches);
     return e;
 }
 
-/* The height of a plan with these, in the order of sizes, and `rest` bytes above them: by size, and where that is not
- * `near`, also by the length of their life, which is seldom better. The order is lost. */
-static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint64_t near, struct shelves *shelves)
+/* The height of a plan with these requests and `rest` bytes above them: in order of size, and if that is above `near`,
+ * also in order of lifetime, which is seldom better. Changes the order. */
+static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint64_t near,
+                             struct placed_requests *placed)
 {
-    const uint64_t by_size = plan_in_order(order, n, rest, near, shelves);
+    const uint64_t by_size = plan_in_order(order, n, rest, near, placed);
     if (by_size <= near)
         return by_size;
     qsort(order, n, sizeof *order, compare_durations);
-    const uint64_t by_duration = plan_in_order(order, n, rest, near, shelves);
+    const uint64_t by_duration = plan_in_order(order, n, rest, near, placed);
     return by_size < by_duration ? by_size : by_duration;
 }
 
-/* Most bytes at once of all that is not placed by its lifetime. */
+/* The most bytes that are live at once of all requests that are not placed by lifetime. */
 static uint64_t rest_live_bytes(const struct lives *l)
 {
     uint64_t live = 0, most = 0;
@@ -197,18 +209,20 @@ static uint64_t rest_live_bytes(const struct lives *l)
     return most;
 }
 
-/* The `n` largest, in the order of sizes, with the rest above them; *height is left where that is no smaller than a plan
- * of `known` bytes. First fit for the rest takes by far the longest, and goes no further than it has to: with the rest in
- * one piece the plan is `least` bytes, up to a page. */
+/* Plans the `n` largest, given in order of size, with the rest above them. Leaves *height alone if that is no smaller
+ * than the plan of `known` bytes.
+ *
+ * First fit for the rest takes by far the longest. So it is only begun if the plan can win: if the rest needed no more
+ * than its live bytes, the plan would have `least` bytes, give or take a page. And it stops as soon as it cannot. */
 static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes, uint64_t known,
-                                  struct shelves *shelves, uint64_t *height)
+                                  struct placed_requests *placed, uint64_t *height)
 {
     uint64_t rest = 0;
     for (size_t i = 0; i < n; i++)
         order[i]->is_placed = true;
     if (n < l->n) {
         const uint64_t rest_live = rest_live_bytes(l);
-        const uint64_t least = plan_largest(order, n, rest_live, 0, shelves);
+        const uint64_t least = plan_largest(order, n, rest_live, 0, placed);
         if (least >= known)
             return ERR_OK;
         const uint64_t most = add_capped(rest_live, add_capped(known - least, 2 * DEVICE_PAGE_BYTES));
@@ -217,11 +231,11 @@ static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n
             return e;
         qsort(order, n, sizeof *order, compare_lives);
     }
-    *height = plan_largest(order, n, rest, live_bytes + live_bytes / 50, shelves);
+    *height = plan_largest(order, n, rest, live_bytes + live_bytes / 50, placed);
     return ERR_OK;
 }
 
-/* Lets heap[i] down to its place in a heap with the last in the order of sizes on top. */
+/* Moves heap[i] down to its place. The smallest request is on top. */
 static void heap_sift(struct life **heap, size_t n, size_t i)
 {
     struct life *const life = heap[i];
@@ -235,7 +249,7 @@ static void heap_sift(struct life **heap, size_t n, size_t i)
     heap[i] = life;
 }
 
-/* The n <= l->n largest, in the order of sizes. */
+/* Finds the n (<= l->n) largest requests, in order of size. */
 static void find_largest(struct lives *l, struct life **out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -256,13 +270,13 @@ static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t known, uint6
 {
     const size_t n = l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST;
     struct life **largest = calloc(n + 1, sizeof *largest);
-    struct shelves shelves = { .room = NULL };
-    enum err e = largest == NULL ? ERR_HOST_NOMEM : shelves_open(n, (uint32_t)l->n_steps, &shelves);
+    struct placed_requests placed = { .room = NULL };
+    enum err e = largest == NULL ? ERR_HOST_NOMEM : placed_requests_open(n, (uint32_t)l->n_steps, &placed);
     if (e == ERR_OK) {
         find_largest(l, largest, n);
-        e = plan_by_lifetimes(l, largest, n, live_bytes, known, &shelves, height);
+        e = plan_by_lifetimes(l, largest, n, live_bytes, known, &placed, height);
     }
-    shelves_close(&shelves);
+    placed_requests_close(&placed);
     free(largest);
     return e;
 }
@@ -277,11 +291,11 @@ static void finder_reach(struct bounds_finder *f, uint64_t bytes)
     f->bounds.live_event = f->event;
 }
 
-/* Gives a request its place in the plans. */
+/* Enters a request into both plans. False without memory. */
 static bool finder_place(struct bounds_finder *f, struct tenant *t)
 {
     const uint64_t bytes = align_up(t->bytes, PLAN_ROUND);
-    f->has_plan = f->has_plan && gaps_take(&f->gaps, bytes, &t->addr);
+    f->has_plan = f->has_plan && free_stretches_take(&f->stretches, bytes, &t->addr);
     if (f->has_lives && f->lives.n == LIVES_MAX) {
         f->has_lives = false;
         lives_close(&f->lives);
@@ -292,7 +306,7 @@ static bool finder_place(struct bounds_finder *f, struct tenant *t)
 
 static bool finder_leave(struct bounds_finder *f, const struct tenant *t)
 {
-    if (f->has_plan && gaps_give(&f->gaps, t->addr, align_up(t->bytes, PLAN_ROUND)) != ERR_OK)
+    if (f->has_plan && free_stretches_give(&f->stretches, t->addr, align_up(t->bytes, PLAN_ROUND)) != ERR_OK)
         return false;
     return !f->has_lives || lives_end(&f->lives, t->life);
 }
@@ -300,12 +314,13 @@ static bool finder_leave(struct bounds_finder *f, const struct tenant *t)
 static bool finder_begin(struct bounds_finder *f, const struct event *e)
 {
     struct tenant *t = &f->tenants[e->slot];
+    assert(e->slot < f->n_tenants);
     *t = (struct tenant){ .bytes = e->bytes };
     finder_reach(f, f->live_bytes += e->bytes);
     return finder_place(f, t);
 }
 
-/* A request that was refused when recorded: it would have to be there for a moment at least. */
+/* Takes a request that was refused when recorded: it has to fit for a moment at least. */
 static bool finder_pass(struct bounds_finder *f, const struct event *e)
 {
     struct tenant t = { .bytes = e->bytes };
@@ -315,6 +330,7 @@ static bool finder_pass(struct bounds_finder *f, const struct event *e)
 
 static bool finder_end(struct bounds_finder *f, struct tenant *t)
 {
+    assert(t->is_retired || f->live_bytes >= t->bytes);
     if (!t->is_retired)
         f->live_bytes -= t->bytes;
     return finder_leave(f, t);
@@ -339,7 +355,7 @@ static bool finder_take(struct bounds_finder *f, const struct event *e)
     }
 }
 
-/* A replay_config's `chunk`. */
+/* A replay_config's `chunk`: every event of the trace passes here. */
 static void finder_take_chunk(void *finder, const struct event *events, size_t n)
 {
     struct bounds_finder *f = finder;
@@ -357,21 +373,22 @@ static void finder_close(struct bounds_finder *f)
     if (f == NULL)
         return;
     lives_close(&f->lives);
-    gaps_close(&f->gaps);
+    free_stretches_close(&f->stretches);
     free(f->tenants);
     free(f);
 }
 
 static enum err finder_open(const struct trace_reader *trace, struct bounds_finder **out, struct err_detail *why)
 {
-    struct start start;
+    struct start_state start;
     const size_t n_slots = (size_t)trace_info(trace)->peak_live + 1;
     struct bounds_finder *f = calloc(1, sizeof *f);
-    if (f == NULL || (f->tenants = calloc(n_slots, sizeof *f->tenants)) == NULL || gaps_open(&f->gaps) != ERR_OK) {
+    if (f == NULL || (f->tenants = calloc(n_slots, sizeof *f->tenants)) == NULL ||
+        free_stretches_open(&f->stretches) != ERR_OK) {
         finder_close(f);
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu live requests", n_slots);
     }
-    const enum err e = start_read(trace, &start, why);
+    const enum err e = start_state_read(trace, &start, why);
     if (e != ERR_OK) {
         finder_close(f);
         return e;
@@ -381,7 +398,7 @@ static enum err finder_open(const struct trace_reader *trace, struct bounds_find
     f->bounds.live_event = f->event = -1;
     for (size_t i = 0; i < start.n_events && f->error == ERR_OK; i++)
         f->error = finder_take(f, &start.events[i]) ? ERR_OK : ERR_HOST_NOMEM;
-    start_close(&start);
+    start_state_close(&start);
     f->event = 0;
     *out = f;
     return ERR_OK;
@@ -391,13 +408,15 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
 {
     uint64_t by_lifetimes = UINT64_MAX;
     enum err e = f->error;
+    assert(!f->has_plan || f->stretches.height >= f->bounds.live_bytes);
     if (e == ERR_OK && f->has_plan && f->has_lives)
-        e = plan(&f->lives, f->bounds.live_bytes, f->gaps.height, &by_lifetimes);
+        e = plan(&f->lives, f->bounds.live_bytes, f->stretches.height, &by_lifetimes);
     if (e != ERR_OK)
         return err_set(why, e, 0, "no memory for the lifetimes of the trace");
     *out = f->bounds;
     if (f->has_plan)
-        out->plan_bytes = align_up(f->gaps.height < by_lifetimes ? f->gaps.height : by_lifetimes, DEVICE_PAGE_BYTES);
+        out->plan_bytes =
+            align_up(f->stretches.height < by_lifetimes ? f->stretches.height : by_lifetimes, DEVICE_PAGE_BYTES);
     return ERR_OK;
 }
 
@@ -406,6 +425,7 @@ enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_
 {
     struct bounds_finder *f = NULL;
     struct replay_config shown = *cfg;
+    assert(cfg->chunk == NULL);
     enum err e = finder_open(trace, &f, why);
     shown.chunk = finder_take_chunk;
     shown.chunk_arg = f;

@@ -1,6 +1,8 @@
 /*
- * What is possible at best: the least memory that any allocator needs for a trace, and what a plan that knows all
- * lifetimes beforehand reaches.
+ * What is possible at best for a trace: the memory that every allocator needs, and what a plan reaches that knows all
+ * lifetimes beforehand.
+ *
+ *     live_bytes  <=  any plan  <=  plan_bytes  (found here; usually below what any allocator reserves)
  */
 #ifndef REPLAY_REPLAY_PLAN_BOUNDS_H
 #define REPLAY_REPLAY_PLAN_BOUNDS_H
@@ -9,25 +11,30 @@
 
 /* Bytes. */
 struct bounds {
-    uint64_t live_bytes;             /* most that was requested and not released at once; requests that were refused
-                                      * when recorded count while they are asked for. No allocator needs less */
+    uint64_t live_bytes;             /* most that was live at once, as requested; a request that was refused when
+                                      * recorded counts at its event. No allocator needs less */
     int64_t  live_event;             /* our number of the event that reached it; -1: the start state */
-    uint64_t plan_bytes;             /* an offline plan's size, in whole pages; 0: beyond all addresses */
+    uint64_t plan_bytes;             /* size of the offline plan, in whole pages; 0: it exceeds all addresses */
 };
 
 /*
- * The plan is the best of three: first fit in order of time; and, up to 2^20 requests, the 4096 largest by size or by
- * length of life, each at the lowest address that is free for its whole life, with the rest first-fit above them
- * (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020: greedy by size). It is one line
- * of addresses for all streams and pools; sizes are rounded to 512 bytes. The time for an event grows with the logarithm
- * of what lives.
+ * The plan is the best of three, on one line of addresses for all streams and pools, with sizes rounded to 512 bytes:
+ *
+ *   1. first fit in order of time;
+ *   2. the 4096 largest requests in order of size, each at the lowest address that is free for its whole life, and the
+ *      rest by first fit above them (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
+ *      2020: greedy by size);
+ *   3. the same in order of lifetime, longest first.
+ *
+ * Traces of more than 2^20 requests only get the first. The time for an event grows with the logarithm of the number of
+ * live requests.
  */
 
 /* Reads the whole trace. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err bounds_find(struct trace_reader *trace, struct bounds *out, struct err_detail *why);
 
-/* As replay_run, and the bounds from the same decoding; `cfg` has no `chunk` of its own. ERR_HOST_NOMEM and replay_run's
- * errors. */
+/* Does what replay_run does and finds the bounds while the trace is decoded anyway. `cfg` must not have a `chunk`.
+ * ERR_HOST_NOMEM and replay_run's errors. */
 MUST_USE enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes,
                                 const struct replay_config *cfg, struct bounds *out, struct err_detail *why);
 

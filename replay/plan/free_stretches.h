@@ -1,5 +1,18 @@
 /*
- * Free stretches of one line of addresses without end: first fit, in logarithmic time.
+ * The free stretches of one endless line of addresses: first fit in logarithmic time.
+ *
+ *     addresses   [free][taken][free ][taken][free][taken][free ...
+ *     stretches     4            7             5             endless
+ *     leaves      |-- leaf at place 0 --|  |-- leaf at place 1 --|      some dozens in a leaf, by address
+ *     longest             7                      endless                of each leaf
+ *
+ *     max-tree in heap order          [1]                    node 1 is the maximum of all,
+ *                                  [2]   [3]                 2i and 2i+1 are i's children,
+ *                                [4][5] [6][7]               the leaf at place p is node cap + p
+ *
+ * free_stretches_take finds the first stretch that is long enough by going down the tree, left child first.
+ * free_stretches_give finds the neighbours of an address by binary search over the places. A full leaf is split, an
+ * empty one is dropped: only then do places move, which takes time in proportion to their number.
  */
 #ifndef REPLAY_REPLAY_PLAN_FREE_STRETCHES_H
 #define REPLAY_REPLAY_PLAN_FREE_STRETCHES_H
@@ -9,26 +22,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Stretches lie by address in leaves of a few dozen, the leaves by address in places. A tournament over the places
- * knows the longest stretch, so that the first of a length is found by going down; an address is found by halving. A
- * leaf that is full is split, one that is empty is given up: only then does anything of the length of all places move. */
-struct gaps {
-    struct gap_leaf *leaves;
+struct free_stretches {
+    struct stretch_leaf *leaves;
     uint64_t *first;                 /* by place: lowest address in its leaf */
-    uint64_t *longest;               /* [1] of all, [cap + place] of a leaf, and of each two at twice a number above */
-    uint32_t *leaf;                  /* by place; behind n, those that are not in use */
-    uint32_t  n, cap;                /* places in use, a power of two that there are */
-    uint64_t  height;                /* one more than the highest address ever taken */
+    uint64_t *longest;               /* the max-tree, of 2 * cap nodes; node 0 is unused */
+    uint32_t *leaf;                  /* by place: its number in `leaves`; from n on the numbers of unused leaves */
+    uint32_t  n, cap;                /* places in use; places in all, a power of two */
+    uint64_t  height;                /* end of the highest stretch ever taken, 0 at first */
 };
 
-/* The whole line is free. ERR_HOST_NOMEM. */
-MUST_USE enum err gaps_open(struct gaps *out);
-void gaps_close(struct gaps *g);     /* also of zeros */
+/* Begins with the whole line free: 2^64 - 1 addresses. ERR_HOST_NOMEM. */
+MUST_USE enum err free_stretches_open(struct free_stretches *out);
 
-/* Takes `bytes` (> 0) at the lowest address where they are free. False where no stretch of 2^64 addresses is. */
-bool gaps_take(struct gaps *g, uint64_t bytes, uint64_t *addr);
+/* Accepts zeros. */
+void free_stretches_close(struct free_stretches *s);
 
-/* Gives back what was taken there, or a part of it. ERR_HOST_NOMEM, and then it stays taken. */
-MUST_USE enum err gaps_give(struct gaps *g, uint64_t addr, uint64_t bytes);
+/* Takes `bytes` (> 0) at the lowest address where they are free. False if no stretch is that long. */
+bool free_stretches_take(struct free_stretches *s, uint64_t bytes, uint64_t *addr);
+
+/* Gives back a taken range, or a part of one. ERR_HOST_NOMEM, and then it stays taken. */
+MUST_USE enum err free_stretches_give(struct free_stretches *s, uint64_t addr, uint64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Shelves are cut into halves when they are full, so that a request moves some dozens of others at most. */
+/* A full group is split into halves, so a new request moves at most 64 others. */
 #include "replay/plan/placed_requests.h"
 
 #include "base/units.h"
@@ -8,60 +8,61 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHELF = 64, SPANS = 32 };
-static_assert(SHELF == 64, "a bit each in a word");
+enum { GROUP_MAX = 64, SPANS = 32 };
+static_assert(GROUP_MAX == 64, "a request of a group is a bit of a 64-bit word");
 
-struct placed {
-    uint64_t addr, top;                      /* its first address, and the first behind it */
+struct placed_request {
+    uint64_t addr, top;                      /* its bytes are [addr, top) */
     uint32_t begin, end;
 };
 
-struct shelf {
-    struct placed at[SHELF];                 /* n of them, ascending by address */
+struct placed_group {
+    struct placed_request at[GROUP_MAX];                 /* n of them, ascending by address */
     size_t   n;
-    uint64_t living[SPANS];                  /* bit i: the i-th lives at some time of the span */
-    uint64_t highest;                        /* no top is above it */
+    uint64_t living[SPANS];                  /* bit i: at[i] lives at some time of the span */
+    uint64_t highest;                        /* an upper bound of all tops */
 };
 
-enum err shelves_open(size_t n, uint32_t n_steps, struct shelves *out)
+enum err placed_requests_open(size_t n, uint32_t n_steps, struct placed_requests *out)
 {
-    const size_t most = n / (SHELF / 2) + 1;     /* one that is full is cut into halves */
-    struct shelves s = { .room = malloc(most * sizeof *s.room), .at = malloc(most * sizeof *s.at),
-                         .span_steps = n_steps / SPANS + 1 };
+    const size_t most = n / (GROUP_MAX / 2) + 1;     /* only full groups are split */
+    struct placed_requests s = { .room = malloc(most * sizeof *s.room), .at = malloc(most * sizeof *s.at),
+                                 .room_groups = most, .span_steps = n_steps / SPANS + 1 };
     if (s.room == NULL || s.at == NULL) {
-        shelves_close(&s);
+        placed_requests_close(&s);
         return ERR_HOST_NOMEM;
     }
-    shelves_clear(&s);
+    placed_requests_clear(&s);
     *out = s;
     return ERR_OK;
 }
 
-void shelves_close(struct shelves *s)
+void placed_requests_close(struct placed_requests *s)
 {
     free(s->room);
     free(s->at);
-    *s = (struct shelves){ .room = NULL };
+    *s = (struct placed_requests){ .room = NULL };
 }
 
-/* An empty shelf for what ascends behind the one at `i` - 1. */
-static struct shelf *shelves_add(struct shelves *s, size_t i)
+/* Puts an empty group at place `i` of the order. */
+static struct placed_group *placed_requests_add_group(struct placed_requests *s, size_t i)
 {
-    struct shelf *shelf = &s->room[s->n];
+    struct placed_group *group = &s->room[s->n];
+    assert(i <= s->n && s->n < s->room_groups);
     memmove(s->at + i + 1, s->at + i, (s->n - i) * sizeof *s->at);
-    s->at[i] = shelf;
+    s->at[i] = group;
     s->n++;
-    shelf->n = 0;
-    shelf->highest = 0;
-    memset(shelf->living, 0, sizeof shelf->living);
-    return shelf;
+    group->n = 0;
+    group->highest = 0;
+    memset(group->living, 0, sizeof group->living);
+    return group;
 }
 
-void shelves_clear(struct shelves *s)
+void placed_requests_clear(struct placed_requests *s)
 {
     s->n = 0;
     s->height = 0;
-    shelves_add(s, 0);
+    placed_requests_add_group(s, 0);
 }
 
 /* ---- finding ---- */
@@ -72,27 +73,27 @@ struct stay {
     size_t   first, last;
 };
 
-static struct stay stay_of(const struct shelves *s, uint32_t begin, uint32_t end)
+static struct stay stay_of(const struct placed_requests *s, uint32_t begin, uint32_t end)
 {
     const size_t first = begin / s->span_steps, last = (end - 1) / s->span_steps;
     return (struct stay){ .begin = begin, .end = end, .first = first < SPANS ? first : SPANS - 1,
                           .last = last < SPANS ? last : SPANS - 1 };
 }
 
-/* The lowest address at which all that lives meanwhile leaves room. Without a branch on who lives when, which nobody
- * can guess. */
-static uint64_t shelves_find(const struct shelves *s, uint64_t bytes, const struct stay *stay)
+/* The lowest address where the request overlaps no other. The loop does not branch on whether a request lives at the
+ * same time: such a branch would mispredict. */
+static uint64_t placed_requests_find(const struct placed_requests *s, uint64_t bytes, const struct stay *stay)
 {
     uint64_t addr = 0;
     for (size_t k = 0; k < s->n; k++) {
-        const struct shelf *shelf = s->at[k];
+        const struct placed_group *group = s->at[k];
         uint64_t near = 0;
-        if (shelf->highest <= addr)
+        if (group->highest <= addr)
             continue;
         for (size_t i = stay->first; i <= stay->last; i++)
-            near |= shelf->living[i];
+            near |= group->living[i];
         for (; near != 0; near &= near - 1) {
-            const struct placed *p = &shelf->at[__builtin_ctzll(near)];
+            const struct placed_request *p = &group->at[__builtin_ctzll(near)];
             const bool meets = (p->begin < stay->end) & (p->end > stay->begin);
             if (meets & (p->addr >= add_capped(addr, bytes)))
                 return addr;
@@ -105,8 +106,8 @@ static uint64_t shelves_find(const struct shelves *s, uint64_t bytes, const stru
 
 /* ---- placing ---- */
 
-/* The last shelf that begins at or below `addr`, or the first of all. */
-static size_t shelves_at(const struct shelves *s, uint64_t addr)
+/* The last group that begins at or below `addr`, or the first of all. */
+static size_t placed_requests_group_at(const struct placed_requests *s, uint64_t addr)
 {
     size_t low = 0, high = s->n;
     while (high - low > 1) {
@@ -119,23 +120,24 @@ static size_t shelves_at(const struct shelves *s, uint64_t addr)
     return low;
 }
 
-/* Moves the upper half of the full shelf `k` to a shelf of its own behind it. */
-static void shelves_cut(struct shelves *s, size_t k)
+/* Moves the upper half of the full group `k` to a new group after it. */
+static void placed_requests_split(struct placed_requests *s, size_t k)
 {
-    const size_t half = SHELF / 2;
-    struct shelf *low = s->at[k], *high = shelves_add(s, k + 1);
+    const size_t half = GROUP_MAX / 2;
+    struct placed_group *low = s->at[k], *high = placed_requests_add_group(s, k + 1);
     memcpy(high->at, low->at + half, half * sizeof *high->at);
     high->n = low->n = half;
-    high->highest = low->highest;                /* of either it is no more than a bound now */
+    high->highest = low->highest;                /* for the low half it may be too high now */
     for (size_t i = 0; i < SPANS; i++) {
         high->living[i] = low->living[i] >> half;
         low->living[i] &= (UINT64_C(1) << half) - 1;
     }
 }
 
-static void shelf_insert(struct shelf *s, const struct placed *p, const struct stay *stay)
+static void group_insert(struct placed_group *s, const struct placed_request *p, const struct stay *stay)
 {
     size_t at = 0;
+    assert(s->n < GROUP_MAX && stay->first <= stay->last);
     for (size_t i = 0; i < s->n; i++)
         at += s->at[i].addr <= p->addr;
     memmove(s->at + at + 1, s->at + at, (s->n - at) * sizeof *p);
@@ -149,17 +151,18 @@ static void shelf_insert(struct shelf *s, const struct placed *p, const struct s
     s->highest = p->top > s->highest ? p->top : s->highest;
 }
 
-uint64_t shelves_place(struct shelves *s, uint64_t bytes, uint32_t begin, uint32_t end)
+uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t begin, uint32_t end)
 {
+    assert(begin < end);
     const struct stay stay = stay_of(s, begin, end);
-    const uint64_t addr = shelves_find(s, bytes, &stay);
-    const struct placed p = { .addr = addr, .top = add_capped(addr, bytes), .begin = begin, .end = end };
-    size_t k = shelves_at(s, addr);
-    if (s->at[k]->n == SHELF) {
-        shelves_cut(s, k);
-        k = shelves_at(s, addr);
+    const uint64_t addr = placed_requests_find(s, bytes, &stay);
+    const struct placed_request p = { .addr = addr, .top = add_capped(addr, bytes), .begin = begin, .end = end };
+    size_t k = placed_requests_group_at(s, addr);
+    if (s->at[k]->n == GROUP_MAX) {
+        placed_requests_split(s, k);
+        k = placed_requests_group_at(s, addr);
     }
-    shelf_insert(s->at[k], &p, &stay);
+    group_insert(s->at[k], &p, &stay);
     s->height = p.top > s->height ? p.top : s->height;
     return addr;
 }

@@ -1,5 +1,15 @@
 /*
- * Requests on one line of addresses, each in its place for its whole life: where is there room for one more?
+ * Requests placed on one line of addresses, each at one address for its whole life: where is there room for one more?
+ *
+ *     addresses
+ *        ^                   +-------+
+ *        |                   |   C   |          A request is a rectangle: bytes high, its life long.
+ *        |    +---------+----+-------+          A new one goes to the lowest address where its rectangle
+ *        |    |    B    |                       overlaps no other.
+ *        |  +-+---------+------------+
+ *        |  |           A            |
+ *        +--+------------------------+--> steps
+ *           |  span 0 |  span 1 | ...
  */
 #ifndef REPLAY_REPLAY_PLAN_PLACED_REQUESTS_H
 #define REPLAY_REPLAY_PLAN_PLACED_REQUESTS_H
@@ -9,23 +19,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was placed, ascending by address and cut into shelves of some dozens. All time is cut into spans, and a shelf
- * knows who of it lives in each: only these are looked at. */
-struct shelves {
-    struct shelf  *room;             /* for all that will be placed */
-    struct shelf **at;               /* those in use, by address */
-    size_t         n;
-    uint32_t       span_steps;
-    uint64_t       height;           /* highest address used */
+/* Placed requests lie by address in groups of up to 64. Time is cut into spans; a group has one bit for each of its
+ * requests and span, set if the request lives then. So a search only looks at requests that may be in the way. */
+struct placed_requests {
+    struct placed_group  *room;      /* all groups that can be needed */
+    struct placed_group **at;        /* the n groups in use, by address */
+    size_t         n, room_groups;
+    uint32_t       span_steps;       /* length of a span */
+    uint64_t       height;           /* end of the highest request */
 };
 
-/* Room for `n` requests, whose steps are below `n_steps`. ERR_HOST_NOMEM. */
-MUST_USE enum err shelves_open(size_t n, uint32_t n_steps, struct shelves *out);
-void shelves_close(struct shelves *s);       /* also of zeros */
-void shelves_clear(struct shelves *s);
+/* Makes room for `n` requests whose steps are below `n_steps`. ERR_HOST_NOMEM. */
+MUST_USE enum err placed_requests_open(size_t n, uint32_t n_steps, struct placed_requests *out);
 
-/* Places a request at the lowest address that is free from step `begin` up to the later `end`, which is returned.
- * UINT32_MAX is an end, too: never. */
-uint64_t shelves_place(struct shelves *s, uint64_t bytes, uint32_t begin, uint32_t end);
+/* Accepts zeros. */
+void placed_requests_close(struct placed_requests *s);
+
+/* Takes all requests off the line. */
+void placed_requests_clear(struct placed_requests *s);
+
+/* Places a request at the lowest address that is free from step `begin` until before step `end`, and returns that
+ * address. `end` is above `begin`; UINT32_MAX: never freed. */
+uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t begin, uint32_t end);
 
 #endif

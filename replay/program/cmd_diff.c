@@ -4,6 +4,7 @@
 #include "replay/diff/diff.h"
 #include "replay/results/result.h"
 #include "replay/results/results_file.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 
 #include <stdlib.h>
@@ -56,13 +57,13 @@ static enum err session_replay(struct diff_session *s, struct err_detail *why)
     struct progress progress = progress_start("replaying");
     const struct replay_config cfg = {.on_oom = o->on_oom, .start = o->start, .threads = 1,
                                       .progress = progress_report, .progress_arg = &progress};
-    enum err e = part_listen(&s->diff.apart, &s->lanes[0], &s->lanes[1], why);
+    enum err e = run_difference_listen(&s->diff.run_difference, &s->lanes[0], &s->lanes[1], why);
     if (e == ERR_OK)
         e = replay_run(s->traces[0], s->lanes, 2, &cfg, why);
     progress_clear(&progress);
     if (e == ERR_OK)
-        e = part_finish(&s->diff.apart, why);
-    s->diff.has_apart = e == ERR_OK;
+        e = run_difference_finish(&s->diff.run_difference, why);
+    s->diff.has_run_difference = e == ERR_OK;
     return e;
 }
 

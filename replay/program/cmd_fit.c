@@ -4,11 +4,15 @@
 #include "replay/advise/fit.h"
 #include "replay/plan/bounds.h"
 #include "replay/results/fresh_start.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "report/json_writer.h"
 #include "report/text.h"
+#include "report/winner.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Everything the command holds; zero is a valid beginning and end. */
 struct fit_session {
@@ -33,7 +37,7 @@ static void session_close(struct fit_session *s)
     trace_close(s->trace);
 }
 
-/* The policies that were typed; without any, the recorded settings. */
+/* The policies that were typed, or else the recorded settings. */
 static enum err session_parse(struct fit_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -65,17 +69,53 @@ static enum err session_run(struct fit_session *s, struct err_detail *why)
     return e;
 }
 
+/* ---- who wins ---- */
+
+/* On a card that was given, what fits it comes first (winner.h). */
+static struct contender contender_of(const struct fit_session *s, size_t i)
+{
+    const struct fit *f = &s->fits[i];
+    const struct policy_spec *spec = &s->specs[i];
+    const unsigned n_changed = policy_spec_changes(spec);
+    const bool is_found = f->smallest_bytes > 0;
+    const bool is_over = is_found && s->device.has_total && f->smallest_bytes > s->device.config.total_bytes;
+    return (struct contender){
+        .setting = { .is_default = n_changed == 0 && strcmp(spec->ops->name, "pytorch") == 0,
+                     .n_changed = n_changed, .typed = spec->typed },
+        .label   = spec->typed,
+        .is_ok   = is_found && !is_over,
+        .is_oom  = is_over,
+        .bytes   = is_found ? f->smallest_bytes : UINT64_MAX,
+        .time_ns = f->trial.device_time_ns,
+        .calls   = f->trial.device_calls,
+    };
+}
+
+/* The policy that wins; WINNER_NONE: for none a card was found. If all need more than the card given, the one that needs
+ * least is the answer. */
+static size_t session_best(const struct fit_session *s)
+{
+    size_t best = 0;
+    assert(s->n > 0);
+    for (size_t i = 1; i < s->n; i++) {
+        const struct contender a = contender_of(s, i), b = contender_of(s, best);
+        if (winner_compare(&a, &b, s->options->price) < 0)
+            best = i;
+    }
+    return s->fits[best].smallest_bytes > 0 ? best : WINNER_NONE;
+}
+
 /* ---- text ---- */
 
 static void print_row(const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
     const uint64_t total = s->device.config.total_bytes;
-    char size[TEXT_NUMBER] = "none found", held[TEXT_NUMBER] = "-", margin[TEXT_NUMBER] = "", calls[TEXT_NUMBER] = "-";
+    char size[TEXT_NUMBER] = "none found", reserved[TEXT_NUMBER] = "-", margin[TEXT_NUMBER] = "", calls[TEXT_NUMBER] = "-";
     const char *sign = "";
     if (f->smallest_bytes > 0) {
         text_mib(f->smallest_bytes, size);
-        text_mib(f->trial.peak_reserved_bytes, held);
+        text_mib(f->trial.peak_reserved_bytes, reserved);
         text_count(f->trial.device_calls, calls);
     }
     if (s->device.has_total && total != DEVICE_UNLIMITED && f->smallest_bytes > 0) {
@@ -83,7 +123,7 @@ static void print_row(const struct fit_session *s, size_t i)
         sign = is_over ? "-" : "+";
         text_mib(is_over ? f->smallest_bytes - total : total - f->smallest_bytes, margin);
     }
-    printf("%-32s %13s %13s %7s %10s   %1s%-11s %s\n", s->specs[i].typed, size, held, calls,
+    printf("%-32s %13s %13s %7s %10s   %1s%-11s %s\n", s->specs[i].typed, size, reserved, calls,
            f->smallest_bytes == 0 ? "-" : f->is_monotone ? "yes" : "no", sign, margin,
            f->card != NULL ? f->card->name : "none");
 }
@@ -99,10 +139,10 @@ static void print_remarks(const struct fit_session *s)
         const struct fit *f = &s->fits[i];
         struct words note = { .n = 0 };
         if (f->smallest_bytes == 0)
-            words_add(&note, "%s: ran out of memory on each of %zu cards tried, the largest of many times its need.",
+            words_add(&note, "%s: ran out of memory on each of %zu cards tried, the largest many times its need.",
                       s->specs[i].typed, f->n_tried);
         else if (!f->is_monotone)
-            words_add(&note, "%s is not monotone: it runs on %s, but runs out of memory on the larger card of %s.",
+            words_add(&note, "%s runs on %s, but runs out of memory on the larger card of %s (so it is not monotone).",
                       s->specs[i].typed, text_mib(f->smallest_bytes, size),
                       text_mib(f->larger_failing_bytes, larger));
         if (note.n > 0)
@@ -110,14 +150,31 @@ static void print_remarks(const struct fit_session *s)
     }
 }
 
+static void print_best(const struct fit_session *s)
+{
+    char a[TEXT_NUMBER], n[TEXT_NUMBER], time[TEXT_NUMBER];
+    const size_t best = session_best(s);
+    struct words w = { .n = 0 };
+    if (s->n < 2 || best == WINNER_NONE)
+        return;
+    const struct contender c = contender_of(s, best);
+    words_add(&w, "%s is best: it runs on a card of %s, at the cost of %s driver calls, about %s. Policies compare by "
+                  "their smallest cards, ", c.label, text_mib(c.bytes, a), text_count(c.calls, n),
+              text_time(c.time_ns, time));
+    winner_say_price(&w, s->options->price);
+    words_add(&w, ".");
+    words_print(stdout, &w, 0, 2);
+}
+
 static void print_text(const struct fit_session *s)
 {
     fresh_start_print(stdout, s->trace);
-    printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "held at peak", "calls", "monotone",
+    printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "reserved", "calls", "monotone",
            "margin", "named card");
     for (size_t i = 0; i < s->n; i++)
         print_row(s, i);
     printf("\n");
+    print_best(s);
     print_remarks(s);
 }
 
@@ -141,6 +198,7 @@ static void json_fit(struct json_writer *w, const struct fit_session *s, size_t 
     json_number_or_null(w, "smallest_card_bytes", is_found, f->smallest_bytes);
     json_number_or_null(w, "peak_reserved_bytes", is_found, f->trial.peak_reserved_bytes);
     json_number_or_null(w, "device_calls", is_found, f->trial.device_calls);
+    json_number_or_null(w, "device_time_ns", is_found, f->trial.device_time_ns);
     json_put_bool(w, "is_monotone", f->is_monotone);
     json_number_or_null(w, "larger_failing_card_bytes", !f->is_monotone, f->larger_failing_bytes);
     if (is_found && s->device.has_total && total != DEVICE_UNLIMITED)
@@ -162,6 +220,9 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_put_number(&w, "granule_bytes", FIT_GRANULE_BYTES);
     json_put_number(&w, "live_peak_bytes", s->bounds.live_bytes);
     json_put_number_unless(&w, "offline_plan_bytes", s->bounds.plan_bytes, 0);
+    json_put_number(&w, "price_bytes_per_ms", s->options->price);
+    const size_t best = session_best(s);
+    json_number_or_null(&w, "best", best != WINNER_NONE, best);
     json_put_array(&w, "fits");
     for (size_t i = 0; i < s->n; i++)
         json_fit(&w, s, i);
@@ -197,10 +258,11 @@ const struct subcommand cmd_fit = {
     .name = "fit",
     .synopsis = "fit FILE",
     .summary = "find the smallest card on which each policy runs (default: the recorded settings)",
-    .text = "The smallest card, to 2 MiB, on which no request is refused, and the smallest named one. Its size\n"
-            "is found by bisection; sizes above it are tried as well, and where one fails the answer says so. With a\n"
-            "capacity in --device the margin against it is shown. A trace that starts in mid-run starts fresh.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(THREADS) | OPTION_BIT(GPU) |
+    .text = "The smallest card, to 2 MiB, on which no request is refused, and the smallest named one. Bisection finds\n"
+            "its size; larger sizes are tried too, and the answer says if one of them fails. With a capacity in\n"
+            "--device the margin against it is shown. The best policy has the smallest sum of card and driver time\n"
+            "at --price. A trace that starts in mid-run starts fresh.\n",
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(PRICE) | OPTION_BIT(THREADS) | OPTION_BIT(GPU) |
              OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = 1,

@@ -47,7 +47,7 @@ static void print_when(uint64_t epoch_us)
 
 static void print_start(const struct trace_reader *r)
 {
-    const struct start_sum s = start_sum_up(r);
+    const struct start_state_totals s = start_state_sum(r);
     char live[UNITS_TEXT], held[UNITS_TEXT];
     if (!trace_info(r)->starts_mid_run) {
         printf("%-22s empty\n", "start state");
@@ -113,7 +113,7 @@ static void print_info(const char *path, const struct trace_reader *r)
 
 static void json_start(struct json_writer *w, const struct trace_reader *r)
 {
-    const struct start_sum s = start_sum_up(r);
+    const struct start_state_totals s = start_state_sum(r);
     json_put_object(w, "start");
     json_put_text(w, "state", trace_info(r)->starts_mid_run ? "mid-run" : "empty");
     json_put_number(w, "live_requests", s.n_live);

@@ -1,10 +1,14 @@
-/* `replay record -o OUT -- COMMAND...`: starts a CUDA program with its memory calls recorded, and makes traces. */
+/*
+ * `replay record -o OUT -- PROGRAM...`: runs a CUDA program with libreplay-record.so preloaded, which writes its memory
+ * calls into journals, and makes traces of these. With --simulate the program runs on the simulated card.
+ */
 #include "replay/program/cli.h"
 
 #include "base/installed_file.h"
 #include "replay/program/journal_follow.h"
 #include "replay/program/journal_import.h"
-#include "replay/program/run_child.h"
+#include "replay/program/recorded_program.h"
+#include "replay/program/sim_card.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,173 +17,139 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The linker splits its list at spaces and colons. */
-static enum err find_library(char out[PATH_MAX], struct err_detail *why)
+struct record_run {
+    const struct options *o;
+    const char *out;
+    char   library[PATH_MAX];        /* that is preloaded */
+    char   folder[PATH_MAX];         /* of the journals, absolute: a program may change its directory; "": not made */
+    struct sim_card *card;           /* NULL: the program runs on the machine's GPU */
+};
+
+/* The linker splits LD_PRELOAD at spaces and colons. */
+static enum err find_library(struct record_run *run, struct err_detail *why)
 {
-    const enum err e = beside_find("record/libreplay-record.so", out, why);
-    if (e == ERR_OK && strpbrk(out, " :") != NULL)
+    const enum err e = installed_file_find("record/libreplay-record.so", run->library, why);
+    if (e == ERR_OK && strpbrk(run->library, " :") != NULL)
         return err_set(why, ERR_UNSUPPORTED, 0, "%.130s: cannot be preloaded from a folder with a space or a colon in "
-                       "its name", out);
+                       "its name", run->library);
     return e;
 }
 
-/* The folder of the journals, absolute: a program may go elsewhere. One that is there already is another run's. */
-static enum err make_folder(const char *out, char folder[PATH_MAX], struct err_detail *why)
+/* A folder that is there already belongs to another run. */
+static enum err make_folder(struct record_run *run, struct err_detail *why)
 {
     char name[PATH_MAX];
-    if ((size_t)snprintf(name, sizeof name, "%s.calls", out) >= sizeof name)
-        return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", out);
+    if ((size_t)snprintf(name, sizeof name, "%s.calls", run->out) >= sizeof name)
+        return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", run->out);
     if (mkdir(name, 0777) != 0 && errno == EEXIST)
         return err_set(why, ERR_USAGE, 0, "%.120s: is there already, from a run that was cut off: import the journals "
                        "in it (replay import FILE.calls -o OUT) or remove it", name);
-    if (access(name, W_OK) != 0 || realpath(name, folder) == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", name, strerror(errno));
-    return ERR_OK;
+    if (access(name, W_OK) == 0 && realpath(name, run->folder) != NULL)
+        return ERR_OK;
+    run->folder[0] = '\0';
+    return err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", name, strerror(errno));
 }
 
-/* With --simulate the hook's folder is put there by run-sim, whose hook it is. */
-static enum err put_hook(const struct options *o, const char *folder, struct child_env *env, struct err_detail *why)
+/* The hook in the program's Python. On a simulated card its folder is in the environment already. */
+static enum err put_hook(const struct record_run *run, struct child_env *env, struct err_detail *why)
 {
     char hook[PATH_MAX];
-    enum err e = child_env_put(env, "REPLAY_TORCH_RECORD", folder, '\0', why);
-    if (e != ERR_OK || o->texts[OPTION_SIMULATE] != NULL)
+    enum err e = child_env_put(env, "REPLAY_TORCH_RECORD", run->folder, '\0', why);
+    if (e != ERR_OK || run->card != NULL)
         return e;
-    e = beside_find("cudasim/python", hook, why);
+    e = installed_file_find("cudasim/python", hook, why);
     return e == ERR_OK ? child_env_put(env, "PYTHONPATH", hook, ':', why) : e;
 }
 
-static enum err make_env(const struct options *o, const char *library, const char *folder, struct child_env *env,
-                         struct err_detail *why)
+static enum err make_env(const struct record_run *run, struct child_env *env, struct err_detail *why)
 {
-    enum err e = child_env_put(env, "LD_PRELOAD", library, ':', why);
+    const uint64_t given = run->o->given;
+    enum err e = run->card != NULL ? sim_card_put_env(run->card, run->library, env, why)
+                                   : child_env_put(env, "LD_PRELOAD", run->library, ':', why);
     if (e == ERR_OK)
-        e = child_env_put(env, "REPLAY_RECORD_DIR", folder, '\0', why);
-    if (e == ERR_OK && (o->given & OPTION_BIT(STACKS)) != 0)
+        e = child_env_put(env, "REPLAY_RECORD_DIR", run->folder, '\0', why);
+    if (e == ERR_OK && (given & OPTION_BIT(STACKS)) != 0)
         e = child_env_put(env, "REPLAY_RECORD_STACKS", "1", '\0', why);
-    return e == ERR_OK && (o->given & OPTION_BIT(TORCH_HISTORY)) != 0 ? put_hook(o, folder, env, why) : e;
-}
-
-/* Runs the command, with --simulate by this program's run-sim, which takes over what is preloaded. A size alone is one of
- * the simulated card. */
-static enum err run_control(const struct options *o, const struct child_env *env, const struct child_watch *watch,
-                            int *status, struct err_detail *why)
-{
-    const char *typed = o->texts[OPTION_SIMULATE];
-    char program[PATH_MAX], device[PATH_MAX];
-    if (typed == NULL)
-        return child_run(o->inputs, env, watch, status, why);
-    snprintf(device, sizeof device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
-    const char *const start[] = { program, "run-sim", "--device", device, "--" };
-    const size_t n = sizeof start / sizeof start[0];
-    const char **argv = calloc(n + o->n_inputs + 1, sizeof *argv);
-    if (argv == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    memcpy(argv, start, sizeof start);
-    memcpy(argv + n, o->inputs, o->n_inputs * sizeof *argv);
-    enum err e = beside_program(program, why);
-    if (e == ERR_OK)
-        e = child_run(argv, env, watch, status, why);
-    free(argv);
-    return e;
-}
-
-static void look(void *arg)
-{
-    following_look(arg);
+    return e == ERR_OK && (given & OPTION_BIT(TORCH_HISTORY)) != 0 ? put_hook(run, env, why) : e;
 }
 
 /* Makes the traces; `out`: for the JSON, or NULL. */
-static enum err make_traces(const struct options *o, const char *folder, int status, FILE *out, struct err_detail *why)
+static enum err make_traces(const struct record_run *run, int status, FILE *out, struct err_detail *why)
 {
     struct json_writer w = json_writer(out);
     if (out == NULL)
-        return recording_import(folder, o->out, NULL, why);
+        return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, why);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-record/1");
     json_put_number(&w, "status", (unsigned)status);
-    const enum err e = recording_import(folder, o->out, &w, why);
+    const enum err e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, &w, why);
     json_end_object(&w);
     return e;
 }
 
-/* Runs the command, followed, and makes the traces. */
-static enum err record(const struct options *o, const char *folder, const struct child_env *env, FILE *json,
-                       int *status, struct err_detail *why)
+/* Runs the program and makes the traces. */
+static enum err record(const struct record_run *run, FILE *json, int *status, struct err_detail *why)
 {
-    struct following *following;
-    enum err e = following_start(folder, &following, why);
-    if (e != ERR_OK)
-        return e;
-    const struct child_watch watch = { .look = look, .arg = following, .every_ms = FOLLOWING_LOOK_MS };
-    e = run_control(o, env, &watch, status, why);
+    struct child_env env = { .n = 0 };
+    struct following *following = NULL;
+    bool is_complete;
+    enum err e = make_env(run, &env, why);
     if (e == ERR_OK)
-        e = make_traces(o, folder, *status, json, why);
+        e = recorded_program_run(run->o, &env, run->folder, "record", &following, status, why);
+    child_env_close(&env);
+    if (e == ERR_OK && run->card != NULL) {
+        e = sim_card_read(run->card, &is_complete, why);
+        if (e == ERR_OK)
+            sim_card_print(run->card, *status);
+    }
+    if (e == ERR_OK)
+        e = make_traces(run, *status, json, why);
     following_end(following, e == ERR_OK);
     return e;
 }
 
-static enum err check_names(const struct options *o, struct err_detail *why)
+static enum err prepare(struct record_run *run, struct err_detail *why)
 {
-    if (o->out == NULL)
-        return err_set(why, ERR_USAGE, 0, "record needs a name for the trace: -o OUT");
-    if (strcmp(o->out, "-") == 0)
-        return err_set(why, ERR_USAGE, 0, "record writes files, not standard output, which is the program's: -o OUT");
-    return ERR_OK;
+    enum err e = ERR_OK;
+    if (sim_card_is_wanted(run->o))
+        e = sim_card_open(run->o, "record", &run->card, why);
+    else if (run->o->texts[OPTION_TORCH_LIBS] != NULL)
+        e = err_set(why, ERR_USAGE, 0, "--torch-libs is for a program on a simulated card: --simulate D");
+    if (e == ERR_OK)
+        e = find_library(run, why);
+    return e == ERR_OK ? make_folder(run, why) : e;
 }
 
 static enum exit_status record_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
-    struct child_env env = { .n = 0 };
-    char library[PATH_MAX], folder[PATH_MAX];
+    struct record_run run = { .o = o };
     struct output *json = NULL;
     int status = 0;
-    enum err e = check_names(o, &why);
+    enum err e = recorded_program_out(o, "record", &run.out, &why);
+    if (e == ERR_OK && run.out == NULL)
+        e = err_set(&why, ERR_USAGE, 0, "record needs a name for the trace: -o OUT");
     if (e == ERR_OK)
         e = cli_open_json_of_command(o, &json, &why);
     if (e == ERR_OK)
-        e = find_library(library, &why);
+        e = prepare(&run, &why);
     if (e == ERR_OK)
-        e = make_folder(o->out, folder, &why);
-    if (e != ERR_OK) {
-        output_abandon(json);
-        return cli_fail(e, &why);
-    }
-    e = make_env(o, library, folder, &env, &why);
-    if (e == ERR_OK)
-        e = record(o, folder, &env, json == NULL ? NULL : output_file(json), &status, &why);
-    child_env_close(&env);
+        e = record(&run, json == NULL ? NULL : output_file(json), &status, &why);
     if (e == ERR_OK)
         e = output_commit(&json, &why);
     output_abandon(json);
-    if (rmdir(folder) != 0 && e == ERR_OK)
-        fprintf(stderr, "replay record: %s: journals are left there\n", folder);
+    sim_card_close(run.card, false);
+    if (run.folder[0] != '\0' && rmdir(run.folder) != 0 && e == ERR_OK)
+        fprintf(stderr, "replay record: %s: journals are left there\n", run.folder);
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }
 
 const struct subcommand cmd_record = {
     .name = "record",
-    .synopsis = "record -o OUT -- COMMAND...",
+    .synopsis = "record -o OUT -- PROGRAM...",
     .summary = "run a CUDA program and record its device memory calls, of the runtime and of the driver",
-    .text =
-        "A library is preloaded into the command and into what it starts; the program is not changed. Each\n"
-        "process writes a journal into OUT.calls as it goes: killed at any time, every call that had returned is\n"
-        "in it. Beside it OUT.calls/PID.0.gpuN.zst is a trace that grows with it, a quarter of a second behind,\n"
-        "and can be replayed at any time. At the end the journals become traces: OUT where one process used one\n"
-        "device, else OUT with .PID.gpuN before its last dot. If this command itself is killed both stay: replay\n"
-        "import OUT.calls/PID.0.calls -o TRACE reads a journal. The exit status is the command's.\n\n"
-        "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a\n"
-        "snapshot written at its end, at the first out of memory and on SIGUSR1. It then is the trace OUT, with the\n"
-        "snapshot beside it, and the driver's calls are in OUT with .driver before its last dot.\n"
-        "--simulate runs the command on the simulated card, as replay run-sim does. --json takes a file: standard\n"
-        "output is the command's.\n\n"
-        "Examples:\n"
-        "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"
-        "  replay record -o trace.zst --stacks -- python infer.py\n"
-        "  replay record -o trace.zst --torch -- python train.py\n"
-        "  replay record -o trace.zst --torch --simulate 24GiB -- python train.py\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY) | OPTION_BIT(SIMULATE) |
-             OPTION_BIT(JSON) | OPTION_BIT(HELP),
+    .text = RECORDED_PROGRAM_HELP,
+    .taken = RECORDED_PROGRAM_OPTIONS | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = record_main,

@@ -6,8 +6,9 @@
 #include "replay/program/what_if_options.h"
 #include "replay/results/device_runs.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
-#include "report/sink_samples.h"
+#include "report/sample_series.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ struct session {
     struct policy_spec  *specs;
     struct device_choice *devices;
     struct lane         *lanes;
-    struct sink        **sinks;
+    struct sample_series *series;
     struct explain_run  *explain;
     struct perfetto     *timelines;
     struct report_run   *runs;
@@ -52,7 +53,7 @@ static void session_close(struct session *s)
     result_close(&s->report);
     device_runs_close(&s->on);
     for (size_t i = 0; i < s->n; i++) {
-        sink_samples_destroy(s->sinks[i]);
+        sample_series_close(&s->series[i]);
         explain_run_close(&s->explain[i]);
         perfetto_close(&s->timelines[i]);
     }
@@ -63,7 +64,7 @@ static void session_close(struct session *s)
     free(s->runs);
     free(s->explain);
     free(s->timelines);
-    free(s->sinks);
+    free(s->series);
     free(s->lanes);
     free(s->devices);
     free(s->specs);
@@ -114,12 +115,12 @@ static enum err session_make_room(struct session *s, struct err_detail *why)
     const size_t n = s->n_policies * s->n_devices;
     s->devices = calloc(s->n_devices, sizeof *s->devices);
     s->lanes = calloc(n, sizeof *s->lanes);
-    s->sinks = calloc(n, sizeof *s->sinks);
+    s->series = calloc(n, sizeof *s->series);
     s->runs = calloc(n, sizeof *s->runs);
     s->labels = calloc(n, sizeof *s->labels);
     s->explain = calloc(n, sizeof *s->explain);
     s->timelines = calloc(n, sizeof *s->timelines);
-    if (s->devices == NULL || s->lanes == NULL || s->sinks == NULL || s->runs == NULL || s->labels == NULL ||
+    if (s->devices == NULL || s->lanes == NULL || s->series == NULL || s->runs == NULL || s->labels == NULL ||
         s->explain == NULL || s->timelines == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
     s->n = n;
@@ -177,7 +178,10 @@ static enum err session_opened(void *session, size_t lane, const struct replay_c
 {
     struct session *s = session;
     char name[DEVICE_TEXT + 256];
-    s->lanes[lane].sink = s->sinks[lane];
+    if (s->samples != NULL) {
+        s->lanes[lane].sample = sample_series_add;
+        s->lanes[lane].sample_arg = &s->series[lane];
+    }
     s->explain[lane].event = s->explain_event;
     s->lanes[lane].explain = &s->explain[lane];
     if (s->perfetto == NULL)
@@ -201,11 +205,6 @@ static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
         return found;
     for (size_t i = 0; i < s->n_policies; i++)
         recorded_take_release(release, &s->specs[i]);
-    for (size_t i = 0; i < s->n && s->samples != NULL; i++) {
-        const enum err e = sink_samples_create(&s->sinks[i]);
-        if (e != ERR_OK)
-            return err_set(why, e, 0, "%s", err_text(e));
-    }
     s->on = (struct device_runs){
         .trace = s->trace,     .specs = s->specs,     .n_policies = s->n_policies,
         .devices = s->devices, .n_devices = s->n_devices,
@@ -269,6 +268,7 @@ static struct report_setup setup_of(const struct options *o)
         .releases = o->texts[OPTION_RELEASES] != NULL ? o->texts[OPTION_RELEASES] : "auto",
         .format   = o->from,
         .seed     = o->seed,
+        .price_bytes_per_ms = o->price,
     };
 }
 
@@ -312,9 +312,9 @@ static void session_write_samples(const struct session *s)
 {
     const struct trace_labels labels = { .text = label_text, .arg = s->trace };
     FILE *out = output_file(s->samples);
-    sink_samples_write_header(out);
+    sample_series_write_header(out);
     for (size_t i = 0; i < s->n; i++)
-        sink_samples_write(out, s->sinks[i], s->runs[i].label, &s->lanes[i].meter.at_peak_sample, &labels);
+        sample_series_write(out, &s->series[i], s->runs[i].label, &s->lanes[i].meter.at_peak_sample, &labels);
 }
 
 static enum err session_write_timelines(struct session *s, struct err_detail *why)
@@ -410,7 +410,7 @@ const struct subcommand cmd_replay = {
             "bad input, or a device that is not there; 3 a fault of the program or its host; 128 + N ended by signal N.\n",
     .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) | OPTION_BIT(PERFETTO) |
              OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
-             OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
+             OPTION_BIT(PRICE) | OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
              OPTION_BIT(TOUCH) | OPTION_BIT(CALIBRATE) |
              OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,

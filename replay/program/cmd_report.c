@@ -32,7 +32,7 @@ static void session_close(struct report_session *s)
     output_abandon(s->html);
     output_abandon(s->md);
     output_abandon(s->csv);
-    drawn_close(&s->page);
+    detailed_runs_close(&s->page);
     verdict_close(&s->verdict);
     run_table_close(&s->table);
     free(s->traces);
@@ -55,7 +55,7 @@ static void complain(void *arg, const char *text)
 {
     struct report_session *s = arg;
     fprintf(stderr, "replay: left out: %s\n", text);
-    s->is_out_of_memory |= drawn_note(&s->page, "left out: %s", text) != ERR_OK;
+    s->is_out_of_memory |= detailed_runs_note(&s->page, "left out: %s", text) != ERR_OK;
     s->n_notes = s->page.n_notes;
 }
 
@@ -74,7 +74,7 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
         .policies = is_default ? default_policies : o->policies,
         .n_policies = is_default ? N_DEFAULT_POLICIES : o->n_policies,
         .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
-        .threads = o->threads, .seed = o->seed,
+        .threads = o->threads,
     };
     enum err e = sweep_open(&asked, &sweep, why);
     if (e != ERR_OK)
@@ -96,6 +96,10 @@ static enum err read_sources(struct report_session *s, struct err_detail *why)
     const struct options *o = s->options;
     enum err e = ERR_OK;
     run_table_open(&s->table);
+    if ((o->given & OPTION_BIT(PRICE)) != 0) {
+        s->table.price_bytes_per_ms = o->price;
+        s->table.has_price = true;
+    }
     s->traces = calloc(o->n_inputs, sizeof *s->traces);
     if (s->traces == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
@@ -131,7 +135,7 @@ static enum err draw(struct report_session *s, struct err_detail *why)
     s->page.verdict = &s->verdict;
     if (s->html == NULL)
         return ERR_OK;
-    const enum err e = drawn_replay(&s->page, s->options->threads, progress_report, &progress, why);
+    const enum err e = detailed_runs_replay(&s->page, s->options->threads, progress_report, &progress, why);
     progress_clear(&progress);
     return e;
 }
@@ -226,7 +230,7 @@ const struct subcommand cmd_report = {
             "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input, or a trace or\n"
             "run was left out, which the report names; 3 a fault of the program or its host.\n",
     .taken = OPTION_BIT(HTML) | OPTION_BIT(MD) | OPTION_BIT(CSV) | OPTION_BIT(FAIL_IF) | OPTION_BIT(POLICY) |
-             OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
+             OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(PRICE) |
              OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,

@@ -13,7 +13,7 @@
 struct snapshot_session {
     struct trace_reader *trace;
     struct single_run    run;
-    struct dump          dump;
+    struct snapshot_export export;
     struct output       *out;
     bool                 is_stdout_taken;
 };
@@ -22,13 +22,13 @@ static void session_close(struct snapshot_session *s)
 {
     output_abandon(s->out);
     single_run_close(&s->run);
-    dump_close(&s->dump);
+    snapshot_export_close(&s->export);
     trace_close(s->trace);
 }
 
 static enum err session_open(struct snapshot_session *s, const struct options *o, struct err_detail *why)
 {
-    uint64_t event = DUMP_AT_END;
+    uint64_t event = SNAPSHOT_EXPORT_AT_END;
     if (o->n_policies > 1)
         return err_set(why, ERR_USAGE, 0, "one --policy is enough: a snapshot shows one run");
     if (o->out == NULL)
@@ -39,11 +39,11 @@ static enum err session_open(struct snapshot_session *s, const struct options *o
     if (e == ERR_OK && (o->given & OPTION_BIT(AT)) != 0)
         e = explain_run_find(s->trace, o->at, &event, why);
     if (e == ERR_OK)
-        e = dump_open(&s->dump, event, why);
+        e = snapshot_export_open(&s->export, event, why);
     if (e == ERR_OK)
         e = single_run_open(&s->run, s->trace, o->n_policies == 1 ? o->policies[0] : NULL, o->device, why);
     if (e == ERR_OK)
-        dump_listen(&s->dump, &s->run.lane);
+        snapshot_export_listen(&s->export, &s->run.lane);
     return e;
 }
 
@@ -70,7 +70,7 @@ static enum exit_status snapshot_main(const struct options *o)
     if (e == ERR_OK)
         e = cli_replay(o, &s.run, &why);
     if (e == ERR_OK)
-        e = dump_write(&s.dump, &s.run.lane, s.trace, output_file(s.out), &why);
+        e = snapshot_export_write(&s.export, &s.run.lane, s.trace, output_file(s.out), &why);
     if (e == ERR_OK)
         e = output_commit(&s.out, &why);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : session_end(&s);

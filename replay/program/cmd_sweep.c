@@ -168,7 +168,8 @@ static struct sweep_request request_of(const struct options *o)
     return (struct sweep_request){
         .inputs = o->inputs, .n_inputs = o->n_inputs, .policies = o->policies, .n_policies = o->n_policies,
         .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
-        .threads = o->threads, .seed = o->seed, .shard = o->shard, .n_shards = o->n_shards,
+        .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
+        .price_bytes_per_ms = (o->given & OPTION_BIT(PRICE)) != 0 ? &o->price : NULL,
     };
 }
 
@@ -288,6 +289,8 @@ static enum exit_status merge_main(const struct options *o)
         e = results_db_open(o->out, false, &db, &why);
     if (e == ERR_OK)
         e = merge_inputs(o, to.is_stdout_taken, db, &why);
+    if (e == ERR_OK && (o->given & OPTION_BIT(PRICE)) != 0)
+        e = results_db_set_price(db, o->price, &why);
     const bool is_partial = e != ERR_OK;
     if (e == ERR_OK)
         e = write_results(db, &to, &why);
@@ -317,7 +320,7 @@ const struct subcommand cmd_sweep = {
             "  {4,[256:1,>:8]}               a comma within brackets does not separate\n"
             "  pytorch{,:gc=0.8}             an item may be empty\n",
     .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) |
-             OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) | OPTION_BIT(GPU) |
+             OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(PRICE) | OPTION_BIT(GPU) |
              OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME) | OPTION_BIT(SHOW_JOB) |
              OPTION_BIT(HELP),
     .n_inputs_min = 1,
@@ -331,7 +334,7 @@ const struct subcommand cmd_merge = {
     .summary = "put the results of several sweeps into one database",
     .text = "A run that is there already is left as it is; one that differs from it is refused. Where a DB cannot be\n"
             "had, a database that would be new is not made; one that was there keeps what came from those before.\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(HELP),
+    .taken = OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(PRICE) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = merge_main,

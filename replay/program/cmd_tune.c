@@ -7,6 +7,7 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 enum { SHOWN_ENTRIES = 10 };
@@ -21,7 +22,7 @@ struct tune_session {
     bool                  is_stdout_taken;
 };
 
-/* An event in the source's numbers; -1: it was before the first, or cannot be told. */
+/* An event in the source's numbers; -1: it was before the first, or its number is not known. */
 static int64_t source_event(const struct tune_session *s, int64_t event)
 {
     int64_t number = event;
@@ -39,7 +40,7 @@ static const char *conf_of(const struct tune *t, const struct settings *settings
     return settings_text(settings, &t->rules, false, buf);
 }
 
-/* The call that sets the limit where no option does; 0: none is needed. */
+/* The percentage for the call that sets the limit if no option does; 0: no call is needed. */
 static unsigned fraction_call(const struct tune *t, const struct settings *settings)
 {
     return t->rules.has_fraction_option ? 0 : settings->fraction_percent;
@@ -60,7 +61,7 @@ static const char *winner_name(const struct tune *t)
     return tune_recommends(t) ? "the recommended setting" : "the best found";
 }
 
-/* "expandable_segments:True", "the defaults", with the call where one is needed. */
+/* "expandable_segments:True", "the defaults", plus the call if one is needed. */
 static void words_add_settings(struct words *w, const struct tune *t, const struct settings *settings)
 {
     char text[SETTINGS_TEXT];
@@ -86,11 +87,15 @@ static void print_lines_to_paste(const struct tune *t)
     printf("\n");
 }
 
-static void print_trial(const struct tune_session *s, const char *what, const struct trial *t)
+/* `f`: what is known of its smallest card; NULL: nothing. */
+static void print_trial(const struct tune_session *s, const char *what, const struct trial *t,
+                        const struct tune_finalist *f)
 {
-    char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER];
-    printf("%-12s %13s %8" PRIu64 " %13s %12s   ", what, text_mib(t->peak_reserved_bytes, reserved), t->retries,
-           text_count(t->device_calls, calls), text_time(t->device_time_ns, time));
+    char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER], card[TEXT_NUMBER] = "-";
+    if (f != NULL && f->smallest_bytes > 0)
+        text_mib(f->smallest_bytes, card);
+    printf("%-12s %13s %8" PRIu64 " %13s %12s %14s   ", what, text_mib(t->peak_reserved_bytes, reserved), t->retries,
+           text_count(t->device_calls, calls), text_time(t->device_time_ns, time), card);
     if (t->fits)
         printf("yes\n");
     else
@@ -100,11 +105,13 @@ static void print_trial(const struct tune_session *s, const char *what, const st
 static void print_trials(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
-    printf("%-12s %13s %8s %13s %12s   %s\n", "setting", "peak reserved", "retries", "driver calls", "driver time",
-           "runs");
-    print_trial(s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial);
+    printf("%-12s %13s %8s %13s %12s %14s   %s\n", "setting", "peak reserved", "retries", "driver calls", "driver time",
+           "smallest card", "runs");
+    print_trial(s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial,
+                t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
     if (t->advice != TUNE_NOTHING)
-        print_trial(s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial);
+        print_trial(s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial,
+                    tune_finalist_of(t, t->winner));
     printf("\n");
 }
 
@@ -113,7 +120,7 @@ static void words_add_holes(struct words *w, const struct holes *h)
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     for (size_t i = 0; i < h->n_kinds && i < 3; i++) {
         const struct hole_kind *k = &h->kinds[i];
-        words_add(w, "%s%" PRIu64 " hole%s of %s pinned by %s of %s", i == 0 ? ": " : ", ", k->n, k->n == 1 ? "" : "s",
+        words_add(w, "%s%" PRIu64 " hole%s of %s next to %s of %s", i == 0 ? ": " : ", ", k->n, k->n == 1 ? "" : "s",
                   text_mib(k->hole_bytes, a), k->n == 1 ? "a live block" : "live blocks", text_mib(k->pin_bytes, b));
     }
     words_add(w, "%s. ", h->n_kinds > 3 ? ", and smaller ones" : "");
@@ -124,7 +131,7 @@ static void words_add_mechanism(struct words *w, const struct settings *s)
 {
     if (s->expandable)
         words_add(w, "expandable_segments keeps blocks in ranges that grow by pages, so neighbouring holes join and "
-                     "free whole pages can be given back. ");
+                     "whole free pages can be given back. ");
     if (s->max_split_mib > 0)
         words_add(w, "max_split_size_mb no longer cuts blocks of %" PRIu32 " MiB and more: smaller requests go to "
                      "other segments, and a freed large block stays whole. ", s->max_split_mib);
@@ -149,32 +156,31 @@ static void print_why(const struct tune_session *s)
     char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (b->fits)
-        words_add(&w, "Why: where the %s setting holds most (%s at %s), ", baseline_name(t),
+        words_add(&w, "Why: when the %s setting reserves most (%s at %s), ", baseline_name(t),
                   text_mib(b->peak_reserved_bytes, a), event_text(s, (int64_t)t->holes_event - 1, where));
     else
-        words_add(&w, "Why: at %s the %s setting refuses %s, with %s held and %s free on the card. There ",
+        words_add(&w, "Why: at %s the %s setting refuses %s, with %s reserved and %s free on the card. Then ",
                   event_text(s, b->stopped_at, where), baseline_name(t), text_mib(b->refused_bytes, a),
                   text_mib(b->refused_reserved_bytes, c), text_mib(b->refused_free_bytes, d));
-    words_add(&w, "%s of free memory lie in segments that live blocks keep from being given back",
+    words_add(&w, "%s of free memory cannot be given back, because live blocks share its segments",
               text_mib(t->holes_before.pinned_bytes, a));
     words_add_holes(&w, &t->holes_before);
-    words_add(&w, "With the recommended setting %s are so pinned at the same moment, of %s held",
+    words_add(&w, "With the recommended setting this is %s at the same moment, of %s reserved",
               text_mib(t->holes_after.pinned_bytes, a), text_mib(t->holes_after.reserved_bytes, c));
     words_add_holes(&w, &t->holes_after);
     words_add_mechanism(&w, &t->entries[t->winner].settings);
     words_print(stdout, &w, 0, 2);
 }
 
-/* What came of the winner on the copies. */
+/* The winner as a finalist. */
 static const struct tune_finalist *winner_on_copies(const struct tune *t)
 {
-    const struct tune_finalist *f = t->finalists;
-    while (f->entry != t->winner)
-        f++;
+    const struct tune_finalist *f = tune_finalist_of(t, t->winner);
+    assert(f != NULL);
     return f;
 }
 
-/* What the winner did of all copies. */
+/* How the winner fared on the copies. */
 static void print_copies(const struct tune *t)
 {
     const struct tune_finalist *winner = winner_on_copies(t);
@@ -190,11 +196,11 @@ static void print_copies(const struct tune *t)
     words_add(&w, "%s runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists in %u.",
               winner_name(t), winner->runs, baseline_name(t), winner->beats, t->n_finalists, wins);
     if (t->winner > 0) {
-        char held[TEXT_NUMBER];
-        words_add(&w, " Least memory on the recording itself takes ");
+        char reserved[TEXT_NUMBER];
+        words_add(&w, " By its peak on the recording alone, ");
         words_add_settings(&w, t, &t->entries[0].settings);
-        words_add(&w, ", %s; of the copies it runs in %u and is better than the %s setting in %u.",
-                  text_mib(t->entries[0].trial.peak_reserved_bytes, held), t->finalists[0].runs, baseline_name(t),
+        words_add(&w, " would come first, with %s; of the copies it runs in %u and is better than the %s setting in %u.",
+                  text_mib(t->entries[0].trial.peak_reserved_bytes, reserved), t->finalists[0].runs, baseline_name(t),
                   t->finalists[0].beats);
     }
     words_print(stdout, &w, 0, 2);
@@ -227,8 +233,8 @@ static void print_nothing_helps(const struct tune_session *s)
     words_add(&w, "Nothing found: all %zu settings tried run out of memory on this card. The one that gets farthest, ",
               t->n_entries);
     words_add_settings(&w, t, &best->settings);
-    words_add(&w, ", stops at %s, where %s are asked for, %s held and %s free on the card. Live data would "
-                  "fit with %s to spare: the rest is lost to fragmentation. Smallest cards:",
+    words_add(&w, ", stops at %s, where %s are requested, %s reserved and %s free on the card. Live data would "
+                  "fit with %s to spare: the rest is lost to fragmentation. Smallest cards, best first:",
               event_text(s, best->trial.stopped_at, where), text_mib(best->trial.refused_bytes, a),
               text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
               text_mib(t->usable_bytes - t->bounds.live_bytes, d));
@@ -244,41 +250,41 @@ static void print_nothing_helps(const struct tune_session *s)
         else if (f->smallest_bytes > total)
             words_add(&line, ": %s, %s more", text_mib(f->smallest_bytes, a), text_mib(f->smallest_bytes - total, b));
         else
-            words_add(&line, ": %s, though not this larger one", text_mib(f->smallest_bytes, a));
+            words_add(&line, ": %s, but not the larger card given", text_mib(f->smallest_bytes, a));
         words_print(stdout, &line, 0, 2);
     }
 }
 
-/* What the winner gains on the recording: memory, or driver time. */
+/* What the winner gains on the recording: a smaller card, or driver time on the smallest. */
 static void words_add_gain(struct words *w, const struct tune *t)
 {
-    const struct trial *now = &t->entries[t->winner].trial, *was = &t->baseline.trial;
+    const struct tune_finalist *now = winner_on_copies(t), *was = &t->finalists[t->n_finalists];
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    if (now->peak_reserved_bytes != was->peak_reserved_bytes)
-        words_add(w, "It holds %s here instead of %s", text_mib(now->peak_reserved_bytes, a),
-                  text_mib(was->peak_reserved_bytes, b));
+    if (now->smallest_bytes != was->smallest_bytes)
+        words_add(w, "It runs on a card of %s instead of %s", text_mib(now->smallest_bytes, a),
+                  text_mib(was->smallest_bytes, b));
     else
-        words_add(w, "It takes %s of driver time here instead of %s", text_time(now->device_time_ns, a),
-                  text_time(was->device_time_ns, b));
+        words_add(w, "On its smallest card it takes %s of driver time instead of %s", text_time(now->time_ns, a),
+                  text_time(was->time_ns, b));
 }
 
-/* Where the copies refute the winner, what it is worth here and that it is not to be relied on. */
+/* The copies refute the winner: what it gains here, and that one cannot rely on it. */
 static void print_best_here(const struct tune *t)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "Nothing to gain that would hold for another run. The best found is for this recording only: ");
+    words_add(&w, "Nothing to gain that would hold for another run. The best found helps this recording only: ");
     words_add_settings(&w, t, &t->entries[t->winner].settings);
     words_add(&w, ". ");
     words_add_gain(&w, t);
-    words_add(&w, ", but does better than the %s setting in %u of %zu changed copies.", baseline_name(t),
+    words_add(&w, ", but is better than the %s setting in only %u of %zu changed copies.", baseline_name(t),
               winner_on_copies(t)->beats, t->n_copies);
     words_print(stdout, &w, 0, 2);
 }
 
 static void words_add_caution(struct words *w, const struct tune *t)
 {
-    words_add(w, "it saves this recording, but runs out of memory in %zu of %zu changed copies of it: another run may "
-                 "do so, too. A larger card, or a program that needs less, is the safer way.",
+    words_add(w, "it saves this recording, but runs out of memory in %zu of %zu changed copies of it. Another run may "
+                 "run out of memory too. A larger card, or a program that needs less, is safer.",
               t->n_copies - winner_on_copies(t)->runs, t->n_copies);
 }
 
@@ -290,12 +296,12 @@ static void print_caution(const struct tune *t)
     words_print(stdout, &w, 0, 2);
 }
 
-/* What is to be set for another run, if anything is; before the figures, because it is what was asked for. */
+/* What to set for another run, if anything. It stands before the figures, because it is the answer. */
 static void print_advice(const struct tune *t)
 {
     switch (t->advice) {
     case TUNE_NOTHING:
-        printf("Nothing to gain: no setting tried does better than the %s one.\n", baseline_name(t));
+        printf("Nothing to gain: no setting tried is better than the %s one.\n", baseline_name(t));
         break;
     case TUNE_HERE_ONLY:
         print_best_here(t);
@@ -375,7 +381,13 @@ static void json_holes(struct json_writer *w, const char *key, const struct hole
     json_end_object(w);
 }
 
-/* The winner under the name that it deserves; a null under the others. */
+/* Null unless its smallest card was looked for and found. */
+static void json_card(struct json_writer *w, const struct tune_finalist *f)
+{
+    json_put_number_unless(w, "smallest_card_bytes", f != NULL ? f->smallest_bytes : 0, 0);
+}
+
+/* The winner if `is_so`, else null. */
 static void json_winner(struct json_writer *w, const struct tune_session *s, const char *key, bool is_so)
 {
     const struct tune_entry *winner = &s->tune.entries[s->tune.winner];
@@ -386,6 +398,7 @@ static void json_winner(struct json_writer *w, const struct tune_session *s, con
     json_put_object(w, key);
     json_settings(w, &s->tune, &winner->settings);
     json_trial(w, s, &winner->trial);
+    json_card(w, winner_on_copies(&s->tune));
     json_end_object(w);
 }
 
@@ -465,12 +478,14 @@ static void write_json(FILE *out, const struct tune_session *s)
     json_put_text(&w, "device", s->device.typed);
     json_put_text(&w, "torch", pytorch_rules_name(&t->rules));
     json_put_number(&w, "tried", t->n_entries);
+    json_put_number(&w, "price_bytes_per_ms", t->price_bytes_per_ms);
     json_put_number(&w, "live_peak_bytes", t->bounds.live_bytes);
     json_put_number_unless(&w, "offline_plan_bytes", t->bounds.plan_bytes, 0);
     json_put_object(&w, "recorded");
     json_put_text(&w, "policy", t->baseline.spec.typed);
     json_put_bool(&w, "is_recorded", t->is_baseline_recorded);
     json_trial(&w, s, &t->baseline.trial);
+    json_card(&w, t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
     json_end_object(&w);
     json_winner(&w, s, "recommended", tune_recommends(t));
     json_winner(&w, s, "best_here_only", t->advice == TUNE_HERE_ONLY);
@@ -489,7 +504,9 @@ static enum err session_run(struct tune_session *s, struct err_detail *why)
     struct progress progress = progress_start("replaying");
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
-    const enum err e = tune_run(s->trace, &s->device, s->options->torch, s->options->seed, &cfg, &s->tune, why);
+    const struct tune_request asked = { .release = s->options->torch, .seed = s->options->seed,
+                                        .price_bytes_per_ms = s->options->price };
+    const enum err e = tune_run(s->trace, &s->device, &asked, &cfg, &s->tune, why);
     progress_clear(&progress);
     return e;
 }
@@ -523,13 +540,15 @@ const struct subcommand cmd_tune = {
     .synopsis = "tune FILE",
     .summary = "find the setting of PYTORCH_CUDA_ALLOC_CONF that serves the trace best on a card",
     .text = "Tries the settings that the release has: a coarse cross product with thresholds from the trace's own\n"
-            "sizes, then neighbours of the best. No request refused comes first, then peak reserved, then modelled\n"
-            "driver time; of equals the one with fewer settings. The best, and the best with a single setting, are\n"
-            "tried on changed copies of the trace (--seed). Recommended is what runs in most of them and is better\n"
-            "than the recorded setting there, too; where that runs out of memory also what only saves the recording,\n"
-            "with a caution. A trace that starts in mid-run starts fresh. The exit status is 0 also where nothing\n"
-            "helps.\n",
-    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(TORCH) | OPTION_BIT(JSON) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
+            "sizes, then neighbours of the best. The best settings, and the best single ones, are tried on changed\n"
+            "copies of the trace (--seed). A setting is recommended if it runs in most copies and is better than the\n"
+            "recorded one there too. If the recorded setting runs out of memory, one that saves only the recording is\n"
+            "recommended with a caution.\n"
+            "Better means: no request is refused on the card; then the smallest card on which it runs (on copies, and\n"
+            "to choose what is tried there, its peak of the card) plus driver time at --price; then fewer settings.\n"
+            "`replay fit` ranks by the same rule.\n"
+            "A trace that starts in mid-run starts fresh. The exit status is 0 also if nothing helps.\n",
+    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(TORCH) | OPTION_BIT(JSON) | OPTION_BIT(PRICE) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
              OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = 1,

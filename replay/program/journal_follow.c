@@ -1,10 +1,16 @@
-/* Journals into traces while they are written: one trace for each process and device, in the journals' folder. */
+/*
+ * Makes traces of journals while they are written: one for each process and device, in the journals' folder.
+ *
+ * A look finds new journals and takes the records that came. Memory is small: the records of one stretch, and what is
+ * live.
+ */
 #include "replay/program/journal_follow.h"
 
 #include "base/array.h"
 #include "import/import_calls.h"
 #include "replay/program/run_child.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,28 +18,29 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STRETCHES_PER_LOOK = 16, NAME_BYTES = 40 };       /* one process must not keep the others waiting */
+enum { STRETCHES_PER_LOOK = 16, NAME_BYTES = 40 };       /* so that one process does not keep the others waiting */
 
 struct followed {
     char name[NAME_BYTES];            /* "PID.N" */
     const char *folder;
     struct calls_follow *follow;      /* NULL: its traces are ended */
-    bool has_ended;                   /* the process had, at the last look */
-    bool has_device[CALL_DEVICES_MAX];           /* traces that were made */
+    bool has_ended;                   /* the process had ended at the last look */
+    bool has_device[CALL_DEVICES_MAX];           /* its trace was made */
 };
 
 struct following {
-    const char *folder;
+    const char *folder, *command;
     struct followed **at;             /* ascending by name */
     size_t n, room, n_open;
 };
 
-enum err following_start(const char *folder, struct following **out, struct err_detail *why)
+enum err following_start(const char *folder, const char *command, struct following **out, struct err_detail *why)
 {
     struct following *f = calloc(1, sizeof *f);
     if (f == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     f->folder = folder;
+    f->command = command;
     *out = f;
     return ERR_OK;
 }
@@ -57,9 +64,10 @@ static enum err create_trace(void *arg, unsigned device, struct trace_writer **o
 
 static void followed_drop(struct following *f, struct followed *j, const struct err_detail *why)
 {
-    fprintf(stderr, "replay record: %s: no trace is made of it while it is written: %s\n", j->name, why->text);
+    fprintf(stderr, "replay %s: %s: no trace is made of it while it is written: %s\n", f->command, j->name, why->text);
     calls_follow_close(j->follow);
     j->follow = NULL;
+    assert(f->n_open > 0);
     f->n_open--;
 }
 
@@ -70,10 +78,11 @@ static void followed_finish(struct following *f, struct followed *j)
     j->follow = NULL;
     f->n_open--;
     if (calls_follow_finish(follow, &why) != ERR_OK)
-        fprintf(stderr, "replay record: %s\n", why.text);
+        fprintf(stderr, "replay %s: %s\n", f->command, why.text);
 }
 
-/* A process that has ended is looked at twice: the first look may wait for a record that nobody finishes. */
+/* After its process has ended, a journal gets two more looks: the first may wait for a record that nobody will
+ * finish. */
 static void followed_look(struct following *f, struct followed *j)
 {
     struct err_detail why = { .text = "" };
@@ -91,7 +100,7 @@ static void followed_look(struct following *f, struct followed *j)
 
 /* ---- all of them ---- */
 
-/* The place of a name among the others, or where it would be. */
+/* The index of a name, or the index at which it would be inserted. */
 static size_t name_place(const struct following *f, const char *name, bool *is_there)
 {
     size_t low = 0, high = f->n;
@@ -106,7 +115,7 @@ static size_t name_place(const struct following *f, const char *name, bool *is_t
     return low;
 }
 
-/* Follows a journal that was not there before. One without a head comes again at the next look. */
+/* Starts to follow a journal that was not there before. If it has no head yet, the next look tries again. */
 static void follow_new(struct following *f, const char *name)
 {
     struct err_detail why = { .text = "" };
@@ -130,6 +139,7 @@ static void follow_new(struct following *f, const char *name)
         free(j);
         return;
     }
+    assert(place <= f->n && f->n < f->room);
     memmove(f->at + place + 1, f->at + place, (f->n - place) * sizeof *f->at);
     f->at[place] = j;
     f->n++;

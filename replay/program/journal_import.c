@@ -1,125 +1,199 @@
 /* Journals of calls, and snapshots of PyTorch's history, into traces. */
 #include "replay/program/journal_import.h"
 
+#include "base/output.h"
 #include "import/import.h"
 #include "import/import_calls.h"
+#include "replay/program/journal_folder.h"
 #include "replay/program/recorded_file.h"
 #include "replay/program/run_child.h"
 #include "report/text.h"
 
-#include <dirent.h>
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* What the hook in a Python writes (cudasim/python/sitecustomize.py), and what is put into names for it. */
+/* What the hook in a Python writes (cudasim/python/sitecustomize.py), and how record names it. */
 static const struct { const char *end, *what; } snapshots[] = {
     { ".pickle", "" }, { ".oom.pickle", ".oom" }, { ".usr1.pickle", ".usr1" },
 };
-enum { N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0] };
+enum { SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0] };
 
-struct recording {
-    const char *folder, *out;
-    struct dirent **files;
-    int    n_files;
-    struct calls_summary *summaries;  /* by file */
-    size_t n_traces, n_journals;      /* processes and devices with calls; processes with calls */
-    bool   has_snapshots;             /* which then have the plain names */
-    struct json_writer *json;         /* NULL: not asked for */
-    bool  *is_running;                /* by file: the process, when its journal was imported */
+/* What one process was until it ended or replaced itself by exec. */
+struct recorded_journal {
+    unsigned pid, part;              /* as in the file's name */
+    struct calls_summary summary;
+    size_t n_devices;                /* devices with calls */
+    bool has_snapshot[N_SNAPSHOTS];  /* those of its process that are its own */
+    bool is_running;                 /* when it was imported */
+    bool is_read;                    /* false: it was left out */
 };
 
-static int is_journal(const struct dirent *f)
+struct recording {
+    struct journal_folder folder;
+    const char *out;
+    enum recording_rules rules;
+    struct recorded_journal *journals;
+    size_t n_traces, n_used;         /* pairs of journal and device with calls; journals with calls */
+    bool   has_snapshots;
+    struct json_writer *json;        /* NULL: not asked for */
+};
+
+static bool is_run_sim(const struct recording *r)
 {
-    const size_t n = strlen(f->d_name), k = strlen(".calls");
-    return n > k && strcmp(f->d_name + n - k, ".calls") == 0;
+    return r->rules == RECORDING_OF_RUN_SIM;
 }
 
-static bool has_calls(const struct calls_summary *s, unsigned device)
+static const char *command_of(const struct recording *r)
 {
-    return s->devices[device].requests + s->devices[device].ooms > 0;
+    return is_run_sim(r) ? "run-sim" : "record";
 }
 
-static void journal_path(const struct recording *r, int i, char path[PATH_MAX])
+static bool has_calls(const struct recorded_journal *j, unsigned device)
 {
-    snprintf(path, PATH_MAX, "%s/%s", r->folder, r->files[i]->d_name);
-}
-
-static void snapshot_path(const struct recording *r, int i, size_t k, char path[PATH_MAX])
-{
-    snprintf(path, PATH_MAX, "%s/%u%s", r->folder, r->summaries[i].pid, snapshots[k].end);
+    return j->summary.devices[device].requests + j->summary.devices[device].ooms > 0;
 }
 
 /* ---- names ---- */
 
-/* "trace.zst" becomes "trace<process><device><what>.zst", or ends in `end` where that is not NULL. Process and device
- * are named where there are several; a process that replaced itself has several parts: "1234-1". */
-static void trace_name(const struct recording *r, int i, int device, const char *what, const char *end,
-                       char name[PATH_MAX])
+/* The length of `out` without its ending. run-sim knows one ending, record takes any. */
+static size_t stem_length(const struct recording *r)
 {
-    unsigned pid = 0, part = 0;
+    const size_t n = strlen(r->out);
+    if (is_run_sim(r))
+        return n >= 4 && strcmp(r->out + n - 4, ".zst") == 0 ? n - 4 : n;
     const char *slash = strrchr(r->out, '/'), *file = slash == NULL ? r->out : slash + 1, *dot = strrchr(file, '.');
-    const size_t n = dot == NULL || dot == file ? strlen(r->out) : (size_t)(dot - r->out);
-    char process[32] = "", gpu[16] = "";
-    const int got = sscanf(r->files[i]->d_name, "%u.%u.", &pid, &part);
-    if (r->n_journals > 1 || (r->n_traces > 1 && device >= 0))
-        snprintf(process, sizeof process, got == 2 && part > 0 ? ".%u-%u" : ".%u", pid, part);
-    if (r->n_traces > 1 && device >= 0)
-        snprintf(gpu, sizeof gpu, ".gpu%d", device);
-    snprintf(name, PATH_MAX, "%.*s%s%s%s%s", (int)n, r->out, process, gpu, what, end != NULL ? end : r->out + n);
+    return dot == NULL || dot == file ? n : (size_t)(dot - r->out);
 }
 
-/* The command without the folders in front of the program's name. */
-static const char *command_shown(const char *command)
+/* "trace.zst" becomes "trace<process><device><what>.zst", or ends in `end` if that is not NULL. Process and device are
+ * named only if there are several. device -1: the file is about all devices. */
+static void file_name(const struct recording *r, const struct recorded_journal *j, int device, const char *what,
+                      const char *end, char name[PATH_MAX])
 {
-    const char *shown = command;
-    for (size_t i = 0, n = strcspn(command, " "); i < n; i++)
-        if (command[i] == '/')
-            shown = command + i + 1;
+    const size_t n = stem_length(r);
+    const bool is_of_device = device >= 0;
+    const bool names_device = is_of_device && (is_run_sim(r) ? j->n_devices > 1 : r->n_traces > 1);
+    const bool names_process = r->n_used > 1 || (!is_run_sim(r) && names_device);
+    char process[32] = "", gpu[16] = "";
+    if (names_process)
+        snprintf(process, sizeof process, j->part > 0 ? ".%u-%u" : ".%u", j->pid, j->part);
+    if (names_device)
+        snprintf(gpu, sizeof gpu, ".gpu%d", device);
+    if (end == NULL)
+        end = is_run_sim(r) ? ".zst" : r->out + n;
+    snprintf(name, PATH_MAX, "%.*s%s%s%s%s", (int)n, r->out, process, gpu, what, end);
+}
+
+static void snapshot_path(const struct recording *r, unsigned pid, size_t k, char path[PATH_MAX])
+{
+    assert(k < N_SNAPSHOTS);
+    snprintf(path, PATH_MAX, "%s/%u%s", r->folder.path, pid, snapshots[k].end);
+}
+
+/* A command line without the folders in front of the program's name. */
+static const char *program_shown(const char *command_line)
+{
+    const char *shown = command_line;
+    for (size_t i = 0, n = strcspn(command_line, " "); i < n; i++)
+        if (command_line[i] == '/')
+            shown = command_line + i + 1;
     return shown;
 }
 
 /* ---- snapshots ---- */
 
-/* PyTorch may have asked for nothing on a device that something else used. */
-static enum err import_snapshot_device(const struct recording *r, int i, unsigned device, size_t k, const char *path,
-                                       struct err_detail *why)
+static enum err file_copy(const char *from, const char *to, struct err_detail *why)
+{
+    struct output *out;
+    FILE *in = fopen(from, "rb");
+    if (in == NULL)
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(errno));
+    const enum err e = output_open(to, &out, why);
+    if (e != ERR_OK) {
+        fclose(in);
+        return e;
+    }
+    char bytes[65536];
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
+        fwrite(bytes, 1, n, output_file(out));
+    const int reason = ferror(in) ? errno : 0;
+    fclose(in);
+    if (reason == 0)
+        return output_commit(&out, why);
+    output_abandon(out);
+    return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(reason));
+}
+
+/* Moves a file; copies it if the two folders are on different disks. */
+static enum err file_move(const char *from, const char *to, struct err_detail *why)
+{
+    struct stat st;
+    if (stat(from, &st) == 0 && S_ISDIR(st.st_mode))
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(EISDIR));
+    if (rename(from, to) == 0)
+        return ERR_OK;
+    if (errno != EXDEV)
+        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", to, strerror(errno));
+    return file_copy(from, to, why);
+}
+
+/* A device that has calls may have none of PyTorch's, if something else in the program used it. */
+static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
+                                       const char *what, const char *path, struct err_detail *why)
 {
     const struct import_config cfg = { .gpu = device };
     char name[PATH_MAX];
-    trace_name(r, i, (int)device, snapshots[k].what, NULL, name);
+    file_name(r, j, (int)device, what, NULL, name);
     const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, why);
     if (e == ERR_OK) {
-        fprintf(stderr, "replay record: %s: PyTorch's requests, process %u, device %u\n", name, r->summaries[i].pid,
+        fprintf(stderr, "replay %s: %s: PyTorch's requests, process %u, device %u\n", command_of(r), name, j->pid,
                 device);
-        made_file_put(r->json, &(struct made_file){ .path = name, .holds = "requests", .process = r->summaries[i].pid,
-                                                    .device = (int)device });
+        recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "requests", .process = j->pid,
+                                                            .device = (int)device });
     }
     return e == ERR_USAGE || e == ERR_UNSUPPORTED ? ERR_OK : e;
 }
 
-/* The snapshot itself moves beside the trace; both folders are on one disk. */
-static enum err import_snapshot(const struct recording *r, int i, size_t k, struct err_detail *why)
+static enum err import_snapshot(const struct recording *r, const struct recorded_journal *j, size_t k,
+                                struct err_detail *why)
 {
+    const char *what = is_run_sim(r) ? "" : snapshots[k].what;
     char path[PATH_MAX], name[PATH_MAX];
-    snapshot_path(r, i, k, path);
-    if (access(path, R_OK) != 0)
-        return ERR_OK;
-    trace_name(r, i, -1, snapshots[k].what, ".pickle", name);
-    if (rename(path, name) != 0)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", name, strerror(errno));
-    fprintf(stderr, "replay record: %s: PyTorch's snapshot\n", name);
-    made_file_put(r->json, &(struct made_file){ .path = name, .holds = "snapshot", .process = r->summaries[i].pid,
-                                                .device = -1 });
-    enum err e = ERR_OK;
+    snapshot_path(r, j->pid, k, path);
+    file_name(r, j, -1, what, ".pickle", name);
+    enum err e = file_move(path, name, why);
+    if (e != ERR_OK)
+        return e;
+    fprintf(stderr, "replay %s: %s: PyTorch's snapshot\n", command_of(r), name);
+    recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "snapshot", .process = j->pid,
+                                                        .device = -1 });
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
-        if (has_calls(&r->summaries[i], d))
-            e = import_snapshot_device(r, i, d, k, name, why);
+        if (has_calls(j, d))
+            e = import_snapshot_device(r, j, d, what, name, why);
     return e;
+}
+
+static enum err import_snapshots(const struct recording *r, const struct recorded_journal *j, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t k = 0; e == ERR_OK && k < N_SNAPSHOTS; k++)
+        if (j->has_snapshot[k])
+            e = import_snapshot(r, j, k, why);
+    return e;
+}
+
+static bool has_any_snapshot(const struct recorded_journal *j)
+{
+    bool has_any = false;
+    for (size_t k = 0; k < N_SNAPSHOTS; k++)
+        has_any = has_any || j->has_snapshot[k];
+    return has_any;
 }
 
 /* ---- journals ---- */
@@ -127,148 +201,165 @@ static enum err import_snapshot(const struct recording *r, int i, size_t k, stru
 static enum err import_device(const struct recording *r, int i, unsigned device, struct err_detail *why)
 {
     const struct import_config cfg = { .gpu = device };
-    const struct calls_summary *s = &r->summaries[i];
+    const struct recorded_journal *j = &r->journals[i];
+    const struct call_device *d = &j->summary.devices[device];
+    const bool is_beside_snapshot = is_run_sim(r) ? has_any_snapshot(j) : r->has_snapshots;
     char path[PATH_MAX], name[PATH_MAX], requests[TEXT_NUMBER], refused[TEXT_NUMBER];
-    journal_path(r, i, path);
-    trace_name(r, i, (int)device, r->has_snapshots ? ".driver" : "", NULL, name);
-    const enum err e = trace_import(path, importer_calls.name, &cfg, name, why);
+    journal_folder_path(&r->folder, i, path);
+    file_name(r, j, (int)device, is_beside_snapshot ? ".driver" : "", NULL, name);
+    const enum err e = is_run_sim(r) ? calls_import_file(path, device, name, why)
+                                     : trace_import(path, importer_calls.name, &cfg, name, why);
     if (e != ERR_OK)
         return e;
-    fprintf(stderr, "replay record: %s: process %u (%.60s), device %u: %s requests, %s refused\n", name, s->pid,
-            command_shown(s->command), device, text_count(s->devices[device].requests, requests),
-            text_count(s->devices[device].ooms, refused));
-    made_file_put(r->json, &(struct made_file){ .path = name, .holds = "calls", .process = s->pid,
-                                                .device = (int)device, .is_counted = true,
-                                                .requests = s->devices[device].requests,
-                                                .refused = s->devices[device].ooms });
+    fprintf(stderr, "replay %s: %s: process %u (%.60s), device %u: %s requests, %s refused\n", command_of(r), name,
+            j->pid, program_shown(j->summary.command_line), device, text_count(d->requests, requests),
+            text_count(d->ooms, refused));
+    recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "calls", .process = j->pid,
+                                                        .device = (int)device, .is_counted = !is_run_sim(r),
+                                                        .requests = d->requests, .refused = d->ooms });
     return ERR_OK;
 }
 
-/* The journal goes when all of it is in traces, and nothing more can come. */
-static enum err import_journal(const struct recording *r, int i, struct err_detail *why)
+static enum err import_devices(const struct recording *r, int i, struct err_detail *why)
 {
-    const struct calls_summary *s = &r->summaries[i];
-    const bool goes_on = process_is_running(s->pid);
-    char path[PATH_MAX];
     enum err e = ERR_OK;
-    journal_path(r, i, path);
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
-        if (has_calls(s, d))
+        if (has_calls(&r->journals[i], d))
             e = import_device(r, i, d, why);
-    for (size_t k = 0; e == ERR_OK && k < N_SNAPSHOTS; k++)
-        e = import_snapshot(r, i, k, why);
-    if (e == ERR_OK && s->lost > 0)
-        fprintf(stderr, "replay record: %" PRIu64 " calls of process %u are missing: there was no room on the disk\n",
-                s->lost, s->pid);
-    if (e == ERR_OK && goes_on)
-        fprintf(stderr, "replay record: process %u still runs: what it does from now on is in %s\n", s->pid, path);
-    else if (e == ERR_OK)
-        unlink(path);
-    r->is_running[i] = goes_on;
     return e;
 }
 
+/* The order is that of `files` in the JSON: run-sim has the snapshot first. */
+static enum err import_journal(const struct recording *r, int i, struct err_detail *why)
+{
+    struct recorded_journal *j = &r->journals[i];
+    char path[PATH_MAX];
+    enum err e = ERR_OK;
+    j->is_running = process_is_running(j->summary.pid);
+    journal_folder_path(&r->folder, i, path);
+    if (is_run_sim(r))
+        e = import_snapshots(r, j, why);
+    if (e == ERR_OK)
+        e = import_devices(r, i, why);
+    if (e == ERR_OK && !is_run_sim(r))
+        e = import_snapshots(r, j, why);
+    if (e != ERR_OK)
+        return e;
+    if (j->summary.lost > 0)
+        fprintf(stderr, "replay %s: %" PRIu64 " calls of process %u are missing: there was no room on the disk\n",
+                command_of(r), j->summary.lost, j->summary.pid);
+    if (!j->is_running)
+        unlink(path);
+    else if (!is_run_sim(r))
+        fprintf(stderr, "replay record: process %u still runs: what it does from now on is in %s\n", j->summary.pid,
+                path);
+    return ERR_OK;
+}
+
+/* Reads what journal i holds. run-sim leaves out a journal that it cannot read and has said so before; to record, that
+ * is an error. */
 static enum err summarise(struct recording *r, int i, struct err_detail *why)
 {
+    struct recorded_journal *j = &r->journals[i];
     char path[PATH_MAX];
-    journal_path(r, i, path);
-    const enum err e = calls_summarise(path, &r->summaries[i], why);
-    size_t n = 0;
-    for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
-        n += has_calls(&r->summaries[i], d);
-    r->n_traces += n;
-    r->n_journals += n > 0;
-    for (size_t k = 0; e == ERR_OK && k < N_SNAPSHOTS; k++) {
-        snapshot_path(r, i, k, path);
-        r->has_snapshots = r->has_snapshots || access(path, R_OK) == 0;
+    journal_folder_path(&r->folder, i, path);
+    const bool has_numbers = journal_folder_numbers(&r->folder, i, &j->pid, &j->part);
+    if (is_run_sim(r) && !has_numbers)
+        return ERR_OK;
+    const enum err e = calls_summarise(path, &j->summary, why);
+    if (e != ERR_OK)
+        return is_run_sim(r) && e != ERR_IO && e != ERR_HOST_NOMEM ? ERR_OK : e;
+    j->pid = j->summary.pid;
+    j->is_read = true;
+    for (unsigned d = 0; d < CALL_DEVICES_MAX; d++)
+        j->n_devices += has_calls(j, d);
+    r->n_traces += j->n_devices;
+    r->n_used += j->n_devices > 0;
+    return ERR_OK;
+}
+
+/* Snapshots are named after the process only. They are of the last program that the process was and that used a
+ * device, or of the first one if none did. */
+static void take_snapshots(struct recording *r, int i)
+{
+    struct recorded_journal *j = &r->journals[i];
+    bool is_last = j->is_read && (j->n_devices > 0 || (j->part == 0 && !is_run_sim(r)));
+    for (int k = 0; k < r->folder.n; k++) {
+        const struct recorded_journal *other = &r->journals[k];
+        if (k != i && other->is_read && other->pid == j->pid && other->n_devices > 0)
+            is_last = is_last && j->n_devices > 0 && other->part < j->part;
     }
-    return e;
+    for (size_t k = 0; is_last && k < N_SNAPSHOTS; k++) {
+        char path[PATH_MAX];
+        snapshot_path(r, j->pid, k, path);
+        const bool is_wanted = !is_run_sim(r) || k == SNAPSHOT_OF_END ||
+                               (k == SNAPSHOT_OF_OOM && !j->has_snapshot[SNAPSHOT_OF_END]);
+        j->has_snapshot[k] = is_wanted && access(path, R_OK) == 0;
+        r->has_snapshots = r->has_snapshots || j->has_snapshot[k];
+    }
 }
 
 static void json_processes(const struct recording *r)
 {
-    char path[PATH_MAX];
     json_put_array(r->json, "processes");
-    for (int i = 0; i < r->n_files; i++) {
-        const struct calls_summary *s = &r->summaries[i];
-        journal_path(r, i, path);
+    for (int i = 0; i < r->folder.n; i++) {
+        const struct recorded_journal *j = &r->journals[i];
+        char path[PATH_MAX];
+        journal_folder_path(&r->folder, i, path);
         json_put_object(r->json, NULL);
-        json_put_number(r->json, "process", s->pid);
-        json_put_number(r->json, "parent", s->parent);
-        json_put_text(r->json, "command", s->command);
-        json_put_number(r->json, "lost_calls", s->lost);
-        json_put_bool(r->json, "is_running", r->is_running[i]);
-        json_put_text(r->json, "journal", r->is_running[i] ? path : NULL);
+        json_put_number(r->json, "process", j->summary.pid);
+        json_put_number(r->json, "parent", j->summary.parent);
+        json_put_text(r->json, "command", j->summary.command_line);
+        json_put_number(r->json, "lost_calls", j->summary.lost);
+        json_put_bool(r->json, "is_running", j->is_running);
+        json_put_text(r->json, "journal", j->is_running ? path : NULL);
         json_end_object(r->json);
     }
     json_end_array(r->json);
 }
 
-/* Whether a journal's process wrote anything into it. Of one that cannot be read, its import says why. */
-static bool is_begun(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    const int first = f == NULL ? EOF : getc(f);
-    const bool is_empty = f != NULL && (first == 0 || (first == EOF && !ferror(f)));
-    if (f != NULL)
-        fclose(f);
-    return !is_empty;
-}
-
-/* Leaves out the empty journals of processes that were killed before they wrote into them: they take nothing from the
- * others. One whose process still runs is about to be written and stays. */
-static void drop_empty(struct recording *r)
-{
-    int n = 0;
-    for (int i = 0; i < r->n_files; i++) {
-        char path[PATH_MAX];
-        journal_path(r, i, path);
-        if (is_begun(path)) {
-            r->files[n++] = r->files[i];
-            continue;
-        }
-        fprintf(stderr, "replay record: %s: is empty: its process had not begun to write it\n", path);
-        if (!process_is_running((unsigned)strtoul(r->files[i]->d_name, NULL, 10)))
-            unlink(path);
-        free(r->files[i]);
-    }
-    r->n_files = n;
-}
-
 static enum err import_all(struct recording *r, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    for (int i = 0; e == ERR_OK && i < r->n_files; i++)
+    for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
         e = summarise(r, i, why);
+    for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
+        take_snapshots(r, i);
     if (r->json != NULL)
         json_put_array(r->json, "files");
-    for (int i = 0; e == ERR_OK && i < r->n_files; i++)
-        e = import_journal(r, i, why);
-    if (r->json != NULL) {
+    for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
+        if (r->journals[i].is_read)
+            e = import_journal(r, i, why);
+    if (r->json != NULL)
         json_end_array(r->json);
+    if (r->json != NULL && !is_run_sim(r))
         json_processes(r);
-    }
     return e;
 }
 
-enum err recording_import(const char *folder, const char *out, struct json_writer *json, struct err_detail *why)
+/* No calls are an answer for record; run-sim was asked for a trace and has none to give. */
+static enum err check_recorded(const struct recording *r, struct err_detail *why)
 {
-    struct recording r = { .folder = folder, .out = out, .json = json };
-    r.n_files = scandir(folder, &r.files, is_journal, alphasort);
-    if (r.n_files < 0)
-        return err_set(why, ERR_IO, 0, "%.150s: %s", folder, strerror(errno));
-    drop_empty(&r);
-    r.summaries = calloc((size_t)r.n_files + 1, sizeof *r.summaries);
-    r.is_running = calloc((size_t)r.n_files + 1, sizeof *r.is_running);
-    const bool has_memory = r.summaries != NULL && r.is_running != NULL;
-    const enum err e = has_memory ? import_all(&r, why)
-                                  : err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
-    if (e == ERR_OK && r.n_traces == 0)
-        fprintf(stderr, "replay record: no calls for CUDA memory were recorded, so there is no trace\n");
-    for (int i = 0; i < r.n_files; i++)
-        free(r.files[i]);
-    free(r.files);
-    free(r.summaries);
-    free(r.is_running);
+    if (r->n_traces > 0)
+        return ERR_OK;
+    if (is_run_sim(r))
+        return err_set(why, ERR_UNSUPPORTED, 0, "nothing was recorded: the program asked for no device memory");
+    fprintf(stderr, "replay record: no calls for CUDA memory were recorded, so there is no trace\n");
+    return ERR_OK;
+}
+
+enum err recording_import(const char *folder, const char *out, enum recording_rules rules, struct json_writer *json,
+                          struct err_detail *why)
+{
+    struct recording r = { .out = out, .rules = rules, .json = json };
+    enum err e = journal_folder_open(folder, command_of(&r), &r.folder, why);
+    if (e != ERR_OK)
+        return e;
+    r.journals = calloc((size_t)r.folder.n + 1, sizeof *r.journals);
+    e = r.journals == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory") : import_all(&r, why);
+    if (e == ERR_OK)
+        e = check_recorded(&r, why);
+    journal_folder_close(&r.folder);
+    free(r.journals);
     return e;
 }

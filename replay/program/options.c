@@ -2,7 +2,9 @@
 #include "replay/program/options.h"
 
 #include "base/nearest.h"
+#include "base/units.h"
 #include "replay/engine/explain_run.h"
+#include "report/winner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -92,6 +94,14 @@ static enum err option_take_interval(const char *text, struct options *o, struct
                    text);
 }
 
+/* "1MiB", 0: per millisecond. */
+static enum err option_take_price(const char *text, struct options *o, struct err_detail *why)
+{
+    if (units_parse_bytes(text, strlen(text), &o->price) && o->price <= TIB)
+        return ERR_OK;
+    return err_set(why, ERR_USAGE, 0, "--price '%.40s': a size up to 1TiB per millisecond, such as 1MiB, is needed", text);
+}
+
 /* "2/8" */
 static enum err option_take_shard(const char *text, struct options *o, struct err_detail *why)
 {
@@ -171,8 +181,9 @@ static enum err option_take(enum option_id id, const char *value, struct options
         break;
     case OPTION_RELEASES:
         e = option_take_word(flag, value, release_words, &word, why);
-        o->import.releases = (enum import_releases)word;
+        o->import.segment_frees = (enum import_segment_frees)word;
         break;
+    case OPTION_PRICE:        return option_take_price(value, o, why);
     case OPTION_THREADS:
         e = option_take_number(flag, value, 1, 1024, &number, why);
         o->threads = (unsigned)number;
@@ -249,7 +260,7 @@ static enum err option_take_next(int argc, char **argv, int *i, uint64_t taken, 
 
 enum err options_parse(int argc, char **argv, uint64_t taken, struct options *out, struct err_detail *why)
 {
-    struct options o = { .import = { .gpu = -1 } };
+    struct options o = { .import = { .gpu = -1 }, .price = WINNER_PRICE_BYTES_PER_MS };
     bool is_over = false;
     enum err e = ERR_OK;
     o.inputs = calloc((size_t)argc + 1, sizeof *o.inputs);

@@ -29,6 +29,7 @@
     X(ON_OOM, "on-oom", "stop|skip", "what a refused request does: end the run, or be left out (default: stop)") \
     X(START, "start", "fresh|faithful", "where a trace begins that starts in mid-run: with its live requests placed anew, or from the recorded segments and blocks (default: fresh)") \
     X(AUDIT, "audit", NULL, "check every placement against an independent map of what is live")             \
+    X(PRICE, "price", "SIZE", "bytes of the card that a millisecond of driver time is worth, for who wins (default: 1MiB)") \
     X(THREADS, "threads", "N", "threads to run policies in (default: one per core)")                        \
     X(SEED, "seed", "N", "seed of everything random (default: 0)")                                          \
     X(STACKS, "stacks", NULL, "record the call stack of each allocation as well")                          \
@@ -75,6 +76,7 @@ struct options {
     const char *html, *md;
     const char *device, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm;
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
+    uint64_t    price;                       /* --price, in bytes per ms of driver time; else the default */
     const char **devices;                    /* --device, each time it was given; released with options_close */
     size_t      n_devices;
     enum oom_action on_oom;

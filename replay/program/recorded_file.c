@@ -1,4 +1,4 @@
-/* Files by their path, in JSON. */
+/* One file of a recording as a JSON object. */
 #include "replay/program/recorded_file.h"
 
 static void put_or_null(struct json_writer *w, const char *key, bool is_known, uint64_t number)
@@ -9,7 +9,7 @@ static void put_or_null(struct json_writer *w, const char *key, bool is_known, u
         json_put_null(w, key);
 }
 
-void made_file_put(struct json_writer *w, const struct made_file *f)
+void recorded_file_put(struct json_writer *w, const struct recorded_file *f)
 {
     if (w == NULL)
         return;

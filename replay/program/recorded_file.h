@@ -6,16 +6,16 @@
 
 #include "report/json_writer.h"
 
-struct made_file {
+struct recorded_file {
     const char *path;
     const char *holds;               /* "calls": of the driver or runtime; "requests": PyTorch's own; "snapshot" */
     unsigned    process;
-    int         device;              /* -1: of all */
+    int         device;              /* -1: of all devices */
     bool        is_counted;          /* the rest is known */
     uint64_t    requests, refused;
 };
 
-/* Puts it as an element of an array; `w` may be NULL, and then nothing is put. */
-void made_file_put(struct json_writer *w, const struct made_file *f);
+/* Puts it as an element of an array. Does nothing if `w` is NULL. */
+void recorded_file_put(struct json_writer *w, const struct recorded_file *f);
 
 #endif

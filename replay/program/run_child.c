@@ -1,6 +1,12 @@
-/* Starting a program and waiting for it. */
+/*
+ * Starts a program and waits for it.
+ *
+ * Signals. Those of `forwarded` are blocked from before the fork until the child's number is known, so none is lost.
+ * While a watch is on, SIGCHLD is blocked as well: sigtimedwait takes it and so ends the pause between two looks.
+ */
 #include "replay/program/run_child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,9 +23,10 @@ enum { EXIT_NOT_FOUND = 127 };
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
 enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
 
-static volatile sig_atomic_t child_pid;              /* of the child that is waited for; 0: none */
+static volatile sig_atomic_t child_pid;              /* of the child that we wait for; 0: none */
 
-/* What the terminal sends goes to the child by itself: once more would end a program that ends in order at one. */
+/* Passes a signal on if a process sent it. A signal of the terminal (si_code > 0) reaches the child without us, and a
+ * second one would kill a program that cleans up after the first. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -56,7 +63,7 @@ void child_env_close(struct child_env *env)
     env->n = 0;
 }
 
-/* In the child. The reason of a failure goes through the pipe, which a started program closes. */
+/* In the child. If the program cannot be started the reason goes through the pipe; if it can, exec closes the pipe. */
 static void child_start(const char *const *argv, const struct child_env *env, const sigset_t *mask, int report_fd)
 {
     for (size_t i = 0; i < N_FORWARDED; i++)
@@ -66,7 +73,7 @@ static void child_start(const char *const *argv, const struct child_env *env, co
     for (size_t i = 0; env != NULL && i < env->n; i++)
         setenv(env->name[i], env->value[i], 1);
     char **copy = NULL;
-    memcpy(&copy, &argv, sizeof copy);               /* execvp takes them without const, and leaves them alone */
+    memcpy(&copy, &argv, sizeof copy);               /* execvp lacks the const, but changes nothing */
     execvp(argv[0], copy);
     const int reason = errno;
     const ssize_t n = write(report_fd, &reason, sizeof reason);
@@ -93,7 +100,7 @@ static enum err wait_for(pid_t pid, int *status, struct err_detail *why)
     return ERR_OK;
 }
 
-/* Looks while the child runs. Its end is a signal, for which the caller has made room: it ends the wait between two. */
+/* Looks while the child runs. The caller has blocked SIGCHLD, so that the child's end interrupts the pause. */
 static void look_until_end(pid_t pid, const struct child_watch *watch)
 {
     const struct timespec pause = { .tv_sec = watch->every_ms / 1000,
@@ -120,7 +127,7 @@ enum err child_run(const char *const *argv, const struct child_env *env, const s
     sigprocmask(SIG_SETMASK, NULL, &mask);
     waiting = mask;
     sigaddset(&waiting, SIGCHLD);
-    starting = waiting;                    /* the child may be well under way before its number is known here */
+    starting = waiting;                    /* the child may run for a while before its number is known here */
     for (size_t i = 0; i < N_FORWARDED; i++)
         sigaddset(&starting, forwarded[i]);
     sigprocmask(SIG_SETMASK, &starting, NULL);
@@ -129,6 +136,7 @@ enum err child_run(const char *const *argv, const struct child_env *env, const s
     const pid_t pid = fork();
     if (pid == 0)
         child_start(argv, env, &mask, fds[1]);
+    assert(child_pid == 0);
     child_pid = pid;
     sigprocmask(SIG_SETMASK, &waiting, NULL);
     close(fds[1]);
@@ -159,11 +167,11 @@ bool process_is_running(unsigned pid)
     if (f != NULL)
         fclose(f);
     text[n] = '\0';
-    const char *end = strrchr(text, ')');                /* of the name, which may hold anything */
+    const char *end = strrchr(text, ')');                /* the end of the name, which may hold any character */
     return end == NULL || strncmp(end, ") Z", 3) != 0;
 }
 
-/* Reads a line from a child that is running. */
+/* Reads a line from a child that runs; "" if there is none. */
 static char *read_line(int fd)
 {
     FILE *f = fdopen(fd, "r");

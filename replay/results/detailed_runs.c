@@ -1,25 +1,27 @@
-/* Choosing, and replaying trace by trace. */
+/* Chooses runs, then replays them trace by trace. */
 #include "replay/results/detailed_runs.h"
 
 #include "base/sha256.h"
 #include "import/import.h"
 #include "replay/engine/explain_run.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* What a page may carry, so that it stays below 2 MB: buckets and pieces are shared out among the runs drawn. */
+/* What a page may hold, so that it stays below 2 MB. The detailed runs share buckets, moments and pieces. */
 enum {
-    DRAWN_PER_CASE = 6,              /* where the report has one case */
-    DRAWN_MAX = 64,                  /* runs in all */
+    DETAILED_PER_CASE = 6,           /* if the report has one case */
+    DETAILED_MAX = 64,               /* runs in all */
     EXPLAINED_MAX = 48,              /* refusals in all */
     BUCKETS_ALL = 6000, BUCKETS_MAX = 600, BUCKETS_MIN = 60,
-    MOMENTS_ALL = 36, MOMENTS_MAX = 12,      /* along a run, beside the peak and the first refusal */
+    MOMENTS_ALL = 36, MOMENTS_MAX = 12,      /* along a run, plus the peak and the first refusal */
     PIECES_ALL = 9000, PIECES_MAX = 1200, PIECES_MIN = 60,
     SEGMENTS_MAX = 160,
     FRAMES_MAX = 24, STACKS_MAX = 600,
@@ -27,7 +29,7 @@ enum {
 
 /* ---- notes ---- */
 
-enum err drawn_note(struct page *page, const char *fmt, ...)
+enum err detailed_runs_note(struct page *page, const char *fmt, ...)
 {
     char text[600];
     va_list args;
@@ -47,33 +49,34 @@ enum err drawn_note(struct page *page, const char *fmt, ...)
 /* ---- choosing ---- */
 
 /* What is chosen for a row. */
-enum choice { CHOICE_NONE, CHOICE_EXPLAINED, CHOICE_DRAWN };
+enum choice { CHOICE_NONE, CHOICE_EXPLAINED, CHOICE_DETAILED };
 
 static bool is_oom(const struct run_table *t, size_t row)
 {
     return run_table_number(t, row, "oom_count") > 0;
 }
 
-/* Draws a row if there is room. */
+/* Chooses a row if there is room. */
 static void choose_row(uint8_t *choice, size_t row, size_t *room)
 {
-    if (row == VERDICT_NONE || choice[row] == CHOICE_DRAWN || *room == 0)
+    if (row == VERDICT_NONE || choice[row] == CHOICE_DETAILED || *room == 0)
         return;
-    choice[row] = CHOICE_DRAWN;
+    choice[row] = CHOICE_DETAILED;
     --*room;
 }
 
-/* The first row of a case that answers; VERDICT_NONE where none does. */
+/* The first row of a case for which `is_it` is true and that is not chosen yet; VERDICT_NONE if there is none. */
 static size_t find_row(const struct verdict *v, size_t here_case, const uint8_t *choice,
                        bool (*is_it)(const struct run_table *t, size_t row))
 {
     for (size_t row = 0; row < v->table->n_rows; row++)
-        if (v->case_of[row] == here_case && choice[row] != CHOICE_DRAWN && is_it(v->table, row))
+        if (v->case_of[row] == here_case && choice[row] != CHOICE_DETAILED && is_it(v->table, row))
             return row;
     return VERDICT_NONE;
 }
 
-/* Of a case: its best run, the default, the setting that is best over all, a run out of memory, then the others. */
+/* Chooses rows of a case: its best run, the default, the setting that is best overall, a run out of memory, then the
+ * others. */
 static void choose_of_case(const struct verdict *v, size_t here_case, size_t per_case, uint8_t *choice, size_t *room)
 {
     size_t here = per_case < *room ? per_case : *room;
@@ -90,18 +93,18 @@ static void choose_of_case(const struct verdict *v, size_t here_case, size_t per
     *room -= before - here;
 }
 
-/* A choice by row; released with free(). NULL without memory. */
-static uint8_t *choose(const struct verdict *v, size_t *n_drawn)
+/* Makes the choice, by row; free() it. NULL without memory. */
+static uint8_t *choose(const struct verdict *v, size_t *n_detailed)
 {
     uint8_t *choice = calloc(v->table->n_rows + 1, 1);
     if (choice == NULL)
         return NULL;
-    size_t room = DRAWN_MAX, n_explained = 0;
-    const size_t per_case = v->n_cases == 1 ? DRAWN_PER_CASE : v->n_cases <= DRAWN_MAX / 4 ? 3
-                             : v->n_cases <= DRAWN_MAX / 2 ? 2 : 1;
+    size_t room = DETAILED_MAX, n_explained = 0;
+    const size_t per_case = v->n_cases == 1 ? DETAILED_PER_CASE : v->n_cases <= DETAILED_MAX / 4 ? 3
+                             : v->n_cases <= DETAILED_MAX / 2 ? 2 : 1;
     for (size_t i = 0; i < v->n_cases; i++)
         choose_of_case(v, i, per_case, choice, &room);
-    *n_drawn = DRAWN_MAX - room;
+    *n_detailed = DETAILED_MAX - room;
     for (size_t row = 0; row < v->table->n_rows; row++) {
         if (!is_oom(v->table, row) || n_explained == EXPLAINED_MAX)
             continue;
@@ -114,42 +117,42 @@ static uint8_t *choose(const struct verdict *v, size_t *n_drawn)
 
 /* ---- one run ---- */
 
-/* The watch of a lane: first its course, then the blocks at chosen moments. */
-struct drawn_watch {
+/* The watch of a lane: in the first pass on its course, in the second on chosen moments. */
+struct detailed_watch {
     struct lane_watch base;          /* first, so the two pointers convert */
     struct page_run  *run;
-    const uint64_t   *moments;       /* rising; events before each */
+    const uint64_t   *moments;       /* ascending; a moment is a number of events done */
     size_t            n_moments;
-    struct { uint64_t time_ns; int64_t event; } *births;     /* by slot */
+    struct { uint64_t time_ns; int64_t event; } *births;     /* by slot: when its request was made; -1: in the start */
     bool              is_short;
 };
 
-/* A run under replay; not moved between opening and closing. */
-struct drawn_lane {
+/* A run under replay. Do not move it while it is open. */
+struct detailed_lane {
     struct page_run     *run;
     struct policy_spec   spec;
     struct device_choice device;
     struct explain_run   explain;
-    struct drawn_watch   watch;
+    struct detailed_watch   watch;
     uint64_t moments[MOMENTS_MAX + 2];
 };
 
 /* The runs of a trace under replay. */
-struct drawn_batch {
+struct detailed_batch {
     struct page         *page;
     struct trace_reader *trace;
-    struct drawn_lane   *runs;       /* n of each */
+    struct detailed_lane   *runs;       /* n of each */
     struct lane         *lanes;
     struct report_run   *results;
     size_t   n;
     struct replay_config cfg;
     size_t   n_buckets, n_moments, n_pieces;         /* for each run */
-    uint32_t *stack_of;              /* the page's number by the trace's; n_stacks + 1 */
+    uint32_t *stack_of;              /* by the trace's number of a stack: the page's number, 0 for none yet */
 };
 
 static void watch_course(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
-    struct drawn_watch *w = (struct drawn_watch *)watch;
+    struct detailed_watch *w = (struct detailed_watch *)watch;
     timeline_take(&w->run->timeline, &l->meter, done, ev != NULL ? ev->time_ns : 0);
 }
 
@@ -160,10 +163,11 @@ static int piece_order(const void *key, const void *piece)
     return addr < p->addr ? -1 : addr > p->addr;
 }
 
-/* Takes the blocks now, and when each live one was requested. */
-static void take_map(struct drawn_watch *w, const struct lane *l, uint64_t done, uint64_t time_ns)
+/* Takes the blocks as they are now, and when each live one was requested. */
+static void take_map(struct detailed_watch *w, const struct lane *l, uint64_t done, uint64_t time_ns)
 {
     struct block_map *map = &w->run->maps[w->run->n_maps];
+    assert(w->run->n_maps < w->n_moments);
     if (block_map_take(l->policy, map) != ERR_OK) {
         w->is_short = true;
         return;
@@ -187,7 +191,7 @@ static void take_map(struct drawn_watch *w, const struct lane *l, uint64_t done,
 
 static void watch_moments(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
-    struct drawn_watch *w = (struct drawn_watch *)watch;
+    struct detailed_watch *w = (struct detailed_watch *)watch;
     if (ev != NULL && ev->kind == EVENT_ALLOC) {
         w->births[ev->slot].time_ns = ev->time_ns;
         w->births[ev->slot].event = (int64_t)done - 1;
@@ -203,8 +207,8 @@ static int by_event(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The peak, the first refusal, and `n` moments along the run; each once. */
-static void choose_moments(struct drawn_lane *d, const struct lane *l, size_t n)
+/* Chooses the peak, the first refusal, and `n` moments spread along the run; each once. */
+static void choose_moments(struct detailed_lane *d, const struct lane *l, size_t n)
 {
     uint64_t *m = d->moments;
     size_t k = 0, n_kept = 0;
@@ -213,6 +217,7 @@ static void choose_moments(struct drawn_lane *d, const struct lane *l, size_t n)
         m[k++] = d->run->oom_event;
     for (size_t i = 0; i < n; i++)
         m[k++] = n == 1 ? l->events_done : l->events_done / (n - 1) * i + l->events_done % (n - 1) * i / (n - 1);
+    assert(k <= sizeof d->moments / sizeof d->moments[0]);
     qsort(m, k, sizeof *m, by_event);
     for (size_t i = 0; i < k; i++)
         if (n_kept == 0 || m[i] != m[n_kept - 1])
@@ -223,6 +228,7 @@ static void choose_moments(struct drawn_lane *d, const struct lane *l, size_t n)
 
 /* ---- opening runs ---- */
 
+/* Says why a run is not shown. ERR_HOST_NOMEM. */
 static enum err refuse(struct page_run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static enum err refuse(struct page_run *run, const char *fmt, ...)
 {
@@ -242,25 +248,24 @@ static bool is_plugin(const char *policy)
     return strchr(policy, '/') != NULL || strstr(policy, ".so") != NULL;
 }
 
-/* Opens a run's lane as the results name it. A run that cannot be had says so. */
-static enum err open_run(struct drawn_batch *b, struct page_run *run, const char *release)
+/* Opens the lane of a run as the results name it. If that fails, the run says why. */
+static enum err open_run(struct detailed_batch *b, struct page_run *run, const char *release)
 {
     const struct run_table *t = b->page->verdict->table;
     const char *policy = run_table_text(t, run->row, "policy");
     const struct field *typed = run_table_cell(t, run->row, "device_typed");
     const char *device = typed->kind == FIELD_TEXT ? typed->text : run_table_text(t, run->row, "device");
-    struct drawn_lane *d = &b->runs[b->n];
+    struct detailed_lane *d = &b->runs[b->n];
     struct err_detail why = { .text = "" };
     if (is_plugin(policy))
         return refuse(run, "its policy '%.100s' lies in a file of its own, which a report does not load", policy);
-    *d = (struct drawn_lane){ .run = run };
+    *d = (struct detailed_lane){ .run = run };
     enum err e = policy_spec_parse(policy, &d->spec, &why);
     if (e == ERR_OK) {
         recorded_take_release(release, &d->spec);
         e = device_choose(device, b->trace, &d->device, &why);
         if (e == ERR_OK)
-            e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace,
-                          (uint64_t)run_table_number(t, run->row, "seed"), &b->lanes[b->n], &why);
+            e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace, 0, &b->lanes[b->n], &why);
         if (e != ERR_OK)
             policy_spec_close(&d->spec);
     }
@@ -272,7 +277,7 @@ static enum err open_run(struct drawn_batch *b, struct page_run *run, const char
     return ERR_OK;
 }
 
-static void close_lanes(struct drawn_batch *b)
+static void close_lanes(struct detailed_batch *b)
 {
     for (size_t i = 0; i < b->n; i++) {
         lane_close(&b->lanes[i]);
@@ -280,14 +285,14 @@ static void close_lanes(struct drawn_batch *b)
         explain_run_close(&b->runs[i].explain);
         free(b->runs[i].watch.births);
         b->lanes[i] = (struct lane){ .spec = NULL };
-        b->runs[i] = (struct drawn_lane){ .run = NULL };
+        b->runs[i] = (struct detailed_lane){ .run = NULL };
     }
     b->n = 0;
 }
 
 /* ---- the course ---- */
 
-/* A ratio that is whole is a whole number in a JSON. */
+/* Equal as values: JSON writes a ratio that is whole as a whole number. */
 static bool is_same_value(const struct field *a, const struct field *b)
 {
     const bool is_a_number = a->kind == FIELD_NUMBER || a->kind == FIELD_RATIO;
@@ -300,7 +305,7 @@ static bool is_same_value(const struct field *a, const struct field *b)
     return a->kind == b->kind && (a->kind != FIELD_TEXT || strcmp(a->text, b->text) == 0);
 }
 
-/* Whether a replayed run has the numbers that the results have; `name` of the first that differs. */
+/* Whether a replayed run has the figures of the results. *name: the first field that differs. */
 static bool is_as_stored(const struct run_table *t, size_t row, const struct report_run *run, const char **name)
 {
     struct field fields[FIELDS_MAX];
@@ -318,7 +323,7 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
     return trace_stack(trace, stack, frames);
 }
 
-static char *explain_text(const struct drawn_batch *b, const struct drawn_lane *d)
+static char *explain_text(const struct detailed_batch *b, const struct detailed_lane *d)
 {
     const struct explain_names names = { .stack = stack_frames, .arg = b->trace,
         .event_word = trace_event_word(b->trace) };
@@ -332,11 +337,11 @@ static char *explain_text(const struct drawn_batch *b, const struct drawn_lane *
     return text;
 }
 
-/* What the first pass found of a run, if it is what the results say. */
-static enum err take_course(struct drawn_batch *b, size_t i, struct err_detail *why)
+/* Keeps what the first pass found of a run, if its figures are those of the results. */
+static enum err take_course(struct detailed_batch *b, size_t i, struct err_detail *why)
 {
     const struct run_table *t = b->page->verdict->table;
-    struct drawn_lane *d = &b->runs[i];
+    struct detailed_lane *d = &b->runs[i];
     const struct lane *l = &b->lanes[i];
     struct report report;
     const char *differs;
@@ -351,7 +356,7 @@ static enum err take_course(struct drawn_batch *b, size_t i, struct err_detail *
     d->run->oom_event = l->meter.ooms == 0 ? UINT64_MAX : (uint64_t)(l->meter.first_oom.event + 1);
     if (!is_equal) {
         timeline_close(&d->run->timeline);
-        return refuse(d->run, "a replay of it now gives another %s than the results say", differs);
+        return refuse(d->run, "replayed now, its %s is not what the results say", differs);
     }
     e = explain_run_finish(&d->explain, b->trace, why);
     if (e == ERR_OK && d->explain.at_oom.is_taken)
@@ -360,7 +365,7 @@ static enum err take_course(struct drawn_batch *b, size_t i, struct err_detail *
     return e;
 }
 
-static enum err run_course(struct drawn_batch *b, struct err_detail *why)
+static enum err run_course(struct detailed_batch *b, struct err_detail *why)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < b->n; i++) {
@@ -378,7 +383,7 @@ static enum err run_course(struct drawn_batch *b, struct err_detail *why)
 
 /* ---- the blocks ---- */
 
-/* The frames of a stack as the page shows them; NULL without memory. */
+/* The text of a stack for the page; free() it. NULL without memory. */
 static char *page_stack_text(const char *const *frames, size_t n)
 {
     char *text = NULL;
@@ -397,8 +402,8 @@ static char *page_stack_text(const char *const *frames, size_t n)
     return NULL;
 }
 
-/* *number gets the page's of a stack of the trace; 0 where it has no frames or the page has too many stacks. */
-static enum err page_stack(struct drawn_batch *b, uint32_t stack, uint32_t *number)
+/* Puts a stack of the trace on the page. *number: its number there; 0 if it has no frames or the page is full. */
+static enum err page_stack(struct detailed_batch *b, uint32_t stack, uint32_t *number)
 {
     struct page *page = b->page;
     const char *const *frames;
@@ -426,8 +431,9 @@ static int by_birth(const void *a, const void *b)
     return (*x)->event < (*y)->event ? -1 : (*x)->event > (*y)->event;
 }
 
-/* The stacks of a map's blocks. The trace is asked in order of its events: it decodes them frame by frame. */
-static enum err name_stacks(struct drawn_batch *b, struct block_map *map, struct err_detail *why)
+/* Finds the stacks of a map's blocks. It asks the trace in order of events, because the trace decodes them section by
+ * section. */
+static enum err name_stacks(struct detailed_batch *b, struct block_map *map, struct err_detail *why)
 {
     struct block_map_piece **order = malloc((map->n_pieces + 1) * sizeof *order);
     size_t n = 0;
@@ -450,7 +456,7 @@ static enum err name_stacks(struct drawn_batch *b, struct block_map *map, struct
     return e;
 }
 
-static enum err finish_maps(struct drawn_batch *b, struct page_run *run, struct err_detail *why)
+static enum err finish_maps(struct detailed_batch *b, struct page_run *run, struct err_detail *why)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < run->n_maps && e == ERR_OK; i++) {
@@ -463,9 +469,9 @@ static enum err finish_maps(struct drawn_batch *b, struct page_run *run, struct 
     return e;
 }
 
-static enum err prepare_moments(struct drawn_batch *b, size_t i, const struct lane *done)
+static enum err prepare_moments(struct detailed_batch *b, size_t i, const struct lane *done)
 {
-    struct drawn_lane *d = &b->runs[i];
+    struct detailed_lane *d = &b->runs[i];
     choose_moments(d, done, b->n_moments);
     d->run->maps = calloc(d->watch.n_moments, sizeof *d->run->maps);
     d->watch.births = calloc((size_t)done->n_slots + 1, sizeof *d->watch.births);
@@ -477,23 +483,21 @@ static enum err prepare_moments(struct drawn_batch *b, size_t i, const struct la
     return ERR_OK;
 }
 
-/* Opens the lanes anew, those of them that are drawn, and runs them for the moments. */
-static enum err run_moments(struct drawn_batch *b, struct err_detail *why)
+/* The second pass: opens the lanes of detailed runs anew and runs them for the moments. */
+static enum err run_moments(struct detailed_batch *b, struct err_detail *why)
 {
     enum err e = ERR_OK;
     size_t n = 0;
     for (size_t i = 0; i < b->n && e == ERR_OK; i++) {
-        struct drawn_lane *d = &b->runs[i];
-        const struct run_table *t = b->page->verdict->table;
-        const bool is_drawn = d->run->why_not == NULL && d->run->timeline.n > 0 && d->spec.ops->walk != NULL;
-        if (is_drawn)
+        struct detailed_lane *d = &b->runs[i];
+        const bool is_detailed = d->run->why_not == NULL && d->run->timeline.n > 0 && d->spec.ops->walk != NULL;
+        if (is_detailed)
             e = prepare_moments(b, i, &b->lanes[i]);
         lane_close(&b->lanes[i]);
         b->lanes[i] = (struct lane){ .spec = NULL };
-        if (!is_drawn || e != ERR_OK)
+        if (!is_detailed || e != ERR_OK)
             continue;
-        e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace,
-                      (uint64_t)run_table_number(t, d->run->row, "seed"), &b->lanes[n], why);
+        e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace, 0, &b->lanes[n], why);
         b->lanes[n++].watch = &d->watch.base;
     }
     if (e == ERR_OK && n > 0)
@@ -510,7 +514,7 @@ static enum oom_action oom_of(const char *text)
     return strcmp(text, "skip") == 0 ? OOM_SKIP : strcmp(text, "as-recorded") == 0 ? OOM_AS_RECORDED : OOM_STOP;
 }
 
-/* The runs of a trace are replayed together, as far as they were run alike. */
+/* Whether two runs of a trace had the same replay options, so that they can be replayed together. */
 static bool is_alike(const struct run_table *t, size_t a, size_t b)
 {
     return strcmp(run_table_text(t, a, "on_oom"), run_table_text(t, b, "on_oom")) == 0 &&
@@ -518,7 +522,7 @@ static bool is_alike(const struct run_table *t, size_t a, size_t b)
            strcmp(run_table_text(t, a, "releases"), run_table_text(t, b, "releases")) == 0;
 }
 
-/* Opens a run's trace if it is the one that the results are of. *why says why not. */
+/* Opens the trace of a run, if it is still the file that the results come from; else *why says why not. */
 static enum err open_trace(const struct run_table *t, size_t row, struct trace_reader **out, struct err_detail *why)
 {
     const char *path = run_table_text(t, row, "trace_path"), *digest = run_table_text(t, row, "trace_digest");
@@ -526,8 +530,8 @@ static enum err open_trace(const struct run_table *t, size_t row, struct trace_r
     const struct field *gpu = run_table_cell(t, row, "gpu");
     const struct import_config import = {
         .gpu = gpu->kind == FIELD_NUMBER ? gpu->number : run_table_number(t, row, "trace_device"),
-        .releases = strcmp(releases, "program") == 0     ? RELEASES_PROGRAM
-                    : strcmp(releases, "allocator") == 0 ? RELEASES_ALLOCATOR : RELEASES_AUTO,
+        .segment_frees = strcmp(releases, "program") == 0     ? SEGMENT_FREES_PROGRAM
+                         : strcmp(releases, "allocator") == 0 ? SEGMENT_FREES_ALLOCATOR : SEGMENT_FREES_AUTO,
     };
     char there[SHA256_HEX];
     struct stat status;
@@ -548,7 +552,7 @@ static enum err refuse_from(struct page *page, size_t first, size_t end, const c
     return e;
 }
 
-static enum err replay_batch(struct drawn_batch *b, size_t first, size_t end, struct err_detail *why)
+static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end, struct err_detail *why)
 {
     const char *release;
     enum err e = recorded_release(b->trace, &release, why);
@@ -573,7 +577,7 @@ static enum err replay_batch(struct drawn_batch *b, size_t first, size_t end, st
 }
 
 /* Replays the chosen runs [first, end) of a trace. */
-static enum err replay_trace(struct page *page, size_t first, size_t end, struct drawn_batch *b)
+static enum err replay_trace(struct page *page, size_t first, size_t end, struct detailed_batch *b)
 {
     const struct run_table *t = page->verdict->table;
     struct err_detail reason = { .text = "" };
@@ -597,7 +601,7 @@ static size_t clamp(size_t n, size_t least, size_t most)
     return n < least ? least : n > most ? most : n;
 }
 
-/* The chosen rows as runs of the page: a trace's follow each other, as they do in the table. */
+/* Makes the chosen rows runs of the page. Runs of one trace follow each other, as in the table. */
 static enum err add_runs(struct page *page, const uint8_t *choice, size_t n_buckets)
 {
     const struct verdict *v = page->verdict;
@@ -608,39 +612,41 @@ static enum err add_runs(struct page *page, const uint8_t *choice, size_t n_buck
             continue;
         struct page_run *run = &page->runs[page->n_runs++];
         *run = (struct page_run){ .row = row, .oom_event = UINT64_MAX };
-        if (choice[row] == CHOICE_DRAWN)
+        if (choice[row] == CHOICE_DETAILED)
             e = timeline_open(&run->timeline, n_buckets & ~(size_t)1);
     }
     return e;
 }
 
-static enum err say_left_out(struct page *page, size_t n_drawn)
+/* Notes which runs the page does not show in detail. */
+static enum err say_left_out(struct page *page, size_t n_detailed)
 {
     const struct run_table *t = page->verdict->table;
     uint64_t n_oom = 0;
     for (size_t row = 0; row < t->n_rows; row++)
         n_oom += is_oom(t, row);
     enum err e = ERR_OK;
-    if (n_drawn < t->n_rows)
-        e = drawn_note(page, "Of %zu runs %zu are shown in detail: of each trace and card the best, the default setting, "
-                       "the setting that is best over all, and one that runs out of memory, as far as there is room. "
-                       "The tables and the CSV have all.", t->n_rows, n_drawn);
+    if (n_detailed < t->n_rows)
+        e = detailed_runs_note(page, "%zu of %zu runs are shown in detail: for each trace and card the best run, the "
+                               "default setting, the setting that is best overall, and a run out of memory, as far as "
+                               "there is room. The tables and the CSV hold all runs.", n_detailed, t->n_rows);
     if (e == ERR_OK && n_oom > EXPLAINED_MAX)
-        e = drawn_note(page, "Of %" PRIu64 " runs out of memory the first %d are explained; `replay TRACE --policy P "
-                       "--device D` explains any.", n_oom, EXPLAINED_MAX);
+        e = detailed_runs_note(page, "The first %d of %" PRIu64 " runs out of memory are explained; `replay TRACE "
+                               "--policy P --device D` explains any other.", EXPLAINED_MAX, n_oom);
     return e;
 }
 
-enum err drawn_replay(struct page *page, unsigned threads, void (*progress)(void *arg, uint64_t done, uint64_t total),
-                      void *arg, struct err_detail *why)
+enum err detailed_runs_replay(struct page *page, unsigned threads,
+                              void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
+                              struct err_detail *why)
 {
     const struct verdict *v = page->verdict;
-    size_t n_drawn;
-    uint8_t *choice = choose(v, &n_drawn);
+    size_t n_detailed;
+    uint8_t *choice = choose(v, &n_detailed);
     if (choice == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report");
-    const size_t share = n_drawn > 0 ? n_drawn : 1;
-    struct drawn_batch b = {
+    const size_t share = n_detailed > 0 ? n_detailed : 1;
+    struct detailed_batch b = {
         .cfg       = { .threads = threads, .progress = progress, .progress_arg = arg },
         .n_buckets = clamp(BUCKETS_ALL / share, BUCKETS_MIN, BUCKETS_MAX),
         .n_moments = clamp(MOMENTS_ALL / share, 0, MOMENTS_MAX),
@@ -656,11 +662,11 @@ enum err drawn_replay(struct page *page, unsigned threads, void (*progress)(void
         e = replay_trace(page, first, end, &b);
     }
     if (e == ERR_OK)
-        e = say_left_out(page, n_drawn);
+        e = say_left_out(page, n_detailed);
     return e == ERR_OK ? e : err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report");
 }
 
-void drawn_close(struct page *page)
+void detailed_runs_close(struct page *page)
 {
     for (size_t i = 0; i < page->n_runs; i++) {
         struct page_run *run = &page->runs[i];

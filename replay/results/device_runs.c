@@ -1,12 +1,13 @@
-/* Order of work: real cards one lane at a time, then the simulated ones, then the comparison. */
+/* Runs real cards one lane at a time, then the simulated devices, then compares. */
 #include "replay/results/device_runs.h"
 
 #include "base/units.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is listened to when devices are compared. */
+/* Makes the logs of calls, if there are devices to compare. */
 static enum err runs_prepare(struct device_runs *r, struct err_detail *why)
 {
     const size_t n = r->n_devices * r->n_policies;
@@ -19,11 +20,11 @@ static enum err runs_prepare(struct device_runs *r, struct err_detail *why)
     if (r->logs == NULL || r->listeners == NULL || r->addresses == NULL || r->comparisons == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare %zu devices", r->n_devices);
     for (size_t i = 0; i < n; i++)
-        r->listeners[i] = call_log_listener(&r->logs[i]);
+        r->listeners[i] = device_calls_listener(&r->logs[i]);
     return ERR_OK;
 }
 
-/* The first real card; n_devices where there is none. */
+/* The index of the first real card; n_devices if there is none. */
 static size_t runs_real(const struct device_runs *r)
 {
     size_t d = 0;
@@ -32,7 +33,7 @@ static size_t runs_real(const struct device_runs *r)
     return d;
 }
 
-/* The config of a lane: plain `sim` becomes the card that it stands beside. */
+/* The device of a lane. Plain `sim` in company of a real card takes that card's capacity and addresses. */
 static enum err runs_config(struct device_runs *r, size_t d, size_t p, struct device_config *out,
                             struct err_detail *why)
 {
@@ -48,15 +49,16 @@ static enum err runs_config(struct device_runs *r, size_t d, size_t p, struct de
     }
     if (out->addresses != ADDRESSES_RISING)
         return ERR_OK;
-    const enum err e = call_log_addresses(&r->logs[real * r->n_policies + p], &r->addresses[lane], &out->n_addresses);
+    const struct device_calls *calls = &r->logs[real * r->n_policies + p];
+    const enum err e = device_calls_addresses(calls, &r->addresses[lane], &out->n_addresses);
     if (e != ERR_OK)
-        return err_set(why, e, 0, "no memory for the addresses of %zu calls", r->logs[real * r->n_policies + p].n);
+        return err_set(why, e, 0, "no memory for the addresses of %zu calls", calls->n);
     out->addresses = ADDRESSES_LIST;
     out->address_list = r->addresses[lane];
     return ERR_OK;
 }
 
-/* Says which card it is, or what a plain `sim` became. */
+/* Completes the headline: which card it is, or what a plain `sim` became. */
 static void runs_describe(struct device_runs *r, size_t d)
 {
     struct device_choice *choice = &r->devices[d];
@@ -110,18 +112,20 @@ static enum err runs_on_device(struct device_runs *r, size_t d, const struct rep
 
 static void runs_compare(struct device_runs *r, size_t d, size_t p)
 {
-    const struct call_log *a = &r->logs[p], *b = &r->logs[d * r->n_policies + p];
+    assert(r->n_comparisons < r->n_devices * r->n_policies);
+    const struct device_calls *a = &r->logs[p], *b = &r->logs[d * r->n_policies + p];
     struct report_comparison *c = &r->comparisons[r->n_comparisons++];
     *c = (struct report_comparison){
         .policy = r->specs[p].typed,
         .devices = { r->devices[0].typed, r->devices[d].typed },
         .calls = { a->n, b->n },
-        .common = call_log_common(a, b),
+        .common = device_calls_common(a, b),
         .is_cut = a->is_cut || b->is_cut,
     };
+    assert(c->common <= a->n && c->common <= b->n);
     c->is_equal = c->common == a->n && c->common == b->n && !c->is_cut;
-    call_log_text(a, (size_t)c->common, c->first[0]);
-    call_log_text(b, (size_t)c->common, c->first[1]);
+    device_calls_text(a, (size_t)c->common, c->first[0]);
+    device_calls_text(b, (size_t)c->common, c->first[1]);
 }
 
 enum err device_runs_replay(struct device_runs *r, const struct replay_config *cfg, struct err_detail *why)
@@ -131,7 +135,7 @@ enum err device_runs_replay(struct device_runs *r, const struct replay_config *c
         for (size_t d = 0; d < r->n_devices && e == ERR_OK; d++)
             if (device_is_real(r->devices[d].ops) == (pass == 0))
                 e = runs_on_device(r, d, cfg, why);
-    if (e == ERR_OK && !r->has_bounds)       /* not while a real card is held: it takes its time */
+    if (e == ERR_OK && !r->has_bounds)       /* not before: it takes time, and a real card should not wait for it */
         e = bounds_find(r->trace, &r->bounds, why);
     for (size_t d = 1; d < r->n_devices && e == ERR_OK; d++)
         for (size_t p = 0; p < r->n_policies; p++)
@@ -152,7 +156,7 @@ void device_runs_close(struct device_runs *r)
     for (size_t i = 0; i < r->n_devices * r->n_policies && r->lanes != NULL; i++) {
         lane_close(&r->lanes[i]);
         if (r->logs != NULL)
-            call_log_close(&r->logs[i]);
+            device_calls_close(&r->logs[i]);
         if (r->addresses != NULL)
             free(r->addresses[i]);
     }

@@ -1,9 +1,11 @@
 /*
- * One trace through several policies on one or more devices, and whether the devices were asked for the same.
+ * One trace through several policies on one or more devices, and a comparison of the calls that the devices got.
  *
- * A real card serves one policy at a time, and gives all memory back before the next; simulated devices run afterwards,
- * all policies at once. Beside a real card, plain `sim` is a card of the same capacity that gives the same addresses, so
- * that a policy which breaks ties by address has no reason to decide otherwise.
+ *     real card    policy 1, policy 2, ...    one after the other: each gives back all memory before the next
+ *     simulated    policies 1, 2, ...         afterwards, all at once
+ *
+ * In company of a real card, plain `sim` becomes a card of the same capacity that gives the same addresses: then a
+ * policy that breaks ties by address decides the same on both.
  */
 #ifndef REPLAY_REPLAY_RESULTS_DEVICE_RUNS_H
 #define REPLAY_REPLAY_RESULTS_DEVICE_RUNS_H
@@ -15,15 +17,15 @@
 
 /* Zero is a valid beginning and end. */
 struct device_runs {
-    struct trace_reader *trace;              /* borrowed, as all arrays up to `lanes` are the caller's */
+    struct trace_reader *trace;              /* borrowed, as all arrays up to `lanes` */
     struct policy_spec  *specs;
     size_t               n_policies;
-    struct device_choice *devices;           /* their headlines are completed when they are opened */
+    struct device_choice *devices;           /* their headlines are completed when the devices are opened */
     size_t               n_devices;
     uint64_t             seed;
     struct lane         *lanes;              /* zeros at first; device by device: lanes[d * n_policies + p] */
 
-    /* A lane was opened and is about to run; may be NULL. */
+    /* Called when a lane is open and about to run; may be NULL. */
     enum err           (*opened)(void *arg, size_t lane, const struct replay_config *cfg, struct err_detail *why);
     void                *opened_arg;
 
@@ -31,20 +33,20 @@ struct device_runs {
     bool                 has_bounds;
 
     /* Its own. */
-    struct call_log     *logs;               /* by lane; NULL with one device */
+    struct device_calls *logs;               /* by lane; NULL with one device */
     struct device_log   *listeners;
-    uint64_t           **addresses;          /* by lane: what its device was told to give */
-    struct report_comparison *comparisons;   /* of the first device with each other one, policy by policy */
+    uint64_t           **addresses;          /* by lane: the addresses that its device was told to give */
+    struct report_comparison *comparisons;   /* out: the first device with each other one, policy by policy */
     size_t               n_comparisons;
 };
 
-/* Runs all, and compares. lane_open's and replay_run's errors. */
+/* Runs all lanes and compares the devices. lane_open's and replay_run's errors. */
 MUST_USE enum err device_runs_replay(struct device_runs *r, const struct replay_config *cfg, struct err_detail *why);
 
-/* Closes the lanes and what they listened to. */
+/* Closes the lanes and their logs of calls. */
 void device_runs_close(struct device_runs *r);
 
-/* Whether all devices were asked for the same. */
+/* Whether all devices got the same calls. */
 bool device_runs_agree(const struct device_runs *r);
 
 #endif

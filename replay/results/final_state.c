@@ -1,4 +1,4 @@
-/* The policy of the recorded settings takes the state over and shows its blocks. */
+/* Lets the recorded policy take over the final state, and explains what it then holds. */
 #include "replay/results/final_state.h"
 
 static enum err final_state_take(struct final_state *s, struct err_detail *why)

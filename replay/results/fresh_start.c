@@ -1,4 +1,4 @@
-/* What the figures of a fresh start leave out. */
+/* Says what the figures of a fresh start leave out. */
 #include "replay/results/fresh_start.h"
 
 #include "replay/engine/start_state.h"
@@ -6,13 +6,13 @@
 
 void fresh_start_print(FILE *out, const struct trace_reader *trace)
 {
-    const struct start_sum s = start_sum_up(trace);
+    const struct start_state_totals s = start_state_sum(trace);
     char n[TEXT_NUMBER], live[TEXT_NUMBER], held[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (!trace_info(trace)->starts_mid_run)
         return;
-    words_add(&w, "The recording starts in mid-run, with %s live requests of %s in %s reserved. These are placed anew on "
-                  "an empty card, also for the recorded setting, so its figures are not those of the recording.",
+    words_add(&w, "The recording starts in mid-run, with %s live requests of %s in %s reserved. These are placed anew "
+                  "on an empty card, even under the recorded setting, so its figures differ from the recording's.",
               text_count(s.n_live, n), text_mib(s.live_bytes, live), text_mib(s.segment_bytes, held));
     words_print(out, &w, 0, 2);
     fprintf(out, "\n");
@@ -20,7 +20,7 @@ void fresh_start_print(FILE *out, const struct trace_reader *trace)
 
 void fresh_start_json(struct json_writer *w, const struct trace_reader *trace)
 {
-    const struct start_sum s = start_sum_up(trace);
+    const struct start_state_totals s = start_state_sum(trace);
     const bool is_mid_run = trace_info(trace)->starts_mid_run;
     json_put_object(w, "start");
     json_put_text(w, "state", is_mid_run ? "mid-run" : "empty");

@@ -1,6 +1,8 @@
 /*
- * Where a trace starts in mid-run, `fit` and `tune` place what was live then anew: only so can another policy or card be
- * told. What was cached by then is not there, so even the recorded setting does not hold what was recorded.
+ * What `fit` and `tune` say of a trace that starts in mid-run.
+ *
+ * They place the requests that were live at the start anew on an empty card: only this way can another policy or card
+ * be predicted. Memory that was cached then is missing, so even the recorded setting reserves less than it did.
  */
 #ifndef REPLAY_REPLAY_RESULTS_FRESH_START_H
 #define REPLAY_REPLAY_RESULTS_FRESH_START_H
@@ -10,10 +12,10 @@
 
 #include <stdio.h>
 
-/* Says so in a sentence; nothing where the trace starts empty. */
+/* Prints that in a sentence; nothing if the trace starts empty. */
 void fresh_start_print(FILE *out, const struct trace_reader *trace);
 
-/* The member "start" of the object under way. */
+/* Writes the member "start" of the current object. */
 void fresh_start_json(struct json_writer *w, const struct trace_reader *trace);
 
 #endif

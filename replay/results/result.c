@@ -1,17 +1,18 @@
-/* The device's choice, and a report's facts. */
+/* Chooses the device; collects the facts and the remarks of a report. */
 #include "replay/results/result.h"
 
 #include "base/units.h"
-#include "replay/verify/recorded_settings.h"
 #include "report/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
 /* ---- the device ---- */
 
-/* What a card must hold so that the recorded run would have fitted: reserved where that is known. */
+/* The memory that a card needs for the recorded run: by bytes reserved if these were recorded, else by bytes requested;
+ * plus what the card holds besides. */
 static uint64_t bytes_needed(const struct trace_info *info, const struct device_config *cfg)
 {
     const uint64_t run =
@@ -19,7 +20,7 @@ static uint64_t bytes_needed(const struct trace_info *info, const struct device_
     return add_capped(run, add_capped(cfg->context_bytes, cfg->others_bytes));
 }
 
-/* No capacity was given: the smallest card by name that the recorded run fits, the same for all policies. */
+/* Takes the smallest named card that the recorded run fits, the same for all policies. */
 static void device_choose_card(struct device_choice *d, const struct trace_info *info, const char *options)
 {
     char need[UNITS_TEXT], has[UNITS_TEXT];
@@ -41,7 +42,7 @@ static void device_choose_card(struct device_choice *d, const struct trace_info 
              units_format_bytes(model->total_bytes, has), need, what);
 }
 
-/* `d` is parsed; what is left is how large it is, and how to say so. */
+/* Completes a parsed device: how large it is, and the headline. */
 static void device_complete(struct device_choice *choice, const char *typed, const struct trace_info *info)
 {
     struct device_choice d = *choice;
@@ -113,6 +114,7 @@ static struct report_trace trace_facts(const struct trace_reader *trace, const c
         .source                       = source != NULL ? source : "native",
         .device                       = info->device,
         .events                       = info->events,
+        .duration_ns                  = info->duration_ns,
         .allocs                       = info->by_kind[EVENT_ALLOC],
         .frees                        = info->by_kind[EVENT_FREE] + info->by_kind[EVENT_FREE_REQUESTED],
         .starts_mid_run               = info->starts_mid_run,
@@ -138,7 +140,7 @@ static void take_remark(void *arg, enum remark_kind kind, const char *sentence)
         t->e = report_lines_add(lines, sentence);
 }
 
-/* A sentence of our own. */
+/* Adds a sentence. */
 static void remark(struct remark_target *t, enum remark_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void remark(struct remark_target *t, enum remark_kind kind, const char *fmt, ...)
 {
@@ -159,7 +161,7 @@ static void remark_device(struct remark_target *t, const struct device_choice *d
            (double)c->alloc_ns / 1e3, (double)c->free_ns / 1e3, (double)c->map_ns / 1e3, (double)c->unmap_ns / 1e3);
 }
 
-/* What a real card did that the run did not count on. */
+/* Warns of what a real card did that the run did not expect. */
 static void remark_card(struct remark_target *t, const struct device *dev)
 {
     const struct device_measured *m = dev->measured;
@@ -167,16 +169,17 @@ static void remark_card(struct remark_target *t, const struct device *dev)
     if (m == NULL)
         return;
     if (dev->cfg.limit_bytes > m->idle.free_bytes)
-        remark(t, REMARK_WARNING, "limit=%s is more than the card had free, %s",
+        remark(t, REMARK_WARNING, "limit=%s is more than the %s that the card had free",
                units_format_bytes(dev->cfg.limit_bytes, a), units_format_bytes(m->idle.free_bytes, b));
     if (m->refusals > 0)
         remark(t, REMARK_WARNING,
-               "the card refused %" PRIu64 " calls for which it should have had room; %s were free at the first: "
+               "the card refused %" PRIu64 " calls although it should have had room; %s were free at the first; "
                "another process may have taken memory meanwhile",
                m->refusals, units_format_bytes(m->refused_free_bytes, a));
 }
 
-/* Bytes requested by what was live before the first event, and of these the ones whose block's size is a guess. */
+/* The bytes, as requested, that were live before the first event, and how many of them lie in blocks of guessed size.
+ * */
 static void start_bytes(const struct trace_reader *trace, uint64_t *live_bytes, uint64_t *guessed_bytes)
 {
     size_t n;
@@ -190,7 +193,7 @@ static void start_bytes(const struct trace_reader *trace, uint64_t *live_bytes, 
     }
 }
 
-/* The state before the first event, and how much of it is known. */
+/* Says how the run began if the trace starts in mid-run, and how much of that state is known. */
 static void remark_start(struct remark_target *t, const struct trace_reader *trace, const struct lane *l)
 {
     uint64_t live, guessed;
@@ -200,24 +203,25 @@ static void remark_start(struct remark_target *t, const struct trace_reader *tra
     if (l->is_restored)
         remark(t, REMARK_ASSUMPTION,
                "faithful start: the policy took over segments and blocks as recorded; %.2f%% of the live bytes lie in "
-               "blocks whose size is a guess, and ages and ties among free blocks from before the record are unknown",
+               "blocks of guessed size, and the ages and order of free blocks from before the recording are unknown",
                live == 0 ? 0.0 : 100.0 * (double)guessed / (double)live);
     else if (live > 0)
         take_remark(
             t, REMARK_ASSUMPTION,
-            "fresh start: the policy placed the requests that were live at the start anew, in recorded order "
-            "of address; memory that was cached by then is not there (--start faithful keeps the recorded state)");
+            "fresh start: the requests that were live at the start were placed anew on an empty card, in the order of "
+            "their recorded addresses; memory that was cached then is missing (--start faithful keeps the recorded "
+            "state)");
 }
 
 static void remark_unfinished(struct remark_target *t, const struct trace_reader *trace)
 {
     const struct trace_info *info = trace_info(trace);
     if (info->is_unfinished)
-        remark(t, REMARK_WARNING, "the trace is unfinished: it is being written, or its writer was killed; %" PRIu64
-               " bytes at its end are cut off", info->cut_off_bytes);
+        remark(t, REMARK_WARNING, "the trace is unfinished: it is still being written, or its writer was "
+               "killed; its last %" PRIu64 " bytes are left out", info->cut_off_bytes);
 }
 
-/* What the source could not tell, a line each. */
+/* Passes on what the importer noted: what the recording does not tell, one line each. */
 static void remark_notes(struct remark_target *t, const struct trace_reader *trace)
 {
     char line[TRACE_NOTE];
@@ -227,6 +231,7 @@ static void remark_notes(struct remark_target *t, const struct trace_reader *tra
             take_remark(t, strncmp(line, "contradiction", 13) == 0 ? REMARK_WARNING : REMARK_ASSUMPTION, line);
 }
 
+/* Says which events of the trace the run could not repeat. */
 static void remark_controls(struct remark_target *t, const struct lane *l)
 {
     static const char *const names[] = {
@@ -236,12 +241,12 @@ static void remark_controls(struct remark_target *t, const struct lane *l)
     };
     for (int kind = 0; kind < CONTROL_KINDS; kind++)
         if (l->unsupported[kind] > 0)
-            remark(t, REMARK_WARNING, "%" PRIu64 " '%s' commands of the trace mean nothing to this policy: left out",
+            remark(t, REMARK_WARNING, "%" PRIu64 " '%s' control events were skipped: this policy does not support them",
                    l->unsupported[kind], names[kind]);
     if (l->meter.survived > 0)
         remark(t, REMARK_ASSUMPTION,
-               "%" PRIu64 " request(s) refused when recorded are served here, and given back at once: what the program "
-               "would have done with them is not known",
+               "%" PRIu64 " request(s) that were refused when recorded are served here and freed at once: the trace "
+               "does not show what the program would have done with them",
                l->meter.survived);
 }
 
@@ -255,7 +260,7 @@ static enum report_outcome outcome_of(enum err e)
     }
 }
 
-/* Where things happened, in the numbering of the source. */
+/* Converts where things happened to the numbering of the source. */
 static enum err gather_numbers(struct trace_reader *trace, const struct lane *l, struct report_run *run,
                                struct err_detail *why)
 {
@@ -284,6 +289,7 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
         .is_stopped      = l->is_stopped,
     };
     struct remark_target t = { .run = run, .e = ERR_OK };
+    assert(l->is_stopped || l->outcome == ERR_OK || l->outcome == ERR_DEVICE_OOM);
     char where[TEXT_NUMBER];
     const enum err e = gather_numbers(trace, l, run, why);
     if (e != ERR_OK)
@@ -291,7 +297,7 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
     if (l->outcome == ERR_INTERRUPTED && run->stopped_at < 0)
         remark(&t, REMARK_WARNING, "the run was interrupted before its first event");
     else if (l->outcome == ERR_INTERRUPTED)
-        remark(&t, REMARK_WARNING, "the run was interrupted at %s %" PRId64 ": all numbers are of what came before",
+        remark(&t, REMARK_WARNING, "the run was interrupted at %s %" PRId64 ": all figures are of the part before it",
                trace_event_word(trace), run->stopped_at);
     else if (run->outcome == REPORT_CORRUPT || run->outcome == REPORT_ERROR)
         remark(&t, REMARK_WARNING, "the run failed at %s: %s",

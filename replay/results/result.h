@@ -1,5 +1,5 @@
 /*
- * From finished lanes to a report: what was measured, in the trace's own numbering, and what it rests on.
+ * From finished lanes to a report: what was measured, in the trace's own numbering, and what was assumed.
  */
 #ifndef REPLAY_REPLAY_RESULTS_RESULT_H
 #define REPLAY_REPLAY_RESULTS_RESULT_H
@@ -15,20 +15,21 @@ struct device_choice {
     const struct device_ops *ops;
     struct device_config config;
     bool has_total;                  /* the person gave a capacity */
-    char typed[DEVICE_TEXT];         /* as given, or as it would have to be typed */
-    char headline[HEADLINE_TEXT];    /* what it is and how to choose otherwise */
+    char typed[DEVICE_TEXT];         /* as given, or as a person would type it */
+    char headline[HEADLINE_TEXT];    /* what the device is, why, and how to choose another */
 };
 
-/* `text`: as after --device; NULL: "sim". device_parse's errors. */
+/* Chooses a device for a trace. `text`: as after --device; NULL: "sim". Without a capacity in the text it is the
+ * trace's own, or the smallest named card that the recorded run fits. device_parse's errors. */
 MUST_USE enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
                                 struct err_detail *why);
 
-/* The same for a command that also runs on a real card, whose capacity stays open until it is opened. */
+/* The same for a command that also runs on a real card. The capacity of a real card is known once it is open. */
 MUST_USE enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,
                                     struct err_detail *why);
 
-/* Fills a report from lanes that replay_run is done with. It borrows from all arguments; `runs` is an array of n_lanes
- * of the caller's, and `bounds` may be NULL where nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's errors. */
+/* Fills a report from finished lanes; it borrows from all arguments. `runs`: room for n_lanes, the caller's. `bounds`:
+ * of the trace; NULL if nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
                                 const struct lane *lanes, size_t n_lanes, const struct device_choice *device,
                                 struct report_run *runs, struct report *out, struct err_detail *why);

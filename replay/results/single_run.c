@@ -1,6 +1,7 @@
-/* The recorded settings as a policy, and a lane of its own. */
+/* Chooses policy, release and device, and runs one lane. */
 #include "replay/results/single_run.h"
 
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "report/text.h"
 

@@ -1,5 +1,6 @@
 /*
- * One trace through one policy on one device, and then a look at the policy: what `stats` and `summary` share.
+ * One trace through one policy on one device. The policy stays open for questions afterwards: `stats`, `summary`,
+ * `snapshot` and the account of a final state ask them.
  */
 #ifndef REPLAY_REPLAY_RESULTS_SINGLE_RUN_H
 #define REPLAY_REPLAY_RESULTS_SINGLE_RUN_H
@@ -15,14 +16,14 @@ struct single_run {
     struct lane          lane;
 };
 
-/* Opens policy and device for a trace, which outlives the run. `policy` NULL: the settings that were recorded, or
- * best-fit where none were; a policy that has releases takes the recorded one unless the text names one. `device`: as
- * for device_choose. ERR_UNSUPPORTED for a policy that keeps no counters; policy_spec_parse's, device_choose's and
- * lane_open's errors. */
+/* Opens policy and device for a trace, which must outlive the run. `policy` NULL: as recorded_policy. A policy that has
+ * releases takes the recorded one (recorded_release, which may take seconds) unless the text names one. `device`: as
+ * for device_choose. ERR_UNSUPPORTED for a policy without memory_stats; the errors of these functions and of lane_open.
+ * */
 MUST_USE enum err single_run_open(struct single_run *run, struct trace_reader *trace, const char *policy,
                                   const char *device, struct err_detail *why);
 
-/* Replays. What came of it is in run->lane; a lane that failed in another way than by lack of memory is an error. */
+/* Replays; the results are in run->lane. A refused request is no error; another failure of the lane is. */
 MUST_USE enum err single_run_replay(struct single_run *run, const struct replay_config *cfg, struct err_detail *why);
 
 void single_run_close(struct single_run *run);

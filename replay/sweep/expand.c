@@ -1,6 +1,7 @@
-/* The first braces or range of a text is resolved, then what lies behind it, until nothing is left to resolve. */
+/* Resolves the first braces or range of a text, then the rest, until nothing is left to resolve. */
 #include "replay/sweep/expand.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static bool is_unit(const char *text, size_t n)
 
 enum { MILLION = 1000000, WHOLE_DIGITS = 12, DECIMALS = 6 };
 
-/* The number that text begins with; returns its length, 0 where there is none that fits. */
+/* Reads the number that text begins with. Returns its length; 0: there is no number, or it is too large. */
 static size_t number_read(const char *text, uint64_t *out)
 {
     uint64_t n = 0;
@@ -96,7 +97,7 @@ struct walk {
     struct expansion  *out;
     struct err_detail *why;
     const char        *typed;        /* the whole, for messages */
-    size_t             n_ends;       /* texts reached, equal ones too: what the work is bounded by */
+    size_t             n_ends;       /* texts reached, equal ones included: bounds the work */
 };
 
 static enum err walk_text(struct walk *w, const char *text, size_t from, unsigned depth);
@@ -125,7 +126,7 @@ static enum err emit(struct walk *w, const char *text)
     return ERR_OK;
 }
 
-/* text[0, from) + item + unit + rest; goes on at the item, which may hold braces itself. */
+/* Joins text[0, from) + item + unit + rest, and goes on at the item, which may hold braces. */
 static enum err walk_item(struct walk *w, const char *text, size_t from, const char *item, size_t n, const char *unit,
                           size_t n_unit, const char *rest, unsigned depth)
 {
@@ -133,7 +134,7 @@ static enum err walk_item(struct walk *w, const char *text, size_t from, const c
     const int used = snprintf(joined, sizeof joined, "%.*s%.*s%.*s%s", (int)from, text, (int)n, item, (int)n_unit, unit,
                               rest);
     if (used < 0 || (size_t)used >= sizeof joined)
-        return refuse(w, "it stands for a text that is too long");
+        return refuse(w, "it expands to a text that is too long");
     return walk_text(w, joined, from, depth);
 }
 
@@ -153,7 +154,7 @@ static enum err walk_range(struct walk *w, const char *text, size_t from, const 
     return e;
 }
 
-/* Length of the item that text begins with: up to a comma or brace that is not within another pair. */
+/* The length of the item that text begins with: up to a comma or brace outside inner pairs. */
 static size_t item_length(const char *text)
 {
     size_t i = 0;
@@ -167,10 +168,11 @@ static size_t item_length(const char *text)
     return i;
 }
 
-/* `open`: where the brace stands. */
+/* `open`: the place of the brace. */
 static enum err walk_braces(struct walk *w, const char *text, size_t open, unsigned depth)
 {
     size_t close = open + 1;
+    assert(text[open] == '{');
     while (text[close += item_length(text + close)] == ',')
         close++;
     if (text[close] != '}')
@@ -198,7 +200,7 @@ static enum err walk_braces(struct walk *w, const char *text, size_t open, unsig
     return e;
 }
 
-/* Resolves text from `from` on; what lies in front is done with. */
+/* Resolves text from `from` on; everything before is resolved already. */
 static enum err walk_text(struct walk *w, const char *text, size_t from, unsigned depth)
 {
     if (depth > EXPAND_DEPTH_MAX)

@@ -1,8 +1,9 @@
-/* Alone, unless mpirun says otherwise: then by MPI, whose part of the program is loaded here and stays. */
+/* A process is alone unless mpirun started it. Then MPI's part of the program is loaded, and stays loaded. */
 #include "replay/sweep/ranks.h"
 
 #include "base/installed_file.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ static enum err ranks_load(const struct ranks_ops **out, struct err_detail *why)
 {
     char path[PATH_MAX];
     struct err_detail ignored;
-    if (beside_find("mpi/libreplay-mpi.so", path, &ignored) != ERR_OK)
+    if (installed_file_find("mpi/libreplay-mpi.so", path, &ignored) != ERR_OK)
         return err_set(why, ERR_UNSUPPORTED, 0, "this program was built without MPI: install libopenmpi-dev and build "
                        "again, or give each process its --shard");
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);        /* MPI's own parts look for what it exports */
@@ -42,6 +43,7 @@ void ranks_close(struct ranks *r)
 
 void ranks_send(const struct ranks *r, int to, const void *bytes, size_t n)
 {
+    assert(r->ops != NULL && to != r->rank && to < r->n);
     r->ops->send(to, bytes, n);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The processes of one job, when the program was started by mpirun; a program built without MPI is always alone.
+ * The processes of one job that mpirun started. A program built without MPI is always alone.
  */
 #ifndef REPLAY_REPLAY_SWEEP_RANKS_H
 #define REPLAY_REPLAY_SWEEP_RANKS_H
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* What MPI does for them, in a library beside the program: MPI takes longer to load than many a command to run. */
+/* MPI's part, in a library next to the program: to load MPI takes longer than many commands run. */
 struct ranks_ops {
     void  (*open)(int *rank, int *n);
     void  (*close)(void);
@@ -22,17 +22,17 @@ struct ranks {
     const struct ranks_ops *ops;     /* NULL: alone */
 };
 
-/* Joins the others. ERR_UNSUPPORTED with what to do where mpirun started a program that was built without MPI; ERR_IO
- * where it cannot be loaded. */
+/* Joins the others. ERR_UNSUPPORTED, with what to do, if mpirun started a program built without MPI; ERR_IO if the library
+ * cannot be loaded. */
 MUST_USE enum err ranks_open(struct ranks *out, struct err_detail *why);
 
-/* Leaves; all ranks do so together. */
+/* Leaves the job; all ranks do so together. */
 void ranks_close(struct ranks *r);
 
-/* A rank that fails in these, or has no memory for a message, ends the whole job. */
+/* A rank that fails in these functions, or has no memory for a message, ends the whole job. */
 void ranks_send(const struct ranks *r, int to, const void *bytes, size_t n);
 
-/* Waits, without using the processor, for a message of anybody's; it is the caller's to free. */
+/* Waits for a message from any rank, without using the processor. The caller frees it. */
 void *ranks_receive(const struct ranks *r, int *from, size_t *n);
 
 #endif

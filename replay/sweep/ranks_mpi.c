@@ -1,4 +1,4 @@
-/* By MPI. Its errors end the whole job (MPI_ERRORS_ARE_FATAL, the default), and what was written stays. */
+/* Messages by MPI. An error of MPI ends the whole job (MPI_ERRORS_ARE_FATAL, the default); what was written stays. */
 #include "replay/sweep/ranks.h"
 
 #include "base/exit_status.h"

@@ -1,45 +1,48 @@
 /*
- * A trace is opened once for all of its missing runs. These are gathered, at most SWEEP_PART_MAX at a time; those of
- * them that cannot differ are run once, as lanes (replay/engine/equal_runs.h), and each gets a row of its own. So memory stays
- * bounded by them and by a chunk; a trace with more runs is decoded once more for each SWEEP_PART_MAX of them. One of a
- * single chunk stays decoded, and there a few lanes for each thread are opened, run and closed before the next: the
- * memory that they give back is taken up by those behind them, and is still in the caches.
+ * A trace is opened once for all its missing runs. The runs are gathered, at most SWEEP_PART_MAX at a time. Of runs that
+ * cannot differ one runs as a lane (replay/engine/equal_runs.h), and each gets a row. So memory is bounded by
+ * SWEEP_PART_MAX lanes and one chunk, and a trace is decoded once for each SWEEP_PART_MAX runs.
+ *
+ * A trace of a single chunk stays decoded. There only a few lanes for each thread are open at a time: the next lanes take
+ * over the memory that they free while it is still in the caches.
  */
 #include "replay/sweep/sweep.h"
 
 #include "base/cores.h"
 #include "replay/results/result.h"
+#include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "sim/device.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_LANES = 16 };             /* a thread's */
+enum { FEW_LANES = 16 };             /* for each thread */
 
-/* A run that is missing, and everything it needs; not moved between opening and closing. */
+/* A missing run, and everything it needs. It is not moved while it is open. */
 struct sweep_lane {
     struct run_identity  id;
     struct policy_spec   spec;
     struct device_choice device;
 };
 
-/* The trace under way, and the runs that are gathered for it. */
+/* The current trace, and its gathered runs. */
 struct sweep_trace {
     struct sweep             *sweep;
-    const struct sweep_input *input;  /* NULL: none is */
+    const struct sweep_input *input;  /* NULL: no trace is open */
     struct trace_reader *reader;
     const char *release;              /* that made the recording; NULL: unknown */
-    bool        has_bounds;           /* from the first decoding */
-    bool        is_broken;            /* it cannot be read to its end: its runs have no result */
+    bool        has_bounds;           /* since the first decoding */
+    bool        is_broken;            /* it cannot be read to its end, so its runs have no results */
     struct bounds      bounds;
     struct sweep_lane *runs;          /* n of them, */
     struct lane       *lanes;         /* idle */
     size_t             n, n_at_once;
-    size_t             n_running, n_done;    /* of the part under way */
+    size_t             n_running, n_done;    /* of the current part */
 };
 
-/* What is wrong with a setting is wrong with it on every trace, and said once. */
+/* Counts a complaint, and passes it on unless it was said before: a wrong setting is wrong on every trace. */
 static void complain(struct sweep *s, const char *text, uint64_t *count)
 {
     const size_t n_said = s->complaints.n;
@@ -49,7 +52,7 @@ static void complain(struct sweep *s, const char *text, uint64_t *count)
         s->complain(s->arg, text);
 }
 
-/* ---- what there is to do ---- */
+/* ---- the runs of a sweep ---- */
 
 static enum err check_policies(const struct sweep *s, struct err_detail *why)
 {
@@ -90,7 +93,7 @@ enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct
     for (size_t i = 0; i < asked->n_inputs && e == ERR_OK; i++)
         e = sweep_inputs_add(&s.inputs, asked->inputs[i], why);
     if (e == ERR_OK && s.inputs.n == 0)
-        e = err_set(why, ERR_USAGE, 0, "%.150s: no file is in it", asked->inputs[0]);
+        e = err_set(why, ERR_USAGE, 0, "%.150s: holds no file", asked->inputs[0]);
     if (e != ERR_OK)
         sweep_close(&s);
     else
@@ -98,7 +101,7 @@ enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct
     return e;
 }
 
-/* Whether the i-th run of all, counted over traces, policies and devices, belongs to this part. */
+/* Whether the i-th of all runs, counted over traces, policies and devices, belongs to this shard. */
 static bool is_ours(const struct sweep *s, uint64_t i)
 {
     return s->asked.n_shards == 0 || i % s->asked.n_shards == s->asked.shard - 1;
@@ -108,6 +111,7 @@ uint64_t sweep_count_runs(const struct sweep *s)
 {
     const uint64_t all = (uint64_t)s->inputs.n * s->policies.n * s->devices.n, n = s->asked.n_shards;
     const uint64_t ours = n == 0 ? all : all / n + (all % n >= s->asked.shard);
+    assert(ours >= s->n_unopened);
     return ours - s->n_unopened;
 }
 
@@ -130,14 +134,13 @@ static struct run_identity identity_of(const struct sweep *s, const char *path, 
         .device       = device,
         .start        = starts[o->start],
         .on_oom       = on_oom[o->on_oom],
-        .releases     = releases[o->import.releases],
+        .releases     = releases[o->import.segment_frees],
         .from         = o->from != NULL ? o->from : "",
-        .seed         = o->seed,
         .gpu          = o->import.gpu,
     };
 }
 
-/* The n-th of the runs that a trace has in all. */
+/* The n-th of all runs of a trace. */
 static struct run_identity identity_at(const struct sweep *s, size_t n_input, const char *digest, size_t n)
 {
     return identity_of(s, s->inputs.at[n_input].path, digest, s->policies.at[n % s->policies.n],
@@ -178,7 +181,7 @@ void sweep_close(struct sweep *s)
     expansion_close(&s->devices);
 }
 
-/* Room for the lanes of all traces. */
+/* Makes room for the lanes of one trace after another. */
 static enum err sweep_trace_create(struct sweep *s, struct err_detail *why)
 {
     struct sweep_trace *t = s->open = calloc(1, sizeof *t);
@@ -200,7 +203,7 @@ static size_t lanes_at_once(const struct sweep *s, const struct trace_reader *tr
     return trace_info(trace)->events <= TRACE_CHUNK_EVENTS && few < SWEEP_PART_MAX ? few : SWEEP_PART_MAX;
 }
 
-/* Makes an input the trace under way. */
+/* Opens an input as the current trace. */
 static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_detail *why)
 {
     enum err e = s->open == NULL ? sweep_trace_create(s, why) : ERR_OK;
@@ -231,7 +234,7 @@ static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_
     struct report_run run;
     struct report report;
     t->n_done++;
-    if (l->outcome == ERR_HOST_NOMEM) {          /* says nothing of the policy, and another time it may be there */
+    if (l->outcome == ERR_HOST_NOMEM) {          /* says nothing of the policy; another time there may be memory */
         leave_out_run(s, l->outcome, &l->why);
         return ERR_OK;
     }
@@ -268,8 +271,8 @@ static void show_share(void *arg, uint64_t done, uint64_t total)
                         s->bytes_total);
 }
 
-/* A broken trace is complained about: its runs have no result. Neither have lanes that were interrupted, nor those that
- * ended before: the bounds that their rows name are of the whole trace. */
+/* Runs of a broken trace have no results. Neither have interrupted lanes, nor lanes that ended before the interruption,
+ * because their rows need the bounds of the whole trace. */
 static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_detail *why)
 {
     struct sweep_trace *t = arg;
@@ -278,7 +281,7 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
                                        .progress = show_share, .progress_arg = t,
                                        .interrupted = t->sweep->interrupted };
     t->n_running = n;
-    enum err e = results_db_end_puts(t->sweep->db, why);         /* of the lanes before these */
+    enum err e = results_db_end_puts(t->sweep->db, why);         /* of the lanes that ran before these */
     if (e != ERR_OK)
         return e;
     e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)
@@ -293,16 +296,16 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
     return e;
 }
 
-/* Runs and writes what was gathered. */
+/* Runs what was gathered, and writes the results. */
 static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
 {
     struct err_detail reason = { .text = "" };
-    struct twins twins = { .trace = t->reader, .seed = t->sweep->asked.seed, .n_at_once = t->n_at_once,
+    struct equal_runs equal = { .trace = t->reader, .n_at_once = t->n_at_once,
                            .run = run_lanes, .finished = write_run, .failed = run_failed, .arg = t };
-    const enum err run = twins_run(&twins, t->lanes, t->n, &reason);
+    const enum err run = equal_runs_run(&equal, t->lanes, t->n, &reason);
     const enum err put = results_db_end_puts(t->sweep->db, run == ERR_OK ? &reason : NULL);      /* what has ended stays */
     const enum err e = run != ERR_OK ? run : put;
-    t->sweep->n_repeated += twins.n_repeated;
+    t->sweep->n_repeated += equal.n_repeated;
     for (size_t i = 0; i < t->n; i++) {
         lane_close(&t->lanes[i]);
         policy_spec_close(&t->runs[i].spec);
@@ -313,7 +316,7 @@ static enum err run_gathered(struct sweep_trace *t, struct err_detail *why)
     return t->is_broken ? ERR_OK : e;
 }
 
-/* Gathers a run; a setting that cannot be had on this card or trace is left out. */
+/* Gathers a run; leaves out a setting that this card or trace does not allow. */
 static void gather_run(struct sweep_trace *t, const struct run_identity *id)
 {
     struct sweep_lane *run = &t->runs[t->n];
@@ -327,7 +330,7 @@ static void gather_run(struct sweep_trace *t, const struct run_identity *id)
         else
             e = device_choose(id->device, t->reader, &run->device, &why);
         if (e == ERR_OK)
-            e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, id->seed, &t->lanes[t->n],
+            e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, 0, &t->lanes[t->n],
                                &why);
         if (e != ERR_OK)
             policy_spec_close(&run->spec);
@@ -338,7 +341,7 @@ static void gather_run(struct sweep_trace *t, const struct run_identity *id)
         leave_out_run(t->sweep, e, &why);
 }
 
-/* A file in a folder that is no trace was perhaps not meant: it is named, but is no failure. */
+/* Names what is left out. A file found in a folder that is no trace is no failure: nobody asked for it by name. */
 static void leave_out_trace(struct sweep *s, struct sweep_input *input, enum err e, const struct err_detail *why)
 {
     input->is_left_out = true;
@@ -357,6 +360,7 @@ enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct e
         return ERR_OK;
     }
     struct sweep_trace *t = s->open;
+    assert(part->n <= SWEEP_PART_MAX && t->n == 0);
     t->n_done = 0;
     for (size_t i = 0; i < part->n && !t->is_broken; i++) {
         const struct run_identity id = identity_at(s, part->input, part->digest, part->runs[i]);
@@ -365,7 +369,7 @@ enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct e
     return run_gathered(t, why);
 }
 
-/* ---- dealing out ---- */
+/* ---- parts ---- */
 
 /* Finds the missing runs of an input. */
 static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail *why)
@@ -400,7 +404,7 @@ static bool has_ours(const struct sweep *s, size_t n_input)
     return false;
 }
 
-/* Goes on to the next input that something is missing of; s->n_missing stays 0 where there is none. */
+/* Goes on to the next input with missing runs; s->n_missing is 0 if there is none. */
 static enum err next_input(struct sweep *s, struct err_detail *why)
 {
     struct err_detail reason = { .text = "" };
@@ -420,6 +424,7 @@ static enum err next_input(struct sweep *s, struct err_detail *why)
 
 enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *why)
 {
+    assert(n_shares > 0 && s->next_missing <= s->n_missing);
     *out = (struct sweep_part){ .n = 0 };
     if (s->next_missing == s->n_missing) {
         const enum err e = next_input(s, why);
@@ -453,7 +458,8 @@ enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct 
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     for (size_t i = 0; i < s->inputs.n; i++)
         s->bytes_total += (double)s->inputs.at[i].bytes * (double)n / (o->n_shards > 0 ? (double)o->n_shards : 1);
-    return results_db_open(path, is_resumed, &s->db, why);
+    const enum err e = results_db_open(path, is_resumed, &s->db, why);
+    return e == ERR_OK && o->price_bytes_per_ms != NULL ? results_db_set_price(s->db, *o->price_bytes_per_ms, why) : e;
 }
 
 enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why)

@@ -1,5 +1,6 @@
 /*
- * A sweep: every trace through every policy on every card, results to a database; what is there already is skipped.
+ * A sweep runs every trace through every policy on every card and writes the results to a database. Runs that the
+ * database has already are skipped.
  */
 #ifndef REPLAY_REPLAY_SWEEP_SWEEP_H
 #define REPLAY_REPLAY_SWEEP_SWEEP_H
@@ -12,18 +13,18 @@
 
 #include <signal.h>
 
-/* Most runs that are dealt at a time. */
-enum { SWEEP_PART_MAX = TWINS_MAX };
+/* Most runs in one part. */
+enum { SWEEP_PART_MAX = EQUAL_RUNS_MAX };
 
-/* Some missing runs of one trace: what one process does at a time. */
+/* Some missing runs of one trace: the unit of work of a process. */
 struct sweep_part {
     size_t    input;
     char      digest[SHA256_HEX];    /* of its file */
-    uint32_t *runs;                  /* n of them, by their number among those of a trace; lent until the next part */
-    size_t    n;                     /* 0: nothing is left */
+    uint32_t *runs;                  /* n numbers among the trace's runs; valid until the next part */
+    size_t    n;                     /* 0: no work is left */
 };
 
-/* What is asked for. All texts and lists are borrowed until sweep_close. */
+/* The request. All texts and lists are borrowed until sweep_close. */
 struct sweep_request {
     const char *const *inputs;       /* trace files, and folders of them */
     size_t             n_inputs;
@@ -35,38 +36,38 @@ struct sweep_request {
     enum oom_action    on_oom;
     enum start_mode    start;
     unsigned           threads;      /* 0: one per core */
-    uint64_t           seed;
+    const uint64_t    *price_bytes_per_ms;           /* for the database to compare runs at (winner.h); NULL: as it is */
     uint64_t           shard, n_shards;              /* 1 <= shard <= n_shards; both 0: the whole sweep */
 };
 
 struct sweep {
     struct sweep_request  asked;
     struct sweep_inputs   inputs;
-    struct expansion      policies, devices;         /* parsed once: every one is valid */
+    struct expansion      policies, devices;         /* all parsed once, so all are valid */
     struct results_db    *db;
-    struct report_lines   complaints;                /* so far, each once */
+    struct report_lines   complaints;                /* so far, none twice */
 
-    /* Called now and then: the trace under way (from 0), the share of the work that is done, 0 to 1. May be NULL. */
+    /* Called now and then: the current trace (from 0), the share of the work that is done, 0 to 1. May be NULL. */
     void (*progress)(void *arg, size_t input, double done);
-    void (*complain)(void *arg, const char *text);   /* a trace or run that was left out, and why; may be NULL */
+    void (*complain)(void *arg, const char *text);   /* which trace or run was left out, and why; may be NULL */
     void  *arg;
-    const volatile sig_atomic_t *interrupted;        /* not 0: the sweep ends without the runs under way; NULL: never */
+    const volatile sig_atomic_t *interrupted;        /* not 0: the sweep ends and drops unfinished runs; NULL: never */
 
     /* Out. */
-    uint64_t n_runs, n_done_before, n_finished;      /* of this part; there already; written now */
-    uint64_t n_repeated;                             /* of n_finished, those that another's run answered */
-    uint64_t n_unopened;                             /* of n_runs, those whose trace could not be opened */
+    uint64_t n_runs, n_done_before, n_finished;      /* of this shard; there already; written now */
+    uint64_t n_repeated;                             /* of n_finished: not replayed, because an equal run answered */
+    uint64_t n_unopened;                             /* of n_runs: their traces could not be opened */
     uint64_t n_wrong;                                /* ended in an error or failed the audit */
-    uint64_t n_left_out;                             /* traces and runs that could not be begun */
-    uint64_t n_no_traces;                            /* files found in folders that are no traces */
-    bool     is_out_of_memory;                       /* the host's, on the way */
-    double   bytes_done, bytes_total;                /* of trace files: what progress is measured in */
+    uint64_t n_left_out;                             /* traces and runs that could not begin */
+    uint64_t n_no_traces;                            /* files in folders that are no traces */
+    bool     is_out_of_memory;                       /* the host ran out of memory during the sweep */
+    double   bytes_done, bytes_total;                /* of trace files: the unit of progress */
 
     /* The sweep's own. */
-    struct sweep_trace *open;                        /* the trace under way */
-    size_t    next_input;                            /* the first that was not looked at yet */
-    char      digest[SHA256_HEX];                    /* of the one before it */
-    uint32_t *missing;                               /* runs of that one, in order */
+    struct sweep_trace *open;                        /* the current trace */
+    size_t    next_input;                            /* the first input not looked at yet */
+    char      digest[SHA256_HEX];                    /* of the input before it */
+    uint32_t *missing;                               /* missing runs of that input, in order */
     size_t    n_missing, next_missing;
 };
 
@@ -74,23 +75,23 @@ struct sweep {
 MUST_USE enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *why);
 void sweep_close(struct sweep *s);
 
-/* How many runs it has in all, there already or not; of traces that cannot be opened as far as this is known. */
+/* All runs of the sweep, done or not, without those of traces known to be unreadable. */
 uint64_t sweep_count_runs(const struct sweep *s);
 
-/* Opens the database, which must exist if `is_resumed`, and runs what is missing. A trace or a run that cannot be begun is
- * complained about and left out; the database's errors end the sweep, and ERR_INTERRUPTED does. */
+/* Opens the database, which must exist if `is_resumed`, and runs what is missing. A trace or a run that cannot begin is
+ * reported to `complain` and left out. Errors of the database end the sweep; so does ERR_INTERRUPTED. */
 MUST_USE enum err sweep_run(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why);
 
 /* The same in steps, for several processes. Opens the database. */
 MUST_USE enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct err_detail *why);
 
-/* The next part: of the runs that a trace still lacks the `n_shares`-th share, so that as many processes have work. */
+/* The next part: one of n_shares shares of a trace's missing runs, so that n_shares processes have work. */
 MUST_USE enum err sweep_next_part(struct sweep *s, size_t n_shares, struct sweep_part *out, struct err_detail *why);
 
-/* Runs a part and writes the results; what cannot be begun is left out as in sweep_run. */
+/* Runs a part and writes the results; leaves out traces and runs as sweep_run does. */
 MUST_USE enum err sweep_run_part(struct sweep *s, const struct sweep_part *part, struct err_detail *why);
 
-/* For the estimate of what is left. */
+/* Counts a part as done, for the progress. */
 void sweep_part_done(struct sweep *s, const struct sweep_part *part);
 
 #endif

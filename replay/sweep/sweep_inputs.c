@@ -1,4 +1,4 @@
-/* Walks folders. */
+/* Walks folders, and reads ranks from names. */
 #include "replay/sweep/sweep_inputs.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@ static enum err no_memory(struct err_detail *why)
     return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
 }
 
-/* The number in a name such as "rank3", "rank_03" or "snapshot-rank-3.pickle"; -1 where there is none. */
+/* The number in a name such as "rank3", "rank_03" or "snapshot-rank-3.pickle"; -1 if there is none. */
 static int64_t rank_of_name(const char *name, size_t n)
 {
     for (size_t i = 0; i + 4 < n; i++) {
@@ -33,7 +33,7 @@ static int64_t rank_of_name(const char *name, size_t n)
     return -1;
 }
 
-/* The last part of the path that names a rank; what stands in front of it is the job. */
+/* Finds the last part of the path that names a rank; the path before it is the job. */
 static enum err find_rank(struct sweep_input *in, struct err_detail *why)
 {
     in->rank = -1;
@@ -104,7 +104,7 @@ static enum err add_path(struct sweep_inputs *in, const char *path, unsigned dep
     if (S_ISDIR(s.st_mode))
         return depth < FOLDER_DEPTH_MAX ? add_folder(in, path, depth, why) : ERR_OK;
     if (!S_ISREG(s.st_mode) && depth == 0)
-        return err_set(why, ERR_USAGE, 0, "%.150s: is no file, and a sweep reads its traces more than once", path);
+        return err_set(why, ERR_USAGE, 0, "%.150s: is not a file; a sweep reads its traces more than once", path);
     return S_ISREG(s.st_mode) ? add_file(in, path, (uint64_t)s.st_size, depth > 0, why) : ERR_OK;
 }
 

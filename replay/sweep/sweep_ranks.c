@@ -1,26 +1,31 @@
 /*
- * A worker says what it did, at first nothing, and gets a part in answer: an empty one ends it. The results of a part
- * travel as a database in memory, which rank 0 merges into its own, as `replay merge` does with files.
+ *     worker                                rank 0
+ *       | -- account (nothing done yet) -->   |
+ *       | <-- deal: a part ----------------   |
+ *       | -- account + results ----------->   |  merges the results, as `replay merge` does with files
+ *       | <-- deal: an empty part ---------   |  ends the worker
  *
- * All ranks are one program on machines of one kind, so messages are structs with their texts and numbers behind them.
+ * The results of a part travel as a database in memory. All ranks are one program on machines of one kind, so a message
+ * is a struct, followed by its texts and numbers.
  */
 #include "replay/sweep/sweep_ranks.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a worker is to do; behind it stand the runs' numbers, then the trace's path. */
+/* What a worker is to do; the runs' numbers follow, then the trace's path. */
 struct deal {
     char     digest[SHA256_HEX];
     uint64_t input, n_runs, n_path;
 };
 
-/* What a worker did; behind it stand the complaints, each with its zero, then the database. */
+/* What a worker did; the complaints follow, each with its zero, then the database. */
 struct account {
     uint64_t n_finished, n_repeated, n_unopened, n_wrong, n_left_out, n_no_traces;
     bool     is_out_of_memory;
-    enum err error;                  /* of the database: the sweep cannot go on */
+    enum err error;                  /* of the worker's database: the sweep cannot go on */
     struct err_detail why;
     uint64_t n_complaints, n_db;     /* bytes */
 };
@@ -45,7 +50,7 @@ static void message_add(struct message *m, const void *bytes, size_t n)
     m->n += n;
 }
 
-/* The next `n` bytes of a message that is read from the front; NULL where it is not so long. */
+/* Takes the first n bytes of a message; NULL if it is shorter. */
 static const void *message_take(struct message *m, uint64_t n)
 {
     if (n > m->n)
@@ -58,12 +63,12 @@ static const void *message_take(struct message *m, uint64_t n)
 
 static enum err not_understood(int from, struct err_detail *why)
 {
-    return err_set(why, ERR_CORRUPT, 0, "rank %d sends what is not understood: are all of one version?", from);
+    return err_set(why, ERR_CORRUPT, 0, "rank %d sent a message that rank 0 does not understand: are all of one version?", from);
 }
 
 /* ---- workers ---- */
 
-/* The dealt runs as a part; the message stays theirs. False at the end of the work. */
+/* The dealt runs as a part, which borrows from the message. False at the end of the work. */
 static bool read_deal(const struct sweep *s, struct message m, struct sweep_part *part, struct account *told)
 {
     const struct deal *deal = message_take(&m, sizeof *deal);
@@ -107,7 +112,7 @@ static void tell(const struct ranks *ranks, struct sweep *s, struct account *tol
     results_db_free_bytes(db);
 }
 
-/* Forgets what was told, and makes room for the next part's results. */
+/* Forgets what was told, and makes a database for the next part's results. */
 static enum err forget(struct sweep *s, struct err_detail *why)
 {
     results_db_close(s->db);
@@ -169,7 +174,7 @@ static enum err take_complaints(struct sweep *s, const char *text, uint64_t n)
     return ERR_OK;
 }
 
-/* Takes over what a worker did with a part. Several may have been dealt one trace that cannot be opened: it is one. */
+/* Takes over what a worker did with a part. If several workers fail to open the same trace, it counts once. */
 static enum err take_account(struct sweep *s, int from, const struct sweep_part *part, struct message m,
                              struct err_detail *why)
 {
@@ -208,8 +213,8 @@ static void note_done(struct sweep *s, const struct sweep_part *part)
         s->progress(s->arg, part->input, s->bytes_done / s->bytes_total);
 }
 
-/* Hears one worker and answers it: with work, or with an empty part, its end, where there is none or no use in going on.
- * `at_work`: by rank, what was dealt to it last, without the runs themselves. */
+/* Hears one worker and answers with a part. An empty part ends the worker: no work is left, or the sweep has failed.
+ * `at_work`: by rank, the part dealt last, without its runs. */
 static enum err hear_one(struct sweep *s, const struct ranks *ranks, struct sweep_part *at_work, int *n_left,
                          bool is_going_on, struct err_detail *why)
 {
@@ -230,6 +235,7 @@ static enum err hear_one(struct sweep *s, const struct ranks *ranks, struct swee
         part.n = 0;
     at_work[from] = part;
     deal_part(ranks, from, &part, part.n > 0 ? s->inputs.at[part.input].path : "");
+    assert(*n_left > 0);
     *n_left -= part.n == 0;
     return e;
 }

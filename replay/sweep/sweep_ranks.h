@@ -1,5 +1,5 @@
 /*
- * A sweep of many processes: rank 0 deals parts to the others as they become free, and writes what they find to the
+ * A sweep of many processes: rank 0 deals parts to the workers as they become free, and writes their results to the
  * database.
  */
 #ifndef REPLAY_REPLAY_SWEEP_SWEEP_RANKS_H
@@ -12,11 +12,11 @@
 MUST_USE enum err sweep_deal(struct sweep *s, const char *path, bool is_resumed, const struct ranks *ranks,
                              struct err_detail *why);
 
-/* Where rank 0 cannot begin: the others' end. Alone, nothing. */
+/* Ends the workers if rank 0 cannot begin. Does nothing if there are none. */
 void sweep_dismiss(const struct ranks *ranks);
 
-/* The others' part: runs what is dealt, until nothing is left. What goes wrong is told to rank 0, and first of all what
- * went wrong before this, `so_far` with its sentence. */
+/* A worker's part: runs what is dealt, until nothing is left. Tells rank 0 what goes wrong, beginning with what went wrong
+ * before the call (`so_far` and its sentence). */
 void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, const struct err_detail *why);
 
 #endif

@@ -1,13 +1,11 @@
-/* Settings and release as the importer found them. */
+/* Settings as the importer found them. */
 #include "replay/verify/recorded_settings.h"
-
-#include "replay/verify/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether memory was mapped into ranges: only expandable segments do that. */
+/* Whether the recording maps memory into address ranges, which only expandable segments do. */
 static bool shows_expandable(struct trace_reader *trace)
 {
     const struct trace_segment_event *events;
@@ -38,29 +36,6 @@ enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, st
     const enum err e = policy_spec_parse(text, out, why);
     free(text);
     return e;
-}
-
-/* Releases of one layout differ where a request runs out of memory, in private pools, and in how they round. */
-static bool releases_can_differ(const struct trace_reader *trace)
-{
-    enum { EVENTS_MAX = 1 << 18 };       /* a second or so of comparing at most */
-    const struct trace_info *info = trace_info(trace);
-    const char *conf = trace_meta(trace, "conf");
-    const bool is_rounded = conf != NULL && strstr(conf, "roundup_power2_divisions") != NULL;
-    return info->has_addresses && info->events <= EVENTS_MAX &&
-           (info->by_kind[EVENT_OOM] > 0 || info->n_pools > 1 || is_rounded);
-}
-
-enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why)
-{
-    struct err_detail reason;
-    *out = trace_meta(trace, "profile");
-    if (*out == NULL || !releases_can_differ(trace))
-        return ERR_OK;
-    if (verify_choose_release(trace, out, &reason) != ERR_HOST_NOMEM)
-        return ERR_OK;                           /* what is damaged or cannot be compared has a layout all the same */
-    *why = reason;
-    return ERR_HOST_NOMEM;
 }
 
 void recorded_take_release(const char *release, struct policy_spec *spec)

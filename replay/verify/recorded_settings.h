@@ -1,5 +1,5 @@
 /*
- * What a recording says of the allocator that made it: its settings, and its release.
+ * The allocator settings that a recording holds, as a policy. Cheap: reads the trace's header and its segment events.
  */
 #ifndef REPLAY_REPLAY_VERIFY_RECORDED_SETTINGS_H
 #define REPLAY_REPLAY_VERIFY_RECORDED_SETTINGS_H
@@ -7,16 +7,13 @@
 #include "policies/spec.h"
 #include "traces/trace.h"
 
-/* The policy with the settings that were recorded, as a person would have typed them; best-fit where none were. Where
- * the record holds no settings but shows expandable segments, they are on. policy_spec_parse's errors. */
+/* Makes the policy that was recorded, as a person would have typed it: `pytorch` with the recorded settings. A trace
+ * without settings that shows expandable segments gives `pytorch:expandable`; any other gives `best-fit`.
+ * policy_spec_parse's errors. */
 MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *why);
 
-/* The release that made the recording, by its layout; where several releases have it, the one under which more of
- * the record comes out, as far as that can differ. *out is NULL where the trace does not tell. Lent until trace_close; the
- * trace may be read through for it. ERR_HOST_NOMEM. */
-MUST_USE enum err recorded_release(struct trace_reader *trace, const char **out, struct err_detail *why);
-
-/* A policy that has releases takes `release` (NULL: its default), unless another was typed. It outlives the spec. */
+/* Sets the option `version` of a policy that has one to `release`, unless the person typed a version. NULL leaves the
+ * policy's default. `release` must outlive the spec. */
 void recorded_take_release(const char *release, struct policy_spec *spec);
 
 #endif

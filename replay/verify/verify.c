@@ -1,5 +1,11 @@
 /*
- * Which settings and which release to compare with: the record's own; where it leaves them open, by trial.
+ * Chooses the settings and the release to compare with: as recorded, or by trial if the record leaves them open.
+ *
+ *     for each release that shares the recording's layout          verify_versions, until one is equal in all
+ *         following, running free                                  verify_once
+ *         memory limits, if garbage collection was set             verify_with_limits, by bisection
+ *     card sizes, if expandable segments differ                    verify_with_totals
+ *     Ascend's port, if something still differs                    verify_profiles
  */
 #include "replay/verify/verify.h"
 
@@ -18,7 +24,7 @@ bool verify_is_equal(const struct verify_report *r)
     return !r->following.has_difference && !r->free_running.has_difference;
 }
 
-/* How much of the record comes out: for choosing among releases. */
+/* How many decisions are as recorded: to choose among releases. */
 static uint64_t report_score(const struct verify_report *r)
 {
     return r->following.placements.equal + r->following.segments.equal + r->free_running.placements.equal +
@@ -27,6 +33,7 @@ static uint64_t report_score(const struct verify_report *r)
 
 static void report_infer(struct verify_report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Adds to what was inferred. */
 static void report_infer(struct verify_report *r, const char *fmt, ...)
 {
     const size_t n = strlen(r->inferred);
@@ -37,9 +44,10 @@ static void report_infer(struct verify_report *r, const char *fmt, ...)
     va_end(args);
 }
 
-/* Garbage collection goes by a memory limit that no record holds. It lies between the recorded peak and the peak over
- * the threshold (else it would never have acted), and each trial shows on which side: a policy that releases what the
- * record kept has too low a limit. Keeps the pass that comes out equal, if there is one. */
+/* Searches the memory limit of a recording with garbage collection, by bisection. No record holds that limit. It lies
+ * between the recorded peak and the peak divided by the threshold: above that, garbage collection would never have
+ * acted. If the policy frees a segment that the record kept, the limit on trial is too low; any other difference means
+ * too high. Keeps the first pass without a difference, if there is one. */
 static enum err verify_with_limits(const struct scene *s, const struct setting *t, struct verify_report *out,
                                    struct err_detail *why)
 {
@@ -49,7 +57,7 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
         return ERR_OK;
     uint64_t low = s->info->recorded_peak_reserved_bytes, high = (uint64_t)((double)low / threshold) + 1;
     struct setting trial = *t;
-    while (low < high) {
+    while (low < high) {                         /* at most 64 times; some 35 for a card's memory */
         struct verify_pass pass = {.first_unknowable = out->following.first_unknowable};
         bool collected_too_much;
         trial.limit_bytes = low + (high - low) / 2;
@@ -59,7 +67,7 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
         if (!pass.has_difference) {
             char limit[UNITS_TEXT];
             out->free_running = pass;
-            report_infer(out, "a memory limit of about %s: under it garbage collection acts when it was recorded to",
+            report_infer(out, "a memory limit of about %s: garbage collection then acts when it did in the recording",
                          units_format_bytes(trial.limit_bytes, limit));
             return ERR_OK;
         }
@@ -71,6 +79,7 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
     return ERR_OK;
 }
 
+/* Runs both passes with one release and one card size. */
 static enum err verify_once(const struct scene *s, const struct setting *t, struct verify_report *out,
                             struct err_detail *why)
 {
@@ -86,7 +95,7 @@ static enum err verify_once(const struct scene *s, const struct setting *t, stru
     return e == ERR_OK && out->free_running.has_difference ? verify_with_limits(s, t, out, why) : e;
 }
 
-/* Whether the record shows expandable segments, whose reservations go by the card's total. */
+/* Whether the record shows expandable segments, which reserve address ranges by the size of the card. */
 static bool scene_has_ranges(const struct scene *s)
 {
     for (size_t i = 0; i < s->n_segments; i++)
@@ -95,7 +104,7 @@ static bool scene_has_ranges(const struct scene *s)
     return false;
 }
 
-/* Sizes that cards have: the named ones, and whole GiB. */
+/* The i-th card size to try: 1 to 192 GiB, then the named cards; 0 after the last. */
 static uint64_t total_to_try(size_t i)
 {
     enum { WHOLE = 192 };
@@ -103,7 +112,7 @@ static uint64_t total_to_try(size_t i)
     return i < WHOLE ? (i + 1) * GIB : card == NULL ? 0 : card->total_bytes;
 }
 
-/* Where expandable segments do not come out on a card of unknown size, the sizes are tried, the least first. */
+/* If expandable segments differ and the size of the card is unknown, tries sizes until one gives no difference. */
 static enum err verify_with_totals(struct scene *s, const struct setting *t, struct verify_report *out,
                                    struct err_detail *why)
 {
@@ -131,34 +140,35 @@ static enum err verify_with_totals(struct scene *s, const struct setting *t, str
     return scene_mark_reservations(s, t->total_bytes);
 }
 
-/* The profiles worth trying: the one that was asked for; those that share the record's layout; or all releases. */
+/* Lists the releases to try, the newest first: the one that was asked for; or those that share the recording's layout;
+ * or all, if the layout is unknown. Returns how many. */
 static size_t versions_to_try(const struct scene *s, const struct policy_spec *policy, const char **out)
 {
     const struct option_value *version = &policy->values[verify_option_index(policy->ops, "version")];
-    const char *layout = version->is_given ? version->text : trace_meta(s->trace, "profile");
+    const char *layout = version->is_given ? version->text : trace_meta(s->trace, TRACE_META_RELEASE);
     struct pytorch_rules profile;
     size_t n = 0;
     if (layout == NULL || !pytorch_rules_find(layout, &profile)) {
-        for (int r = PYTORCH_RELEASES; r-- > 0;)
-            out[n++] = pytorch_release_name((enum pytorch_release)r);
+        for (int r = TORCH_RELEASES; r-- > 0;)
+            out[n++] = torch_release_name((enum torch_release)r);
         return n;
     }
     out[n++] = pytorch_rules_name(&profile);
-    const unsigned first = pytorch_release_first_alike(profile.release);
+    const unsigned first = torch_release_first_alike(profile.release);
     for (unsigned r = profile.release; !version->is_given && r > first; r--)
-        out[n++] = pytorch_release_name((enum pytorch_release)(r - 1));
+        out[n++] = torch_release_name((enum torch_release)(r - 1));
     return n;
 }
 
-/* Whether no other release can have more of the record come out. */
+/* Whether no other release can agree with more of the record. */
 static bool report_is_best(const struct verify_report *r)
 {
     return verify_is_equal(r) && r->following.is_done && r->free_running.is_done &&
            r->following.placements.unknowable == 0 && r->free_running.placements.unknowable == 0;
 }
 
-/* Tries the versions and keeps the report of the one under which most comes out. One that does not know a recorded
- * setting did not make the record. */
+/* Tries releases and keeps the report of the one that agrees with most of the record. A release that does not know a
+ * recorded setting did not make the record. */
 static enum err verify_versions(const struct scene *s, struct setting *t, const char *const *versions, size_t n,
                                 struct verify_report *out, struct err_detail *why)
 {
@@ -179,28 +189,29 @@ static enum err verify_versions(const struct scene *s, struct setting *t, const 
     return ERR_OK;
 }
 
-/* The record's release by its layout; where something differs then, Ascend's port, which has PyTorch's layout. */
+/* Verifies with the releases of the recording's layout. If something differs with all of them, tries Ascend's port of
+ * PyTorch, which has the same layout. */
 static enum err verify_profiles(struct scene *s, const struct verify_options *o, const struct policy_spec *policy,
                                 struct verify_report *out, struct err_detail *why)
 {
     static const char *const other[] = {"npu"};
-    const char *versions[PYTORCH_RELEASES];
+    const char *versions[TORCH_RELEASES];
     const size_t n = versions_to_try(s, policy, versions);
     const bool is_given = policy->values[verify_option_index(policy->ops, "version")].is_given;
     struct setting t = {.policy = policy, .total_bytes = s->total_bytes, .is_total_given = o->total_bytes != 0};
     *out = (struct verify_report){0};
     enum err e = verify_versions(s, &t, versions, n, out, why);
     if (e == ERR_OK && n > 1)
-        report_infer(out, "the release, among %zu whose recordings look alike: under %s %s of the record comes out",
+        report_infer(out, "the release, among %zu whose recordings look alike: %s matches %s of the record",
                      n, out->version, verify_is_equal(out) ? "all" : "most");
     if (e == ERR_OK)
         e = verify_with_totals(s, &t, out, why);
     if (e == ERR_OK && !is_given && !verify_is_equal(out) && strcmp(out->version, other[0]) != 0) {
-        struct err_detail refused;       /* the port's older reader may not know a setting: then it is not the port */
+        struct err_detail refused;       /* a port that does not know a recorded setting did not make the record */
         e = verify_versions(s, &t, other, 1, out, &refused);
         e = e == ERR_USAGE ? ERR_OK : e;
         if (e == ERR_OK && strcmp(out->version, other[0]) == 0)
-            report_infer(out, "the profile npu: under PyTorch's own less of the record comes out");
+            report_infer(out, "the rules of npu, which match more of the record than PyTorch's own");
     }
     return e;
 }
@@ -227,7 +238,7 @@ enum err verify_choose_release(struct trace_reader *in, const char **out, struct
 {
     struct scene s = {0};
     struct policy_spec policy = {0};
-    const char *versions[PYTORCH_RELEASES];
+    const char *versions[TORCH_RELEASES];
     enum err e = recorded_policy(in, &policy, why);
     if (e == ERR_OK)
         e = scene_open(in, 0, &s, why);

@@ -1,9 +1,11 @@
 /*
  * verify: is the `pytorch` policy the allocator that made this recording?
  *
- * Two passes over one trace. Following the record, the policy is asked before each request what it would do, and then
- * does what the record says: one difference does not hide the next. Running free, it reads only the program's own
- * requests, and everything it decides is compared.
+ * Two passes over one trace:
+ *
+ *     following       The policy says before each request what it would do, and then does what was recorded. So one
+ *                     difference does not hide the next.
+ *     running free    The policy gets only the program's own requests. Everything that it decides is compared.
  */
 #ifndef REPLAY_REPLAY_VERIFY_VERIFY_H
 #define REPLAY_REPLAY_VERIFY_VERIFY_H
@@ -17,47 +19,49 @@
 
 struct verify_counts {
     uint64_t compared, equal;
-    uint64_t unknowable;             /* the record does not tell what decided; in neither of the others */
+    uint64_t unknowable;             /* the record does not hold what decided; not counted in the other two */
 };
 
 struct verify_difference {
     uint64_t event;                  /* our number */
-    uint64_t record;                 /* the source's own number */
-    char     text[480];              /* what was expected, what was recorded, the blocks around */
+    uint64_t record;                 /* the recording's own number */
+    char     text[480];              /* what was expected, what was recorded, and the blocks around the address */
 };
 
 struct verify_pass {
     bool     is_done;
-    char     reason[240];            /* why not, or what it rests on */
+    char     reason[240];            /* why it is not done, or ended early; "" otherwise */
     struct verify_counts placements, segments, reserved;
     uint64_t ooms_recorded, ooms_predicted;
     bool     has_difference;
     struct verify_difference first;
-    uint64_t first_unknowable;       /* our number of the event; UINT64_MAX: none */
+    uint64_t first_unknowable;       /* our number of the first event whose placement is unknowable; UINT64_MAX: none */
 };
 
 struct verify_report {
     struct verify_pass following, free_running;
     char version[8];                 /* the release whose decisions were compared */
-    char settings[1200];             /* settings text it ran with */
-    char inferred[320];              /* what was not in the record, and how it was found; "" for nothing */
+    char settings[1200];             /* the policy and its settings, as typed */
+    char inferred[320];              /* what the record does not hold and how it was found; "" for nothing */
 };
 
 struct verify_options {
-    const struct policy_spec *policy;    /* `pytorch` with its settings, and version if given; NULL: the record's */
-    uint64_t total_bytes;                /* of the recorded device; 0: unknown */
+    const struct policy_spec *policy;    /* `pytorch` with its settings, and its version if given; NULL: as recorded */
+    uint64_t total_bytes;                /* memory of the recorded card; 0: unknown */
 };
 
-/* Compares. The trace must have recorded addresses. ERR_UNSUPPORTED with the reason, ERR_USAGE for settings that the
- * release refuses, the reader's errors. */
+/* Compares the policy with the recording. Holds the whole trace in memory, and runs both passes for each release and
+ * each card size that has to be tried. ERR_UNSUPPORTED if the trace has no recorded addresses; ERR_USAGE for another
+ * policy, or for settings that the release refuses; ERR_HOST_NOMEM; the reader's errors. */
 MUST_USE enum err verify_trace(struct trace_reader *in, const struct verify_options *o, struct verify_report *out,
                                struct err_detail *why);
 
-/* Of the releases that share the record's layout, the newest under which most of it comes out, under the recorded
- * settings; static text. The errors of verify_trace. */
+/* Chooses among the releases that share the recording's layout: the one under which most decisions are as recorded,
+ * with the recorded settings; the newest of equals. *out is static text. It verifies the trace once for each of them.
+ * The errors of verify_trace. */
 MUST_USE enum err verify_choose_release(struct trace_reader *in, const char **out, struct err_detail *why);
 
-/* Nothing that was compared differs. */
+/* Whether nothing that was compared differs. */
 bool verify_is_equal(const struct verify_report *r);
 
 #endif

@@ -1,9 +1,15 @@
 /*
- * Following the record: before each request the policy says what it would do; then it does what was recorded.
+ * Following the record: the policy says before each request what it would do, and then does what was recorded.
+ *
+ *     record:   segment_free X | segment_alloc Y | alloc 3 MiB at Y
+ *     policy:   predicts for the 3 MiB: new memory -> frees X -> makes Y -> places at Y;   three comparisons
+ *
+ * The pass ends if the policy cannot do what was recorded: from there on its state is not the recorded one.
  */
 #include "policies/pytorch/pytorch_follow.h"
 #include "replay/verify/verify_scene.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,12 +18,12 @@ struct follow {
     struct stage g;
     struct verify_pass *pass;
     struct policy_observer observer;
-    size_t next_segment;                 /* the first recorded segment event that was not applied */
+    size_t next_segment;                 /* the first recorded segment event that is not applied yet */
     uint64_t recorded_reserved;
     bool     is_lost;                    /* the state is no longer the record's */
 };
 
-/* Whether the policy refused a step, which it does where the step cannot be, or for lack of memory. */
+/* Whether the policy refused a step: the step is impossible in its state, or the host ran out of memory. */
 static bool follow_loses(struct follow *f, enum err e)
 {
     f->g.is_nomem |= e == ERR_HOST_NOMEM;
@@ -25,7 +31,7 @@ static bool follow_loses(struct follow *f, enum err e)
     return e != ERR_OK;
 }
 
-/* The next recorded segment event that stood before event `i`, or NULL. */
+/* The next recorded segment event, if it stood before event `i`; else NULL. */
 static const struct trace_segment_event *follow_peek(const struct follow *f, size_t i)
 {
     const struct trace_segment_event *g = &f->s->segments[f->next_segment];
@@ -34,11 +40,12 @@ static const struct trace_segment_event *follow_peek(const struct follow *f, siz
 
 static bool follow_try_shrink(struct follow *f, const struct trace_segment_event *g)
 {
-    return g->kind == TRACE_SEGMENT_FREE ? pytorch_follow_release(f->g.policy, g->addr, g->bytes)
+    return g->kind == TRACE_SEGMENT_FREE ? pytorch_follow_give_back(f->g.policy, g->addr, g->bytes)
                                          : pytorch_follow_unmap(f->g.policy, g->addr, g->bytes);
 }
 
-/* Applies a recorded release. What it released may have been waiting for a stream until the release itself waited. */
+/* Applies a recorded segment_free or segment_unmap. PyTorch may have waited for a stream first, so that the blocks in
+ * the segment became free; we try that second. */
 static void follow_shrink(struct follow *f, size_t i, const struct trace_segment_event *g)
 {
     struct policy *p = f->g.policy;
@@ -55,12 +62,12 @@ static void follow_shrink(struct follow *f, size_t i, const struct trace_segment
         return;
     f->is_lost = true;
     if (pass_differ(f->pass, f->s, i,
-                    "recorded %s of %" PRIu64 " bytes at 0x%" PRIx64 ": the policy could not release that",
+                    "recorded %s of %" PRIu64 " bytes at 0x%" PRIx64 ": the policy cannot give that back",
                     verify_segment_words[g->kind], g->bytes, g->addr))
         pass_show_around(f->pass, p, g->addr);
 }
 
-/* Applies a recorded growth for event i. */
+/* Applies a recorded segment_alloc or segment_map for event i. */
 static void follow_grow(struct follow *f, size_t i, const struct trace_segment_event *g,
                         const struct pytorch_choice *choice)
 {
@@ -87,15 +94,17 @@ static void follow_grow(struct follow *f, size_t i, const struct trace_segment_e
                     verify_segment_words[g->kind], g->bytes, g->addr);
 }
 
-/* Releases that the program asked for, or a pool's end brought: those that stand directly behind event i. */
-static void follow_releases(struct follow *f, size_t i)
+/* Applies the segments that the program's empty_cache, or the end of a pool, gave back: those directly after event i.
+ * */
+static void follow_given_back(struct follow *f, size_t i)
 {
     const struct trace_segment_event *g;
     while (!f->is_lost && (g = follow_peek(f, i + 1)) != NULL && !segment_grows(g))
         follow_shrink(f, i, g);
 }
 
-/* All recorded segment events in front of a request; *is_growth tells whether memory was got for it. */
+/* Applies all recorded segment events before a request. *grown_at: the address of the first memory obtained for it;
+ * left alone if there is none. */
 static void follow_segments(struct follow *f, size_t i, struct pytorch_choice *choice, uint64_t *grown_at)
 {
     const struct trace_segment_event *g;
@@ -111,7 +120,7 @@ static void follow_segments(struct follow *f, size_t i, struct pytorch_choice *c
     }
 }
 
-/* Whether what decided is not in the record: which of equal blocks from before the record is the older one. */
+/* Whether the record does not hold what decided: which of equal free blocks from before the record is the older one. */
 static bool follow_is_unknowable(const struct follow *f, const struct pytorch_choice *choice, uint64_t grown_at)
 {
     return f->s->info->starts_mid_run && grown_at == 0 && !choice->is_growth && choice->is_tie;
@@ -122,20 +131,21 @@ static void follow_differ(struct follow *f, size_t i, const struct pytorch_choic
 {
     const uint64_t addr = f->s->sides[i].addr;
     char where[24] = "";
-    if (choice->addr != 0)                           /* not known of a segment that is still to be made */
+    if (choice->addr != 0)                           /* 0: in a segment that does not exist yet */
         snprintf(where, sizeof where, " at 0x%" PRIx64, choice->addr);
     if (pass_differ(f->pass, f->s, i, "request of %" PRIu64 " bytes: expected %s%s, recorded 0x%" PRIx64,
                     f->s->events[i].bytes, choice->is_growth ? "new memory" : "the block", where, addr))
         pass_show_around(f->pass, f->g.policy, addr);
 }
 
+/* Compares where event i was placed, and places it there. */
 static void follow_place(struct follow *f, size_t i, const struct pytorch_choice *choice, uint64_t grown_at)
 {
     const struct event *ev = &f->s->events[i];
     const uint64_t addr = f->s->sides[i].addr;
     struct verify_counts *counts = &f->pass->placements;
     bool is_equal;
-    if (choice->is_growth)               /* a run of an expandable segment may have its memory already */
+    if (choice->is_growth)               /* choice->addr: known if an expandable segment has memory there already */
         is_equal = addr == (choice->addr != 0 ? choice->addr : grown_at);
     else
         is_equal = grown_at == 0 && addr == choice->addr;
@@ -147,6 +157,7 @@ static void follow_place(struct follow *f, size_t i, const struct pytorch_choice
         counts->compared++;
         counts->equal += is_equal;
     }
+    assert(counts->equal <= counts->compared);
     if (!is_equal && !follow_is_unknowable(f, choice, grown_at))
         follow_differ(f, i, choice);
     if (follow_loses(f, pytorch_follow_alloc(f->g.policy, ev, addr, choice, &f->g.blocks[ev->slot])) &&
@@ -193,7 +204,7 @@ static void follow_event(struct follow *f, size_t i)
         break;
     case EVENT_FLUSH:
     case EVENT_CONTROL:
-        follow_releases(f, i);
+        follow_given_back(f, i);
         break;
     default:
         break;
@@ -201,7 +212,7 @@ static void follow_event(struct follow *f, size_t i)
 }
 
 enum err verify_following(const struct scene *s, const struct setting *t, struct verify_pass *pass,
-                                 struct err_detail *why)
+                          struct err_detail *why)
 {
     struct follow f = {.s = s, .pass = pass};
     enum err e = stage_open(s, t, false, &f.g, why);
@@ -217,7 +228,7 @@ enum err verify_following(const struct scene *s, const struct setting *t, struct
         pass->is_done = true;
         if (f.is_lost)
             snprintf(pass->reason, sizeof pass->reason,
-                     "stopped at the difference: what is behind it was not compared");
+                     "stopped at the difference: later events were not compared");
     }
     return stage_close(&f.g, e, why);
 }

@@ -1,8 +1,10 @@
 /*
- * Running free: the policy reads only the program's own requests; all that it decides is compared with the record.
+ * Running free: the policy gets only the program's own requests, and everything that it decides is compared with the
+ * record: where each request goes, which segments are made and given back, and which requests run out of memory.
  */
 #include "replay/verify/verify_scene.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +14,15 @@ struct run_free {
     struct stage g;
     struct verify_pass *pass;
     struct policy_observer observer;
-    size_t   next_segment;
-    size_t   event;
+    size_t   next_segment;               /* the first recorded segment event that the policy has not made yet */
+    size_t   event;                      /* the current one */
     uint64_t recorded_reserved;
     bool     is_over;
-    uint64_t collected;                  /* by age, so far */
-    bool     collected_too_much;         /* the policy's last segment record was a release by age */
+    uint64_t collected;                  /* segments freed by garbage collection so far */
+    bool     collected_too_much;         /* the policy's last segment record was one of these */
 };
 
+/* The trace's kind of segment event for a record of the policy; -1 for other records. */
 static int segment_kind_of(enum record_action a)
 {
     switch (a) {
@@ -37,13 +40,15 @@ static int segment_kind_of(enum record_action a)
 }
 
 /*
- * Ends the pass at event i. A difference that hangs on what the record does not hold is none: behind a placement that
- * following the record found unknowable, and where garbage collection goes by ages from before the record.
+ * Ends the pass at event i, which differs. True if that is no mismatch, because it depends on state that was not
+ * recorded: the placement of an earlier event was unknowable (as the following pass found), or garbage collection freed
+ * a segment (`is_segment_free`) by the ages of blocks from before the record.
  */
-static bool free_is_beyond_record(struct run_free *f, size_t i, bool is_release)
+static bool free_is_beyond_record(struct run_free *f, size_t i, bool is_segment_free)
 {
     const char *threshold = trace_meta(f->s->trace, "garbage_collection_threshold");
-    const bool by_age = is_release && f->s->info->starts_mid_run && threshold != NULL && strtod(threshold, NULL) > 0;
+    const bool collects = threshold != NULL && strtod(threshold, NULL) > 0;
+    const bool by_age = is_segment_free && f->s->info->starts_mid_run && collects;
     f->is_over = true;
     if (!by_age && i < f->pass->first_unknowable)
         return false;
@@ -53,7 +58,7 @@ static bool free_is_beyond_record(struct run_free *f, size_t i, bool is_release)
     return true;
 }
 
-/* A record of the policy: the next recorded segment event must be the same. */
+/* The policy made or gave back a segment: the next recorded segment event must be the same. */
 static void free_on_record(void *arg, const struct policy_record *r)
 {
     struct run_free *f = arg;
@@ -90,6 +95,7 @@ static void free_on_completed(void *arg, uint32_t slot)
     stage_on_completed(&((struct run_free *)arg)->g, slot);
 }
 
+/* Offers a request to the policy and compares the answer with the record. */
 static void free_request(struct run_free *f, size_t i)
 {
     const struct event *ev = &f->s->events[i];
@@ -113,6 +119,7 @@ static void free_request(struct run_free *f, size_t i)
                         ev->bytes, f->s->sides[i].addr);
         return;
     }
+    assert(ev->slot < f->s->info->peak_live);
     f->g.blocks[ev->slot] = b;
     f->pass->placements.compared++;
     if (b.addr == f->s->sides[i].addr) {
@@ -157,7 +164,7 @@ static void free_event(struct run_free *f, size_t i)
     }
 }
 
-/* Recorded segment events that stood before event i and that the policy did not make. */
+/* After event i: no recorded segment event from before it may be left that the policy has not made. */
 static void free_check_missed(struct run_free *f, size_t i)
 {
     const struct trace_segment_event *g = &f->s->segments[f->next_segment];

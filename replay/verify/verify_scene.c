@@ -1,24 +1,27 @@
 /*
- * The recording in memory, and what has to be inferred to repeat it: addresses that the driver chose, room that the
- * device had.
+ * The recording in memory, and what has to be inferred to repeat it.
  *
- * The n-th segment gets the address that the record gives its n-th, because the driver's choice is not the
- * allocator's. Room: every growth that was recorded fits the recorded peak, and every refusal exceeded it, so a device
- * that holds just the recorded peak refuses exactly what the real one refused.
+ * Addresses: the driver chose them, not the allocator. So the n-th segment of the policy gets the address of the n-th
+ * recorded segment.
+ *
+ * Room on the card: every recorded growth fits the recorded peak, and every refused one exceeded it. So a device that
+ * holds just the recorded peak refuses exactly what the real card refused.
  */
 #include "replay/verify/verify_scene.h"
 
+#include "base/array.h"
 #include "base/units.h"
 #include "policies/pytorch/pytorch_rules.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL_MAX MIB                    /* largest request that the small pool serves */
-#define ASSUMED_TOTAL TIB                /* of a device whose total is unknown: only reservations depend on it */
+#define SMALL_MAX MIB                    /* the largest request that the small pool serves (kSmallSize) */
+#define ASSUMED_TOTAL TIB                /* memory of a card whose size is unknown: only address ranges depend on it */
 
 /* ---- the scene ---- */
 
@@ -27,7 +30,7 @@ void scene_close(struct scene *s)
     free(s->events);
     free(s->sides);
     free(s->takes_addresses);
-    start_close(&s->start);
+    start_state_close(&s->start);
 }
 
 static enum err scene_read_events(struct scene *s, struct err_detail *why)
@@ -49,7 +52,8 @@ static enum err scene_read_events(struct scene *s, struct err_detail *why)
     return e == ERR_OK ? trace_sides(s->trace, 0, s->n_events, s->sides, why) : e;
 }
 
-/* A reservation as the record shows it: where it starts, and what is mapped in it until it is given up. */
+/* An address range as the record shows it: where it starts and how much is mapped in it. With nothing mapped any more
+ * the range is gone. */
 struct scene_range {
     uint64_t base, mapped;
     uint16_t stream;
@@ -60,7 +64,7 @@ struct scene_range {
 struct scene_ranges {
     struct scene_range *at;
     size_t n, cap;
-    uint64_t reach_bytes;                /* how far a reservation reaches at most */
+    uint64_t reach_bytes;                /* the most that a range can be long */
 };
 
 static struct scene_range *ranges_find(struct scene_ranges *r, const struct scene_range *piece)
@@ -74,7 +78,7 @@ static struct scene_range *ranges_find(struct scene_ranges *r, const struct scen
     return NULL;
 }
 
-/* Memory is mapped. *is_new: by making a reservation. */
+/* Notes a mapping. *is_new: it began a range. */
 static enum err ranges_map(struct scene_ranges *r, const struct scene_range *piece, bool *is_new)
 {
     struct scene_range *found = ranges_find(r, piece);
@@ -83,19 +87,15 @@ static enum err ranges_map(struct scene_ranges *r, const struct scene_range *pie
         found->mapped += piece->mapped;
         return ERR_OK;
     }
-    if (r->n == r->cap) {
-        const size_t cap = r->cap == 0 ? 8 : 2 * r->cap;
-        struct scene_range *at = realloc(r->at, cap * sizeof *at);
-        if (at == NULL)
-            return ERR_HOST_NOMEM;
-        r->at = at;
-        r->cap = cap;
-    }
-    r->at[r->n++] = *piece;
+    struct scene_range *at = array_grow(r->at, r->n, &r->cap, sizeof *at);
+    if (at == NULL)
+        return ERR_HOST_NOMEM;
+    r->at = at;
+    at[r->n++] = *piece;
     return ERR_OK;
 }
 
-/* Memory is unmapped: of the reservation that starts closest below. */
+/* Notes an unmapping, in the range that starts closest below it. */
 static void ranges_unmap(struct scene_ranges *r, uint64_t addr, uint64_t bytes)
 {
     struct scene_range *found = NULL;
@@ -108,7 +108,7 @@ static void ranges_unmap(struct scene_ranges *r, uint64_t addr, uint64_t bytes)
     found->is_gone = found->mapped == 0;
 }
 
-/* The request that a segment event was made for, as far as reservations differ by it. */
+/* The mapped piece of a segment event, with what tells ranges apart: stream, pool and size class of its request. */
 static struct scene_range scene_piece(const struct scene *s, const struct trace_segment_event *g)
 {
     const bool is_small =
@@ -150,7 +150,7 @@ enum err scene_mark_reservations(struct scene *s, uint64_t total_bytes)
     return e;
 }
 
-/* Most bytes held at once, each piece in whole pages of the driver. */
+/* The most bytes reserved at once, each piece in whole pages of the driver. */
 static uint64_t scene_peak(const struct scene *s)
 {
     uint64_t held = 0;
@@ -165,7 +165,7 @@ static uint64_t scene_peak(const struct scene *s)
     return peak;
 }
 
-/* Total of the recorded device as an OOM record shows it: what was held then and what was free. 0: none does. */
+/* The memory of the recorded card, from its first OOM record: reserved plus free at that moment. 0: there is none. */
 static uint64_t scene_total(const struct scene *s)
 {
     uint64_t held = s->info->recorded_start_reserved_bytes;
@@ -190,11 +190,12 @@ enum err scene_open(struct trace_reader *in, uint64_t total_bytes, struct scene 
     s->live = trace_start_blocks(in, &s->n_live);
     enum err e = trace_segment_events(in, &s->segments, &s->n_segments, why);
     if (e == ERR_OK)
-        e = start_read(in, &s->start, why);
+        e = start_state_read(in, &s->start, why);
     if (e == ERR_OK)
         e = scene_read_events(s, why);
     if (e != ERR_OK)
         return e;
+    assert(s->n_events == s->info->events);
     s->room_bytes = scene_peak(s);
     s->total_bytes = total_bytes != 0 ? total_bytes : scene_total(s);
     s->takes_addresses = calloc(s->n_segments + 1, sizeof *s->takes_addresses);
@@ -217,12 +218,14 @@ enum err stage_close(struct stage *g, enum err e, struct err_detail *why)
 size_t verify_option_index(const struct policy_ops *ops, const char *name)
 {
     size_t i = 0;
-    while (strcmp(ops->options[i].name, name) != 0)
+    while (strcmp(ops->options[i].name, name) != 0) {
         i++;
+        assert(i < POLICY_OPTIONS_MAX && ops->options[i].name != NULL);
+    }
     return i;
 }
 
-/* A device that hands out the recorded addresses; is_full: with room for the recorded peak only. */
+/* Opens a device that gives the recorded addresses. is_full: with room for the recorded peak only. */
 static enum err stage_open_device(const struct scene *s, const struct setting *t, bool is_full,
                                   struct device **out, struct err_detail *why)
 {
@@ -238,7 +241,7 @@ static enum err stage_open_device(const struct scene *s, const struct setting *t
     return device_open(&device_sim, &cfg, out, why);
 }
 
-/* A memory limit found by trial: as a share of the card where its total is known, else as all of a card that large. */
+/* Sets a memory limit on trial: as a share of the card if its size is known; otherwise the card is as large as that. */
 static void set_limit(const struct setting *t, struct option_value *values)
 {
     struct option_value *fraction = &values[verify_option_index(t->policy->ops, "fraction")];
@@ -321,6 +324,7 @@ const char *const verify_segment_words[] = {"segment_alloc", "segment_free", "se
 
 bool pass_differ(struct verify_pass *pass, const struct scene *s, size_t i, const char *fmt, ...)
 {
+    assert(i <= s->n_events);
     if (pass->has_difference)
         return false;
     va_list args;
@@ -333,7 +337,7 @@ bool pass_differ(struct verify_pass *pass, const struct scene *s, size_t i, cons
     return true;
 }
 
-/* Appends the blocks around an address to the first difference. */
+/* Visits blocks by address and appends the one at `addr`, and the one before it, to the first difference. */
 struct around {
     struct verify_pass *pass;
     uint64_t addr;
@@ -359,11 +363,10 @@ static void around_visit(void *arg, const struct block_view *b)
 void pass_show_around(struct verify_pass *pass, const struct policy *p, uint64_t addr)
 {
     struct around a = {.pass = pass, .addr = addr};
-    (void)p->ops->walk(p, around_visit, &a);     /* without memory the sentence ends here */
+    (void)p->ops->walk(p, around_visit, &a);     /* if the host has no memory, the sentence ends here */
 }
 
-void pass_compare_reserved(struct verify_pass *pass, const struct scene *s, size_t i, uint64_t recorded,
-                                  uint64_t ours)
+void pass_compare_reserved(struct verify_pass *pass, const struct scene *s, size_t i, uint64_t recorded, uint64_t ours)
 {
     pass->reserved.compared++;
     pass->reserved.equal += recorded == ours;

@@ -1,6 +1,6 @@
 /*
- * Draws the page from the data in it. Whatever comes from a trace is set as text (textContent, attributes of SVG),
- * never as markup; nothing is loaded. Numbers are exact in the data, and formatted here only.
+ * Draws the page from the data in it. Text from a trace is set as text (textContent, attributes of SVG), never as markup.
+ * Nothing is loaded. The data hold exact numbers; only this script formats them.
  */
 (function () {
 'use strict';
@@ -9,6 +9,9 @@ const KIB = 1024, MIB = KIB * 1024, GIB = MIB * 1024;
 const data = JSON.parse(document.getElementById('data').textContent);
 /* How a row begins; what follows are data.columns. */
 const ROW = { at: 0, setting: 1, outcome: 2, capacity: 3, first: 4 };
+/* By row: its place in the order, best first. */
+const PLACE = [];
+data.rows_best_first.forEach((row, place) => { PLACE[row] = place; });
 const COLUMN = new Map(data.columns.map((c, i) => [c.name, ROW.first + i]));
 const GAUGE = new Map(data.gauges.map((g, i) => [g.name, i]));
 const state = { at: 0, run: null, timeline: null, fragmentation: null, mapAt: 0, pieces: [], piece: 0 };
@@ -76,7 +79,7 @@ const runOfRow = i => data.runs.find(r => r.row === i && r.timeline);
 const wordOfEvents = () => data.cases[state.at].trace_numbering === 'source' ? 'record' : 'event';
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
-/* A setting's label, which may be broken behind a comma or a colon. */
+/* A setting's label, which may break after a comma or a colon. */
 function breakable(label) {
   const name = element('span', { className: 'label', title: label });
   for (const part of shortLabel(label).split(/(?<=[,;:])/))
@@ -180,7 +183,7 @@ function settingCell(i) {
 }
 
 function mostBytes(rows) {
-  return Math.max(...rows.map(i => cellOf(data.rows[i], 'peak_reserved_bytes') || 0), 1);
+  return Math.max(...rows.map(i => takenOf(data.rows[i])), 1);
 }
 
 function drawRows() {
@@ -192,8 +195,7 @@ function drawRows() {
       show: i => outcomeTag(data.rows[i][ROW.outcome]) },
     ...data.columns.map(c => columnOfRuns(c, unit)),
   ];
-  const place = i => (isOk(data.rows[i]) ? 0 : 1e18) + (cellOf(data.rows[i], 'peak_reserved_bytes') || 0);
-  rows.sort((a, b) => place(a) - place(b));
+  rows.sort((a, b) => PLACE[a] - PLACE[b]);
   table(byId('rows'), columns, rows, { isBest: i => data.cases[state.at].best === i });
 }
 
@@ -214,15 +216,20 @@ function drawSettings() {
   table(byId('settings'), columns, bestFirst(), { isBest: s => s === data.settings[data.best_setting] });
 }
 
-/* Settings as they are to be read: most traces first, then least memory. */
+/* The page ranks nothing itself: the order comes with the data. */
 function bestFirst() {
-  return data.settings.slice().sort((a, b) => b.ok - a.ok || compare(a.mean_share, b.mean_share) ||
-                                              a.device_time_ns - b.device_time_ns);
+  return data.settings_best_first.map(i => data.settings[i]);
+}
+
+/* What a run takes of the card at its peak, by which runs are ranked; results of older versions say what is reserved. */
+function takenOf(row) {
+  const card = cellOf(row, 'card_peak_bytes');
+  return (card === null ? cellOf(row, 'peak_reserved_bytes') : card) || 0;
 }
 
 function shareOf(row) {
   const requested = cellOf(row, 'peak_requested_bytes');
-  return requested > 0 ? cellOf(row, 'peak_reserved_bytes') / requested : 1;
+  return requested > 0 ? takenOf(row) / requested : 1;
 }
 
 function matrixCell(row) {
@@ -234,7 +241,7 @@ function matrixCell(row) {
   const td = element('td', { className: 'level', textContent: share < 9.995 ? share.toFixed(2) : share.toFixed(0) });
   td.style.setProperty('--level', Math.min(5, Math.max(0, Math.log2(share) * 5)).toFixed(2));
   td.title = settingOf(row) + ', ' + data.cases[row[ROW.at]].label + ': ' +
-    bytesText(cellOf(row, 'peak_reserved_bytes')) + ' reserved';
+    bytesText(takenOf(row)) + ' of the card';
   return td;
 }
 
@@ -278,13 +285,13 @@ function drawMany() {
 
 function barOf(rows, most, unit) {
   const row = rows[0];
-  const reserved = cellOf(row, 'peak_reserved_bytes'), requested = cellOf(row, 'peak_requested_bytes');
+  const taken = takenOf(row), requested = cellOf(row, 'peak_requested_bytes');
   const capacity = row[ROW.capacity];
   const fill = element('div', { className: 'fill' },
     element('div', { className: 'used' }));
-  fill.style.width = 100 * reserved / most + '%';
-  fill.firstChild.style.width = reserved > 0 ? Math.min(100, 100 * requested / reserved) + '%' : 0;
-  const text = (reserved / unit.bytes).toFixed(unit.digits) + ' ' + unit.name + (isOk(row) ? '' :
+  fill.style.width = 100 * taken / most + '%';
+  fill.firstChild.style.width = taken > 0 ? Math.min(100, 100 * requested / taken) + '%' : 0;
+  const text = (taken / unit.bytes).toFixed(unit.digits) + ' ' + unit.name + (isOk(row) ? '' :
     row[ROW.outcome] === 'oom' ? ', OOM' : ', failed');
   const track = element('div', { className: 'track' }, fill);
   if (capacity !== null && capacity <= most) {
@@ -308,7 +315,7 @@ function barName(rows) {
 function barsOf(rows) {
   const bars = new Map();
   for (const row of rows) {
-    const alike = JSON.stringify([row[ROW.outcome], row[ROW.capacity], cellOf(row, 'peak_reserved_bytes'),
+    const alike = JSON.stringify([row[ROW.outcome], row[ROW.capacity], takenOf(row),
       cellOf(row, 'peak_requested_bytes')]);
     bars.set(alike, (bars.get(alike) || []).concat([row]));
   }
@@ -325,7 +332,7 @@ function axisOf(most, unit) {
       label.className = 'last';
     axis.append(label);
   }
-  axis.append(element('span', { className: 'title', textContent: 'reserved at the peak, ' + unit.name }));
+  axis.append(element('span', { className: 'title', textContent: 'of the card at the peak, ' + unit.name }));
   return element('div', { className: 'bar' }, element('div'), element('div'), axis);
 }
 
@@ -334,16 +341,15 @@ function key(className, text) {
 }
 
 function drawBars() {
-  const rows = rowsHere().map(i => data.rows[i]);
-  rows.sort((a, b) => cellOf(a, 'peak_reserved_bytes') - cellOf(b, 'peak_reserved_bytes'));
-  const reserved = Math.max(...rows.map(r => cellOf(r, 'peak_reserved_bytes')), 1);
+  const rows = rowsHere().sort((a, b) => PLACE[a] - PLACE[b]).map(i => data.rows[i]);
+  const taken = Math.max(...rows.map(takenOf), 1);
   const cards = rows.map(r => r[ROW.capacity]).filter(c => c !== null);
-  const near = cards.filter(c => c <= 3 * reserved);
-  const most = Math.max(reserved, ...near) * 1.02, unit = unitOf(reserved);
-  const keys = [key('used', 'requested at its own peak'), key('lost', 'the rest of what is reserved')];
+  const near = cards.filter(c => c <= 3 * taken);
+  const most = Math.max(taken, ...near) * 1.02, unit = unitOf(taken);
+  const keys = [key('used', 'requested at its own peak'), key('lost', 'the rest of what the run takes of the card')];
   if (near.length > 0)
     keys.push(key('card', 'all that the card has'));
-  const far = [...new Set(cards.filter(c => c > 3 * reserved))].map(bytesText);
+  const far = [...new Set(cards.filter(c => c > 3 * taken))].map(bytesText);
   const note = far.length === 0 ? [] : [element('p', { className: 'quiet',
     textContent: 'Far beyond the right edge: the end of the card, at ' + far.join(', ') + '.' })];
   const bars = barsOf(rows).map(r => barOf(r, most, unit));
@@ -370,7 +376,7 @@ function pointsOf(rows) {
     const row = data.rows[i];
     if (!isOk(row))
       continue;
-    const p = { time: cellOf(row, 'device_time_ns'), bytes: cellOf(row, 'peak_reserved_bytes'), names: [], rows: [] };
+    const p = { time: cellOf(row, 'device_time_ns'), bytes: takenOf(row), names: [], rows: [] };
     const there = points.get(p.time + ' ' + p.bytes) || p;
     points.set(p.time + ' ' + p.bytes, there);
     there.names.push(settingOf(row));
@@ -383,14 +389,14 @@ const isRecommended = p => p.rows.includes(data.cases[state.at].best);
 
 function pointText(p) {
   return p.names.slice(0, 6).join(', ') + (p.names.length > 6 ? ' and ' + (p.names.length - 6) + ' more' : '') + ': ' +
-    bytesText(p.bytes) + ' reserved at the peak, ' + timeText(p.time) + ' of driver time';
+    bytesText(p.bytes) + ' of the card at the peak, ' + timeText(p.time) + ' of driver time';
 }
 
 function shortened(text, n) {
   return text.length <= n ? text : text.slice(0, n - 1) + '…';
 }
 
-/* A label beside a point, on the side where there is room, unless it would lie over another. */
+/* A label next to a point, on the side with room; none if it would cover another label. */
 function placeLabel(taken, x, y, text, width) {
   const w = text.length * 7.4 + 8, isLeft = x + 10 + w > width;
   for (const dy of [-10, 18, 4]) {
@@ -419,7 +425,7 @@ function frontierAxes(box, unit, mostBytesHere, mostTime) {
   }
   parts.push(svg('text', { class: 'tick', x: (box.left + box.right) / 2, y: box.bottom + 38, 'text-anchor': 'middle' },
     'modelled driver time, ' + timeUnit.name),
-  svg('text', { class: 'tick', x: 0, y: 14 }, 'reserved at the peak, ' + unit.name));
+  svg('text', { class: 'tick', x: 0, y: 14 }, 'of the card at the peak, ' + unit.name));
   return parts;
 }
 
@@ -491,7 +497,7 @@ const LINES = {
     ['inactive_split', [10, 3, 2, 3], 2]],
   fragmentation: [['unallocated', [], 2.5], ['inactive_split', [10, 3, 2, 3], 2], ['rounding', [2, 2], 2]],
 };
-const LINE_TITLES = { inactive_split: 'inactive split (pinned)', unallocated: 'held unallocated',
+const LINE_TITLES = { inactive_split: 'inactive split', unallocated: 'reserved, not allocated',
   rounding: 'lost to rounding' };
 const lineTitle = name => LINE_TITLES[name] || name;
 

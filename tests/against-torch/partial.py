@@ -36,7 +36,7 @@ def main():
         ops, n_streams = counterfactuals.make_operations(rnd, counterfactuals.KEPT + ("empty_cache",))
         settings = make_settings(rnd)
         base = os.path.join(folder, str(seed))
-        state = programs.in_child(seed, counterfactuals.run, ops, n_streams, settings, counterfactuals.LARGE,
+        state = programs.in_child("seed %d" % seed, counterfactuals.run, ops, n_streams, settings, counterfactuals.LARGE,
                                   make_history(rnd, len(ops)), counterfactuals.write_recording, base + ".pickle")
         left_out += state == programs.LEFT_OUT
         failed += state not in (0, programs.LEFT_OUT)

@@ -22,9 +22,11 @@ COUNTED = ["allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes
 FEATURES = {"streams": 0.6, "pools": 0.4, "captures": 0.25, "settings": 0.25, "fractions": 0.25, "resets": 0.3}
 LEFT_OUT = 3                                        # exit status of a child whose program broke torch itself
 
-# cudasim/journal.h: the head's length, one record, and the kinds that reached the device.
-HEAD_BYTES, RECORD = 120, struct.Struct("<QQQQQ8xIB2xB")
-MALLOC, FREE, OOM, RESERVE, UNRESERVE, CREATE, RELEASE_MEMORY, MAP, UNMAP, CREATE_OOM = 2, 3, 4, 5, 6, 7, 8, 9, 10, 20
+# capture/call_journal.h: the head's length, one record, and the kinds that reached the device.
+HEAD_BYTES, RECORD = 256, struct.Struct("<QQQQQQIiBBBBI")
+MALLOC, FREE, OOM, CREATE, MAP, UNMAP = 1, 2, 3, 5, 8, 9
+SEGMENT, SEGMENT_FREE, PHYSICAL_FREE, RESERVE, UNRESERVE = 14, 15, 16, 17, 18
+DEVICE_MEMORY, PHYSICAL_MEMORY = 0, 4               # spaces
 
 
 def make_settings(rnd, expands, at_start):
@@ -196,17 +198,21 @@ def device_log(path):
     with open(path, "rb") as f:
         data = f.read()
     for at in range(HEAD_BYTES, len(data) - RECORD.size + 1, RECORD.size):
-        _, addr, size, _, extra, _, device, kind = RECORD.unpack_from(data, at)
-        if kind == 0:
+        _, addr, size, _, handle, _, _, _, kind, space, device, _, is_whole = RECORD.unpack_from(data, at)
+        if not is_whole:
             break
+        if kind in (MALLOC, FREE) and space != DEVICE_MEMORY:
+            continue                                 # of the host, or within a segment of a pool
         if kind == CREATE:
-            handles[addr] = "h%d" % (len(handles) + 1)
-        line = {MALLOC: ["malloc", device, size, addr], OOM: ["malloc_oom", device, size],
+            handles[handle] = "h%d" % (len(handles) + 1)
+        kind = {SEGMENT: MALLOC, SEGMENT_FREE: FREE}.get(kind, kind)
+        line = {MALLOC: ["malloc", device, size, addr],
+                OOM: ["create_oom" if space == PHYSICAL_MEMORY else "malloc_oom", device, size],
                 FREE: ["free", device, -(-size // (2 * MIB)) * 2 * MIB, addr],
                 RESERVE: ["reserve", device, size, addr], UNRESERVE: ["unreserve", size, addr],
-                CREATE: ["create", device, size, handles.get(addr)], CREATE_OOM: ["create_oom", device, size],
-                RELEASE_MEMORY: ["release", handles.get(addr)],
-                MAP: ["map", size, addr, handles.get(extra)],
+                CREATE: ["create", device, size, handles.get(handle)],
+                PHYSICAL_FREE: ["release", handles.get(handle)],
+                MAP: ["map", size, addr, handles.get(handle)],
                 UNMAP: ["unmap", size, addr]}.get(kind)
         if line:
             log.append(line)
@@ -380,7 +386,7 @@ def run_program(case, machine):
     case["segments"] = reduce_snapshot(torch.cuda.memory_snapshot())
     case["memory_summary"] = [{"full": torch.cuda.memory_summary(0, False),
                                "abbreviated": torch.cuda.memory_summary(0, True)}]
-    case["device_log"] = device_log(os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.journal" % os.getpid()))
+    case["device_log"] = device_log(os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.calls" % os.getpid()))
 
 
 def child(seed, folder):
@@ -403,7 +409,7 @@ def has_broken_torch(error):
         isinstance(error, NotBegun)
 
 
-def in_child(seed, call, *arguments):
+def in_child(name, call, *arguments):
     """The exit status of a child that makes a call which ends it; negative: the signal that did."""
     pid = os.fork()
     if pid == 0:
@@ -412,12 +418,12 @@ def in_child(seed, call, *arguments):
         except BaseException as e:
             is_known = has_broken_torch(e)
             if not is_known:
-                print("seed %d: %s: %s" % (seed, type(e).__name__, short(e)), flush=True)
+                print("%s: %s: %s" % (name, type(e).__name__, short(e)), flush=True)
             os._exit(LEFT_OUT if is_known else 1)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if status < 0:
-        print("seed %d: ended by signal %d" % (seed, -status), flush=True)
-    journal = os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.journal" % pid)
+        print("%s: ended by signal %d" % (name, -status), flush=True)
+    journal = os.path.join(os.environ["REPLAY_CUDASIM_JOURNAL"], "%d.0.calls" % pid)
     if os.path.exists(journal):
         os.remove(journal)
     return status
@@ -427,7 +433,7 @@ def main():
     folder, first, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     failed = left_out = 0
     for seed in range(first, first + n):
-        status = in_child(seed, child, seed, folder)
+        status = in_child("seed %d" % seed, child, seed, folder)
         failed += status not in (0, LEFT_OUT)
         left_out += status == LEFT_OUT
     print("%d programs by torch %s, %d left out, %d failed" % (n, torch.__version__, left_out, failed))

@@ -1,20 +1,20 @@
 /*
- * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence; what is imported is a trace that
- * the reader takes.
+ * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence. What is imported is a trace that the
+ * reader takes, and the sums of what a simulated card gave can be formed.
  *
- * An input that begins with 'R' is the records alone, behind a head that is made here, and so is one that begins with
- * 'G' and the number of the device to choose; others are files as they are.
+ * An input that begins with 'R' holds records alone; they get a head here. After 'G' comes the number of the device to
+ * choose, after 'S' the records of a simulated card. Other inputs are whole files.
  */
+#include "import/call_journal_read.h"
 #include "import/import.h"
 #include "tests/fuzz/fuzz.h"
-#include "traces/call_journal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const struct call_head good_head = {
     .magic = CALL_JOURNAL_MAGIC, .order = CALL_JOURNAL_ORDER, .version = CALL_JOURNAL_VERSION,
-    .record_bytes = sizeof(struct call_record), .head_bytes = sizeof(struct call_head), .command = "a"};
+    .record_bytes = sizeof(struct call_record), .head_bytes = sizeof(struct call_head), .command_line = "a"};
 
 static void check_trace(struct trace_writer *w)
 {
@@ -52,21 +52,43 @@ static void check_journal(const void *bytes, size_t n, int64_t gpu)
     input_close(in);
 }
 
-static void check_records(const uint8_t *records, size_t n, int64_t gpu)
+static void check_sums(const void *bytes, size_t n)
+{
+    static struct call_use use[CALL_DEVICES_MAX];
+    struct input *in;
+    struct call_journal *log = NULL;
+    struct err_detail why = {.text = ""};
+    if (input_open_bytes(bytes, n, &in, &why) != ERR_OK)
+        return;
+    memset(use, 0, sizeof use);
+    if (call_journal_read(in, &log, &why) == ERR_OK)
+        call_journal_sum(log, use);
+    for (size_t i = 0; i < CALL_DEVICES_MAX; i++)
+        FUZZ_EXPECT(use[i].held_bytes <= use[i].peak_bytes);
+    call_journal_free(log);
+    input_close(in);
+}
+
+static void check_records(const uint8_t *records, size_t n, int64_t gpu, enum call_card card)
 {
     unsigned char *file = malloc(sizeof good_head + n + 1);
-    memcpy(file, &good_head, sizeof good_head);
+    struct call_head head = good_head;
+    head.card = (uint64_t)card;
+    memcpy(file, &head, sizeof head);
     memcpy(file + sizeof good_head, records, n);
     check_journal(file, sizeof good_head + n, gpu);
+    check_sums(file, sizeof good_head + n);
     free(file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (n > 0 && data[0] == 'R')
-        check_records(data + 1, n - 1, -1);
+        check_records(data + 1, n - 1, -1, CALL_CARD_REAL);
     else if (n > 1 && data[0] == 'G')
-        check_records(data + 2, n - 2, data[1] % 4);
+        check_records(data + 2, n - 2, data[1] % 4, CALL_CARD_REAL);
+    else if (n > 0 && data[0] == 'S')
+        check_records(data + 1, n - 1, -1, CALL_CARD_SIMULATED);
     else
         check_journal(data, n, -1);
     return 0;

@@ -1,7 +1,7 @@
 /*
- * Fuzz target: any bytes are a snapshot, or are refused with a sentence. They take the whole way of a file, and what the
- * importer makes of them, of their events as of their final state, the reader must find valid, and the same as what goes
- * to it unpacked.
+ * Fuzz target: any bytes are a snapshot, or are refused with a sentence. They are imported like a file, once for their
+ * events and once for their final state. The reader must accept every trace that the importer makes, and must read the
+ * same events whether they were encoded or handed over directly.
  */
 #include "base/input.h"
 #include "import/import.h"
@@ -15,7 +15,7 @@ static void fuzz_line(void *arg, const char *text)
     (void)text;
 }
 
-/* NULL where it is refused. `is_at_once`: opened by its writer, not from bytes. */
+/* NULL if refused. `is_at_once`: the writer opens the trace itself, without encoding events. */
 static struct trace_reader *import_it(const uint8_t *data, size_t size, bool final_state, bool is_at_once)
 {
     const struct import_config cfg = {.gpu = -1, .final_state = final_state};

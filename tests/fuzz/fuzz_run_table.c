@@ -15,6 +15,10 @@ static void use_table(const struct run_table *t, const struct run_condition *c)
     for (size_t i = 0; i < v.n_settings; i++)
         n_runs += (size_t)v.settings[i].n_runs;
     FUZZ_EXPECT(n_runs == t->n_rows);
+    for (size_t i = 1; i < t->n_rows; i++)
+        FUZZ_EXPECT(v.case_of[v.rows_best_first[i - 1]] <= v.case_of[v.rows_best_first[i]]);
+    for (size_t i = 0; i < v.n_cases; i++)
+        FUZZ_EXPECT(v.cases[i].best_row == VERDICT_NONE || verdict_is_ok(t, v.cases[i].best_row));
     for (size_t i = 0; t->n_rows > 0 && verdict_sentence(&v, i, &w); i++)
         FUZZ_EXPECT(w.n < sizeof w.text);
     for (size_t row = 0; c != NULL && row < t->n_rows; row++)

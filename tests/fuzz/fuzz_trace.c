@@ -1,14 +1,14 @@
 /*
- * Fuzz target: any bytes are a native trace, or are refused with a sentence; and a trace that is read keeps the
- * reader's promises, from its start and from its middle.
+ * Fuzz target: any bytes are a native trace, or are refused with a sentence. A trace that is read keeps the reader's
+ * promises, from its start and from its middle.
  *
- * Checksums would stop all but a few inputs at the door. So an input that begins with 'S' is a list of sections in the
- * clear, which are packed here as a writer would:
+ * Checksums would refuse nearly all inputs. So an input that begins with 'S' is a list of unpacked sections, which are
+ * packed here as a writer would:
  *
  *     kind (1 byte), rows - 1 (2 bytes), length (2 bytes), content
  *
- * The content of the index is followed by the list of sections, which is made here. One that begins with 'U' is the
- * same without index and foot: an unfinished trace. Other inputs are files as they are.
+ * The list of sections after the content of the index is made here. An input that begins with 'U' is the same without
+ * index and foot: an unfinished trace. Any other input is a file as it is.
  */
 #include "tests/forge.h"
 #include "tests/fuzz/fuzz.h"
@@ -16,7 +16,7 @@
 
 enum { FUZZ_EVENTS_MAX = 1 << 18 };
 
-/* The sections that an input lists. */
+/* The sections of an input. */
 static struct forge *read_sections(const uint8_t *data, size_t n)
 {
     struct forge *f = calloc(1, sizeof *f);
@@ -91,7 +91,7 @@ static void start_live(const struct trace_reader *r, struct live *l)
         }
 }
 
-/* Reads all events; false when one is refused. */
+/* Reads all events; false if one is refused. */
 static bool check_events(struct trace_reader *r, struct live *l, struct event *last)
 {
     const struct event *events;
@@ -111,7 +111,7 @@ static bool check_events(struct trace_reader *r, struct live *l, struct event *l
     return true;
 }
 
-/* What lies beside the events must be readable or refused, whatever the events are. */
+/* Sides, segment events and stacks must be readable or refused, whatever the events are. */
 static void read_rest(struct trace_reader *r)
 {
     const struct trace_segment_event *rows;
@@ -130,7 +130,7 @@ static void read_rest(struct trace_reader *r)
             FUZZ_EXPECT(strlen(frames[k - 1]) < NATIVE_SECTION_MAX);
 }
 
-/* A trace whose events were all good gives the same last event when it is entered there. */
+/* A trace of valid events gives the same last event after a seek to it. */
 static void check_seek(struct trace_reader *r, const struct event *last)
 {
     const struct event *events;
@@ -154,7 +154,7 @@ static void check_trace(const void *bytes, size_t n)
         struct live l = {.bytes = calloc(trace_info(r)->peak_live + 1u, sizeof *l.bytes),
                          .state = calloc(trace_info(r)->peak_live + 1u, 1)};
         const bool is_good = check_events(r, &l, &last);
-        FUZZ_EXPECT(is_good || !trace_info(r)->is_unfinished);     /* or it had not been opened */
+        FUZZ_EXPECT(is_good || !trace_info(r)->is_unfinished);     /* an unfinished trace is read whole when opened */
         if (is_good && events > 0)
             check_seek(r, &last);
         free(l.bytes);

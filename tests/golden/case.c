@@ -242,16 +242,17 @@ static enum err case_parse_streams(struct golden_case *c, struct err_detail *why
     return ERR_OK;
 }
 
-/* Which of the variables counts. Source: c10/cuda/CUDAAllocatorConfig.h: the CUDA name where it is set; the general
- * name reaches this allocator since 2.10. */
+/* Which of the variables counts: the CUDA name if it is set, else the general one. The general name reaches this
+ * allocator since options that every accelerator has are read apart. Source: c10/cuda/CUDAAllocatorConfig.h. */
 static const char *case_settings_text(const struct golden_case *c)
 {
     static const char general[] = "PYTORCH_ALLOC_CONF";
     const json_t *variable = case_field(c, "conf_var"), *env = case_field(c, "env");
     const char *conf = json_string_value(case_field(c, "conf"));
+    const bool has_general = !pytorch_rules_of(c->release).has_checked_separators;
     if (variable != NULL && strcmp(json_string_value(variable), general) == 0)
-        return c->release >= PYTORCH_2_10 ? conf : NULL;
-    if (conf == NULL && c->release >= PYTORCH_2_10)
+        return has_general ? conf : NULL;
+    if (conf == NULL && has_general)
         return json_string_value(json_object_get(env, general));
     return conf;
 }
@@ -274,7 +275,7 @@ static enum err case_parse_head(struct golden_case *c, const char *path, struct 
     c->name = json_string_value(case_field(c, "case"));
     c->torch = json_string_value(case_field(c, "torch"));
     c->init_error = case_field(c, "init_error");
-    if (c->name == NULL || c->torch == NULL || !pytorch_release_find(c->torch, &c->release))
+    if (c->name == NULL || c->torch == NULL || !torch_release_find(c->torch, &c->release))
         return err_set(why, ERR_FORMAT, 0, "%s: not a golden case: no name, or no known release", path);
     if (!case_number(case_field(c, "device_total"), 1, INT64_MAX, &c->device_total_bytes) ||
         !case_number(case_field(c, "devices"), 1, CASE_DEVICES_MAX, &n_devices))
@@ -292,7 +293,7 @@ static enum err case_parse_head(struct golden_case *c, const char *path, struct 
 
 enum err case_read(const char *path, struct golden_case *out, struct err_detail *why)
 {
-    struct golden_case c = {0};
+    struct golden_case c = {.turned_rule = -1};
     enum err e = case_load(path, &c.root, why);
     if (e == ERR_OK)
         e = case_parse_head(&c, path, why);

@@ -70,7 +70,8 @@ struct golden_case {
     json_t      *root;
     const char  *name;
     const char  *torch;               /* "2.15.0+cu132" */
-    enum pytorch_release release;
+    enum torch_release release;
+    int          turned_rule;         /* a row of pytorch_rules.def that the policy has turned round; -1: none */
     const char  *conf;                /* settings text in force at the start; NULL: none */
     bool         is_uncached;         /* caching is switched off */
     bool         is_tensor;           /* requests were made as tensors */

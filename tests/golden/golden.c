@@ -1,11 +1,14 @@
 /*
  * golden: runs a folder of golden cases against the `pytorch` policy on the simulated device.
  *
- *     golden DIR|FILE [-k NAME] [--verbose] [--skip-absent]
+ *     golden DIR|FILE [-k NAME] [--verbose] [--explain] [--skip-absent]
  *
- * A line for each case that is not equal, with its first difference; at last `N of M cases equal`. Exit status: 0 all
- * equal but for those known to differ (known.def), 1 not, 2 bad input; 77 with --skip-absent when DIR is not there.
+ * Prints a line for each case that is not equal, with its first difference, and last `N of M cases equal`. With
+ * --explain each such case also runs with each rule of pytorch_rules.def turned round, and the rules are named with
+ * which it is equal. Exit status: 0 if all are equal except those known to differ (known.def), 1 if not, 2 for bad
+ * input; 77 with --skip-absent if DIR is not there.
  */
+#include "policies/pytorch/pytorch_rules.h"
 #include "tests/golden/case.h"
 #include "tests/golden/compare.h"
 #include "tests/golden/program.h"
@@ -22,7 +25,7 @@ enum { EXIT_EQUAL = 0, EXIT_DIFFERENT = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77
 struct golden_options {
     const char *path;
     const char *name;                     /* only cases whose name holds it; NULL: all */
-    bool        is_verbose, skips_absent;
+    bool        is_verbose, explains, skips_absent;
 };
 
 struct golden_tally {
@@ -47,7 +50,7 @@ static const char *golden_reason(const struct golden_case *c)
     for (size_t i = 0; i < sizeof golden_known / sizeof golden_known[0]; i++)
         if (strcmp(golden_known[i].name, c->name) == 0 &&
             (strcmp(golden_known[i].release, "*") == 0 ||
-             strcmp(golden_known[i].release, pytorch_release_name(c->release)) == 0))
+             strcmp(golden_known[i].release, torch_release_name(c->release)) == 0))
             return golden_known[i].reason;
     return NULL;
 }
@@ -57,7 +60,7 @@ static const char *golden_reason(const struct golden_case *c)
 static void golden_judge(const struct golden_case *c, const struct difference *diff, const struct golden_options *o,
                          struct golden_tally *t)
 {
-    const char *reason = golden_reason(c), *release = pytorch_release_name(c->release);
+    const char *reason = golden_reason(c), *release = torch_release_name(c->release);
     t->n_cases++;
     t->n_equal += !diff->is_found;
     if (diff->is_found && reason == NULL)
@@ -73,6 +76,29 @@ static void golden_judge(const struct golden_case *c, const struct difference *d
     t->n_failed += diff->is_found == (reason == NULL);
 }
 
+/* Names the rules with which, turned round, the case is equal. A rule that only matters to the text of the settings at
+ * the start is not found this way. */
+static void golden_explain(struct golden_case *c)
+{
+    static const char *const rules[][2] = {
+#define RULE(name, columns, says) {#name, says},
+#include "policies/pytorch/pytorch_rules.def"
+#undef RULE
+    };
+    bool is_found = false;
+    for (int i = 0; i < (int)(sizeof rules / sizeof rules[0]); i++) {
+        struct difference diff = {0};
+        c->turned_rule = i;
+        if (program_run(c, &diff, NULL) != ERR_OK || diff.is_found)
+            continue;
+        printf("    equal if this rule is turned round: %s (%s)\n", rules[i][0], rules[i][1]);
+        is_found = true;
+    }
+    c->turned_rule = -1;
+    if (!is_found)
+        printf("    no single rule explains it\n");
+}
+
 static void golden_run_file(const char *path, const struct golden_options *o, struct golden_tally *t)
 {
     struct golden_case c;
@@ -83,6 +109,8 @@ static void golden_run_file(const char *path, const struct golden_options *o, st
         e = program_run(&c, &diff, &why);
         if (e == ERR_OK)
             golden_judge(&c, &diff, o, t);
+        if (e == ERR_OK && o->explains && diff.is_found && golden_reason(&c) == NULL)
+            golden_explain(&c);
         case_close(&c);
     }
     if (e != ERR_OK) {
@@ -138,6 +166,8 @@ static bool golden_parse(int argc, char **argv, struct golden_options *o)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--verbose") == 0)
             o->is_verbose = true;
+        else if (strcmp(argv[i], "--explain") == 0)
+            o->explains = true;
         else if (strcmp(argv[i], "--skip-absent") == 0)
             o->skips_absent = true;
         else if (strcmp(argv[i], "-k") == 0 && i + 1 < argc)
@@ -156,7 +186,7 @@ int main(int argc, char **argv)
     struct golden_tally t = {0};
     struct stat found;
     if (!golden_parse(argc, argv, &o)) {
-        fputs("usage: golden DIR|FILE [-k NAME] [--verbose] [--skip-absent]\n", stderr);
+        fputs("usage: golden DIR|FILE [-k NAME] [--verbose] [--explain] [--skip-absent]\n", stderr);
         return EXIT_BAD_INPUT;
     }
     const bool is_there = stat(o.path, &found) == 0;

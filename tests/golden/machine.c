@@ -2,6 +2,7 @@
 #include "tests/golden/machine.h"
 
 #include "base/units.h"
+#include "policies/pytorch/pytorch.h"
 #include "report/memory_summary.h"
 
 #include <inttypes.h>
@@ -140,12 +141,12 @@ static void machine_hear_record(void *arg, const struct policy_record *r)
 /* ---- setting up ---- */
 
 /* PyTorch's own number of a stream of its pool. Source: c10/cuda/CUDAStream.cpp, 32 streams in turn. */
-static uint64_t machine_stream_number(enum pytorch_release release, uint32_t index)
+static uint64_t machine_stream_number(enum torch_release release, uint32_t index)
 {
     if (index == 0)
         return 0;
     const uint64_t place = (index - 1) % 32;
-    return release == PYTORCH_2_0 ? 8 * place + 1 : 32 * place + 3;
+    return release == TORCH_2_0 ? 8 * place + 1 : 32 * place + 3;
 }
 
 static enum err machine_open_streams(struct machine *m, struct err_detail *why)
@@ -212,7 +213,7 @@ static void machine_set_options(const struct golden_case *c, struct policy_spec 
         struct option_value *v = &spec->values[i];
         struct option_value given = {.is_given = true, .is_set = true};
         if (strcmp(name, "version") == 0) {
-            given.text = pytorch_release_name(c->release);
+            given.text = torch_release_name(c->release);
             *v = given;
         } else if (strcmp(name, "conf") == 0 && c->conf != NULL) {
             given.text = c->conf;
@@ -225,6 +226,19 @@ static void machine_set_options(const struct golden_case *c, struct policy_spec 
             *v = given;
         }
     }
+}
+
+/* Turns a rule round in a policy that has made no decision yet. The settings were read already, by the rules as they
+ * are; a text that changes them later is read by the turned ones. */
+static void machine_turn_rule(struct policy *policy, int rule)
+{
+    static const size_t places[] = {
+#define RULE(name, columns, says) offsetof(struct pytorch_rules, name),
+#include "policies/pytorch/pytorch_rules.def"
+#undef RULE
+    };
+    bool *value = (bool *)((char *)&((struct pytorch *)policy)->rules + places[rule]);
+    *value = !*value;
 }
 
 static enum err machine_open_policy(struct machine *m, struct machine_device *d, struct err_detail *why)
@@ -243,6 +257,8 @@ static enum err machine_open_policy(struct machine *m, struct machine_device *d,
     if (e == ERR_OK) {
         d->observer = (struct policy_observer){.record = machine_hear_record, .arg = d};
         d->policy->observer = &d->observer;
+        if (m->c->turned_rule >= 0)
+            machine_turn_rule(d->policy, m->c->turned_rule);
     }
     return e;
 }
@@ -356,10 +372,9 @@ static void machine_begin_segment(struct machine_walk *w, const struct block_vie
     const struct machine *m = w->d->machine;
     const uint64_t *pool = m->pool_name[b->pool < m->n_pools ? b->pool : 0].id;
     const uint64_t stream = b->stream < m->n_streams ? m->streams[b->stream].handle : UINT64_MAX;
-    const enum pytorch_release release = m->c->release;
     w->segment = json_pack("{s:i, s:I, s:s, s:I, s:[]}", "device", (int)w->d->ordinal, "address", (json_int_t)b->addr,
                            "segment_type", b->is_small ? "small" : "large", "stream", (json_int_t)stream, "blocks");
-    if (release != PYTORCH_2_0) {         /* its snapshots do not say these */
+    if (torch_release_has(m->c->release, LAYOUT_BLOCK_ADDRESS)) {
         json_object_set_new(w->segment, "is_expandable", json_boolean(b->page_bytes > 0));
         json_object_set_new(w->segment, "segment_pool_id",
                             json_pack("[I,I]", (json_int_t)pool[0], (json_int_t)pool[1]));

@@ -279,14 +279,14 @@ static json_t *program_drop_pool(struct program *p, const struct case_op *op)
 /* Two requests of 8 bytes, the state of the random-number generator, that PyTorch makes when a capture begins. They are
  * none of the program's. Source: aten/src/ATen/cuda/CUDAGeneratorImpl.cpp. */
 static const struct {
-    enum pytorch_release first, last;
+    enum torch_release first, last;
     bool is_at_each_capture;              /* or at the first one only */
     bool is_on_default_stream;            /* or on the one that is captured */
     bool is_freed_with_graph;             /* or never */
 } program_states[] = {
-    {PYTORCH_2_0, PYTORCH_2_3, true, false, false},
-    {PYTORCH_2_4, PYTORCH_2_11, false, false, false},
-    {PYTORCH_2_12, PYTORCH_2_13, true, true, true},
+    {TORCH_2_0, TORCH_2_3, true, false, false},
+    {TORCH_2_4, TORCH_2_11, false, false, false},
+    {TORCH_2_12, TORCH_2_13, true, true, true},
 };
 
 enum { PROGRAM_N_STATES = sizeof program_states / sizeof program_states[0], PROGRAM_STATE_BYTES = 8 };

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# A snapshot of 1 GB, nine tenths of it stack frames, is imported in less than 300 MB of memory.
+# Importing a snapshot of 1 GB, nine tenths of it stack frames, takes less than 300 MB of memory.
+#
+#     tests/long/big_pickle.sh FOLDER         # the folder holds the program replay
 set -euo pipefail
 replay=$(cd "$1" && pwd)/replay
 tests=$(cd "$(dirname "$0")/.." && pwd)

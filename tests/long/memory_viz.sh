@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# torch's own torch/cuda/_memory_viz.py reads the snapshots that `replay snapshot` writes, and its texts of segments,
-# memory and trace agree with what replay says itself.
+# PyTorch's viewer, torch/cuda/_memory_viz.py, reads the snapshots that `replay snapshot` writes. Its texts about segments,
+# memory and trace agree with replay's own figures.
 #
-# The file is looked for in TORCH_DIR (a folder that holds torch/), then in the Python that is there. With
-# FETCH_TORCH=1 a wheel is downloaded from PyPI for it (some 80 MB; nothing of it is installed). Otherwise it is skipped.
+#     tests/long/memory_viz.sh FOLDER         # the folder holds the program replay
+#
+# The script looks for the viewer in TORCH_DIR (a folder that holds torch/), then in the installed Python. With
+# FETCH_TORCH=1 it downloads a wheel from PyPI (some 80 MB) and installs nothing. Otherwise it skips, with status 77.
 set -euo pipefail
 replay=$(cd "$1" && pwd)/replay
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -29,7 +31,7 @@ find_viewer() {
 
 viewer=$(find_viewer)
 if [[ -z $viewer || ! -e $viewer ]]; then
-    echo "skipped: no torch here; TORCH_DIR=FOLDER names one, FETCH_TORCH=1 downloads it from PyPI"
+    echo "SKIP: needs a wheel: no torch here; TORCH_DIR=FOLDER names one, FETCH_TORCH=1 downloads it from PyPI"
     exit 77
 fi
 
@@ -56,14 +58,14 @@ def by_state(text):
         sums[state] = sums.get(state, 0) + int(size)
     return sums
 
-# the text that the viewer hands to its flame graph: "prefix;state;... bytes" a line
+# the text that the viewer passes to its flame graph; each line is "prefix;state;... bytes"
 sums = by_state(viz.segments(snapshot, format_flamegraph=lambda lines: lines))
 end = run["end"]
 assert sum(sums.values()) == end["reserved_bytes"], (name, sums, end)
 assert sums.get("active_allocated", 0) == end["allocated_bytes"], (name, sums, end)
 trace = viz.trace(snapshot)
 assert trace.count("del ") == sum(t["action"] == "free_requested" for t in snapshot["device_traces"][0])
-assert f"segments: {len(snapshot['segments'])}\n" in viz.segsum(snapshot)      # which checks its own sums, too
+assert f"segments: {len(snapshot['segments'])}\n" in viz.segsum(snapshot)      # segsum checks its own sums, too
 for plot in (viz.trace_plot, viz.segment_plot):
     page = plot(snapshot)
     assert len(page) > 1000, name
@@ -72,12 +74,9 @@ END
     done
 done
 
-# What the viewer says of a genuine snapshot, it says of the replay's, word for word: segments, blocks, every record.
-genuine=$root/../shared/golden/training
-if [[ ! -d $genuine ]]; then
-    echo "skipped: no genuine snapshots in $genuine to compare the texts with"
-    exit 0
-fi
+# The viewer prints the same texts for a genuine snapshot and for the replay's: segments, blocks, every record.
+(cd "$work" && cmake -E tar xf "$root/tests/data/packed/training.tar.xz")
+genuine=$work/training
 for name in gpt-fp32 gpt-varlen-expand gpt-varlen-maxsplit gpt-eval-emptycache cnn; do
     "$replay" snapshot "$genuine/$name.pickle" --device sim:80GiB,packing=off -o "$work/$name.pickle"
     python3 - "$viewer" "$genuine/$name.pickle" "$work/$name.pickle" "$name" <<'END'
@@ -91,12 +90,12 @@ for path in (genuine, made):
     with open(path, "rb") as f:
         snapshots.append(pickle.load(f))
     for record in snapshots[-1]["device_traces"][0]:
-        record["time_us"] = 0                # of frees: that of the request (report/SCHEMA.md)
+        record["time_us"] = 0                # a free has its request's time (report/SCHEMA.md)
         record.setdefault("frames", [])
 lines = lambda text: text
 for say in (lambda s: viz.segments(s, format_flamegraph=lines), lambda s: viz.memory(s, format_flamegraph=lines),
             viz.segsum, viz.trace):
     assert say(snapshots[0]) == say(snapshots[1]), name
-print(f"{name}: the viewer's texts are PyTorch's own")
+print(f"{name}: the viewer prints the same texts for both")
 END
 done

@@ -1,6 +1,6 @@
 /*
  * A program for the tests of the live allocator: `live_program LIBRARY LOG [MIB]` asks libreplay-alloc.so for memory
- * and gives it back, from a fixed seed, and writes each request to LOG as program.c does; "O" is one that was refused.
+ * and gives it back, from a fixed seed, and writes each request to LOG as record_program.c does; "O" is one that was refused.
  * MIB: the largest request.
  */
 #include <dlfcn.h>

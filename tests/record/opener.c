@@ -1,6 +1,6 @@
 /*
  * A program for the tests of recording that is linked against nothing of CUDA: it opens the runtime by name, for itself
- * only, and writes the calls that have returned to a file, as program.c does.
+ * only, and writes the calls that have returned to a file, as record_program.c does.
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include <dlfcn.h>

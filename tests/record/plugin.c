@@ -7,7 +7,7 @@
 
 int cudaMalloc(uint64_t *out, size_t bytes);
 
-/* The program's (program.c). */
+/* The program's (record_program.c). */
 void plugin_is_loading(void);
 
 __attribute__((constructor)) static void plugin_begin(void)

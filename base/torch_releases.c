@@ -1,0 +1,73 @@
+/* The list of torch_releases.def as tables. */
+#include "base/torch_releases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char torch_release_names[TORCH_RELEASES][8] = {
+#define TORCH_RELEASE(major, minor) #major "." #minor,
+#include "base/torch_releases.def"
+#undef TORCH_RELEASE
+};
+
+/* torch_release_find takes the minor number for the place in the list. */
+#define TORCH_RELEASE(major, minor)                                                                                    \
+    static_assert((major) == 2 && TORCH_##major##_##minor == (minor), "the list has a gap before " #major "." #minor);
+#include "base/torch_releases.def"
+#undef TORCH_RELEASE
+
+#define TORCH_LAYOUT(name, columns, says) TORCH_CHECK_COLUMNS(name, columns);
+#include "base/torch_releases.def"
+#undef TORCH_LAYOUT
+
+static const char *const torch_layout_columns[TORCH_LAYOUTS] = {
+#define TORCH_LAYOUT(name, columns, says) [LAYOUT_##name] = columns,
+#include "base/torch_releases.def"
+#undef TORCH_LAYOUT
+};
+
+bool torch_release_find(const char *text, enum torch_release *out)
+{
+    if (strncmp(text, "2.", 2) != 0 || text[2] < '0' || text[2] > '9')
+        return false;
+    char *end;
+    const long minor = strtol(text + 2, &end, 10);
+    if (*end != '\0' && *end != '.' && *end != '+')
+        return false;
+    *out = minor < TORCH_RELEASES ? (enum torch_release)minor : TORCH_NEWEST;
+    return true;
+}
+
+bool torch_release_has(enum torch_release r, enum torch_layout part)
+{
+    assert(r < TORCH_RELEASES && part < TORCH_LAYOUTS);
+    return torch_layout_columns[part][r] == '+';
+}
+
+static unsigned release_layout(enum torch_release r)
+{
+    unsigned parts = 0;
+    for (unsigned k = 0; k < TORCH_LAYOUTS; k++)
+        parts |= torch_release_has(r, (enum torch_layout)k) ? 1u << k : 0;
+    return parts;
+}
+
+enum torch_release torch_release_of_layout(unsigned parts)
+{
+    unsigned above = 1;                          /* the lowest mask with a part later than all of `parts` */
+    while (above <= parts)
+        above *= 2;
+    unsigned r = TORCH_NEWEST;
+    while (release_layout((enum torch_release)r) >= above)
+        r--;                                     /* ends at 2.0, which has no parts */
+    return (enum torch_release)r;
+}
+
+enum torch_release torch_release_first_alike(enum torch_release r)
+{
+    unsigned first = 0;
+    while (release_layout((enum torch_release)first) != release_layout(r))
+        first++;
+    assert(first <= (unsigned)r);
+    return (enum torch_release)first;
+}

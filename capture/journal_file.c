@@ -1,0 +1,224 @@
+/*
+ * Windows of a file, mapped one by one. A thread claims a record by one atomic addition to `next`; the number says
+ * which window the record lies in and where.
+ *
+ *     window 0 (1 MiB)              window 1             window 2
+ *     +------+----+----+-----+----+----+-----+-----------+- - - - -
+ *     | head | #0 | #1 | ... | ## | ## | ... | #n | free |  not mapped yet
+ *     +------+----+----+-----+----+----+-----+-----------+- - - - -
+ *                                              ^ next = n + 1
+ *
+ * The head takes the place of the first four records. The lock is for opening the file and mapping windows only.
+ */
+#define _GNU_SOURCE                   /* MAP_POPULATE, MADV_DONTFORK */
+#include "capture/journal_file.h"
+
+#include "base/file_room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WINDOW_BYTES = 1 << 20,
+    WINDOW_RECORDS = WINDOW_BYTES / (int)sizeof(struct call_record),
+    WINDOWS_MAX = 1 << 14,                               /* 16 GiB: 268 million records */
+    HEAD_RECORDS = sizeof(struct call_head) / sizeof(struct call_record),
+    DEVICE_WORDS = (UINT8_MAX + 1) / 64,
+};
+
+static_assert(WINDOW_BYTES % sizeof(struct call_record) == 0, "no record lies in two windows");
+static_assert((uint64_t)WINDOWS_MAX * WINDOW_RECORDS <= UINT32_MAX, "readers number records with 32 bits");
+
+static struct {
+    const char      *folder;
+    enum call_card   card;
+    bool             has_stacks;
+    pthread_mutex_t  lock;                               /* held while files are opened and windows mapped */
+    char             path[PATH_MAX];
+    _Atomic uint64_t next;
+    _Atomic uint64_t devices[DEVICE_WORDS];              /* one bit per device: it has its first record */
+    _Atomic uint32_t owner;
+    atomic_bool      is_off;                             /* there is no journal and there will be none */
+    bool             is_reported;
+    uint32_t         n_windows;                          /* windows that were tried, from the first on */
+    _Atomic(struct call_record *) windows[WINDOWS_MAX];  /* NULL: not tried yet; &no_window: there was no room for it */
+} journal = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct call_record no_window;
+
+void journal_file_begin(const char *folder, enum call_card card, bool has_stacks)
+{
+    journal.folder = folder;
+    journal.card = card;
+    journal.has_stacks = has_stacks;
+    atomic_store(&journal.is_off, folder == NULL);
+}
+
+/* Reports once: a full disk would otherwise fill the terminal as well. */
+static void journal_report(int reason)
+{
+    if (journal.is_reported)
+        return;
+    journal.is_reported = true;
+    dprintf(STDERR_FILENO, "replay: %s: %s: the program goes on, but its calls are not recorded until there is room\n",
+            journal.path, strerror(reason));
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* Maps window w of an open file; &no_window if that fails. The child of a fork does not inherit the mapping: its
+ * records would otherwise land in the parent's file. */
+static struct call_record *window_map(int fd, uint32_t w)
+{
+    const off_t at = (off_t)w * WINDOW_BYTES;
+    const int reason = file_room_take(fd, at, WINDOW_BYTES);
+    if (reason != 0) {
+        journal_report(reason);
+        return &no_window;
+    }
+    void *window = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at);
+    if (window == MAP_FAILED) {
+        journal_report(errno);
+        return &no_window;
+    }
+    madvise(window, WINDOW_BYTES, MADV_DONTFORK);
+    return window;
+}
+
+static void head_fill(struct call_head *head, uint32_t pid)
+{
+    static const char magic[sizeof head->magic] = CALL_JOURNAL_MAGIC;
+    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, head->command_line, sizeof head->command_line - 1);
+    if (fd >= 0)
+        close(fd);
+    head->command_line[n > 0 ? n : 0] = '\0';
+    head->order = CALL_JOURNAL_ORDER;
+    head->version = CALL_JOURNAL_VERSION;
+    head->record_bytes = sizeof(struct call_record);
+    head->head_bytes = sizeof *head;
+    head->pid = pid;
+    head->parent = (uint32_t)getppid();
+    head->start_ns = journal.card == CALL_CARD_SIMULATED ? 0 : clock_ns(CLOCK_MONOTONIC);
+    head->epoch_ns = clock_ns(CLOCK_REALTIME);
+    head->has_stacks = journal.has_stacks;
+    head->card = (uint64_t)journal.card;
+    memcpy(head->magic + 1, magic + 1, sizeof magic - 1);
+    __atomic_store_n(head->magic, magic[0], __ATOMIC_RELEASE);                   /* last: the rest is there */
+}
+
+/* Makes a new file, readable by its owner only: it holds addresses and a command line. N counts up because a program
+ * that replaces itself by exec keeps its process number, and the kernel reuses numbers. */
+static int journal_create(uint32_t pid)
+{
+    int fd = -1;
+    errno = 0;
+    for (unsigned n = 0; fd < 0 && (n == 0 || errno == EEXIST); n++) {
+        snprintf(journal.path, sizeof journal.path, "%s/%u.%u" CALL_JOURNAL_ENDING, journal.folder, (unsigned)pid, n);
+        fd = open(journal.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    }
+    return fd;
+}
+
+/* Maps window w, which was not tried before; the caller holds the lock. Window 0 comes with a new file and its head. */
+static struct call_record *window_open(uint32_t w)
+{
+    const uint32_t pid = (uint32_t)getpid();
+    const int fd = w == 0 ? journal_create(pid) : open(journal.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        journal_report(errno);
+        return &no_window;
+    }
+    struct call_record *window = window_map(fd, w);
+    close(fd);
+    if (w == 0 && window == &no_window)
+        unlink(journal.path);
+    if (w == 0 && window != &no_window) {
+        head_fill((struct call_head *)window, pid);
+        atomic_store(&journal.owner, pid);
+    }
+    if (w == 0)
+        atomic_store(&journal.is_off, window == &no_window);
+    return window;
+}
+
+static struct call_record *window_find(uint64_t w)
+{
+    struct call_record *window = atomic_load_explicit(&journal.windows[w], memory_order_acquire);
+    if (window != NULL)
+        return window;
+    pthread_mutex_lock(&journal.lock);
+    for (uint32_t i = journal.n_windows; i <= w; i++) {
+        atomic_store_explicit(&journal.windows[i], window_open(i), memory_order_release);
+        journal.n_windows = i + 1;
+    }
+    window = atomic_load_explicit(&journal.windows[w], memory_order_acquire);
+    pthread_mutex_unlock(&journal.lock);
+    return window;
+}
+
+static void count_lost(void)
+{
+    struct call_record *first = atomic_load_explicit(&journal.windows[0], memory_order_acquire);
+    if (first != NULL && first != &no_window)
+        __atomic_fetch_add(&((struct call_head *)first)->lost, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t journal_file_put(const struct call_record *r)
+{
+    if (atomic_load_explicit(&journal.is_off, memory_order_relaxed))
+        return JOURNAL_FILE_LOST;
+    const uint64_t number = atomic_fetch_add_explicit(&journal.next, 1, memory_order_relaxed);
+    const uint64_t place = number + HEAD_RECORDS, w = place / WINDOW_RECORDS;
+    struct call_record *window = w < WINDOWS_MAX ? window_find(w) : &no_window;
+    if (window == &no_window) {
+        count_lost();
+        return JOURNAL_FILE_LOST;
+    }
+    struct call_record *out = &window[place % WINDOW_RECORDS];
+    memcpy(out, r, offsetof(struct call_record, is_whole));
+    __atomic_store_n(&out->is_whole, (uint32_t)CALL_WHOLE, __ATOMIC_RELEASE);
+    return number;
+}
+
+bool journal_file_first_of(uint8_t device)
+{
+    _Atomic uint64_t *const word = &journal.devices[device / 64];
+    const uint64_t bit = UINT64_C(1) << (device % 64);
+    if ((atomic_load_explicit(word, memory_order_relaxed) & bit) != 0)
+        return false;
+    return (atomic_fetch_or(word, bit) & bit) == 0;
+}
+
+uint32_t journal_file_owner(void)
+{
+    return atomic_load_explicit(&journal.owner, memory_order_relaxed);
+}
+
+void journal_file_forked(void)
+{
+    const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    journal.lock = unlocked;
+    for (uint32_t i = 0; i <= journal.n_windows && i < WINDOWS_MAX; i++)     /* the last may not be counted yet */
+        atomic_store(&journal.windows[i], NULL);
+    journal.n_windows = 0;
+    journal.is_reported = false;
+    atomic_store(&journal.next, 0);
+    for (int i = 0; i < DEVICE_WORDS; i++)
+        atomic_store(&journal.devices[i], 0);
+    atomic_store(&journal.owner, 0);
+    atomic_store(&journal.is_off, journal.folder == NULL);
+}

@@ -1,0 +1,39 @@
+/*
+ * Writes this process's journal (capture/call_journal.h): an append-only file in mapped pages.
+ *
+ * A record is a store to memory that belongs to the file, so it survives whatever ends the process and costs no system
+ * call. The file grows by windows of 1 MiB. Each window gets its room on the disk before it is mapped: a full disk is
+ * an answer here, never a signal in the program. No descriptor stays open, because a program may close all descriptors
+ * that it did not open itself and reuse their numbers.
+ *
+ * The file is compiled into every library that records. These libraries are loaded into other people's programs, so
+ * this code allocates no memory, never ends the process, and asserts at compile time only.
+ */
+#ifndef REPLAY_CAPTURE_JOURNAL_FILE_H
+#define REPLAY_CAPTURE_JOURNAL_FILE_H
+
+#include "capture/call_journal.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JOURNAL_FILE_LOST UINT64_MAX
+
+/* Names the folder, an absolute path that stays the caller's. The first record makes the file, <folder>/PID.N.calls,
+ * for its owner only. Without a folder (NULL) records go nowhere. Call it once, before any record. */
+void journal_file_begin(const char *folder, enum call_card card, bool has_stacks);
+
+/* Appends a record and sets its is_whole. Returns its number, or JOURNAL_FILE_LOST if there was no room; the first such
+ * record is reported on standard error. Any thread may call it. */
+uint64_t journal_file_put(const struct call_record *r);
+
+/* True for the first caller that names this device in this process's journal. */
+bool journal_file_first_of(uint8_t device);
+
+/* Changes with every journal: numbers that one journal gave mean nothing in the next. 0 before the first record. */
+uint32_t journal_file_owner(void);
+
+/* Call it in the child of a fork, before its first record: leaves the parent's journal alone and begins a new one. */
+void journal_file_forked(void);
+
+#endif

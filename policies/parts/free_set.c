@@ -1,0 +1,457 @@
+/* Long bins, and walks over all; the layout is explained in the header. */
+#include "policies/parts/free_set.h"
+
+#include <stdlib.h>
+
+/* ---- bins ---- */
+
+/* The last bin < `bin` that is not empty, N_BINS when there is none. */
+static unsigned bin_before(const struct free_bins *f, unsigned bin)
+{
+    const uint64_t here = bin % 64 == 0 ? 0 : f->words[bin / 64] & ~(~UINT64_C(0) << bin % 64);
+    if (here != 0)
+        return bin / 64 * 64 + log2_floor(here);
+    const uint64_t below = f->summary & ~(~UINT64_C(0) << bin / 64);   /* bin <= N_BINS < 64 * 64 */
+    if (below == 0)
+        return N_BINS;
+    const unsigned w = log2_floor(below);
+    return w * 64 + log2_floor(f->words[w]);
+}
+
+/* ---- the blocks of one size in a long bin ---- */
+
+/*
+ * The top is a node of the treap, linked by `left` and `right`. Every other block has `is_below` set and stands in the
+ * list of those below another, which goes before it: `below` is the first of a block's list, `right` the next in it,
+ * and `left` the one before it, or for the first the block that it is below.
+ */
+
+/* Puts b first in the list below a. */
+static void block_put_below(struct block_entry *at, uint32_t a, uint32_t b)
+{
+    const uint32_t first = at[a].below;
+    at[b].is_below = true;
+    at[b].left = a;
+    at[b].right = first;
+    at[first].left = b;                                  /* maybe that of BLOCK_NONE */
+    at[a].below = b;
+}
+
+/* Makes one heap of two; returns its top. */
+static uint32_t blocks_meld_two(struct block_entry *at, uint32_t a, uint32_t b)
+{
+    const bool is_less = at[b].tie < at[a].tie;
+    const uint32_t top = is_less ? b : a;
+    block_put_below(at, top, is_less ? a : b);
+    return top;
+}
+
+/* Makes one heap of a list of them, two by two and then one by one from the last to the first; returns its top, whose
+ * place is still to be found. */
+static uint32_t blocks_meld(struct block_entry *at, uint32_t first)
+{
+    uint32_t done = BLOCK_NONE, next;
+    for (uint32_t b = first; b != BLOCK_NONE; b = next) {
+        const uint32_t second = at[b].right;
+        uint32_t top = b;
+        next = second;
+        if (second != BLOCK_NONE) {
+            next = at[second].right;
+            top = blocks_meld_two(at, b, second);
+        }
+        at[top].right = done;
+        done = top;
+    }
+    uint32_t top = done;
+    for (uint32_t b = at[top].right; b != BLOCK_NONE; b = next) {
+        next = at[b].right;
+        top = blocks_meld_two(at, top, b);
+    }
+    return top;
+}
+
+/* The one heap of all that is below b; BLOCK_NONE: nothing is. */
+static uint32_t block_heir(struct block_entry *at, uint32_t b)
+{
+    const uint32_t first = at[b].below;
+    return first == BLOCK_NONE || at[first].right == BLOCK_NONE ? first : blocks_meld(at, first);
+}
+
+/* Lets b stand where the link shows a block. The one to the right still has that to its left. */
+static void block_take_place(struct block_entry *at, uint32_t *link, uint32_t b)
+{
+    const struct block_entry *before = &at[*link];
+    at[b].left = before->left;
+    at[b].right = before->right;
+    at[b].is_below = before->is_below;
+    *link = b;
+}
+
+/* Takes a block out that is below another. */
+static void block_take_from_below(struct block_entry *at, uint32_t b)
+{
+    const uint32_t before = at[b].left, heir = block_heir(at, b);
+    uint32_t *link = at[before].below == b ? &at[before].below : &at[before].right;
+    if (heir == BLOCK_NONE) {
+        *link = at[b].right;
+        at[*link].left = before;
+    } else {
+        block_take_place(at, link, heir);
+        at[at[heir].right].left = heir;
+    }
+}
+
+/* Puts b below the top that the link shows, or in its place. */
+static void blocks_insert(struct block_entry *at, uint32_t *link, uint32_t b)
+{
+    const uint32_t top = *link;
+    if (at[b].tie < at[top].tie) {
+        block_take_place(at, link, b);
+        block_put_below(at, b, top);
+    } else {
+        block_put_below(at, top, b);
+    }
+}
+
+/* The next of the blocks of its size, below which all others then are; `b` has none beside or before it that follow it
+ * in order. BLOCK_NONE: it is the last. */
+static uint32_t block_next(struct block_entry *at, uint32_t b)
+{
+    const uint32_t heir = block_heir(at, b);
+    if (heir != BLOCK_NONE) {
+        at[b].below = heir;
+        at[heir].left = b;
+        at[heir].right = BLOCK_NONE;
+    }
+    return heir;
+}
+
+/* The last of the blocks of one size before `end` in order; BLOCK_NONE: of all. */
+static uint32_t block_last(struct block_entry *at, uint32_t top, uint32_t end)
+{
+    uint32_t next;
+    while ((next = block_next(at, top)) != end)
+        top = next;
+    return top;
+}
+
+/* ---- the treap in a bin ---- */
+
+/* Heap order of the treap: a fixed mixing of the size, so that runs repeat exactly. */
+static uint64_t treap_rank(const struct block_entry *b)
+{
+    const uint64_t mixed = b->size * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+/* The link to the top of the size in the treap, or to where it would hang. */
+static uint32_t *treap_find(struct block_entry *at, uint32_t *root, uint64_t size)
+{
+    while (*root != BLOCK_NONE && at[*root].size != size)
+        root = size < at[*root].size ? &at[*root].left : &at[*root].right;
+    return root;
+}
+
+/* Distributes the tree at `b` over *less and *more, around a size that it does not have. */
+static void treap_split(struct block_entry *at, uint32_t b, uint64_t size, uint32_t *less, uint32_t *more)
+{
+    while (b != BLOCK_NONE) {
+        if (at[b].size < size) {
+            *less = b;
+            less = &at[b].right;
+            b = at[b].right;
+        } else {
+            *more = b;
+            more = &at[b].left;
+            b = at[b].left;
+        }
+    }
+    *less = BLOCK_NONE;
+    *more = BLOCK_NONE;
+}
+
+/* Enters the top of a size that the treap does not have. */
+static void treap_insert(struct block_entry *at, uint32_t *root, uint32_t b)
+{
+    const uint64_t rank = treap_rank(&at[b]);
+    while (*root != BLOCK_NONE && treap_rank(&at[*root]) >= rank)
+        root = at[b].size < at[*root].size ? &at[*root].left : &at[*root].right;
+    treap_split(at, *root, at[b].size, &at[b].left, &at[b].right);
+    at[b].is_below = false;
+    *root = b;
+}
+
+/* Takes out what hangs at the link. */
+static void treap_remove(struct block_entry *at, uint32_t *link)
+{
+    uint32_t less = at[*link].left, more = at[*link].right;
+    while (less != BLOCK_NONE && more != BLOCK_NONE) {
+        if (treap_rank(&at[less]) >= treap_rank(&at[more])) {
+            *link = less;
+            link = &at[less].right;
+            less = at[less].right;
+        } else {
+            *link = more;
+            link = &at[more].left;
+            more = at[more].left;
+        }
+    }
+    *link = less != BLOCK_NONE ? less : more;
+}
+
+/* The top of the first size of at least `size` bytes; BLOCK_NONE: there is none. */
+static uint32_t treap_at_least(const struct block_entry *at, uint32_t root, uint64_t size)
+{
+    uint32_t found = BLOCK_NONE;
+    for (uint32_t b = root; b != BLOCK_NONE;) {
+        const bool is_large = at[b].size >= size;
+        found = is_large ? b : found;
+        b = is_large ? at[b].left : at[b].right;
+    }
+    return found;
+}
+
+/* The top of the last size below `size` bytes; BLOCK_NONE: there is none. */
+static uint32_t treap_below(const struct block_entry *at, uint32_t root, uint64_t size)
+{
+    uint32_t found = BLOCK_NONE;
+    for (uint32_t b = root; b != BLOCK_NONE;) {
+        const bool is_small = at[b].size < size;
+        found = is_small ? b : found;
+        b = is_small ? at[b].right : at[b].left;
+    }
+    return found;
+}
+
+/* ---- a bin ---- */
+
+/* The first block of a list, or the top of the treap. */
+static uint32_t bin_root(const struct free_bins *f, unsigned bin)
+{
+    return f->root[bin] & ~BIN_IS_LONG;
+}
+
+static void long_set_root(struct free_bins *f, unsigned bin, uint32_t root)
+{
+    f->root[bin] = root == BLOCK_NONE ? BLOCK_NONE : root | BIN_IS_LONG;
+}
+
+/* Makes a long bin of a short one: each block of a size is below the one before it. */
+static void bin_lengthen(struct free_bins *f, struct block_entry *at, unsigned bin)
+{
+    uint32_t next, last = BLOCK_NONE, root = BLOCK_NONE;
+    for (uint32_t b = f->root[bin]; b != BLOCK_NONE; b = next) {
+        next = at[b].right;
+        at[b].below = BLOCK_NONE;
+        if (last != BLOCK_NONE && at[last].size == at[b].size)
+            block_put_below(at, last, b);
+        else
+            treap_insert(at, &root, b);
+        last = b;
+    }
+    long_set_root(f, bin, root);
+}
+
+void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b)
+{
+    if (!bin_is_long(f, bin))
+        bin_lengthen(f, at, bin);
+    uint32_t root = bin_root(f, bin), *link = treap_find(at, &root, at[b].size);
+    at[b].below = BLOCK_NONE;
+    if (*link != BLOCK_NONE)
+        blocks_insert(at, link, b);
+    else
+        treap_insert(at, &root, b);
+    long_set_root(f, bin, root);
+}
+
+void free_bins_remove_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b)
+{
+    if (at[b].is_below) {
+        block_take_from_below(at, b);
+        return;
+    }
+    uint32_t root = bin_root(f, bin), *link = treap_find(at, &root, at[b].size);
+    const uint32_t heir = block_heir(at, b);
+    if (heir == BLOCK_NONE)
+        treap_remove(at, link);
+    else
+        block_take_place(at, link, heir);
+    long_set_root(f, bin, root);
+}
+
+uint32_t free_bins_at_least_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size)
+{
+    if (!bin_is_long(f, bin))
+        bin_lengthen(f, at, bin);
+    return treap_at_least(at, bin_root(f, bin), size);
+}
+
+/* The first block of a bin; BLOCK_NONE: it is empty. */
+static uint32_t bin_first(const struct free_bins *f, const struct block_entry *at, unsigned bin)
+{
+    uint32_t b = bin_root(f, bin);
+    while (bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
+        b = at[b].left;
+    return b;
+}
+
+/* The last block of a bin with less than `size` bytes; of a long one the top of that size. */
+static uint32_t bin_below(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size)
+{
+    uint32_t found = BLOCK_NONE;
+    int steps = 0;
+    for (uint32_t b = f->root[bin]; !bin_is_long(f, bin) && at[b].size < size; b = at[b].right) {
+        found = b;
+        if (steps++ == LIST_STEPS)
+            bin_lengthen(f, at, bin);
+    }
+    return bin_is_long(f, bin) ? treap_below(at, bin_root(f, bin), size) : found;
+}
+
+/* ---- the set ---- */
+
+enum err free_set_open(struct free_set *s, struct block_table *blocks, const struct stream_name *names,
+                       uint32_t n_streams)
+{
+    struct free_bins **by_stream = calloc(n_streams, sizeof *by_stream);
+    uint16_t *order = calloc(n_streams, sizeof *order);
+    if (by_stream == NULL || order == NULL) {
+        free(by_stream);
+        free(order);
+        return ERR_HOST_NOMEM;
+    }
+    *s = (struct free_set){.blocks = blocks, .names = names, .by_stream = by_stream, .order = order};
+    return ERR_OK;
+}
+
+void free_set_close(struct free_set *s)
+{
+    for (uint32_t i = 0; i < s->n_order; i++)
+        free(s->by_stream[s->order[i]]);
+    free(s->by_stream);
+    free(s->order);
+}
+
+enum err free_set_add_stream(struct free_set *s, uint16_t stream)
+{
+    struct free_bins *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return ERR_HOST_NOMEM;
+    s->by_stream[stream] = f;
+    uint32_t i = s->n_order++;
+    for (; i > 0 && s->names[s->order[i - 1]].handle > s->names[stream].handle; i--)
+        s->order[i] = s->order[i - 1];
+    s->order[i] = stream;
+    return ERR_OK;
+}
+
+uint32_t free_bins_from(const struct free_bins *f, const struct block_entry *at, unsigned from)
+{
+    return bin_first(f, at, bin_from(f, from));
+}
+
+uint32_t free_bins_next(const struct free_bins *f, struct block_entry *at, uint32_t b)
+{
+    const unsigned bin = at[b].bin;
+    uint32_t found = at[b].right;
+    if (bin_is_long(f, bin) && (found = block_next(at, b)) == BLOCK_NONE)
+        found = treap_at_least(at, bin_root(f, bin), at[b].size + 1);
+    return found != BLOCK_NONE ? found : free_bins_from(f, at, bin + 1);
+}
+
+/* The last block with less than `size` bytes in the bins up to number `bin`, or the top of its size in a long bin. */
+static uint32_t bins_below(const struct free_set *s, struct free_bins *f, unsigned bin, uint64_t size)
+{
+    const uint32_t found = bin_below(f, s->blocks->at, bin, size);
+    return found != BLOCK_NONE ? found : bin_below(f, s->blocks->at, bin_before(f, bin), size);
+}
+
+/* The last block in order of the size of which this is the top, or the last. */
+static uint32_t last_of_size(const struct free_set *s, const struct free_bins *f, uint32_t b)
+{
+    struct block_entry *at = s->blocks->at;
+    return b != BLOCK_NONE && bin_is_long(f, at[b].bin) ? block_last(at, b, BLOCK_NONE) : b;
+}
+
+uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size)
+{
+    struct free_bins *f = s->by_stream[stream];
+    return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, bin_of(size), size));
+}
+
+/* The first block of the streams at place i of the order and behind. */
+static uint32_t free_set_first_from(const struct free_set *s, uint32_t i)
+{
+    for (; i < s->n_order; i++) {
+        const uint32_t b = free_bins_from(s->by_stream[s->order[i]], s->blocks->at, 0);
+        if (b != BLOCK_NONE)
+            return b;
+    }
+    return BLOCK_NONE;
+}
+
+/* The last block of the streams before place i of the order. */
+static uint32_t free_set_last_before(const struct free_set *s, uint32_t i)
+{
+    while (i-- > 0) {
+        struct free_bins *f = s->by_stream[s->order[i]];
+        const uint32_t b = bins_below(s, f, N_BINS, UINT64_MAX);
+        if (b != BLOCK_NONE)
+            return last_of_size(s, f, b);
+    }
+    return BLOCK_NONE;
+}
+
+static uint32_t free_set_place(const struct free_set *s, uint16_t stream)
+{
+    uint32_t i = 0;
+    while (s->order[i] != stream)
+        i++;
+    return i;
+}
+
+uint32_t free_set_first(const struct free_set *s)
+{
+    return free_set_first_from(s, 0);
+}
+
+uint32_t free_set_next(const struct free_set *s, uint32_t b)
+{
+    struct block_entry *at = s->blocks->at;
+    const uint16_t stream = at[b].stream;
+    const uint32_t found = free_bins_next(s->by_stream[stream], at, b);
+    return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, stream) + 1);
+}
+
+uint32_t free_set_prev(const struct free_set *s, uint32_t b)
+{
+    struct block_entry *at = s->blocks->at;
+    struct free_bins *f = s->by_stream[at[b].stream];
+    const unsigned bin = at[b].bin;
+    if (!bin_is_long(f, bin) && at[b].left != BLOCK_NONE)
+        return at[b].left;
+    if (bin_is_long(f, bin) && at[b].is_below)
+        return block_last(at, treap_at_least(at, bin_root(f, bin), at[b].size), b);
+    const uint32_t found = last_of_size(s, f, bins_below(s, f, bin, at[b].size));
+    return found != BLOCK_NONE ? found : free_set_last_before(s, free_set_place(s, at[b].stream));
+}
+
+bool free_set_has_equal(const struct free_set *s, uint32_t b)
+{
+    const struct block_entry *at = s->blocks->at, *block = &at[b];
+    if (bin_is_long(s->by_stream[block->stream], block->bin))
+        return block->is_below || block->below != BLOCK_NONE;
+    return at[block->right].size == block->size || (block->left != BLOCK_NONE && at[block->left].size == block->size);
+}
+
+uint64_t free_set_largest(const struct free_set *s)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < s->n_order; i++) {
+        const uint32_t b = bins_below(s, s->by_stream[s->order[i]], N_BINS, UINT64_MAX);
+        if (b != BLOCK_NONE && s->blocks->at[b].size > largest)
+            largest = s->blocks->at[b].size;
+    }
+    return largest;
+}

@@ -1,0 +1,95 @@
+/* Listing and removing journals. */
+#include "replay/program/journal_folder.h"
+
+#include "capture/call_journal.h"
+#include "replay/program/run_child.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is_journal(const struct dirent *f)
+{
+    const size_t n = strlen(f->d_name), k = strlen(CALL_JOURNAL_ENDING);
+    return n > k && strcmp(f->d_name + n - k, CALL_JOURNAL_ENDING) == 0;
+}
+
+/* Whether a process wrote anything into its journal. A journal that cannot be read counts as begun: its import says why
+ * it fails. */
+static bool is_begun(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    const int first = f == NULL ? EOF : getc(f);
+    const bool is_empty = f != NULL && (first == 0 || (first == EOF && !ferror(f)));
+    if (f != NULL)
+        fclose(f);
+    return !is_empty;
+}
+
+/* The process of an empty journal was killed before its first call, or is about to write and is left alone. */
+static void drop_empty(struct journal_folder *f, const char *command)
+{
+    int n = 0;
+    for (int i = 0; i < f->n; i++) {
+        char path[PATH_MAX];
+        journal_folder_path(f, i, path);
+        if (is_begun(path)) {
+            f->files[n++] = f->files[i];
+            continue;
+        }
+        fprintf(stderr, "replay %s: %s: is empty: its process had not recorded a call\n", command, path);
+        if (!process_is_running((unsigned)strtoul(f->files[i]->d_name, NULL, 10)))
+            unlink(path);
+        free(f->files[i]);
+    }
+    f->n = n;
+}
+
+enum err journal_folder_open(const char *path, const char *command, struct journal_folder *out,
+                             struct err_detail *why)
+{
+    struct journal_folder f = { .path = path };
+    f.n = scandir(path, &f.files, is_journal, alphasort);
+    if (f.n < 0)
+        return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(errno));
+    drop_empty(&f, command);
+    *out = f;
+    return ERR_OK;
+}
+
+void journal_folder_close(struct journal_folder *f)
+{
+    for (int i = 0; i < f->n; i++)
+        free(f->files[i]);
+    free(f->files);
+    f->files = NULL;
+    f->n = 0;
+}
+
+void journal_folder_path(const struct journal_folder *f, int i, char path[PATH_MAX])
+{
+    assert(i >= 0 && i < f->n);
+    snprintf(path, PATH_MAX, "%s/%s", f->path, f->files[i]->d_name);
+}
+
+bool journal_folder_numbers(const struct journal_folder *f, int i, unsigned *pid, unsigned *part)
+{
+    assert(i >= 0 && i < f->n);
+    *pid = *part = 0;
+    return sscanf(f->files[i]->d_name, "%u.%u.", pid, part) == 2;
+}
+
+void journal_folder_remove(const char *path)
+{
+    DIR *d = opendir(path);
+    for (const struct dirent *f; d != NULL && (f = readdir(d)) != NULL;)
+        if (f->d_name[0] != '.')
+            unlinkat(dirfd(d), f->d_name, 0);
+    if (d != NULL) {
+        closedir(d);
+        rmdir(path);
+    }
+}

@@ -1,0 +1,34 @@
+/*
+ * The folder into which a program's processes write their journals (capture/JOURNAL.md).
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_JOURNAL_FOLDER_H
+#define REPLAY_REPLAY_PROGRAM_JOURNAL_FOLDER_H
+
+#include "base/err.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdbool.h>
+
+struct journal_folder {
+    const char     *path;            /* borrowed */
+    struct dirent **files;           /* ascending by name, so that the journals of one process follow each other */
+    int             n;
+};
+
+/* Lists the journals. One of a process that ended before it wrote anything is reported on standard error in the name of
+ * `command` ("record"), removed, and not listed. ERR_IO. */
+MUST_USE enum err journal_folder_open(const char *path, const char *command, struct journal_folder *out,
+                                      struct err_detail *why);
+void journal_folder_close(struct journal_folder *f);
+
+/* The path of journal i. */
+void journal_folder_path(const struct journal_folder *f, int i, char path[PATH_MAX]);
+
+/* Process and part in the name PID.PART.calls; a process that replaces itself by exec has several parts. */
+bool journal_folder_numbers(const struct journal_folder *f, int i, unsigned *pid, unsigned *part);
+
+/* Removes the folder and all files in it. */
+void journal_folder_remove(const char *path);
+
+#endif

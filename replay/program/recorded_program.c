@@ -1,0 +1,42 @@
+/* Names, start and following of a program that is recorded. */
+#include "replay/program/recorded_program.h"
+
+#include "replay/program/journal_follow.h"
+
+#include <string.h>
+
+enum err recorded_program_out(const struct options *o, const char *command, const char **out, struct err_detail *why)
+{
+    const char *record = o->texts[OPTION_RECORD];
+    if (o->out != NULL && record != NULL)
+        return err_set(why, ERR_USAGE, 0, "-o and --record mean the same: give one of them");
+    const char *name = o->out != NULL ? o->out : record;
+    if (name != NULL && strcmp(name, "-") == 0)
+        return err_set(why, ERR_USAGE, 0, "%s writes files, not standard output, which is the program's: -o OUT",
+                       command);
+    *out = name;
+    return ERR_OK;
+}
+
+static void look(void *arg)
+{
+    following_look(arg);
+}
+
+enum err recorded_program_run(const struct options *o, const struct child_env *env, const char *folder,
+                              const char *command, struct following **following, int *status, struct err_detail *why)
+{
+    struct following *f;
+    if (folder == NULL)
+        return child_run(o->inputs, env, NULL, status, why);
+    enum err e = following_start(folder, command, &f, why);
+    if (e != ERR_OK)
+        return e;
+    const struct child_watch watch = { .look = look, .arg = f, .every_ms = FOLLOWING_LOOK_MS };
+    e = child_run(o->inputs, env, &watch, status, why);
+    if (e != ERR_OK)
+        following_end(f, false);
+    else
+        *following = f;
+    return e;
+}

@@ -1,0 +1,414 @@
+/* Putting a program on the simulated card, and reading what it did there. */
+#include "replay/program/sim_card.h"
+
+#include "base/input.h"
+#include "base/installed_file.h"
+#include "base/units.h"
+#include "cudasim/core.h"
+#include "cudasim/device_text.h"
+#include "cudasim/standins.h"
+#include "import/call_journal_read.h"
+#include "replay/program/journal_folder.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAMES_MAX = 512 };
+
+/* Distinct names of entry points. */
+struct name_list {
+    char   names[NAMES_MAX][CALL_TEXT_BYTES + 1];
+    size_t n;
+};
+
+/* Folders are absolute. */
+struct sim_card {
+    const struct options *o;
+    const char *command;
+    char   device[PATH_MAX];         /* "sim:24GiB,count=2" */
+    char   libraries[PATH_MAX];      /* where the simulated CUDA lies */
+    char   journals[PATH_MAX];       /* of this run only; "" before it is made */
+    struct standins standins;
+    struct call_use use[CALL_DEVICES_MAX];
+    struct name_list no_effect, refused, missing;
+    size_t n_processes, n_unread;    /* n_unread: journals that cannot be read */
+    uint64_t lost;                   /* records without room on the disk */
+    uint32_t pid;                    /* of the journal that was read last */
+    bool   has_opened;               /* this process is counted in n_processes */
+    uint64_t others_bytes[CALL_DEVICES_MAX];         /* peaks of the processes before it, added up */
+};
+
+/* ---- before the program ---- */
+
+bool sim_card_is_wanted(const struct options *o)
+{
+    return o->device != NULL || o->texts[OPTION_SIMULATE] != NULL;
+}
+
+/* A size alone is one of a simulated card. */
+static enum err choose_device(struct sim_card *c, struct err_detail *why)
+{
+    struct device_config cfg;
+    const struct device_ops *ops;
+    int count;
+    const char *simulate = c->o->texts[OPTION_SIMULATE];
+    const char *typed = simulate != NULL ? simulate : c->o->device != NULL ? c->o->device : "sim";
+    if (c->o->device != NULL && simulate != NULL)
+        return err_set(why, ERR_USAGE, 0, "--device and --simulate mean the same: give one of them");
+    snprintf(c->device, sizeof c->device, "%s%s", typed[0] >= '0' && typed[0] <= '9' ? "sim:" : "", typed);
+    return cudasim_parse_devices(c->device, &cfg, &ops, &count, why);
+}
+
+static enum err find_libraries(struct sim_card *c, struct err_detail *why)
+{
+    const enum err e = installed_file_find("cudasim/libreplay-cudasim.so", c->libraries, why);
+    char *slash = e == ERR_OK ? strrchr(c->libraries, '/') : NULL;
+    if (slash != NULL)
+        *slash = '\0';
+    return e;
+}
+
+static enum err make_journals(struct sim_card *c, struct err_detail *why)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(c->journals, sizeof c->journals, "%s/replay-run-XXXXXX", tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
+    if (mkdtemp(c->journals) != NULL)
+        return ERR_OK;
+    const enum err e = err_set(why, ERR_IO, 0, "%.150s: cannot be made: %s", c->journals, strerror(errno));
+    c->journals[0] = '\0';
+    return e;
+}
+
+static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache != NULL && cache[0] == '/')
+        snprintf(out, PATH_MAX, "%s/replay", cache);
+    else if (home != NULL && home[0] == '/')
+        snprintf(out, PATH_MAX, "%s/.cache/replay", home);
+    else
+        return err_set(why, ERR_USAGE, 0, "no place for stand-ins: neither XDG_CACHE_HOME nor HOME is set");
+    return ERR_OK;
+}
+
+/* The folder of the torch that the program's Python would import; "" if there is none. */
+static enum err find_torch(const struct options *o, char **out, struct err_detail *why)
+{
+    static const char *const script = "import importlib.util as u; s = u.find_spec('torch'); "
+                                      "print(s.submodule_search_locations[0] if s else '')";
+    const char *slash = strrchr(o->inputs[0], '/'), *name = slash == NULL ? o->inputs[0] : slash + 1;
+    const char *python = strncmp(name, "python", 6) == 0 ? o->inputs[0] : "python3";
+    const char *const argv[] = { python, "-c", script, NULL };
+    return child_first_line(argv, out, why);
+}
+
+/* The folders whose libraries get stand-ins: as given, or torch's own and its lib/. */
+static enum err make_standins(struct sim_card *c, struct err_detail *why)
+{
+    char cache[PATH_MAX], lib[PATH_MAX];
+    char *torch = NULL;
+    enum err e = cache_folder(cache, why);
+    if (e != ERR_OK)
+        return e;
+    const char *given = c->o->texts[OPTION_TORCH_LIBS];
+    if (given == NULL && (e = find_torch(c->o, &torch, why)) != ERR_OK)
+        return e;
+    const char *folders[2] = { given != NULL ? given : torch, lib };
+    const bool has_any = folders[0][0] != '\0';
+    snprintf(lib, sizeof lib, "%s/lib", folders[0]);
+    if (has_any)
+        e = standins_make(folders, access(lib, R_OK) == 0 ? 2 : 1, cache, &c->standins, why);
+    free(torch);
+    return e;
+}
+
+enum err sim_card_open(const struct options *o, const char *command, struct sim_card **out, struct err_detail *why)
+{
+    struct sim_card *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    c->o = o;
+    c->command = command;
+    enum err e = choose_device(c, why);
+    if (e == ERR_OK)
+        e = find_libraries(c, why);
+    if (e == ERR_OK)
+        e = make_standins(c, why);
+    if (e == ERR_OK)
+        e = make_journals(c, why);
+    if (e != ERR_OK)
+        sim_card_close(c, false);
+    else
+        *out = c;
+    return e;
+}
+
+void sim_card_close(struct sim_card *c, bool keeps_journals)
+{
+    if (c == NULL)
+        return;
+    standins_close(&c->standins);
+    if (c->journals[0] != '\0' && !keeps_journals)
+        journal_folder_remove(c->journals);
+    else if (c->journals[0] != '\0' && rmdir(c->journals) != 0)
+        fprintf(stderr, "replay %s: %s: journals are left there\n", c->command, c->journals);
+    free(c);
+}
+
+const char *sim_card_journals(const struct sim_card *c)
+{
+    assert(c->journals[0] != '\0');
+    return c->journals;
+}
+
+/* The sonames to load before all else. A library with a run path of its own would find the machine's libraries first.
+ * What the user preloads stays in front of ours: a sanitizer must be the first. */
+static enum err put_preload(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *why)
+{
+    const char *const before[] = { first, getenv("LD_PRELOAD") };
+    size_t room = 64;
+    for (size_t i = 0; i < 2; i++)
+        room += before[i] == NULL ? 0 : strlen(before[i]) + 1;
+    for (size_t i = 0; i < c->standins.n_sonames; i++)
+        room += strlen(c->standins.sonames[i]) + 1;
+    char *list = calloc(room, 1);
+    if (list == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < 2; i++)
+        if (before[i] != NULL && before[i][0] != '\0') {
+            strcat(list, before[i]);
+            strcat(list, ":");
+        }
+    strcat(list, "libreplay-cudasim.so:libcuda.so.1:libnvidia-ml.so.1");
+    for (size_t i = 0; i < c->standins.n_sonames; i++) {
+        strcat(list, ":");
+        strcat(list, c->standins.sonames[i]);
+    }
+    assert(strlen(list) < room);
+    const enum err e = child_env_put(env, "LD_PRELOAD", list, '\0', why);
+    free(list);
+    return e;
+}
+
+enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env, struct err_detail *why)
+{
+    char paths[2 * PATH_MAX], python[PATH_MAX + 8];
+    const char *folder = c->standins.folder;
+    snprintf(paths, sizeof paths, "%s%s%s", c->libraries, folder != NULL ? ":" : "", folder != NULL ? folder : "");
+    snprintf(python, sizeof python, "%s/python", c->libraries);
+    enum err e = child_env_put(env, "LD_LIBRARY_PATH", paths, ':', why);
+    if (e == ERR_OK)
+        e = put_preload(c, first, env, why);
+    if (e == ERR_OK)
+        e = child_env_put(env, "PYTHONPATH", python, ':', why);
+    if (e == ERR_OK)
+        e = child_env_put(env, CUDASIM_ENV_DEVICE, c->device, '\0', why);
+    return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', why) : e;
+}
+
+/* ---- after the program ---- */
+
+static void name_list_put(struct name_list *l, const struct call_record *r)
+{
+    char name[CALL_TEXT_BYTES + 1];
+    call_record_text(r, name);
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->names[i], name) == 0)
+            return;
+    if (l->n < NAMES_MAX)
+        memcpy(l->names[l->n++], name, sizeof name);
+}
+
+static int name_compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void name_list_sort(struct name_list *l)
+{
+    qsort(l->names, l->n, sizeof l->names[0], name_compare);
+}
+
+/* Several processes may hold memory at once, so their peaks are added. What one process was in turn (exec) comes one
+ * after the other, so the largest of these peaks counts:
+ *
+ *     journal    4711.0    4711.1    4712.0
+ *     peak        512 MiB    1 MiB     3 MiB     together: 515 MiB
+ */
+static void begin_journal(struct sim_card *c, const struct call_journal *log)
+{
+    const bool is_other = log->head.pid != c->pid;
+    c->has_opened = c->has_opened && !is_other;
+    c->pid = log->head.pid;
+    for (int i = 0; i < CALL_DEVICES_MAX; i++) {
+        assert(c->others_bytes[i] <= c->use[i].peak_bytes);
+        if (is_other)
+            c->others_bytes[i] = c->use[i].peak_bytes;
+        c->use[i].held_bytes = c->others_bytes[i];
+    }
+}
+
+static void take_journal(struct sim_card *c, const struct call_journal *log)
+{
+    begin_journal(c, log);
+    call_journal_sum(log, c->use);
+    c->lost += log->head.lost;
+    bool has_opened = c->has_opened;
+    for (uint32_t i = 0; i < log->n; i++) {
+        const struct call_record *r = &log->records[i];
+        has_opened = has_opened || r->kind == CALL_DEVICE;
+        if (r->kind == CALL_NO_EFFECT)
+            name_list_put(&c->no_effect, r);
+        else if (r->kind == CALL_REFUSED)
+            name_list_put(&c->refused, r);
+        else if (r->kind == CALL_MISSING)
+            name_list_put(&c->missing, r);
+    }
+    c->n_processes += has_opened && !c->has_opened;
+    c->has_opened = has_opened;
+}
+
+/* The run is over and its status is the program's: a journal that cannot be read takes nothing from the others. */
+static void read_journal(struct sim_card *c, const char *path)
+{
+    struct err_detail why = { .text = "" };
+    struct call_journal *log = NULL;
+    struct input *in = NULL;
+    enum err e = input_open(path, &in, &why);
+    if (e == ERR_OK)
+        e = call_journal_read(in, &log, &why);
+    if (e == ERR_OK)
+        take_journal(c, log);
+    if (e != ERR_OK) {
+        fprintf(stderr, "replay %s: %s: it is left out\n", c->command, why.text);
+        c->n_unread++;
+    }
+    call_journal_free(log);
+    input_close(in);
+}
+
+enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *why)
+{
+    struct journal_folder folder;
+    const enum err e = journal_folder_open(c->journals, c->command, &folder, why);
+    if (e != ERR_OK)
+        return e;
+    for (int i = 0; i < folder.n; i++) {
+        char path[PATH_MAX];
+        journal_folder_path(&folder, i, path);
+        read_journal(c, path);
+    }
+    journal_folder_close(&folder);
+    name_list_sort(&c->no_effect);
+    name_list_sort(&c->refused);
+    name_list_sort(&c->missing);
+    *is_complete = c->n_unread == 0;
+    return ERR_OK;
+}
+
+/* ---- the summary ---- */
+
+static void print_names(const char *what, const struct name_list *l)
+{
+    if (l->n == 0)
+        return;
+    fprintf(stderr, "  %s:", what);
+    for (size_t i = 0; i < l->n; i++)
+        fprintf(stderr, " %s", l->names[i]);
+    fprintf(stderr, "\n");
+}
+
+static bool is_used(const struct call_use *u)
+{
+    return u->total_bytes > 0 && u->calls + u->refusals > 0;
+}
+
+static void print_device(int device, const struct call_use *u)
+{
+    char total[UNITS_TEXT], peak[UNITS_TEXT], taken[UNITS_TEXT], refused[UNITS_TEXT];
+    fprintf(stderr, "  device %d: peak %s of %s, plus %s for the context and other processes\n", device,
+            units_format_bytes(u->peak_bytes, peak), units_format_bytes(u->total_bytes, total),
+            units_format_bytes(u->taken_bytes, taken));
+    fprintf(stderr, "    %" PRIu64 " calls took memory or gave it back", u->calls);
+    if (u->refusals > 0)
+        fprintf(stderr, "; %" PRIu64 " %s refused for lack of memory, the last for %s", u->refusals,
+                u->refusals == 1 ? "was" : "were", units_format_bytes(u->last_refused_bytes, refused));
+    fprintf(stderr, "\n");
+}
+
+/* What a reader must know before taking the figures for a GPU's. */
+static void print_cautions(const struct sim_card *c)
+{
+    fprintf(stderr, "  Nothing was computed: all results are zeros. A program that branches on a result (a loss, a\n"
+                    "  gradient norm) may have taken another path.\n");
+    if (c->standins.n_made == 0)
+        return;
+    fprintf(stderr, "  cuDNN was switched off: convolutions ran PyTorch's own kernels.\n"
+                    "  Workspaces: cuBLAS's is counted, because PyTorch allocates it. Those of cuDNN, cuFFT,\n"
+                    "  cuSOLVER, cuSPARSE and NCCL are not modelled.\n"
+                    "  stand-ins (every call succeeds and does nothing):");
+    for (size_t i = 0; i < c->standins.n_made; i++)
+        fprintf(stderr, " %s", c->standins.sonames[i]);
+    fprintf(stderr, "\n");
+}
+
+void sim_card_print(const struct sim_card *c, int status)
+{
+    fprintf(stderr, "replay %s: %s ended with status %d; %zu process%s used the simulated card\n", c->command,
+            c->o->inputs[0], status, c->n_processes, c->n_processes == 1 ? "" : "es");
+    for (int i = 0; i < CALL_DEVICES_MAX; i++)
+        if (is_used(&c->use[i]))
+            print_device(i, &c->use[i]);
+    if (c->lost > 0)
+        fprintf(stderr, "  %" PRIu64 " calls are missing: there was no room on the disk\n", c->lost);
+    if (c->n_processes > 0) {
+        print_cautions(c);
+        print_names("entry points that did nothing", &c->no_effect);
+    }
+    print_names("entry points that are not simulated (their calls failed)", &c->refused);
+    print_names("entry points that were looked up and do not exist", &c->missing);
+}
+
+static void json_names(struct json_writer *w, const char *key, const struct name_list *l)
+{
+    json_put_array(w, key);
+    for (size_t i = 0; i < l->n; i++)
+        json_put_text(w, NULL, l->names[i]);
+    json_end_array(w);
+}
+
+static void json_device(struct json_writer *w, int device, const struct call_use *u)
+{
+    json_put_object(w, NULL);
+    json_put_number(w, "device", (unsigned)device);
+    json_put_number(w, "total_bytes", u->total_bytes);
+    json_put_number(w, "peak_bytes", u->peak_bytes);
+    json_put_number(w, "taken_bytes", u->taken_bytes);
+    json_put_number(w, "calls", u->calls);
+    json_put_number(w, "refusals", u->refusals);
+    json_put_number_unless(w, "last_refused_bytes", u->refusals > 0 ? u->last_refused_bytes : 0, 0);
+    json_end_object(w);
+}
+
+void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status)
+{
+    json_put_text(w, "program", c->o->inputs[0]);
+    json_put_number(w, "status", (unsigned)status);
+    json_put_number(w, "processes", c->n_processes);
+    json_put_array(w, "devices");
+    for (int i = 0; i < CALL_DEVICES_MAX; i++)
+        if (is_used(&c->use[i]))
+            json_device(w, i, &c->use[i]);
+    json_end_array(w);
+    json_names(w, "did_nothing", &c->no_effect);
+    json_names(w, "not_simulated", &c->refused);
+    json_names(w, "unknown", &c->missing);
+    json_put_array(w, "stand_ins");
+    for (size_t i = 0; i < c->standins.n_made; i++)
+        json_put_text(w, NULL, c->standins.sonames[i]);
+    json_end_array(w);
+}

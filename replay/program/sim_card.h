@@ -1,0 +1,42 @@
+/*
+ * A simulated card for one program: what its environment must say so that it finds our CUDA instead of NVIDIA's, and
+ * what happened on the card when it has ended.
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_SIM_CARD_H
+#define REPLAY_REPLAY_PROGRAM_SIM_CARD_H
+
+#include "replay/program/options.h"
+#include "replay/program/run_child.h"
+#include "report/json_writer.h"
+
+struct sim_card;
+
+/* Whether the options ask for a card: --device, or --simulate, which means the same. */
+bool sim_card_is_wanted(const struct options *o);
+
+/* Finds the libraries, makes stand-ins for those that the program's PyTorch wants (--torch-libs), and makes a folder
+ * for the journals. ERR_USAGE for --device and --simulate at once, ERR_SPEC and the like for a wrong device text;
+ * ERR_IO. `command`: the name for messages. */
+MUST_USE enum err sim_card_open(const struct options *o, const char *command, struct sim_card **out,
+                                struct err_detail *why);
+
+/* Removes the folder of the journals, unless `keeps_journals`: then it is removed only if it is empty, and otherwise
+ * named on standard error. NULL is accepted. */
+void sim_card_close(struct sim_card *c, bool keeps_journals);
+
+/* The environment of a program on this card. `first`: preloaded before all else; NULL for nothing. */
+MUST_USE enum err sim_card_put_env(const struct sim_card *c, const char *first, struct child_env *env,
+                                   struct err_detail *why);
+
+/* The folder of the journals, absolute. */
+const char *sim_card_journals(const struct sim_card *c);
+
+/* After the program: reads the journals. One that cannot be read is reported and left out; *is_complete is then
+ * false. */
+MUST_USE enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail *why);
+
+/* What happened, for a person on standard error, and as members of an open JSON object. `status`: the program's. */
+void sim_card_print(const struct sim_card *c, int status);
+void sim_card_put_json(struct json_writer *w, const struct sim_card *c, int status);
+
+#endif

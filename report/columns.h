@@ -1,0 +1,45 @@
+/*
+ * The columns of results (columns.def), and a run as a row of them.
+ */
+#ifndef REPLAY_REPORT_COLUMNS_H
+#define REPLAY_REPORT_COLUMNS_H
+
+#include "report/fields.h"
+#include "report/report.h"
+
+#include <stddef.h>
+
+/* The groups of the terminal's table, in its order. */
+enum table_group { GROUP_NONE, GROUP_PEAK, GROUP_LOST, GROUP_SEGMENTS, GROUP_DRIVER, GROUP_OUTCOME };
+
+/* One row of columns.def; members that its kind lacks are NULL or GROUP_NONE. */
+struct column {
+    const char *name, *path, *type, *meaning;
+    enum table_group group;
+    const char *title, *page_title;
+};
+
+enum column_kind { COLUMNS_OF_IDENTITY, COLUMNS_OF_TRACE, COLUMNS_OF_CARD, COLUMNS_OF_RUN, COLUMN_KINDS };
+
+/* The columns of a kind, in order, n of them. */
+const struct column *columns_of(enum column_kind kind, size_t *n);
+
+enum { FIELDS_MAX = 48 };            /* of each kind */
+
+/* Who made the run, and from what. */
+struct run_identity;
+struct row_identity {
+    const struct run_identity *run;
+    const char *key;
+    const char *job;                 /* NULL: the trace is of no rank, and `rank` does not count */
+    int64_t     rank;
+};
+
+/* One field for each column of the kind, in order; names alone if the argument is NULL. Texts are borrowed. Returns how
+ * many. */
+size_t fields_of_identity(const struct row_identity *id, struct field out[FIELDS_MAX]);
+size_t fields_of_trace(const struct report_trace *t, struct field out[FIELDS_MAX]);
+size_t fields_of_card(const struct device_config *c, struct field out[FIELDS_MAX]);
+size_t fields_of_run(const struct report_run *run, struct field out[FIELDS_MAX]);
+
+#endif

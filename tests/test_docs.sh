@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# The pages for people are true: paths, commands and options that they name exist, and the output that they show is what
+# the program prints. tests/check_docs.py says how.
+set -u
+exec python3 "$3/tests/check_docs.py" "$1"
