@@ -3,7 +3,7 @@
 #include "replay/extrapolate/extrapolate.h"
 
 #include "replay/results/single_run.h"
-#include "tests/random.h"
+#include "tests/random_draws.h"
 #include "traces/trace.h"
 
 #include <criterion/criterion.h>

@@ -2,6 +2,7 @@
 #include "replay/why/oom_text.h"
 
 #include "base/units.h"
+#include "policies/pytorch/pytorch_rules.h"
 #include "policies/pytorch/pytorch_text.h"
 
 #include <criterion/criterion.h>
@@ -29,8 +30,8 @@ static struct oom_text read_back(const char *text)
 Test(oom_text, each_release_is_read_as_it_wrote)
 {
     size_t n = 0;
-    for (int r = 0; r < PYTORCH_RELEASES; r++) {
-        const struct pytorch_rules rules = pytorch_rules_of((enum pytorch_release)r);
+    for (int r = 0; r < TORCH_RELEASES; r++) {
+        const struct pytorch_rules rules = pytorch_rules_of((enum torch_release)r);
         struct refusal said;
         struct pytorch_oom oom = typical;
         oom.device = 1;              /* 2.3 ends its text at device 0 */
@@ -42,7 +43,7 @@ Test(oom_text, each_release_is_read_as_it_wrote)
         cr_expect_eq(t.allowed, OOM_TEXT_UNKNOWN);
         n++;
     }
-    cr_expect_eq(n, PYTORCH_RELEASES);
+    cr_expect_eq(n, TORCH_RELEASES);
 }
 
 Test(oom_text, a_limit_private_pools_and_other_processes_are_read)

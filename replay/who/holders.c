@@ -208,11 +208,11 @@ void holdings_close(struct holdings *h)
 
 static void name_frame(const char *frame, bool is_file, char out[static NAME_BYTES])
 {
-    const struct frame f = frame_parse(frame);
+    const struct stack_frame f = stack_frame_parse(frame);
     if (is_file && f.n_file > 0)
         snprintf(out, NAME_BYTES, "%.*s", (int)f.n_file, f.file);
     else
-        frame_show(frame, out, NAME_BYTES);
+        stack_frame_show(frame, out, NAME_BYTES);
 }
 
 /* Outermost frame first, parted by semicolons: the form of folded stacks. */
@@ -222,7 +222,7 @@ static void name_stack(const char *const *frames, size_t n, char out[static NAME
     out[0] = '\0';
     for (size_t i = n; i-- > 0 && used + 2 < NAME_BYTES;) {
         char one[256];
-        frame_show(frames[i], one, sizeof one);
+        stack_frame_show(frames[i], one, sizeof one);
         const int more = snprintf(out + used, NAME_BYTES - used, "%s%s", used > 0 ? ";" : "", one);
         used += more > 0 ? (size_t)more : 0;
     }
@@ -253,7 +253,7 @@ static void name_of(struct trace_reader *trace, const struct holding *h, enum ho
     else if (key == HOLDER_STACK)
         name_stack(frames, n, out);
     else
-        name_frame(frame_of_program(frames, n), key == HOLDER_FILE, out);
+        name_frame(stack_frame_of_program(frames, n), key == HOLDER_FILE, out);
 }
 
 static enum err group_add(struct holders *g, const char *name, uint64_t bytes, struct err_detail *why)

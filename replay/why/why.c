@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "policies/pytorch/pytorch_conf.h"
+#include "report/winner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -138,10 +139,11 @@ static void judge(struct why *w)
 enum err why_read(struct trace_reader *trace, const struct device_choice *device, const struct replay_config *cfg,
                   struct why *out, struct err_detail *why)
 {
+    const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS };
     *out = (struct why){ .event = -1 };
     enum err e = coverage_read(trace, &out->coverage, why);
     if (e == ERR_OK)
-        e = tune_run(trace, device, NULL, 0, cfg, &out->tune, why);
+        e = tune_run(trace, device, &asked, cfg, &out->tune, why);
     if (e == ERR_OK)
         e = read_holders(out, trace, why);
     if (e == ERR_OK)
