@@ -1,5 +1,5 @@
 /*
- * A device as a person types it, and the cards by name.
+ * A device as a person types it, and the cards that have names.
  */
 #include "base/units.h"
 #include "sim/device.h"
@@ -51,8 +51,8 @@ const struct device_model *device_model_for(uint64_t bytes)
     return NULL;
 }
 
-/* The call costs are assumptions, of the order that `cudaMalloc` and the virtual memory calls take on a server card;
- * a run reports them as such. */
+/* The call costs are assumptions, of the order that `cudaMalloc` and the virtual memory calls take on a server card. A
+ * run reports them as assumptions. */
 struct device_config device_defaults(void)
 {
     return (struct device_config){
@@ -107,13 +107,13 @@ static bool device_parse_word(const char *text, size_t n, const char *const *wor
     return false;
 }
 
-/* One `name=value` of what is typed. */
+/* One `name=value` that was typed. */
 struct device_item {
     const char *name, *value;
     size_t      n_name, n_value;
 };
 
-/* The options that both have. *is_known says whether it is one of them; *hint then what was expected. */
+/* Takes an option that both kinds of device have. *is_known: it is one of them; *hint: what was expected. */
 static bool device_parse_common(const struct device_item *it, struct device_config *cfg, bool *is_known,
                                 const char **hint)
 {
@@ -169,7 +169,7 @@ static bool device_parse_cuda(const struct device_item *it, struct device_config
            cfg->limit_bytes < INT64_MAX;
 }
 
-/* One `name=value`. False for an unknown name or a bad value; *hint then says what was expected. */
+/* Takes one `name=value`. False for an unknown name or a bad value; *hint then says what was expected. */
 static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct device_config *cfg, const char **hint)
 {
     const char *eq = memchr(text, '=', n);
@@ -186,7 +186,7 @@ static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct
     return is_cuda ? device_parse_cuda(&it, cfg, hint) : device_parse_sim(&it, cfg, hint);
 }
 
-/* What stands first behind the colon, if it is no option. */
+/* Takes what comes first after the colon, if it is no option. */
 static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct device_config *cfg, const char **hint)
 {
     uint64_t ordinal = 0;
@@ -201,7 +201,7 @@ static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct 
     return true;
 }
 
-/* All items from the one behind `at`, the separator, on. *has_first: the first of them was no option. */
+/* Takes all items after the separator `at`. *has_first: the first of them was no option. */
 static enum err device_parse_items(const char *text, const char *at, bool is_cuda, struct device_config *cfg,
                                    bool *has_first, struct err_detail *why)
 {
