@@ -139,7 +139,7 @@ static void note_layout(struct pytorch_import *p)
     if ((signs & SIGN_POOL_ID) == 0 && p->s->n_pools > 1)
         note(p, "the pools of blocks whose segment was freed are not recorded; the default pool is assumed");
     if (p->w->is_npu)
-        note(p, "block sizes follow another vendor's rule: request + 32 bytes, up to 512");
+        note(p, "block sizes follow another vendor's rule: request + 32 bytes, rounded up to 512");
 }
 
 /* Notes what was refused, and what this tells about the device. */

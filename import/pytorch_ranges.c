@@ -115,7 +115,8 @@ static bool ranges_follow(struct ranges *t, const struct walk *w)
         if (request == w->n)
             continue;
         const struct reserved_segment s = {.addr = r->addr, .bytes = r->size, .stream = r->stream, .pool = r->pool,
-                                           .is_small = walk_round(w, w->records[request].size) <= MIB, .is_range = true};
+                                           .is_small = walk_round(w, w->records[request].size) <= MIB,
+                                           .is_range = true};
         if (!ranges_map(t, &s, false))
             return false;
     }

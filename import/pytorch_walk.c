@@ -266,7 +266,7 @@ static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_
     const struct snapshot_record *r = &w->records[i];
     const enum life was = *life;
     if (r->size == 0)
-        return walk_contradiction(w, i, "a block of no bytes", why);
+        return walk_contradiction(w, i, "a block of 0 bytes", why);
     switch (r->action) {
     case ACTION_ALLOC:
         if (was == LIFE_LIVE || was == LIFE_PENDING)
