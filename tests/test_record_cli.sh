@@ -178,6 +178,27 @@ expect 0 'device capacity  *1 GiB' info same.trace
 simulated 0 'same2.zst: process [0-9]* (record_program driver log), device 0: 2 requests' \
     run-sim --simulate 1GiB -o same2.zst -- "$program" driver log
 
+# ---- PyTorch's snapshots, as its hook leaves them ----
+snapshot=$3/tests/data/layouts/2.12.1.pickle
+expect 0 "torch.oom.zst: PyTorch's requests, process" record -o torch.zst --torch -- sh -c '
+    cp "$1" "$REPLAY_TORCH_RECORD/$$.pickle"
+    cp "$1" "$REPLAY_TORCH_RECORD/$$.oom.pickle"
+    exec "$0" driver log' "$program" "$snapshot"
+for file in torch.zst torch.driver.zst torch.pickle torch.oom.zst torch.oom.pickle; do
+    [ -e "$file" ] || fail "$file is missing: $(cat out)"
+done
+[ ! -e torch.zst.calls ] || fail "left behind: $(find torch.zst.calls)"
+
+# ---- the journal's description names every kind of record with its number ----
+kinds=$(sed -n '/^enum call_kind/,/CALL_KINDS/p' "$3/capture/call_journal.h" | sed -n 's/^ *CALL_\([A-Z_]*\),.*/\1/p')
+number=0
+for kind in $kinds; do
+    [ "$kind" = NONE ] || grep -q "^| $number | $kind |" "$3/capture/JOURNAL.md" ||
+        fail "capture/JOURNAL.md does not say that $number is $kind"
+    number=$((number + 1))
+done
+[ "$number" -gt 20 ] || fail "$number kinds of records were found"
+
 # ---- wrong usage ----
 expect 2 'mean the same: give one' record -o x.trace --record y.trace -- "$program" driver log
 expect 2 'mean the same: give one' run-sim --device 1GiB --simulate 2GiB -- "$program" driver log

@@ -239,6 +239,15 @@ expect 'without room on the disk there is no journal' 0 'File too large' \
     sh -c '(ulimit -f 0; ./driver) && [ -z "$(ls "$REPLAY_CUDASIM_JOURNAL")" ]'
 expect_files 0 "$TMPDIR/*"
 
+# A snapshot of PyTorch's, as its hook leaves it, makes the trace of the plain name; the driver's calls stand beside it.
+snapshot=$3/tests/data/layouts/2.12.1.pickle
+expect 'a snapshot is imported' 0 'p.zst: PyTorch'\''s requests, process' \
+    "$replay" run-sim --device sim:1GiB,count=2 --record p.zst -- \
+    sh -c 'cp "$0" "$REPLAY_TORCH_RECORD/$$.oom.pickle"; exec ./pools' "$snapshot"
+expect 'beside the calls' 0 'alloc                3' "$replay" info p.driver.zst
+expect 'and kept' 0 '' cmp p.pickle "$snapshot"
+expect_files 3 'p.*'
+
 # What cannot be written is not lost.
 expect 'what is no journal' 0 'left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record o.zst -- \
