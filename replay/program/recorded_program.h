@@ -10,13 +10,13 @@
 
 /* Their --help: the same text for both. */
 #define RECORDED_PROGRAM_HELP                                                                                      \
-    "replay record runs a CUDA program on this machine's GPU and records its memory calls.\n"                      \
-    "replay run-sim runs it without a GPU, on a simulated card.\n"                                                 \
+    "replay record runs a CUDA program on this machine's GPU and records the memory calls that it makes.\n"        \
+    "replay run-sim runs it without a GPU, on a simulated card, and records the memory that the card gives.\n"     \
     "The program is neither changed nor rebuilt, and the exit status is the program's.\n\n"                        \
     "What both take:\n"                                                                                            \
     "  -o OUT, --record OUT         the trace's name; run-sim needs none and then only prints its summary\n"       \
-    "  --device D, --simulate D     the simulated card, such as 24GiB, sim:h100-80g or sim:24GiB,count=2; with it\n" \
-    "                               record runs the program as run-sim does, and records it as record does\n"      \
+    "  --device D, --simulate D     the simulated card, such as 24GiB, sim:h100-80g or sim:24GiB,count=2; record\n" \
+    "                               needs none and then takes the GPU\n"                                           \
     "  --torch-libs FOLDER          on a simulated card: whose libraries get stand-ins\n"                          \
     "  --json FILE                  the results; a file, because standard output is the program's\n\n"             \
     "While it runs: each process writes a journal as it goes. Whatever kills the process, every call that had\n"   \
