@@ -549,6 +549,12 @@ static const char *spec_skip_shell(const char *text)
     return text;
 }
 
+bool policy_text_loads_code(const char *text)
+{
+    const char *typed = spec_skip_shell(text);
+    return spec_is_plugin(span_until((struct span){typed, strlen(typed)}, ':'));
+}
+
 enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)
 {
     struct policy_spec spec = {.typed = strdup(spec_skip_shell(text))};

@@ -35,6 +35,9 @@ struct policy_spec {
 MUST_USE enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why);
 void policy_spec_close(struct policy_spec *spec);
 
+/* Whether policy_spec_parse would load a shared object for this text. Nothing is opened to tell. */
+bool policy_text_loads_code(const char *text);
+
 /* How many settings a spec changes: 0 for one that leaves all as they are, spelled out or not. Of a plugin, as many as
  * are typed. */
 unsigned policy_spec_changes(const struct policy_spec *spec);

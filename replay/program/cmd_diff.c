@@ -2,6 +2,7 @@
 #include "replay/program/cli.h"
 
 #include "replay/diff/diff.h"
+#include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
 #include "replay/results/results_file.h"
 #include "replay/verify/recorded_settings.h"
@@ -105,19 +106,25 @@ static bool are_two_plain_runs(const struct diff *d)
     return strcmp(run_table_text(a, 0, "trace_path"), run_table_text(b, 0, "trace_path")) == 0;
 }
 
-/* Results do not hold where two runs part; the trace does, where it is still there. Else there is nothing to add. */
+/* Results do not hold where two runs part, so the trace is replayed if it is still there. If it is not, or if the
+ * results name what a file may not name, there is nothing to add. */
 static void session_replay_runs(struct diff_session *s)
 {
     const struct options *o = s->options;
+    const struct run_table *t = s->diff.tables;
+    const char *const path = run_table_text(&t[0], 0, "trace_path");
     struct device_choice devices[2];
     struct err_detail why;
+    enum err e = ERR_OK;
     if (!are_two_plain_runs(&s->diff) || diff_is_same(&s->diff))
         return;
-    enum err e = trace_open_any(run_table_text(&s->diff.tables[0], 0, "trace_path"), o->from, &o->import,
-                                &s->traces[0], &why);
     for (int i = 0; i < 2 && e == ERR_OK; i++)
-        e = session_open_lane(s, i, run_table_text(&s->diff.tables[i], 0, "policy"),
-                              run_table_text(&s->diff.tables[i], 0, "device"), &devices[i], &why);
+        e = foreign_run_check(run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"), path, &why);
+    if (e == ERR_OK)
+        e = trace_open_any(path, o->from, &o->import, &s->traces[0], &why);
+    for (int i = 0; i < 2 && e == ERR_OK; i++)
+        e = session_open_lane(s, i, run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"),
+                              &devices[i], &why);
     if (e == ERR_OK)
         e = session_replay(s, &why);
     s->diff.traces[0] = e == ERR_OK ? s->traces[0] : NULL;

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "import/import.h"
 #include "replay/engine/explain_run.h"
+#include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
 #include "replay/verify/recorded_settings.h"
 
@@ -11,7 +12,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* What a page may carry, so that it stays below 2 MB: buckets and pieces are shared out among the runs drawn. */
 enum {
@@ -236,12 +236,6 @@ static enum err refuse(struct page_run *run, const char *fmt, ...)
     return run->why_not != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
 
-/* Results may come from others: a policy that they name is never loaded from a file. */
-static bool is_plugin(const char *policy)
-{
-    return strchr(policy, '/') != NULL || strstr(policy, ".so") != NULL;
-}
-
 /* Opens a run's lane as the results name it. A run that cannot be had says so. */
 static enum err open_run(struct drawn_batch *b, struct page_run *run, const char *release)
 {
@@ -251,10 +245,10 @@ static enum err open_run(struct drawn_batch *b, struct page_run *run, const char
     const char *device = typed->kind == FIELD_TEXT ? typed->text : run_table_text(t, run->row, "device");
     struct drawn_lane *d = &b->runs[b->n];
     struct err_detail why = { .text = "" };
-    if (is_plugin(policy))
-        return refuse(run, "its policy '%.100s' lies in a file of its own, which a report does not load", policy);
     *d = (struct drawn_lane){ .run = run };
-    enum err e = policy_spec_parse(policy, &d->spec, &why);
+    enum err e = foreign_run_check(policy, device, NULL, &why);
+    if (e == ERR_OK)
+        e = policy_spec_parse(policy, &d->spec, &why);
     if (e == ERR_OK) {
         recorded_take_release(release, &d->spec);
         e = device_choose(device, b->trace, &d->device, &why);
@@ -530,10 +524,9 @@ static enum err open_trace(const struct run_table *t, size_t row, struct trace_r
                     : strcmp(releases, "allocator") == 0 ? RELEASES_ALLOCATOR : RELEASES_AUTO,
     };
     char there[SHA256_HEX];
-    struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return err_set(why, ERR_IO, 0, "the trace %.150s is not there", path);
-    const enum err e = digest[0] != '\0' ? sha256_file(path, there, why) : ERR_OK;
+    enum err e = foreign_run_check(NULL, NULL, path, why);
+    if (e == ERR_OK && digest[0] != '\0')
+        e = sha256_file(path, there, why);
     if (e == ERR_OK && digest[0] != '\0' && strcmp(there, digest) != 0)
         return err_set(why, ERR_FORMAT, 0, "the trace %.150s is not what it was", path);
     return e == ERR_OK ? trace_open_any(path, from[0] != '\0' ? from : NULL, &import, out, why) : e;
