@@ -82,7 +82,7 @@ static enum err policy_open_library(const char *path, void **handle, struct err_
     free(file);
     if (*handle == NULL) {
         const char *reason = dlerror();         /* starts with the path */
-        return err_set(why, ERR_IO, 0, "cannot load plugin: %s", reason == NULL ? path : reason);
+        return err_set(why, ERR_INPUT, 0, "cannot load plugin: %s", reason == NULL ? path : reason);
     }
     return ERR_OK;
 }

@@ -143,7 +143,8 @@ static enum err db_fail_at(const struct results_db *db, const char *path, struct
 {
     const int code = sqlite3_errcode(db->handle);
     const enum err e = code == SQLITE_NOMEM                           ? ERR_HOST_NOMEM
-                       : code == SQLITE_NOTADB || code == SQLITE_CORRUPT ? ERR_FORMAT
+                       : code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? ERR_FORMAT
+                       : code == SQLITE_CANTOPEN && path != db->path ? ERR_INPUT
                                                                       : ERR_IO;
     return err_set(why, e, 0, "%.120s: %.100s", path, sqlite3_errmsg(db->handle));
 }
@@ -454,7 +455,7 @@ static enum err merge_attached(struct results_db *db, const char *path, uint64_t
              " EXCEPT SELECT %s FROM main.runs)", db->columns, db->columns);
     e = db_number(db, sql, &n_differing, why);
     if (e == ERR_OK && n_differing > 0)
-        e = err_set(why, ERR_CORRUPT, 0, "%.100s: %" PRId64 " of its runs are there with other results", path,
+        e = err_set(why, ERR_FORMAT, 0, "%.100s: %" PRId64 " of its runs are there with other results", path,
                     n_differing);
     if (e != ERR_OK)
         return e;
@@ -497,7 +498,7 @@ enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_a
 {
     FILE *there = fopen(path, "rb");
     if (there == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be opened", path);      /* ATTACH would make it */
+        return err_set(why, ERR_INPUT, 0, "%.150s: cannot be opened", path);      /* ATTACH would make it */
     fclose(there);
     const enum err e = db_attach(db, path, why);
     return e == ERR_OK ? merge_and_detach(db, path, n_added, why) : e;

@@ -104,11 +104,11 @@ run loop.trace --json /dev/null
 [ "$status" = 0 ] && [ -c /dev/null ] || fail "a device as output is written to, not replaced"
 refuse 2 'only one output' loop.trace --json - --csv -
 refuse 2 'a.out: is named for two outputs' loop.trace --json a.out --samples a.out
-refuse 2 'no/such/a.json: cannot be written: No such file' loop.trace --json no/such/a.json
-refuse 2 'results: cannot be written: Is a directory' loop.trace --json results
+refuse 3 'no/such/a.json: cannot be written: No such file' loop.trace --json no/such/a.json
+refuse 3 'results: cannot be written: Is a directory' loop.trace --json results
 refuse 2 'loop.trace: is the input' loop.trace --json loop.trace
 refuse 2 'loop.trace: is the input' import loop.trace -o ./loop.trace
-refuse 2 'no/such/t: cannot be written' generate 530-270 -o no/such/t
+refuse 3 'no/such/t: cannot be written' generate 530-270 -o no/such/t
 # What people type or paste without knowing better.
 expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' --device 24GiB
 expect 0 '^Device: h100-80g,context=1GiB, 79.10 GiB' loop.trace --policy none --device h100-80g,context=1GiB
@@ -130,8 +130,8 @@ run loop.trace --policy none --json kept.json
 
 if [ -c /dev/full ]; then
     "$replay" loop.trace >/dev/full 2>err
-    [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || fail "a full standard output: $(cat err)"
-    refuse 2 '/dev/full: cannot be written: No space' loop.trace --json /dev/full
+    [ $? = 3 ] && [ "$(wc -l <err)" = 1 ] || fail "a full standard output: $(cat err)"
+    refuse 3 '/dev/full: cannot be written: No space' loop.trace --json /dev/full
 fi
 
 # ---- what a broken input leaves: nothing ----

@@ -97,6 +97,6 @@ grep -q '"what":"first refusal"' skip.html || fail "its first refusal is not sho
 # ---- results of others load no code ----
 sed 's/"best-fit"/".\/evil.so"/' run.json >plugin.json
 expect 0 . plugin.json --html plugin.html
-grep -q 'a report does not load' plugin.html || fail "a plugin that results name"
+grep -q 'code is loaded only if the command line names it' plugin.html || fail "a plugin that results name"
 
 exit $((failures > 0))

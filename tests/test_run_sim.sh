@@ -229,7 +229,7 @@ expect 'what is no journal' 0 'left there' \
     sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.journal"; ./driver'
 expect 'spoils no other' 0 'alloc                5' "$replay" info o.zst
 rm -r "$TMPDIR"/*
-expect 'no place for the trace' 2 'journals are left there' \
+expect 'no place for the trace' 3 'journals are left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record nowhere/r.zst -- ./driver
 expect_files 1 "$TMPDIR/replay-run-*/*.0.journal"
 expect 'a snapshot that cannot be read' 2 'Is a directory' \

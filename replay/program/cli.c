@@ -12,7 +12,7 @@
 enum exit_status cli_fail(enum err e, const struct err_detail *why)
 {
     fprintf(stderr, "replay: %s\n", why->text[0] != '\0' ? why->text : err_text(e));
-    return e == ERR_HOST_NOMEM || e == ERR_CORRUPT ? STATUS_OURS : STATUS_USAGE;
+    return exit_status_of(e);
 }
 
 enum exit_status cli_finish_stdout(enum exit_status status)
@@ -20,7 +20,7 @@ enum exit_status cli_finish_stdout(enum exit_status status)
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return status;
     fprintf(stderr, "replay: standard output: cannot be written\n");
-    return STATUS_USAGE;
+    return exit_status_of(ERR_IO);
 }
 
 /* ---- progress ---- */

@@ -351,11 +351,7 @@ static enum exit_status session_status(const struct session *s)
 {
     enum exit_status worst = STATUS_DONE;
     for (size_t i = 0; i < s->n; i++) {
-        const enum err e = s->lanes[i].outcome;
-        const enum exit_status status = e == ERR_OK                                   ? STATUS_DONE
-                                        : e == ERR_DEVICE_OOM || e == ERR_CORRUPT     ? STATUS_FAILED
-                                        : e == ERR_HOST_NOMEM                         ? STATUS_OURS
-                                                                                      : STATUS_USAGE;
+        const enum exit_status status = exit_status_of_run(s->lanes[i].outcome);
         worst = status > worst ? status : worst;
     }
     if (s->interrupted != NULL && *s->interrupted != 0) {

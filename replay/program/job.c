@@ -101,12 +101,12 @@ enum err job_read(const char *path, uint64_t taken, struct job *out, struct err_
 {
     FILE *in = fopen(path, "rb");
     if (in == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
     char *bytes = malloc(JOB_BYTES_MAX + 1);
     enum err e = bytes == NULL ? no_memory(why) : ERR_OK;
     if (e == ERR_OK) {
         const size_t n = fread(bytes, 1, JOB_BYTES_MAX + 1, in);
-        e = ferror(in) ? err_set(why, ERR_IO, 0, "%.150s: cannot be read", path)
+        e = ferror(in) ? err_set(why, ERR_INPUT, 0, "%.150s: cannot be read", path)
                        : job_read_bytes(bytes, n, path, taken, out, why);
     }
     free(bytes);

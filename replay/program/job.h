@@ -21,7 +21,7 @@ struct job {
     struct options options;
 };
 
-/* Reads a job file. `taken`: options that it may hold. ERR_IO; ERR_USAGE with path and line. */
+/* Reads a job file. `taken`: options that it may hold. ERR_INPUT; ERR_USAGE with path and line. */
 MUST_USE enum err job_read(const char *path, uint64_t taken, struct job *out, struct err_detail *why);
 
 /* The same from bytes; `name` is for messages. */

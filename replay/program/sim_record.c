@@ -195,7 +195,7 @@ static enum err keep_snapshot(const char *from, const char *to, struct err_detai
     if (reason == 0)
         return output_commit(&out, why);
     output_abandon(out);
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(reason));
+    return err_set(why, ERR_INPUT, 0, "%.150s: cannot be read: %s", from, strerror(reason));
 }
 
 /* ---- one program ---- */
@@ -283,7 +283,7 @@ static enum err record_programs(struct recording *r, struct err_detail *why)
     for (size_t i = 0; i < r->n_programs; i++)
         n_used += count_devices(&r->programs[i]) > 0;
     if (n_used == 0)
-        return err_set(why, ERR_IO, 0, "nothing was recorded: the program asked for no device memory");
+        return err_set(why, ERR_INPUT, 0, "nothing was recorded: the program asked for no device memory");
     enum err e = ERR_OK;
     for (size_t i = 0; e == ERR_OK && i < r->n_programs; i++) {
         const struct recorded_program *p = &r->programs[i];

@@ -34,6 +34,6 @@ enum err foreign_run_check(const char *policy, const char *device, const char *t
         return err_set(why, ERR_UNSUPPORTED, 0, "its device '%.100s' is a real card, which only the command line may "
                        "name", device);
     if (trace_path != NULL && !is_plain_file(trace_path))
-        return err_set(why, ERR_IO, 0, "the trace %.150s is not there", trace_path);
+        return err_set(why, ERR_INPUT, 0, "the trace %.150s is not there", trace_path);
     return ERR_OK;
 }
