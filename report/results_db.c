@@ -285,8 +285,10 @@ static enum err db_open_file(const char *path, int flags, struct results_db **ou
     snprintf(db->path, sizeof db->path, "%s", path);
     name_columns(db);
     /* A handle is used by one thread at a time: its calls need no lock. */
-    if (sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-        return db_fail(db, why);
+    if (sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+        const enum err e = db_fail(db, why);
+        return e == ERR_IO && (flags & SQLITE_OPEN_CREATE) == 0 ? ERR_INPUT : e;
+    }
     sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -325,7 +327,7 @@ enum err results_db_open_read(const char *path, struct results_db **out, struct 
         results_db_close(db);
     else
         *out = db;
-    return e;
+    return e == ERR_IO ? ERR_INPUT : e;
 }
 
 void results_db_close(struct results_db *db)
