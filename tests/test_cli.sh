@@ -53,6 +53,26 @@ expect 0 'max-split: a size' --help pytorch
 expect 0 "is short for 'pytorch:gc=0.8" --help gc=0.8
 refuse 2 "best-fit" --help best-fti
 
+# Every command is in the help, every line of every help fits a terminal, and each says what its statuses mean.
+commands=$(sed -n 's/^COMMAND(\(.*\))$/\1/p' "$3/replay/program/commands.def" | tr _ -)
+[ "$(wc -w <<<"$commands")" -gt 10 ] || fail "no commands found: $commands"
+run --help
+cp out all.help
+sed -n 1,9p out | grep -q 'replay fit snapshot.pickle' || fail "--help does not open with what people come for"
+for command in $commands; do
+    [ "$command" = replay ] && command='FILE'
+    grep -q "^  replay $command " all.help || fail "replay $command is missing in --help"
+    [ "$command" = FILE ] && command=loop.trace
+    expect 0 '^Exit status:' "$command" --help
+    expect 0 '^  2  ' "$command" -h
+    awk 'length($0) > 80' out | grep . && fail "replay $command --help has lines of more than 80 columns"
+done
+for words in --help --list '--help pytorch' '--help none' '--help gc=0.8'; do
+    # shellcheck disable=SC2086
+    run $words
+    awk 'length($0) > 80' out | grep . && fail "replay $words has lines of more than 80 columns"
+done
+
 # ---- the loop of four rounds: reserved at the end by default and with large blocks left whole ----
 run generate 530-270 -o loop.trace
 [ "$status" = 0 ] && [ ! -s out ] && [ ! -s err ] || fail "generate: $(cat out err)"
@@ -165,8 +185,9 @@ refuse 2 'takes no value' loop.trace --audit=yes
 refuse 2 'given twice' loop.trace --json a --json b
 refuse 2 'stop or skip' loop.trace --on-oom go
 refuse 2 'whole number from 1 to 1024' loop.trace --threads 0
-refuse 2 'whole number' loop.trace --seed -1
-refuse 2 'whole number' loop.trace --seed 18446744073709551616
+refuse 2 'whole number' generate mix:10 -o a --seed -1
+refuse 2 'whole number' generate mix:10 -o a --seed 18446744073709551616
+refuse 2 "unknown option '--seed'" loop.trace --seed 1               # nothing in a replay is random
 refuse 2 'number of events or a time' loop.trace --sample-every 10m
 refuse 2 'number of events or a time' loop.trace --sample-every 18446744073709551615s
 refuse 2 "device 'sim:24Gb0'" loop.trace --device sim:24Gb0
@@ -175,6 +196,8 @@ refuse 2 "the simulated card, or 'cuda'" loop.trace --device simulated
 refuse 2 "unknown option '-x'" loop.trace -x
 refuse 2 "unknown option '--out'" loop.trace --out a
 refuse 2 "did you mean 'info'" inof loop.trace
+refuse 2 "did you mean 'info'" inof
+refuse 2 "unknown option '--no-such-option' for this command; --help lists its options" loop.trace --no-such-option
 refuse 2 'a file is missing' import
 refuse 2 'a file is missing' --audit
 refuse 2 'one name too many' info loop.trace loop.trace

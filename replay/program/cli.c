@@ -113,7 +113,7 @@ enum err cli_replay(const struct options *o, struct single_run *run, struct err_
 {
     struct progress progress = progress_start("replaying");
     const struct replay_config cfg = {
-        .on_oom = (o->given & OPTION_BIT(ON_OOM)) != 0 ? o->on_oom : OOM_AS_RECORDED,
+        .on_oom = o->is_given[FLAG_ON_OOM] ? o->on_oom : OOM_AS_RECORDED,
         .start = o->start,
         .progress = progress_report,
         .progress_arg = &progress,

@@ -47,7 +47,7 @@ static enum err session_open_lane(struct diff_session *s, int i, const char *pol
     if (e != ERR_OK)
         return e;
     recorded_take_release(release, &s->specs[i]);
-    return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], s->options->seed, &s->lanes[i], why);
+    return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], 0, &s->lanes[i], why);
 }
 
 /* Runs both lanes side by side and finds where they part. */
@@ -197,23 +197,32 @@ static enum exit_status diff_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use diff_flags[] = {
+    TAKES_AS(POLICY, "one of two policies on one trace; given twice"), TAKES(DEVICE),
+    TAKES_AS(JSON, "write the differences as JSON; '-' is standard output, and then nothing else goes there"), TAKES_RUN,
+    TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_diff = {
     .name = "diff",
     .synopsis = "diff A B",
-    .summary = "say what differs between two traces, two policies on a trace, or two sets of results",
-    .text = "Two traces: what each requests at its peak and over a step, by size and by line of the program, and the\n"
-            "first event that differs. A step lies between the last two marks of the same name, or is what repeats at\n"
-            "the end. A trace and two policies: every figure that differs, the first request placed differently, and\n"
-            "the first call to the device that only one of them makes. Two results (--json of a replay, or a database\n"
-            "of a sweep): every figure that differs, run by run; of two single runs on a trace that is still there also\n"
-            "where they part.\n\n"
+    .summary = "show what differs between two traces, two policies on one trace, or two sets of results",
+    .text = "Two traces: what each requests at its peak and over one step, by size and by line of the program, and the first "
+            "event that differs. A step lies between the last two marks of the same name, or is what repeats at the end.\n"
+            "\n"
+            "A trace and two policies: every figure that differs, the first request that is placed differently, and the "
+            "first call to the device that only one of them makes.\n"
+            "\n"
+            "Two results (--json of a replay, or the database of a sweep): every figure that differs, run by run. If each "
+            "holds one run, both are of one trace, and the trace is still there, they are replayed to show where they "
+            "part. A results file never makes replay load a plugin or use a real card.\n"
+            "\n"
             "  replay diff plain.pickle checkpointed.pickle\n"
-            "  replay diff a.pickle --policy best-fit --policy pytorch:expandable --device sim:24GiB\n"
+            "  replay diff a.pickle --policy best-fit --policy pytorch:expandable\n"
             "  replay diff monday.json tuesday.json\n"
-            "  replay diff old.db new.db --json what-changed.json\n\n"
-            "Exit status: 0 nothing differs; 1 something does; 2 wrong usage or bad input; 3 a fault of ours.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) |
-             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+            "  replay diff old.db new.db --json what-changed.json\n",
+    .failed = "something differs",
+    .flags = diff_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 2,
     .run = diff_main,

@@ -193,15 +193,21 @@ static enum exit_status fit_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use fit_flags[] = {
+    TAKES_AS(POLICY, "a policy to find a card for (replay --list shows them); may be given several times (default: the "
+                     "recorded settings)"),
+    TAKES_AS(DEVICE, "the card that you have, such as 24GiB or h100-80g: the margin against it is shown"),
+    TAKES(JSON), TAKES(THREADS), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_fit = {
     .name = "fit",
     .synopsis = "fit FILE",
-    .summary = "find the smallest card on which each policy runs (default: the recorded settings)",
-    .text = "The smallest card, to 2 MiB, on which no request is refused, and the smallest named one. Its size\n"
-            "is found by bisection; sizes above it are tried as well, and where one fails the answer says so. With a\n"
-            "capacity in --device the margin against it is shown. A trace that starts in mid-run starts fresh.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(THREADS) | OPTION_BIT(GPU) |
-             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .summary = "find the smallest card on which each policy runs",
+    .text = "The answer is the smallest card, to 2 MiB, on which no request is refused, and the smallest named card of at "
+            "least that size. The size is found by bisection. Larger sizes are tried as well, and if one of them fails, "
+            "the answer says so. A trace that was recorded in mid-run starts with its live requests placed anew.\n",
+    .flags = fit_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = fit_main,

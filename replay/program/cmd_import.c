@@ -21,12 +21,13 @@ static enum exit_status import_main(const struct options *o)
     return e == ERR_OK ? STATUS_DONE : cli_fail(e, &why);
 }
 
+static const struct flag_use import_flags[] = {TAKES(OUT), TAKES_INPUT, TAKES(HELP), FLAGS_END};
+
 const struct subcommand cmd_import = {
     .name = "import",
     .synopsis = "import FILE -o OUT",
-    .summary = "turn a recording of any format into a native trace: small, checked, quick to read",
-    .text = "",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .summary = "turn a recording of any format into a native trace, which is small, checked, and quick to read",
+    .flags = import_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = import_main,

@@ -296,14 +296,15 @@ static enum exit_status info_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }
 
+static const struct flag_use info_flags[] = {TAKES(JSON), TAKES_INPUT, TAKES(HELP), FLAGS_END};
+
 const struct subcommand cmd_info = {
     .name = "info",
     .synopsis = "info FILE",
-    .summary = "show what a file is, what it holds and what was recorded with it",
-    .text = "Beside the facts, where call stacks were recorded, the lines of the program that hold most where it requests\n"
-            "most; and of a PyTorch snapshot, with or without a history, where all memory was when it was taken.\n"
-            "Exit status: 0 done; 2 wrong usage or bad input; 3 a fault of the program or its host.\n",
-    .taken = OPTION_BIT(JSON) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .summary = "show what a file is, what it holds, and what was recorded with it",
+    .text = "If call stacks were recorded, info also shows which lines of the program hold most memory at the peak. Of a "
+            "PyTorch snapshot, with or without a history, it shows where all memory was when the snapshot was taken.\n",
+    .flags = info_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = info_main,

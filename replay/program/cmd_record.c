@@ -42,7 +42,7 @@ static enum err put_hook(const struct options *o, const char *folder, struct chi
 {
     char hook[PATH_MAX];
     enum err e = child_env_put(env, "REPLAY_TORCH_RECORD", folder, '\0', why);
-    if (e != ERR_OK || o->texts[OPTION_SIMULATE] != NULL)
+    if (e != ERR_OK || o->texts[FLAG_SIMULATE] != NULL)
         return e;
     e = beside_find("cudasim/python", hook, why);
     return e == ERR_OK ? child_env_put(env, "PYTHONPATH", hook, ':', why) : e;
@@ -54,9 +54,9 @@ static enum err make_env(const struct options *o, const char *library, const cha
     enum err e = child_env_put(env, "LD_PRELOAD", library, ':', why);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_RECORD_DIR", folder, '\0', why);
-    if (e == ERR_OK && (o->given & OPTION_BIT(STACKS)) != 0)
+    if (e == ERR_OK && o->is_given[FLAG_STACKS])
         e = child_env_put(env, "REPLAY_RECORD_STACKS", "1", '\0', why);
-    return e == ERR_OK && (o->given & OPTION_BIT(TORCH_HISTORY)) != 0 ? put_hook(o, folder, env, why) : e;
+    return e == ERR_OK && o->is_given[FLAG_TORCH_HISTORY] ? put_hook(o, folder, env, why) : e;
 }
 
 /* Runs the command, with --simulate by this program's run-sim, which takes over what is preloaded. A size alone is one of
@@ -64,7 +64,7 @@ static enum err make_env(const struct options *o, const char *library, const cha
 static enum err run_control(const struct options *o, const struct child_env *env, const struct child_watch *watch,
                             int *status, struct err_detail *why)
 {
-    const char *typed = o->texts[OPTION_SIMULATE];
+    const char *typed = o->texts[FLAG_SIMULATE];
     char program[PATH_MAX], device[PATH_MAX];
     if (typed == NULL)
         return child_run(o->inputs, env, watch, status, why);
@@ -157,29 +157,35 @@ static enum exit_status record_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }
 
+static const struct flag_use record_flags[] = {
+    TAKES(OUT), TAKES(STACKS), TAKES(TORCH_HISTORY), TAKES(SIMULATE),
+    TAKES_AS(JSON, "write what was recorded as JSON; standard output is the program's"), TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_record = {
     .name = "record",
     .synopsis = "record -o OUT -- COMMAND...",
     .summary = "run a CUDA program and record its device memory calls, of the runtime and of the driver",
     .text =
-        "A library is preloaded into the command and into what it starts; the program is not changed. Each\n"
-        "process writes a journal into OUT.calls as it goes: killed at any time, every call that had returned is\n"
-        "in it. Beside it OUT.calls/PID.0.gpuN.zst is a trace that grows with it, a quarter of a second behind,\n"
-        "and can be replayed at any time. At the end the journals become traces: OUT where one process used one\n"
-        "device, else OUT with .PID.gpuN before its last dot. If this command itself is killed both stay: replay\n"
-        "import OUT.calls/PID.0.calls -o TRACE reads a journal. The exit status is the command's.\n\n"
-        "--torch also switches PyTorch's own history on, in the command's Python and for this run only, and has a\n"
-        "snapshot written at its end, at the first out of memory and on SIGUSR1. It then is the trace OUT, with the\n"
-        "snapshot beside it, and the driver's calls are in OUT with .driver before its last dot.\n"
-        "--simulate runs the command on the simulated card, as replay run-sim does. --json takes a file: standard\n"
-        "output is the command's.\n\n"
+        "A library is preloaded into the program and into what it starts; the program is not changed. Each process writes "
+        "a journal into OUT.calls as it goes: if it is killed, every call that had returned is in the journal. Beside it, "
+        "OUT.calls/PID.0.gpuN.zst is a trace that grows with the journal, a quarter of a second late, and can be replayed "
+        "at any time. At the end the journals become traces: OUT if one process used one device, else OUT with .PID.gpuN "
+        "before its last dot. If this command itself is killed, both stay: replay import OUT.calls/PID.0.calls -o TRACE "
+        "reads a journal.\n"
+        "\n"
+        "--torch also switches PyTorch's own history on, for this run only, and has a snapshot written at the end, at the "
+        "first out of memory, and on SIGUSR1. The snapshot then becomes the trace OUT and stays beside it; the driver's "
+        "calls are in OUT with .driver before its last dot. --simulate runs the program on the simulated card, as replay "
+        "run-sim does.\n"
+        "\n"
         "Examples:\n"
         "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"
         "  replay record -o trace.zst --stacks -- python infer.py\n"
         "  replay record -o trace.zst --torch -- python train.py\n"
         "  replay record -o trace.zst --torch --simulate 24GiB -- python train.py\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY) | OPTION_BIT(SIMULATE) |
-             OPTION_BIT(JSON) | OPTION_BIT(HELP),
+    .status_note = "The exit status is that of the program; 2 or 3 also if it could not be recorded.",
+    .flags = record_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = record_main,

@@ -190,7 +190,7 @@ static enum err session_opened(void *session, size_t lane, const struct replay_c
 static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
 {
     s->explain_event = EXPLAIN_NO_EVENT;
-    if (s->options->given & OPTION_BIT(EXPLAIN)) {
+    if (s->options->is_given[FLAG_EXPLAIN]) {
         const enum err e = explain_run_find(s->trace, s->options->explain, &s->explain_event, why);
         if (e != ERR_OK)
             return e;
@@ -209,7 +209,7 @@ static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
     s->on = (struct device_runs){
         .trace = s->trace,     .specs = s->specs,     .n_policies = s->n_policies,
         .devices = s->devices, .n_devices = s->n_devices,
-        .seed = s->options->seed, .lanes = s->lanes,
+        .lanes = s->lanes,
         .opened = session_opened, .opened_arg = s,
     };
     return ERR_OK;
@@ -264,11 +264,10 @@ static enum err session_gather(struct session *s, struct err_detail *why)
 static struct report_setup setup_of(const struct options *o)
 {
     return (struct report_setup){
-        .start    = o->texts[OPTION_START] != NULL ? o->texts[OPTION_START] : "fresh",
-        .on_oom   = o->texts[OPTION_ON_OOM] != NULL ? o->texts[OPTION_ON_OOM] : "stop",
-        .releases = o->texts[OPTION_RELEASES] != NULL ? o->texts[OPTION_RELEASES] : "auto",
+        .start    = o->texts[FLAG_START] != NULL ? o->texts[FLAG_START] : "fresh",
+        .on_oom   = o->texts[FLAG_ON_OOM] != NULL ? o->texts[FLAG_ON_OOM] : "stop",
+        .releases = o->texts[FLAG_RELEASES] != NULL ? o->texts[FLAG_RELEASES] : "auto",
         .format   = o->from,
-        .seed     = o->seed,
     };
 }
 
@@ -289,7 +288,7 @@ static enum err session_run(struct session *s, struct err_detail *why)
         .interrupted = s->interrupted,
     };
     const bool is_sampled = o->samples != NULL || o->perfetto != NULL || o->audit;
-    if (is_sampled && (o->given & OPTION_BIT(SAMPLE_EVERY)) == 0)
+    if (is_sampled && !o->is_given[FLAG_SAMPLE_EVERY])
         cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
     enum err e = what_if_choose(o, s->trace, &cfg.what_if, why);
     if (e == ERR_OK)
@@ -389,26 +388,29 @@ static enum exit_status replay_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use replay_flags[] = {
+    TAKES_AS(POLICY, "a policy to run (replay --list shows them); may be given several times (default: what was "
+                     "recorded, best-fit, pow2, gc=0.8 and none)"),
+    TAKES(DEVICES), TAKES(JSON), TAKES_AS(CSV, "write the results as CSV, one row per policy"), TAKES(SAMPLES),
+    TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(THREADS), TAKES(EXPLAIN), TAKES(INSERT),
+    TAKES(WARM), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_replay = {
     .name = NULL,
     .synopsis = "FILE [options]",
-    .summary = "replay a trace through allocator policies (default: what was recorded, best-fit, pow2, gc=0.8 and none)",
-    .text = "FILE is a native trace, a PyTorch snapshot (pickle; also gzip, zstd or an HTML page of it), or '-'.\n"
+    .summary = "replay a trace through allocator policies, and explain the first request that is refused",
+    .text = "FILE is a native trace, a PyTorch snapshot (a pickle, also in gzip, in zstd or in an HTML page), a journal of "
+            "replay record, or '-'.\n"
             "\n"
-            "With several --device each policy runs on each, and is compared call by call:\n"
+            "With several --device each policy runs on each card, and the calls are compared one by one:\n"
             "  replay FILE --policy gc=0.8 --device sim --device cuda:0\n"
-            "A real card needs only NVIDIA's driver, which is looked for when it is named. limit= is the most to take of\n"
-            "it; all is given back at the end, on an error, and on SIGINT or SIGTERM:\n"
+            "A real card needs NVIDIA's driver only, which is looked for when the card is named. limit= is the most to "
+            "take of the card. All of it is given back at the end, on an error, and on SIGINT or SIGTERM:\n"
             "  replay FILE --device cuda:0,limit=8GiB --touch\n"
-            "  replay --device cuda:0 --calibrate\n"
-            "\n"
-            "Exit status: 0 done; 1 a run ended out of memory or failed its audit, or devices differ; 2 wrong usage,\n"
-            "bad input, or a device that is not there; 3 a fault of the program or its host; 128 + N ended by signal N.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) | OPTION_BIT(PERFETTO) |
-             OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
-             OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
-             OPTION_BIT(TOUCH) | OPTION_BIT(CALIBRATE) |
-             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+            "  replay --device cuda:0 --calibrate\n",
+    .failed = "a run was out of memory or failed its audit, or two devices were asked for different calls",
+    .flags = replay_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = replay_main,

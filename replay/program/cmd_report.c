@@ -74,7 +74,7 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
         .policies = is_default ? default_policies : o->policies,
         .n_policies = is_default ? N_DEFAULT_POLICIES : o->n_policies,
         .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
-        .threads = o->threads, .seed = o->seed,
+        .threads = o->threads,
     };
     enum err e = sweep_open(&asked, &sweep, why);
     if (e != ERR_OK)
@@ -177,7 +177,7 @@ static bool report_condition(const struct report_session *s, size_t i)
     return n > 0;
 }
 
-/* What could not be looked at meets no condition, but that is no reason to say that none is met. */
+/* A source that could not be read cannot trigger --fail-if; do not report success either. */
 static enum exit_status report_status(const struct report_session *s, bool is_failed)
 {
     if (s->n_left_out == 0)
@@ -211,23 +211,33 @@ static enum exit_status report_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use report_flags[] = {
+    TAKES(HTML), TAKES(MD), TAKES(CSV), TAKES(FAIL_IF),
+    TAKES_AS(POLICY, "of traces: policies to run; braces stand for several, as in replay sweep; may be given several "
+                     "times (default: best-fit, pow2, gc=0.8 and none)"),
+    TAKES_AS(DEVICE, "of traces: the simulated card, such as 24GiB or h100-80g; braces stand for several"), TAKES_RUN,
+    TAKES(THREADS), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_report = {
     .name = "report",
     .synopsis = "report SOURCE... --html F",
-    .summary = "a page to look at, Markdown and CSV of a sweep, of replays, or of traces",
-    .text = "SOURCE is a database of `replay sweep`, a JSON of --json, or a trace or folder of traces, which is then\n"
-            "run with --policy and --device (braces as of `replay sweep`). The page is one file that needs no network.\n"
-            "It shows some runs in detail: these are replayed, where their traces are still there as they were.\n"
-            "A condition is a column of --csv, the unit left out or not and the words in any order, one of\n"
-            "< <= == != >= >, and a value: 'reserved_peak > 22GiB', 'outcome != ok', 'device_time > 50ms'.\n\n"
+    .summary = "write a page, Markdown or CSV about a sweep, about replays, or about traces",
+    .text = "SOURCE is the database of a sweep, a JSON of --json, or a trace or a folder of traces, which is then run with "
+            "--policy and --device. The page is one file that needs no network. Some runs are shown in detail: they are "
+            "replayed, provided that their trace is still there and unchanged. A results file never makes replay load a "
+            "plugin or use a real card.\n"
+            "\n"
+            "A condition is a column of --csv, then one of < <= == != >= >, and a value: 'reserved_peak > 22GiB', "
+            "'outcome != ok', 'device_time > 50ms'. The unit may be left out of the column's name, and its words may stand "
+            "in any order.\n"
+            "\n"
             "  replay report results.db --html out.html\n"
-            "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB' --fail-if 'outcome != ok'\n"
-            "  replay report trace.zst --policy best-fit --policy pow2 --device sim:24GiB --html out.html\n\n"
-            "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input, or a trace or\n"
-            "run was left out, which the report names; 3 a fault of the program or its host.\n",
-    .taken = OPTION_BIT(HTML) | OPTION_BIT(MD) | OPTION_BIT(CSV) | OPTION_BIT(FAIL_IF) | OPTION_BIT(POLICY) |
-             OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
-             OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+            "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB'\n"
+            "  replay report trace.zst --policy pow2 --device 24GiB --html out.html\n",
+    .failed = "a run meets a condition of --fail-if",
+    .status_note = "If a trace or a run was left out, which is said on standard error, the status is 2.",
+    .flags = report_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = report_main,

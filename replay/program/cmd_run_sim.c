@@ -92,7 +92,7 @@ static enum err make_standins(struct sim_run *run, struct err_detail *why)
     enum err e = cache_folder(cache, why);
     if (e != ERR_OK)
         return e;
-    const char *given = run->o->texts[OPTION_TORCH_LIBS];
+    const char *given = run->o->texts[FLAG_TORCH_LIBS];
     if (given == NULL && (e = find_torch(run->o, &torch, why)) != ERR_OK)
         return e;
     const char *folders[2] = { given != NULL ? given : torch, lib };
@@ -141,7 +141,7 @@ static enum err make_env(struct child_env *env, const struct sim_run *run, struc
         e = child_env_put(env, CUDASIM_ENV_DEVICE, run->o->device != NULL ? run->o->device : "sim", '\0', why);
     if (e == ERR_OK)
         e = child_env_put(env, CUDASIM_ENV_JOURNAL, run->journals, '\0', why);
-    if (e == ERR_OK && run->o->texts[OPTION_RECORD] != NULL)
+    if (e == ERR_OK && run->o->texts[FLAG_RECORD] != NULL)
         e = child_env_put(env, "REPLAY_TORCH_RECORD", run->journals, '\0', why);
     return e;
 }
@@ -362,7 +362,7 @@ static void json_report(struct json_writer *w, const struct sim_run *run, int st
 /* Says what happened, and makes the traces; `out`: for the JSON, or NULL. */
 static enum err report(const struct sim_run *run, int status, FILE *out, struct err_detail *why)
 {
-    const char *path = run->o->texts[OPTION_RECORD];
+    const char *path = run->o->texts[FLAG_RECORD];
     struct json_writer w = json_writer(out);
     print_report(run, status);
     if (out == NULL)
@@ -422,7 +422,7 @@ static enum exit_status run_sim_main(const struct options *o)
         e = output_commit(&json, &why);
     output_abandon(json);
     standins_close(&run->standins);
-    if ((e != ERR_OK || run->n_unread > 0) && o->texts[OPTION_RECORD] != NULL)
+    if ((e != ERR_OK || run->n_unread > 0) && o->texts[FLAG_RECORD] != NULL)
         keep_journals(run);
     else
         remove_journals(run);
@@ -430,20 +430,29 @@ static enum exit_status run_sim_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }
 
+static const struct flag_use run_sim_flags[] = {
+    TAKES_AS(DEVICE, "the simulated cards: 24GiB, h100-80g, sim:24GiB,context=450MiB, sim:h100-80g,count=2 (default: one "
+                     "of 24 GiB)"),
+    TAKES(RECORD), TAKES(TORCH_LIBS), TAKES_AS(JSON, "write the report as JSON; standard output is the program's"),
+    TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_run_sim = {
     .name = "run-sim",
     .synopsis = "run-sim -- COMMAND...",
     .summary = "run a CUDA program without a GPU, on the simulated card, and record its memory",
     .text =
-        "The program finds a CUDA runtime and driver of ours; it is neither changed nor rebuilt. Memory calls behave\n"
-        "as on a card of that size; kernels, copies and library calls succeed and do nothing. Libraries of NVIDIA's\n"
-        "that a PyTorch wants and the machine need not have (cuBLAS, cuDNN, NCCL ...) are stood in for.\n"
-        "--device takes count=N for several cards. The exit status is the program's.\n\n"
+        "The program finds our CUDA runtime and driver; it is neither changed nor rebuilt. Memory calls behave as on a "
+        "card of that size; kernels, copies and library calls succeed and do nothing. Libraries of NVIDIA that PyTorch "
+        "wants and the machine may lack (cuBLAS, cuDNN, NCCL ...) get stand-ins. --device takes count=N for several "
+        "cards.\n"
+        "\n"
         "Examples:\n"
         "  replay run-sim --device sim:24GiB -- python train.py\n"
-        "  replay run-sim --device sim:h100-80g,count=2 --record t.zst -- python train.py --epochs 1\n"
+        "  replay run-sim --device sim:h100-80g,count=2 --record t.zst -- python ddp.py\n"
         "  replay run-sim --device sim:8GiB,context=450MiB -- ./my-cuda-program\n",
-    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(RECORD) | OPTION_BIT(TORCH_LIBS) | OPTION_BIT(JSON) | OPTION_BIT(HELP),
+    .status_note = "The exit status is that of the program; 2 or 3 also if it could not be run.",
+    .flags = run_sim_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = run_sim_main,

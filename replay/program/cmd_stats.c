@@ -144,20 +144,23 @@ static enum exit_status stats_main(const struct options *o)
     return status;
 }
 
-#define STATS_TAKEN                                                                                         \
-    (OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(GPU) |   \
-     OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP))
+#define TAKES_STATS                                                                                           \
+    TAKES_AS(POLICY, "the policy to run (replay --list shows them; default: the recorded settings and release)"), \
+    TAKES(DEVICE), TAKES_RUN, TAKES_INPUT, TAKES(HELP)
 
-#define STATS_TEXT                                                                                          \
-    "Without --policy the settings and the release that were recorded are taken. Without --on-oom the run ends at a\n" \
-    "refused request, unless it was refused when it was recorded as well. Sentences of refusals go to standard error.\n"
+#define STATS_TEXT                                                                                            \
+    "Without --on-oom the run stops at a refused request, unless that request was also refused when it was "  \
+    "recorded. The message of a refused request goes to standard error.\n"
+
+static const struct flag_use stats_flags[] = {TAKES(JSON), TAKES_STATS, FLAGS_END};
 
 const struct subcommand cmd_stats = {
     .name = "stats",
     .synopsis = "stats FILE",
     .summary = "show torch.cuda.memory_stats() after a replay, under PyTorch's own keys",
     .text = STATS_TEXT,
-    .taken = STATS_TAKEN | OPTION_BIT(JSON),
+    .failed = "the run was out of memory",
+    .flags = stats_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = stats_main,
@@ -181,12 +184,15 @@ static enum exit_status summary_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use summary_flags[] = {TAKES(ABBREVIATED), TAKES_STATS, FLAGS_END};
+
 const struct subcommand cmd_summary = {
     .name = "summary",
     .synopsis = "summary FILE",
     .summary = "show torch.cuda.memory_summary() after a replay, byte for byte",
     .text = STATS_TEXT,
-    .taken = STATS_TAKEN | OPTION_BIT(ABBREVIATED),
+    .failed = "the run was out of memory",
+    .flags = summary_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = summary_main,

@@ -127,7 +127,7 @@ static enum exit_status sweep_status(const struct sweep *s)
 static enum err sweep_and_write(struct sweep *s, const struct options *o, const struct ranks *ranks,
                                 struct result_outputs *to, struct err_detail *why)
 {
-    const bool is_resumed = (o->given & OPTION_BIT(RESUME)) != 0;
+    const bool is_resumed = o->is_given[FLAG_RESUME];
     const time_t now = time(NULL);
     struct sweep_progress progress = { .sweep = s, .started = now, .shown = now,
                                        .is_terminal = isatty(STDERR_FILENO) != 0 };
@@ -168,7 +168,7 @@ static struct sweep_request request_of(const struct options *o)
     return (struct sweep_request){
         .inputs = o->inputs, .n_inputs = o->n_inputs, .policies = o->policies, .n_policies = o->n_policies,
         .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
-        .threads = o->threads, .seed = o->seed, .shard = o->shard, .n_shards = o->n_shards,
+        .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
     };
 }
 
@@ -182,7 +182,7 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     const volatile sig_atomic_t *interrupted = ranks->n == 1 ? cli_defer_signals() : NULL;
     const struct sweep_request asked = request_of(o);
     enum err e = o->n_policies > 0 ? sweep_open(&asked, &s, &why)
-                                   : err_set(&why, ERR_USAGE, 0, "--policy is missing: what is to be tried?");
+                                   : err_set(&why, ERR_USAGE, 0, "--policy is missing: it says what to try");
     if (e == ERR_OK && ranks->rank == 0)
         e = open_outputs(o, &to, &why);
     if (e != ERR_OK) {
@@ -201,19 +201,41 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     return status;
 }
 
+#define TAKES_SWEEP                                                                                               \
+    TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times"),                    \
+    TAKES_AS(DEVICE, "the simulated card, such as 24GiB or h100-80g; braces stand for several (default: the "      \
+                     "recorded card, or the smallest named one that holds the recorded run)"),                    \
+    TAKES_AS(OUT, "the database of results; it is made if it is not there"), TAKES(JSON), TAKES(CSV), TAKES_RUN,  \
+    TAKES(THREADS), TAKES_INPUT, TAKES(SHARD), TAKES(RESUME)
+
+static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(SHOW_JOB), TAKES(HELP), FLAGS_END};
+static const struct flag_use job_flags[] = {TAKES_SWEEP, FLAGS_END};
+
 static bool is_job_file(const char *path)
 {
     const size_t n = strlen(path);
     return n > 4 && strcmp(path + n - 4, ".ini") == 0;
 }
 
-/* What differs between the parts of one job; it goes before what the file says. */
-static const uint64_t beside_a_job_file =
-    OPTION_BIT(OUT) | OPTION_BIT(THREADS) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME);
+/* Whether an option may be typed beside a job file: it may differ between the parts of one job. */
+static bool may_stand_beside(enum flag_id id)
+{
+    return id == FLAG_OUT || id == FLAG_THREADS || id == FLAG_SHARD || id == FLAG_RESUME;
+}
 
+static bool has_other_options(const struct options *o)
+{
+    for (unsigned i = 0; i < N_FLAGS; i++)
+        if (o->is_given[i] && !may_stand_beside((enum flag_id)i))
+            return true;
+    return false;
+}
+
+/* What is typed wins over what the file says. */
 static void take_beside(struct options *job, const struct options *typed)
 {
-    job->given |= typed->given;
+    for (unsigned i = 0; i < N_FLAGS; i++)
+        job->is_given[i] |= typed->is_given[i];
     job->out = typed->out != NULL ? typed->out : job->out;
     job->threads = typed->threads > 0 ? typed->threads : job->threads;
     if (typed->n_shards > 0) {
@@ -227,15 +249,17 @@ static enum exit_status sweep_job_file(const struct options *o, const struct ran
     struct err_detail why = { .text = "" };
     struct job job = { .options = { .n_inputs = 0 } };
     enum err e = ERR_OK;
-    if (o->n_inputs > 1 || (o->given & ~beside_a_job_file) != 0)
-        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume are taken",
+    if (o->n_inputs > 1 || has_other_options(o))
+        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume may be typed",
                     o->inputs[0]);
     if (e == ERR_OK)
-        e = job_read(o->inputs[0], cmd_sweep.taken & ~(OPTION_BIT(HELP) | OPTION_BIT(SHOW_JOB)), &job, &why);
+        e = job_read(o->inputs[0], job_flags, &job, &why);
     if (e == ERR_OK && job.options.n_inputs == 0)
         e = err_set(&why, ERR_USAGE, 0, "%.150s: holds no 'trace = FILE'", o->inputs[0]);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
+        job_close(&job);
         return sweep_cannot_begin(ranks, e, &why);
+    }
     take_beside(&job.options, o);
     const enum exit_status status = sweep_options(&job.options, ranks);
     job_close(&job);
@@ -246,7 +270,7 @@ static enum exit_status sweep_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
     struct ranks ranks;
-    if ((o->given & OPTION_BIT(SHOW_JOB)) != 0) {
+    if (o->is_given[FLAG_SHOW_JOB]) {
         job_write(stdout, o);
         return cli_finish_stdout(STATUS_DONE);
     }
@@ -276,7 +300,7 @@ static enum err merge_inputs(const struct options *o, bool is_quiet, struct resu
     return e;
 }
 
-/* A database that the command made goes again where an input cannot be had: a part of the runs looks like all. */
+/* If an input cannot be read, a database that this command made is deleted: a partial merge would look complete. */
 static enum exit_status merge_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
@@ -301,37 +325,44 @@ static enum exit_status merge_main(const struct options *o)
 const struct subcommand cmd_sweep = {
     .name = "sweep",
     .synopsis = "sweep TRACE... -o DB",
-    .summary = "replay traces through many policies and cards, results to a database (SQLite)",
-    .text = "TRACE is a file, or a folder with files in it; folders or files named rank0, rank1, ... are the ranks\n"
-            "of one job. Or one job file, NAME.ini, whose keys are these options, and 'trace'; -o, --threads,\n"
-            "--shard and --resume may stand beside it. What the database holds is not run again. A run that\n"
-            "cannot differ from another is not replayed: it gets a row with that one's figures. Under mpirun\n"
-            "rank 0 deals the runs to the others and writes the database.\n"
-            "Exit status: 0 done, whatever ran out of memory in it; 1 a run failed; 2 wrong usage, or something\n"
-            "was left out; 3 a fault of the program or its host; 128 and the number of a signal that ended it: what\n"
-            "is stored stays, and the same command goes on.\n\n"
-            "  none                          a policy or a device is itself, and\n"
-            "  gc={off,0.6,0.8}              each item in braces in turn; several braces: all combinations; they nest\n"
-            "  {16,24}GiB   {none,32}MiB     a unit behind braces belongs to the numbers in them\n"
-            "  16..80:8GiB  {1..3}           a range: from, to and step (1 where none is given)\n"
+    .summary = "replay traces through many policies and on many cards, with the results in a database (SQLite)",
+    .text = "TRACE is a file, or a folder of files. Folders or files named rank0, rank1, ... are the ranks of one job. "
+            "Instead of traces, one job file NAME.ini may be given: its keys are these options, and 'trace'; -o, "
+            "--threads, --shard and --resume may be typed beside it.\n"
+            "\n"
+            "A run that the database holds is not repeated. A run that cannot differ from another is not replayed: it gets "
+            "a row with the other's figures. Under mpirun, rank 0 deals the runs to the other ranks and writes the "
+            "database.\n"
+            "\n"
+            "Braces stand for several policies or cards:\n"
+            "  none                          a policy or a card as it is\n"
+            "  gc={off,0.6,0.8}              each item in turn; several braces: all\n"
+            "                                combinations; braces may stand in braces\n"
+            "  {16,24}GiB   {none,32}MiB     a unit after braces belongs to their numbers\n"
+            "  16..80:8GiB  {1..3}           a range: from, to and step (default: 1)\n"
             "  {4,[256:1,>:8]}               a comma within brackets does not separate\n"
             "  pytorch{,:gc=0.8}             an item may be empty\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) |
-             OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) | OPTION_BIT(GPU) |
-             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME) | OPTION_BIT(SHOW_JOB) |
-             OPTION_BIT(HELP),
+    .failed = "a run failed its audit or could not be finished; a run out of memory is a result",
+    .status_note = "If a trace was left out, which is said on standard error, the status is 2. After a signal all finished "
+                   "runs are stored, and the same command goes on.",
+    .flags = sweep_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = sweep_main,
+};
+
+static const struct flag_use merge_flags[] = {
+    TAKES_AS(OUT, "the database to put the results into; it is made if it is not there"), TAKES(JSON), TAKES(CSV),
+    TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_merge = {
     .name = "merge",
     .synopsis = "merge DB... -o DB",
     .summary = "put the results of several sweeps into one database",
-    .text = "A run that is there already is left as it is; one that differs from it is refused. Where a DB cannot be\n"
-            "had, a database that would be new is not made; one that was there keeps what came from those before.\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(HELP),
+    .text = "A run that is there already stays as it is; a run of the same name with other results is refused. If a DB "
+            "cannot be read, a new database is not made; one that was there keeps what came from the DBs before.\n",
+    .flags = merge_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = merge_main,

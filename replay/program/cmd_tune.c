@@ -518,19 +518,27 @@ static enum exit_status tune_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use tune_flags[] = {
+    TAKES_AS(DEVICE, "the simulated card to find a setting for, such as 24GiB or h100-80g (default: the recorded card, or "
+                     "the smallest named one that holds the recorded run)"),
+    TAKES(TORCH), TAKES(JSON), TAKES(THREADS), TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT,
+    TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_tune = {
     .name = "tune",
     .synopsis = "tune FILE",
     .summary = "find the setting of PYTORCH_CUDA_ALLOC_CONF that serves the trace best on a card",
-    .text = "Tries the settings that the release has: a coarse cross product with thresholds from the trace's own\n"
-            "sizes, then neighbours of the best. No request refused comes first, then peak reserved, then modelled\n"
-            "driver time; of equals the one with fewer settings. The best, and the best with a single setting, are\n"
-            "tried on changed copies of the trace (--seed). Recommended is what runs in most of them and is better\n"
-            "than the recorded setting there, too; where that runs out of memory also what only saves the recording,\n"
-            "with a caution. A trace that starts in mid-run starts fresh. The exit status is 0 also where nothing\n"
-            "helps.\n",
-    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(TORCH) | OPTION_BIT(JSON) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
-             OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .text = "tune tries the settings that the release has: first a coarse grid, with thresholds from the sizes in the trace, "
+            "then neighbours of the best. A run without a refused request beats one with; then less reserved memory at the "
+            "peak wins, then less modelled driver time; of equals, the one with fewer settings.\n"
+            "\n"
+            "The best setting, and the best one that changes a single thing, are then tried on changed copies of the trace "
+            "(--seed). tune recommends a setting that runs in most copies and is better than the recorded setting in most. "
+            "If the recorded setting runs out of memory, tune also recommends, with a caution, a setting that only saves "
+            "the recording. A trace that was recorded in mid-run starts with its live requests placed anew.\n",
+    .status_note = "The status is 0 also if nothing helps.",
+    .flags = tune_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = tune_main,

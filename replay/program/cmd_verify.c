@@ -178,14 +178,19 @@ static enum exit_status verify_run(const struct options *o)
     return cli_finish_stdout(verify_is_equal(&report) ? STATUS_DONE : STATUS_FAILED);
 }
 
+static const struct flag_use verify_flags[] = {
+    TAKES_AS(POLICY, "settings that the recording does not hold: pytorch:fraction=0.8, or a settings text"),
+    TAKES_AS(DEVICE, "the size of the card, such as 24GiB, if the recording does not hold it"), TAKES(JSON), TAKES_INPUT,
+    TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_verify = {
     .name = "verify",
     .synopsis = "verify FILE",
-    .summary = "compare every recorded decision with the policy's",
-    .text = "Settings and release are taken from the record; --policy pytorch:fraction=0.8 or --policy SETTINGS and\n"
-            "--device sim:24GiB give what it does not hold. Exit status 1 when anything that was compared differs.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(GPU) | OPTION_BIT(FROM) |
-             OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .summary = "compare every recorded decision of PyTorch's allocator with the policy's",
+    .text = "Settings and release are taken from the recording.\n",
+    .failed = "something that was compared differs",
+    .flags = verify_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = verify_run,
