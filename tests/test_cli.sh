@@ -132,6 +132,15 @@ refuse 3 'no/such/t: cannot be written' generate 530-270 -o no/such/t
 # What people type or paste without knowing better.
 expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' --device 24GiB
 expect 0 '^Device: h100-80g,context=1GiB, 79.10 GiB' loop.trace --policy none --device h100-80g,context=1GiB
+refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h100
+refuse 2 "did you mean 'a100-40g'" loop.trace --policy none --device sim:A100
+refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h100-80gb,context=1GiB
+refuse 2 'pytorch:expandable$' loop.trace --policy expandable
+refuse 2 'pytorch:max-split=...$' loop.trace --policy max-split
+expect 0 '^Device: 24GB, 24 GiB' loop.trace --policy none --device 24GB
+expect 0 'GB and G mean GiB' --list
+refuse 2 'loop.trace: is of device 0 alone; --gpu 5 is not in it' loop.trace --gpu 5
+expect 0 '^none' loop.trace --gpu 0 --policy none
 refuse 2 "the nearest is none" loop.trace --policy NONE
 refuse 2 "a policy's name is missing" loop.trace --policy ''
 refuse 2 "expected a capacity such as 24GiB" loop.trace --policy none --device sim:24

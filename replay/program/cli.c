@@ -62,6 +62,18 @@ void progress_clear(struct progress *p)
 
 /* ---- files ---- */
 
+/* An import takes the device that --gpu names, or refuses; a native trace is of one device already. */
+static enum err check_gpu(const struct options *o, size_t n, struct trace_reader **trace, struct err_detail *why)
+{
+    const uint32_t device = trace_info(*trace)->device;
+    if (!o->is_given[FLAG_GPU] || o->import.gpu == (int64_t)device)
+        return ERR_OK;
+    trace_close(*trace);
+    *trace = NULL;
+    return err_set(why, ERR_USAGE, 0, "%.150s: is of device %" PRIu32 " alone; --gpu %" PRId64 " is not in it",
+                   o->inputs[n], device, o->import.gpu);
+}
+
 static enum err open_file(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
                           struct err_detail *why)
 {
@@ -72,7 +84,7 @@ static enum err open_file(const struct options *o, size_t n, bool without_stacks
     import.progress_arg = &p;
     const enum err e = trace_open_any(o->inputs[n], o->from, &import, out, why);
     progress_clear(&p);
-    return e;
+    return e == ERR_OK ? check_gpu(o, n, out, why) : e;
 }
 
 enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)

@@ -29,7 +29,7 @@ static void list_devices(void)
 {
     const struct device_model *m;
     char text[UNITS_TEXT];
-    printf("\nCards (--device sim:NAME; or sim:24GiB, sim:unlimited):\n");
+    printf("\nCards (--device NAME; or 24GiB, sim:unlimited; GB and G mean GiB everywhere):\n");
     for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
         printf("  %-16s %-28s %s\n", m->name, m->title, units_format_bytes(m->total_bytes, text));
 }
