@@ -123,11 +123,11 @@ run loop.trace --json results/link
 run loop.trace --json /dev/null
 [ "$status" = 0 ] && [ -c /dev/null ] || fail "a device as output is written to, not replaced"
 refuse 2 'only one output' loop.trace --json - --csv -
-refuse 2 'a.out: is named for two outputs' loop.trace --json a.out --samples a.out
+refuse 2 'a.out: two outputs have this name' loop.trace --json a.out --samples a.out
 refuse 3 'no/such/a.json: cannot be written: No such file' loop.trace --json no/such/a.json
 refuse 3 'results: cannot be written: Is a directory' loop.trace --json results
-refuse 2 'loop.trace: is the input' loop.trace --json loop.trace
-refuse 2 'loop.trace: is the input' import loop.trace -o ./loop.trace
+refuse 2 'loop.trace: is an input' loop.trace --json loop.trace
+refuse 2 'loop.trace: is an input' import loop.trace -o ./loop.trace
 refuse 3 'no/such/t: cannot be written' generate 530-270 -o no/such/t
 # What people type or paste without knowing better.
 expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' --device 24GiB
@@ -266,7 +266,7 @@ grep -q 'the trace is unfinished: ' out || fail "an unfinished trace from a pipe
 head -c 160 loop.trace >part.trace
 expect 0 '^unfinished  *42 bytes at the end are cut off$' info part.trace
 run fit part.trace
-grep -q ', and no event is whole$' err || fail "a trace that is cut off before its first event: $(cat err)"
+grep -q ', and no event is complete$' err || fail "a trace that is cut off before its first event: $(cat err)"
 head -c 40 loop.trace >part.trace
 refuse 2 'cut off here, before its facts' part.trace --policy none
 # Its JSON has the keys that report/SCHEMA.md names, and no others (what is in "meta" depends on the source).

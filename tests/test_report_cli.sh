@@ -75,7 +75,7 @@ expect 2 'broken.db' broken.db
 expect 2 'empty' empty
 expect 2 'missing.db' missing.db
 expect 2 'are for traces' results.db --policy none
-expect 2 'is the input' results.db --csv results.db
+expect 2 'is an input' results.db --csv results.db
 
 # ---- a trace that is gone, or another now: its runs are told, not shown ----
 mv a.trace b.trace

@@ -246,7 +246,7 @@ done
 for key in $(grep -o '^ *"[a-z_]*":' j.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
-expect 'standard output is taken' 2 "is the program's" "$replay" run-sim --json - -- ./runtime
+expect 'standard output is taken' 2 "belongs to the program" "$replay" run-sim --json - -- ./runtime
 expect 'nothing to record' 2 'nothing was recorded' "$replay" run-sim --record n.zst -- true
 
 # Stand-ins: a library that wants a cuBLAS which is not there.

@@ -100,8 +100,8 @@ MUST_USE enum err cli_open_trace_without_stacks(const struct options *o, size_t 
 struct single_run;
 MUST_USE enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why);
 
-/* Whether a path names the same file as one of the inputs. */
-bool cli_is_input(const struct options *o, const char *path);
+/* ERR_USAGE if an output's path names the same file as one of the inputs. */
+MUST_USE enum err cli_check_output(const struct options *o, const char *path, struct err_detail *why);
 
 /* Opens an output if a path is given; *out is NULL if it is not. ERR_USAGE if the output would overwrite an input, or if
  * a second output is "-" (`is_stdout_taken` remembers the first). */

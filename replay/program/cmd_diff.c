@@ -7,10 +7,11 @@
 #include "replay/results/results_file.h"
 #include "replay/verify/recorded_settings.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything the command holds; zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct diff_session {
     const struct options *options;
     struct diff          diff;
@@ -39,6 +40,7 @@ static enum err session_open_lane(struct diff_session *s, int i, const char *pol
                                   struct device_choice *device, struct err_detail *why)
 {
     const char *release;
+    assert(s->traces[0] != NULL && s->specs[i].ops == NULL);
     enum err e = device_choose(device_text, s->traces[0], device, why);
     if (e == ERR_OK)
         e = recorded_release(s->traces[0], &release, why);
@@ -50,7 +52,7 @@ static enum err session_open_lane(struct diff_session *s, int i, const char *pol
     return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], 0, &s->lanes[i], why);
 }
 
-/* Runs both lanes side by side and finds where they part. */
+/* Runs both lanes side by side and finds the first event where they differ. */
 static enum err session_replay(struct diff_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -93,7 +95,7 @@ static enum err session_diff_policies(struct diff_session *s, struct err_detail 
 
 /* ---- two files ---- */
 
-/* Whether both results hold one run each, of one trace, as a replay goes without options. */
+/* Whether both results hold one run each, of the same trace, replayed with the default --start and --on-oom. */
 static bool are_two_plain_runs(const struct diff *d)
 {
     const struct run_table *a = &d->tables[0], *b = &d->tables[1];
@@ -138,10 +140,10 @@ static enum err session_diff_files(struct diff_session *s, struct err_detail *wh
     for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
         s->diff.names[i] = o->inputs[i];
         run_table_open(&s->diff.tables[i]);
-        if (strcmp(o->inputs[i], "-") != 0)      /* standard input is read once only, as a trace */
+        if (strcmp(o->inputs[i], "-") != 0)      /* standard input can be read only once, and may be a trace */
             e = results_file_add(&s->diff.tables[i], o->inputs[i], &is_results[i], why);
         if (e == ERR_OK && is_results[i] && s->diff.tables[i].n_rows == 0)
-            e = err_set(why, ERR_FORMAT, 0, "%.150s: no run is in it", o->inputs[i]);
+            e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", o->inputs[i]);
     }
     if (e == ERR_OK && is_results[0] != is_results[1])
         e = err_set(why, ERR_USAGE, 0, "%.80s holds results and %.80s does not: they cannot be compared",
@@ -172,7 +174,7 @@ static enum err session_diff(struct diff_session *s, struct err_detail *why)
         return session_diff_policies(s, why);
     if (o->n_inputs == 2 && o->n_policies == 0)
         return session_diff_files(s, why);
-    return err_set(why, ERR_USAGE, 0, "two files, or one trace and two times --policy: replay diff %s",
+    return err_set(why, ERR_USAGE, 0, "diff needs two files, or one trace and two --policy: replay diff %s",
                    o->n_inputs == 1 ? "TRACE --policy P --policy Q" : "A B");
 }
 

@@ -1,23 +1,24 @@
 /* `replay import FILE -o OUT`: any file that we read into a native trace. */
 #include "replay/program/cli.h"
 
-static enum exit_status import_main(const struct options *o)
+static enum err import_to(const struct options *o, struct err_detail *why)
 {
-    struct err_detail why = { .text = "" };
-    if (o->out == NULL) {
-        err_set(&why, ERR_USAGE, 0, "import needs a name for the trace: -o OUT");
-        return cli_fail(ERR_USAGE, &why);
-    }
-    if (cli_is_input(o, o->out)) {
-        err_set(&why, ERR_USAGE, 0, "%s: is the input, and would be written over", o->out);
-        return cli_fail(ERR_USAGE, &why);
-    }
     struct progress progress = progress_start("reading");
     struct import_config import = o->import;
     import.progress = progress_report;
     import.progress_arg = &progress;
-    const enum err e = trace_import(o->inputs[0], o->from, &import, o->out, &why);
+    const enum err e = trace_import(o->inputs[0], o->from, &import, o->out, why);
     progress_clear(&progress);
+    return e;
+}
+
+static enum exit_status import_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    enum err e = o->out != NULL ? cli_check_output(o, o->out, &why)
+                                : err_set(&why, ERR_USAGE, 0, "import needs a name for the trace: -o OUT");
+    if (e == ERR_OK)
+        e = import_to(o, &why);
     return e == ERR_OK ? STATUS_DONE : cli_fail(e, &why);
 }
 

@@ -9,6 +9,7 @@
 #include "replay/verify/recorded_settings.h"
 #include "report/sink_samples.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,11 +20,11 @@ const char *const default_policies[N_DEFAULT_POLICIES] = {"best-fit", "pow2", "g
 
 enum { ALL_HEADLINES = 4 * HEADLINE_TEXT, LABEL_TEXT = 200 };
 
-/* Everything a run holds; zero is a valid beginning and end. Lanes, and what belongs to one each, stand device by
- * device. */
+/* Everything a run holds. Zero is valid: session_close accepts it. Arrays of n hold one element for each lane, all policies
+ * of the first device first: lane = device * n_policies + policy. */
 struct session {
     const struct options *options;
-    size_t               n_policies, n_devices, n;       /* n: lanes */
+    size_t               n_policies, n_devices, n;       /* n: lanes, n_policies * n_devices */
     size_t               n_parsed;                       /* specs */
     struct policy_spec  *specs;
     struct device_choice *devices;
@@ -74,7 +75,7 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
     const struct options *o = s->options;
     const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
     s->n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
-    s->specs = calloc(s->n_policies + 1, sizeof *s->specs);      /* and the recorded one */
+    s->specs = calloc(s->n_policies + 1, sizeof *s->specs);      /* one more for the recorded settings */
     if (s->specs == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", s->n_policies);
     for (; s->n_parsed < s->n_policies; s->n_parsed++) {
@@ -85,7 +86,7 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
     return ERR_OK;
 }
 
-/* Where nobody asked for others, what the program itself had set comes first. */
+/* Without --policy, the settings that the program had come first, unless they are the defaults. */
 static enum err session_add_recorded(struct session *s, struct err_detail *why)
 {
     struct policy_spec recorded;
@@ -96,11 +97,12 @@ static enum err session_add_recorded(struct session *s, struct err_detail *why)
     if (e == ERR_HOST_NOMEM)
         return err_set(why, e, 0, "%s", reason.text);
     if (e != ERR_OK)
-        return ERR_OK;                           /* settings that no release of ours reads */
+        return ERR_OK;                           /* no release that we know reads these settings */
     if (policy_spec_changes(&recorded) == 0) {
         policy_spec_close(&recorded);
         return ERR_OK;
     }
+    assert(s->n_parsed == s->n_policies);        /* session_parse_policies left room for one more */
     memmove(s->specs + 1, s->specs, s->n_policies * sizeof *s->specs);
     s->specs[0] = recorded;
     s->n_policies++;
@@ -126,7 +128,7 @@ static enum err session_make_room(struct session *s, struct err_detail *why)
     return ERR_OK;
 }
 
-/* With a real card among them, a signal ends the run and not the program, so that all memory is given back first. */
+/* If one of the devices is a real card, a signal ends the run, not the program, so that all memory is given back first. */
 static enum err session_choose_devices(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -140,10 +142,10 @@ static enum err session_choose_devices(struct session *s, struct err_detail *why
     if (o->touch && !has_real)
         return err_set(why, ERR_USAGE, 0, "--touch is for a real card: --device cuda");
     if (has_real && o->start == START_FAITHFUL)
-        return err_set(why, ERR_USAGE, 0, "--start faithful wants the recorded addresses, which no real card gives");
+        return err_set(why, ERR_USAGE, 0, "--start faithful needs the recorded addresses, which a real card does not give");
     s->interrupted = has_real ? cli_defer_signals() : NULL;
     for (size_t d = 0; d < s->n_devices; d++) {
-        if (s->n_devices > 1)                /* what a plain sim becomes depends on the others */
+        if (s->n_devices > 1)                /* `sim` without a size depends on the other devices */
             snprintf(s->devices[d].typed, sizeof s->devices[d].typed, "%s", o->devices[d]);
         s->devices[d].config.touch = o->touch;
         s->devices[d].config.interrupted = s->interrupted;
@@ -151,7 +153,7 @@ static enum err session_choose_devices(struct session *s, struct err_detail *why
     return ERR_OK;
 }
 
-/* Outputs are opened before the work, so that a name that cannot be written to costs nobody a long run. */
+/* Outputs are opened before the replay, so that a name that cannot be written fails at once. */
 static enum err session_open_outputs(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -159,24 +161,25 @@ static enum err session_open_outputs(struct session *s, struct err_detail *why)
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         for (size_t k = 0; k < i; k++)
             if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0 && strcmp(paths[i], "-") != 0)
-                return err_set(why, ERR_USAGE, 0, "%s: is named for two outputs", paths[i]);
+                return err_set(why, ERR_USAGE, 0, "%s: two outputs have this name", paths[i]);
     enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
     if (e == ERR_OK)
         e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, why);
     if (e == ERR_OK)
         e = cli_open_output(o, o->samples, &s->is_stdout_taken, &s->samples, why);
     if (e == ERR_OK && o->perfetto != NULL && o->audit)
-        e = err_set(why, ERR_USAGE, 0, "--perfetto and --audit both listen to the device: one at a time");
+        e = err_set(why, ERR_USAGE, 0, "--perfetto and --audit exclude each other: both listen to the device");
     if (e == ERR_OK)
         e = cli_open_output(o, o->perfetto, &s->is_stdout_taken, &s->perfetto, why);
     return e;
 }
 
-/* A lane has been opened: what looks on is attached. */
+/* Called when a lane was opened: attaches the samples, the explanation and the timeline. */
 static enum err session_opened(void *session, size_t lane, const struct replay_config *cfg, struct err_detail *why)
 {
     struct session *s = session;
     char name[DEVICE_TEXT + 256];
+    assert(lane < s->n && s->n == s->n_policies * s->n_devices);
     s->lanes[lane].sink = s->sinks[lane];
     s->explain[lane].event = s->explain_event;
     s->lanes[lane].explain = &s->explain[lane];
@@ -220,7 +223,7 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
     return trace_stack(trace, stack, frames);
 }
 
-/* What the lanes took down while they ran, completed from the trace. */
+/* Completes the notes that the lanes took while they ran with names from the trace. */
 static enum err session_explain(struct session *s, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -233,11 +236,12 @@ static enum err session_explain(struct session *s, struct err_detail *why)
     return e;
 }
 
-/* One report of all devices. */
+/* Makes one report of the runs on all devices. */
 static enum err session_gather(struct session *s, struct err_detail *why)
 {
     for (size_t d = 0; d < s->n_devices; d++) {
         const size_t first = d * s->n_policies;
+        assert(first + s->n_policies <= s->n);
         struct report part;
         const enum err e = result_gather(s->trace, s->options->inputs[0], &s->on.bounds, &s->lanes[first],
                                          s->n_policies, &s->devices[d], &s->runs[first], &part, why);
@@ -260,7 +264,7 @@ static enum err session_gather(struct session *s, struct err_detail *why)
     return ERR_OK;
 }
 
-/* What was typed, or what stands for it. */
+/* The options as typed, or their defaults. */
 static struct report_setup setup_of(const struct options *o)
 {
     return (struct report_setup){
@@ -345,7 +349,7 @@ static enum err session_write(struct session *s, struct err_detail *why)
     return e;
 }
 
-/* What the lanes' outcomes mean for the program's. */
+/* The worst status of all lanes. */
 static enum exit_status session_status(const struct session *s)
 {
     enum exit_status worst = STATUS_DONE;

@@ -1,4 +1,4 @@
-/* `replay report`: results, or traces run on the fly, as a page, as Markdown and as CSV; and conditions on them. */
+/* `replay report`: results, or traces that are run first, as a page, as Markdown and as CSV; and --fail-if. */
 #include "replay/program/cli.h"
 #include "replay/results/detailed_runs.h"
 #include "replay/results/results_file.h"
@@ -11,17 +11,17 @@
 
 enum { RUNS_NAMED = 8 };
 
-/* Zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct report_session {
     const struct options *options;
     struct run_condition  conditions[FAIL_IF_MAX];
     struct run_table      table;
     struct verdict        verdict;
     struct page           page;
-    const char          **traces;    /* n_traces of the inputs */
+    const char          **traces;    /* the inputs that are no results */
     size_t                n_traces;
-    uint64_t              n_left_out;    /* traces and runs that could not be had */
-    size_t                n_notes;       /* of the page's, those that say so: the first */
+    uint64_t              n_left_out;    /* traces and runs that failed */
+    size_t                n_notes;       /* how many notes of the page, the first ones, name them */
     bool                  is_out_of_memory;
     struct output        *html, *md, *csv;
     bool                  is_stdout_taken;
@@ -40,7 +40,7 @@ static void session_close(struct report_session *s)
 
 /* ---- sources ---- */
 
-/* Results are read; anything else is a trace, or a folder with traces. */
+/* Reads results; notes any other source as a trace or a folder of traces. */
 static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
 {
     bool is_results;
@@ -50,7 +50,7 @@ static enum err add_source(struct report_session *s, const char *path, struct er
     return e;
 }
 
-/* On standard error at once, and in all that is written, whose reader does not see that. */
+/* Says it on standard error at once, and on the page, whose reader does not see standard error. */
 static void complain(void *arg, const char *text)
 {
     struct report_session *s = arg;
@@ -59,7 +59,7 @@ static void complain(void *arg, const char *text)
     s->n_notes = s->page.n_notes;
 }
 
-/* Traces are swept into a database in memory, so that their runs have all that other runs have. */
+/* Sweeps the traces into a database in memory: their runs then have the same columns as stored ones. */
 static enum err add_traces(struct report_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -67,7 +67,7 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
     if (s->n_traces == 0)
         return s->options->n_policies == 0 && s->options->device == NULL
                    ? ERR_OK
-                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; results are as they are");
+                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; these results were computed already");
     const bool is_default = o->n_policies == 0;
     const struct sweep_request asked = {
         .inputs = s->traces, .n_inputs = s->n_traces,
@@ -104,7 +104,7 @@ static enum err read_sources(struct report_session *s, struct err_detail *why)
     if (e == ERR_OK)
         e = add_traces(s, why);
     if (e == ERR_OK && s->table.n_rows == 0)
-        e = err_set(why, ERR_FORMAT, 0, "%.150s: no run is in it", o->inputs[0]);
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", o->inputs[0]);
     return e;
 }
 
@@ -122,7 +122,7 @@ static enum err open_outputs(struct report_session *s, struct err_detail *why)
     return e;
 }
 
-/* Only a page shows runs in detail. */
+/* Ranks the runs, and replays some for the page: only a page shows runs in detail. */
 static enum err draw(struct report_session *s, struct err_detail *why)
 {
     struct progress progress = progress_start("replaying");
@@ -157,7 +157,7 @@ static enum err write_outputs(struct report_session *s, struct err_detail *why)
 
 /* ---- conditions ---- */
 
-/* Names the runs that meet a condition; whether there are any. */
+/* Names the runs that meet a condition on stderr; returns whether there are any. */
 static bool report_condition(const struct report_session *s, size_t i)
 {
     size_t n = 0;
@@ -182,7 +182,7 @@ static enum exit_status report_status(const struct report_session *s, bool is_fa
 {
     if (s->n_left_out == 0)
         return is_failed ? STATUS_FAILED : STATUS_DONE;
-    fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is not of all that was asked for\n", s->n_left_out,
+    fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is incomplete\n", s->n_left_out,
             s->n_left_out == 1 ? "trace or run was" : "traces or runs were");
     return STATUS_USAGE;
 }

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Everything the command holds; zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct snapshot_session {
     struct trace_reader *trace;
     struct single_run    run;
@@ -30,9 +30,9 @@ static enum err session_open(struct snapshot_session *s, const struct options *o
 {
     uint64_t event = DUMP_AT_END;
     if (o->n_policies > 1)
-        return err_set(why, ERR_USAGE, 0, "one --policy is enough: a snapshot shows one run");
+        return err_set(why, ERR_USAGE, 0, "--policy is given twice: a snapshot shows one run");
     if (o->out == NULL)
-        return err_set(why, ERR_USAGE, 0, "where to? replay snapshot FILE -o snapshot.pickle");
+        return err_set(why, ERR_USAGE, 0, "snapshot needs a name for its output: -o snapshot.pickle");
     enum err e = cli_open_output(o, o->out, &s->is_stdout_taken, &s->out, why);
     if (e == ERR_OK)
         e = cli_open_trace(o, 0, &s->trace, why);
@@ -47,7 +47,7 @@ static enum err session_open(struct snapshot_session *s, const struct options *o
     return e;
 }
 
-/* The first refusal goes to stderr, as it would have gone to the program. */
+/* The first refusal goes to stderr, with the message that the program would have seen. */
 static enum exit_status session_end(struct snapshot_session *s)
 {
     const struct lane *l = &s->run.lane;

@@ -7,18 +7,19 @@
 #include "report/memory_summary.h"
 #include "report/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Refused requests, each with the sentence that the program would have seen. */
+/* Refused requests, each with the message that the program would have seen. */
 struct refusals {
     struct { int64_t event; char *text; } *at;
     size_t   n;
-    enum err e;                      /* first failure to take one down */
+    enum err e;                      /* ERR_HOST_NOMEM once one could not be stored */
 };
 
-/* Everything a command holds; zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct stats_session {
     struct trace_reader *trace;
     struct single_run    run;
@@ -63,11 +64,11 @@ static enum err session_replay(struct stats_session *s, const struct options *o,
     return e;
 }
 
-/* Opens what was named and replays it. */
+/* Opens the trace and replays it. */
 static enum err session_open(struct stats_session *s, const struct options *o, struct err_detail *why)
 {
     if (o->n_policies > 1)
-        return err_set(why, ERR_USAGE, 0, "one --policy is enough: the counters of one run are shown");
+        return err_set(why, ERR_USAGE, 0, "--policy is given twice: the counters of one run are shown");
     enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
     if (e == ERR_OK)
         e = cli_open_trace(o, 0, &s->trace, why);
@@ -76,7 +77,7 @@ static enum err session_open(struct stats_session *s, const struct options *o, s
     return e == ERR_OK ? session_replay(s, o, why) : e;
 }
 
-/* The status; refusals of the run go to stderr, which leaves the counters alone on stdout. */
+/* Refusals go to stderr, so that stdout holds the counters alone. */
 static enum exit_status session_end(const struct stats_session *s)
 {
     char where[TEXT_NUMBER];
@@ -114,6 +115,7 @@ static void json_refusals(struct json_writer *w, const struct refusals *r)
 static void write_json(FILE *out, const struct stats_session *s)
 {
     const struct policy *p = s->run.lane.policy;
+    assert(p->ops->stats != NULL);               /* single_run_open refuses others */
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-stats/1");

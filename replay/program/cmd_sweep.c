@@ -1,8 +1,9 @@
-/* `replay sweep`: every trace, policy and card, into a database; and `replay merge` of several. */
+/* `replay sweep`: every trace with every policy on every card, into a database; `replay merge`: several databases. */
 #include "replay/program/cli.h"
 #include "replay/program/job.h"
 #include "replay/sweep/sweep_ranks.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -23,17 +24,17 @@ static void clear_progress(struct sweep_progress *p)
     p->is_line_open = false;
 }
 
-/* The trace under way is still read to its end, which may take a while. */
+/* After a signal the current trace is still replayed to its end, which may take a while. */
 static void tell_end(struct sweep_progress *p)
 {
     if (p->is_end_told)
         return;
     clear_progress(p);
-    fprintf(stderr, "sweep: ending with this trace; a second signal ends it at once, and no stored run is lost\n");
+    fprintf(stderr, "sweep: ends after this trace; a second signal ends it at once; no stored run is lost\n");
     p->is_end_told = true;
 }
 
-/* A line that is rewritten on a terminal; elsewhere one every half minute. */
+/* On a terminal one line that is rewritten; elsewhere a new line every half minute. */
 static void show_progress(void *arg, size_t input, double done)
 {
     enum { PATIENCE_S = 2, PAUSE_S = 30 };
@@ -50,7 +51,7 @@ static void show_progress(void *arg, size_t input, double done)
     fprintf(stderr, "%ssweep: trace %zu of %zu, %.0f %% of the work", p->is_terminal ? "\r\033[K" : "", input + 1,
             p->sweep->inputs.n, 100 * done);
     if (done > 0.02 && done < 1)
-        fprintf(stderr, ", about %.0f s left if the rest is like it", elapsed * (1 - done) / done);
+        fprintf(stderr, ", about %.0f s left", elapsed * (1 - done) / done);
     if (!p->is_terminal)
         fputc('\n', stderr);
     p->is_line_open = p->is_terminal;
@@ -75,7 +76,7 @@ static void outputs_abandon(struct result_outputs *to)
     output_abandon(to->csv);
 }
 
-/* Writes what the database holds where it was asked for, and a summary to standard output unless that is taken. */
+/* Writes the JSON and CSV that were asked for, and a summary to standard output unless one of them goes there. */
 static enum err write_results(struct results_db *db, struct result_outputs *to, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -90,14 +91,14 @@ static enum err write_results(struct results_db *db, struct result_outputs *to, 
     return e != ERR_OK || to->is_stdout_taken ? e : results_db_write_table(db, stdout, why);
 }
 
-/* The database is an output that is written to directly: it may be none of the inputs. */
+/* The database is written in place, so it must not be one of the inputs. */
 static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *why)
 {
     if (o->out == NULL)
-        return err_set(why, ERR_USAGE, 0, "-o FILE is missing: the database for the results");
-    if (cli_is_input(o, o->out))
-        return err_set(why, ERR_USAGE, 0, "%.150s: is the input, and would be written over", o->out);
-    const enum err e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
+        return err_set(why, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results");
+    enum err e = cli_check_output(o, o->out, why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
     return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, why) : e;
 }
 
@@ -123,7 +124,7 @@ static enum exit_status sweep_status(const struct sweep *s)
     return s->n_left_out > 0 ? STATUS_USAGE : s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
 }
 
-/* Runs what is missing, in this process or dealt out to the others, and writes the results. */
+/* Replays the runs that are not stored yet, in this process or in all ranks, and writes the results. */
 static enum err sweep_and_write(struct sweep *s, const struct options *o, const struct ranks *ranks,
                                 struct result_outputs *to, struct err_detail *why)
 {
@@ -143,7 +144,7 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
     return write_results(s->db, to, why);
 }
 
-/* What a signal left: as much as is stored, and nothing half. */
+/* After a signal: every stored run is complete. */
 static enum exit_status sweep_interrupted(const struct sweep *s)
 {
     fprintf(stderr, "replay: ended by signal %d: %" PRIu64 " of %" PRIu64 " runs stored; the same command goes on\n",
@@ -151,7 +152,7 @@ static enum exit_status sweep_interrupted(const struct sweep *s)
     return (enum exit_status)(128 + *s->interrupted);
 }
 
-/* Says why, once among all ranks, and ends them. */
+/* Rank 0 says why, and ends the other ranks. */
 static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e, const struct err_detail *why)
 {
     struct sweep nothing = { .db = NULL };
@@ -178,7 +179,7 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     struct sweep s = { .db = NULL };
     struct result_outputs to = { .json = NULL };
     enum exit_status status = STATUS_DONE;
-    /* mpirun ends its ranks in its own way */
+    /* under mpirun, mpirun ends the ranks */
     const volatile sig_atomic_t *interrupted = ranks->n == 1 ? cli_defer_signals() : NULL;
     const struct sweep_request asked = request_of(o);
     enum err e = o->n_policies > 0 ? sweep_open(&asked, &s, &why)
@@ -239,6 +240,7 @@ static void take_beside(struct options *job, const struct options *typed)
     job->out = typed->out != NULL ? typed->out : job->out;
     job->threads = typed->threads > 0 ? typed->threads : job->threads;
     if (typed->n_shards > 0) {
+        assert(typed->shard >= 1 && typed->shard <= typed->n_shards);
         job->shard = typed->shard;
         job->n_shards = typed->n_shards;
     }

@@ -44,6 +44,7 @@ static const char *conf_of(const struct tune *t, const struct settings *settings
  * option of the release sets the limit. */
 static unsigned fraction_call(const struct tune *t, const struct settings *settings)
 {
+    assert(settings->fraction_percent <= 100);
     return t->rules.has_fraction_option ? 0 : settings->fraction_percent;
 }
 
@@ -183,6 +184,7 @@ static void print_copies(const struct tune *t)
     const struct tune_finalist *winner = winner_on_copies(t);
     unsigned wins = 0, repeated = 0;
     struct words w = { .n = 0 };
+    assert(t->n_copies > 0 && winner->runs <= t->n_copies && winner->beats <= winner->runs);
     for (size_t i = 0; i < t->n_copies; i++) {
         wins += t->copies[i].wins;
         repeated += t->copies[i].rounds > 1;
@@ -319,6 +321,7 @@ static void print_advice(const struct tune *t)
 static void print_text(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
+    assert(t->n_entries > 0 && t->winner < t->n_entries);
     const bool runs = t->entries[0].trial.fits;
     printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_rules_name(&t->rules),
            t->n_entries);

@@ -3,6 +3,7 @@
 
 #include "base/nearest.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const struct command_entry command_table[] = {
@@ -17,6 +18,7 @@ enum { N_ENTRIES = sizeof command_table / sizeof command_table[0], SLIPS_MAX = 2
 
 const struct command_entry *command_entry_at(size_t i)
 {
+    assert(i >= N_ENTRIES || (command_table[i].group == NULL) != (command_table[i].command == NULL));
     return i < N_ENTRIES ? &command_table[i] : NULL;
 }
 

@@ -8,6 +8,7 @@
 static void print_wrapped(FILE *out, const char *text, size_t n, size_t column, size_t indent)
 {
     bool is_first = true;
+    assert(indent < HELP_WIDTH);
     for (size_t at = 0; at < n;) {
         size_t end = at;
         while (end < n && text[end] != ' ')

@@ -1,6 +1,7 @@
 /* Every line becomes an argument, and the arguments are read as those of a command line: there is one table of options. */
 #include "replay/program/job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static enum err no_memory(struct err_detail *why)
     return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
 }
 
-/* The text without spaces at its ends; cut in place. */
+/* The text without the spaces at both ends; it is cut in place. */
 static char *trim(char *text)
 {
     text += strspn(text, " \t\r");
@@ -47,6 +48,7 @@ static enum err take_line(struct job *job, char *line, const struct flag_use *ta
         snprintf(argument, room, "%s%s", value[0] == '-' ? "./" : "", value);
     else
         snprintf(argument, room, "--%s%s%s", key, is_switch ? "" : "=", is_switch ? "" : value);
+    assert(job->argv[job->argc] == NULL);        /* there is room for every line, and a NULL after the last */
     job->argv[job->argc++] = argument;
     return ERR_OK;
 }
@@ -75,7 +77,7 @@ enum err job_read_bytes(const char *bytes, size_t n, const char *name, const str
     struct err_detail reason = { .text = "" };
     if (n > JOB_BYTES_MAX || memchr(bytes, '\0', n) != NULL) {
         free(job.bytes);
-        return err_set(why, ERR_USAGE, 0, "%.150s: is no job file", name);
+        return err_set(why, ERR_USAGE, 0, "%.150s: is not a job file", name);
     }
     for (size_t i = 0; i < n; i++)
         n_lines += bytes[i] == '\n';

@@ -70,7 +70,7 @@ static void print_range(const struct policy_option *o)
     case OPTION_BYTES:
         printf("a size%s%s%s, from %s", o->unit != NULL ? " (" : "", o->unit != NULL ? o->unit : "",
                o->unit != NULL ? ")" : "", units_format_bytes(o->min, low));
-        if (o->max < UINT64_C(1) << 63)            /* a higher limit is none */
+        if (o->max < UINT64_C(1) << 63)            /* a higher limit does not limit anything */
             printf(" to %s", units_format_bytes(o->max, high));
         break;
     case OPTION_NUMBER:

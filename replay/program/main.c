@@ -1,6 +1,7 @@
 /* The program: picks the command, reads its options, and leaves nothing half-written when it is interrupted. */
 #include "replay/program/cli.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +47,7 @@ static enum exit_status help_about(const char *name)
 /* A file that is not there, or one too many, may be a command that was mistyped: `replay inof trace`. */
 static enum err check_inputs(const struct subcommand *c, const struct options *o, struct err_detail *why)
 {
+    assert(c->n_inputs_min <= c->n_inputs_max);
     if (o->n_inputs < c->n_inputs_min && !o->calibrate)
         return err_set(why, ERR_USAGE, 0, "a file is missing: replay %s (see replay --help)", c->synopsis);
     const bool is_too_many = o->n_inputs > c->n_inputs_max;
