@@ -65,6 +65,8 @@ for command in $commands; do
     [ "$command" = FILE ] && command=loop.trace
     expect 0 '^Exit status:' "$command" --help
     expect 0 '^  2  ' "$command" -h
+    twice=$(sed -n '/^Exit status/q; s/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p' out | sort | uniq -d)
+    [ -z "$twice" ] || fail "replay $command takes two options of one name: $twice"
     awk 'length($0) > 80' out | grep . && fail "replay $command --help has lines of more than 80 columns"
 done
 for words in --help --list '--help pytorch' '--help none' '--help gc=0.8'; do

@@ -132,34 +132,54 @@ static void session_replay_runs(struct diff_session *s)
     s->diff.traces[0] = e == ERR_OK ? s->traces[0] : NULL;
 }
 
-static enum err session_diff_files(struct diff_session *s, struct err_detail *why)
+/* Reads the i-th input if it is results; *is_results says whether it is. */
+static enum err session_read_results(struct diff_session *s, size_t i, bool *is_results, struct err_detail *why)
 {
-    const struct options *o = s->options;
-    bool is_results[2] = {false, false};
+    const char *path = s->options->inputs[i];
     enum err e = ERR_OK;
+    *is_results = false;
+    s->diff.names[i] = path;
+    run_table_open(&s->diff.tables[i]);
+    if (strcmp(path, "-") != 0)              /* standard input can be read only once, and may be a trace */
+        e = results_file_add(&s->diff.tables[i], path, is_results, why);
+    if (e == ERR_OK && *is_results && s->diff.tables[i].n_rows == 0)
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", path);
+    return e;
+}
+
+static enum err session_diff_results(struct diff_session *s, struct err_detail *why)
+{
+    s->diff.kind = DIFF_RUNS;
+    const enum err e = diff_match_runs(&s->diff, why);
+    if (e == ERR_OK)
+        session_replay_runs(s);
+    return e;
+}
+
+static enum err session_diff_traces(struct diff_session *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    s->diff.kind = DIFF_TRACES;
     for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
-        s->diff.names[i] = o->inputs[i];
-        run_table_open(&s->diff.tables[i]);
-        if (strcmp(o->inputs[i], "-") != 0)      /* standard input can be read only once, and may be a trace */
-            e = results_file_add(&s->diff.tables[i], o->inputs[i], &is_results[i], why);
-        if (e == ERR_OK && is_results[i] && s->diff.tables[i].n_rows == 0)
-            e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", o->inputs[i]);
-    }
-    if (e == ERR_OK && is_results[0] != is_results[1])
-        e = err_set(why, ERR_USAGE, 0, "%.80s holds results and %.80s does not: they cannot be compared",
-                    o->inputs[is_results[0] ? 0 : 1], o->inputs[is_results[0] ? 1 : 0]);
-    s->diff.kind = is_results[0] ? DIFF_RUNS : DIFF_TRACES;
-    if (e == ERR_OK && is_results[0]) {
-        e = diff_match_runs(&s->diff, why);
-        if (e == ERR_OK)
-            session_replay_runs(s);
-        return e;
-    }
-    for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
-        e = cli_open_trace(o, i, &s->traces[i], why);
+        e = cli_open_trace(s->options, i, &s->traces[i], why);
         s->diff.traces[i] = s->traces[i];
     }
     return e == ERR_OK ? diff_traces(&s->diff, why) : e;
+}
+
+static enum err session_diff_files(struct diff_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    bool is_results[2];
+    enum err e = session_read_results(s, 0, &is_results[0], why);
+    if (e == ERR_OK)
+        e = session_read_results(s, 1, &is_results[1], why);
+    if (e != ERR_OK)
+        return e;
+    if (is_results[0] != is_results[1])
+        return err_set(why, ERR_USAGE, 0, "%.80s holds results and %.80s does not: they cannot be compared",
+                       o->inputs[is_results[0] ? 0 : 1], o->inputs[is_results[0] ? 1 : 0]);
+    return is_results[0] ? session_diff_results(s, why) : session_diff_traces(s, why);
 }
 
 /* ---- the command ---- */

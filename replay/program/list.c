@@ -62,24 +62,37 @@ enum exit_status list_everything(void)
     return cli_finish_stdout(STATUS_DONE);
 }
 
-/* The values that an option of a policy takes. */
-static void print_range(const struct policy_option *o)
+static void print_sizes(const struct policy_option *o)
 {
     char low[UNITS_TEXT], high[UNITS_TEXT];
+    printf("a size");
+    if (o->unit != NULL)
+        printf(" (%s)", o->unit);
+    printf(", from %s", units_format_bytes(o->min, low));
+    if (o->max < UINT64_C(1) << 63)                /* a higher limit does not limit anything */
+        printf(" to %s", units_format_bytes(o->max, high));
+}
+
+static void print_numbers(const struct policy_option *o)
+{
+    printf("a whole number");
+    if (o->unit != NULL)
+        printf(" of %s", o->unit);
+    if (o->max == UINT64_MAX)
+        printf(", from %" PRIu64, o->min);
+    else
+        printf(", %" PRIu64 " to %" PRIu64, o->min, o->max);
+}
+
+/* The values that an option of a policy takes. */
+static void print_values(const struct policy_option *o)
+{
     switch (o->kind) {
     case OPTION_BYTES:
-        printf("a size%s%s%s, from %s", o->unit != NULL ? " (" : "", o->unit != NULL ? o->unit : "",
-               o->unit != NULL ? ")" : "", units_format_bytes(o->min, low));
-        if (o->max < UINT64_C(1) << 63)            /* a higher limit does not limit anything */
-            printf(" to %s", units_format_bytes(o->max, high));
+        print_sizes(o);
         break;
     case OPTION_NUMBER:
-        printf("a whole number%s%s, %" PRIu64 " to ", o->unit != NULL ? " of " : "", o->unit != NULL ? o->unit : "",
-               o->min);
-        if (o->max == UINT64_MAX)
-            printf("no limit");
-        else
-            printf("%" PRIu64, o->max);
+        print_numbers(o);
         break;
     case OPTION_RATIO:
         printf("a share, 0 to 1");
@@ -111,7 +124,7 @@ enum exit_status list_policy(const char *text)
     for (size_t i = 0; i < spec.n_options; i++) {
         const struct policy_option *o = &spec.ops->options[i];
         printf("\n  %s: ", o->name);
-        print_range(o);
+        print_values(o);
         printf("; default: %s\n      ", o->fallback != NULL ? o->fallback : "not set");
         help_print_wrapped(stdout, o->help, 6, 6);
     }
