@@ -34,7 +34,7 @@ refuse() {
     fi
 }
 
-# No temporary file is left beside what was to be written.
+# expect_only FOLDER NAMES: the folder holds these files and no temporary ones
 expect_only() {
     local names
     names=$(ls -A "$1" | tr '\n' ' ')
@@ -121,7 +121,7 @@ run loop.trace --json results/a.json
 cmp -s results/a.json one.json || fail "an output replaces what was there"
 ln -s a.json results/link
 run loop.trace --json results/link
-[ -L results/link ] && cmp -s results/a.json one.json || fail "an output behind a link goes to the file that is meant"
+[ -L results/link ] && cmp -s results/a.json one.json || fail "an output through a link goes to the file that the link names"
 run loop.trace --json /dev/null
 [ "$status" = 0 ] && [ -c /dev/null ] || fail "a device as output is written to, not replaced"
 refuse 2 'only one output' loop.trace --json - --csv -
@@ -131,7 +131,7 @@ refuse 3 'results: cannot be written: Is a directory' loop.trace --json results
 refuse 2 'loop.trace: is an input' loop.trace --json loop.trace
 refuse 2 'loop.trace: is an input' import loop.trace -o ./loop.trace
 refuse 3 'no/such/t: cannot be written' generate 530-270 -o no/such/t
-# What people type or paste without knowing better.
+# What people type or paste at the first try.
 expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' --device 24GiB
 expect 0 '^Device: h100-80g,context=1GiB, 79.10 GiB' loop.trace --policy none --device h100-80g,context=1GiB
 refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h100

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A disk that is full sooner or later: whatever a command writes, it says that this could not be done, ends with 3, and
-# leaves no file that looks finished. The disk's end is played by the limit that a shell can set to a file's size.
+# A full disk: whatever a command writes, it says that the output cannot be written, ends with status 3, and leaves no
+# file that looks finished. The shell's limit on the size of a file stands for the full disk.
 set -uo pipefail
 replay=$1
 samples=$3/samples

@@ -117,8 +117,37 @@ PY
 reads 1 diff best-fit-pipe.db pow2-pipe.db
 reads 1 diff best-fit-pipe.json pow2-pipe.json
 
-# What a recording names as PyTorch's settings is a setting, never a file.
-[[ ! -e evil-ran ]] || fail "the code ran"
+# What a recording holds as PyTorch's settings is read as settings, never as a file's name.
+"$replay" snapshot a.zst -o a.pickle || fail "no snapshot to change"
+n=0
+for settings in ./evil.so evil.so 'export ./evil.so' "$PWD/evil.so"; do
+    n=$((n + 1))
+    python3 - "$settings" conf$n.pickle <<'PY' || fail "no snapshot with the settings $settings"
+import pickle, sys
+with open("a.pickle", "rb") as f:
+    snapshot = pickle.load(f)
+snapshot["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"] = sys.argv[1]
+with open(sys.argv[2], "wb") as f:
+    pickle.dump(snapshot, f)
+PY
+    reads 0 info conf$n.pickle
+    grep -q 'evil.so' out || fail "the settings did not get into the recording: $(cat out)"
+    rm -f evil-ran
+    for command in '' verify stats summary fit tune 'snapshot -o o.pickle' 'diff a.zst' 'report --html o.html' \
+                   'import -o o.zst'; do
+        # shellcheck disable=SC2086
+        timeout 60 "$replay" $command conf$n.pickle >out 2>&1 </dev/null
+        (( $? < 124 )) || fail "replay $command of a recording with the settings $settings does not end"
+        [[ ! -e evil-ran ]] || fail "replay $command ran the code that a recording names as $settings"
+    done
+done
+
+# Whatever source file reads runs from results and opens what they name asks first.
+for file in $(cd "$3" && grep -lE 'run_table_(text|cell)|results_db_each_run' -r replay report policies --include='*.c'); do
+    grep -qE 'policy_spec_parse|policy_load|device_choose|trace_open|sha256_file' "$3/$file" || continue
+    grep -q foreign_run_check "$3/$file" || fail "$file opens what results name without foreign_run_check"
+done
+
 "$replay" a.zst --policy ./evil.so >out 2>&1
 [[ -e evil-ran ]] || fail "the plugin does not run when it is typed, so these checks show nothing"
 

@@ -132,7 +132,7 @@ static void words_add_mechanism(struct words *w, const struct settings *s)
         words_add(w, "max_split_size_mb leaves blocks of %" PRIu32 " MiB and more whole: smaller requests go to other "
                      "segments. ", s->max_split_mib);
     if (s->non_split_mib > 0)
-        words_add(w, "max_non_split_rounding_mb lets such a block serve requests up to %" PRIu32 " MiB smaller. ",
+        words_add(w, "max_non_split_rounding_mb lets a whole block serve requests up to %" PRIu32 " MiB smaller. ",
                   s->non_split_mib);
     if (s->roundup[0] != '\0')
         words_add(w, "roundup_power2_divisions rounds sizes, so that a freed block fits a later request of nearly the "
