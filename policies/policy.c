@@ -81,8 +81,8 @@ static enum err policy_open_library(const char *path, void **handle, struct err_
     *handle = dlopen(strchr(path, '/') == NULL ? file : path, RTLD_NOW | RTLD_LOCAL);
     free(file);
     if (*handle == NULL) {
-        const char *reason = dlerror();         /* begins with the path */
-        return err_set(why, ERR_IO, 0, "cannot load plugin: %s", reason == NULL ? path : reason);
+        const char *reason = dlerror();         /* starts with the path */
+        return err_set(why, ERR_INPUT, 0, "cannot load plugin: %s", reason == NULL ? path : reason);
     }
     return ERR_OK;
 }

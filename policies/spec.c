@@ -227,14 +227,26 @@ static enum err spec_refuse(const struct spec_reader *r, size_t typed_at, struct
                    r->spec->typed, typed_at + 1, n, shown.at, reason);
 }
 
+static const struct policy_option *spec_find_option(const struct policy_ops *ops, struct span name)
+{
+    for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++)
+        if (span_is(name, ops->options[i].name))
+            return &ops->options[i];
+    return NULL;
+}
+
 static enum err spec_refuse_name(const struct spec_reader *r)
 {
     char reason[SPEC_REASON];
+    const struct policy_option *option;
     const struct nearest n = spec_nearest_policy(r->head);
     if (r->head.n == 0)
         snprintf(reason, sizeof reason, "a policy's name is missing; replay --list shows them");
     else if (n.distance == 0)
         snprintf(reason, sizeof reason, strchr(n.name, '=') != NULL ? "%s needs a value" : "%s takes no value", n.name);
+    else if ((option = spec_find_option(policy_find(spec_settings_policy), r->head)) != NULL)
+        snprintf(reason, sizeof reason, "no policy of that name, but %s has that option: %s:%s%s", spec_settings_policy,
+                 spec_settings_policy, option->name, option->kind == OPTION_SWITCH ? "" : "=...");
     else
         snprintf(reason, sizeof reason, "no policy of that name; the nearest is %s", n.name);
     return spec_refuse(r, 0, r->head, reason);
@@ -330,14 +342,6 @@ static enum err spec_expand(struct spec_reader *r, const char *spec, struct span
 }
 
 /* ---- items ---- */
-
-static const struct policy_option *spec_find_option(const struct policy_ops *ops, struct span name)
-{
-    for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++)
-        if (span_is(name, ops->options[i].name))
-            return &ops->options[i];
-    return NULL;
-}
 
 static const struct policy_option *spec_pairs_option(const struct policy_ops *ops)
 {
@@ -561,6 +565,12 @@ static const char *spec_skip_shell(const char *text)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         text += strncmp(text, words[i], strlen(words[i])) == 0 ? strlen(words[i]) : 0;
     return text;
+}
+
+bool policy_text_loads_code(const char *text)
+{
+    const char *typed = spec_skip_shell(text);
+    return spec_is_plugin(span_until((struct span){typed, strlen(typed)}, ':'));
 }
 
 enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)

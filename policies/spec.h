@@ -43,6 +43,9 @@ void policy_spec_close(struct policy_spec *spec);
 enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
                             struct err_detail *why);
 
+/* Whether policy_spec_parse would load a shared object for this text. Nothing is opened to tell. */
+bool policy_text_loads_code(const char *text);
+
 /* How many settings a spec changes; 0 if it leaves all at their defaults, written out or not. For a plugin: the number
  * of options typed. */
 unsigned policy_spec_changes(const struct policy_spec *spec);

@@ -69,8 +69,7 @@ unsigned policy_spec_changes(const struct policy_spec *spec)
 unsigned policy_text_changes(const char *policy)
 {
     struct policy_spec spec;
-    const bool is_plugin = strchr(policy, '/') != NULL || strstr(policy, ".so") != NULL;
-    if (is_plugin || policy_spec_parse(policy, &spec, NULL) != ERR_OK)
+    if (policy_text_loads_code(policy) || policy_spec_parse(policy, &spec, NULL) != ERR_OK)
         return typed_settings(policy);
     const unsigned n = policy_spec_changes(&spec);
     policy_spec_close(&spec);

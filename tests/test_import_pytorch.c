@@ -503,8 +503,8 @@ Test(import_pytorch, foreign_files_are_refused_by_name_and_reason)
     expect_open_error("<html>\"base64\" = \"gA\"", 21, ERR_FORMAT, "does not hold its snapshot where it should");
     struct trace_reader *r = NULL;
     struct err_detail why = {.text = ""};
-    cr_expect_eq(trace_open_any("/nonexistent", NULL, NULL, &r, &why), ERR_IO);
-    cr_expect_eq(trace_open_any("/", NULL, NULL, &r, &why), ERR_IO);
+    cr_expect_eq(trace_open_any("/nonexistent", NULL, NULL, &r, &why), ERR_INPUT);
+    cr_expect_eq(trace_open_any("/", NULL, NULL, &r, &why), ERR_INPUT);
     cr_expect_eq(trace_open_any("/dev/null", "csw", NULL, &r, &why), ERR_USAGE);
     cr_expect(strstr(why.text, "csw") != NULL);
 }

@@ -31,7 +31,7 @@ sed -n '/replay-record\/1`$/,/^## .*run-sim/p' "$3/report/SCHEMA.md" | grep '^| 
     grep -o '`[a-z_.]*`' | tr -d '`' | sed 's/.*\.//' | sort -u >promised
 json_keys made.json >found
 cmp -s promised found || fail "keys: $(diff promised found)"
-expect 2 'standard output is the program' record -o json.trace --json - -- "$program" driver log
+expect 2 'standard output belongs to the program' record -o json.trace --json - -- "$program" driver log
 
 # ---- the exit status is the program's ----
 expect 8 'it must not fit\|no memory' record -o status.trace -- env FAKE_CUDA_BYTES=100 "$program" fork log

@@ -256,7 +256,7 @@ expect 'what is no journal' 0 'left there' \
     sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'spoils no other' 0 'alloc                5' "$replay" info o.zst
 rm -r "$TMPDIR"/*
-expect 'no place for the trace' 2 'journals are left there' \
+expect 'no place for the trace' 3 'journals are left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record nowhere/r.zst -- ./driver
 expect_files 1 "$TMPDIR/replay-run-*/*.0.calls"
 expect 'a snapshot that cannot be read' 2 'Is a directory' \
@@ -273,7 +273,7 @@ done
 for key in $(grep -o '^ *"[a-z_]*":' j.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
-expect 'standard output is taken' 2 "is the program's" "$replay" run-sim --json - -- ./runtime
+expect 'standard output is taken' 2 "belongs to the program" "$replay" run-sim --json - -- ./runtime
 expect 'nothing to record' 2 'nothing was recorded' "$replay" run-sim --record n.zst -- true
 
 # Stand-ins: a library that needs a cuBLAS, on a machine without one.
