@@ -29,7 +29,8 @@
     X(UNSUPPORTED, "not supported")                                                        \
     X(DRIVER, "the device driver failed")                                                  \
     X(CORRUPT, "an invariant does not hold")                                               \
-    X(INTERRUPTED, "interrupted")
+    X(INTERRUPTED, "interrupted")                                                          \
+    X(INPUT, "an input cannot be opened or read")
 
 #define ERR_ENUM(name, sentence) ERR_##name,
 enum err { ERR_LIST(ERR_ENUM) ERR_COUNT };

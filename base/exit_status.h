@@ -1,14 +1,28 @@
 /*
- * What the program's exit status means, for every command.
+ * The exit statuses of the program: their list, and the only place where an error becomes one.
  */
 #ifndef REPLAY_BASE_EXIT_STATUS_H
 #define REPLAY_BASE_EXIT_STATUS_H
 
-enum exit_status {
-    STATUS_DONE = 0,
-    STATUS_FAILED = 1,               /* a run ended in OOM, failed the audit, or differs from the record */
-    STATUS_USAGE = 2,                /* wrong usage or bad input */
-    STATUS_OURS = 3,                 /* our fault, or the host's */
-};
+#include "base/err.h"
+
+/* X(NAME, number, meaning): the meaning as --help and the manual page print it. */
+#define EXIT_STATUS_LIST(X)                                                                                    \
+    X(DONE, 0, "the command did what was asked")                                                               \
+    X(FAILED, 1, "the answer is bad news: a run was out of memory, or a comparison found a difference")         \
+    X(USAGE, 2, "wrong usage, bad or missing input, or a device that is not there")                            \
+    X(OURS, 3, "this program or its host failed: a full disk, no memory, a driver's error")
+
+#define EXIT_STATUS_ENUM(name, number, meaning) STATUS_##name = (number),
+enum exit_status { EXIT_STATUS_LIST(EXIT_STATUS_ENUM) };
+#undef EXIT_STATUS_ENUM
+
+/* The status of a command that ends with this error. ERR_INPUT is the person's to mend and gives STATUS_USAGE; ERR_IO, an
+ * output or a temporary file that failed, gives STATUS_OURS. */
+enum exit_status exit_status_of(enum err e);
+
+/* The status of a command whose run had this outcome. Out of memory and a failed audit are results here, so both give
+ * STATUS_FAILED; anything else is as above. */
+enum exit_status exit_status_of_run(enum err outcome);
 
 #endif

@@ -90,7 +90,7 @@ static enum err source_fill(struct input *in, struct err_detail *why)
         n = read(in->fd, l->own + l->end, room);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return err_set(why, ERR_IO, 0, "%s: %s", in->name, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%s: %s", in->name, strerror(errno));
     l->end += (size_t)n;
     l->at_end = n == 0;
     return ERR_OK;
@@ -286,9 +286,9 @@ static enum err input_open_fd(struct input *in, const char *path, struct err_det
     in->owns_fd = strcmp(path, "-") != 0;
     in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
-        return err_set(why, ERR_IO, 0, "%s: %s", in->name, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%s: %s", in->name, strerror(errno));
     if (S_ISDIR(st.st_mode))
-        return err_set(why, ERR_IO, 0, "%s: is a directory", in->name);
+        return err_set(why, ERR_INPUT, 0, "%s: is a directory", in->name);
     in->size = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
     in->layers[0].own = malloc(WINDOW_BYTES);
     in->layers[0].bytes = in->layers[0].own;

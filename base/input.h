@@ -18,7 +18,7 @@
 struct input;
 
 /* Opens a file ("-": standard input), or bytes that are borrowed until input_close. Compression, also twice nested, is
- * recognised by the first bytes. ERR_IO (missing, a directory, unreadable), ERR_HOST_NOMEM; later calls also ERR_FORMAT
+ * recognised by the first bytes. ERR_INPUT (missing, a directory, unreadable), ERR_HOST_NOMEM; later calls also ERR_FORMAT
  * (damaged compression). */
 MUST_USE enum err input_open(const char *path, struct input **out, struct err_detail *why);
 MUST_USE enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why);

@@ -46,7 +46,7 @@ enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *
     unsigned char piece[PIECE];
     FILE *in = fopen(path, "rb");
     if (in == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
     EVP_MD_CTX *sum = sum_start();
     bool is_good = sum != NULL;
     for (size_t n; is_good && (n = fread(piece, 1, PIECE, in)) > 0;)
@@ -54,5 +54,5 @@ enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *
     const bool is_bad = ferror(in) != 0;
     fclose(in);
     const enum err e = sum_finish(sum, is_good, hex, why);
-    return is_bad ? err_set(why, ERR_IO, 0, "%.150s: cannot be read", path) : e;
+    return is_bad ? err_set(why, ERR_INPUT, 0, "%.150s: cannot be read", path) : e;
 }

@@ -65,7 +65,7 @@ static enum err elf_open(struct elf_file *f, Elf64_Phdr *dynamic, struct err_det
     for (uint16_t i = 0; i < f->n_segments; i++) {
         const uint64_t at = head.e_phoff + (uint64_t)i * sizeof *dynamic;
         if (at < head.e_phoff || !elf_get(f, at, dynamic, sizeof *dynamic))
-            return err_set(why, ERR_FORMAT, at, "program header %u lies behind the end", i);
+            return err_set(why, ERR_FORMAT, at, "program header %u lies beyond the end", i);
         if (dynamic->p_type == PT_DYNAMIC)
             return ERR_OK;
     }
@@ -101,7 +101,7 @@ static enum err elf_read_tables(struct elf_file *f, const Elf64_Phdr *dynamic, s
         default: break;
         }
     if (f->strings == 0 || f->strings_bytes > f->n - f->strings)
-        return err_set(why, ERR_FORMAT, f->strings, "the string table lies behind the end");
+        return err_set(why, ERR_FORMAT, f->strings, "the string table lies beyond the end");
     f->n_symbols = f->symbols == 0 ? 0 : elf_count_symbols(f, hash, gnu_hash);
     return ERR_OK;
 }
@@ -145,7 +145,7 @@ static enum err elf_walk_symbols(struct elf_file *f, const struct elf_visitor *v
         uint16_t index = 0;
         const char *version = NULL, *library = NULL;
         if (!elf_get(f, f->symbols + i * sizeof s, &s, sizeof s))
-            return err_set(why, ERR_FORMAT, f->symbols, "symbol %llu lies behind the end", (unsigned long long)i);
+            return err_set(why, ERR_FORMAT, f->symbols, "symbol %llu lies beyond the end", (unsigned long long)i);
         const char *name = elf_text(f, s.st_name);
         if (s.st_shndx != SHN_UNDEF || name == NULL || name[0] == '\0')
             continue;

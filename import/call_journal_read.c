@@ -194,7 +194,7 @@ void call_journal_free(struct call_journal *log)
 static enum err follow_open(const char *path, int *fd, struct err_detail *why)
 {
     *fd = open(path, O_RDONLY | O_CLOEXEC);
-    return *fd >= 0 ? ERR_OK : err_set(why, ERR_IO, 0, "%s: cannot be opened: %s", path, strerror(errno));
+    return *fd >= 0 ? ERR_OK : err_set(why, ERR_INPUT, 0, "%s: cannot be opened: %s", path, strerror(errno));
 }
 
 /* Reads n bytes; *got are there. */
@@ -206,7 +206,7 @@ static enum err follow_read(int fd, const char *path, void *out, size_t n, uint6
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return err_set(why, ERR_IO, offset, "%s: cannot be read: %s", path, strerror(errno));
+            return err_set(why, ERR_INPUT, offset, "%s: cannot be read: %s", path, strerror(errno));
         if (k == 0)
             break;
         *got += (size_t)k;

@@ -67,7 +67,7 @@ static enum err html_expect(struct input *in, unsigned char c, struct err_detail
         i++;
     if (i == n || bytes[i] != c)
         return err_set(why, ERR_FORMAT, input_offset(in),
-                       "%s: byte %llu: the snapshot in the page is not where it should be", input_name(in),
+                       "%s: byte %llu: the page does not hold its snapshot where it should", input_name(in),
                        (unsigned long long)input_offset(in));
     input_skip(in, i + 1);
     return ERR_OK;

@@ -101,7 +101,7 @@ static void note_start(struct pytorch_import *p)
              w->start_reserved == 0 ? 100 : 100.0 * (double)w->guessed_bytes / (double)w->start_reserved);
 }
 
-static void note_troubles(struct pytorch_import *p)
+static void note_contradictions(struct pytorch_import *p)
 {
     const struct walk *w = p->w;
     if (w->outside.n > 0)
@@ -133,7 +133,7 @@ static void note_layout(struct pytorch_import *p)
     if ((signs & SIGN_POOL_ID) == 0 && p->s->n_pools > 1)
         note(p, "the pools of blocks whose segment was freed are not recorded; the default pool is assumed");
     if (p->w->is_npu)
-        note(p, "block sizes follow another vendor's rule: request + 32 bytes, up to 512");
+        note(p, "block sizes follow another vendor's rule: request + 32 bytes, rounded up to 512");
 }
 
 /* Notes what was refused, and what this tells about the device. */
@@ -192,7 +192,7 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
     info->recorded_end_segments = w->final.n;
     info->epoch_us = w->n > 0 && w->records[0].time_us > 0 ? (uint64_t)w->records[0].time_us : 0;
     note_start(p);
-    note_troubles(p);
+    note_contradictions(p);
     note_layout(p);
     note_room(p, &room);
     enum err e = trace_put_meta(p->out, "source", importer_pytorch.name, why);
@@ -237,7 +237,7 @@ static enum err put_stream_numbers(struct pytorch_import *p, struct err_detail *
 
 /* ---- the start ---- */
 
-static enum err put_start_segment(struct pytorch_import *p, const struct standing *st, struct err_detail *why)
+static enum err put_start_segment(struct pytorch_import *p, const struct reserved_segment *st, struct err_detail *why)
 {
     const struct trace_segment row = {.addr = st->addr, .bytes = st->bytes, .is_small = st->is_small,
                                       .is_range = st->is_range};
@@ -273,7 +273,7 @@ static enum err put_start_used(struct pytorch_import *p, const struct walk_block
 static enum err put_start_free(struct pytorch_import *p, uint32_t segment, uint64_t from, uint64_t to,
                                struct err_detail *why)
 {
-    const struct standing *st = &p->w->start.at[segment];
+    const struct reserved_segment *st = &p->w->start.at[segment];
     const struct trace_block row = {.addr = from, .bytes = to - from, .segment = p->start_rows[segment]};
     if (from >= to)
         return ERR_OK;

@@ -620,9 +620,9 @@ static inline enum err add_items(struct pickle *p, size_t first, bool is_last, u
 {
     const size_t n = p->n - first;
     if (first <= floor_of(p))
-        return pickle_fail(p, "items for a container that is not there", why);
+        return pickle_fail(p, "items without a container", why);
     if (pickle_kind(p->stack[first - 1]) != kind)
-        return pickle_fail(p, "items for something that is no container, is complete already, or holds itself", why);
+        return pickle_fail(p, "items for a value that is no container, is complete, or contains itself", why);
     if (kind == PICKLE_OPEN_DICT && n % 2 != 0)
         return pickle_fail(p, "a dictionary's key without a value", why);
     enum err e;
@@ -683,7 +683,7 @@ static enum err op_mark(struct pickle *p, unsigned arg, struct err_detail *why)
 {
     (void)arg;
     if (p->n_marks == MARKS_MAX)
-        return pickle_fail(p, "objects inside one another more than 1000 deep", why);
+        return pickle_fail(p, "objects nested more than 1000 deep", why);
     p->marks[p->n_marks++] = (uint32_t)p->n;
     return ERR_OK;
 }
@@ -696,7 +696,7 @@ static enum err op_pop(struct pickle *p, unsigned arg, struct err_detail *why)
         return ERR_OK;
     }
     if (p->n == 0)
-        return pickle_fail(p, "nothing there to drop", why);
+        return pickle_fail(p, "POP of an empty stack", why);
     const enum err e = seal_from(p, p->n - 1, why);
     p->n--;
     return e;
@@ -716,7 +716,7 @@ static enum err op_dup(struct pickle *p, unsigned arg, struct err_detail *why)
 {
     (void)arg;
     if (p->n == floor_of(p))
-        return pickle_fail(p, "nothing there to repeat", why);
+        return pickle_fail(p, "DUP of an empty stack", why);
     const enum err e = seal_from(p, p->n - 1, why);
     return e != ERR_OK ? e : pickle_push(p, p->stack[p->n - 1], why);
 }
@@ -771,7 +771,7 @@ static enum err tuple_of(struct pickle *p, size_t first, struct err_detail *why)
 static enum err op_tuple(struct pickle *p, unsigned n, struct err_detail *why)
 {
     if (p->n - floor_of(p) < n)
-        return pickle_fail(p, "a tuple of more than there is", why);
+        return pickle_fail(p, "a tuple of more items than the stack holds", why);
     return tuple_of(p, p->n - n, why);
 }
 
@@ -889,7 +889,7 @@ static enum err number_line(struct pickle *p, const char **s, size_t *n, struct 
 {
     const enum err e = pickle_line(p, s, n, why);
     if (e == ERR_OK && (*s == NULL || *n > TEXT_MAX))
-        return pickle_fail(p, "a number of more digits than make sense", why);
+        return pickle_fail(p, "a number of too many digits", why);
     return e;
 }
 
@@ -1027,9 +1027,9 @@ static enum err op_text_string(struct pickle *p, unsigned is_unicode, struct err
 static enum err memo_put(struct pickle *p, uint64_t index, struct err_detail *why)
 {
     if (p->n == floor_of(p))
-        return pickle_fail(p, "nothing there to remember", why);
+        return pickle_fail(p, "a memo entry for an empty stack", why);
     if (index > MEMO_MAX || index > p->n_memo + MEMO_GAP_MAX)
-        return pickle_fail(p, "a memo number out of proportion", why);
+        return pickle_fail(p, "a memo number far beyond the number of objects", why);
     uint64_t *top = &p->stack[p->n - 1], value = *top;
     enum err e = ERR_OK;
     if (is_open(value) && open_memo(value) != 0) {       /* only a sealed container can have a second name */
@@ -1052,7 +1052,7 @@ static enum err memo_get(struct pickle *p, uint64_t index, struct err_detail *wh
 {
     const uint32_t entry = memo_at(p, index);
     if (entry == MEMO_UNSET)
-        return pickle_fail(p, "a reference to nothing", why);
+        return pickle_fail(p, "a reference to an unset memo entry", why);
     if (is_open(entry)) {                                /* on the stack and complete: see the top of the file */
         const size_t pos = pickle_index(entry);
         if (pos >= p->n || !is_open(p->stack[pos]) || open_memo(p->stack[pos]) != index + 1)

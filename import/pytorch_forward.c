@@ -35,7 +35,7 @@ struct forward {
     uint64_t uncollected_bytes;       /* as in free_run_scene */
 };
 
-static void trouble_add(struct walk_trouble *t, uint64_t record)
+static void contradiction_add(struct walk_contradictions *t, uint64_t record)
 {
     if (t->n++ == 0)
         t->first = record;
@@ -87,7 +87,7 @@ static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct er
 }
 
 /* A new block at `addr` tells where the block below ends. If that was live at the start, its size may become known. */
-static void size_block_below(struct forward *f, uint32_t below, uint64_t addr, const struct standing *segment)
+static void size_block_below(struct forward *f, uint32_t below, uint64_t addr, const struct reserved_segment *segment)
 {
     struct walk *w = f->w;
     struct walk_block *b = start_block(w, below);
@@ -123,7 +123,7 @@ static enum err forward_alloc(struct forward *f, uint32_t i, struct err_detail *
     }
     const size_t segment = segment_set_find(&f->now, r->addr, r->size);
     if (segment == SIZE_MAX)
-        trouble_add(&w->outside, i);
+        contradiction_add(&w->outside, i);
     else if (below != RANK_NONE)
         size_block_below(f, below, r->addr, &f->now.at[segment]);
     active_put(f, rank, r->size, false);
@@ -152,7 +152,7 @@ static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *
 /* ---- segments ---- */
 
 /* True for an ordinary segment of the default pools without an active block. */
-static bool is_idle(const struct forward *f, const struct standing *s)
+static bool is_idle(const struct forward *f, const struct reserved_segment *s)
 {
     const struct walk *w = f->w;
     if (s->is_range || s->pool != 0)
@@ -193,9 +193,9 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
 {
     struct walk *w = f->w;
     struct snapshot_record *r = &w->records[i];
-    struct standing st = {.addr = r->addr, .bytes = r->size, .stream = r->stream,
-                          .pool = r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool,
-                          .is_range = r->action == ACTION_SEGMENT_MAP};
+    struct reserved_segment st = {.addr = r->addr, .bytes = r->size, .stream = r->stream,
+                                  .pool = r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool,
+                                  .is_range = r->action == ACTION_SEGMENT_MAP};
     const bool adds = r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP;
     r->pool = st.pool;
     if (r->size == 0)
@@ -207,7 +207,7 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     if (c == CHANGE_NOMEM)
         return walk_nomem(w, why);
     if (c == CHANGE_CONFLICT) {
-        trouble_add(&w->segments, i);
+        contradiction_add(&w->segments, i);
         return ERR_OK;
     }
     assert(adds || f->held_bytes >= r->size);
@@ -235,7 +235,7 @@ static void size_by_rule(struct walk *w, struct walk_block *b, uint64_t end)
 {
     const struct snapshot_settings *t = &w->s->settings;
     const uint64_t rounded = walk_round(w, b->requested);
-    const struct standing *segment = b->segment == UINT32_MAX ? NULL : &w->start.at[b->segment];
+    const struct reserved_segment *segment = b->segment == UINT32_MAX ? NULL : &w->start.at[b->segment];
     b->bytes = rounded;
     if (segment == NULL || rounded > end - b->addr) {
         b->is_guessed = true;
@@ -341,7 +341,7 @@ enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, s
         size_start_blocks(w);
     for (size_t i = 0; e == ERR_OK && i < w->n_blocks; i++)
         if (w->blocks[i].segment == UINT32_MAX && !w->blocks[i].is_dropped)
-            trouble_add(&w->outside, 0);
+            contradiction_add(&w->outside, 0);
     rank_set_close(&f.active);
     segment_set_free(&f.now);
     free(f.requested);

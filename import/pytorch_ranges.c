@@ -26,7 +26,7 @@
 struct range {
     uint32_t stream;
     uint16_t pool;
-    bool     is_small, stood_at_start;
+    bool     is_small, is_from_start;
     uint64_t first, low, end, mapped;      /* mapped bytes; 0: the allocator gave the range up */
 };
 
@@ -39,7 +39,7 @@ struct ranges {
 };
 
 /* The range in which memory for such a request is mapped; NULL if there is none yet. */
-static struct range *ranges_find(const struct ranges *t, const struct standing *s)
+static struct range *ranges_find(const struct ranges *t, const struct reserved_segment *s)
 {
     for (size_t i = 0; i < t->n; i++) {
         struct range *r = &t->at[i];
@@ -61,7 +61,7 @@ static struct range *ranges_around(const struct ranges *t, uint64_t addr)
     return found;
 }
 
-static bool ranges_map(struct ranges *t, const struct standing *s, bool is_start)
+static bool ranges_map(struct ranges *t, const struct reserved_segment *s, bool is_start)
 {
     struct range *r = ranges_find(t, s);
     const uint64_t end = s->addr + s->bytes;
@@ -73,7 +73,7 @@ static bool ranges_map(struct ranges *t, const struct standing *s, bool is_start
             return false;
         t->at = more;
         r = &t->at[t->n++];
-        *r = (struct range){.stream = s->stream, .pool = s->pool, .is_small = s->is_small, .stood_at_start = is_start,
+        *r = (struct range){.stream = s->stream, .pool = s->pool, .is_small = s->is_small, .is_from_start = is_start,
                             .first = s->addr, .low = s->addr};
     }
     r->low = s->addr < r->low ? s->addr : r->low;
@@ -89,7 +89,7 @@ static void ranges_unmap(struct ranges *t, uint64_t addr, uint64_t bytes)
         return;
     assert(r->low <= addr);
     r->mapped -= bytes < r->mapped ? bytes : r->mapped;
-    if (r->mapped == 0 && !r->stood_at_start)
+    if (r->mapped == 0 && !r->is_from_start)
         *r = t->at[--t->n];
 }
 
@@ -114,8 +114,9 @@ static bool ranges_follow(struct ranges *t, const struct walk *w)
         request = next_request(w, request > i ? request : i);
         if (request == w->n)
             continue;
-        const struct standing s = {.addr = r->addr, .bytes = r->size, .stream = r->stream, .pool = r->pool,
-                                   .is_small = walk_round(w, w->records[request].size) <= MIB, .is_range = true};
+        const struct reserved_segment s = {.addr = r->addr, .bytes = r->size, .stream = r->stream, .pool = r->pool,
+                                           .is_small = walk_round(w, w->records[request].size) <= MIB,
+                                           .is_range = true};
         if (!ranges_map(t, &s, false))
             return false;
     }
@@ -126,13 +127,13 @@ static bool ranges_follow(struct ranges *t, const struct walk *w)
  * there: another segment lies in between, or it would be longer than any range is. */
 static bool range_note(struct walk *w, const struct range *r)
 {
-    const struct standing s = {.addr = r->low, .stream = r->stream, .pool = r->pool, .is_small = r->is_small,
-                               .is_range = true};
+    const struct reserved_segment s = {.addr = r->low, .stream = r->stream, .pool = r->pool, .is_small = r->is_small,
+                                       .is_range = true};
     size_t above = 0;
     while (above < w->start.n && w->start.at[above].addr <= r->low)
         above++;
     const bool is_clear = above == 0 || w->start.at[above - 1].addr + w->start.at[above - 1].bytes <= r->low;
-    if (!r->stood_at_start || r->low == r->first || !is_clear || w->start.at[above].addr != r->first ||
+    if (!r->is_from_start || r->low == r->first || !is_clear || w->start.at[above].addr != r->first ||
         r->end - r->low > TRACE_RANGE_MAX)
         return true;
     return segment_set_add(&w->range_starts, &s) != CHANGE_NOMEM;

@@ -181,8 +181,8 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
     const struct snapshot *s = w->s;
     for (uint32_t i = 0; i < s->final_segments.n; i++) {
         const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
-        const struct standing st = {.addr = g->addr, .bytes = g->size, .stream = g->stream, .pool = g->pool,
-                                    .is_small = g->is_small, .is_range = g->is_expandable};
+        const struct reserved_segment st = {.addr = g->addr, .bytes = g->size, .stream = g->stream, .pool = g->pool,
+                                            .is_small = g->is_small, .is_range = g->is_expandable};
         if (g->device != w->device || g->size == 0)
             continue;
         switch (segment_set_add(&w->final, &st)) {
@@ -200,7 +200,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
 
 static enum segment_change segment_undo(struct walk *w, struct snapshot_record *r)
 {
-    struct standing st = {.addr = r->addr, .bytes = r->size, .stream = r->stream};
+    struct reserved_segment st = {.addr = r->addr, .bytes = r->size, .stream = r->stream};
     if (r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP) {
         const enum segment_change c = segment_set_take(&w->start, r->addr, r->size, &st);
         if (c == CHANGE_DONE && r->pool == SNAPSHOT_NO_POOL)
@@ -266,7 +266,7 @@ static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_
     const struct snapshot_record *r = &w->records[i];
     const enum life was = *life;
     if (r->size == 0)
-        return walk_contradiction(w, i, "a block of no bytes", why);
+        return walk_contradiction(w, i, "a block of 0 bytes", why);
     switch (r->action) {
     case ACTION_ALLOC:
         if (was == LIFE_LIVE || was == LIFE_PENDING)

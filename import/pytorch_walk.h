@@ -34,7 +34,7 @@ struct walk_block {
 };
 
 /* Contradictions of one kind that are tolerated: how many, and the first record. */
-struct walk_trouble { uint64_t n, first; };
+struct walk_contradictions { uint64_t n, first; };
 
 /* Who gave a run of segments back. A run is a sequence of segment frees, see free_run_end. */
 enum free_run_reading { FREED_BY_FLUSH, FREED_BY_ALLOCATOR, FREED_WITH_POOL };
@@ -67,8 +67,8 @@ struct walk {
     uint64_t start_reserved, peak_reserved, peak_requested;
     uint64_t n_unknown_actions, n_unmatched_final, n_undecided_free_runs;
     uint64_t guessed_bytes;           /* bytes whose block at the start is not known */
-    struct walk_trouble outside;      /* block addresses in no segment */
-    struct walk_trouble segments;     /* segment records that do not fit the segments */
+    struct walk_contradictions outside;      /* block addresses in no segment */
+    struct walk_contradictions segments;     /* segment records that do not fit the segments */
 };
 
 /* Both passes over the records of a device. ERR_FORMAT, with the record's number, for contradictions that leave no

@@ -21,7 +21,7 @@ static size_t upper_bound(const struct segment_set *t, uint64_t addr)
     return low;
 }
 
-static uint64_t end_of(const struct standing *s)
+static uint64_t end_of(const struct reserved_segment *s)
 {
     return s->addr + s->bytes;
 }
@@ -31,13 +31,13 @@ size_t segment_set_find(const struct segment_set *t, uint64_t addr, uint64_t byt
     const size_t i = upper_bound(t, addr);
     if (i == 0)
         return SIZE_MAX;
-    const struct standing *s = &t->at[i - 1];
+    const struct reserved_segment *s = &t->at[i - 1];
     return addr - s->addr < s->bytes && bytes <= s->bytes - (addr - s->addr) ? i - 1 : SIZE_MAX;
 }
 
-static bool insert_at(struct segment_set *t, size_t i, const struct standing *s)
+static bool insert_at(struct segment_set *t, size_t i, const struct reserved_segment *s)
 {
-    struct standing *bigger = array_grow(t->at, t->n, &t->room, sizeof *bigger);
+    struct reserved_segment *bigger = array_grow(t->at, t->n, &t->room, sizeof *bigger);
     if (bigger == NULL)
         return false;
     t->at = bigger;
@@ -55,12 +55,12 @@ static void remove_at(struct segment_set *t, size_t i)
     memmove(t->at + i, t->at + i + 1, (t->n - i) * sizeof *t->at);
 }
 
-static bool joins(const struct standing *a, const struct standing *b)
+static bool joins(const struct reserved_segment *a, const struct reserved_segment *b)
 {
     return a->is_range && b->is_range && end_of(a) == b->addr && a->stream == b->stream && a->pool == b->pool;
 }
 
-enum segment_change segment_set_add(struct segment_set *t, const struct standing *s)
+enum segment_change segment_set_add(struct segment_set *t, const struct reserved_segment *s)
 {
     const size_t i = upper_bound(t, s->addr);
     if (s->bytes > UINT64_MAX - s->addr || (i > 0 && end_of(&t->at[i - 1]) > s->addr) ||
@@ -81,16 +81,16 @@ enum segment_change segment_set_add(struct segment_set *t, const struct standing
     return CHANGE_DONE;
 }
 
-enum segment_change segment_set_take(struct segment_set *t, uint64_t addr, uint64_t bytes, struct standing *was)
+enum segment_change segment_set_take(struct segment_set *t, uint64_t addr, uint64_t bytes, struct reserved_segment *was)
 {
     const size_t i = segment_set_find(t, addr, bytes);
     if (i == SIZE_MAX || (!t->at[i].is_range && t->at[i].bytes != bytes))
         return CHANGE_CONFLICT;
-    struct standing *s = &t->at[i];
-    const struct standing whole = *s;
+    struct reserved_segment *s = &t->at[i];
+    const struct reserved_segment whole = *s;
     const uint64_t before = addr - whole.addr, behind = end_of(&whole) - (addr + bytes);
     if (before > 0 && behind > 0) {
-        struct standing rest = whole;
+        struct reserved_segment rest = whole;
         rest.addr = addr + bytes;
         rest.bytes = behind;
         if (!insert_at(t, i + 1, &rest))

@@ -8,17 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct standing {
+struct reserved_segment {
     uint64_t addr, bytes;
     uint32_t stream;                  /* the snapshot's index */
     uint16_t pool;                    /* the snapshot's index */
     bool     is_small;
-    bool     is_range;                /* a mapped stretch of an expandable segment */
+    bool     is_range;                /* a mapped part of an expandable segment */
 };
 
 /* Ascending by address, without overlap. Touching ranges of one stream and pool are joined. */
 struct segment_set {
-    struct standing *at;
+    struct reserved_segment *at;
     size_t n, room;
 };
 
@@ -28,11 +28,12 @@ enum segment_change { CHANGE_DONE, CHANGE_CONFLICT, CHANGE_NOMEM };
 size_t segment_set_find(const struct segment_set *t, uint64_t addr, uint64_t bytes);
 
 /* Adds a segment; a range joins the ranges that it touches. CHANGE_CONFLICT if it overlaps another. */
-enum segment_change segment_set_add(struct segment_set *t, const struct standing *s);
+enum segment_change segment_set_add(struct segment_set *t, const struct reserved_segment *s);
 
 /* Removes [addr, addr + bytes): a whole segment, or any part of a range. *was gets the segment that held it.
  * CHANGE_CONFLICT if no single segment holds it, or if it is only a part of a segment that is no range. */
-enum segment_change segment_set_take(struct segment_set *t, uint64_t addr, uint64_t bytes, struct standing *was);
+enum segment_change segment_set_take(struct segment_set *t, uint64_t addr, uint64_t bytes,
+                                     struct reserved_segment *was);
 
 uint64_t segment_set_bytes(const struct segment_set *t);
 bool segment_set_copy(struct segment_set *to, const struct segment_set *from);

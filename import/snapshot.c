@@ -263,7 +263,7 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
     if (r.action == ACTION_OOM && field_int(s, f, KEY_SIZE, &size))
         r.size = (uint64_t)size;                         /* what was refused may be any number */
     else if (!field_size(s, f, KEY_SIZE, &r.size) && r.action != ACTION_UNKNOWN)
-        return snapshot_fail(s, "a trace record without a size that makes sense", why);
+        return snapshot_fail(s, "a trace record without a valid size", why);
     r.addr = (uint64_t)addr;
     field_int(s, f, KEY_TIME_US, &r.time_us);
     r.stack = field_stack(f);
@@ -292,7 +292,7 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
     b.state = state == WORD_ALLOCATED ? SNAPSHOT_BLOCK_ALLOCATED
               : state == WORD_PENDING || state == WORD_AWAITING ? SNAPSHOT_BLOCK_PENDING : SNAPSHOT_BLOCK_INACTIVE;
     if (!field_size(s, f, KEY_SIZE, &b.size))
-        return snapshot_fail(s, "a block without a size that makes sense", why);
+        return snapshot_fail(s, "a block without a valid size", why);
     if (!field_size(s, f, KEY_REQUESTED_SIZE, &b.requested))
         b.requested = b.size;
     struct snapshot_block *grown = table_grow(s, ROOM_BLOCKS, s->blocks, s->n_blocks, 1, sizeof *grown);
@@ -320,7 +320,7 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
     if (!field_int(s, f, KEY_ADDRESS, &addr) && g.n_blocks > 0)
         return snapshot_fail(s, "a segment without an address", why);
     if (!field_size(s, f, KEY_TOTAL_SIZE, &g.size) || device < 0 || device >= DEVICES_MAX)
-        return snapshot_fail(s, "a segment without a size or device that makes sense", why);
+        return snapshot_fail(s, "a segment without a valid size or device", why);
     g.addr = (uint64_t)addr;
     g.device = (uint32_t)device;
     g.is_expandable = is_expandable != 0;
@@ -375,9 +375,9 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
     const uint64_t segments = has(f, KEY_SEGMENTS) ? f->value[KEY_SEGMENTS] : KIND_EMPTY;
     const uint64_t traces = has(f, KEY_DEVICE_TRACES) ? f->value[KEY_DEVICE_TRACES] : KIND_EMPTY;
     if (pickle_kind(segments) != KIND_SEGMENTS && pickle_kind(segments) != KIND_EMPTY)
-        return snapshot_fail(s, "\"segments\" is no list of segments", why);
+        return snapshot_fail(s, "\"segments\" is not a list of segments", why);
     if (pickle_kind(traces) != KIND_TRACES && pickle_kind(traces) != KIND_EMPTY)
-        return snapshot_fail(s, "\"device_traces\" is no list of lists of trace records", why);
+        return snapshot_fail(s, "\"device_traces\" is not a list of lists of trace records", why);
     if (pickle_kind(segments) == KIND_SEGMENTS)
         s->final_segments = s->ranges[pickle_index(segments)];
     if (pickle_kind(traces) == KIND_TRACES) {
@@ -444,7 +444,7 @@ static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n
     *table = grown;
     for (size_t i = 0; i < n; i++) {
         if (pickle_kind(items[i]) != kind)
-            return snapshot_fail(s, "a list of different things where all should be alike", why);
+            return snapshot_fail(s, "a list of items of different kinds", why);
         memcpy((char *)*table + (*n_table + i) * element, (char *)*table + pickle_index(items[i]) * element, element);
     }
     out->first = (uint32_t)*n_table;
@@ -535,13 +535,13 @@ static const char *segment_place_blocks(struct snapshot *s, const struct snapsho
     const uint64_t end = g->addr + g->size;
     uint64_t at = g->addr;
     if (end < g->addr)
-        return "it ends beyond all addresses";
+        return "it ends beyond 2^64";
     for (uint32_t k = 0; k < g->n_blocks; k++) {
         struct snapshot_block *b = &s->blocks[g->first_block + k];
         b->addr = b->has_addr ? b->addr : at;
         b->has_addr = true;
         if (b->size == 0)
-            return "a block of no bytes is in it";
+            return "it holds a block of 0 bytes";
         if (b->addr < at)
             return "its blocks overlap, or begin below it";
         if (b->addr > end || b->size > end - b->addr)
@@ -558,7 +558,7 @@ static enum err snapshot_place_blocks(struct snapshot *s, struct err_detail *why
     for (uint32_t i = 0; i < s->final_segments.n; i++) {
         const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
         n_placed += g->n_blocks;
-        const char *wrong = n_placed > s->n_blocks ? "its blocks are another's as well" : segment_place_blocks(s, g);
+        const char *wrong = n_placed > s->n_blocks ? "it shares its blocks with another segment" : segment_place_blocks(s, g);
         if (wrong != NULL)
             return snapshot_bad_segment(s, i, wrong, why);
     }

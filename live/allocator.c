@@ -1,9 +1,9 @@
 /*
- * libreplay-alloc.so: a policy of ours as PyTorch's allocator, on the real card.
+ * libreplay-alloc.so: one of our policies as PyTorch's allocator, on the real card.
  *
- * torch.cuda.memory.CUDAPluggableAllocator opens this library and calls two functions of it (PyTorch,
- * torch/csrc/cuda/CUDAPluggableAllocator.h). Each card gets a device `cuda` and a policy of its own at its first
- * request; REPLAY_POLICY says which, as after --policy. What is decided here is decided by the code that replays.
+ * torch.cuda.memory.CUDAPluggableAllocator opens this library and calls two of its functions (PyTorch,
+ * torch/csrc/cuda/CUDAPluggableAllocator.h). At its first request each card gets a device `cuda` and a policy of its
+ * own; REPLAY_POLICY names the policy, as after --policy. The code that decides here is the code that replays.
  */
 #define _GNU_SOURCE                   /* dladdr */
 #include "base/array.h"
@@ -24,10 +24,11 @@ enum { LIVE_DEVICES_MAX = 64, LIVE_STREAMS_MAX = 1024 };
 struct live_request {
     struct event event;
     struct block block;
-    uint32_t next_vacant;            /* of a vacant slot: the one that was vacated before it, + 1 */
+    uint32_t next_vacant;            /* of a vacant slot: the slot vacated before it, + 1 */
 };
 
-/* A card in use. The names of streams are filled in as they appear; the policy looks only at those of its events. */
+/* A card in use. The names of streams are filled in as they appear: the policy looks only at those that its events
+ * name. */
 struct live_card {
     struct device *device;
     struct policy *policy;
@@ -39,11 +40,11 @@ struct live_card {
     uint32_t vacant;                 /* + 1; 0: none */
 };
 
-/* The only state: the interface has no place for any. */
+/* All state is here: PyTorch's interface passes none. */
 static struct {
     pthread_mutex_t lock;
     bool is_started;
-    bool is_broken[LIVE_DEVICES_MAX];            /* the card could not be opened, or the policy not made: once is enough */
+    bool is_broken[LIVE_DEVICES_MAX];            /* the card or the policy could not be opened; it is tried once */
     struct policy_spec spec;
     struct live_card *cards[LIVE_DEVICES_MAX];
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -58,7 +59,7 @@ static void live_say(const char *what, const char *why)
 
 /* ---- starting ---- */
 
-/* A plugin finds the device's front functions in us, but Python opened us for itself alone. */
+/* Makes our symbols visible to plugins, which call the device's front functions: Python opened us for itself alone. */
 static void live_become_visible(void)
 {
     Dl_info info;
@@ -99,7 +100,7 @@ static enum err live_open(struct live_card *c, int ordinal, struct err_detail *w
     return e == ERR_OK ? e : policy_spec_refuse(&live.spec, e, &reason, why);
 }
 
-/* The card's own, opened at its first request. */
+/* The state of a card, opened at its first request. */
 static enum err live_card(int ordinal, struct live_card **out, struct err_detail *why)
 {
     if (ordinal < 0 || ordinal >= LIVE_DEVICES_MAX)
@@ -156,7 +157,7 @@ static enum err live_slot(struct live_card *c, uint32_t *out, struct err_detail 
     return ERR_OK;
 }
 
-/* What the program would have been told by PyTorch's own allocator. */
+/* Prints what PyTorch's own allocator would have told the program. */
 static void live_tell_refusal(const struct live_card *c, struct err_detail *why)
 {
     struct refusal refusal = {.type = ""};
@@ -205,8 +206,8 @@ static void live_free(struct live_card *c, uint64_t addr)
     c->vacant = vacated + 1;
 }
 
-/* NULL where there is no memory, and a sentence on standard error: PyTorch raises a RuntimeError when the tensor
- * without memory is used. An exception of its own cannot be raised through this interface. */
+/* Returns NULL if there is no memory, and prints a sentence: PyTorch raises a RuntimeError when the tensor is used. The
+ * interface allows no exception of our own. */
 void *replay_alloc(ssize_t size, int device, void *stream)
 {
     struct err_detail why = {.text = ""};

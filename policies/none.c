@@ -1,9 +1,9 @@
 /*
- * none: every request goes to the device as it is, and back when it is freed.
+ * none: every request goes to the device as it is, and returns to it when it is freed.
  *
- * One end of every scale: no cache, no rounding, and the driver's full price on every call. It is what PyTorch does
- * under PYTORCH_NO_CUDA_MEMORY_CACHING=1 (c10/cuda/CUDACachingAllocator.cpp, forceUncachedAllocator), but for one
- * thing: there record_stream does nothing, while here a block that a stream still uses lives until that use ends.
+ * One end of every scale: no cache, no rounding, and the driver's full price on every call. PyTorch does the same under
+ * PYTORCH_NO_CUDA_MEMORY_CACHING=1 (c10/cuda/CUDACachingAllocator.cpp, forceUncachedAllocator), with one difference:
+ * there record_stream does nothing, and here a block that a stream still uses lives until that use ends.
  */
 #include "policies/policy.h"
 
@@ -38,7 +38,7 @@ static enum err none_alloc(struct policy *p, const struct event *req, struct blo
     struct segment seg;
     const enum err e = device_segment_alloc(p->device, req->bytes, &seg);
     if (e != ERR_OK)
-        return e;                           /* nothing is cached, so there is nothing to release and try again */
+        return e;                           /* nothing is cached: nothing to give back and try again */
     p->count.misses++;
     none->live_bytes += seg.bytes;
     none->n_live++;
@@ -62,7 +62,7 @@ static void none_remarks(const struct policy *p, remark_visit visit, void *arg)
           "none: a freed block that another stream still uses is given back when that use ends, not at once");
 }
 
-/* The device call itself fails: the program sees a device error and not the allocator's out-of-memory sentence. */
+/* The program sees the device's error, not the allocator's out-of-memory sentence. */
 static void none_refusal(const struct policy *p, struct refusal *out)
 {
     (void)p;
@@ -81,7 +81,7 @@ static enum err none_check(const struct policy *p, struct err_detail *why)
     return ERR_OK;
 }
 
-/* It has no options, and never asks what the card holds. */
+/* It has no options and never asks for the capacity, so every run repeats every other. */
 static bool none_repeats(const struct policy *done, const struct policy *fresh)
 {
     (void)done;

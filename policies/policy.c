@@ -1,5 +1,5 @@
 /*
- * The policies there are: the built-in list, shared objects, and one check for both.
+ * Finding policies: the built-in list and shared objects, both checked the same way.
  */
 #include "policies/policy.h"
 
@@ -50,7 +50,7 @@ static bool policy_options_are_valid(const struct policy_option *options)
     return options == NULL;
 }
 
-/* Whether a plugin's table can be used; says what is wrong with it. Nothing behind its `size` is looked at. */
+/* Whether a plugin's table can be used; says what is wrong with it. Reads nothing beyond its `size`. */
 static enum err policy_ops_check(const struct policy_ops *ops, const char *path, struct err_detail *why)
 {
     const size_t least = offsetof(struct policy_ops, free) + sizeof ops->free;
@@ -71,7 +71,7 @@ static enum err policy_ops_check(const struct policy_ops *ops, const char *path,
 
 static enum err policy_open_library(const char *path, void **handle, struct err_detail *why)
 {
-    /* dlopen searches the system's folders for a name without a slash; a person means the file. */
+    /* dlopen searches the system's folders for a name without a slash, but the person means a file. */
     const size_t n = strlen(path);
     char *file = malloc(n + sizeof "./");
     if (file == NULL)
@@ -82,12 +82,12 @@ static enum err policy_open_library(const char *path, void **handle, struct err_
     free(file);
     if (*handle == NULL) {
         const char *reason = dlerror();         /* starts with the path */
-        return err_set(why, ERR_IO, 0, "cannot load plugin: %s", reason == NULL ? path : reason);
+        return err_set(why, ERR_INPUT, 0, "cannot load plugin: %s", reason == NULL ? path : reason);
     }
     return ERR_OK;
 }
 
-/* The table that a loaded library hands out, NULL where it has none. */
+/* The table that a loaded library hands out; NULL if it has none. */
 static const struct policy_ops *policy_library_ops(void *handle)
 {
     union {                                     /* ISO C has no cast from an object's to a function's pointer */

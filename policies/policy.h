@@ -1,9 +1,9 @@
 /*
- * The policy interface: the only header a policy author must read.
+ * The policy interface: the only header that a policy author must read.
  *
- * A policy decides where a request lives. It does not read traces, does not keep the score and does not print. It asks
- * memory from the device by the front functions of sim/device.h and answers each event with a block. A built-in is a
- * const table of functions; a plugin is a shared object that hands out such a table through one symbol.
+ * A policy decides where a request lives. It reads no traces, keeps no score and prints nothing. It asks for memory by
+ * the front functions of sim/device.h and answers each event with a block. A built-in policy is a const table of
+ * functions; a plugin is a shared object that hands out such a table through one symbol.
  */
 #ifndef REPLAY_POLICIES_POLICY_H
 #define REPLAY_POLICIES_POLICY_H
@@ -20,6 +20,8 @@
 
 enum { POLICY_OPTIONS_MAX = 32 };
 
+/* FUTURE: `foresee` is called with all events before the run. No built-in needs it yet; a policy that plans offline
+ * does. */
 enum policy_needs { POLICY_NEEDS_VMM = 1, POLICY_NEEDS_FUTURE = 2 };
 
 enum option_kind {
@@ -27,7 +29,7 @@ enum option_kind {
     OPTION_NUMBER,                /* a whole number */
     OPTION_RATIO,                 /* a share, 0 to 1 */
     OPTION_SWITCH,                /* on or off; the bare name means on */
-    OPTION_TEXT,                  /* handed over as it is */
+    OPTION_TEXT,                  /* passed on as it is */
     OPTION_PAIRS,                 /* collects every item of the form key:value, joined by commas */
 };
 
@@ -37,7 +39,7 @@ struct policy_option {            /* name == NULL ends the list */
     enum option_kind kind;
     uint64_t         min, max;    /* OPTION_BYTES and OPTION_NUMBER, inclusive */
     const char      *fallback;    /* as it would be typed; NULL: not set */
-    const char      *unit;        /* "bytes", "streams"; NULL where the kind says it */
+    const char      *unit;        /* "bytes", "streams"; NULL if the kind says it */
     const char      *help;        /* what it does, ending in its source */
 };
 
@@ -50,10 +52,10 @@ struct option_value {
     bool        is_set;           /* typed, or there is a fallback */
     uint64_t    number;           /* BYTES, NUMBER, SWITCH (0, 1) */
     double      ratio;            /* RATIO */
-    const char *text;             /* TEXT, PAIRS, and what was typed for the others; borrowed for the policy's life */
+    const char *text;             /* TEXT and PAIRS: the value; others: as typed. Borrowed for the policy's life */
 };
 
-/* A record in a policy's own words: what PyTorch would have written into its trace. */
+/* A record of a policy's: what PyTorch would have written into its trace. */
 enum record_action {
     RECORD_ALLOC, RECORD_FREE_REQUESTED, RECORD_FREE_COMPLETED, RECORD_SEGMENT_ALLOC, RECORD_SEGMENT_FREE,
     RECORD_SEGMENT_MAP, RECORD_SEGMENT_UNMAP, RECORD_SNAPSHOT, RECORD_OOM, RECORD_ACTIONS
@@ -66,19 +68,19 @@ struct policy_record {
     uint64_t    bytes;            /* alloc and free: the request; OOM: the rounded request */
 };
 
-/* Who listens to a policy. Members may be NULL; nothing is spent where nobody listens. */
+/* The observer of a policy. Members may be NULL; without them nothing is spent. */
 struct policy_observer {
-    /* Each record, in order, while it happens. */
+    /* Called for each record, in order, as it happens. */
     void (*record)(void *arg, const struct policy_record *r);
-    /* A free that was still pending (retire) has been ended early: its slot is vacant, its memory reusable. */
+    /* A pending free (retire) was ended early: its slot is vacant, its memory reusable. */
     void (*completed)(void *arg, uint32_t slot);
     void *arg;
 };
 
 struct policy_config {
     struct device  *device;       /* borrowed; outlives the policy */
-    uint32_t        ordinal;      /* of the device in its program: some decisions and texts name it */
-    uint32_t        peak_live;    /* most requests live at once: size tables by it; may be 0 (unknown) */
+    uint32_t        ordinal;      /* number of the device in its program; some decisions and texts use it */
+    uint32_t        peak_live;    /* most requests live at once, to size tables by; 0: unknown */
     uint64_t        seed;         /* the only source of randomness */
     const struct option_value *values;       /* one per declared option, in that order */
     const struct stream_name  *streams;      /* by dense number; borrowed for the policy's life */
@@ -87,13 +89,13 @@ struct policy_config {
     uint32_t        n_pools;                 /* at least 1 */
 };
 
-/* X(name, meaning): common to all policies, counted by them. */
+/* X(name, meaning): counters common to all policies; each policy counts its own. */
 #define POLICY_COUNTERS(X)                                                                                  \
     X(hits, "requests served from the cache")                                                               \
     X(misses, "requests that needed device memory")                                                         \
     X(splits, "free blocks cut to fit")                                                                     \
     X(coalesces, "free blocks merged")                                                                      \
-    X(retries, "requests tried again after the cache was released")                                         \
+    X(retries, "requests tried again after the cache was given back")                                         \
     X(collected, "segments given back because of their age")
 
 struct policy_counters {
@@ -105,27 +107,28 @@ struct policy_counters {
 struct policy {                   /* first member of every policy */
     const struct policy_ops *ops;
     struct device           *device;
-    const struct policy_observer *observer;  /* borrowed; not NULL behind policy_create */
+    const struct policy_observer *observer;  /* borrowed; not NULL after policy_create */
     struct policy_counters   count;
-    enum err                 failure;        /* of the host, in a call that cannot report it: the run ends */
+    enum err                 failure;        /* a failure of the host in a call that cannot report it; it ends the
+                                              * run */
 };
 
-/* One piece of a segment, for walk(). */
+/* One block of a segment, for walk(). */
 enum block_state { BLOCK_FREE, BLOCK_ALLOCATED, BLOCK_PENDING, BLOCK_UNMAPPED };
 struct block_view {
     uint64_t addr, bytes;
-    uint64_t requested;           /* of the request it serves, or served last; 0: none */
+    uint64_t requested;           /* bytes of the request it serves, or served last; 0: none */
     uint64_t segment_addr;        /* where its segment starts */
     uint32_t segment;             /* its id on the device */
     uint16_t stream;
     uint8_t  pool;
     uint8_t  state;               /* enum block_state */
-    bool     is_small;            /* belongs to a pool of small blocks, where the policy has one */
-    uint64_t page_bytes;          /* its segment is a range that grows and shrinks by pages of so many bytes; 0: is not */
+    bool     is_small;            /* belongs to a pool of small blocks, if the policy has one */
+    uint64_t page_bytes;          /* its segment is a range that grows by pages of so many bytes; 0: is no range */
 };
 typedef void (*block_visit)(void *arg, const struct block_view *b);
 
-/* Bytes of the whole pages of a range from the start of one of its blocks to the end of that or a later one; 0 where
+/* Bytes of the whole pages between the start of one block of a range and the end of that block or a later one; 0 if
  * their segment is no range. */
 static inline uint64_t block_view_pages(const struct block_view *low, const struct block_view *high)
 {
@@ -137,25 +140,25 @@ static inline uint64_t block_view_pages(const struct block_view *low, const stru
     return end > first ? (end - first) * page : 0;
 }
 
-/* Bytes of a free block that can be given back while the rest of its segment is in use; a private pool gives none. */
+/* Bytes of a free block that can be given back while the rest of its segment is in use. In a private pool: none. */
 static inline uint64_t block_view_idle_pages(const struct block_view *b)
 {
     return b->pool == 0 ? block_view_pages(b, b) : 0;
 }
 
-/* A counter under its published key ("allocated_bytes.all.peak"). */
+/* A counter, by the key under which PyTorch publishes it ("allocated_bytes.all.peak"). */
 typedef void (*stat_visit)(void *arg, const char *key, int64_t value);
 
-/* A sentence for the report. An assumption is something the result rests on, a warning something to act on. */
+/* A sentence for the report. The result rests on an assumption; a warning asks the person to act. */
 enum remark_kind { REMARK_ASSUMPTION, REMARK_WARNING };
 typedef void (*remark_visit)(void *arg, enum remark_kind kind, const char *sentence);
 
-/* The error a program would have seen: its type's name and message. */
+/* The error that a program would have seen: its type's name and its message. */
 struct refusal {
     const char *type;             /* "OutOfMemoryError"; static */
     char        text[1200];
-    uint64_t    rounded_bytes;    /* the request as it is placed; 0: not said */
-    uint64_t    segment_bytes;    /* what it needs of the device: a new segment, or pages of a range; 0: not said */
+    uint64_t    rounded_bytes;    /* the request after rounding; 0: not said */
+    uint64_t    segment_bytes;    /* what it needed from the device: a new segment, or pages of a range; 0: not said */
 };
 
 struct policy_ops {
@@ -165,23 +168,27 @@ struct policy_ops {
     const struct policy_option *options;     /* NULL: none */
     uint32_t    needs;            /* enum policy_needs */
 
+    /* policy_create fills in *out's first member afterwards; until then only what `create` itself put there is set. It
+     * asks the device for no memory yet: `restore` may come first. ERR_USAGE for options: POLICY_PLACE. */
     enum err (*create)(const struct policy_config *cfg, struct policy **out, struct err_detail *why);
-    void     (*destroy)(struct policy *p);   /* the device's segments may be left to device_close */
+    void     (*destroy)(struct policy *p);   /* may leave segments to device_close */
 
-    /* The hot pair: once per event, no host malloc beyond growing tables, no I/O.
-     * alloc: place req->bytes (> 0) for req->stream in req->pool; ERR_DEVICE_OOM leaves live blocks as they were.
-     * free: b is a copy of what alloc returned; cannot fail. Also ends a free that retire began. */
+    /* The hot pair, called once per event: no host malloc except to grow tables, no I/O. alloc: places req->bytes (> 0)
+     * for req->stream in req->pool; ERR_DEVICE_OOM leaves live blocks as they were. free: b is a copy of what alloc
+     * returned; cannot fail. Also ends a free that retire began. */
     enum err (*alloc)(struct policy *p, const struct event *req, struct block *out);
     void     (*free)(struct policy *p, const struct event *req, const struct block *b);
 
     /* The rest may be NULL. */
     void     (*retire)(struct policy *p, const struct event *req, const struct block *b);
-             /* Freed, but a stream may still use it: free() follows. A policy that waits for all streams before it
-              * reports OOM ends such frees early and tells the observer; free() is then not called for them. */
-    void     (*flush)(struct policy *p);                                 /* return cached segments */
+             /* The program freed the block, but a stream may still use it: free() follows. A policy that waits for all
+              * streams before it reports OOM ends such frees early and tells the observer; free() is then not called
+              * for them. */
+    void     (*flush)(struct policy *p);                                 /* gives cached segments back */
     enum err (*control)(struct policy *p, const struct control *c, const struct block *b, struct err_detail *why);
-             /* b: the block in c->slot for CONTROL_USE, else NULL. ERR_UNSUPPORTED: this kind means nothing here. */
-    enum err (*foresee)(struct policy *p, const struct event *ev, size_t n);  /* offline planners, before all */
+             /* b: the block in c->slot for CONTROL_USE, else NULL. ERR_UNSUPPORTED: the policy knows no such
+              * control. */
+    enum err (*foresee)(struct policy *p, const struct event *ev, size_t n);  /* offline planners: all events first */
     enum err (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address; ERR_HOST_NOMEM */
     uint64_t (*largest_free)(const struct policy *p);                         /* bytes; NULL: found by walk */
     void     (*stats)(const struct policy *p, stat_visit visit, void *arg);   /* keys in byte order */
@@ -190,45 +197,45 @@ struct policy_ops {
     enum err (*check)(const struct policy *p, struct err_detail *why);        /* every invariant */
     enum err (*restore)(struct policy *p, const struct trace_segment *segments, size_t n_segments,
                         const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why);
-             /* Takes over the state before the first event, as it was recorded; live[slot] gets the blocks. Called
-              * once, before all other calls. Asks the device for one segment per recorded one, and one range per
-              * stream, pool and size class that has any, in the order of their first appearance: the device hands
-              * out the recorded addresses. */
+             /* Takes over the recorded state before the first event; live[slot] gets the blocks. Called once, before
+              * all other calls. Asks the device for one segment per recorded one, and for one range per stream, pool
+              * and size class that has any, in the order of their first appearance: the device hands out the recorded
+              * addresses. */
     void     (*expect)(const struct policy *p, const struct event *ev, const struct block *b, bool is_next);
-             /* A hint that changes nothing: some events later ev will be given to alloc or free; asked first with
-              * is_next false, then with true some events before it comes. b: what its slot holds now, maybe a block
-              * long gone. Time to prefetch what it will touch; asked only where there are too many for the caches. */
+             /* A hint that changes nothing: `ev` will be given to alloc or free some events later. Called twice: with
+              * is_next false, then with true shortly before. b: what its slot holds now, perhaps a block long gone.
+              * Time to prefetch; called only if the blocks exceed the caches. */
     bool     (*repeats)(const struct policy *done, const struct policy *fresh);
-             /* Whether `fresh`, which has served nothing, would have answered all that `done` was told by the very same
-              * decisions: device calls, addresses, counters, refusals; and remarks now what it would remark then. So
-              * that runs which cannot differ are run once. False where that is not certain. Where `done` has served
-              * nothing yet, true: nothing speaks against it so far, and `done` is the one to run of the two. Both have
-              * this very function, and the same streams and pools. Whether their devices answer such calls alike the
-              * caller asks; these may differ in capacity and in what is taken of it, where no request was refused. */
+             /* Whether `fresh`, which has served nothing, would have answered everything that `done` was told by the
+              * same decisions: device calls, addresses, counters, refusals; and would remark the same. Then one run is
+              * enough for both. False if that is not certain. If `done` has served nothing either, true means: nothing
+              * speaks against it so far, and `done` is the one to run. Both have this same function, and the same
+              * streams and pools. The caller checks that their devices would answer the calls alike; those may differ
+              * in capacity and in what is taken of it if no request was refused. */
 };
 
 /* A plugin's one symbol: `const struct policy_ops *policy_plugin(void);`, found by this name. */
 #define POLICY_PLUGIN_SYMBOL "policy_plugin"
 
-/* The i-th built-in; NULL behind the last. */
+/* The i-th built-in; NULL after the last. */
 const struct policy_ops *policy_at(size_t i);
 
-/* A built-in by name. NULL when there is none. */
+/* A built-in by name; NULL if there is none. */
 const struct policy_ops *policy_find(const char *name);
 
-/* Loads a shared object. *out is a copy that lacks nothing (members unknown to the plugin are NULL) and is released
- * with policy_unload. ERR_IO, ERR_ABI (with both numbers). */
+/* Loads a shared object. *out is a copy in which members unknown to the plugin are NULL; policy_unload frees it.
+ * ERR_IO; ERR_ABI, with both numbers. */
 MUST_USE enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why);
 void policy_unload(const struct policy_ops *ops, void *handle);
 
-/* Creates a policy and fills in its first member. */
+/* Creates a policy and fills in its first member, struct policy. ERR_UNSUPPORTED if the device lacks what it needs. */
 MUST_USE enum err policy_create(const struct policy_ops *ops, const struct policy_config *cfg, struct policy **out,
                                 struct err_detail *why);
 
 /* NULL is accepted. */
 void policy_destroy(struct policy *p);
 
-/* Largest free block in bytes, by largest_free or walk; 0 where the policy has neither, or walk no memory. */
+/* Bytes of the largest free block, by largest_free or walk; 0 if the policy has neither, or if walk has no memory. */
 uint64_t policy_largest_free(const struct policy *p);
 
 #endif

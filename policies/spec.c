@@ -1,8 +1,8 @@
 /*
- * Specs: from what a person types to a policy's table and the values of its options.
+ * Specs: from what a person types to a policy and the values of its options.
  *
- * A preset is first written out (expanded); from there on only one form is left, NAME:item,item,... An error names the
- * place in what was typed, not in what it stands for.
+ * A preset is first written out into `expanded`, so that only one form remains: NAME:item,item,... An error names the
+ * place in what was typed, not in what it was expanded to.
  */
 #include "policies/spec.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "X" behind the '=' of a name stands for what is typed there, and is put where "=X" is in the spec. */
+/* "X" after the '=' of a name stands for what is typed there; it replaces the X of "=X" in the spec. */
 static const struct policy_preset spec_presets[] = {
     {"best-fit", "pytorch", "best fit with splitting: PyTorch's caching allocator with no option set"},
     {"pow2", "pytorch:pow2",
@@ -45,7 +45,7 @@ const struct policy_preset *policy_preset_at(size_t i)
     return i < N_SPEC_PRESETS ? &spec_presets[i] : NULL;
 }
 
-/* A stretch of a text. */
+/* A part of a text. */
 struct span {
     const char *at;
     size_t n;
@@ -56,7 +56,7 @@ static bool span_is(struct span s, const char *word)
     return strlen(word) == s.n && memcmp(s.at, word, s.n) == 0;
 }
 
-/* What stands before the first `c`, or all of it. */
+/* The part before the first `c`, or all of it. */
 static struct span span_until(struct span s, char c)
 {
     const char *end = s.n == 0 ? NULL : memchr(s.at, c, s.n);
@@ -75,7 +75,7 @@ static void spec_offer(struct nearest *nearest, const char *name)
     nearest_offer(nearest, name, strcspn(name, "="));
 }
 
-/* The presets from the last on, so that "pow2=" is nearer to "pow2=X" than to "pow2". */
+/* Offers the presets in reverse order, so that "pow2=" is nearer to "pow2=X" than to "pow2". */
 static struct nearest spec_nearest_policy(struct span typed)
 {
     struct nearest n = {.typed = typed.at, .n_typed = span_until(typed, '=').n};
@@ -153,14 +153,14 @@ static void option_describe(const struct policy_option *o, char reason[SPEC_REAS
     }
 }
 
-/* An option that may be absent is so by these words as well: a sweep has then a word for "without". */
+/* Options that may be absent are unset by these words, too: so a sweep has a word for "without". */
 static bool option_is_left_out(const struct policy_option *o, const char *text)
 {
     return o->fallback == NULL && o->kind != OPTION_SWITCH && o->kind != OPTION_PAIRS &&
            (strcmp(text, "none") == 0 || strcmp(text, "off") == 0);
 }
 
-/* Reads `text` (borrowed) as the option's value; false when it is none. */
+/* Reads `text` (borrowed) as the option's value; false if it is not one. */
 static bool option_parse(const struct policy_option *o, const char *text, struct option_value *out)
 {
     struct option_value v = {.is_set = true, .text = text};
@@ -194,22 +194,22 @@ static bool option_parse(const struct policy_option *o, const char *text, struct
 
 /* ---- what was typed ---- */
 
-/* A spec while it is read. Offsets count in `expanded`; three numbers tell where that was typed. */
+/* A spec while it is read. Most places are in `expanded`; three numbers tell where they were typed. */
 struct spec_reader {
     struct policy_spec *spec;
     struct span head;             /* of typed: the name, with a preset's argument */
-    struct span rest;             /* of typed: the items behind the first ':' */
-    size_t      argument_at;      /* where a preset's argument stands in expanded, `n_argument` long */
+    struct span rest;             /* of typed: the items after the first ':' */
+    size_t      argument_at;      /* where a preset's argument is in expanded, `n_argument` long */
     size_t      n_argument;
-    size_t      rest_at;          /* where `rest` stands in expanded */
-    char       *pairs;            /* room behind expanded: items of the form key:value, joined */
+    size_t      rest_at;          /* where `rest` is in expanded */
+    char       *pairs;            /* room after expanded: items of the form key:value, joined */
     size_t      n_pairs;
     bool        has_pairs;
-    char       *values;           /* room behind that: the other values, each terminated */
+    char       *values;           /* room after that: the other values, each terminated */
     struct err_detail *why;
 };
 
-/* Where a place of expanded was typed: 0 for what a preset put there. */
+/* Where a place of expanded was typed; 0 for what a preset put there. */
 static size_t spec_typed_at(const struct spec_reader *r, const char *place)
 {
     const size_t at = (size_t)(place - r->spec->expanded);
@@ -227,14 +227,26 @@ static enum err spec_refuse(const struct spec_reader *r, size_t typed_at, struct
                    r->spec->typed, typed_at + 1, n, shown.at, reason);
 }
 
+static const struct policy_option *spec_find_option(const struct policy_ops *ops, struct span name)
+{
+    for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++)
+        if (span_is(name, ops->options[i].name))
+            return &ops->options[i];
+    return NULL;
+}
+
 static enum err spec_refuse_name(const struct spec_reader *r)
 {
     char reason[SPEC_REASON];
+    const struct policy_option *option;
     const struct nearest n = spec_nearest_policy(r->head);
     if (r->head.n == 0)
         snprintf(reason, sizeof reason, "a policy's name is missing; replay --list shows them");
     else if (n.distance == 0)
         snprintf(reason, sizeof reason, strchr(n.name, '=') != NULL ? "%s needs a value" : "%s takes no value", n.name);
+    else if ((option = spec_find_option(policy_find(spec_settings_policy), r->head)) != NULL)
+        snprintf(reason, sizeof reason, "no policy of that name, but %s has that option: %s:%s%s", spec_settings_policy,
+                 spec_settings_policy, option->name, option->kind == OPTION_SWITCH ? "" : "=...");
     else
         snprintf(reason, sizeof reason, "no policy of that name; the nearest is %s", n.name);
     return spec_refuse(r, 0, r->head, reason);
@@ -242,7 +254,7 @@ static enum err spec_refuse_name(const struct spec_reader *r)
 
 /* ---- presets and settings are written out ---- */
 
-/* Whether the head is this preset; *argument is what stands for X. */
+/* Whether the head is this preset; *argument is what X stands for. */
 static bool spec_head_is_preset(struct span head, const struct policy_preset *preset, struct span *argument)
 {
     const struct span name = {preset->name, strlen(preset->name)}, stem = span_until(name, '=');
@@ -268,7 +280,8 @@ static bool spec_is_plugin(struct span head)
     return memchr(head.at, '/', head.n) != NULL || (head.n > 3 && memcmp(head.at + head.n - 3, ".so", 3) == 0);
 }
 
-/* The first word of a PyTorch setting: "backend", or with an underscore, which no policy's name has. */
+/* Whether a text begins like a PyTorch setting: with "backend", or with an underscore in its first word, which no
+ * policy's name has. */
 static bool spec_is_settings_word(struct span text)
 {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -279,14 +292,14 @@ static bool spec_is_settings_word(struct span text)
     return span_is(key, "backend") || (key.n > 0 && memchr(key.at, '_', key.n) != NULL);
 }
 
-/* A misspelt "best_fit" is a policy's name all the same. */
+/* A misspelt "best_fit" is still taken for a policy's name. */
 static bool spec_is_settings(struct span typed)
 {
     const bool is_bare = strpbrk(typed.at, ":,=") == NULL;
     return spec_is_settings_word(typed) && !(is_bare && spec_nearest_policy(typed).distance <= 2);
 }
 
-/* Allocates the spec's texts: `n` bytes of expanded, and behind it room for the values that are cut out of it. */
+/* Allocates the spec's texts: `n` bytes of expanded, followed by room for the values that are copied out of it. */
 static enum err spec_make_room(struct spec_reader *r, size_t n)
 {
     char *room = calloc(3, n + 2);
@@ -303,7 +316,7 @@ static enum err spec_make_room(struct spec_reader *r, size_t n)
     return ERR_OK;
 }
 
-/* Writes "pytorch:" or a preset's spec, with its argument put in, before the rest. */
+/* Writes the policy's name or the preset's spec, with its argument put in, and after it the rest. */
 static enum err spec_expand(struct spec_reader *r, const char *spec, struct span argument)
 {
     const char *x = argument.n == 0 ? NULL : strstr(spec, "=X");
@@ -330,14 +343,6 @@ static enum err spec_expand(struct spec_reader *r, const char *spec, struct span
 
 /* ---- items ---- */
 
-static const struct policy_option *spec_find_option(const struct policy_ops *ops, struct span name)
-{
-    for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++)
-        if (span_is(name, ops->options[i].name))
-            return &ops->options[i];
-    return NULL;
-}
-
 static const struct policy_option *spec_pairs_option(const struct policy_ops *ops)
 {
     for (size_t i = 0; ops->options != NULL && ops->options[i].name != NULL; i++)
@@ -351,14 +356,14 @@ static struct option_value *spec_value(const struct spec_reader *r, const struct
     return &r->spec->values[o - r->spec->ops->options];
 }
 
-/* Adds a piece of `expanded`, or of `typed` if that is all a settings text, to the pairs. */
+/* Adds a piece of `expanded` to the pairs, or of `typed` if all of that is a settings text. */
 static void spec_add_pair(struct spec_reader *r, struct span pair)
 {
     const bool is_typed = pair.at >= r->spec->typed && pair.at <= r->spec->typed + strlen(r->spec->typed);
     const size_t at = is_typed ? (size_t)(pair.at - r->spec->typed) : spec_typed_at(r, pair.at);
     if (r->has_pairs)
         r->pairs[r->n_pairs++] = ',';
-    for (size_t i = 0; i <= pair.n; i++)             /* the one after the last stands for what is missing there */
+    for (size_t i = 0; i <= pair.n; i++)             /* the place after the last byte is for what is missing there */
         r->spec->pairs_at[r->n_pairs + i] = (uint32_t)(at + i);
     memcpy(r->pairs + r->n_pairs, pair.at, pair.n);
     r->n_pairs += pair.n;
@@ -374,8 +379,8 @@ static struct nearest spec_nearest_option(const struct policy_ops *ops, struct s
     return n;
 }
 
-/* Whether an item is meant as an option, and not as a pair: it has the shape of an option's name, or "max_split=..." is
- * a slip of the pen. */
+/* Whether an item is meant as an option, not as a pair: it has the form of an option's name, or it is close to one, as
+ * "max_split=..." is. */
 static bool spec_is_option_name(const struct policy_ops *ops, struct span name, bool has_value)
 {
     const size_t n = strspn(name.at, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -394,7 +399,7 @@ static enum err spec_refuse_option(const struct spec_reader *r, struct span name
     return spec_refuse(r, spec_typed_at(r, name.at), name, reason);
 }
 
-/* Takes a value, which has to be terminated, for an option. `shown` is the part of expanded that a message shows. */
+/* Takes a terminated value for an option. `shown` is the part of expanded that a message shows. */
 static enum err spec_take_value(struct spec_reader *r, const struct policy_option *o, const char *value,
                                 struct span shown)
 {
@@ -413,7 +418,7 @@ static enum err spec_take_value(struct spec_reader *r, const struct policy_optio
     return ERR_OK;
 }
 
-/* The same for a value inside expanded: it is copied to where it can be terminated. */
+/* The same for a value inside expanded: copies it to where it can be terminated. */
 static enum err spec_cut_value(struct spec_reader *r, const struct policy_option *o, struct span value)
 {
     char *text = r->values;
@@ -422,7 +427,7 @@ static enum err spec_cut_value(struct spec_reader *r, const struct policy_option
     return spec_take_value(r, o, text, value);
 }
 
-/* An item is a declared option, a pair for the policy to read, or a mistake. */
+/* Takes an item: a declared option, a pair for the policy to read, or a mistake. */
 static enum err spec_take_item(struct spec_reader *r, struct span item)
 {
     const struct policy_ops *ops = r->spec->ops;
@@ -443,7 +448,7 @@ static enum err spec_take_item(struct spec_reader *r, struct span item)
         option_describe(o, reason);
         return spec_refuse(r, spec_typed_at(r, item.at), item, reason);
     }
-    /* What cannot be an option goes to the policy as it is, malformed or not: the reader of pairs there knows its own
+    /* What cannot be an option goes to the policy as it is, even if malformed: its own reader of pairs explains
      * mistakes best. */
     if (spec_pairs_option(ops) != NULL && !spec_is_option_name(ops, name, has_value)) {
         spec_add_pair(r, item);
@@ -452,7 +457,7 @@ static enum err spec_take_item(struct spec_reader *r, struct span item)
     return spec_refuse_option(r, name);
 }
 
-/* The item that `text` starts with: up to a comma that stands in no brackets. */
+/* The length of the item that `text` begins with: up to a comma outside brackets. */
 static size_t spec_item_length(struct span text)
 {
     size_t depth = 0, i = 0;
@@ -476,7 +481,7 @@ static enum err spec_take_items(struct spec_reader *r, struct span text)
     }
 }
 
-/* Values that were not typed. A fallback that cannot be read is a mistake in the policy's table. */
+/* Sets the values that were not typed. A fallback that cannot be read is a mistake in the policy's table. */
 static enum err spec_take_fallbacks(struct spec_reader *r)
 {
     const struct policy_ops *ops = r->spec->ops;
@@ -501,14 +506,14 @@ static enum err spec_load_plugin(struct spec_reader *r)
     enum err e = spec_make_room(r, strlen(spec->typed));
     if (e != ERR_OK)
         return e;
-    memcpy(spec->expanded, r->head.at, r->head.n);               /* for the loader the path alone, terminated */
+    memcpy(spec->expanded, r->head.at, r->head.n);               /* the loader needs the path alone, terminated */
     e = policy_load(spec->expanded, &spec->ops, &spec->plugin, r->why);
     memcpy(spec->expanded, spec->typed, strlen(spec->typed));
     r->rest_at = (size_t)(r->rest.at - spec->typed);
     return e;
 }
 
-/* Finds the policy and writes the spec out. */
+/* Finds the policy and writes the spec out in the one form. */
 static enum err spec_resolve(struct spec_reader *r, bool *is_settings)
 {
     const struct span typed = {r->spec->typed, strlen(r->spec->typed)};
@@ -553,13 +558,19 @@ static enum err spec_read(struct spec_reader *r)
     return spec_take_fallbacks(r);
 }
 
-/* What is pasted from a shell, in front of PyTorch's settings, is no part of them. */
+/* Skips what was pasted from a shell before PyTorch's settings. */
 static const char *spec_skip_shell(const char *text)
 {
     static const char *const words[] = {"export ", "PYTORCH_CUDA_ALLOC_CONF=", "PYTORCH_ALLOC_CONF="};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         text += strncmp(text, words[i], strlen(words[i])) == 0 ? strlen(words[i]) : 0;
     return text;
+}
+
+bool policy_text_loads_code(const char *text)
+{
+    const char *typed = spec_skip_shell(text);
+    return spec_is_plugin(span_until((struct span){typed, strlen(typed)}, ':'));
 }
 
 enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)

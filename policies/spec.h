@@ -1,5 +1,5 @@
 /*
- * A policy as a person types it: a preset, a name with options, a plugin's path, or a settings text verbatim.
+ * A policy as a person types it: a preset, a name with options, a plugin's path, or PyTorch's settings verbatim.
  *
  *     best-fit    gc=0.8    none    pytorch:max-split=128MiB,roundup=4    ./mine.so:option=3
  *     max_split_size_mb:128,garbage_collection_threshold:0.8
@@ -16,10 +16,10 @@ struct policy_preset {
     const char *summary;          /* one line, ending in its source */
 };
 
-/* The i-th preset; NULL behind the last. */
+/* The i-th preset; NULL after the last. */
 const struct policy_preset *policy_preset_at(size_t i);
 
-/* A parsed spec: everything but the trace and the device that a policy needs. */
+/* A parsed spec: all that a policy needs apart from the trace and the device. */
 struct policy_spec {
     const struct policy_ops *ops;
     struct option_value values[POLICY_OPTIONS_MAX];
@@ -32,23 +32,26 @@ struct policy_spec {
     size_t   n_pairs;
 };
 
-/* Parses a spec. A size, number, share or text without a fallback is left unset by "none" or "off". ERR_USAGE with the
- * nearest name or the range and the place in the text; policy_load's errors. Released with policy_spec_close, also
- * after use. */
+/* Parses a spec. "none" or "off" leaves a size, number, share or text without a fallback unset. ERR_USAGE, with the
+ * nearest name or the range and the place in the text; policy_load's errors. policy_spec_close frees it, also after
+ * use. */
 MUST_USE enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why);
 void policy_spec_close(struct policy_spec *spec);
 
-/* Completes the error of a policy that was not created from the spec: names the spec, and the place in what was typed if
- * `reason` has one (POLICY_PLACE). Returns `e`. */
+/* Completes the error of a policy_create that failed: names the spec, and shows the place in what was typed if `reason`
+ * has one (POLICY_PLACE). Returns `e`. */
 enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
                             struct err_detail *why);
 
-/* How many settings a spec changes: 0 for one that leaves all as they are, spelled out or not. Of a plugin, as many as
- * are typed. */
+/* Whether policy_spec_parse would load a shared object for this text. Nothing is opened to tell. */
+bool policy_text_loads_code(const char *text);
+
+/* How many settings a spec changes; 0 if it leaves all at their defaults, written out or not. For a plugin: the number
+ * of options typed. */
 unsigned policy_spec_changes(const struct policy_spec *spec);
 
-/* The same of a text: as many as are typed, too, where it names a plugin, which is not loaded for this, or cannot be
- * read. */
+/* The same for a text. For a plugin, which is not loaded for this, and for a text that cannot be read: the number of
+ * options typed. */
 unsigned policy_text_changes(const char *text);
 
 #endif

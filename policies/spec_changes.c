@@ -1,9 +1,9 @@
-/* How far what was typed is from a policy as it comes. */
+/* Counts the settings by which a typed policy differs from its defaults. */
 #include "policies/spec.h"
 
 #include <string.h>
 
-/* The length of the item that a list starts with: up to a comma that stands in no brackets. */
+/* The length of the item that a list begins with: up to a comma outside brackets. */
 static size_t item_length(const char *list)
 {
     size_t n = 0, depth = 0;
@@ -14,7 +14,7 @@ static size_t item_length(const char *list)
     return n;
 }
 
-/* Whether key:value of PYTORCH_CUDA_ALLOC_CONF is what PyTorch does anyway. */
+/* Whether key:value of PYTORCH_CUDA_ALLOC_CONF is PyTorch's default. */
 static bool is_default_pair(const char *pair, size_t n)
 {
     static const char *const ends[] = { ":False", ":native" };
@@ -44,7 +44,7 @@ static unsigned typed_settings(const char *policy)
     return items != NULL ? count_items(items + 1, false) : 0;
 }
 
-/* A release that the recording names was not typed: it changes nothing. */
+/* Only what was typed counts: a release that the recording named changes nothing. */
 static unsigned option_changes(const struct policy_option *o, const struct option_value *v)
 {
     if (!v->is_given || !v->is_set)
@@ -69,8 +69,7 @@ unsigned policy_spec_changes(const struct policy_spec *spec)
 unsigned policy_text_changes(const char *policy)
 {
     struct policy_spec spec;
-    const bool is_plugin = strchr(policy, '/') != NULL || strstr(policy, ".so") != NULL;
-    if (is_plugin || policy_spec_parse(policy, &spec, NULL) != ERR_OK)
+    if (policy_text_loads_code(policy) || policy_spec_parse(policy, &spec, NULL) != ERR_OK)
         return typed_settings(policy);
     const unsigned n = policy_spec_changes(&spec);
     policy_spec_close(&spec);

@@ -120,7 +120,8 @@ static enum err db_fail_at(const struct results_db *db, const char *path, struct
 {
     const int code = sqlite3_errcode(db->handle);
     const enum err e = code == SQLITE_NOMEM                           ? ERR_HOST_NOMEM
-                       : code == SQLITE_NOTADB || code == SQLITE_CORRUPT ? ERR_FORMAT
+                       : code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? ERR_FORMAT
+                       : code == SQLITE_CANTOPEN && path != db->path ? ERR_INPUT
                                                                       : ERR_IO;
     return err_set(why, e, 0, "%.120s: %.100s", path, sqlite3_errmsg(db->handle));
 }
@@ -376,8 +377,10 @@ static enum err db_open_file(const char *path, int flags, struct results_db **ou
     db->n_columns = results_db_columns(fields);
     list_columns(db->columns, sizeof db->columns, NULL);
     /* A handle is used by one thread at a time: its calls need no lock. */
-    if (sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-        return db_fail(db, why);
+    if (sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+        const enum err e = db_fail(db, why);
+        return e == ERR_IO && (flags & SQLITE_OPEN_CREATE) == 0 ? ERR_INPUT : e;
+    }
     sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -414,7 +417,7 @@ enum err results_db_open_read(const char *path, struct results_db **out, struct 
         e = no_database(path, why);
     if (e != ERR_OK) {
         results_db_close(db);
-        return e;
+        return e == ERR_IO ? ERR_INPUT : e;
     }
     db->has_details = facts.has_details;
     db->has_parameters = facts.has_parameters;
@@ -626,7 +629,7 @@ enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_a
 {
     FILE *there = fopen(path, "rb");
     if (there == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be opened", path);      /* ATTACH would create it */
+        return err_set(why, ERR_INPUT, 0, "%.150s: cannot be opened", path);      /* ATTACH would create it */
     fclose(there);
     const enum err e = db_attach(db, path, why);
     return e == ERR_OK ? merge_and_detach(db, path, n_added, why) : e;

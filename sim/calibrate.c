@@ -1,4 +1,4 @@
-/* Every size has a device of its own, so that its calls are counted apart. */
+/* Measures the driver's calls. Each size gets a device of its own, so that its calls are counted apart. */
 #include "sim/calibrate.h"
 
 #include "base/units.h"
@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-enum { PIECES_MAX = 16, CALLS_MIN = 48 };        /* at once; in all */
+enum { PIECES_MAX = 16, CALLS_MIN = 48 };        /* pieces held at once; pieces in all */
 
 static const uint64_t calibration_bytes[CALIBRATION_SIZES] = { 2 * MIB, 20 * MIB, 128 * MIB, 1 * GIB };
 
-/* How many pieces the card holds at once. */
+/* How many pieces are held at once, so that they fit the card. */
 static size_t pieces_of(const struct device *dev, uint64_t bytes)
 {
     uint64_t free_bytes, total_bytes;
@@ -19,7 +19,7 @@ static size_t pieces_of(const struct device *dev, uint64_t bytes)
     return n > PIECES_MAX ? PIECES_MAX : (size_t)n;
 }
 
-/* Takes some segments and gives them back. A card that fills up meanwhile makes fewer of them. */
+/* Takes some segments and gives them back; fewer if the card fills up meanwhile. */
 static enum err round_of_segments(struct device *dev, uint64_t bytes, size_t n)
 {
     struct segment at[PIECES_MAX];
@@ -32,7 +32,7 @@ static enum err round_of_segments(struct device *dev, uint64_t bytes, size_t n)
     return e == ERR_DEVICE_OOM && made > 0 ? ERR_OK : e;
 }
 
-/* The same with pages of a range. */
+/* The same with the pages of a range. */
 static enum err round_of_pages(struct device *dev, uint64_t bytes, size_t n)
 {
     struct segment range;
@@ -61,7 +61,7 @@ static uint64_t median_ns(struct device *dev, enum measured_call kind)
     return call_times_percentile(&dev->measured->calls[kind], 50);
 }
 
-/* ERR_DEVICE_OOM where not one piece fits. */
+/* ERR_DEVICE_OOM if not a single piece fits. */
 static enum err measure_size(struct device *dev, uint64_t bytes, struct calibration *out)
 {
     const size_t n = pieces_of(dev, bytes);

@@ -1,4 +1,4 @@
-/* A growing array; sorted where a percentile is asked for. */
+/* The times as a growing array, sorted when a percentile is asked for. */
 #include "sim/call_times.h"
 
 #include <stdlib.h>

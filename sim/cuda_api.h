@@ -1,8 +1,8 @@
 /*
- * NVIDIA's libraries as a table of functions: what the driver, the runtime and NVML are asked for, with our own types.
+ * The functions of NVIDIA's driver, runtime and NVML that we call, as one table with our own types.
  *
- * The table is filled from the host's libraries at run time (cuda_library_open), or by a test with its own functions.
- * The types have the layout of those in cuda.h and nvml.h; tests/check_cuda_decls.c holds them against the headers.
+ * cuda_library_open fills the table from the host's libraries at run time; a test fills it with functions of its own.
+ * The types have the layout of those in cuda.h and nvml.h; tests/check_cuda_decls.c compares them with the headers.
  */
 #ifndef REPLAY_SIM_CUDA_API_H
 #define REPLAY_SIM_CUDA_API_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The results that are told apart: the runtime and the driver share these numbers. */
+/* The results that we distinguish; runtime and driver number them alike. */
 enum cuda_result {
     CUDA_DONE = 0,
     CUDA_OUT_OF_MEMORY = 2,
@@ -56,7 +56,7 @@ struct nvml_memory {
     unsigned long long total, free, used;
 };
 
-struct nvml_memory_v2 {                      /* used: without what the driver reserves, as nvidia-smi shows it */
+struct nvml_memory_v2 {                      /* used: excludes what the driver reserves, as in nvidia-smi */
     unsigned version;
     unsigned long long total, reserved, free, used;
 };
@@ -67,7 +67,7 @@ struct nvml_process {
     unsigned gpu_instance, compute_instance;
 };
 
-/* What a call of each library is made of. */
+/* The functions of the three libraries. */
 #define CUDA_ERROR     int
 #define CU_RESULT      int
 #define CU_DEVICE      int
@@ -86,20 +86,20 @@ struct nvml_process {
 
 #define CUDA_MEMBER(result, name, parameters) result (*name) parameters;
 
-/* NULL for what a library lacks. Of the runtime all or none; of CUDA_DRIVER_CALLS all; of the virtual memory calls all
- * or none. Without the runtime, cuMemAlloc_v2 and its like are there. */
+/* NULL where a library lacks a function. Of the runtime all are there or none; of CUDA_DRIVER_CALLS all; of the virtual
+ * memory calls all or none. Without the runtime, cuMemAlloc_v2 and its like are there. */
 struct cuda_api {
     CUDA_RUNTIME_CALLS(CUDA_MEMBER)
     CUDA_DRIVER_CALLS(CUDA_MEMBER)
     CUDA_DRIVER_EXTRAS(CUDA_MEMBER)
     CUDA_VIRTUAL_CALLS(CUDA_MEMBER)
     CUDA_NVML_CALLS(CUDA_MEMBER)
-    char runtime[32];                        /* "libcudart.so.12"; "" without one */
+    char runtime[32];                        /* "libcudart.so.12"; "" if there is none */
 };
 #undef CUDA_MEMBER
 
-/* Opens what the host has. ERR_UNSUPPORTED with what is missing. The libraries stay loaded: they do not bear to be
- * unloaded while a context exists, and a second opening finds the same. */
+/* Opens what the host has. ERR_UNSUPPORTED, with what is missing. The libraries stay loaded: they must not be unloaded
+ * while a context exists, and opening them again finds the same. */
 MUST_USE enum err cuda_library_open(struct cuda_api *out, struct err_detail *why);
 
 #endif

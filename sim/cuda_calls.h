@@ -1,9 +1,9 @@
 /*
- * The calls of NVIDIA's libraries that a real device uses, each with its parameters, in one list.
+ * The functions of NVIDIA's libraries that a real device uses, each with its parameters, in one list.
  *
- * CUDA is no part of the build: the libraries are opened at run time. The types stand as macros, so that the list can
- * be read twice: with our own types (sim/cuda_api.h), and with those of the CUDA Toolkit where it is installed, which
- * holds every line against NVIDIA's headers (tests/check_cuda_decls.c).
+ * CUDA is no part of the build: the libraries are opened at run time. The types are macros, so that the list can be
+ * read twice: with our own types (sim/cuda_api.h), and, if the CUDA Toolkit is installed, with NVIDIA's, which compares
+ * every line with the headers (tests/check_cuda_decls.c).
  * Source: CUDA Runtime API, CUDA Driver API and NVML reference manuals.
  */
 #ifndef REPLAY_SIM_CUDA_CALLS_H
@@ -20,7 +20,7 @@
     X(CUDA_ERROR, cudaMemset, (void *, int, size_t))                                                        \
     X(CUDA_ERROR, cudaDeviceSynchronize, (void))
 
-/* What no driver may lack. */
+/* Every driver must have these. */
 #define CUDA_DRIVER_CALLS(X)                                                                                \
     X(CU_RESULT, cuInit, (unsigned))                                                                        \
     X(CU_RESULT, cuDeviceGetCount, (int *))                                                                 \
@@ -29,7 +29,7 @@
     X(CU_RESULT, cuDevicePrimaryCtxRetain, (CU_CONTEXT *, CU_DEVICE))                                       \
     X(CU_RESULT, cuCtxSetCurrent, (CU_CONTEXT))
 
-/* What is done without where it is missing; the memory calls only where the runtime library has them. */
+/* These may be missing; the memory functions only if the runtime library has them. */
 #define CUDA_DRIVER_EXTRAS(X)                                                                               \
     X(CU_RESULT, cuDevicePrimaryCtxRelease_v2, (CU_DEVICE))                                                 \
     X(CU_RESULT, cuDriverGetVersion, (int *))                                                               \
@@ -42,7 +42,7 @@
     X(CU_RESULT, cuMemsetD8_v2, (CU_PTR, unsigned char, size_t))                                            \
     X(CU_RESULT, cuCtxSynchronize, (void))
 
-/* Virtual memory, from CUDA 10.2 on: all or none. */
+/* Virtual memory, since CUDA 10.2: all or none. */
 #define CUDA_VIRTUAL_CALLS(X)                                                                               \
     X(CU_RESULT, cuMemGetAllocationGranularity, (size_t *, const CU_PROP *, CU_GRANULARITY))                \
     X(CU_RESULT, cuMemAddressReserve, (CU_PTR *, size_t, size_t, CU_PTR, unsigned long long))               \
@@ -53,7 +53,7 @@
     X(CU_RESULT, cuMemUnmap, (CU_PTR, size_t))                                                              \
     X(CU_RESULT, cuMemSetAccess, (CU_PTR, size_t, const CU_ACCESS *, size_t))
 
-/* What nvidia-smi reads; each may be missing. */
+/* What nvidia-smi shows; each may be missing. */
 #define CUDA_NVML_CALLS(X)                                                                                  \
     X(NVML_RESULT, nvmlInit_v2, (void))                                                                     \
     X(NVML_RESULT, nvmlShutdown, (void))                                                                    \

@@ -1,4 +1,5 @@
-/* The context is the process's primary one, which the runtime library uses as well. */
+/* A card through the driver and NVML. The context is the process's primary one, which the runtime library uses as
+ * well. */
 #include "sim/cuda_card.h"
 
 #include "sim/device.h"
@@ -18,7 +19,7 @@ const char *cuda_result_text(const struct cuda_api *api, int result, char buf[64
 
 /* ---- NVML ---- */
 
-/* Processes on the card; 0 where that cannot be told. */
+/* The number of processes on the card; 0 if NVML cannot tell. */
 static unsigned card_processes(const struct cuda_card *card, struct nvml_process out[CUDA_PROCESSES_MAX])
 {
     unsigned n = CUDA_PROCESSES_MAX;
@@ -37,8 +38,8 @@ static bool card_knows(const struct cuda_card *card, unsigned pid)
     return false;
 }
 
-/* What this process holds. Inside a container NVML may number processes as the host does: then ours is the only one
- * that came with our context. */
+/* Bytes that this process holds. In a container NVML may use the host's process numbers: then ours is the only process
+ * that appeared with our context. */
 static uint64_t card_process_bytes(const struct cuda_card *card)
 {
     struct nvml_process at[CUDA_PROCESSES_MAX];
@@ -70,7 +71,7 @@ static uint64_t card_bytes(const struct cuda_card *card)
     return MEASURED_UNKNOWN;
 }
 
-/* NVML knows cards by their place on the bus: CUDA may number them otherwise. */
+/* NVML names cards by their place on the bus, because CUDA may number them differently. */
 static void card_open_nvml(struct cuda_card *card)
 {
     const struct cuda_api *api = card->api;

@@ -1,4 +1,4 @@
-/* The host's CUDA libraries, opened at run time. */
+/* Opening the host's CUDA libraries at run time. */
 #include "sim/cuda_api.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 
 struct symbol {
     const char *name;
-    size_t      offset;                      /* of its member in struct cuda_api */
+    size_t      offset;                      /* the function's member in struct cuda_api */
 };
 
 #define SYMBOL(result, name, parameters) {#name, offsetof(struct cuda_api, name)},
@@ -24,7 +24,7 @@ static const struct symbol nvml_symbols[] = { CUDA_NVML_CALLS(SYMBOL) };
 
 static_assert(sizeof(void *) == sizeof(void (*)(void)), "POSIX: dlsym's answer may be a function");
 
-/* Looks the symbols up; the first that is missing, or NULL. */
+/* Looks the symbols up. Returns the first that is missing, or NULL. */
 static const char *library_take(void *handle, const struct symbol *symbols, size_t n, struct cuda_api *api)
 {
     const char *missing = NULL;
@@ -42,8 +42,8 @@ static void library_drop(const struct symbol *symbols, size_t n, struct cuda_api
     library_take(NULL, symbols, n, api);
 }
 
-/* A runtime works where the driver is as new as it wants. Counting the cards tells, and makes no context; that there is
- * none is for others to say. */
+/* Whether the driver is new enough for the runtime: counting the cards tells, without making a context. That there is
+ * no card is reported elsewhere. */
 static bool library_runtime_works(const struct cuda_api *api)
 {
     int n;
@@ -51,7 +51,7 @@ static bool library_runtime_works(const struct cuda_api *api)
     return result == CUDA_DONE || result == CUDA_NO_DEVICE;
 }
 
-/* Whether a runtime is there, has all calls and gets on with the driver. */
+/* Whether a runtime exists, has all functions and works with the driver. */
 static bool library_try_runtime(const char *name, struct cuda_api *api)
 {
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -67,7 +67,8 @@ static bool library_try_runtime(const char *name, struct cuda_api *api)
     return true;
 }
 
-/* The newest runtime that works, of any major version; none is no error. Since CUDA 12 the major version names it. */
+/* Opens the newest runtime that works, of any major version; none is no error. Since CUDA 12 the file is named by the
+ * major version. */
 static void library_open_runtime(struct cuda_api *api)
 {
     enum { NEWEST = 19, OLDEST = 12 };

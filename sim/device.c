@@ -1,5 +1,5 @@
 /*
- * The front functions: one place for capacity, accounting, the segment table, the call log and injected failures.
+ * The front functions: the one place of capacity, accounting, the segment table, the call log and injected failures.
  */
 #include "sim/device.h"
 
@@ -15,8 +15,8 @@ static void device_note(struct device *dev, const struct device_call *call)
         dev->log->call(dev->log->arg, call);
 }
 
-/* Bytes that the driver's pages can take beside `page_bytes`. */
-static uint64_t device_room_beside(const struct device *dev, uint64_t page_bytes)
+/* Bytes left on the card while we hold `page_bytes` in the driver's pages. */
+static uint64_t device_room_with(const struct device *dev, uint64_t page_bytes)
 {
     const uint64_t used = device_card_bytes(dev, page_bytes);
     if (dev->cfg.total_bytes == DEVICE_UNLIMITED)
@@ -26,10 +26,10 @@ static uint64_t device_room_beside(const struct device *dev, uint64_t page_bytes
 
 static uint64_t device_room(const struct device *dev)
 {
-    return device_room_beside(dev, dev->usage.page_bytes);
+    return device_room_with(dev, dev->usage.page_bytes);
 }
 
-/* Whether a growing call may go on: the injected failure first, then the room for `page_bytes` more. */
+/* Whether a growing call may go on: first the injected failure, then the room for `page_bytes` more. */
 static bool device_admits(struct device *dev, uint64_t page_bytes)
 {
     dev->growing_calls++;
@@ -56,7 +56,7 @@ static void device_grow_usage(struct device *dev, uint64_t bytes, uint64_t page_
         u->page_peak_bytes = u->page_bytes;
 }
 
-/* Makes room in the table and the vacant stack for one id more. */
+/* Makes room for one more id in the table and in the stack of vacant ids. */
 static enum err device_table_grow(struct device *dev)
 {
     const uint32_t cap = dev->cap_segments == 0 ? 64 : dev->cap_segments * 2;
@@ -74,7 +74,7 @@ static enum err device_table_grow(struct device *dev)
     return ERR_OK;
 }
 
-/* Reserves an id: after this, entering a segment cannot fail. */
+/* Reserves an id, so that entering the segment cannot fail. */
 static enum err device_table_reserve(struct device *dev)
 {
     return dev->n_vacant > 0 || dev->n_segments < dev->cap_segments ? ERR_OK : device_table_grow(dev);
@@ -260,7 +260,7 @@ enum err device_map(struct device *dev, const struct segment *range, uint64_t of
     if (e != ERR_OK)
         return e;
     dev->segments[range->id].mapped_bytes += bytes;
-    device_grow_usage(dev, bytes, 0);               /* its pages were counted when they were created */
+    device_grow_usage(dev, bytes, 0);               /* its memory was counted when it was created */
     dev->usage.maps++;
     device_note(dev, &(struct device_call){.kind = DEVICE_CALL_MAP, .bytes = bytes, .addr = range->addr + offset,
                                            .phys = phys, .segment = range->id, .offset = offset});
@@ -315,7 +315,7 @@ bool device_is_as_large(const struct device *a, const struct device *b)
            a->cfg.others_bytes == b->cfg.others_bytes;
 }
 
-/* All that a simulated card's config says but for what it has, and where addresses come from. */
+/* Whether two configs of simulated cards agree in everything except the memory and the source of addresses. */
 static bool device_is_alike(const struct device_config *a, const struct device_config *b)
 {
     return a->fail_from_call == b->fail_from_call && a->alloc_ns == b->alloc_ns && a->free_ns == b->free_ns &&
@@ -330,7 +330,7 @@ bool device_repeats(const struct device *done, const struct device *fresh)
         return false;
     if (device_is_as_large(done, fresh))
         return true;
-    return device_room_beside(fresh, 0) <= device_room_beside(done, 0) && done->usage.refusals == 0 &&
+    return device_room_with(fresh, 0) <= device_room_with(done, 0) && done->usage.refusals == 0 &&
            device_card_bytes(fresh, done->usage.page_peak_bytes) <= fresh->cfg.total_bytes;
 }
 

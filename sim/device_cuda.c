@@ -1,9 +1,10 @@
 /*
  * A real card: segments by cudaMalloc and cudaFree, ranges by the driver's virtual memory calls.
  *
- * The front functions keep capacity and accounts as they do for a simulated device; here each call is passed on, timed,
- * and remembered, so that all of it can be given back at any moment. What the driver refuses for lack of memory is
- * ERR_DEVICE_OOM. Any other failure of a call that returns memory stays in `failure`, and nothing more is asked for.
+ * The front functions keep capacity and accounts, as for a simulated device. This file passes each call on, times it,
+ * and remembers what it obtained, so that everything can be given back at any moment. If the driver lacks memory, the
+ * call ends in ERR_DEVICE_OOM. Any other failure of a call that gives memory back is kept in `failure`, and growing
+ * calls then report it and ask for nothing more.
  */
 #include "base/units.h"
 #include "sim/cuda_api.h"
@@ -21,15 +22,15 @@ struct cuda_mapping {
 
 struct cuda {
     struct device          base;             /* first, so the two pointers convert */
-    struct cuda_api        own;              /* where no test brought functions of its own */
+    struct cuda_api        own;              /* if no test brought functions of its own */
     const struct cuda_api *api;
     struct cuda_card       card;
     struct device_measured measured;
-    uint64_t              *phys;             /* the driver's handle by our number less 1; 0: released */
+    uint64_t              *phys;             /* the driver's handle, by our number less 1; 0: freed */
     size_t                 n_phys, cap_phys;
     struct cuda_mapping   *mapped;           /* by address */
     size_t                 n_mapped, cap_mapped;
-    bool                   is_ending;        /* what is given back now is no call of the policy's */
+    bool                   is_ending;        /* what is given back now is not the policy's doing */
 };
 
 /* ---- calls ---- */
@@ -41,7 +42,7 @@ static uint64_t cuda_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Notes how long a call took that began at `since_ns`; its result. */
+/* Notes how long a call that began at `since_ns` took; returns its result. */
 static int cuda_timed(struct cuda *c, enum measured_call kind, uint64_t since_ns, int result)
 {
     const uint64_t took_ns = cuda_now_ns() - since_ns;
@@ -57,7 +58,7 @@ static enum err cuda_fail(struct cuda *c, const char *what, uint64_t bytes, int 
                    units_format_bytes(bytes, size), cuda_result_text(c->api, result, text));
 }
 
-/* What a growing call's result means. */
+/* The error that a growing call's result means. */
 static enum err cuda_judge(struct cuda *c, const char *what, uint64_t bytes, int result)
 {
     uint64_t total;
@@ -66,20 +67,20 @@ static enum err cuda_judge(struct cuda *c, const char *what, uint64_t bytes, int
     if (result != CUDA_OUT_OF_MEMORY)
         return cuda_fail(c, what, bytes, result);
     if (c->api->cudaGetLastError != NULL)
-        (void)c->api->cudaGetLastError();    /* the runtime remembers it until it is asked */
+        (void)c->api->cudaGetLastError();    /* clears it: the runtime keeps an error until it is asked */
     if (c->measured.refusals++ == 0)
         cuda_card_memory(&c->card, &c->measured.refused_free_bytes, &total);
     return ERR_DEVICE_OOM;
 }
 
-/* A call that gives something back cannot be refused; what failed is told by the next that grows. */
+/* A call that gives something back cannot be refused, so the next growing call reports its failure. */
 static void cuda_expect(struct cuda *c, const char *what, uint64_t bytes, int result)
 {
     if (result != CUDA_DONE && c->base.failure == ERR_OK)
         c->base.failure = cuda_fail(c, what, bytes, result);
 }
 
-/* Whether a growing call may go ahead, on whatever thread it comes. */
+/* Whether a growing call may go ahead. Makes the context current, whatever thread calls. */
 static enum err cuda_enter(struct cuda *c)
 {
     struct device *dev = &c->base;
@@ -96,7 +97,7 @@ static void *cuda_pointer(uint64_t addr)
     return (void *)(uintptr_t)addr;
 }
 
-/* The calls of the runtime library, or the driver's where there is none. */
+/* Calls the runtime library, or the driver if there is none. */
 static int cuda_call_malloc(const struct cuda_api *api, uint64_t bytes, uint64_t *addr)
 {
     void *p = NULL;
@@ -112,7 +113,7 @@ static int cuda_call_free(const struct cuda_api *api, uint64_t addr)
     return api->cudaFree != NULL ? api->cudaFree(cuda_pointer(addr)) : api->cuMemFree_v2(addr);
 }
 
-/* Writes to all of it, and waits until that is done. */
+/* Writes to all of the memory, and waits until that is done. */
 static int cuda_call_write(const struct cuda_api *api, uint64_t addr, uint64_t bytes)
 {
     const int result = api->cudaMemset != NULL ? api->cudaMemset(cuda_pointer(addr), 0xa5, bytes)
@@ -122,7 +123,7 @@ static int cuda_call_write(const struct cuda_api *api, uint64_t addr, uint64_t b
     return api->cudaMemset != NULL ? api->cudaDeviceSynchronize() : api->cuCtxSynchronize();
 }
 
-/* Memory that nobody has written to may not be there yet. */
+/* Touches new memory: what was never written may not exist on the card yet. */
 static enum err cuda_touch(struct cuda *c, uint64_t addr, uint64_t bytes)
 {
     if (!c->base.cfg.touch)
@@ -141,8 +142,8 @@ static void cuda_look(struct cuda *c, struct measured_memory *out)
     cuda_card_read(&c->card, out);
 }
 
-/* In front of everything that shrinks: when more is held than at the last look, this may be the peak. The margin keeps
- * the number of looks small where memory grows and shrinks in small steps. */
+/* Called before memory is given back: if more is held than at the last look, this may be the peak. The margin keeps
+ * looks rare while memory grows and shrinks in small steps. */
 static void cuda_look_at_peak(struct cuda *c)
 {
     enum { MARGIN = 512 };
@@ -219,7 +220,7 @@ static void cuda_range_free(struct device *dev, uint64_t addr, uint64_t bytes)
     cuda_expect(c, "giving addresses back", bytes, cuda_timed(c, MEASURED_UNRESERVE, since, result));
 }
 
-/* Room for one element more. */
+/* Makes room for one more element. */
 static enum err cuda_grow(void **array, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -295,7 +296,7 @@ static void cuda_unmap_at(struct cuda *c, const struct cuda_mapping *m)
     cuda_expect(c, "unmapping", m->bytes, cuda_timed(c, MEASURED_UNMAP, since, result));
 }
 
-/* Maps, and lets the card read and write; nothing is mapped where that fails. */
+/* Maps memory for reading and writing; maps nothing if that fails. */
 static enum err cuda_map_at(struct cuda *c, const struct cuda_mapping *m, uint64_t handle)
 {
     const struct cuda_access access = {
@@ -364,8 +365,8 @@ static void cuda_destroy(struct cuda *c)
     free(c);
 }
 
-/* The first calls make the context grow: the runtime library sets itself up, the kernel that writes is loaded. That is
- * no memory of the policy's, and no time either. Where this fails, the call that counts will say why. */
+/* Makes the first calls, which make the context grow: the runtime library sets itself up, the writing kernel is loaded.
+ * This memory and time are not the policy's. If it fails, the call that matters will say why. */
 static void cuda_warm(struct cuda *c, bool touch)
 {
     uint64_t addr = 0;
@@ -378,8 +379,8 @@ static void cuda_warm(struct cuda *c, bool touch)
     }
 }
 
-/* Who has what is in use before anything is held. NVML's number for the process is the context's; without it the two
- * cannot be told apart, and all of it counts as others'. */
+/* Finds who has the memory that is in use before we hold any. NVML's number for the process is the context's; without
+ * it the two cannot be told apart, and everything counts as others'. */
 static void cuda_measure_idle(struct cuda *c)
 {
     struct device_measured *m = &c->measured;
@@ -420,8 +421,8 @@ static enum err cuda_open(const struct device_config *cfg, struct device **out, 
     return ERR_OK;
 }
 
-/* A limit makes a card of that size, with nobody else on it: the same decisions as on `sim` of that size, as long as
- * the card has so much free. */
+/* A limit makes the card one of that size, used by nobody else: decisions are then those on `sim` of that size, as long
+ * as the card has that much free. */
 static void cuda_settle(struct device *dev)
 {
     const struct device_measured *m = dev->measured;
@@ -438,7 +439,7 @@ static void cuda_settle(struct device *dev)
     cfg->others_bytes = used - cfg->context_bytes;
 }
 
-/* In the order that leaves nothing hanging: mappings, memory, segments and addresses. */
+/* Gives everything back in the order that leaves nothing dangling: mappings, memory, segments and addresses. */
 static void cuda_give_back(struct device *dev)
 {
     struct cuda *c = (struct cuda *)dev;
@@ -462,7 +463,7 @@ static void cuda_give_back(struct device *dev)
     c->measured.end.reserved_bytes = c->measured.end.page_bytes = 0;
 }
 
-/* The context goes last of all: where one device follows another, the next finds it there. */
+/* The context goes last. If one device follows another, the next one finds the context there. */
 static void cuda_close(struct device *dev)
 {
     cuda_card_close(&((struct cuda *)dev)->card);

@@ -1,8 +1,8 @@
 /*
- * The simulated device: an address space and nothing behind it.
+ * The simulated device: an address space without memory.
  *
- * Memory itself needs no model: the front functions count it. What is left is which address comes next, by mode
- * (sim/device.h). Every piece starts at a multiple of 2 MiB.
+ * Memory needs no model: the front functions count it. This file only decides the next address, by mode (sim/device.h).
+ * Every piece starts at a multiple of 2 MiB.
  */
 #include "base/units.h"
 #include "sim/device.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIM_BASE UINT64_C(0x7f0000000000)   /* where CUDA's unified addresses usually lie */
+#define SIM_BASE UINT64_C(0x7f0000000000)   /* where CUDA's unified addresses usually are */
 
 struct sim_extent {
     uint64_t addr, bytes;
@@ -19,7 +19,7 @@ struct sim_extent {
 struct sim {
     struct device base;                     /* first, so the two pointers convert */
     uint64_t next;                          /* rising: the next address; descending: the last one */
-    uint32_t n_phys;                        /* handles made so far */
+    uint32_t n_phys;                        /* handles given out so far */
     struct sim_extent *taken;               /* first fit: what is in use, ascending */
     size_t   n_taken, cap_taken;
 };

@@ -1,12 +1,14 @@
 /*
- * A device as a person types it, and the cards by name.
+ * A device as a person types it, and the cards that have names.
  */
+#include "base/nearest.h"
 #include "base/units.h"
 #include "sim/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Total memory as the driver reports it (cudaDeviceProp.totalGlobalMem), in hundredths of a GiB: the number that
  * PyTorch's "has a total capacity of" prints on that card. Drivers differ by a few MiB. The T4 and the A100 40 GB are
@@ -51,8 +53,8 @@ const struct device_model *device_model_for(uint64_t bytes)
     return NULL;
 }
 
-/* The call costs are assumptions, of the order that `cudaMalloc` and the virtual memory calls take on a server card;
- * a run reports them as such. */
+/* The call costs are assumptions, of the order that `cudaMalloc` and the virtual memory calls take on a server card. A
+ * run reports them as assumptions. */
 struct device_config device_defaults(void)
 {
     return (struct device_config){
@@ -107,13 +109,27 @@ static bool device_parse_word(const char *text, size_t n, const char *const *wor
     return false;
 }
 
-/* One `name=value` of what is typed. */
+/* The card that was probably meant: "h100" and "H100-80" begin like h100-80g, "h100-80" is a slip. NULL: none is near. */
+static const char *device_nearest_model(const char *text, size_t n)
+{
+    enum { SLIPS_MAX = 2 };
+    struct nearest nearest = {.typed = text, .n_typed = n};
+    for (size_t i = 0; i < N_DEVICE_MODELS; i++) {
+        const char *name = device_models[i].name;
+        if (n >= 2 && strncasecmp(name, text, n) == 0)
+            return name;
+        nearest_offer(&nearest, name, strlen(name));
+    }
+    return nearest.distance <= SLIPS_MAX ? nearest.name : NULL;
+}
+
+/* One `name=value` that was typed. */
 struct device_item {
     const char *name, *value;
     size_t      n_name, n_value;
 };
 
-/* The options that both have. *is_known says whether it is one of them; *hint then what was expected. */
+/* Takes an option that both kinds of device have. *is_known: it is one of them; *hint: what was expected. */
 static bool device_parse_common(const struct device_item *it, struct device_config *cfg, bool *is_known,
                                 const char **hint)
 {
@@ -169,7 +185,7 @@ static bool device_parse_cuda(const struct device_item *it, struct device_config
            cfg->limit_bytes < INT64_MAX;
 }
 
-/* One `name=value`. False for an unknown name or a bad value; *hint then says what was expected. */
+/* Takes one `name=value`. False for an unknown name or a bad value; *hint then says what was expected. */
 static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct device_config *cfg, const char **hint)
 {
     const char *eq = memchr(text, '=', n);
@@ -186,7 +202,7 @@ static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct
     return is_cuda ? device_parse_cuda(&it, cfg, hint) : device_parse_sim(&it, cfg, hint);
 }
 
-/* What stands first behind the colon, if it is no option. */
+/* Takes what comes first after the colon, if it is no option. */
 static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct device_config *cfg, const char **hint)
 {
     uint64_t ordinal = 0;
@@ -201,7 +217,16 @@ static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct 
     return true;
 }
 
-/* All items from the one behind `at`, the separator, on. *has_first: the first of them was no option. */
+static enum err device_refuse_item(const char *text, const char *item, size_t n, bool is_capacity, const char *hint,
+                                   struct err_detail *why)
+{
+    const char *near = is_capacity ? device_nearest_model(item, n) : NULL;
+    return err_set(why, ERR_USAGE, (uint64_t)(item - text), "device '%s': at character %zu, '%.*s': expected %s%s%s%s",
+                   text, (size_t)(item - text) + 1, (int)n, item, hint, near != NULL ? "; did you mean '" : "",
+                   near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
+/* Takes all items after the separator `at`. *has_first: the first of them was no option. */
 static enum err device_parse_items(const char *text, const char *at, bool is_cuda, struct device_config *cfg,
                                    bool *has_first, struct err_detail *why)
 {
@@ -214,9 +239,7 @@ static enum err device_parse_items(const char *text, const char *at, bool is_cud
         const bool is_first = *at == ':' && at == strchr(text, ':') && memchr(item, '=', n) == NULL;
         if (is_first ? !device_parse_first(item, n, is_cuda, cfg, &hint)
                      : !device_parse_option(item, n, is_cuda, cfg, &hint))
-            return err_set(why, ERR_USAGE, (uint64_t)(item - text),
-                           "device '%s': at character %zu, '%.*s': expected %s", text, (size_t)(item - text) + 1,
-                           (int)n, item, hint);
+            return device_refuse_item(text, item, n, is_first && !is_cuda, hint, why);
         *has_first = *has_first || is_first;
     }
     return ERR_OK;
@@ -240,9 +263,14 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
             why->offset -= strlen(sim);          /* a place in what was typed */
         return e;
     }
-    if (!text_is(text, strcspn(text, ":"), "sim"))
-        return err_set(why, ERR_USAGE, 0, "device '%.*s': it is 'sim', the simulated card, or 'cuda', a real one, or a card's size or name",
-                       (int)strcspn(text, ":"), text);
+    if (!text_is(text, strcspn(text, ":"), "sim")) {
+        const size_t n = strcspn(text, ":,");
+        const char *near = device_nearest_model(text, n);
+        return err_set(why, ERR_USAGE, 0, near != NULL ? "device '%.*s': no card of that name; did you mean '%s'?"
+                                                       : "device '%.*s': expected 'sim', the simulated card, or 'cuda', "
+                                                         "a real one, or a card's size or name (see --list)%s",
+                       (int)n, text, near != NULL ? near : "");
+    }
     const enum err e = device_parse_items(text, strchr(text, ':'), false, &cfg, &has_first, why);
     if (e != ERR_OK)
         return e;

@@ -1,4 +1,4 @@
-/* A tree of maxima over the pages' free room finds the first page that fits in logarithmic time. */
+/* A tree of maxima over the free room of the pages finds the first page that fits in logarithmic time. */
 #include "sim/pages.h"
 
 #include "base/units.h"
@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGES_UNIT UINT64_C(512)    /* requests start at multiples of it */
+#define PAGES_UNIT UINT64_C(512)    /* requests start at multiples of this */
 
-/* room[n_leaves + i] is the free room of page i plus one, so that a full page (1) differs from one that does not exist
- * (0). Above, each node is the larger of its two children. Vacant pages below `n_seen` stand in a stack. */
+/* room[n_leaves + i] is the free room of page i plus one, so that a full page (1) differs from a page that does not
+ * exist (0). Max-tree in heap order: node 1 is the maximum, 2i and 2i + 1 are i's children. Vacant pages below `n_seen`
+ * are in a stack. */
 struct pages {
     uint64_t *room;
     uint32_t *vacant;

@@ -1,4 +1,4 @@
-/* Each stream is two counts: events recorded, and events finished. Finishing is in order, so no more is needed. */
+/* Each stream is two counts: events recorded, and events finished. Events finish in order, so two counts are enough. */
 #include "sim/stream_queues.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * A program's view of the simulated CUDA: its libraries opened at run time, functions by name, as a program does that
- * has no CUDA to link against.
+ * The simulated CUDA as a program sees it that was not linked against CUDA: libraries opened at run time, functions
+ * looked up by name.
  */
 #ifndef REPLAY_TESTS_CUDASIM_RIG_H
 #define REPLAY_TESTS_CUDASIM_RIG_H
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* X(type, name, arguments): what the tests call, from either library. */
+/* X(type, name, arguments): the functions that the tests call. */
 #define CUDASIM_RIG_RUNTIME(X)                                                                          \
     X(int, cudaGetDeviceCount, (int *))                                                                 \
     X(int, cudaSetDevice, (int))                                                                        \
@@ -106,7 +106,7 @@ static inline void cudasim_rig_find(void *library, const char *name, void *membe
     memcpy(member, &found, sizeof found);
 }
 
-/* Opens the libraries on a device. `runtime`: "libcudart.so.12", or NULL for a program of the driver alone. */
+/* Opens the libraries on a device. `runtime`: "libcudart.so.12", or NULL for a program that uses the driver alone. */
 static inline void cudasim_rig_open(struct cudasim_rig *r, const char *device, const char *runtime)
 {
     setenv(CUDASIM_ENV_DEVICE, device, 1);

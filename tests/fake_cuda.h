@@ -1,8 +1,8 @@
 /*
- * A strict driver in memory: NVIDIA's calls as the test's functions, which notice every wrong use and can fail at will.
+ * A strict driver in memory: NVIDIA's calls as functions of the test, which notice every wrong use and fail on demand.
  *
- * It knows what is held, so that a test can show that nothing is left; it refuses what the real one refuses. Its state
- * is the process's: each test case is one.
+ * It knows what is held, so that a test can show that nothing is left, and refuses what the real driver refuses. Its
+ * state is global: each test case is a process of its own.
  */
 #ifndef REPLAY_TESTS_FAKE_CUDA_H
 #define REPLAY_TESTS_FAKE_CUDA_H
@@ -26,13 +26,13 @@ enum { FAKE_THINGS_MAX = 1 << 15 };
 enum fake_kind { FAKE_SEGMENT, FAKE_RANGE, FAKE_PHYS, FAKE_MAPPING };
 struct fake_thing {
     enum fake_kind kind;
-    uint64_t addr, bytes;            /* of memory without an address: its handle */
+    uint64_t addr, bytes;            /* addr: the handle, if the memory has no address */
     bool     is_accessible;          /* of a mapping */
 };
 
 struct fake_cuda {
     uint64_t total_bytes, others_bytes, context_bytes;
-    uint64_t used_bytes;             /* by segments and memory, in pages */
+    uint64_t used_bytes;             /* by segments and physical memory, in whole pages */
     unsigned contexts;               /* retained */
     int      n_cards;
     uint64_t next_addr, next_handle;
@@ -41,10 +41,10 @@ struct fake_cuda {
     uint64_t calls, touched_bytes;
     uint64_t fail_at;                /* the n-th call fails, from 1; 0: none */
     int      fail_with;
-    uint64_t interrupt_at;           /* the n-th call is interrupted from outside */
+    uint64_t interrupt_at;           /* the n-th call is interrupted by a signal */
     volatile sig_atomic_t interrupted;
     uint64_t wrong_uses;
-    bool     hides_process;          /* NVML numbers this process otherwise */
+    bool     hides_process;          /* NVML gives this process another number, as in a container */
     bool     has_no_ranges;
 };
 static struct fake_cuda fake;
@@ -59,7 +59,7 @@ static inline void fake_reset(uint64_t total_bytes)
 
 /* ---- inside ---- */
 
-/* 0, or how this call is to fail. */
+/* 0, or the code with which this call must fail. */
 static inline int fake_call(void)
 {
     fake.calls++;
@@ -146,7 +146,7 @@ static inline int fake_free(uint64_t addr)
     struct fake_thing *t = fake_find(FAKE_SEGMENT, addr);
     if (t == NULL)
         return fake_wrong();
-    fake.used_bytes -= t->bytes;     /* also when the call fails: the context is broken then, and its memory gone */
+    fake.used_bytes -= t->bytes;     /* even if the call fails: the context is broken then, and its memory gone */
     fake_remove(t);
     return result;
 }
@@ -416,7 +416,7 @@ static inline int fake_processes(void *device, unsigned *n, struct nvml_process 
 
 /* ---- the table ---- */
 
-/* Everything there is. */
+/* All functions. */
 static inline struct cuda_api fake_api(void)
 {
     return (struct cuda_api){
@@ -447,7 +447,7 @@ static inline struct cuda_api fake_api(void)
     };
 }
 
-/* What a driver without the runtime library is. */
+/* The functions of the driver, without the runtime's. */
 static inline struct cuda_api fake_api_of_driver(void)
 {
     struct cuda_api api = fake_api();

@@ -1,5 +1,6 @@
 /*
- * A genuine recording through the policy, beside what PyTorch itself counted: shared by the tests on recordings.
+ * Replays a recording of PyTorch's and compares the policy's counters with PyTorch's own. Shared by the tests on
+ * recordings.
  */
 #ifndef REPLAY_TESTS_RECORDED_RUN_H
 #define REPLAY_TESTS_RECORDED_RUN_H
@@ -22,8 +23,8 @@ static inline struct trace_reader *recorded_open(const char *path, int64_t gpu)
     return trace;
 }
 
-/* Opens a run, which is then replayed by recorded_run and closed with single_run_close. `conf`: settings text, "" or
- * NULL for none; `more`: options of our own ("version=2.4"), NULL for none. */
+/* Opens a run, to be replayed by recorded_run and closed by single_run_close. `conf`: settings text, "" or NULL for
+ * none; `more`: options of ours ("version=2.4"), NULL for none. */
 static inline void recorded_start(struct trace_reader *trace, const char *conf, const char *more, uint64_t total_bytes,
                                   struct single_run *run)
 {
@@ -55,7 +56,7 @@ static inline void recorded_take_stat(void *object, const char *key, int64_t val
     json_object_set_new(object, key, json_integer(value));
 }
 
-/* The counters as {key: number}; released with json_decref. */
+/* The counters as {key: number}. The caller gives them to json_decref. */
 static inline json_t *recorded_stats(const struct single_run *run)
 {
     json_t *stats = json_object();

@@ -34,7 +34,7 @@ refuse() {
     fi
 }
 
-# No temporary file is left beside what was to be written.
+# expect_only FOLDER NAMES: the folder holds these files and no temporary ones
 expect_only() {
     local names
     names=$(ls -A "$1" | tr '\n' ' ')
@@ -52,6 +52,28 @@ expect 0 '^replay info FILE' info --help
 expect 0 'max-split: a size' --help pytorch
 expect 0 "is short for 'pytorch:gc=0.8" --help gc=0.8
 refuse 2 "best-fit" --help best-fti
+
+# Every command is in the help, every line of every help fits a terminal, and each says what its statuses mean.
+commands=$(sed -n 's/^COMMAND(\(.*\))$/\1/p' "$3/replay/program/commands.def" | tr _ -)
+[ "$(wc -w <<<"$commands")" -gt 10 ] || fail "no commands found: $commands"
+run --help
+cp out all.help
+sed -n 1,9p out | grep -q 'replay fit snapshot.pickle' || fail "--help does not open with what people come for"
+for command in $commands; do
+    [ "$command" = replay ] && command='FILE'
+    grep -q "^  replay $command " all.help || fail "replay $command is missing in --help"
+    [ "$command" = FILE ] && command=loop.trace
+    expect 0 '^Exit status:' "$command" --help
+    expect 0 '^  2  ' "$command" -h
+    twice=$(sed -n '/^Exit status/q; s/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p' out | sort | uniq -d)
+    [ -z "$twice" ] || fail "replay $command takes two options of one name: $twice"
+    awk 'length($0) > 80' out | grep . && fail "replay $command --help has lines of more than 80 columns"
+done
+for words in --help --list '--help pytorch' '--help none' '--help gc=0.8'; do
+    # shellcheck disable=SC2086
+    run $words
+    awk 'length($0) > 80' out | grep . && fail "replay $words has lines of more than 80 columns"
+done
 
 # ---- the loop of four rounds: reserved at the end by default and with large blocks left whole ----
 run generate 530-270 -o loop.trace
@@ -99,19 +121,28 @@ run loop.trace --json results/a.json
 cmp -s results/a.json one.json || fail "an output replaces what was there"
 ln -s a.json results/link
 run loop.trace --json results/link
-[ -L results/link ] && cmp -s results/a.json one.json || fail "an output behind a link goes to the file that is meant"
+[ -L results/link ] && cmp -s results/a.json one.json || fail "an output through a link goes to the file that the link names"
 run loop.trace --json /dev/null
 [ "$status" = 0 ] && [ -c /dev/null ] || fail "a device as output is written to, not replaced"
 refuse 2 'only one output' loop.trace --json - --csv -
-refuse 2 'a.out: is named for two outputs' loop.trace --json a.out --samples a.out
-refuse 2 'no/such/a.json: cannot be written: No such file' loop.trace --json no/such/a.json
-refuse 2 'results: cannot be written: Is a directory' loop.trace --json results
-refuse 2 'loop.trace: is the input' loop.trace --json loop.trace
-refuse 2 'loop.trace: is the input' import loop.trace -o ./loop.trace
-refuse 2 'no/such/t: cannot be written' generate 530-270 -o no/such/t
-# What people type or paste without knowing better.
+refuse 2 'a.out: two outputs have this name' loop.trace --json a.out --samples a.out
+refuse 3 'no/such/a.json: cannot be written: No such file' loop.trace --json no/such/a.json
+refuse 3 'results: cannot be written: Is a directory' loop.trace --json results
+refuse 2 'loop.trace: is an input' loop.trace --json loop.trace
+refuse 2 'loop.trace: is an input' import loop.trace -o ./loop.trace
+refuse 3 'no/such/t: cannot be written' generate 530-270 -o no/such/t
+# What people type or paste at the first try.
 expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' --device 24GiB
 expect 0 '^Device: h100-80g,context=1GiB, 79.10 GiB' loop.trace --policy none --device h100-80g,context=1GiB
+refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h100
+refuse 2 "did you mean 'a100-40g'" loop.trace --policy none --device sim:A100
+refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h100-80gb,context=1GiB
+refuse 2 'pytorch:expandable$' loop.trace --policy expandable
+refuse 2 'pytorch:max-split=...$' loop.trace --policy max-split
+expect 0 '^Device: 24GB, 24 GiB' loop.trace --policy none --device 24GB
+expect 0 'GB and G mean GiB' --list
+refuse 2 'loop.trace: is of device 0 alone; --gpu 5 is not in it' loop.trace --gpu 5
+expect 0 '^none' loop.trace --gpu 0 --policy none
 refuse 2 "the nearest is none" loop.trace --policy NONE
 refuse 2 "a policy's name is missing" loop.trace --policy ''
 refuse 2 "expected a capacity such as 24GiB" loop.trace --policy none --device sim:24
@@ -130,8 +161,8 @@ run loop.trace --policy none --json kept.json
 
 if [ -c /dev/full ]; then
     "$replay" loop.trace >/dev/full 2>err
-    [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || fail "a full standard output: $(cat err)"
-    refuse 2 '/dev/full: cannot be written: No space' loop.trace --json /dev/full
+    [ $? = 3 ] && [ "$(wc -l <err)" = 1 ] || fail "a full standard output: $(cat err)"
+    refuse 3 '/dev/full: cannot be written: No space' loop.trace --json /dev/full
 fi
 
 # ---- what a broken input leaves: nothing ----
@@ -165,8 +196,9 @@ refuse 2 'takes no value' loop.trace --audit=yes
 refuse 2 'given twice' loop.trace --json a --json b
 refuse 2 'stop or skip' loop.trace --on-oom go
 refuse 2 'whole number from 1 to 1024' loop.trace --threads 0
-refuse 2 'whole number' loop.trace --seed -1
-refuse 2 'whole number' loop.trace --seed 18446744073709551616
+refuse 2 'whole number' generate mix:10 -o a --seed -1
+refuse 2 'whole number' generate mix:10 -o a --seed 18446744073709551616
+refuse 2 "unknown option '--seed'" loop.trace --seed 1               # nothing in a replay is random
 refuse 2 'number of events or a time' loop.trace --sample-every 10m
 refuse 2 'number of events or a time' loop.trace --sample-every 18446744073709551615s
 refuse 2 "device 'sim:24Gb0'" loop.trace --device sim:24Gb0
@@ -175,6 +207,8 @@ refuse 2 "the simulated card, or 'cuda'" loop.trace --device simulated
 refuse 2 "unknown option '-x'" loop.trace -x
 refuse 2 "unknown option '--out'" loop.trace --out a
 refuse 2 "did you mean 'info'" inof loop.trace
+refuse 2 "did you mean 'info'" inof
+refuse 2 "unknown option '--no-such-option' for this command; --help lists its options" loop.trace --no-such-option
 refuse 2 'a file is missing' import
 refuse 2 'a file is missing' --audit
 refuse 2 'one name too many' info loop.trace loop.trace
@@ -234,7 +268,7 @@ grep -q 'the trace is unfinished: ' out || fail "an unfinished trace from a pipe
 head -c 160 loop.trace >part.trace
 expect 0 '^unfinished  *42 bytes at the end are cut off$' info part.trace
 run fit part.trace
-grep -q ', and no event is whole$' err || fail "a trace that is cut off before its first event: $(cat err)"
+grep -q ', and no event is complete$' err || fail "a trace that is cut off before its first event: $(cat err)"
 head -c 40 loop.trace >part.trace
 refuse 2 'cut off here, before its facts' part.trace --policy none
 # Its JSON has the keys that report/SCHEMA.md names, and no others (what is in "meta" depends on the source).

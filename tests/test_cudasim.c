@@ -1,4 +1,4 @@
-/* The simulated CUDA against what NVIDIA documents, as a program sees it that opens the libraries at run time. */
+/* The simulated CUDA, used by a program that opens the libraries at run time, behaves as NVIDIA documents. */
 #include "tests/cudasim_rig.h"
 
 #include "sim/device.h"
@@ -8,7 +8,7 @@
 static const struct { int type, handle_types, location_type, location_id; void *metadata; unsigned char flags[8]; }
     on_device_0 = { .type = 1, .location_type = 1 };
 
-Test(cudasim, each_runtime_release_answers_for_the_same_device)
+Test(cudasim, each_runtime_version_answers_for_the_same_device)
 {
     static const char *const runtimes[] = { "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13" };
     for (size_t i = 0; i < 3; i++) {
@@ -123,7 +123,7 @@ Test(cudasim, a_driver_program_needs_init_and_a_context)
     cr_expect_eq(r.cuCtxDestroy_v2(context), CODE_SUCCESS);
 }
 
-/* Maps 2 x 20 MiB into a range and takes it down again, each step checked against the free memory. */
+/* Maps 2 x 20 MiB into a range and unmaps it again; after each step the free memory is checked. */
 Test(cudasim, virtual_memory_is_held_by_handles_and_by_mappings)
 {
     struct cudasim_rig r;
@@ -138,7 +138,7 @@ Test(cudasim, virtual_memory_is_held_by_handles_and_by_mappings)
     cr_expect_eq(r.cuMemCreate(&two, 20 * MIB, &on_device_0, 0), CODE_SUCCESS);
     cr_expect_eq(r.cuMemMap(range, 20 * MIB, 0, one, 0), CODE_SUCCESS);
     cr_expect_eq(r.cuMemMap(range + 18 * MIB, 20 * MIB, 0, two, 0), CODE_INVALID_VALUE, "overlaps");
-    cr_expect_eq(r.cuMemMap(range + 90 * MIB, 20 * MIB, 0, two, 0), CODE_INVALID_VALUE, "behind the range");
+    cr_expect_eq(r.cuMemMap(range + 90 * MIB, 20 * MIB, 0, two, 0), CODE_INVALID_VALUE, "beyond the range");
     cr_expect_eq(r.cuMemMap(range + 20 * MIB, 20 * MIB, 0, two, 0), CODE_SUCCESS);
     cr_expect_eq(r.cuMemSetAccess(range, 40 * MIB, &on_device_0, 1), CODE_SUCCESS);
     cr_expect_eq(r.cuMemSetAccess(range, 60 * MIB, &on_device_0, 1), CODE_INVALID_VALUE, "not mapped");
@@ -317,7 +317,7 @@ Test(cudasim, codes_have_the_names_and_sentences_of_cuda)
     cr_expect_str_eq(r.cudaGetErrorString(-5), "unrecognized error code");
 }
 
-/* A program that takes and gives back; false when a call was refused. */
+/* A program that allocates and frees. Returns false if a call was refused. */
 static bool run_program(const struct cudasim_rig *r)
 {
     void *p[4] = { 0 };
@@ -360,7 +360,7 @@ Test(cudasim, any_call_may_be_refused_and_nothing_is_lost)
     cr_expect_eq(n, 7, "six growing calls; the seventh was never reached");
 }
 
-/* The same calls on the replay's device: the free memory after each must be the same number. */
+/* The same calls on the device of replays: after each, the free memory must be the same. */
 Test(cudasim, its_numbers_are_those_of_the_simulated_device)
 {
     enum { CALLS = 400 };

@@ -52,7 +52,7 @@ expect 2 'cuda:7: this host has 1' err
 on_card sim:24GiB "$samples/530-270.trace.zst" --touch
 expect 2 'a real card' err
 on_card sim:24GiB "$samples/530-270.trace.zst" --device cuda --start faithful
-expect 2 'no real card' err
+expect 2 'a real card does not give' err
 for command in fit tune stats; do
     on_card sim:24GiB $command "$samples/530-270.trace.zst" --device cuda
     expect 2 "the simulated device 'sim' is needed" err
@@ -137,7 +137,7 @@ expect 0 'best-fit' out
 on_card sim:4GiB --device sim --calibrate
 expect 2 'measures a real card' err
 on_card sim:4GiB --calibrate "$samples/530-270.trace.zst" --device cuda
-expect 2 'needs no file' err
+expect 2 'takes no file' err
 
 # ---- the script for a real card ----
 if command -v python3 >/dev/null; then

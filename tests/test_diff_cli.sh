@@ -44,8 +44,8 @@ status 1 "To see where they differ: replay diff 'gone.zst' --policy 'best-fit' -
 status 1 '1 of 2 runs are the same in every field' diff one.json runs.db        # whose other run is of none
 status 0 '2 of 2 runs are the same in every field' diff runs.db runs.db
 
-status 2 'two files, or one trace' diff a.zst
-status 2 'two files, or one trace' diff a.zst b.zst --policy best-fit
+status 2 'needs two files, or one trace' diff a.zst
+status 2 'needs two files, or one trace' diff a.zst b.zst --policy best-fit
 status 2 'cannot be compared' diff a.zst one.json
 status 2 'no-such-file' diff a.zst no-such-file
 printf '{"runs": [' >cut.json

@@ -1,11 +1,11 @@
-/* Braces and ranges: what a typed text stands for. */
+/* Braces and ranges: which texts a typed text stands for. */
 #include "replay/sweep/expand.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The texts with blanks between, or "!" and the reason. */
+/* The expanded texts, joined with blanks, or "!" and the reason of a refusal. */
 static const char *expanded(const char *text)
 {
     static char joined[4096];
@@ -34,7 +34,7 @@ Test(expand, several_braces_span_the_cross_product)
     cr_expect_str_eq(expanded("a={1,2},b={x,y}"), "a=1,b=x a=1,b=y a=2,b=x a=2,b=y");
 }
 
-Test(expand, a_unit_behind_braces_belongs_to_the_numbers)
+Test(expand, a_unit_after_braces_belongs_to_the_numbers)
 {
     cr_expect_str_eq(expanded("m={none,32,1.5}MiB"), "m=none m=32MiB m=1.5MiB");
     cr_expect_str_eq(expanded("{16GiB,24}GiB"), "16GiB 24GiB");

@@ -95,7 +95,7 @@ expect 0 'what if: cached memory is given back (empty_cache) after every 2 event
 expect 0 'what if: the program first takes 2 GiB in one request' "${full[@]}" --warm 2GiB
 expect 1 'best-fit ran out of memory before the first event: 900 GiB asked for' loop.trace --policy best-fit --warm 900GiB
 refuse 'no mark of that name' loop.trace --insert flush@mark:step
-refuse 'it is flush@mark:NAME or flush@every:N' loop.trace --insert often
+refuse 'expected flush@mark:NAME or flush@every:N' loop.trace --insert often
 refuse 'a size such as 8GiB' loop.trace --warm much
 
 printf '%s failures\n' "$failures"

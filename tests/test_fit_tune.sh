@@ -45,7 +45,7 @@ expect_status 0 tune "$3/samples/gpt-bf16.trace.zst" --device sim:140MiB --torch
 has out 'export PYTORCH_CUDA_ALLOC_CONF=[^ ]*garbage_collection_threshold:0.[0-9]* '
 has out "at the program's start: torch.cuda.set_per_process_memory_fraction(0.9"
 expect_status 0 tune rounds.trace --device sim:1200MiB
-has out 'Live data alone peaks at 1340 MiB (event 9), 140 MiB over the 1200 MiB that the card has for it'
+has out 'Live data alone peaks at 1340 MiB (event 9), 140 MiB more than the 1200 MiB that the card has for it'
 has out 'no allocator setting can fix this'
 expect_status 0 tune rounds.trace --device sim:2GiB --json tune.json
 has tune.json '"conf": "max_split_size_mb:32"'

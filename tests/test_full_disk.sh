@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A disk that is full sooner or later: whatever a command writes, it says that this could not be done, ends with 2, and
-# leaves no file that looks finished. The disk's end is played by the limit that a shell can set to a file's size.
+# A full disk: whatever a command writes, it says that the output cannot be written, ends with status 3, and leaves no
+# file that looks finished. The shell's limit on the size of a file stands for the full disk.
 set -uo pipefail
 replay=$1
 samples=$3/samples
@@ -17,7 +17,7 @@ fills_up() {
         said=$( (ulimit -f "$kib"; exec "$replay" "$@" 2>&1 >/dev/null </dev/null) )
         status=$?
         (( status == 0 )) && break
-        if (( status != 2 )) || [[ $said != *"cannot be written"* || -n $(ls) ]]; then
+        if (( status != 3 )) || [[ $said != *"cannot be written"* || -n $(ls) ]]; then
             fail "replay $*: with room for $kib KiB: exit $status, it leaves '$(ls)' and says: $said"
             return
         fi

@@ -242,6 +242,6 @@ Test(golden, no_truncation_of_a_case_is_taken_for_one)
 Test(golden, a_missing_file_and_a_folder_are_errors)
 {
     struct golden_case c;
-    cr_expect_eq(case_read(CASE("pytorch/no-such-case.json"), &c, NULL), ERR_IO);
-    cr_expect_eq(case_read(GOLDEN_DIR "/pytorch", &c, NULL), ERR_IO);
+    cr_expect_eq(case_read(CASE("pytorch/no-such-case.json"), &c, NULL), ERR_INPUT);
+    cr_expect_eq(case_read(GOLDEN_DIR "/pytorch", &c, NULL), ERR_INPUT);
 }

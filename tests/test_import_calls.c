@@ -1,4 +1,4 @@
-/* Journals of CUDA calls, made by hand: what becomes of each kind of record, and of files that are cut or contradict
+/* Importing journals of CUDA calls that are made by hand: each kind of record, and files that are cut off or contradict
  * themselves. */
 #include "import/call_journal_read.h"
 #include "import/import.h"
@@ -44,7 +44,7 @@ static uint32_t put_free(struct journal *j, uint64_t addr)
     return put(j, (struct call_record){.kind = CALL_FREE, .addr = addr});
 }
 
-/* Imports the first n bytes of a journal; NULL, with the sentence in *why, where that is refused. */
+/* Imports the first n bytes of a journal. NULL, with the sentence in *why, if that is refused. */
 static struct trace_reader *import_as(const struct journal *j, size_t n, const struct import_config *cfg,
                                       struct err_detail *why)
 {
@@ -106,7 +106,7 @@ static void expect_kinds(const struct journal *j, const char *want)
     trace_close(trace);
 }
 
-Test(import_calls, a_release_whose_call_failed_did_not_happen)
+Test(import_calls, a_free_whose_call_failed_did_not_happen)
 {
     struct journal j = journal_begin();
     put_alloc(&j, 0x1000, 10);
@@ -117,8 +117,8 @@ Test(import_calls, a_release_whose_call_failed_did_not_happen)
     expect_kinds(&j, "AAF");
 }
 
-/* A simulated card's journal: pool 0x10100 takes a segment and gives part of it out, memory on the host is allocated, and
- * physical memory outlives its handle. */
+/* A simulated card's journal: pool 0x10100 takes a segment and gives part of it out, memory on the host is allocated,
+ * and physical memory outlives its handle. */
 static struct journal journal_of_simulated_card(void)
 {
     struct journal j = journal_begin();
@@ -134,7 +134,8 @@ static struct journal journal_of_simulated_card(void)
     put(&j, (struct call_record){.kind = CALL_SEGMENT_FREE, .addr = 0x1000, .bytes = 100, .other = 0x10100});
     put(&j, (struct call_record){.kind = CALL_FREE, .space = CALL_SPACE_MANAGED, .addr = 0x9000, .bytes = 7});
     put(&j, (struct call_record){.kind = CALL_CREATE, .space = CALL_SPACE_PHYSICAL, .bytes = 40, .other = 3});
-    put(&j, (struct call_record){.kind = CALL_MAP, .space = CALL_SPACE_PHYSICAL, .addr = 0x2000, .bytes = 40, .other = 3});
+    put(&j, (struct call_record){.kind = CALL_MAP, .space = CALL_SPACE_PHYSICAL, .addr = 0x2000, .bytes = 40,
+                                 .other = 3});
     put(&j, (struct call_record){.kind = CALL_RELEASE, .space = CALL_SPACE_PHYSICAL, .other = 3});
     put_alloc(&j, 0x3000, 70);
     put(&j, (struct call_record){.kind = CALL_OOM, .bytes = 800});
@@ -271,7 +272,7 @@ Test(import_calls, each_handle_of_physical_memory_takes_its_own_releases)
     expect_kinds(&j, "AF");
 }
 
-Test(import_calls, an_address_that_is_given_out_again_was_released)
+Test(import_calls, an_address_that_is_handed_out_again_was_freed)
 {
     struct journal j = journal_begin();
     put_alloc(&j, 0x1000, 10);
@@ -280,7 +281,7 @@ Test(import_calls, an_address_that_is_given_out_again_was_released)
     expect_kinds(&j, "AFA");
 }
 
-Test(import_calls, a_release_on_another_device_is_that_of_the_allocation)
+Test(import_calls, a_free_on_another_device_is_that_of_the_allocation)
 {
     char text[RECORDS_MAX];
     struct err_detail why = {.text = ""};
@@ -355,7 +356,7 @@ Test(import_calls, each_kind_of_memory_is_a_pool_of_its_own)
     trace_close(trace);
 }
 
-Test(import_calls, a_stack_comes_with_its_frames_and_a_loop_of_them_ends)    /* behind both stands the thread */
+Test(import_calls, a_stack_comes_with_its_frames_and_a_loop_of_them_ends)    /* after both comes the thread */
 {
     static const struct import_config bare = {.gpu = -1, .without_stacks = true};
     const char *const *frames;
@@ -522,7 +523,7 @@ Test(import_calls, a_record_that_is_not_whole_is_waited_for_once)
     growing_close(&g);
 }
 
-Test(import_calls, a_release_that_failed_is_taken_back_where_that_is_known_in_time)
+Test(import_calls, a_free_that_failed_is_taken_back_if_that_is_known_in_time)
 {
     struct growing g;
     struct journal j = journal_begin();

@@ -500,11 +500,11 @@ Test(import_pytorch, foreign_files_are_refused_by_name_and_reason)
     expect_open_error("\x80\x02}q\x01.", 6, ERR_FORMAT, "no snapshot");
     expect_open_error("\x80\x02" "cos\nsystem\n.", 14, ERR_UNSUPPORTED, "GLOBAL");
     expect_open_error("<!DOCTYPE html><p>hello", 23, ERR_UNSUPPORTED, "without a snapshot");
-    expect_open_error("<html>\"base64\" = \"gA\"", 21, ERR_FORMAT, "not where it should be");
+    expect_open_error("<html>\"base64\" = \"gA\"", 21, ERR_FORMAT, "does not hold its snapshot where it should");
     struct trace_reader *r = NULL;
     struct err_detail why = {.text = ""};
-    cr_expect_eq(trace_open_any("/nonexistent", NULL, NULL, &r, &why), ERR_IO);
-    cr_expect_eq(trace_open_any("/", NULL, NULL, &r, &why), ERR_IO);
+    cr_expect_eq(trace_open_any("/nonexistent", NULL, NULL, &r, &why), ERR_INPUT);
+    cr_expect_eq(trace_open_any("/", NULL, NULL, &r, &why), ERR_INPUT);
     cr_expect_eq(trace_open_any("/dev/null", "csw", NULL, &r, &why), ERR_USAGE);
     cr_expect(strstr(why.text, "csw") != NULL);
 }
@@ -640,7 +640,7 @@ Test(import_pytorch, a_refusal_tells_what_the_device_had)
 Test(import_pytorch, blocks_of_the_final_state_do_not_overlap_in_their_segment)
 {
     static const struct { uint64_t addr[2], size[2]; const char *what; } cases[] = {
-        {{BASE, BASE + 512}, {512, 0}, "a block of no bytes is in it"},
+        {{BASE, BASE + 512}, {512, 0}, "it holds a block of 0 bytes"},
         {{BASE - 512, BASE}, {512, 512}, "its blocks overlap, or begin below it"},
         {{BASE, BASE}, {512, 512}, "its blocks overlap, or begin below it"},
         {{BASE, BASE + 512}, {512, 2 * MIB}, "its blocks reach beyond it"},
@@ -678,7 +678,7 @@ Test(import_pytorch, a_list_of_blocks_belongs_to_one_segment)
         snap_raw(&s, "h\x01u");
     }
     snap_end(&s);
-    expect_refused(&s, ERR_FORMAT, "its blocks are another's as well");
+    expect_refused(&s, ERR_FORMAT, "it shares its blocks with another segment");
 }
 
 static void two_devices(struct snap *s)

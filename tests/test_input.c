@@ -168,9 +168,9 @@ Test(input, a_missing_file_and_a_directory_are_told_apart)
 {
     struct input *in = NULL;
     struct err_detail why = {.text = ""};
-    cr_expect_eq(input_open("/nonexistent/file", &in, &why), ERR_IO);
+    cr_expect_eq(input_open("/nonexistent/file", &in, &why), ERR_INPUT);
     cr_expect(strstr(why.text, "No such file") != NULL, "%s", why.text);
-    cr_expect_eq(input_open("/", &in, &why), ERR_IO);
+    cr_expect_eq(input_open("/", &in, &why), ERR_INPUT);
     cr_expect(strstr(why.text, "directory") != NULL, "%s", why.text);
 }
 

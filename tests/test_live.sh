@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The live allocator (libreplay-alloc.so) on the simulated CUDA: what it asks of the driver is what a replay of the same
-# requests asks of the simulated device, call by call.
+# The live allocator (libreplay-alloc.so) on the simulated CUDA makes the same driver calls, one by one, as a replay of
+# the same requests makes on the simulated device.
 set -u
 replay=$1
 build=$2
@@ -9,7 +9,7 @@ source=$3
 find_asan "$build"
 export XDG_CACHE_HOME=$work/cache
 
-# live POLICY DEVICE [MIB]: runs the program, and holds its driver calls against a replay of its requests.
+# live POLICY DEVICE [MIB]: runs the program and compares its driver calls with those of a replay of its requests.
 live() {
     local policy=$1 device=$2
     rm -rf driver.trace log
@@ -33,7 +33,7 @@ live pytorch sim:512MiB 120
 grep -q '^O' log || fail 'nothing was refused on a small card'
 grep -q 'out of memory: CUDA out of memory\. Tried to allocate' out || fail "a refusal is not told: $(cat out)"
 
-# Wrong settings are told, and nothing is placed.
+# Wrong settings are reported, and nothing is placed.
 REPLAY_POLICY=nonsense LD_PRELOAD=$asan "$replay" run-sim --device sim:1GiB -- \
     "$build/tests/record/live_program" "$build/libreplay-alloc.so" log >out 2>&1
 if grep -q '^[AF]' log || ! grep -q "replay_alloc: .*nonsense" out; then

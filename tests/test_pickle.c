@@ -220,9 +220,9 @@ Test(pickle, shared_objects_are_the_same_value_everywhere)
 
 Test(pickle, an_object_that_holds_itself_is_refused)
 {
-    ERROR("\x80\x04]\x94(h\x00" "e.", ERR_FORMAT, "holds itself");
-    ERROR("\x80\x04]\x94h\x00" "a.", ERR_FORMAT, "holds itself");
-    ERROR("\x80\x04}\x94(K\x01h\x00u.", ERR_FORMAT, "holds itself");
+    ERROR("\x80\x04]\x94(h\x00" "e.", ERR_FORMAT, "contains itself");
+    ERROR("\x80\x04]\x94h\x00" "a.", ERR_FORMAT, "contains itself");
+    ERROR("\x80\x04}\x94(K\x01h\x00u.", ERR_FORMAT, "contains itself");
 }
 
 struct refusal { char bytes[24]; size_t n; char name[20]; uint64_t offset; };
@@ -270,17 +270,17 @@ Test(pickle, what_is_no_pickle_is_refused)
     ERROR("K\x01K\x02.", ERR_FORMAT, "middle of an object");
     ERROR("(K\x01.", ERR_FORMAT, "middle of an object");
     ERROR("e.", ERR_FORMAT, "without a mark");
-    ERROR("(K\x01" "e.", ERR_FORMAT, "not there");
+    ERROR("(K\x01" "e.", ERR_FORMAT, "items without a container");
     ERROR("K\x01(K\x01" "e.", ERR_FORMAT, "no container");
     ERROR("](K\x01" "a.", ERR_FORMAT, "without a container");
     ERROR("}(K\x01u.", ERR_FORMAT, "without a value");
-    ERROR("K\x01\x86.", ERR_FORMAT, "more than there is");
-    ERROR("0.", ERR_FORMAT, "nothing there");
-    ERROR("2.", ERR_FORMAT, "nothing there");
-    ERROR("\x94.", ERR_FORMAT, "nothing there");
-    ERROR("h\x00.", ERR_FORMAT, "reference to nothing");
-    ERROR("j\xff\xff\xff\xff.", ERR_FORMAT, "reference to nothing");
-    ERROR("Nr\xff\xff\xff\xff.", ERR_FORMAT, "out of proportion");
+    ERROR("K\x01\x86.", ERR_FORMAT, "more items than the stack holds");
+    ERROR("0.", ERR_FORMAT, "POP of an empty stack");
+    ERROR("2.", ERR_FORMAT, "DUP of an empty stack");
+    ERROR("\x94.", ERR_FORMAT, "for an empty stack");
+    ERROR("h\x00.", ERR_FORMAT, "unset memo entry");
+    ERROR("j\xff\xff\xff\xff.", ERR_FORMAT, "unset memo entry");
+    ERROR("Nr\xff\xff\xff\xff.", ERR_FORMAT, "far beyond the number of objects");
     ERROR("X\xff\xff\xff\xff" "abc", ERR_FORMAT, "cut off");
     ERROR("\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "abc", ERR_FORMAT, "cut off");
 }

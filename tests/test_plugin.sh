@@ -38,6 +38,7 @@ variant() {
 }
 
 cmake --install "$build" --prefix "$work/prefix" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+[ -s "$work/prefix/share/man/man1/replay.1" ] || fail "the manual page is not installed"
 replay=$work/prefix/bin/replay
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name replay.pc)")

@@ -1,6 +1,6 @@
 /*
- * Recording of CUDA memory calls: programs (tests/record) run with the library in front of them, and what is in their
- * journals is held against what they themselves say has returned.
+ * Recording of CUDA memory calls. Programs (tests/record) run with the library preloaded, and their journals are
+ * compared with what the programs themselves say has returned.
  */
 #define _GNU_SOURCE
 #include "import/call_journal_read.h"
@@ -20,7 +20,7 @@
 
 enum { JOURNALS_MAX = 4, THREADS_MAX = 16, CALLS_MAX = 1 << 16 };
 
-/* A run: its folder, what the program says, its journals in order of their names. */
+/* A run: its folder, what the program says, and its journals in order of their names. */
 struct run {
     char folder[64], log[96], stderr_path[96];
     int  status;                      /* as waitpid gives it */
@@ -107,7 +107,7 @@ static void run_close(struct run *r)
 
 /* ---- what was said and what was recorded ---- */
 
-/* A last line that does not end was being written when the program was killed. */
+/* If the last line has no end, the program was killed while it wrote it. */
 static size_t read_said(const struct run *r, struct said *said)
 {
     FILE *f = fopen(r->log, "r");
@@ -135,7 +135,7 @@ static bool is_same(const struct said *s, const struct call_record *r)
            r->device == s->device;
 }
 
-/* The next record from *at on of one thread's, an allocation or a release; NULL behind the last. */
+/* One thread's next allocation or free from *at on; NULL after the last. */
 static const struct call_record *next_of(const struct run *r, unsigned thread, size_t *journal, uint32_t *at)
 {
     for (; *journal < r->n_journals; ++*journal, *at = 0)
@@ -147,8 +147,8 @@ static const struct call_record *next_of(const struct run *r, unsigned thread, s
     return NULL;
 }
 
-/* Every call of a thread that it said had returned is recorded, in that order; and at most `more` behind them, which
- * were on their way. */
+/* Every call of a thread that had returned, as it says, is recorded, in that order. At most `more` records follow: of
+ * calls that had not returned. */
 static void expect_thread(const struct run *r, const struct said *said, size_t n, unsigned thread, size_t more)
 {
     size_t journal = 0, n_more = 0;
@@ -164,7 +164,7 @@ static void expect_thread(const struct run *r, const struct said *said, size_t n
     cr_expect_leq(n_more, more, "%zu calls too many of thread %u", n_more, thread);
 }
 
-/* The same for all threads; returns how many calls were said. */
+/* The same for all threads. Returns how many calls the program says. */
 static size_t expect_said(const struct run *r, size_t n_threads, size_t more)
 {
     static struct said said[CALLS_MAX];
@@ -337,8 +337,8 @@ Test(record, a_program_without_cuda_calls_leaves_no_file)
     run_close(&r);
 }
 
-/* A limit on the size of files, whose signal would end the program. The log is a file too, so it is the limit of one
- * window and a half that ends the journal. */
+/* A limit on the size of files, whose signal would end the program. The limit is a window and a half: the journal
+ * reaches it before the log does. */
 Test(record, a_full_disk_is_reported_once_and_survived)
 {
     struct run r;
@@ -381,8 +381,8 @@ Test(record, equal_stacks_are_kept_once_and_frames_have_names)
     run_close(&r);
 }
 
-/* One thread is in a constructor, under the dynamic linker's lock, and records a call; another one records a call whose
- * frames have no names yet, and asks the linker for them. */
+/* One thread records a call in a constructor, under the dynamic linker's lock. Another records a call whose frames have
+ * no names yet, and asks the linker for them. */
 Test(record, a_constructor_that_allocates_and_another_thread_do_not_wait_for_each_other)
 {
     struct run r;

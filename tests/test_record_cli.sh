@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# replay record: the command's exit status, names of traces, what is left behind and what is not.
+# replay record: its exit status, the names of traces, and what is left over and what is not.
 set -u
 replay=$1
 program=$2/tests/record/record_program
@@ -31,9 +31,9 @@ sed -n '/replay-record\/1`$/,/^## .*run-sim/p' "$3/report/SCHEMA.md" | grep '^| 
     grep -o '`[a-z_.]*`' | tr -d '`' | sed 's/.*\.//' | sort -u >promised
 json_keys made.json >found
 cmp -s promised found || fail "keys: $(diff promised found)"
-expect 2 'standard output is the program' record -o json.trace --json - -- "$program" driver log
+expect 2 'standard output belongs to the program' record -o json.trace --json - -- "$program" driver log
 
-# ---- exit statuses are the command's ----
+# ---- the exit status is the program's ----
 expect 8 'it must not fit\|no memory' record -o status.trace -- env FAKE_CUDA_BYTES=100 "$program" fork log
 expect 137 'killed.trace: process' record -o killed.trace -- "$program" killed log
 expect 5 'no calls for CUDA memory' record -o nothing.trace -- sh -c 'exit 5'
@@ -41,10 +41,10 @@ expect 5 'no calls for CUDA memory' record -o nothing.trace -- sh -c 'exit 5'
 expect 2 'cannot be started' record -o nothing.trace -- ./no-such-program
 expect 0 'no calls' record -o nothing.trace -- "$program" nothing log
 
-# ---- nothing is left but what was asked for ----
+# ---- nothing else is left over ----
 [ -z "$(find . -name '*.calls')" ] || fail "left behind: $(find . -name '*.calls')"
 
-# ---- journals of processes that were killed before they wrote into them: of numbers that no process has ----
+# ---- empty journals, of processes that were killed before they wrote; no process has these numbers ----
 expect 0 'empty.trace: process [0-9]* .*: 2 requests' record -o empty.trace -- sh -c '
     : >"$REPLAY_RECORD_DIR/4194305.0.calls"
     head -c 1048576 /dev/zero >"$REPLAY_RECORD_DIR/4194306.0.calls"
@@ -52,18 +52,18 @@ expect 0 'empty.trace: process [0-9]* .*: 2 requests' record -o empty.trace -- s
 [ "$(grep -c 'calls: is empty' out)" = 2 ] || fail "two journals are empty: $(cat out)"
 [ ! -e empty.trace.calls ] || fail "left behind: $(find empty.trace.calls)"
 
-# ---- the recorder itself is killed: its journal stays and opens as a trace does ----
+# ---- the recorder itself is killed: the journal stays and can be replayed ----
 "$replay" record -o cut.trace -- sh -c "\"$program\" driver log; kill -9 \$PPID" >out 2>&1
 [ "$(find cut.trace.calls -name '*.calls' -type f | wc -l)" = 1 ] || fail "the journal of a killed recorder is gone"
 expect 0 '^none ' cut.trace.calls/*.0.calls --policy none
 expect 2 'from a run that was cut off' record -o cut.trace -- "$program" driver log
 
-# ---- a process that outlives the command ----
+# ---- a process that outlives the program that started it ----
 expect 0 'still runs' record -o outlived.trace -- \
     sh -c "\"$program\" lasting log & while ! test -s log.lasting; do sleep 0.05; done"
 kill "$(cat log.lasting)"
 
-# ---- a signal to the recorder goes on to the command; what was recorded is there ----
+# ---- a signal to the recorder is passed on to the program; what was recorded is there ----
 # expect_ended NAME [VARIABLE=VALUE]: a recording NAME.trace whose recorder, in that environment, gets SIGTERM
 expect_ended() {
     rm -f log.lasting
@@ -77,7 +77,7 @@ expect_ended() {
 }
 expect_ended running
 
-# ---- while it runs, and after any kill, a native trace has all but the last second ----
+# ---- while the program runs, and after any kill, a native trace has all but the last second ----
 events() { "$replay" info "$1" --json - | sed -n 's/^  "events": \([0-9]*\),$/\1/p'; }
 
 # record_slowly: starts a recording in a group of its own, and waits until its trace is there
@@ -94,7 +94,7 @@ record_slowly() {
     fail "no trace while it runs: $(ls slow.trace.calls)"
 }
 
-# kill_later WHOM: a second goes by before the kill; what had returned before it must be in the trace
+# kill_later WHOM: waits a second, then kills; calls that had returned before that second must be in the trace
 kill_later() {
     local before after
     before=$(wc -l <log)
@@ -105,7 +105,7 @@ kill_later() {
     [ "${after:-0}" -ge "$before" ] || fail "killed $*: $before calls had returned a second before, ${after:-none} are there"
 }
 
-# expect_journal: it has every call that has returned
+# expect_journal: the journal has every call that has returned
 expect_journal() {
     local said in_journal
     said=$(wc -l <log)
@@ -132,12 +132,12 @@ for _ in 1 2; do
     expect_journal
 done
 
-record_slowly                                        # the recorder alone: the program goes on, and its journal
+record_slowly                                        # the recorder alone: the program goes on, and so does its journal
 kill_later "$recorder"
 kill -KILL "-$recorder"
 expect_journal
 
-record_slowly                                        # the program alone: the trace is made as ever
+record_slowly                                        # the program alone: the trace is made as usual
 kill -KILL "$(basename "$growing" .0.gpu0.zst)"
 wait "$recorder"
 [ $? = 137 ] || fail "a program that was killed: $(cat slow.out)"
@@ -146,7 +146,7 @@ wait "$recorder"
 
 find_asan "$2"
 
-# ---- a signal that comes before the recorder knows the command's number goes on, too ----
+# ---- a signal that comes before the recorder knows the program's number is passed on, too ----
 cat >slow_fork.c <<'C'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -177,6 +177,27 @@ simulated 0 'device 0: peak 8 KiB of 1 GiB\|cudaMalloc\|: 2 requests' \
 expect 0 'device capacity  *1 GiB' info same.trace
 simulated 0 'same2.zst: process [0-9]* (record_program driver log), device 0: 2 requests' \
     run-sim --simulate 1GiB -o same2.zst -- "$program" driver log
+
+# ---- PyTorch's snapshots, as its hook leaves them ----
+snapshot=$3/tests/data/layouts/2.12.1.pickle
+expect 0 "torch.oom.zst: PyTorch's requests, process" record -o torch.zst --torch -- sh -c '
+    cp "$1" "$REPLAY_TORCH_RECORD/$$.pickle"
+    cp "$1" "$REPLAY_TORCH_RECORD/$$.oom.pickle"
+    exec "$0" driver log' "$program" "$snapshot"
+for file in torch.zst torch.driver.zst torch.pickle torch.oom.zst torch.oom.pickle; do
+    [ -e "$file" ] || fail "$file is missing: $(cat out)"
+done
+[ ! -e torch.zst.calls ] || fail "left behind: $(find torch.zst.calls)"
+
+# ---- the journal's description names every kind of record with its number ----
+kinds=$(sed -n '/^enum call_kind/,/CALL_KINDS/p' "$3/capture/call_journal.h" | sed -n 's/^ *CALL_\([A-Z_]*\),.*/\1/p')
+number=0
+for kind in $kinds; do
+    [ "$kind" = NONE ] || grep -q "^| $number | $kind |" "$3/capture/JOURNAL.md" ||
+        fail "capture/JOURNAL.md does not say that $number is $kind"
+    number=$((number + 1))
+done
+[ "$number" -gt 20 ] || fail "$number kinds of records were found"
 
 # ---- wrong usage ----
 expect 2 'mean the same: give one' record -o x.trace --record y.trace -- "$program" driver log

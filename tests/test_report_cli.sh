@@ -75,7 +75,7 @@ expect 2 'broken.db' broken.db
 expect 2 'empty' empty
 expect 2 'missing.db' missing.db
 expect 2 'are for traces' results.db --policy none
-expect 2 'is the input' results.db --csv results.db
+expect 2 'is an input' results.db --csv results.db
 
 # ---- a trace that is gone, or another now: its runs are told, not shown ----
 mv a.trace b.trace
@@ -97,6 +97,6 @@ grep -q '"what":"first refusal"' skip.html || fail "its first refusal is not sho
 # ---- results of others load no code ----
 sed 's/"best-fit"/".\/evil.so"/' run.json >plugin.json
 expect 0 . plugin.json --html plugin.html
-grep -q 'a report does not load' plugin.html || fail "a plugin that results name"
+grep -q 'code is loaded only if the command line names it' plugin.html || fail "a plugin that results name"
 
 exit $((failures > 0))

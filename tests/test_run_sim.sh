@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `replay run-sim` with programs of many kinds: what they see, what is recorded, and how they may end. The programs open
-# the runtime by its name, as a program does that was never built for us.
+# `replay run-sim` with programs of many kinds: what they see, what is recorded, and how they may end. They open the
+# runtime by its name, so nothing in them is made for us.
 set -u
 replay=$1
 if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
@@ -15,7 +15,7 @@ mkdir "$TMPDIR"
 cd "$work" || exit 1
 failed=0
 
-# expect NAME STATUS TEXT COMMAND...: the command ends with the status, and what it says contains the text.
+# expect NAME STATUS TEXT COMMAND...: the command ends with the status, and its output contains the text.
 expect() {
     local name=$1 status=$2 text=$3 got=0 said
     shift 3
@@ -28,7 +28,7 @@ expect() {
     fi
 }
 
-# program NAME: compiles the main() on standard input behind what all programs share.
+# program NAME: compiles the main() on standard input, after what all programs share.
 program() {
     {
         cat <<'C'
@@ -161,7 +161,7 @@ int main(void)
 }
 C
 
-# expect_files COUNT PATTERN: so many names match.
+# expect_files COUNT PATTERN: this many names match.
 expect_files() {
     local found
     mapfile -t found < <(compgen -G "$2")
@@ -183,7 +183,8 @@ expect 'arguments go on unchanged' 3 'a  b|--json' \
 expect 'the libraries are in nobody else'\''s way' 99 'libcudart.so.12' ./runtime
 expect 'the driver alone, on the second device' 0 'device 1: peak 15 MiB of 1 GiB' \
     "$replay" run-sim --device sim:1GiB,count=2 -- ./driver
-expect 'entry points that are not simulated are named, in order' 0 'not simulated (their calls failed): cudaArrayGetInfo cudaMallocArray' \
+expect 'entry points that are not simulated are named, in order' 0 \
+    'not simulated (their calls failed): cudaArrayGetInfo cudaMallocArray' \
     "$replay" run-sim --device sim:1GiB -- ./unknown
 expect 'the child of a fork is told that CUDA is gone' 3 'ended with status 3' \
     "$replay" run-sim --device sim:1GiB -- ./forks
@@ -208,7 +209,7 @@ rm e.*-1.zst
 expect 'and what it was before' 0 '512 MiB (536870912 bytes)' "$replay" info e.*.zst
 expect 'at its peak it held what one of the two did' 0 'peak 512 MiB' "$replay" run-sim --device sim:1GiB -- ./replaces
 
-# A signal may interrupt the taking of room on the disk, and that is not a full one.
+# A signal may interrupt the taking of room on the disk; that does not mean a full disk.
 cat >interrupted.c <<'C'
 #define _GNU_SOURCE
 #include <errno.h>
@@ -227,9 +228,10 @@ expect 'interrupted while it takes room for a journal' 7 ': process ' \
     "$replay" run-sim --device sim:1GiB --record i.zst -- ./runtime
 expect 'nothing is missing' 0 'alloc                10' "$replay" info i.zst
 
-# Journals of processes that were killed before they wrote into them, or had no room on the disk.
+# Empty journals: their processes were killed before they wrote, or had no room on the disk.
 expect 'an empty journal is left out' 0 '9.0.calls: ' \
-    "$replay" run-sim --device sim:1GiB,count=2 --record m.zst -- sh -c ': >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
+    "$replay" run-sim --device sim:1GiB,count=2 --record m.zst -- \
+    sh -c ': >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'with the trace of another' 0 'alloc                5' "$replay" info m.zst
 expect 'one of zeros as well' 0 'peak 15 MiB' \
     "$replay" run-sim --device sim:1GiB,count=2 -- \
@@ -239,13 +241,22 @@ expect 'without room on the disk there is no journal' 0 'File too large' \
     sh -c '(ulimit -f 0; ./driver) && [ -z "$(ls "$REPLAY_CUDASIM_JOURNAL")" ]'
 expect_files 0 "$TMPDIR/*"
 
+# A snapshot of PyTorch's, as its hook leaves it, makes the trace of the plain name; the driver's calls stand beside it.
+snapshot=$3/tests/data/layouts/2.12.1.pickle
+expect 'a snapshot is imported' 0 'p.zst: PyTorch'\''s requests, process' \
+    "$replay" run-sim --device sim:1GiB,count=2 --record p.zst -- \
+    sh -c 'cp "$0" "$REPLAY_TORCH_RECORD/$$.oom.pickle"; exec ./pools' "$snapshot"
+expect 'beside the calls' 0 'alloc                3' "$replay" info p.driver.zst
+expect 'and kept' 0 '' cmp p.pickle "$snapshot"
+expect_files 3 'p.*'
+
 # What cannot be written is not lost.
 expect 'what is no journal' 0 'left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record o.zst -- \
     sh -c 'echo nothing >"$REPLAY_CUDASIM_JOURNAL/9.0.calls"; ./driver'
 expect 'spoils no other' 0 'alloc                5' "$replay" info o.zst
 rm -r "$TMPDIR"/*
-expect 'no place for the trace' 2 'journals are left there' \
+expect 'no place for the trace' 3 'journals are left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record nowhere/r.zst -- ./driver
 expect_files 1 "$TMPDIR/replay-run-*/*.0.calls"
 expect 'a snapshot that cannot be read' 2 'Is a directory' \
@@ -262,10 +273,10 @@ done
 for key in $(grep -o '^ *"[a-z_]*":' j.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
-expect 'standard output is taken' 2 "is the program's" "$replay" run-sim --json - -- ./runtime
+expect 'standard output is taken' 2 "belongs to the program" "$replay" run-sim --json - -- ./runtime
 expect 'nothing to record' 2 'nothing was recorded' "$replay" run-sim --record n.zst -- true
 
-# Stand-ins: a library that wants a cuBLAS which is not there.
+# Stand-ins: a library that needs a cuBLAS, on a machine without one.
 mkdir libs
 printf 'int cublasCreate_v2(void **h){return 0;} int cublasSgemm_v2(void){return 0;}\n' >blas.c
 printf 'libcublas.so.12 { global: *; };\n' >blas.map

@@ -5,17 +5,17 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-static struct standing segment(uint64_t addr, uint64_t bytes)
+static struct reserved_segment segment(uint64_t addr, uint64_t bytes)
 {
-    return (struct standing){.addr = addr, .bytes = bytes};
+    return (struct reserved_segment){.addr = addr, .bytes = bytes};
 }
 
-static struct standing range(uint64_t addr, uint64_t bytes)
+static struct reserved_segment range(uint64_t addr, uint64_t bytes)
 {
-    return (struct standing){.addr = addr, .bytes = bytes, .is_range = true};
+    return (struct reserved_segment){.addr = addr, .bytes = bytes, .is_range = true};
 }
 
-static enum segment_change add(struct segment_set *t, struct standing s)
+static enum segment_change add(struct segment_set *t, struct reserved_segment s)
 {
     return segment_set_add(t, &s);
 }
@@ -38,7 +38,7 @@ Test(segment_set, an_overlap_is_a_conflict_and_changes_nothing)
 Test(segment_set, ranges_join_where_they_touch)
 {
     struct segment_set t = {.n = 0};
-    struct standing other = range(300, 100);
+    struct reserved_segment other = range(300, 100);
     other.stream = 1;
     add(&t, range(0, 100));
     add(&t, range(200, 100));
@@ -53,7 +53,7 @@ Test(segment_set, ranges_join_where_they_touch)
 Test(segment_set, a_stretch_is_cut_out_of_a_range_but_not_of_a_segment)
 {
     struct segment_set t = {.n = 0};
-    struct standing was;
+    struct reserved_segment was;
     add(&t, range(0, 300));
     add(&t, segment(1000, 300));
     cr_expect_eq(segment_set_take(&t, 100, 100, &was), CHANGE_DONE);
@@ -79,7 +79,7 @@ Test(segment_set, random_changes_match_a_map_of_bytes)
     srand(seed);
     for (int i = 0; i < 20000; i++) {
         const uint64_t addr = (uint64_t)(rand() % BYTES), bytes = (uint64_t)(1 + rand() % 20);
-        struct standing was;
+        struct reserved_segment was;
         bool all = addr + bytes <= BYTES, none = all;
         for (uint64_t k = addr; k < addr + bytes && k < BYTES; k++) {
             all &= taken[k];

@@ -40,8 +40,8 @@ status 1 'out of memory at record' snapshot "$trace" --device sim:200MiB -o oom.
 status 0 '' snapshot "$trace" --policy pytorch:expandable --at 500 -o part.pickle
 "$replay" info part.pickle >part.txt || fail "the state at an event is not read back"
 
-status 2 'where to?' snapshot "$trace"
-status 2 'one --policy is enough' snapshot "$trace" --policy best-fit --policy pow2 -o x.pickle
+status 2 'needs a name for its output' snapshot "$trace"
+status 2 '--policy is given twice' snapshot "$trace" --policy best-fit --policy pow2 -o x.pickle
 status 2 "none keeps no memory_stats" snapshot "$trace" --policy none -o x.pickle
 status 2 'the trace ends before' snapshot "$trace" --at 99999 -o x.pickle
 [[ ! -e x.pickle ]] || fail "a refused command left a file"

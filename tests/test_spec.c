@@ -274,7 +274,7 @@ Test(spec, a_plugin_that_is_not_there_is_said_so)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct policy_spec spec;
         struct err_detail why = {.text = ""};
-        cr_expect_eq(policy_spec_parse(texts[i], &spec, &why), ERR_IO);
+        cr_expect_eq(policy_spec_parse(texts[i], &spec, &why), ERR_INPUT);
         cr_expect_not_null(strstr(why.text, "no"), "%s", why.text);
     }
 }

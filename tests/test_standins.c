@@ -1,4 +1,4 @@
-/* Stand-ins: the shared objects that we write are ones the loader takes, and those that we read are untrusted. */
+/* Stand-ins: the loader accepts the shared objects that we write, and those that we read may be anything. */
 #include "cudasim/elf_needs.h"
 #include "cudasim/elf_write.h"
 #include "cudasim/standins.h"
@@ -18,7 +18,7 @@ static const struct elf_function functions[] = {
 static const struct elf_library library = { .soname = "libblas.so.7", .needed = "libreplay-cudasim.so",
                                             .functions = functions, .n_functions = 4 };
 
-/* Writes the library into a file of its own and opens it. */
+/* Writes the library into a file and opens it. */
 static void *open_written(void)
 {
     char path[] = "/tmp/replay-test-XXXXXX";

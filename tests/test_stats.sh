@@ -61,7 +61,7 @@ done
 expect_status 2 stats "$recording" --policy none
 has err '^replay: the policy none keeps no memory_stats; pytorch does$'
 expect_status 2 stats "$recording" --policy best-fit --policy pow2
-has err '^replay: one --policy is enough'
+has err '^replay: --policy is given twice'
 expect_status 2 stats "$recording" --abbreviated
 expect_status 2 stats "$recording" --policy 'max_split_size_mb:1'
 expect_status 2 stats absent.pickle

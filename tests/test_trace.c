@@ -1852,9 +1852,9 @@ Test(trace, a_file_that_cannot_be_written_or_read_is_named)
     cr_expect_eq(trace_create("/nonexistent/a.zst", &w, &why), ERR_IO);
     cr_expect_not_null(strstr(why.text, "/nonexistent/a.zst"), "%s", why.text);
     cr_expect_eq(trace_create("/tmp", &w, &why), ERR_IO);
-    cr_expect_eq(trace_open("/nonexistent/a.zst", &r, &why), ERR_IO);
+    cr_expect_eq(trace_open("/nonexistent/a.zst", &r, &why), ERR_INPUT);
     cr_expect_not_null(strstr(why.text, "/nonexistent/a.zst"), "%s", why.text);
-    cr_expect_eq(trace_open("/tmp", &r, &why), ERR_IO);
+    cr_expect_eq(trace_open("/tmp", &r, &why), ERR_INPUT);
     if (access("/dev/full", W_OK) == 0) {
         MUST(trace_create("/dev/full", &w, &why));
         enum err e = trace_generate("mix:1000", 3000000, 1, w, &why);

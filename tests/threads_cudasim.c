@@ -2,7 +2,7 @@
  * The simulated CUDA under ThreadSanitizer: four threads allocate, copy, record events and launch at once, on two
  * devices, and everything is given back.
  *
- * A plain program, because Criterion does not start under that sanitizer. Built and run everywhere all the same.
+ * This is a plain program, because Criterion does not start under that sanitizer. It is built and run without it, too.
  */
 #include "cudasim/core.h"
 

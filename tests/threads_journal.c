@@ -1,7 +1,7 @@
 /*
- * The journal of recorded calls under ThreadSanitizer: what several threads append at once is all there, each thread's
- * in its order, also where signals interrupt the taking of room on the disk. A plain program, because Criterion does not
- * start under that sanitizer.
+ * The journal's writer under ThreadSanitizer. Several threads append at once: every record is there, each thread's in
+ * its order, even if signals interrupt the taking of room on the disk. This is a plain program, because Criterion does
+ * not start under that sanitizer.
  */
 #define _GNU_SOURCE                   /* fallocate */
 #include "import/call_journal_read.h"
@@ -19,7 +19,7 @@
 
 enum { N_THREADS = 4, N_EACH = 20000 };          /* several windows */
 
-/* In place of the C library's: interrupted every other time, as by a profiler's signals on a slow disk. */
+/* Replaces the C library's. Every other call is interrupted, as by a profiler's signals on a slow disk. */
 int posix_fallocate(int fd, off_t at, off_t bytes)
 {
     static atomic_uint n_calls;
@@ -53,7 +53,7 @@ static struct call_journal *read_journal(const char *folder)
     return log;
 }
 
-/* A device is first once, the highest number as well as the lowest. */
+/* Each device is first once, from the lowest number to the highest. */
 static bool is_first_once(void)
 {
     bool is_good = true;

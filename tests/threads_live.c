@@ -1,8 +1,8 @@
 /*
- * The live allocator under ThreadSanitizer: four threads ask for memory and give it back, on several streams, on the
+ * The live allocator under ThreadSanitizer: four threads ask for memory and give it back, on several streams of the
  * simulated CUDA. What they hold at the end does not overlap, and all of it is given back.
  *
- * A plain program, because Criterion does not start under that sanitizer. Built and run everywhere all the same.
+ * This is a plain program, because Criterion does not start under that sanitizer. It is built and run without it, too.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -63,7 +63,7 @@ static bool overlap(const struct block *a, const struct block *b)
     return a->ptr < b->ptr + b->bytes && b->ptr < a->ptr + a->bytes;
 }
 
-/* Compares everything that is held, all pairs. */
+/* Compares all pairs of what is held. */
 static bool is_apart(const struct worker *workers)
 {
     for (int i = 0; i < N_THREADS * N_HELD; i++)
@@ -93,7 +93,7 @@ static bool run_threads(void)
     return is_good;
 }
 
-/* A card that cannot be opened takes none from the others; it is said why, and not tried again. */
+/* A card that cannot be opened does not affect the others. The reason is said, and the card is not tried again. */
 static bool run_broken_card(void)
 {
     for (int i = 0; i < 2; i++) {
@@ -107,7 +107,7 @@ static bool run_broken_card(void)
     return true;
 }
 
-/* Each policy in a process of its own, because the library reads its name once. */
+/* Each policy gets a process of its own, because the library reads the policy's name once. */
 static bool run_policy(const char *policy, bool (*run)(void))
 {
     int status = 0;

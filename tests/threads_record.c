@@ -1,10 +1,10 @@
 /*
- * The recording library under ThreadSanitizer: its functions by NVIDIA's names stand in this program, and four threads
- * call them, of the runtime and of the driver, with call stacks, while the program forks and its children call them as
- * well. Every call is in the journal of its process, in the order of its thread, and no address is handed out before
- * its release is recorded.
+ * The recording library under ThreadSanitizer, linked into this program. Four threads call its functions, those of the
+ * runtime and those of the driver, with call stacks, while the program forks and its children call them as well. Every
+ * call is in the journal of its process, in its thread's order, and no address is handed out before its free is
+ * recorded.
  *
- * A plain program, because Criterion does not start under that sanitizer. Built and run everywhere all the same.
+ * This is a plain program, because Criterion does not start under that sanitizer. It is built and run without it, too.
  */
 #include "import/call_journal_read.h"
 #include "import/import.h"
@@ -36,7 +36,7 @@ int cuGetProcAddress_v2(const char *symbol, void **found, int version, uint64_t 
 struct worker {
     unsigned seed;
     int n_calls;
-    uint64_t n_made, n_ended;            /* allocations and releases that were made */
+    uint64_t n_made, n_ended;            /* allocations and frees that were made */
     bool has_failed;
 };
 
@@ -83,7 +83,7 @@ static int end(const struct held *h)
     }
 }
 
-/* Requests and releases from a seed; gives back what it holds. */
+/* Allocates and frees by a seed, and gives back what it holds at the end. */
 static void *work(void *arg)
 {
     struct worker *w = arg;
@@ -119,7 +119,7 @@ static struct call_journal *read_journal(const char *path)
     return log;
 }
 
-/* Whether allocations have stacks, and there are as many of each kind as were made. */
+/* Whether all allocations have stacks, and the records of each kind are as many as the calls. */
 static bool has_all(const struct call_journal *log, uint64_t n_made, uint64_t n_ended)
 {
     struct call_frames frames = {.n = 0};
@@ -135,12 +135,12 @@ static bool has_all(const struct call_journal *log, uint64_t n_made, uint64_t n_
     }
     call_frames_free(&frames);
     if (!is_good || made != n_made || ended != n_ended)
-        fprintf(stderr, "%llu of %llu allocations, %llu of %llu releases\n", (unsigned long long)made,
+        fprintf(stderr, "%llu of %llu allocations, %llu of %llu frees\n", (unsigned long long)made,
                 (unsigned long long)n_made, (unsigned long long)ended, (unsigned long long)n_ended);
     return is_good && made == n_made && ended == n_ended;
 }
 
-/* Whether the journal makes a trace in which every release is that of a live allocation. */
+/* Whether the journal makes a trace in which every free is that of a live allocation. */
 static bool is_in_order(const char *path)
 {
     const struct import_config cfg = {.gpu = -1};
@@ -174,8 +174,8 @@ static bool check(const char *folder, pid_t pid, uint64_t n_made, uint64_t n_end
 
 /* ---- processes ---- */
 
-/* A child of a program whose threads are in the middle of calls. It only works and tells how much: what a sanitizer's
- * allocator held when the threads vanished stays locked in it. */
+/* A child, forked while other threads were in the middle of calls. It only works and tells how much: it must not use
+ * the sanitizer's allocator, whose locks the vanished threads may hold. */
 static bool fork_and_work(const char *folder, unsigned seed)
 {
     struct worker w = {.seed = seed, .n_calls = N_CHILD_CALLS};
@@ -198,7 +198,7 @@ static bool run(const char *folder)
 {
     pthread_t threads[N_THREADS];
     struct worker workers[N_THREADS];
-    /* The runtime starts before anyone forks: under the sanitizer a pthread_once that a fork cuts off never ends. */
+    /* The runtime starts before any fork: under the sanitizer a pthread_once that a fork interrupts never ends. */
     bool is_good = cudaSetDevice(0) == 0;
     uint64_t n_made = 0, n_ended = 0;
     for (unsigned i = 0; i < N_THREADS; i++) {
@@ -215,7 +215,7 @@ static bool run(const char *folder)
     return check(folder, getpid(), n_made, n_ended) && is_good;
 }
 
-/* The library reads its settings when it is loaded: they are put, and the program starts itself once more. */
+/* The library reads its settings when it is loaded. So the program sets them and starts itself once more. */
 int main(int argc, char **argv)
 {
     char folder[] = "/tmp/replay-threads-XXXXXX";

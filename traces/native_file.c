@@ -59,7 +59,7 @@ static enum err native_pread(const struct native_file *f, void *out, size_t n, u
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return err_set(why, ERR_IO, offset, "%s: byte %llu: cannot be read: %s", f->name,
+            return err_set(why, ERR_INPUT, offset, "%s: byte %llu: cannot be read: %s", f->name,
                            (unsigned long long)offset, got < 0 ? strerror(errno) : "the file became shorter");
         at += got;
         offset += (uint64_t)got;
@@ -286,7 +286,7 @@ static enum err native_spool(struct native_file *f, struct err_detail *why)
         if (got > 0 && fwrite(buffer, 1, (size_t)got, spool) != (size_t)got)
             e = ERR_IO;
     if (spool == NULL || got < 0 || e != ERR_OK || fflush(spool) != 0)
-        e = err_set(why, ERR_IO, 0, "%s: cannot be read: %s", f->name, strerror(errno));
+        e = err_set(why, got < 0 ? ERR_INPUT : ERR_IO, 0, "%s: cannot be read: %s", f->name, strerror(errno));
     if (f->is_fd_ours)
         close(in);
     f->is_fd_ours = e == ERR_OK;
@@ -306,18 +306,18 @@ static enum err native_open_fd(struct native_file *f, const char *path, struct e
     f->fd = f->is_fd_ours ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (f->fd < 0) {
         f->is_fd_ours = false;
-        return err_set(why, ERR_IO, 0, "%s: cannot be opened: %s", path, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%s: cannot be opened: %s", path, strerror(errno));
     }
     if (fstat(f->fd, &st) != 0)
-        return err_set(why, ERR_IO, 0, "%s: cannot be read: %s", path, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", path, strerror(errno));
     if (S_ISDIR(st.st_mode))
-        return err_set(why, ERR_IO, 0, "%s: cannot be read: %s", path, strerror(EISDIR));
+        return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", path, strerror(EISDIR));
     if (!S_ISREG(st.st_mode) || (!f->is_fd_ours && lseek(f->fd, 0, SEEK_CUR) != 0)) {
         const enum err e = native_spool(f, why);
         if (e != ERR_OK)
             return e;
         if (fstat(f->fd, &st) != 0)
-            return err_set(why, ERR_IO, 0, "%s: cannot be read: %s", path, strerror(errno));
+            return err_set(why, ERR_INPUT, 0, "%s: cannot be read: %s", path, strerror(errno));
     }
     f->size = (uint64_t)st.st_size;
     return ERR_OK;

@@ -815,18 +815,24 @@ static enum err reader_list_slots(struct trace_reader *r, const struct section *
     return ERR_OK;
 }
 
-/* The first slot section that comes before event `at` or a later one. */
-static uint32_t reader_slots_at(const struct trace_reader *r, uint64_t at)
+/* The number of sections of a kind whose `first` is less than `at`. */
+static uint32_t reader_sections_before(const struct trace_reader *r, enum section_kind kind, uint64_t at)
 {
-    uint32_t low = 0, high = r->n_of_kind[SECTION_SLOTS];
+    uint32_t low = 0, high = r->n_of_kind[kind];
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (r->sections[r->of_kind[SECTION_SLOTS][middle]].first < at)
+        if (r->sections[r->of_kind[kind][middle]].first < at)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+/* The first slot section that comes before event `at` or a later one. */
+static uint32_t reader_slots_at(const struct trace_reader *r, uint64_t at)
+{
+    return reader_sections_before(r, SECTION_SLOTS, at);
 }
 
 /* Compares the slots listed in the file at the present place with those that the events led to. */
@@ -1050,15 +1056,9 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
 /* The event section that holds event `at`; the number of event sections for the end of the trace. */
 static uint32_t reader_section_of(const struct trace_reader *r, uint64_t at)
 {
-    uint32_t low = 0, high = r->n_of_kind[SECTION_EVENTS];
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (reader_events(r, middle)->first + reader_events(r, middle)->rows <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (at >= r->rows[SECTION_EVENTS])
+        return r->n_of_kind[SECTION_EVENTS];
+    return reader_sections_before(r, SECTION_EVENTS, at + 1) - 1;
 }
 
 /* Reads from the next event section what comes before it. */

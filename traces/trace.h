@@ -243,8 +243,8 @@ MUST_USE enum err trace_put_segment_event(struct trace_writer *w, enum trace_seg
 MUST_USE enum err trace_flush(struct trace_writer *w, struct err_detail *why);
 
 /* Ends the trace: writes the index and renames the file to `path`, or hands out the bytes of a trace in memory (free()
- * them). Destroys the writer, also on error; after an error there is no file at `path`. ERR_USAGE for the function of
- * the other kind of trace. */
+ * them). Destroys the writer, also on error; nothing of the trace is then left. ERR_USAGE for the function of the other
+ * kind of trace. */
 MUST_USE enum err trace_finish(struct trace_writer *w, struct err_detail *why);
 MUST_USE enum err trace_finish_bytes(struct trace_writer *w, void **bytes, size_t *n, struct err_detail *why);
 

@@ -1,11 +1,11 @@
 /*
- * page-fit: first fit over pages of one size, in arenas that are never given back before they are empty.
+ * page-fit: first fit over pages of one size, in arenas that are given back only when they are empty.
  *
- * An example of a policy that is built outside the tree. A request takes whole pages, the lowest free run of them that
- * is long enough, in the arena that was made first (Knuth, The Art of Computer Programming, vol. 1, section 2.5,
- * "first fit"). Each page has one word of state, so every search is a scan: simple rather than fast.
+ * An example of a policy that is built outside the tree. A request takes whole pages: the lowest free run of them that
+ * is long enough, in the oldest arena that has one (Knuth, The Art of Computer Programming, vol. 1, section 2.5, "first
+ * fit"). Each page has one word of state, and every search scans them: simple rather than fast.
  *
- * Frees that wait for another stream need nothing from us: without retire() the block stays taken until free() comes.
+ * Frees that wait for another stream need nothing here: without retire() the block stays taken until free() comes.
  */
 #include "policies/policy.h"
 
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A page is free, or the first of a request, whose bytes it then holds, or one more of it: two requests side by side stay
- * told apart. */
+/* The state of a page: free; the first page of a request, with the request's bytes; or one more page of the same
+ * request. So two requests side by side can be told apart. */
 #define PAGE_FREE UINT64_C(0)
 #define PAGE_MORE UINT64_MAX
 
@@ -62,14 +62,14 @@ static void page_fit_destroy(struct policy *p)
 {
     struct page_fit *f = (struct page_fit *)p;
     for (size_t i = 0; i < f->n_arenas; i++)
-        free(f->arenas[i].pages);           /* the segments themselves go with the device */
+        free(f->arenas[i].pages);           /* the device frees the segments */
     free(f->arenas);
     free(f);
 }
 
 /* ---- arenas ---- */
 
-/* Makes an arena for `bytes` at least; what was there stays as it was when that fails. */
+/* Makes an arena of at least `bytes`. On failure everything stays as it was. */
 static enum err page_fit_grow(struct page_fit *f, uint64_t bytes)
 {
     if (f->n_arenas == f->cap_arenas) {
@@ -93,7 +93,7 @@ static enum err page_fit_grow(struct page_fit *f, uint64_t bytes)
     return ERR_OK;
 }
 
-/* Gives empty arenas back; true when there was one. */
+/* Gives empty arenas back; true if there was one. */
 static bool page_fit_release(struct page_fit *f)
 {
     const size_t n_before = f->n_arenas;
@@ -110,7 +110,7 @@ static bool page_fit_release(struct page_fit *f)
     return n < n_before;
 }
 
-/* The first run of n free pages; a->n_pages when there is none. */
+/* The first page of the first run of n free ones; a->n_pages if there is none. */
 static size_t arena_find(const struct arena *a, size_t n)
 {
     size_t run = 0;
@@ -185,14 +185,14 @@ static void page_fit_flush(struct policy *p)
     page_fit_release((struct page_fit *)p);
 }
 
-/* Blocks by address: the simulated device hands out rising addresses, but others need not. */
+/* Arenas by address, as walk must visit them. The simulated device's addresses rise, but those of others need not. */
 static int arena_compare(const void *a, const void *b)
 {
     const struct arena *const *x = a, *const *y = b;
     return ((*x)->segment.addr > (*y)->segment.addr) - ((*x)->segment.addr < (*y)->segment.addr);
 }
 
-/* Shows an arena's runs of pages: a free run is one block. */
+/* Visits the runs of pages of an arena: a free run is one block. */
 static void arena_walk(const struct arena *a, uint64_t page_bytes, block_visit visit, void *arg)
 {
     for (size_t i = 0, n; i < a->n_pages; i += n) {
@@ -222,7 +222,7 @@ static enum err page_fit_walk(const struct policy *p, block_visit visit, void *a
     return ERR_OK;
 }
 
-/* The arenas are what the device has given us, and each counts its pages right. */
+/* Checks that the arenas are what the device has given us, and that each counts its pages right. */
 static enum err page_fit_check(const struct policy *p, struct err_detail *why)
 {
     const struct page_fit *f = (const struct page_fit *)p;
@@ -242,7 +242,7 @@ static enum err page_fit_check(const struct policy *p, struct err_detail *why)
     return ERR_OK;
 }
 
-/* Nothing but the options decides, and what the device refuses. */
+/* Decisions depend only on the options, and on what the device refuses. */
 static bool page_fit_repeats(const struct policy *done, const struct policy *fresh)
 {
     const struct page_fit *a = (const struct page_fit *)done, *b = (const struct page_fit *)fresh;
@@ -261,7 +261,7 @@ static const struct policy_ops page_fit_ops = {
     .repeats = page_fit_repeats,
 };
 
-/* The one symbol that the program looks for. */
+/* The one symbol that replay looks for. */
 const struct policy_ops *policy_plugin(void);
 
 const struct policy_ops *policy_plugin(void)

@@ -1,4 +1,4 @@
-/* The table of blocks. */
+/* Growing the table of blocks. */
 #include "policies/parts/block_table.h"
 
 #include "base/large_pages.h"
@@ -7,7 +7,7 @@
 
 enum err block_table_hold(struct block_table *t, uint64_t n)
 {
-    if (n < t->cap)                              /* entry 0 is none of them */
+    if (n < t->cap)                              /* entry 0 is not counted */
         return ERR_OK;
     const uint64_t doubled = t->cap < 128 ? 256 : 2 * (uint64_t)t->cap, cap = n < doubled ? doubled : n + 1;
     if (cap > BLOCKS_MAX)

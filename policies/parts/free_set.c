@@ -1,11 +1,11 @@
-/* Long bins, and walks over all; the layout is explained in the header. */
+/* Long bins, and walks over all bins. free_set.h explains the layout. */
 #include "policies/parts/free_set.h"
 
 #include <stdlib.h>
 
 /* ---- bins ---- */
 
-/* The last bin < `bin` that is not empty, N_BINS when there is none. */
+/* The last bin < `bin` that is not empty; N_BINS if there is none. */
 static unsigned bin_before(const struct free_bins *f, unsigned bin)
 {
     const uint64_t here = bin % 64 == 0 ? 0 : f->words[bin / 64] & ~(~UINT64_C(0) << bin % 64);
@@ -21,23 +21,32 @@ static unsigned bin_before(const struct free_bins *f, unsigned bin)
 /* ---- the blocks of one size in a long bin ---- */
 
 /*
- * The top is a node of the treap, linked by `left` and `right`. Every other block has `is_below` set and stands in the
- * list of those below another, which goes before it: `below` is the first of a block's list, `right` the next in it,
- * and `left` the one before it, or for the first the block that it is below.
+ * A pairing heap, as links of its blocks:
+ *
+ *     treap node      top                     `left` and `right` are its children in the treap
+ *                      | below
+ *                      v      right
+ *                      b1 ----------> b2      `left` of b1 is top, `left` of b2 is b1; both have is_below
+ *                      | below
+ *                      v
+ *                      b3
+ *
+ * A block comes before all that are below it. `below` is the first block of the list below it, `right` the next block
+ * in the same list, and `left` the previous one, or for the first the block above.
  */
 
-/* Puts b first in the list below a. */
+/* Puts b at the head of the list below a. */
 static void block_put_below(struct block_entry *at, uint32_t a, uint32_t b)
 {
     const uint32_t first = at[a].below;
     at[b].is_below = true;
     at[b].left = a;
     at[b].right = first;
-    at[first].left = b;                                  /* maybe that of BLOCK_NONE */
+    at[first].left = b;                                  /* BLOCK_NONE's may be overwritten */
     at[a].below = b;
 }
 
-/* Makes one heap of two; returns its top. */
+/* Melds two heaps; returns the top. */
 static uint32_t blocks_meld_two(struct block_entry *at, uint32_t a, uint32_t b)
 {
     const bool is_less = at[b].tie < at[a].tie;
@@ -46,8 +55,8 @@ static uint32_t blocks_meld_two(struct block_entry *at, uint32_t a, uint32_t b)
     return top;
 }
 
-/* Makes one heap of a list of them, two by two and then one by one from the last to the first; returns its top, whose
- * place is still to be found. */
+/* Melds a list of heaps: in pairs, and then the results one by one from the last to the first. Returns the top, which
+ * the caller must still put into its place. */
 static uint32_t blocks_meld(struct block_entry *at, uint32_t first)
 {
     uint32_t done = BLOCK_NONE, next;
@@ -70,14 +79,15 @@ static uint32_t blocks_meld(struct block_entry *at, uint32_t first)
     return top;
 }
 
-/* The one heap of all that is below b; BLOCK_NONE: nothing is. */
+/* Melds everything below b into one heap; returns its top, BLOCK_NONE if nothing is below b. */
 static uint32_t block_heir(struct block_entry *at, uint32_t b)
 {
     const uint32_t first = at[b].below;
     return first == BLOCK_NONE || at[first].right == BLOCK_NONE ? first : blocks_meld(at, first);
 }
 
-/* Lets b stand where the link shows a block. The one to the right still has that to its left. */
+/* Puts b in the place of the block that the link points to. The `left` of the block to the right is left to the
+ * caller. */
 static void block_take_place(struct block_entry *at, uint32_t *link, uint32_t b)
 {
     const struct block_entry *before = &at[*link];
@@ -87,7 +97,7 @@ static void block_take_place(struct block_entry *at, uint32_t *link, uint32_t b)
     *link = b;
 }
 
-/* Takes a block out that is below another. */
+/* Removes a block that is below another. */
 static void block_take_from_below(struct block_entry *at, uint32_t b)
 {
     const uint32_t before = at[b].left, heir = block_heir(at, b);
@@ -101,7 +111,7 @@ static void block_take_from_below(struct block_entry *at, uint32_t b)
     }
 }
 
-/* Puts b below the top that the link shows, or in its place. */
+/* Inserts b into the heap that the link points to: below its top, or as its new top. */
 static void blocks_insert(struct block_entry *at, uint32_t *link, uint32_t b)
 {
     const uint32_t top = *link;
@@ -113,8 +123,8 @@ static void blocks_insert(struct block_entry *at, uint32_t *link, uint32_t b)
     }
 }
 
-/* The next of the blocks of its size, below which all others then are; `b` has none beside or before it that follow it
- * in order. BLOCK_NONE: it is the last. */
+/* The next block after `b` of its size, under which all others then are; BLOCK_NONE if `b` is the last. No block beside
+ * or above `b` may come after it in order. */
 static uint32_t block_next(struct block_entry *at, uint32_t b)
 {
     const uint32_t heir = block_heir(at, b);
@@ -126,7 +136,7 @@ static uint32_t block_next(struct block_entry *at, uint32_t b)
     return heir;
 }
 
-/* The last of the blocks of one size before `end` in order; BLOCK_NONE: of all. */
+/* The last block of one size before `end`, in order; `end` BLOCK_NONE: the last of all. */
 static uint32_t block_last(struct block_entry *at, uint32_t top, uint32_t end)
 {
     uint32_t next;
@@ -137,14 +147,14 @@ static uint32_t block_last(struct block_entry *at, uint32_t top, uint32_t end)
 
 /* ---- the treap in a bin ---- */
 
-/* Heap order of the treap: a fixed mixing of the size, so that runs repeat exactly. */
+/* The treap's heap order: a fixed mix of the size, so that runs repeat exactly. */
 static uint64_t treap_rank(const struct block_entry *b)
 {
     const uint64_t mixed = b->size * UINT64_C(0x9e3779b97f4a7c15);
     return (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* The link to the top of the size in the treap, or to where it would hang. */
+/* The link to the heap of that size, or to where it would be inserted. */
 static uint32_t *treap_find(struct block_entry *at, uint32_t *root, uint64_t size)
 {
     while (*root != BLOCK_NONE && at[*root].size != size)
@@ -152,7 +162,7 @@ static uint32_t *treap_find(struct block_entry *at, uint32_t *root, uint64_t siz
     return root;
 }
 
-/* Distributes the tree at `b` over *less and *more, around a size that it does not have. */
+/* Splits the tree at `b` into *less and *more, by a size that it does not contain. */
 static void treap_split(struct block_entry *at, uint32_t b, uint64_t size, uint32_t *less, uint32_t *more)
 {
     while (b != BLOCK_NONE) {
@@ -170,7 +180,7 @@ static void treap_split(struct block_entry *at, uint32_t b, uint64_t size, uint3
     *more = BLOCK_NONE;
 }
 
-/* Enters the top of a size that the treap does not have. */
+/* Inserts a block as the heap of a size that the treap does not contain. */
 static void treap_insert(struct block_entry *at, uint32_t *root, uint32_t b)
 {
     const uint64_t rank = treap_rank(&at[b]);
@@ -181,7 +191,7 @@ static void treap_insert(struct block_entry *at, uint32_t *root, uint32_t b)
     *root = b;
 }
 
-/* Takes out what hangs at the link. */
+/* Removes the node that the link points to. */
 static void treap_remove(struct block_entry *at, uint32_t *link)
 {
     uint32_t less = at[*link].left, more = at[*link].right;
@@ -199,7 +209,7 @@ static void treap_remove(struct block_entry *at, uint32_t *link)
     *link = less != BLOCK_NONE ? less : more;
 }
 
-/* The top of the first size of at least `size` bytes; BLOCK_NONE: there is none. */
+/* The top of the smallest size of at least `size` bytes; BLOCK_NONE if there is none. */
 static uint32_t treap_at_least(const struct block_entry *at, uint32_t root, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
@@ -211,7 +221,7 @@ static uint32_t treap_at_least(const struct block_entry *at, uint32_t root, uint
     return found;
 }
 
-/* The top of the last size below `size` bytes; BLOCK_NONE: there is none. */
+/* The top of the largest size below `size` bytes; BLOCK_NONE if there is none. */
 static uint32_t treap_below(const struct block_entry *at, uint32_t root, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
@@ -225,7 +235,7 @@ static uint32_t treap_below(const struct block_entry *at, uint32_t root, uint64_
 
 /* ---- a bin ---- */
 
-/* The first block of a list, or the top of the treap. */
+/* The head of a short bin's list, or the root of a long bin's treap. */
 static uint32_t bin_root(const struct free_bins *f, unsigned bin)
 {
     return f->root[bin] & ~BIN_IS_LONG;
@@ -236,7 +246,7 @@ static void long_set_root(struct free_bins *f, unsigned bin, uint32_t root)
     f->root[bin] = root == BLOCK_NONE ? BLOCK_NONE : root | BIN_IS_LONG;
 }
 
-/* Makes a long bin of a short one: each block of a size is below the one before it. */
+/* Turns a short bin into a long one: of one size each block is put below the one before it. */
 static void bin_lengthen(struct free_bins *f, struct block_entry *at, unsigned bin)
 {
     uint32_t next, last = BLOCK_NONE, root = BLOCK_NONE;
@@ -267,6 +277,7 @@ void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned
 
 void free_bins_remove_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b)
 {
+    assert(bin_is_long(f, bin));
     if (at[b].is_below) {
         block_take_from_below(at, b);
         return;
@@ -287,7 +298,7 @@ uint32_t free_bins_at_least_long(struct free_bins *f, struct block_entry *at, un
     return treap_at_least(at, bin_root(f, bin), size);
 }
 
-/* The first block of a bin; BLOCK_NONE: it is empty. */
+/* The first block of a bin; BLOCK_NONE if it is empty. */
 static uint32_t bin_first(const struct free_bins *f, const struct block_entry *at, unsigned bin)
 {
     uint32_t b = bin_root(f, bin);
@@ -296,7 +307,7 @@ static uint32_t bin_first(const struct free_bins *f, const struct block_entry *a
     return b;
 }
 
-/* The last block of a bin with less than `size` bytes; of a long one the top of that size. */
+/* The last block of a bin with less than `size` bytes; in a long bin the top of that size. */
 static uint32_t bin_below(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size)
 {
     uint32_t found = BLOCK_NONE;
@@ -338,6 +349,7 @@ enum err free_set_add_stream(struct free_set *s, uint16_t stream)
     struct free_bins *f = calloc(1, sizeof *f);
     if (f == NULL)
         return ERR_HOST_NOMEM;
+    assert(s->by_stream[stream] == NULL);
     s->by_stream[stream] = f;
     uint32_t i = s->n_order++;
     for (; i > 0 && s->names[s->order[i - 1]].handle > s->names[stream].handle; i--)
@@ -360,14 +372,15 @@ uint32_t free_bins_next(const struct free_bins *f, struct block_entry *at, uint3
     return found != BLOCK_NONE ? found : free_bins_from(f, at, bin + 1);
 }
 
-/* The last block with less than `size` bytes in the bins up to number `bin`, or the top of its size in a long bin. */
+/* The last block with less than `size` bytes in the bins up to number `bin`; if that bin is long, the top of its
+ * size. */
 static uint32_t bins_below(const struct free_set *s, struct free_bins *f, unsigned bin, uint64_t size)
 {
     const uint32_t found = bin_below(f, s->blocks->at, bin, size);
     return found != BLOCK_NONE ? found : bin_below(f, s->blocks->at, bin_before(f, bin), size);
 }
 
-/* The last block in order of the size of which this is the top, or the last. */
+/* The last block in order of the size that `b` is the top of; in a short bin `b` itself. */
 static uint32_t last_of_size(const struct free_set *s, const struct free_bins *f, uint32_t b)
 {
     struct block_entry *at = s->blocks->at;
@@ -380,7 +393,7 @@ uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size
     return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, bin_of(size), size));
 }
 
-/* The first block of the streams at place i of the order and behind. */
+/* The first block of the streams from place i of the order on. */
 static uint32_t free_set_first_from(const struct free_set *s, uint32_t i)
 {
     for (; i < s->n_order; i++) {
@@ -405,6 +418,7 @@ static uint32_t free_set_last_before(const struct free_set *s, uint32_t i)
 
 static uint32_t free_set_place(const struct free_set *s, uint16_t stream)
 {
+    assert(s->by_stream[stream] != NULL);
     uint32_t i = 0;
     while (s->order[i] != stream)
         i++;

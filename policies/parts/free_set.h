@@ -1,17 +1,25 @@
 /*
- * Ordered sets of free blocks.
+ * The free blocks of a pool, in order.
  *
- * The allocator's every decision goes through one order (order A): stream handle, size, and what decides ties. A set
- * keeps a table of bins for each stream: bins hold neighbouring sizes and never overlap, and a bitmap finds the next
- * bin that is not empty. A bin of few blocks is a list in order: a search is a look and one or two comparisons, and a
- * removal needs none. Nobody counts the blocks of a list; but who has taken many steps in one makes it a long bin.
+ * Every search of the allocator uses one order, called order A: by stream handle, then size, then tie. A set keeps one
+ * table of bins per stream. A bin holds the blocks of some neighbouring sizes, and a bitmap finds the next bin that is
+ * not empty.
  *
- * A long bin is a treap of its sizes, and the blocks of one size hang together as a pairing heap: the first in order is
- * its top, the rest is sorted no further than was asked for. A block that comes is compared with the top only, one that
- * goes from the middle with none; what a top leaves behind is compared pair by pair, a logarithm for each in the long
- * run (Fredman, Sedgewick, Sleator and Tarjan, "The pairing heap", Algorithmica 1, 1986).
+ *     summary   one bit per word:  ...0000101
+ *     words     one bit per bin:   word 0: 0010...1    word 2: 1000...0
+ *     root      one per bin:       root[0] -> [512] -> [512]                       a short bin: a list in order A
+ *                                  root[61] -> treap of sizes, each with a heap    a long bin
  *
- * What a request or a free does to a short bin is inline: as calls it took some thirty instructions more an event.
+ * A short bin is a list: a search takes one or two comparisons, and a removal none. No one counts the blocks of a list,
+ * but a walk that has taken LIST_STEPS steps turns the bin into a long one.
+ *
+ * A long bin is a treap of its sizes. The blocks of one size form a pairing heap by tie: its top is the first in order,
+ * and the others are sorted only as far as someone asked. An insertion compares a block with the top, the removal of a
+ * block below the top compares nothing, and the removal of the top compares its heirs in pairs, which costs a logarithm
+ * each in the long run (Fredman, Sedgewick, Sleator and Tarjan, "The pairing heap", Algorithmica 1, 1986).
+ *
+ * The steps that a request or a free takes in a short bin are inline: as calls they cost thirty more instructions per
+ * event.
  */
 #ifndef REPLAY_POLICIES_PARTS_FREE_SET_H
 #define REPLAY_POLICIES_PARTS_FREE_SET_H
@@ -22,21 +30,21 @@
 /* ---- bins ---- */
 
 enum {
-    BIN_UNIT_SHIFT = 9,                        /* sizes are multiples of 512, but for one old release's mistake */
+    BIN_UNIT_SHIFT = 9,                        /* sizes are multiples of 512, except by one old release's mistake */
     BIN_SPLIT_BITS = 6,                        /* each power of two is cut into 64 bins */
-    BIN_EXACT = 2 << BIN_SPLIT_BITS,           /* below this many units a bin holds one size */
+    BIN_EXACT = 2 << BIN_SPLIT_BITS,           /* below this many units each bin holds one size */
     N_BINS = BIN_EXACT + (64 - BIN_UNIT_SHIFT - BIN_SPLIT_BITS - 1) * (1 << BIN_SPLIT_BITS),
     N_BIN_WORDS = 64,
 };
 static_assert(N_BINS + 1 < 64 * N_BIN_WORDS, "one summary word covers all");
 
-/* Where somebody would take more than so many steps in a list, the bin becomes a long one, until it is empty: its root
+/* A walk of more than so many steps in a list turns the bin into a long one. It stays long until it is empty: its root
  * has the bit BIN_IS_LONG. */
 enum { LIST_STEPS = 64 };
 #define BIN_IS_LONG BLOCKS_MAX
 
-/* Bit i of words[w] says that root[64 w + i] is not BLOCK_NONE, bit w of `summary` that words[w] is not 0. The root
- * behind those of all bins is BLOCK_NONE, for who found none. */
+/* Bit i of words[w]: root[64 w + i] is not BLOCK_NONE. Bit w of `summary`: words[w] is not 0. One root more than there
+ * are bins is always BLOCK_NONE: bin_from may return its index. */
 struct free_bins {
     uint64_t summary;
     uint64_t words[N_BIN_WORDS];
@@ -48,7 +56,7 @@ static inline unsigned bit_lowest(uint64_t w)
     return (unsigned)__builtin_ctzll(w);
 }
 
-/* Without a branch: sizes come in any order, so that a guess which case is next would often be wrong. */
+/* The bin of a size. Without a branch, which would mispredict: sizes come in any order. */
 static inline unsigned bin_of(uint64_t size)
 {
     const uint64_t units = size >> BIN_UNIT_SHIFT;
@@ -62,7 +70,7 @@ static inline void bin_mark(struct free_bins *f, unsigned bin)
     f->summary |= UINT64_C(1) << bin / 64;
 }
 
-/* Clears the bit of a bin, which is set, if it became empty; again without a branch. */
+/* Clears the bit of a bin, now set, if the bin became empty. Without a branch, too. */
 static inline void bin_unmark(struct free_bins *f, unsigned bin)
 {
     const uint64_t is_empty = f->root[bin] == BLOCK_NONE;
@@ -70,7 +78,7 @@ static inline void bin_unmark(struct free_bins *f, unsigned bin)
     f->summary ^= (uint64_t)(word == 0) << bin / 64;
 }
 
-/* The first bin >= `bin` (<= N_BINS + 1) that is not empty, N_BINS when there is none. */
+/* The first bin >= `bin` (<= N_BINS + 1) that is not empty; N_BINS if there is none. */
 static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
 {
     const uint64_t here = f->words[bin / 64] & ~UINT64_C(0) << bin % 64;
@@ -83,36 +91,36 @@ static inline unsigned bin_from(const struct free_bins *f, unsigned bin)
 
 /* ---- the list in a short bin, linked by `left` and `right` ---- */
 
-/* A block's place in order A among those of its stream, as one number: to compare two takes a single branch. */
+/* A block's place in order A among those of its stream, as one number, so that a comparison is one branch. */
 __extension__ typedef unsigned __int128 block_place;
 static inline block_place block_place_of(const struct block_entry *b)
 {
     return (block_place)b->size << 64 | b->tie;
 }
 
-/* False: it has not been inserted, the list is too long. */
+/* False: not inserted, because the list is too long. */
 static inline bool list_insert(struct block_entry *at, uint32_t *head, uint32_t b)
 {
     const block_place place = block_place_of(&at[b]);
     uint32_t *link = head, before = BLOCK_NONE;
-    for (int steps = 0; block_place_of(&at[*link]) < place; steps++) {     /* the last one stops at BLOCK_NONE */
+    for (int steps = 0; block_place_of(&at[*link]) < place; steps++) {     /* BLOCK_NONE, larger than all, ends it */
         if (steps == LIST_STEPS)
             return false;
         before = *link;
         link = &at[before].right;
     }
-    const uint32_t behind = *link;
+    const uint32_t after = *link;
     at[b].left = before;
-    at[b].right = behind;
+    at[b].right = after;
     *link = b;
-    at[behind].left = b;
+    at[after].left = b;
     return true;
 }
 
-/* Lets *b, the first of a list, be the first of at least `size` bytes. False: the list is too long. */
+/* Moves *b, the first of a list, on to the first block of at least `size` bytes. False: the list is too long. */
 static inline bool list_at_least(const struct block_entry *at, uint32_t *b, uint64_t size)
 {
-    for (int steps = 0; at[*b].size < size; steps++) {                   /* BLOCK_NONE is larger than all */
+    for (int steps = 0; at[*b].size < size; steps++) {                   /* BLOCK_NONE, larger than all, ends it */
         if (steps == LIST_STEPS)
             return false;
         *b = at[*b].right;
@@ -122,10 +130,10 @@ static inline bool list_at_least(const struct block_entry *at, uint32_t *b, uint
 
 static inline void list_remove(struct block_entry *at, uint32_t *head, uint32_t b)
 {
-    const uint32_t before = at[b].left, behind = at[b].right;
-    at[before].right = behind;
-    at[behind].left = before;
-    *head = *head == b ? behind : *head;
+    const uint32_t before = at[b].left, after = at[b].right;
+    at[before].right = after;
+    at[after].left = before;
+    *head = *head == b ? after : *head;
 }
 
 static inline bool bin_is_long(const struct free_bins *f, unsigned bin)
@@ -148,21 +156,21 @@ MUST_USE enum err free_set_open(struct free_set *s, struct block_table *blocks, 
                                 uint32_t n_streams);
 void free_set_close(struct free_set *s);
 
-/* Makes room for a stream's blocks, once, before the first of them exists. */
+/* Adds the bins of a stream, once, before its first block. ERR_HOST_NOMEM. */
 MUST_USE enum err free_set_add_stream(struct free_set *s, uint16_t stream);
 
-/* Where the blocks of a stream go; NULL: it has to be added first. */
+/* The bins of a stream; NULL if it was not added yet. */
 static inline struct free_bins *free_set_bins(const struct free_set *s, uint16_t stream)
 {
     return s->by_stream[stream];
 }
 
-/* What those below do with a long bin, or one that has to become long. */
+/* The functions below for a long bin, or for one that has to become long. */
 void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b);
 void free_bins_remove_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b);
 uint32_t free_bins_at_least_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size);
 
-/* `b` is in no set, and `f` are the bins of its stream. */
+/* Inserts `b`, which is in no set, into the bins of its stream. */
 static inline void free_bins_insert(struct free_bins *f, struct block_entry *at, uint32_t b)
 {
     const unsigned bin = bin_of(at[b].size);
@@ -172,7 +180,7 @@ static inline void free_bins_insert(struct free_bins *f, struct block_entry *at,
     bin_mark(f, bin);
 }
 
-/* `b` is in these bins. */
+/* Removes `b` from the bins that it is in. */
 static inline void free_bins_remove(struct free_bins *f, struct block_entry *at, uint32_t b)
 {
     const unsigned bin = at[b].bin;
@@ -183,10 +191,10 @@ static inline void free_bins_remove(struct free_bins *f, struct block_entry *at,
     bin_unmark(f, bin);
 }
 
-/* The first block in bin number `from` and behind; BLOCK_NONE when there is none. */
+/* The first block in the bins from number `from` on; BLOCK_NONE if there is none. */
 uint32_t free_bins_from(const struct free_bins *f, const struct block_entry *at, unsigned from);
 
-/* The first block with at least `size` bytes, in order A; BLOCK_NONE: there is none. `f` may be NULL. */
+/* The first block in order A with at least `size` bytes; BLOCK_NONE if there is none. `f` may be NULL. */
 static inline uint32_t free_bins_at_least(struct free_bins *f, struct block_entry *at, uint64_t size)
 {
     if (f == NULL)
@@ -198,18 +206,18 @@ static inline uint32_t free_bins_at_least(struct free_bins *f, struct block_entr
     return b != BLOCK_NONE ? b : free_bins_from(f, at, bin + 1);
 }
 
-/* The block behind `b`, which is the first, or the answer of free_bins_at_least, or what this function has said since
- * the set last grew or was searched; BLOCK_NONE: it is the last. */
+/* The next block after `b`; BLOCK_NONE if `b` is the last. `b` must be the first block, or an answer of
+ * free_bins_at_least or of this function, and the set must not have grown or been searched since. */
 uint32_t free_bins_next(const struct free_bins *f, struct block_entry *at, uint32_t b);
 
-/* Whether that is BLOCK_NONE, for a block of a short bin; false for one of a long bin. */
+/* Whether `b` is the last block. Tells so only of a short bin; false for a block of a long one. */
 static inline bool free_bins_end_with(const struct free_bins *f, const struct block_entry *at, uint32_t b)
 {
     const unsigned bin = at[b].bin;
     return at[b].right == BLOCK_NONE && bin_from(f, bin + 1) == N_BINS && !bin_is_long(f, bin);
 }
 
-/* The same for who has the set only. */
+/* The same for callers that have the set and not the bins. */
 static inline void free_set_insert(struct free_set *s, uint32_t b)
 {
     free_bins_insert(free_set_bins(s, s->blocks->at[b].stream), s->blocks->at, b);
@@ -225,21 +233,21 @@ static inline uint32_t free_set_at_least(const struct free_set *s, uint16_t stre
     return free_bins_at_least(free_set_bins(s, stream), s->blocks->at, size);
 }
 
-/* The last block of the stream with less than `size` bytes, in order A; BLOCK_NONE when there is none. Costs time by
- * the blocks of its size. */
+/* The last block in order A of the stream with less than `size` bytes; BLOCK_NONE if there is none. Takes time in
+ * proportion to the blocks of its size. */
 uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size);
 
-/* In order A over all streams; BLOCK_NONE at the ends. For `next` `b` is the first, the answer of free_set_at_least, or
- * what `next` has said since the set last grew or was searched, and for `prev` any in the set, which costs time by the
- * blocks of its size and of the one before it. Both sort as far as they go. */
+/* Walks in order A over all streams; BLOCK_NONE at the ends. free_set_next: as free_bins_next. free_set_prev: for any
+ * block in the set; takes time in proportion to the blocks of its size and of the size before it. Both sort as far as
+ * they go. */
 uint32_t free_set_first(const struct free_set *s);
 uint32_t free_set_next(const struct free_set *s, uint32_t b);
 uint32_t free_set_prev(const struct free_set *s, uint32_t b);
 
-/* Whether another block of its stream has the size of `b`, which is in the set. */
+/* Whether another block of its stream has the same size as `b`, which is in the set. */
 bool free_set_has_equal(const struct free_set *s, uint32_t b);
 
-/* Bytes of the largest block over all streams; 0 when empty. */
+/* Bytes of the largest block of all streams; 0 if the set is empty. */
 uint64_t free_set_largest(const struct free_set *s);
 
 #endif

@@ -18,9 +18,9 @@
 #include "policies/parts/block_table.h"
 #include "policies/parts/free_set.h"
 
-/* What the ties of a policy are. */
+/* The kind of a policy's ties. */
 struct tie_kind {
-    bool      has_numbers;           /* or else places */
+    bool      has_numbers;           /* if not: places */
     uint64_t *next_number;
 };
 

@@ -17,14 +17,12 @@ bool pytorch_is_capturing(const struct pytorch *p)
 bool pytorch_is_capturing_stream(const struct pytorch *p, uint16_t stream, uint8_t pool)
 {
     if (pool != 0 && (p->rules.has_capture_by_region || p->pool_names[pool].id[0] != 0))
-        return true;                     /* in a trace of a snapshot only the request's pool tells of regions and
-                                          * captures */
+        return true;                     /* in a snapshot's trace only the pool tells of regions and captures */
     if (!p->rules.has_capture_by_stream)
         return pytorch_is_capturing(p);
     for (uint32_t i = 0; i < p->n_diversions; i++) {
         const struct pytorch_diversion *d = &p->diversions[i];
-        if (d->is_capture && (d->stream == stream || d->pool == pool))      /* the request's pool shows that its stream
-                                                                             * has joined the capture */
+        if (d->is_capture && (d->stream == stream || d->pool == pool))      /* its pool: the stream has joined */
             return true;
     }
     return false;

@@ -1,8 +1,9 @@
-/* Errors, progress and files, as every command treats them. */
+/* Errors, progress and files: what every command does in the same way. */
 #include "replay/program/cli.h"
 
 #include "replay/results/single_run.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +12,9 @@
 
 enum exit_status cli_fail(enum err e, const struct err_detail *why)
 {
+    assert(e != ERR_OK);
     fprintf(stderr, "replay: %s\n", why->text[0] != '\0' ? why->text : err_text(e));
-    return e == ERR_HOST_NOMEM || e == ERR_CORRUPT ? STATUS_OURS : STATUS_USAGE;
+    return exit_status_of(e);
 }
 
 enum exit_status cli_finish_stdout(enum exit_status status)
@@ -20,7 +22,7 @@ enum exit_status cli_finish_stdout(enum exit_status status)
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return status;
     fprintf(stderr, "replay: standard output: cannot be written\n");
-    return STATUS_USAGE;
+    return exit_status_of(ERR_IO);
 }
 
 /* ---- progress ---- */
@@ -62,17 +64,30 @@ void progress_clear(struct progress *p)
 
 /* ---- files ---- */
 
+/* An import takes the device that --gpu names, or refuses; a native trace is of one device already. */
+static enum err check_gpu(const struct options *o, size_t n, struct trace_reader **trace, struct err_detail *why)
+{
+    const uint32_t device = trace_info(*trace)->device;
+    if (!o->is_given[FLAG_GPU] || o->import.gpu == (int64_t)device)
+        return ERR_OK;
+    trace_close(*trace);
+    *trace = NULL;
+    return err_set(why, ERR_USAGE, 0, "%.150s: is of device %" PRIu32 " alone; --gpu %" PRId64 " is not in it",
+                   o->inputs[n], device, o->import.gpu);
+}
+
 static enum err open_file(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
                           struct err_detail *why)
 {
     struct progress p = progress_start("reading");
     struct import_config import = o->import;
+    assert(n < o->n_inputs);
     import.without_stacks = without_stacks;
     import.progress = progress_report;
     import.progress_arg = &p;
     const enum err e = trace_open_any(o->inputs[n], o->from, &import, out, why);
     progress_clear(&p);
-    return e;
+    return e == ERR_OK ? check_gpu(o, n, out, why) : e;
 }
 
 enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
@@ -80,13 +95,13 @@ enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **
     return open_file(o, n, false, out, why);
 }
 
-/* What is cut off is missing from every answer. */
+/* The bytes that are cut off are missing from every answer, so every command says it. */
 static void say_unfinished(const struct options *o, size_t n, const struct trace_info *info)
 {
     if (info->is_unfinished)
-        fprintf(stderr, "replay: %s: is unfinished: it is being written, or its writer was killed; %" PRIu64
-                " bytes at its end are cut off%s\n", o->inputs[n], info->cut_off_bytes,
-                info->events == 0 ? ", and no event is whole" : "");
+        fprintf(stderr, "replay: %s: is unfinished: it is still being written, or its writer was killed; the last %" PRIu64
+                " bytes are not read%s\n", o->inputs[n], info->cut_off_bytes,
+                info->events == 0 ? ", and no event is complete" : "");
 }
 
 static enum err open_events(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
@@ -113,7 +128,7 @@ enum err cli_replay(const struct options *o, struct single_run *run, struct err_
 {
     struct progress progress = progress_start("replaying");
     const struct replay_config cfg = {
-        .on_oom = (o->given & OPTION_BIT(ON_OOM)) != 0 ? o->on_oom : OOM_AS_RECORDED,
+        .on_oom = o->is_given[FLAG_ON_OOM] ? o->on_oom : OOM_AS_RECORDED,
         .start = o->start,
         .progress = progress_report,
         .progress_arg = &progress,
@@ -130,12 +145,12 @@ static bool is_same_file(const char *a, const char *b)
            S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
-bool cli_is_input(const struct options *o, const char *path)
+enum err cli_check_output(const struct options *o, const char *path, struct err_detail *why)
 {
     for (size_t i = 0; i < o->n_inputs; i++)
         if (is_same_file(path, o->inputs[i]))
-            return true;
-    return false;
+            return err_set(why, ERR_USAGE, 0, "%.150s: is an input; the output would overwrite it", path);
+    return ERR_OK;
 }
 
 enum err cli_open_output(const struct options *o, const char *path, bool *is_stdout_taken, struct output **out,
@@ -144,8 +159,9 @@ enum err cli_open_output(const struct options *o, const char *path, bool *is_std
     *out = NULL;
     if (path == NULL)
         return ERR_OK;
-    if (cli_is_input(o, path))
-        return err_set(why, ERR_USAGE, 0, "%s: is the input, and would be written over", path);
+    const enum err e = cli_check_output(o, path, why);
+    if (e != ERR_OK)
+        return e;
     if (strcmp(path, "-") == 0) {
         if (*is_stdout_taken)
             return err_set(why, ERR_USAGE, 0, "only one output may be '-'");
@@ -158,6 +174,6 @@ enum err cli_open_json_of_command(const struct options *o, struct output **out, 
 {
     bool is_stdout_taken = true;
     if (o->json != NULL && strcmp(o->json, "-") == 0)
-        return err_set(why, ERR_USAGE, 0, "standard output is the program's: --json FILE");
+        return err_set(why, ERR_USAGE, 0, "standard output belongs to the program; name a file: --json FILE");
     return cli_open_output(o, o->json, &is_stdout_taken, out, why);
 }

@@ -1,5 +1,5 @@
 /*
- * What the commands of the program share: the table of them, exit statuses, errors on stderr, progress.
+ * What the commands share: the table of commands, errors on stderr, progress, and how files are opened.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_CLI_H
 #define REPLAY_REPLAY_PROGRAM_CLI_H
@@ -9,39 +9,73 @@
 #include "base/output.h"
 #include "replay/program/options.h"
 
+/* One command. Its --help and its part of the manual page are made from this. In `summary`, `text` and `failed` the
+ * printer breaks the lines; a line of `text` that begins with a space is an example and is printed as it is. */
 struct subcommand {
-    const char *name;                /* NULL: what is run when no command is named */
+    const char *name;                /* NULL: runs if no command is named */
     const char *synopsis;            /* "import FILE -o OUT" */
-    const char *summary;
-    const char *text;                /* further lines of its --help; "" for none */
-    uint64_t    taken;               /* OPTION_BITs */
+    const char *summary;             /* one sentence without a full stop */
+    const char *text;                /* further paragraphs, one per line; NULL for none */
+    const char *failed;              /* what exit status 1 means here; NULL: it does not occur */
+    const char *status_note;         /* a further sentence on exit statuses; NULL for none */
+    const struct flag_use *flags;    /* the options it takes */
     size_t      n_inputs_min, n_inputs_max;
     enum exit_status (*run)(const struct options *o);
 };
 
+#define GROUP(title)
 #define COMMAND(name) extern const struct subcommand cmd_##name;
 #include "replay/program/commands.def"
 #undef COMMAND
+#undef GROUP
 
-/* Run where no --policy is given. */
+/* A line of commands.def: a group's title, or a command. Exactly one of the two is set. */
+struct command_entry {
+    const char *group;
+    const struct subcommand *command;
+};
+
+/* The i-th line of commands.def; NULL after the last. */
+const struct command_entry *command_entry_at(size_t i);
+
+/* The command of this name, which is as typed; NULL if there is none. */
+const struct subcommand *subcommand_find(const char *name);
+
+/* The command whose name is nearest to what was typed, NULL if none is within two letters. */
+const struct subcommand *subcommand_nearest(const char *typed);
+
+/* Run if no --policy is given. */
 enum { N_DEFAULT_POLICIES = 4 };
 extern const char *const default_policies[N_DEFAULT_POLICIES];
 
-/* --list and --help POLICY. */
+/* `replay --help`, the help of one command, and `replay --man`: the manual page as roff. All three are printed from the
+ * same tables. */
+enum { HELP_WIDTH = 80 };            /* columns, of every line of --help */
+void help_print_all(FILE *out);
+void help_print_command(FILE *out, const struct subcommand *c);
+void man_page_print(FILE *out);
+
+/* Lines of help, at most HELP_WIDTH wide. The first prints a text broken between words: `column` letters stand in the line
+ * already, and every further line begins with `indent` spaces; a word that is wider than the line stands alone. The
+ * second prints a name, and its text from `column` on; the text starts on the next line if the name is too long. */
+void help_print_wrapped(FILE *out, const char *text, size_t column, size_t indent);
+void help_print_row(FILE *out, const char *name, size_t column, const char *text);
+
+/* `replay --list` and `replay --help POLICY`. */
 enum exit_status list_everything(void);
 enum exit_status list_policy(const char *spec);
 
-/* One line on stderr; the status that the error calls for. */
+/* Prints the error as one line on stderr; returns the status that it calls for. */
 enum exit_status cli_fail(enum err e, const struct err_detail *why);
 
-/* Ends output to stdout; an error in it is reported. `status` otherwise. */
+/* Ends the output to stdout. Returns `status`, or STATUS_OURS after saying that stdout cannot be written. */
 enum exit_status cli_finish_stdout(enum exit_status status);
 
 /* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a command
- * can give back what it holds and end with 128 + number; the second ends it. 0: none came. */
+ * can give back what it holds and end with 128 + number. The second signal ends the program. 0: none came. */
 const volatile sig_atomic_t *cli_defer_signals(void);
 
-/* A line on stderr that is rewritten as work goes on; silent where stderr is no terminal and for the first moments. */
+/* A line on stderr that is rewritten as work goes on. Silent if stderr is no terminal, and for the first moments. */
 struct progress {
     const char *what;                /* "reading", "replaying" */
     int64_t     started_ms, shown_ms;
@@ -51,30 +85,30 @@ struct progress progress_start(const char *what);
 void progress_report(void *progress, uint64_t done, uint64_t total);       /* total 0 = unknown */
 void progress_clear(struct progress *p);
 
-/* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, showing progress. */
+/* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, and shows progress. */
 MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
-/* The same for a command that rests on the events: says on stderr where a trace is unfinished. */
+/* The same for a command that rests on the events: a trace that is unfinished is reported on stderr. */
 MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
-/* The same, faster, for a command that names no call stack: an import leaves them out. */
+/* The same for a command that shows no call stack; faster, since an import leaves the stacks out. */
 MUST_USE enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
                                                 struct err_detail *why);
 
-/* Replays a run that is open, with --on-oom and --start, showing progress. Without --on-oom a request that was refused
- * when it was recorded as well is no outcome. */
+/* Replays a run that is open, with --on-oom and --start, and shows progress. Without --on-oom the run goes on after a
+ * request that was also refused when it was recorded. */
 struct single_run;
 MUST_USE enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why);
 
-/* Whether a path names the same file as one of the inputs. */
-bool cli_is_input(const struct options *o, const char *path);
+/* ERR_USAGE if an output's path names the same file as one of the inputs. */
+MUST_USE enum err cli_check_output(const struct options *o, const char *path, struct err_detail *why);
 
-/* Opens an output where a path is given; *out stays NULL where it is NULL. Refuses to write over the n-th input or to
- * stdout twice (`is_stdout_taken` remembers). */
+/* Opens an output if a path is given; *out is NULL if it is not. ERR_USAGE if the output would overwrite an input, or if
+ * a second output is "-" (`is_stdout_taken` remembers the first). */
 MUST_USE enum err cli_open_output(const struct options *o, const char *path, bool *is_stdout_taken,
                                   struct output **out, struct err_detail *why);
 
-/* The same for --json of a command that runs a program, whose standard output is the program's. */
+/* The same for --json of a command that runs a program: standard output belongs to the program. */
 MUST_USE enum err cli_open_json_of_command(const struct options *o, struct output **out, struct err_detail *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* `replay --device cuda --calibrate`: a table, and the options of `sim` that say the same. */
+/* `replay --device cuda --calibrate`: a table of call times, and the options of `sim` that charge the same times. */
 #include "replay/program/cmd_calibrate.h"
 
 #include "base/units.h"
@@ -16,10 +16,10 @@ struct calibration_run {
     size_t n;
     struct device_measured card;
     struct device_config   settled;
-    char   sim[SIM_TEXT];            /* as after --device */
+    char   sim[SIM_TEXT];            /* as it is typed after --device */
 };
 
-/* The card as a simulated one that charges what was measured. */
+/* Writes r->sim: a simulated card that charges the measured times. */
 static void calibration_describe(struct calibration_run *r)
 {
     const struct calibration *c = &r->at[r->n > CALIBRATION_TYPICAL ? CALIBRATION_TYPICAL : r->n - 1];
@@ -76,12 +76,12 @@ static void calibration_write_json(FILE *out, const struct calibration_run *r, c
     json_end_object(&w);
 }
 
-/* The config of the one real card that was named. */
+/* The config of the real card that was named. */
 static enum err calibration_device(const struct options *o, struct device_config *cfg, struct err_detail *why)
 {
     bool has_total, is_real;
     if (o->n_inputs > 0)
-        return err_set(why, ERR_USAGE, 0, "--calibrate needs no file: %.100s is one too many", o->inputs[0]);
+        return err_set(why, ERR_USAGE, 0, "--calibrate takes no file, but %.100s was typed", o->inputs[0]);
     if (o->n_devices != 1)
         return err_set(why, ERR_USAGE, 0, "--calibrate measures one real card: --device cuda");
     const enum err e = device_parse_any(o->devices[0], cfg, &is_real, &has_total, why);

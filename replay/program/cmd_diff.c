@@ -2,15 +2,17 @@
 #include "replay/program/cli.h"
 
 #include "replay/diff/diff.h"
+#include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
 #include "replay/results/results_file.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything the command holds; zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct diff_session {
     const struct options *options;
     struct diff          diff;
@@ -39,6 +41,7 @@ static enum err session_open_lane(struct diff_session *s, int i, const char *pol
                                   struct device_choice *device, struct err_detail *why)
 {
     const char *release;
+    assert(s->traces[0] != NULL && s->specs[i].ops == NULL);
     enum err e = device_choose(device_text, s->traces[0], device, why);
     if (e == ERR_OK)
         e = recorded_release(s->traces[0], &release, why);
@@ -47,10 +50,10 @@ static enum err session_open_lane(struct diff_session *s, int i, const char *pol
     if (e != ERR_OK)
         return e;
     recorded_take_release(release, &s->specs[i]);
-    return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], s->options->seed, &s->lanes[i], why);
+    return lane_open(&s->specs[i], device->ops, &device->config, s->traces[0], 0, &s->lanes[i], why);
 }
 
-/* Runs both lanes side by side and finds where they part. */
+/* Runs both lanes side by side and finds the first event where they differ. */
 static enum err session_replay(struct diff_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -93,7 +96,7 @@ static enum err session_diff_policies(struct diff_session *s, struct err_detail 
 
 /* ---- two files ---- */
 
-/* Whether both results hold one run each, of one trace, as a replay goes without options. */
+/* Whether both results hold one run each, of the same trace, replayed with the default --start and --on-oom. */
 static bool are_two_plain_runs(const struct diff *d)
 {
     const struct run_table *a = &d->tables[0], *b = &d->tables[1];
@@ -106,52 +109,78 @@ static bool are_two_plain_runs(const struct diff *d)
     return strcmp(run_table_text(a, 0, "trace_path"), run_table_text(b, 0, "trace_path")) == 0;
 }
 
-/* Results do not hold where two runs part; the trace does, where it is still there. Else there is nothing to add. */
+/* Results do not hold where two runs part, so the trace is replayed if it is still there. If it is not, or if the
+ * results name what a file may not name, there is nothing to add. */
 static void session_replay_runs(struct diff_session *s)
 {
     const struct options *o = s->options;
+    const struct run_table *t = s->diff.tables;
+    const char *const path = run_table_text(&t[0], 0, "trace_path");
     struct device_choice devices[2];
     struct err_detail why;
+    enum err e = ERR_OK;
     if (!are_two_plain_runs(&s->diff) || diff_is_same(&s->diff))
         return;
-    enum err e = trace_open_any(run_table_text(&s->diff.tables[0], 0, "trace_path"), o->from, &o->import,
-                                &s->traces[0], &why);
     for (int i = 0; i < 2 && e == ERR_OK; i++)
-        e = session_open_lane(s, i, run_table_text(&s->diff.tables[i], 0, "policy"),
-                              run_table_text(&s->diff.tables[i], 0, "device"), &devices[i], &why);
+        e = foreign_run_check(run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"), path, &why);
+    if (e == ERR_OK)
+        e = trace_open_any(path, o->from, &o->import, &s->traces[0], &why);
+    for (int i = 0; i < 2 && e == ERR_OK; i++)
+        e = session_open_lane(s, i, run_table_text(&t[i], 0, "policy"), run_table_text(&t[i], 0, "device"),
+                              &devices[i], &why);
     if (e == ERR_OK)
         e = session_replay(s, &why);
     s->diff.traces[0] = e == ERR_OK ? s->traces[0] : NULL;
 }
 
-static enum err session_diff_files(struct diff_session *s, struct err_detail *why)
+/* Reads the i-th input if it is results; *is_results says whether it is. */
+static enum err session_read_results(struct diff_session *s, size_t i, bool *is_results, struct err_detail *why)
 {
-    const struct options *o = s->options;
-    bool is_results[2] = {false, false};
+    const char *path = s->options->inputs[i];
     enum err e = ERR_OK;
+    *is_results = false;
+    s->diff.names[i] = path;
+    run_table_open(&s->diff.tables[i]);
+    if (strcmp(path, "-") != 0)              /* standard input can be read only once, and may be a trace */
+        e = results_file_add(&s->diff.tables[i], path, is_results, why);
+    if (e == ERR_OK && *is_results && s->diff.tables[i].n_rows == 0)
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", path);
+    return e;
+}
+
+static enum err session_diff_results(struct diff_session *s, struct err_detail *why)
+{
+    s->diff.kind = DIFF_RUNS;
+    const enum err e = diff_match_runs(&s->diff, why);
+    if (e == ERR_OK)
+        session_replay_runs(s);
+    return e;
+}
+
+static enum err session_diff_traces(struct diff_session *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    s->diff.kind = DIFF_TRACES;
     for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
-        s->diff.names[i] = o->inputs[i];
-        run_table_open(&s->diff.tables[i]);
-        if (strcmp(o->inputs[i], "-") != 0)      /* standard input is read once only, as a trace */
-            e = results_file_add(&s->diff.tables[i], o->inputs[i], &is_results[i], why);
-        if (e == ERR_OK && is_results[i] && s->diff.tables[i].n_rows == 0)
-            e = err_set(why, ERR_FORMAT, 0, "%.150s: no run is in it", o->inputs[i]);
-    }
-    if (e == ERR_OK && is_results[0] != is_results[1])
-        e = err_set(why, ERR_USAGE, 0, "%.80s holds results and %.80s does not: they cannot be compared",
-                    o->inputs[is_results[0] ? 0 : 1], o->inputs[is_results[0] ? 1 : 0]);
-    s->diff.kind = is_results[0] ? DIFF_RUNS : DIFF_TRACES;
-    if (e == ERR_OK && is_results[0]) {
-        e = diff_match_runs(&s->diff, why);
-        if (e == ERR_OK)
-            session_replay_runs(s);
-        return e;
-    }
-    for (size_t i = 0; i < 2 && e == ERR_OK; i++) {
-        e = cli_open_trace(o, i, &s->traces[i], why);
+        e = cli_open_trace(s->options, i, &s->traces[i], why);
         s->diff.traces[i] = s->traces[i];
     }
     return e == ERR_OK ? diff_traces(&s->diff, why) : e;
+}
+
+static enum err session_diff_files(struct diff_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    bool is_results[2];
+    enum err e = session_read_results(s, 0, &is_results[0], why);
+    if (e == ERR_OK)
+        e = session_read_results(s, 1, &is_results[1], why);
+    if (e != ERR_OK)
+        return e;
+    if (is_results[0] != is_results[1])
+        return err_set(why, ERR_USAGE, 0, "%.80s holds results and %.80s does not: they cannot be compared",
+                       o->inputs[is_results[0] ? 0 : 1], o->inputs[is_results[0] ? 1 : 0]);
+    return is_results[0] ? session_diff_results(s, why) : session_diff_traces(s, why);
 }
 
 /* ---- the command ---- */
@@ -166,7 +195,7 @@ static enum err session_diff(struct diff_session *s, struct err_detail *why)
         return session_diff_policies(s, why);
     if (o->n_inputs == 2 && o->n_policies == 0)
         return session_diff_files(s, why);
-    return err_set(why, ERR_USAGE, 0, "two files, or one trace and two times --policy: replay diff %s",
+    return err_set(why, ERR_USAGE, 0, "diff needs two files, or one trace and two --policy: replay diff %s",
                    o->n_inputs == 1 ? "TRACE --policy P --policy Q" : "A B");
 }
 
@@ -191,23 +220,32 @@ static enum exit_status diff_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use diff_flags[] = {
+    TAKES_AS(POLICY, "one of two policies on one trace; given twice"), TAKES(DEVICE),
+    TAKES_AS(JSON, "write the differences as JSON; '-' is standard output, and then nothing else goes there"), TAKES_RUN,
+    TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_diff = {
     .name = "diff",
     .synopsis = "diff A B",
-    .summary = "say what differs between two traces, two policies on a trace, or two sets of results",
-    .text = "Two traces: what each requests at its peak and over a step, by size and by line of the program, and the\n"
-            "first event that differs. A step lies between the last two marks of the same name, or is what repeats at\n"
-            "the end. A trace and two policies: every figure that differs, the first request placed differently, and\n"
-            "the first call to the device that only one of them makes. Two results (--json of a replay, or a database\n"
-            "of a sweep): every figure that differs, run by run; of two single runs on a trace that is still there also\n"
-            "where they part.\n\n"
+    .summary = "show what differs between two traces, two policies on one trace, or two sets of results",
+    .text = "Two traces: what each requests at its peak and over one step, by size and by line of the program, and the first "
+            "event that differs. A step lies between the last two marks of the same name, or is what repeats at the end.\n"
+            "\n"
+            "A trace and two policies: every figure that differs, the first request that is placed differently, and the "
+            "first call to the device that only one of them makes.\n"
+            "\n"
+            "Two results (--json of a replay, or the database of a sweep): every figure that differs, run by run. If each "
+            "holds one run, both are of one trace, and the trace is still there, they are replayed to show where they "
+            "part. A results file never makes replay load a plugin or use a real card.\n"
+            "\n"
             "  replay diff plain.pickle checkpointed.pickle\n"
-            "  replay diff a.pickle --policy best-fit --policy pytorch:expandable --device sim:24GiB\n"
+            "  replay diff a.pickle --policy best-fit --policy pytorch:expandable\n"
             "  replay diff monday.json tuesday.json\n"
-            "  replay diff old.db new.db --json what-changed.json\n\n"
-            "Exit status: 0 nothing differs; 1 something does; 2 wrong usage or bad input; 3 a fault of ours.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) |
-             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+            "  replay diff old.db new.db --json what-changed.json\n",
+    .failed = "something differs",
+    .flags = diff_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 2,
     .run = diff_main,

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything the command holds; zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct fit_session {
     const struct options *options;
     struct trace_reader  *trace;
@@ -139,10 +139,10 @@ static void print_remarks(const struct fit_session *s)
         const struct fit *f = &s->fits[i];
         struct words note = { .n = 0 };
         if (f->smallest_bytes == 0)
-            words_add(&note, "%s: ran out of memory on each of %zu cards tried, the largest many times its need.",
+            words_add(&note, "%s runs out of memory on all %zu cards tried, even on one many times the size of its data.",
                       s->specs[i].typed, f->n_tried);
         else if (!f->is_monotone)
-            words_add(&note, "%s runs on %s, but runs out of memory on the larger card of %s (so it is not monotone).",
+            words_add(&note, "%s runs on a card of %s, but runs out of memory on a larger one of %s.",
                       s->specs[i].typed, text_mib(f->smallest_bytes, size),
                       text_mib(f->larger_failing_bytes, larger));
         if (note.n > 0)
@@ -169,8 +169,8 @@ static void print_best(const struct fit_session *s)
 static void print_text(const struct fit_session *s)
 {
     fresh_start_print(stdout, s->trace);
-    printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "reserved", "calls", "monotone",
-           "margin", "named card");
+    printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "peak reserved", "calls",
+           "larger too", "margin", "named card");
     for (size_t i = 0; i < s->n; i++)
         print_row(s, i);
     printf("\n");
@@ -254,16 +254,21 @@ static enum exit_status fit_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use fit_flags[] = {
+    TAKES_AS(POLICY, "a policy to find a card for (replay --list shows them); may be given several times (default: the "
+                     "recorded settings)"),
+    TAKES_AS(DEVICE, "the card that you have, such as 24GiB or h100-80g: the margin against it is shown"),
+    TAKES(JSON), TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_fit = {
     .name = "fit",
     .synopsis = "fit FILE",
-    .summary = "find the smallest card on which each policy runs (default: the recorded settings)",
-    .text = "The smallest card, to 2 MiB, on which no request is refused, and the smallest named one. Bisection finds\n"
-            "its size; larger sizes are tried too, and the answer says if one of them fails. With a capacity in\n"
-            "--device the margin against it is shown. The best policy has the smallest sum of card and driver time\n"
-            "at --price. A trace that starts in mid-run starts fresh.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(PRICE) | OPTION_BIT(THREADS) | OPTION_BIT(GPU) |
-             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .summary = "find the smallest card on which each policy runs",
+    .text = "The answer is the smallest card, to 2 MiB, on which no request is refused, and the smallest named card of at "
+            "least that size. The size is found by bisection. Larger sizes are tried as well, and if one of them fails, "
+            "the answer says so. " "The best policy has the smallest sum of its card and its driver time at --price. " "A trace that was recorded in mid-run starts with its live requests placed anew.\n",
+    .flags = fit_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = fit_main,

@@ -24,12 +24,16 @@ static enum exit_status generate_main(const struct options *o)
     return e == ERR_OK ? STATUS_DONE : cli_fail(e, &why);
 }
 
+static const struct flag_use generate_flags[] = {
+    TAKES(OUT), TAKES(EVENTS), TAKES(SEED), TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_generate = {
     .name = "generate",
     .synopsis = "generate KIND -o OUT",
     .summary = "make a trace by a rule, for tests and measurements (replay --list shows the kinds)",
     .text = "The same kind, number of events and seed give the same bytes.\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(EVENTS) | OPTION_BIT(SEED) | OPTION_BIT(HELP),
+    .flags = generate_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = generate_main,

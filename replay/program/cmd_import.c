@@ -1,32 +1,34 @@
 /* `replay import FILE -o OUT`: any file that we read into a native trace. */
 #include "replay/program/cli.h"
 
-static enum exit_status import_main(const struct options *o)
+static enum err import_to(const struct options *o, struct err_detail *why)
 {
-    struct err_detail why = { .text = "" };
-    if (o->out == NULL) {
-        err_set(&why, ERR_USAGE, 0, "import needs a name for the trace: -o OUT");
-        return cli_fail(ERR_USAGE, &why);
-    }
-    if (cli_is_input(o, o->out)) {
-        err_set(&why, ERR_USAGE, 0, "%s: is the input, and would be written over", o->out);
-        return cli_fail(ERR_USAGE, &why);
-    }
     struct progress progress = progress_start("reading");
     struct import_config import = o->import;
     import.progress = progress_report;
     import.progress_arg = &progress;
-    const enum err e = trace_import(o->inputs[0], o->from, &import, o->out, &why);
+    const enum err e = trace_import(o->inputs[0], o->from, &import, o->out, why);
     progress_clear(&progress);
+    return e;
+}
+
+static enum exit_status import_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    enum err e = o->out != NULL ? cli_check_output(o, o->out, &why)
+                                : err_set(&why, ERR_USAGE, 0, "import needs a name for the trace: -o OUT");
+    if (e == ERR_OK)
+        e = import_to(o, &why);
     return e == ERR_OK ? STATUS_DONE : cli_fail(e, &why);
 }
+
+static const struct flag_use import_flags[] = {TAKES(OUT), TAKES_INPUT, TAKES(HELP), FLAGS_END};
 
 const struct subcommand cmd_import = {
     .name = "import",
     .synopsis = "import FILE -o OUT",
-    .summary = "turn a recording of any format into a native trace: small, checked, quick to read",
-    .text = "",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .summary = "turn a recording of any format into a native trace, which is small, checked, and quick to read",
+    .flags = import_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = import_main,

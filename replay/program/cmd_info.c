@@ -24,7 +24,7 @@ static const char *const kind_names[EVENT_KINDS] = {
 #undef INFO_KIND
 };
 
-/* Its account names no events. */
+/* The account of a final state names no events. */
 static const struct explain_names final_state_names = { .event_word = "event" };
 
 static void print_bytes(const char *name, uint64_t bytes)
@@ -62,7 +62,7 @@ static void print_start(const struct trace_reader *r)
     printf("\n");
 }
 
-/* Facts of the source by name; lines of a longer one below each other. */
+/* The facts that the source recorded, by name. A fact of several lines is printed in one column. */
 static void print_meta(const struct trace_reader *r, const char *path)
 {
     const char *value, *name;
@@ -134,7 +134,7 @@ static void json_meta(struct json_writer *w, const struct trace_reader *r)
     json_end_object(w);
 }
 
-/* `lines` and `state` are NULL where the file shows none. */
+/* `lines` and `state` are NULL if the file holds none. */
 static void info_json(FILE *out, const char *path, const struct trace_reader *r, const struct peak_lines *lines,
                       const struct final_state *state)
 {
@@ -183,7 +183,8 @@ static void print_line(void *arg, const char *text)
     printf("%s\n", text);
 }
 
-/* The final state, of the device that the trace is of; none where the file shows none, or can be read only once. */
+/* Reads the final state of the device that the trace is of. It stays empty, without an error, if the file holds none or
+ * is standard input, which cannot be read again. */
 static enum err info_final_state(const struct options *o, const struct trace_reader *trace, struct final_state *state,
                                  struct err_detail *why)
 {
@@ -196,16 +197,16 @@ static enum err info_final_state(const struct options *o, const struct trace_rea
     return e == ERR_UNSUPPORTED || (e == ERR_USAGE && trace != NULL) ? ERR_OK : e;
 }
 
-/* Its account, or why there is none. */
+/* Prints where all memory was in the final state, or why that is not known. */
 static void print_final_state(const struct final_state *state, enum err e, const struct err_detail *why)
 {
     if (e != ERR_OK)
-        printf("\nThe final state cannot be accounted for: %s\n", why->text);
+        printf("\nThe final state cannot be read: %s\n", why->text);
     else if (state->trace != NULL)
         explain_words(stdout, final_state_account(state), "the program", &final_state_names);
 }
 
-/* A file that cannot be replayed, or not without a choice, is described as far as it goes. */
+/* Describes a file that cannot be replayed, or only after a choice such as --gpu. */
 static enum err print_described(const struct options *o, enum err reason, const struct err_detail *reason_why,
                                 struct err_detail *why)
 {
@@ -219,7 +220,7 @@ static enum err print_described(const struct options *o, enum err reason, const 
 }
 
 struct info {
-    struct trace_reader *trace;          /* NULL: it cannot be replayed, for `reason` */
+    struct trace_reader *trace;          /* NULL: the file cannot be replayed; `reason` says why */
     enum err             reason;
     struct err_detail    reason_why;
     struct peak_lines    lines;
@@ -231,7 +232,7 @@ struct info {
 
 static void info_open(struct info *i, const struct options *o)
 {
-    struct err_detail ignored;           /* what is damaged further on has lines up to there at most: none then */
+    struct err_detail ignored;           /* a trace that is damaged further on shows no lines */
     i->reason = cli_open_file(o, 0, &i->trace, &i->reason_why);
     i->has_lines = i->trace != NULL && trace_info(i->trace)->n_stacks > 0 &&
                    trace_info(i->trace)->events <= PEAK_LINES_EVENTS &&
@@ -260,7 +261,7 @@ static enum err info_print(const struct info *i, const struct options *o, struct
     return e;
 }
 
-/* A file of a final state alone is a trace without events. */
+/* A file that holds only a final state counts as a trace without events. */
 static enum err info_write_json(const struct info *i, const struct options *o, struct output **json,
                                 struct err_detail *why)
 {
@@ -296,14 +297,15 @@ static enum exit_status info_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
 }
 
+static const struct flag_use info_flags[] = {TAKES(JSON), TAKES_INPUT, TAKES(HELP), FLAGS_END};
+
 const struct subcommand cmd_info = {
     .name = "info",
     .synopsis = "info FILE",
-    .summary = "show what a file is, what it holds and what was recorded with it",
-    .text = "Beside the facts, where call stacks were recorded, the lines of the program that hold most where it requests\n"
-            "most; and of a PyTorch snapshot, with or without a history, where all memory was when it was taken.\n"
-            "Exit status: 0 done; 2 wrong usage or bad input; 3 a fault of the program or its host.\n",
-    .taken = OPTION_BIT(JSON) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .summary = "show what a file is, what it holds, and what was recorded with it",
+    .text = "If call stacks were recorded, info also shows which lines of the program hold most memory at the peak. Of a "
+            "PyTorch snapshot, with or without a history, it shows where all memory was when the snapshot was taken.\n",
+    .flags = info_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = info_main,

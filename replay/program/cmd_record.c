@@ -63,14 +63,14 @@ static enum err put_hook(const struct record_run *run, struct child_env *env, st
 
 static enum err make_env(const struct record_run *run, struct child_env *env, struct err_detail *why)
 {
-    const uint64_t given = run->o->given;
+    const struct options *o = run->o;
     enum err e = run->card != NULL ? sim_card_put_env(run->card, run->library, env, why)
                                    : child_env_put(env, "LD_PRELOAD", run->library, ':', why);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_RECORD_DIR", run->folder, '\0', why);
-    if (e == ERR_OK && (given & OPTION_BIT(STACKS)) != 0)
+    if (e == ERR_OK && o->is_given[FLAG_STACKS])
         e = child_env_put(env, "REPLAY_RECORD_STACKS", "1", '\0', why);
-    return e == ERR_OK && (given & OPTION_BIT(TORCH_HISTORY)) != 0 ? put_hook(run, env, why) : e;
+    return e == ERR_OK && o->is_given[FLAG_TORCH_HISTORY] ? put_hook(run, env, why) : e;
 }
 
 /* Makes the traces; `out`: for the JSON, or NULL. */
@@ -113,7 +113,7 @@ static enum err prepare(struct record_run *run, struct err_detail *why)
     enum err e = ERR_OK;
     if (sim_card_is_wanted(run->o))
         e = sim_card_open(run->o, "record", &run->card, why);
-    else if (run->o->texts[OPTION_TORCH_LIBS] != NULL)
+    else if (run->o->texts[FLAG_TORCH_LIBS] != NULL)
         e = err_set(why, ERR_USAGE, 0, "--torch-libs is for a program on a simulated card: --simulate D");
     if (e == ERR_OK)
         e = find_library(run, why);
@@ -144,12 +144,17 @@ static enum exit_status record_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }
 
+static const struct flag_use record_flags[] = {
+    RECORDED_PROGRAM_FLAGS, TAKES(STACKS), TAKES(TORCH_HISTORY), TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_record = {
     .name = "record",
     .synopsis = "record -o OUT -- PROGRAM...",
     .summary = "run a CUDA program and record its device memory calls, of the runtime and of the driver",
     .text = RECORDED_PROGRAM_HELP,
-    .taken = RECORDED_PROGRAM_OPTIONS | OPTION_BIT(STACKS) | OPTION_BIT(TORCH_HISTORY),
+    .status_note = "The exit status is that of the program; 2 or 3 also if it could not be recorded.",
+    .flags = record_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = record_main,

@@ -10,6 +10,7 @@
 #include "replay/verify/recorded_settings.h"
 #include "report/sample_series.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,11 +21,11 @@ const char *const default_policies[N_DEFAULT_POLICIES] = {"best-fit", "pow2", "g
 
 enum { ALL_HEADLINES = 4 * HEADLINE_TEXT, LABEL_TEXT = 200 };
 
-/* Everything a run holds; zero is a valid beginning and end. Lanes, and what belongs to one each, stand device by
- * device. */
+/* Everything a run holds. Zero is valid: session_close accepts it. Arrays of n hold one element for each lane, all policies
+ * of the first device first: lane = device * n_policies + policy. */
 struct session {
     const struct options *options;
-    size_t               n_policies, n_devices, n;       /* n: lanes */
+    size_t               n_policies, n_devices, n;       /* n: lanes, n_policies * n_devices */
     size_t               n_parsed;                       /* specs */
     struct policy_spec  *specs;
     struct device_choice *devices;
@@ -75,7 +76,7 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
     const struct options *o = s->options;
     const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
     s->n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
-    s->specs = calloc(s->n_policies + 1, sizeof *s->specs);      /* and the recorded one */
+    s->specs = calloc(s->n_policies + 1, sizeof *s->specs);      /* one more for the recorded settings */
     if (s->specs == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", s->n_policies);
     for (; s->n_parsed < s->n_policies; s->n_parsed++) {
@@ -86,7 +87,7 @@ static enum err session_parse_policies(struct session *s, struct err_detail *why
     return ERR_OK;
 }
 
-/* Where nobody asked for others, what the program itself had set comes first. */
+/* Without --policy, the settings that the program had come first, unless they are the defaults. */
 static enum err session_add_recorded(struct session *s, struct err_detail *why)
 {
     struct policy_spec recorded;
@@ -97,11 +98,12 @@ static enum err session_add_recorded(struct session *s, struct err_detail *why)
     if (e == ERR_HOST_NOMEM)
         return err_set(why, e, 0, "%s", reason.text);
     if (e != ERR_OK)
-        return ERR_OK;                           /* settings that no release of ours reads */
+        return ERR_OK;                           /* no release that we know reads these settings */
     if (policy_spec_changes(&recorded) == 0) {
         policy_spec_close(&recorded);
         return ERR_OK;
     }
+    assert(s->n_parsed == s->n_policies);        /* session_parse_policies left room for one more */
     memmove(s->specs + 1, s->specs, s->n_policies * sizeof *s->specs);
     s->specs[0] = recorded;
     s->n_policies++;
@@ -127,7 +129,7 @@ static enum err session_make_room(struct session *s, struct err_detail *why)
     return ERR_OK;
 }
 
-/* With a real card among them, a signal ends the run and not the program, so that all memory is given back first. */
+/* If one of the devices is a real card, a signal ends the run, not the program, so that all memory is given back first. */
 static enum err session_choose_devices(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -141,10 +143,10 @@ static enum err session_choose_devices(struct session *s, struct err_detail *why
     if (o->touch && !has_real)
         return err_set(why, ERR_USAGE, 0, "--touch is for a real card: --device cuda");
     if (has_real && o->start == START_FAITHFUL)
-        return err_set(why, ERR_USAGE, 0, "--start faithful wants the recorded addresses, which no real card gives");
+        return err_set(why, ERR_USAGE, 0, "--start faithful needs the recorded addresses, which a real card does not give");
     s->interrupted = has_real ? cli_defer_signals() : NULL;
     for (size_t d = 0; d < s->n_devices; d++) {
-        if (s->n_devices > 1)                /* what a plain sim becomes depends on the others */
+        if (s->n_devices > 1)                /* `sim` without a size depends on the other devices */
             snprintf(s->devices[d].typed, sizeof s->devices[d].typed, "%s", o->devices[d]);
         s->devices[d].config.touch = o->touch;
         s->devices[d].config.interrupted = s->interrupted;
@@ -152,7 +154,7 @@ static enum err session_choose_devices(struct session *s, struct err_detail *why
     return ERR_OK;
 }
 
-/* Outputs are opened before the work, so that a name that cannot be written to costs nobody a long run. */
+/* Outputs are opened before the replay, so that a name that cannot be written fails at once. */
 static enum err session_open_outputs(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -160,24 +162,25 @@ static enum err session_open_outputs(struct session *s, struct err_detail *why)
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
         for (size_t k = 0; k < i; k++)
             if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0 && strcmp(paths[i], "-") != 0)
-                return err_set(why, ERR_USAGE, 0, "%s: is named for two outputs", paths[i]);
+                return err_set(why, ERR_USAGE, 0, "%s: two outputs have this name", paths[i]);
     enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
     if (e == ERR_OK)
         e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, why);
     if (e == ERR_OK)
         e = cli_open_output(o, o->samples, &s->is_stdout_taken, &s->samples, why);
     if (e == ERR_OK && o->perfetto != NULL && o->audit)
-        e = err_set(why, ERR_USAGE, 0, "--perfetto and --audit both listen to the device: one at a time");
+        e = err_set(why, ERR_USAGE, 0, "--perfetto and --audit exclude each other: both listen to the device");
     if (e == ERR_OK)
         e = cli_open_output(o, o->perfetto, &s->is_stdout_taken, &s->perfetto, why);
     return e;
 }
 
-/* A lane has been opened: what looks on is attached. */
+/* Called when a lane was opened: attaches the samples, the explanation and the timeline. */
 static enum err session_opened(void *session, size_t lane, const struct replay_config *cfg, struct err_detail *why)
 {
     struct session *s = session;
     char name[DEVICE_TEXT + 256];
+    assert(lane < s->n && s->n == s->n_policies * s->n_devices);
     if (s->samples != NULL) {
         s->lanes[lane].sample = sample_series_add;
         s->lanes[lane].sample_arg = &s->series[lane];
@@ -194,7 +197,7 @@ static enum err session_opened(void *session, size_t lane, const struct replay_c
 static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
 {
     s->explain_event = EXPLAIN_NO_EVENT;
-    if (s->options->given & OPTION_BIT(EXPLAIN)) {
+    if (s->options->is_given[FLAG_EXPLAIN]) {
         const enum err e = explain_run_find(s->trace, s->options->explain, &s->explain_event, why);
         if (e != ERR_OK)
             return e;
@@ -208,7 +211,7 @@ static enum err session_prepare_lanes(struct session *s, struct err_detail *why)
     s->on = (struct device_runs){
         .trace = s->trace,     .specs = s->specs,     .n_policies = s->n_policies,
         .devices = s->devices, .n_devices = s->n_devices,
-        .seed = s->options->seed, .lanes = s->lanes,
+        .lanes = s->lanes,
         .opened = session_opened, .opened_arg = s,
     };
     return ERR_OK;
@@ -219,7 +222,7 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
     return trace_stack(trace, stack, frames);
 }
 
-/* What the lanes took down while they ran, completed from the trace. */
+/* Completes the notes that the lanes took while they ran with names from the trace. */
 static enum err session_explain(struct session *s, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -232,11 +235,12 @@ static enum err session_explain(struct session *s, struct err_detail *why)
     return e;
 }
 
-/* One report of all devices. */
+/* Makes one report of the runs on all devices. */
 static enum err session_gather(struct session *s, struct err_detail *why)
 {
     for (size_t d = 0; d < s->n_devices; d++) {
         const size_t first = d * s->n_policies;
+        assert(first + s->n_policies <= s->n);
         struct report part;
         const enum err e = result_gather(s->trace, s->options->inputs[0], &s->on.bounds, &s->lanes[first],
                                          s->n_policies, &s->devices[d], &s->runs[first], &part, why);
@@ -259,15 +263,14 @@ static enum err session_gather(struct session *s, struct err_detail *why)
     return ERR_OK;
 }
 
-/* What was typed, or what stands for it. */
+/* The options as typed, or their defaults. */
 static struct report_setup setup_of(const struct options *o)
 {
     return (struct report_setup){
-        .start    = o->texts[OPTION_START] != NULL ? o->texts[OPTION_START] : "fresh",
-        .on_oom   = o->texts[OPTION_ON_OOM] != NULL ? o->texts[OPTION_ON_OOM] : "stop",
-        .releases = o->texts[OPTION_RELEASES] != NULL ? o->texts[OPTION_RELEASES] : "auto",
+        .start    = o->texts[FLAG_START] != NULL ? o->texts[FLAG_START] : "fresh",
+        .on_oom   = o->texts[FLAG_ON_OOM] != NULL ? o->texts[FLAG_ON_OOM] : "stop",
+        .releases = o->texts[FLAG_RELEASES] != NULL ? o->texts[FLAG_RELEASES] : "auto",
         .format   = o->from,
-        .seed     = o->seed,
         .price_bytes_per_ms = o->price,
     };
 }
@@ -289,7 +292,7 @@ static enum err session_run(struct session *s, struct err_detail *why)
         .interrupted = s->interrupted,
     };
     const bool is_sampled = o->samples != NULL || o->perfetto != NULL || o->audit;
-    if (is_sampled && (o->given & OPTION_BIT(SAMPLE_EVERY)) == 0)
+    if (is_sampled && !o->is_given[FLAG_SAMPLE_EVERY])
         cfg.sample_every_events = events / SAMPLES_BY_DEFAULT + 1;
     enum err e = what_if_choose(o, s->trace, &cfg.what_if, why);
     if (e == ERR_OK)
@@ -346,16 +349,12 @@ static enum err session_write(struct session *s, struct err_detail *why)
     return e;
 }
 
-/* What the lanes' outcomes mean for the program's. */
+/* The worst status of all lanes. */
 static enum exit_status session_status(const struct session *s)
 {
     enum exit_status worst = STATUS_DONE;
     for (size_t i = 0; i < s->n; i++) {
-        const enum err e = s->lanes[i].outcome;
-        const enum exit_status status = e == ERR_OK                                   ? STATUS_DONE
-                                        : e == ERR_DEVICE_OOM || e == ERR_CORRUPT     ? STATUS_FAILED
-                                        : e == ERR_HOST_NOMEM                         ? STATUS_OURS
-                                                                                      : STATUS_USAGE;
+        const enum exit_status status = exit_status_of_run(s->lanes[i].outcome);
         worst = status > worst ? status : worst;
     }
     if (s->interrupted != NULL && *s->interrupted != 0) {
@@ -393,26 +392,29 @@ static enum exit_status replay_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use replay_flags[] = {
+    TAKES_AS(POLICY, "a policy to run (replay --list shows them); may be given several times (default: what was "
+                     "recorded, best-fit, pow2, gc=0.8 and none)"),
+    TAKES(DEVICES), TAKES(JSON), TAKES_AS(CSV, "write the results as CSV, one row per policy"), TAKES(SAMPLES),
+    TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(THREADS), TAKES(PRICE), TAKES(EXPLAIN), TAKES(INSERT),
+    TAKES(WARM), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_replay = {
     .name = NULL,
     .synopsis = "FILE [options]",
-    .summary = "replay a trace through allocator policies (default: what was recorded, best-fit, pow2, gc=0.8 and none)",
-    .text = "FILE is a native trace, a PyTorch snapshot (pickle; also gzip, zstd or an HTML page of it), or '-'.\n"
+    .summary = "replay a trace through allocator policies, and explain the first request that is refused",
+    .text = "FILE is a native trace, a PyTorch snapshot (a pickle, also in gzip, in zstd or in an HTML page), a journal of "
+            "replay record, or '-'.\n"
             "\n"
-            "With several --device each policy runs on each, and is compared call by call:\n"
+            "With several --device each policy runs on each card, and the calls are compared one by one:\n"
             "  replay FILE --policy gc=0.8 --device sim --device cuda:0\n"
-            "A real card needs only NVIDIA's driver, which is looked for when it is named. limit= is the most to take of\n"
-            "it; all is given back at the end, on an error, and on SIGINT or SIGTERM:\n"
+            "A real card needs NVIDIA's driver only, which is looked for when the card is named. limit= is the most to "
+            "take of the card. All of it is given back at the end, on an error, and on SIGINT or SIGTERM:\n"
             "  replay FILE --device cuda:0,limit=8GiB --touch\n"
-            "  replay --device cuda:0 --calibrate\n"
-            "\n"
-            "Exit status: 0 done; 1 a run ended out of memory or failed its audit, or devices differ; 2 wrong usage,\n"
-            "bad input, or a device that is not there; 3 a fault of the program or its host; 128 + N ended by signal N.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(SAMPLES) | OPTION_BIT(PERFETTO) |
-             OPTION_BIT(SAMPLE_EVERY) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(AUDIT) |
-             OPTION_BIT(PRICE) | OPTION_BIT(THREADS) | OPTION_BIT(EXPLAIN) | OPTION_BIT(INSERT) | OPTION_BIT(WARM) |
-             OPTION_BIT(TOUCH) | OPTION_BIT(CALIBRATE) |
-             OPTION_BIT(SEED) | OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+            "  replay --device cuda:0 --calibrate\n",
+    .failed = "a run was out of memory or failed its audit, or two devices were asked for different calls",
+    .flags = replay_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = replay_main,

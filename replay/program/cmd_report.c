@@ -1,4 +1,4 @@
-/* `replay report`: results, or traces run on the fly, as a page, as Markdown and as CSV; and conditions on them. */
+/* `replay report`: results, or traces that are run first, as a page, as Markdown and as CSV; and --fail-if. */
 #include "replay/program/cli.h"
 #include "replay/results/detailed_runs.h"
 #include "replay/results/results_file.h"
@@ -11,17 +11,17 @@
 
 enum { RUNS_NAMED = 8 };
 
-/* Zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct report_session {
     const struct options *options;
     struct run_condition  conditions[FAIL_IF_MAX];
     struct run_table      table;
     struct verdict        verdict;
     struct page           page;
-    const char          **traces;    /* n_traces of the inputs */
+    const char          **traces;    /* the inputs that are no results */
     size_t                n_traces;
-    uint64_t              n_left_out;    /* traces and runs that could not be had */
-    size_t                n_notes;       /* of the page's, those that say so: the first */
+    uint64_t              n_left_out;    /* traces and runs that failed */
+    size_t                n_notes;       /* how many notes of the page, the first ones, name them */
     bool                  is_out_of_memory;
     struct output        *html, *md, *csv;
     bool                  is_stdout_taken;
@@ -40,7 +40,7 @@ static void session_close(struct report_session *s)
 
 /* ---- sources ---- */
 
-/* Results are read; anything else is a trace, or a folder with traces. */
+/* Reads results; notes any other source as a trace or a folder of traces. */
 static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
 {
     bool is_results;
@@ -50,7 +50,7 @@ static enum err add_source(struct report_session *s, const char *path, struct er
     return e;
 }
 
-/* On standard error at once, and in all that is written, whose reader does not see that. */
+/* Says it on standard error at once, and on the page, whose reader does not see standard error. */
 static void complain(void *arg, const char *text)
 {
     struct report_session *s = arg;
@@ -59,7 +59,7 @@ static void complain(void *arg, const char *text)
     s->n_notes = s->page.n_notes;
 }
 
-/* Traces are swept into a database in memory, so that their runs have all that other runs have. */
+/* Sweeps the traces into a database in memory: their runs then have the same columns as stored ones. */
 static enum err add_traces(struct report_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -67,7 +67,7 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
     if (s->n_traces == 0)
         return s->options->n_policies == 0 && s->options->device == NULL
                    ? ERR_OK
-                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; results are as they are");
+                   : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; these results were computed already");
     const bool is_default = o->n_policies == 0;
     const struct sweep_request asked = {
         .inputs = s->traces, .n_inputs = s->n_traces,
@@ -96,7 +96,7 @@ static enum err read_sources(struct report_session *s, struct err_detail *why)
     const struct options *o = s->options;
     enum err e = ERR_OK;
     run_table_open(&s->table);
-    if ((o->given & OPTION_BIT(PRICE)) != 0) {
+    if (o->is_given[FLAG_PRICE]) {
         s->table.price_bytes_per_ms = o->price;
         s->table.has_price = true;
     }
@@ -108,7 +108,7 @@ static enum err read_sources(struct report_session *s, struct err_detail *why)
     if (e == ERR_OK)
         e = add_traces(s, why);
     if (e == ERR_OK && s->table.n_rows == 0)
-        e = err_set(why, ERR_FORMAT, 0, "%.150s: no run is in it", o->inputs[0]);
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", o->inputs[0]);
     return e;
 }
 
@@ -126,7 +126,7 @@ static enum err open_outputs(struct report_session *s, struct err_detail *why)
     return e;
 }
 
-/* Only a page shows runs in detail. */
+/* Ranks the runs, and replays some for the page: only a page shows runs in detail. */
 static enum err draw(struct report_session *s, struct err_detail *why)
 {
     struct progress progress = progress_start("replaying");
@@ -161,7 +161,7 @@ static enum err write_outputs(struct report_session *s, struct err_detail *why)
 
 /* ---- conditions ---- */
 
-/* Names the runs that meet a condition; whether there are any. */
+/* Names the runs that meet a condition on stderr; returns whether there are any. */
 static bool report_condition(const struct report_session *s, size_t i)
 {
     size_t n = 0;
@@ -181,12 +181,12 @@ static bool report_condition(const struct report_session *s, size_t i)
     return n > 0;
 }
 
-/* What could not be looked at meets no condition, but that is no reason to say that none is met. */
+/* A source that could not be read cannot trigger --fail-if; do not report success either. */
 static enum exit_status report_status(const struct report_session *s, bool is_failed)
 {
     if (s->n_left_out == 0)
         return is_failed ? STATUS_FAILED : STATUS_DONE;
-    fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is not of all that was asked for\n", s->n_left_out,
+    fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is incomplete\n", s->n_left_out,
             s->n_left_out == 1 ? "trace or run was" : "traces or runs were");
     return STATUS_USAGE;
 }
@@ -215,23 +215,33 @@ static enum exit_status report_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use report_flags[] = {
+    TAKES(HTML), TAKES(MD), TAKES(CSV), TAKES(FAIL_IF),
+    TAKES_AS(POLICY, "of traces: policies to run; braces stand for several, as in replay sweep; may be given several "
+                     "times (default: best-fit, pow2, gc=0.8 and none)"),
+    TAKES_AS(DEVICE, "of traces: the simulated card, such as 24GiB or h100-80g; braces stand for several"), TAKES_RUN,
+    TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_report = {
     .name = "report",
     .synopsis = "report SOURCE... --html F",
-    .summary = "a page to look at, Markdown and CSV of a sweep, of replays, or of traces",
-    .text = "SOURCE is a database of `replay sweep`, a JSON of --json, or a trace or folder of traces, which is then\n"
-            "run with --policy and --device (braces as of `replay sweep`). The page is one file that needs no network.\n"
-            "It shows some runs in detail: these are replayed, where their traces are still there as they were.\n"
-            "A condition is a column of --csv, the unit left out or not and the words in any order, one of\n"
-            "< <= == != >= >, and a value: 'reserved_peak > 22GiB', 'outcome != ok', 'device_time > 50ms'.\n\n"
+    .summary = "write a page, Markdown or CSV about a sweep, about replays, or about traces",
+    .text = "SOURCE is the database of a sweep, a JSON of --json, or a trace or a folder of traces, which is then run with "
+            "--policy and --device. The page is one file that needs no network. Some runs are shown in detail: they are "
+            "replayed, provided that their trace is still there and unchanged. A results file never makes replay load a "
+            "plugin or use a real card.\n"
+            "\n"
+            "A condition is a column of --csv, then one of < <= == != >= >, and a value: 'reserved_peak > 22GiB', "
+            "'outcome != ok', 'device_time > 50ms'. The unit may be left out of the column's name, and its words may stand "
+            "in any order.\n"
+            "\n"
             "  replay report results.db --html out.html\n"
-            "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB' --fail-if 'outcome != ok'\n"
-            "  replay report trace.zst --policy best-fit --policy pow2 --device sim:24GiB --html out.html\n\n"
-            "Exit status: 0 done; 1 a run meets a condition of --fail-if; 2 wrong usage or bad input, or a trace or\n"
-            "run was left out, which the report names; 3 a fault of the program or its host.\n",
-    .taken = OPTION_BIT(HTML) | OPTION_BIT(MD) | OPTION_BIT(CSV) | OPTION_BIT(FAIL_IF) | OPTION_BIT(POLICY) |
-             OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(PRICE) |
-             OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+            "  replay report run.json --md comment.md --fail-if 'reserved_peak > 22GiB'\n"
+            "  replay report trace.zst --policy pow2 --device 24GiB --html out.html\n",
+    .failed = "a run meets a condition of --fail-if",
+    .status_note = "If a trace or a run was left out, which is said on standard error, the status is 2.",
+    .flags = report_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = report_main,

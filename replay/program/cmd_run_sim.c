@@ -80,12 +80,15 @@ static enum exit_status run_sim_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }
 
+static const struct flag_use run_sim_flags[] = {RECORDED_PROGRAM_FLAGS, TAKES(HELP), FLAGS_END};
+
 const struct subcommand cmd_run_sim = {
     .name = "run-sim",
     .synopsis = "run-sim [-o OUT] -- PROGRAM...",
     .summary = "run a CUDA program without a GPU, on the simulated card, and record its memory",
     .text = RECORDED_PROGRAM_HELP,
-    .taken = RECORDED_PROGRAM_OPTIONS,
+    .status_note = "The exit status is that of the program; 2 or 3 also if it could not be run.",
+    .flags = run_sim_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = run_sim_main,

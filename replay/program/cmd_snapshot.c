@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Everything the command holds; zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct snapshot_session {
     struct trace_reader *trace;
     struct single_run    run;
@@ -30,13 +30,13 @@ static enum err session_open(struct snapshot_session *s, const struct options *o
 {
     uint64_t event = SNAPSHOT_EXPORT_AT_END;
     if (o->n_policies > 1)
-        return err_set(why, ERR_USAGE, 0, "one --policy is enough: a snapshot shows one run");
+        return err_set(why, ERR_USAGE, 0, "--policy is given twice: a snapshot shows one run");
     if (o->out == NULL)
-        return err_set(why, ERR_USAGE, 0, "where to? replay snapshot FILE -o snapshot.pickle");
+        return err_set(why, ERR_USAGE, 0, "snapshot needs a name for its output: -o snapshot.pickle");
     enum err e = cli_open_output(o, o->out, &s->is_stdout_taken, &s->out, why);
     if (e == ERR_OK)
         e = cli_open_trace(o, 0, &s->trace, why);
-    if (e == ERR_OK && (o->given & OPTION_BIT(AT)) != 0)
+    if (e == ERR_OK && o->is_given[FLAG_AT])
         e = explain_run_find(s->trace, o->at, &event, why);
     if (e == ERR_OK)
         e = snapshot_export_open(&s->export, event, why);
@@ -47,7 +47,7 @@ static enum err session_open(struct snapshot_session *s, const struct options *o
     return e;
 }
 
-/* The first refusal goes to stderr, as it would have gone to the program. */
+/* The first refusal goes to stderr, with the message that the program would have seen. */
 static enum exit_status session_end(struct snapshot_session *s)
 {
     const struct lane *l = &s->run.lane;
@@ -78,20 +78,27 @@ static enum exit_status snapshot_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use snapshot_flags[] = {
+    TAKES_AS(OUT, "where to write the snapshot"),
+    TAKES_AS(POLICY, "the policy to run (replay --list shows them; default: the recorded settings and release)"),
+    TAKES(DEVICE), TAKES_RUN, TAKES(AT), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_snapshot = {
     .name = "snapshot",
     .synopsis = "snapshot FILE -o OUT",
-    .summary = "write the memory snapshot that PyTorch would have dumped, under any policy and card",
-    .text = "OUT is a pickle in the layout of the release whose decisions are made, as PyTorch's _dump_snapshot()\n"
-            "writes it: for https://pytorch.org/memory_viz, for torch/cuda/_memory_viz.py, and for replay itself.\n"
-            "Without --policy the settings and the release that were recorded are taken. The state is that at the\n"
-            "end: of the trace; of the run, where a request is refused that was not refused when it was recorded (or,\n"
-            "with --on-oom stop, any); or in front of the event --at.\n\n"
+    .summary = "write the memory snapshot that PyTorch would have dumped, under any policy and on any card",
+    .text = "OUT is a pickle as PyTorch's _dump_snapshot() writes it, in the layout of the release whose rules were "
+            "replayed: for https://pytorch.org/memory_viz, for torch/cuda/_memory_viz.py, and for replay itself.\n"
+            "\n"
+            "The snapshot shows the end of the trace. If a request is refused that was not refused when it was recorded, it "
+            "shows that moment instead; with --on-oom stop, the moment of any refused request. --at names another "
+            "moment.\n"
+            "\n"
             "  replay snapshot a.pickle --policy pytorch:expandable -o expandable.pickle\n"
-            "  replay snapshot a.pickle --device sim:16GiB --on-oom stop -o full.pickle\n\n"
-            "Exit status: 0 done; 1 a request was refused, and the snapshot is written; 2 wrong usage or bad input.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(GPU) |
-             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(OUT) | OPTION_BIT(AT) | OPTION_BIT(HELP),
+            "  replay snapshot a.pickle --device sim:16GiB --on-oom stop -o full.pickle\n",
+    .failed = "a request was refused; the snapshot is written",
+    .flags = snapshot_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = snapshot_main,

@@ -7,18 +7,19 @@
 #include "report/memory_summary.h"
 #include "report/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Refused requests, each with the sentence that the program would have seen. */
+/* Refused requests, each with the message that the program would have seen. */
 struct refusals {
     struct { int64_t event; char *text; } *at;
     size_t   n;
-    enum err e;                      /* first failure to take one down */
+    enum err e;                      /* ERR_HOST_NOMEM once one could not be stored */
 };
 
-/* Everything a command holds; zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid: session_close accepts it. */
 struct stats_session {
     struct trace_reader *trace;
     struct single_run    run;
@@ -63,11 +64,11 @@ static enum err session_replay(struct stats_session *s, const struct options *o,
     return e;
 }
 
-/* Opens what was named and replays it. */
+/* Opens the trace and replays it. */
 static enum err session_open(struct stats_session *s, const struct options *o, struct err_detail *why)
 {
     if (o->n_policies > 1)
-        return err_set(why, ERR_USAGE, 0, "one --policy is enough: the counters of one run are shown");
+        return err_set(why, ERR_USAGE, 0, "--policy is given twice: the counters of one run are shown");
     enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
     if (e == ERR_OK)
         e = cli_open_trace(o, 0, &s->trace, why);
@@ -76,7 +77,7 @@ static enum err session_open(struct stats_session *s, const struct options *o, s
     return e == ERR_OK ? session_replay(s, o, why) : e;
 }
 
-/* The status; refusals of the run go to stderr, which leaves the counters alone on stdout. */
+/* Refusals go to stderr, so that stdout holds the counters alone. */
 static enum exit_status session_end(const struct stats_session *s)
 {
     char where[TEXT_NUMBER];
@@ -114,6 +115,7 @@ static void json_refusals(struct json_writer *w, const struct refusals *r)
 static void write_json(FILE *out, const struct stats_session *s)
 {
     const struct policy *p = s->run.lane.policy;
+    assert(p->ops->stats != NULL);               /* single_run_open refuses others */
     struct json_writer w = json_writer(out);
     json_put_object(&w, NULL);
     json_put_text(&w, "schema", "replay-stats/1");
@@ -144,20 +146,23 @@ static enum exit_status stats_main(const struct options *o)
     return status;
 }
 
-#define STATS_TAKEN                                                                                         \
-    (OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(GPU) |   \
-     OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP))
+#define TAKES_STATS                                                                                           \
+    TAKES_AS(POLICY, "the policy to run (replay --list shows them; default: the recorded settings and release)"), \
+    TAKES(DEVICE), TAKES_RUN, TAKES_INPUT, TAKES(HELP)
 
-#define STATS_TEXT                                                                                          \
-    "Without --policy the settings and the release that were recorded are taken. Without --on-oom the run ends at a\n" \
-    "refused request, unless it was refused when it was recorded as well. Sentences of refusals go to standard error.\n"
+#define STATS_TEXT                                                                                            \
+    "Without --on-oom the run stops at a refused request, unless that request was also refused when it was "  \
+    "recorded. The message of a refused request goes to standard error.\n"
+
+static const struct flag_use stats_flags[] = {TAKES(JSON), TAKES_STATS, FLAGS_END};
 
 const struct subcommand cmd_stats = {
     .name = "stats",
     .synopsis = "stats FILE",
     .summary = "show torch.cuda.memory_stats() after a replay, under PyTorch's own keys",
     .text = STATS_TEXT,
-    .taken = STATS_TAKEN | OPTION_BIT(JSON),
+    .failed = "the run was out of memory",
+    .flags = stats_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = stats_main,
@@ -181,12 +186,15 @@ static enum exit_status summary_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use summary_flags[] = {TAKES(ABBREVIATED), TAKES_STATS, FLAGS_END};
+
 const struct subcommand cmd_summary = {
     .name = "summary",
     .synopsis = "summary FILE",
     .summary = "show torch.cuda.memory_summary() after a replay, byte for byte",
     .text = STATS_TEXT,
-    .taken = STATS_TAKEN | OPTION_BIT(ABBREVIATED),
+    .failed = "the run was out of memory",
+    .flags = summary_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = summary_main,

@@ -1,8 +1,9 @@
-/* `replay sweep`: every trace, policy and card, into a database; and `replay merge` of several. */
+/* `replay sweep`: every trace with every policy on every card, into a database; `replay merge`: several databases. */
 #include "replay/program/cli.h"
 #include "replay/program/job.h"
 #include "replay/sweep/sweep_ranks.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -23,17 +24,17 @@ static void clear_progress(struct sweep_progress *p)
     p->is_line_open = false;
 }
 
-/* The trace under way is still read to its end, which may take a while. */
+/* After a signal the current trace is still replayed to its end, which may take a while. */
 static void tell_end(struct sweep_progress *p)
 {
     if (p->is_end_told)
         return;
     clear_progress(p);
-    fprintf(stderr, "sweep: ending with this trace; a second signal ends it at once, and no stored run is lost\n");
+    fprintf(stderr, "sweep: ends after this trace; a second signal ends it at once; no stored run is lost\n");
     p->is_end_told = true;
 }
 
-/* A line that is rewritten on a terminal; elsewhere one every half minute. */
+/* On a terminal one line that is rewritten; elsewhere a new line every half minute. */
 static void show_progress(void *arg, size_t input, double done)
 {
     enum { PATIENCE_S = 2, PAUSE_S = 30 };
@@ -50,7 +51,7 @@ static void show_progress(void *arg, size_t input, double done)
     fprintf(stderr, "%ssweep: trace %zu of %zu, %.0f %% of the work", p->is_terminal ? "\r\033[K" : "", input + 1,
             p->sweep->inputs.n, 100 * done);
     if (done > 0.02 && done < 1)
-        fprintf(stderr, ", about %.0f s left if the rest is like it", elapsed * (1 - done) / done);
+        fprintf(stderr, ", about %.0f s left", elapsed * (1 - done) / done);
     if (!p->is_terminal)
         fputc('\n', stderr);
     p->is_line_open = p->is_terminal;
@@ -75,7 +76,7 @@ static void outputs_abandon(struct result_outputs *to)
     output_abandon(to->csv);
 }
 
-/* Writes what the database holds where it was asked for, and a summary to standard output unless that is taken. */
+/* Writes the JSON and CSV that were asked for, and a summary to standard output unless one of them goes there. */
 static enum err write_results(struct results_db *db, struct result_outputs *to, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -90,14 +91,14 @@ static enum err write_results(struct results_db *db, struct result_outputs *to, 
     return e != ERR_OK || to->is_stdout_taken ? e : results_db_write_table(db, stdout, why);
 }
 
-/* The database is an output that is written to directly: it may be none of the inputs. */
+/* The database is written in place, so it must not be one of the inputs. */
 static enum err open_outputs(const struct options *o, struct result_outputs *to, struct err_detail *why)
 {
     if (o->out == NULL)
-        return err_set(why, ERR_USAGE, 0, "-o FILE is missing: the database for the results");
-    if (cli_is_input(o, o->out))
-        return err_set(why, ERR_USAGE, 0, "%.150s: is the input, and would be written over", o->out);
-    const enum err e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
+        return err_set(why, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results");
+    enum err e = cli_check_output(o, o->out, why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->json, &to->is_stdout_taken, &to->json, why);
     return e == ERR_OK ? cli_open_output(o, o->csv, &to->is_stdout_taken, &to->csv, why) : e;
 }
 
@@ -123,11 +124,11 @@ static enum exit_status sweep_status(const struct sweep *s)
     return s->n_left_out > 0 ? STATUS_USAGE : s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
 }
 
-/* Runs what is missing, in this process or dealt out to the others, and writes the results. */
+/* Replays the runs that are not stored yet, in this process or in all ranks, and writes the results. */
 static enum err sweep_and_write(struct sweep *s, const struct options *o, const struct ranks *ranks,
                                 struct result_outputs *to, struct err_detail *why)
 {
-    const bool is_resumed = (o->given & OPTION_BIT(RESUME)) != 0;
+    const bool is_resumed = o->is_given[FLAG_RESUME];
     const time_t now = time(NULL);
     struct sweep_progress progress = { .sweep = s, .started = now, .shown = now,
                                        .is_terminal = isatty(STDERR_FILENO) != 0 };
@@ -143,7 +144,7 @@ static enum err sweep_and_write(struct sweep *s, const struct options *o, const 
     return write_results(s->db, to, why);
 }
 
-/* What a signal left: as much as is stored, and nothing half. */
+/* After a signal: every stored run is complete. */
 static enum exit_status sweep_interrupted(const struct sweep *s)
 {
     fprintf(stderr, "replay: ended by signal %d: %" PRIu64 " of %" PRIu64 " runs stored; the same command goes on\n",
@@ -151,7 +152,7 @@ static enum exit_status sweep_interrupted(const struct sweep *s)
     return (enum exit_status)(128 + *s->interrupted);
 }
 
-/* Says why, once among all ranks, and ends them. */
+/* Rank 0 says why, and ends the other ranks. */
 static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e, const struct err_detail *why)
 {
     struct sweep nothing = { .db = NULL };
@@ -169,7 +170,7 @@ static struct sweep_request request_of(const struct options *o)
         .inputs = o->inputs, .n_inputs = o->n_inputs, .policies = o->policies, .n_policies = o->n_policies,
         .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
         .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
-        .price_bytes_per_ms = (o->given & OPTION_BIT(PRICE)) != 0 ? &o->price : NULL,
+        .price_bytes_per_ms = o->is_given[FLAG_PRICE] ? &o->price : NULL,
     };
 }
 
@@ -179,11 +180,11 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     struct sweep s = { .db = NULL };
     struct result_outputs to = { .json = NULL };
     enum exit_status status = STATUS_DONE;
-    /* mpirun ends its ranks in its own way */
+    /* under mpirun, mpirun ends the ranks */
     const volatile sig_atomic_t *interrupted = ranks->n == 1 ? cli_defer_signals() : NULL;
     const struct sweep_request asked = request_of(o);
     enum err e = o->n_policies > 0 ? sweep_open(&asked, &s, &why)
-                                   : err_set(&why, ERR_USAGE, 0, "--policy is missing: what is to be tried?");
+                                   : err_set(&why, ERR_USAGE, 0, "--policy is missing: it says what to try");
     if (e == ERR_OK && ranks->rank == 0)
         e = open_outputs(o, &to, &why);
     if (e != ERR_OK) {
@@ -202,22 +203,45 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     return status;
 }
 
+#define TAKES_SWEEP                                                                                               \
+    TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times"),                    \
+    TAKES_AS(DEVICE, "the simulated card, such as 24GiB or h100-80g; braces stand for several (default: the "      \
+                     "recorded card, or the smallest named one that holds the recorded run)"),                    \
+    TAKES_AS(OUT, "the database of results; it is made if it is not there"), TAKES(JSON), TAKES(CSV), TAKES_RUN,  \
+    TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(SHARD), TAKES(RESUME)
+
+static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(SHOW_JOB), TAKES(HELP), FLAGS_END};
+static const struct flag_use job_flags[] = {TAKES_SWEEP, FLAGS_END};
+
 static bool is_job_file(const char *path)
 {
     const size_t n = strlen(path);
     return n > 4 && strcmp(path + n - 4, ".ini") == 0;
 }
 
-/* What differs between the parts of one job; it goes before what the file says. */
-static const uint64_t beside_a_job_file =
-    OPTION_BIT(OUT) | OPTION_BIT(THREADS) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME);
+/* Whether an option may be typed beside a job file: it may differ between the parts of one job. */
+static bool may_stand_beside(enum flag_id id)
+{
+    return id == FLAG_OUT || id == FLAG_THREADS || id == FLAG_SHARD || id == FLAG_RESUME;
+}
 
+static bool has_other_options(const struct options *o)
+{
+    for (unsigned i = 0; i < N_FLAGS; i++)
+        if (o->is_given[i] && !may_stand_beside((enum flag_id)i))
+            return true;
+    return false;
+}
+
+/* What is typed wins over what the file says. */
 static void take_beside(struct options *job, const struct options *typed)
 {
-    job->given |= typed->given;
+    for (unsigned i = 0; i < N_FLAGS; i++)
+        job->is_given[i] |= typed->is_given[i];
     job->out = typed->out != NULL ? typed->out : job->out;
     job->threads = typed->threads > 0 ? typed->threads : job->threads;
     if (typed->n_shards > 0) {
+        assert(typed->shard >= 1 && typed->shard <= typed->n_shards);
         job->shard = typed->shard;
         job->n_shards = typed->n_shards;
     }
@@ -228,15 +252,17 @@ static enum exit_status sweep_job_file(const struct options *o, const struct ran
     struct err_detail why = { .text = "" };
     struct job job = { .options = { .n_inputs = 0 } };
     enum err e = ERR_OK;
-    if (o->n_inputs > 1 || (o->given & ~beside_a_job_file) != 0)
-        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume are taken",
+    if (o->n_inputs > 1 || has_other_options(o))
+        e = err_set(&why, ERR_USAGE, 0, "%.120s: beside a job file only -o, --threads, --shard and --resume may be typed",
                     o->inputs[0]);
     if (e == ERR_OK)
-        e = job_read(o->inputs[0], cmd_sweep.taken & ~(OPTION_BIT(HELP) | OPTION_BIT(SHOW_JOB)), &job, &why);
+        e = job_read(o->inputs[0], job_flags, &job, &why);
     if (e == ERR_OK && job.options.n_inputs == 0)
         e = err_set(&why, ERR_USAGE, 0, "%.150s: holds no 'trace = FILE'", o->inputs[0]);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
+        job_close(&job);
         return sweep_cannot_begin(ranks, e, &why);
+    }
     take_beside(&job.options, o);
     const enum exit_status status = sweep_options(&job.options, ranks);
     job_close(&job);
@@ -247,7 +273,7 @@ static enum exit_status sweep_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
     struct ranks ranks;
-    if ((o->given & OPTION_BIT(SHOW_JOB)) != 0) {
+    if (o->is_given[FLAG_SHOW_JOB]) {
         job_write(stdout, o);
         return cli_finish_stdout(STATUS_DONE);
     }
@@ -277,7 +303,7 @@ static enum err merge_inputs(const struct options *o, bool is_quiet, struct resu
     return e;
 }
 
-/* A database that the command made goes again where an input cannot be had: a part of the runs looks like all. */
+/* If an input cannot be read, a database that this command made is deleted: a partial merge would look complete. */
 static enum exit_status merge_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
@@ -289,7 +315,7 @@ static enum exit_status merge_main(const struct options *o)
         e = results_db_open(o->out, false, &db, &why);
     if (e == ERR_OK)
         e = merge_inputs(o, to.is_stdout_taken, db, &why);
-    if (e == ERR_OK && (o->given & OPTION_BIT(PRICE)) != 0)
+    if (e == ERR_OK && o->is_given[FLAG_PRICE])
         e = results_db_set_price(db, o->price, &why);
     const bool is_partial = e != ERR_OK;
     if (e == ERR_OK)
@@ -304,37 +330,44 @@ static enum exit_status merge_main(const struct options *o)
 const struct subcommand cmd_sweep = {
     .name = "sweep",
     .synopsis = "sweep TRACE... -o DB",
-    .summary = "replay traces through many policies and cards, results to a database (SQLite)",
-    .text = "TRACE is a file, or a folder with files in it; folders or files named rank0, rank1, ... are the ranks\n"
-            "of one job. Or one job file, NAME.ini, whose keys are these options, and 'trace'; -o, --threads,\n"
-            "--shard and --resume may stand beside it. What the database holds is not run again. A run that\n"
-            "cannot differ from another is not replayed: it gets a row with that one's figures. Under mpirun\n"
-            "rank 0 deals the runs to the others and writes the database.\n"
-            "Exit status: 0 done, whatever ran out of memory in it; 1 a run failed; 2 wrong usage, or something\n"
-            "was left out; 3 a fault of the program or its host; 128 and the number of a signal that ended it: what\n"
-            "is stored stays, and the same command goes on.\n\n"
-            "  none                          a policy or a device is itself, and\n"
-            "  gc={off,0.6,0.8}              each item in braces in turn; several braces: all combinations; they nest\n"
-            "  {16,24}GiB   {none,32}MiB     a unit behind braces belongs to the numbers in them\n"
-            "  16..80:8GiB  {1..3}           a range: from, to and step (1 where none is given)\n"
+    .summary = "replay traces through many policies and on many cards, with the results in a database (SQLite)",
+    .text = "TRACE is a file, or a folder of files. Folders or files named rank0, rank1, ... are the ranks of one job. "
+            "Instead of traces, one job file NAME.ini may be given: its keys are these options, and 'trace'; -o, "
+            "--threads, --shard and --resume may be typed beside it.\n"
+            "\n"
+            "A run that the database holds is not repeated. A run that cannot differ from another is not replayed: it gets "
+            "a row with the other's figures. Under mpirun, rank 0 deals the runs to the other ranks and writes the "
+            "database.\n"
+            "\n"
+            "Braces stand for several policies or cards:\n"
+            "  none                          a policy or a card as it is\n"
+            "  gc={off,0.6,0.8}              each item in turn; several braces: all\n"
+            "                                combinations; braces may stand in braces\n"
+            "  {16,24}GiB   {none,32}MiB     a unit after braces belongs to their numbers\n"
+            "  16..80:8GiB  {1..3}           a range: from, to and step (default: 1)\n"
             "  {4,[256:1,>:8]}               a comma within brackets does not separate\n"
             "  pytorch{,:gc=0.8}             an item may be empty\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) |
-             OPTION_BIT(ON_OOM) | OPTION_BIT(START) | OPTION_BIT(THREADS) | OPTION_BIT(PRICE) | OPTION_BIT(GPU) |
-             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(SHARD) | OPTION_BIT(RESUME) | OPTION_BIT(SHOW_JOB) |
-             OPTION_BIT(HELP),
+    .failed = "a run failed its audit or could not be finished; a run out of memory is a result",
+    .status_note = "If a trace was left out, which is said on standard error, the status is 2. After a signal all finished "
+                   "runs are stored, and the same command goes on.",
+    .flags = sweep_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = sweep_main,
+};
+
+static const struct flag_use merge_flags[] = {
+    TAKES_AS(OUT, "the database to put the results into; it is made if it is not there"), TAKES(JSON), TAKES(CSV),
+    TAKES(PRICE), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_merge = {
     .name = "merge",
     .synopsis = "merge DB... -o DB",
     .summary = "put the results of several sweeps into one database",
-    .text = "A run that is there already is left as it is; one that differs from it is refused. Where a DB cannot be\n"
-            "had, a database that would be new is not made; one that was there keeps what came from those before.\n",
-    .taken = OPTION_BIT(OUT) | OPTION_BIT(JSON) | OPTION_BIT(CSV) | OPTION_BIT(PRICE) | OPTION_BIT(HELP),
+    .text = "A run that is there already stays as it is; a run of the same name with other results is refused. If a DB "
+            "cannot be read, a new database is not made; one that was there keeps what came from the DBs before.\n",
+    .flags = merge_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
     .run = merge_main,

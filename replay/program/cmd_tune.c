@@ -12,7 +12,7 @@
 
 enum { SHOWN_ENTRIES = 10 };
 
-/* Everything the command holds; zero is a valid beginning and end. */
+/* Everything the command holds. Zero is valid. */
 struct tune_session {
     const struct options *options;
     struct trace_reader  *trace;
@@ -22,7 +22,7 @@ struct tune_session {
     bool                  is_stdout_taken;
 };
 
-/* An event in the source's numbers; -1: it was before the first, or its number is not known. */
+/* The number of an event in the source; -1 if it lies before the first event, or if the source cannot be read. */
 static int64_t source_event(const struct tune_session *s, int64_t event)
 {
     int64_t number = event;
@@ -40,9 +40,11 @@ static const char *conf_of(const struct tune *t, const struct settings *settings
     return settings_text(settings, &t->rules, false, buf);
 }
 
-/* The percentage for the call that sets the limit if no option does; 0: no call is needed. */
+/* The percentage for set_per_process_memory_fraction(). 0: not needed, because nothing limits the memory or because an
+ * option of the release sets the limit. */
 static unsigned fraction_call(const struct tune *t, const struct settings *settings)
 {
+    assert(settings->fraction_percent <= 100);
     return t->rules.has_fraction_option ? 0 : settings->fraction_percent;
 }
 
@@ -61,7 +63,7 @@ static const char *winner_name(const struct tune *t)
     return tune_recommends(t) ? "the recommended setting" : "the best found";
 }
 
-/* "expandable_segments:True", "the defaults", plus the call if one is needed. */
+/* "expandable_segments:True" or "the defaults", and the call that goes with it if there is one. */
 static void words_add_settings(struct words *w, const struct tune *t, const struct settings *settings)
 {
     char text[SETTINGS_TEXT];
@@ -133,10 +135,10 @@ static void words_add_mechanism(struct words *w, const struct settings *s)
         words_add(w, "expandable_segments keeps blocks in ranges that grow by pages, so neighbouring holes join and "
                      "whole free pages can be given back. ");
     if (s->max_split_mib > 0)
-        words_add(w, "max_split_size_mb no longer cuts blocks of %" PRIu32 " MiB and more: smaller requests go to "
-                     "other segments, and a freed large block stays whole. ", s->max_split_mib);
+        words_add(w, "max_split_size_mb leaves blocks of %" PRIu32 " MiB and more whole: smaller requests go to other "
+                     "segments. ", s->max_split_mib);
     if (s->non_split_mib > 0)
-        words_add(w, "max_non_split_rounding_mb lets such a block serve requests up to %" PRIu32 " MiB smaller. ",
+        words_add(w, "max_non_split_rounding_mb lets a whole block serve requests up to %" PRIu32 " MiB smaller. ",
                   s->non_split_mib);
     if (s->roundup[0] != '\0')
         words_add(w, "roundup_power2_divisions rounds sizes, so that a freed block fits a later request of nearly the "
@@ -156,16 +158,16 @@ static void print_why(const struct tune_session *s)
     char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (b->fits)
-        words_add(&w, "Why: when the %s setting reserves most (%s at %s), ", baseline_name(t),
-                  text_mib(b->peak_reserved_bytes, a), event_text(s, (int64_t)t->holes_event - 1, where));
+        words_add(&w, "Why: at its peak (%s reserved, %s), the %s setting has ", text_mib(b->peak_reserved_bytes, a),
+                  event_text(s, (int64_t)t->holes_event - 1, where), baseline_name(t));
     else
-        words_add(&w, "Why: at %s the %s setting refuses %s, with %s reserved and %s free on the card. Then ",
+        words_add(&w, "Why: at %s the %s setting refuses %s, with %s reserved and %s free on the card. It then has ",
                   event_text(s, b->stopped_at, where), baseline_name(t), text_mib(b->refused_bytes, a),
                   text_mib(b->refused_reserved_bytes, c), text_mib(b->refused_free_bytes, d));
-    words_add(&w, "%s of free memory cannot be given back, because live blocks share its segments",
+    words_add(&w, "%s of free memory in segments that cannot be given back, because live blocks lie in them",
               text_mib(t->holes_before.pinned_bytes, a));
     words_add_holes(&w, &t->holes_before);
-    words_add(&w, "With the recommended setting this is %s at the same moment, of %s reserved",
+    words_add(&w, "With the recommended setting %s of %s reserved are pinned in this way at the same moment",
               text_mib(t->holes_after.pinned_bytes, a), text_mib(t->holes_after.reserved_bytes, c));
     words_add_holes(&w, &t->holes_after);
     words_add_mechanism(&w, &t->entries[t->winner].settings);
@@ -180,12 +182,13 @@ static const struct tune_finalist *winner_on_copies(const struct tune *t)
     return f;
 }
 
-/* How the winner fared on the copies. */
+/* On how many copies the winner runs, is better than the baseline, and is best. */
 static void print_copies(const struct tune *t)
 {
     const struct tune_finalist *winner = winner_on_copies(t);
     unsigned wins = 0, repeated = 0;
     struct words w = { .n = 0 };
+    assert(t->n_copies > 0 && winner->runs <= t->n_copies && winner->beats <= winner->runs);
     for (size_t i = 0; i < t->n_copies; i++) {
         wins += t->copies[i].wins;
         repeated += t->copies[i].rounds > 1;
@@ -224,8 +227,8 @@ static void print_nothing_helps(const struct tune_session *s)
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (t->bounds.live_bytes > t->usable_bytes) {
-        words_add(&w, "Live data alone peaks at %s (%s), %s over the %s that the card has for it: no allocator setting "
-                      "can fix this.", text_mib(t->bounds.live_bytes, a), event_text(s, t->bounds.live_event, where),
+        words_add(&w, "Live data alone peaks at %s (%s), %s more than the %s that the card has for it: no allocator "
+                      "setting can fix this.", text_mib(t->bounds.live_bytes, a), event_text(s, t->bounds.live_event, where),
                   text_mib(t->bounds.live_bytes - t->usable_bytes, b), text_mib(t->usable_bytes, c));
         words_print(stdout, &w, 0, 2);
         return;
@@ -233,8 +236,8 @@ static void print_nothing_helps(const struct tune_session *s)
     words_add(&w, "Nothing found: all %zu settings tried run out of memory on this card. The one that gets farthest, ",
               t->n_entries);
     words_add_settings(&w, t, &best->settings);
-    words_add(&w, ", stops at %s, where %s are requested, %s reserved and %s free on the card. Live data would "
-                  "fit with %s to spare: the rest is lost to fragmentation. Smallest cards, best first:",
+    words_add(&w, ", stops at %s: it refuses %s with %s reserved and %s free on the card. Live data alone would fit with "
+                  "%s to spare; the rest is lost to fragmentation. Smallest cards, best first:",
               event_text(s, best->trial.stopped_at, where), text_mib(best->trial.refused_bytes, a),
               text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
               text_mib(t->usable_bytes - t->bounds.live_bytes, d));
@@ -250,7 +253,7 @@ static void print_nothing_helps(const struct tune_session *s)
         else if (f->smallest_bytes > total)
             words_add(&line, ": %s, %s more", text_mib(f->smallest_bytes, a), text_mib(f->smallest_bytes - total, b));
         else
-            words_add(&line, ": %s, but not the larger card given", text_mib(f->smallest_bytes, a));
+            words_add(&line, ": %s, although not on this larger one", text_mib(f->smallest_bytes, a));
         words_print(stdout, &line, 0, 2);
     }
 }
@@ -268,11 +271,11 @@ static void words_add_gain(struct words *w, const struct tune *t)
                   text_time(was->time_ns, b));
 }
 
-/* The copies refute the winner: what it gains here, and that one cannot rely on it. */
+/* If the copies refute the winner: what it gains on this recording, and that it cannot be relied on. */
 static void print_best_here(const struct tune *t)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "Nothing to gain that would hold for another run. The best found helps this recording only: ");
+    words_add(&w, "No setting tried would also help another run. The best one helps this recording only: ");
     words_add_settings(&w, t, &t->entries[t->winner].settings);
     words_add(&w, ". ");
     words_add_gain(&w, t);
@@ -296,12 +299,12 @@ static void print_caution(const struct tune *t)
     words_print(stdout, &w, 0, 2);
 }
 
-/* What to set for another run, if anything. It stands before the figures, because it is the answer. */
+/* The answer: what to set for the next run, if anything. It comes before the figures. */
 static void print_advice(const struct tune *t)
 {
     switch (t->advice) {
     case TUNE_NOTHING:
-        printf("Nothing to gain: no setting tried is better than the %s one.\n", baseline_name(t));
+        printf("No setting tried is better than the %s one.\n", baseline_name(t));
         break;
     case TUNE_HERE_ONLY:
         print_best_here(t);
@@ -322,6 +325,7 @@ static void print_advice(const struct tune *t)
 static void print_text(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
+    assert(t->n_entries > 0 && t->winner < t->n_entries);
     const bool runs = t->entries[0].trial.fits;
     printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_rules_name(&t->rules),
            t->n_entries);
@@ -535,21 +539,28 @@ static enum exit_status tune_main(const struct options *o)
     return status;
 }
 
+static const struct flag_use tune_flags[] = {
+    TAKES_AS(DEVICE, "the simulated card to find a setting for, such as 24GiB or h100-80g (default: the recorded card, or "
+                     "the smallest named one that holds the recorded run)"),
+    TAKES(TORCH), TAKES(JSON), TAKES(THREADS), TAKES(PRICE), TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT,
+    TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_tune = {
     .name = "tune",
     .synopsis = "tune FILE",
     .summary = "find the setting of PYTORCH_CUDA_ALLOC_CONF that serves the trace best on a card",
-    .text = "Tries the settings that the release has: a coarse cross product with thresholds from the trace's own\n"
-            "sizes, then neighbours of the best. The best settings, and the best single ones, are tried on changed\n"
-            "copies of the trace (--seed). A setting is recommended if it runs in most copies and is better than the\n"
-            "recorded one there too. If the recorded setting runs out of memory, one that saves only the recording is\n"
-            "recommended with a caution.\n"
-            "Better means: no request is refused on the card; then the smallest card on which it runs (on copies, and\n"
-            "to choose what is tried there, its peak of the card) plus driver time at --price; then fewer settings.\n"
-            "`replay fit` ranks by the same rule.\n"
-            "A trace that starts in mid-run starts fresh. The exit status is 0 also if nothing helps.\n",
-    .taken = OPTION_BIT(DEVICE) | OPTION_BIT(TORCH) | OPTION_BIT(JSON) | OPTION_BIT(PRICE) | OPTION_BIT(THREADS) | OPTION_BIT(SEED) |
-             OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .text = "tune tries the settings that the release has: first a coarse grid, with thresholds from the sizes in the trace, "
+            "then neighbours of the best. A run without a refused request beats one with. Then the smaller sum wins of "
+            "the smallest card on which the setting runs and its driver time at --price; of equals, the one with fewer "
+            "settings. replay fit ranks by the same rule.\n"
+            "\n"
+            "The best setting, and the best one that changes a single thing, are then tried on changed copies of the trace "
+            "(--seed). tune recommends a setting that runs in most copies and is better than the recorded setting in most. "
+            "If the recorded setting runs out of memory, tune also recommends, with a caution, a setting that only saves "
+            "the recording. A trace that was recorded in mid-run starts with its live requests placed anew.\n",
+    .status_note = "The status is 0 also if nothing helps.",
+    .flags = tune_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = tune_main,

@@ -1,4 +1,4 @@
-/* `replay verify FILE`: is our allocator the one that made the recording? */
+/* `replay verify FILE`: does our model of PyTorch's allocator decide as the recorded one did? */
 #include "replay/program/cli.h"
 
 #include "replay/verify/recorded_settings.h"
@@ -6,15 +6,17 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 static void print_counts(const char *what, const struct verify_counts *c, const char *rest)
 {
     char equal[TEXT_NUMBER], compared[TEXT_NUMBER], unknowable[TEXT_NUMBER];
+    assert(c->equal <= c->compared);
     printf("%s %s of %s equal%s", what, text_count(c->equal, equal), text_count(c->compared, compared), rest);
     if (c->unknowable > 0)
-        printf(" (%s more unknowable: the record does not tell which of equal blocks is older)",
+        printf(" (%s more unknowable: the recording does not tell which of two equal blocks is older)",
                text_count(c->unknowable, unknowable));
 }
 
@@ -50,7 +52,7 @@ static void print_report(const struct verify_report *r, const struct trace_reade
     print_pass("following the record:", &r->following);
     print_pass("running free:", &r->free_running);
     printf("%s\n", verify_is_equal(r) ? "all equal" : "not equal");
-    while (!verify_is_equal(r) && trace_next_note(&notes, note))     /* a difference may come from there */
+    while (!verify_is_equal(r) && trace_next_note(&notes, note))     /* these may explain a difference */
         printf("%-21s %s\n", "of the recording:", note);
 }
 
@@ -115,7 +117,7 @@ static void write_json(FILE *out, const struct verify_report *r, const struct tr
     json_end_object(&w);
 }
 
-/* The policy and device that were typed. */
+/* Reads --policy and --device, which give what the recording does not hold. */
 static enum err read_options(const struct options *o, struct policy_spec *spec, struct verify_options *out,
                              struct err_detail *why)
 {
@@ -136,7 +138,7 @@ static enum err read_options(const struct options *o, struct policy_spec *spec, 
     return e;
 }
 
-/* An error names the file, too, where it is not of reading it. */
+/* Puts the file's name before an error of the comparison; an error of reading names it already. */
 static enum err verify_file(const char *path, struct trace_reader *trace, const struct verify_options *v,
                             struct verify_report *out, struct err_detail *why)
 {
@@ -178,14 +180,19 @@ static enum exit_status verify_run(const struct options *o)
     return cli_finish_stdout(verify_is_equal(&report) ? STATUS_DONE : STATUS_FAILED);
 }
 
+static const struct flag_use verify_flags[] = {
+    TAKES_AS(POLICY, "settings that the recording does not hold: pytorch:fraction=0.8, or a settings text"),
+    TAKES_AS(DEVICE, "the size of the card, such as 24GiB, if the recording does not hold it"), TAKES(JSON), TAKES_INPUT,
+    TAKES(HELP), FLAGS_END,
+};
+
 const struct subcommand cmd_verify = {
     .name = "verify",
     .synopsis = "verify FILE",
-    .summary = "compare every recorded decision with the policy's",
-    .text = "Settings and release are taken from the record; --policy pytorch:fraction=0.8 or --policy SETTINGS and\n"
-            "--device sim:24GiB give what it does not hold. Exit status 1 when anything that was compared differs.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(GPU) | OPTION_BIT(FROM) |
-             OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .summary = "compare every recorded decision of PyTorch's allocator with the policy's",
+    .text = "Settings and release are taken from the recording.\n",
+    .failed = "something that was compared differs",
+    .flags = verify_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = verify_run,

@@ -1,6 +1,7 @@
-/* Every line becomes an argument, and the arguments are read as a command line's are: there is one table of options. */
+/* Every line becomes an argument, and the arguments are read as those of a command line: there is one table of options. */
 #include "replay/program/job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static enum err no_memory(struct err_detail *why)
     return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
 }
 
-/* The text without spaces at its ends; cut in place. */
+/* The text without the spaces at both ends; it is cut in place. */
 static char *trim(char *text)
 {
     text += strspn(text, " \t\r");
@@ -22,21 +23,21 @@ static char *trim(char *text)
     return text;
 }
 
-/* "key = value" as "--key=value"; a trace as its name alone; a switch takes yes or no. */
-static enum err take_line(struct job *job, char *line, const char *name, size_t number, struct err_detail *why)
+/* "key = value" becomes "--key=value", and a trace its name alone; a switch takes yes or no. */
+static enum err take_line(struct job *job, char *line, const struct flag_use *taken, const char *name, size_t number,
+                          struct err_detail *why)
 {
     char *equals = strchr(line, '=');
     if (equals == NULL)
-        return err_set(why, ERR_USAGE, number, "%.120s: line %zu: 'key = value' is needed", name, number);
+        return err_set(why, ERR_USAGE, number, "%.120s: line %zu: expected 'key = value'", name, number);
     *equals = '\0';
     const char *key = trim(line), *value = trim(equals + 1);
     const size_t room = strlen(key) + strlen(value) + 4;
     char *argument = malloc(room);
     if (argument == NULL)
         return no_memory(why);
-    bool is_switch = false;
-    for (unsigned i = 0; i < OPTION_IDS; i++)
-        is_switch |= strcmp(option_name((enum option_id)i), key) == 0 && !option_has_value((enum option_id)i);
+    const enum flag_id id = flag_find(taken, key, strlen(key));
+    const bool is_switch = id != N_FLAGS && flag_argument(id) == NULL;
     if (is_switch && strcmp(value, "yes") != 0) {
         free(argument);
         return strcmp(value, "no") == 0 ? ERR_OK
@@ -47,11 +48,12 @@ static enum err take_line(struct job *job, char *line, const char *name, size_t 
         snprintf(argument, room, "%s%s", value[0] == '-' ? "./" : "", value);
     else
         snprintf(argument, room, "--%s%s%s", key, is_switch ? "" : "=", is_switch ? "" : value);
+    assert(job->argv[job->argc] == NULL);        /* there is room for every line, and a NULL after the last */
     job->argv[job->argc++] = argument;
     return ERR_OK;
 }
 
-static enum err take_lines(struct job *job, const char *name, struct err_detail *why)
+static enum err take_lines(struct job *job, const struct flag_use *taken, const char *name, struct err_detail *why)
 {
     enum err e = ERR_OK;
     size_t number = 0;
@@ -62,20 +64,20 @@ static enum err take_lines(struct job *job, const char *name, struct err_detail 
         number++;
         char *text = trim(line);
         if (text[0] != '\0' && strchr("#;[", text[0]) == NULL)
-            e = take_line(job, text, name, number, why);
+            e = take_line(job, text, taken, name, number, why);
     }
     return e;
 }
 
-enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint64_t taken, struct job *out,
-                        struct err_detail *why)
+enum err job_read_bytes(const char *bytes, size_t n, const char *name, const struct flag_use *taken,
+                        struct job *out, struct err_detail *why)
 {
     struct job job = { .bytes = malloc(n + 1) };
     size_t n_lines = 2;
     struct err_detail reason = { .text = "" };
     if (n > JOB_BYTES_MAX || memchr(bytes, '\0', n) != NULL) {
         free(job.bytes);
-        return err_set(why, ERR_USAGE, 0, "%.150s: is no job file", name);
+        return err_set(why, ERR_USAGE, 0, "%.150s: is not a job file", name);
     }
     for (size_t i = 0; i < n; i++)
         n_lines += bytes[i] == '\n';
@@ -86,7 +88,7 @@ enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint64_t 
     } else {
         memcpy(job.bytes, bytes, n);
         job.bytes[n] = '\0';
-        e = take_lines(&job, name, why);
+        e = take_lines(&job, taken, name, why);
     }
     if (e == ERR_OK && (e = options_parse(job.argc, job.argv, taken, &job.options, &reason)) != ERR_OK)
         err_set(why, e, 0, "%.60s: %.160s", name, reason.text);
@@ -97,16 +99,16 @@ enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint64_t 
     return e;
 }
 
-enum err job_read(const char *path, uint64_t taken, struct job *out, struct err_detail *why)
+enum err job_read(const char *path, const struct flag_use *taken, struct job *out, struct err_detail *why)
 {
     FILE *in = fopen(path, "rb");
     if (in == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
     char *bytes = malloc(JOB_BYTES_MAX + 1);
     enum err e = bytes == NULL ? no_memory(why) : ERR_OK;
     if (e == ERR_OK) {
         const size_t n = fread(bytes, 1, JOB_BYTES_MAX + 1, in);
-        e = ferror(in) ? err_set(why, ERR_IO, 0, "%.150s: cannot be read", path)
+        e = ferror(in) ? err_set(why, ERR_INPUT, 0, "%.150s: cannot be read", path)
                        : job_read_bytes(bytes, n, path, taken, out, why);
     }
     free(bytes);
@@ -129,14 +131,15 @@ void job_write(FILE *out, const struct options *o)
     fputs("[sweep]\n", out);
     for (size_t i = 0; i < o->n_inputs; i++)
         fprintf(out, "trace = %s\n", o->inputs[i]);
-    for (size_t i = 0; i < o->n_policies; i++)
-        fprintf(out, "policy = %s\n", o->policies[i]);
-    for (unsigned i = 0; i < OPTION_IDS; i++) {
-        if ((o->given & UINT64_C(1) << i) == 0 || i == OPTION_POLICY || i == OPTION_SHOW_JOB)
+    for (unsigned i = 0; i < N_FLAGS; i++) {
+        const enum flag_id id = (enum flag_id)i;
+        const char *const *values;
+        if (!o->is_given[id] || id == FLAG_SHOW_JOB)
             continue;
-        if (o->texts[i] != NULL)
-            fprintf(out, "%s = %s\n", option_name((enum option_id)i), o->texts[i]);
-        else
-            fprintf(out, "%s = yes\n", option_name((enum option_id)i));
+        const size_t n = options_values(o, id, &values);
+        for (size_t k = 0; k < n; k++)
+            fprintf(out, "%s = %s\n", flag_name(id), values[k]);
+        if (flag_argument(id) == NULL)
+            fprintf(out, "%s = yes\n", flag_name(id));
     }
 }

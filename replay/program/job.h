@@ -1,5 +1,5 @@
 /*
- * A job file: a command line as an ini, a line per option.
+ * A job file: a command line written as an ini file, one option per line.
  *
  *     # comment
  *     [sweep]
@@ -13,7 +13,7 @@
 
 #include "replay/program/options.h"
 
-/* Options read from a file. They point into `bytes` and `argv`. */
+/* Options read from a file. Their texts point into `bytes` and `argv`, so they live as long as the job. */
 struct job {
     char  *bytes;
     char **argv;
@@ -21,15 +21,15 @@ struct job {
     struct options options;
 };
 
-/* Reads a job file. `taken`: options that it may hold. ERR_IO; ERR_USAGE with path and line. */
-MUST_USE enum err job_read(const char *path, uint64_t taken, struct job *out, struct err_detail *why);
+/* Reads a job file. `taken` lists the options that it may hold. ERR_INPUT; ERR_USAGE with path and line. */
+MUST_USE enum err job_read(const char *path, const struct flag_use *taken, struct job *out, struct err_detail *why);
 
 /* The same from bytes; `name` is for messages. */
-MUST_USE enum err job_read_bytes(const char *bytes, size_t n, const char *name, uint64_t taken, struct job *out,
-                                 struct err_detail *why);
+MUST_USE enum err job_read_bytes(const char *bytes, size_t n, const char *name, const struct flag_use *taken,
+                                 struct job *out, struct err_detail *why);
 void job_close(struct job *job);
 
-/* Writes the job file that stands for these options. */
+/* Writes the job file that says the same as these options. */
 void job_write(FILE *out, const struct options *o);
 
 #endif

@@ -1,28 +1,22 @@
-/* What there is to choose from: `--list` and `--help POLICY`, all from the declared tables. */
+/* `--list` and `--help POLICY`: what there is to choose from, all from the declared tables. */
 #include "replay/program/cli.h"
 
 #include "base/units.h"
-#include "report/text.h"
 #include "traces/generate.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* A name, and what it stands for in a column of its own. */
 static void print_entry(const char *name, const char *text)
 {
-    enum { COLUMN = 19 };
-    struct words w = { .n = 0 };
-    words_add(&w, "%s", text);
-    const int n = printf("  %-16s ", name);
-    words_print(stdout, &w, n > 0 ? (size_t)n : 0, COLUMN);
+    help_print_row(stdout, name, 19, text);
 }
 
 static void list_policies(void)
 {
     const struct policy_ops *ops;
     const struct policy_preset *preset;
-    printf("Policies (--policy NAME[:option=value,...]; replay --help NAME shows the options):\n");
+    printf("Policies (--policy NAME[:option=value,...]; see replay --help NAME):\n");
     for (size_t i = 0; (ops = policy_at(i)) != NULL; i++)
         print_entry(ops->name, ops->summary);
     print_entry("./FILE.so", "a plugin: a shared object with the function " POLICY_PLUGIN_SYMBOL);
@@ -35,7 +29,7 @@ static void list_devices(void)
 {
     const struct device_model *m;
     char text[UNITS_TEXT];
-    printf("\nCards (--device sim:NAME; or sim:24GiB, sim:unlimited):\n");
+    printf("\nCards (--device NAME; or 24GiB, sim:unlimited; GB and G mean GiB everywhere):\n");
     for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
         printf("  %-16s %-28s %s\n", m->name, m->title, units_format_bytes(m->total_bytes, text));
 }
@@ -44,14 +38,14 @@ static void list_real_devices(void)
 {
     printf("\nReal cards (--device cuda[:N][,limit=8GiB]; several --device compare them):\n");
     print_entry("cuda:0", "the first card of NVIDIA's driver, whose libraries are opened at run time; limit= is the "
-                          "most to take of it, --touch writes to all of it, --calibrate measures its calls");
+                          "most to take of the card, --touch writes to all of it, --calibrate measures its calls");
 }
 
 static void list_traces(void)
 {
     const struct importer *importer;
     const char *kind, *summary;
-    printf("\nFormats read (recognised; or --from NAME), beside our own:\n");
+    printf("\nFormats read, besides our own (recognised, or named with --from):\n");
     for (size_t i = 0; (importer = importer_at(i)) != NULL; i++)
         print_entry(importer->name, importer->summary);
     printf("\nTraces to generate (replay generate KIND -o OUT):\n");
@@ -68,24 +62,37 @@ enum exit_status list_everything(void)
     return cli_finish_stdout(STATUS_DONE);
 }
 
-/* The values that an option takes. */
-static void print_range(const struct policy_option *o)
+static void print_sizes(const struct policy_option *o)
 {
     char low[UNITS_TEXT], high[UNITS_TEXT];
+    printf("a size");
+    if (o->unit != NULL)
+        printf(" (%s)", o->unit);
+    printf(", from %s", units_format_bytes(o->min, low));
+    if (o->max < UINT64_C(1) << 63)                /* a higher limit does not limit anything */
+        printf(" to %s", units_format_bytes(o->max, high));
+}
+
+static void print_numbers(const struct policy_option *o)
+{
+    printf("a whole number");
+    if (o->unit != NULL)
+        printf(" of %s", o->unit);
+    if (o->max == UINT64_MAX)
+        printf(", from %" PRIu64, o->min);
+    else
+        printf(", %" PRIu64 " to %" PRIu64, o->min, o->max);
+}
+
+/* The values that an option of a policy takes. */
+static void print_values(const struct policy_option *o)
+{
     switch (o->kind) {
     case OPTION_BYTES:
-        printf("a size%s%s%s, from %s", o->unit != NULL ? " (" : "", o->unit != NULL ? o->unit : "",
-               o->unit != NULL ? ")" : "", units_format_bytes(o->min, low));
-        if (o->max < UINT64_C(1) << 63)            /* a higher limit is none */
-            printf(" to %s", units_format_bytes(o->max, high));
+        print_sizes(o);
         break;
     case OPTION_NUMBER:
-        printf("a whole number%s%s, %" PRIu64 " to ", o->unit != NULL ? " of " : "", o->unit != NULL ? o->unit : "",
-               o->min);
-        if (o->max == UINT64_MAX)
-            printf("any");
-        else
-            printf("%" PRIu64, o->max);
+        print_numbers(o);
         break;
     case OPTION_RATIO:
         printf("a share, 0 to 1");
@@ -109,7 +116,7 @@ enum exit_status list_policy(const char *text)
     const enum err e = policy_spec_parse(text, &spec, &why);
     if (e != ERR_OK)
         return cli_fail(e, &why);
-    printf("%s: %s\n", spec.ops->name, spec.ops->summary);
+    help_print_wrapped(stdout, spec.ops->summary, (size_t)printf("%s: ", spec.ops->name), 2);
     if (strcmp(spec.typed, spec.ops->name) != 0 && strcmp(spec.typed, spec.expanded) != 0)
         printf("'%s' is short for '%s'\n", spec.typed, spec.expanded);
     if (spec.n_options == 0)
@@ -117,11 +124,9 @@ enum exit_status list_policy(const char *text)
     for (size_t i = 0; i < spec.n_options; i++) {
         const struct policy_option *o = &spec.ops->options[i];
         printf("\n  %s: ", o->name);
-        print_range(o);
-        struct words help = { .n = 0 };
-        words_add(&help, "%s", o->help);
+        print_values(o);
         printf("; default: %s\n      ", o->fallback != NULL ? o->fallback : "not set");
-        words_print(stdout, &help, 6, 6);
+        help_print_wrapped(stdout, o->help, 6, 6);
     }
     policy_spec_close(&spec);
     return cli_finish_stdout(STATUS_DONE);

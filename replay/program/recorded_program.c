@@ -7,7 +7,7 @@
 
 enum err recorded_program_out(const struct options *o, const char *command, const char **out, struct err_detail *why)
 {
-    const char *record = o->texts[OPTION_RECORD];
+    const char *record = o->texts[FLAG_RECORD];
     if (o->out != NULL && record != NULL)
         return err_set(why, ERR_USAGE, 0, "-o and --record mean the same: give one of them");
     const char *name = o->out != NULL ? o->out : record;

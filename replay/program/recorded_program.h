@@ -10,42 +10,45 @@
 
 /* Their --help: the same text for both. */
 #define RECORDED_PROGRAM_HELP                                                                                      \
-    "replay record runs a CUDA program on this machine's GPU and records its memory calls.\n"                      \
-    "replay run-sim runs it without a GPU, on a simulated card.\n"                                                 \
-    "The program is neither changed nor rebuilt, and the exit status is the program's.\n\n"                        \
-    "What both take:\n"                                                                                            \
-    "  -o OUT, --record OUT         the trace's name; run-sim needs none and then only prints its summary\n"       \
-    "  --device D, --simulate D     the simulated card, such as 24GiB, sim:h100-80g or sim:24GiB,count=2; with it\n" \
-    "                               record runs the program as run-sim does, and records it as record does\n"      \
-    "  --torch-libs FOLDER          on a simulated card: whose libraries get stand-ins\n"                          \
-    "  --json FILE                  the results; a file, because standard output is the program's\n\n"             \
-    "While it runs: each process writes a journal as it goes. Whatever kills the process, every call that had\n"   \
-    "returned is in its journal. Beside the journal a trace grows with it (PID.0.gpuN.zst); it can be replayed at\n" \
-    "any time and is a quarter of a second late. The journals of record are in OUT.calls, those of run-sim in a\n" \
-    "folder of their own in $TMPDIR.\n\n"                                                                          \
-    "At the end the journals become traces: OUT if one process used one device, else names made from OUT. record\n" \
-    "puts .PID.gpuN before the last dot; run-sim puts .PID if several processes used a card and .gpuN if one\n"    \
-    "process used several. If replay itself was killed the journals stay; replay import PID.0.calls -o TRACE reads\n" \
-    "one.\n\n"                                                                                                     \
-    "PyTorch: record --torch and run-sim -o also record the requests to PyTorch's allocator, by its own history,\n"  \
-    "which is switched on for this run only. A snapshot is written at the program's end, at the first out of memory\n" \
-    "and (record) on SIGUSR1. It makes the trace OUT and is kept beside it; the driver's calls are then in OUT with\n" \
-    ".driver before its ending.\n\n"                                                                               \
-    "The simulated card: memory calls behave as on a card of that size. Kernels, copies and library calls succeed\n" \
-    "and do nothing, so all results are zeros. cuDNN is switched off: convolutions run PyTorch's own kernels.\n"   \
-    "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins.\n\n"                \
+    "replay record runs a CUDA program on this machine's GPU and records the memory calls that it makes. "         \
+    "replay run-sim runs it without a GPU, on a simulated card, and records the memory that the card gives. "      \
+    "The program is neither changed nor rebuilt.\n"                                                                \
+    "\n"                                                                                                           \
+    "While it runs, each process writes a journal as it goes. Whatever kills the process, every call that had "    \
+    "returned is in its journal. Beside the journal a trace grows with it (PID.0.gpuN.zst); it can be replayed at " \
+    "any time and is a quarter of a second late. The journals of record are in OUT.calls, those of run-sim in a "  \
+    "folder of their own in $TMPDIR.\n"                                                                            \
+    "\n"                                                                                                           \
+    "At the end the journals become traces: OUT if one process used one device, else names made from OUT. record " \
+    "puts .PID.gpuN before the last dot; run-sim puts .PID if several processes used a card and .gpuN if one "     \
+    "process used several. If replay itself was killed the journals stay; replay import PID.0.calls -o TRACE "     \
+    "reads one.\n"                                                                                                 \
+    "\n"                                                                                                           \
+    "PyTorch: record --torch and run-sim -o also record the requests to PyTorch's allocator, by its own history, " \
+    "which is switched on for this run only. A snapshot is written at the program's end, at the first out of "     \
+    "memory and (record) on SIGUSR1. It makes the trace OUT and is kept beside it; the driver's calls are then in " \
+    "OUT with .driver before its ending.\n"                                                                        \
+    "\n"                                                                                                           \
+    "The simulated card: memory calls behave as on a card of that size. Kernels, copies and library calls succeed " \
+    "and do nothing, so all results are zeros. cuDNN is switched off: convolutions run PyTorch's own kernels. "    \
+    "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins.\n"                  \
+    "\n"                                                                                                           \
     "Examples:\n"                                                                                                  \
     "  replay record -o trace.zst -- ./my-cuda-program --size 4096\n"                                              \
     "  replay record -o trace.zst --stacks -- python infer.py\n"                                                   \
     "  replay record -o trace.zst --torch -- python train.py\n"                                                    \
     "  replay run-sim --device 24GiB -- python train.py\n"                                                         \
-    "  replay run-sim --device sim:h100-80g,count=2 -o trace.zst -- python train.py --epochs 1\n"                  \
+    "  replay run-sim --device sim:h100-80g,count=2 -o trace.zst -- python ddp.py\n"                               \
     "  replay run-sim --device sim:8GiB,context=450MiB -- ./my-cuda-program\n"
 
 /* The options that both take. */
-#define RECORDED_PROGRAM_OPTIONS                                                                               \
-    (OPTION_BIT(OUT) | OPTION_BIT(RECORD) | OPTION_BIT(DEVICE) | OPTION_BIT(SIMULATE) | OPTION_BIT(TORCH_LIBS) | \
-     OPTION_BIT(JSON) | OPTION_BIT(HELP))
+#define RECORDED_PROGRAM_FLAGS                                                                                     \
+    TAKES_AS(OUT, "the trace's name; run-sim needs none and then only prints its summary"),                        \
+    TAKES_AS(RECORD, "the same as -o"),                                                                            \
+    TAKES_AS(DEVICE, "the simulated card, such as 24GiB, sim:h100-80g or sim:24GiB,count=2 (default: run-sim takes " \
+                     "one of 24 GiB, record takes the GPU)"),                                                      \
+    TAKES_AS(SIMULATE, "the same as --device"), TAKES(TORCH_LIBS),                                                 \
+    TAKES_AS(JSON, "write what happened as JSON to this file; standard output is the program's")
 
 /* The trace's name: -o, or --record, which means the same. *out is NULL if none was given. ERR_USAGE for both, and for
  * "-": standard output is the program's. */

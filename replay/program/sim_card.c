@@ -46,7 +46,7 @@ struct sim_card {
 
 bool sim_card_is_wanted(const struct options *o)
 {
-    return o->device != NULL || o->texts[OPTION_SIMULATE] != NULL;
+    return o->device != NULL || o->texts[FLAG_SIMULATE] != NULL;
 }
 
 /* A size alone is one of a simulated card. */
@@ -55,7 +55,7 @@ static enum err choose_device(struct sim_card *c, struct err_detail *why)
     struct device_config cfg;
     const struct device_ops *ops;
     int count;
-    const char *simulate = c->o->texts[OPTION_SIMULATE];
+    const char *simulate = c->o->texts[FLAG_SIMULATE];
     const char *typed = simulate != NULL ? simulate : c->o->device != NULL ? c->o->device : "sim";
     if (c->o->device != NULL && simulate != NULL)
         return err_set(why, ERR_USAGE, 0, "--device and --simulate mean the same: give one of them");
@@ -114,7 +114,7 @@ static enum err make_standins(struct sim_card *c, struct err_detail *why)
     enum err e = cache_folder(cache, why);
     if (e != ERR_OK)
         return e;
-    const char *given = c->o->texts[OPTION_TORCH_LIBS];
+    const char *given = c->o->texts[FLAG_TORCH_LIBS];
     if (given == NULL && (e = find_torch(c->o, &torch, why)) != ERR_OK)
         return e;
     const char *folders[2] = { given != NULL ? given : torch, lib };

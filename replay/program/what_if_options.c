@@ -1,8 +1,9 @@
-/* From the words of --insert and --warm to what the engine does. */
+/* Reads the values of --insert and --warm. */
 #include "replay/program/what_if_options.h"
 
 #include "base/units.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static enum err choose_insert(const char *text, const struct trace_reader *trace
     for (size_t i = 0; i < n && n <= 18; i++)   /* 18 digits fit */
         number = number * 10 + (uint64_t)(digits[i] - '0');
     if (digits[n] != '\0' || number == 0)
-        return err_set(why, ERR_USAGE, 0, "--insert '%.60s': it is flush@mark:NAME or flush@every:N, N events from 1",
+        return err_set(why, ERR_USAGE, 0, "--insert '%.60s': expected flush@mark:NAME or flush@every:N, with N events from 1 on",
                        text);
     out->flush_every_events = number;
     return ERR_OK;
@@ -42,10 +43,10 @@ static enum err choose_warm(const struct options *o, const struct trace_reader *
 {
     if (!units_parse_bytes(o->warm, strlen(o->warm), &out->warm_bytes) || out->warm_bytes == 0 ||
         out->warm_bytes > UINT64_C(1) << 62)
-        return err_set(why, ERR_USAGE, 0, "--warm '%.40s': a size such as 8GiB is needed", o->warm);
+        return err_set(why, ERR_USAGE, 0, "--warm '%.40s': expected a size such as 8GiB", o->warm);
     if (o->start == START_FAITHFUL && trace_info(trace)->starts_mid_run)
-        return err_set(why, ERR_USAGE, 0, "--warm: a trace that begins from its recorded state has had its beginning; "
-                                          "--start fresh places it anew");
+        return err_set(why, ERR_USAGE, 0, "--warm does not go with --start faithful: the trace then starts in mid-run, after "
+                                          "its beginning");
     return ERR_OK;
 }
 
@@ -64,6 +65,7 @@ enum err what_if_choose(const struct options *o, const struct trace_reader *trac
 enum err what_if_say(const struct options *o, const struct what_if *w, struct report *r)
 {
     char insert[256] = "", warm[128] = "", bytes[UNITS_TEXT];
+    assert(!w->has_flush_label || w->flush_every_events == 0);       /* --insert is one of the two */
     enum err e = ERR_OK;
     if (w->has_flush_label)
         snprintf(insert, sizeof insert, "what if: cached memory is given back (empty_cache) at each mark '%.100s'",

@@ -1,5 +1,5 @@
 /*
- * What-if switches: things that the recorded program did not do, and a replay does.
+ * What-if options: what a replay does although the recorded program did not do it.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_WHAT_IF_OPTIONS_H
 #define REPLAY_REPLAY_PROGRAM_WHAT_IF_OPTIONS_H
@@ -8,12 +8,12 @@
 #include "replay/program/options.h"
 #include "report/report.h"
 
-/* From --insert and --warm, as far as they are given. ERR_USAGE for a form that is not known, a mark that the trace
- * does not have, and --warm where the trace begins from its recorded state. */
+/* Reads --insert and --warm, if they are given. ERR_USAGE for an unknown form, for a mark that the trace does not have, and
+ * for --warm if the trace starts from its recorded segments. */
 MUST_USE enum err what_if_choose(const struct options *o, const struct trace_reader *trace, struct what_if *out,
                                  struct err_detail *why);
 
-/* Says in each run's assumptions what was done. ERR_HOST_NOMEM. */
+/* Adds what was done to each run's assumptions. ERR_HOST_NOMEM. */
 MUST_USE enum err what_if_say(const struct options *o, const struct what_if *w, struct report *r);
 
 #endif

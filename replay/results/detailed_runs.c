@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "import/import.h"
 #include "replay/engine/explain_run.h"
+#include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
@@ -13,7 +14,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* What a page may hold, so that it stays below 2 MB. The detailed runs share buckets, moments and pieces. */
 enum {
@@ -242,12 +242,6 @@ static enum err refuse(struct page_run *run, const char *fmt, ...)
     return run->why_not != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
 
-/* Results may come from others: a policy that they name is never loaded from a file. */
-static bool is_plugin(const char *policy)
-{
-    return strchr(policy, '/') != NULL || strstr(policy, ".so") != NULL;
-}
-
 /* Opens the lane of a run as the results name it. If that fails, the run says why. */
 static enum err open_run(struct detailed_batch *b, struct page_run *run, const char *release)
 {
@@ -257,10 +251,10 @@ static enum err open_run(struct detailed_batch *b, struct page_run *run, const c
     const char *device = typed->kind == FIELD_TEXT ? typed->text : run_table_text(t, run->row, "device");
     struct detailed_lane *d = &b->runs[b->n];
     struct err_detail why = { .text = "" };
-    if (is_plugin(policy))
-        return refuse(run, "its policy '%.100s' lies in a file of its own, which a report does not load", policy);
     *d = (struct detailed_lane){ .run = run };
-    enum err e = policy_spec_parse(policy, &d->spec, &why);
+    enum err e = foreign_run_check(policy, device, NULL, &why);
+    if (e == ERR_OK)
+        e = policy_spec_parse(policy, &d->spec, &why);
     if (e == ERR_OK) {
         recorded_take_release(release, &d->spec);
         e = device_choose(device, b->trace, &d->device, &why);
@@ -534,10 +528,9 @@ static enum err open_trace(const struct run_table *t, size_t row, struct trace_r
                          : strcmp(releases, "allocator") == 0 ? SEGMENT_FREES_ALLOCATOR : SEGMENT_FREES_AUTO,
     };
     char there[SHA256_HEX];
-    struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return err_set(why, ERR_IO, 0, "the trace %.150s is not there", path);
-    const enum err e = digest[0] != '\0' ? sha256_file(path, there, why) : ERR_OK;
+    enum err e = foreign_run_check(NULL, NULL, path, why);
+    if (e == ERR_OK && digest[0] != '\0')
+        e = sha256_file(path, there, why);
     if (e == ERR_OK && digest[0] != '\0' && strcmp(there, digest) != 0)
         return err_set(why, ERR_FORMAT, 0, "the trace %.150s is not what it was", path);
     return e == ERR_OK ? trace_open_any(path, from[0] != '\0' ? from : NULL, &import, out, why) : e;

@@ -1,14 +1,15 @@
-/* Which kind it is, its first bytes tell. */
+/* The first bytes of a file tell which kind of results it holds, if any. */
 #include "replay/results/results_file.h"
 
 #include "base/input.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { JSON_BYTES_MAX = 1 << 30 };
 
-/* All of an input that is a JSON; released with free(). */
+/* Reads a whole JSON into memory; *out is released with free(). */
 static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *why)
 {
     char *bytes = NULL;
@@ -33,6 +34,7 @@ static enum err read_all(struct input *in, char **out, size_t *n, struct err_det
             free(bytes);
             return e;
         }
+        assert(*n + k <= cap);
         memcpy(bytes + *n, more, k);
         *n += k;
         input_skip(in, k);
@@ -76,7 +78,7 @@ enum err results_file_add(struct run_table *t, const char *path, bool *is_result
     if (e != ERR_OK) {
         if (e == ERR_HOST_NOMEM)
             *why = reason;
-        return e == ERR_HOST_NOMEM ? e : ERR_OK;         /* whoever opens it as a trace says what is wrong with it */
+        return e == ERR_HOST_NOMEM ? e : ERR_OK;         /* opening it as a trace will say what is wrong with it */
     }
     while (at < n && memchr(" \t\r\n", head[at], 4) != NULL)
         at++;

@@ -1,13 +1,14 @@
 /*
- * A file that may hold finished runs: a database of a sweep, or a JSON of a replay or a sweep.
+ * A file that may hold finished runs: the database of a sweep, or the JSON of a replay or a sweep.
  */
 #ifndef REPLAY_REPLAY_RESULTS_RESULTS_FILE_H
 #define REPLAY_REPLAY_RESULTS_RESULTS_FILE_H
 
 #include "report/run_table.h"
 
-/* Appends its runs to a table. *is_results: it is such a file, by its first bytes; otherwise nothing is done, nor said
- * of a file that cannot be opened: whoever takes it for a trace does. run_table's errors, ERR_IO. */
+/* Appends the runs of a file to a table. *is_results: whether it is such a file, by its first bytes. If it is not, or if
+ * it cannot be opened, nothing is done and ERR_OK is returned: the caller takes it for a trace, and opening that will say
+ * what is wrong. run_table's errors; ERR_INPUT, ERR_HOST_NOMEM. */
 MUST_USE enum err results_file_add(struct run_table *t, const char *path, bool *is_results, struct err_detail *why);
 
 #endif

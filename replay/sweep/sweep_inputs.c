@@ -78,7 +78,7 @@ static enum err add_folder(struct sweep_inputs *in, const char *path, unsigned d
     enum err e = ERR_OK;
     const int n = scandir(path, &names, is_shown, alphasort);
     if (n < 0)
-        return err_set(why, ERR_IO, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         const size_t room = strlen(path) + strlen(names[i]->d_name) + 2;
         char *joined = e == ERR_OK ? malloc(room) : NULL;
@@ -100,7 +100,7 @@ static enum err add_path(struct sweep_inputs *in, const char *path, unsigned dep
 {
     struct stat s;
     if (stat(path, &s) != 0)
-        return err_set(why, ERR_IO, 0, "%.150s: %.60s", path, strerror(errno));
+        return err_set(why, ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
     if (S_ISDIR(s.st_mode))
         return depth < FOLDER_DEPTH_MAX ? add_folder(in, path, depth, why) : ERR_OK;
     if (!S_ISREG(s.st_mode) && depth == 0)

@@ -25,7 +25,7 @@ struct sweep_inputs {
 };
 
 /* Appends a file, or the files of a folder in order of name, with folders in it up to 8 deep. Names that begin with a dot
- * are skipped. ERR_IO with the path; ERR_HOST_NOMEM. Close with sweep_inputs_close, also after an error. */
+ * are skipped. ERR_INPUT with the path; ERR_HOST_NOMEM. Close with sweep_inputs_close, also after an error. */
 MUST_USE enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_detail *why);
 void sweep_inputs_close(struct sweep_inputs *in);
 

@@ -1,6 +1,6 @@
 /*
- * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence. What is imported is a trace that the
- * reader takes, and the sums of what a simulated card gave can be formed.
+ * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence. What is imported is a trace that
+ * the reader takes, and the sums of what a simulated card gave can be formed.
  *
  * An input that begins with 'R' holds records alone; they get a head here. After 'G' comes the number of the device to
  * choose, after 'S' the records of a simulated card. Other inputs are whole files.

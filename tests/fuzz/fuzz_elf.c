@@ -1,5 +1,5 @@
 /*
- * Fuzz target: shared objects, which come from somebody else's wheel.
+ * Fuzz target: any bytes are a shared object whose needs can be read, or are refused with a sentence.
  */
 #include "cudasim/elf_needs.h"
 #include "tests/fuzz/fuzz.h"

@@ -23,15 +23,17 @@ static void try_expand(const char *text)
 
 static void try_job(const char *bytes, size_t n)
 {
-    const uint64_t taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(OUT) | OPTION_BIT(SEED) |
-                           OPTION_BIT(SHARD) | OPTION_BIT(RESUME);
+    static const struct flag_use taken[] = {TAKES(POLICY), TAKES(DEVICE), TAKES(OUT), TAKES(THREADS), TAKES(ON_OOM),
+                                            TAKES(SHARD), TAKES(RESUME), FLAGS_END};
     struct err_detail why = { .text = "" };
     struct job job;
     if (job_read_bytes(bytes, n, "fuzz", taken, &job, &why) != ERR_OK) {
         FUZZ_EXPECT(why.text[0] != '\0');
         return;
     }
-    FUZZ_EXPECT((job.options.given & ~taken) == 0);
+    for (unsigned i = 0; i < N_FLAGS; i++)
+        FUZZ_EXPECT(!job.options.is_given[i] || flag_find(taken, flag_name((enum flag_id)i),
+                                                          strlen(flag_name((enum flag_id)i))) == (enum flag_id)i);
     job_close(&job);
 }
 

@@ -1,6 +1,6 @@
 /*
- * A driver for the tests of recording, as libcuda.so.1: hands out addresses, the last one freed first, and refuses what
- * does not fit FAKE_CUDA_BYTES. Nothing else of CUDA is here.
+ * A driver for the tests of recording, as libcuda.so.1. It hands out addresses, the last freed one first, and refuses
+ * what exceeds FAKE_CUDA_BYTES. It has nothing else of CUDA.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static struct {
 
 static __thread int device;
 
-/* A child is forked from a program whose other threads may be in the middle of a call. */
+/* Other threads of the forking program may be in the middle of a call. */
 static void fake_lock(void) { pthread_mutex_lock(&fake.lock); }
 static void fake_unlock(void) { pthread_mutex_unlock(&fake.lock); }
 __attribute__((constructor)) static void fake_begin(void) { pthread_atfork(fake_lock, fake_unlock, fake_unlock); }
@@ -41,7 +41,7 @@ static uint64_t fake_total(void)
     return text == NULL ? UINT64_C(1) << 40 : strtoull(text, NULL, 10);
 }
 
-/* The last freed block of the same size, else a new one. */
+/* Takes the last freed block of the same size, or else a new one. */
 static uint64_t fake_place(uint64_t bytes)
 {
     for (size_t i = fake.n; i-- > 0 && i + 64 > fake.n;)
@@ -125,7 +125,7 @@ ENTRY(cuMemMap, uint64_t addr, size_t bytes, size_t offset, uint64_t handle, uns
     (void)addr, (void)bytes, (void)offset, (void)handle, (void)flags;
     return DONE;
 }
-ENTRY(cuArrayCreate_v2, uint64_t *out, const size_t *size)     /* width, height; what an element is does not matter */
+ENTRY(cuArrayCreate_v2, uint64_t *out, const size_t *size)     /* width, height; the element's type does not matter */
 {
     return fake_alloc(out, 4 * size[0] * (size[1] == 0 ? 1 : size[1]));
 }

@@ -1,6 +1,6 @@
 /*
- * A runtime for the tests of recording, as libcudart.so.12: each call ends in one of the driver, which it opens and
- * asks for its functions by name, as NVIDIA's does.
+ * A runtime for the tests of recording, as libcudart.so.12. Each call ends in a call of the driver. Like NVIDIA's, it
+ * opens the driver and looks its functions up by name.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -72,7 +72,7 @@ ENTRY(cudaSetDevice, int device)
     return driver.set_current((uintptr_t)device);
 }
 
-/* Arrays are as large as 1 KiB, whatever is asked for. */
+/* Every array takes 1 KiB, whatever is asked for. */
 struct extent { size_t width, height, depth; };
 ENTRY(cudaMallocArray, uint64_t *out, const int *format, size_t width, size_t height, unsigned flags)
 {
@@ -102,7 +102,7 @@ ENTRY(cudaDeviceReset, void)
     return cudaGetDevice(&device) == 0 ? driver.reset(device) : 1;
 }
 
-/* The other way to the driver that a program has: its own copy of the runtime calls it at no recorded call's hands. */
+/* A program's own copy of the runtime calls the driver outside of any recorded runtime call. */
 ENTRY(fakeInternalMalloc, uint64_t *out, size_t bytes)
 {
     pthread_once(&is_started, start);

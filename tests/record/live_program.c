@@ -1,7 +1,7 @@
 /*
- * A program for the tests of the live allocator: `live_program LIBRARY LOG [MIB]` asks libreplay-alloc.so for memory
- * and gives it back, from a fixed seed, and writes each request to LOG as record_program.c does; "O" is one that was refused.
- * MIB: the largest request.
+ * The program of the live allocator's tests: `live_program LIBRARY LOG [MIB]` asks libreplay-alloc.so for memory and
+ * gives it back, from a fixed seed, and writes each request to LOG as program.c does. "O" marks a refused request. MIB
+ * is the largest request.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ enum { CALLS = 4000, LIVE_MAX = 60, SEED = 11, STREAM_FIRST = 4096 };
 int main(int argc, char **argv)
 {
     void *(*alloc)(ssize_t, int, void *);
-    void (*release)(void *, ssize_t, int, void *);
+    void (*give_back)(void *, ssize_t, int, void *);
     struct { void *ptr; size_t bytes; uintptr_t stream; } live[LIVE_MAX];
     int n_live = 0;
     unsigned seed = SEED;
@@ -29,13 +29,13 @@ int main(int argc, char **argv)
         return 8;
     }
     memcpy(&alloc, &symbols[0], sizeof alloc);
-    memcpy(&release, &symbols[1], sizeof release);
+    memcpy(&give_back, &symbols[1], sizeof give_back);
     if (alloc(0, 0, NULL) != NULL)
         return 9;
     for (int i = 0; i < CALLS; i++) {
         const int at = rand_r(&seed) % LIVE_MAX;
         if (at < n_live) {
-            release(live[at].ptr, (ssize_t)live[at].bytes, 0, (void *)live[at].stream);
+            give_back(live[at].ptr, (ssize_t)live[at].bytes, 0, (void *)live[at].stream);
             fprintf(log, "F 1 %llx\n", (unsigned long long)(uintptr_t)live[at].ptr);
             live[at] = live[--n_live];
             continue;

@@ -1,6 +1,6 @@
 /*
- * A program for the tests of recording that is linked against nothing of CUDA: it opens the runtime by name, for itself
- * only, and writes the calls that have returned to a file, as record_program.c does.
+ * A program for the tests of recording that is not linked against CUDA. It opens the runtime by name, for itself only,
+ * and writes the calls that have returned to a file, as program.c does.
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ enum { CALLS = 10 };
 
 int main(int argc, char **argv)
 {
-    int (*alloc)(uint64_t *, size_t), (*release)(uint64_t);
+    int (*alloc)(uint64_t *, size_t), (*give_back)(uint64_t);
     uint64_t addr;
     FILE *log = argc < 3 ? NULL : fopen(argv[2], "a");
     void *library = dlopen("libcudart.so.12", RTLD_NOW | RTLD_LOCAL);
@@ -23,9 +23,9 @@ int main(int argc, char **argv)
     if (log == NULL || symbols[0] == NULL || symbols[1] == NULL || dlsym(library, "cudaNothing") != NULL)
         return 8;
     memcpy(&alloc, &symbols[0], sizeof alloc);
-    memcpy(&release, &symbols[1], sizeof release);
+    memcpy(&give_back, &symbols[1], sizeof give_back);
     for (int i = 0; i < CALLS; i++) {
-        if (alloc(&addr, 4096) != 0 || release(addr) != 0)
+        if (alloc(&addr, 4096) != 0 || give_back(addr) != 0)
             return 9;
         fprintf(log, "A %u %llx 4096 0 0\nF %u %llx\n", (unsigned)syscall(SYS_gettid), (unsigned long long)addr,
                 (unsigned)syscall(SYS_gettid), (unsigned long long)addr);

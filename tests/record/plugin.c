@@ -1,13 +1,12 @@
 /*
- * A library for the tests of recording that asks for memory while it is loaded: its constructor runs under the dynamic
- * linker's lock.
+ * A library for the tests of recording. Its constructor asks for memory, and so under the dynamic linker's lock.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 int cudaMalloc(uint64_t *out, size_t bytes);
 
-/* The program's (record_program.c). */
+/* It is in program.c. */
 void plugin_is_loading(void);
 
 __attribute__((constructor)) static void plugin_begin(void)

@@ -1,8 +1,8 @@
 /*
  * The programs that the tests of recording start: `record_program WHAT LOG`.
  *
- * Each call that has returned is written to LOG as a line of its own, "A thread addr bytes stream device" or "F thread
- * addr", by a write(2): what is there has happened, whatever becomes of the process.
+ * After each call has returned, write(2) appends a line to LOG, "A thread addr bytes stream device" or "F thread addr".
+ * A line there has happened, however the process ends.
  */
 #define _GNU_SOURCE                   /* SYS_gettid */
 #include <dirent.h>
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The runtime's, by linking; the driver's too. */
+/* Functions of the runtime and of the driver, both linked. */
 int cudaMalloc(uint64_t *out, size_t bytes);
 int cudaFree(uint64_t addr);
 int cudaMallocAsync(uint64_t *out, size_t bytes, uintptr_t stream);
@@ -77,7 +77,7 @@ static void expect(bool is_true, const char *what)
     _exit(8);
 }
 
-/* Requests and releases in some order, on one of two streams; every third in stream order. */
+/* Allocations and frees in some order, on one of two streams; every third in stream order. */
 static void work(unsigned seed, int n)
 {
     struct { uint64_t addr; uintptr_t stream; } live[LIVE_MAX];
@@ -204,7 +204,7 @@ static int count_descriptors(void)
     return n;
 }
 
-/* Many windows of the journal, while the program closes whatever it did not open. */
+/* Fills many windows of the journal while the program closes every descriptor that it did not open. */
 static void run_closing(void)
 {
     const int before = count_descriptors();
@@ -236,7 +236,8 @@ static void run_stacks(void)
 
 static atomic_bool is_loading;
 
-/* The plugin's constructor calls it, and then asks for memory: time for another thread to be in a recorded call. */
+/* The plugin's constructor calls this before it asks for memory, so that another thread is in a recorded call by
+ * then. */
 void plugin_is_loading(void);
 void plugin_is_loading(void)
 {
@@ -251,13 +252,13 @@ static void *load_plugin(void *unused)
     return NULL;
 }
 
-/* The recorder has found the functions that it needs by the first call; the second is from frames that it has not
- * named yet. */
+/* The first call lets the recorder find the functions that it needs. The second comes from frames that it has not named
+ * yet. */
 static void run_loading(void)
 {
     pthread_t loader;
     uint64_t addr;
-    alarm(20);                                           /* ends a program that two locks hold for ever */
+    alarm(20);                                           /* ends the program in case of a deadlock */
     expect(cudaMalloc(&addr, 1024) == 0, "cudaMalloc");
     expect(pthread_create(&loader, NULL, load_plugin, NULL) == 0, "no thread");
     while (!atomic_load(&is_loading))
@@ -266,7 +267,7 @@ static void run_loading(void)
     expect(pthread_join(loader, NULL) == 0, "the loading thread is gone");
 }
 
-/* Says its number and stays. */
+/* Writes its process number and stays. */
 static void run_lasting(void)
 {
     run_driver();

@@ -1,0 +1,140 @@
+/* --help, from the tables of commands, options and exit statuses. No line is wider than HELP_WIDTH. */
+#include "replay/program/cli.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Prints text[0, n) broken between words, and ends the line. */
+static void print_wrapped(FILE *out, const char *text, size_t n, size_t column, size_t indent)
+{
+    bool is_first = true;
+    assert(indent < HELP_WIDTH);
+    for (size_t at = 0; at < n;) {
+        size_t end = at;
+        while (end < n && text[end] != ' ')
+            end++;
+        if (!is_first && column + 1 + (end - at) > HELP_WIDTH) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            column = indent;
+            is_first = true;
+        }
+        column += (size_t)fprintf(out, "%s%.*s", is_first ? "" : " ", (int)(end - at), text + at);
+        is_first = false;
+        for (at = end; at < n && text[at] == ' '; at++)
+            ;
+    }
+    fputc('\n', out);
+}
+
+/* Paragraphs, one per line; a line that begins with a space is printed as it is. */
+static void print_paragraphs(FILE *out, const char *text)
+{
+    for (const char *line = text; *line != '\0';) {
+        const size_t n = strcspn(line, "\n");
+        assert(line[0] != ' ' || n <= HELP_WIDTH);
+        if (line[0] == ' ')
+            fprintf(out, "%.*s\n", (int)n, line);
+        else
+            print_wrapped(out, line, n, 0, 0);
+        line += n + (line[n] == '\n');
+    }
+}
+
+void help_print_wrapped(FILE *out, const char *text, size_t column, size_t indent)
+{
+    print_wrapped(out, text, strlen(text), column, indent);
+}
+
+void help_print_row(FILE *out, const char *name, size_t column, const char *text)
+{
+    const size_t n = (size_t)fprintf(out, "  %s", name);
+    if (n + 2 > column)
+        fprintf(out, "\n%*s", (int)column, "");
+    else
+        fprintf(out, "%*s", (int)(column - n), "");
+    help_print_wrapped(out, text, column, column);
+}
+
+static void print_options(FILE *out, const struct flag_use *taken)
+{
+    enum { COLUMN = 26 };
+    for (; taken->id != N_FLAGS; taken++) {
+        const char *argument = flag_argument(taken->id);
+        const char letter = flag_letter(taken->id);
+        char flag[64], short_form[4] = {'-', letter, ',', ' '};
+        snprintf(flag, sizeof flag, "%.4s--%s%s%s", letter != '\0' ? short_form : "", flag_name(taken->id),
+                 argument != NULL ? " " : "", argument != NULL ? argument : "");
+        help_print_row(out, flag, COLUMN, flag_help(taken));
+    }
+}
+
+static void print_statuses(FILE *out, const struct subcommand *c)
+{
+    enum { COLUMN = 11 };
+    static const struct { int number; const char *meaning; } rows[] = {
+#define EXIT_STATUS_ROW(name, number, meaning) {number, meaning},
+        EXIT_STATUS_LIST(EXIT_STATUS_ROW)
+#undef EXIT_STATUS_ROW
+    };
+    fprintf(out, "\nExit status:\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char number[16];
+        const bool is_failed = rows[i].number == STATUS_FAILED && c != NULL;
+        snprintf(number, sizeof number, "%d", rows[i].number);
+        if (!is_failed || c->failed != NULL)
+            help_print_row(out, number, COLUMN, is_failed ? c->failed : rows[i].meaning);
+    }
+    help_print_row(out, "128 + N", COLUMN, "ended by signal N");
+    if (c != NULL && c->status_note != NULL)
+        help_print_wrapped(out, c->status_note, 0, 0);
+}
+
+void help_print_command(FILE *out, const struct subcommand *c)
+{
+    fprintf(out, "replay %s\n\n", c->synopsis);
+    help_print_wrapped(out, c->summary, 0, 0);
+    fputc('\n', out);
+    print_options(out, c->flags);
+    if (c->text != NULL) {
+        fputc('\n', out);
+        print_paragraphs(out, c->text);
+    }
+    print_statuses(out, c);
+}
+
+static void print_commands(FILE *out)
+{
+    enum { COLUMN = 32, SYNOPSIS_MAX = 64 };
+    const struct command_entry *entry;
+    for (size_t i = 0; (entry = command_entry_at(i)) != NULL; i++) {
+        char synopsis[SYNOPSIS_MAX];
+        if (entry->group != NULL) {
+            fprintf(out, "\n%s:\n", entry->group);
+            continue;
+        }
+        snprintf(synopsis, sizeof synopsis, "replay %s", entry->command->synopsis);
+        help_print_row(out, synopsis, COLUMN, entry->command->summary);
+    }
+    fprintf(out, "\nHelp:\n");
+    help_print_row(out, "replay --list", COLUMN, "list policies, presets, cards, formats and generators");
+    help_print_row(out, "replay --help POLICY", COLUMN, "list a policy's options");
+    help_print_row(out, "replay COMMAND --help", COLUMN, "describe a command and its options");
+    help_print_row(out, "replay --version", COLUMN, "print the version");
+}
+
+void help_print_all(FILE *out)
+{
+    fprintf(out, "replay: what would another allocator have done with this program's GPU memory?\n\n"
+                 "  It died of OOM: was the card really full?    replay snapshot.pickle\n"
+                 "  Which card is large enough?                  replay fit snapshot.pickle\n"
+                 "  Which setting of PyTorch helps?              replay tune snapshot.pickle\n\n");
+    print_paragraphs(out, "The snapshot is PyTorch's own, written by torch.cuda.memory._dump_snapshot() after "
+                          "torch.cuda.memory._record_memory_history(); replay record and replay run-sim write one without "
+                          "a change to the program.\n");
+    print_commands(out);
+    fprintf(out, "\nOptions of replay FILE:\n");
+    print_options(out, cmd_replay.flags);
+    fputc('\n', out);
+    print_paragraphs(out, cmd_replay.text);
+    print_statuses(out, NULL);
+}

@@ -1,0 +1,39 @@
+/* The one place that decides what a results file may name. */
+#include "replay/results/foreign_run.h"
+
+#include "policies/spec.h"
+#include "sim/device.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A named pipe would block, and a device may do anything when it is opened. The files of /proc claim to be regular, may
+ * block as well, and are all empty by their size; an empty trace is useless anyway. "-" would be standard input. */
+static bool is_plain_file(const char *path)
+{
+    struct stat status;
+    return strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+}
+
+/* Parsing opens nothing. A text that is no device at all is refused later, by the command. */
+static bool names_real_card(const char *device)
+{
+    struct device_config config;
+    bool is_real = false, has_total;
+    const enum err ignored = device_parse_any(device, &config, &is_real, &has_total, NULL);
+    return ignored == ERR_OK ? is_real : is_real || strncmp(device, "cuda", strlen("cuda")) == 0;
+}
+
+enum err foreign_run_check(const char *policy, const char *device, const char *trace_path, struct err_detail *why)
+{
+    if (policy != NULL && policy_text_loads_code(policy))
+        return err_set(why, ERR_UNSUPPORTED, 0, "its policy '%.100s' lies in a file of its own; code is loaded only if "
+                       "the command line names it", policy);
+    if (device != NULL && names_real_card(device))
+        return err_set(why, ERR_UNSUPPORTED, 0, "its device '%.100s' is a real card, which only the command line may "
+                       "name", device);
+    if (trace_path != NULL && !is_plain_file(trace_path))
+        return err_set(why, ERR_INPUT, 0, "the trace %.150s is not there", trace_path);
+    return ERR_OK;
+}

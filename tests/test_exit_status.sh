@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Exit statuses, the same for every command: 1 bad news about a run, 2 what the person can mend (usage, input), 3 what
+# failed in the host or in the program (a full disk, standard output that cannot be written). A table of commands and
+# failures; a line that a command cannot meet holds '-'.
+set -uo pipefail
+replay=$1
+samples=$3/samples
+. "$3/tests/shell.sh"
+
+cp "$samples/mlp-adam.trace.zst" a.zst
+cp "$samples/530-270.trace.zst" small.zst
+"$replay" snapshot a.zst -o a.pickle || fail "no snapshot to work with"
+"$replay" sweep a.zst --policy best-fit --device sim:1GiB -o a.db >/dev/null || fail "no database to work with"
+"$replay" a.zst --policy best-fit --device sim:1GiB --json a.json >/dev/null || fail "no results to work with"
+head -c 100 a.zst >cut.zst
+printf 'not a trace, not results' >text
+printf '{"schema": "other"}' >other.json
+cp a.db other.db
+sqlite3 other.db "UPDATE runs SET peak_reserved_bytes = peak_reserved_bytes + 1" || fail "no other results"
+
+# ends STATUS ARGUMENT...: one line on stderr if it is an error, and this status
+ends() {
+    local want=$1 status
+    shift
+    "$replay" "$@" >out 2>err </dev/null
+    status=$?
+    [ "$status" = "$want" ] || fail "replay $*: exit $status, expected $want: $(cat err)"
+    [ "$want" -lt 2 ] || [ -s err ] || fail "replay $*: exit $want without a word on standard error"
+}
+
+# ---- what every command that reads a file does with a wrong one, and with wrong words ----
+# A command, and what it needs beside the input.
+while read -r command rest; do
+    [ "$command" = replay ] && command=
+    # shellcheck disable=SC2086
+    for input in no-such-file . text cut.zst other.json; do
+        [[ $input == . && ($command == sweep || $command == report) ]] && continue      # these take folders
+        rm -f o.*
+        ends 2 $command $input $rest
+    done
+    # shellcheck disable=SC2086
+    ends 2 $command a.zst $rest --no-such-option
+done <<'TABLE'
+replay
+verify
+stats
+summary
+fit
+tune
+import -o o.zst
+snapshot -o o.pickle
+sweep --policy none -o o.db
+report --html o.html
+diff a.zst
+merge -o o.db
+TABLE
+ends 2 info no-such-file
+ends 2 info cut.zst
+
+# ---- a disk that is full, and a name that nothing can be written under ----
+# A command that works, and the option that names its output.
+while read -r option line; do
+    for name in /dev/full no/such/folder/o; do
+        [ -e "$name" ] || [ "$name" != /dev/full ] || continue
+        # shellcheck disable=SC2086
+        ends 3 $line "$option" "$name"
+    done
+done <<'TABLE'
+--json a.zst
+--csv a.zst
+--samples a.zst
+--perfetto a.zst
+--json info a.zst
+--json verify a.pickle
+--json stats a.zst
+--json fit small.zst
+--json tune small.zst
+--json diff a.zst a.zst
+--json merge a.db -o merged.db
+--csv merge a.db -o merged.db
+--html report a.json
+--md report a.json
+--csv report a.json
+-o import a.pickle
+-o snapshot a.zst
+-o generate 530-270
+TABLE
+ends 3 sweep a.zst --policy none -o no/such/folder/o.db
+if [ -c /dev/full ]; then
+    while read -r line; do
+        # shellcheck disable=SC2086
+        "$replay" $line >/dev/full 2>err </dev/null
+        status=$?
+        [ "$status" = 3 ] && [ "$(wc -l <err)" = 1 ] || fail "replay $line >/dev/full: exit $status: $(cat err)"
+    done <<'TABLE'
+a.zst
+info a.zst
+verify a.pickle
+stats a.zst
+summary a.zst
+fit small.zst
+tune small.zst
+diff a.zst a.zst
+merge a.db -o merged.db
+report a.json --md -
+--help
+--list
+--help pytorch
+fit --help
+TABLE
+fi
+
+# ---- what a person can mend otherwise ----
+ends 2 merge a.db other.db -o both.db                    # other results of the same runs
+ends 2 a.zst --device cuda:999                           # a card that is not there, or no driver
+ends 2 a.zst --device nothing
+ends 2 a.zst --policy ./no-such.so
+ends 2 a.zst --json a.zst
+ends 2 sweep no-such.ini
+ends 2 generate nothing -o o.zst
+ends 2 no-such-command a.zst
+ends 2 run-sim -- ./no-such-program
+
+# ---- bad news ----
+ends 1 a.zst --policy none --device sim:20MiB
+ends 1 stats a.zst --device sim:20MiB
+ends 1 diff a.zst small.zst
+ends 1 report a.json --md o.md --fail-if 'outcome == ok'
+ends 0 sweep a.zst --policy none --device sim:20MiB -o oom.db       # a refused request is a result of a sweep
+
+# ---- no memory of the host: with room for little address space the program cannot even read ----
+if ! nm "$replay" 2>/dev/null | grep -q __asan; then
+    (ulimit -v 40000; exec "$replay" sweep a.zst --policy 'pytorch:gc=0.{10..99}' -o many.db) >out 2>err
+    status=$?
+    [ $status = 3 ] || [ $status = 0 ] || [ $status = 127 ] || fail "little memory: exit $status: $(cat err)"
+fi
+
+[ "$failures" = 0 ]
