@@ -29,7 +29,7 @@
     X(ON_OOM, "on-oom", "stop|skip", "what a refused request does: end the run, or be left out (default: stop)") \
     X(START, "start", "fresh|faithful", "where a trace begins that starts in mid-run: with its live requests placed anew, or from the recorded segments and blocks (default: fresh)") \
     X(AUDIT, "audit", NULL, "check every placement against an independent map of what is live")             \
-    X(PRICE, "price", "SIZE", "bytes of the card that a millisecond of driver time is worth, for who wins (default: 1MiB)") \
+    X(PRICE, "price", "SIZE", "what a millisecond of driver time counts as, in bytes of the card, when runs are compared (default: 1MiB)") \
     X(THREADS, "threads", "N", "threads to run policies in (default: one per core)")                        \
     X(SEED, "seed", "N", "seed of everything random (default: 0)")                                          \
     X(STACKS, "stacks", NULL, "record the call stack of each allocation as well")                          \
