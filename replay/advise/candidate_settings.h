@@ -50,8 +50,8 @@ void settings_set_close(struct settings_set *set);
 /* How many settings differ from the defaults; gc with its limit counts as two. */
 unsigned settings_count(const struct settings *s);
 
-/* The text of PYTORCH_CUDA_ALLOC_CONF, "" for the defaults; with `as_policy` the whole policy as after --policy. Until 2.10
- * per_process_memory_fraction was no option: then only the policy has the limit, and a program must call
+/* The text of PYTORCH_CUDA_ALLOC_CONF, "" for the defaults; with `as_policy` the whole policy as after --policy. Before
+ * 2.10 per_process_memory_fraction was no option. Then only the policy has the limit, and a program must call
  * torch.cuda.set_per_process_memory_fraction. Returns `buf`. */
 const char *settings_text(const struct settings *s, const struct pytorch_rules *rules, bool as_policy,
                           char buf[SETTINGS_TEXT]);

@@ -70,7 +70,7 @@ static enum err session_run(struct fit_session *s, struct err_detail *why)
 
 /* ---- who wins ---- */
 
-/* On a card that was given, what fits it comes first (winner.h). */
+/* A policy as the rule sees it. With a card given, policies that fit it come first (winner.h). */
 static struct contender contender_of(const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
@@ -90,8 +90,8 @@ static struct contender contender_of(const struct fit_session *s, size_t i)
     };
 }
 
-/* The policy that wins; WINNER_NONE: for none a card was found. If all need more than the card given, the one that needs
- * least is the answer. */
+/* The policy that wins; WINNER_NONE: no policy runs on any card tried. If all need more than the card given, the one that
+ * needs least wins. */
 static size_t session_best(const struct fit_session *s)
 {
     size_t best = 0;
