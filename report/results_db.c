@@ -39,8 +39,8 @@ struct results_db {
 /* ---- the schema ---- */
 
 /*
- * Per trace and card, the run that wins (winner.h). `price` is an SQL expression. `least_card_bytes` is the least memory
- * of all runs that get through, whatever their driver time.
+ * Per trace and card, the run that wins (winner.h). `price` is an SQL expression. `least_card_bytes` is the least
+ * memory of all runs that get through, whatever their driver time.
  */
 #define BEST_RUNS(price)                                                                                    \
     "SELECT trace_path, trace_digest, device, policy, peak_reserved_bytes, device_time_ns, place,"           \

@@ -9,8 +9,8 @@
 
 enum { SETTINGS_TEXT = 320, SETTINGS_SPLITS_MAX = 16, SETTINGS_ROUNDUP = 32 };
 
-/* One point; zeros are the defaults. gc and fraction come together or not at all, because the collector never runs without
- * a limit. non_split needs max_split. */
+/* One point; zeros are the defaults. gc and fraction come together or not at all, because the collector never runs
+ * without a limit. non_split needs max_split. */
 struct settings {
     bool     expandable;
     uint32_t max_split_mib, non_split_mib, large_segment_mib;
@@ -36,8 +36,8 @@ struct settings_space {
 MUST_USE enum err settings_space_read(struct trace_reader *trace, const struct pytorch_rules *rules,
                                       struct settings_space *out, struct err_detail *why);
 
-/* Add the coarse cross product, or all points that differ from `around` in one setting. Points that the release refuses or
- * lacks are left out. ERR_HOST_NOMEM. */
+/* Add the coarse cross product, or all points that differ from `around` in one setting. Points that the release
+ * refuses or lacks are left out. ERR_HOST_NOMEM. */
 MUST_USE enum err settings_add_cross(const struct settings_space *space, struct settings_set *set,
                                      struct err_detail *why);
 MUST_USE enum err settings_add_neighbours(const struct settings_space *space, const struct settings *around,

@@ -90,8 +90,8 @@ static struct contender contender_of(const struct fit_session *s, size_t i)
     };
 }
 
-/* The policy that wins; WINNER_NONE: no policy runs on any card tried. If all need more than the card given, the one that
- * needs least wins. */
+/* The policy that wins; WINNER_NONE: no policy runs on any card tried. If all need more than the card given, the one
+ * that needs least wins. */
 static size_t session_best(const struct fit_session *s)
 {
     size_t best = 0;
@@ -110,7 +110,8 @@ static void print_row(const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
     const uint64_t total = s->device.config.total_bytes;
-    char size[TEXT_NUMBER] = "none found", reserved[TEXT_NUMBER] = "-", margin[TEXT_NUMBER] = "", calls[TEXT_NUMBER] = "-";
+    char size[TEXT_NUMBER] = "none found", reserved[TEXT_NUMBER] = "-", calls[TEXT_NUMBER] = "-";
+    char margin[TEXT_NUMBER] = "";
     const char *sign = "";
     if (f->smallest_bytes > 0) {
         text_mib(f->smallest_bytes, size);
@@ -261,8 +262,8 @@ const struct subcommand cmd_fit = {
             "its size; larger sizes are tried too, and the answer says if one of them fails. With a capacity in\n"
             "--device the margin against it is shown. The best policy has the smallest sum of card and driver time\n"
             "at --price. A trace that starts in mid-run starts fresh.\n",
-    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(PRICE) | OPTION_BIT(THREADS) | OPTION_BIT(GPU) |
-             OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
+    .taken = OPTION_BIT(POLICY) | OPTION_BIT(DEVICE) | OPTION_BIT(JSON) | OPTION_BIT(PRICE) | OPTION_BIT(THREADS) |
+             OPTION_BIT(GPU) | OPTION_BIT(FROM) | OPTION_BIT(RELEASES) | OPTION_BIT(HELP),
     .n_inputs_min = 1,
     .n_inputs_max = 1,
     .run = fit_main,

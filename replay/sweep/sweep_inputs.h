@@ -12,7 +12,7 @@
 
 struct sweep_input {
     char   *path;
-    char   *job;                     /* the folder of the ranks: "run7" of "run7/rank_3/snapshot.pickle"; NULL: no rank */
+    char   *job;                     /* the ranks' folder: "run7" of "run7/rank_3/snapshot.pickle"; NULL: no rank */
     int64_t rank;                    /* -1: none */
     uint64_t bytes;                  /* the file's size */
     bool    is_found;                /* found in a folder, so it may not be a trace */
@@ -24,8 +24,8 @@ struct sweep_inputs {
     size_t n;
 };
 
-/* Appends a file, or the files of a folder in order of name, with folders in it up to 8 deep. Names that begin with a dot
- * are skipped. ERR_IO with the path; ERR_HOST_NOMEM. Close with sweep_inputs_close, also after an error. */
+/* Appends a file, or the files of a folder in order of name, with folders in it up to 8 deep. Names that begin with a
+ * dot are skipped. ERR_IO with the path; ERR_HOST_NOMEM. Close with sweep_inputs_close, also after an error. */
 MUST_USE enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_detail *why);
 void sweep_inputs_close(struct sweep_inputs *in);
 
