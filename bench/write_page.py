@@ -2,8 +2,8 @@
 """Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE KEPT OUT
 
 KEPT is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines
-`measure,case,metric,value`, repetitions in the order they were taken; MACHINE has `name=value`. Ratios are taken within
-a repetition, whose parts ran directly after each other, and only then their median.
+`measure,case,metric,value`, repetitions in the order in which they ran; MACHINE has `name=value`. A ratio is taken
+within a repetition, whose parts ran directly after each other; the median is taken of these ratios.
 """
 import csv
 import os
@@ -288,45 +288,48 @@ def record_table(s):
 PAGE = """\
 # Measurements
 
-Written by `bench/run` on one machine; the same figures with their extremes are in `results.csv`. Where a cell has three
-numbers they are the median of {rounds} repetitions or more (least to greatest). {origin}
+Written by `bench/run` on one machine; `results.csv` has the same figures with their extremes. Three numbers in a cell
+are the median of {rounds} repetitions or more (least to greatest). {origin}
 
 - Machine: {cpu}, {cores} cores, {memory_gib} GiB, {kernel}; load average {load} before the start.
-- How even it was: between the measurements zstd unpacked the plain records of one and the same trace, at
-  {yardstick} million events a second.
+- How steady it was: between the measurements zstd unpacked the plain records of one trace, at
+  {yardstick} million events per second.
 - Built by {compiler} {compiler_version}, {build_type}; zstd {zstd}; Python {python}.
-- Speeds are by CPU time of the process, so that other work on the machine counts less; our processes had {share:.0%} of
-  the time that passed (median; least {least_share:.0%}). Well below 100%, the machine was busy with other things and
-  the figures are lower bounds.
-- Things compared run in turn, A B C A B C, in each repetition; a ratio is taken within a repetition, and then the
-  median of the ratios.
+- Speeds are by CPU time of the process, so that other work on the machine counts less. Our processes had {share:.0%} of
+  the time that passed (median; least {least_share:.0%}). If that is well below 100%, the machine was busy and the
+  figures are lower bounds.
+- What is compared runs in turn, A B C A B C, in each repetition. A ratio is taken within a repetition; the table has
+  the median of these ratios.
 
 ## The engine
 
-Million events a second on one core: the whole of a replay, from the compressed trace in memory through reader, policy
-and meter. Traces of so many live blocks are generated (`replay generate mix:LIVE`): random requests of 512 B to 64 MiB
-and frees of any of them, growing from nothing to about LIVE live ones, two to five million events; requests and frees
-come in an order that no processor can guess. The recorded step is one of training, over and over, ten million events.
-The cheapest policy hands out one address after the other and keeps nothing, so its column is what the engine itself
-allows; `pytorch` runs with its defaults and all counters. "Loop and meter" is the cheapest policy's time for an event
-less that of decoding it. "A line" is memory alone: reading a line of 64 bytes that the one before named, in a table with
-one for each live block; where that takes longer, so does every allocator that looks at its blocks. "By the clock" is how
-the same replay runs by default: a second thread decodes, and what counts is the time that passes.
+Million events per second on one core, for a whole replay: from the compressed trace in memory through reader, policy
+and meter.
+
+- The traces with a number of live blocks are generated (`replay generate mix:LIVE`): random requests of 512 B to 64 MiB
+  and frees of any of them, growing from nothing to about LIVE live blocks; two to five million events, in an order that
+  no processor can guess. The recorded step is one step of training, repeated to ten million events.
+- The cheapest policy gives one address after the other and remembers nothing, so its column is the limit that the
+  engine sets. `pytorch` runs with its defaults and all counters.
+- "Loop and meter" is the cheapest policy's time for an event minus the time to decode it.
+- "A line" is memory alone: the time to read a line of 64 bytes whose address the previous line holds, in a table with
+  one line for each live block. Where that takes longer, so does every allocator that looks at its blocks.
+- "By the clock" is the same replay as it runs by default, with a second thread that decodes, by the time that passes.
 
 {engine}
 
-Aim: `pytorch` 25 and the cheapest policy 75 at 2,000 live blocks, no cliff from 1,000 to 1,000,000 live blocks. The
-same with settings, million events a second; garbage collection on a card of 1.25 times what the default reserves at its
-peak:
+Aim: 25 for `pytorch` and 75 for the cheapest policy at 2,000 live blocks; no cliff from 1,000 to 1,000,000 live blocks.
+
+The same with settings, million events per second. Garbage collection runs on a card of 1.25 times the peak that the
+default reserves:
 
 {settings}
 
 ## Decoding
 
-Million events a second on one core from the bytes of a trace to checked events, 24 bytes each, in memory; and what zstd
-alone does: with the same bytes, which are columns then and no events yet, and with the events as an array of those 24
-bytes each, packed at its default level, which nobody checks. The latter is how one would keep a trace without a format
-of its own; libCacheSim does.
+Million events per second on one core, from the bytes of a trace to checked events of 24 bytes each in memory. Next to
+it zstd alone: on the same bytes, which gives columns and not yet events; and on the events as an array of 24 bytes each,
+packed at zstd's default level and unchecked. The latter is a trace without a format of its own, as libCacheSim keeps it.
 
 {decode}
 
@@ -334,19 +337,23 @@ Aim: as fast as zstd.
 
 ## Many lanes
 
-A sweep decodes once for all its lanes, here each with `pytorch` on the trace of 2,000 live blocks. What n lanes cost is
-compared with n runs alone, half of them before and half after, less the n - 1 decodes that they save; 1 is the aim.
+A sweep decodes once for all its lanes; here each lane runs `pytorch` on the trace of 2,000 live blocks. The cost of n
+lanes is divided by the cost of n runs alone (half of them before, half after) minus the n - 1 decodes that they save.
+Aim: 1.
 
 {lanes}
 
 ## Sweep
 
-`replay sweep` with 64 settings of `pytorch` over recordings whose runs are short, so that what a run costs beside its
-events counts: reading the trace, the bounds, opening a lane, and its row in the database. The settings
-"tried" are `max-split`, `gc` and `roundup`, four values each, as a person would try them; a run that cannot differ from
-another is not replayed, and how many are is said. The "distinct" ones each round some size in a way of their own, and
-all are replayed. Events times settings by the CPU time of the whole process, from its start to the database on the disk;
-beside it 64 lanes of `pytorch` on 200,000 events of the trace of 2,000 live blocks, in turn.
+`replay sweep` with 64 settings of `pytorch` over recordings whose runs are short. So the costs besides events count:
+reading the trace, the bounds, opening a lane, its row in the database.
+
+- The settings "tried" are four values each of `max-split`, `gc` and `roundup`, as a person would try them. A run that
+  cannot differ from another is not replayed; the table says how many were.
+- The settings "distinct" each round some size differently, so all are replayed.
+
+The figure is events times settings, divided by the CPU time of the whole process, from its start to the database on
+disk. It is compared with 64 lanes of `pytorch` on 200,000 events of the trace of 2,000 live blocks, in turn.
 
 {sweep}
 
@@ -354,38 +361,42 @@ Aim: 1.
 
 ## The command
 
-`replay TRACE --policy pytorch` as a person runs it, by the clock: the program's start, the events through policy and
-meter, the bounds that every answer is set against (the live data, and an offline plan that knows all lifetimes), and
-the report.
+`replay TRACE --policy pytorch` as a person runs it, by the clock: the start of the program, the events through policy
+and meter, the bounds that come with every answer (the live data, and an offline plan that knows all lifetimes), and the
+report.
 
 {command}
 
-## Beside PyTorch's own allocator
+## Compared with PyTorch's own allocator
 
 The same events through `libc10_cuda` of PyTorch {release}, called from C++ without Python (`bench/against_torch.cpp`)
-on a simulated device whose calls cost next to nothing, and through a whole replay of ours, from the compressed trace
-on. PyTorch's side reads its events from an array: "ratio without" is that to a replay less its decoding. "By the clock"
-a second thread of ours decodes, as by default; what PyTorch's side takes is its own thread's time there, too. Its locks,
-its table of live pointers and a query of the device are in its figures; history is off. Random requests are one million
-events (at 50,000 and 400,000 live two and four), both beginning with nothing; recorded steps are ten million.
+on a simulated device whose calls cost next to nothing; and through a whole replay of ours, from the compressed trace
+on.
+
+- PyTorch's side reads its events from an array, so "ratio without" compares it with our replay minus decoding.
+- "By the clock" a second thread of ours decodes, as by default; PyTorch's side is still its own thread's time.
+- PyTorch's figures include its locks, its table of live pointers and a query of the device; history is off.
+- Random requests are one million events (two and four million at 50,000 and 400,000 live), beginning with nothing;
+  recorded steps are ten million.
 
 {torch}
 
 Aim: ten times.
 
-## Beside other replayers
+## Compared with other replayers
 
-Their own figures, from their own machines, so that the ratios tell the order and not more. RMM's replay benchmark takes
-178 ms for 110,250 events with 16 threads (rapidsai/rmm#591). libCacheSim, which replays requests to caches, does more
-than 20 million a second on one core (its README) and decodes once per task. Ours are the medians of the tables above.
+Their figures are their own, from their own machines, so the ratios only give the order of magnitude. RMM's replay
+benchmark takes 178 ms for 110,250 events with 16 threads (rapidsai/rmm#591). libCacheSim, which replays requests to
+caches, does more than 20 million per second on one core (its README) and decodes once per task. Ours are the medians of
+the tables above.
 
 {others}
 
 ## Import
 
 A PyTorch snapshot (pickle, protocol 4, made by `tests/make_big_pickle.py`) into a native trace on disk, against
-Python's `pickle.load` of the same file, which only builds the objects. Where stacks have frames of their own, nine
-tenths of the file are those; where they share them it is mostly records.
+Python's `pickle.load` of the same file, which only builds the objects. If every stack has stack frames of its own, these
+are nine tenths of the file; if stacks share them, it is mostly records.
 
 {imports}
 
@@ -393,39 +404,55 @@ Aim: ten times as fast as `pickle.load`.
 
 ## Size of a trace
 
-The bundled recordings of training loops. "Side columns" are what only reports and `verify` read: the number of each
-event's record in its source, addresses, call stacks with their texts, recorded segment events. Aim: at most 3 bytes
-without them from 2,000 events on.
+The bundled recordings of training loops. "Side columns" are read only by reports and `verify`: the number of each
+event's record in its source, addresses, call stacks with their texts, recorded segment events. Aim: at most 3 bytes for
+an event without them, from 2,000 events on.
 
 {sizes}
 
 ## Seeking
 
-From the start of a trace of five million events to an event of it, by CPU time. Aim: at most 50 ms.
+CPU time to go from the start of a trace of five million events to one of its events. Aim: at most 50 ms.
 
 {seek}
 
 ## Length
 
-The recorded step over and over, replayed by four policies at once (`best-fit`, `pow2`, `max_split_size_mb:128` and the
-cheapest) from a file, on one core. Time for an event must not grow with the length; memory must stay below a GiB.
+The recorded step, repeated, replayed from a file by four policies at once (`best-fit`, `pow2`,
+`max_split_size_mb:128` and the cheapest) on one core. The time for an event must not grow with the length; memory must
+stay below 1 GiB.
 
 {scale}
 
 ## Memory over length
 
-The most memory that a process held which wrote, or replayed with `pytorch`, a trace `mix:2000` of that length.
-Replaying on one core holds a chunk of 2^16 events (1.5 MiB; several policies at once, or much that is live: 2^20) and the
-tables of what is live, so it must not grow any further; a second thread that decodes holds a chunk more.
+The peak memory of a process that wrote a trace `mix:2000` of that length, or replayed it with `pytorch`. A replay on one
+core holds one chunk of 2^16 events (1.5 MiB; 2^20 events for several policies or many live blocks) and the tables of
+live blocks, so it must not grow with the length. A second thread that decodes holds one chunk more.
 
 {memory}
 
 ## Recording
 
-CPU time of a call of `cudaMalloc` or `cudaFree`, of a runtime that does nothing, with and without `replay record`'s
-library in front of it; journals on the disk of temporary files. The difference is what recording costs. Aim: below 1000.
+CPU time of a call of `cudaMalloc` or `cudaFree` in a runtime that does nothing, with and without the library of
+`replay record` in front of it; journals lie on the disk for temporary files. The difference is the cost of recording.
+Aim: below 1000.
 
 {record}
+
+## This folder
+
+Only programs and scripts that measure; nothing here is linked into the program or run by the tests. `bench/run --help`
+says what can be measured.
+
+| file | what it is |
+|---|---|
+| `run` | open first: measures everything and rewrites this page and `results.csv` |
+| `bench_engine.c`, `made_trace.h`, `cheapest.h`, `lines.h` | what is timed from inside, and on what |
+| `bench_record.c`, `null_cudart.c` | the cost of recording |
+| `against_torch.cpp` | PyTorch's own allocator on the same events |
+| `time_command.py`, `time_sweep.py`, `time_pickle.py` | what is timed from outside |
+| `write_page.py`, `check.py` | this page from the values; what got slower between two runs |
 """
 
 
