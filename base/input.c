@@ -96,6 +96,7 @@ static enum err source_fill(struct input *in, struct err_detail *why)
     return ERR_OK;
 }
 
+/* Decompresses into the window; a gzip file may have several members. */
 static enum err gzip_fill(struct input *in, unsigned i, struct err_detail *why)
 {
     struct layer *l = &in->layers[i], *below = &in->layers[i - 1];
@@ -173,6 +174,7 @@ static enum err base64_fill(struct input *in, unsigned i, struct err_detail *why
     return ERR_OK;
 }
 
+/* Adds at least one byte to a window, or sets at_end, or fails; may also only make progress below. */
 static enum err layer_fill(struct input *in, unsigned i, struct err_detail *why)
 {
     struct layer *l = &in->layers[i];
@@ -211,6 +213,7 @@ static enum err layer_peek(struct input *in, unsigned i, size_t want, struct err
     return ERR_OK;
 }
 
+/* Adds a layer on top. */
 static enum err layer_push(struct input *in, enum layer_kind kind, struct err_detail *why)
 {
     if (in->n_layers == LAYERS_MAX)

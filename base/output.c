@@ -99,6 +99,7 @@ static enum err output_open_temporary(struct output *o, mode_t mode, struct err_
     return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(reason));
 }
 
+/* Opens what the name stands for: standard output, a regular file through a temporary one, anything else directly. */
 static enum err output_open_stream(struct output *o, struct err_detail *why)
 {
     struct stat st;

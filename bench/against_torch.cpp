@@ -1,7 +1,7 @@
 /*
- * PyTorch's own allocator under the events that bench_engine wrote: against_torch CASE EVENTS. Prints what bench_engine
- * prints. No Python runs here; built and started by bench/run --torch, with the libraries of a PyTorch wheel and the
- * simulated CUDA of this tree.
+ * Runs PyTorch's own allocator on the events that bench_engine wrote: against_torch CASE EVENTS. Prints lines as
+ * bench_engine does. No Python runs here: bench/run --torch builds and starts it with the libraries of a PyTorch wheel
+ * and the simulated CUDA of this tree.
  */
 #include "base/event.h"
 

@@ -1,9 +1,10 @@
 /*
- * What can only be timed from inside: the engine's loop, the decoder, an import; and what a process needs for them.
+ * Measures what can only be timed from inside: the engine's loop, the decoder, an import, and the memory that a process
+ * needs for them.
  *
- * Prints one value a line, `measure,case,metric,value`; repetitions are lines that repeat. bench/run collects them and
- * bench/write_page.py makes the page; bench/time_sweep.py asks for one bare figure. Speeds are by CPU time, so that what
- * else runs on the machine counts less; `cpu_share` tells how much of the clock's time that was.
+ * Prints one value a line, `measure,case,metric,value`; a repetition prints the same line again. bench/run collects
+ * them and bench/write_page.py makes the page; bench/time_sweep.py asks for one bare figure. Speeds are by CPU time, so
+ * that other work on the machine counts less. `cpu_share` is CPU time divided by the time that passed.
  */
 #include "bench/cheapest.h"
 #include "bench/lines.h"
@@ -88,7 +89,7 @@ static enum err held_read(struct held_trace *t, const char *path, struct err_det
     return trace_open_bytes(t->bytes, t->n, &t->in, why);
 }
 
-/* Makes a trace as files hold it: one that is made in memory is hardly packed. */
+/* Makes a trace in a file and reads it back: a trace that is made in memory is hardly packed. */
 static enum err held_open(struct held_trace *t, const char *what, uint64_t events, struct err_detail *why)
 {
     const char *folder = getenv("TMPDIR");
@@ -133,7 +134,7 @@ static enum err decode_all(const struct held_trace *t, struct err_detail *why)
     return e;
 }
 
-/* Nothing but zstd over frames one after the other. */
+/* Unpacks zstd frames one after the other, and does nothing else. */
 static enum err unpack_all(const void *frames, size_t n, struct err_detail *why)
 {
     const size_t most = TRACE_CHUNK_EVENTS * sizeof(struct event);       /* in a frame, packed by column or not */
@@ -154,7 +155,7 @@ static enum err unpack_all(const void *frames, size_t n, struct err_detail *why)
 
 /* ---- the same events as plain records ---- */
 
-/* The events of a trace as an array, packed by zstd chunk by chunk: frames one after the other. */
+/* The events of a trace as plain records, packed by zstd: one zstd frame for each chunk. */
 struct plain_trace {
     unsigned char *bytes;
     size_t         n, room;
@@ -175,7 +176,7 @@ static bool plain_append(struct plain_trace *p, ZSTD_CCtx *zstd, const struct ev
     return !ZSTD_isError(packed);
 }
 
-/* At zstd's default level, and with its checksum, as the trace has. */
+/* Packs with zstd's default level and with its checksum, as the trace format does. */
 static enum err plain_open(struct plain_trace *p, const struct held_trace *t, struct err_detail *why)
 {
     struct trace_reader *in;
@@ -198,8 +199,8 @@ static enum err plain_open(struct plain_trace *p, const struct held_trace *t, st
     return e;
 }
 
-/* What the machine is worth at this moment: zstd on what nothing else is measured with, and as no version of our format
- * would have it, so that the speed of one version can be told by it from that of the next. */
+/* The yardstick: how fast the machine is at this moment. It unpacks plain records with zstd, which no version of our
+ * format changes, so figures of two versions can be divided by it and compared. */
 static enum err yardstick_main(char **args, struct err_detail *why)
 {
     enum { TIMES = 8 };
@@ -218,8 +219,8 @@ static enum err yardstick_main(char **args, struct err_detail *why)
     return e;
 }
 
-/* `n` lanes of a policy over a trace. A lane that ran out of memory or saw other events than there are is an error;
- * *reserved_bytes gets the peak of the last lane and may be NULL. */
+/* Runs `n` lanes over a trace. It is an error if a lane ran out of memory or did not see every event. *reserved_bytes:
+ * the peak of the last lane; may be NULL. */
 static enum err run_lanes(struct trace_reader *in, const struct policy_spec *const *specs, size_t n, unsigned threads,
                           uint64_t total_bytes, uint64_t *reserved_bytes, struct err_detail *why)
 {
@@ -246,7 +247,7 @@ static enum err run_lanes(struct trace_reader *in, const struct policy_spec *con
     return e;
 }
 
-/* The same from the compressed trace on: what a reader has decoded is not taken over from an earlier run. */
+/* The same with a new reader, so that nothing decoded by an earlier run is reused. */
 static enum err run_held(const struct held_trace *t, const struct policy_spec *const *specs, size_t n, unsigned threads,
                          uint64_t total_bytes, uint64_t *reserved_bytes, struct err_detail *why)
 {
@@ -259,7 +260,7 @@ static enum err run_held(const struct held_trace *t, const struct policy_spec *c
     return e;
 }
 
-/* One lane on a card without end. */
+/* Runs one lane on a card of unlimited size. */
 static enum err run_policy(struct trace_reader *in, const struct policy_spec *spec, struct err_detail *why)
 {
     return run_lanes(in, &spec, 1, 1, 0, NULL, why);
@@ -268,7 +269,7 @@ static enum err run_policy(struct trace_reader *in, const struct policy_spec *sp
 static char cheapest_text[] = "cheapest";
 static const struct policy_spec cheapest = {.ops = &policy_cheapest, .typed = cheapest_text, .expanded = cheapest_text};
 
-/* The things to compare: on one core, and by the clock with the decoder on a core of its own. */
+/* What is compared: on one core by CPU time, and by the clock with the decoder on a second core. */
 static const struct engine_measure {
     const char *metric;
     enum { READ_LINES, UNPACK, UNPACK_PLAIN, DECODE, CHEAPEST, PYTORCH } what;
@@ -285,13 +286,13 @@ static const struct engine_measure {
 };
 enum { ENGINE_MEASURES = sizeof engine_measures / sizeof engine_measures[0] };
 
-/* What they are compared over. */
+/* What it is compared on. */
 struct engine_case {
     const char        *name;
     struct held_trace  trace;
     struct plain_trace plain;
     struct policy_spec pytorch;
-    struct line       *lines, *line;     /* one for each live request, and the one to go on from */
+    struct line       *lines, *line;     /* one for each live request; where to go on */
 };
 
 static enum err engine_do(const struct engine_measure *m, struct engine_case *c, struct err_detail *why)
@@ -327,7 +328,7 @@ static enum err engine_one(const struct engine_measure *m, struct engine_case *c
     return ERR_OK;
 }
 
-/* One after the other; the first round only warms up. */
+/* Measures one after the other, round by round. The first round only warms up. */
 static enum err engine_rounds(struct engine_case *c, uint64_t rounds, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -337,7 +338,7 @@ static enum err engine_rounds(struct engine_case *c, uint64_t rounds, struct err
     return e;
 }
 
-/* A count in decimal digits only. */
+/* Reads a count of decimal digits, 1 to 10^12. */
 static enum err parse_count(const char *text, uint64_t *out, struct err_detail *why)
 {
     char *end;
@@ -347,7 +348,7 @@ static enum err parse_count(const char *text, uint64_t *out, struct err_detail *
     return ERR_OK;
 }
 
-/* Events and rounds, as all measurements of speed take them. */
+/* Reads the two counts that every measurement of speed takes. */
 static enum err parse_counts(char **args, uint64_t *events, uint64_t *rounds, struct err_detail *why)
 {
     const enum err e = parse_count(args[0], events, why);
@@ -386,12 +387,12 @@ static enum err engine_main(char **args, struct err_detail *why)
 
 static const struct setting {
     const char *name, *spec;
-    double      card;                /* bytes of the card, in peaks of what the default reserves; 0: without end */
+    double      card;                /* size of the card, in peaks reserved by the default; 0: unlimited */
 } settings[] = {
     {"default", "pytorch", 0},
     {"max_split", "pytorch:max-split=128MiB", 0},
     {"expandable", "pytorch:expandable", 0},
-    {"gc", "gc=0.7", 1.25},          /* acts above seven eighths of that peak */
+    {"gc", "gc=0.7", 1.25},          /* acts above seven eighths of the peak */
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
@@ -433,7 +434,7 @@ static enum err settings_main(char **args, struct err_detail *why)
 
 /* ---- many lanes ---- */
 
-/* `n` runs of a policy alone and `n` decodes, by turns, since the machine is not even: the seconds of CPU time of each. */
+/* Times `n` runs of one policy and `n` decodes, in turn because the machine's speed varies; CPU seconds of each. */
 static enum err time_singles(const struct held_trace *t, const struct policy_spec *spec, size_t n, double *alone_s,
                              double *decode_s, struct err_detail *why)
 {
@@ -450,8 +451,8 @@ static enum err time_singles(const struct held_trace *t, const struct policy_spe
     return e;
 }
 
-/* The same policy in every lane: what a lane costs beside the others is then comparable. What they cost is taken on one
- * core, between the two halves of as many runs alone, and how many events they get through on all. */
+/* Measures `n` lanes of one policy: what a lane costs on one core, compared with `n` runs alone, of which one half runs
+ * before and the other half after; and how many events they get through on all cores. */
 static enum err lanes_round(const struct held_trace *t, const struct policy_spec *spec, size_t n, bool is_counted,
                             struct err_detail *why)
 {
@@ -501,7 +502,7 @@ static enum err lanes_main(char **args, struct err_detail *why)
     return e;
 }
 
-/* 64 lanes and nothing else: what a sweep of 64 settings is measured by, policy-events a second of CPU time. */
+/* Runs 64 lanes and nothing else, to compare a sweep of 64 settings with: policy-events per second of CPU time. */
 static enum err lanes64_main(char **args, struct err_detail *why)
 {
     enum { LANES = 64 };
@@ -529,7 +530,7 @@ static enum err lanes64_main(char **args, struct err_detail *why)
 
 /* ---- seeking ---- */
 
-/* To places all over the trace, each from a place far away, up to the first event there. */
+/* Seeks to places all over the trace, each far from the last, and reads the first event there. */
 static enum err seek_main(char **args, struct err_detail *why)
 {
     struct held_trace t;
@@ -551,9 +552,9 @@ static enum err seek_main(char **args, struct err_detail *why)
     return e;
 }
 
-/* ---- beside PyTorch's own allocator ---- */
+/* ---- compared with PyTorch's own allocator ---- */
 
-/* The same events as a trace and as an array of struct event. */
+/* Writes the same events as a trace and as an array of struct event. */
 static enum err files_main(char **args, struct err_detail *why)
 {
     struct trace_reader *in;
@@ -577,7 +578,7 @@ static enum err files_main(char **args, struct err_detail *why)
     return e;
 }
 
-/* What an event of a file's trace takes: replayed on one core, only decoded, or replayed by the clock. */
+/* Measures the time for an event of a trace: replayed on one core, only decoded, or replayed by the clock. */
 static enum err beside_one(const char *case_name, const char *path, const struct policy_spec *spec, unsigned threads,
                            const char *metric, struct err_detail *why)
 {
@@ -595,7 +596,7 @@ static enum err beside_one(const char *case_name, const char *path, const struct
     return e;
 }
 
-/* A whole replay beside PyTorch's, how much of it is decoding, and what passes of it by the clock. */
+/* Measures a whole replay to compare with PyTorch's, how much of it is decoding, and how long it takes by the clock. */
 static enum err beside_main(char **args, struct err_detail *why)
 {
     struct policy_spec spec;
@@ -613,7 +614,7 @@ static enum err beside_main(char **args, struct err_detail *why)
 
 /* ---- import ---- */
 
-/* The case name, a snapshot, its size in bytes, and where the trace shall go. */
+/* Arguments: name of the case, a snapshot, its size in bytes, where to put the trace. */
 static enum err import_main(char **args, struct err_detail *why)
 {
     const struct import_config cfg = {.gpu = -1};
@@ -681,7 +682,7 @@ static enum err replay_main(char **args, struct err_detail *why)
 
 /* ---- length ---- */
 
-/* Four policies over a trace in a file: one thread, so that the figure is work and not cores. */
+/* Runs four policies over a trace in a file, in one thread, so that the figure does not depend on cores. */
 static enum err scale_main(char **args, struct err_detail *why)
 {
     static const char *const texts[] = {"best-fit", "pow2", "max_split_size_mb:128"};

@@ -1,6 +1,6 @@
 /*
- * What recording costs: bench_record CASE THREADS CALLS makes so many calls, half of them cudaMalloc and half cudaFree,
- * on a runtime that does nothing (null_cudart.c). Prints `record,CASE,call_ns,NS`: by the process's CPU time.
+ * Measures what recording costs. bench_record CASE THREADS CALLS makes CALLS calls, half cudaMalloc and half cudaFree,
+ * on a runtime that does nothing (null_cudart.c). Prints `record,CASE,call_ns,NS`, by CPU time of the process.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* cheapest: blocks one after the other in one segment, none reused and nothing kept of them. */
+/* cheapest: puts blocks one after the other into one segment; never reuses memory and remembers nothing. */
 #include "bench/cheapest.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ struct cheapest {
     uint64_t       next_addr;
 };
 
-static const uint64_t cheapest_segment_bytes = UINT64_C(1) << 55;    /* more than any trace here asks for in all */
+static const uint64_t cheapest_segment_bytes = UINT64_C(1) << 55;    /* more than a trace here requests in all */
 
 static enum err cheapest_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
 {

@@ -1,4 +1,4 @@
-/* The cheapest policy that there can be: what is left of a run when the policy does nothing. */
+/* The cheapest possible policy. A run with it takes the time of everything but the policy. */
 #ifndef REPLAY_BENCH_CHEAPEST_H
 #define REPLAY_BENCH_CHEAPEST_H
 

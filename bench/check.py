@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Says what got slower by more than a tenth: check.py BEFORE AFTER, two files as bench/results.csv
 
-Machines differ and have good and bad hours: speeds are first divided by how fast zstd, which is not ours, unpacked the
-plain records of one and the same trace while that section was measured. Caches that are shared with other work are
-slower in hours in which zstd is not, and neighbours come and go: where something not ours was measured in turn with a
-figure, the one that suffered most counts. A figure is slower when both its median and its best are: other work on the
-machine makes medians worse, and hardly ever all repetitions. Those whose median alone is are named, too. One that was
-kept from an earlier run is not compared. Exit status 1 where one is slower.
+Machines differ and their speed varies. So a speed is first divided by how fast zstd, which is not ours, unpacked the
+same plain records while that section was measured. Other work also slows shared caches, which zstd hardly needs: if
+something that is not ours was measured in turn with a figure, the one that suffered most counts. A figure is slower if
+both its median and its best are: other work makes medians worse, but hardly ever all repetitions. Figures whose median
+alone is slower are named, too. A figure kept from an earlier run is not compared. Exit status 1 if a figure is slower.
 """
 import csv
 import statistics

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Each goes into the ring behind any of those before it: all rings are equally likely. */
+/* Inserts each line after a random earlier one, so that all rings are equally likely. */
 struct line *lines_make(size_t n)
 {
     uint64_t random = 1;

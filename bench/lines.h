@@ -1,4 +1,4 @@
-/* Memory alone: reading cache lines in an order that no processor can guess. */
+/* Measures memory alone: reads cache lines in an order that no processor can guess. */
 #ifndef REPLAY_BENCH_LINES_H
 #define REPLAY_BENCH_LINES_H
 
@@ -10,11 +10,11 @@ struct line {
     unsigned char rest[64 - sizeof(struct line *)];
 };
 
-/* `n` lines (at least one), linked into one ring in random order, the same order every time. The caller frees them; NULL
- * without memory. */
+/* Makes `n` (> 0) lines, linked into one ring in a random order that is the same every time. free() them; NULL without
+ * memory. */
 struct line *lines_make(size_t n);
 
-/* The line `steps` lines behind `at`; each has to arrive before the next is known. */
+/* The line `steps` after `at`. Each line must arrive from memory before the next address is known. */
 struct line *lines_follow(struct line *at, uint64_t steps);
 
 #endif

@@ -1,4 +1,4 @@
-/* Generated and repeated traces. */
+/* Makes generated and repeated traces. */
 #include "bench/made_trace.h"
 
 #include "traces/generate.h"
@@ -19,7 +19,7 @@ static enum err made_put(struct trace_writer *w, enum event_kind kind, const str
 
 /* ---- spread over streams ---- */
 
-/* Copies the requests and frees of a trace, each request on a stream of its own choice. */
+/* Copies the requests and frees of a trace, and puts each request on a random stream. */
 static enum err made_spread(struct trace_reader *in, unsigned streams, struct trace_writer *w, struct err_detail *why)
 {
     uint8_t *stream_of = calloc((size_t)trace_info(in)->peak_live + 1, 1);
@@ -63,7 +63,7 @@ static enum err made_generated(const char *what, uint64_t events, struct trace_w
 
 /* ---- repeated ---- */
 
-/* One round of the recorded step; `live` is by slot, and all false again behind it. */
+/* Writes one round of the recorded step. `live`: by slot; all false before and after. */
 static enum err made_round(const struct event *ev, size_t n, bool *live, size_t n_slots, struct trace_writer *w,
                            uint64_t *time_ns, struct err_detail *why)
 {

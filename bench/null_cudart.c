@@ -1,4 +1,4 @@
-/* A runtime whose calls cost nothing, as libcudart.so.12: what is left is the time of what stands in front of it. */
+/* A libcudart.so.12 whose calls cost nothing. What is timed is the library that records in front of it. */
 #include <stddef.h>
 #include <stdint.h>
 

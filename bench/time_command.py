@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the command as a person runs it, with all that it tells: time_command.py CASE ROUNDS REPLAY TRACE
+"""Times the command as a person runs it, output included: time_command.py CASE ROUNDS REPLAY TRACE
 
 Prints lines as bench_engine does.
 """

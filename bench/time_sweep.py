@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Times sweeps of 64 settings, beside 64 lanes of the engine: time_sweep.py CASE ROUNDS REPLAY ENGINE TRACE...
+"""Times sweeps of 64 settings, compared with 64 lanes of the engine: time_sweep.py CASE ROUNDS REPLAY ENGINE TRACE...
 
-Where the one TRACE is a folder with a truth.json, its complete recordings are taken. Prints lines as bench_engine does.
+If the only TRACE is a folder with a truth.json, its complete recordings are taken. Prints lines as bench_engine does.
 """
 import json
 import os
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 SETTINGS = {
-    # as one tries them: of many a recording tells beforehand, or while it is replayed, that they decide alike
+    # settings as a person tries them: many turn out to decide alike, before or during the replay
     "tried": "pytorch:max-split={none,32,64,128}MiB,gc={off,0.6,0.8,0.9},roundup={off,2,4,8}",
     # each rounds some size in its own way
     "distinct": "pytorch:roundup=[1:{2,4,8,16,32,64,128,256},4:{2,4,8,16,32,64,128,256}]",

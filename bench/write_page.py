@@ -2,8 +2,8 @@
 """Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE KEPT OUT
 
 KEPT is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines
-`measure,case,metric,value`, repetitions in the order they were taken; MACHINE has `name=value`. Ratios are taken within
-a repetition, whose parts ran directly after each other, and only then their median.
+`measure,case,metric,value`, repetitions in the order in which they ran; MACHINE has `name=value`. A ratio is taken
+within a repetition, whose parts ran directly after each other; the median is taken of these ratios.
 """
 import csv
 import os
@@ -288,51 +288,48 @@ def record_table(s):
 PAGE = """\
 # Measurements
 
-`bench/run` writes this page from measurements on one machine. `results.csv` has the same figures with their extremes. A
-cell of three numbers holds the median of {rounds} repetitions or more (least to greatest). {origin}
+Written by `bench/run` on one machine; `results.csv` has the same figures with their extremes. Three numbers in a cell
+are the median of {rounds} repetitions or more (least to greatest). {origin}
 
 - Machine: {cpu}, {cores} cores, {memory_gib} GiB, {kernel}; load average {load} before the start.
-- How even the machine was: between measurements zstd unpacked the plain records of the same trace each time, at
-  {yardstick} million events a second.
+- How steady it was: between the measurements zstd unpacked the plain records of one trace, at
+  {yardstick} million events per second.
 - Built by {compiler} {compiler_version}, {build_type}; zstd {zstd}; Python {python}.
 - Speeds are by CPU time of the process, so that other work on the machine counts less. Our processes had {share:.0%} of
-  the time that passed (median; least {least_share:.0%}). If that is well below 100%, the machine was busy, and the
+  the time that passed (median; least {least_share:.0%}). If that is well below 100%, the machine was busy and the
   figures are lower bounds.
-- Things compared run in turn, A B C A B C, in each repetition. A ratio is taken within a repetition; the page shows the
-  median of the ratios.
+- What is compared runs in turn, A B C A B C, in each repetition. A ratio is taken within a repetition; the table has
+  the median of these ratios.
 
 ## The engine
 
-Million events a second on one core, for a whole replay: from the compressed trace in memory through reader, policy and
-meter.
+Million events per second on one core, for a whole replay: from the compressed trace in memory through reader, policy
+and meter.
 
-- *N live*: a generated trace (`replay generate mix:LIVE`) of two to five million events. Random requests of 512 B to
-  64 MiB and frees of any of them grow from nothing to about LIVE live requests, in an order that no processor can guess.
-- *recorded step*: one step of training, repeated to ten million events.
-- *cheapest policy*: hands out one address after the other and keeps nothing. Its column shows what the engine allows.
-- *`pytorch`*: with its defaults and all counters.
-- *loop and meter*: the cheapest policy's time for an event, less the time to decode that event.
-- *a line*: memory alone. It reads a line of 64 bytes whose place the line before named, in a table of one line per live
-  block. If that takes longer, so does every allocator that looks at its blocks.
-- *by the clock*: the replay as it runs by default. A second thread decodes, and the time that passes counts.
+- The traces with a number of live blocks are generated (`replay generate mix:LIVE`): random requests of 512 B to 64 MiB
+  and frees of any of them, growing from nothing to about LIVE live blocks; two to five million events, in an order that
+  no processor can guess. The recorded step is one step of training, repeated to ten million events.
+- The cheapest policy gives one address after the other and remembers nothing, so its column is the limit that the
+  engine sets. `pytorch` runs with its defaults and all counters.
+- "Loop and meter" is the cheapest policy's time for an event minus the time to decode it.
+- "A line" is memory alone: the time to read a line of 64 bytes whose address the previous line holds, in a table with
+  one line for each live block. Where that takes longer, so does every allocator that looks at its blocks.
+- "By the clock" is the same replay as it runs by default, with a second thread that decodes, by the time that passes.
 
 {engine}
 
-Aim: `pytorch` 25 and the cheapest policy 75 at 2,000 live blocks; no cliff from 1,000 to 1,000,000 live blocks.
+Aim: 25 for `pytorch` and 75 for the cheapest policy at 2,000 live blocks; no cliff from 1,000 to 1,000,000 live blocks.
 
-The same with settings, in million events a second. Garbage collection runs on a card of 1.25 times what the default
-reserves at its peak:
+The same with settings, million events per second. Garbage collection runs on a card of 1.25 times the peak that the
+default reserves:
 
 {settings}
 
 ## Decoding
 
-Million events a second on one core, from the bytes of a trace to checked events of 24 bytes each in memory. Beside it,
-what zstd alone does:
-
-- with the same bytes, which are then columns and no events yet;
-- with the events as a plain array of 24 bytes each, packed at its default level and not checked. A trace without a
-  format of its own would be kept like this; libCacheSim does so.
+Million events per second on one core, from the bytes of a trace to checked events of 24 bytes each in memory. Next to
+it zstd alone: on the same bytes, which gives columns and not yet events; and on the events as an array of 24 bytes each,
+packed at zstd's default level and unchecked. The latter is a trace without a format of its own, as libCacheSim keeps it.
 
 {decode}
 
@@ -340,23 +337,23 @@ Aim: as fast as zstd.
 
 ## Many lanes
 
-A sweep decodes once for all its lanes. Here each lane runs `pytorch` on the trace of 2,000 live blocks. The cost of n
-lanes is compared with that of n runs alone (half of them before, half after), less the n - 1 decodes that the lanes save.
+A sweep decodes once for all its lanes; here each lane runs `pytorch` on the trace of 2,000 live blocks. The cost of n
+lanes is divided by the cost of n runs alone (half of them before, half after) minus the n - 1 decodes that they save.
 Aim: 1.
 
 {lanes}
 
 ## Sweep
 
-`replay sweep` with 64 settings of `pytorch` over recordings whose runs are short. So what a run costs beside its events
-counts: reading the trace, the bounds, opening a lane, and its row in the database.
+`replay sweep` with 64 settings of `pytorch` over recordings whose runs are short. So the costs besides events count:
+reading the trace, the bounds, opening a lane, its row in the database.
 
-- *tried*: `max-split`, `gc` and `roundup` with four values each, as a person would try them. A run that cannot differ
-  from another is not replayed; the table says how many are.
-- *distinct*: each setting rounds some size in a way of its own, and all are replayed.
+- The settings "tried" are four values each of `max-split`, `gc` and `roundup`, as a person would try them. A run that
+  cannot differ from another is not replayed; the table says how many were.
+- The settings "distinct" each round some size differently, so all are replayed.
 
-The speed is events times settings by the CPU time of the whole process, from its start to the database on the disk. In
-turn with it run 64 lanes of `pytorch` on 200,000 events of the trace of 2,000 live blocks.
+The figure is events times settings, divided by the CPU time of the whole process, from its start to the database on
+disk. It is compared with 64 lanes of `pytorch` on 200,000 events of the trace of 2,000 live blocks, in turn.
 
 {sweep}
 
@@ -364,41 +361,42 @@ Aim: 1.
 
 ## The command
 
-`replay TRACE --policy pytorch` as a person runs it, by the clock. That includes the program's start, the events through
-policy and meter, the bounds that every answer names (live data and an offline plan), and the report.
+`replay TRACE --policy pytorch` as a person runs it, by the clock: the start of the program, the events through policy
+and meter, the bounds that come with every answer (the live data, and an offline plan that knows all lifetimes), and the
+report.
 
 {command}
 
-## Beside PyTorch's own allocator
+## Compared with PyTorch's own allocator
 
-The same events through `libc10_cuda` of PyTorch {release}, and through a whole replay of ours from the compressed trace
-on. PyTorch's allocator is called from C++ without Python (`bench/against_torch.cpp`), on a simulated device whose calls
-cost next to nothing.
+The same events through `libc10_cuda` of PyTorch {release}, called from C++ without Python (`bench/against_torch.cpp`)
+on a simulated device whose calls cost next to nothing; and through a whole replay of ours, from the compressed trace
+on.
 
-- PyTorch's side reads its events from an array, so *ratio without* compares it with a replay less its decoding.
-- *By the clock* a second thread of ours decodes, as by default. PyTorch's figure is its own thread's time there, too.
-- PyTorch's figures include its locks, its table of live pointers and a query of the device. Its history is off.
-- Random requests are one million events (two at 50,000 live, four at 400,000), and both sides begin with nothing.
-  Recorded steps are ten million events.
+- PyTorch's side reads its events from an array, so "ratio without" compares it with our replay minus decoding.
+- "By the clock" a second thread of ours decodes, as by default; PyTorch's side is still its own thread's time.
+- PyTorch's figures include its locks, its table of live pointers and a query of the device; history is off.
+- Random requests are one million events (two and four million at 50,000 and 400,000 live), beginning with nothing;
+  recorded steps are ten million.
 
 {torch}
 
 Aim: ten times.
 
-## Beside other replayers
+## Compared with other replayers
 
-The figures of the others are their own, from their own machines: the ratios show the order of magnitude and no more.
-RMM's replay benchmark takes 178 ms for 110,250 events with 16 threads (rapidsai/rmm#591). libCacheSim, which replays
-requests to caches, does more than 20 million a second on one core (its README) and decodes once per task. Ours are the
-medians of the tables above.
+Their figures are their own, from their own machines, so the ratios only give the order of magnitude. RMM's replay
+benchmark takes 178 ms for 110,250 events with 16 threads (rapidsai/rmm#591). libCacheSim, which replays requests to
+caches, does more than 20 million per second on one core (its README) and decodes once per task. Ours are the medians of
+the tables above.
 
 {others}
 
 ## Import
 
-`replay import` turns a PyTorch snapshot (pickle, protocol 4, made by `tests/make_big_pickle.py`) into a native trace on
-disk. Python's `pickle.load` of the same file only builds the objects. If each stack has frames of its own, frames are
-nine tenths of the file; if stacks share frames, the file is mostly records.
+A PyTorch snapshot (pickle, protocol 4, made by `tests/make_big_pickle.py`) into a native trace on disk, against
+Python's `pickle.load` of the same file, which only builds the objects. If every stack has stack frames of its own, these
+are nine tenths of the file; if stacks share them, it is mostly records.
 
 {imports}
 
@@ -406,40 +404,55 @@ Aim: ten times as fast as `pickle.load`.
 
 ## Size of a trace
 
-The bundled recordings of training loops. Only reports and `verify` read the side columns: the number of each event's
-record in its source, addresses, call stacks with their texts, recorded segment events. Aim: at most 3 bytes without side
-columns, from 2,000 events on.
+The bundled recordings of training loops. "Side columns" are read only by reports and `verify`: the number of each
+event's record in its source, addresses, call stacks with their texts, recorded segment events. Aim: at most 3 bytes for
+an event without them, from 2,000 events on.
 
 {sizes}
 
 ## Seeking
 
-CPU time to reach an event from the start of a trace of five million. Aim: at most 50 ms.
+CPU time to go from the start of a trace of five million events to one of its events. Aim: at most 50 ms.
 
 {seek}
 
 ## Length
 
-The recorded step, repeated, through four policies at once (`best-fit`, `pow2`, `max_split_size_mb:128` and the cheapest)
-from a file, on one core. Time for an event must not grow with the length; memory must stay below a GiB.
+The recorded step, repeated, replayed from a file by four policies at once (`best-fit`, `pow2`,
+`max_split_size_mb:128` and the cheapest) on one core. The time for an event must not grow with the length; memory must
+stay below 1 GiB.
 
 {scale}
 
 ## Memory over length
 
-The most memory that a process held while it wrote a trace `mix:2000` of that length, or replayed it with `pytorch`. A
-replay on one core holds the tables of live requests and one chunk: 2^16 events (1.5 MiB), or 2^20 with several policies or
-many live requests. So memory must not grow with the length. A second thread that decodes holds one more chunk.
+The peak memory of a process that wrote a trace `mix:2000` of that length, or replayed it with `pytorch`. A replay on one
+core holds one chunk of 2^16 events (1.5 MiB; 2^20 events for several policies or many live blocks) and the tables of
+live blocks, so it must not grow with the length. A second thread that decodes holds one chunk more.
 
 {memory}
 
 ## Recording
 
-CPU time of a call of `cudaMalloc` or `cudaFree` of a runtime that does nothing, with and without the library of `replay
-record` in front of it. Journals are on the disk of temporary files. The difference is the cost of recording. Aim: below
-1000.
+CPU time of a call of `cudaMalloc` or `cudaFree` in a runtime that does nothing, with and without the library of
+`replay record` in front of it; journals lie on the disk for temporary files. The difference is the cost of recording.
+Aim: below 1000.
 
 {record}
+
+## This folder
+
+Only programs and scripts that measure; nothing here is linked into the program or run by the tests. `bench/run --help`
+says what can be measured.
+
+| file | what it is |
+|---|---|
+| `run` | open first: measures everything and rewrites this page and `results.csv` |
+| `bench_engine.c`, `made_trace.h`, `cheapest.h`, `lines.h` | what is timed from inside, and on what |
+| `bench_record.c`, `null_cudart.c` | the cost of recording |
+| `against_torch.cpp` | PyTorch's own allocator on the same events |
+| `time_command.py`, `time_sweep.py`, `time_pickle.py` | what is timed from outside |
+| `write_page.py`, `check.py` | this page from the values; what got slower between two runs |
 """
 
 

@@ -40,7 +40,7 @@ enum err cudasim_parse_devices(const char *text, struct device_config *cfg, cons
     if (!has_total)
         cfg->total_bytes = 24 * GIB;
     if (cfg->total_bytes == DEVICE_UNLIMITED)
-        return err_set(why, ERR_USAGE, 0, "device '%s': a card that programs run on has a capacity", text);
+        return err_set(why, ERR_USAGE, 0, "device '%s': a card for a program needs a capacity, as in sim:24GiB", text);
     *count = n;
     return ERR_OK;
 }

@@ -403,6 +403,7 @@ static enum err put_event(struct pytorch_import *p, uint32_t i, enum event_kind 
     return e != ERR_OK ? e : trace_put(p->out, &out, why);
 }
 
+/* Puts a record. OOM and segment records of 0 bytes say nothing and are left out. */
 static enum err put_record(struct pytorch_import *p, uint32_t i, struct err_detail *why)
 {
     const struct walk *w = p->w;
@@ -527,6 +528,7 @@ static enum err put_held(struct pytorch_import *p, struct err_detail *why)
     return e;
 }
 
+/* Puts all records in order, except that frees which a request waited for come after that request. */
 static enum err put_records(struct pytorch_import *p, struct err_detail *why)
 {
     const struct walk *w = p->w;
@@ -602,6 +604,7 @@ static bool device_has(const struct snapshot *s, uint32_t device, bool final_sta
     return final_state ? n_segments > 0 : device_records(s, device) > STATE_RECORDS;
 }
 
+/* The device that is asked for, or the only one that has what is asked for. */
 static enum err choose_device(const struct input *in, const struct snapshot *s, const struct import_config *cfg,
                               uint32_t *device, struct err_detail *why)
 {

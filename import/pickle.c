@@ -127,6 +127,7 @@ static bool grow(void **array, size_t *cap, size_t n, size_t element)
 
 /* ---- the window ---- */
 
+/* Gives back the used part of the window and asks for `want` bytes more. */
 static enum err pickle_refill(struct pickle *p, size_t want, struct err_detail *why)
 {
     size_t n = 0;
@@ -235,6 +236,7 @@ static uint32_t string_hash(const char *s, size_t n)
     return (uint32_t)(h ^ h >> 32);
 }
 
+/* A copy of s[0, n) with a terminator; NULL without memory. Arenas are not enlarged, so copies never move. */
 static const char *arena_copy(struct strings *t, const char *s, size_t n)
 {
     if (t->arena == NULL || t->arena->cap - t->arena->used <= n) {
@@ -331,6 +333,8 @@ static enum err pickle_push(struct pickle *p, uint64_t value, struct err_detail 
         if (!grow(&stack, &p->cap, p->n, sizeof *p->stack))
             return pickle_nomem(p, why);
         p->stack = stack;
+        if (p->cap > (size_t)PICKLE_INDEX_MAX + 1)       /* every place of the stack fits a memo entry */
+            p->cap = (size_t)PICKLE_INDEX_MAX + 1;
     }
     p->stack[p->n++] = value;
     return ERR_OK;
@@ -515,6 +519,7 @@ static uint64_t open_value(unsigned kind, uint32_t memo, uint32_t bag)
     return (uint64_t)bag << (PICKLE_KIND_BITS + MEMO_BITS) | (uint64_t)memo << PICKLE_KIND_BITS | kind;
 }
 
+/* Finds a bag for an open container: one in use before, else a new one. */
 static bool bag_find(struct pickle *p, uint32_t *bag)
 {
     if (p->n_vacant > 0) {
@@ -574,6 +579,7 @@ static inline enum err open_seal_with(struct pickle *p, size_t pos, const uint64
     return ERR_OK;
 }
 
+/* Seals the open container at `pos`, whose items are in its bag, and gives the bag back. */
 static enum err open_seal(struct pickle *p, size_t pos, struct err_detail *why)
 {
     const uint32_t bag = open_bag(p->stack[pos]);
@@ -590,6 +596,7 @@ static enum err open_seal(struct pickle *p, size_t pos, struct err_detail *why)
     return e;
 }
 
+/* Seals all open containers from stack position `first` on: they become items of another container. */
 static enum err seal_from(struct pickle *p, size_t first, struct err_detail *why)
 {
     for (size_t i = first; i < p->n && i < p->open_end; i++) {
@@ -932,6 +939,7 @@ static enum err op_text_float(struct pickle *p, unsigned arg, struct err_detail 
     return *stop != '\0' ? pickle_fail(p, "not a number", why) : push_float(p, v, why);
 }
 
+/* Writes a code point as UTF-8, up to 4 bytes; returns how many. */
 static size_t utf8_put(char *to, uint32_t c)
 {
     if (c < 0x80) {
@@ -1024,6 +1032,7 @@ static enum err op_text_string(struct pickle *p, unsigned is_unicode, struct err
 
 /* ---- the memo ---- */
 
+/* Names the top of the stack. The entry of an open container is its place on the stack, until it is sealed. */
 static enum err memo_put(struct pickle *p, uint64_t index, struct err_detail *why)
 {
     if (p->n == floor_of(p))
@@ -1048,6 +1057,7 @@ static enum err memo_put(struct pickle *p, uint64_t index, struct err_detail *wh
     return memo_set(p, index, (uint32_t)value) ? ERR_OK : pickle_nomem(p, why);
 }
 
+/* Pushes a memoised value; an open container is sealed by the reference. */
 static enum err memo_get(struct pickle *p, uint64_t index, struct err_detail *why)
 {
     const uint32_t entry = memo_at(p, index);
@@ -1279,6 +1289,7 @@ static void pickle_run_common(struct pickle *p)
     p->n = n;
 }
 
+/* Runs the common opcodes as far as they go, then one opcode of any kind. */
 static enum err pickle_step(struct pickle *p, struct err_detail *why)
 {
     if (p->end - p->at < OPCODE_BYTES_MAX && !p->at_end) {

@@ -103,6 +103,7 @@ static void size_block_below(struct forward *f, uint32_t below, uint64_t addr, c
     b->is_sized = true;
 }
 
+/* Places a new block among the active ones: it may overlap none, and may tell the size of the block below. */
 static enum err forward_alloc(struct forward *f, uint32_t i, struct err_detail *why)
 {
     struct walk *w = f->w;
@@ -189,6 +190,7 @@ static void note_uncollected(struct forward *f, uint32_t i)
         }
 }
 
+/* Applies a segment record. One that does not fit is counted and skipped. */
 static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail *why)
 {
     struct walk *w = f->w;
@@ -257,6 +259,7 @@ static void size_by_rule(struct walk *w, struct walk_block *b, uint64_t end)
     }
 }
 
+/* Gives every start block a size, from the highest address down: a block ends at the next one, or with its segment. */
 static void size_start_blocks(struct walk *w)
 {
     uint64_t above = 0;                                  /* address of the next block in the same segment */
@@ -284,6 +287,7 @@ static void size_start_blocks(struct walk *w)
 
 /* ---- the pass ---- */
 
+/* Starts the pass: the start blocks become active; they may not overlap. */
 static enum err forward_open(struct forward *f, struct err_detail *why)
 {
     struct walk *w = f->w;

@@ -61,6 +61,7 @@ static struct range *ranges_around(const struct ranges *t, uint64_t addr)
     return found;
 }
 
+/* Notes mapped memory. With RANGES_MAX ranges further ones are ignored: their beginnings are then not found. */
 static bool ranges_map(struct ranges *t, const struct reserved_segment *s, bool is_start)
 {
     struct range *r = ranges_find(t, s);

@@ -168,6 +168,7 @@ static void run_look_for_fit(const struct walk *w, struct run *run)
     run->waited &= !run->had_fit;
 }
 
+/* Collects the evidence about the run that begins at record `begin`. */
 static struct run run_look(const struct walk *w, uint32_t begin)
 {
     struct run run = {.begin = begin, .end = free_run_end(w, begin), .only_large = true, .next = ACTION_KINDS};

@@ -176,6 +176,7 @@ uint32_t walk_rank_from(const struct walk *w, uint64_t addr)
 
 /* ---- segments, backward ---- */
 
+/* Sets walk.final, and walk.start as the point from which the backward pass begins. */
 static enum err walk_final_segments(struct walk *w, struct err_detail *why)
 {
     const struct snapshot *s = w->s;
@@ -198,6 +199,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
     return segment_set_copy(&w->start, &w->final) ? ERR_OK : walk_nomem(w, why);
 }
 
+/* Undoes a segment record. A record without a pool gets that of the segment that it changes. */
 static enum segment_change segment_undo(struct walk *w, struct snapshot_record *r)
 {
     struct reserved_segment st = {.addr = r->addr, .bytes = r->size, .stream = r->stream};
@@ -214,6 +216,7 @@ static enum segment_change segment_undo(struct walk *w, struct snapshot_record *
     return segment_set_add(&w->start, &st);
 }
 
+/* Undoes all segment records, the last first. A record that does not fit is counted and skipped. */
 static enum err walk_back(struct walk *w, struct err_detail *why)
 {
     for (uint32_t i = w->n; i-- > 0;) {
@@ -261,6 +264,11 @@ static void block_put_freed(struct walk *w, uint32_t i, bool is_pending)
                                                   .stream = r->stream, .pool = r->pool, .is_pending = is_pending});
 }
 
+/* Moves the life of one address on by record i, and refuses an impossible order:
+ *
+ *     unseen -> any;   vacant -> alloc -> live -> free_requested -> pending -> free_completed -> vacant
+ *
+ * Without requests of frees in the file, free_completed also ends a live block. */
 static enum err life_step(struct walk *w, uint32_t i, uint8_t *life, struct err_detail *why)
 {
     const struct snapshot_record *r = &w->records[i];
@@ -316,6 +324,7 @@ static int walk_block_order(const void *a, const void *b)
     return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
+/* Sorts the start blocks by address and finds their segments. */
 static void walk_sort_blocks(struct walk *w)
 {
     if (w->n_blocks > 0)
@@ -334,6 +343,7 @@ static void walk_sort_blocks(struct walk *w)
     }
 }
 
+/* Finds the start blocks: first those that a record frees, then those that only the final state shows. */
 static enum err walk_blocks(struct walk *w, struct err_detail *why)
 {
     const struct snapshot *s = w->s;

@@ -115,6 +115,7 @@ static uint32_t field_word(const struct fields *f, enum key key)
     return has(f, key) && pickle_kind(f->value[key]) == PICKLE_STRING ? pickle_index(f->value[key]) : UINT32_MAX;
 }
 
+/* The number of the record's stream; a handle gets one at its first appearance. */
 static enum err field_stream(struct snapshot *s, const struct fields *f, uint32_t *out, struct err_detail *why)
 {
     int64_t handle = 0;
@@ -154,6 +155,7 @@ static uint32_t field_stack(const struct fields *f)
 
 /* ---- tuples, frames, stacks ---- */
 
+/* A pair of integers is the id of a pool; equal ids get equal numbers. */
 static enum err snapshot_pair(struct snapshot *s, const uint64_t *items, uint64_t *out, struct err_detail *why)
 {
     int64_t a, b;
@@ -182,6 +184,7 @@ static enum err snapshot_tuple(void *arg, const uint64_t *items, size_t n, uint6
     return n == 2 ? snapshot_pair(arg, items, out, why) : ERR_OK;
 }
 
+/* Equal stack frames get equal numbers. */
 static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
 {
     int64_t line = 0;
@@ -252,6 +255,7 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
 
 /* ---- records, blocks, segments ---- */
 
+/* A record. Its keys also tell which release wrote the file. */
 static enum err snapshot_take_record(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
 {
     const uint32_t word = field_word(f, KEY_ACTION) - (WORD_FIRST + 1);
@@ -283,6 +287,7 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
     return ERR_OK;
 }
 
+/* A block of the final state. Old releases know no requested size: the block's size stands for it. */
 static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
 {
     int64_t addr = 0;
@@ -305,6 +310,7 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
     return ERR_OK;
 }
 
+/* A segment of the final state. Its list of blocks was complete before. */
 static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
 {
     int64_t addr = 0, device = 0, is_expandable = 0;
@@ -367,6 +373,7 @@ static void snapshot_take_settings(struct snapshot *s, const struct fields *f, u
     *out = pickle_value(KIND_SETTINGS, 0);
 }
 
+/* The outermost dictionary: which lists are the final state and the records of each device. */
 static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
 {
     if (s->has_top)
@@ -395,6 +402,7 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
     return ERR_OK;
 }
 
+/* The pickle reader's handler of dictionaries. The most frequent kinds are tested first. */
 static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
 {
     struct snapshot *s = arg;
@@ -486,6 +494,7 @@ static enum err list_of_traces(struct snapshot *s, const uint64_t *items, size_t
     return range_put(s, traces, KIND_TRACES, out, why);
 }
 
+/* The pickle reader's handler of lists: the first item tells of what. */
 static enum err snapshot_list(void *arg, const uint64_t *items, size_t n, uint64_t *out, struct err_detail *why)
 {
     struct snapshot *s = arg;
@@ -558,13 +567,15 @@ static enum err snapshot_place_blocks(struct snapshot *s, struct err_detail *why
     for (uint32_t i = 0; i < s->final_segments.n; i++) {
         const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
         n_placed += g->n_blocks;
-        const char *wrong = n_placed > s->n_blocks ? "it shares its blocks with another segment" : segment_place_blocks(s, g);
+        const char *wrong = n_placed > s->n_blocks ? "it shares its blocks with another segment"
+                                                   : segment_place_blocks(s, g);
         if (wrong != NULL)
             return snapshot_bad_segment(s, i, wrong, why);
     }
     return ERR_OK;
 }
 
+/* Takes the pickle's value: the outermost dictionary, or a bare list of segments. */
 static enum err snapshot_take_result(struct snapshot *s, uint64_t value, struct err_detail *why)
 {
     if (pickle_kind(value) == KIND_SEGMENTS) {

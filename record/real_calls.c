@@ -229,5 +229,5 @@ __asm__(".text\n"
         "    ret\n"
         ".size dlsym, . - dlsym\n");
 #else
-#error "recording knows x86-64 and AArch64"
+#error "recording works on x86-64 and AArch64 only"
 #endif

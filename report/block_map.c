@@ -109,8 +109,8 @@ static int by_bytes_falling(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The size from which segments stay; UINT64_MAX without memory to sort them. *n_equal: how many segments of exactly that
- * size stay. */
+/* The size from which segments stay; UINT64_MAX without memory to sort them. *n_equal: how many segments of exactly
+ * that size stay. */
 static uint64_t smallest_kept(const struct block_map *m, size_t max, size_t *n_equal)
 {
     assert(max > 0 && max <= m->n_segments);

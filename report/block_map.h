@@ -43,7 +43,7 @@ struct block_map_segment {
 
 struct block_map {
     uint64_t event, time_ns;         /* events before the moment */
-    int64_t  place;                  /* the last of them, as results name events; -1: the start state. The caller sets it */
+    int64_t  place;                  /* the last of them, as results name events; -1: the start. Set by the caller */
     struct meter_bytes now;
     uint64_t inactive_split;
     struct block_map_segment *segments;      /* by address; n_segments */

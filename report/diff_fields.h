@@ -17,8 +17,8 @@ size_t diff_fields_count(const struct field *a, const struct field *b, size_t n)
  * line. */
 void diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, int indent);
 
-/* The fields that differ as the array `fields`: `name`, `a`, `b`, `difference` and `percent`. The last two are null if a
- * value is no number; `percent` is also null if `a` is 0. */
+/* The fields that differ as the array `fields`: `name`, `a`, `b`, `difference` and `percent`. The last two are null
+ * if a value is no number; `percent` is also null if `a` is 0. */
 void diff_fields_json(struct json_writer *w, const struct field *a, const struct field *b, size_t n);
 
 #endif

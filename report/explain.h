@@ -68,7 +68,7 @@ struct explain_block {
 enum explain_way {
     EXPLAIN_NO_WAY,                  /* no set was found */
     EXPLAIN_MERGE,                   /* they and their free neighbours become one block that is large enough */
-    EXPLAIN_GIVE_BACK,               /* their segments or pages can be given back, and the device has room for new ones */
+    EXPLAIN_GIVE_BACK,               /* segments or pages can be given back, and the device has room for new ones */
 };
 
 struct explanation {
@@ -106,8 +106,8 @@ struct explanation {
     uint64_t gained_bytes;           /* MERGE: size of the merged block; GIVE_BACK: free on the device then */
 };
 
-/* Explains a policy's state now. `req`: the request; NULL: there is none. `refusal`: the refusal of it; NULL: nothing was
- * refused. ERR_HOST_NOMEM; *out is then empty. */
+/* Explains a policy's state now. `req`: the request; NULL: there is none. `refusal`: the refusal of it; NULL: nothing
+ * was refused. ERR_HOST_NOMEM; *out is then empty. */
 MUST_USE enum err explain_take(const struct policy *p, const struct event *req, const struct refusal *refusal,
                                struct explanation *out);
 

@@ -1,15 +1,15 @@
 /*
  * Finds the few live blocks that stand in a request's way. There are two ways to a fit.
  *
- * Merge: blocks end and merge with their free neighbours. In each segment that the request may use, a window slides over
- * the blocks in address order and finds the fewest live ones that free enough in one piece. This is exact.
+ * Merge: blocks end and merge with their free neighbours. In each segment that the request may use, a window slides
+ * over the blocks in address order and finds the fewest live ones that free enough in one piece. This is exact.
  *
  *     | live A | free | live B | free | live C |
  *              '-- window: B ends, one piece --'
  *
- * Give back: whole segments become empty, and the device gets room for a new one. Segments are chosen by live blocks per
- * byte freed; then those that prove unneeded are dropped. This is a knapsack, so the answer is only the smallest set
- * found. Of an expandable range, whole pages can be given back.
+ * Give back: whole segments become empty, and the device gets room for a new one. Segments are chosen by live blocks
+ * per byte freed; then those that prove unneeded are dropped. This is a knapsack, so the answer is only the smallest
+ * set found. Of an expandable range, whole pages can be given back.
  */
 #include "report/explain.h"
 
@@ -51,8 +51,8 @@ static void window_move(struct window *w, const struct block_view *b, bool is_ad
     }
 }
 
-/* The size of the one block that the window becomes when its live blocks have ended. All unmapped addresses in it must be
- * mapped, except at its end, where as many as possible are. */
+/* The size of the one block that the window becomes when its live blocks have ended. All unmapped addresses in it
+ * must be mapped, except at its end, where as many as possible are. */
 static uint64_t window_bytes(const struct window *w, const struct block_view *last, uint64_t mappable)
 {
     const uint64_t tail = last->state == BLOCK_UNMAPPED ? last->bytes : 0;

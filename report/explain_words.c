@@ -144,8 +144,8 @@ static void print_request(FILE *out, const struct explanation *x)
     struct words w = { .n = 0 };
     if (!x->has_request)
         return;
-    words_add(&w, "The request: %s, which takes a free block of %s of stream %u, pool %u (the largest is %s), or %s%s of "
-                  "the device.",
+    words_add(&w, "The request: %s, which takes a free block of %s of stream %u, pool %u (the largest is %s), or %s%s "
+                  "of the device.",
               units_format_bytes(x->requested_bytes, a), units_format_bytes(x->block_bytes, b), x->stream, x->pool,
               units_format_bytes(x->largest_usable_bytes, c), x->is_refusal ? "" : "at least ",
               units_format_bytes(x->segment_bytes, d));

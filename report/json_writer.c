@@ -13,13 +13,13 @@ struct json_writer json_writer(FILE *out)
     return (struct json_writer){ .out = out };
 }
 
-/* Whether HTML, or JavaScript (the line separators U+2028 and U+2029), might take these letters for its own. */
+/* Whether HTML or JavaScript gives these letters a meaning (U+2028 and U+2029 end lines there). */
 static bool means_something(const unsigned char *s)
 {
     return *s == '<' || *s == '>' || *s == '&' || (s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9));
 }
 
-/* How many letters stand for themselves. */
+/* How many letters need no escape. */
 static size_t plain_length(const struct json_writer *w, const unsigned char *s)
 {
     size_t n = 0;

@@ -23,8 +23,8 @@ struct json_writer json_writer(FILE *out);
 /* A text in quotes, for callers that write lines of their own. */
 void json_quote(const struct json_writer *w, const char *text);
 
-/* Every value takes its key, or NULL inside an array and for the outermost value. Bytes that are not UTF-8 become U+FFFD.
- * A ratio that is not a number becomes null. */
+/* Every value takes its key, or NULL inside an array and for the outermost value. Bytes that are not UTF-8 become
+ * U+FFFD. A ratio that is not a number becomes null. */
 void json_put_object(struct json_writer *w, const char *key);
 void json_put_array(struct json_writer *w, const char *key);
 void json_end_object(struct json_writer *w);

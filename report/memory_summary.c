@@ -1,4 +1,5 @@
-/* The table is a list of rows. A cell's unit comes from a reference value, so that the rows of one metric share a unit. */
+/* The table is a list of rows. A cell's unit comes from a reference value, so that the rows of one metric share a
+ * unit. */
 #include "report/memory_summary.h"
 
 #include <inttypes.h>

@@ -1,8 +1,9 @@
 /*
- * The meter: one yardstick for every policy. It belongs to neither policy nor trace; the engine tells it of every event.
+ * The meter: one yardstick for every policy. It belongs to neither policy nor trace; the engine tells it of every
+ * event.
  *
- * It keeps four gauges exactly (requested <= allocated <= active <= reserved, unless frees are pending), their peaks, and
- * what all of them were at the peak of reserved. columns.def says what results call these.
+ * It keeps four gauges exactly (requested <= allocated <= active <= reserved, unless frees are pending), their peaks,
+ * and what all of them were at the peak of reserved. columns.def says what results call these.
  */
 #ifndef REPLAY_REPORT_METER_H
 #define REPLAY_REPORT_METER_H

@@ -25,7 +25,7 @@ struct report_trace {
     uint64_t    events, allocs, frees;
     bool        starts_mid_run;
     uint64_t    peak_requested_bytes;
-    uint64_t    live_peak_bytes;     /* the same plus requests that were refused when recorded: no allocator needs less */
+    uint64_t    live_peak_bytes;     /* the same plus requests refused when recorded: no allocator needs less */
     uint64_t    offline_plan_bytes;  /* what a plan that knows all lifetimes needs; 0 = no plan was made */
     uint64_t    capacity_bytes;      /* of the recorded device; 0 = unknown */
     uint64_t    recorded_peak_reserved_bytes;        /* 0 = not recorded */
@@ -94,8 +94,8 @@ void report_lines_close(struct report_lines *lines);
 
 const char *report_outcome_name(enum report_outcome o);
 
-/* Fragmentation when reserved was at its peak. Internal: allocated minus requested; below 0 if frees were pending, because
- * these still count as requested but no longer as allocated. External: reserved minus allocated. */
+/* Fragmentation when reserved was at its peak. Internal: allocated minus requested; below 0 if frees were pending,
+ * because these still count as requested but no longer as allocated. External: reserved minus allocated. */
 int64_t report_internal_bytes(const struct meter *m);
 uint64_t report_external_bytes(const struct meter *m);
 

@@ -39,8 +39,8 @@ struct results_db {
 /* ---- the schema ---- */
 
 /*
- * Per trace and card, the run that wins by winner.h. `price` is an SQL expression. `least_card_bytes` is the least that
- * any run takes which gets through, whatever its driver time.
+ * Per trace and card, the run that wins (winner.h). `price` is an SQL expression. `least_card_bytes` is the least
+ * memory of all runs that get through, whatever their driver time.
  */
 #define BEST_RUNS(price)                                                                                    \
     "SELECT trace_path, trace_digest, device, policy, peak_reserved_bytes, device_time_ns, place,"           \
@@ -200,7 +200,7 @@ struct db_facts {
     bool    is_empty;                /* nothing at all yet */
     int64_t version;
     bool    has_details, has_parameters;
-    bool    has_seed;                /* until version 4, which told runs apart by a seed that nothing depends on */
+    bool    has_seed;                /* versions up to 4 told runs apart by a seed, which no result depends on */
     bool    has_column[RESULTS_COLUMNS];
     size_t  n_missing;               /* of our columns */
 };
@@ -274,7 +274,7 @@ static enum err db_count_tables(struct results_db *db, const char *schema, const
     return db_number(db, sql, out, why);
 }
 
-/* Looks at a schema of ours. ERR_FORMAT if it is another program's. */
+/* Looks at what a schema holds. ERR_FORMAT if it is another program's. */
 static enum err db_check(struct results_db *db, const char *schema, const char *path, struct db_facts *out,
                          struct err_detail *why)
 {
@@ -458,7 +458,7 @@ void results_db_remove(const char *path)
 enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why)
 {
     char numbers[64];
-    /* The 0 was a seed, which no result depends on: with it, runs of older databases keep their keys. */
+    /* The 0 was once a seed. It stays, so that runs of older databases keep their keys. */
     snprintf(numbers, sizeof numbers, "0 %" PRId64, id->gpu);
     const char *const parts[] = { REPLAY_VERSION, id->trace_path, id->trace_digest, id->policy, id->device,
                                   id->start, id->on_oom, id->releases, id->from, numbers };
@@ -562,13 +562,13 @@ static enum err count_differing(struct results_db *db, const struct db_facts *ot
     return db_number(db, sql, out, why);
 }
 
-/* Of the runs that differ in their seed alone, one. */
+/* Selects one of the runs that differ in their seed alone. */
 #define ONE_SEED(runs)                                                                                      \
     " WHERE rowid IN (SELECT rowid FROM (SELECT rowid, row_number() OVER (PARTITION BY version, trace_path,"\
     " trace_digest, policy, device_typed, start, on_oom, releases, format, gpu ORDER BY seed, key) AS place"\
     " FROM " runs ") WHERE place = 1)"
 
-/* Rows as they are, with nulls for columns that the other lacks; and its price, unless there is one already. */
+/* Copies the other's rows, with nulls for columns that it lacks; and its price, unless this database has one. */
 static enum err copy_attached(struct results_db *db, const struct db_facts *other, uint64_t *n_added,
                               struct err_detail *why)
 {
@@ -727,7 +727,7 @@ enum err results_db_each_remark(struct results_db *db,
                                 void (*remark)(void *arg, bool is_warning, const char *text, uint64_t n_runs),
                                 void *arg, struct err_detail *why)
 {
-    /* Not the view `remarks`: its text is that of the version that made the database. */
+    /* Not the view `remarks`, which the version wrote that made the database. */
     static const char sql[] =
         "SELECT is_warning, text, count(*) FROM (SELECT 0 AS is_warning, a.value AS text FROM runs,"
         " json_each(details, '$.assumptions') AS a UNION ALL SELECT 1, w.value FROM runs,"

@@ -72,7 +72,7 @@ static enum err add_remark(struct run_table *t, bool is_warning, const char *tex
     return ERR_OK;
 }
 
-/* The first source that says a price decides. */
+/* The first source that has a price decides. */
 static void take_price(struct run_table *t, uint64_t price_bytes_per_ms)
 {
     if (!t->has_price)

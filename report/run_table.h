@@ -12,7 +12,7 @@
 /* An assumption or a warning of some runs. */
 struct run_remark {
     char    *text;
-    uint64_t n_runs;                 /* that have it */
+    uint64_t n_runs;                 /* how many runs have it */
     bool     is_warning;
 };
 
@@ -23,8 +23,8 @@ struct run_table {
     size_t        n_rows, cap;
     struct run_remark *remarks;      /* in order of their first appearance */
     size_t        n_remarks;
-    uint64_t      price_bytes_per_ms;        /* of driver time (winner.h): as the first source says that says one */
-    bool          has_price;         /* a source said it, or the caller did */
+    uint64_t      price_bytes_per_ms;        /* of driver time (winner.h): the price of the first source that has one */
+    bool          has_price;         /* a source had one, or the caller set it */
 };
 
 /* An empty table, with the default price. */

@@ -1,6 +1,6 @@
 /*
- * The report for a person at a terminal: the device, the trace, and a row per policy. words.c writes the sentences after
- * the table.
+ * The report for a person at a terminal: the device, the trace, and a row per policy. words.c writes the sentences
+ * after the table.
  *
  * All sizes of a table have one unit, so that a column can be compared by eye. Widths come from the content.
  */

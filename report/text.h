@@ -34,8 +34,8 @@ struct words {
 void words_add(struct words *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* What no allocator can do without (`live`), what a plan that knows the future needs (0: there is none), and how far
- * above the live data `who` is (NULL: nobody is compared). `served`: most that was live when recorded; `live` is more if
- * a request was refused then. In bytes; `reserved`, of `who`, is not below `live`. */
+ * above the live data `who` is (NULL: nobody is compared). `served`: most that was live when recorded; `live` is more
+ * if a request was refused then. In bytes; `reserved`, of `who`, is not below `live`. */
 void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_t plan, const char *who,
                         uint64_t reserved);
 
@@ -43,13 +43,13 @@ void words_add_possible(struct words *w, uint64_t live, uint64_t served, uint64_
 struct losses {
     uint64_t    reserved, requested, external, inactive_split;
     int64_t     internal;            /* below 0 if frees were pending */
-    bool        has_ranges;          /* some segments grow by pages, or may: whole free pages of them can be given back */
+    bool        has_ranges;          /* some segments grow by pages, or may: whole free pages can be given back */
     const char *when;                /* "record 12"; NULL: not known */
 };
 void words_add_losses(struct words *w, const struct losses *l);
 
-/* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters already in the first
- * line. */
+/* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters already in the
+ * first line. */
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent);
 
 #endif

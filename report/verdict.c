@@ -1,4 +1,4 @@
-/* Settings and traces are told apart by their texts. Who wins is decided by winner.h. */
+/* Finds settings and cases, which differ by their texts; ranks them by winner.h; says the result in sentences. */
 #include "report/verdict.h"
 
 #include "base/units.h"
@@ -249,7 +249,7 @@ static int compare_sorted_settings(const void *a, const void *b)
     return by_rule != 0 ? by_rule : (x->at > y->at) - (x->at < y->at);
 }
 
-/* The numbers 0 to n-1 in order. False without memory. */
+/* Sorts the numbers 0 to n-1 by what they stand for. False without memory. */
 static bool sort_numbers(const struct verdict *v, size_t n, int (*compare)(const void *, const void *), uint32_t *out)
 {
     struct sorted *all = calloc(n + 1, sizeof *all);
@@ -264,7 +264,7 @@ static bool sort_numbers(const struct verdict *v, size_t n, int (*compare)(const
     return true;
 }
 
-/* Sorts, and takes the winners from the sorted lists. */
+/* Sorts rows and settings, and takes the winners from the front. */
 static bool rank_all(struct verdict *v)
 {
     if (!sort_numbers(v, v->table->n_rows, compare_rows, v->rows_best_first) ||
@@ -351,7 +351,7 @@ static const char *cases_word(const struct verdict *v)
     return v->n_devices == 1 ? "traces" : v->n_traces == 1 ? "cards" : "cases (a trace on a card)";
 }
 
-/* "40 of the 41 traces that any setting gets through (2 more fit none)" */
+/* "gets through 40 of the 41 traces that any setting gets through (2 more fit none)" */
 static void add_cases(struct words *w, const struct verdict *v, const struct verdict_setting *s)
 {
     const size_t n_impossible = v->n_cases - v->n_possible_cases;

@@ -49,8 +49,8 @@ struct contender {
     const char *label;               /* how sentences name it; borrowed */
     bool     is_ok;                  /* it got through */
     bool     is_oom;                 /* it did not, because a request was refused */
-    uint64_t bytes;                  /* that it needs of the card: the smallest card on which it runs (`fit`, `tune`), or
-                                      * its peak of the card */
+    uint64_t bytes;                  /* that it needs of the card: the smallest card on which it runs (`fit`, `tune`),
+                                      * or its peak of the card */
     uint64_t time_ns;                /* modelled driver time */
     uint64_t calls;                  /* that reached the driver */
     double   in_use_percent;         /* of what it reserves at most; only sentences use it */
@@ -72,7 +72,7 @@ size_t winner_of(const struct contender *all, size_t n, uint64_t price_bytes_per
 struct contender_over_cases {
     struct simplicity setting;
     uint64_t n_ok;                   /* cases that it gets through */
-    double   mean_score;             /* over these: score / requested at the peak, so that small traces count as large */
+    double   mean_score;             /* of score / peak requested over these, so that small traces count as large */
 };
 int winner_compare_over_cases(const struct contender_over_cases *a, const struct contender_over_cases *b);
 

@@ -165,6 +165,7 @@ def test_numbers(browser):
     expect_table(browser, runs)
     expect_course(browser, runs, runs)
     expect_words(browser, runs)
+    expect_one_winner(browser)
     expect_usable(browser)
     expect_files(runs)
 

@@ -190,7 +190,7 @@ expect 'the child of a fork is told that CUDA is gone' 3 'ended with status 3' \
     "$replay" run-sim --device sim:1GiB -- ./forks
 expect 'a program that is not there' 2 './nowhere: cannot be started' "$replay" run-sim -- ./nowhere
 expect 'a wrong device' 2 'count= is a number' "$replay" run-sim --device sim:1GiB,count=99 -- true
-expect 'a card without an end' 2 'has a capacity' "$replay" run-sim --device sim:unlimited -- true
+expect 'a card without an end' 2 'needs a capacity' "$replay" run-sim --device sim:unlimited -- true
 expect 'no command' 2 'a file is missing' "$replay" run-sim
 
 expect 'what is recorded' 7 ': process ' "$replay" run-sim --device sim:1GiB --record r.zst -- ./runtime

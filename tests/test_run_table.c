@@ -185,7 +185,7 @@ static void open_made(const struct made_run *runs, size_t n, const char *name, s
     free(json);
 }
 
-Test(verdict, least_memory_wins_unless_the_driver_pays_for_it)
+Test(verdict, the_least_sum_of_memory_and_driver_time_wins)
 {
     static const struct made_run runs[] = { { "a", "wide", "ok", 100, 300, 5 },   { "a", "narrow", "ok", 100, 200, 5 },
                                             { "a", "none", "ok", 100, 100, 900 }, { "a", "tight", "oom", 100, 50, 1 } };

@@ -112,8 +112,8 @@ static void expect_all_needed(struct trace_reader *r, const struct tune *t, cons
         if (settings_count(&without[i]) == settings_count(s))
             continue;
         const struct trial less = trial_of(r, &without[i], &t->rules, device);
-        cr_expect_neq(trial_compare(&winner(t)->trial, &less, WINNER_PRICE_BYTES_PER_MS), 0, "%s on %s: setting %zu does nothing", winner_text(t),
-                      device, i);
+        cr_expect_neq(trial_compare(&winner(t)->trial, &less, WINNER_PRICE_BYTES_PER_MS), 0,
+                      "%s on %s: setting %zu does nothing", winner_text(t), device, i);
     }
 }
 
@@ -158,7 +158,8 @@ static struct trace_reader *sample_open(const char *name)
 }
 
 /* What `fit` finds for a policy. */
-static struct fit fit_of(struct trace_reader *r, const struct policy_spec *spec, const char *device, uint64_t live_bytes)
+static struct fit fit_of(struct trace_reader *r, const struct policy_spec *spec, const char *device,
+                         uint64_t live_bytes)
 {
     struct err_detail why = { .text = "" };
     const struct replay_config cfg = { .threads = 2 };

@@ -389,6 +389,7 @@ static inline const char *walk_alloc(struct events_walk *w, struct event *ev)
     return NULL;
 }
 
+/* Decodes a free of any kind; prefetches the slot of a later one. */
 static inline const char *walk_free(struct events_walk *w, unsigned kind, struct event *ev)
 {
     const size_t i = w->n_frees++;

@@ -137,6 +137,7 @@ static enum err reader_section_kept(struct trace_reader *r, const struct section
 
 /* ---- opening ---- */
 
+/* Reads the totals at the start of the index, in the order of writer_put_totals in writer.c. */
 static void index_totals(struct cursor *c, struct trace_info *i, uint64_t column_bytes[EVENT_COLUMN_COUNT])
 {
     i->events = cursor_varint(c);
@@ -489,6 +490,7 @@ static enum err reader_load_names(struct trace_reader *r, struct err_detail *why
     return e;
 }
 
+/* Loads and checks the start state. Slots are checked later, by reader_start_slots. */
 static enum err reader_load_start(struct trace_reader *r, struct err_detail *why)
 {
     void *segments = NULL, *blocks = NULL;
@@ -516,6 +518,7 @@ static enum err reader_load_start(struct trace_reader *r, struct err_detail *why
     return ERR_OK;
 }
 
+/* Loads controls and resolves their texts. A CONTROL_USE is checked when its event is decoded. */
 static enum err reader_load_controls(struct trace_reader *r, struct err_detail *why)
 {
     void *read;
@@ -541,6 +544,7 @@ static enum err reader_load_controls(struct trace_reader *r, struct err_detail *
     return bad == UINT32_MAX ? ERR_OK : reader_bad_row(r, SECTION_CONTROLS, bad, why);
 }
 
+/* Loads stacks. A caller's number is less than its node's, so following callers always ends. */
 static enum err reader_load_stacks(struct trace_reader *r, struct err_detail *why)
 {
     void *nodes = NULL, *stacks = NULL;

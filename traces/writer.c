@@ -309,6 +309,7 @@ static enum err writer_tables(struct trace_writer *w, struct err_detail *why)
 
 /* ---- events ---- */
 
+/* Writes the slots in use, so that a reader can start here. */
 static enum err writer_flush_slots(struct trace_writer *w, struct err_detail *why)
 {
     enum err e = ERR_OK;
@@ -445,6 +446,7 @@ static enum err writer_push(struct trace_writer *w, const struct trace_record *r
 
 /* ---- dense numbers ---- */
 
+/* The dense number of a stream handle, given out at its first appearance. writer_pool does the same for pools. */
 static enum err writer_stream(struct trace_writer *w, uint64_t handle, uint16_t *stream, struct err_detail *why)
 {
     const uint32_t *known = pair_map_find(&w->stream_of, handle, 0);
@@ -579,6 +581,7 @@ static enum err writer_put_free(struct trace_writer *w, const struct trace_recor
     return e != ERR_OK ? e : writer_push(w, r, ev, why);
 }
 
+/* Puts an event and its row in the table of controls, whose numbers follow the order of CONTROL events. */
 static enum err writer_put_control(struct trace_writer *w, const struct trace_record *r, struct event ev,
                                    struct err_detail *why)
 {
@@ -887,6 +890,7 @@ enum err trace_put_stack(struct trace_writer *w, const char *const *frames, size
 
 /* ---- the end ---- */
 
+/* The totals at the start of the index, in the order of index_totals in reader.c. */
 static void writer_put_totals(struct trace_writer *w)
 {
     const struct trace_info *i = &w->info;

@@ -8,8 +8,8 @@
 
 struct rewrite {
     uint64_t seed;
-    unsigned percent;                /* sizes change by up to this much, evenly distributed; 0: not at all. Within a round
-                                      * equal sizes change alike, as when a program's input changes its shape */
+    unsigned percent;                /* sizes change by up to this much, evenly distributed; 0: not at all. Within a
+                                      * round equal sizes change alike, as if the program's input changed its shape */
     unsigned rounds;                 /* how often the whole trace runs; each next round first frees all live requests */
     uint64_t events;                 /* at most this many of each round */
 };

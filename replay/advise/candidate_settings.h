@@ -9,8 +9,8 @@
 
 enum { SETTINGS_TEXT = 320, SETTINGS_SPLITS_MAX = 16, SETTINGS_ROUNDUP = 32 };
 
-/* One point; zeros are the defaults. gc and fraction come together or not at all, because the collector never runs without
- * a limit. non_split needs max_split. */
+/* One point; zeros are the defaults. gc and fraction come together or not at all, because the collector never runs
+ * without a limit. non_split needs max_split. */
 struct settings {
     bool     expandable;
     uint32_t max_split_mib, non_split_mib, large_segment_mib;
@@ -36,8 +36,8 @@ struct settings_space {
 MUST_USE enum err settings_space_read(struct trace_reader *trace, const struct pytorch_rules *rules,
                                       struct settings_space *out, struct err_detail *why);
 
-/* Add the coarse cross product, or all points that differ from `around` in one setting. Points that the release refuses or
- * lacks are left out. ERR_HOST_NOMEM. */
+/* Add the coarse cross product, or all points that differ from `around` in one setting. Points that the release
+ * refuses or lacks are left out. ERR_HOST_NOMEM. */
 MUST_USE enum err settings_add_cross(const struct settings_space *space, struct settings_set *set,
                                      struct err_detail *why);
 MUST_USE enum err settings_add_neighbours(const struct settings_space *space, const struct settings *around,
@@ -50,8 +50,8 @@ void settings_set_close(struct settings_set *set);
 /* How many settings differ from the defaults; gc with its limit counts as two. */
 unsigned settings_count(const struct settings *s);
 
-/* The text of PYTORCH_CUDA_ALLOC_CONF, "" for the defaults; with `as_policy` the whole policy as after --policy. Until 2.10
- * per_process_memory_fraction was no option: then only the policy has the limit, and a program must call
+/* The text of PYTORCH_CUDA_ALLOC_CONF, "" for the defaults; with `as_policy` the whole policy as after --policy. Before
+ * 2.10 per_process_memory_fraction was no option. Then only the policy has the limit, and a program must call
  * torch.cuda.set_per_process_memory_fraction. Returns `buf`. */
 const char *settings_text(const struct settings *s, const struct pytorch_rules *rules, bool as_policy,
                           char buf[SETTINGS_TEXT]);

@@ -8,8 +8,8 @@
 
 enum { FIT_WIDTH = 16, FIT_MODELS_MAX = 64, FIT_DOUBLINGS = 8 };
 
-/* The state of a search. Sizes are in granules. Invariant: on `low` it fails, or the live data is too large; on `high` it
- * runs. */
+/* The state of a search. Sizes are in granules. Invariant: on `low` it fails, or the live data is too large; on
+ * `high` it runs. */
 struct fit_search {
     struct trace_reader        *trace;
     const struct policy_spec   *spec;

@@ -10,14 +10,15 @@
 enum { FIT_GRANULE_BYTES = 2 << 20 };     /* the driver's page: a smaller difference changes nothing */
 
 /*
- * Sizes of cards are whole granules and include context and others. A larger card can be worse, because decisions change:
+ * Sizes of cards are whole granules and include context and others. A larger card can be worse, because decisions
+ * change:
  *
  *     size     live data      smallest_bytes       larger_failing_bytes
  *     outcome  x x x x x x x | ok ok ok ok ok ok | x | ok ok ok ...
  */
 struct fit {
-    uint64_t smallest_bytes;         /* of those tried. The 16 sizes below it were tried too; each runs out of memory, or
-                                      * is less than the live data, context and others. 0: no size was found */
+    uint64_t smallest_bytes;         /* of those tried. The 16 sizes below it were tried too; each runs out of memory,
+                                      * or is less than live data, context and others. 0: no size was found */
     bool     is_monotone;            /* on no larger card that was tried does it run out of memory */
     uint64_t larger_failing_bytes;   /* if not monotone: the largest such card */
     const struct device_model *card; /* the smallest named card on which it runs; NULL: none */
@@ -25,14 +26,15 @@ struct fit {
     struct trial trial;              /* on the smallest card */
 };
 
-/* Finds smallest_bytes and the trial on that card; `card` and `is_monotone` are not looked for. Arguments and errors as of
- * fit_find. */
+/* Finds smallest_bytes and the trial on that card; `card` and `is_monotone` are not looked for. Arguments and errors
+ * as of fit_find. */
 MUST_USE enum err fit_find_smallest(struct trace_reader *trace, const struct policy_spec *spec,
                                     const struct device_choice *device, uint64_t live_bytes,
                                     const struct replay_config *cfg, struct fit *out, struct err_detail *why);
 
-/* Bisects between `live_bytes` (bounds_find) and what the policy reserves on an unlimited card, many sizes a decode. Then
- * tries the neighbours below and above, and larger sizes. The capacity of `device` does not matter. trials_run's errors. */
+/* Bisects between `live_bytes` (bounds_find) and what the policy reserves on an unlimited card, many sizes a decode.
+ * Then tries the neighbours below and above, and larger sizes. The capacity of `device` does not matter. trials_run's
+ * errors. */
 MUST_USE enum err fit_find(struct trace_reader *trace, const struct policy_spec *spec,
                            const struct device_choice *device, uint64_t live_bytes, const struct replay_config *cfg,
                            struct fit *out, struct err_detail *why);

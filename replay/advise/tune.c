@@ -94,8 +94,8 @@ static enum err tuner_try_new(struct tuner *r, struct err_detail *why)
     return e;
 }
 
-/* Tries neighbours of the best few until the best stay the same. Also takes each setting away once from each candidate, so
- * that no setting is recommended for nothing. */
+/* Tries neighbours of the best few until the best stay the same. Also takes each setting away once from each
+ * candidate, so that no setting is recommended for nothing. */
 static enum err tuner_refine(struct tuner *r, struct err_detail *why)
 {
     enum err e = ERR_OK;

@@ -4,8 +4,8 @@
  *     hundreds of settings --runs on the trace--> 16 finalists --runs on 8 changed copies--> the most robust
  *                                                                  --smallest cards, as `fit`--> the winner
  *
- * "Best" is as in report/winner.h. To find smallest cards for hundreds of settings would cost too many runs, so the first
- * step ranks by the peak of the card.
+ * "Best" is as in report/winner.h. To find smallest cards for hundreds of settings would cost too many runs, so the
+ * first step ranks by the peak of the card.
  */
 #ifndef REPLAY_REPLAY_ADVISE_TUNE_H
 #define REPLAY_REPLAY_ADVISE_TUNE_H
@@ -72,8 +72,8 @@ struct tune {
     struct tune_finalist finalists[TUNE_FINALISTS + 1];      /* the best entries, and the best with few settings, by
                                                   * rank; then the baseline, which has no entry */
     size_t             n_finalists;              /* without it */
-    struct fit         fits[TUNE_FITS];          /* if no entry runs: smallest cards, best first, of the entries that got
-                                                  * farthest */
+    struct fit         fits[TUNE_FITS];          /* if no entry runs: smallest cards, best first, of the entries that
+                                                  * got farthest */
     size_t             fit_entries[TUNE_FITS];   /* the entries of `fits` */
     size_t             n_fits;
 };
@@ -96,8 +96,8 @@ const struct tune_finalist *tune_finalist_of(const struct tune *t, size_t entry)
 /* Whether the winner is recommended for another run. */
 bool tune_recommends(const struct tune *t);
 
-/* Below 0 if `a` is better: no refusal comes first, else the later refusal; then the lower score, of the peak of the card.
- * 0: equally good. */
+/* Below 0 if `a` is better: no refusal comes first, else the later refusal; then the lower score, of the peak of the
+ * card. 0: equally good. */
 int trial_compare(const struct trial *a, const struct trial *b, uint64_t price_bytes_per_ms);
 
 #endif

@@ -71,7 +71,7 @@ static enum err session_run(struct fit_session *s, struct err_detail *why)
 
 /* ---- who wins ---- */
 
-/* On a card that was given, what fits it comes first (winner.h). */
+/* A policy as the rule sees it. With a card given, policies that fit it come first (winner.h). */
 static struct contender contender_of(const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
@@ -91,8 +91,8 @@ static struct contender contender_of(const struct fit_session *s, size_t i)
     };
 }
 
-/* The policy that wins; WINNER_NONE: for none a card was found. If all need more than the card given, the one that needs
- * least is the answer. */
+/* The policy that wins; WINNER_NONE: no policy runs on any card tried. If all need more than the card given, the one
+ * that needs least wins. */
 static size_t session_best(const struct fit_session *s)
 {
     size_t best = 0;
@@ -111,7 +111,8 @@ static void print_row(const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
     const uint64_t total = s->device.config.total_bytes;
-    char size[TEXT_NUMBER] = "none found", reserved[TEXT_NUMBER] = "-", margin[TEXT_NUMBER] = "", calls[TEXT_NUMBER] = "-";
+    char size[TEXT_NUMBER] = "none found", reserved[TEXT_NUMBER] = "-", calls[TEXT_NUMBER] = "-";
+    char margin[TEXT_NUMBER] = "";
     const char *sign = "";
     if (f->smallest_bytes > 0) {
         text_mib(f->smallest_bytes, size);

@@ -42,7 +42,7 @@ static enum err make_folder(struct record_run *run, struct err_detail *why)
     if ((size_t)snprintf(name, sizeof name, "%s.calls", run->out) >= sizeof name)
         return err_set(why, ERR_USAGE, 0, "%.150s: the name is too long", run->out);
     if (mkdir(name, 0777) != 0 && errno == EEXIST)
-        return err_set(why, ERR_USAGE, 0, "%.120s: is there already, from a run that was cut off: import the journals "
+        return err_set(why, ERR_USAGE, 0, "%.120s: exists already, from a run that was cut off: import the journals "
                        "in it (replay import FILE.calls -o OUT) or remove it", name);
     if (access(name, W_OK) == 0 && realpath(name, run->folder) != NULL)
         return ERR_OK;

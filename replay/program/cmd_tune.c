@@ -193,8 +193,8 @@ static void print_copies(const struct tune *t)
         wins += t->copies[i].wins;
         repeated += t->copies[i].rounds > 1;
     }
-    words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, equal ones alike, %u of them twice in a row; "
-                  "seeds %" PRIu64 " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, repeated, t->copies[0].seed,
+    words_add(&w, "Tried on %zu changed copies of the trace (sizes +-%d%%, equal ones alike, %u of them twice in a "
+                  "row; seeds %" PRIu64 " to %" PRIu64 "): ", t->n_copies, TUNE_PERCENT, repeated, t->copies[0].seed,
               t->copies[t->n_copies - 1].seed);
     words_add(&w, "%s runs in %u, is better than the %s setting in %u, and is the best of all %zu finalists in %u.",
               winner_name(t), winner->runs, baseline_name(t), winner->beats, t->n_finalists, wins);
@@ -202,9 +202,9 @@ static void print_copies(const struct tune *t)
         char reserved[TEXT_NUMBER];
         words_add(&w, " By its peak on the recording alone, ");
         words_add_settings(&w, t, &t->entries[0].settings);
-        words_add(&w, " would come first, with %s; of the copies it runs in %u and is better than the %s setting in %u.",
-                  text_mib(t->entries[0].trial.peak_reserved_bytes, reserved), t->finalists[0].runs, baseline_name(t),
-                  t->finalists[0].beats);
+        words_add(&w, " would come first, with %s; of the copies it runs in %u and is better than the %s setting in "
+                  "%u.", text_mib(t->entries[0].trial.peak_reserved_bytes, reserved), t->finalists[0].runs,
+                  baseline_name(t), t->finalists[0].beats);
     }
     words_print(stdout, &w, 0, 2);
 }

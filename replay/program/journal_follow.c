@@ -64,7 +64,7 @@ static enum err create_trace(void *arg, unsigned device, struct trace_writer **o
 
 static void followed_drop(struct following *f, struct followed *j, const struct err_detail *why)
 {
-    fprintf(stderr, "replay %s: %s: no trace is made of it while it is written: %s\n", f->command, j->name, why->text);
+    fprintf(stderr, "replay %s: %s: no trace grows with it: %s\n", f->command, j->name, why->text);
     calls_follow_close(j->follow);
     j->follow = NULL;
     assert(f->n_open > 0);

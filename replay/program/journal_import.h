@@ -11,9 +11,15 @@
 #include "base/err.h"
 #include "report/json_writer.h"
 
-/* Where the commands differ. `record` keeps the name's own ending, names every snapshot of the hook, and takes no calls
- * for an answer. `run-sim` ends all names in .zst, takes the snapshot of a process's end or else of its first out of
- * memory, and refuses to record nothing. */
+/* Where the commands differ.
+ *
+ *                        record                              run-sim
+ *     names end in       what OUT ends in                    .zst
+ *     .PID is added      for several processes or devices    for several processes
+ *     .gpuN is added     the same                            if the process used several devices
+ *     snapshots          all that the hook wrote             that of the end, else that of the first out of memory
+ *     no calls           a message                           an error
+ */
 enum recording_rules { RECORDING_OF_RECORD, RECORDING_OF_RUN_SIM };
 
 /* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names

@@ -84,7 +84,7 @@ static void child_start(const char *const *argv, const struct child_env *env, co
 static enum err open_pipe(int fds[2], struct err_detail *why)
 {
     if (pipe(fds) != 0)
-        return err_set(why, ERR_IO, 0, "no pipe to a program: %s", strerror(errno));
+        return err_set(why, ERR_IO, 0, "a pipe cannot be made: %s", strerror(errno));
     fcntl(fds[0], F_SETFD, FD_CLOEXEC);
     fcntl(fds[1], F_SETFD, FD_CLOEXEC);
     return ERR_OK;
@@ -140,7 +140,7 @@ enum err child_run(const char *const *argv, const struct child_env *env, const s
     child_pid = pid;
     sigprocmask(SIG_SETMASK, &waiting, NULL);
     close(fds[1]);
-    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "no process for %s: %s", argv[0], strerror(errno)) : ERR_OK;
+    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno)) : ERR_OK;
     const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
     close(fds[0]);
     if (e == ERR_OK && watch != NULL)
@@ -207,7 +207,7 @@ enum err child_first_line(const char *const *argv, char **out, struct err_detail
     char *line = pid < 0 ? NULL : read_line(fds[0]);
     if (pid < 0)
         close(fds[0]);
-    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "no process for %s: %s", argv[0], strerror(errno))
+    enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno))
                          : wait_for(pid, &status, why);
     if (e == ERR_OK && line == NULL)
         e = err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");

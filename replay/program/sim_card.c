@@ -284,7 +284,7 @@ static void read_journal(struct sim_card *c, const char *path)
     if (e == ERR_OK)
         take_journal(c, log);
     if (e != ERR_OK) {
-        fprintf(stderr, "replay %s: %s: it is left out\n", c->command, why.text);
+        fprintf(stderr, "replay %s: %s; this journal is left out\n", c->command, why.text);
         c->n_unread++;
     }
     call_journal_free(log);

@@ -306,7 +306,8 @@ static bool is_as_stored(const struct run_table *t, size_t row, const struct rep
     const size_t n = fields_of_run(run, fields);
     for (size_t i = 0; i < n; i++) {
         *name = fields[i].name;
-        if (!is_same_value(run_table_cell(t, row, fields[i].name), &fields[i]))
+        const struct field *stored = run_table_cell(t, row, fields[i].name);
+        if (stored->kind != FIELD_NULL && !is_same_value(stored, &fields[i]))     /* older results lack newer columns */
             return false;
     }
     return true;

@@ -22,8 +22,8 @@ struct ranks {
     const struct ranks_ops *ops;     /* NULL: alone */
 };
 
-/* Joins the others. ERR_UNSUPPORTED, with what to do, if mpirun started a program built without MPI; ERR_IO if the library
- * cannot be loaded. */
+/* Joins the others. ERR_UNSUPPORTED, with what to do, if mpirun started a program built without MPI; ERR_IO if the
+ * library cannot be loaded. */
 MUST_USE enum err ranks_open(struct ranks *out, struct err_detail *why);
 
 /* Leaves the job; all ranks do so together. */

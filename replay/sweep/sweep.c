@@ -1,10 +1,10 @@
 /*
- * A trace is opened once for all its missing runs. The runs are gathered, at most SWEEP_PART_MAX at a time. Of runs that
- * cannot differ one runs as a lane (replay/engine/equal_runs.h), and each gets a row. So memory is bounded by
+ * A trace is opened once for all its missing runs. The runs are gathered, at most SWEEP_PART_MAX at a time. Of runs
+ * that cannot differ one runs as a lane (replay/engine/equal_runs.h), and each gets a row. So memory is bounded by
  * SWEEP_PART_MAX lanes and one chunk, and a trace is decoded once for each SWEEP_PART_MAX runs.
  *
- * A trace of a single chunk stays decoded. There only a few lanes for each thread are open at a time: the next lanes take
- * over the memory that they free while it is still in the caches.
+ * A trace of a single chunk stays decoded. There only a few lanes for each thread are open at a time: the next lanes
+ * take over the memory that they free while it is still in the caches.
  */
 #include "replay/sweep/sweep.h"
 
@@ -281,7 +281,7 @@ static enum err run_lanes(void *arg, struct lane *lanes, size_t n, struct err_de
                                        .progress = show_share, .progress_arg = t,
                                        .interrupted = t->sweep->interrupted };
     t->n_running = n;
-    enum err e = results_db_end_puts(t->sweep->db, why);         /* of the lanes that ran before these */
+    enum err e = results_db_end_puts(t->sweep->db, why);     /* of the lanes before these */
     if (e != ERR_OK)
         return e;
     e = t->has_bounds ? replay_run(t->reader, lanes, n, &cfg, why)

@@ -36,7 +36,7 @@ struct sweep_request {
     enum oom_action    on_oom;
     enum start_mode    start;
     unsigned           threads;      /* 0: one per core */
-    const uint64_t    *price_bytes_per_ms;           /* for the database to compare runs at (winner.h); NULL: as it is */
+    const uint64_t    *price_bytes_per_ms;           /* for the database to compare at (winner.h); NULL: as it is */
     uint64_t           shard, n_shards;              /* 1 <= shard <= n_shards; both 0: the whole sweep */
 };
 

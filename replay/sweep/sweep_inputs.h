@@ -12,7 +12,7 @@
 
 struct sweep_input {
     char   *path;
-    char   *job;                     /* the folder of the ranks: "run7" of "run7/rank_3/snapshot.pickle"; NULL: no rank */
+    char   *job;                     /* the ranks' folder: "run7" of "run7/rank_3/snapshot.pickle"; NULL: no rank */
     int64_t rank;                    /* -1: none */
     uint64_t bytes;                  /* the file's size */
     bool    is_found;                /* found in a folder, so it may not be a trace */

@@ -63,7 +63,8 @@ static const void *message_take(struct message *m, uint64_t n)
 
 static enum err not_understood(int from, struct err_detail *why)
 {
-    return err_set(why, ERR_CORRUPT, 0, "rank %d sent a message that rank 0 does not understand: are all of one version?", from);
+    return err_set(why, ERR_CORRUPT, 0, "rank %d sent a message that rank 0 does not understand: are all of one "
+                   "version?", from);
 }
 
 /* ---- workers ---- */
@@ -182,7 +183,9 @@ static enum err take_account(struct sweep *s, int from, const struct sweep_part 
     const struct account *told = message_take(&m, sizeof *told);
     const char *complaints = told == NULL ? NULL : message_take(&m, told->n_complaints);
     unsigned char *db = complaints == NULL ? NULL : (unsigned char *)message_take(&m, told->n_db);
-    if (db == NULL || (told->n_unopened > 0 && part->n == 0) || (told->n_complaints > 0 && complaints[told->n_complaints - 1] != '\0'))
+    const bool is_wrong = db == NULL || (told->n_unopened > 0 && part->n == 0) ||
+                          (told->n_complaints > 0 && complaints[told->n_complaints - 1] != '\0');
+    if (is_wrong)
         return not_understood(from, why);
     if (told->error != ERR_OK)
         return err_set(why, told->error, told->why.offset, "rank %d: %.200s", from, told->why.text);

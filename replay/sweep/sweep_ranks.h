@@ -15,8 +15,8 @@ MUST_USE enum err sweep_deal(struct sweep *s, const char *path, bool is_resumed,
 /* Ends the workers if rank 0 cannot begin. Does nothing if there are none. */
 void sweep_dismiss(const struct ranks *ranks);
 
-/* A worker's part: runs what is dealt, until nothing is left. Tells rank 0 what goes wrong, beginning with what went wrong
- * before the call (`so_far` and its sentence). */
+/* A worker's part: runs what is dealt, until nothing is left. Tells rank 0 what goes wrong, beginning with what went
+ * wrong before the call (`so_far` and its sentence). */
 void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, const struct err_detail *why);
 
 #endif
