@@ -5,7 +5,7 @@
 #define REPLAY_REPORT_PAGE_H
 
 #include "report/block_map.h"
-#include "report/columns.h"
+#include "report/result_columns.h"
 #include "report/timeline.h"
 #include "report/verdict.h"
 

@@ -5,7 +5,7 @@
  * All sizes of a table have one unit, so that a column can be compared by eye. Widths come from the content.
  */
 #include "base/units.h"
-#include "report/columns.h"
+#include "report/result_columns.h"
 #include "report/text.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* The one rule for "best": what it promises, and that C and SQL say the same. */
-#include "report/columns.h"
+#include "report/result_columns.h"
 #include "report/verdict.h"
 #include "report/winner.h"
 #include "tests/random_draws.h"
