@@ -15,7 +15,7 @@
 struct input;
 
 /* Opens a file ("-": standard input), or bytes that are borrowed until input_close. Compression is recognised by the
- * first bytes, also nested twice. ERR_INPUT (missing, a directory, unreadable), ERR_FORMAT (damaged compression). */
+ * first bytes, also nested twice. ERR_IO (missing, a directory, unreadable), ERR_FORMAT (damaged compression). */
 MUST_USE enum err input_open(const char *path, struct input **out, struct err_detail *why);
 MUST_USE enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why);
 void input_close(struct input *in);

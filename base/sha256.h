@@ -13,7 +13,7 @@ enum { SHA256_HEX = 65 };            /* 64 hexadecimal digits and a zero */
 /* The sum of texts in a row, each with the zero behind it. ERR_HOST_NOMEM. */
 MUST_USE enum err sha256_texts(const char *const *texts, size_t n, char hex[SHA256_HEX], struct err_detail *why);
 
-/* The sum of a file as it lies on the disk, not decompressed. ERR_INPUT with the path; ERR_HOST_NOMEM. */
+/* The sum of a file as it lies on the disk, not decompressed. ERR_IO with the path; ERR_HOST_NOMEM. */
 MUST_USE enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *why);
 
 #endif

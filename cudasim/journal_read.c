@@ -55,7 +55,7 @@ static enum err file_map(const char *path, void **out, size_t *n, struct err_det
     if (fd >= 0)
         close(fd);
     if (!is_there || bytes == MAP_FAILED)
-        return err_set(why, ERR_INPUT, 0, "%.150s: %s", path, strerror(reason));
+        return err_set(why, ERR_IO, 0, "%.150s: %s", path, strerror(reason));
     *out = bytes;
     *n = bytes == NULL ? 0 : (size_t)st.st_size;
     return ERR_OK;

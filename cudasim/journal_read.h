@@ -23,7 +23,7 @@ MUST_USE enum err journal_view(const void *bytes, size_t n, struct journal_view 
 bool journal_is_name(const char *file);
 
 /* The same of a file, whose bytes are held until journal_view_close. `records` is NULL, and n is 0, where the process was
- * killed before it wrote anything into it. ERR_INPUT. */
+ * killed before it wrote anything into it. ERR_IO. */
 MUST_USE enum err journal_view_file(const char *path, struct journal_view *out, struct err_detail *why);
 void journal_view_close(struct journal_view *v);
 

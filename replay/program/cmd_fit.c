@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds; zero is a valid beginning and end. */
 struct fit_session {
     const struct options *options;
     struct trace_reader  *trace;
@@ -33,7 +33,7 @@ static void session_close(struct fit_session *s)
     trace_close(s->trace);
 }
 
-/* The policies that were typed, or the recorded settings if none was. */
+/* The policies that were typed; without any, the recorded settings. */
 static enum err session_parse(struct fit_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -99,10 +99,10 @@ static void print_remarks(const struct fit_session *s)
         const struct fit *f = &s->fits[i];
         struct words note = { .n = 0 };
         if (f->smallest_bytes == 0)
-            words_add(&note, "%s runs out of memory on all %zu cards tried, even on one many times the size of its data.",
+            words_add(&note, "%s: ran out of memory on each of %zu cards tried, the largest of many times its need.",
                       s->specs[i].typed, f->n_tried);
         else if (!f->is_monotone)
-            words_add(&note, "%s runs on a card of %s, but runs out of memory on a larger one of %s.",
+            words_add(&note, "%s is not monotone: it runs on %s, but runs out of memory on the larger card of %s.",
                       s->specs[i].typed, text_mib(f->smallest_bytes, size),
                       text_mib(f->larger_failing_bytes, larger));
         if (note.n > 0)
@@ -113,8 +113,8 @@ static void print_remarks(const struct fit_session *s)
 static void print_text(const struct fit_session *s)
 {
     fresh_start_print(stdout, s->trace);
-    printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "peak reserved", "calls",
-           "larger too", "margin", "named card");
+    printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "held at peak", "calls", "monotone",
+           "margin", "named card");
     for (size_t i = 0; i < s->n; i++)
         print_row(s, i);
     printf("\n");

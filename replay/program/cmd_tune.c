@@ -7,12 +7,11 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 
-#include <assert.h>
 #include <inttypes.h>
 
 enum { SHOWN_ENTRIES = 10 };
 
-/* Everything the command holds. Zero is valid. */
+/* Everything the command holds; zero is a valid beginning and end. */
 struct tune_session {
     const struct options *options;
     struct trace_reader  *trace;
@@ -22,7 +21,7 @@ struct tune_session {
     bool                  is_stdout_taken;
 };
 
-/* The number of an event in the source; -1 if it lies before the first event, or if the source cannot be read. */
+/* An event in the source's numbers; -1: it was before the first, or cannot be told. */
 static int64_t source_event(const struct tune_session *s, int64_t event)
 {
     int64_t number = event;
@@ -40,11 +39,9 @@ static const char *conf_of(const struct tune *t, const struct settings *settings
     return settings_text(settings, &t->rules, false, buf);
 }
 
-/* The percentage for set_per_process_memory_fraction(). 0: not needed, because nothing limits the memory or because an
- * option of the release sets the limit. */
+/* The call that sets the limit where no option does; 0: none is needed. */
 static unsigned fraction_call(const struct tune *t, const struct settings *settings)
 {
-    assert(settings->fraction_percent <= 100);
     return t->rules.has_fraction_option ? 0 : settings->fraction_percent;
 }
 
@@ -63,7 +60,7 @@ static const char *winner_name(const struct tune *t)
     return tune_recommends(t) ? "the recommended setting" : "the best found";
 }
 
-/* "expandable_segments:True" or "the defaults", and the call that goes with it if there is one. */
+/* "expandable_segments:True", "the defaults", with the call where one is needed. */
 static void words_add_settings(struct words *w, const struct tune *t, const struct settings *settings)
 {
     char text[SETTINGS_TEXT];
@@ -129,10 +126,10 @@ static void words_add_mechanism(struct words *w, const struct settings *s)
         words_add(w, "expandable_segments keeps blocks in ranges that grow by pages, so neighbouring holes join and "
                      "free whole pages can be given back. ");
     if (s->max_split_mib > 0)
-        words_add(w, "max_split_size_mb leaves blocks of %" PRIu32 " MiB and more whole: smaller requests go to other "
-                     "segments. ", s->max_split_mib);
+        words_add(w, "max_split_size_mb no longer cuts blocks of %" PRIu32 " MiB and more: smaller requests go to "
+                     "other segments, and a freed large block stays whole. ", s->max_split_mib);
     if (s->non_split_mib > 0)
-        words_add(w, "max_non_split_rounding_mb lets a whole block serve requests up to %" PRIu32 " MiB smaller. ",
+        words_add(w, "max_non_split_rounding_mb lets such a block serve requests up to %" PRIu32 " MiB smaller. ",
                   s->non_split_mib);
     if (s->roundup[0] != '\0')
         words_add(w, "roundup_power2_divisions rounds sizes, so that a freed block fits a later request of nearly the "
@@ -152,39 +149,37 @@ static void print_why(const struct tune_session *s)
     char a[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (b->fits)
-        words_add(&w, "Why: at its peak (%s reserved, %s), the %s setting has ", text_mib(b->peak_reserved_bytes, a),
-                  event_text(s, (int64_t)t->holes_event - 1, where), baseline_name(t));
+        words_add(&w, "Why: where the %s setting holds most (%s at %s), ", baseline_name(t),
+                  text_mib(b->peak_reserved_bytes, a), event_text(s, (int64_t)t->holes_event - 1, where));
     else
-        words_add(&w, "Why: at %s the %s setting refuses %s, with %s reserved and %s free on the card. It then has ",
+        words_add(&w, "Why: at %s the %s setting refuses %s, with %s held and %s free on the card. There ",
                   event_text(s, b->stopped_at, where), baseline_name(t), text_mib(b->refused_bytes, a),
                   text_mib(b->refused_reserved_bytes, c), text_mib(b->refused_free_bytes, d));
-    words_add(&w, "%s of free memory in segments that cannot be given back, because live blocks lie in them",
+    words_add(&w, "%s of free memory lie in segments that live blocks keep from being given back",
               text_mib(t->holes_before.pinned_bytes, a));
     words_add_holes(&w, &t->holes_before);
-    words_add(&w, "With the recommended setting %s of %s reserved are pinned in this way at the same moment",
+    words_add(&w, "With the recommended setting %s are so pinned at the same moment, of %s held",
               text_mib(t->holes_after.pinned_bytes, a), text_mib(t->holes_after.reserved_bytes, c));
     words_add_holes(&w, &t->holes_after);
     words_add_mechanism(&w, &t->entries[t->winner].settings);
     words_print(stdout, &w, 0, 2);
 }
 
-/* How the winner did on the copies. tune_run always puts it among the finalists. */
+/* What came of the winner on the copies. */
 static const struct tune_finalist *winner_on_copies(const struct tune *t)
 {
     const struct tune_finalist *f = t->finalists;
     while (f->entry != t->winner)
         f++;
-    assert(f <= t->finalists + t->n_finalists);
     return f;
 }
 
-/* On how many copies the winner runs, is better than the baseline, and is best. */
+/* What the winner did of all copies. */
 static void print_copies(const struct tune *t)
 {
     const struct tune_finalist *winner = winner_on_copies(t);
     unsigned wins = 0, repeated = 0;
     struct words w = { .n = 0 };
-    assert(t->n_copies > 0 && winner->runs <= t->n_copies && winner->beats <= winner->runs);
     for (size_t i = 0; i < t->n_copies; i++) {
         wins += t->copies[i].wins;
         repeated += t->copies[i].rounds > 1;
@@ -196,9 +191,9 @@ static void print_copies(const struct tune *t)
               winner_name(t), winner->runs, baseline_name(t), winner->beats, t->n_finalists, wins);
     if (t->winner > 0) {
         char held[TEXT_NUMBER];
-        words_add(&w, " On the recording itself, ");
+        words_add(&w, " Least memory on the recording itself takes ");
         words_add_settings(&w, t, &t->entries[0].settings);
-        words_add(&w, " reserves least, %s; it runs in %u copies and is better than the %s setting in %u.",
+        words_add(&w, ", %s; of the copies it runs in %u and is better than the %s setting in %u.",
                   text_mib(t->entries[0].trial.peak_reserved_bytes, held), t->finalists[0].runs, baseline_name(t),
                   t->finalists[0].beats);
     }
@@ -223,8 +218,8 @@ static void print_nothing_helps(const struct tune_session *s)
     char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER], d[TEXT_NUMBER], where[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (t->bounds.live_bytes > t->usable_bytes) {
-        words_add(&w, "Live data alone peaks at %s (%s), %s more than the %s that the card has for it: no allocator "
-                      "setting can fix this.", text_mib(t->bounds.live_bytes, a), event_text(s, t->bounds.live_event, where),
+        words_add(&w, "Live data alone peaks at %s (%s), %s over the %s that the card has for it: no allocator setting "
+                      "can fix this.", text_mib(t->bounds.live_bytes, a), event_text(s, t->bounds.live_event, where),
                   text_mib(t->bounds.live_bytes - t->usable_bytes, b), text_mib(t->usable_bytes, c));
         words_print(stdout, &w, 0, 2);
         return;
@@ -232,8 +227,8 @@ static void print_nothing_helps(const struct tune_session *s)
     words_add(&w, "Nothing found: all %zu settings tried run out of memory on this card. The one that gets farthest, ",
               t->n_entries);
     words_add_settings(&w, t, &best->settings);
-    words_add(&w, ", stops at %s: it refuses %s with %s reserved and %s free on the card. Live data alone would fit with "
-                  "%s to spare; the rest is lost to fragmentation. Smallest cards:",
+    words_add(&w, ", stops at %s, where %s are asked for, %s held and %s free on the card. Live data would "
+                  "fit with %s to spare: the rest is lost to fragmentation. Smallest cards:",
               event_text(s, best->trial.stopped_at, where), text_mib(best->trial.refused_bytes, a),
               text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
               text_mib(t->usable_bytes - t->bounds.live_bytes, d));
@@ -249,7 +244,7 @@ static void print_nothing_helps(const struct tune_session *s)
         else if (f->smallest_bytes > total)
             words_add(&line, ": %s, %s more", text_mib(f->smallest_bytes, a), text_mib(f->smallest_bytes - total, b));
         else
-            words_add(&line, ": %s, although not on this larger one", text_mib(f->smallest_bytes, a));
+            words_add(&line, ": %s, though not this larger one", text_mib(f->smallest_bytes, a));
         words_print(stdout, &line, 0, 2);
     }
 }
@@ -260,18 +255,18 @@ static void words_add_gain(struct words *w, const struct tune *t)
     const struct trial *now = &t->entries[t->winner].trial, *was = &t->baseline.trial;
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     if (now->peak_reserved_bytes != was->peak_reserved_bytes)
-        words_add(w, "It reserves %s here instead of %s", text_mib(now->peak_reserved_bytes, a),
+        words_add(w, "It holds %s here instead of %s", text_mib(now->peak_reserved_bytes, a),
                   text_mib(was->peak_reserved_bytes, b));
     else
         words_add(w, "It takes %s of driver time here instead of %s", text_time(now->device_time_ns, a),
                   text_time(was->device_time_ns, b));
 }
 
-/* If the copies refute the winner: what it gains on this recording, and that it cannot be relied on. */
+/* Where the copies refute the winner, what it is worth here and that it is not to be relied on. */
 static void print_best_here(const struct tune *t)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "No setting tried would also help another run. The best one helps this recording only: ");
+    words_add(&w, "Nothing to gain that would hold for another run. The best found is for this recording only: ");
     words_add_settings(&w, t, &t->entries[t->winner].settings);
     words_add(&w, ". ");
     words_add_gain(&w, t);
@@ -295,12 +290,12 @@ static void print_caution(const struct tune *t)
     words_print(stdout, &w, 0, 2);
 }
 
-/* The answer: what to set for the next run, if anything. It comes before the figures. */
+/* What is to be set for another run, if anything is; before the figures, because it is what was asked for. */
 static void print_advice(const struct tune *t)
 {
     switch (t->advice) {
     case TUNE_NOTHING:
-        printf("No setting tried is better than the %s one.\n", baseline_name(t));
+        printf("Nothing to gain: no setting tried does better than the %s one.\n", baseline_name(t));
         break;
     case TUNE_HERE_ONLY:
         print_best_here(t);
@@ -321,7 +316,6 @@ static void print_advice(const struct tune *t)
 static void print_text(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
-    assert(t->n_entries > 0 && t->winner < t->n_entries);
     const bool runs = t->entries[0].trial.fits;
     printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_rules_name(&t->rules),
            t->n_entries);
@@ -381,7 +375,7 @@ static void json_holes(struct json_writer *w, const char *key, const struct hole
     json_end_object(w);
 }
 
-/* The winner if it `is_so`, as the key says; a null otherwise. */
+/* The winner under the name that it deserves; a null under the others. */
 static void json_winner(struct json_writer *w, const struct tune_session *s, const char *key, bool is_so)
 {
     const struct tune_entry *winner = &s->tune.entries[s->tune.winner];

@@ -25,7 +25,7 @@ struct sweep_inputs {
 };
 
 /* Appends a file, or a folder's files in order of name, folders within it included, at most 8 deep; names that begin
- * with a dot are left out. ERR_INPUT with the path; ERR_HOST_NOMEM. Released with sweep_inputs_close, also on error. */
+ * with a dot are left out. ERR_IO with the path; ERR_HOST_NOMEM. Released with sweep_inputs_close, also on error. */
 MUST_USE enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_detail *why);
 void sweep_inputs_close(struct sweep_inputs *in);
 
