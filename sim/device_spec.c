@@ -99,16 +99,6 @@ static bool device_parse_capacity(const char *text, size_t n, uint64_t *out)
     return units_parse_bytes(text, n, out) && *out >= DEVICE_PAGE_BYTES && *out < INT64_MAX;
 }
 
-static bool device_parse_word(const char *text, size_t n, const char *const *words, size_t n_words, size_t *out)
-{
-    for (size_t i = 0; i < n_words; i++)
-        if (text_is(text, n, words[i])) {
-            *out = i;
-            return true;
-        }
-    return false;
-}
-
 /* The card that was probably meant: "h100" and "H100-80" begin like h100-80g, "h100-80" is a slip. NULL: none is near. */
 static const char *device_nearest_model(const char *text, size_t n)
 {
@@ -121,6 +111,16 @@ static const char *device_nearest_model(const char *text, size_t n)
         nearest_offer(&nearest, name, strlen(name));
     }
     return nearest.distance <= SLIPS_MAX ? nearest.name : NULL;
+}
+
+static bool device_parse_word(const char *text, size_t n, const char *const *words, size_t n_words, size_t *out)
+{
+    for (size_t i = 0; i < n_words; i++)
+        if (text_is(text, n, words[i])) {
+            *out = i;
+            return true;
+        }
+    return false;
 }
 
 /* One `name=value` that was typed. */

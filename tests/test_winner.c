@@ -153,7 +153,7 @@ static char *text_of_file(const char *path)
     return text;
 }
 
-/* Each column is described in SCHEMA.md as in columns.def; the line to paste is printed. */
+/* Each column is described in SCHEMA.md as in result_columns.def; the line to paste is printed. */
 Test(columns, are_described_in_the_schema)
 {
     char *schema = text_of_file(TEST_DATA "/../../report/SCHEMA.md"), line[1024];
