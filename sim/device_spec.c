@@ -251,13 +251,13 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
     struct device_config cfg = device_defaults();
     bool has_first;
     if (text_is(text, strcspn(text, ":,"), "cuda"))
-        return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card is for a replay of one trace; here the "
-                       "simulated device 'sim' is needed", text);
+        return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card can replay one trace; here the simulated "
+                       "device 'sim' is needed", text);
     if (device_parse_capacity(text, strcspn(text, ",:"), &cfg.total_bytes)) {
         static const char sim[] = "sim:";
         char whole[256];
         if ((size_t)snprintf(whole, sizeof whole, "%s%s", sim, text) >= sizeof whole)
-            return err_set(why, ERR_USAGE, 0, "device '%.60s...': is too long", text);
+            return err_set(why, ERR_USAGE, 0, "device '%.60s...': too long", text);
         const enum err e = device_parse(whole, out, ops, has_total, why);
         if (e != ERR_OK && why != NULL && why->offset >= strlen(sim))
             why->offset -= strlen(sim);          /* a place in what was typed */
