@@ -78,7 +78,8 @@ static enum err live_start(struct err_detail *why)
     const enum err e = policy_spec_parse(text, &live.spec, why);
     if (e == ERR_OK && (live.spec.ops->needs & POLICY_NEEDS_FUTURE) != 0) {
         policy_spec_close(&live.spec);
-        return err_set(why, ERR_UNSUPPORTED, 0, "the policy %s needs to know all requests beforehand", text);
+        return err_set(why, ERR_UNSUPPORTED, 0, "policy %s must know all requests in advance, and a live program cannot tell "
+                       "them", text);
     }
     live.is_started = e == ERR_OK;
     return e;
@@ -104,9 +105,10 @@ static enum err live_open(struct live_card *c, int ordinal, struct err_detail *w
 static enum err live_card(int ordinal, struct live_card **out, struct err_detail *why)
 {
     if (ordinal < 0 || ordinal >= LIVE_DEVICES_MAX)
-        return err_set(why, ERR_USAGE, 0, "device %d is none", ordinal);
+        return err_set(why, ERR_USAGE, 0, "there is no device %d", ordinal);
     if (live.is_broken[ordinal])
-        return err_set(why, ERR_UNSUPPORTED, 0, "it could not be started, as was said before");
+        return err_set(why, ERR_UNSUPPORTED, 0, "the allocator of device %d could not be started: see the message "
+                       "above", ordinal);
     enum err e = live_start(why);
     if (e == ERR_OK && live.cards[ordinal] == NULL) {
         struct live_card *c = calloc(1, sizeof *c);

@@ -24,9 +24,9 @@ static const struct policy_preset spec_presets[] = {
     {"pow2=X", "pytorch:roundup=X",
      "X steps between powers of two, then best fit (PyTorch's roundup_power2_divisions:X)"},
     {"gc=X", "pytorch:gc=X,limit-device",
-     "best fit, and unused blocks are given back above that share of the limit (PyTorch's "
-     "garbage_collection_threshold:X); takes the device's capacity as the limit, because without one the option does "
-     "nothing in PyTorch"},
+     "best fit; blocks unused for long are given back above that share of the limit (PyTorch's "
+     "garbage_collection_threshold:X). The limit is the device's capacity: in PyTorch the option does nothing without "
+     "a memory fraction"},
 };
 
 enum { N_SPEC_PRESETS = sizeof spec_presets / sizeof spec_presets[0] };

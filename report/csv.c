@@ -1,6 +1,6 @@
-/* CSV (RFC 4180): one row per run, named by the columns (columns.def). */
+/* CSV (RFC 4180): one row per run, named by the columns (result_columns.def). */
 #include "report/csv.h"
-#include "report/columns.h"
+#include "report/result_columns.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The report as JSON, schema "replay/1": report/SCHEMA.md says what each key means. */
-#include "report/columns.h"
+#include "report/result_columns.h"
 #include "report/winner.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
  * event.
  *
  * It keeps four gauges exactly (requested <= allocated <= active <= reserved, unless frees are pending), their peaks,
- * and what all of them were at the peak of reserved. columns.def says what results call these.
+ * and what all of them were at the peak of reserved. result_columns.def says what results call these.
  */
 #ifndef REPLAY_REPORT_METER_H
 #define REPLAY_REPORT_METER_H

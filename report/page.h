@@ -5,7 +5,7 @@
 #define REPLAY_REPORT_PAGE_H
 
 #include "report/block_map.h"
-#include "report/columns.h"
+#include "report/result_columns.h"
 #include "report/timeline.h"
 #include "report/verdict.h"
 
@@ -31,7 +31,7 @@ struct page {
     size_t           n_notes;
 };
 
-/* The i-th column of columns.def that a page shows (those with a page title), from 0; NULL after the last. The unit is
+/* The i-th column of result_columns.def that a page shows (those with a page title), from 0; NULL after the last. The unit is
  * the end of its name. */
 const struct column *page_column(size_t i);
 

@@ -592,7 +592,7 @@ static enum err merge_attached(struct results_db *db, const char *path, uint64_t
         return e != ERR_OK ? e : no_database(path, why);
     e = count_differing(db, &other, &n_differing, why);
     if (e == ERR_OK && n_differing > 0)
-        e = err_set(why, ERR_CORRUPT, 0, "%.100s: %" PRId64 " of its runs are there with other results", path,
+        e = err_set(why, ERR_FORMAT, 0, "%.100s: %" PRId64 " of its runs are there with other results", path,
                     n_differing);
     return e == ERR_OK ? copy_attached(db, &other, n_added, why) : e;
 }

@@ -9,7 +9,7 @@
 #define REPLAY_REPORT_RESULTS_DB_H
 
 #include "base/sha256.h"
-#include "report/columns.h"
+#include "report/result_columns.h"
 
 #include <stdbool.h>
 

@@ -5,7 +5,7 @@
  * All sizes of a table have one unit, so that a column can be compared by eye. Widths come from the content.
  */
 #include "base/units.h"
-#include "report/columns.h"
+#include "report/result_columns.h"
 #include "report/text.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ static const char *const group_titles[] = {
 };
 enum { N_GROUPS = sizeof group_titles / sizeof group_titles[0] };
 
-/* The columns shown: the policy first, then those of columns.def that have a title, group by group. */
+/* The columns shown: the policy first, then those of result_columns.def that have a title, group by group. */
 struct table {
     size_t n;
     struct {

@@ -110,7 +110,7 @@ static enum err card_find(struct cuda_card *card, unsigned ordinal, struct err_d
         return err_set(why, ERR_DRIVER, 0, "the CUDA driver cannot be started: %s",
                        cuda_result_text(api, result, text));
     if (ordinal >= (unsigned)n)
-        return err_set(why, ERR_USAGE, 0, "device cuda:%u: this host has %d, from cuda:0 on", ordinal, n);
+        return err_set(why, ERR_USAGE, 0, "device cuda:%u: this host has %d, numbered from cuda:0", ordinal, n);
     result = api->cuDeviceGet(&card->device, (int)ordinal);
     if (result != CUDA_DONE)
         return err_set(why, ERR_DRIVER, 0, "device cuda:%u: %s", ordinal, cuda_result_text(api, result, text));

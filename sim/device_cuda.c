@@ -262,7 +262,7 @@ static void cuda_release(struct cuda *c, uint32_t phys, uint64_t bytes)
 {
     const uint64_t since = cuda_now_ns();
     const int result = c->api->cuMemRelease(c->phys[phys - 1]);
-    cuda_expect(c, "releasing memory", bytes, cuda_timed(c, MEASURED_RELEASE, since, result));
+    cuda_expect(c, "freeing memory", bytes, cuda_timed(c, MEASURED_RELEASE, since, result));
     c->phys[phys - 1] = 0;
 }
 

@@ -99,16 +99,6 @@ static bool device_parse_capacity(const char *text, size_t n, uint64_t *out)
     return units_parse_bytes(text, n, out) && *out >= DEVICE_PAGE_BYTES && *out < INT64_MAX;
 }
 
-static bool device_parse_word(const char *text, size_t n, const char *const *words, size_t n_words, size_t *out)
-{
-    for (size_t i = 0; i < n_words; i++)
-        if (text_is(text, n, words[i])) {
-            *out = i;
-            return true;
-        }
-    return false;
-}
-
 /* The card that was probably meant: "h100" and "H100-80" begin like h100-80g, "h100-80" is a slip. NULL: none is near. */
 static const char *device_nearest_model(const char *text, size_t n)
 {
@@ -121,6 +111,16 @@ static const char *device_nearest_model(const char *text, size_t n)
         nearest_offer(&nearest, name, strlen(name));
     }
     return nearest.distance <= SLIPS_MAX ? nearest.name : NULL;
+}
+
+static bool device_parse_word(const char *text, size_t n, const char *const *words, size_t n_words, size_t *out)
+{
+    for (size_t i = 0; i < n_words; i++)
+        if (text_is(text, n, words[i])) {
+            *out = i;
+            return true;
+        }
+    return false;
 }
 
 /* One `name=value` that was typed. */
@@ -251,13 +251,13 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
     struct device_config cfg = device_defaults();
     bool has_first;
     if (text_is(text, strcspn(text, ":,"), "cuda"))
-        return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card is for a replay of one trace; here the "
-                       "simulated device 'sim' is needed", text);
+        return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card can replay one trace; here the simulated "
+                       "device 'sim' is needed", text);
     if (device_parse_capacity(text, strcspn(text, ",:"), &cfg.total_bytes)) {
         static const char sim[] = "sim:";
         char whole[256];
         if ((size_t)snprintf(whole, sizeof whole, "%s%s", sim, text) >= sizeof whole)
-            return err_set(why, ERR_USAGE, 0, "device '%.60s...': is too long", text);
+            return err_set(why, ERR_USAGE, 0, "device '%.60s...': too long", text);
         const enum err e = device_parse(whole, out, ops, has_total, why);
         if (e != ERR_OK && why != NULL && why->offset >= strlen(sim))
             why->offset -= strlen(sim);          /* a place in what was typed */

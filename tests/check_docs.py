@@ -25,7 +25,7 @@ README_LINES_MAX = 150
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README.md"]
 # Made by changes that are not merged yet; empty afterwards.
 AWAITED = {"capture/", "policies/parts/", "tests/include_arrows.py/", "tests/README.md/", "base/torch_releases.def/",
-           "report/columns.def/", "policies/pytorch/pytorch_rules.def/", "replay/program/flags.def/"}
+           "report/result_columns.def/", "policies/pytorch/pytorch_rules.def/", "replay/program/flags.def/"}
 # Other people's trees, what a build makes, and a test's name.
 FOREIGN = ("c10/", "torch/", "build/", "include/", "engines/", "test/unit/", "tests/regression/",
            "policies/live_")

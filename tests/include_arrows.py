@@ -57,6 +57,7 @@ ROOMS = [
     ("tests/record", ALL, "Programs that the tests record."),
     ("tests/contributing/policy", ALL, "A policy as a newcomer would add it."),
     ("tests/contributing/importer", ALL, "An importer as a newcomer would add it."),
+    ("tests/contributing/subcommand", ALL, "A sub-command as a newcomer would add it."),
     ("tests/against-torch", ALL, "Comparisons with an installed PyTorch."),
 ]
 

@@ -21,7 +21,7 @@ struct half {
     bool     is_small;
 };
 
-/* A hash table whose slot order is the order of three walks: entries stand behind their home slot. */
+/* A hash table whose slot order is the order of three walks. Entries are in their home slot or after it. */
 enum { TABLE_MAX = 160 };
 struct naive_entry {
     bool     is_taken;
@@ -176,7 +176,7 @@ static unsigned table_home(const struct naive_table *t, uint64_t hash)
     return (unsigned)(UINT64_C(11400714819323198485) * hash / (UINT64_MAX / t->n + 1));
 }
 
-/* The slot where the search for a key stops: its own, or where it would be put. Keys of equal hash are different. */
+/* The slot at which the search for a key ends: the key's own, or the one for it. Keys of equal hash are different. */
 static unsigned table_stop(const struct naive_table *t, uint64_t hash, unsigned value)
 {
     unsigned i = table_home(t, hash);
@@ -390,7 +390,7 @@ static uint64_t new_block_ord(struct naive *n, uint64_t inherited)
     return n->cfg.minor == 12 ? n->next_ord++ : inherited;
 }
 
-/* dst swallows src, a neighbour, if that is free and like dst has memory or has none; the bytes won. */
+/* dst swallows its neighbour src if that is free, and both have memory or neither has. Returns the bytes gained. */
 static uint64_t coalesce(struct naive *n, struct naive_block *dst, struct naive_block *src)
 {
     if (src == NULL || is_busy(src) || src->is_mapped != dst->is_mapped)
@@ -434,8 +434,8 @@ static uint64_t device_address(struct naive *n)
 
 /* ---- giving memory back ---- */
 
-/* A private pool gives memory back. PyTorch asserts that it has some by its own count, which growth and shrinking of
- * expandable segments do not keep exact. */
+/* Counts memory that a private pool gives back. PyTorch asserts that its own count says the pool has some, but
+ * expandable segments do not keep that count exact. */
 static void pool_gives(struct naive *n, unsigned pool)
 {
     if (pool == 0)
@@ -448,7 +448,7 @@ static void pool_gives(struct naive *n, unsigned pool)
 
 static void release_block(struct naive *n, struct naive_block *b)
 {
-    if (is_split(b)) {                       /* an oversize part, made so by a smaller max_split_size than before */
+    if (is_split(b)) {                       /* part of a segment that became oversize by a smaller max_split_size */
         n->is_undefined = true;
         return;
     }
@@ -463,7 +463,7 @@ static void release_block(struct naive *n, struct naive_block *b)
     block_drop(n, b);
 }
 
-/* A free block of the same segment, cut off at one end of b. */
+/* Splits a free block off one end of b. */
 static struct naive_block *cut_off(struct naive *n, const struct naive_block *b, uint64_t addr, uint64_t size)
 {
     struct naive_block part = *b;
@@ -475,7 +475,7 @@ static struct naive_block *cut_off(struct naive *n, const struct naive_block *b,
     return block_new(n, part);
 }
 
-/* Takes the memory from the whole pages inside a free block of an expandable segment. */
+/* Gives back the memory of the whole pages inside a free block of an expandable segment. */
 static void unmap_block(struct naive *n, struct naive_block *b)
 {
     const uint64_t from = b->range_base + round_up_to(b->addr - b->range_base, b->page);
@@ -514,7 +514,7 @@ static void unmap_block(struct naive *n, struct naive_block *b)
         block_drop(n, b);
 }
 
-/* Unsplit segments at once, blocks of expandable segments behind them. */
+/* Gives back unsplit segments at once, and then the blocks of expandable segments. */
 static void give_back_half(struct naive *n, struct half half)
 {
     size_t found;
@@ -560,7 +560,7 @@ static void complete_free(struct naive *n, struct naive_block *b)
 
 /* ---- work of other streams ---- */
 
-/* With one thread: between the beginning and the end of a graph capture; 2.4 to 2.12 take any pool region for one. */
+/* With one thread: from the beginning to the end of a graph capture. 2.4 to 2.12 take any pool region for one. */
 static bool is_capturing(const struct naive *n)
 {
     if (n->cfg.minor >= 4 && n->cfg.minor <= 12)
@@ -568,7 +568,7 @@ static bool is_capturing(const struct naive *n)
     return n->n_captures > 0;
 }
 
-/* To a request: from 2.13 on only a capture of its own stream counts. */
+/* For a request: from 2.13 on only a capture of its own stream counts. */
 static bool is_capturing_stream(const struct naive *n, unsigned stream)
 {
     if (n->cfg.minor <= 12)
@@ -587,7 +587,7 @@ static bool has_waits(const struct naive *n, unsigned stream)
     return false;
 }
 
-/* One event for each stream that used the block, in the order of the table; then the block has no uses any more. */
+/* Records an event on each stream that used the block, in the order of the table. After this the block has no uses. */
 static void record_events(struct naive *n, struct naive_block *b)
 {
     for (unsigned i = 0; i < TABLE_MAX; i++) {
@@ -616,7 +616,7 @@ static void end_wait(struct naive *n, size_t i)
         complete_free(n, b);
 }
 
-/* Frees put off by a capture. Uses that were marked during it are no work on a stream (2.0 kept them). */
+/* Carries out the frees that a capture put off. Uses marked during it are no work on a stream (2.0 kept them). */
 static void settle_deferred(struct naive *n)
 {
     for (size_t i = 0; i < n->n_deferred; i++) {
@@ -719,7 +719,8 @@ static void pool_disappears(struct naive *n, unsigned pool)
     n->pools[pool].exists = false;
 }
 
-/* Releases what is free: in the default and freeable pools, or (pool > 0) in that one, if it is freeable. */
+/* Gives back what is free: in the default pool and the pools without users, or (pool > 0) in that one, if it has no
+ * users. */
 static void release_all(struct naive *n, unsigned pool, bool is_in_capture)
 {
     if (pool == 0 && !is_in_capture) {
@@ -746,7 +747,7 @@ static void release_all(struct naive *n, unsigned pool, bool is_in_capture)
     }
 }
 
-/* Whether enough was released that a request of S bytes may fit. */
+/* Gives oversize blocks back; whether that may be enough for a request of S bytes. */
 static bool release_oversize(struct naive *n, struct half half, uint64_t S, unsigned stream)
 {
     if (n->set.max_split == NAIVE_UNLIMITED)
@@ -874,7 +875,7 @@ static struct naive_block *fit(struct naive *n, struct half half, uint64_t S, un
     return b;
 }
 
-/* Puts memory behind the first `bytes` of an unmapped block, in whole pages; NULL where there is not enough. */
+/* Maps memory to the first `bytes` of an unmapped block, in whole pages; NULL if there is not enough. */
 static struct naive_block *map_part(struct naive *n, struct naive_block *u, uint64_t bytes)
 {
     const uint64_t pages = round_up_to(bytes, u->page) / u->page;
@@ -904,7 +905,7 @@ static struct naive_block *map_part(struct naive *n, struct naive_block *u, uint
     return u;
 }
 
-/* An unmapped block to grow from, or its free predecessor: the lowest that can become S bytes. */
+/* The lowest unmapped block, or its free predecessor, that can grow to S bytes. */
 static struct naive_block *growable(const struct naive *n, struct half half, uint64_t S, unsigned stream)
 {
     struct naive_block *lowest = NULL, *start = NULL;
@@ -957,7 +958,7 @@ static struct naive_block *grow_expandable(struct naive *n, struct half half, ui
 
 enum growth { GREW, NO_MEMORY, REJECTED };
 
-/* A request on its way. */
+/* A request while it is served. */
 struct attempt {
     uint64_t S;                              /* rounded size */
     unsigned stream;
@@ -1005,7 +1006,7 @@ static bool wants_split(const struct naive *n, const struct naive_block *b, cons
     return a->S < n->set.max_split && rest > M;
 }
 
-/* Splits b where the rest is worth it; what is handed out. */
+/* Splits b if the rules say so; returns the block to hand out. */
 static struct naive_block *split(struct naive *n, struct naive_block *b, const struct attempt *a)
 {
     const uint64_t S = a->S;
@@ -1049,7 +1050,7 @@ static void hand_out(struct naive *n, struct naive_block *b, uint64_t bytes, uns
         stat_add(&n->oversize_allocations, 1);
 }
 
-/* A block of a pool that was opened for it; the pool keeps it. In 2.9 it may lie in an expandable segment. */
+/* Takes a block of a pool that lends; the block stays that pool's. In 2.9 it may be in an expandable segment. */
 static struct naive_block *borrow(struct naive *n, struct attempt *a)
 {
     const bool exp = a->exp && n->cfg.minor == 9;
@@ -1085,7 +1086,7 @@ static enum growth obtain(struct naive *n, struct attempt *a, struct naive_block
     return result;
 }
 
-/* The pool of the innermost region that takes the stream; up to 2.9 of the outermost. */
+/* The pool of the innermost region that takes the stream; up to 2.9 that of the outermost. */
 static unsigned choose_pool(const struct naive *n, unsigned stream)
 {
     unsigned pool = 0;
@@ -1162,7 +1163,7 @@ void naive_free(struct naive *n, unsigned slot)
     }
 }
 
-/* The pool of the innermost region, outside which 2.6 shows and flushes nothing; 0: there is none. */
+/* The pool of the innermost region: 2.6 shows and flushes nothing else; 0: no region. */
 static unsigned only_pool(const struct naive *n)
 {
     unsigned pool = 0;

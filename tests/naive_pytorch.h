@@ -1,8 +1,8 @@
 /*
- * A model of PyTorch's caching allocator written only for being obviously right: a list of blocks, and every question
- * answered by looking at all of them. It shares no code with the policy it is compared with.
+ * A model of PyTorch's caching allocator that is written to be obviously right: a list of blocks, and every question
+ * answered by looking at all of them. It shares no code with the policy that it is compared with.
  *
- * Covered: requests and frees on several streams, uses by other streams and their events, frees ended by the trace,
+ * It covers requests and frees on several streams, uses by other streams and their events, frees ended by the trace,
  * every option that affects placement, expandable segments, private pools, captures, statistics and records.
  */
 #ifndef REPLAY_TESTS_NAIVE_PYTORCH_H
@@ -85,7 +85,7 @@ void naive_set_limit(struct naive *n, uint64_t limit);
 void naive_reset_peak(struct naive *n);
 void naive_reset_accumulated(struct naive *n);
 
-/* True when the last call did what PyTorch leaves undefined: the comparison must end before it. */
+/* True if the last call did something that PyTorch leaves undefined: the comparison must end before it. */
 bool naive_is_undefined(const struct naive *n);
 
 /* What happened since the last call of naive_forget. */

@@ -1,4 +1,5 @@
-/* The real card, on a strict driver in memory: what is asked of it, what is refused, and that nothing stays behind. */
+/* The device `cuda` on a strict driver in memory: what is asked of the card, what is refused, and that nothing stays
+ * allocated. */
 #include "import/import.h"
 #include "replay/results/device_runs.h"
 #include "sim/calibrate.h"
@@ -246,7 +247,7 @@ Test(device_cuda, a_free_that_fails_is_told_by_the_next_request)
     struct segment a, b;
     struct device *dev = opened(&cfg);
     cr_assert_eq(device_segment_alloc(dev, 20 * MIB, &a), ERR_OK);
-    fake.fail_at = fake.calls + 2;           /* behind the choice of the context */
+    fake.fail_at = fake.calls + 2;           /* after the context was chosen */
     fake.fail_with = FAKE_ILLEGAL;
     device_segment_free(dev, &a);
     cr_expect_eq(device_segment_alloc(dev, 2 * MIB, &b), ERR_DRIVER);
@@ -362,8 +363,8 @@ static struct criterion_test_params every_spec(void)
     return cr_make_param_array(size_t, index, n);
 }
 
-/* Requests of all classes, with frees between, and more than the card holds. Ends where a request ends otherwise than
- * served or refused. */
+/* Requests of all classes with frees in between, and more than the card holds. Ends if a request is neither served nor
+ * refused for lack of memory. */
 static enum err drive(struct rig *r)
 {
     static const uint64_t sizes[] = {512,     3 * MIB, 700 * KIB, 12 * MIB, 30 * MIB,
@@ -388,7 +389,7 @@ static enum err drive(struct rig *r)
     return r->device->failure;
 }
 
-/* Opens policy and device, drives them, closes all. The outcome; device_open's where that fails. */
+/* Opens policy and device, runs them and closes all. Returns the outcome; device_open's error if that fails. */
 static enum err drive_spec(const char *spec, const struct device_config *cfg, struct err_detail *why)
 {
     struct rig r = {.device = NULL};

@@ -63,7 +63,7 @@ expect_status 0 tune "$samples/gpt-bf16.trace.zst"
 has out 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,roundup_power2_divisions:4 .*is better than the recorded setting in 8,'
 has out 'By its peak on the recording alone, [^ ]* would come first, with [0-9]* MiB; of the copies it runs in 8 and is better than the'
 expect_status 0 tune "$samples/gpt-varlen-expand.trace.zst"
-has out 'Nothing to gain that would hold for another run. The best found helps this recording only: expandable_segments:True,.* On its smallest card it takes [^ ]* ms of driver time instead of'
+has out 'No setting tried would also help another run. The best one helps this recording only: expandable_segments:True,.* On its smallest card it takes [^ ]* ms of driver time instead of'
 has out 'best found 240 MiB'
 grep -q 'export' out && fail "a setting is recommended that the copies refute: $(cat out)"
 expect_status 0 tune "$samples/gpt-varlen-expand.trace.zst" --json here.json

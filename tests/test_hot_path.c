@@ -199,7 +199,7 @@ static void model_compare(const struct model *m, uint64_t size)
 static void model_add(struct model *m, uint64_t size, uint64_t tie)
 {
     const uint32_t b = block_table_new(&m->blocks);
-    m->blocks.at[b] = (struct block_entry){.size = size, .tie = tie};
+    m->blocks.at[b] = (struct block_entry){.size = size, .tie = tie, .flags = BLOCK_IS_USED};
     m->in[m->n++] = b;
     free_set_insert(&m->set, b);
 }

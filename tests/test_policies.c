@@ -1,7 +1,7 @@
 /*
  * The contract of a policy: what holds for every built-in, every preset and some settings, whatever they decide.
  *
- * Random programs are driven by a small generator whose seed is printed; a failure is repeated by the same seed.
+ * Random programs come from a small generator. Its seed is printed, and repeats a failure.
  */
 #include "tests/model.h"
 
@@ -258,7 +258,7 @@ ParameterizedTest(size_t *index, policies, what_is_freed_and_flushed_is_no_longe
     drive_close(&d);
 }
 
-/* How many blocks of a size there is room for. */
+/* The number of blocks of a size that fit. */
 static uint32_t fill(struct drive *d, uint64_t bytes)
 {
     uint32_t n = 0;
@@ -307,7 +307,7 @@ ParameterizedTest(size_t *index, policies, a_retired_block_is_not_reused_before_
         drive_release(&d, slot, EVENT_FREE_REQUESTED);
     for (uint32_t slot = 64; slot < 128; slot++)
         drive_release(&d, slot, EVENT_FREE);
-    for (uint32_t slot = 64; slot < 128; slot++) {          /* each is held against the pending ones too */
+    for (uint32_t slot = 64; slot < 128; slot++) {          /* compared with the pending ones too */
         struct block b;
         cr_assert_eq(rig_alloc(&d.rig, slot, 0, 3 * MIB, &b), ERR_OK);
         d.model.slots[slot].state = MODEL_LIVE;
@@ -466,7 +466,8 @@ ParameterizedTest(size_t *index, policies, a_table_describes_itself)
     policy_spec_close(&spec);
 }
 
-/* PyTorch's own: a smaller max_split_size at run time makes parts of segments oversize, of which it would free one. */
+/* PyTorch's own mistake: a smaller max_split_size at run time makes parts of segments oversize, and it would free such
+ * a part. */
 Test(policies, a_part_of_a_segment_is_never_given_back)
 {
     const struct control smaller = {.kind = CONTROL_SETTINGS, .text = "max_split_size_mb:24"};

@@ -233,7 +233,7 @@ Test(pytorch_conf, options_without_effect_on_placement_are_named)
         "expandable_segments_reserve: PyTorch ignores the value 'x'\n");
 }
 
-/* No text may read or write outside: every prefix of a long one, at every release and time. */
+/* No text may cause a read or write out of bounds: every prefix of a long one, in every release, at both times. */
 Test(pytorch_conf, every_truncation_is_read_or_refused)
 {
     static const char *const text =

@@ -1,9 +1,9 @@
 /*
- * The policy `pytorch` against a model too naive to be wrong, on random programs: same addresses, same records in the
- * same order, same counters, same blocks, the same memory taken from the device.
+ * The policy `pytorch` against a model too naive to be wrong, on random programs: the same addresses, records in the
+ * same order, counters and blocks, and the same memory taken from the device.
  *
- * A program is a list of operations that make sense in any order, so a difference is shrunk by leaving operations out
- * before it is shown. REPLAY_LONG_TESTS in the environment makes the run a hundred times as long.
+ * The operations of a program make sense in any order, so a difference can be shrunk by leaving operations out before
+ * it is shown. REPLAY_LONG_TESTS in the environment makes the run a hundred times as long.
  */
 #include "base/units.h"
 #include "policies/spec.h"
@@ -97,7 +97,7 @@ static struct naive_settings random_settings(const struct program *p, uint64_t *
             s.roundup[i] = divisions[random_one_in(random, 3) ? d = (unsigned)random_below(random, 5) : d];
     if (random_one_in(random, 2))
         s.gc_threshold = (double)(1 + random_below(random, 9)) / 10.0;
-    /* 2.4 has an internal error where it would release expandable blocks as oversize ones. */
+    /* 2.4 fails with an internal error when it gives back expandable blocks as oversize ones. */
     if (p->minor >= 4 && !(p->minor == 4 && s.max_split != NAIVE_UNLIMITED))
         s.is_expandable = p->style != STYLE_OVERSIZE && random_one_in(random, 2);
     if (p->minor >= 12 && random_one_in(random, 4)) {
@@ -529,7 +529,7 @@ static void toggle(struct pair *t, const struct op *op)
     }
 }
 
-/* Both sides of a control; the policy is left alone where the model has left what is defined. */
+/* Gives a control to both sides, but not to the policy if the model left what is defined. */
 static void control(struct pair *t, const struct control *c)
 {
     struct err_detail why = {0};
@@ -658,7 +658,7 @@ static void pair_do(struct pair *t, const struct op *op)
     }
 }
 
-/* Runs the program up to the first difference, whose operation it returns; n_ops where there is none. */
+/* Runs the program up to the first difference, and returns its operation; n_ops if there is none. */
 static size_t pair_run(struct pair *t)
 {
     const struct program *p = t->program;
@@ -693,7 +693,7 @@ static bool program_differs(const struct program *p, size_t *at, char difference
     return difference[0] != '\0';
 }
 
-/* Leaves out whatever is not needed for a difference. */
+/* Leaves out operations that are not needed for a difference. */
 static void program_shrink(struct program *p)
 {
     static struct program smaller;

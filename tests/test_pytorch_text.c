@@ -1,4 +1,5 @@
-/* The sentences of a refusal, letter by letter: a few written out, and all that the real allocator was heard to say. */
+/* The sentences of refusals, letter by letter: some written out here, and all that the real allocator was recorded to
+ * say. */
 #include "base/units.h"
 #include "policies/pytorch/pytorch_text.h"
 #include "tests/json_file.h"
@@ -62,7 +63,7 @@ Test(pytorch_text, the_oldest_release_counts_in_brackets)
                "documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF");
 }
 
-/* As 2.3 said it on a second device, where a capture had left 30 MiB in its pool. */
+/* What 2.3 said on a second device after a capture had left 30 MiB in its pool. */
 Test(pytorch_text, one_release_takes_the_device_for_a_character_and_ends_at_the_first)
 {
     struct pytorch_oom oom = {
@@ -122,12 +123,12 @@ Test(pytorch_text, sizes_change_their_unit_above_its_value)
     }
 }
 
-/* A heard sentence, and the place behind it that was read last. */
+/* A recorded sentence, and the place after the part read last. */
 struct heard {
     const char *text, *at;
 };
 
-/* The size behind the next `before`, as a number of bytes that prints the same; false where there is none. */
+/* The size after the next `before`, as a number of bytes that prints the same; false if there is none. */
 static bool heard_bytes(struct heard *h, const char *before, uint64_t *out)
 {
     static const struct { const char *unit; double bytes; } units[] = {
@@ -147,7 +148,7 @@ static bool heard_bytes(struct heard *h, const char *before, uint64_t *out)
     return false;
 }
 
-/* Fills in the numbers of a sentence of 2.1 or later. Exact bytes are lost in it, but equal text needs equal words. */
+/* Reads the numbers of a sentence of 2.1 or later. The sentence rounds them, but equal text only needs equal words. */
 static struct pytorch_oom heard_oom(const char *text)
 {
     struct heard h = {text, text};

@@ -1,8 +1,8 @@
 /*
- * What policies say of runs that cannot differ, against runs: random programs under random pairs of settings and cards.
- * Whenever one is said to repeat the other it is run as well, and must do the very same.
+ * Whether policies are right about runs that cannot differ: random programs under random pairs of settings and cards.
+ * If one run is said to repeat another, it runs as well, and must do exactly the same.
  *
- * The seeds are fixed and stand in every message. REPLAY_LONG_TESTS in the environment makes it a hundred times as
+ * The seeds are fixed and part of every message. REPLAY_LONG_TESTS in the environment makes the run a hundred times as
  * long.
  */
 #include "base/units.h"
@@ -20,7 +20,7 @@ enum { SLOTS = 96, STEPS = 400, STREAMS = 2, POOLS = 3, PAIRS = 20000, SPEC = 51
 
 /* ---- configurations ---- */
 
-/* What a run is of: for each of these the number of a choice. */
+/* The choices that make a run: a number for each of these. */
 #define CHOICES(X)                                                                                          \
     X(BASE, "none", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:", "pytorch:")     \
     X(VERSION, "2.15", "2.4", "npu", "2.0", "2.5", "2.9", "2.10", "2.12", "2.15")                           \
@@ -85,7 +85,7 @@ static void spec_of(const struct configuration *c, char spec[SPEC])
 
 /* ---- one run ---- */
 
-/* Everything that is heard of a run goes into `digest`. */
+/* Everything observed of a run goes into `digest`. */
 struct run {
     struct device     *device;
     struct policy_spec spec;
@@ -96,7 +96,7 @@ struct run {
     uint64_t           requested[SLOTS];
     bool               is_pending[SLOTS];
     uint64_t           digest, n_refused, n_calls;
-    bool               has_failed;           /* in another way than by lack of memory */
+    bool               has_failed;           /* in a way other than lack of memory */
 };
 
 static const struct stream_name streams[STREAMS] = {{0, 0}, {64, 3}};
@@ -220,7 +220,7 @@ static void run_control(struct run *r, const struct control *c)
     note_text(r, why.text);
 }
 
-/* What a program has beside its requests. */
+/* What a program has apart from its requests. */
 struct habits {
     unsigned bits;                       /* of its largest requests */
     bool has_settings, has_fractions, has_pools;

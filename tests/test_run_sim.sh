@@ -259,7 +259,7 @@ rm -r "$TMPDIR"/*
 expect 'no place for the trace' 3 'journals are left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record nowhere/r.zst -- ./driver
 expect_files 1 "$TMPDIR/replay-run-*/*.0.calls"
-expect 'a snapshot that cannot be read' 2 'Is a directory' \
+expect 'a snapshot that cannot be read' 3 'Is a directory' \
     "$replay" run-sim --device sim:1GiB,count=2 --record s.zst -- \
     sh -c 'mkdir "$REPLAY_CUDASIM_JOURNAL/$$.pickle"; exec ./driver'
 expect_files 0 's.pickle'

@@ -1,5 +1,5 @@
 /* The one rule for "best": what it promises, and that C and SQL say the same. */
-#include "report/columns.h"
+#include "report/result_columns.h"
 #include "report/verdict.h"
 #include "report/winner.h"
 #include "tests/random_draws.h"
@@ -153,7 +153,7 @@ static char *text_of_file(const char *path)
     return text;
 }
 
-/* Each column is described in SCHEMA.md as in columns.def; the line to paste is printed. */
+/* Each column is described in SCHEMA.md as in result_columns.def; the line to paste is printed. */
 Test(columns, are_described_in_the_schema)
 {
     char *schema = text_of_file(TEST_DATA "/../../report/SCHEMA.md"), line[1024];

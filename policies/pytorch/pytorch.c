@@ -22,17 +22,19 @@ enum {
 
 static const struct policy_option pytorch_options[] = {
     [OPT_VERSION] = {"version", OPTION_TEXT, 0, 0, torch_release_names[TORCH_NEWEST], "release",
-                     "the PyTorch release whose decisions to make, from 2.0 on; npu: Ascend's port"},
+                     "the PyTorch release whose decisions are made, from 2.0 on; npu: Ascend's port"},
     [OPT_CONF] = {"conf", OPTION_PAIRS, 0, 0, NULL, NULL,
                   "any key:value of PYTORCH_CUDA_ALLOC_CONF, as that release reads it (" SOURCE_CONF ")"},
     [OPT_MAX_SPLIT] = {"max-split", OPTION_BYTES, MIB, UINT64_C(17592186044415) * MIB, NULL, "whole MiB",
                        "max_split_size_mb: larger blocks are not split (" SOURCE_CONF ")"},
     [OPT_NON_SPLIT] = {"non-split-rounding", OPTION_BYTES, MIB, UINT64_C(17592186044415) * MIB, NULL, "whole MiB",
-                       "max_non_split_rounding_mb: how much larger a block above max-split may be (#136174)"},
+                       "max_non_split_rounding_mb: how much larger than its request a block above max-split may be "
+                       "(#136174)"},
     [OPT_ROUNDUP] = {"roundup", OPTION_TEXT, 0, 0, NULL, "N or [MiB:N,...,>:N]",
                      "roundup_power2_divisions: steps per power of two that sizes are rounded to (" SOURCE_CONF ")"},
     [OPT_GC] = {"gc", OPTION_RATIO, 0, 0, NULL, NULL,
-                "garbage_collection_threshold: old cached segments go above this share of the limit (" SOURCE_CONF ")"},
+                "garbage_collection_threshold: segments unused for long are given back above this share of the limit "
+                "(" SOURCE_CONF ")"},
     [OPT_FRACTION] = {"fraction", OPTION_RATIO, 0, 0, NULL, NULL,
                       "torch.cuda.set_per_process_memory_fraction, called at the start (torch/cuda/memory.py)"},
     [OPT_EXPANDABLE] = {"expandable", OPTION_SWITCH, 0, 0, NULL, NULL,

@@ -104,7 +104,7 @@ JOBS = [
          ("import/CMakeLists.txt", r"\bimport_calls\.c\b", "import_calls.c import_pool_log.c")],
         ["replay"], importer_works),
     Job("Add a report column", "hits", {},
-        [("report/columns.def", r"(?m)^RUN_COLUMN\(retries,",
+        [("report/result_columns.def", r"(?m)^RUN_COLUMN\(retries,",
           'RUN_COLUMN(hits, "hits", "number", number(run->count->hits), NONE, "", NULL, "requests served from the cache")\n'
           r"\g<0>"),
          ("report/SCHEMA.md", r"(?m)^\| `runs\[\]\.retries` \|",

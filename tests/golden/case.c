@@ -1,4 +1,4 @@
-/* Reading a golden case: JSON through base/input, then a check of all that the runner relies on. */
+/* Reading a golden case: JSON, then a check of everything that the runner relies on. */
 #include "tests/golden/case.h"
 
 #include "base/event.h"
@@ -68,7 +68,7 @@ static uint64_t case_pool_flags(const json_t *options)
            (json_is_true(json_object_get(options, "use_on_oom")) ? POOL_USE_ON_OOM : 0u);
 }
 
-/* Takes one argument of an op; false when it is not what the letter says. */
+/* Takes one argument of an op; false if it is not of the kind that the letter names. */
 static bool case_take_argument(char letter, const json_t *v, struct case_op *op)
 {
     uint64_t small = 0;
@@ -122,8 +122,8 @@ static bool case_parse_op(const json_t *json, struct case_op *op)
     return i == json_array_size(json) && (*letter == '\0' || case_letter_is_optional(*letter));
 }
 
-/* Where a release lacks a Python function, or an argument of one, or an object that such a function would have made,
- * the recorded answer is Python's own error; so it is for a fraction out of range (torch/cuda/memory.py). */
+/* Whether the recorded answer is Python's own error: a release may lack a Python function, an argument of one, or an
+ * object that the function would have made; or a fraction is out of range (torch/cuda/memory.py). */
 static bool case_failed_outside(const struct case_op *op)
 {
     static const char *const types[] = {"AttributeError", "KeyError", "TypeError"};
@@ -163,7 +163,7 @@ static enum err case_parse_ops(struct golden_case *c, struct err_detail *why)
 
 struct case_request {
     uint64_t id;
-    size_t   op;                      /* where it is made */
+    size_t   op;                      /* the op that makes it */
     bool     is_freed;
 };
 
@@ -229,7 +229,7 @@ static enum err case_parse_streams(struct golden_case *c, struct err_detail *why
     for (uint32_t d = 0; d < c->n_devices; d++) {
         const json_t *handles = json_array_get(devices, d);
         const size_t n = json_array_size(handles);
-        c->n_streams[d] = n == 0 ? 1 : (uint32_t)n;          /* a case that ended at start-up names none */
+        c->n_streams[d] = n == 0 ? 1 : (uint32_t)n;          /* a case that ended at the start names none */
         if ((n == 0 && c->init_error == NULL) || n > CASE_STREAMS_MAX)
             return err_set(why, ERR_FORMAT, 0, "%s: device %u has %zu streams", c->name, d, n);
         c->streams[d] = calloc(c->n_streams[d], sizeof *c->streams[d]);
@@ -242,8 +242,8 @@ static enum err case_parse_streams(struct golden_case *c, struct err_detail *why
     return ERR_OK;
 }
 
-/* Which of the variables counts: the CUDA name if it is set, else the general one. The general name reaches this
- * allocator since options that every accelerator has are read apart. Source: c10/cuda/CUDAAllocatorConfig.h. */
+/* Which variable counts: the CUDA name if it is set, else the general one. The general name reaches this allocator
+ * since common options have a reader of their own. Source: c10/cuda/CUDAAllocatorConfig.h. */
 static const char *case_settings_text(const struct golden_case *c)
 {
     static const char general[] = "PYTORCH_ALLOC_CONF";

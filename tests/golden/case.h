@@ -1,9 +1,9 @@
 /*
- * A golden case: a program of allocator calls, and what PyTorch's caching allocator answered to each of them on a
- * simulated device.
+ * A golden case: a program of allocator calls, and what PyTorch's caching allocator answered to each on a simulated
+ * device.
  *
- * Cases are JSON, plain or gzip, one per file. What the program does is decoded here; what was answered stays JSON, for
- * it is only compared.
+ * Cases are JSON, plain or gzip, one per file. The calls are decoded here. The answers stay JSON, because they are only
+ * compared.
  */
 #ifndef REPLAY_TESTS_GOLDEN_CASE_H
 #define REPLAY_TESTS_GOLDEN_CASE_H
@@ -62,10 +62,10 @@ struct case_op {
     bool         failed_outside;  /* Python refused the call: it never reached the allocator */
     const json_t *op;             /* as written */
     const json_t *answer;         /* the recorded answer; NULL in a case that ended at start-up */
-    const json_t *counters;       /* recorded behind this op; NULL: not recorded */
+    const json_t *counters;       /* counters recorded after this op; NULL: not recorded */
 };
 
-/* All pointers lie in `root` but for `ops` and `streams`, which are the case's own. */
+/* All pointers point into `root`, except `ops` and `streams`, which the case owns. */
 struct golden_case {
     json_t      *root;
     const char  *name;
@@ -88,12 +88,12 @@ struct golden_case {
     uint32_t     n_requests;
 };
 
-/* Reads and checks one case: every index is in range, requests are made once and released at most once, after they were
- * made. ERR_IO; ERR_FORMAT with the op's number. Released with case_close. */
+/* Reads and checks one case: every index is in range, each request is made once and freed at most once, after it was
+ * made. ERR_IO; ERR_FORMAT with the op's number. Close it with case_close. */
 MUST_USE enum err case_read(const char *path, struct golden_case *out, struct err_detail *why);
 void case_close(struct golden_case *c);
 
-/* A recorded field of the case, by name; NULL where it is absent or null. */
+/* A recorded field of the case, by name; NULL if it is absent or null. */
 const json_t *case_field(const struct golden_case *c, const char *name);
 
 #endif

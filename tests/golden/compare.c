@@ -1,4 +1,4 @@
-/* Walking two JSON values in step. Ours is shallow, so the walk is: it goes no deeper than both do. */
+/* Walks two JSON values in step, as deep as both go. */
 #include "tests/golden/compare.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ void difference_note(struct difference *d, const char *fmt, ...)
     va_end(args);
 }
 
-/* Texts mostly differ late: both are shown from a little before that place. */
+/* Long texts mostly differ late, so both are shown from shortly before that place. */
 static void compare_note_texts(const char *where, const char *want, const char *got, struct difference *d)
 {
     size_t same = 0;
@@ -54,13 +54,13 @@ static void compare_arrays(const char *where, const json_t *want, const json_t *
     for (size_t i = 0; i < (n_want > n_got ? n_want : n_got) && !d->is_found; i++) {
         const json_t *w = json_array_get(want, i), *g = json_array_get(got, i);
         if (json_equal(w, g))
-            continue;                     /* mostly so: no path is written out */
+            continue;                     /* the usual case, in which no path is needed */
         snprintf(below, sizeof below, "%s[%zu]", where, i);
         compare_walk(below, w, g, d);
     }
 }
 
-/* A member that is null on one side was not recorded there, or does not exist in that release. */
+/* A member that is null on one side was not recorded, or does not exist in that release. */
 static void compare_objects(const char *where, const json_t *want, const json_t *got, struct difference *d)
 {
     const char *key;

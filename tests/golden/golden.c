@@ -24,7 +24,7 @@ enum { EXIT_EQUAL = 0, EXIT_DIFFERENT = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77
 
 struct golden_options {
     const char *path;
-    const char *name;                     /* only cases whose name holds it; NULL: all */
+    const char *name;                     /* only cases whose name contains it; NULL: all */
     bool        is_verbose, explains, skips_absent;
 };
 
@@ -44,7 +44,7 @@ static const struct {
 };
 #undef KNOWN
 
-/* Why a case is known to differ; NULL when it is not. */
+/* Why a case is known to differ; NULL if it is not. */
 static const char *golden_reason(const struct golden_case *c)
 {
     for (size_t i = 0; i < sizeof golden_known / sizeof golden_known[0]; i++)

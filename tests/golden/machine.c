@@ -1,4 +1,4 @@
-/* Setting a case's machine up, and reading it off. */
+/* Setting up a case's machine, and reading its state. */
 #include "tests/golden/machine.h"
 
 #include "base/units.h"
@@ -90,7 +90,7 @@ static void machine_hear_call(void *arg, const struct device_call *call)
     case DEVICE_CALL_RESERVE:
         entry = machine_entry(name, ordinal, bytes, addr, NULL);
         break;
-    case DEVICE_CALL_FREE:            /* the recorded device names what it took for the call */
+    case DEVICE_CALL_FREE:            /* the recorded device names the bytes it rounded the call to */
         entry = machine_entry(name, ordinal, (int64_t)align_up(call->bytes, DEVICE_PAGE_BYTES), addr, NULL);
         break;
     case DEVICE_CALL_MALLOC_OOM:
@@ -140,7 +140,7 @@ static void machine_hear_record(void *arg, const struct policy_record *r)
 
 /* ---- setting up ---- */
 
-/* PyTorch's own number of a stream of its pool. Source: c10/cuda/CUDAStream.cpp, 32 streams in turn. */
+/* PyTorch's own number of a stream: it hands out 32 streams in turn. Source: c10/cuda/CUDAStream.cpp. */
 static uint64_t machine_stream_number(enum torch_release release, uint32_t index)
 {
     if (index == 0)
@@ -167,7 +167,7 @@ static enum err machine_open_streams(struct machine *m, struct err_detail *why)
     return ERR_OK;
 }
 
-/* Pools of the user are {0, n}, those of graph captures {n, 0}, each counted from 1. */
+/* The user's pools are {0, n}, those of graph captures {n, 0}, each counted from 1. */
 static enum err machine_name_pools(struct machine *m, struct err_detail *why)
 {
     uint64_t n_user = 0, n_graph = 0;
@@ -205,7 +205,7 @@ static enum err machine_list_addresses(const struct golden_case *c, struct machi
     return ERR_OK;
 }
 
-/* The policy's options: the defaults, and over them what the case says. */
+/* Sets the policy's options: the defaults, and what the case says. */
 static void machine_set_options(const struct golden_case *c, struct policy_spec *spec)
 {
     for (size_t i = 0; i < spec->n_options; i++) {
@@ -228,8 +228,8 @@ static void machine_set_options(const struct golden_case *c, struct policy_spec 
     }
 }
 
-/* Turns a rule round in a policy that has made no decision yet. The settings were read already, by the rules as they
- * are; a text that changes them later is read by the turned ones. */
+/* Turns a rule round in a policy that has made no decision yet. The settings at the start were read by the rules as
+ * they are; a settings text at run time is read by the turned ones. */
 static void machine_turn_rule(struct policy *policy, int rule)
 {
     static const size_t places[] = {
@@ -383,7 +383,7 @@ static void machine_begin_segment(struct machine_walk *w, const struct block_vie
     w->segment_start = b->segment_addr;
 }
 
-/* A segment is what one device allocation holds, or a stretch of a range without a hole. */
+/* Begins a segment: the memory of one device allocation, or a mapped stretch of a range without a hole. */
 static void machine_see_block(void *arg, const struct block_view *b)
 {
     static const char *const states[] = {[BLOCK_FREE] = "inactive",
@@ -447,7 +447,7 @@ static const struct {
 } machine_columns[MACHINE_N_COLUMNS] = {MACHINE_COLUMNS(MACHINE_COLUMN)};
 #undef MACHINE_COLUMN
 
-/* Keys come ascending, and so do the columns: one step of a merge per key. */
+/* Keys and columns are both ascending: one step of a merge per key. */
 struct machine_row {
     size_t  next;
     int64_t value[MACHINE_N_COLUMNS];

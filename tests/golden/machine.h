@@ -1,6 +1,6 @@
 /*
- * The machine a case runs on: simulated devices that hand out the recorded addresses, one `pytorch` policy on each, and
- * an ear at both, which writes down what is compared later.
+ * The machine that a case runs on: simulated devices that hand out the recorded addresses, one `pytorch` policy on
+ * each, and observers of both that note what is compared later.
  */
 #ifndef REPLAY_TESTS_GOLDEN_MACHINE_H
 #define REPLAY_TESTS_GOLDEN_MACHINE_H
@@ -12,7 +12,7 @@
 #include "tests/golden/case.h"
 #include "tests/golden/compare.h"
 
-/* The counters that a case records behind its ops, ascending by key, as a policy visits them. */
+/* The counters that a case records after its ops, ascending by key, in the order in which a policy visits them. */
 #define MACHINE_COLUMNS(X)                                                                              \
     X("active_bytes", "active_bytes.all.current")                                                       \
     X("allocated_bytes", "allocated_bytes.all.current")                                                 \
@@ -68,8 +68,8 @@ struct machine {
     json_t         *device_log;
 };
 
-/* Opens devices and policies as the case wants them. ERR_USAGE or ERR_UNSUPPORTED when the policy refuses the settings:
- * why->text is its reason. Closed with machine_close, also after an error. */
+/* Opens devices and policies as the case says. ERR_USAGE or ERR_UNSUPPORTED if the policy refuses the settings:
+ * why->text is the reason. Call machine_close also after an error. */
 MUST_USE enum err machine_open(const struct golden_case *c, struct difference *diff, struct machine *out,
                                struct err_detail *why);
 void machine_close(struct machine *m);
@@ -77,7 +77,7 @@ void machine_close(struct machine *m);
 /* The dense number of a stream index of a device; also the number of its queue. */
 uint16_t machine_stream(const struct machine *m, uint32_t device, uint32_t index);
 
-/* The dense number of the pool or graph that was made last under this id; 0 when there is none. */
+/* The dense number of the last pool or graph made under this id; 0 if there is none. */
 uint8_t machine_find_pool(const struct machine *m, bool is_graph, uint64_t id);
 
 /* Ordinal and offset of an address among the segments and ranges of a device, [ordinal, offset, address]. */

@@ -1,4 +1,4 @@
-/* One function per kind of op, and a loop over them. */
+/* Runs a case: one function per kind of op, and a loop over them. */
 #include "tests/golden/program.h"
 
 #include "policies/pytorch/pytorch.h"
@@ -24,7 +24,7 @@ struct program {
     const struct golden_case *c;
     struct machine  m;
     struct difference *diff;
-    struct request *requests;             /* by slot; behind those of the case two for each pool */
+    struct request *requests;             /* by slot; after the case's own, two for each pool */
     char            where[200];           /* the op that runs now, for messages */
     uint32_t        n_captures;
     uint8_t         capture;              /* dense pool of the capture under way; 0: none */
@@ -105,7 +105,7 @@ static json_t *program_free(struct program *p, const struct case_op *op)
 
 /* ---- controls ---- */
 
-/* Gives one control to a device's policy; a refusal is a difference. */
+/* Gives a control to one device's policy. A refusal is a difference. */
 static void program_control(struct program *p, uint32_t device, const struct control *cmd, const struct block *b)
 {
     struct policy *policy = p->m.device[device].policy;
@@ -154,7 +154,7 @@ static json_t *program_empty_cache(struct program *p, const struct case_op *op)
     return json_null();
 }
 
-/* Settings hold for all devices; the first refusal is what the program sees. */
+/* Settings apply to all devices; the program sees the first refusal. */
 static json_t *program_set_conf(struct program *p, const struct case_op *op)
 {
     const struct control cmd = {.kind = CONTROL_SETTINGS, .text = op->text};
@@ -237,7 +237,7 @@ static json_t *program_new_pool(struct program *p, const struct case_op *op)
     return json_pack("[I,I]", (json_int_t)id[0], (json_int_t)id[1]);
 }
 
-/* Inside a region one release's snapshots show the pool of the innermost region only. */
+/* Inside a pool region the snapshots of some releases show only the pool of the innermost region. */
 static void program_show_pool(struct program *p)
 {
     if (pytorch_rules_of(p->c->release).is_narrow_in_region)
@@ -276,8 +276,8 @@ static json_t *program_drop_pool(struct program *p, const struct case_op *op)
 
 /* ---- graph captures ---- */
 
-/* Two requests of 8 bytes, the state of the random-number generator, that PyTorch makes when a capture begins. They are
- * none of the program's. Source: aten/src/ATen/cuda/CUDAGeneratorImpl.cpp. */
+/* PyTorch itself makes two requests of 8 bytes when a capture begins: the state of the random-number generator. By
+ * release (source: aten/src/ATen/cuda/CUDAGeneratorImpl.cpp): */
 static const struct {
     enum torch_release first, last;
     bool is_at_each_capture;              /* or at the first one only */
@@ -291,7 +291,7 @@ static const struct {
 
 enum { PROGRAM_N_STATES = sizeof program_states / sizeof program_states[0], PROGRAM_STATE_BYTES = 8 };
 
-/* The entry for the case's release; PROGRAM_N_STATES where it makes no such requests. */
+/* The entry for the case's release; PROGRAM_N_STATES if it makes no such requests. */
 static size_t program_state_rule(const struct program *p)
 {
     size_t i = 0;
@@ -306,7 +306,7 @@ static uint32_t program_state_slot(const struct program *p, uint8_t pool)
     return p->c->n_requests + 2u * pool;
 }
 
-/* Before a capture begins, and as the first thing in it: those on the default stream are made then. */
+/* Called before a capture begins and again as the first thing in it: requests on the default stream are made then. */
 static void program_make_state(struct program *p, uint8_t pool, uint16_t stream, bool has_begun)
 {
     const size_t rule = program_state_rule(p);
@@ -390,7 +390,7 @@ static json_t *program_summary(struct program *p, const struct case_op *op)
 
 /* ---- the loop ---- */
 
-/* Each runs one op and returns its answer, as the cases write it. */
+/* Each function runs one op and returns its answer in the form of the cases. */
 static json_t *(*const program_steps[OP_KINDS])(struct program *p, const struct case_op *op) = {
     [OP_ALLOC] = program_alloc,
     [OP_FREE] = program_free,
@@ -441,7 +441,7 @@ static void program_run_ops(struct program *p)
     }
 }
 
-/* What is recorded once, at the end. */
+/* Compares what is recorded once, at the end. */
 static void program_compare_end(struct program *p)
 {
     json_t *records = json_array(), *summaries = json_array();

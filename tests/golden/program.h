@@ -1,5 +1,5 @@
 /*
- * Driving one golden case through the policy: each op in turn, each answer compared as it comes.
+ * Runs one golden case through the policy, and compares each answer as it comes.
  */
 #ifndef REPLAY_TESTS_GOLDEN_PROGRAM_H
 #define REPLAY_TESTS_GOLDEN_PROGRAM_H
@@ -7,8 +7,8 @@
 #include "tests/golden/case.h"
 #include "tests/golden/compare.h"
 
-/* Runs the case to its end or to the first difference, which `diff` then names. An error is one of ours, not of the
- * case: no memory, or no such policy. */
+/* Runs the case to its end or to the first difference, which `diff` then names. Errors are ours and not the case's: no
+ * memory, or no such policy. */
 MUST_USE enum err program_run(const struct golden_case *c, struct difference *diff, struct err_detail *why);
 
 #endif

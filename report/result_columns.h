@@ -1,8 +1,8 @@
 /*
  * The columns of results (columns.def), and a run as a row of them.
  */
-#ifndef REPLAY_REPORT_COLUMNS_H
-#define REPLAY_REPORT_COLUMNS_H
+#ifndef REPLAY_REPORT_RESULT_COLUMNS_H
+#define REPLAY_REPORT_RESULT_COLUMNS_H
 
 #include "report/fields.h"
 #include "report/report.h"

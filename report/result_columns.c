@@ -1,5 +1,5 @@
 /* Reads columns.def four times for the tables and four times for the values. */
-#include "report/columns.h"
+#include "report/result_columns.h"
 
 #include "report/results_db.h"
 
@@ -38,23 +38,23 @@ static struct field of_oom(const struct report_run *run, uint64_t n)
 
 static const struct column identity_columns[] = {
 #define IDENTITY_COLUMN(name, value, meaning) { #name, NULL, NULL, meaning, GROUP_NONE, NULL, NULL },
-#include "report/columns.def"
+#include "report/result_columns.def"
 };
 
 static const struct column trace_columns[] = {
 #define TRACE_COLUMN(name, path, type, value, meaning) { #name, path, type, meaning, GROUP_NONE, NULL, NULL },
-#include "report/columns.def"
+#include "report/result_columns.def"
 };
 
 static const struct column card_columns[] = {
 #define CARD_COLUMN(name, value, meaning) { #name, NULL, NULL, meaning, GROUP_NONE, NULL, NULL },
-#include "report/columns.def"
+#include "report/result_columns.def"
 };
 
 static const struct column run_columns[] = {
 #define RUN_COLUMN(name, path, type, value, group, title, page_title, meaning)                              \
     { #name, path, type, meaning, GROUP_##group, title, page_title },
-#include "report/columns.def"
+#include "report/result_columns.def"
 };
 
 #define COUNT(table) (sizeof (table) / sizeof (table)[0])
@@ -98,7 +98,7 @@ size_t fields_of_identity(const struct row_identity *id, struct field out[FIELDS
     if (id == NULL)
         return fields_without_values(COLUMNS_OF_IDENTITY, out);
 #define IDENTITY_COLUMN(name, value, meaning) *to++ = named(#name, value);
-#include "report/columns.def"
+#include "report/result_columns.def"
     return (size_t)(to - out);
 }
 
@@ -108,7 +108,7 @@ size_t fields_of_trace(const struct report_trace *t, struct field out[FIELDS_MAX
     if (t == NULL)
         return fields_without_values(COLUMNS_OF_TRACE, out);
 #define TRACE_COLUMN(name, path, type, value, meaning) *to++ = named(#name, value);
-#include "report/columns.def"
+#include "report/result_columns.def"
     return (size_t)(to - out);
 }
 
@@ -118,7 +118,7 @@ size_t fields_of_card(const struct device_config *c, struct field out[FIELDS_MAX
     if (c == NULL)
         return fields_without_values(COLUMNS_OF_CARD, out);
 #define CARD_COLUMN(name, value, meaning) *to++ = named(#name, value);
-#include "report/columns.def"
+#include "report/result_columns.def"
     return (size_t)(to - out);
 }
 
@@ -128,6 +128,6 @@ size_t fields_of_run(const struct report_run *run, struct field out[FIELDS_MAX])
     if (run == NULL)
         return fields_without_values(COLUMNS_OF_RUN, out);
 #define RUN_COLUMN(name, path, type, value, group, title, page_title, meaning) *to++ = named(#name, value);
-#include "report/columns.def"
+#include "report/result_columns.def"
     return (size_t)(to - out);
 }
