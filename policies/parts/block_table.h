@@ -91,7 +91,7 @@ static inline uint32_t block_table_new(struct block_table *t)
 /* The entry is a block no more. Nothing may link to it. */
 static inline void block_table_drop(struct block_table *t, uint32_t b)
 {
-    assert(b != BLOCK_NONE && (t->at[b].flags & BLOCK_IS_USED) != 0);
+    assert(b != BLOCK_NONE && b < t->n);
     t->at[b].flags = 0;
     t->at[b].next = t->vacant;
     t->vacant = b;
