@@ -19,6 +19,8 @@ struct report_lines {
     size_t n;
 };
 
+#define REPORT_UNKNOWN UINT64_MAX
+
 struct report_trace {
     const char *path, *source;       /* source: what kind of file it came from */
     uint32_t    device;              /* ordinal in the source */
@@ -30,6 +32,10 @@ struct report_trace {
     uint64_t    capacity_bytes;      /* of the recorded device; 0 = unknown */
     uint64_t    recorded_peak_reserved_bytes;        /* 0 = not recorded */
     uint64_t    duration_ns;         /* from the first event to the last */
+    const char *begins, *ends;       /* what it covers, in the words of coverage.h; NULL: not looked at */
+    uint64_t    refusals, survived;  /* requests refused when recorded; survived: REPORT_UNKNOWN if not looked at */
+    uint64_t    whole_steps;         /* REPORT_UNKNOWN: nothing repeats, or not looked at */
+    bool        is_lower_bound;      /* the program may have needed more than was recorded */
     const char *numbering;           /* "source": events are named by the source's own record; "event": by our count */
 };
 

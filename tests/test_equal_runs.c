@@ -124,7 +124,7 @@ static char *report_of(const struct runs *r, size_t i, const struct lane *l)
     char *text = NULL;
     size_t n;
     FILE *f = open_memstream(&text, &n);
-    cr_assert_eq(result_gather(r->trace, "trace", NULL, l, 1, &r->device[i], &run, &report, &why), ERR_OK, "%s",
+    cr_assert_eq(result_gather(r->trace, "trace", NULL, NULL, l, 1, &r->device[i], &run, &report, &why), ERR_OK, "%s",
                  why.text);
     report_json(f, &report);
     report_table(f, &report);

@@ -71,7 +71,7 @@ static struct written replay_and_write(const char *policy, const char *device)
     cr_assert_eq(lane_open(&spec, choice.ops, &choice.config, trace, 0, &lane, &why), ERR_OK, "%s", why.text);
     struct bounds bounds;
     cr_assert_eq(bounds_replay(trace, &lane, 1, &cfg, &bounds, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(result_gather(trace, TRACE, &bounds, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(result_gather(trace, TRACE, &bounds, NULL, &lane, 1, &choice, &run, &report, &why), ERR_OK, "%s", why.text);
     struct written w = { .csv = text_of(report_csv, &report), .table = text_of(report_table, &report) };
     json = text_of(report_json, &report);
     write_database(&report, policy, device, &db, &n);

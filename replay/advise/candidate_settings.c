@@ -150,6 +150,17 @@ const char *settings_text(const struct settings *s, const struct pytorch_rules *
     return buf;
 }
 
+bool settings_are_part(const struct settings *part, const struct settings *whole)
+{
+    return settings_count(part) < settings_count(whole) && (!part->expandable || whole->expandable) &&
+           (part->max_split_mib == 0 || part->max_split_mib == whole->max_split_mib) &&
+           (part->non_split_mib == 0 || part->non_split_mib == whole->non_split_mib) &&
+           (part->large_segment_mib == 0 || part->large_segment_mib == whole->large_segment_mib) &&
+           (part->gc_percent == 0 || (part->gc_percent == whole->gc_percent &&
+                                      part->fraction_percent == whole->fraction_percent)) &&
+           (part->roundup[0] == '\0' || strcmp(part->roundup, whole->roundup) == 0);
+}
+
 unsigned settings_count(const struct settings *s)
 {
     return (s->expandable ? 1U : 0) + (s->max_split_mib > 0 ? 1U : 0) + (s->non_split_mib > 0 ? 1U : 0) +

@@ -47,6 +47,9 @@ MUST_USE enum err settings_add_simpler(const struct settings_space *space, const
                                        struct settings_set *set, struct err_detail *why);
 void settings_set_close(struct settings_set *set);
 
+/* Whether `part` is not `whole`, and each of its settings is the default or as in `whole`. */
+bool settings_are_part(const struct settings *part, const struct settings *whole);
+
 /* How many settings differ from the defaults; gc with its limit counts as two. */
 unsigned settings_count(const struct settings *s);
 

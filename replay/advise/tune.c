@@ -265,7 +265,7 @@ static bool finalist_gains(const struct tune *t, const struct tune_finalist *f)
         return f->runs > baseline_of(t)->runs;
     if (a.is_ok != b.is_ok)
         return a.is_ok;
-    return winner_score(a.bytes, a.time_ns, t->price_bytes_per_ms) <
+    return add_capped(winner_score(a.bytes, a.time_ns, t->price_bytes_per_ms), t->least_gain_bytes) <=
            winner_score(b.bytes, b.time_ns, t->price_bytes_per_ms);
 }
 
@@ -295,8 +295,11 @@ static bool is_better_finalist(const struct tune *t, const struct tune_finalist 
 
 static enum tune_advice advice_on(const struct tune *t, const struct tune_finalist *f)
 {
-    if (!finalist_gains(t, f))
+    const bool is_judged = !coverage_is_lower_bound(&t->coverage) || coverage_has_whole_step(&t->coverage);
+    if (!finalist_gains(t, f) || (!is_judged && t->baseline.trial.fits))
         return TUNE_NOTHING;
+    if (!is_judged)
+        return TUNE_SERVES_REFUSED;
     if (!t->baseline.trial.fits)
         return is_most(t, f->runs) ? TUNE_RECOMMENDED : TUNE_WITH_CAUTION;
     return is_finalist_confirmed(t, f) ? TUNE_RECOMMENDED : TUNE_HERE_ONLY;
@@ -315,6 +318,16 @@ bool tune_recommends(const struct tune *t)
     return t->advice == TUNE_RECOMMENDED || t->advice == TUNE_WITH_CAUTION;
 }
 
+/* Whether `a` holds fewer settings than `b`, each of them as in `b`, and does as well but for a gain that matters. */
+static bool is_part_enough(const struct tune *t, const struct tune_finalist *a, const struct tune_finalist *b)
+{
+    const struct contender x = contender_of(t, a), y = contender_of(t, b);
+    return settings_are_part(&t->entries[a->entry].settings, &t->entries[b->entry].settings) && a->runs >= b->runs &&
+           finalist_gains(t, a) && is_finalist_confirmed(t, a) >= is_finalist_confirmed(t, b) && x.is_ok >= y.is_ok &&
+           winner_score(x.bytes, x.time_ns, t->price_bytes_per_ms) <
+               add_capped(winner_score(y.bytes, y.time_ns, t->price_bytes_per_ms), t->least_gain_bytes);
+}
+
 static void tuner_choose(const struct tuner *r)
 {
     struct tune *t = r->t;
@@ -322,6 +335,11 @@ static void tuner_choose(const struct tuner *r)
     for (size_t i = 1; i < t->n_finalists; i++)
         if (is_better_finalist(t, &t->finalists[i], &t->finalists[best]))
             best = i;
+    for (size_t i = 0; i < t->n_finalists; i++)
+        if (is_part_enough(t, &t->finalists[i], &t->finalists[best])) {
+            best = i;
+            i = SIZE_MAX;                        /* look again: a part of this one may be enough, too */
+        }
     t->winner = t->finalists[best].entry;
     t->advice = advice_on(t, &t->finalists[best]);
     for (size_t c = 0; c < t->n_copies; c++) {
@@ -453,7 +471,10 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     struct tuner r = { .trace = trace, .device = device, .cfg = cfg, .t = out };
     *out = (struct tune){ .usable_bytes = usable_bytes(&device->config),
                           .price_bytes_per_ms = asked->price_bytes_per_ms };
-    enum err e = tuner_choose_release(&r, asked->release, why);
+    out->least_gain_bytes = out->usable_bytes == DEVICE_UNLIMITED ? 0 : out->usable_bytes / TUNE_GAIN_SHARE;
+    enum err e = coverage_read(trace, &out->coverage, why);
+    if (e == ERR_OK)
+        e = tuner_choose_release(&r, asked->release, why);
     if (e == ERR_OK)
         e = tuner_search(&r, why);
     settings_set_close(&r.tried);

@@ -13,9 +13,13 @@
 #include "replay/advise/candidate_settings.h"
 #include "replay/advise/fit.h"
 #include "replay/advise/pinned_holes.h"
+#include "replay/coverage/coverage.h"
 #include "replay/plan/bounds.h"
 
 enum { TUNE_COPIES = 8, TUNE_FINALISTS = 16, TUNE_FITS = 6, TUNE_PERCENT = 2 };
+
+/* A gain matters from this share of the card on: 2 percent. */
+enum { TUNE_GAIN_SHARE = 50 };
 
 /* One setting and what came of it. */
 struct tune_entry {
@@ -39,6 +43,8 @@ struct tune_finalist {
 enum tune_advice {
     TUNE_NOTHING,                    /* no entry runs, or none does better than the baseline */
     TUNE_HERE_ONLY,                  /* it does better on the recording, but not in most copies */
+    TUNE_SERVES_REFUSED,             /* it serves the request that was refused when recorded; but no whole step is on
+                                      * record, so nothing tells whether it would get the program through */
     TUNE_WITH_CAUTION,               /* it saves a recording that runs out of memory, but few of its copies */
     TUNE_RECOMMENDED,
 };
@@ -56,11 +62,13 @@ struct tune_copy {
 struct tune {
     struct pytorch_rules rules;
     struct bounds      bounds;
+    struct coverage    coverage;                 /* of the recording */
     uint64_t           usable_bytes;             /* of the card, without context and others; DEVICE_UNLIMITED */
     struct tune_entry  baseline;                 /* the recorded settings; `settings` is not filled in */
     bool               is_baseline_recorded;     /* else the release's defaults: the recorded settings are not known, or
                                                   * mean nothing to the release asked for */
     uint64_t           price_bytes_per_ms;       /* of driver time (report/winner.h) */
+    uint64_t           least_gain_bytes;         /* a gain below it does not matter; 0 on a card without end */
     struct tune_entry *entries;                  /* best first, by their peak of the card on the recording */
     size_t             n_entries;
     size_t             winner;                   /* the entry that wins among the finalists; without any the first */

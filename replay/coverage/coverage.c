@@ -2,6 +2,7 @@
 #include "replay/coverage/coverage.h"
 
 #include "base/units.h"
+#include "report/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,9 +68,9 @@ static enum coverage_end end_of(const struct trace_reader *trace, const struct r
 enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
 {
     struct refusals r;
-    struct steps steps;
+    struct steps steps = { .how = STEPS_NONE };
     enum err e = refusals_read(trace, &r, why);
-    if (e == ERR_OK)
+    if (e == ERR_OK && trace_info(trace)->events <= COVERAGE_STEPS_EVENTS)
         e = steps_find(trace, &steps, why);
     if (e != ERR_OK)
         return e;
@@ -120,6 +121,22 @@ void coverage_sentence(const struct coverage *c, const char *event_word, int64_t
     else if (c->begins == BEGINS_CUT)
         snprintf(text, COVERAGE_TEXT, "The beginning of the recording is missing, because the history's limit "
                  "(max_entries) was met: figures are lower bounds.");
+}
+
+void coverage_print(FILE *out, const struct coverage *c, struct trace_reader *trace)
+{
+    char text[COVERAGE_TEXT];
+    int64_t number = c->last_refusal;
+    struct err_detail ignored;
+    struct words w = { .n = 0 };
+    if (trace_event_number(trace, c->last_refusal, &number, &ignored) != ERR_OK)
+        number = c->last_refusal;
+    coverage_sentence(c, trace_event_word(trace), number, text);
+    if (text[0] == '\0')
+        return;
+    words_add(&w, "%s", text);
+    words_print(out, &w, 0, 2);
+    fputc('\n', out);
 }
 
 void coverage_json(struct json_writer *w, const struct coverage *c)

@@ -31,6 +31,9 @@ struct coverage {
     struct steps steps;
 };
 
+/* Steps are looked for in recordings of up to so many events; of longer ones nobody waits for it. */
+#define COVERAGE_STEPS_EVENTS (UINT64_C(1) << 22)
+
 /* Reads all events twice at most. ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why);
 
@@ -49,6 +52,10 @@ const char *coverage_end_word(enum coverage_end e);
  * program. `event_word` and `number` name the last refusal as the source does. */
 enum { COVERAGE_TEXT = 512 };
 void coverage_sentence(const struct coverage *c, const char *event_word, int64_t number, char text[static COVERAGE_TEXT]);
+
+/* The sentence as a paragraph with an empty line after it; nothing for a recording of the whole program. The reader's
+ * errors are passed over: the number is then our own. */
+void coverage_print(FILE *out, const struct coverage *c, struct trace_reader *trace);
 
 /* The members begins, ends, refusals {recorded, survived} and whole_steps (null: nothing repeats) of the object that is
  * open in `w`. */

@@ -86,7 +86,7 @@ static enum err session_diff_policies(struct diff_session *s, struct err_detail 
         struct report_run run;
         s->diff.names[i] = o->policies[i];
         run_table_open(&s->diff.tables[i]);
-        e = result_gather(s->traces[0], o->inputs[0], NULL, &s->lanes[i], 1, &device, &run, &report, why);
+        e = result_gather(s->traces[0], o->inputs[0], NULL, NULL, &s->lanes[i], 1, &device, &run, &report, why);
         if (e == ERR_OK)
             e = run_table_add_report(&s->diff.tables[i], &report, why);
         result_close(&report);

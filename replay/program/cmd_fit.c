@@ -2,6 +2,7 @@
 #include "replay/program/cli.h"
 
 #include "replay/advise/fit.h"
+#include "replay/coverage/coverage.h"
 #include "replay/plan/bounds.h"
 #include "replay/results/fresh_start.h"
 #include "replay/verify/recorded_release.h"
@@ -20,6 +21,7 @@ struct fit_session {
     struct trace_reader  *trace;
     struct device_choice  device;
     struct bounds         bounds;
+    struct coverage       coverage;
     struct policy_spec   *specs;
     struct fit           *fits;
     size_t                n;
@@ -62,7 +64,9 @@ static enum err session_run(struct fit_session *s, struct err_detail *why)
     struct progress progress = progress_start("replaying");
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
-    enum err e = bounds_find(s->trace, &s->bounds, why);
+    enum err e = coverage_read(s->trace, &s->coverage, why);
+    if (e == ERR_OK)
+        e = bounds_find(s->trace, &s->bounds, why);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &cfg, &s->fits[i], why);
     progress_clear(&progress);
@@ -111,11 +115,13 @@ static void print_row(const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
     const uint64_t total = s->device.config.total_bytes;
-    char size[TEXT_NUMBER] = "none found", reserved[TEXT_NUMBER] = "-", calls[TEXT_NUMBER] = "-";
+    const bool is_lower_bound = coverage_is_lower_bound(&s->coverage);
+    char size[TEXT_NUMBER + 2] = "none found", reserved[TEXT_NUMBER] = "-", calls[TEXT_NUMBER] = "-";
+    char bytes[TEXT_NUMBER];
     char margin[TEXT_NUMBER] = "";
     const char *sign = "";
     if (f->smallest_bytes > 0) {
-        text_mib(f->smallest_bytes, size);
+        snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_mib(f->smallest_bytes, bytes));
         text_mib(f->trial.peak_reserved_bytes, reserved);
         text_count(f->trial.device_calls, calls);
     }
@@ -126,7 +132,7 @@ static void print_row(const struct fit_session *s, size_t i)
     }
     printf("%-32s %13s %13s %7s %10s   %1s%-11s %s\n", s->specs[i].typed, size, reserved, calls,
            f->smallest_bytes == 0 ? "-" : f->is_monotone ? "yes" : "no", sign, margin,
-           f->card != NULL ? f->card->name : "none");
+           is_lower_bound ? "not known" : f->card != NULL ? f->card->name : "none");
 }
 
 static void print_remarks(const struct fit_session *s)
@@ -159,8 +165,11 @@ static void print_best(const struct fit_session *s)
     if (s->n < 2 || best == WINNER_NONE)
         return;
     const struct contender c = contender_of(s, best);
-    words_add(&w, "%s is best: it runs on a card of %s, at the cost of %s driver calls, about %s. Policies compare by "
-                  "their smallest cards, ", c.label, text_mib(c.bytes, a), text_count(c.calls, n),
+    words_add(&w, coverage_is_lower_bound(&s->coverage)
+                      ? "%s is best as far as recorded: it needs a card of at least %s, "
+                        "at the cost of %s driver calls, about %s. Policies compare by their smallest cards, "
+                      : "%s is best: it runs on a card of %s, at the cost of %s driver "
+                        "calls, about %s. Policies compare by their smallest cards, ", c.label, text_mib(c.bytes, a), text_count(c.calls, n),
               text_time(c.time_ns, time));
     winner_say_price(&w, s->options->price);
     words_add(&w, ".");
@@ -169,6 +178,7 @@ static void print_best(const struct fit_session *s)
 
 static void print_text(const struct fit_session *s)
 {
+    coverage_print(stdout, &s->coverage, s->trace);
     fresh_start_print(stdout, s->trace);
     printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "peak reserved", "calls",
            "larger too", "margin", "named card");
@@ -206,7 +216,8 @@ static void json_fit(struct json_writer *w, const struct fit_session *s, size_t 
         json_put_integer(w, "margin_bytes", (int64_t)(total - f->smallest_bytes));
     else
         json_put_null(w, "margin_bytes");
-    json_put_text(w, "named_card", f->card != NULL ? f->card->name : NULL);
+    json_put_bool(w, "is_lower_bound", coverage_is_lower_bound(&s->coverage));
+    json_put_text(w, "named_card", f->card != NULL && !coverage_is_lower_bound(&s->coverage) ? f->card->name : NULL);
     json_put_number(w, "tried", f->n_tried);
     json_end_object(w);
 }
@@ -218,6 +229,9 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_put_text(&w, "schema", "replay-fit/1");
     json_put_text(&w, "path", s->options->inputs[0]);
     fresh_start_json(&w, s->trace);
+    json_put_object(&w, "trace");
+    coverage_json(&w, &s->coverage);
+    json_end_object(&w);
     json_put_number(&w, "granule_bytes", FIT_GRANULE_BYTES);
     json_put_number(&w, "live_peak_bytes", s->bounds.live_bytes);
     json_put_number_unless(&w, "offline_plan_bytes", s->bounds.plan_bytes, 0);

@@ -37,6 +37,7 @@ struct session {
     char               (*labels)[LABEL_TEXT];
     struct trace_reader *trace;
     struct device_runs   on;
+    struct coverage      coverage;
     struct report        report;
     char                 headlines[ALL_HEADLINES];
     uint64_t             explain_event;
@@ -238,12 +239,15 @@ static enum err session_explain(struct session *s, struct err_detail *why)
 /* Makes one report of the runs on all devices. */
 static enum err session_gather(struct session *s, struct err_detail *why)
 {
+    const enum err read = coverage_read(s->trace, &s->coverage, why);
+    if (read != ERR_OK)
+        return read;
     for (size_t d = 0; d < s->n_devices; d++) {
         const size_t first = d * s->n_policies;
         assert(first + s->n_policies <= s->n);
         struct report part;
-        const enum err e = result_gather(s->trace, s->options->inputs[0], &s->on.bounds, &s->lanes[first],
-                                         s->n_policies, &s->devices[d], &s->runs[first], &part, why);
+        const enum err e = result_gather(s->trace, s->options->inputs[0], &s->on.bounds, &s->coverage,
+                                         &s->lanes[first], s->n_policies, &s->devices[d], &s->runs[first], &part, why);
         if (e != ERR_OK)
             return e;
         if (d == 0)

@@ -242,6 +242,7 @@ static void print_nothing_helps(const struct tune_session *s)
               text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
               text_mib(t->usable_bytes - t->bounds.live_bytes, d));
     words_print(stdout, &w, 0, 2);
+    const char *at_least = coverage_is_lower_bound(&t->coverage) ? "at least " : "";
     for (size_t i = 0; i < t->n_fits; i++) {
         const struct fit *f = &t->fits[i];
         struct words line = { .n = 0 };
@@ -251,7 +252,8 @@ static void print_nothing_helps(const struct tune_session *s)
         if (f->smallest_bytes == 0)
             words_add(&line, ": none found");
         else if (f->smallest_bytes > total)
-            words_add(&line, ": %s, %s more", text_mib(f->smallest_bytes, a), text_mib(f->smallest_bytes - total, b));
+            words_add(&line, ": %s%s, %s more", at_least, text_mib(f->smallest_bytes, a),
+                      text_mib(f->smallest_bytes - total, b));
         else
             words_add(&line, ": %s, although not on this larger one", text_mib(f->smallest_bytes, a));
         words_print(stdout, &line, 0, 2);
@@ -299,12 +301,37 @@ static void print_caution(const struct tune *t)
     words_print(stdout, &w, 0, 2);
 }
 
+static void print_nothing(const struct tune *t)
+{
+    char gain[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (coverage_is_lower_bound(&t->coverage) && !coverage_has_whole_step(&t->coverage))
+        words_add(&w, "No setting is recommended, because no whole step is on record.");
+    else if (t->least_gain_bytes > 0)
+        words_add(&w, "Leave it as it is: no setting tried is better than the %s one by %d%% of the card (%s).",
+                  baseline_name(t), 100 / TUNE_GAIN_SHARE, text_mib(t->least_gain_bytes, gain));
+    else
+        words_add(&w, "Leave it as it is: no setting tried is better than the %s one.", baseline_name(t));
+    words_print(stdout, &w, 0, 2);
+}
+
+/* The command that runs the program with the setting, without a GPU. */
+static void print_how_to_find_out(const struct tune *t)
+{
+    printf("To find out:\n\n  replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM\n", t->usable_bytes >> 20);
+}
+
 /* The answer: what to set for the next run, if anything. It comes before the figures. */
 static void print_advice(const struct tune *t)
 {
     switch (t->advice) {
     case TUNE_NOTHING:
-        printf("No setting tried is better than the %s one.\n", baseline_name(t));
+        print_nothing(t);
+        break;
+    case TUNE_SERVES_REFUSED:
+        printf("With this setting the refused request is served; what follows was not recorded:\n\n");
+        print_lines_to_paste(t);
+        print_how_to_find_out(t);
         break;
     case TUNE_HERE_ONLY:
         print_best_here(t);
@@ -329,6 +356,7 @@ static void print_text(const struct tune_session *s)
     const bool runs = t->entries[0].trial.fits;
     printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_rules_name(&t->rules),
            t->n_entries);
+    coverage_print(stdout, &t->coverage, s->trace);
     fresh_start_print(stdout, s->trace);
     if (runs)
         print_advice(t);
@@ -479,6 +507,10 @@ static void write_json(FILE *out, const struct tune_session *s)
     json_put_text(&w, "schema", "replay-tune/1");
     json_put_text(&w, "path", s->options->inputs[0]);
     fresh_start_json(&w, s->trace);
+    json_put_object(&w, "trace");
+    coverage_json(&w, &t->coverage);
+    json_end_object(&w);
+    json_put_bool(&w, "is_lower_bound", coverage_is_lower_bound(&t->coverage));
     json_put_text(&w, "device", s->device.typed);
     json_put_text(&w, "torch", pytorch_rules_name(&t->rules));
     json_put_number(&w, "tried", t->n_entries);
@@ -492,6 +524,7 @@ static void write_json(FILE *out, const struct tune_session *s)
     json_card(&w, t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
     json_end_object(&w);
     json_winner(&w, s, "recommended", tune_recommends(t));
+    json_winner(&w, s, "serves_refused", t->advice == TUNE_SERVES_REFUSED);
     json_winner(&w, s, "best_here_only", t->advice == TUNE_HERE_ONLY);
     json_caution(&w, t);
     json_why(&w, s);

@@ -102,7 +102,7 @@ enum err device_choose_any(const char *text, const struct trace_reader *trace, s
 /* ---- the report ---- */
 
 static struct report_trace trace_facts(const struct trace_reader *trace, const char *path,
-                                       const struct bounds *bounds)
+                                       const struct bounds *bounds, const struct coverage *coverage)
 {
     const struct trace_info *info = trace_info(trace);
     const char *source = trace_meta(trace, "source");
@@ -124,6 +124,13 @@ static struct report_trace trace_facts(const struct trace_reader *trace, const c
         .capacity_bytes               = info->capacity_bytes,
         .recorded_peak_reserved_bytes = info->recorded_peak_reserved_bytes,
         .numbering                    = info->has_source_numbers ? "source" : "event",
+        .begins                       = coverage != NULL ? coverage_begin_word(coverage->begins) : NULL,
+        .ends                         = coverage != NULL ? coverage_end_word(coverage->ends) : NULL,
+        .refusals                     = info->by_kind[EVENT_OOM],
+        .survived                     = coverage != NULL ? coverage->survived : REPORT_UNKNOWN,
+        .whole_steps                  = coverage != NULL && coverage->steps.how != STEPS_NONE ? coverage->steps.whole
+                                                                                              : REPORT_UNKNOWN,
+        .is_lower_bound               = coverage != NULL && coverage_is_lower_bound(coverage),
     };
 }
 
@@ -314,10 +321,11 @@ static enum err gather_run(struct trace_reader *trace, const struct lane *l, con
 }
 
 enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
-                       const struct lane *lanes, size_t n_lanes, const struct device_choice *device,
-                       struct report_run *runs, struct report *out, struct err_detail *why)
+                       const struct coverage *coverage, const struct lane *lanes, size_t n_lanes,
+                       const struct device_choice *device, struct report_run *runs, struct report *out,
+                       struct err_detail *why)
 {
-    struct report r = { .trace = trace_facts(trace, path, bounds), .runs = runs,
+    struct report r = { .trace = trace_facts(trace, path, bounds, coverage), .runs = runs,
                         .headline = device->headline, .is_device_assumed = !device->has_total };
     enum err e = ERR_OK;
     for (; r.n_runs < n_lanes && e == ERR_OK; r.n_runs++)

@@ -5,6 +5,7 @@
 #define REPLAY_REPLAY_RESULTS_RESULT_H
 
 #include "replay/engine/engine.h"
+#include "replay/coverage/coverage.h"
 #include "replay/plan/bounds.h"
 #include "report/report.h"
 
@@ -28,11 +29,13 @@ MUST_USE enum err device_choose(const char *text, const struct trace_reader *tra
 MUST_USE enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,
                                     struct err_detail *why);
 
-/* Fills a report from finished lanes; it borrows from all arguments. `runs`: room for n_lanes, the caller's. `bounds`:
- * of the trace; NULL if nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's errors. */
+/* Fills a report from finished lanes; it borrows from all arguments. `runs`: room for n_lanes, the caller's. `bounds` and
+ * `coverage`: of the trace; NULL if nobody reads them. Reads the trace's side tables. ERR_HOST_NOMEM and the reader's
+ * errors. */
 MUST_USE enum err result_gather(struct trace_reader *trace, const char *path, const struct bounds *bounds,
-                                const struct lane *lanes, size_t n_lanes, const struct device_choice *device,
-                                struct report_run *runs, struct report *out, struct err_detail *why);
+                                const struct coverage *coverage, const struct lane *lanes, size_t n_lanes,
+                                const struct device_choice *device, struct report_run *runs, struct report *out,
+                                struct err_detail *why);
 void result_close(struct report *r);
 
 #endif

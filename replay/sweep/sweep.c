@@ -36,6 +36,7 @@ struct sweep_trace {
     bool        has_bounds;           /* since the first decoding */
     bool        is_broken;            /* it cannot be read to its end, so its runs have no results */
     struct bounds      bounds;
+    struct coverage    coverage;
     struct sweep_lane *runs;          /* n of them, */
     struct lane       *lanes;         /* idle */
     size_t             n, n_at_once;
@@ -214,7 +215,11 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
     struct import_config import = s->asked.import;
     import.without_stacks = true;
     e = trace_open_any(s->inputs.at[n_input].path, s->asked.from, &import, &t->reader, why);
-    if (e != ERR_OK || (e = recorded_release(t->reader, &t->release, why)) != ERR_OK)
+    if (e == ERR_OK)
+        e = recorded_release(t->reader, &t->release, why);
+    if (e == ERR_OK)
+        e = coverage_read(t->reader, &t->coverage, why);
+    if (e != ERR_OK)
         return e;
     t->input = &s->inputs.at[n_input];
     t->n_at_once = lanes_at_once(s, t->reader);
@@ -238,7 +243,7 @@ static enum err write_run(void *arg, size_t i, const struct lane *l, struct err_
         leave_out_run(s, l->outcome, &l->why);
         return ERR_OK;
     }
-    enum err e = result_gather(t->reader, t->input->path, &t->bounds, l, 1, &t->runs[i].device, &run, &report, why);
+    enum err e = result_gather(t->reader, t->input->path, &t->bounds, &t->coverage, l, 1, &t->runs[i].device, &run, &report, why);
     if (e != ERR_OK)
         return e;
     e = results_db_begin_puts(s->db, why);
