@@ -16,6 +16,7 @@ struct import_config {
     int64_t gpu;                      /* device ordinal; -1: the only device with events */
     enum import_segment_frees segment_frees;
     bool without_stacks;              /* leave out call stacks */
+    bool ends_at_exit;                /* the recorder saw the program end; only a recorder sets it */
     bool final_state;                 /* set by trace_open_final_state */
     void  (*progress)(void *arg, uint64_t bytes_read, uint64_t bytes_total);   /* may be NULL; total 0 = unknown */
     void   *progress_arg;

@@ -44,7 +44,7 @@ struct pytorch_import {
     struct completed_run completed;   /* the run looked at last */
     size_t next_free_run;             /* index of the first of walk.free_runs that is not put yet */
     uint32_t *start_rows;             /* by index into walk.start: number of the segment in the trace */
-    bool without_stacks;
+    bool without_stacks, ends_at_exit;
     bool has_epoch;
     char notes[NOTES_BYTES];
     size_t n_notes;
@@ -198,6 +198,10 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
     enum err e = trace_put_meta(p->out, "source", importer_pytorch.name, why);
     if (e == ERR_OK)
         e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), why);
+    if (e == ERR_OK && w->n_forgotten > 0)
+        e = trace_put_meta(p->out, TRACE_META_BEGINS, TRACE_CUT, why);
+    if (e == ERR_OK && p->ends_at_exit)
+        e = trace_put_meta(p->out, TRACE_META_ENDS, TRACE_EXIT, why);
     if (e == ERR_OK)
         e = put_settings(p, why);
     return e == ERR_OK ? trace_put_meta(p->out, "notes", p->notes, why) : e;
@@ -693,7 +697,8 @@ static enum err pytorch_write(struct pytorch_import *p, struct err_detail *why)
 static enum err pytorch_import(struct input *in, const struct import_config *cfg, struct trace_writer *out,
                                struct err_detail *why)
 {
-    struct pytorch_import p = {.out = out, .held_until = UINT32_MAX, .without_stacks = cfg->without_stacks};
+    struct pytorch_import p = {.out = out, .held_until = UINT32_MAX, .without_stacks = cfg->without_stacks,
+                               .ends_at_exit = cfg->ends_at_exit};
     uint32_t device = 0;
     enum err e = pytorch_read(in, cfg, &p.s, why);
     if (e != ERR_OK)

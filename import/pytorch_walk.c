@@ -312,6 +312,7 @@ static void block_take_final(struct walk *w, const struct snapshot_segment *g, c
             .pool = g->pool, .is_pending = b->state == SNAPSHOT_BLOCK_PENDING, .is_sized = true,
             .is_unmentioned = true};
         block_put(w, rank, &made);
+        w->n_forgotten += b->has_stack;
         lives[rank] = LIFE_LIVE;
     } else if (lives[rank] == LIFE_VACANT) {
         w->n_unmatched_final++;

@@ -66,6 +66,7 @@ struct walk {
     size_t n_free_runs, free_runs_room;
     uint64_t start_reserved, peak_reserved, peak_requested;
     uint64_t n_unknown_actions, n_unmatched_final, n_undecided_free_runs;
+    uint64_t n_forgotten;            /* live blocks that were requested while recording, in records that are gone */
     uint64_t guessed_bytes;           /* bytes whose block at the start is not known */
     struct walk_contradictions outside;      /* block addresses in no segment */
     struct walk_contradictions segments;     /* segment records that do not fit the segments */

@@ -292,7 +292,7 @@ static enum err snapshot_take_block(struct snapshot *s, const struct fields *f, 
 {
     int64_t addr = 0;
     const uint32_t state = field_word(f, KEY_STATE);
-    struct snapshot_block b = {.has_addr = field_int(s, f, KEY_ADDRESS, &addr)};
+    struct snapshot_block b = {.has_addr = field_int(s, f, KEY_ADDRESS, &addr), .has_stack = field_stack(f) != 0};
     b.addr = (uint64_t)addr;
     b.state = state == WORD_ALLOCATED ? SNAPSHOT_BLOCK_ALLOCATED
               : state == WORD_PENDING || state == WORD_AWAITING ? SNAPSHOT_BLOCK_PENDING : SNAPSHOT_BLOCK_INACTIVE;

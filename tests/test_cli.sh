@@ -203,7 +203,7 @@ refuse 2 'number of events or a time' loop.trace --sample-every 10m
 refuse 2 'number of events or a time' loop.trace --sample-every 18446744073709551615s
 refuse 2 "device 'sim:24Gb0'" loop.trace --device sim:24Gb0
 refuse 2 'context and others take more' loop.trace --device sim:1GiB,context=2GiB
-refuse 2 "expected sim (the simulated card), cuda" loop.trace --device simulated
+refuse 2 "expected 'sim', the simulated card, or 'cuda'" loop.trace --device simulated
 refuse 2 "unknown option '-x'" loop.trace -x
 refuse 2 "unknown option '--out'" loop.trace --out a
 refuse 2 "did you mean 'info'" inof loop.trace

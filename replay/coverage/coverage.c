@@ -51,18 +51,18 @@ static bool meta_is(const struct trace_reader *trace, const char *name, const ch
 
 static enum coverage_begin begin_of(const struct trace_reader *trace)
 {
-    if (meta_is(trace, "begins", "cut"))
+    if (meta_is(trace, TRACE_META_BEGINS, TRACE_CUT))
         return BEGINS_CUT;
     return trace_info(trace)->starts_mid_run ? BEGINS_MID_RUN : BEGINS_EMPTY;
 }
 
 static enum coverage_end end_of(const struct trace_reader *trace, const struct refusals *r)
 {
-    if (trace_info(trace)->is_unfinished || meta_is(trace, "ends", "cut"))
+    if (trace_info(trace)->is_unfinished || meta_is(trace, TRACE_META_ENDS, TRACE_CUT))
         return ENDS_CUT;
     if (r->since > 0)
         return ENDS_REFUSED;
-    return meta_is(trace, "ends", "exit") ? ENDS_EXIT : ENDS_OPEN;
+    return meta_is(trace, TRACE_META_ENDS, TRACE_EXIT) ? ENDS_EXIT : ENDS_OPEN;
 }
 
 enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
@@ -119,8 +119,8 @@ void coverage_sentence(const struct coverage *c, const char *event_word, int64_t
     else if (c->ends == ENDS_CUT)
         snprintf(text, COVERAGE_TEXT, "The end of the recording is missing: figures are lower bounds.");
     else if (c->begins == BEGINS_CUT)
-        snprintf(text, COVERAGE_TEXT, "The beginning of the recording is missing, because the history's limit "
-                 "(max_entries) was met: figures are lower bounds.");
+        snprintf(text, COVERAGE_TEXT, "The beginning of the recording is missing: older records were dropped, "
+                 "because the history's limit (max_entries) was met or it was switched on anew. Figures are lower bounds.");
 }
 
 void coverage_print(FILE *out, const struct coverage *c, struct trace_reader *trace)
@@ -143,10 +143,8 @@ void coverage_json(struct json_writer *w, const struct coverage *c)
 {
     json_put_text(w, "begins", coverage_begin_word(c->begins));
     json_put_text(w, "ends", coverage_end_word(c->ends));
-    json_put_object(w, "refusals");
-    json_put_number(w, "recorded", c->refusals);
-    json_put_number(w, "survived", c->survived);
-    json_end_object(w);
+    json_put_number(w, "refusals", c->refusals);
+    json_put_number(w, "refusals_survived", c->survived);
     if (c->steps.how == STEPS_NONE)
         json_put_null(w, "whole_steps");
     else

@@ -57,7 +57,7 @@ void coverage_sentence(const struct coverage *c, const char *event_word, int64_t
  * errors are passed over: the number is then our own. */
 void coverage_print(FILE *out, const struct coverage *c, struct trace_reader *trace);
 
-/* The members begins, ends, refusals {recorded, survived} and whole_steps (null: nothing repeats) of the object that is
+/* The members begins, ends, refusals, refusals_survived and whole_steps (null: nothing repeats) of the object that is
  * open in `w`. */
 void coverage_json(struct json_writer *w, const struct coverage *c);
 

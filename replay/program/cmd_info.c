@@ -2,6 +2,7 @@
 #include "replay/program/cli.h"
 
 #include "base/units.h"
+#include "replay/coverage/coverage.h"
 #include "replay/diff/peak_lines.h"
 #include "replay/engine/start_state.h"
 #include "replay/results/final_state.h"
@@ -67,7 +68,9 @@ static void print_meta(const struct trace_reader *r, const char *path)
 {
     const char *value, *name;
     for (size_t i = 0; (name = trace_meta_at(r, i, &value)) != NULL; i++) {
-        if (strcmp(name, "path") == 0 && strcmp(value, path) == 0)
+        const bool is_elsewhere = (strcmp(name, "path") == 0 && strcmp(value, path) == 0) ||
+                                  strcmp(name, TRACE_META_BEGINS) == 0 || strcmp(name, TRACE_META_ENDS) == 0;
+        if (is_elsewhere)
             continue;
         printf("%-22s ", name);
         for (; *value != '\0'; value++) {
@@ -80,7 +83,21 @@ static void print_meta(const struct trace_reader *r, const char *path)
     }
 }
 
-static void print_info(const char *path, const struct trace_reader *r)
+/* What it covers: `covers` is NULL if the events could not be read. */
+static void print_coverage(const struct coverage *covers)
+{
+    if (covers == NULL)
+        return;
+    printf("%-22s %s\n", "begins", coverage_begin_word(covers->begins));
+    printf("%-22s %s\n", "ends", coverage_end_word(covers->ends));
+    if (covers->refusals > 0)
+        printf("%-22s %" PRIu64 ", of which the program survived %" PRIu64 "\n", "refused requests", covers->refusals,
+               covers->survived);
+    if (covers->steps.how != STEPS_NONE)
+        printf("%-22s %" PRIu64 "\n", "whole steps", covers->steps.whole);
+}
+
+static void print_info(const char *path, const struct trace_reader *r, const struct coverage *covers)
 {
     const struct trace_info *info = trace_info(r);
     printf("%-22s %s\n", "file", path);
@@ -88,6 +105,7 @@ static void print_info(const char *path, const struct trace_reader *r)
     print_when(info->epoch_us);
     printf("%-22s %" PRIu32 "\n", "device", info->device);
     print_bytes("device capacity", info->capacity_bytes);
+    print_coverage(covers);
     if (info->is_unfinished)
         printf("%-22s %" PRIu64 " bytes at the end are cut off\n", "unfinished", info->cut_off_bytes);
     printf("%-22s %" PRIu64 " (of %" PRIu64 " records in the source)\n", "events", info->events, info->records);
@@ -136,7 +154,7 @@ static void json_meta(struct json_writer *w, const struct trace_reader *r)
 
 /* `lines` and `state` are NULL if the file holds none. */
 static void info_json(FILE *out, const char *path, const struct trace_reader *r, const struct peak_lines *lines,
-                      const struct final_state *state)
+                      const struct final_state *state, const struct coverage *covers)
 {
     const struct trace_info *info = trace_info(r);
     struct json_writer w = json_writer(out);
@@ -144,6 +162,13 @@ static void info_json(FILE *out, const char *path, const struct trace_reader *r,
     json_put_text(&w, "schema", "replay-info/1");
     json_put_text(&w, "path", path);
     json_meta(&w, r);
+    if (covers != NULL) {
+        json_put_object(&w, "trace");
+        coverage_json(&w, covers);
+        json_end_object(&w);
+    } else {
+        json_put_null(&w, "trace");
+    }
     json_put_number(&w, "device", info->device);
     json_put_number_unless(&w, "capacity_bytes", info->capacity_bytes, 0);
     json_put_number_unless(&w, "epoch_us", info->epoch_us, 0);
@@ -224,7 +249,8 @@ struct info {
     enum err             reason;
     struct err_detail    reason_why;
     struct peak_lines    lines;
-    bool                 has_lines;
+    bool                 has_lines, has_coverage;
+    struct coverage      coverage;
     struct final_state   state;
     enum err             state_error;
     struct err_detail    state_why;
@@ -237,6 +263,7 @@ static void info_open(struct info *i, const struct options *o)
     i->has_lines = i->trace != NULL && trace_info(i->trace)->n_stacks > 0 &&
                    trace_info(i->trace)->events <= PEAK_LINES_EVENTS &&
                    peak_lines_open(&i->lines, i->trace, &ignored) == ERR_OK;
+    i->has_coverage = i->trace != NULL && coverage_read(i->trace, &i->coverage, &ignored) == ERR_OK;
     i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
 }
 
@@ -251,7 +278,7 @@ static enum err info_print(const struct info *i, const struct options *o, struct
 {
     enum err e = ERR_OK;
     if (i->trace != NULL)
-        print_info(o->inputs[0], i->trace);
+        print_info(o->inputs[0], i->trace, i->has_coverage ? &i->coverage : NULL);
     else
         e = print_described(o, i->reason, &i->reason_why, why);
     if (i->has_lines)
@@ -271,7 +298,8 @@ static enum err info_write_json(const struct info *i, const struct options *o, s
         *why = i->reason_why;
         return i->reason;
     }
-    info_json(output_file(*json), o->inputs[0], trace, i->has_lines ? &i->lines : NULL, state);
+    info_json(output_file(*json), o->inputs[0], trace, i->has_lines ? &i->lines : NULL, state,
+              i->has_coverage ? &i->coverage : NULL);
     return output_commit(json, why);
 }
 

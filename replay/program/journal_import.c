@@ -145,9 +145,9 @@ static enum err file_move(const char *from, const char *to, struct err_detail *w
 
 /* A device that has calls may have none of PyTorch's, if something else in the program used it. */
 static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
-                                       const char *what, const char *path, struct err_detail *why)
+                                       const char *what, bool ends_at_exit, const char *path, struct err_detail *why)
 {
-    const struct import_config cfg = { .gpu = device };
+    const struct import_config cfg = { .gpu = device, .ends_at_exit = ends_at_exit };
     char name[PATH_MAX];
     file_name(r, j, (int)device, what, NULL, name);
     const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, why);
@@ -175,7 +175,7 @@ static enum err import_snapshot(const struct recording *r, const struct recorded
                                                         .device = -1 });
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
         if (has_calls(j, d))
-            e = import_snapshot_device(r, j, d, what, name, why);
+            e = import_snapshot_device(r, j, d, what, k == SNAPSHOT_OF_END, name, why);
     return e;
 }
 

@@ -48,11 +48,11 @@ struct options {
     const char **devices;                    /* of a command that takes several */
     size_t      n_devices;
     const char *device;                      /* of a command that takes one */
-    const char *html, *md, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm;
+    const char *html, *md, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm, *to;
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
     enum oom_action on_oom;
     enum start_mode start;
-    bool        audit, is_abbreviated, touch, calibrate;
+    bool        audit, is_abbreviated, touch, calibrate, formulas;
     unsigned    threads;
     struct import_config import;
     uint64_t    price;                       /* bytes per ms of driver time (report/winner.h) */

@@ -1,0 +1,303 @@
+/* `replay extrapolate A:NAME=N B:NAME=N --to NAME=N`: a program's memory at a size that was not recorded. */
+#include "replay/program/cli.h"
+
+#include "replay/extrapolate/extrapolate.h"
+#include "replay/results/single_run.h"
+#include "report/text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 32, FORMULAS_SHOWN = 20 };
+
+/* The largest value that is tried on a card. */
+#define LARGEST_TRIED (UINT64_C(1) << 20)
+
+/* What a replay of the recorded settings takes at one value. */
+struct outcome {
+    bool     fits;
+    uint64_t reserved_bytes, requested_bytes;
+};
+
+/* Everything the command holds. Zero is valid: session_close accepts it. */
+struct session {
+    const struct options *options;
+    char                  parameter[NAME_MAX_BYTES];
+    char                 *paths[FORMULA_POINTS_MAX];
+    struct trace_reader  *traces[FORMULA_POINTS_MAX];
+    uint64_t              values[FORMULA_POINTS_MAX], to;
+    size_t                n;
+    struct extrapolation  x;
+    struct outcome        least, most;       /* with the smallest and the largest size where no formula gives one */
+    uint64_t              largest, n_tried;  /* the largest value that fits the card; 0: none, or no card was named */
+    struct output        *json;
+    bool                  is_stdout_taken;
+};
+
+static void session_close(struct session *s)
+{
+    output_abandon(s->json);
+    extrapolate_close(&s->x);
+    for (size_t i = 0; i < FORMULA_POINTS_MAX; i++) {
+        trace_close(s->traces[i]);
+        free(s->paths[i]);
+    }
+}
+
+/* ---- what was typed ---- */
+
+static bool read_value(const char *text, uint64_t *out)
+{
+    const size_t n = strspn(text, "0123456789");
+    *out = n > 0 && n <= 7 && text[n] == '\0' ? strtoull(text, NULL, 10) : 0;
+    return *out > 0;
+}
+
+/* "batch=8": the name is the same for all. */
+static enum err take_parameter(struct session *s, const char *text, uint64_t *value, struct err_detail *why)
+{
+    const size_t n = strcspn(text, "=");
+    if (n == 0 || n >= NAME_MAX_BYTES || text[n] != '=' || !read_value(text + n + 1, value))
+        return err_set(why, ERR_USAGE, 0, "'%.60s': expected a name and a whole number, such as batch=8", text);
+    if (s->parameter[0] == '\0')
+        snprintf(s->parameter, sizeof s->parameter, "%.*s", (int)n, text);
+    if (strlen(s->parameter) != n || memcmp(s->parameter, text, n) != 0)
+        return err_set(why, ERR_USAGE, 0, "'%.60s': expected %s=N, as for the others", text, s->parameter);
+    return ERR_OK;
+}
+
+/* "a.pickle:batch=8" */
+static enum err take_input(struct session *s, const char *text, struct err_detail *why)
+{
+    const char *colon = strrchr(text, ':');
+    if (s->n == FORMULA_POINTS_MAX)
+        return err_set(why, ERR_USAGE, 0, "at most %d recordings are taken", FORMULA_POINTS_MAX);
+    if (colon == NULL)
+        return err_set(why, ERR_USAGE, 0, "'%.100s': expected FILE:NAME=N, such as a.pickle:batch=8", text);
+    s->paths[s->n] = strndup(text, (size_t)(colon - text));
+    if (s->paths[s->n] == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    const enum err e = take_parameter(s, colon + 1, &s->values[s->n], why);
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++)
+        if (s->values[i] == s->values[s->n])
+            return err_set(why, ERR_USAGE, 0, "%s=%" PRIu64 " is given twice", s->parameter, s->values[i]);
+    s->n++;
+    return e;
+}
+
+static enum err session_parse(struct session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < o->n_inputs && e == ERR_OK; i++)
+        e = take_input(s, o->inputs[i], why);
+    if (e != ERR_OK)
+        return e;
+    if (o->to == NULL && o->device == NULL)
+        return err_set(why, ERR_USAGE, 0, "--to %s=N is missing, or a card for the largest (--device)", s->parameter);
+    return o->to != NULL ? take_parameter(s, o->to, &s->to, why) : ERR_OK;
+}
+
+static enum err session_open(struct session *s, struct err_detail *why)
+{
+    struct options o = *s->options;
+    enum err e = session_parse(s, why);
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
+        const char *path = s->paths[i];
+        o.inputs = &path;
+        e = cli_open_trace(&o, 0, &s->traces[i], why);
+    }
+    return e == ERR_OK ? extrapolate_open(s->traces, s->values, s->n, s->parameter, &s->x, why) : e;
+}
+
+/* ---- replays ---- */
+
+static enum err replay_at(struct session *s, uint64_t value, enum unsolved_size unsolved, const char *device,
+                          struct outcome *out, struct err_detail *why)
+{
+    struct trace_reader *trace = NULL;
+    struct single_run run = { .trace = NULL };
+    const struct replay_config cfg = { .threads = 1 };
+    enum err e = extrapolate_trace(&s->x, value, unsolved, &trace, why);
+    if (e == ERR_OK)
+        e = single_run_open(&run, trace, NULL, device, why);
+    if (e == ERR_OK)
+        e = single_run_replay(&run, &cfg, why);
+    if (e == ERR_OK)
+        *out = (struct outcome){ .fits = run.lane.outcome == ERR_OK,
+                                 .reserved_bytes = run.lane.device->usage.reserved_peak_bytes,
+                                 .requested_bytes = trace_info(trace)->peak_requested_bytes };
+    single_run_close(&run);
+    trace_close(trace);
+    return e;
+}
+
+/* A value at which a formula gives no whole number of bytes counts as one that does not fit. */
+static enum err fits_at(struct session *s, uint64_t value, bool *fits, struct err_detail *why)
+{
+    struct outcome o = { .fits = false };
+    const enum err e = replay_at(s, value, UNSOLVED_LARGEST, s->options->device, &o, why);
+    s->n_tried++;
+    *fits = e == ERR_OK && o.fits;
+    return e == ERR_UNSUPPORTED && extrapolate_count(&s->x, FORMULA_AMBIGUOUS) == 0 ? ERR_OK : e;
+}
+
+/* Doubles from the largest recorded value until it does not fit, then bisects: `low` fits (0: nothing known to fit), `high`
+ * does not. */
+static enum err find_largest(struct session *s, struct err_detail *why)
+{
+    uint64_t low = 0, high = s->values[0];
+    bool fits = true;
+    enum err e = ERR_OK;
+    for (size_t i = 1; i < s->n; i++)
+        high = s->values[i] > high ? s->values[i] : high;
+    while (fits && high < LARGEST_TRIED && (e = fits_at(s, high, &fits, why)) == ERR_OK && fits) {
+        low = high;
+        high *= 2;
+    }
+    while (e == ERR_OK && high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        e = fits_at(s, middle, &fits, why);
+        low = fits ? middle : low;
+        high = fits ? high : middle;
+    }
+    s->largest = low;
+    return e;
+}
+
+static enum err session_run(struct session *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (s->to > 0) {
+        e = replay_at(s, s->to, UNSOLVED_SMALLEST, "sim:unlimited", &s->least, why);
+        if (e == ERR_OK)
+            e = replay_at(s, s->to, UNSOLVED_LARGEST, "sim:unlimited", &s->most, why);
+        if (e == ERR_OK && s->options->out != NULL)
+            e = extrapolate_write(&s->x, s->to, UNSOLVED_LARGEST, s->options->out, why);
+    }
+    return e == ERR_OK && s->options->device != NULL ? find_largest(s, why) : e;
+}
+
+/* ---- answers ---- */
+
+static void print_formulas(const struct session *s)
+{
+    char text[FORMULA_TEXT];
+    printf("\n%10s  %s\n", "requests", "bytes of each");
+    for (size_t i = 0; i < s->x.n_growths && i < FORMULAS_SHOWN; i++) {
+        const struct growth *g = &s->x.growths[i];
+        printf("%10" PRIu64 "  %s\n", g->n,
+               g->fit == FORMULA_FITS ? formula_text(&g->formula, s->parameter, text) : "no formula");
+    }
+    if (s->x.n_growths > FORMULAS_SHOWN)
+        printf("%10s  and %zu more formulas\n", "", s->x.n_growths - FORMULAS_SHOWN);
+}
+
+static void print_peak(const struct session *s)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
+    const bool is_exact = s->least.reserved_bytes == s->most.reserved_bytes;
+    if (is_exact)
+        printf("At %s=%" PRIu64 " the program reserves %s at its peak, for %s of live data.\n", s->parameter, s->to,
+               text_mib(s->most.reserved_bytes, a), text_mib(s->most.requested_bytes, b));
+    else
+        printf("At %s=%" PRIu64 " the program reserves %s to %s at its peak, for up to %s of live data.\n", s->parameter,
+               s->to, text_mib(s->least.reserved_bytes, a), text_mib(s->most.reserved_bytes, c),
+               text_mib(s->most.requested_bytes, b));
+}
+
+static void print_text(const struct session *s)
+{
+    const uint64_t unsolved = extrapolate_count(&s->x, FORMULA_NONE);
+    if (s->to > 0)
+        print_peak(s);
+    if (s->options->device != NULL && s->largest > 0)
+        printf("On %s the largest %s is %" PRIu64 "; %s=%" PRIu64 " is refused memory (%" PRIu64 " values tried).\n",
+               s->options->device, s->parameter, s->largest, s->parameter, s->largest + 1, s->n_tried);
+    else if (s->options->device != NULL)
+        printf("On %s no %s fits.\n", s->options->device, s->parameter);
+    printf("%zu recordings agree in all but sizes: %zu requests.\n", s->n, s->x.n_requests);
+    if (unsolved > 0)
+        printf("The sizes of %" PRIu64 " requests follow no formula; each was tried with its smallest and its largest "
+               "recorded size.\n", unsolved);
+    if (s->options->formulas)
+        print_formulas(s);
+}
+
+static void json_formulas(struct json_writer *w, const struct session *s)
+{
+    char text[FORMULA_TEXT];
+    json_put_array(w, "formulas");
+    for (size_t i = 0; i < s->x.n_growths; i++) {
+        const struct growth *g = &s->x.growths[i];
+        json_put_object(w, NULL);
+        json_put_number(w, "requests", g->n);
+        json_put_text(w, "bytes", g->fit == FORMULA_FITS ? formula_text(&g->formula, s->parameter, text) : NULL);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void write_json(FILE *out, const struct session *s)
+{
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-extrapolate/1");
+    json_put_text(&w, "parameter", s->parameter);
+    json_put_number_unless(&w, "to", s->to, 0);
+    json_put_number_unless(&w, "least_peak_reserved_bytes", s->least.reserved_bytes, 0);
+    json_put_number_unless(&w, "most_peak_reserved_bytes", s->most.reserved_bytes, 0);
+    json_put_number_unless(&w, "peak_requested_bytes", s->most.requested_bytes, 0);
+    json_put_text(&w, "device", s->options->device);
+    json_put_number_unless(&w, "largest", s->largest, 0);
+    json_put_number(&w, "requests", s->x.n_requests);
+    json_put_number(&w, "requests_without_formula", extrapolate_count(&s->x, FORMULA_NONE));
+    json_formulas(&w, s);
+    json_end_object(&w);
+}
+
+static enum exit_status extrapolate_main(const struct options *o)
+{
+    struct session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
+    if (e == ERR_OK)
+        e = session_open(&s, &why);
+    if (e == ERR_OK)
+        e = session_run(&s, &why);
+    if (e == ERR_OK && s.json != NULL) {
+        write_json(output_file(s.json), &s);
+        e = output_commit(&s.json, &why);
+    }
+    if (e == ERR_OK && !s.is_stdout_taken)
+        print_text(&s);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+    session_close(&s);
+    return status;
+}
+
+static const struct flag_use extrapolate_flags[] = {
+    TAKES(TO), TAKES_AS(DEVICE, "find the largest value that fits this card, such as 24GiB or h100-80g"),
+    TAKES_AS(OUT, "write the trace at --to, to be replayed like any other"), TAKES(FORMULAS), TAKES(JSON), TAKES_INPUT,
+    TAKES(HELP), FLAGS_END,
+};
+
+const struct subcommand cmd_extrapolate = {
+    .name = "extrapolate",
+    .synopsis = "extrapolate FILE:NAME=N FILE:NAME=N [FILE:NAME=N] --to NAME=N",
+    .summary = "foretell a program's memory at a batch or length that was not recorded",
+    .text = "The files are recordings of one program at two or three values of a parameter, such as the batch. They are "
+            "aligned request by request, and a formula is found for each size. If the program took another way at one of "
+            "the values, the place is named and nothing is foretold. Where two recordings leave two formulas open, a third "
+            "one is asked for. The recorded settings are then replayed at the new value.\n"
+            "\n"
+            "Examples:\n"
+            "  replay extrapolate a.pickle:batch=8 b.pickle:batch=16 --to batch=64\n"
+            "  replay extrapolate a.pickle:batch=8 b.pickle:batch=16 --device 24GiB\n",
+    .flags = extrapolate_flags,
+    .n_inputs_min = 2,
+    .n_inputs_max = FORMULA_POINTS_MAX,
+    .run = extrapolate_main,
+};

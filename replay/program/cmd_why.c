@@ -1,0 +1,173 @@
+/* `replay why FILE`: why a program ran out of memory, from a recording, or from the text of the error alone. */
+#include "replay/program/cli.h"
+
+#include "base/input.h"
+#include "replay/results/result.h"
+#include "replay/why/why.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A log is searched in its last part only, so that a long one takes no more memory. */
+enum { LOG_MAX = 1 << 24 };
+
+/* Everything the command holds. Zero is valid: session_close accepts it. */
+struct why_session {
+    const struct options *options;
+    char                  spooled[64];       /* a copy of standard input; "": none */
+    const char           *path;              /* of what is read */
+    struct trace_reader  *trace;             /* NULL: the file is a text */
+    struct oom_text       text;
+    struct device_choice  device;
+    struct why            why;
+    struct output        *json;
+    bool                  is_stdout_taken;
+};
+
+static void session_close(struct why_session *s)
+{
+    output_abandon(s->json);
+    why_close(&s->why);
+    trace_close(s->trace);
+    if (s->spooled[0] != '\0')
+        unlink(s->spooled);
+}
+
+/* Standard input may be either, and can be read only once: it is copied to a file. */
+static enum err spool_stdin(struct why_session *s, struct err_detail *why)
+{
+    char bytes[1 << 16];
+    size_t n;
+    strcpy(s->spooled, "/tmp/replay-why-XXXXXX");
+    const int fd = mkstemp(s->spooled);
+    FILE *to = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (to == NULL)
+        return err_set(why, ERR_IO, 0, "%s: cannot be made: %s", s->spooled, strerror(errno));
+    while ((n = fread(bytes, 1, sizeof bytes, stdin)) > 0)
+        fwrite(bytes, 1, n, to);
+    const bool is_written = ferror(to) == 0;
+    s->path = s->spooled;
+    return fclose(to) == 0 && is_written ? ERR_OK : err_set(why, ERR_IO, 0, "%s: cannot be written", s->spooled);
+}
+
+/* Reads the text into `bytes`, keeping its last LOG_MAX bytes. */
+static enum err read_log(struct input *in, char *bytes, size_t *n, struct err_detail *why)
+{
+    const unsigned char *part;
+    size_t n_part = 1;
+    enum err e = ERR_OK;
+    *n = 0;
+    while (e == ERR_OK && n_part > 0) {
+        e = input_peek(in, INPUT_PEEK_MAX, &part, &n_part, why);
+        if (e != ERR_OK || n_part == 0)
+            break;
+        if (*n + n_part > LOG_MAX) {
+            memmove(bytes, bytes + LOG_MAX / 2, *n - LOG_MAX / 2);
+            *n -= LOG_MAX / 2;
+        }
+        memcpy(bytes + *n, part, n_part);
+        *n += n_part;
+        input_skip(in, n_part);
+    }
+    return e;
+}
+
+/* Whether the file holds the text of an OutOfMemoryError. */
+static bool find_text(struct why_session *s)
+{
+    struct err_detail ignored;
+    struct input *in = NULL;
+    size_t n = 0;
+    char *bytes = malloc(LOG_MAX + INPUT_PEEK_MAX);
+    const bool is_found = bytes != NULL && input_open(s->path, &in, &ignored) == ERR_OK &&
+                          read_log(in, bytes, &n, &ignored) == ERR_OK && oom_text_find(bytes, n, &s->text);
+    input_close(in);
+    free(bytes);
+    return is_found;
+}
+
+static enum err session_open(struct why_session *s, struct err_detail *why)
+{
+    struct options o = *s->options;
+    s->path = o.inputs[0];
+    enum err e = strcmp(s->path, "-") == 0 ? spool_stdin(s, why) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    o.inputs = &s->path;
+    e = cli_open_trace(&o, 0, &s->trace, why);
+    if (e == ERR_FORMAT && find_text(s))
+        return ERR_OK;
+    return e == ERR_OK ? device_choose(o.device, s->trace, &s->device, why) : e;
+}
+
+static enum err session_run(struct why_session *s, struct err_detail *why)
+{
+    struct progress progress = progress_start("replaying");
+    const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
+                                       .progress_arg = &progress };
+    const enum err e = s->trace != NULL ? why_read(s->trace, &s->device, &cfg, &s->why, why) : ERR_OK;
+    progress_clear(&progress);
+    return e;
+}
+
+static void write_json(FILE *out, const struct why_session *s)
+{
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-why/1");
+    json_put_text(&w, "path", s->options->inputs[0]);
+    json_put_text(&w, "device", s->trace != NULL ? s->device.typed : NULL);
+    if (s->trace != NULL)
+        why_json(&w, &s->why);
+    else
+        why_json_text(&w, &s->text);
+    json_end_object(&w);
+}
+
+static enum exit_status why_main(const struct options *o)
+{
+    struct why_session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
+    if (e == ERR_OK)
+        e = session_open(&s, &why);
+    if (e == ERR_OK)
+        e = session_run(&s, &why);
+    if (e == ERR_OK && s.json != NULL) {
+        write_json(output_file(s.json), &s);
+        e = output_commit(&s.json, &why);
+    }
+    if (e == ERR_OK && !s.is_stdout_taken && s.trace != NULL)
+        why_print(stdout, &s.why, s.path, trace_event_word(s.trace));
+    else if (e == ERR_OK && !s.is_stdout_taken)
+        why_print_text(stdout, &s.text);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+    session_close(&s);
+    return status;
+}
+
+static const struct flag_use why_flags[] = {
+    TAKES_AS(DEVICE, "the card it ran on, such as 24GiB or h100-80g (default: what the recording tells)"), TAKES(JSON),
+    TAKES(THREADS), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
+const struct subcommand cmd_why = {
+    .name = "why",
+    .synopsis = "why FILE",
+    .summary = "say why a program ran out of memory, and which setting cures it",
+    .text = "FILE is a recording, or a text that holds PyTorch's OutOfMemoryError, such as a log; '-' is standard input. The "
+            "first line is the verdict, the first of these that holds: a setting is not in force; somebody else has the "
+            "memory; a leak; fragmented, and the line to paste; really full, and by how much it is short; nothing was "
+            "refused; or the recording does not tell. A recording that ends with a refused request gives lower bounds: what "
+            "the program would have needed next is not in it.\n"
+            "\n"
+            "Examples:\n"
+            "  replay why snapshot.pickle\n"
+            "  python train.py 2>&1 | tee log; replay why log\n",
+    .flags = why_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = why_main,
+};
