@@ -23,15 +23,12 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 150
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README.md"]
-# Made by changes that are not merged yet; empty afterwards.
-AWAITED = {"capture/", "policies/parts/", "tests/include_arrows.py/", "tests/README.md/", "base/torch_releases.def/",
-           "report/result_columns.def/", "policies/pytorch/pytorch_rules.def/", "replay/program/flags.def/"}
 # Other people's trees, what a build makes, and a test's name.
 FOREIGN = ("c10/", "torch/", "build/", "include/", "engines/", "test/unit/", "tests/regression/",
            "policies/live_")
 ENDINGS = (".c", ".h", ".md", ".sh", ".py", ".def", ".txt", ".csv", ".cmake", ".sbatch")
-# Options of other programs and of all commands, and one that is not merged yet (--price).
-OTHER_OPTIONS = {"--flag", "--price", "--list", "--version", "--fetch", "--write", "--map-by", "--bind-to", "--prefix",
+# Options of other programs, and of all commands.
+OTHER_OPTIONS = {"--flag", "--list", "--version", "--fetch", "--write", "--map-by", "--bind-to", "--prefix",
                  "--preset", "--build", "--install"}
 OUTPUT = re.compile(r"^<!-- output: ([^\n]*) -->\n```\n(.*?)^```$", re.M | re.S)
 
@@ -59,7 +56,7 @@ def check_paths(page, text):
                 named.add(word)
     for path in sorted(named):
         new = re.search(r"`[^`\n]*%s[^`\n]*` \(new\)" % re.escape(path), text)
-        if not path.startswith(FOREIGN) and not is_there(path) and not new and path.rstrip("/") + "/" not in AWAITED:
+        if not path.startswith(FOREIGN) and not is_there(path) and not new:
             fail(page, f"names {path}, which is not in the tree")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         file = target.split("#")[0]

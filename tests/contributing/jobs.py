@@ -108,9 +108,7 @@ JOBS = [
           'RUN_COLUMN(hits, "hits", "number", number(run->count->hits), NONE, "", NULL, "requests served from the cache")\n'
           r"\g<0>"),
          ("report/SCHEMA.md", r"(?m)^\| `runs\[\]\.retries` \|",
-          r"| `runs[].hits` | number | requests served from the cache |\n\g<0>"),
-         ("tests/test_results_agree.c", r'(cr_expect_eq\(n, )(\d+)(, "the columns of SCHEMA\.md"\))',
-          lambda match: f"{match[1]}{int(match[2]) + 1}{match[3]}")],
+          r"| `runs[].hits` | number | requests served from the cache |\n\g<0>")],
         ["replay", "test_results_agree"], column_works),
     Job("Add a PyTorch release", "2.16", {},
         [("base/torch_releases.def", r"(?m)^TORCH_RELEASE\(2, 15\)\n", r"\g<0>TORCH_RELEASE(2, 16)\n"),
