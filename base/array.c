@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The room doubles, so that filling an array of n elements copies fewer than 2n of them. */
 #include "base/array.h"
 

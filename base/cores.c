@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* sched_getaffinity is Linux's own. */
 #define _GNU_SOURCE
 #include "base/cores.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Names and sentences of the errors, from the one list in err.h. */
 #include "base/err.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The values that flow through a replay. An event comes from a trace; a block is a policy's answer to it; a control is
  * one of the rare things that happen to an allocator beside requests and frees.

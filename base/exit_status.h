@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The exit statuses of the program: their list, and the only place where an error becomes one.
  */

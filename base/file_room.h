@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Reserves disk space for a part of a file before the part is mapped. On a full disk this call then fails, instead of a
  * later write to the mapping, which would kill the recorded program with SIGBUS.

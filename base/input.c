@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A stack of layers. The lowest layer reads a file, standard input or memory; each layer above undoes one encoding of
  * the layer below it:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Input: one forward reader over files, standard input and memory. It undoes gzip and zstd on the way.
  *

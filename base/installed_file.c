@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A build keeps the files in folders next to the program, an installation in LIBDIR/replay. */
 #include "base/installed_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Finds files that are installed with this program: libraries that it preloads into other programs.
  */

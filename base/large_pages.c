@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Transparent huge pages of Linux; most systems give them on request (Documentation/admin-guide/mm/transhuge.rst). */
 #define _GNU_SOURCE                   /* MADV_HUGEPAGE */
 #include "base/large_pages.h"

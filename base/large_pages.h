@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Large pages, for tables that are read in random order and are larger than the processor's TLB covers with small
  * pages.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Levenshtein's distance, one row at a time, ignoring the case of letters. */
 #include "base/nearest.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Temporary files next to their final names, and a list of them, so that a signal handler can remove them. */
 #include "base/output.h"
 

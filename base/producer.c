@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* One lock and one condition: the lock is held only between places, so threads hardly ever wait for it. */
 #include "base/producer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A thread that fills the places of a ring ahead of its owner, who takes them one after the other.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * SplitMix64: pseudorandom numbers that depend on the seed only. Steele, Lea and Flood, "Fast splittable pseudorandom
  * number generators", OOPSLA 2014.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* All calls of OpenSSL fail alike; for SHA-256 the only cause is a lack of memory. */
 #include "base/sha256.h"
 

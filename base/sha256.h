@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * SHA-256 (FIPS 180-4) by OpenSSL's libcrypto: identifies a file by its content, so that a result can be tied to it.
  */

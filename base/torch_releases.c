@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The list of torch_releases.def as tables. */
 #include "base/torch_releases.h"
 

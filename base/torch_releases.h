@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The releases of PyTorch that this program knows. The list itself is torch_releases.def.
  *

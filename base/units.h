@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Byte arithmetic and byte text: sizes that cannot wrap silently, "24GiB" in and "22.50 GiB" out.
  */

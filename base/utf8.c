@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #include "base/utf8.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Runs PyTorch's own allocator on the events that bench_engine wrote: against_torch CASE EVENTS. Prints lines as
  * bench_engine does. No Python runs here: bench/run --torch builds and starts it with the libraries of a PyTorch wheel

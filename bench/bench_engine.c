@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Measures what can only be timed from inside: the engine's loop, the decoder, an import, and the memory that a process
  * needs for them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Measures what recording costs. bench_record CASE THREADS CALLS makes CALLS calls, half cudaMalloc and half cudaFree,
  * on a runtime that does nothing (null_cudart.c). Prints `record,CASE,call_ns,NS`, by CPU time of the process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* cheapest: puts blocks one after the other into one segment; never reuses memory and remembers nothing. */
 #include "bench/cheapest.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Says what got slower by more than a tenth: check.py BEFORE AFTER, two files as bench/results.csv
 
 Machines differ and their speed varies. So a speed is first divided by how fast zstd, which is not ours, unpacked the

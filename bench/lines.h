@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Measures memory alone: reads cache lines in an order that no processor can guess. */
 #ifndef REPLAY_BENCH_LINES_H
 #define REPLAY_BENCH_LINES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Makes generated and repeated traces. */
 #include "bench/made_trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A libcudart.so.12 whose calls cost nothing. What is timed is the library that records in front of it. */
 #include <stddef.h>
 #include <stdint.h>

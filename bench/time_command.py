@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Times the command as a person runs it, output included: time_command.py CASE ROUNDS REPLAY TRACE
 
 Prints lines as bench_engine does.

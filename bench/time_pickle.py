@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Times pickle.load of one file, in the lines that bench_engine prints: time_pickle.py CASE FILE"""
 import os
 import pickle

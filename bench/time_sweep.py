@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Times sweeps of 64 settings, compared with 64 lanes of the engine: time_sweep.py CASE ROUNDS REPLAY ENGINE TRACE...
 
 If the only TRACE is a folder with a truth.json, its complete recordings are taken. Prints lines as bench_engine does.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE KEPT OUT
 
 KEPT is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Windows of a file, mapped one by one. A thread claims a record by one atomic addition to `next`; the number says
  * which window the record lies in and where.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Writes this process's journal (capture/call_journal.h): an append-only file in mapped pages.
  *

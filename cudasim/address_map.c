@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Extents by address, in a sorted array. */
 #include "cudasim/address_map.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Extents that do not overlap, by address: which allocation, stream or event does this number name?
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The process of the simulated CUDA: its devices, the lock, handles, the virtual clock and the journal.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * struct cudaDeviceProp as CUDA 11, 12 and 13 lay it out, by CUDART_MAJOR (NVIDIA: driver_types.h of each version).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The devices of a simulated machine, from one text. */
 #include "cudasim/device_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The devices of a simulated machine as a person types them: "sim:24GiB,count=2,context=450MiB".
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Reads what a shared object needs. Tables are found by address, as the loader finds them, because section headers may
  * be absent or wrong.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Reads what a shared object needs from others: the libraries it names and the symbols it takes, with their versions.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Writes a shared object: three segments and the dynamic section that the loader reads.
  *

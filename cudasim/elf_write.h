@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Writes a small shared object without a compiler. Its functions return 0 or jump to a function of another library.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Declares entry points: ENTRY one with a body, SITE_NOTHING and SITE_REFUSED those of a table.
  *

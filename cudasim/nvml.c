@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The management library, libnvidia-ml.so.1, as far as programs ask it about memory and processes.
  *

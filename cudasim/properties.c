@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The properties of a simulated card, by CUDA's attribute numbers (the same in cudaDeviceAttr and CUdevice_attribute).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The CUDA runtime, libcudart.so.11.0, .12 and .13: one source, compiled once for each CUDART_MAJOR.
  *

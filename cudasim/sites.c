@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Entry points that do nothing and entry points that are not simulated. The first call of each is recorded, for
  * run-sim's summary.

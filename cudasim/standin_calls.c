@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The calls of stand-in libraries that must hand something back. All others return 0, which is success in each of
  * NVIDIA's libraries. A generated library (cudasim/standins.c) jumps here by name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Collects what libraries need of NVIDIA's, and writes stand-ins that provide it. */
 #include "cudasim/standins.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Stand-ins for NVIDIA's libraries that a program needs and that cannot work without a GPU.
  *

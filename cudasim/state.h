@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The state of the simulated CUDA (cudasim/core.h), for the files of libreplay-cudasim.so only. Hold the lock to read
  * or change it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Reads a journal of CUDA memory calls (capture/call_journal.h), of a real card or a simulated one: all at once, or a
  * stretch at a time while it is written. It keeps whole records only and drops frees whose call failed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Finds the pickle in a page of torch.cuda._memory_viz. Source: PyTorch, torch/cuda/_memory_viz.py, _format_viz: the
  * page holds [{"name": "snapshot.pickle", "base64": "..."}].

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Reads the HTML pages of torch.cuda._memory_viz: a viewer, and the snapshot's pickle as base64.
  */

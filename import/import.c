@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Opens every input file: native traces as they are, other files through the importer that recognises them.
  *

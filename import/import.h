@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Importers turn other formats into native traces. Every input file of the program is opened through this header,
  * native traces included.

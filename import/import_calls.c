@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Imports journals of CUDA memory calls (capture/JOURNAL.md): what one process asked one device's driver for. Or
  * follows a journal while it is written, into a trace for each device.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Journals of CUDA calls, for a program that imports them device by device or follows them while they are written.
  */

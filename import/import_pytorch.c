@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Imports PyTorch memory snapshots: pickles of torch.cuda.memory._snapshot() and the HTML pages made of them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Opcodes by their letters; numbers little-endian, floats big-endian (CPython, Lib/pickletools.py). */
 #include "import/pickle_writer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A pickle writer, protocol 2: dictionaries, lists, texts, numbers, and names for values that are written again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The forward pass: from the rebuilt start state through all records. It checks that every block lies in a segment and
  * overlaps no other block, fills in what older releases did not record, and finds the sizes of the blocks at the start.

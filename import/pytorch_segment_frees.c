@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Decides who gave a run of segments back: the program (empty_cache), the allocator, because it needed room, or nobody
  * directly: a private pool was dropped. A snapshot records only that segments were freed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The backward pass: from the final state of a device to the segments and blocks before its first record.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Rebuilds what a snapshot does not record: the state of a device before the first record, and who gave segments back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A sorted array: there are few segments, and they are looked up far more often than changed. */
 #include "import/segment_set.h"
 

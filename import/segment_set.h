@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The segments that are reserved at one moment of a recording, by address. A walk through the records changes the set.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Turns the containers of a pickled snapshot into rows of tables, each container as soon as it is complete.
  *

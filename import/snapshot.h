@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A PyTorch memory snapshot in memory: the final segments and blocks, the records of every device, the settings.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * none: every request goes to the device as it is, and returns to it when it is freed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A policy as a person types it: a preset, a name with options, a plugin's path, or PyTorch's settings verbatim.
  *

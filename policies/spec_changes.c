@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Counts the settings by which a typed policy differs from its defaults. */
 #include "policies/spec.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Call stacks of recorded calls. A frame is a record of the journal that names its caller's record, so equal stacks are
  * kept once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * libreplay-record.so: functions by NVIDIA's names that record a call and pass it on.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Finds the real functions, and gives ours to everyone who looks the real ones up by name.
  *

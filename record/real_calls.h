@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The recorded calls by number, and the functions of NVIDIA's libraries that ours pass them on to.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Turns blocks in order of address into rows of pieces. */
 #include "report/block_map.h"
 

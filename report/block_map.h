@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Where everything lies at one moment: segments and their blocks, from a policy's walk, cut to a size that a page can
  * carry.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* CSV (RFC 4180): one row per run, named by the columns (result_columns.def). */
 #include "report/csv.h"
 #include "report/result_columns.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Parts of every CSV writer. */
 #ifndef REPLAY_REPORT_CSV_H
 #define REPLAY_REPORT_CSV_H

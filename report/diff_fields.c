@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Numbers keep all their digits, because one byte can be the difference. */
 #include "report/diff_fields.h"
 

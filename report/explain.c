@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Sorts the blocks of a moment into parts, and compares the sum with what the device says is reserved. */
 #include "report/explain.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Why a request does not fit: what every reserved byte is at one moment, and which few live blocks stand in the way.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* An explanation as JSON (report/SCHEMA.md), and what both text and JSON derive from it. */
 #include "report/explain_report.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Finds the few live blocks that stand in a request's way. There are two ways to a fit.
  *

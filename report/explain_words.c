@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* An explanation for a person: an account, line by line, then sentences. */
 #include "base/units.h"
 #include "report/explain_report.h"

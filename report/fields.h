@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A field: one value of a row under its column's name, the same for CSV, JSON and database.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The report as JSON, schema "replay/1": report/SCHEMA.md says what each key means. */
 #include "report/result_columns.h"
 #include "report/winner.h"

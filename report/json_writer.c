@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* JSON (RFC 8259), two spaces of indentation, one value a line. */
 #include "report/json_writer.h"
 

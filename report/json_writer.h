@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A JSON writer: it does indentation, commas and escapes; the caller decides on the shape.
  */

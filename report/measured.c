@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Reports what real cards took in time and memory, and where two devices differ. */
 #include "report/report.h"
 #include "report/text.h"

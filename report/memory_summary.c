@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The table is a list of rows. A cell's unit comes from a reference value, so that the rows of one metric share a
  * unit. */
 #include "report/memory_summary.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * torch.cuda.memory_summary(), byte for byte, from counters under PyTorch's own keys.
  * Source: PyTorch, torch/cuda/memory.py, memory_summary; the layout is the same from 2.0 to 2.15.

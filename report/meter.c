@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The rare paths of the meter: after a call of the device, and for a sample. */
 #include "report/meter.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The meter: one yardstick for every policy. It belongs to neither policy nor trace; the engine tells it of every
  * event.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A report to hand on: a page that a browser opens from disk, and Markdown for a pull request.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Writes the page: a template whose {{marks}} become embedded parts, sentences, or the data. */
 #include "report/page.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Everything that a page draws, as numbers; the page formats them. Rows are arrays, because there may be thousands; the
  * names of their members are written once.

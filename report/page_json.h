@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The data of a page, for its script (report/page/page.js). */
 #ifndef REPLAY_REPORT_PAGE_JSON_H
 #define REPLAY_REPORT_PAGE_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The report as Markdown: as much as fits a comment on a pull request, best runs first. Sizes are in MiB; --csv has all
  * digits. Texts of traces and policies are set as code, so that none of them becomes markup or an image.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The parts of a page that are files of their own. The build embeds them as zero-terminated text
  * (report/page/embed.cmake).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A finished replay, as its writers get it: one trace, and one run per policy and device. Writers compute only ratios,
  * text, and who wins (winner.h).

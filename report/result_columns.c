@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Reads columns.def four times for the tables and four times for the values. */
 #include "report/result_columns.h"
 

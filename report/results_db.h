@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Results in SQLite: one row per run, written whole or not at all. SCHEMA.md describes tables and views.
  *

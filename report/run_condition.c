@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Parses a name, a relation and a value. Names match word by word, because nobody remembers the order of words. */
 #include "report/run_condition.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A condition on runs, as a person types it: "reserved_peak > 22GiB", "outcome != ok", "device_time_ns >= 50ms".
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Rows of fields. A database hands rows out as fields; in a JSON each value is found by its column's name. */
 #include "report/run_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Keeps samples in memory: about a hundred bytes each, one per mark of the trace plus as many as were asked for. */
 #include "report/sample_series.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The samples of one run over time: kept while the run lasts, written as CSV when it has ended.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The report for a person at a terminal: the device, the trace, and a row per policy. words.c writes the sentences
  * after the table.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Formats numbers, times and sizes; builds and breaks paragraphs. */
 #include "report/text.h"
 

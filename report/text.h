@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Text for people: numbers, sentences, and paragraphs broken into lines.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A run over time in bounded memory: the exact minimum and maximum of each gauge within each bucket.
  *

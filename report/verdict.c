@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Finds settings and cases, which differ by their texts; ranks them by winner.h; says the result in sentences. */
 #include "report/verdict.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What a table of runs amounts to: its settings and cases, which setting wins (winner.h), and at what cost.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The rule, and the sentence that reports it. */
 #include "report/winner.h"
 

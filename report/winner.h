@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Who wins: the one rule for "best", used by the terminal, Markdown, the page, the database, `fit` and `tune`.
  *

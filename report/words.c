@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A report in sentences: who wins, what the winner's memory is spent on, what is possible, what failed, assumptions. */
 #include "base/units.h"
 #include "report/report.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Measures the driver's calls. Each size gets a device of its own, so that its calls are counted apart. */
 #include "sim/calibrate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What the driver's calls cost on a real card, by size: prices for a simulated card.
  */

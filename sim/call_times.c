@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The times as a growing array, sorted when a percentile is asked for. */
 #include "sim/call_times.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * How long the calls of one kind took. Every call is kept, so percentiles are exact.
  */

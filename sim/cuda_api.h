@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The functions of NVIDIA's driver, runtime and NVML that we call, as one table with our own types.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The functions of NVIDIA's libraries that a real device uses, each with its parameters, in one list.
  *

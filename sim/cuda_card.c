@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A card through the driver and NVML. The context is the process's primary one, which the runtime library uses as
  * well. */
 #include "sim/cuda_card.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Opening the host's CUDA libraries at run time. */
 #include "sim/cuda_api.h"
 

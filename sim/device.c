@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The front functions: the one place of capacity, accounting, the segment table, the call log and injected failures.
  */

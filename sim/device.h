@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The device interface: what policies get memory from, and the numbers that every device keeps.
  *

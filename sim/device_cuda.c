@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A real card: segments by cudaMalloc and cudaFree, ranges by the driver's virtual memory calls.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What a real device took in time and memory. It varies from run to run, so it is reported apart.
  */

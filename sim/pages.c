@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A tree of maxima over the free room of the pages finds the first page that fits in logarithmic time. */
 #include "sim/pages.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Each stream is two counts: events recorded, and events finished. Events finish in order, so two counts are enough. */
 #include "sim/stream_queues.h"
 

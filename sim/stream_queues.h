@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Streams and events of a simulated device: when has a stream finished the work recorded so far?
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """A headless Chromium, driven over its debugging pipe with nothing but Python's own library.
 
 Without a network: in a network namespace of its own where that is allowed, and with no name resolved anywhere.

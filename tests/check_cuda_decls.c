@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Our declarations of CUDA's calls, held against the CUDA Toolkit's headers. Compiled where these are; nothing runs.
  *

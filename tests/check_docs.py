@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Keeps README.md, CONTRIBUTING.md, CHANGELOG.md, the example policy's README and doc/ true.
 
     tests/check_docs.py PROGRAM [--write]      # PROGRAM: build/replay of any build folder

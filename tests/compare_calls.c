@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * compare_calls DRIVER POLICY DEVICE REQUESTS [live]: does a replay ask the device for what a recording of the driver
  * shows?

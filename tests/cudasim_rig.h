@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The simulated CUDA as a program sees it that was not linked against CUDA: libraries opened at run time, functions
  * looked up by name.

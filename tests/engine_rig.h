@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A rig for tests of the engine: traces written in memory from a list of events, and a policy simple enough to predict.
  */

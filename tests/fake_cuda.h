@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A strict driver in memory: NVIDIA's calls as functions of the test, which notice every wrong use and fail on demand.
  *

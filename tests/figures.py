@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """The project's figures: how long and how branched its functions are, and how dense comments and assertions.
 
     python3 tests/figures.py [ROOT]          # `./dev figures` installs lizard and runs this

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Forged native traces: unpacks the sections of a file, so that a test can change them and pack them again with right
  * checksums, as an attacker would.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Draw which room includes which, and fail if an include points up.
 
     tests/include_arrows.py [ROOT]

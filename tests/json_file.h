@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Reads a JSON file, plain or compressed, for tests. */
 #ifndef REPLAY_TESTS_JSON_FILE_H
 #define REPLAY_TESTS_JSON_FILE_H

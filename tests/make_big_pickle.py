@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Writes a huge PyTorch snapshot, nine tenths of it stack frames, to show that importing one takes little memory.
 
 distinct  every frame is a dictionary of its own, its texts are shared (the most objects per byte)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The naive allocator that every policy is held against: an array of live blocks, and all pairs compared. It places
  * nothing; it only knows what must not happen.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The model of naive_pytorch.h, in the order in which an allocation goes through it. */
 #include "tests/naive_pytorch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A model of PyTorch's caching allocator that is written to be obviously right: a list of blocks, and every question
  * answered by looking at all of them. It shares no code with the policy that it is compared with.

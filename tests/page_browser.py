@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """The page of `replay report` in a real browser: what it shows is what the JSON says, and text stays text.
 
 page_browser.py REPLAY SAMPLES FOLDER

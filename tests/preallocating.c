@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A policy for tests that takes all its memory with the first request: most memory, least driver time. A plugin. */
 #include "policies/policy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Replays a recording of PyTorch's and compares the policy's counters with PyTorch's own. Shared by the tests on
  * recordings.

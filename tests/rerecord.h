@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Makes recordings by the policy, for runs that were not recorded: on a full card, or under another setting.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A rig holds one policy on one simulated device, without a trace: what the tests of policies drive by hand.
  */

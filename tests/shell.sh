@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # What the tests of the command line share; sourced with $replay set. Goes into a folder that is removed at the end, and
 # counts what fails: a test ends with  [ "$failures" = 0 ]
 work=$(mktemp -d)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Growing arrays: the elements stay, the room is known, and a refusal changes nothing.
  */

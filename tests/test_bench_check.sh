@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # What `bench/run --check` calls slower, and what it does not: noise, a slower machine, what was not measured again.
 #
 #     test_bench_check.sh REPLAY BUILD SOURCE

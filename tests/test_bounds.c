@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Bounds, beside known answers and a planner that looks at everything. */
 #include "base/units.h"
 #include "sim/device.h"

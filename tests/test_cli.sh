@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # The program replay at its command line: exit statuses, one-line errors, outputs that appear whole or not at all.
 set -u
 replay=$1

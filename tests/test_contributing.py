@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """The lists of files in CONTRIBUTING.md are true: these files, and no others, are what each job touches.
 
     test_contributing.py REPLAY BUILD SOURCE

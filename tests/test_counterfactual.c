@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What would have happened, and did: one program recorded under one setting is replayed under every other setting and
  * card, and each time the real allocator's own run comes out.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* coverage: where a recording begins, how it ends, what was refused in it, and its whole steps. */
 #include "replay/coverage/coverage.h"
 

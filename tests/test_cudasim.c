@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The simulated CUDA, used by a program that opens the libraries at run time, behaves as NVIDIA documents. */
 #include "tests/cudasim_rig.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # tests/data/pack: the unpacked data gives the archives of the tree again, file by file, and the same bytes each time.
 set -u
 data=$2/tests/data packed=$3/tests/data/packed

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # How ./dev counts tests: by cases, each skip with its reason, and a skip without a known reason is a failure.
 set -u
 work=$(mktemp -d)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The device's front functions and the simulated device: capacity, pages, addresses, failures on purpose. */
 #include "base/units.h"
 #include "sim/device.h"

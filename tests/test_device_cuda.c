@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The device `cuda` on a strict driver in memory: what is asked of the card, what is refused, and that nothing stays
  * allocated. */
 #include "import/import.h"

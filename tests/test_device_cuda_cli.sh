@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # --device cuda at the command line, on the simulated CUDA: the same as sim, every refusal, signals, what is missing.
 set -u
 replay=$1

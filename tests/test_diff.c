@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* diff: what lives at a peak adds up to it, steps are what repeats, and the first difference is the first. */
 #include "replay/diff/diff.h"
 #include "tests/recorded_run.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # `replay diff` from the shell: statuses, the three kinds, and that JSON and database of one run are the same run.
 set -uo pipefail
 replay=$1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Small measurements that PyTorch's documentation and its users have published, told as they were made: a few tensors,
  * and what memory_allocated() and memory_reserved() said then.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The engine: every event kind, refusals, controls, the start state, the audit, samples, threads. */
 #include "tests/engine_rig.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Every error has a name and a sentence; a long detail is cut. */
 #include "base/err.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # Exit statuses, the same for every command: 1 bad news about a run, 2 what the person can mend (usage, input), 3 what
 # failed in the host or in the program (a full disk, standard output that cannot be written). A table of commands and
 # failures; a line that a command cannot meet holds '-'.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Braces and ranges: which texts a typed text stands for. */
 #include "replay/sweep/expand.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Explanations of refusals: the account sums to the byte, and the blocks that are named do stand in the way - they are
  * ended, and the request is made again.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # --explain, --insert and --warm at the command line: the numbers of text and JSON, and refusals of what is no switch.
 set -u
 replay=$1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* extrapolate: formulas pass through their points and no further than they can know; traces at another size are what a
  * recording at that size is. */
 #include "replay/extrapolate/extrapolate.h"

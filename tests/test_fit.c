@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Changed copies, and the smallest card, each beside a slower or a known answer. */
 #include "replay/advise/altered_trace.h"
 #include "replay/advise/fit.h"

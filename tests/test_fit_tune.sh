@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # replay fit and replay tune at the command line: what they print, where it goes, and their exit statuses.
 set -u
 replay=$1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* traces/FORMAT.md is true: its worked example decodes to its own table, and its tables agree with the code. */
 #include "traces/event_sections.h"
 #include "traces/native.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* First fit on a line: the addresses are those that a plain map of cells gives. */
 #include "replay/plan/free_stretches.h"
 

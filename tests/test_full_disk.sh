@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # A full disk: whatever a command writes, it says that the output cannot be written, ends with status 3, and leaves no
 # file that looks finished. The shell's limit on the size of a file stands for the full disk.
 set -uo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # The program golden: what it prints last and what its exit status says.
 set -u
 golden=$2/golden

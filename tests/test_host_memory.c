@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The host's memory may run out at any call for it: whatever was under way says so, or does without, and leaves nothing
  * behind. Each piece of work here is done over and over, and each time the next of its calls for memory is refused; that

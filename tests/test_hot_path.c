@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What the hot pair of `pytorch` promises beside its answers: no memory from the host, hints that change nothing, and
  * sets of free blocks in order however many there are. Built so that the counters below stand in for malloc. */
 #include "policies/parts/free_set.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Importing journals of CUDA calls that are made by hand: each kind of record, and files that are cut off or contradict
  * themselves. */
 #include "import/call_journal_read.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Importing PyTorch snapshots: every layout, every compression and page, starts in mid-run, contradictions, and
  * recorded files with known contents.

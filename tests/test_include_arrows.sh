@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # Includes point down only, and the script that says so finds each thing that it promises to find.
 set -u
 source_dir=$3

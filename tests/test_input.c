@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Input: the same bytes come out of every compression; every error has one sentence. */
 #include "base/input.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # The live allocator (libreplay-alloc.so) on the simulated CUDA makes the same driver calls, one by one, as a replay of
 # the same requests makes on the simulated device.
 set -u

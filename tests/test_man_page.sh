@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # The manual page holds every command with its options, as --help does, and roff has nothing to say against it.
 set -uo pipefail
 replay=$1

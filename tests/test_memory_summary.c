@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* memory_summary(): every text that PyTorch printed for a golden case comes out of the counters of that case. */
 #include "report/memory_summary.h"
 #include "tests/json_file.h"

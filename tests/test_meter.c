@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The meter and the audit, held against counts made the slow way. */
 #include "tests/engine_rig.h"
 #include "tests/rig.h"

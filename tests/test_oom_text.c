@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The text of PyTorch's OutOfMemoryError is read as it was written, in every release, wherever it stands. */
 #include "replay/why/oom_text.h"
 

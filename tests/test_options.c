@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The command line as rows: what is typed, what it becomes, and that a job file says the same. */
 #include "base/exit_status.h"
 #include "replay/program/job.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Timelines: valid JSON whatever the labels say, exact peaks, every slice that begins ends, and a limit. */
 #include "base/units.h"
 #include "replay/export/perfetto.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The pickle reader: Python's pickles are read as they were written, and no file can make it run code. */
 #include "import/pickle.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Lowest fit by lifetime: the addresses are those of a list in which all are compared with all. */
 #include "replay/plan/placed_requests.h"
 

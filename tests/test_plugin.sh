@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # A policy author's way: install into a prefix, build the example out of tree against it, run it; and what the loader
 # and the audit make of plugins that are wrong.
 set -u

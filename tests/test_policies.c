@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The contract of a policy: what holds for every built-in, every preset and some settings, whatever they decide.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The producer: places come in order, a lent place is not filled, and nothing is filled during a rest. */
 #include "base/producer.h"
 

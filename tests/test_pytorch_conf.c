@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The settings text: what each release accepts, what it makes of it, and the words it refuses with. */
 #include "base/units.h"
 #include "policies/pytorch/pytorch_conf.h"

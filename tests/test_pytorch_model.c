@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The policy `pytorch` against a model too naive to be wrong, on random programs: the same addresses, records in the
  * same order, counters and blocks, and the same memory taken from the device.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The sentences of refusals, letter by letter: some written out here, and all that the real allocator was recorded to
  * say. */
 #include "base/units.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The set of ranks finds the same neighbours as a plain array. */
 #include "traces/rank_set.h"
 

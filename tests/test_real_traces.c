@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Recordings that others made on real GPUs: what they recorded is what the replay gives. */
 #include "base/units.h"
 #include "import/import.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Recording of CUDA memory calls. Programs (tests/record) run with the library preloaded, and their journals are
  * compared with what the programs themselves say has returned.

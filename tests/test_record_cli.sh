@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # replay record: its exit status, the names of traces, and what is left over and what is not.
 set -u
 replay=$1

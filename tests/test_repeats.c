@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Whether policies are right about runs that cannot differ: random programs under random pairs of settings and cards.
  * If one run is said to repeat another, it runs as well, and must do exactly the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The report: its JSON holds exactly what report/SCHEMA.md says, CSV and table are well-formed, its words are true. */
 #include "tests/engine_rig.h"
 

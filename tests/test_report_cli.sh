@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # replay report: results from a database, a JSON and a trace give the same files; conditions decide the exit status.
 set -u
 replay=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # The page of replay report in headless Chromium, without a network: see page_browser.py.
 set -u
 work=$(mktemp -d)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Every number is the same number: JSON, CSV, table, database, and a report's CSV, Markdown and page, value by value. */
 #include "replay/results/result.h"
 #include "replay/verify/recorded_release.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # A results file is data: whatever it names, reading it loads no code, opens no real card and no special file. What a
 # person types is another matter: the last check shows that the plugin used here does run when it is typed.
 set -uo pipefail

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The database as other programs see it, through SQLite itself. */
 #include "report/results_db.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # `replay run-sim` with programs of many kinds: what they see, what is recorded, and how they may end. They open the
 # runtime by its name, so nothing in them is made for us.
 set -u

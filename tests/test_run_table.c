@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Runs from a JSON and from a database are the same table, and conditions on them are read as a person means them. */
 #include "report/run_condition.h"
 #include "report/run_table.h"

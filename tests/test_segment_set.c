@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The set of segments: no overlap, lookup by address, ranges joined and cut. */
 #include "base/units.h"
 #include "import/segment_set.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # `replay snapshot` from the shell: statuses, refusals of nonsense, and the same bytes twice.
 set -uo pipefail
 replay=$1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Snapshots of replayed runs: the layout of each release, nothing lost, and under another setting PyTorch's own. */
 #include "import/pickle_writer.h"
 #include "replay/verify/verify.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Genuine recordings, replayed from the requests of the program: every counter ends as PyTorch's did. */
 #include "tests/recorded_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What people type for a policy: presets, options, settings verbatim, and messages that show the way. */
 #include "base/units.h"
 #include "policies/spec.h"

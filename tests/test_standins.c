@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Stand-ins: the loader accepts the shared objects that we write, and those that we read may be anything. */
 #include "cudasim/elf_needs.h"
 #include "cudasim/elf_write.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # replay sweep and merge: nothing finished is lost when it is killed, and parts put together are the whole.
 set -u
 replay=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # replay sweep under mpirun: the ranks' database is that of a single process.
 set -u
 replay=$1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A run over time in few buckets has the extremes of the whole; a map that is cut has its bytes. */
 #include "report/block_map.h"
 #include "report/timeline.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The list of PyTorch's releases: names, and the layouts of their snapshots. */
 #include "base/torch_releases.h"
 #include "policies/policy.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The native trace: everything put comes back, from the start or from any event; damage is noticed; invalid records,
  * events and files are refused.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Tune: what it recommends is true, is all needed, belongs to the release, and is what the real allocator did. */
 #include "base/units.h"
 #include "policies/pytorch/pytorch_conf.h"

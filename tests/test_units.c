@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Byte arithmetic that cannot wrap; sizes to text and back. */
 #include "base/units.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* verify: a genuine recording comes out equal, and one that was tampered with does not. */
 #include "replay/verify/verify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What-if switches: an inserted flush is the flush that the program might have made, and warming up comes first. */
 #include "replay/program/what_if_options.h"
 #include "tests/engine_rig.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # `why` and the honesty of `fit`, `tune` and `info`, on recordings of examples/oom under PyTorch 2.9.1.
 set -u
 replay=$1 data=$3/tests/data/oom

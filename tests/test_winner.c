@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The one rule for "best": what it promises, and that C and SQL say the same. */
 #include "report/result_columns.h"
 #include "report/verdict.h"

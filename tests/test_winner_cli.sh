@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # One winner: the terminal, --json, Markdown, the page and the database's view `best` name the same run, and runs that are
 # added to a comparison do not change who wins among the others.
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The simulated CUDA under ThreadSanitizer: four threads allocate, copy, record events and launch at once, on two
  * devices, and everything is given back.

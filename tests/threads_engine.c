@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The engine under ThreadSanitizer: lanes on several threads, over more than one chunk, end as they do on one.
  *

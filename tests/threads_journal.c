@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The journal's writer under ThreadSanitizer. Several threads append at once: every record is there, each thread's in
  * its order, even if signals interrupt the taking of room on the disk. This is a plain program, because Criterion does

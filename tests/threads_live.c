@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The live allocator under ThreadSanitizer: four threads ask for memory and give it back, on several streams of the
  * simulated CUDA. What they hold at the end does not overlap, and all of it is given back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The recording library under ThreadSanitizer, linked into this program. Four threads call its functions, those of the
  * runtime and those of the driver, with call stacks, while the program forks and its children call them as well. Every

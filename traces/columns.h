@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Columns: how a native trace puts numbers into bytes, before zstd (traces/FORMAT.md, "Columns").
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The contents of three kinds of section: events by column, what was recorded beside them ("sides"), and the live
  * requests at one place ("slots"); traces/FORMAT.md, "Events", "Sides", "Slots". Encoders and decoders work on memory:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Patterns of requests, computed in integers only, so that every machine makes the same trace. */
 #include "traces/generate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Generated traces of known patterns, for demonstrations and measurements. The same arguments give the same trace.
  */

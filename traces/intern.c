@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Hash tables with open addressing. */
 #include "traces/intern.h"
 

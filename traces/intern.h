@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Tables that keep each value once and number it: texts, call stacks, pairs of numbers (raw handles, live pointers).
  */

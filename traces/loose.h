@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Hands the events of a short trace in memory from its writer to its reader without encoding and decoding them
  * (trace_finish_open).

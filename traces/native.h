@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The layout of a native trace, for its reader and its writer. traces/FORMAT.md is the specification.
  *

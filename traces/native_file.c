@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Reads sections of a native trace. A pipe is copied into a temporary file first, since the index at the end is read
  * before the sections. Nothing in a file is trusted: sizes are checked before memory is taken or bytes are read.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A native trace as a file of sections: reads bytes from a file, a pipe or memory, finds and checks sections, and says
  * where damage is. The meaning of the sections is the reader's business.

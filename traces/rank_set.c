@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A 64-way tree of bits. */
 #include "traces/rank_set.h"
 

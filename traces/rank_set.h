@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A set of small numbers that finds the next member below or above a number in a few steps: a tree of 64-bit words in
  * which each bit says whether the word below it has any bit.

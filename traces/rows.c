@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Rows as numbers. For each kind of row, *_fields turns a struct into numbers and *_from numbers into a struct;
  * encoding and decoding are the same for all kinds.

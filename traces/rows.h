@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The small tables of a trace: names, start state, recorded segment events, controls, stacks. A table is an array of
  * structs in memory and a set of columns in a section (traces/FORMAT.md, "Rows"); one description of each table serves

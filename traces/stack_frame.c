@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The last space separates function and file: names of C++ functions contain spaces, file names hardly ever. */
 #include "traces/stack_frame.h"
 

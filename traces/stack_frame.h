@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Takes the text of a stack frame apart: "function file:line", as the importers write it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Convenience over a trace's facts: its notes line by line, and the source's numbers of events. */
 #include "traces/trace.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Put in front of a Python program's path by `replay run-sim` and `replay record --torch`, for that run only.
 
 When the program imports torch on the simulated card, cuDNN is switched off (its stand-in has no algorithms, so PyTorch's

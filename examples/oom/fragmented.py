@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Training steps of one size, then a larger one: enough memory is free for it, but in pieces.
 
     python fragmented.py snapshot.pickle

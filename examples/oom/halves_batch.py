@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Training that halves its batch when it runs out of memory, and goes on: refusals that the program survives.
 
     python halves_batch.py snapshot.pickle [--batch 64]

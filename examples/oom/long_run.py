@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """A long run whose history is limited: only its last part is in the recording, and the largest step is not.
 
     python long_run.py snapshot.pickle [--max-entries 2000]

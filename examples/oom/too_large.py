@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """A language model trained with Adam that is too large for a small card: it needs about 7 GiB.
 
     python too_large.py snapshot.pickle [--steps 3] [--batch 8]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * page-fit: first fit over pages of one size, in arenas that are given back only when they are empty.
  *

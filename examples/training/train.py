@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """A character-level language model, as one writes it for a machine with a GPU: nothing here knows of `replay`.
 
     python train.py --epochs 1 --out checkpoints/

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Growing the table of blocks. */
 #include "policies/parts/block_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * All blocks of a caching allocator, in one table; links are 32-bit indexes into it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Long bins, and walks over all bins. free_set.h explains the layout. */
 #include "policies/parts/free_set.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The policy `pytorch`: its options, what a program can tell it apart from requests, and what it shows of itself.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * pytorch: PyTorch's native CUDA caching allocator, decision by decision. The interface between its files.
  *

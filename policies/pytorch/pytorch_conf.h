@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * PYTORCH_CUDA_ALLOC_CONF: the options of PyTorch's caching allocator, read as a given release reads them.
  * Source: PyTorch, c10/core/AllocatorConfig.h and c10/cuda/CUDAAllocatorConfig.h.

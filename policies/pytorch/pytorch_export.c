@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Settings as they stand. Source: PyTorch, torch/csrc/cuda/Module.cpp, allocator_settings. */
 #include "policies/pytorch/pytorch_export.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What a memory snapshot says of the allocator itself, apart from segments and records.
  */

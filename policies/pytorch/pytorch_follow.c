@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Following a recording. Linear scans are good enough: mostly the policy would take the very block that the record
  * names, and no scan is needed. */
 #include "policies/pytorch/pytorch_follow.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Following a recording: the policy takes over the recorded state, says what it would do, and then does what the record
  * says.

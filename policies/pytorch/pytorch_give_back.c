@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Giving memory back to the device: by age (garbage collection), by size (oversize blocks), or everything.
  *

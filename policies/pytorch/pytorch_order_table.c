@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Robin-hood hashing that fills the same slots as PyTorch's table. */
 #include "policies/pytorch/pytorch_order_table.h"
 

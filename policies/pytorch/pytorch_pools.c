@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Private pools: their users, the requests that go to them, and when their memory may be given back.
  */

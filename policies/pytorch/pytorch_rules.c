@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* One column of pytorch_rules.def. */
 #include "policies/pytorch/pytorch_rules.h"
 

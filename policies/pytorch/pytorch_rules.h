@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What differs between the releases of PyTorch, as switches for one release. The table is pytorch_rules.def.
  *

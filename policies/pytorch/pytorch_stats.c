@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Resets, and the keys as memory_stats() spells them. */
 #include "policies/pytorch/pytorch_stats.h"
 

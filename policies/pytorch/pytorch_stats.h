@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The counters of PyTorch's memory_stats(), in its own names.
  * Source: PyTorch, c10/core/CachingDeviceAllocator.h (Stat, DeviceStats).

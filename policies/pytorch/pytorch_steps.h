@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The steps that requests and frees are made of: rounding, splitting, coalescing, giving up.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* PyTorch's own sentences, letter by letter, double spaces and spelling included; only the numbers are filled in. */
 #include "policies/pytorch/pytorch_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The sentences that a program sees when PyTorch refuses a request, by release.
  * Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp (out of memory) and c10/cuda/CUDAException.cpp (device errors).

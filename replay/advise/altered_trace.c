@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Reads events, changes them, and writes them to a new trace. */
 #include "replay/advise/altered_trace.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Makes a trace from another one: sizes changed a little, repeated, or cut short.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Takes values from a histogram of sizes; builds the cross product and neighbours. */
 #include "replay/advise/candidate_settings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The settings that `tune` tries: points in the space of PYTORCH_CUDA_ALLOC_CONF, and their neighbours.
  */

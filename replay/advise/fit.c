@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The search for the smallest card: bisection, then a look at the neighbours, because larger can be worse. */
 #include "replay/advise/fit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Walks over blocks by address, and sums holes up by sizes. */
 #include "replay/advise/pinned_holes.h"
 

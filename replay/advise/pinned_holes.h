@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Holes: free parts of segments that cannot be given back, because live blocks share the segment.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Opens lanes, runs them, and copies what became of each into its trial. */
 #include "replay/advise/trial_runs.h"
 

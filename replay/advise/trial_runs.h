@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Trials: one trace run with many settings, or on many cards. `fit` and `tune` share them.
  */

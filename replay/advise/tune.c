@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The search, the proof on changed copies, smallest cards of the finalists, and the look at holes. */
 #include "replay/advise/tune.h"
 

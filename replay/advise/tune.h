@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Which setting of PyTorch's allocator serves a trace best on a card, and why.
  *

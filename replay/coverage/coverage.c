@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Refusals are counted in one pass; begin and end follow from the trace's facts. */
 #include "replay/coverage/coverage.h"
 

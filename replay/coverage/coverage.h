@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What a recording covers: where it begins, how it ends, which requests were refused in it, and how many whole steps it
  * holds. Whatever a study says of a recording may not reach beyond this.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* One pass over the events; repetition is then looked for in the numbers that stand for the requests. */
 #include "replay/coverage/steps.h"
 

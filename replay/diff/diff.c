@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Compares; diff_text.c and diff_json.c write the result. */
 #include "replay/diff/diff.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * `replay diff`: compares two traces, two policies on one trace, or two sets of finished runs.
  *

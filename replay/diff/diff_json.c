@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Writes `replay diff` as JSON, schema "replay-diff/1"; report/SCHEMA.md says what each key means. */
 #include "replay/diff/diff.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Writes `replay diff` for people: sentences first, then tables of what differs most. */
 #include "replay/diff/diff.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * With one thread, the engine runs the first lane over a chunk and then the second lane over the same chunk. So it is
  * enough to keep the first lane's answers for the length of a chunk, and to compare the second lane's as they come.

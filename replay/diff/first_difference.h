@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The first difference: the first event in which two traces differ; the first request that two policies place
  * differently, and the first call to the device in which they differ.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Two passes over a trace. The first finds the peak, the marks and what repeats; the second adds up what is live at the
  * peak and what the step requests. */
 #include "replay/diff/memory_profile.h"

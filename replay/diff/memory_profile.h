@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The memory profile of a trace: what is live at its peak, and what one step of the program requests. Two profiles
  * stand side by side, by size class and by line of the program.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Sorts the lines of the program by their share of the peak, and writes them. */
 #include "replay/diff/peak_lines.h"
 

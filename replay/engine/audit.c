@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A treap of the live blocks: a binary search tree by address that is also a heap by rank.
  *

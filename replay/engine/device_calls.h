@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The calls that a lane made to its device, and the first one in which two lanes differ.
  *

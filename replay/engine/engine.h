@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The engine: replays one trace through one or many lanes. A lane is one policy on one device.
  *

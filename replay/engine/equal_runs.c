@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Chooses which runs lead, runs them, and gives their results to the runs that they answer. */
 #include "replay/engine/equal_runs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Takes explanations while a lane runs; afterwards finds the requests in the trace. */
 #include "replay/engine/explain_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Explanations of a run: where all memory is at a chosen event and at the first refusal, block by block, and which
  * requests of the trace the blocks serve.

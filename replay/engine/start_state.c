@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Reads the start state from a trace's tables of segments and blocks. */
 #include "replay/engine/start_state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A counter gets at most two points in a stretch of events: its highest value, and its value at the end. So the number
  * of points is limited, and every peak in the file is exact.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A run as a timeline for https://ui.perfetto.dev and chrome://tracing. Each run is a process:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Takes the records and the state while the lane runs. */
 #include "replay/export/snapshot_export.h"
 

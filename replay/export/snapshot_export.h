@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A memory snapshot of a run: the file that torch.cuda.memory._dump_snapshot() would have written if the replayed
  * program had really run with this policy.

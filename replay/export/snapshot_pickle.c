@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Writes the pickle of a run's snapshot, in the layout of the PyTorch release that the policy follows. */
 #include "base/array.h"
 #include "replay/export/snapshot_export.h"

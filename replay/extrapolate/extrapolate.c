@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Events of all recordings are held in memory and walked side by side. */
 #include "replay/extrapolate/extrapolate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * One program, recorded at two or three values of a parameter such as the batch; and its trace at any other value.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Formulas are tried from the simplest on. Arithmetic is exact: a system of at most three linear equations is solved by
  * Cramer's rule in 128 bits, and the coefficients share one denominator.

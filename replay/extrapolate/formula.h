@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * How a request's size grows with a parameter n, such as the batch: c, c n, c n^2, or a sum of two or three of these.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What is possible at best for a trace: the memory that every allocator needs, and what a plan reaches that knows all
  * lifetimes beforehand.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* free_stretches_take only shortens or removes a stretch, so it never needs a new entry; free_stretches_give needs at
  * most one. Hence only giving back can run out of host memory. */
 #include "replay/plan/free_stretches.h"

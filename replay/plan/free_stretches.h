@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The free stretches of one endless line of addresses: first fit in logarithmic time.
  *

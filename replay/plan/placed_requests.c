@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A full group is split into halves, so a new request moves at most 64 others. */
 #include "replay/plan/placed_requests.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Requests placed on one line of addresses, each at one address for its whole life: where is there room for one more?
  *

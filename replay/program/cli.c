@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Errors, progress and files: what every command does in the same way. */
 #include "replay/program/cli.h"
 

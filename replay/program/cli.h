@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What the commands share: the table of commands, errors on stderr, progress, and how files are opened.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay --device cuda --calibrate`: a table of call times, and the options of `sim` that charge the same times. */
 #include "replay/program/cmd_calibrate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay diff A B`: what differs between two recordings, two policies, or two sets of results. */
 #include "replay/program/cli.h"
 

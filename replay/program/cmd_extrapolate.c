@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay extrapolate A:NAME=N B:NAME=N --to NAME=N`: a program's memory at a size that was not recorded. */
 #include "replay/program/cli.h"
 

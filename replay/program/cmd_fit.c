@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay fit TRACE`: the smallest card for each policy. */
 #include "replay/program/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay generate KIND -o OUT`: a trace made by a rule, for tests and measurements. */
 #include "replay/program/cli.h"
 

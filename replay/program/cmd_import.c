@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay import FILE -o OUT`: any file that we read into a native trace. */
 #include "replay/program/cli.h"
 

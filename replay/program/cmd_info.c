@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay info FILE`: what a file is and holds. */
 #include "replay/program/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * `replay record -o OUT -- PROGRAM...`: runs a CUDA program with libreplay-record.so preloaded, which writes its memory
  * calls into journals, and makes traces of these. With --simulate the program runs on the simulated card.

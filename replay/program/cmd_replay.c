@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay FILE`: the trace through each policy, and a report. */
 #include "replay/engine/explain_run.h"
 #include "replay/export/perfetto.h"

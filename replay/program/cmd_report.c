@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay report`: results, or traces that are run first, as a page, as Markdown and as CSV; and --fail-if. */
 #include "replay/program/cli.h"
 #include "replay/results/detailed_runs.h"

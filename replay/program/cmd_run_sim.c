@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * `replay run-sim -- PROGRAM...`: runs a CUDA program on the simulated card, which writes the program's memory calls
  * into journals, says what happened there, and with -o makes traces of the journals.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay snapshot FILE -o OUT`: what torch.cuda.memory._dump_snapshot() would have written. */
 #include "replay/program/cli.h"
 

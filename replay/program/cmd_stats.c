@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay stats FILE` and `replay summary FILE`: what torch.cuda.memory_stats() and memory_summary() would say. */
 #include "replay/program/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay sweep`: every trace with every policy on every card, into a database; `replay merge`: several databases. */
 #include "replay/program/cli.h"
 #include "replay/program/job.h"

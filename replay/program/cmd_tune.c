@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay tune TRACE`: the setting of PyTorch's allocator that serves the trace best on a card, and why. */
 #include "replay/program/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay verify FILE`: does our model of PyTorch's allocator decide as the recorded one did? */
 #include "replay/program/cli.h"
 

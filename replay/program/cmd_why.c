@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay why FILE`: why a program ran out of memory, from a recording, or from the text of the error alone. */
 #include "replay/program/cli.h"
 

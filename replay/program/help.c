@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* --help, from the tables of commands, options and exit statuses. No line is wider than HELP_WIDTH. */
 #include "replay/program/cli.h"
 

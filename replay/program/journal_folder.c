@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Listing and removing journals. */
 #include "replay/program/journal_folder.h"
 

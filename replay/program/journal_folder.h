@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The folder into which a program's processes write their journals (capture/JOURNAL.md).
  */

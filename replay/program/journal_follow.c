@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Makes traces of journals while they are written: one for each process and device, in the journals' folder.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Makes traces of journals while they are written. Beside PID.N.calls grows PID.N.gpuD.zst, which can be read at any
  * time and, after any kill, holds all but the last second.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Journals of calls, and snapshots of PyTorch's history, into traces. */
 #include "replay/program/journal_import.h"
 

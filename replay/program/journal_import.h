@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Makes traces of what a recorded program left in its folder: a journal of CUDA calls from each process, and the
  * snapshots of PyTorch's own history, if these were asked for.

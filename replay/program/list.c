@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `--list` and `--help POLICY`: what there is to choose from, all from the declared tables. */
 #include "replay/program/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The program: picks the command, reads its options, and leaves nothing half-written when it is interrupted. */
 #include "replay/program/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay --man`: the manual page, in roff's man macros, from the tables that --help prints. */
 #include "replay/program/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* From argv to struct options. Every value is checked here, so a command never meets one that is out of range. */
 #include "replay/program/options.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The command line: one table of options (flags.def) for all commands, and for each command a list of those it takes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* One file of a recording as a JSON object. */
 #include "replay/program/recorded_file.h"
 

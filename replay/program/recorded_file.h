@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A file that a recording made, as the JSON of `record` and `run-sim` names it.
  */

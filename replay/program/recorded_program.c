@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Names, start and following of a program that is recorded. */
 #include "replay/program/recorded_program.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What `record` and `run-sim` share: they are one family. Both run a program and record its memory calls; the card
  * under it is the machine's for `record` and a simulated one for `run-sim`.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Putting a program on the simulated card, and reading what it did there. */
 #include "replay/program/sim_card.h"
 

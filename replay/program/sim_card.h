@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A simulated card for one program: what its environment must say so that it finds our CUDA instead of NVIDIA's, and
  * what happened on the card when it has ended.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Reads the values of --insert and --warm. */
 #include "replay/program/what_if_options.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Chooses runs, then replays them trace by trace. */
 #include "replay/results/detailed_runs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The runs that a page shows in detail. They are replayed again from their traces, because results hold figures only.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Runs real cards one lane at a time, then the simulated devices, then compares. */
 #include "replay/results/device_runs.h"
 

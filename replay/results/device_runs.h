@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * One trace through several policies on one or more devices, and a comparison of the calls that the devices got.
  *

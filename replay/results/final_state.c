@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Lets the recorded policy take over the final state, and explains what it then holds. */
 #include "replay/results/final_state.h"
 

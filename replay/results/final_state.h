@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Where a program's memory was when its recording ended, as the recording itself says. This needs no events, so a
  * snapshot without history tells it, too.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The one place that decides what a results file may name. */
 #include "replay/results/foreign_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Says what the figures of a fresh start leave out. */
 #include "replay/results/fresh_start.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Chooses the device; collects the facts and the remarks of a report. */
 #include "replay/results/result.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * From finished lanes to a report: what was measured, in the trace's own numbering, and what was assumed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The first bytes of a file tell which kind of results it holds, if any. */
 #include "replay/results/results_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A file that may hold finished runs: the database of a sweep, or the JSON of a replay or a sweep.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Chooses policy, release and device, and runs one lane. */
 #include "replay/results/single_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * One trace through one policy on one device. The policy stays open for questions afterwards: `stats`, `summary`,
  * `snapshot` and the account of a final state ask them.

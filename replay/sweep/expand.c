@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Resolves the first braces or range of a text, then the rest, until nothing is left to resolve. */
 #include "replay/sweep/expand.h"
 

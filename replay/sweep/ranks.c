@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A process is alone unless mpirun started it. Then MPI's part of the program is loaded, and stays loaded. */
 #include "replay/sweep/ranks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The processes of one job that mpirun started. A program built without MPI is always alone.
  */

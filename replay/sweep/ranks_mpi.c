@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Messages by MPI. An error of MPI ends the whole job (MPI_ERRORS_ARE_FATAL, the default); what was written stays. */
 #include "replay/sweep/ranks.h"
 

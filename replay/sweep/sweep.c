@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A trace is opened once for all its missing runs. The runs are gathered, at most SWEEP_PART_MAX at a time. Of runs
  * that cannot differ one runs as a lane (replay/engine/equal_runs.h), and each gets a row. So memory is bounded by

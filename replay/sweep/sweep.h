@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A sweep runs every trace through every policy on every card and writes the results to a database. Runs that the
  * database has already are skipped.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Walks folders, and reads ranks from names. */
 #include "replay/sweep/sweep_inputs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The traces of a sweep: files by name, folders with all files in them, and ranks, which are recognised by their names.
  */

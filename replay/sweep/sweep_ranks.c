@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  *     worker                                rank 0
  *       | -- account (nothing done yet) -->   |

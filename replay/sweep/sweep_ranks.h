@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A sweep of many processes: rank 0 deals parts to the workers as they become free, and writes their results to the
  * database.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The release by its layout; by trial where several releases share that layout and may decide differently. */
 #include "replay/verify/recorded_release.h"
 

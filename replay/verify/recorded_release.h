@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The PyTorch release that made a recording. Where the recording leaves it open, this runs verifications to tell.
  */

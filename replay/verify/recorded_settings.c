@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Settings as the importer found them. */
 #include "replay/verify/recorded_settings.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The allocator settings that a recording holds, as a policy. Cheap: reads the trace's header and its segment events.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Chooses the settings and the release to compare with: as recorded, or by trial if the record leaves them open.
  *

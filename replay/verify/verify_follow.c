@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Following the record: the policy says before each request what it would do, and then does what was recorded.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Running free: the policy gets only the program's own requests, and everything that it decides is compared with the
  * record: where each request goes, which segments are made and given back, and which requests run out of memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What the two passes of verify share: the recording in memory (scene), and a device with a policy to compare it with
  * (stage). Each pass opens a stage of its own on the same scene.

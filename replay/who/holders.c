@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A first pass finds the moment, a second what is live then and how long it goes on living. */
 #include "replay/who/holders.h"
 

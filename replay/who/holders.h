@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Who holds the memory: the live requests at one moment, grouped by line of the program, size, stream and more.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* A text is normalised first: every run of blanks becomes one, so that a log's line breaks do not matter. */
 #include "replay/why/oom_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The text of PyTorch's OutOfMemoryError, taken apart: what a person has who recorded nothing.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Facts first, then which verdicts they support; the first that holds is told. */
 #include "replay/why/why.h"
 

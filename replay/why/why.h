@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Why a program ran out of memory, or what its memory is: one verdict, and the facts it stands on.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The answer in words: the verdict, what to paste, and at most ten lines of reasons, for a terminal of 80 columns. */
 #include "replay/why/why.h"
 

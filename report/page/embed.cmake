@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # Makes one C file of the parts of a page: cmake -DOUT=FILE -DPARTS=name=file;name=file -P embed.cmake
 #
 # Each part becomes `const unsigned char page_NAME[]`, ended by a zero. What points at a source map is left out: the

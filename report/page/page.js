@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Draws the page from the data in it. Text from a trace is set as text (textContent, attributes of SVG), never as markup.
  * Nothing is loaded. The data hold exact numbers; only this script formats them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Puts golden cases to the PyTorch that is imported, on the simulated CUDA, and writes its answers as cases.
 
     cases.py OUT CASE...        CASE: a golden case, .json or .json.gz; its answers are ignored

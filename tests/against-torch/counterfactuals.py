@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Random programs, each recorded under one setting on a large card and run under another on a card of any size.
 
 Run by `run` below `replay run-sim`, as programs.py. For each program there is N.pickle, what was recorded; N.policy and

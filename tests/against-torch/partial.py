@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Random programs of which a recording holds the last part only: it begins in mid-run, or keeps the last records.
 
 Run by `run` below `replay run-sim`, as programs.py. For each program there is N.pickle, what was recorded, and N.policy,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Random programs through PyTorch's own allocator, on the simulated CUDA: a case file each, for `golden`.
 
 Run by `run` below `replay run-sim`. torch is imported once; each program is a forked child with settings, card and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """The jobs that CONTRIBUTING.md describes, each done once in the smallest real way, for tests/test_contributing.py.
 
 A job names the files that it adds and the edits that it makes. An edit is a pattern and its replacement, as re.sub

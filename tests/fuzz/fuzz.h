@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What a fuzz target is: libFuzzer's one function, called with bytes nobody vouches for.
  */

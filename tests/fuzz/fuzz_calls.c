@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Fuzz target: any bytes are a journal of CUDA calls, or are refused with a sentence. What is imported is a trace that
  * the reader takes, and the sums of what a simulated card gave can be formed.

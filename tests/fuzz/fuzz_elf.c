@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Fuzz target: any bytes are a shared object whose needs can be read, or are refused with a sentence.
  */

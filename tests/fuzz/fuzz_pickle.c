@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Fuzz target: any bytes are a snapshot, or are refused with a sentence. They are imported like a file, once for their
  * events and once for their final state. The reader must accept every trace that the importer makes, and must read the

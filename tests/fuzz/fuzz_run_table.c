@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Results from a JSON, and conditions on them: whatever the bytes, a table or a reason. */
 #include "report/run_condition.h"
 #include "report/verdict.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Fuzz target: texts of stack frames, one per line, as a recording may have them.
  */

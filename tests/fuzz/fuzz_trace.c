@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Fuzz target: any bytes are a native trace, or are refused with a sentence. A trace that is read keeps the reader's
  * promises, from its start and from its middle.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A fuzz target without a fuzzer: takes each file of the folders named once, so that the corpus is a test everywhere.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Reading a golden case: JSON, then a check of everything that the runner relies on. */
 #include "tests/golden/case.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A golden case: a program of allocator calls, and what PyTorch's caching allocator answered to each on a simulated
  * device.

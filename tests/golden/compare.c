@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Walks two JSON values in step, as deep as both go. */
 #include "tests/golden/compare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Compares what was recorded with what we have, and words the first difference so that a person finds it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * golden: runs a folder of golden cases against the `pytorch` policy on the simulated device.
  *

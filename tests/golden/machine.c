@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Setting up a case's machine, and reading its state. */
 #include "tests/golden/machine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The machine that a case runs on: simulated devices that hand out the recorded addresses, one `pytorch` policy on
  * each, and observers of both that note what is compared later.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Runs a case: one function per kind of op, and a loop over them. */
 #include "tests/golden/program.h"
 

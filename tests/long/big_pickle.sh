@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # Importing a snapshot of 1 GB, nine tenths of it stack frames, takes less than 300 MB of memory.
 #
 #     tests/long/big_pickle.sh FOLDER         # the folder holds the program replay

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # PyTorch's viewer, torch/cuda/_memory_viz.py, reads the snapshots that `replay snapshot` writes. Its texts about segments,
 # memory and trace agree with replay's own figures.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A driver for the tests of recording, as libcuda.so.1. It hands out addresses, the last freed one first, and refuses
  * what exceeds FAKE_CUDA_BYTES. It has nothing else of CUDA.

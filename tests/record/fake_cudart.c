@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A runtime for the tests of recording, as libcudart.so.12. Each call ends in a call of the driver. Like NVIDIA's, it
  * opens the driver and looks its functions up by name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The program of the live allocator's tests: `live_program LIBRARY LOG [MIB]` asks libreplay-alloc.so for memory and
  * gives it back, from a fixed seed, and writes each request to LOG as program.c does. "O" marks a refused request. MIB

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A program for the tests of recording that is not linked against CUDA. It opens the runtime by name, for itself only,
  * and writes the calls that have returned to a file, as program.c does.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * A library for the tests of recording. Its constructor asks for memory, and so under the dynamic linker's lock.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The programs that the tests of recording start: `record_program WHAT LOG`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * keep: every freed segment is kept, and serves the next request of exactly its size on its stream and in its pool.
  *

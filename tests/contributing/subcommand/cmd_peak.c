@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay peak FILE`: the most bytes that were requested and not freed at once. The example of CONTRIBUTING.md. */
 #include "replay/program/cli.h"
 
