@@ -146,7 +146,7 @@ if command -v python3 >/dev/null; then
         python3 "$script" --replay "$replay" --report report.md --skip signals --skip full --skip thief \
         "$samples/mlp-sgd.trace.zst" "$samples/530-270.trace.zst" >out 2>err; status=$?
     expect 0 '^ok  *sim against cuda, the same calls: 10 runs' out
-    expect 0 '^ok  *what nvidia-smi shows is explained to 1 %' out
+    expect 0 '^ok  *the memory that nvidia-smi shows is explained to 1 %' out
     grep -q '^| calibration | ok |' report.md || fail "the report has no calibration: $(cat report.md err)"
 else
     echo "python3 is not installed: tests/gpu/run was not tried"
