@@ -2,52 +2,52 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # `why` and the honesty of `fit`, `tune` and `info`, on recordings of examples/oom under PyTorch 2.9.1.
 set -u
-replay=$1 data=$3/tests/data/oom
+replay=$1 data=$3/samples
 . "$(dirname "$0")/shell.sh"
 
 # has FILE PATTERN: the file has it, line breaks and runs of blanks taken as one blank
 has() { tr -s ' \n' ' ' <"$1" | grep -q -e "$2" || fail "no '$2' in: $(cat "$1")"; }
 
 # ---- really full: dies on a card of 4 GiB, needs 7,102 MiB ----
-expect_status 0 why "$data/too_large.trace.zst"
+expect_status 0 why "$data/oom-too-large.trace.zst"
 has out '^Really full: short by at least [0-9.]* MiB. No allocator setting can serve this.'
 has out 'holds most: .*/too_large.py:[0-9]* forward'
 has out 'The recording ends with a refused request (64 MiB at record [0-9]*).*lower bounds'
 grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
-expect_status 0 why "$data/too_large.trace.zst" --json why.json
+expect_status 0 why "$data/oom-too-large.trace.zst" --json why.json
 has why.json '"verdict": "full"' 
 has why.json '"ends": "refused"'
 has why.json '"recommended": null, "serves_refused": null'
-expect_status 0 fit "$data/too_large.trace.zst" --json fit.json
+expect_status 0 fit "$data/oom-too-large.trace.zst" --json fit.json
 has fit.json '"is_lower_bound": true, "named_card": null'
-expect_status 0 fit "$data/too_large.trace.zst"
+expect_status 0 fit "$data/oom-too-large.trace.zst"
 has out '>=4138 MiB .* not known'
-expect_status 0 tune "$data/too_large.trace.zst" --device 5GiB --json tune.json
+expect_status 0 tune "$data/oom-too-large.trace.zst" --device 5GiB --json tune.json
 has tune.json '"recommended": null'
 
 # ---- a refusal that the program survived ----
-expect_status 0 info "$data/halves_batch.trace.zst" --json info.json
+expect_status 0 info "$data/oom-halves-batch.trace.zst" --json info.json
 has info.json '"refusals": 1, "refusals_survived": 1'
-expect_status 0 fit "$data/halves_batch.trace.zst"
+expect_status 0 fit "$data/oom-halves-batch.trace.zst"
 has out 'The program went on after 1 refused request'
 has out '>=[0-9]* MiB .* not known'
 
 # ---- a long run of which the beginning was dropped ----
-expect_status 0 info "$data/long_run.trace.zst" --json info.json
+expect_status 0 info "$data/oom-long-run.trace.zst" --json info.json
 has info.json '"begins": "cut"'
-expect_status 0 fit "$data/long_run.trace.zst"
+expect_status 0 fit "$data/oom-long-run.trace.zst"
 has out 'The beginning of the recording is missing'
 
 # ---- fragmented, with whole steps on record ----
-expect_status 0 why "$data/fragmented.trace.zst"
+expect_status 0 why "$data/oom-fragmented.trace.zst"
 has out '^Fragmented: 26.37 MiB would have fitted, but what is free lies in pieces. export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
-expect_status 0 why "$data/fragmented.trace.zst" --json why.json
+expect_status 0 why "$data/oom-fragmented.trace.zst" --json why.json
 has why.json '"verdict": "fragmented"'
 has why.json '"whole_steps": 3'
 has why.json '"recommended": { "conf": "expandable_segments:True"'
 
 # ---- every line fits a terminal ----
-for f in "$data"/*.zst; do
+for f in "$data"/oom-*.zst; do
     "$replay" why "$f" | awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 } END { exit bad }' ||
         failures=$((failures + 1))
 done

@@ -126,7 +126,7 @@ static void print_commands(FILE *out)
 void help_print_all(FILE *out)
 {
     fprintf(out, "replay: what would another allocator have done with this program's GPU memory?\n\n"
-                 "  It died of OOM: was the card really full?    replay snapshot.pickle\n"
+                 "  It died of OOM: why, and what cures it?      replay why snapshot.pickle\n"
                  "  Which card is large enough?                  replay fit snapshot.pickle\n"
                  "  Which setting of PyTorch helps?              replay tune snapshot.pickle\n\n");
     print_paragraphs(out, "The snapshot is PyTorch's own, written by torch.cuda.memory._dump_snapshot() after "

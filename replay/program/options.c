@@ -99,7 +99,7 @@ static enum err take_number(const struct flag_row *row, const char *value, struc
 
 static enum err take_unsigned(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
 {
-    uint64_t n;
+    uint64_t n = 0;
     const enum err e = read_number(row, value, &n, why);
     if (e == ERR_OK)
         *(unsigned *)field_of(row, o) = (unsigned)n;
@@ -108,7 +108,7 @@ static enum err take_unsigned(const struct flag_row *row, const char *value, str
 
 static enum err take_signed(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
 {
-    uint64_t n;
+    uint64_t n = 0;
     const enum err e = read_number(row, value, &n, why);
     if (e == ERR_OK)
         *(int64_t *)field_of(row, o) = (int64_t)n;
