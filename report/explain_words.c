@@ -128,14 +128,14 @@ static void print_help(FILE *out, const struct explanation *x)
     if (!x->is_refusal)
         return;
     if (missing > 0 && missing < UINT64_MAX - MIB - x->total_bytes)
-        words_add(&w, "What would have helped here: %s more on the card, %" PRIu64 " MiB in all.",
+        words_add(&w, "This request needs at least %s more on the card, %" PRIu64 " MiB in all.",
                   units_format_bytes(missing, a), (x->total_bytes + missing + MIB - 1) / MIB);
     else
         words_add(&w, "The device had room for it: a limit of the process itself refused it.");
     if (other != NULL)
         words_add(&w, " Stream %u holds a free block of %s: on that stream the request finds room.", other->stream,
                   units_format_bytes(other->largest_bytes, a));
-    words_add(&w, " `replay tune` looks for a setting of PyTorch, `replay fit` for the smallest card.");
+    words_add(&w, " What comes after it may need more: `replay fit` finds the smallest card, `replay tune` a setting.");
     words_print(out, &w, 0, 2);
 }
 

@@ -349,8 +349,10 @@ static enum err session_write(struct session *s, struct err_detail *why)
         e = session_write_timelines(s, why);
     if (e == ERR_OK)
         e = output_commit(&s->perfetto, why);
-    if (e == ERR_OK && !s->is_stdout_taken)
+    if (e == ERR_OK && !s->is_stdout_taken) {
+        coverage_print(stdout, &s->coverage, s->trace);
         report_table(stdout, &s->report);
+    }
     return e;
 }
 
