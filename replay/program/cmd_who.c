@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 20, WHO_WIDTH = 80, NAME_COLUMN = 30, STACK_TEXT = 4096 };
+enum { ROWS_SHOWN = 20, WHO_WIDTH = 80, NAME_COLUMN = 31, STACK_TEXT = 4096 };
 
 static const struct { const char *word; enum holder_key key; } keys[] = {
     { "category", HOLDER_CATEGORY }, { "line", HOLDER_LINE }, { "file", HOLDER_FILE }, { "stack", HOLDER_STACK },
