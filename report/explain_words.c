@@ -91,8 +91,9 @@ static void print_block(FILE *out, const struct explain_block *b, const struct e
     words_add(&w, ", stream %u, pool %u%s", b->stream, b->pool, b->is_pending ? ", its free pending" : "");
     const char *const *frames = NULL;
     const size_t n = names->stack != NULL && b->stack != 0 ? names->stack(names->arg, b->stack, &frames) : 0;
-    for (size_t i = 0; i < n && i < FRAMES_SHOWN; i++)
-        words_add(&w, "%s%.200s", i == 0 ? "; from " : " < ", frames[i]);
+    const size_t first = n > 0 && names->own != NULL ? names->own(frames, n) : 0;
+    for (size_t i = first; i < n && i < first + FRAMES_SHOWN; i++)
+        words_add(&w, "%s%.200s", i == first ? "; from " : " < ", frames[i]);
     words_print(out, &w, 0, 4);
 }
 

@@ -311,10 +311,22 @@ Test(diff, the_line_of_the_program_is_the_innermost_outside_torch)
                                          "linear /x/torch/nn/functional.py:12",
                                          "forward train/torchnet.py:19", "main train.py:3"};
     cr_expect_str_eq(stack_frame_of_program(frames, 4), frames[2]);
-    cr_expect_str_eq(stack_frame_of_program(frames, 2), frames[0]);
+    cr_expect_str_eq(stack_frame_of_program(frames, 2), frames[1]);
     cr_expect_null(stack_frame_of_program(frames, 0));
+    static const char *const deep[] = {"torch::unwind::unwind() ??:0", "at::_ops::add() ??:0", "main main.c:3",
+                                       "forward /v/lib/python3.11/site-packages/torch/nn/x.py:1", "call <string>:1",
+                                       "forward /v/lib/python3.11/site-packages/timm/vit.py:5",
+                                       "fit /v/lib/python3.11/site-packages/lightning/fit.py:7",
+                                       "run <frozen runpy>:8", "<module> /home/me/train.py:90"};
+    cr_expect_str_eq(stack_frame_of_program(deep, 9), deep[8], "any depth");
+    cr_expect_str_eq(stack_frame_of_program(deep, 8), deep[6], "the outermost library that is not torch");
+    cr_expect_str_eq(stack_frame_of_program(deep, 4), deep[3]);
+    cr_expect_str_eq(stack_frame_of_program(deep, 3), deep[2], "not the unwinder");
+    static const char *const bare[] = {"_call_impl module.py:1750", "forward model.py:104", "<module> linear.py:3"};
+    cr_expect_str_eq(stack_frame_of_program(bare, 3), bare[1]);
+    cr_expect_str_eq(stack_frame_of_program(&bare[2], 1), bare[2]);
     const struct stack_frame f = stack_frame_parse(frames[0]);
     cr_expect(f.line == 0 && f.n_file == 2 && strncmp(f.file, "??", 2) == 0 && f.n_name == strlen(frames[0]) - 5);
-    const struct stack_frame bare = stack_frame_parse("nothing");
-    cr_expect(bare.n_name == 0 && bare.n_file == 7 && bare.line == 0);
+    const struct stack_frame no_file = stack_frame_parse("nothing");
+    cr_expect(no_file.n_name == 0 && no_file.n_file == 7 && no_file.line == 0);
 }

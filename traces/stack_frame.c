@@ -23,7 +23,7 @@ struct stack_frame stack_frame_parse(const char *text)
     return f;
 }
 
-/* True if a path has a folder of this name. */
+/* True if the path names this folder: "torch/optim" is in "/x/torch/optim/adam.py" and in "torch/optim/adam.py". */
 static bool path_has_folder(const char *path, size_t n, const char *folder)
 {
     const size_t n_folder = strlen(folder);
@@ -33,20 +33,124 @@ static bool path_has_folder(const char *path, size_t n, const char *folder)
     return false;
 }
 
+static bool part_is(const char *part, size_t n, const char *text)
+{
+    return strlen(text) == n && memcmp(part, text, n) == 0;
+}
+
+static bool is_one_of(const char *part, size_t n, const char *const *texts)
+{
+    while (*texts != NULL && !part_is(part, n, *texts))
+        texts++;
+    return *texts != NULL;
+}
+
+bool stack_frame_is_in(const struct stack_frame *f, const char *folder)
+{
+    return path_has_folder(f->file, f->n_file, folder);
+}
+
+bool stack_frame_is_named(const struct stack_frame *f, const char *name)
+{
+    return part_is(f->name, f->n_name, name);
+}
+
+bool stack_frame_is_python(const struct stack_frame *f)
+{
+    return f->n_file > 3 && memcmp(f->file + f->n_file - 3, ".py", 3) == 0;
+}
+
+/* A cell of a notebook has no file. */
+static bool is_notebook(const struct stack_frame *f)
+{
+    static const char cell[] = "<ipython-input";
+    return f->n_file > sizeof cell && memcmp(f->file, cell, sizeof cell - 1) == 0;
+}
+
+/* Some recordings hold file names without folders. These are PyTorch's files, and
+ * two of a library, that occur in nearly every stack. A script
+ * that was started by such a name is still told apart by its <module>. */
+static bool is_torch_without_folder(const struct stack_frame *f)
+{
+    static const char *const files[] = { "module.py", "functional.py", "_tensor.py", "_ops.py", "graph.py", "container.py",
+        "linear.py", "sparse.py", "conv.py", "batchnorm.py", "normalization.py", "dropout.py", "activation.py", "loss.py",
+        "optimizer.py", "adam.py", "adamw.py", "sgd.py", "lr_scheduler.py", "clip_grad.py", "_contextlib.py",
+        "grad_mode.py", "checkpoint.py", "einops.py", "_backends.py", "eval_frame.py", "external_utils.py", "grad_scaler.py", "autocast_mode.py", NULL };
+    return memchr(f->file, '/', f->n_file) == NULL && !stack_frame_is_named(f, "<module>") &&
+           is_one_of(f->file, f->n_file, files);
+}
+
+bool stack_frame_is_torch(const struct stack_frame *f)
+{
+    return path_has_folder(f->file, f->n_file, "torch") || is_torch_without_folder(f);
+}
+
+/* "lib/python3.11/": the standard library and what is installed beside it. */
+static bool is_below_python(const struct stack_frame *f)
+{
+    static const char folder[] = "lib/python3.";
+    const size_t n = sizeof folder - 1;
+    for (size_t i = 0; i + n < f->n_file; i++)
+        if (memcmp(f->file + i, folder, n) == 0 && (i == 0 || f->file[i - 1] == '/'))
+            return true;
+    return false;
+}
+
+static bool is_library(const struct stack_frame *f)
+{
+    return stack_frame_is_torch(f) || path_has_folder(f->file, f->n_file, "site-packages") ||
+           path_has_folder(f->file, f->n_file, "dist-packages") || is_below_python(f);
+}
+
 bool stack_frame_is_program(const struct stack_frame *f)
 {
-    const bool is_python = f->n_file > 3 && memcmp(f->file + f->n_file - 3, ".py", 3) == 0;
-    return is_python && !path_has_folder(f->file, f->n_file, "torch");
+    return is_notebook(f) || (stack_frame_is_python(f) && !is_library(f));
+}
+
+/* Frames that every stack begins with, and that say nothing of the request: the unwinder and the allocator. */
+static bool is_plumbing(const struct stack_frame *f)
+{
+    static const char *const starts[] = { "torch::unwind::", "torch::CapturedTraceback::", "torch::cuda::", "c10::", "at::",
+                                          "void c10::", "at::Tensor c10::", NULL };
+    for (size_t i = 0; starts[i] != NULL; i++)
+        if (strncmp(f->name, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return f->n_name == 0;
+}
+
+/* The node of a backward pass: "torch::autograd::generated::MmBackward0::apply(...)". */
+static bool is_backward_node(const struct stack_frame *f)
+{
+    static const char start[] = "torch::autograd::generated::";
+    return strncmp(f->name, start, sizeof start - 1) == 0 && strstr(f->name, "::apply(") != NULL;
 }
 
 const char *stack_frame_of_program(const char *const *frames, size_t n)
 {
+    const char *library = NULL, *python = NULL, *native = NULL, *node = NULL;
     for (size_t i = 0; i < n; i++) {
         const struct stack_frame f = stack_frame_parse(frames[i]);
         if (stack_frame_is_program(&f))
             return frames[i];
+        if (!stack_frame_is_python(&f)) {
+            node = node == NULL && is_backward_node(&f) ? frames[i] : node;
+            native = native == NULL && !is_plumbing(&f) ? frames[i] : native;
+            continue;
+        }
+        python = python == NULL ? frames[i] : python;
+        library = stack_frame_is_torch(&f) ? library : frames[i];        /* the outermost stays */
     }
-    return n > 0 ? frames[0] : NULL;
+    return library != NULL ? library : python != NULL ? python : node != NULL ? node : native != NULL ? native
+           : n > 0 ? frames[0] : NULL;
+}
+
+size_t stack_frame_index_of_program(const char *const *frames, size_t n)
+{
+    const char *frame = stack_frame_of_program(frames, n);
+    size_t i = 0;
+    while (i < n && frames[i] != frame)
+        i++;
+    return i < n ? i : 0;
 }
 
 void stack_frame_show(const char *text, char *out, size_t size)
@@ -54,6 +158,8 @@ void stack_frame_show(const char *text, char *out, size_t size)
     const struct stack_frame f = stack_frame_parse(text);
     if (text[0] == '(' || f.n_file == 0)
         snprintf(out, size, "%s", text);
+    else if (part_is(f.file, f.n_file, "??") && f.n_name > 0)
+        snprintf(out, size, "%.*s", (int)f.n_name, f.name);
     else
         snprintf(out, size, "%.*s:%" PRIu32 " %.*s", (int)f.n_file, f.file, f.line, (int)f.n_name, f.name);
 }

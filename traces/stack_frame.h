@@ -17,13 +17,27 @@ struct stack_frame {
 };
 struct stack_frame stack_frame_parse(const char *text);
 
-/* True for a frame of the recorded program itself: a Python file outside of a folder `torch`. */
+/* True for a Python file; for PyTorch's Python code; for a frame whose path names the folder ("torch/optim"); for a
+ * frame of the function `name`. */
+bool stack_frame_is_python(const struct stack_frame *f);
+bool stack_frame_is_torch(const struct stack_frame *f);
+bool stack_frame_is_in(const struct stack_frame *f, const char *folder);
+bool stack_frame_is_named(const struct stack_frame *f, const char *name);
+
+/* True for a frame of the recorded program itself: a Python file or a notebook's cell, and neither PyTorch's nor that of
+ * an installed library (site-packages, dist-packages, lib/python3.X) nor code without a file (<string>, <frozen ...>). */
 bool stack_frame_is_program(const struct stack_frame *f);
 
-/* The innermost frame of the program itself; if there is none, the innermost frame; NULL without frames. */
+/* The frame that tells a person where a request comes from: the innermost frame of the program itself, at any depth. If
+ * there is none, the outermost frame of a library other than PyTorch, else PyTorch's innermost Python frame, else the
+ * node of the backward pass, else the innermost native frame above unwinder and allocator, else the innermost frame. NULL without frames. */
 const char *stack_frame_of_program(const char *const *frames, size_t n);
 
-/* Formats a frame as "train.py:19 forward". A text in parentheses, which is no frame, stays as it is. */
+/* Its index; 0 without frames. */
+size_t stack_frame_index_of_program(const char *const *frames, size_t n);
+
+/* Formats a frame as "train.py:19 forward". A text in parentheses, which is no frame, stays as it is.
+ * Of a frame of an unknown file ("??") only the name is shown. */
 void stack_frame_show(const char *text, char *out, size_t size);
 
 #endif

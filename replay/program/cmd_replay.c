@@ -10,6 +10,7 @@
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
 #include "report/sample_series.h"
+#include "traces/stack_frame.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -228,7 +229,7 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
 static enum err session_explain(struct session *s, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    s->report.names = (struct explain_names){ .stack = stack_frames, .arg = s->trace };
+    s->report.names = (struct explain_names){ .stack = stack_frames, .own = stack_frame_index_of_program, .arg = s->trace };
     for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
         e = explain_run_finish(&s->explain[i], s->trace, why);
         s->runs[i].at_oom = &s->explain[i].at_oom;

@@ -50,10 +50,11 @@ struct options {
     size_t      n_devices;
     const char *device;                      /* of a command that takes one */
     const char *html, *md, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm, *to;
+    const char *at_moment, *by, *grew, *folded, *speedscope;     /* of `who`, which reads the words itself */
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
     enum oom_action on_oom;
     enum start_mode start;
-    bool        audit, is_abbreviated, touch, calibrate, formulas;
+    bool        audit, is_abbreviated, touch, calibrate, formulas, is_wide, is_all;
     unsigned    threads;
     struct import_config import;
     uint64_t    price;                       /* bytes per ms of driver time (report/winner.h) */

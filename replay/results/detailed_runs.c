@@ -9,6 +9,7 @@
 #include "replay/results/result.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
+#include "traces/stack_frame.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -321,7 +322,7 @@ static size_t stack_frames(const void *trace, uint32_t stack, const char *const 
 
 static char *explain_text(const struct detailed_batch *b, const struct detailed_lane *d)
 {
-    const struct explain_names names = { .stack = stack_frames, .arg = b->trace,
+    const struct explain_names names = { .stack = stack_frames, .own = stack_frame_index_of_program, .arg = b->trace,
         .event_word = trace_event_word(b->trace) };
     char *text = NULL;
     size_t n;
@@ -379,7 +380,8 @@ static enum err run_course(struct detailed_batch *b, struct err_detail *why)
 
 /* ---- the blocks ---- */
 
-/* The text of a stack for the page; free() it. NULL without memory. */
+/* The text of a stack for the page; free() it. NULL without memory. If the program's own line is deeper than the page
+ * shows, the frames inside it are left out, and the text begins with the own line. */
 static char *page_stack_text(const char *const *frames, size_t n)
 {
     char *text = NULL;
@@ -387,10 +389,13 @@ static char *page_stack_text(const char *const *frames, size_t n)
     FILE *to = open_memstream(&text, &n_text);
     if (to == NULL)
         return NULL;
-    for (size_t i = 0; i < n && i < FRAMES_MAX; i++)
-        fprintf(to, "%s%.300s", i == 0 ? "" : "\n", frames[i]);
-    if (n > FRAMES_MAX)
-        fprintf(to, "\nand %zu more", n - FRAMES_MAX);
+    const size_t own = stack_frame_index_of_program(frames, n), first = own >= FRAMES_MAX ? own : 0;
+    for (size_t i = first; i < n && i < first + FRAMES_MAX; i++)
+        fprintf(to, "%s%.300s", i == first ? "" : "\n", frames[i]);
+    if (n > first + FRAMES_MAX)
+        fprintf(to, "\nand %zu more", n - first - FRAMES_MAX);
+    if (first > 0)
+        fprintf(to, "\n(%zu frames inside of the first line are left out)", first);
     const bool has_failed = ferror(to) != 0;
     if (fclose(to) == 0 && !has_failed)
         return text;

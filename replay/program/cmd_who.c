@@ -1,0 +1,335 @@
+/* `replay who FILE`: who holds the memory at a moment. */
+#include "replay/program/cli.h"
+
+#include "base/units.h"
+#include "replay/who/categories.h"
+#include "report/json_writer.h"
+#include "traces/stack_frame.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_SHOWN = 20, WHO_WIDTH = 80, NAME_COLUMN = 31, STACK_TEXT = 4096 };
+
+static const struct { const char *word; enum holder_key key; } keys[] = {
+    { "category", HOLDER_CATEGORY }, { "line", HOLDER_LINE }, { "file", HOLDER_FILE }, { "stack", HOLDER_STACK },
+    { "size", HOLDER_SIZE }, { "stream", HOLDER_STREAM }, { "pool", HOLDER_POOL },
+};
+
+/* Everything the command holds. Zero is valid: who_close accepts it. */
+struct who {
+    struct trace_reader *trace;
+    struct holdings held;
+    struct holders  rows;
+    uint64_t named_bytes;            /* of a known category */
+    uint64_t since;                  /* --grew; 0 without it */
+    size_t   key;                    /* index of keys[] */
+    bool     is_forced_to_size;      /* no stacks: grouped by size */
+    struct output *json, *folded, *speedscope;
+};
+
+static void who_close(struct who *w)
+{
+    output_abandon(w->json);
+    output_abandon(w->folded);
+    output_abandon(w->speedscope);
+    holders_close(&w->rows);
+    holdings_close(&w->held);
+    trace_close(w->trace);
+}
+
+static enum err read_key(struct who *w, const struct options *o, struct err_detail *why)
+{
+    const char *word = o->by != NULL ? o->by : "line";
+    if (strcmp(word, "module") == 0)
+        return err_set(why, ERR_UNSUPPORTED, 0, "--by module: this recording names no modules; try --by line");
+    for (w->key = 0; w->key < sizeof keys / sizeof keys[0]; w->key++)
+        if (strcmp(keys[w->key].word, word) == 0)
+            break;
+    if (w->key == sizeof keys / sizeof keys[0])
+        return err_set(why, ERR_USAGE, 0, "--by '%.40s': expected category, line, file, stack, size, stream or pool", word);
+    const enum holder_key key = keys[w->key].key;
+    if (trace_info(w->trace)->n_stacks == 0 && (key == HOLDER_LINE || key == HOLDER_FILE || key == HOLDER_STACK)) {
+        w->is_forced_to_size = true;
+        for (w->key = 0; keys[w->key].key != HOLDER_SIZE; w->key++)
+            ;
+    }
+    return ERR_OK;
+}
+
+static bool read_digits(const char *text, size_t n, uint64_t *out)
+{
+    char *end, digits[24];
+    if (n == 0 || n >= sizeof digits || strspn(text, "0123456789") < n)
+        return false;
+    memcpy(digits, text, n);
+    digits[n] = '\0';
+    *out = strtoull(digits, &end, 10);
+    return *end == '\0' && *out <= INT64_MAX;
+}
+
+/* --at and --grew as a moment. */
+static enum err read_moment(struct who *w, const struct options *o, enum moment_kind *kind, uint64_t *event,
+                            struct err_detail *why)
+{
+    const char *at = o->at_moment, *dots = o->grew == NULL ? NULL : strstr(o->grew, "..");
+    *event = 0;
+    if (at != NULL && o->grew != NULL)
+        return err_set(why, ERR_USAGE, 0, "--at and --grew both name a moment");
+    if (o->grew != NULL) {
+        *kind = MOMENT_EVENT;
+        if (dots == NULL || !read_digits(o->grew, (size_t)(dots - o->grew), &w->since) ||
+            !read_digits(dots + 2, strlen(dots + 2), event) || w->since > *event)
+            return err_set(why, ERR_USAGE, 0, "--grew '%.40s': expected two events such as 1000..2000", o->grew);
+        return ERR_OK;
+    }
+    *kind = at == NULL ? (trace_info(w->trace)->by_kind[EVENT_OOM] > 0 ? MOMENT_REFUSAL : MOMENT_PEAK)
+            : strcmp(at, "peak") == 0 ? MOMENT_PEAK : strcmp(at, "refusal") == 0 ? MOMENT_REFUSAL
+            : strcmp(at, "end") == 0 ? MOMENT_END : MOMENT_EVENT;
+    if (at != NULL && *kind == MOMENT_EVENT && !read_digits(at, strlen(at), event))
+        return err_set(why, ERR_USAGE, 0, "--at '%.40s': expected peak, refusal, end or the number of an event", at);
+    return ERR_OK;
+}
+
+static enum err who_read(struct who *w, const struct options *o, struct err_detail *why)
+{
+    enum moment_kind kind = MOMENT_PEAK;
+    uint64_t event = 0;
+    enum err e = cli_open_trace(o, 0, &w->trace, why);
+    if (e == ERR_OK)
+        e = read_key(w, o, why);
+    if (e == ERR_OK)
+        e = read_moment(w, o, &kind, &event, why);
+    if (e == ERR_OK)
+        e = holdings_read(w->trace, kind, event, &w->held, why);
+    if (e == ERR_OK && keys[w->key].key == HOLDER_CATEGORY)
+        e = categories_find(w->trace, &w->held, &w->named_bytes, why);
+    if (e == ERR_OK && o->grew != NULL)
+        holdings_keep_new(&w->held, w->since);
+    for (size_t i = 0, named = 0; e == ERR_OK && i < w->held.n; i++) {
+        named += w->held.at[i].category != CATEGORY_UNKNOWN ? w->held.at[i].bytes : 0;
+        w->named_bytes = named;
+    }
+    return e == ERR_OK ? holders_group(w->trace, &w->held, keys[w->key].key, &w->rows, why) : e;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+/* ---- text ---- */
+
+/* Cuts a name on the left, where the folders are, and never inside a letter. */
+static void print_name(const char *name, bool is_wide)
+{
+    const size_t room = WHO_WIDTH - NAME_COLUMN, n = strlen(name);
+    const char *from = is_wide || n <= room ? name : name + (n - (room - 3));
+    while (((unsigned char)*from & 0xC0) == 0x80)
+        from++;
+    fputs(from == name ? "" : "...", stdout);
+    for (; *from != '\0'; from++)                    /* foreign text: nothing that a terminal obeys */
+        putchar((unsigned char)*from < 0x20 || *from == 0x7F ? '?' : *from);
+    putchar('\n');
+}
+
+static void print_rows(const struct who *w, const struct options *o)
+{
+    const size_t shown = o->is_all || o->is_wide || w->rows.n <= ROWS_SHOWN ? w->rows.n : ROWS_SHOWN;
+    uint64_t rest = 0;
+    for (size_t i = 0; i < shown; i++) {
+        const struct holder *r = &w->rows.at[i];
+        printf("%10.2f MiB %5.1f%% %7" PRIu64 "  ", (double)r->bytes / (double)MIB, 100 * share(r->bytes, w->held.bytes), r->n);
+        print_name(holder_name(&w->rows, i), o->is_wide);
+    }
+    for (size_t i = shown; i < w->rows.n; i++)
+        rest += w->rows.at[i].bytes;
+    if (shown < w->rows.n)
+        printf("%10.2f MiB %5.1f%%          in %zu more; --all shows them\n", (double)rest / (double)MIB,
+               100 * share(rest, w->held.bytes), w->rows.n - shown);
+}
+
+static enum err print_text(struct who *w, const struct options *o, struct err_detail *why)
+{
+    int64_t number = (int64_t)w->held.moment;
+    const uint64_t events = trace_info(w->trace)->events;
+    enum err e = w->held.moment < events ? trace_event_number(w->trace, number, &number, why) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    printf("%.2f MiB in %zu live requests ", (double)w->held.bytes / (double)MIB, w->held.n);
+    if (w->held.moment < events)
+        printf("before %s %" PRId64, trace_event_word(w->trace), number);
+    else
+        printf("at the end");
+    printf("%s, by %s:\n", o->grew != NULL ? ", requested since then" : "", keys[w->key].word);
+    print_rows(w, o);
+    if (w->is_forced_to_size)
+        printf("No call stacks were recorded, so lines are not known. In PyTorch, record with\n"
+               "torch.cuda.memory._record_memory_history(stacks=\"python\").\n");
+    if (keys[w->key].key == HOLDER_CATEGORY)
+        printf("A rule names the category of %.1f%% of the bytes; rules can err.\n",
+               100 * share(w->named_bytes, w->held.bytes));
+    return ERR_OK;
+}
+
+/* ---- files ---- */
+
+static void write_json(const struct who *w, FILE *out)
+{
+    struct json_writer j = json_writer(out);
+    json_put_object(&j, NULL);
+    json_put_text(&j, "schema", "replay-who/1");
+    json_put_number(&j, "moment", w->held.moment);
+    json_put_number(&j, "bytes", w->held.bytes);
+    json_put_text(&j, "by", keys[w->key].word);
+    if (keys[w->key].key == HOLDER_CATEGORY)
+        json_put_ratio(&j, "sure", share(w->named_bytes, w->held.bytes));
+    else
+        json_put_null(&j, "sure");
+    json_put_array(&j, "rows");
+    for (size_t i = 0; i < w->rows.n; i++) {
+        json_put_object(&j, NULL);
+        json_put_text(&j, "name", holder_name(&w->rows, i));
+        json_put_number(&j, "bytes", w->rows.at[i].bytes);
+        json_put_number(&j, "requests", w->rows.at[i].n);
+        json_put_ratio(&j, "share", share(w->rows.at[i].bytes, w->held.bytes));
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+}
+
+/* The frames of a request's stack, innermost first; a request without one has a frame that says so. */
+static size_t frames_of(const struct who *w, const struct holding *h, const char *const **frames)
+{
+    static const char *const before[] = { "(before the recording)" }, *const none[] = { "(no stack recorded)" };
+    const size_t n = h->stack == TRACE_NO_STACK ? 0 : trace_stack(w->trace, h->stack, frames);
+    if (n == 0)
+        *frames = h->born < 0 ? before : none;
+    return n == 0 ? 1 : n;
+}
+
+/* Semicolons part frames, so those of a C++ name become commas. */
+static void write_folded(const struct who *w, FILE *out)
+{
+    for (size_t i = 0; i < w->held.n; i++) {
+        const char *const *frames;
+        for (size_t n = frames_of(w, &w->held.at[i], &frames), k = n; k-- > 0;) {
+            char text[STACK_TEXT];
+            stack_frame_show(frames[k], text, sizeof text);
+            for (char *c = text; *c != '\0'; c++)
+                *c = *c == ';' ? ',' : (unsigned char)*c < 0x20 ? '?' : *c;
+            fprintf(out, "%s%s", text, k > 0 ? ";" : "");
+        }
+        fprintf(out, " %" PRIu64 "\n", w->held.at[i].bytes);
+    }
+}
+
+/* Every frame once; samples hold their numbers, outermost first. */
+static enum err write_speedscope(const struct who *w, FILE *out, struct err_detail *why)
+{
+    struct text_table names = { .n = 0 };
+    struct json_writer j = json_writer(out);
+    const char *const *frames;
+    bool has_failed = false;
+    for (size_t i = 0; i < w->held.n && !has_failed; i++)
+        for (size_t n = frames_of(w, &w->held.at[i], &frames), k = 0; k < n; k++)
+            has_failed = has_failed || text_table_put(&names, frames[k], strlen(frames[k])) == UINT32_MAX;
+    if (has_failed) {
+        text_table_free(&names);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the names of frames");
+    }
+    j.is_compact = true;
+    json_put_object(&j, NULL);
+    json_put_text(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    json_put_object(&j, "shared");
+    json_put_array(&j, "frames");
+    for (uint32_t i = 0; i < names.n; i++) {
+        char text[STACK_TEXT];
+        stack_frame_show(text_table_at(&names, i), text, sizeof text);
+        json_put_object(&j, NULL);
+        json_put_text(&j, "name", text);
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+    json_put_array(&j, "profiles");
+    json_put_object(&j, NULL);
+    json_put_text(&j, "type", "sampled");
+    json_put_text(&j, "name", "live memory");
+    json_put_text(&j, "unit", "bytes");
+    json_put_number(&j, "startValue", 0);
+    json_put_number(&j, "endValue", w->held.bytes);
+    json_put_array(&j, "samples");
+    for (size_t i = 0; i < w->held.n; i++) {
+        json_put_array(&j, NULL);
+        for (size_t k = frames_of(w, &w->held.at[i], &frames); k-- > 0;)
+            json_put_number(&j, NULL, text_table_put(&names, frames[k], strlen(frames[k])));
+        json_end_array(&j);
+    }
+    json_end_array(&j);
+    json_put_array(&j, "weights");
+    for (size_t i = 0; i < w->held.n; i++)
+        json_put_number(&j, NULL, w->held.at[i].bytes);
+    json_end_array(&j);
+    json_end_object(&j);
+    json_end_array(&j);
+    json_end_object(&j);
+    text_table_free(&names);
+    return ERR_OK;
+}
+
+static enum err who_write(struct who *w, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (w->json != NULL)
+        write_json(w, output_file(w->json));
+    if (w->folded != NULL)
+        write_folded(w, output_file(w->folded));
+    if (w->speedscope != NULL)
+        e = write_speedscope(w, output_file(w->speedscope), why);
+    if (e == ERR_OK)
+        e = output_commit(&w->json, why);
+    if (e == ERR_OK)
+        e = output_commit(&w->folded, why);
+    return e == ERR_OK ? output_commit(&w->speedscope, why) : e;
+}
+
+static enum exit_status who_main(const struct options *o)
+{
+    struct who w = { .trace = NULL };
+    struct err_detail why = { .text = "" };
+    bool is_stdout_taken = false;
+    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &w.json, &why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->folded, &is_stdout_taken, &w.folded, &why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->speedscope, &is_stdout_taken, &w.speedscope, &why);
+    if (e == ERR_OK)
+        e = who_read(&w, o, &why);
+    if (e == ERR_OK && !is_stdout_taken)
+        e = print_text(&w, o, &why);
+    if (e == ERR_OK)
+        e = who_write(&w, &why);
+    who_close(&w);
+    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+}
+
+static const struct flag_use who_flags[] = {
+    TAKES(AT_MOMENT), TAKES(BY), TAKES(GREW), TAKES(ALL_ROWS), TAKES(WIDE), TAKES(JSON), TAKES(FOLDED), TAKES(SPEEDSCOPE),
+    TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
+const struct subcommand cmd_who = {
+    .name = "who",
+    .synopsis = "who FILE",
+    .summary = "show who holds the memory at a moment: by line of the program, by category, by size and more",
+    .text = "A line is the innermost one of the program itself: frames of PyTorch and of installed libraries are skipped. "
+            "Categories (parameters, buffers, gradients, optimizer state, activations, temporaries, workspaces, inputs) are "
+            "told from call stacks and from how long requests live. Sizes are as requested.\n",
+    .flags = who_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = who_main,
+};

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# `replay who` from the shell: its text, its files, and its refusals.
+set -uo pipefail
+replay=$1
+data=$3/tests/data
+samples=$3/samples
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() { printf 'FAIL: %s\n' "$*"; failures=$((failures + 1)); }
+
+# status STATUS TEXT ARGUMENTS...: the program ends so and says so on stderr.
+status() {
+    local want=$1 text=$2 got
+    shift 2
+    "$replay" "$@" >out 2>err
+    got=$?
+    (( got == want )) || fail "replay $*: status $got, not $want: $(cat err)"
+    [[ $(cat err) == *"$text"* ]] || fail "replay $*: no '$text' in: $(cat err)"
+}
+
+for trace in "$data/extrapolate/too_large-8.trace.zst" "$samples/gpt-varlen-default.trace.zst"; do
+    for by in category line file stack size stream pool; do
+        status 0 '' who "$trace" --by $by
+        awk 'length > 80 { exit 1 }' out || fail "--by $by is wider than 80 columns: $(cat out)"
+        status 0 '' who "$trace" --by $by --json who.json
+        python3 - <<'PY' || fail "--by $by: the rows do not add up"
+import json
+who = json.load(open("who.json"))
+assert who["schema"] == "replay-who/1" and who["rows"]
+assert sum(row["bytes"] for row in who["rows"]) == who["bytes"]
+assert [row["bytes"] for row in who["rows"]] == sorted((row["bytes"] for row in who["rows"]), reverse=True)
+PY
+    done
+    status 0 '' who "$trace" --folded folded.txt --speedscope scope.json --json who.json
+    python3 - <<'PY' || fail "the stacks' bytes do not add up"
+import json
+who, scope = json.load(open("who.json")), json.load(open("scope.json"))
+profile = scope["profiles"][0]
+assert sum(int(line.rsplit(" ", 1)[1]) for line in open("folded.txt")) == who["bytes"] == sum(profile["weights"])
+assert len(profile["samples"]) == len(profile["weights"]) and profile["unit"] == "bytes" and profile["type"] == "sampled"
+assert max(max(s) for s in profile["samples"]) < len(scope["shared"]["frames"])
+PY
+    status 0 '' who "$trace" --grew 0..100 --json -
+    status 2 'expected two events' who "$trace" --grew 100..0
+    status 2 'both name a moment' who "$trace" --grew 0..1 --at peak
+    status 2 'expected peak, refusal, end' who "$trace" --at noon
+    status 2 'expected category, line' who "$trace" --by colour
+    status 2 'is not there' who "$trace" --at 999999999
+    status 2 'no request was refused' who "$trace" --at refusal
+done
+"$replay" generate 530-270 --events 1000 -o plain.trace || fail "nothing was generated"
+status 0 '' who plain.trace --at peak
+grep -q '^No call stacks were recorded' out || fail "nothing is said of missing stacks: $(cat out)"
+grep -q ', by size:' out || fail "not by size without stacks"
+status 0 '' who plain.trace --at peak --by category
+grep -q 'category of 0.0% of the bytes' out || fail "categories without stacks are not unsure: $(cat out)"
+
+(( failures == 0 )) && echo "who: all as promised"
+exit $(( failures > 0 ))
