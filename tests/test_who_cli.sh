@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # `replay who` from the shell: its text, its files, and its refusals.
 set -uo pipefail
 replay=$1

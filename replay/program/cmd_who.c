@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay who FILE`: who holds the memory at a moment. */
 #include "replay/program/cli.h"
 

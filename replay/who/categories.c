@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * Each stack has a phase: what the program was doing. A request's category
  * follows from the phase it was born in and the phases that it lives through.

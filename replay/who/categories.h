@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What live requests are for: parameters, gradients, activations and more, told from call stacks and from lives.
  *
