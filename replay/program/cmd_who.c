@@ -3,7 +3,8 @@
 #include "replay/program/cli.h"
 
 #include "base/units.h"
-#include "replay/who/categories.h"
+#include "replay/engine/explain_run.h"
+#include "replay/who/holders.h"
 #include "report/json_writer.h"
 #include "traces/stack_frame.h"
 
@@ -14,7 +15,7 @@
 enum { ROWS_SHOWN = 20, WHO_WIDTH = 80, NAME_COLUMN = 31, STACK_TEXT = 4096 };
 
 static const struct { const char *word; enum holder_key key; } keys[] = {
-    { "category", HOLDER_CATEGORY }, { "line", HOLDER_LINE }, { "file", HOLDER_FILE }, { "stack", HOLDER_STACK },
+    { "line", HOLDER_LINE }, { "file", HOLDER_FILE }, { "stack", HOLDER_STACK },
     { "size", HOLDER_SIZE }, { "stream", HOLDER_STREAM }, { "pool", HOLDER_POOL },
 };
 
@@ -23,8 +24,8 @@ struct who {
     struct trace_reader *trace;
     struct holdings held;
     struct holders  rows;
-    uint64_t named_bytes;            /* of a known category */
     uint64_t since;                  /* --grew; 0 without it */
+    int64_t  place;                  /* of the moment, in the source's numbering; -1: the end */
     size_t   key;                    /* index of keys[] */
     bool     is_forced_to_size;      /* no stacks: grouped by size */
     struct output *json, *folded, *speedscope;
@@ -49,7 +50,7 @@ static enum err read_key(struct who *w, const struct options *o, struct err_deta
         if (strcmp(keys[w->key].word, word) == 0)
             break;
     if (w->key == sizeof keys / sizeof keys[0])
-        return err_set(why, ERR_USAGE, 0, "--by '%.40s': expected category, line, file, stack, size, stream or pool", word);
+        return err_set(why, ERR_USAGE, 0, "--by '%.40s': expected line, file, stack, size, stream or pool", word);
     const enum holder_key key = keys[w->key].key;
     if (trace_info(w->trace)->n_stacks == 0 && (key == HOLDER_LINE || key == HOLDER_FILE || key == HOLDER_STACK)) {
         w->is_forced_to_size = true;
@@ -102,16 +103,17 @@ static enum err who_read(struct who *w, const struct options *o, struct err_deta
         e = read_key(w, o, why);
     if (e == ERR_OK)
         e = read_moment(w, o, &kind, &event, why);
+    if (e == ERR_OK && kind == MOMENT_EVENT)
+        e = explain_run_find(w->trace, event, &event, why);
+    if (e == ERR_OK && o->grew != NULL)
+        e = explain_run_find(w->trace, w->since, &w->since, why);
     if (e == ERR_OK)
         e = holdings_read(w->trace, kind, event, &w->held, why);
-    if (e == ERR_OK && keys[w->key].key == HOLDER_CATEGORY)
-        e = categories_find(w->trace, &w->held, &w->named_bytes, why);
     if (e == ERR_OK && o->grew != NULL)
         holdings_keep_new(&w->held, w->since);
-    for (size_t i = 0, named = 0; e == ERR_OK && i < w->held.n; i++) {
-        named += w->held.at[i].category != CATEGORY_UNKNOWN ? w->held.at[i].bytes : 0;
-        w->named_bytes = named;
-    }
+    w->place = -1;
+    if (e == ERR_OK && w->held.moment < trace_info(w->trace)->events)
+        e = trace_event_number(w->trace, (int64_t)w->held.moment, &w->place, why);
     return e == ERR_OK ? holders_group(w->trace, &w->held, keys[w->key].key, &w->rows, why) : e;
 }
 
@@ -151,16 +153,11 @@ static void print_rows(const struct who *w, const struct options *o)
                100 * share(rest, w->held.bytes), w->rows.n - shown);
 }
 
-static enum err print_text(struct who *w, const struct options *o, struct err_detail *why)
+static void print_text(const struct who *w, const struct options *o)
 {
-    int64_t number = (int64_t)w->held.moment;
-    const uint64_t events = trace_info(w->trace)->events;
-    enum err e = w->held.moment < events ? trace_event_number(w->trace, number, &number, why) : ERR_OK;
-    if (e != ERR_OK)
-        return e;
     printf("%.2f MiB in %zu live requests ", (double)w->held.bytes / (double)MIB, w->held.n);
-    if (w->held.moment < events)
-        printf("before %s %" PRId64, trace_event_word(w->trace), number);
+    if (w->place >= 0)
+        printf("before %s %" PRId64, trace_event_word(w->trace), w->place);
     else
         printf("at the end");
     printf("%s, by %s:\n", o->grew != NULL ? ", requested since then" : "", keys[w->key].word);
@@ -168,10 +165,6 @@ static enum err print_text(struct who *w, const struct options *o, struct err_de
     if (w->is_forced_to_size)
         printf("No call stacks were recorded, so lines are not known. In PyTorch, record with\n"
                "torch.cuda.memory._record_memory_history(stacks=\"python\").\n");
-    if (keys[w->key].key == HOLDER_CATEGORY)
-        printf("A rule names the category of %.1f%% of the bytes; rules can err.\n",
-               100 * share(w->named_bytes, w->held.bytes));
-    return ERR_OK;
 }
 
 /* ---- files ---- */
@@ -181,13 +174,12 @@ static void write_json(const struct who *w, FILE *out)
     struct json_writer j = json_writer(out);
     json_put_object(&j, NULL);
     json_put_text(&j, "schema", "replay-who/1");
-    json_put_number(&j, "moment", w->held.moment);
+    if (w->place >= 0)
+        json_put_number(&j, "event", (uint64_t)w->place);
+    else
+        json_put_null(&j, "event");
     json_put_number(&j, "bytes", w->held.bytes);
     json_put_text(&j, "by", keys[w->key].word);
-    if (keys[w->key].key == HOLDER_CATEGORY)
-        json_put_ratio(&j, "sure", share(w->named_bytes, w->held.bytes));
-    else
-        json_put_null(&j, "sure");
     json_put_array(&j, "rows");
     for (size_t i = 0; i < w->rows.n; i++) {
         json_put_object(&j, NULL);
@@ -310,7 +302,7 @@ static enum exit_status who_main(const struct options *o)
     if (e == ERR_OK)
         e = who_read(&w, o, &why);
     if (e == ERR_OK && !is_stdout_taken)
-        e = print_text(&w, o, &why);
+        print_text(&w, o);
     if (e == ERR_OK)
         e = who_write(&w, &why);
     who_close(&w);
@@ -325,10 +317,9 @@ static const struct flag_use who_flags[] = {
 const struct subcommand cmd_who = {
     .name = "who",
     .synopsis = "who FILE",
-    .summary = "show who holds the memory at a moment: by line of the program, by category, by size and more",
+    .summary = "show who holds the memory at a moment: by line of the program, by size and more",
     .text = "A line is the innermost one of the program itself: frames of PyTorch and of installed libraries are skipped. "
-            "Categories (parameters, buffers, gradients, optimizer state, activations, temporaries, workspaces, inputs) are "
-            "told from call stacks and from how long requests live. Sizes are as requested.\n",
+            "Sizes are as requested.\n",
     .flags = who_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/units.h"
-#include "replay/who/categories.h"
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>
@@ -244,9 +243,6 @@ static void name_of(struct trace_reader *trace, const struct holding *h, enum ho
         return;
     case HOLDER_POOL:
         snprintf(out, NAME_BYTES, h->pool == 0 ? "shared pool" : "private pool %u", h->pool);
-        return;
-    case HOLDER_CATEGORY:
-        snprintf(out, NAME_BYTES, "%s", category_word(h->category));
         return;
     default:
         break;

@@ -15,7 +15,6 @@ struct holding {
     int64_t  born;
     uint64_t died;                   /* UINT64_MAX: not in the recording */
     uint32_t stack;                  /* TRACE_NO_STACK: none */
-    uint8_t  category;               /* enum category (categories.h) */
     uint16_t stream;                 /* dense */
     uint8_t  pool;                   /* dense */
 };
@@ -40,7 +39,7 @@ MUST_USE enum err holdings_read(struct trace_reader *trace, enum moment_kind kin
 void holdings_keep_new(struct holdings *h, uint64_t since);
 void holdings_close(struct holdings *h);
 
-enum holder_key { HOLDER_LINE, HOLDER_FILE, HOLDER_STACK, HOLDER_SIZE, HOLDER_STREAM, HOLDER_POOL, HOLDER_CATEGORY, HOLDER_KEYS };
+enum holder_key { HOLDER_LINE, HOLDER_FILE, HOLDER_STACK, HOLDER_SIZE, HOLDER_STREAM, HOLDER_POOL, HOLDER_KEYS };
 
 struct holder { uint32_t name; uint64_t bytes, n; };      /* name: in holders.names */
 
