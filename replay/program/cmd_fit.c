@@ -226,7 +226,7 @@ static void json_context(struct json_writer *w, const struct fit_session *s, con
     const struct device_choice *d = &s->device;
     const bool is_named = f->card != NULL && !coverage_is_lower_bound(&s->coverage);
     const struct card_context *c = is_named && d->takes_contexts ? card_context_of(f->card->name) : NULL;
-    const bool is_given = c == NULL || f->card->total_bytes == d->config.total_bytes;
+    const bool is_given = c == NULL || (d->context_source != NULL && f->card->total_bytes == d->config.total_bytes);
     json_put_number(w, "context_bytes", is_given ? d->config.context_bytes : f->card_context_bytes);
     json_put_text(w, "context_source", is_given && d->context_source != NULL    ? d->context_source
                                        : c != NULL && f->card_context_bytes > 0 ? c->source
@@ -281,6 +281,19 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_end_object(&w);
 }
 
+/* Chooses the card. One that nobody named only stands for "large enough": no context is taken off it, so that the smallest
+ * card is the program's alone. The named cards that are tried later hold theirs all the same. */
+static enum err session_choose(struct fit_session *s, struct err_detail *why)
+{
+    struct device_choice *d = &s->device;
+    const enum err e = device_choose_for_advice(s->options->device, s->trace, d, why);
+    if (e == ERR_OK && !d->has_total && d->context_source != NULL) {
+        d->config.context_bytes = 0;
+        d->context_source = NULL;
+    }
+    return e;
+}
+
 static enum exit_status fit_main(const struct options *o)
 {
     struct fit_session s = { .options = o };
@@ -291,7 +304,7 @@ static enum exit_status fit_main(const struct options *o)
     if (e == ERR_OK)
         e = session_parse(&s, &why);
     if (e == ERR_OK)
-        e = device_choose_for_advice(o->device, s.trace, &s.device, &why);
+        e = session_choose(&s, &why);
     if (e == ERR_OK)
         e = session_run(&s, &why);
     if (e == ERR_OK && s.json != NULL) {
