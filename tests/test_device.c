@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The device's front functions and the simulated device: capacity, pages, addresses, failures on purpose. */
 #include "base/units.h"
+#include "sim/card_context.h"
 #include "sim/device.h"
 #include "sim/pages.h"
 #include "sim/stream_queues.h"
@@ -411,8 +412,11 @@ Test(device, cards_ascend_and_the_smallest_that_fits_is_found)
         cr_expect_eq(device_model_for(m->total_bytes)->total_bytes, m->total_bytes);
         snprintf(text, sizeof text, "sim:%s", m->name);
         cr_expect_eq(parsed(text).total_bytes, m->total_bytes);
+        cr_expect_eq(card_context_in(text), card_context_of(m->name), "%s", text);
+        cr_expect_not_null(card_context_of(m->name), "%s has no row in card_context.def", m->name);
     }
     cr_expect_gt(n, 5);
+    cr_expect_null(card_context_in("sim:24GiB"));
     cr_expect_eq(device_model_for(1), device_model_at(0));
     cr_expect_null(device_model_for(10 * TIB));
 }

@@ -31,6 +31,16 @@ same_keys replay-fit/1 fit.json
 expect_status 0 fit rounds.trace --json -
 has out '"margin_bytes": null'
 
+# A named card holds its context too; a plain size is the program's alone; context= overrides.
+expect_status 0 fit rounds.trace --device t4-16g
+has out 't4-16g: Of its 14.76 GiB about 128 MiB go to the CUDA context and libraries (context=, doc/limits.md).'
+expect_status 0 fit rounds.trace --device t4-16g --json fit.json
+has fit.json '"named_card": "rtx3070-8g", *"context_bytes": 167772160\|"context_bytes": 167772160, "context_source": "seen on'
+expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=0 --json fit.json
+has fit.json '"smallest_card_bytes": 2222981120, .*"context_bytes": 0, "context_source": null'
+expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=2MiB --json fit.json
+has fit.json '"context_bytes": 2097152, "context_source": "context= of --device"'
+
 expect_status 0 tune rounds.trace --device sim:2GiB
 has out 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32 '
 has out 'recorded 1590 MiB 1 5 1.0 ms 2120 MiB no: out of memory at event 9'

@@ -3,6 +3,7 @@
 #include "replay/advise/fit.h"
 
 #include "base/units.h"
+#include "sim/card_context.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -139,7 +140,15 @@ static enum err search_check(struct fit_search *s, uint64_t top, struct err_deta
     return search_try(s, sizes, n, trials, why);
 }
 
-/* Finds the smallest named card on which it runs. */
+/* What the context takes on a named card: as typed, else as recorded on this very card, else by the table. */
+static uint64_t context_on(const struct device_choice *device, const struct device_model *m)
+{
+    const struct card_context *c = device->takes_contexts ? card_context_of(m->name) : NULL;
+    const bool is_this = m->total_bytes == device->config.total_bytes && device->context_source != NULL;
+    return c == NULL || is_this ? device->config.context_bytes : c->bytes;
+}
+
+/* Finds the smallest named card on which it runs, and holds the context besides. */
 static enum err search_card(struct fit_search *s, const struct device_model **card, struct err_detail *why)
 {
     struct trial trials[FIT_MODELS_MAX];
@@ -147,10 +156,13 @@ static enum err search_card(struct fit_search *s, const struct device_model **ca
     size_t n = 0;
     const struct device_model *m;
     for (size_t i = 0; (m = device_model_at(i)) != NULL && n < FIT_MODELS_MAX; i++) {
-        if (m->total_bytes < s->high * FIT_GRANULE_BYTES)
+        struct trial t = { .spec = s->spec, .device = s->device->config };
+        t.device.total_bytes = m->total_bytes;
+        t.device.context_bytes = context_on(s->device, m);
+        const uint64_t usable = s->high * FIT_GRANULE_BYTES - taken_bytes(s->device);
+        if (m->total_bytes < add_capped(usable, add_capped(t.device.context_bytes, t.device.others_bytes)))
             continue;
-        trials[n] = (struct trial){ .spec = s->spec, .device = s->device->config };
-        trials[n].device.total_bytes = m->total_bytes;
+        trials[n] = t;
         models[n++] = m;
     }
     const enum err e = trials_run(s->trace, s->device->ops, trials, n, s->cfg, why);
@@ -227,5 +239,6 @@ enum err fit_find(struct trace_reader *trace, const struct policy_spec *spec, co
         return e;
     *out = search_result(&s, found);
     out->card = card;
+    out->card_context_bytes = card == NULL ? 0 : context_on(device, card);
     return ERR_OK;
 }

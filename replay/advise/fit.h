@@ -23,6 +23,7 @@ struct fit {
     bool     is_monotone;            /* on no larger card that was tried does it run out of memory */
     uint64_t larger_failing_bytes;   /* if not monotone: the largest such card */
     const struct device_model *card; /* the smallest named card on which it runs; NULL: none */
+    uint64_t card_context_bytes;     /* of that card, set aside for the CUDA context and libraries */
     size_t   n_tried;
     struct trial trial;              /* on the smallest card */
 };

@@ -2,6 +2,7 @@
 /* `replay fit TRACE`: the smallest card for each policy. */
 #include "replay/program/cli.h"
 
+#include "base/units.h"
 #include "replay/advise/fit.h"
 #include "replay/coverage/coverage.h"
 #include "replay/plan/bounds.h"
@@ -11,6 +12,7 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "report/winner.h"
+#include "sim/card_context.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -112,6 +114,8 @@ static size_t session_best(const struct fit_session *s)
 
 /* ---- text ---- */
 
+enum { WORDS_CONTEXT = 256 };
+
 static void print_row(const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
@@ -177,6 +181,22 @@ static void print_best(const struct fit_session *s)
     words_print(stdout, &w, 0, 2);
 }
 
+/* What was set aside on the card given, and on the named cards. */
+static void print_context(const struct fit_session *s)
+{
+    char text[WORDS_CONTEXT], size[UNITS_TEXT];
+    struct words w = { .n = 0 };
+    device_say_context(&s->device, text, sizeof text);
+    if (text[0] != '\0')
+        words_add(&w, "%s: %s", s->device.typed, text);
+    for (size_t i = 0; i < s->n && text[0] == '\0' && !coverage_is_lower_bound(&s->coverage); i++)
+        if (s->device.takes_contexts && s->fits[i].card != NULL && w.n == 0)
+            words_add(&w, "On %s about %s are set aside for the CUDA context and libraries (context=, doc/limits.md).",
+                      s->fits[i].card->name, units_format_bytes(s->fits[i].card_context_bytes, size));
+    if (w.n > 0)
+        words_print(stdout, &w, 0, 2);
+}
+
 static void print_text(const struct fit_session *s)
 {
     coverage_print(stdout, &s->coverage, s->trace);
@@ -187,6 +207,7 @@ static void print_text(const struct fit_session *s)
         print_row(s, i);
     printf("\n");
     print_best(s);
+    print_context(s);
     print_remarks(s);
 }
 
@@ -198,6 +219,20 @@ static void json_number_or_null(struct json_writer *w, const char *key, bool is_
         json_put_number(w, key, number);
     else
         json_put_null(w, key);
+}
+
+/* What is set aside on the named card, or without one on the card given; and where the figure is from. */
+static void json_context(struct json_writer *w, const struct fit_session *s, const struct fit *f)
+{
+    const struct device_choice *d = &s->device;
+    const bool is_named = f->card != NULL && !coverage_is_lower_bound(&s->coverage);
+    const struct card_context *c = is_named && d->takes_contexts ? card_context_of(f->card->name) : NULL;
+    const bool is_given = c == NULL || (d->context_source != NULL && f->card->total_bytes == d->config.total_bytes);
+    json_put_number(w, "context_bytes", is_given ? d->config.context_bytes : f->card_context_bytes);
+    json_put_text(w, "context_source", is_given && d->context_source != NULL    ? d->context_source
+                                       : c != NULL && f->card_context_bytes > 0 ? c->source
+                                       : d->config.context_bytes > 0            ? "context= of --device"
+                                                                                : NULL);
 }
 
 static void json_fit(struct json_writer *w, const struct fit_session *s, size_t i)
@@ -219,6 +254,7 @@ static void json_fit(struct json_writer *w, const struct fit_session *s, size_t 
         json_put_null(w, "margin_bytes");
     json_put_bool(w, "is_lower_bound", coverage_is_lower_bound(&s->coverage));
     json_put_text(w, "named_card", f->card != NULL && !coverage_is_lower_bound(&s->coverage) ? f->card->name : NULL);
+    json_context(w, s, f);
     json_put_number(w, "tried", f->n_tried);
     json_end_object(w);
 }
@@ -246,6 +282,19 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_end_object(&w);
 }
 
+/* Chooses the card. One that nobody named only stands for "large enough": no context is taken off it, so that the smallest
+ * card is the program's alone. The named cards that are tried later hold theirs all the same. */
+static enum err session_choose(struct fit_session *s, struct err_detail *why)
+{
+    struct device_choice *d = &s->device;
+    const enum err e = device_choose_for_advice(s->options->device, s->trace, d, why);
+    if (e == ERR_OK && !d->has_total && d->context_source != NULL) {
+        d->config.context_bytes = 0;
+        d->context_source = NULL;
+    }
+    return e;
+}
+
 static enum exit_status fit_main(const struct options *o)
 {
     struct fit_session s = { .options = o };
@@ -256,7 +305,7 @@ static enum exit_status fit_main(const struct options *o)
     if (e == ERR_OK)
         e = session_parse(&s, &why);
     if (e == ERR_OK)
-        e = device_choose(o->device, s.trace, &s.device, &why);
+        e = session_choose(&s, &why);
     if (e == ERR_OK)
         e = session_run(&s, &why);
     if (e == ERR_OK && s.json != NULL) {

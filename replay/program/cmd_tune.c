@@ -350,13 +350,23 @@ static void print_advice(const struct tune *t)
     printf("\n");
 }
 
+/* What of the card the context takes. */
+static void print_context(const struct device_choice *d)
+{
+    char text[256];
+    device_say_context(d, text, sizeof text);
+    if (text[0] != '\0')
+        printf("%s\n", text);
+}
+
 static void print_text(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
     assert(t->n_entries > 0 && t->winner < t->n_entries);
     const bool runs = t->entries[0].trial.fits;
-    printf("Device: %s\nSettings of PyTorch %s; %zu tried.\n\n", s->device.headline, pytorch_rules_name(&t->rules),
-           t->n_entries);
+    printf("Device: %s\n", s->device.headline);
+    print_context(&s->device);
+    printf("Settings of PyTorch %s; %zu tried.\n\n", pytorch_rules_name(&t->rules), t->n_entries);
     coverage_print(stdout, &t->coverage, s->trace);
     fresh_start_print(stdout, s->trace);
     if (runs)
@@ -513,6 +523,8 @@ static void write_json(FILE *out, const struct tune_session *s)
     json_end_object(&w);
     json_put_bool(&w, "is_lower_bound", coverage_is_lower_bound(&t->coverage));
     json_put_text(&w, "device", s->device.typed);
+    json_put_number(&w, "context_bytes", s->device.config.context_bytes);
+    json_put_text(&w, "context_source", s->device.context_source);
     json_put_text(&w, "torch", pytorch_rules_name(&t->rules));
     json_put_number(&w, "tried", t->n_entries);
     json_put_number(&w, "price_bytes_per_ms", t->price_bytes_per_ms);
@@ -557,7 +569,7 @@ static enum exit_status tune_main(const struct options *o)
     if (e == ERR_OK)
         e = cli_open_trace_without_stacks(o, 0, &s.trace, &why);
     if (e == ERR_OK)
-        e = device_choose(o->device, s.trace, &s.device, &why);
+        e = device_choose_for_advice(o->device, s.trace, &s.device, &why);
     if (e == ERR_OK)
         e = session_run(&s, &why);
     if (e == ERR_OK && s.json != NULL) {

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "report/text.h"
+#include "sim/card_context.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -83,6 +84,82 @@ enum err device_choose(const char *text, const struct trace_reader *trace, struc
     device_complete(&d, typed, trace_info(trace));
     *out = d;
     return ERR_OK;
+}
+
+/* More than this outside PyTorch is not a context: another card, or other processes. */
+#define CONTEXT_MOST_BYTES (UINT64_C(2) * GIB)
+
+/* What the card had outside PyTorch when the recording's last request was refused: the part that the program could not
+ * use. 0 if the recording does not tell, or is of another card. */
+static uint64_t recorded_context(const struct trace_reader *trace, uint64_t total_bytes)
+{
+    const struct trace_info *info = trace_info(trace);
+    if (info->capacity_bytes == 0 || info->capacity_bytes >= total_bytes || info->by_kind[EVENT_OOM] == 0)
+        return 0;
+    const uint64_t outside = total_bytes - info->capacity_bytes;
+    return outside <= CONTEXT_MOST_BYTES ? outside : 0;
+}
+
+/* Without a capacity: the smallest named card that also holds its own context. */
+static enum err choose_with_context(struct device_choice *d, const char *options, const struct trace_reader *trace,
+                                    struct err_detail *why)
+{
+    const struct trace_info *info = trace_info(trace);
+    const uint64_t needed = bytes_needed(info, &d->config);
+    const struct device_model *m;
+    char text[DEVICE_TEXT];
+    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++) {
+        const struct card_context *c = card_context_of(m->name);
+        if (m->total_bytes < add_capped(needed, c == NULL ? 0 : c->bytes))
+            continue;
+        snprintf(text, sizeof text, "sim:%s%s%s", m->name, options[0] == '\0' ? "" : ",", options);
+        struct device_choice chosen;
+        const enum err e = device_choose(text, trace, &chosen, why);
+        if (e != ERR_OK)
+            return e;
+        d->config = chosen.config;
+        snprintf(d->typed, sizeof d->typed, "%s", text);
+        snprintf(d->headline, sizeof d->headline, "%.60s, the smallest card that the recorded run and a CUDA context fit, "
+                 "for all policies; change: --device sim:24GiB", text);
+        return ERR_OK;
+    }
+    return ERR_OK;
+}
+
+enum err device_choose_for_advice(const char *text, const struct trace_reader *trace, struct device_choice *out,
+                                  struct err_detail *why)
+{
+    const char *colon = text == NULL ? NULL : strchr(text, ':');
+    struct device_choice d;
+    enum err e = device_choose(text, trace, &d, why);
+    if (e != ERR_OK)
+        return e;
+    d.takes_contexts = text == NULL || strstr(text, "context=") == NULL;
+    if (d.takes_contexts && !d.has_total && trace_info(trace)->capacity_bytes == 0)
+        e = choose_with_context(&d, colon == NULL ? "" : colon + 1, trace, why);
+    const struct card_context *c = d.takes_contexts ? card_context_in(d.typed) : NULL;
+    if (e == ERR_OK && c != NULL) {
+        const uint64_t seen = recorded_context(trace, d.config.total_bytes);
+        d.is_context_recorded = seen > 0;
+        d.config.context_bytes = seen > 0 ? seen : c->bytes;
+        d.context_source = seen > 0 ? "the refused request of this recording: what the card had outside PyTorch"
+                                    : c->source;
+    }
+    if (e == ERR_OK)
+        *out = d;
+    return e;
+}
+
+void device_say_context(const struct device_choice *d, char *text, size_t room)
+{
+    char total[UNITS_TEXT], context[UNITS_TEXT];
+    text[0] = '\0';
+    if (d->context_source == NULL)
+        return;
+    snprintf(text, room, "Of its %s %s%s go to the CUDA context and libraries%s (context=, doc/limits.md).",
+             units_format_bytes(d->config.total_bytes, total), d->is_context_recorded ? "" : "about ",
+             units_format_bytes(d->config.context_bytes, context),
+             d->is_context_recorded ? ", as when the request was refused" : "");
 }
 
 enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,

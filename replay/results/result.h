@@ -17,6 +17,9 @@ struct device_choice {
     const struct device_ops *ops;
     struct device_config config;
     bool has_total;                  /* the person gave a capacity */
+    bool takes_contexts;             /* a named card lends memory to its context and libraries, by sim/card_context.def */
+    bool is_context_recorded;        /* the context was read off the recorded refusal, not from that table */
+    const char *context_source;      /* where config.context_bytes is from; NULL: it was typed, or there is none */
     char typed[DEVICE_TEXT];         /* as given, or as a person would type it */
     char headline[HEADLINE_TEXT];    /* what the device is, why, and how to choose another */
 };
@@ -25,6 +28,15 @@ struct device_choice {
  * trace's own, or the smallest named card that the recorded run fits. device_parse's errors. */
 MUST_USE enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
                                 struct err_detail *why);
+
+/* The same for a study that says what fits: on a named card the CUDA context and the libraries take their part, if the
+ * text does not say context=. A plain size and a recorded capacity are the program's alone. If the recording ends in a
+ * refusal on this very card, what was outside PyTorch then replaces the table's value. */
+MUST_USE enum err device_choose_for_advice(const char *text, const struct trace_reader *trace,
+                                           struct device_choice *out, struct err_detail *why);
+
+/* One sentence on what the choice takes off the card for context and libraries. "" for nothing. */
+void device_say_context(const struct device_choice *d, char *text, size_t room);
 
 /* The same for a command that also runs on a real card. The capacity of a real card is known once it is open. */
 MUST_USE enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,

@@ -1,0 +1,23 @@
+/*
+ * What the CUDA context and the libraries of a process take on a named card. The table is card_context.def.
+ */
+#ifndef REPLAY_SIM_CARD_CONTEXT_H
+#define REPLAY_SIM_CARD_CONTEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct card_context {
+    const char *card;                /* name of a struct device_model, "h100-80g" */
+    uint64_t    bytes;               /* typical, without NCCL */
+    uint64_t    most_bytes;          /* the largest seen */
+    const char *source;              /* one sentence for people */
+};
+
+/* NULL if the table has no such card. */
+const struct card_context *card_context_of(const char *card);
+
+/* The card that a text as after --device names: "h100-80g", "sim:h100-80g,others=1GiB". NULL for a plain size. */
+const struct card_context *card_context_in(const char *device_text);
+
+#endif
