@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Looks a card up in the table of contexts. */
 #include "sim/card_context.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * What the CUDA context and the libraries of a process take on a named card. The table is card_context.def.
  */
