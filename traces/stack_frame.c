@@ -75,7 +75,8 @@ static bool is_torch_without_folder(const struct stack_frame *f)
     static const char *const files[] = { "module.py", "functional.py", "_tensor.py", "_ops.py", "graph.py", "container.py",
         "linear.py", "sparse.py", "conv.py", "batchnorm.py", "normalization.py", "dropout.py", "activation.py", "loss.py",
         "optimizer.py", "adam.py", "adamw.py", "sgd.py", "lr_scheduler.py", "clip_grad.py", "_contextlib.py",
-        "grad_mode.py", "checkpoint.py", "einops.py", "_backends.py", "eval_frame.py", "external_utils.py", "grad_scaler.py", "autocast_mode.py", NULL };
+        "grad_mode.py", "checkpoint.py", "einops.py", "_backends.py", "eval_frame.py",
+        "external_utils.py", "grad_scaler.py", "autocast_mode.py", NULL };
     return memchr(f->file, '/', f->n_file) == NULL && !stack_frame_is_named(f, "<module>") &&
            is_one_of(f->file, f->n_file, files);
 }

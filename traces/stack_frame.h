@@ -30,7 +30,8 @@ bool stack_frame_is_program(const struct stack_frame *f);
 
 /* The frame that tells a person where a request comes from: the innermost frame of the program itself, at any depth. If
  * there is none, the outermost frame of a library other than PyTorch, else PyTorch's innermost Python frame, else the
- * node of the backward pass, else the innermost native frame above unwinder and allocator, else the innermost frame. NULL without frames. */
+ * node of the backward pass, else the innermost native frame above unwinder and allocator, else the innermost frame.
+ * NULL without frames. */
 const char *stack_frame_of_program(const char *const *frames, size_t n);
 
 /* Its index; 0 without frames. */

@@ -143,7 +143,8 @@ static void print_rows(const struct who *w, const struct options *o)
     uint64_t rest = 0;
     for (size_t i = 0; i < shown; i++) {
         const struct holder *r = &w->rows.at[i];
-        printf("%10.2f MiB %5.1f%% %7" PRIu64 "  ", (double)r->bytes / (double)MIB, 100 * share(r->bytes, w->held.bytes), r->n);
+        printf("%10.2f MiB %5.1f%% %7" PRIu64 "  ", (double)r->bytes / (double)MIB,
+               100 * share(r->bytes, w->held.bytes), r->n);
         print_name(holder_name(&w->rows, i), o->is_wide);
     }
     for (size_t i = shown; i < w->rows.n; i++)
@@ -219,6 +220,21 @@ static void write_folded(const struct who *w, FILE *out)
     }
 }
 
+static void write_frames(struct json_writer *j, const struct text_table *names)
+{
+    json_put_object(j, "shared");
+    json_put_array(j, "frames");
+    for (uint32_t i = 0; i < names->n; i++) {
+        char text[STACK_TEXT];
+        stack_frame_show(text_table_at(names, i), text, sizeof text);
+        json_put_object(j, NULL);
+        json_put_text(j, "name", text);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_end_object(j);
+}
+
 /* Every frame once; samples hold their numbers, outermost first. */
 static enum err write_speedscope(const struct who *w, FILE *out, struct err_detail *why)
 {
@@ -236,17 +252,7 @@ static enum err write_speedscope(const struct who *w, FILE *out, struct err_deta
     j.is_compact = true;
     json_put_object(&j, NULL);
     json_put_text(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
-    json_put_object(&j, "shared");
-    json_put_array(&j, "frames");
-    for (uint32_t i = 0; i < names.n; i++) {
-        char text[STACK_TEXT];
-        stack_frame_show(text_table_at(&names, i), text, sizeof text);
-        json_put_object(&j, NULL);
-        json_put_text(&j, "name", text);
-        json_end_object(&j);
-    }
-    json_end_array(&j);
-    json_end_object(&j);
+    write_frames(&j, &names);
     json_put_array(&j, "profiles");
     json_put_object(&j, NULL);
     json_put_text(&j, "type", "sampled");
