@@ -15,6 +15,9 @@ struct card_context {
     const char *source;              /* one sentence for people */
 };
 
+/* More than this outside PyTorch is no context: other processes, or another card. */
+#define CARD_CONTEXT_MOST_BYTES (UINT64_C(2) << 30)
+
 /* NULL if the table has no such card. */
 const struct card_context *card_context_of(const char *card);
 

@@ -126,6 +126,10 @@ bool trace_next_note(const char **notes, char line[static TRACE_NOTE]);
  * -1. Errors as of trace_side_at. */
 MUST_USE enum err trace_event_number(struct trace_reader *r, int64_t event, int64_t *out, struct err_detail *why);
 
+/* Calls `visit` for every event from the first on; `number` is the event's own. Errors as of trace_next. */
+typedef void (*event_visit)(void *arg, const struct event *ev, uint64_t number);
+MUST_USE enum err trace_each_event(struct trace_reader *r, event_visit visit, void *arg, struct err_detail *why);
+
 /* What such a number counts: "record" if the source numbers its records, else "event". */
 const char *trace_event_word(const struct trace_reader *r);
 

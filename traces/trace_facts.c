@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Convenience over a trace's facts: its notes line by line, and the source's numbers of events. */
+/* Convenience over a trace's facts: its notes line by line, the source's numbers of events, and every event in turn. */
 #include "traces/trace.h"
 
 #include <stdio.h>
@@ -29,5 +29,18 @@ enum err trace_event_number(struct trace_reader *trace, int64_t event, int64_t *
     const enum err e = trace_side_at(trace, (uint64_t)event, &side, why);
     if (e == ERR_OK && side.record != TRACE_NO_RECORD)
         *out = (int64_t)side.record;
+    return e;
+}
+
+enum err trace_each_event(struct trace_reader *trace, event_visit visit, void *arg, struct err_detail *why)
+{
+    const struct event *ev;
+    uint64_t first = 0;
+    enum err e = trace_seek(trace, 0, why);
+    for (size_t n = 1; e == ERR_OK && n > 0; first += n) {
+        e = trace_next(trace, &ev, &n, why);
+        for (size_t i = 0; i < n && e == ERR_OK; i++)
+            visit(arg, &ev[i], first + i);
+    }
     return e;
 }

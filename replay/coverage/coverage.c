@@ -15,8 +15,9 @@ struct refusals {
     uint64_t bytes;
 };
 
-static void refusals_event(struct refusals *r, const struct event *ev, uint64_t number)
+static void refusals_event(void *arg, const struct event *ev, uint64_t number)
 {
+    struct refusals *r = arg;
     if (ev->kind == EVENT_OOM) {
         r->n++;
         r->since++;
@@ -30,18 +31,8 @@ static void refusals_event(struct refusals *r, const struct event *ev, uint64_t 
 
 static enum err refusals_read(struct trace_reader *trace, struct refusals *r, struct err_detail *why)
 {
-    const struct event *ev;
-    uint64_t first = 0;
     *r = (struct refusals){ .last = -1 };
-    if (trace_info(trace)->by_kind[EVENT_OOM] == 0)
-        return ERR_OK;
-    enum err e = trace_seek(trace, 0, why);
-    for (size_t n = 1; e == ERR_OK && n > 0; first += n) {
-        e = trace_next(trace, &ev, &n, why);
-        for (size_t i = 0; i < n && e == ERR_OK; i++)
-            refusals_event(r, &ev[i], first + i);
-    }
-    return e;
+    return trace_info(trace)->by_kind[EVENT_OOM] == 0 ? ERR_OK : trace_each_event(trace, refusals_event, r, why);
 }
 
 static bool meta_is(const struct trace_reader *trace, const char *name, const char *value)

@@ -45,8 +45,9 @@ struct steps_pass {
     struct label_marks *marks;       /* by label */
 };
 
-static void pass_event(struct steps_pass *p, const struct event *ev, uint64_t number)
+static void pass_event(void *arg, const struct event *ev, uint64_t number)
 {
+    struct steps_pass *p = arg;
     if (ev->kind == EVENT_ALLOC) {
         const uint64_t place = (uint64_t)ev->stream << 8 | ev->pool;
         p->request_of[ev->slot] = p->skip > 0 ? SIZE_MAX : p->n;
@@ -68,19 +69,6 @@ static void pass_event(struct steps_pass *p, const struct event *ev, uint64_t nu
         m->last = number;
         m->live_last = p->live_bytes;
     }
-}
-
-static enum err pass_read(struct steps_pass *p, struct trace_reader *trace, struct err_detail *why)
-{
-    const struct event *ev;
-    uint64_t first = 0;
-    enum err e = trace_seek(trace, 0, why);
-    for (size_t n = 1; e == ERR_OK && n > 0; first += n) {
-        e = trace_next(trace, &ev, &n, why);
-        for (size_t i = 0; i < n && e == ERR_OK; i++)
-            pass_event(p, &ev[i], first + i);
-    }
-    return e;
 }
 
 static uint64_t start_live_bytes(const struct trace_reader *trace)
@@ -223,7 +211,8 @@ enum err steps_find(struct trace_reader *trace, struct steps *out, struct err_de
     const bool has_memory = p.requests != NULL && p.marks != NULL && p.request_of != NULL;
     for (uint32_t i = 0; i < info->peak_live && has_memory; i++)
         p.request_of[i] = SIZE_MAX;
-    enum err e = has_memory ? pass_read(&p, trace, why) : err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps");
+    enum err e = has_memory ? trace_each_event(trace, pass_event, &p, why)
+                            : err_set(why, ERR_HOST_NOMEM, 0, "no memory to look for steps");
     if (e == ERR_OK && !steps_by_mark(&p, info->n_labels, out))
         e = steps_by_repetition(&p, info->events, out, why);
     free(p.requests);

@@ -106,23 +106,6 @@ static void first_event(struct first_pass *f, const struct event *ev, uint64_t n
     }
 }
 
-typedef void (*event_visit)(void *arg, const struct event *ev, uint64_t number);
-
-static enum err each_event(struct trace_reader *trace, event_visit visit, void *arg, struct err_detail *why)
-{
-    const struct event *ev;
-    uint64_t first = 0;
-    enum err e = trace_seek(trace, 0, why);
-    for (size_t n; e == ERR_OK; first += n) {
-        e = trace_next(trace, &ev, &n, why);
-        if (e != ERR_OK || n == 0)
-            break;
-        for (size_t i = 0; i < n; i++)
-            visit(arg, &ev[i], first + i);
-    }
-    return e;
-}
-
 static void visit_first(void *arg, const struct event *ev, uint64_t number)
 {
     first_event(arg, ev, number);
@@ -182,7 +165,7 @@ static enum err pass_first(struct trace_reader *trace, struct profile *p, struct
     f.marks = calloc((size_t)info->n_labels + 1, sizeof *f.marks);
     read_start(trace, p);
     f.live = p->start_bytes;
-    enum err e = f.values == NULL || f.marks == NULL ? no_memory(why) : each_event(trace, visit_first, &f, why);
+    enum err e = f.values == NULL || f.marks == NULL ? no_memory(why) : trace_each_event(trace, visit_first, &f, why);
     if (e == ERR_OK)
         e = choose_step(&f, info, &p->step, why);
     free(f.values);
@@ -377,7 +360,7 @@ static enum err pass_second(struct second_pass *s, struct err_detail *why)
     assert(s->p->step.requests <= info->by_kind[EVENT_ALLOC]);
     s->step_request = info->by_kind[EVENT_ALLOC] - s->p->step.requests;
     second_take_start(s);
-    const enum err e = each_event(s->trace, visit_second, s, why);
+    const enum err e = trace_each_event(s->trace, visit_second, s, why);
     if (e == ERR_OK && s->failure != ERR_OK && why != NULL)
         *why = s->why;
     return e == ERR_OK ? s->failure : e;

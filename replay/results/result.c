@@ -86,9 +86,6 @@ enum err device_choose(const char *text, const struct trace_reader *trace, struc
     return ERR_OK;
 }
 
-/* More than this outside PyTorch is not a context: another card, or other processes. */
-#define CONTEXT_MOST_BYTES (UINT64_C(2) * GIB)
-
 /* What the card had outside PyTorch when the recording's last request was refused: the part that the program could not
  * use. 0 if the recording does not tell, or is of another card. */
 static uint64_t recorded_context(const struct trace_reader *trace, uint64_t total_bytes)
@@ -97,7 +94,7 @@ static uint64_t recorded_context(const struct trace_reader *trace, uint64_t tota
     if (info->capacity_bytes == 0 || info->capacity_bytes >= total_bytes || info->by_kind[EVENT_OOM] == 0)
         return 0;
     const uint64_t outside = total_bytes - info->capacity_bytes;
-    return outside <= CONTEXT_MOST_BYTES ? outside : 0;
+    return outside <= CARD_CONTEXT_MOST_BYTES ? outside : 0;
 }
 
 /* Without a capacity: the smallest named card that also holds its own context. */

@@ -23,21 +23,6 @@ static bool ends_life(const struct event *ev)
     return ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED;
 }
 
-typedef void (*event_visit)(void *arg, const struct event *ev, uint64_t number);
-
-static enum err each_event(struct trace_reader *trace, event_visit visit, void *arg, struct err_detail *why)
-{
-    const struct event *ev;
-    uint64_t first = 0;
-    enum err e = trace_seek(trace, 0, why);
-    for (size_t n = 1; e == ERR_OK && n > 0; first += n) {
-        e = trace_next(trace, &ev, &n, why);
-        for (size_t i = 0; i < n && e == ERR_OK; i++)
-            visit(arg, &ev[i], first + i);
-    }
-    return e;
-}
-
 /* ---- the moment ---- */
 
 struct moments {
@@ -76,7 +61,7 @@ static enum err choose_moment(struct trace_reader *trace, enum moment_kind kind,
 {
     const uint64_t events = trace_info(trace)->events, before = start_bytes(trace);
     struct moments m = { .live = before, .peak = before, .refusal = UINT64_MAX };
-    const enum err e = each_event(trace, moments_visit, &m, why);
+    const enum err e = trace_each_event(trace, moments_visit, &m, why);
     if (e != ERR_OK)
         return e;
     if (kind == MOMENT_REFUSAL && m.refusal == UINT64_MAX)
@@ -144,7 +129,7 @@ static enum err read_lives(struct trace_reader *trace, struct holdings *h, struc
     enum err e = p.slots == NULL || p.is_held == NULL || h->at == NULL ? no_memory(why) : ERR_OK;
     if (e == ERR_OK) {
         take_start(&p, trace);
-        e = each_event(trace, life_visit, &p, why);
+        e = trace_each_event(trace, life_visit, &p, why);
     }
     if (e == ERR_OK && h->moment >= trace_info(trace)->events)
         take_held(&p);

@@ -5,15 +5,13 @@
 #include "base/units.h"
 #include "policies/pytorch/pytorch_conf.h"
 #include "report/winner.h"
+#include "sim/card_context.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* A leak is at least so many bytes a step, and so many steps must show it. */
 enum { LEAK_MIN_BYTES = 1 << 20, LEAK_MIN_STEPS = 3 };
-
-/* What a context and the CUDA libraries take at most before somebody else is suspected. */
-#define CONTEXT_MOST (UINT64_C(2) * GIB)
 
 /* ---- the setting in force ---- */
 
@@ -122,8 +120,8 @@ static void find_cure(struct why *w)
 
 static void judge(struct why *w)
 {
-    const bool others_matter = w->has_refusal && w->outside != OOM_TEXT_UNKNOWN && w->outside > CONTEXT_MOST &&
-                               add_capped(w->free, w->outside - CONTEXT_MOST) >= w->asked;
+    const bool others_matter = w->has_refusal && w->outside != OOM_TEXT_UNKNOWN && w->outside > CARD_CONTEXT_MOST_BYTES &&
+                               add_capped(w->free, w->outside - CARD_CONTEXT_MOST_BYTES) >= w->asked;
     w->holds[VERDICT_NOT_IN_FORCE] = w->not_in_force[0] != '\0';
     w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
     w->holds[VERDICT_LEAK] = w->coverage.steps.whole >= LEAK_MIN_STEPS && w->growth >= LEAK_MIN_BYTES;
