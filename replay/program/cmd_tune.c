@@ -2,6 +2,7 @@
 /* `replay tune TRACE`: the setting of PyTorch's allocator that serves the trace best on a card, and why. */
 #include "replay/program/cli.h"
 
+#include "policies/pytorch/pytorch_conf.h"
 #include "replay/advise/tune.h"
 #include "replay/results/fresh_start.h"
 #include "replay/results/result.h"
@@ -49,11 +50,6 @@ static unsigned fraction_call(const struct tune *t, const struct settings *setti
     return t->rules.has_fraction_option ? 0 : settings->fraction_percent;
 }
 
-static const char *variable_of(const struct tune *t)
-{
-    return t->rules.is_npu ? "PYTORCH_NPU_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
-}
-
 static const char *baseline_name(const struct tune *t)
 {
     return t->is_baseline_recorded ? "recorded" : "default";
@@ -80,10 +76,12 @@ static void print_lines_to_paste(const struct tune *t)
 {
     char text[SETTINGS_TEXT];
     const struct settings *best = &t->entries[t->winner].settings;
+    printf("  ");
     if (conf_of(t, best, text)[0] == '\0')
-        printf("  unset %s\n", variable_of(t));
+        printf("unset %s", pytorch_conf_variable(&t->rules));
     else
-        printf("  export %s=%s\n", variable_of(t), text);
+        text_put_export(stdout, pytorch_conf_variable(&t->rules), text);
+    printf("\n");
     if (fraction_call(t, best) > 0)
         printf("  and at the program's start: torch.%s.set_per_process_memory_fraction(0.%02u)\n",
                t->rules.is_npu ? "npu" : "cuda", fraction_call(t, best));

@@ -3,7 +3,6 @@
 #include "replay/why/why.h"
 
 #include "base/units.h"
-#include "policies/pytorch/pytorch_conf.h"
 #include "report/winner.h"
 #include "sim/card_context.h"
 
@@ -12,39 +11,6 @@
 
 /* A leak is at least so many bytes a step, and so many steps must show it. */
 enum { LEAK_MIN_BYTES = 1 << 20, LEAK_MIN_STEPS = 3 };
-
-/* ---- the setting in force ---- */
-
-struct not_in_force {
-    char *text;
-    size_t room;
-};
-
-/* The first sentence is kept. */
-static void take_inert(void *arg, const char *sentence)
-{
-    struct not_in_force *n = arg;
-    if (n->text[0] == '\0')
-        snprintf(n->text, n->room, "%s", sentence);
-}
-
-/* What was asked for in the recorded text and did not come into force, as a sentence; "" for nothing. */
-static void find_not_in_force(const struct trace_reader *trace, const struct pytorch_rules *rules, char *out, size_t room)
-{
-    const char *conf = trace_meta(trace, "conf"), *expandable = trace_meta(trace, "expandable_segments");
-    struct pytorch_settings asked = pytorch_settings_default();
-    struct err_detail refused;
-    struct not_in_force inert = { .text = out, .room = room };
-    out[0] = '\0';
-    if (conf == NULL || conf[0] == '\0')
-        return;
-    if (pytorch_conf_apply(rules, CONF_AT_START, conf, &asked, &refused) != ERR_OK)
-        snprintf(out, room, "PyTorch %s refuses '%.120s': %.120s", pytorch_rules_name(rules), conf, refused.text);
-    else if (expandable != NULL && asked.expandable_segments && strcmp(expandable, "False") == 0)
-        snprintf(out, room, "expandable_segments:True was asked for, but the recording says that they are off");
-    else
-        pytorch_conf_inert(rules, conf, take_inert, &inert);
-}
 
 /* ---- facts ---- */
 
@@ -122,7 +88,7 @@ static void judge(struct why *w)
 {
     const bool others_matter = w->has_refusal && w->outside != OOM_TEXT_UNKNOWN && w->outside > CARD_CONTEXT_MOST_BYTES &&
                                add_capped(w->free, w->outside - CARD_CONTEXT_MOST_BYTES) >= w->asked;
-    w->holds[VERDICT_NOT_IN_FORCE] = w->not_in_force[0] != '\0';
+    w->holds[VERDICT_NOT_IN_FORCE] = w->settings.lost[0] != '\0';
     w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
     w->holds[VERDICT_LEAK] = w->coverage.steps.whole >= LEAK_MIN_STEPS && w->growth >= LEAK_MIN_BYTES;
     w->holds[VERDICT_FRAGMENTED] = w->has_refusal && w->shortfall == 0 && w->cure != CURE_NONE;
@@ -150,7 +116,7 @@ enum err why_read(struct trace_reader *trace, const struct device_choice *device
     if (e != ERR_OK)
         return e;
     out->cached_end = trace_info(trace)->recorded_end_reserved_bytes;
-    find_not_in_force(trace, &out->tune.rules, out->not_in_force, sizeof out->not_in_force);
+    settings_facts_read(trace, &out->tune.rules, &out->settings);
     find_cure(out);
     judge(out);
     return ERR_OK;

@@ -6,6 +6,7 @@
 #define REPLAY_REPLAY_WHY_WHY_H
 
 #include "replay/advise/tune.h"
+#include "replay/conf/settings_facts.h"
 #include "replay/coverage/coverage.h"
 #include "replay/who/holders.h"
 #include "replay/why/oom_text.h"
@@ -29,7 +30,7 @@ enum cure_kind {
     CURE_RECOMMENDED,                /* whole steps are on record */
 };
 
-enum { WHY_HOLDERS = 5, WHY_SENTENCE = 320 };
+enum { WHY_HOLDERS = 5 };
 
 /* Bytes. */
 struct why {
@@ -44,7 +45,7 @@ struct why {
     uint64_t cached_end;             /* reserved and not live when the recording ends */
     int64_t  growth;                 /* of live data a step */
     struct holders lines, leaks;     /* by line: at the moment; what a step leaves behind */
-    char     not_in_force[WHY_SENTENCE];
+    struct settings_facts settings;
     struct tune tune;
     enum cure_kind cure;
 };

@@ -3,6 +3,7 @@
 #include "replay/why/why.h"
 
 #include "base/units.h"
+#include "policies/pytorch/pytorch_conf.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -10,25 +11,9 @@
 
 enum { WHY_COLUMNS = 80, HOLDERS_SHOWN = 3 };
 
-/* Writes a paragraph, broken between words. */
 static void put(FILE *out, const struct words *w, size_t indent)
 {
-    size_t column = 0;
-    for (const char *at = w->text; *at != '\0';) {
-        const size_t n = strcspn(at, " ");
-        if (column > 0 && column + 1 + n > WHY_COLUMNS) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (column > 0) {
-            fputc(' ', out);
-            column++;
-        }
-        fprintf(out, "%.*s", (int)n, at);
-        column += n;
-        at += n;
-        at += strspn(at, " ");
-    }
-    fputc('\n', out);
+    words_print_within(out, w, WHY_COLUMNS, 0, indent);
 }
 
 static const char *line_of(const struct holders *h, size_t i)
@@ -48,7 +33,7 @@ static void add_verdict(struct words *w, const struct why *y)
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     switch (y->verdict) {
     case VERDICT_NOT_IN_FORCE:
-        words_add(w, "The setting is not in force: %s.", y->not_in_force);
+        words_add(w, "The setting is not in force: %s.", y->settings.lost);
         break;
     case VERDICT_SOMEBODY_ELSE:
         words_add(w, "Somebody else has the memory: %s of the card are not PyTorch's.", text_mib(y->outside, a));
@@ -104,7 +89,9 @@ static void print_cure(FILE *out, const struct why *y, const char *path)
         return;
     const struct settings *best = &t->entries[t->winner].settings;
     settings_text(best, &t->rules, false, text);
-    fprintf(out, "\n  export PYTORCH_CUDA_ALLOC_CONF=%s\n", text);
+    fprintf(out, "\n  ");
+    text_put_export(out, pytorch_conf_variable(&t->rules), text);
+    fputc('\n', out);
     if (best->fraction_percent > 0 && !t->rules.has_fraction_option)
         fprintf(out, "  torch.cuda.set_per_process_memory_fraction(0.%02u)   # at the program's start\n",
                 best->fraction_percent);
@@ -287,7 +274,7 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_number(j, "usable_bytes", y->usable);
     json_put_number(j, "shortfall_bytes", y->shortfall);
     json_put_integer(j, "growth_bytes_per_step", y->growth);
-    json_put_text(j, "not_in_force", y->not_in_force[0] != '\0' ? y->not_in_force : NULL);
+    json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
     json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
     json_lines(j, "holds", &y->lines);
