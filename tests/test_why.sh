@@ -46,9 +46,16 @@ has why.json '"verdict": "fragmented"'
 has why.json '"whole_steps": 3'
 has why.json '"recommended": { "conf": "expandable_segments:True"'
 
+# ---- the card that it ran on had room, but others held it ----
+expect_status 0 why "$data/oom-too-large.trace.zst" --device rtx3070-8g
+has out '^Somebody else has the memory: when the request was refused, [0-9]* MiB of the card were not this program.s'
+expect_status 0 why "$data/oom-too-large.trace.zst" --device rtx3070-8g --json why.json
+has why.json '"verdict": "somebody-else"'
+has why.json '"context_source": "seen on'
+
 # ---- every line fits a terminal ----
 for f in "$data"/oom-*.zst; do
-    "$replay" why "$f" | awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 } END { exit bad }' ||
+    { "$replay" why "$f"; "$replay" why "$f" --device rtx3070-8g; } | awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 } END { exit bad }' ||
         failures=$((failures + 1))
 done
 

@@ -100,7 +100,7 @@ static enum err session_open(struct why_session *s, struct err_detail *why)
     e = cli_open_trace(&o, 0, &s->trace, why);
     if (e == ERR_FORMAT && find_text(s))
         return ERR_OK;
-    return e == ERR_OK ? device_choose(o.device, s->trace, &s->device, why) : e;
+    return e == ERR_OK ? device_choose_for_advice(o.device, s->trace, &s->device, why) : e;
 }
 
 static enum err session_run(struct why_session *s, struct err_detail *why)

@@ -19,7 +19,6 @@ static void take_refusal(struct why *w, const struct holdings *live)
     const struct trial *t = &w->tune.baseline.trial;
     w->has_refusal = w->coverage.refusals > 0 || !t->fits;
     w->usable = w->tune.usable_bytes;
-    w->outside = OOM_TEXT_UNKNOWN;
     w->live = live->bytes;
     if (t->fits) {
         w->asked = w->coverage.refused_bytes;
@@ -32,6 +31,15 @@ static void take_refusal(struct why *w, const struct holdings *live)
     }
     const uint64_t need = add_capped(w->live, w->asked);
     w->shortfall = w->has_refusal && need > w->usable ? need - w->usable : 0;
+}
+
+/* The card that a person named, less what the program could have of it when a request was refused. */
+static uint64_t find_outside(const struct trace_reader *trace, const struct device_choice *device)
+{
+    const struct trace_info *info = trace_info(trace);
+    const bool is_known = device->has_total && device->context_source != NULL && info->by_kind[EVENT_OOM] > 0 &&
+                          info->capacity_bytes > 0 && info->capacity_bytes < device->config.total_bytes;
+    return is_known ? device->config.total_bytes - info->capacity_bytes : OOM_TEXT_UNKNOWN;
 }
 
 /* What the last whole step but one left behind, by line. */
@@ -86,8 +94,8 @@ static void find_cure(struct why *w)
 
 static void judge(struct why *w)
 {
-    const bool others_matter = w->has_refusal && w->outside != OOM_TEXT_UNKNOWN && w->outside > CARD_CONTEXT_MOST_BYTES &&
-                               add_capped(w->free, w->outside - CARD_CONTEXT_MOST_BYTES) >= w->asked;
+    const bool others_matter = w->coverage.refusals > 0 && w->outside != OOM_TEXT_UNKNOWN &&
+                               w->outside > CARD_CONTEXT_MOST_BYTES && w->tune.baseline.trial.fits;
     w->holds[VERDICT_NOT_IN_FORCE] = w->settings.lost[0] != '\0';
     w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
     w->holds[VERDICT_LEAK] = w->coverage.steps.whole >= LEAK_MIN_STEPS && w->growth >= LEAK_MIN_BYTES;
@@ -115,6 +123,11 @@ enum err why_read(struct trace_reader *trace, const struct device_choice *device
         e = read_leaks(out, trace, why);
     if (e != ERR_OK)
         return e;
+    out->outside = find_outside(trace, device);
+    out->recorded_usable = trace_info(trace)->capacity_bytes;
+    out->context_bytes = device->config.context_bytes;
+    out->context_source = device->context_source;
+    device_say_context(device, out->context_sentence, sizeof out->context_sentence);
     out->cached_end = trace_info(trace)->recorded_end_reserved_bytes;
     settings_facts_read(trace, &out->tune.rules, &out->settings);
     find_cure(out);

@@ -30,7 +30,7 @@ enum cure_kind {
     CURE_RECOMMENDED,                /* whole steps are on record */
 };
 
-enum { WHY_HOLDERS = 5 };
+enum { WHY_HOLDERS = 5, WHY_SENTENCE = 320 };
 
 /* Bytes. */
 struct why {
@@ -40,7 +40,12 @@ struct why {
     bool     has_refusal;
     int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */
     uint64_t asked, reserved, live, free, usable;     /* at the refusal, or at the peak of live data (asked 0) */
-    uint64_t outside;                /* on the card, not PyTorch's; OOM_TEXT_UNKNOWN: not known */
+    uint64_t recorded_usable;        /* what the program could have of the recorded card; 0: not recorded */
+    uint64_t outside;                /* on the named card and not PyTorch's when a request was refused; OOM_TEXT_UNKNOWN:
+                                        not known */
+    uint64_t context_bytes;          /* taken off the card for the CUDA context and libraries */
+    const char *context_source;      /* where that is from; NULL: typed, or there is none */
+    char     context_sentence[WHY_SENTENCE];
     uint64_t shortfall;              /* live and asked beyond usable; 0: they would fit */
     uint64_t cached_end;             /* reserved and not live when the recording ends */
     int64_t  growth;                 /* of live data a step */

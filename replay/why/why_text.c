@@ -36,7 +36,8 @@ static void add_verdict(struct words *w, const struct why *y)
         words_add(w, "The setting is not in force: %s.", y->settings.lost);
         break;
     case VERDICT_SOMEBODY_ELSE:
-        words_add(w, "Somebody else has the memory: %s of the card are not PyTorch's.", text_mib(y->outside, a));
+        words_add(w, "Somebody else has the memory: when the request was refused, %s of the card were not this program's. A "
+                     "CUDA context takes about %s.", text_mib(y->outside, a), text_mib(y->context_bytes, b));
         break;
     case VERDICT_LEAK:
         words_add(w, "A leak: live memory grows by %s a step, at %s.", text_mib((uint64_t)y->growth, a),
@@ -117,6 +118,14 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
     struct words w = { .n = 0 };
     if (!y->has_refusal)
         return;
+    if (y->verdict == VERDICT_SOMEBODY_ELSE) {
+        words_add(&w, "- At %s %" PRId64 " the program asked for %s, with %s live. Of the card it could have %s. Others "
+                      "are processes that nvidia-smi shows, or a limit such as set_per_process_memory_fraction. If this is "
+                      "not the card it ran on, leave out --device.", event_word, y->event, text_mib(y->asked, a),
+                  text_mib(y->live, b), text_mib(y->recorded_usable, c));
+        put(out, &w, 2);
+        return;
+    }
     words_add(&w, "- At %s %" PRId64 " the program asked for %s. PyTorch had %s reserved, of it %s live, ", event_word,
               y->event, text_mib(y->asked, a), text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s were free on the card.", text_mib(y->free, d));
@@ -146,6 +155,15 @@ static void print_coverage(FILE *out, const struct why *y, const char *event_wor
     put(out, &w, 2);
 }
 
+static void print_context(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    if (y->context_sentence[0] == '\0')
+        return;
+    words_add(&w, "- %s", y->context_sentence);
+    put(out, &w, 2);
+}
+
 void why_print(FILE *out, const struct why *y, const char *path, const char *event_word)
 {
     struct words w = { .n = 0 };
@@ -160,6 +178,7 @@ void why_print(FILE *out, const struct why *y, const char *path, const char *eve
         print_lines(out, &y->leaks, (uint64_t)y->growth, "grows most");
     print_lines(out, &y->lines, y->live, "holds most");
     print_coverage(out, y, event_word);
+    print_context(out, y);
 }
 
 /* ---- the text of an error alone ---- */
@@ -273,6 +292,9 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_number(j, "free_bytes", y->free);
     json_put_number(j, "usable_bytes", y->usable);
     json_put_number(j, "shortfall_bytes", y->shortfall);
+    json_put_number_unless(j, "outside_bytes", y->outside, OOM_TEXT_UNKNOWN);
+    json_put_number(j, "context_bytes", y->context_bytes);
+    json_put_text(j, "context_source", y->context_source);
     json_put_integer(j, "growth_bytes_per_step", y->growth);
     json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
