@@ -119,6 +119,21 @@ enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader *
     return open_events(o, n, false, out, why);
 }
 
+enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
+                                 struct err_detail *why)
+{
+    struct err_detail of_state;
+    const enum err e = open_events(o, n, false, out, why);
+    *is_state = false;
+    if (e != ERR_UNSUPPORTED || strcmp(o->inputs[n], "-") == 0)
+        return e;
+    const enum err state = trace_open_final_state(o->inputs[n], o->from, &o->import, out, &of_state);
+    *is_state = state == ERR_OK;
+    if (state == ERR_USAGE)                  /* several devices hold memory */
+        *why = of_state;
+    return state == ERR_OK || state == ERR_USAGE ? state : e;
+}
+
 enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
                                        struct err_detail *why)
 {

@@ -22,7 +22,7 @@ static void take_refusal(struct why *w, const struct holdings *live)
     w->live = live->bytes;
     if (t->fits) {
         w->asked = w->coverage.refused_bytes;
-        w->reserved = t->peak_reserved_bytes;
+        w->reserved = w->is_state ? w->recorded_reserved : t->peak_reserved_bytes;
         w->free = w->usable > w->reserved ? w->usable - w->reserved : 0;
     } else {
         w->asked = t->refused_bytes;
@@ -74,7 +74,7 @@ static enum err read_holders(struct why *w, struct trace_reader *trace, struct e
         return e;
     e = trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h.moment - (w->coverage.refusals == 0), &w->event, why);
     if (e == ERR_OK)
-        e = holders_group(trace, &h, HOLDER_LINE, &w->lines, why);
+        e = holders_group(trace, &h, w->is_by_size ? HOLDER_SIZE : HOLDER_LINE, &w->lines, why);
     if (e == ERR_OK)
         take_refusal(w, &h);
     holdings_close(&h);
@@ -101,19 +101,20 @@ static void judge(struct why *w)
     w->holds[VERDICT_LEAK] = w->coverage.steps.whole >= LEAK_MIN_STEPS && w->growth >= LEAK_MIN_BYTES;
     w->holds[VERDICT_FRAGMENTED] = w->has_refusal && w->shortfall == 0 && w->cure != CURE_NONE;
     w->holds[VERDICT_FULL] = w->has_refusal && w->shortfall > 0;
-    w->holds[VERDICT_CACHE] = !w->has_refusal;
-    w->holds[VERDICT_RECORDING_ENDS] = coverage_is_lower_bound(&w->coverage);
+    w->holds[VERDICT_CACHE] = !w->has_refusal && !w->is_state;
+    w->holds[VERDICT_RECORDING_ENDS] = w->is_state || coverage_is_lower_bound(&w->coverage);
     w->verdict = VERDICT_RECORDING_ENDS;
     for (int v = VERDICT_KINDS; v-- > 0;)
         if (w->holds[v])
             w->verdict = (enum verdict_kind)v;
 }
 
-enum err why_read(struct trace_reader *trace, const struct device_choice *device, const struct replay_config *cfg,
-                  struct why *out, struct err_detail *why)
+enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
+                  const struct replay_config *cfg, struct why *out, struct err_detail *why)
 {
     const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS };
-    *out = (struct why){ .event = -1 };
+    *out = (struct why){ .event = -1, .is_state = is_state, .is_by_size = trace_info(trace)->n_stacks == 0,
+                        .recorded_reserved = trace_info(trace)->recorded_end_reserved_bytes };
     enum err e = coverage_read(trace, &out->coverage, why);
     if (e == ERR_OK)
         e = tune_run(trace, device, &asked, cfg, &out->tune, why);
@@ -127,8 +128,8 @@ enum err why_read(struct trace_reader *trace, const struct device_choice *device
     out->recorded_usable = trace_info(trace)->capacity_bytes;
     out->context_bytes = device->config.context_bytes;
     out->context_source = device->context_source;
-    device_say_context(device, out->context_sentence, sizeof out->context_sentence);
-    out->cached_end = trace_info(trace)->recorded_end_reserved_bytes;
+    if (!is_state)
+        device_say_context(device, out->context_sentence, sizeof out->context_sentence);
     settings_facts_read(trace, &out->tune.rules, &out->settings);
     find_cure(out);
     judge(out);

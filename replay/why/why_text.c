@@ -57,6 +57,11 @@ static void add_verdict(struct words *w, const struct why *y)
         break;
     case VERDICT_RECORDING_ENDS:
     case VERDICT_KINDS:
+        if (y->is_state) {
+            words_add(w, "The recording holds only what was there when it was taken: %s live in %s reserved.",
+                      text_mib(y->live, a), text_mib(y->reserved, b));
+            break;
+        }
         words_add(w, "The recording does not tell: the request is refused under every setting tried, though ");
         words_add(w, "live data and the request would fit.");
         break;
@@ -132,14 +137,14 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
     put(out, &w, 2);
 }
 
-static void print_lines(FILE *out, const struct holders *h, uint64_t live, const char *what)
+static void print_lines(FILE *out, const struct holders *h, bool is_by_size, uint64_t live, const char *what)
 {
     char a[TEXT_NUMBER];
     for (size_t i = 0; i < h->n && i < HOLDERS_SHOWN; i++) {
         struct words w = { .n = 0 };
-        words_add(&w, "- %s: %s (%.0f%%) in %" PRIu64 " request%s, %s", i == 0 ? what : "then",
+        words_add(&w, "- %s: %s (%.0f%%) in %" PRIu64 " request%s, %s%s", i == 0 ? what : "then",
                   text_mib(h->at[i].bytes, a), live > 0 ? 100.0 * (double)h->at[i].bytes / (double)live : 0.0, h->at[i].n,
-                  h->at[i].n == 1 ? "" : "s", holder_name(h, i));
+                  h->at[i].n == 1 ? "" : "s", is_by_size ? "each of " : "", holder_name(h, i));
         put(out, &w, 2);
     }
 }
@@ -152,6 +157,14 @@ static void print_coverage(FILE *out, const struct why *y, const char *event_wor
     if (text[0] == '\0')
         return;
     words_add(&w, "- %s", text);
+    put(out, &w, 2);
+}
+
+static void print_how_to_record(FILE *out)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- How it came to that was not recorded. Switch the history on at the program's start, with "
+                  "torch.cuda.memory._record_memory_history(), or run it under replay record --torch.");
     put(out, &w, 2);
 }
 
@@ -175,9 +188,12 @@ void why_print(FILE *out, const struct why *y, const char *path, const char *eve
         fputc('\n', out);
     print_refusal(out, y, event_word);
     if (y->verdict == VERDICT_LEAK)
-        print_lines(out, &y->leaks, (uint64_t)y->growth, "grows most");
-    print_lines(out, &y->lines, y->live, "holds most");
-    print_coverage(out, y, event_word);
+        print_lines(out, &y->leaks, false, (uint64_t)y->growth, "grows most");
+    print_lines(out, &y->lines, y->is_by_size, y->live, "holds most");
+    if (y->is_state)
+        print_how_to_record(out);
+    else
+        print_coverage(out, y, event_word);
     print_context(out, y);
 }
 
