@@ -2,6 +2,7 @@
 /* Formats numbers, times and sizes; builds and breaks paragraphs. */
 #include "report/text.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
 
 #include <assert.h>
@@ -144,5 +145,6 @@ void words_print_within(FILE *out, const struct words *w, size_t columns, size_t
 
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
 {
-    words_print_within(out, w, TEXT_LINE, column, indent);
+    const size_t columns = terminal_columns(out);
+    words_print_within(out, w, columns < TEXT_LINE ? columns : TEXT_LINE, column, indent);
 }

@@ -318,7 +318,7 @@ static enum exit_status who_main(const struct options *o)
 }
 
 static const struct flag_use who_flags[] = {
-    TAKES(AT_MOMENT), TAKES(BY), TAKES(GREW), TAKES(ALL_ROWS), TAKES(WIDE), TAKES(JSON), TAKES(FOLDED), TAKES(SPEEDSCOPE),
+    TAKES(AT_MOMENT), TAKES(BY), TAKES(GREW), TAKES(ALL_ROWS), TAKES_AS(WIDE, "do not cut names to the width of 80 columns"), TAKES(JSON), TAKES(FOLDED), TAKES(SPEEDSCOPE),
     TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
