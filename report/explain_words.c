@@ -174,7 +174,7 @@ void explain_words(FILE *out, const struct explanation *x, const char *policy, c
     fprintf(out, "\n");
     words_print(out, &w, 0, 2);
     if (!x->has_walk)
-        fprintf(out, "  this policy does not show its blocks, so its memory cannot be told apart\n");
+        text_put_line(out, "This policy does not show its blocks, so its memory cannot be told apart.", 2);
     print_account(out, x);
     print_free(out, x);
     print_holes(out, x);

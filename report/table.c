@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { TABLE_POLICY = 36 };
+enum { TABLE_POLICY = 36, TABLE_DEVICE = 1024 };
 
 /* A group's title stands above its columns. */
 static const char *const group_titles[] = {
@@ -180,17 +180,11 @@ static void print_trace(FILE *out, const struct report_trace *t)
     words_print(out, &w, 0, 8);
 }
 
-/* In a pipe it is one line, whatever its length. */
-static void print_device(FILE *out, const struct report *r)
-{
-    struct words w = { .n = 0 };
-    words_add(&w, "Device: %s", r->headline);
-    words_print_within(out, &w, terminal_columns(out), 0, 8);
-}
-
 void report_table(FILE *out, const struct report *r)
 {
-    print_device(out, r);
+    char device[TABLE_DEVICE];
+    snprintf(device, sizeof device, "Device: %s", r->headline);
+    text_put_line(out, device, 8);
     print_trace(out, &r->trace);
     fputc('\n', out);
     report_answer(out, r);

@@ -148,3 +148,10 @@ void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
     const size_t columns = terminal_columns(out);
     words_print_within(out, w, columns < TEXT_LINE ? columns : TEXT_LINE, column, indent);
 }
+
+void text_put_line(FILE *out, const char *text, size_t indent)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "%s", text);
+    words_print_within(out, &w, terminal_columns(out), 0, indent);
+}

@@ -59,4 +59,7 @@ void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
 /* The same in lines of at most `columns` letters; a longer word stands alone. */
 void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent);
 
+/* Writes one line, whatever its length; on a terminal it is broken like a paragraph. */
+void text_put_line(FILE *out, const char *text, size_t indent);
+
 #endif

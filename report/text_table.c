@@ -176,7 +176,8 @@ static void print_left_out(FILE *out, const struct text_table *t, const struct l
         if (!l->has_left[c])
             continue;
         const bool goes_on = last < t->n_columns && is_same_group(t, last, c);
-        words_add(&w, "%s", last == t->n_columns ? "Left out here: " : goes_on || group == NULL ? ", " : "; ");
+        const bool is_plain = group == NULL && last < t->n_columns && t->columns[last].group == NULL;
+        words_add(&w, "%s", last == t->n_columns ? "Left out here: " : goes_on || is_plain ? ", " : "; ");
         if (group != NULL && !goes_on)
             words_add(&w, "%.*s: ", (int)(strcspn(group, "(") - (strchr(group, '(') != NULL)), group);
         words_add(&w, "%s", t->columns[c].title);

@@ -30,3 +30,5 @@ grep -q '^settings asked for  *max_split_size_mb:32$' out && grep -q '^settings 
 grep -q '^not in force' out && fail "$(grep '^not in force' out)"
 "$replay" info "$samples/oom-fragmented.trace.zst" >out
 grep -q '^settings in force  *the defaults$' out || fail "$(head -12 out)"
+
+[ "$failures" = 0 ]

@@ -41,19 +41,24 @@ struct progress progress_start(const char *what)
     return (struct progress){ .what = what, .started_ms = now, .shown_ms = now };
 }
 
+/* "reading: 42 %, about 12 s left", or without a total, which only bytes lack, "reading: 310 MiB, 150 MiB/s". */
 void progress_report(void *progress, uint64_t done, uint64_t total)
 {
     enum { PATIENCE_MS = 700, REFRESH_MS = 100 };
     struct progress *p = progress;
     const int64_t now = now_ms();
+    const double elapsed_s = (double)(now - p->started_ms) / 1000;
     if (now - p->started_ms < PATIENCE_MS || now - p->shown_ms < REFRESH_MS || isatty(STDERR_FILENO) == 0)
         return;
     p->shown_ms = now;
     p->is_shown = true;
-    if (total > 0)
-        fprintf(stderr, "\r%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
+    if (total == 0)
+        fprintf(stderr, "\r\033[K%s: %" PRIu64 " MiB, %.0f MiB/s", p->what, done >> 20, (double)(done >> 20) / elapsed_s);
+    else if (done == 0 || done >= total)
+        fprintf(stderr, "\r\033[K%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
     else
-        fprintf(stderr, "\r%s: %" PRIu64 " MiB", p->what, done >> 20);
+        fprintf(stderr, "\r\033[K%s: %3.0f %%, about %.0f s left", p->what, 100 * (double)done / (double)total,
+                elapsed_s * (double)(total - done) / (double)done);
 }
 
 void progress_clear(struct progress *p)

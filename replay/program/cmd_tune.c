@@ -93,7 +93,7 @@ static void print_lines_to_paste(const struct tune *t)
 static const struct text_column trial_columns[] = {
     { .title = "setting", .is_left = true },  { .title = "peak reserved" },
     { .title = "retries", .leaves = 1 },      { .title = "driver calls", .leaves = 2 },
-    { .title = "driver time", .leaves = 3 },  { .title = "smallest card" },
+    { .title = "driver time", .leaves = 3 },  { .title = "smallest card", .leaves = 4 },
     { .title = "runs", .is_left = true },
 };
 enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
@@ -366,15 +366,17 @@ static void print_context(const struct device_choice *d)
     char text[256];
     device_say_context(d, text, sizeof text);
     if (text[0] != '\0')
-        printf("%s\n", text);
+        text_put_line(stdout, text, 2);
 }
 
 static void print_text(const struct tune_session *s)
 {
+    char device[HEADLINE_TEXT + sizeof "Device: "];
     const struct tune *t = &s->tune;
     assert(t->n_entries > 0 && t->winner < t->n_entries);
     const bool runs = t->entries[0].trial.fits;
-    printf("Device: %s\n", s->device.headline);
+    snprintf(device, sizeof device, "Device: %s", s->device.headline);
+    text_put_line(stdout, device, 8);
     print_context(&s->device);
     printf("Settings of PyTorch %s; %zu tried.\n\n", pytorch_rules_name(&t->rules), t->n_entries);
     coverage_print(stdout, &t->coverage, s->trace);

@@ -2,6 +2,7 @@
 /* The answer in words: the verdict, what to paste, and at most ten lines of reasons, for a terminal of 80 columns. */
 #include "replay/why/why.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "policies/pytorch/pytorch_conf.h"
 #include "report/text.h"
@@ -13,7 +14,8 @@ enum { WHY_COLUMNS = 80, HOLDERS_SHOWN = 3 };
 
 static void put(FILE *out, const struct words *w, size_t indent)
 {
-    words_print_within(out, w, WHY_COLUMNS, 0, indent);
+    const size_t columns = terminal_columns(out);
+    words_print_within(out, w, columns < WHY_COLUMNS ? columns : WHY_COLUMNS, 0, indent);
 }
 
 static const char *line_of(const struct holders *h, size_t i)
