@@ -1,116 +1,144 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Walks through two captures side by side. */
+/* The best common sequence of two lists of requests. */
 #include "replay/graphs/alike.h"
 
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Where a walk through the events of a capture stands. */
-struct walk {
-    const struct captures *c;
-    uint32_t capture, at, end;
+/* The table of scores takes at most 64 MiB. */
+#define CELLS_MAX (UINT64_C(1) << 24)
+
+/* What a pair is worth. That sizes are equal only decides between pairs: most sizes grow with the work. */
+enum { PAIR_SCORE = 4, EQUAL_SIZE_SCORE = 1 };
+
+/* Two lists of requests, and by positions in them the best score of what follows. */
+struct table {
+    const struct graph_request *a, *b;
+    uint32_t n_a, n_b;
+    uint32_t *score;
 };
 
-/* Advances to the next event of the capture's own requests in it, unless `walk` stands on one. NULL: none is left. What
- * it does to requests of earlier captures depends on which came before, so that is no part of its work. */
-static const struct graph_event *walk_look(struct walk *w)
+static uint32_t *cell(const struct table *t, uint32_t i, uint32_t k)
 {
-    for (; w->at < w->end; w->at++) {
-        const struct graph_event *ev = &w->c->events[w->at];
-        const struct graph_request *q = &w->c->requests[ev->request];
-        if (ev->is_inside && q->capture == w->capture && !q->is_once)
-            return ev;
-    }
-    return NULL;
+    return &t->score[(size_t)i * (t->n_b + 1) + k];
 }
 
-static struct walk walk_start(const struct captures *c, uint32_t capture)
+/* What a pair of requests is worth; 0: they do not correspond. */
+static uint32_t pair_score(const struct table *t, uint32_t i, uint32_t k)
 {
-    const struct graph_capture *own = &c->at[capture];
-    return (struct walk){ .c = c, .capture = capture, .at = own->first_event, .end = own->first_event + own->n_events };
+    const struct graph_request *p = &t->a[i], *q = &t->b[k];
+    if (p->is_once || q->is_once || p->line != q->line || p->is_freed_inside != q->is_freed_inside ||
+        p->stream != q->stream)
+        return 0;
+    return PAIR_SCORE + (p->bytes == q->bytes ? EQUAL_SIZE_SCORE : 0);
 }
 
-static bool is_same(const struct captures *c, const struct graph_event *a, const struct graph_event *b)
+static void fill(const struct table *t)
 {
-    const struct graph_request *p = &c->requests[a->request], *q = &c->requests[b->request];
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind != EVENT_ALLOC)
-        return p->ordinal == q->ordinal;
-    return p->line == q->line && p->is_freed_inside == q->is_freed_inside;
-}
-
-bool captures_are_alike(const struct captures *c, uint32_t a, uint32_t b)
-{
-    struct walk first = walk_start(c, a), second = walk_start(c, b);
-    const struct graph_event *p = walk_look(&first), *q = walk_look(&second);
-    for (; p != NULL && q != NULL; p = walk_look(&first), q = walk_look(&second)) {
-        if (!is_same(c, p, q))
-            return false;
-        first.at++;
-        second.at++;
-    }
-    return p == NULL && q == NULL;
-}
-
-/* Marks what capture `a` requests and keeps, and capture `b` does not request. Numbers the other requests of `a` on the
- * way. False if they differ in anything else. */
-static bool match(struct captures *c, uint32_t a, uint32_t b)
-{
-    struct walk first = walk_start(c, a), second = walk_start(c, b);
-    const struct graph_event *p, *q;
-    uint32_t ordinal = 0;
-    while ((p = walk_look(&first)) != NULL) {
-        struct graph_request *own = &c->requests[p->request];
-        q = walk_look(&second);
-        if (p->kind == EVENT_ALLOC)
-            own->ordinal = ordinal;
-        if (q != NULL && is_same(c, p, q)) {
-            ordinal += p->kind == EVENT_ALLOC;
-            second.at++;
-        } else if (p->kind == EVENT_ALLOC && !own->is_freed_inside) {
-            own->is_once = c->at[a].has_once = true;
-        } else {
-            return false;
+    for (uint32_t i = t->n_a; i-- > 0;)
+        for (uint32_t k = t->n_b; k-- > 0;) {
+            const uint32_t pair = pair_score(t, i, k), paired = pair > 0 ? pair + *cell(t, i + 1, k + 1) : 0;
+            const uint32_t past_a = *cell(t, i + 1, k), past_b = *cell(t, i, k + 1);
+            const uint32_t past = past_a > past_b ? past_a : past_b;
+            *cell(t, i, k) = paired > past ? paired : past;
         }
-        first.at++;
-    }
-    return walk_look(&second) == NULL;
 }
 
-/* Forgets a match that failed. */
-static void unmatch(struct captures *c, uint32_t a)
+/* Reads the best pairs from the table, the earliest of equally good ones. False if a request of `b` that is kept has no
+ * counterpart. */
+static bool read_pairs(const struct table *t, uint32_t *other)
 {
-    c->at[a].has_once = false;
-    for (uint32_t i = 0; i < c->at[a].n_requests; i++) {
-        struct graph_request *q = &c->requests[c->at[a].first_request + i];
-        q->is_once = false;
-        q->ordinal = i;
+    uint32_t i = 0, k = 0;
+    bool is_whole = true;
+    while (i < t->n_a || k < t->n_b) {
+        const bool can_pair = i < t->n_a && k < t->n_b && pair_score(t, i, k) > 0;
+        if (can_pair && *cell(t, i, k) == pair_score(t, i, k) + *cell(t, i + 1, k + 1)) {
+            other[i++] = k++;
+        } else if (i < t->n_a && (k == t->n_b || *cell(t, i, k) == *cell(t, i + 1, k))) {
+            i++;
+        } else {
+            is_whole = is_whole && (t->b[k].is_freed_inside || t->b[k].is_once);
+            k++;
+        }
     }
+    return is_whole;
 }
 
-void captures_match(struct captures *c)
+/* Whether all that capture `a` keeps has a counterpart. */
+static bool is_matched(const struct table *t, const uint32_t *other)
 {
-    for (uint32_t a = 0; a < c->n; a++) {
+    for (uint32_t i = 0; i < t->n_a; i++)
+        if (other[i] == UINT32_MAX && !t->a[i].is_freed_inside && !t->a[i].is_once)
+            return false;
+    return true;
+}
+
+/* Aligns anew. *is_whole: all that `b` keeps has a counterpart. */
+static enum err align(const struct captures *c, struct alignment *x, bool *is_whole, struct err_detail *why)
+{
+    const struct graph_capture *a = &c->at[x->a], *b = &c->at[x->b];
+    struct table t = { .a = c->requests + a->first_request, .b = c->requests + b->first_request,
+                       .n_a = a->n_requests, .n_b = b->n_requests };
+    const uint64_t cells = ((uint64_t)t.n_a + 1) * ((uint64_t)t.n_b + 1);
+    *is_whole = x->is_alike = false;
+    x->other = malloc((t.n_a + (size_t)1) * sizeof *x->other);
+    t.score = cells <= CELLS_MAX ? calloc(cells, sizeof *t.score) : NULL;
+    if (x->other == NULL || (t.score == NULL && cells <= CELLS_MAX)) {
+        free(t.score);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare captures of %u and %u requests", t.n_a, t.n_b);
+    }
+    memset(x->other, 0xFF, (t.n_a + (size_t)1) * sizeof *x->other);
+    if (t.score != NULL) {
+        fill(&t);
+        *is_whole = read_pairs(&t, x->other);
+        x->is_alike = *is_whole && is_matched(&t, x->other);
+    }
+    free(t.score);
+    return ERR_OK;
+}
+
+enum err captures_align(const struct captures *c, uint32_t a, uint32_t b, struct alignment *x, struct err_detail *why)
+{
+    bool is_whole;
+    if (x->other != NULL && x->a == a && x->b == b)
+        return ERR_OK;
+    alignment_close(x);
+    *x = (struct alignment){ .a = a, .b = b };
+    return align(c, x, &is_whole, why);
+}
+
+void alignment_close(struct alignment *x)
+{
+    free(x->other);
+    *x = (struct alignment){ .other = NULL };
+}
+
+/* Compares the first capture on a stream with a later one: what only the first one keeps is made once. */
+static enum err match(struct captures *c, uint32_t a, uint32_t b, struct err_detail *why)
+{
+    struct alignment x = { .a = a, .b = b };
+    struct graph_capture *first = &c->at[a];
+    enum err e = align(c, &x, &first->is_matched, why);
+    for (uint32_t i = 0; e == ERR_OK && first->is_matched && i < first->n_requests; i++) {
+        struct graph_request *q = &c->requests[first->first_request + i];
+        q->is_once = x.other[i] == UINT32_MAX && !q->is_freed_inside;
+        first->has_once |= q->is_once;
+    }
+    alignment_close(&x);
+    return e;
+}
+
+enum err captures_match(struct captures *c, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (uint32_t a = 0; a < c->n && e == ERR_OK; a++) {
         uint32_t before = 0;
         while (before < a && c->at[before].stream != c->at[a].stream)
             before++;
         c->at[a].is_first_on_stream = before == a;
-        for (uint32_t b = a + 1; b < c->n && before == a && !c->at[a].is_matched; b++) {
-            c->at[a].is_matched = c->at[b].stream == c->at[a].stream && match(c, a, b);
-            if (!c->at[a].is_matched)
-                unmatch(c, a);
-        }
+        for (uint32_t b = a + 1; b < c->n && before == a && !c->at[a].is_matched && e == ERR_OK; b++)
+            if (c->at[b].stream == c->at[a].stream)
+                e = match(c, a, b, why);
     }
-}
-
-uint32_t captures_counterpart(const struct captures *c, uint32_t request, uint32_t b)
-{
-    const struct graph_request *q = &c->requests[request];
-    const struct graph_capture *other = &c->at[b];
-    for (uint32_t i = q->ordinal; i < other->n_requests; i++) {
-        const uint32_t k = other->first_request + i;
-        if (!c->requests[k].is_once && c->requests[k].ordinal == q->ordinal)
-            return k;
-    }
-    return UINT32_MAX;
+    return e;
 }

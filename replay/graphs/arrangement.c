@@ -19,6 +19,7 @@ struct builder {
     unsigned char            *state;     /* by captured request: enum request_state */
     uint32_t                 *place;     /* by capture: its place in the list; UINT32_MAX: left out */
     bool                     *is_left_out;       /* by slot: the request in it is one of captures.around */
+    struct alignment          aligned;   /* the last one made */
     size_t                    n_cross;   /* frees in another capture than that of the request */
     size_t                    next_around, next_captured;        /* GRAPH_POOLS_NONE: of captures.around, .events */
     uint64_t                  number;    /* of the event that is read */
@@ -93,81 +94,92 @@ static bool is_host(const struct builder *b, size_t place)
     return true;
 }
 
-/* Puts what capture `from` requested for all, into the pool of `to`: what stands before event `n_own` of its own work, and
- * with `is_rest` everything after it. */
-static enum err put_once(struct builder *b, uint32_t from, uint32_t to, uint32_t n_own, bool is_rest, struct err_detail *why)
+/* The capture whose requests for all the one at `place` makes now; UINT32_MAX: it made them itself, or another does, or
+ * there are none. */
+static uint32_t owner_of_once(const struct builder *b, size_t place)
 {
-    const struct graph_capture *first = &b->c->at[from];
-    uint32_t n_before = 0;
-    enum err e = ERR_OK;
-    for (uint32_t i = 0; i < first->n_events && e == ERR_OK; i++) {
-        const struct graph_event *ev = &b->c->events[first->first_event + i];
-        const struct graph_request *q = &b->c->requests[ev->request];
-        if (!ev->is_inside || q->capture != from)
-            continue;
-        if (q->is_once && (n_before == n_own || (is_rest && n_before > n_own)))
-            e = put_captured(b, ev->request, to, EVENT_ALLOC, 0, why);
-        n_before += !q->is_once;
+    const uint32_t capture = b->how->list[place], first = first_on_stream(b->c, b->c->at[capture].stream);
+    const bool has_none = b->c->at[first].is_matched && !b->c->at[first].has_once;
+    return first == capture || has_none || !is_host(b, place) ? UINT32_MAX : first;
+}
+
+/* Puts what the first capture on the stream requested for all, into the pool of the capture at `place`: what it requested
+ * next after the counterpart of `request`, which was just put. UINT32_MAX: what it requested first of all. */
+static enum err put_once(struct builder *b, size_t place, uint32_t request, struct err_detail *why)
+{
+    const uint32_t capture = b->how->list[place], from = owner_of_once(b, place);
+    uint32_t after = UINT32_MAX;                     /* the last request of `capture` that has a counterpart so far */
+    if (from == UINT32_MAX)
+        return ERR_OK;
+    enum err e = captures_align(b->c, from, capture, &b->aligned, why);
+    if (e == ERR_OK && (!b->c->at[from].is_matched || !b->aligned.is_alike))
+        doubt(b, ARRANGEMENT_DOUBT_ONCE);
+    for (uint32_t i = 0; e == ERR_OK && i < b->c->at[from].n_requests; i++) {
+        const uint32_t once = b->c->at[from].first_request + i;
+        if (b->aligned.other[i] != UINT32_MAX)
+            after = b->c->at[capture].first_request + b->aligned.other[i];
+        else if (b->c->requests[once].is_once && after == request)
+            e = put_captured(b, once, capture, EVENT_ALLOC, 0, why);
     }
     return e;
 }
 
-/* The request that a recorded free ends in this arrangement; UINT32_MAX: none. */
-static uint32_t freed_request(struct builder *b, const struct graph_event *ev, size_t place)
+/* The request of capture `to` that does what `request` does in its own; UINT32_MAX: there is none, or nobody can tell. */
+static enum err find_counterpart(struct builder *b, uint32_t request, uint32_t to, uint32_t *out, struct err_detail *why)
 {
-    const struct graph_request *q = &b->c->requests[ev->request];
-    const uint32_t lag = ev->capture - q->capture;
-    if (lag == 0 || place < lag)
-        return lag == 0 ? ev->request : UINT32_MAX;
-    const uint32_t now = b->how->list[place - lag];
-    if (now == q->capture)
-        return ev->request;
-    if (captures_are_alike(b->c, now, q->capture))
-        return captures_counterpart(b->c, ev->request, now);
-    doubt(b, ARRANGEMENT_DOUBT_FREES);
-    return UINT32_MAX;
+    const uint32_t from = b->c->requests[request].capture;
+    const enum err e = captures_align(b->c, from, to, &b->aligned, why);
+    *out = UINT32_MAX;
+    if (e != ERR_OK)
+        return e;
+    const uint32_t other = b->aligned.other[request - b->c->at[from].first_request];
+    if (!b->aligned.is_alike)
+        doubt(b, ARRANGEMENT_DOUBT_FREES);
+    else if (other != UINT32_MAX)
+        *out = b->c->at[to].first_request + other;
+    return ERR_OK;
+}
+
+/* The request that a recorded free ends in this arrangement; UINT32_MAX: none. */
+static enum err find_freed(struct builder *b, const struct graph_event *ev, size_t place, uint32_t *out,
+                           struct err_detail *why)
+{
+    const uint32_t born = b->c->requests[ev->request].capture, lag = ev->capture - born;
+    *out = lag == 0 || (place >= lag && b->how->list[place - lag] == born) ? ev->request : UINT32_MAX;
+    if (*out == UINT32_MAX && place >= lag)
+        return find_counterpart(b, ev->request, b->how->list[place - lag], out, why);
+    return ERR_OK;
 }
 
 /* Puts one recorded event of a capture that stands at this place of the list. */
 static enum err put_recorded(struct builder *b, const struct graph_event *ev, size_t place, struct err_detail *why)
 {
     const struct graph_request *q = &b->c->requests[ev->request];
-    if (ev->kind == EVENT_ALLOC)
-        return q->is_once && !is_host(b, place)
-                   ? ERR_OK : put_captured(b, ev->request, q->capture, EVENT_ALLOC, ev->time_ns, why);
-    const uint32_t request = freed_request(b, ev, place);
-    return request == UINT32_MAX ? ERR_OK
-                                 : put_captured(b, request, b->c->requests[request].capture, (enum event_kind)ev->kind,
-                                                ev->time_ns, why);
-}
-
-/* The capture whose requests for all this one makes now; UINT32_MAX: none, it made them itself or another one does. */
-static uint32_t owner_of_once(struct builder *b, size_t place)
-{
-    const uint32_t capture = b->how->list[place], first = first_on_stream(b->c, b->c->at[capture].stream);
-    if (first == capture || !is_host(b, place))
-        return UINT32_MAX;
-    if (b->c->at[first].is_matched && !b->c->at[first].has_once)
-        return UINT32_MAX;
-    if (!b->c->at[first].is_matched || !captures_are_alike(b->c, first, capture))
-        doubt(b, ARRANGEMENT_DOUBT_ONCE);
-    return first;
-}
-
-/* Whether the recording's last capture shows when its frees happen: those after it may be the end of the program. They
- * count if the capture before it frees the same after itself. */
-static bool is_freed_after(struct builder *b, const struct graph_event *ev)
-{
-    const struct graph_request *q = &b->c->requests[ev->request];
-    const uint32_t last = (uint32_t)b->c->n - 1;
-    if (last == 0 || q->capture != last)
-        return false;
-    if (!captures_are_alike(b->c, last - 1, last)) {
-        doubt(b, ARRANGEMENT_DOUBT_FREES);
-        return false;
+    uint32_t request;
+    if (ev->kind == EVENT_ALLOC) {
+        if (q->is_once && !is_host(b, place))
+            return ERR_OK;
+        const enum err e = put_captured(b, ev->request, q->capture, EVENT_ALLOC, ev->time_ns, why);
+        return e == ERR_OK ? put_once(b, place, ev->request, why) : e;
     }
-    const uint32_t like = captures_counterpart(b->c, ev->request, last - 1);
-    return like != UINT32_MAX && b->c->requests[like].freed_in == last - 1;
+    const enum err e = find_freed(b, ev, place, &request, why);
+    if (e != ERR_OK || request == UINT32_MAX)
+        return e;
+    return put_captured(b, request, b->c->requests[request].capture, (enum event_kind)ev->kind, ev->time_ns, why);
+}
+
+/* Whether a free after the recording's last capture belongs to it, and not to the end of the program: it does if the
+ * capture before it frees the same after itself. */
+static enum err is_freed_after(struct builder *b, const struct graph_event *ev, bool *out, struct err_detail *why)
+{
+    const uint32_t last = (uint32_t)b->c->n - 1;
+    uint32_t like;
+    *out = false;
+    if (last == 0 || b->c->requests[ev->request].capture != last)
+        return ERR_OK;
+    const enum err e = find_counterpart(b, ev->request, last - 1, &like, why);
+    *out = e == ERR_OK && like != UINT32_MAX && b->c->requests[like].freed_in == last - 1;
+    return e;
 }
 
 /* ---- private pools alone ---- */
@@ -192,21 +204,17 @@ static enum err put_part(struct builder *b, size_t place, bool is_inside, struct
 {
     const uint32_t capture = b->how->list[place];
     const struct graph_capture *own = &b->c->at[capture];
-    const uint32_t owner = is_inside ? owner_of_once(b, place) : UINT32_MAX;
-    const bool is_end = !is_inside && capture + 1 == b->c->n;
-    uint32_t n_own = 0;
-    enum err e = ERR_OK;
+    const bool is_last = !is_inside && capture + 1 == b->c->n && place + 1 < b->how->n;
+    enum err e = is_inside ? put_once(b, place, UINT32_MAX, why) : ERR_OK;
     for (uint32_t i = 0; i < own->n_events && e == ERR_OK; i++) {
         const struct graph_event *ev = &b->c->events[own->first_event + i];
-        if (ev->is_inside != is_inside || (is_end && !is_freed_after(b, ev)))
-            continue;
-        const bool is_own = b->c->requests[ev->request].capture == capture;
-        if (is_own && owner != UINT32_MAX)
-            e = put_once(b, owner, capture, n_own++, false, why);
-        if (e == ERR_OK)
+        bool is_part = ev->is_inside == is_inside;
+        if (is_part && is_last)
+            e = is_freed_after(b, ev, &is_part, why);
+        if (e == ERR_OK && is_part)
             e = put_recorded(b, ev, place, why);
     }
-    return e == ERR_OK && owner != UINT32_MAX ? put_once(b, owner, capture, n_own, true, why) : e;
+    return e;
 }
 
 static enum err put_pools(struct builder *b, struct err_detail *why)
@@ -261,40 +269,24 @@ static bool is_kept(struct builder *b, const struct event *ev)
     return !is_left_out;
 }
 
-/* True for the last event of the capture's work in the capture. */
-static bool is_last_inside(const struct builder *b, const struct graph_event *ev)
+/* Puts a captured event without its capture. */
+static enum err put_without_graph(struct builder *b, const struct graph_event *ev, struct err_detail *why)
 {
-    const struct graph_event *end = b->c->events + b->c->n_events;
-    for (const struct graph_event *after = ev + 1; after < end && after->capture == ev->capture; after++)
-        if (after->is_inside && b->c->requests[after->request].capture == ev->capture)
-            return false;
-    return true;
-}
-
-/* Puts a captured event without its capture; `own` counts the events of the capture's own work so far. */
-static enum err put_without_graph(struct builder *b, const struct graph_event *ev, uint32_t *own, struct err_detail *why)
-{
-    const struct graph_request *q = &b->c->requests[ev->request];
     const uint32_t place = b->place[ev->capture];
+    const bool is_first = place != UINT32_MAX && ev == &b->c->events[b->c->at[ev->capture].first_event];
     if (ev->kind == EVENT_FREE_REQUESTED)
         doubt(b, ARRANGEMENT_DOUBT_STREAMS);
     if (place == UINT32_MAX)                         /* left out: what it frees of others is freed all the same */
-        return ev->kind == EVENT_ALLOC
-                   ? ERR_OK : put_captured(b, ev->request, q->capture, (enum event_kind)ev->kind, ev->time_ns, why);
-    const bool is_own = ev->is_inside && q->capture == ev->capture;
-    const uint32_t owner = is_own ? owner_of_once(b, place) : UINT32_MAX;
-    enum err e = owner != UINT32_MAX ? put_once(b, owner, ev->capture, (*own)++, false, why) : ERR_OK;
-    if (e == ERR_OK)
-        e = put_recorded(b, ev, place, why);
-    return e == ERR_OK && owner != UINT32_MAX && is_last_inside(b, ev) ? put_once(b, owner, ev->capture, *own, true, why)
-                                                                       : e;
+        return ev->kind == EVENT_ALLOC ? ERR_OK
+                                       : put_captured(b, ev->request, 0, (enum event_kind)ev->kind, ev->time_ns, why);
+    const enum err e = is_first ? put_once(b, place, UINT32_MAX, why) : ERR_OK;
+    return e == ERR_OK ? put_recorded(b, ev, place, why) : e;
 }
 
 static enum err put_program(struct builder *b, struct err_detail *why)
 {
     struct start_state start;
     const struct event *events;
-    uint32_t own = 0, capture = UINT32_MAX;
     enum err e = start_state_read(b->c->trace, &start, why);
     if (e != ERR_OK)
         return e;
@@ -308,10 +300,8 @@ static enum err put_program(struct builder *b, struct err_detail *why)
         for (size_t i = 0; i < n && e == ERR_OK; i++, b->number++) {
             const struct graph_event *next = b->next_captured < b->c->n_events ? &b->c->events[b->next_captured] : NULL;
             if (next != NULL && next->event == b->number) {
-                own = next->capture == capture ? own : 0;
-                capture = next->capture;
                 b->next_captured++;
-                e = put_without_graph(b, next, &own, why);
+                e = put_without_graph(b, next, why);
             } else if (is_kept(b, &events[i])) {
                 e = put_ordinary(b, &events[i], why);
             }
@@ -357,6 +347,7 @@ static enum err arrangement_trace(const struct arrangement *a, enum arrangement_
     free(b.state);
     free(b.place);
     free(b.is_left_out);
+    alignment_close(&b.aligned);
     return e;
 }
 

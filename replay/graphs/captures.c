@@ -135,8 +135,9 @@ static void take_request(struct reading *r, const struct event *ev, uint64_t num
     struct graph_capture *own = &c->at[c->n - 1];
     c->requests = requests;
     c->requests[c->n_requests] = (struct graph_request){ .bytes = ev->bytes, .capture = (uint32_t)c->n - 1,
-                                                         .ordinal = own->n_requests++, .stream = ev->stream,
+                                                         .stream = ev->stream,
                                                          .freed_in = UINT32_MAX, .line = line_of(r, number) };
+    own->n_requests++;
     c->has_lines |= c->requests[c->n_requests].line != 0;
     r->live_bytes[c->n - 1] += ev->bytes;
     if (r->live_bytes[c->n - 1] > own->peak_bytes)
@@ -243,13 +244,13 @@ enum err captures_read(struct trace_reader *trace, struct captures *out, struct 
     if (e == ERR_OK && (e = trace_each_event(trace, visit, &r, why)) == ERR_OK)
         e = r.failed;
     if (e == ERR_HOST_NOMEM)
-        err_set(why, e, 0, "no memory for the captures of the recording");
+        e = err_set(why, e, 0, "no memory for the captures of the recording");
     if (out->n == 0)
         out->how = CAPTURES_NONE;
     if (e == ERR_OK && out->how == CAPTURES_BY_POOL)
         close_by_pool(out);
     if (e == ERR_OK && out->how != CAPTURES_NONE && out->how != CAPTURES_MIXED)
-        captures_match(out);
+        e = captures_match(out, why);
     text_table_free(&r.lines);
     free(r.request_of);
     free(r.live_bytes);

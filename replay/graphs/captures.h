@@ -17,7 +17,6 @@
 struct graph_request {
     uint64_t bytes;
     uint32_t capture;                /* in which it was made */
-    uint32_t ordinal;                /* among the requests of its capture that are not made once */
     uint32_t line;                   /* number of the program's line that made it; 0 without stacks */
     uint32_t freed_in;               /* the capture in whose region it was freed; UINT32_MAX: none */
     uint16_t stream;                 /* dense */
