@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Hold `replay graphs` against real PyTorch on the simulated card.
 
-    PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/graphs.py [--build FOLDER] [--settings CONF]
+    PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/graphs.py [--build FOLDER] [--settings CONF] [--write FOLDER]
 
 Each program captures several CUDA graphs. It is recorded once with all of them. Then it runs with every subset in every
 order, with one pool for all and a pool for each, and with every subset without graphs. `replay graphs` must have said,
-from the recording alone, how many bytes PyTorch holds. Exit status 0: each figure that was called exact is equal, and each
-program has some.
+from the recording alone, how many bytes PyTorch holds. --write keeps the recordings, as traces, and what PyTorch held:
+tests/data/graphs was made so. Exit status 0: each figure that was called exact is equal, and each program has some.
 """
 import argparse
 import itertools
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -156,25 +157,43 @@ def say(replay, recording, numbers):
     return json.loads(done.stdout)
 
 
-def compare(name, replay, folder):
+def keep(name, replay, recording, lines, folder):
+    """The recording as a trace, without this machine's paths, and a line for each arrangement."""
+    snapshot = pickle.loads(recording.read_bytes())
+    frames = {id(f): f for history in snapshot["device_traces"] for record in history for f in record.get("frames", ())}
+    for frame in frames.values():
+        _, part, inside = frame["filename"].rpartition("/site-packages/")
+        frame["filename"] = ("/usr/lib/python3/dist-packages/" if part else "/home/ada/") + (
+            inside if part else pathlib.Path(inside).name)
+    plain = recording.with_name(name + "-plain.pickle")
+    plain.write_bytes(pickle.dumps(snapshot))
+    subprocess.run([replay, "import", plain.name, "-o", str(folder / (name + ".trace.zst"))], check=True,
+                   cwd=plain.parent)
+    (folder / (name + ".held")).write_text("".join(lines))
+
+
+def compare(name, replay, folder, kept):
     script = [sys.executable, __file__, "--program", name]
     recording = pathlib.Path(folder, name + ".pickle")
     subprocess.run([replay, "run-sim", "-o", str(recording.with_suffix("")), "--", *script], check=True,
                    capture_output=True)
     done = subprocess.run([replay, "run-sim", "--device", "sim:80GiB", "--", *script, "--measure"], check=True,
                           capture_output=True, text=True)
-    answers, counts = {}, {"equal": 0, "not exact": 0, "WRONG": 0}
+    answers, lines, counts = {}, [], {"equal": 0, "not exact": 0, "WRONG": 0}
     for line in filter(lambda line: line.startswith("[["), done.stdout.splitlines()):
         numbers, pools, held = json.loads(line)
         if tuple(numbers) not in answers:
             answers[tuple(numbers)] = say(replay, recording, numbers)
         answer = answers[tuple(numbers)][pools]
+        lines.append("%s %s %d\n" % (pools, ",".join(str(n + 1) for n in numbers), held))
         said = answer["program_peak_bytes" if pools == "none" else "private_bytes"]
         outcome = "not exact" if not answer["is_exact"] else "equal" if said == held else "WRONG"
         counts[outcome] += 1
         if outcome == "WRONG":
             print("  %s, %s: said %d, PyTorch holds %d" % (numbers, pools, said, held))
     print("%-9s %s" % (name, ", ".join("%d %s" % (n, what) for what, n in counts.items())))
+    if kept:
+        keep(name, replay, recording, lines, kept)
     return counts["WRONG"] == 0 and counts["equal"] > 0 and sum(counts.values()) == len(list(arrangements()))
 
 
@@ -182,6 +201,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--settings", help="value of PYTORCH_CUDA_ALLOC_CONF")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FOLDER", help="keep recordings and answers there")
     parser.add_argument("--program", choices=PROGRAMS, help=argparse.SUPPRESS)
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     o = parser.parse_args()
@@ -193,7 +213,8 @@ def main():
     if o.settings:
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = o.settings
     with tempfile.TemporaryDirectory() as folder:
-        sys.exit(not all([compare(name, str(o.build / "replay"), folder) for name in PROGRAMS]))
+        replay, kept = str((o.build / "replay").resolve()), o.write and o.write.resolve()
+        sys.exit(not all([compare(name, replay, folder, kept) for name in PROGRAMS]))
 
 
 if __name__ == "__main__":
