@@ -79,6 +79,15 @@ class _Captures:
         return out + history[at:]
 
 
+def _rank(torch):
+    """The process's number in its distributed job; None without one."""
+    rank = os.environ.get("RANK", "")
+    distributed = getattr(torch, "distributed", None)
+    if not rank.isdigit() and distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank()
+    return int(rank) if rank.isdigit() else None
+
+
 def _record(torch, folder):
     import atexit
     import pickle
@@ -97,6 +106,10 @@ def _record(torch, folder):
         with open(path + ".part", "wb") as f:
             pickle.dump(snapshot, f)
         os.replace(path + ".part", path)
+        rank = _rank(torch)
+        if rank is not None:                         # the file is named after it if there are several processes
+            with open(os.path.join(folder, "%d.rank" % os.getpid()), "w") as f:
+                f.write("%d" % rank)
 
     def on_oom(*_):
         if not os.path.exists(os.path.join(folder, "%d.oom.pickle" % os.getpid())):
