@@ -438,8 +438,8 @@ static enum err put_record(struct pytorch_import *p, uint32_t i, struct err_deta
     }
 }
 
-/* Puts who gave a run of segments back: a FLUSH, a dropped pool, or nothing if it was the allocator. Each graph of a pool
- * that held it must be gone. */
+/* Puts who gave a run of segments back: a FLUSH, a dropped pool, or nothing if it was the allocator. Each graph of a
+ * pool that held it must be gone. */
 static enum err put_free_run(struct pytorch_import *p, const struct free_run *run, struct err_detail *why)
 {
     const uint64_t *pool = p->s->pools[run->pool];

@@ -55,8 +55,8 @@ static enum graph_pools read_pools(const char *word)
 }
 
 struct program { char name[16]; };
-static struct program programs[] = { { "program" }, { "replaced" }, { "dropped" }, { "trained" }, { "sided" }, { "warmed" },
-                                     { "mixed" } };
+static struct program programs[] = { { "program" }, { "replaced" }, { "dropped" }, { "trained" }, { "sided" },
+                                     { "warmed" }, { "mixed" } };
 
 ParameterizedTestParameters(graphs, what_is_called_exact_is_what_pytorch_holds)
 {

@@ -1,27 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 # `replay FOLDER`: which files are ranks, the worst and the spread, and what cannot be asked of a folder.
-set -uo pipefail
+set -u
 replay=$1
 ranks=$3/tests/data/ranks
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
+. "$(dirname "$0")/shell.sh"
 
-fail() { printf 'FAIL: %s\n' "$*"; failures=$((failures + 1)); }
-
-# status STATUS TEXT ARGUMENTS...: the program ends so and says so on stderr.
-status() {
-    local want=$1 text=$2 got
-    shift 2
-    "$replay" "$@" >out 2>err
-    got=$?
-    (( got == want )) || fail "replay $*: status $got, not $want: $(cat err)"
-    [[ $(cat err) == *"$text"* ]] || fail "replay $*: no '$text' in: $(cat err)"
-}
-
-status 0 '' "$ranks" --json ranks.json
+expect_status 0 "$ranks" --json ranks.json
 awk 'length > 80 { exit 1 }' out || fail "wider than 80 columns: $(cat out)"
 grep -q '^rank 0 .* the worst$' out || fail "rank 0 has a layer more: $(cat out)"
 for r in 0 1 2 3; do
@@ -46,7 +31,7 @@ cp "$ranks/run.rank2.zst" job/run.rank2.oom.zst
 cp "$ranks/run.rank2.zst" job/other.zst
 for r in 0 1 3; do cp "$ranks/run.rank$r.zst" "job/run.rank$r.driver.zst"; done
 echo text >job/notes.txt
-status 0 '' job --json job.json
+expect_status 0 job --json job.json
 python3 - <<'PY' || fail "files of ranks: $(cat job.json)"
 import json
 paths = [r["path"] for r in json.load(open("job.json"))["ranks"]]
@@ -57,16 +42,16 @@ PY
 mkdir refused
 cp "$ranks/run.rank0.zst" refused/rank0.zst
 cp "$3/samples/oom-too-large.trace.zst" refused/rank1.trace.zst
-status 1 '' refused
+expect_status 1 refused
 grep -q '^rank 1 .* the worst, refused memory$' out || fail "a refusal is the worst: $(cat out)"
-status 1 '' "$ranks" --device sim:100MiB
+expect_status 1 "$ranks" --device sim:100MiB
 grep -q '^rank 3 .* refused memory$' out || fail "100 MiB are too few for rank 3: $(cat out)"
 
 # ---- one file, none, and what is for one file only ----
 mkdir one empty
 cp "$ranks/run.rank1.zst" one/
-status 0 '' one
-status 2 'without recordings' empty
-status 2 '--csv' "$ranks" --csv out.csv
-status 2 'one policy' "$ranks" --policy none --policy best-fit
-(( failures == 0 ))
+expect_status 0 one
+expect 2 'without recordings' empty
+expect 2 '--csv' "$ranks" --csv out.csv
+expect 2 'one policy' "$ranks" --policy none --policy best-fit
+[ "$failures" = 0 ]

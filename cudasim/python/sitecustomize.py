@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Put in front of a Python program's path by `replay run-sim` and `replay record --torch`, for that run only.
 
-When the program imports torch on the simulated card, cuDNN is switched off (its stand-in has no algorithms, so PyTorch's
-own kernels run), and DistributedDataParallel does not compare the shapes of parameters across processes. With
-REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its history. A snapshot is written into the folder at exit, at the
-first out of memory, and on SIGUSR1. Where a CUDA graph was captured, the history gets a record of ours at the begin and at
-the end, because PyTorch's own history does not tell. Nothing else of the program changes.
+When the program imports torch on the simulated card, cuDNN is switched off (its stand-in has no algorithms, so
+PyTorch's own kernels run), and DistributedDataParallel does not compare the shapes of parameters across processes. With
+REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its history. A snapshot is written into the folder at exit, at
+the first out of memory, and on SIGUSR1; beside it the process's rank in a distributed job. Where a CUDA graph was
+captured, the history gets a record of ours at the begin and at the end, because PyTorch's own history does not tell.
+Nothing else of the program changes.
 """
 import importlib.abc
 import importlib.machinery
@@ -14,7 +15,7 @@ import sys
 
 
 class _Captures:
-    """Where graph captures begin and end in PyTorch's history: after how many requests and frees, which PyTorch counts."""
+    """Where graph captures begin and end in PyTorch's history: after so many requests and frees, which PyTorch counts."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -56,8 +57,8 @@ class _Captures:
     def put_between(marks, history, now):
         """The history with the records. What lies before the history is left out."""
         actions = [r["action"] for r in history]
-        # Records that follow a place and still belong before it: the second half of a free, and at a capture's begin what
-        # torch.cuda.graph gave back.
+        # Records that follow a place and still belong before it: the second half of a free, and at a capture's begin
+        # what torch.cuda.graph gave back.
         after = {"capture_begin": ("free_completed", "segment_free", "segment_unmap", "snapshot"),
                  "capture_end": ("free_completed",)}
         requests, frees = now[0] - actions.count("alloc"), now[1] - actions.count("free_requested")

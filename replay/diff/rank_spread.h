@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The ranks of one distributed job side by side: which is the worst, how far they lie apart, and which lines of the program
- * make the difference.
+ * The ranks of one distributed job side by side: which is the worst, how far they lie apart, and which lines of the
+ * program make the difference.
  */
 #ifndef REPLAY_REPLAY_DIFF_RANK_SPREAD_H
 #define REPLAY_REPLAY_DIFF_RANK_SPREAD_H

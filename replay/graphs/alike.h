@@ -2,9 +2,9 @@
 /*
  * Captures of the same work at different sizes, aligned request by request.
  *
- * Requests correspond that come from the same line in the same order, and of which both or neither outlive their capture.
- * What is freed within its capture may be missing in the other: kernels take temporary memory by the size of the work. The
- * first capture on a stream may also keep more: libraries request a workspace once for each stream.
+ * Requests correspond that come from the same line in the same order, and of which both or neither outlive their
+ * capture. What is freed within its capture may be missing in the other: kernels take temporary memory by the size of
+ * the work. The first capture on a stream may also keep more: libraries request a workspace once for each stream.
  *
  *     first    [ out ][ workspace ][ relu ][ temporary ] free out ...
  *     second   [ out ]             [ relu ]              free out ...       so the workspace is made once
@@ -20,8 +20,8 @@ MUST_USE enum err captures_match(struct captures *c, struct err_detail *why);
 /* Two captures side by side. Zero is valid: alignment_close accepts it. */
 struct alignment {
     uint32_t a, b;
-    uint32_t *other;                 /* by request of `a`: the request of `b`, UINT32_MAX: none. Both count from the first
-                                      * request of their capture */
+    uint32_t *other;                 /* by request of `a`: the request of `b`, UINT32_MAX: none. Both count from the
+                                      * first request of their capture */
     bool is_alike;                   /* all that the captures keep corresponds, apart from what is made once */
 };
 

@@ -103,8 +103,8 @@ static uint32_t owner_of_once(const struct builder *b, size_t place)
     return first == capture || has_none || !is_host(b, place) ? UINT32_MAX : first;
 }
 
-/* Puts what the first capture on the stream requested for all, into the pool of the capture at `place`: what it requested
- * next after the counterpart of `request`, which was just put. UINT32_MAX: what it requested first of all. */
+/* Puts what the first capture on the stream requested for all, into the pool of the capture at `place`: what it
+ * requested next after the counterpart of `request`, which was just put. UINT32_MAX: what it requested first of all. */
 static enum err put_once(struct builder *b, size_t place, uint32_t request, struct err_detail *why)
 {
     const uint32_t capture = b->how->list[place], from = owner_of_once(b, place);
@@ -124,8 +124,10 @@ static enum err put_once(struct builder *b, size_t place, uint32_t request, stru
     return e;
 }
 
-/* The request of capture `to` that does what `request` does in its own; UINT32_MAX: there is none, or nobody can tell. */
-static enum err find_counterpart(struct builder *b, uint32_t request, uint32_t to, uint32_t *out, struct err_detail *why)
+/* The request of capture `to` that does what `request` does in its own; UINT32_MAX: there is none, or nobody can tell.
+ * */
+static enum err find_counterpart(struct builder *b, uint32_t request, uint32_t to, uint32_t *out,
+                                 struct err_detail *why)
 {
     const uint32_t from = b->c->requests[request].capture;
     const enum err e = captures_align(b->c, from, to, &b->aligned, why);

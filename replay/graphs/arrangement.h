@@ -5,8 +5,8 @@
  *     recorded        capture 1 -> pool 1    capture 2 -> pool 2    capture 3 -> pool 3
  *     3 and 1, one pool shared:    capture 3 -> pool 1,  then capture 1 -> pool 1
  *
- * What the first capture on a stream requests for all of them moves to the one that is first now. A request that was freed
- * in a later capture is freed in the one that comes as much later now.
+ * What the first capture on a stream requests for all of them moves to the one that is first now. A request that was
+ * freed in a later capture is freed in the one that comes as much later now.
  */
 #ifndef REPLAY_REPLAY_GRAPHS_ARRANGEMENT_H
 #define REPLAY_REPLAY_GRAPHS_ARRANGEMENT_H

@@ -50,8 +50,8 @@ static void graphs_close(struct graphs *g)
 static enum err list_put(struct graphs *g, uint64_t number, struct err_detail *why)
 {
     if (number == 0 || number > g->captures.n)
-        return err_set(why, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is not there: the recording has 1 to %zu", number,
-                       g->captures.n);
+        return err_set(why, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is not there: the recording has 1 to %zu",
+                       number, g->captures.n);
     for (size_t i = 0; i < g->n; i++)
         if (g->list[i] == number - 1)
             return err_set(why, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is named twice", number);
@@ -60,29 +60,36 @@ static enum err list_put(struct graphs *g, uint64_t number, struct err_detail *w
     return ERR_OK;
 }
 
-/* "3,1" or "1-4,7"; NULL: all. */
+/* A number of at most nine digits. Returns what follows it; NULL: there is none. */
+static const char *read_number(const char *text, uint64_t *out)
+{
+    const size_t n = strspn(text, "0123456789");
+    *out = n > 0 && n <= 9 ? strtoull(text, NULL, 10) : 0;
+    return n > 0 && n <= 9 ? text + n : NULL;
+}
+
+/* "3" or "1-4". Returns what follows it; NULL: it is neither. */
+static const char *read_range(const char *text, uint64_t *first, uint64_t *last)
+{
+    const char *end = read_number(text, first);
+    *last = *first;
+    if (end != NULL && *end == '-')
+        end = read_number(end + 1, last);
+    return end != NULL && (*end == ',' || *end == '\0') && *last >= *first ? end : NULL;
+}
+
+/* Ranges with commas between them; NULL: all. */
 static enum err read_list(struct graphs *g, const char *text, struct err_detail *why)
 {
+    uint64_t first = 1, last = g->captures.n;
     enum err e = ERR_OK;
-    if (text == NULL)
-        for (uint64_t i = 1; i <= g->captures.n && e == ERR_OK; i++)
-            e = list_put(g, i, why);
-    for (const char *at = text; at != NULL && e == ERR_OK; at = *at == ',' ? at + 1 : NULL) {
-        const size_t digits = strspn(at, "0123456789");
-        const uint64_t first = strtoull(at, NULL, 10);
-        uint64_t last = first;
-        size_t more = 0;
-        if (at[digits] == '-') {
-            more = strspn(at + digits + 1, "0123456789");
-            last = strtoull(at + digits + 1, NULL, 10);
-        }
-        const char *end = at + digits + (at[digits] == '-' ? 1 + more : 0);
-        if (digits == 0 || digits > 9 || more > 9 || (at[digits] == '-' && more == 0) || (*end != ',' && *end != '\0') ||
-            last < first)
+    for (const char *at = text; e == ERR_OK; at++) {
+        if (text != NULL && (at = read_range(at, &first, &last)) == NULL)
             return err_set(why, ERR_USAGE, 0, "--captures '%.40s': expected numbers such as 3,1 or 1-4", text);
         for (uint64_t i = first; i <= last && e == ERR_OK; i++)
             e = list_put(g, i, why);
-        at = end;
+        if (text == NULL || *at == '\0')
+            break;
     }
     return e;
 }
@@ -115,13 +122,13 @@ static enum err measure_all(struct graphs *g, struct err_detail *why)
 
 static enum err refuse(const struct graphs *g, struct err_detail *why)
 {
-    const char *found = g->captures.how == CAPTURES_MIXED ? "captures used their pools in turns, and it does not tell which "
-                                                            "request is whose"
+    const char *found = g->captures.how == CAPTURES_MIXED
+                            ? "captures used their pools in turns, and it does not tell which request is whose"
                         : trace_info(g->trace)->n_pools > 1 ? "it does not tell whether its pools are those of graphs"
                                                             : "it has no memory of CUDA graphs";
     return err_set(why, ERR_UNSUPPORTED, 0,
-                   "this recording does not show captures: %s. Record the program with `replay run-sim -o OUT -- PROGRAM` "
-                   "or `replay record --torch -o OUT -- PROGRAM`, and give OUT.pickle", found);
+                   "this recording does not show captures: %s. Record the program with `replay run-sim -o OUT -- "
+                   "PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give OUT.pickle", found);
 }
 
 static enum err graphs_read(struct graphs *g, const struct options *o, struct err_detail *why)
@@ -208,8 +215,8 @@ static void print_sizes(const struct graphs *g)
             printf("  %-24s %13s\n", arrangements[i].words, text_mib(g->sizes[i].bytes, text));
         else if (g->is_in_order)
             printf("Without graphs, the same work on the same stream in the ordinary pool, the whole\n"
-                   "program reserves %s at its peak; as recorded, with all graphs, %s.\n", text_mib(g->sizes[i].bytes, text),
-                   text_mib(g->run.lane.device->usage.reserved_peak_bytes, with));
+                   "program reserves %s at its peak; as recorded, with all graphs, %s.\n",
+                   text_mib(g->sizes[i].bytes, text), text_mib(g->run.lane.device->usage.reserved_peak_bytes, with));
 }
 
 static void print_text(const struct graphs *g, const struct options *o)
@@ -286,8 +293,8 @@ const struct subcommand cmd_graphs = {
     .synopsis = "graphs FILE",
     .summary = "show what the private pools of CUDA graphs take: for any of the captures, in any order, in one pool or "
                "several",
-    .text = "From one recording with captures, by a replay of each arrangement. `replay run-sim` and `replay record --torch` "
-            "note where captures begin and end; in other snapshots each private pool counts as one capture.\n"
+    .text = "From one recording with captures, by a replay of each arrangement. `replay run-sim` and `replay record "
+            "--torch` note where captures begin and end; in other snapshots each private pool counts as one capture.\n"
             "\n"
             "Examples:\n"
             "  replay graphs out.pickle\n"

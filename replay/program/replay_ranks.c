@@ -236,7 +236,7 @@ static void print_lines(const struct ranks_report *r)
 static void print_text(const struct ranks_report *r)
 {
     char reserved[TEXT_NUMBER], live[TEXT_NUMBER];
-    const uint64_t worst = r->figures[r->spread.worst].reserved_bytes;
+    const double worst = (double)r->figures[r->spread.worst].reserved_bytes;
     printf("%zu %s, each replayed as recorded:\n\n%-23s %14s %14s\n", r->n, r->n == 1 ? "rank" : "ranks", "",
            "live at most", "reserved");
     for (size_t i = 0; i < r->n; i++)
@@ -246,7 +246,7 @@ static void print_text(const struct ranks_report *r)
         printf("and %zu between them\n", r->n - 2);
     printf("\nSpread: %s of reserved memory (%.1f%% of the worst), %s of live data.\n",
            text_mib(r->spread.reserved_bytes, reserved),
-           worst == 0 ? 0 : 100 * (double)r->spread.reserved_bytes / (double)worst, text_mib(r->spread.live_bytes, live));
+           worst > 0 ? 100 * (double)r->spread.reserved_bytes / worst : 0, text_mib(r->spread.live_bytes, live));
     if (r->n > 1)
         print_lines(r);
 }

@@ -14,10 +14,11 @@ import itertools
 import json
 import os
 import pathlib
-import pickle
 import subprocess
 import sys
 import tempfile
+
+import plain_recording
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIZES = 2048, 512, 128, 32                       # rows of the captures, in the order recorded
@@ -157,21 +158,6 @@ def say(replay, recording, numbers):
     return json.loads(done.stdout)
 
 
-def keep(name, replay, recording, lines, folder):
-    """The recording as a trace, without this machine's paths, and a line for each arrangement."""
-    snapshot = pickle.loads(recording.read_bytes())
-    frames = {id(f): f for history in snapshot["device_traces"] for record in history for f in record.get("frames", ())}
-    for frame in frames.values():
-        _, part, inside = frame["filename"].rpartition("/site-packages/")
-        frame["filename"] = ("/usr/lib/python3/dist-packages/" if part else "/home/ada/") + (
-            inside if part else pathlib.Path(inside).name)
-    plain = recording.with_name(name + "-plain.pickle")
-    plain.write_bytes(pickle.dumps(snapshot))
-    subprocess.run([replay, "import", plain.name, "-o", str(folder / (name + ".trace.zst"))], check=True,
-                   cwd=plain.parent)
-    (folder / (name + ".held")).write_text("".join(lines))
-
-
 def compare(name, replay, folder, kept):
     script = [sys.executable, __file__, "--program", name]
     recording = pathlib.Path(folder, name + ".pickle")
@@ -193,7 +179,8 @@ def compare(name, replay, folder, kept):
             print("  %s, %s: said %d, PyTorch holds %d" % (numbers, pools, said, held))
     print("%-9s %s" % (name, ", ".join("%d %s" % (n, what) for what, n in counts.items())))
     if kept:
-        keep(name, replay, recording, lines, kept)
+        plain_recording.keep(replay, recording, kept / (name + ".trace.zst"))
+        (kept / (name + ".held")).write_text("".join(lines))
     return counts["WRONG"] == 0 and counts["equal"] > 0 and sum(counts.values()) == len(list(arrangements()))
 
 

@@ -4,9 +4,9 @@
 
     PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/ranks.py [--build FOLDER] [--ranks N] [--write FOLDER]
 
-Each rank is a process of a gloo group on a card of its own. Rank 0 has the output layer too, and the last rank the longest
-batch. `replay FOLDER` must say of each rank what PyTorch counted there, and name the lines. --write keeps the recordings:
-tests/data/ranks was made so. Exit status 0: all true.
+Each rank is a process of a gloo group on a card of its own. Rank 0 has the output layer too, and the last rank the
+longest batch. `replay FOLDER` must say of each rank what PyTorch counted there, and name the lines. --write keeps the
+recordings: tests/data/ranks was made so. Exit status 0: all true.
 """
 import argparse
 import json
@@ -15,6 +15,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+import plain_recording
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -49,19 +51,6 @@ def launch(ranks, group):
     sys.exit(max(c.wait() for c in children))
 
 
-def without_paths(replay, path, kept):
-    """A recording as a trace without this machine's paths."""
-    import pickle
-    snapshot = pickle.loads(path.read_bytes())
-    frames = {id(f): f for h in snapshot["device_traces"] for record in h for f in record.get("frames", ())}
-    for frame in frames.values():
-        _, part, inside = frame["filename"].rpartition("/site-packages/")
-        frame["filename"] = ("/usr/lib/python3/dist-packages/" if part else "/home/ada/") + (
-            inside if part else pathlib.Path(inside).name)
-    path.write_bytes(pickle.dumps(snapshot))
-    subprocess.run([replay, "import", path.name, "-o", str(kept / (path.stem + ".zst"))], check=True, cwd=path.parent)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
@@ -88,7 +77,7 @@ def main():
         is_true = (said == counted and "rank%d." % max(counted, key=counted.get) in answer["worst"] and
                    lines[0] == pathlib.Path(__file__).name)
         for path in job.glob("*.pickle") if o.write else ():
-            without_paths(replay, path, o.write.resolve())
+            plain_recording.keep(replay, path, o.write.resolve() / (path.stem + ".zst"))
     sys.exit(not is_true)
 
 
