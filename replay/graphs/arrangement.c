@@ -372,6 +372,7 @@ enum err arrangement_measure(const struct arrangement *a, const struct single_ru
     struct trace_reader *trace = NULL;
     struct lane lane = { .spec = NULL };
     assert(after == NULL || a->pools != GRAPH_POOLS_NONE);
+    assert(a->pools != GRAPH_POOLS_OWN || a->n <= GRAPH_POOLS_OWN_MAX);
     enum err e = arrangement_trace(a, &out->doubt, &trace, why);
     if (e == ERR_OK)
         e = lane_open(&like->spec, like->device.ops, &like->device.config, trace, 0, &lane, why);

@@ -22,6 +22,9 @@ enum graph_pools {
                                       * else that the program does */
 };
 
+/* A trace holds no more pools: longer lists are not measured with GRAPH_POOLS_OWN. */
+enum { GRAPH_POOLS_OWN_MAX = 250 };
+
 struct arrangement {
     const struct captures *captures;
     const uint32_t *list;            /* n captures, each at most once; ascending for GRAPH_POOLS_NONE */

@@ -107,6 +107,12 @@ static enum err measure_rows(struct graphs *g, struct err_detail *why)
     return e;
 }
 
+/* Whether an arrangement can be measured. */
+static bool is_known(const struct graphs *g, enum graph_pools pools)
+{
+    return pools == GRAPH_POOLS_NONE ? g->is_in_order : pools != GRAPH_POOLS_OWN || g->n <= GRAPH_POOLS_OWN_MAX;
+}
+
 static enum err measure_all(struct graphs *g, struct err_detail *why)
 {
     enum err e = measure_rows(g, why);
@@ -114,7 +120,7 @@ static enum err measure_all(struct graphs *g, struct err_detail *why)
         const enum graph_pools pools = arrangements[i].pools;
         const struct arrangement a = { .captures = &g->captures, .list = g->list, .n = g->n, .pools = pools };
         uint64_t *after = pools == GRAPH_POOLS_SHARED ? g->shared : pools == GRAPH_POOLS_OWN ? g->own : NULL;
-        if (pools != GRAPH_POOLS_NONE || g->is_in_order)
+        if (is_known(g, pools))
             e = arrangement_measure(&a, &g->run, after, &g->sizes[i], why);
     }
     return e;
@@ -202,7 +208,7 @@ static void print_rows(const struct graphs *g, const struct options *o)
             printf("%7s and %zu more; --all shows them\n", "...", g->n - shown);
         printf("%7" PRIu32 " %9" PRIu32 " %13s %13s %13s %13s\n", g->list[i] + 1, c->n_requests,
                text_mib(c->peak_bytes, peak), text_mib(g->alone[i].bytes, alone), text_mib(g->shared[i], shared),
-               text_mib(g->own[i], own));
+               is_known(g, GRAPH_POOLS_OWN) ? text_mib(g->own[i], own) : "");
     }
 }
 
@@ -212,8 +218,9 @@ static void print_sizes(const struct graphs *g)
     printf("\n%s, private pools take:\n", g->n == 1 ? "For this capture" : "For these captures in this order");
     for (size_t i = 0; i < ARRANGEMENTS; i++)
         if (arrangements[i].pools != GRAPH_POOLS_NONE)
-            printf("  %-24s %13s\n", arrangements[i].words, text_mib(g->sizes[i].bytes, text));
-        else if (g->is_in_order)
+            printf("  %-24s %13s\n", arrangements[i].words,
+                   is_known(g, arrangements[i].pools) ? text_mib(g->sizes[i].bytes, text) : "too many");
+        else if (is_known(g, GRAPH_POOLS_NONE))
             printf("Without graphs, the same work on the same stream in the ordinary pool, the whole\n"
                    "program reserves %s at its peak; as recorded, with all graphs, %s.\n",
                    text_mib(g->sizes[i].bytes, text), text_mib(g->run.lane.device->usage.reserved_peak_bytes, with));
@@ -221,7 +228,7 @@ static void print_sizes(const struct graphs *g)
 
 static void print_text(const struct graphs *g, const struct options *o)
 {
-    printf("%zu captures of CUDA graphs%s\n\n", g->captures.n,
+    printf("%zu %s of CUDA graphs%s\n\n", g->captures.n, g->captures.n == 1 ? "capture" : "captures",
            g->n < g->captures.n ? "; of these, in this order:" : g->is_in_order ? ":" : ", in this order:");
     print_rows(g, o);
     print_sizes(g);
@@ -229,8 +236,14 @@ static void print_text(const struct graphs *g, const struct options *o)
         printf("Told apart by their pools: captures that share one count as one capture.\n"
                "Recordings of replay run-sim and replay record --torch tell them apart.\n");
     if (g->captures.has_earlier)
-        printf("Private pools held memory before the recording began; it is not counted.\n");
-    printf("%s\n", doubt_words(worst_doubt(g)));
+        printf("Not exact: private pools held memory before the recording began; it is not\ncounted.\n");
+    if (!g->captures.has_earlier || worst_doubt(g) != ARRANGEMENT_EXACT)
+        printf("%s\n", doubt_words(worst_doubt(g)));
+}
+
+static bool is_exact(const struct graphs *g, const struct arrangement_size *s)
+{
+    return s->doubt == ARRANGEMENT_EXACT && !g->captures.has_earlier;
 }
 
 static void write_json(const struct graphs *g, FILE *out)
@@ -249,18 +262,18 @@ static void write_json(const struct graphs *g, FILE *out)
         json_put_number(&j, "requests", c->n_requests);
         json_put_number(&j, "peak_requested_bytes", c->peak_bytes);
         json_put_number(&j, "alone_bytes", g->alone[i].bytes);
-        json_put_bool(&j, "alone_is_exact", g->alone[i].doubt == ARRANGEMENT_EXACT);
+        json_put_bool(&j, "alone_is_exact", is_exact(g, &g->alone[i]));
         json_put_number(&j, "shared_bytes", g->shared[i]);
-        json_put_number(&j, "own_bytes", g->own[i]);
+        json_put_number_unless(&j, "own_bytes", g->own[i], 0);
         json_end_object(&j);
     }
     json_end_array(&j);
     for (size_t i = 0; i < ARRANGEMENTS; i++) {
-        const bool is_known = arrangements[i].pools != GRAPH_POOLS_NONE || g->is_in_order;
+        const bool has_size = is_known(g, arrangements[i].pools);
         json_put_object(&j, arrangements[i].key);
         json_put_number_unless(&j, arrangements[i].pools == GRAPH_POOLS_NONE ? "program_peak_bytes" : "private_bytes",
-                               is_known ? g->sizes[i].bytes : UINT64_MAX, UINT64_MAX);
-        json_put_bool(&j, "is_exact", is_known && g->sizes[i].doubt == ARRANGEMENT_EXACT);
+                               has_size ? g->sizes[i].bytes : UINT64_MAX, UINT64_MAX);
+        json_put_bool(&j, "is_exact", has_size && is_exact(g, &g->sizes[i]));
         json_end_object(&j);
     }
     json_put_number(&j, "recorded_program_peak_bytes", g->run.lane.device->usage.reserved_peak_bytes);

@@ -18,8 +18,8 @@
 enum { LABEL_TEXT = 32, LINE_TEXT = 160, LINE_COLUMN = 42, RANKS_WIDTH = 80, LINES_SHOWN = 8, RANKS_SHOWN = 16 };
 
 /* Endings of a recording's files, the one that tells most first: what `run-sim` and `record` name so. */
-static const char *const endings[] = { ".zst", ".pickle", ".oom.zst", ".oom.pickle", ".usr1.zst", ".usr1.pickle",
-                                       ".driver.zst" };
+static const char *const endings[] = { ".zst", ".pickle", ".pkl", ".gz", ".html", ".oom.zst", ".oom.pickle",
+                                       ".usr1.zst", ".usr1.pickle", ".driver.zst" };
 enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
 
 /* Everything the command holds. Zero is valid: ranks_close accepts it. */
@@ -124,7 +124,7 @@ static enum err find_ranks(struct ranks_report *r, const char *folder, struct er
             order_put(r, i);
     }
     if (r->n == 0)
-        return err_set(why, ERR_INPUT, 0, "%.150s: a folder without recordings (.zst, .pickle)", folder);
+        return err_set(why, ERR_INPUT, 0, "%.150s: is a directory without recordings (.zst, .pickle)", folder);
     return ERR_OK;
 }
 
