@@ -39,6 +39,27 @@ static void recording_close(struct recording *r)
     trace_close(r->trace);
 }
 
+/* One line of a made-up program. */
+struct made { enum event_kind kind; uint64_t ptr, bytes, pool; enum control_kind control; };
+
+static void recording_make(const struct made *script, size_t n, struct recording *r)
+{
+    struct trace_writer *w;
+    const struct replay_config cfg = { .threads = 1 };
+    *r = (struct recording){ .trace = NULL };
+    cr_assert_eq(trace_create(NULL, &w, NULL), ERR_OK);
+    for (size_t i = 0; i < n; i++) {
+        const struct trace_record record = { .kind = script[i].kind, .ptr = script[i].ptr, .bytes = script[i].bytes,
+                                             .time_ns = i, .pool = { script[i].pool }, .record = TRACE_NO_RECORD,
+                                             .control.kind = (uint8_t)script[i].control };
+        cr_assert_eq(trace_put(w, &record, NULL), ERR_OK, "line %zu", i);
+    }
+    cr_assert_eq(trace_finish_open(w, "made", &r->trace, NULL), ERR_OK);
+    cr_assert_eq(captures_read(r->trace, &r->captures, NULL), ERR_OK);
+    cr_assert_eq(single_run_open(&r->run, r->trace, NULL, "sim:unlimited", NULL), ERR_OK);
+    cr_assert_eq(single_run_replay(&r->run, &cfg, NULL), ERR_OK);
+}
+
 /* "3,1" as captures from 0. */
 static size_t read_list(const char *text, uint32_t list[CAPTURES_MAX])
 {
@@ -127,5 +148,40 @@ Test(graphs, captures_that_do_other_work_are_not_alike_and_workspaces_are_made_o
     for (size_t i = 0; i < r.captures.n_requests; i++)
         n_once += r.captures.requests[i].is_once;
     cr_expect_eq(n_once, 2, "cuBLAS's workspace, and cuBLASLt's");
+    recording_close(&r);
+}
+
+Test(graphs, pools_tell_captures_apart_unless_they_are_used_in_turns)
+{
+    struct recording r;
+    const struct made script[] = {
+        { EVENT_ALLOC, 1, 1 << 20, 0, 0 }, { EVENT_ALLOC, 2, 3 << 20, 1, 0 }, { EVENT_ALLOC, 3, 3 << 20, 2, 0 },
+        { EVENT_FREE, 2, 0, 1, 0 }, { EVENT_ALLOC, 4, 3 << 20, 1, 0 },
+    };
+    recording_make(script, 4, &r);
+    cr_expect_eq(r.captures.how, CAPTURES_BY_POOL);
+    cr_expect_eq(r.captures.n, 2);
+    recording_close(&r);
+    recording_make(script, 5, &r);
+    cr_expect_eq(r.captures.how, CAPTURES_MIXED);
+    recording_close(&r);
+    recording_make(script, 1, &r);
+    cr_expect_eq(r.captures.how, CAPTURES_NONE);
+    recording_close(&r);
+}
+
+Test(graphs, without_graphs_what_was_refused_is_not_served)
+{
+    struct recording r;
+    const uint32_t list[] = { 0 };
+    struct arrangement_size size;
+    const struct made script[] = {
+        { EVENT_CONTROL, 0, 0, 1, CONTROL_CAPTURE_BEGIN }, { EVENT_ALLOC, 1, 30 << 20, 1, 0 },
+        { EVENT_CONTROL, 0, 0, 1, CONTROL_CAPTURE_END }, { EVENT_OOM, 0, UINT64_C(1) << 40, 0, 0 },
+    };
+    recording_make(script, sizeof script / sizeof script[0], &r);
+    const struct arrangement a = { .captures = &r.captures, .list = list, .n = 1, .pools = GRAPH_POOLS_NONE };
+    cr_assert_eq(arrangement_measure(&a, &r.run, NULL, &size, NULL), ERR_OK);
+    cr_expect_eq(size.bytes, 30 << 20);
     recording_close(&r);
 }

@@ -114,6 +114,8 @@ static enum err put_once(struct builder *b, size_t place, uint32_t request, stru
     enum err e = captures_align(b->c, from, capture, &b->aligned, why);
     if (e == ERR_OK && (!b->c->at[from].is_matched || !b->aligned.is_alike))
         doubt(b, ARRANGEMENT_DOUBT_ONCE);
+    if (b->c->at[capture].n_requests == 0)
+        return e;
     for (uint32_t i = 0; e == ERR_OK && i < b->c->at[from].n_requests; i++) {
         const uint32_t once = b->c->at[from].first_request + i;
         if (b->aligned.other[i] != UINT32_MAX)
@@ -250,9 +252,12 @@ static bool is_next(const uint64_t *list, size_t n, size_t *next, uint64_t numbe
     return true;
 }
 
+/* A request that was refused when recorded is left out: a card without end would serve it. */
 static enum err put_ordinary(struct builder *b, const struct event *ev, struct err_detail *why)
 {
     struct trace_record record;
+    if (ev->kind == EVENT_OOM)
+        return ERR_OK;
     const enum err e = trace_copy_event(b->c->trace, ev, b->out, &record, why);
     record.ptr = (uint64_t)(ev->kind == EVENT_CONTROL ? record.control.slot : ev->slot) + 1;
     record.bytes = ev->bytes;

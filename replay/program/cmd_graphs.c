@@ -162,6 +162,14 @@ static enum err graphs_read(struct graphs *g, const struct options *o, struct er
     return e == ERR_OK ? measure_all(g, why) : e;
 }
 
+/* What the whole program reserved. A replay on a card without end would serve what was refused. */
+static uint64_t recorded_peak(const struct graphs *g)
+{
+    const struct trace_info *info = trace_info(g->trace);
+    const bool is_refused = info->by_kind[EVENT_OOM] > 0 && info->recorded_peak_reserved_bytes > 0;
+    return is_refused ? info->recorded_peak_reserved_bytes : g->run.lane.device->usage.reserved_peak_bytes;
+}
+
 /* ---- answers ---- */
 
 static const char *doubt_words(enum arrangement_doubt doubt)
@@ -223,7 +231,7 @@ static void print_sizes(const struct graphs *g)
         else if (is_known(g, GRAPH_POOLS_NONE))
             printf("Without graphs, the same work on the same stream in the ordinary pool, the whole\n"
                    "program reserves %s at its peak; as recorded, with all graphs, %s.\n",
-                   text_mib(g->sizes[i].bytes, text), text_mib(g->run.lane.device->usage.reserved_peak_bytes, with));
+                   text_mib(g->sizes[i].bytes, text), text_mib(recorded_peak(g), with));
 }
 
 static void print_text(const struct graphs *g, const struct options *o)
@@ -276,7 +284,7 @@ static void write_json(const struct graphs *g, FILE *out)
         json_put_bool(&j, "is_exact", has_size && is_exact(g, &g->sizes[i]));
         json_end_object(&j);
     }
-    json_put_number(&j, "recorded_program_peak_bytes", g->run.lane.device->usage.reserved_peak_bytes);
+    json_put_number(&j, "recorded_program_peak_bytes", recorded_peak(g));
     json_end_object(&j);
 }
 
