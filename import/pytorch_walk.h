@@ -65,6 +65,7 @@ struct walk {
     uint32_t *block_of;               /* by rank: number in blocks + 1, 0 = none */
     struct free_run *free_runs;
     size_t n_free_runs, free_runs_room;
+    uint32_t *captures;               /* by pool: graph captures into it that were recorded */
     uint64_t start_reserved, peak_reserved, peak_requested;
     uint64_t n_unknown_actions, n_unmatched_final, n_undecided_free_runs;
     uint64_t n_forgotten;            /* live blocks that were requested while recording, in records that are gone */
