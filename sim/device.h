@@ -10,6 +10,7 @@
 #define REPLAY_SIM_DEVICE_H
 
 #include "base/err.h"
+#include "sim/cards.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -46,6 +47,11 @@ struct device_config {
     size_t   n_addresses;
     uint64_t base_addr;              /* the first address; 0: the device chooses */
     struct stream_queues *queues;    /* borrowed; NULL: work on every stream ends at once */
+
+    /* What a simulated card says of itself to a program. */
+    const struct device_model *model;            /* the named card; NULL: it was given by size */
+    unsigned capability;             /* 86 for 8.6; 0: the model's */
+    unsigned multiprocessors;        /* 0: the model's */
 
     /* For a real device only. When it is opened, the card tells `total_bytes`, `context_bytes` and `others_bytes`: all
      * of its memory, less what is taken. A limit replaces them. */
@@ -224,9 +230,10 @@ extern const struct device_ops device_sim;
  * ERR_UNSUPPORTED, ERR_DRIVER, ERR_DEVICE_OOM, ERR_HOST_NOMEM. */
 extern const struct device_ops device_cuda;
 
-/* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "sim:unlimited"; further options:
- * packing=on|off, addresses=rising|first-fit|descending, alloc_ns=, free_ns=, map_ns=, unmap_ns=. `has_total` says
- * whether the text gave a capacity. ERR_USAGE with the place and reason. */
+/* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "A100 80GB", "sim:unlimited"; further
+ * options: capability=8.6, multiprocessors=84, packing=on|off, addresses=rising|first-fit|descending, alloc_ns=,
+ * free_ns=, map_ns=, unmap_ns=. `has_total` says whether the text gave a capacity. ERR_USAGE with the place and
+ * reason. */
 MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
                                bool *has_total, struct err_detail *why);
 
@@ -235,19 +242,11 @@ MUST_USE enum err device_parse(const char *text, struct device_config *out, cons
 MUST_USE enum err device_parse_any(const char *text, struct device_config *out, bool *is_real, bool *has_total,
                                    struct err_detail *why);
 
+/* The card that a program finds: the named one; by size only, a typical one of the given capability, or an H100 with the
+ * title "Simulated GPU". What was typed stands in place of the card's own. */
+struct device_model device_found(const struct device_config *cfg);
+
 /* The config of plain "sim": unlimited, packing on, rising addresses, the default call costs. */
 struct device_config device_defaults(void);
-
-/* A card by name, with the memory its driver reports. */
-struct device_model {
-    const char *name, *title;        /* "h100-80g", "NVIDIA H100 80GB HBM3" */
-    uint64_t    total_bytes;
-};
-
-/* The i-th of the named cards, ascending by memory; NULL after the last. */
-const struct device_model *device_model_at(size_t i);
-
-/* The smallest named card with at least `bytes`; NULL if none has. */
-const struct device_model *device_model_for(uint64_t bytes);
 
 #endif
