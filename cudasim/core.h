@@ -68,8 +68,8 @@ CUDASIM_API int cudasim_resident_blocks(int threads, uint64_t shared_bytes);
 
 /* ---- kernels: cudasim/kernels.c ---- */
 
-/* A fat binary that a program registers (its struct __fatBinC_Wrapper_t), and a kernel of it by its host function. Returns
- * a handle; the binary is borrowed for the process's life. */
+/* A fat binary that a program registers (its struct __fatBinC_Wrapper_t), and a kernel of it by its host function. The
+ * first returns a handle; the binary is borrowed for the process's life. */
 CUDASIM_API void *cudasim_binary_register(const void *wrapper);
 CUDASIM_API void cudasim_kernel_register(void *handle, const void *function);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * For which compute capability a kernel's code on this card was compiled: libraries such as cub choose their kernels, and
- * with them the size of their temporary storage, by that.
+ * For which compute capability a kernel's code on this card was compiled: libraries such as cub choose their kernels,
+ * and with them the size of their temporary storage, by that.
  *
- * nvcc puts a "fat binary" into a program: one image for each capability that it was compiled for, as machine code or as
- * PTX. The driver takes the machine code of the card's major capability with the highest minor not above the card's,
+ * nvcc puts a "fat binary" into a program: one image for each capability that it was compiled for, as machine code or
+ * as PTX. The driver takes the machine code of the card's major capability with the highest minor not above the card's,
  * otherwise it compiles the highest PTX not above the card. The layout is that of fatbinary.h and of what nvcc writes:
  *
  *     wrapper: magic u32, version u32, -> fat binary
  *     header:  magic u32, version u16, header bytes u16, bytes of all entries u64
- *     entry:   kind u16 (1 PTX, 2 machine code), version u16, header bytes u32, image bytes u64, ..., capability u32 at 28
+ *     entry:   kind u16 (1 PTX, 2 machine code), version u16, header bytes u32, image bytes u64, at 28 capability u32
  */
 #include "cudasim/state.h"
 

@@ -24,7 +24,7 @@ struct device_model {
     const char *source;              /* of total_bytes */
 };
 
-/* The limits of a compute capability (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"). */
+/* The limits of a compute capability (CUDA C++ Programming Guide, "Compute Capabilities": technical specifications). */
 struct compute_class {
     unsigned    capability;          /* 86 for 8.6 */
     const char *typical;             /* a card of the table: what is taken for a card that is given by size only */
@@ -44,9 +44,9 @@ const struct device_model *device_model_at(size_t i);
 /* The smallest of those with at least `bytes`; NULL if none has. */
 const struct device_model *device_model_for(uint64_t bytes);
 
-/* The cards that text[0, n) can mean, in any sensible spelling: "h100", "A100 80GB", "4090", "RTX 3080 Ti". An exact name
- * means that card only; of the others those with the fewest words that were not typed count ("4090" is not the laptop's).
- * Fills out[0, room) in the order of the table; returns how many there are, which may be more. */
+/* The cards that text[0, n) can mean, in any sensible spelling: "h100", "A100 80GB", "4090", "RTX 3080 Ti". An exact
+ * name means that card only; of the others those with the fewest words that were not typed count ("4090" is not the
+ * laptop's). Fills out[0, room) in the order of the table; returns how many there are, which may be more. */
 size_t cards_find(const char *text, size_t n, const struct device_model **out, size_t room);
 
 /* NULL for a capability that is not in the table. */

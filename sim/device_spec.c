@@ -18,7 +18,7 @@ struct device_config device_defaults(void)
         .alloc_ns = 200000, .free_ns = 250000,
         .map_ns = 40000,    .unmap_ns = 60000,
         .packing = true,
-        .addresses = ADDRESSES_RISING,
+        .addresses = ADDRESSES_RUNS,
     };
 }
 
@@ -148,12 +148,22 @@ static bool device_parse_common(const struct device_item *it, struct device_conf
     return false;
 }
 
+static const char *const address_orders[] = {
+    [ADDRESSES_RISING] = "rising", [ADDRESSES_FIRST_FIT] = "first-fit", [ADDRESSES_DESCENDING] = "descending",
+    [ADDRESSES_LIST] = "list",     [ADDRESSES_RUNS] = "runs",
+};
+
+const char *device_addresses_name(enum device_addresses addresses)
+{
+    return address_orders[addresses];
+}
+
 static bool device_parse_sim(const struct device_item *it, struct device_config *cfg, const char **hint)
 {
-    static const char *const modes[] = {"rising", "first-fit", "descending"};
     const struct { const char *name; uint64_t *bytes; } sizes[] = {
         {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
     };
+    static const char *const systems[] = {"linux", "windows", "wsl"};
     size_t word = 0;
     uint64_t number = 0;
     for (size_t i = 0; i < 2; i++)
@@ -161,6 +171,12 @@ static bool device_parse_sim(const struct device_item *it, struct device_config 
             *hint = "a size such as 450MiB";
             return units_parse_bytes(it->value, it->n_value, sizes[i].bytes);
         }
+    if (text_is(it->name, it->n_name, "system")) {
+        *hint = "linux, windows or wsl";
+        const bool is_ok = device_parse_word(it->value, it->n_value, systems, 3, &word);
+        cfg->is_windows = is_ok ? word != 0 : cfg->is_windows;
+        return is_ok;
+    }
     if (text_is(it->name, it->n_name, "capability")) {
         *hint = "a compute capability such as 8.6, from 5.3 to 12.1";
         return device_parse_capability(it->value, it->n_value, &cfg->capability);
@@ -172,9 +188,11 @@ static bool device_parse_sim(const struct device_item *it, struct device_config 
         return is_ok;
     }
     if (text_is(it->name, it->n_name, "addresses")) {
-        *hint = "rising, first-fit or descending";
-        const bool is_ok = device_parse_word(it->value, it->n_value, modes, 3, &word);
+        *hint = "runs (as under Linux), rising (as under Windows and WSL), descending or first-fit";
+        const bool is_ok = device_parse_word(it->value, it->n_value, address_orders, ADDRESSES_RUNS + 1, &word) &&
+                           word != ADDRESSES_LIST;
         cfg->addresses = is_ok ? (enum device_addresses)word : cfg->addresses;
+        cfg->has_addresses = cfg->has_addresses || is_ok;
         return is_ok;
     }
     return false;
@@ -195,8 +213,8 @@ static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct
     const char *eq = memchr(text, '=', n);
     bool is_known;
     *hint = is_cuda ? "an option: limit=, packing=, alloc_ns=, free_ns=, map_ns=, unmap_ns="
-                    : "an option: context=, others=, capability=, multiprocessors=, packing=, addresses=, alloc_ns=, "
-                      "free_ns=, map_ns=, unmap_ns=";
+                    : "an option: context=, others=, capability=, multiprocessors=, system=, packing=, addresses=, "
+                      "alloc_ns=, free_ns=, map_ns=, unmap_ns=";
     if (eq == NULL)
         return false;
     const size_t n_name = (size_t)(eq - text);
@@ -251,6 +269,17 @@ static enum err device_parse_items(const char *text, const char *at, bool is_cud
     return ERR_OK;
 }
 
+/* Under Windows and WSL addresses rise, and a card has all that nvidia-smi shows less 512 KiB (logs of ten cards). */
+static void device_settle_system(struct device_config *cfg)
+{
+    if (cfg->is_windows && cfg->model != NULL && cfg->model->smi_bytes > cfg->total_bytes)
+        cfg->total_bytes = cfg->model->smi_bytes - 512 * KIB;
+    if (cfg->is_windows && !cfg->has_addresses) {
+        cfg->addresses = ADDRESSES_RISING;
+        cfg->has_addresses = true;
+    }
+}
+
 enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops, bool *has_total,
                       struct err_detail *why)
 {
@@ -273,14 +302,15 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
         const size_t n = strcspn(text, ":,");
         char cards[HINT_TEXT];
         device_suggest_card(text, n, cards);
-        return err_set(why, ERR_USAGE, 0, cards[0] != '\0' ? "device '%.*s': no single card of that name%s"
-                                                           : "device '%.*s': expected 'sim', the simulated card, or "
-                                                             "'cuda', a real one, or a card's size or name (see --list)%s",
-                       (int)n, text, cards);
+        const char *const sentence = cards[0] != '\0' ? "device '%.*s': no single card of that name%s"
+                                   : "device '%.*s': expected 'sim', the simulated card, or 'cuda', a real one, or a "
+                                     "card's size or name (see --list)%s";
+        return err_set(why, ERR_USAGE, 0, sentence, (int)n, text, cards);
     }
     const enum err e = device_parse_items(text, strchr(text, ':'), false, &cfg, &has_first, why);
     if (e != ERR_OK)
         return e;
+    device_settle_system(&cfg);
     if (device_card_bytes(&(struct device){.cfg = cfg}, 0) > cfg.total_bytes)
         return err_set(why, ERR_USAGE, 0, "device '%s': context and others take more than the card has", text);
     *out = cfg;

@@ -335,7 +335,8 @@ Test(cudasim, a_kernel_is_of_the_best_code_that_the_card_takes)
             cudasim_rig_find(runtime, "__cudaRegisterFunction", &add_kernel);
             cudasim_rig_find(runtime, "cudaFuncGetAttributes", &ask);
             add_kernel(add_binary(&wrapper), &facts);
-            _exit(ask(&facts, &facts) == 0 && facts.numbers[2] == cases[i].ptx && facts.numbers[3] == cases[i].code ? 0 : 1);
+            const bool is_right = ask(&facts, &facts) == 0 && facts.numbers[2] == cases[i].ptx;
+            _exit(is_right && facts.numbers[3] == cases[i].code ? 0 : 1);
         }
         int status = -1;
         waitpid(child, &status, 0);

@@ -172,6 +172,55 @@ Test(device, descending_addresses_fall)
         cr_expect_leq(addr[i] + DEVICE_PAGE_BYTES, addr[i - 1]);
 }
 
+/* The device's addresses as offsets from the first one's run, in MiB. */
+static long offset_of(const struct segment *s, const struct segment *first)
+{
+    return (long)((int64_t)(s->addr - first->addr / (32 * MIB) * (32 * MIB)) / (int64_t)MIB);
+}
+
+Test(device, runs_fall_and_the_lowest_rest_is_used_first)
+{
+    static const struct { uint64_t mib; long offset; } turns[] = {
+        {20, 0}, {20, -32}, {2, -12}, {10, -10}, {12, 20}, {44, -96}, {20, -52}, {64, -160}, {2, -162 - 30}, {30, -190},
+    };
+    struct device *dev = opened(parsed("sim:addresses=runs"));
+    struct segment s[sizeof turns / sizeof turns[0]], t;
+    for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+        cr_assert_eq(device_segment_alloc(dev, turns[i].mib * MIB, &s[i]), ERR_OK);
+        cr_expect_eq(offset_of(&s[i], &s[0]), turns[i].offset, "%zu is at %ld", i, offset_of(&s[i], &s[0]));
+    }
+    device_segment_free(dev, &s[1]);
+    device_segment_free(dev, &s[2]);
+    cr_assert_eq(device_segment_alloc(dev, 22 * MIB, &t), ERR_OK);
+    cr_expect_eq(t.addr, s[1].addr, "what was given back is a rest again, joined with its neighbour");
+    device_close(dev);
+}
+
+Test(device, runs_go_on_beside_a_list)
+{
+    static const uint64_t list[] = {UINT64_C(0x600000000), UINT64_C(0x5fe000000), UINT64_C(0x5ff400000)};
+    struct device *dev = opened(parsed("sim:addresses=runs"));
+    struct segment s;
+    device_list_addresses(dev, list, 3);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(device_segment_alloc(dev, i < 2 ? 20 * MIB : 2 * MIB, &s), ERR_OK);
+    device_list_addresses(dev, NULL, 0);
+    cr_assert_eq(device_segment_alloc(dev, 2 * MIB, &s), ERR_OK);
+    cr_expect_eq(s.addr, list[2] + 2 * MIB, "the lowest rest of a listed run");
+    cr_assert_eq(device_segment_alloc(dev, 20 * MIB, &s), ERR_OK);
+    cr_expect_eq(s.addr, list[1] - 32 * MIB);
+    device_close(dev);
+}
+
+Test(device, the_system_is_that_of_the_driver)
+{
+    cr_expect_eq(parsed("sim:24GiB").addresses, ADDRESSES_RUNS);
+    cr_expect_eq(parsed("sim:24GiB,system=linux").addresses, ADDRESSES_RUNS);
+    cr_expect_eq(parsed("sim:24GiB,system=wsl").addresses, ADDRESSES_RISING);
+    cr_expect_eq(parsed("sim:24GiB,system=wsl,addresses=runs").addresses, ADDRESSES_RUNS);
+    cr_expect_eq(parsed("rtx3070-8g,system=windows").total_bytes, UINT64_C(8589410304), "deviceQuery there");
+}
+
 Test(device, first_fit_takes_the_lowest_gap)
 {
     struct device_config cfg = of_total(DEVICE_UNLIMITED);
@@ -213,7 +262,7 @@ Test(device, a_list_of_addresses_is_followed_and_then_left_behind)
 
 Test(device, an_address_space_that_is_used_up_is_out_of_memory)
 {
-    struct device *dev = opened(of_total(DEVICE_UNLIMITED));
+    struct device *dev = opened(parsed("sim:addresses=rising"));
     struct segment s;
     cr_expect_eq(device_segment_alloc(dev, UINT64_MAX, &s), ERR_DEVICE_OOM);
     cr_assert_eq(device_segment_alloc(dev, UINT64_C(1) << 63, &s), ERR_OK);
@@ -430,7 +479,8 @@ Test(device, each_card_is_whole_and_meant_by_its_name)
         cr_expect(n == 0 || card_at(n - 1)->total_bytes <= m->total_bytes, "%s is out of order", m->name);
         cr_expect_not_null(compute_class_of(m->capability), "%s", m->name);
         cr_expect_geq(m->smi_bytes, m->total_bytes, "%s", m->name);
-        cr_expect(m->multiprocessors > 0 && m->l2_bytes > 0 && m->bus_bits > 0 && m->clock_khz > 0 && m->source[0] != '\0');
+        cr_expect(m->multiprocessors > 0 && m->l2_bytes > 0 && m->bus_bits > 0 && m->clock_khz > 0, "%s", m->name);
+        cr_expect_str_neq(m->source, "");
     }
     cr_expect_geq(n, 60);
 }
@@ -452,7 +502,8 @@ Test(device, a_card_is_meant_in_any_spelling)
         {"h100", "h100-80g"}, {"H100", "h100-80g"}, {"h100-80gb", "h100-80g"}, {"NVIDIA H100 80GB HBM3", "h100-80g"},
         {"H100 PCIe", "h100-pcie-80g"}, {"H100 SXM5", "h100-80g"}, {"A100 80GB", "a100-80g"}, {"a100 80", "a100-80g"},
         {"A100-SXM4-40GB", "a100-40g"}, {"4090", "rtx4090-24g"}, {"rtx 4090", "rtx4090-24g"},
-        {"GeForce RTX 4090 Laptop GPU", "rtx4090-laptop-16g"}, {"rtx3080ti", "rtx3080ti-12g"}, {"3080 Ti", "rtx3080ti-12g"},
+        {"GeForce RTX 4090 Laptop GPU", "rtx4090-laptop-16g"}, {"rtx3080ti", "rtx3080ti-12g"},
+        {"3080 Ti", "rtx3080ti-12g"},
         {"a10", "a10-24g"}, {"a10g", "a10g-24g"}, {"l40", "l40-48g"}, {"l40s", "l40s-48g"}, {"t4", "t4-16g"},
         {"Tesla V100 32GB", "v100-32g"}, {"gh200 144g", "gh200-144g"}, {"orin nano", "jetson-orin-nano-8g"},
         {"RTX A6000", "a6000-48g"}, {"6000 ada", "rtx6000-ada-48g"}, {"RTX PRO 6000 Blackwell", "rtxpro6000-96g"},
@@ -468,7 +519,8 @@ Test(device, a_card_is_meant_in_any_spelling)
 Test(device, a_name_of_several_cards_is_refused_with_their_names)
 {
     static const struct { const char *text, *one, *other; } cases[] = {
-        {"a100", "a100-40g", "a100-80g"}, {"sim:v100", "v100-16g", "v100-32g"}, {"4060 ti", "rtx4060ti-8g", "rtx4060ti-16g"},
+        {"a100", "a100-40g", "a100-80g"}, {"sim:v100", "v100-16g", "v100-32g"},
+        {"4060 ti", "rtx4060ti-8g", "rtx4060ti-16g"},
         {"sim:orin,context=1GiB", "jetson-orin-nx-16g", "jetson-agx-orin-64g"}, {"h10-80g", "h100-80g", "did you mean"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
