@@ -56,6 +56,59 @@ ENTRY(size_t, cudasim_standin_cudnn8_version, void)
     return 8999;
 }
 
+/* cudnnBackendCreateDescriptor(type, handle *). */
+ENTRY(int, cudasim_standin_second_create, int type, uint64_t *handle)
+{
+    (void)type;
+    return cudasim_standin_create(handle);
+}
+
+/* cudnnBackendGetAttribute, by the numbers of cudnn_graph.h: the heuristics know one engine configuration, which has an
+ * engine without knobs and notes. Its plan needs no workspace. The caller has made the descriptors to be filled in. */
+ENTRY(int, cudasim_standin_cudnn_attribute, uint64_t descriptor, int name, int type, int64_t wanted, int64_t *n,
+      void *values)
+{
+    enum { HEURISTIC_RESULTS = 202, CONFIGURATION_ENGINE = 300 };
+    enum { TYPE_INT64 = 3, TYPE_DESCRIPTOR = 15 };
+    const bool is_there = type == TYPE_INT64 || (type == TYPE_DESCRIPTOR && (name == HEURISTIC_RESULTS ||
+                                                                            name == CONFIGURATION_ENGINE));
+    (void)descriptor;
+    if (n != NULL)
+        *n = is_there;
+    if (type == TYPE_INT64 && wanted > 0 && values != NULL)
+        *(int64_t *)values = 0;
+    return 0;
+}
+
+/* nvrtcVersion(int *major, int *minor): the last of each major version, as cudaRuntimeGetVersion says. */
+#define NVRTC_VERSION(a, b)                                                    \
+    ENTRY(int, cudasim_standin_nvrtc##a##_version, int *major, int *minor)     \
+    {                                                                          \
+        *major = a;                                                            \
+        *minor = b;                                                            \
+        return 0;                                                              \
+    }
+
+NVRTC_VERSION(11, 8)
+NVRTC_VERSION(12, 8)
+NVRTC_VERSION(13, 0)
+
+/* nvrtcGetPTXSize, nvrtcGetCUBINSize(program, size_t *): code of one byte, which cuModuleLoadData does not look at. */
+ENTRY(int, cudasim_standin_second_size_one, uint64_t program, size_t *size)
+{
+    (void)program;
+    *size = 1;
+    return 0;
+}
+
+/* nvrtcGetLoweredName(program, expression, const char **name). */
+ENTRY(int, cudasim_standin_third_text, uint64_t program, const char *expression, const char **name)
+{
+    (void)program, (void)expression;
+    *name = "simulated";
+    return 0;
+}
+
 /* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. From the seventh on, arguments lie
  * on the stack in slots of 8 bytes (System V ABI, x86-64), as a struct that is passed by value does. */
 struct stack_arguments {
@@ -79,7 +132,10 @@ NO_WORKSPACE(int, 12)
 NO_WORKSPACE(int, 13)
 NO_WORKSPACE(int, 14)
 NO_WORKSPACE(int, 17)
+NO_WORKSPACE(size_t, 2)
+NO_WORKSPACE(size_t, 6)
 NO_WORKSPACE(size_t, 7)
+NO_WORKSPACE(size_t, 9)
 NO_WORKSPACE(size_t, 10)
 NO_WORKSPACE(size_t, 11)
 NO_WORKSPACE(size_t, 13)
