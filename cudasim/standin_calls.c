@@ -157,6 +157,29 @@ NO_WORKSPACES(11)
 NO_WORKSPACES(12)
 NO_WORKSPACES(18)
 
+/* cudnnGetConvolution...Algorithm_v7 and cudnnFindConvolution...AlgorithmEx: one algorithm, deterministic and without a
+ * workspace. The k-th argument points to how many there are, the next one to what each needs. */
+struct algorithm_facts {
+    int    algorithm, status;
+    float  time_ms;
+    size_t workspace_bytes;
+    int    is_deterministic, math, reserved[3];
+};
+
+#define ONE_ALGORITHM(k)                                                                                        \
+    ENTRY(int, cudasim_standin_algorithms_##k, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, \
+          uint64_t a6, struct stack_arguments rest)                                                             \
+    {                                                                                                           \
+        (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;                                             \
+        *(int *)(uintptr_t)rest.slot[k - 7] = 1;                                                                \
+        *(struct algorithm_facts *)(uintptr_t)rest.slot[k - 6] =                                                \
+            (struct algorithm_facts){ .algorithm = 1, .is_deterministic = 1 };                                  \
+        return 0;                                                                                               \
+    }
+
+ONE_ALGORITHM(7)
+ONE_ALGORITHM(10)
+
 /* PyTorch asks an NCCL communicator for its rank and the number of ranks. The handle carries both. */
 enum { RANK_BITS = 16 };
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "4"
+#define STANDINS_FORM "5"
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
@@ -55,6 +55,10 @@ static const struct { const char *part, *target; } targets[] = {
     { "cudnnGetConvolutionForwardWorkspaceSize", "cudasim_standin_size_t_7" },
     { "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudasim_standin_size_t_7" },
     { "cudnnGetConvolutionBackwardFilterWorkspaceSize", "cudasim_standin_size_t_7" },
+    { "cudnnGetConvolutionForwardAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnFindConvolution", "cudasim_standin_algorithms_10" },
     { "cudnnDropoutGetStatesSize", "cudasim_standin_size_t_2" },
     { "nvrtcGetPTXSize", "cudasim_standin_second_size_one" },
     { "nvrtcGetCUBINSize", "cudasim_standin_second_size_one" },

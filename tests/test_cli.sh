@@ -276,6 +276,12 @@ refuse 2 'cut off here, before its facts' part.trace --policy none
 schema=$3/report/SCHEMA.md
 sed -n '/replay-info\/1/,/^## /p' "$schema" | grep '^|' | grep -o '`[a-z_]*`' | tr -d '`' |
     grep -v -x 'empty\|notes' | sort -u >promised
+# The order of new segments: asked for, shown by the recording, or Linux's.
+expect 0 '"address_order": "rising"' "$3/samples/gpt-varlen-default.trace.zst" --policy none --json -
+expect 0 '"address_order": "runs"' "$3/samples/gpt-varlen-default.trace.zst" --policy none --json - \
+    --device sim:24GiB,addresses=runs
+expect 0 '"address_order": "runs"' loop.trace --policy none --json -
+expect 0 '"address_order": "rising"' loop.trace --policy none --json - --device sim:24GiB,system=wsl
 run info "$3/samples/gpt-varlen-default.trace.zst" --json -
 sed '/^  "meta": {/,/^  }/d' out | grep -o '^ *"[a-z_]*":' | tr -d ' ":' | cat - <(echo meta) | sort -u >found
 cmp -s promised found || fail "keys of info: $(diff promised found)"
