@@ -73,7 +73,7 @@ static enum err cudasim_open_devices(struct err_detail *why)
     for (int i = 0; e == ERR_OK && i < n; i++) {
         struct cudasim_device *d = &cudasim.devices[i];
         const uint64_t base = ADDRESSES_BEGIN + (uint64_t)i * stride;
-        const bool is_falling = cfg.addresses == ADDRESSES_DESCENDING || cfg.addresses == ADDRESSES_RUNS;
+        const bool is_falling = cfg.addresses == ADDRESSES_DESCENDING || cfg.addresses == ADDRESSES_LINUX;
         cfg.base_addr = is_falling ? base + stride : base;
         e = device_open(ops, &cfg, &d->device, why);
         d->end_addr = base + stride;

@@ -32,7 +32,7 @@ enum device_addresses {
     ADDRESSES_FIRST_FIT,             /* the lowest gap that fits */
     ADDRESSES_DESCENDING,            /* each below the last, never reused */
     ADDRESSES_LIST,                  /* from `address_list`, in order; then as before it, rising if it came first */
-    ADDRESSES_RUNS,                  /* as Linux's driver gives them: sim/device_sim.c */
+    ADDRESSES_LINUX,                  /* as Linux's driver gives them: sim/device_sim.c */
 };
 
 struct device_config {
@@ -235,7 +235,7 @@ extern const struct device_ops device_cuda;
 
 /* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "A100 80GB", "sim:unlimited"; further
  * options: capability=8.6, multiprocessors=84, system=linux|windows|wsl, packing=on|off, alloc_ns=, free_ns=, map_ns=,
- * unmap_ns=, addresses=runs|rising|first-fit|descending. `has_total` says whether the text gave a capacity. ERR_USAGE
+ * unmap_ns=, addresses=linux|rising|first-fit|descending. `has_total` says whether the text gave a capacity. ERR_USAGE
  * with the place and reason. */
 MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
                                bool *has_total, struct err_detail *why);
@@ -249,7 +249,7 @@ MUST_USE enum err device_parse_any(const char *text, struct device_config *out, 
  * the title "Simulated GPU". What was typed stands in place of the card's own. */
 struct device_model device_found(const struct device_config *cfg);
 
-/* The config of plain "sim": unlimited, packing on, addresses in runs, the default call costs. */
+/* The config of plain "sim": unlimited, packing on, Linux's order of addresses, the default call costs. */
 struct device_config device_defaults(void);
 
 /* As a person types it after addresses=; "list" for a list. */

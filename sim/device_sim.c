@@ -5,11 +5,11 @@
  * Memory needs no model: the front functions count it. This file only decides the next address, by mode (sim/device.h).
  * Every piece starts at a multiple of 2 MiB.
  *
- * ADDRESSES_RUNS is the order of Linux's driver, as public recordings show it (98 to 100 % of the pairs of segments in
- * six of them): memory comes in whole runs of 32 MiB, aligned, each below the last. The rest of a run is used before a
- * new run is begun, the lowest rest that is large enough first, from its start:
+ * ADDRESSES_LINUX is the order of Linux's driver, as public recordings show it (98 to 100 % of the pairs of segments in
+ * six of them): memory comes in whole spans of 32 MiB, aligned, each below the last. The rest of a span is used before
+ * a new span is begun, the lowest rest that is large enough first, from its start:
  *
- *     run 2 (lower)                           run 1 (higher)
+ *     span 2 (lower)                          span 1 (higher)
  *     | 3: 20 MiB            | rest 12 MiB    | 1: 20 MiB            | 2: 2 | rest 10 MiB    |
  *                              the next 2 MiB go here
  *
@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define SIM_BASE  UINT64_C(0x7f0000000000)  /* where CUDA's unified addresses usually are */
-#define RUN_BYTES (UINT64_C(32) << 20)
+#define SPAN_BYTES (UINT64_C(32) << 20)
 
 struct sim_extent {
     uint64_t addr, bytes;
@@ -39,8 +39,8 @@ struct sim {
     uint64_t above, below;                  /* nothing was given at or above, and below these */
     uint32_t n_phys;                        /* handles given out so far */
     struct extents taken;                   /* first fit: what is in use */
-    struct extents rests;                   /* runs: what is left of them */
-    struct extents listed;                  /* runs: given by a list, rests not yet looked for */
+    struct extents rests;                   /* Linux: what is left of spans */
+    struct extents listed;                  /* Linux: given by a list, rests not yet looked for */
 };
 
 static enum err sim_open(const struct device_config *cfg, struct device **out, struct err_detail *why)
@@ -133,15 +133,15 @@ static void rests_add(struct extents *rests, uint64_t addr, uint64_t bytes)
     }
 }
 
-/* The rests of runs that a list of addresses began: what lies between its extents, up to a whole run. */
+/* The rests of spans that a list of addresses began: what lies between its extents, up to a whole span. */
 static enum err sim_find_rests(struct sim *sim)
 {
     const struct extents *listed = &sim->listed;
     for (size_t i = 0; i < listed->n; i++) {
         const uint64_t end = listed->all[i].addr + listed->all[i].bytes;
-        const uint64_t run_end = align_up(end, RUN_BYTES);
+        const uint64_t span_end = align_up(end, SPAN_BYTES);
         const uint64_t next = i + 1 < listed->n ? listed->all[i + 1].addr : UINT64_MAX;
-        const uint64_t rest_end = next < run_end ? next : run_end;
+        const uint64_t rest_end = next < span_end ? next : span_end;
         if (!extents_reserve(&sim->rests))
             return ERR_HOST_NOMEM;
         if (end < rest_end)
@@ -151,7 +151,7 @@ static enum err sim_find_rests(struct sim *sim)
     return ERR_OK;
 }
 
-static enum err sim_take_of_runs(struct sim *sim, uint64_t bytes, uint64_t *addr)
+static enum err sim_take_of_spans(struct sim *sim, uint64_t bytes, uint64_t *addr)
 {
     struct extents *rests = &sim->rests;
     size_t i = 0;
@@ -167,7 +167,7 @@ static enum err sim_take_of_runs(struct sim *sim, uint64_t bytes, uint64_t *addr
             extents_remove(rests, i);
         return ERR_OK;
     }
-    const uint64_t whole = align_up(bytes, RUN_BYTES), top = sim->below / RUN_BYTES * RUN_BYTES;
+    const uint64_t whole = align_up(bytes, SPAN_BYTES), top = sim->below / SPAN_BYTES * SPAN_BYTES;
     if (whole >= top)
         return ERR_DEVICE_OOM;              /* the address space is used up */
     sim->below = *addr = top - whole;
@@ -180,14 +180,14 @@ static enum err sim_take_of_runs(struct sim *sim, uint64_t bytes, uint64_t *addr
 static enum err sim_take_listed(struct sim *sim, uint64_t bytes, uint64_t *addr)
 {
     struct device *dev = &sim->base;
-    if (dev->opened_with == ADDRESSES_RUNS && !extents_reserve(&sim->listed))
+    if (dev->opened_with == ADDRESSES_LINUX && !extents_reserve(&sim->listed))
         return ERR_HOST_NOMEM;
     *addr = dev->cfg.address_list[dev->n_listed++];
     if (*addr < UINT64_MAX - bytes && sim->above < *addr + bytes)
         sim->above = align_up(*addr + bytes, DEVICE_PAGE_BYTES);
     if (sim->below > *addr)
         sim->below = *addr;
-    if (dev->opened_with == ADDRESSES_RUNS)
+    if (dev->opened_with == ADDRESSES_LINUX)
         extents_put(&sim->listed, extents_above(&sim->listed, *addr), *addr, bytes);
     return ERR_OK;
 }
@@ -198,7 +198,7 @@ static void sim_give_back(struct device *dev, uint64_t addr, uint64_t bytes)
     const size_t i = extents_above(&sim->taken, addr);
     if (i > 0 && sim->taken.all[i - 1].addr == addr)
         extents_remove(&sim->taken, i - 1);
-    if (dev->opened_with == ADDRESSES_RUNS && sim_find_rests(sim) == ERR_OK && extents_reserve(&sim->rests))
+    if (dev->opened_with == ADDRESSES_LINUX && sim_find_rests(sim) == ERR_OK && extents_reserve(&sim->rests))
         rests_add(&sim->rests, addr, align_up(bytes, DEVICE_PAGE_BYTES));    /* without host memory it stays unused */
 }
 
@@ -212,8 +212,8 @@ static enum err sim_take(struct device *dev, uint64_t bytes, uint64_t *addr)
     switch (dev->cfg.addresses == ADDRESSES_LIST ? dev->opened_with : dev->cfg.addresses) {
     case ADDRESSES_FIRST_FIT:
         return room >= UINT64_MAX - sim->above ? ERR_DEVICE_OOM : sim_take_first_fit(sim, room, addr);
-    case ADDRESSES_RUNS:
-        return room >= sim->below ? ERR_DEVICE_OOM : sim_take_of_runs(sim, room, addr);
+    case ADDRESSES_LINUX:
+        return room >= sim->below ? ERR_DEVICE_OOM : sim_take_of_spans(sim, room, addr);
     case ADDRESSES_DESCENDING:
         if (room >= sim->below)
             return ERR_DEVICE_OOM;

@@ -18,7 +18,7 @@ struct device_config device_defaults(void)
         .alloc_ns = 200000, .free_ns = 250000,
         .map_ns = 40000,    .unmap_ns = 60000,
         .packing = true,
-        .addresses = ADDRESSES_RUNS,
+        .addresses = ADDRESSES_LINUX,
     };
 }
 
@@ -150,7 +150,7 @@ static bool device_parse_common(const struct device_item *it, struct device_conf
 
 static const char *const address_orders[] = {
     [ADDRESSES_RISING] = "rising", [ADDRESSES_FIRST_FIT] = "first-fit", [ADDRESSES_DESCENDING] = "descending",
-    [ADDRESSES_LIST] = "list",     [ADDRESSES_RUNS] = "runs",
+    [ADDRESSES_LIST] = "list",     [ADDRESSES_LINUX] = "linux",
 };
 
 const char *device_addresses_name(enum device_addresses addresses)
@@ -188,8 +188,8 @@ static bool device_parse_sim(const struct device_item *it, struct device_config 
         return is_ok;
     }
     if (text_is(it->name, it->n_name, "addresses")) {
-        *hint = "runs (as under Linux), rising (as under Windows and WSL), descending or first-fit";
-        const bool is_ok = device_parse_word(it->value, it->n_value, address_orders, ADDRESSES_RUNS + 1, &word) &&
+        *hint = "linux, rising (as under Windows and WSL), descending or first-fit";
+        const bool is_ok = device_parse_word(it->value, it->n_value, address_orders, ADDRESSES_LINUX + 1, &word) &&
                            word != ADDRESSES_LIST;
         cfg->addresses = is_ok ? (enum device_addresses)word : cfg->addresses;
         cfg->has_addresses = cfg->has_addresses || is_ok;

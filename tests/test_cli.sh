@@ -278,9 +278,9 @@ sed -n '/replay-info\/1/,/^## /p' "$schema" | grep '^|' | grep -o '`[a-z_]*`' | 
     grep -v -x 'empty\|notes' | sort -u >promised
 # The order of new segments: asked for, shown by the recording, or Linux's.
 expect 0 '"address_order": "rising"' "$3/samples/gpt-varlen-default.trace.zst" --policy none --json -
-expect 0 '"address_order": "runs"' "$3/samples/gpt-varlen-default.trace.zst" --policy none --json - \
-    --device sim:24GiB,addresses=runs
-expect 0 '"address_order": "runs"' loop.trace --policy none --json -
+expect 0 '"address_order": "linux"' "$3/samples/gpt-varlen-default.trace.zst" --policy none --json - \
+    --device sim:24GiB,addresses=linux
+expect 0 '"address_order": "linux"' loop.trace --policy none --json -
 expect 0 '"address_order": "rising"' loop.trace --policy none --json - --device sim:24GiB,system=wsl
 run info "$3/samples/gpt-varlen-default.trace.zst" --json -
 sed '/^  "meta": {/,/^  }/d' out | grep -o '^ *"[a-z_]*":' | tr -d ' ":' | cat - <(echo meta) | sort -u >found

@@ -172,18 +172,18 @@ Test(device, descending_addresses_fall)
         cr_expect_leq(addr[i] + DEVICE_PAGE_BYTES, addr[i - 1]);
 }
 
-/* The device's addresses as offsets from the first one's run, in MiB. */
+/* The device's addresses as offsets from the first one's span, in MiB. */
 static long offset_of(const struct segment *s, const struct segment *first)
 {
     return (long)((int64_t)(s->addr - first->addr / (32 * MIB) * (32 * MIB)) / (int64_t)MIB);
 }
 
-Test(device, runs_fall_and_the_lowest_rest_is_used_first)
+Test(device, spans_fall_under_linux_and_the_lowest_rest_is_used_first)
 {
     static const struct { uint64_t mib; long offset; } turns[] = {
         {20, 0}, {20, -32}, {2, -12}, {10, -10}, {12, 20}, {44, -96}, {20, -52}, {64, -160}, {2, -162 - 30}, {30, -190},
     };
-    struct device *dev = opened(parsed("sim:addresses=runs"));
+    struct device *dev = opened(parsed("sim:addresses=linux"));
     struct segment s[sizeof turns / sizeof turns[0]], t;
     for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
         cr_assert_eq(device_segment_alloc(dev, turns[i].mib * MIB, &s[i]), ERR_OK);
@@ -196,17 +196,17 @@ Test(device, runs_fall_and_the_lowest_rest_is_used_first)
     device_close(dev);
 }
 
-Test(device, runs_go_on_beside_a_list)
+Test(device, spans_go_on_beside_a_list)
 {
     static const uint64_t list[] = {UINT64_C(0x600000000), UINT64_C(0x5fe000000), UINT64_C(0x5ff400000)};
-    struct device *dev = opened(parsed("sim:addresses=runs"));
+    struct device *dev = opened(parsed("sim:addresses=linux"));
     struct segment s;
     device_list_addresses(dev, list, 3);
     for (int i = 0; i < 3; i++)
         cr_assert_eq(device_segment_alloc(dev, i < 2 ? 20 * MIB : 2 * MIB, &s), ERR_OK);
     device_list_addresses(dev, NULL, 0);
     cr_assert_eq(device_segment_alloc(dev, 2 * MIB, &s), ERR_OK);
-    cr_expect_eq(s.addr, list[2] + 2 * MIB, "the lowest rest of a listed run");
+    cr_expect_eq(s.addr, list[2] + 2 * MIB, "the lowest rest of a listed span");
     cr_assert_eq(device_segment_alloc(dev, 20 * MIB, &s), ERR_OK);
     cr_expect_eq(s.addr, list[1] - 32 * MIB);
     device_close(dev);
@@ -214,10 +214,10 @@ Test(device, runs_go_on_beside_a_list)
 
 Test(device, the_system_is_that_of_the_driver)
 {
-    cr_expect_eq(parsed("sim:24GiB").addresses, ADDRESSES_RUNS);
-    cr_expect_eq(parsed("sim:24GiB,system=linux").addresses, ADDRESSES_RUNS);
+    cr_expect_eq(parsed("sim:24GiB").addresses, ADDRESSES_LINUX);
+    cr_expect_eq(parsed("sim:24GiB,system=linux").addresses, ADDRESSES_LINUX);
     cr_expect_eq(parsed("sim:24GiB,system=wsl").addresses, ADDRESSES_RISING);
-    cr_expect_eq(parsed("sim:24GiB,system=wsl,addresses=runs").addresses, ADDRESSES_RUNS);
+    cr_expect_eq(parsed("sim:24GiB,system=wsl,addresses=linux").addresses, ADDRESSES_LINUX);
     cr_expect_eq(parsed("rtx3070-8g,system=windows").total_bytes, UINT64_C(8589410304), "deviceQuery there");
 }
 

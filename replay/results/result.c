@@ -45,11 +45,11 @@ static void device_choose_card(struct device_choice *d, const struct trace_info 
 }
 
 /* Gives segments the order of addresses that the recording's own segments show, unless the person asked for one. Only
- * those of more than half a run are compared, each with the one before: under Linux each begins a run of its own. */
+ * those of more than half a span are compared, each with the one before: under Linux each begins a span of its own. */
 static enum err device_take_order(struct device_config *cfg, struct trace_reader *trace, struct err_detail *why)
 {
     enum { PAIRS_LEAST = 4 };
-    const uint64_t half_run_bytes = 16 * MIB;
+    const uint64_t half_span_bytes = 16 * MIB;
     const struct trace_segment_event *events;
     size_t n, n_pairs = 0, n_rising = 0;
     uint64_t last = 0;
@@ -57,7 +57,7 @@ static enum err device_take_order(struct device_config *cfg, struct trace_reader
         return ERR_OK;
     const enum err e = trace_segment_events(trace, &events, &n, why);
     for (size_t i = 0; e == ERR_OK && i < n; i++) {
-        if (events[i].kind != TRACE_SEGMENT_ALLOC || events[i].bytes <= half_run_bytes)
+        if (events[i].kind != TRACE_SEGMENT_ALLOC || events[i].bytes <= half_span_bytes)
             continue;
         n_pairs += last != 0;
         n_rising += last != 0 && events[i].addr > last;
