@@ -158,19 +158,12 @@ const char *device_addresses_name(enum device_addresses addresses)
     return address_orders[addresses];
 }
 
-static bool device_parse_sim(const struct device_item *it, struct device_config *cfg, const char **hint)
+/* Takes an option of what the card says of itself. */
+static bool device_parse_card(const struct device_item *it, struct device_config *cfg, const char **hint)
 {
-    const struct { const char *name; uint64_t *bytes; } sizes[] = {
-        {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
-    };
     static const char *const systems[] = {"linux", "windows", "wsl"};
     size_t word = 0;
     uint64_t number = 0;
-    for (size_t i = 0; i < 2; i++)
-        if (text_is(it->name, it->n_name, sizes[i].name)) {
-            *hint = "a size such as 450MiB";
-            return units_parse_bytes(it->value, it->n_value, sizes[i].bytes);
-        }
     if (text_is(it->name, it->n_name, "system")) {
         *hint = "linux, windows or wsl";
         const bool is_ok = device_parse_word(it->value, it->n_value, systems, 3, &word);
@@ -187,15 +180,28 @@ static bool device_parse_sim(const struct device_item *it, struct device_config 
         cfg->multiprocessors = is_ok ? (unsigned)number : cfg->multiprocessors;
         return is_ok;
     }
-    if (text_is(it->name, it->n_name, "addresses")) {
-        *hint = "linux, rising (as under Windows and WSL), descending or first-fit";
-        const bool is_ok = device_parse_word(it->value, it->n_value, address_orders, ADDRESSES_LINUX + 1, &word) &&
-                           word != ADDRESSES_LIST;
-        cfg->addresses = is_ok ? (enum device_addresses)word : cfg->addresses;
-        cfg->has_addresses = cfg->has_addresses || is_ok;
-        return is_ok;
-    }
     return false;
+}
+
+static bool device_parse_sim(const struct device_item *it, struct device_config *cfg, const char **hint)
+{
+    const struct { const char *name; uint64_t *bytes; } sizes[] = {
+        {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
+    };
+    size_t word = 0;
+    for (size_t i = 0; i < 2; i++)
+        if (text_is(it->name, it->n_name, sizes[i].name)) {
+            *hint = "a size such as 450MiB";
+            return units_parse_bytes(it->value, it->n_value, sizes[i].bytes);
+        }
+    if (!text_is(it->name, it->n_name, "addresses"))
+        return device_parse_card(it, cfg, hint);
+    *hint = "linux, rising (as under Windows and WSL), descending or first-fit";
+    const bool is_ok = device_parse_word(it->value, it->n_value, address_orders, ADDRESSES_LINUX + 1, &word) &&
+                       word != ADDRESSES_LIST;
+    cfg->addresses = is_ok ? (enum device_addresses)word : cfg->addresses;
+    cfg->has_addresses = cfg->has_addresses || is_ok;
+    return is_ok;
 }
 
 static bool device_parse_cuda(const struct device_item *it, struct device_config *cfg, const char **hint)
