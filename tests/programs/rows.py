@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """The programs: where each is, how its author ran it, and the recording that it left. Facts only.
 
-An edit is (file, pattern, replacement), as re.sub takes them: what the author changed by hand before the recording, or what
-this machine needs. `before` is code of ours that runs before the program.
+An edit is (file, pattern, replacement), as re.sub takes them: what the author changed by hand before the recording, or
+what this machine needs. `before` is code of ours that runs before the program.
 """
 NO_INIT = """import torch.nn.init as init
 for name in ("trunc_normal_", "xavier_uniform_", "kaiming_uniform_", "normal_", "uniform_"):
@@ -37,8 +37,8 @@ def niu():
         mixed = n < 0
         does, stem = ("fw", "forward") if mode == "forward" else ("train", "forward_and_backward")
         script = folder + ("profile_mixprecision_memory.py" if mixed else "profile_memory.py")
-        row(f"niu-{does}-{abs(n)}{'-mixed' if mixed else ''}", "NiuHuangxiaozi/assignment2-systems", "9d868b9", "2.6.0", WSL,
-            blob, [script, "--mode", mode, "--context_length", str(abs(n))] + ["--use_mixed_precision"] * mixed,
+        row(f"niu-{does}-{abs(n)}{'-mixed' if mixed else ''}", "NiuHuangxiaozi/assignment2-systems", "9d868b9", "2.6.0",
+            WSL, blob, [script, "--mode", mode, "--context_length", str(abs(n))] + ["--use_mixed_precision"] * mixed,
             f"{stem}_memory_snapshot_{abs(n)}{'_mixed_precision' if mixed else ''}.pickle")
 
 
@@ -132,8 +132,8 @@ def liny():
             (512, "full_step", "none", "f23d548b", "fa2c3e6"), (512, "full_step", "bf16", "4e0e7ff6", "fa2c3e6"),
             (1024, "forward", "none", "0713a14b", "86eb1ab"), (1024, "forward", "bf16", "06f69eb6", "86eb1ab"),
             (2048, "forward", "none", "8bc56ac7", "9b76303"), (2048, "forward", "bf16", "0b44bffa", "9b76303")):
-        row(f"liny-{n}-{mode}-{precision}", "LINYUNLinYun/CS336-assignment2-systems", commit, "2.11.0", "RTX PRO 6000", blob,
-            ["benchmark_nvtx.py", "--model-size", "xl", "--context-length", str(n), "--mode", mode, "--mixed-precision",
+        row(f"liny-{n}-{mode}-{precision}", "LINYUNLinYun/CS336-assignment2-systems", commit, "2.11.0", "RTX PRO 6000",
+            blob, ["benchmark_nvtx.py", "--model-size", "xl", "--context-length", str(n), "--mode", mode, "--mixed-precision",
              precision, "--profile-memory", "--memory-snapshot", "m.pickle"], "m.pickle", path=[".", "cs336-basics"],
             folder="cs336_systems", before=NO_INIT)
 
@@ -155,7 +155,8 @@ import torch, torch.nn.functional as F
 from src.models.Model_BasicNCA2D_fast import BasicNCA2DFast
 torch.set_grad_enabled(False)
 class model:
-    backbone_ncas = [BasicNCA2DFast(16, 0.5, "cuda", hidden_size=64, input_channels=3, kernel_size=3, normalization="none")]
+    backbone_ncas = [BasicNCA2DFast(16, 0.5, "cuda", hidden_size=64, input_channels=3, kernel_size=3,
+                                    normalization="none")]
 with open("figure_single_nca_step.ipynb") as notebook:
     cells = ["".join(c["source"]) for c in json.load(notebook)["cells"] if c["cell_type"] == "code"]
 exec(next(c for c in cells if "traditional_single_step" in c))

@@ -4,8 +4,8 @@
 
 usage: run.py --sources FOLDER --torch FOLDER [--replay build/replay] [--keep FOLDER] [--list] [ROW ...]
 
-FOLDER of --sources holds clones of the repositories as OWNER+NAME (or OWNER+NAME/repo); --torch holds the unpacked wheels
-as VERSION, and the packages that PyTorch needs beside it. Libraries of the rows come from PyPI by pip, once, into
+FOLDER of --sources holds clones of the repositories as OWNER+NAME (or OWNER+NAME/repo); --torch holds the unpacked
+wheels as VERSION, and the packages that PyTorch needs beside it. Libraries of the rows come from PyPI by pip, once, into
 --torch/libraries. Their code and recordings are read from the clones and nothing of them stays, unless --keep names a
 folder. ROW is a name or a pattern ('niu-*').
 
@@ -84,8 +84,8 @@ class Recording:
         self.records = [(r["action"], r["size"]) for r in trace]
         self.requests = [r for r in self.records if r[0] in REQUESTS]
         reserved = sum(s["total_size"] for s in snapshot["segments"] if s["device"] == 0)
-        change = [size if action in ("segment_alloc", "segment_map") else -size if action in ("segment_free", "segment_unmap")
-                  else 0 for action, size in self.records]
+        signs = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+        change = [signs.get(action, 0) * size for action, size in self.records]
         self.peak = reserved = reserved - sum(change)
         for bytes_ in change:
             reserved += bytes_
@@ -151,12 +151,13 @@ def run_program(o, row, source, folder):
     """Runs it; returns what it and run-sim printed."""
     paths = [find_torch(o, row["torch"])] + [os.path.join(source, p) for p in row.get("path", ["."])]
     paths += [libraries(o, row["torch"]), os.path.join(o.torch, "deps")]
-    environment = {**os.environ, **row.get("environment", {}), "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, **row.get("environment", {}), "PYTHONPATH": ":".join(paths),
+                   "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("CUBLAS_WORKSPACE_CONFIG", None)
     start = "%s%s\nimport runpy, sys\nsys.argv = %r\nrunpy.run_path(%r, run_name='__main__')" % (
         HISTORY, row.get("before", ""), row["argv"], row["argv"][0])
-    done = subprocess.run([o.replay, "run-sim", "--device", row["device"], "--", sys.executable, "-c", start], cwd=folder,
-                          env=environment, capture_output=True, text=True, errors="replace")
+    done = subprocess.run([o.replay, "run-sim", "--device", row["device"], "--", sys.executable, "-c", start],
+                          cwd=folder, env=environment, capture_output=True, text=True, errors="replace")
     return done.stdout + done.stderr
 
 
