@@ -134,8 +134,8 @@ def liny():
             (2048, "forward", "none", "8bc56ac7", "9b76303"), (2048, "forward", "bf16", "0b44bffa", "9b76303")):
         row(f"liny-{n}-{mode}-{precision}", "LINYUNLinYun/CS336-assignment2-systems", commit, "2.11.0", "RTX PRO 6000",
             blob, ["benchmark_nvtx.py", "--model-size", "xl", "--context-length", str(n), "--mode", mode,
-                   "--mixed-precision", precision, "--profile-memory", "--memory-snapshot", "m.pickle"], "m.pickle", path=[".", "cs336-basics"],
-            folder="cs336_systems", before=NO_INIT)
+                   "--mixed-precision", precision, "--profile-memory", "--memory-snapshot", "m.pickle"], "m.pickle",
+            path=[".", "cs336-basics"], folder="cs336_systems", before=NO_INIT)
 
 
 def bolo():

@@ -6,8 +6,8 @@ usage: run.py --sources FOLDER --torch FOLDER [--replay build/replay] [--keep FO
 
 FOLDER of --sources holds clones of the repositories as OWNER+NAME (or OWNER+NAME/repo); --torch holds the unpacked
 wheels as VERSION, and in deps the packages that PyTorch needs beside it. Libraries of the rows come from PyPI by pip,
-once, into --torch/libraries. Their code and recordings are read from the clones and nothing of them stays, unless --keep names a
-folder. ROW is a name or a pattern ('niu-*').
+once, into --torch/libraries. Their code and recordings are read from the clones and nothing of them stays, unless
+--keep names a folder. ROW is a name or a pattern ('niu-*').
 
 Given for a row are PyTorch's release, the card or its compute capability, the operating system, the arguments, and the
 edits of rows.py. Exit status: 0 if all requests and peaks are equal, 1 if not, 2 for wrong usage.
