@@ -65,13 +65,16 @@ static enum err cudasim_open_devices(struct err_detail *why)
     int n = 0;
     const char *text = getenv(CUDASIM_ENV_DEVICE), *fail = getenv(CUDASIM_ENV_FAIL);
     enum err e = cudasim_parse_devices(text == NULL || text[0] == '\0' ? "sim" : text, &cfg, &ops, &n, why);
+    if (e == ERR_OK)
+        cudasim.card = device_found(&cfg);
     cfg.fail_from_call = e == ERR_OK && fail != NULL ? strtoull(fail, NULL, 10) : 0;
     const uint64_t pages = e == ERR_OK && n > 0 ? ADDRESSES_BYTES / (uint64_t)n / DEVICE_PAGE_BYTES : 0;
     const uint64_t stride = pages * DEVICE_PAGE_BYTES;
     for (int i = 0; e == ERR_OK && i < n; i++) {
         struct cudasim_device *d = &cudasim.devices[i];
         const uint64_t base = ADDRESSES_BEGIN + (uint64_t)i * stride;
-        cfg.base_addr = cfg.addresses == ADDRESSES_DESCENDING ? base + stride : base;
+        const bool is_falling = cfg.addresses == ADDRESSES_DESCENDING || cfg.addresses == ADDRESSES_LINUX;
+        cfg.base_addr = is_falling ? base + stride : base;
         e = device_open(ops, &cfg, &d->device, why);
         d->end_addr = base + stride;
         if (e == ERR_OK)

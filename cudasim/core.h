@@ -60,6 +60,22 @@ CUDASIM_API const char *cudasim_code_driver_name(int code);
 /* "cuda" properties and attributes by CUDA's attribute number; INVALID_VALUE for an unknown one. */
 CUDASIM_API enum cudasim_code cudasim_attribute(int attribute, int device, int *value);
 CUDASIM_API const char *cudasim_device_name(void);
+CUDASIM_API unsigned cudasim_capability(void);          /* 86 for 8.6 */
+CUDASIM_API uint64_t cudasim_driver_bytes(void);        /* of the memory that nvidia-smi shows, not for programs */
+
+/* Blocks of a kernel that a multiprocessor holds at once; 0 for a block that no card takes. */
+CUDASIM_API int cudasim_resident_blocks(int threads, uint64_t shared_bytes);
+
+/* ---- kernels: cudasim/kernels.c ---- */
+
+/* A fat binary that a program registers (its struct __fatBinC_Wrapper_t), and a kernel of it by its host function. The
+ * first returns a handle; the binary is borrowed for the process's life. */
+CUDASIM_API void *cudasim_binary_register(const void *wrapper);
+CUDASIM_API void cudasim_kernel_register(void *handle, const void *function);
+
+/* The capability of the kernel's code for this card, as binaryVersion and ptxVersion count it: 86. The card's own for a
+ * kernel that nobody registered. */
+CUDASIM_API void cudasim_kernel_versions(const void *function, int *binary, int *ptx);
 
 /* ---- memory: cudasim/memory.c ---- */
 

@@ -956,10 +956,11 @@ ENTRY(int, cuKernelGetFunction, uint64_t *function, uint64_t kernel)
 /* CUfunction_attribute: most threads 0, registers 4, PTX and binary version 5 and 6, dynamic shared memory 8. */
 ENTRY(int, cuFuncGetAttribute, int *value, int attribute, uint64_t function)
 {
+    const int code = check();
     (void)function;
-    *value = attribute == 0 ? 1024 : attribute == 4 ? 32 : attribute == 5 || attribute == 6 ? 90
-           : attribute == 8 ? 49152 : 0;
-    return check();
+    *value = attribute == 0 ? 1024 : attribute == 4 ? 32
+           : attribute == 5 || attribute == 6 ? (int)cudasim_capability() : attribute == 8 ? 49152 : 0;
+    return code;
 }
 
 ENTRY(int, cuKernelGetAttribute, int *value, int attribute, uint64_t kernel, int device)
@@ -970,9 +971,10 @@ ENTRY(int, cuKernelGetAttribute, int *value, int attribute, uint64_t kernel, int
 
 ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, uint64_t function, int threads, size_t shared)
 {
-    (void)function, (void)threads, (void)shared;
-    *n = 2;
-    return check();
+    const int code = check();
+    (void)function;
+    *n = cudasim_resident_blocks(threads, shared);
+    return code;
 }
 
 ENTRY(int, cuLaunchKernel, uint64_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

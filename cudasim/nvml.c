@@ -161,6 +161,7 @@ ENTRY(int, nvmlDeviceGetMemoryInfo, uint64_t handle, struct memory_v1 *out)
     const int device = device_of(handle);
     if (device < 0 || cudasim_memory_info(device, &out->free_bytes, &out->total_bytes) != CODE_SUCCESS)
         return NVML_BAD_ARGUMENT;
+    out->total_bytes += cudasim_driver_bytes();
     out->used_bytes = out->total_bytes - out->free_bytes;
     return NVML_SUCCESS;
 }
@@ -172,9 +173,9 @@ ENTRY(int, nvmlDeviceGetMemoryInfo_v2, uint64_t handle, struct memory_v2 *out)
     if (code != NVML_SUCCESS)
         return code;
     out->total_bytes = m.total_bytes;
-    out->reserved_bytes = 0;
+    out->reserved_bytes = cudasim_driver_bytes();
     out->free_bytes = m.free_bytes;
-    out->used_bytes = m.used_bytes;
+    out->used_bytes = m.used_bytes - out->reserved_bytes;
     return NVML_SUCCESS;
 }
 

@@ -2,12 +2,13 @@
 /*
  * The properties of a simulated card, by CUDA's attribute numbers (the same in cudaDeviceAttr and CUdevice_attribute).
  *
- * Memory is the simulated device's. The rest is that of a server card of compute capability 9.0 (CUDA C++ Programming
- * Guide, "Compute Capabilities"), so that libraries take the code paths that they would take there.
+ * What differs from card to card is of sim/cards.h. The rest has been the same on all cards since compute capability 5.
  */
 #include "cudasim/state.h"
 
-static const struct { int attribute, value; } attributes[] = {
+#include "base/units.h"
+
+static const struct { int attribute, value; } common[] = {
     { 1, 1024 },                     /* max threads per block */
     { 2, 1024 }, { 3, 1024 }, { 4, 64 },             /* max block dimensions */
     { 5, 2147483647 }, { 6, 65535 }, { 7, 65535 },   /* max grid dimensions */
@@ -15,44 +16,66 @@ static const struct { int attribute, value; } attributes[] = {
     { 9, 65536 },                    /* constant memory */
     { 10, 32 },                      /* warp size */
     { 11, 2147483647 },              /* max pitch */
-    { 12, 65536 },                   /* registers per block */
-    { 13, 1980000 },                 /* clock, kHz */
     { 14, 512 },                     /* texture alignment */
     { 15, 1 },                       /* copies overlap kernels */
-    { 16, 132 },                     /* multiprocessors */
     { 19, 1 },                       /* host memory can be mapped */
     { 30, 512 },                     /* surface alignment */
     { 31, 1 },                       /* concurrent kernels */
-    { 32, 1 },                       /* ECC */
-    { 36, 2619000 },                 /* memory clock, kHz */
-    { 37, 5120 },                    /* memory bus, bits */
-    { 38, 52428800 },                /* L2 cache */
-    { 39, 2048 },                    /* threads per multiprocessor */
     { 40, 3 },                       /* copy engines */
     { 41, 1 },                       /* unified addressing */
     { 51, 32 },                      /* texture pitch alignment */
-    { 75, 9 }, { 76, 0 },            /* compute capability */
     { 78, 1 }, { 79, 1 }, { 80, 1 }, /* stream priorities, global and local L1 caching */
-    { 81, 233472 },                  /* shared memory per multiprocessor */
     { 82, 65536 },                   /* registers per multiprocessor */
     { 83, 1 },                       /* managed memory */
     { 90, 1 },                       /* compute preemption */
     { 91, 1 },                       /* host pointers of registered memory */
     { 95, 1 },                       /* cooperative launch */
-    { 97, 232448 },                  /* shared memory per block, opted in */
     { 99, 1 },                       /* host memory can be registered */
     { 102, 1 },                      /* virtual memory management */
-    { 106, 32 },                     /* blocks per multiprocessor */
-    { 108, 36700160 },               /* persisting L2 */
-    { 109, 134217728 },              /* access policy window */
-    { 111, 1024 },                   /* shared memory reserved per block */
     { 115, 1 },                      /* memory pools */
-    { 120, 1 },                      /* cluster launch */
     { 121, 1 },                      /* deferred mapping of arrays */
 };
 
-enum { N_ATTRIBUTES = sizeof attributes / sizeof attributes[0], ATTRIBUTES_END = 160 };
-enum { ATTRIBUTE_PCI_BUS = 33 };
+enum { N_COMMON = sizeof common / sizeof common[0], ATTRIBUTES_END = 160 };
+enum { WARP_THREADS = 32, KERNEL_REGISTERS = 32, MULTIPROCESSOR_REGISTERS = 65536, BLOCK_THREADS_MOST = 1024 };
+enum { ACCESS_WINDOW_BYTES = 128 << 20 };
+
+/* Cards with HBM, which have ECC; and those that share the host's memory. */
+static bool has_hbm(const struct device_model *card)
+{
+    return card->capability % 10 == 0 && card->capability >= 60 && card->capability <= 100;
+}
+
+static bool is_integrated(const struct device_model *card)
+{
+    const unsigned c = card->capability;
+    return c == 53 || c == 72 || c == 87 || c == 110 || c == 121;
+}
+
+/* Attributes of this card. False: it is none of those. */
+static bool attribute_of_card(int attribute, int device, int *value)
+{
+    const struct device_model *card = &cudasim.card;
+    const struct compute_class *of = compute_class_of(card->capability);
+    const bool since_80 = card->capability >= 80;
+    const struct { int attribute; unsigned value; } own[] = {
+        { 12, of->block_registers }, { 13, card->clock_khz }, { 16, card->multiprocessors },
+        { 18, is_integrated(card) }, { 32, has_hbm(card) },
+        { 33, (unsigned)device + 1 },                        /* PCI bus */
+        { 36, card->memory_clock_khz }, { 37, card->bus_bits }, { 38, card->l2_bytes },
+        { 39, of->threads }, { 75, card->capability / 10 }, { 76, card->capability % 10 },
+        { 81, of->shared_bytes }, { 97, of->shared_optin_bytes }, { 106, of->blocks },
+        { 108, since_80 ? (unsigned)((uint64_t)card->l2_bytes * 7 / 10) : 0 },     /* persisting L2, as on an H100 */
+        { 109, since_80 ? ACCESS_WINDOW_BYTES : 0 },
+        { 111, of->shared_reserved_bytes }, { 120, card->capability >= 90 },       /* cluster launch */
+    };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (own[i].attribute == attribute) {
+            *value = (int)own[i].value;
+            return true;
+        }
+    return false;
+}
 
 enum cudasim_code cudasim_attribute(int attribute, int device, int *value)
 {
@@ -60,14 +83,43 @@ enum cudasim_code cudasim_attribute(int attribute, int device, int *value)
         return CODE_INVALID_DEVICE;
     if (attribute < 1 || attribute >= ATTRIBUTES_END)
         return CODE_INVALID_VALUE;
-    *value = attribute == ATTRIBUTE_PCI_BUS ? device + 1 : 0;
-    for (int i = 0; i < N_ATTRIBUTES; i++)
-        if (attributes[i].attribute == attribute)
-            *value = attributes[i].value;
+    if (attribute_of_card(attribute, device, value))
+        return CODE_SUCCESS;
+    *value = 0;
+    for (int i = 0; i < N_COMMON; i++)
+        if (common[i].attribute == attribute)
+            *value = common[i].value;
     return CODE_SUCCESS;
 }
 
 const char *cudasim_device_name(void)
 {
-    return "Simulated GPU";
+    return cudasim_device_count() > 0 ? cudasim.card.title : "";
+}
+
+uint64_t cudasim_driver_bytes(void)
+{
+    return cudasim_device_count() > 0 ? cudasim.card.smi_bytes - cudasim.card.total_bytes : 0;
+}
+
+unsigned cudasim_capability(void)
+{
+    return cudasim_device_count() > 0 ? cudasim.card.capability : 0;
+}
+
+/* How many registers a kernel takes is in its code, which nobody reads here: each takes KERNEL_REGISTERS. */
+int cudasim_resident_blocks(int threads, uint64_t shared_bytes)
+{
+    if (cudasim_device_count() == 0 || threads < 1 || threads > BLOCK_THREADS_MOST)
+        return 0;
+    const struct compute_class *of = compute_class_of(cudasim.card.capability);
+    const unsigned whole = (unsigned)align_up((uint64_t)threads, WARP_THREADS);
+    const uint64_t shared = shared_bytes + of->shared_reserved_bytes;
+    const uint64_t limits[] = { of->blocks, of->threads / whole,
+                                MULTIPROCESSOR_REGISTERS / (KERNEL_REGISTERS * whole),
+                                shared == 0 ? of->blocks : of->shared_bytes / shared };
+    uint64_t least = limits[0];
+    for (size_t i = 1; i < sizeof limits / sizeof limits[0]; i++)
+        least = limits[i] < least ? limits[i] : least;
+    return (int)least;
 }

@@ -52,9 +52,6 @@ struct pool_props {
 
 enum { LAUNCH_NS = 5000, LOCATION_DEVICE = 1 };
 
-/* The compute capability, as binaryVersion and ptxVersion count it. */
-enum { BINARY_VERSION = 90 };
-
 int cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status);
 
 __attribute__((constructor)) static void runtime_loaded(void)
@@ -860,9 +857,13 @@ ENTRY(int, cudaLaunchCooperativeKernel, const void *function, struct dim3 grid, 
 
 ENTRY(void **, __cudaRegisterFatBinary, void *binary)
 {
-    static void *handle[2];
-    (void)binary;
-    return handle;
+    return cudasim_binary_register(binary);
+}
+
+/* The further arguments name the kernel and where its launch configuration goes. */
+ENTRY(void, __cudaRegisterFunction, void **handle, const void *function)
+{
+    cudasim_kernel_register(handle, function);
 }
 
 ENTRY(char, __cudaInitModule, void **handle)
@@ -916,17 +917,16 @@ ENTRY(int, cudaGetFuncBySymbol, const void **function, const void *symbol)
 
 ENTRY(int, cudaFuncGetAttributes, struct function_attributes *out, const void *function)
 {
-    (void)function;
-    *out = (struct function_attributes){ .max_threads = 1024, .registers = 32, .ptx = BINARY_VERSION,
-                                         .binary = BINARY_VERSION, .max_dynamic_shared = 49152, .carveout = -1 };
+    *out = (struct function_attributes){ .max_threads = 1024, .registers = 32, .max_dynamic_shared = 49152,
+                                         .carveout = -1 };
+    cudasim_kernel_versions(function, &out->binary, &out->ptx);
     return CODE_SUCCESS;
 }
 
-/* With 32 registers and 1024 threads a block, two blocks fit. */
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *n, const void *function, int threads, size_t shared)
 {
-    (void)function, (void)threads, (void)shared;
-    *n = 2;
+    (void)function;
+    *n = cudasim_resident_blocks(threads, shared);
     return CODE_SUCCESS;
 }
 

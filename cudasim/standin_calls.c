@@ -56,6 +56,59 @@ ENTRY(size_t, cudasim_standin_cudnn8_version, void)
     return 8999;
 }
 
+/* cudnnBackendCreateDescriptor(type, handle *). */
+ENTRY(int, cudasim_standin_second_create, int type, uint64_t *handle)
+{
+    (void)type;
+    return cudasim_standin_create(handle);
+}
+
+/* cudnnBackendGetAttribute, by the numbers of cudnn_graph.h: the heuristics know one engine configuration, which has an
+ * engine without knobs and notes. Its plan needs no workspace. The caller has made the descriptors to be filled in. */
+ENTRY(int, cudasim_standin_cudnn_attribute, uint64_t descriptor, int name, int type, int64_t wanted, int64_t *n,
+      void *values)
+{
+    enum { HEURISTIC_RESULTS = 202, CONFIGURATION_ENGINE = 300 };
+    enum { TYPE_INT64 = 3, TYPE_DESCRIPTOR = 15 };
+    const bool is_there = type == TYPE_INT64 || (type == TYPE_DESCRIPTOR && (name == HEURISTIC_RESULTS ||
+                                                                            name == CONFIGURATION_ENGINE));
+    (void)descriptor;
+    if (n != NULL)
+        *n = is_there;
+    if (type == TYPE_INT64 && wanted > 0 && values != NULL)
+        *(int64_t *)values = 0;
+    return 0;
+}
+
+/* nvrtcVersion(int *major, int *minor): the last of each major version, as cudaRuntimeGetVersion says. */
+#define NVRTC_VERSION(a, b)                                                    \
+    ENTRY(int, cudasim_standin_nvrtc##a##_version, int *major, int *minor)     \
+    {                                                                          \
+        *major = a;                                                            \
+        *minor = b;                                                            \
+        return 0;                                                              \
+    }
+
+NVRTC_VERSION(11, 8)
+NVRTC_VERSION(12, 8)
+NVRTC_VERSION(13, 0)
+
+/* nvrtcGetPTXSize, nvrtcGetCUBINSize(program, size_t *): code of one byte, which cuModuleLoadData does not look at. */
+ENTRY(int, cudasim_standin_second_size_one, uint64_t program, size_t *size)
+{
+    (void)program;
+    *size = 1;
+    return 0;
+}
+
+/* nvrtcGetLoweredName(program, expression, const char **name). */
+ENTRY(int, cudasim_standin_third_text, uint64_t program, const char *expression, const char **name)
+{
+    (void)program, (void)expression;
+    *name = "simulated";
+    return 0;
+}
+
 /* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. From the seventh on, arguments lie
  * on the stack in slots of 8 bytes (System V ABI, x86-64), as a struct that is passed by value does. */
 struct stack_arguments {
@@ -79,7 +132,10 @@ NO_WORKSPACE(int, 12)
 NO_WORKSPACE(int, 13)
 NO_WORKSPACE(int, 14)
 NO_WORKSPACE(int, 17)
+NO_WORKSPACE(size_t, 2)
+NO_WORKSPACE(size_t, 6)
 NO_WORKSPACE(size_t, 7)
+NO_WORKSPACE(size_t, 9)
 NO_WORKSPACE(size_t, 10)
 NO_WORKSPACE(size_t, 11)
 NO_WORKSPACE(size_t, 13)
@@ -100,6 +156,29 @@ NO_WORKSPACES(9)
 NO_WORKSPACES(11)
 NO_WORKSPACES(12)
 NO_WORKSPACES(18)
+
+/* cudnnGetConvolution...Algorithm_v7 and cudnnFindConvolution...AlgorithmEx: one algorithm, deterministic and without a
+ * workspace. The k-th argument points to how many there are, the next one to what each needs. */
+struct algorithm_facts {
+    int    algorithm, status;
+    float  time_ms;
+    size_t workspace_bytes;
+    int    is_deterministic, math, reserved[3];
+};
+
+#define ONE_ALGORITHM(k)                                                                                        \
+    ENTRY(int, cudasim_standin_algorithms_##k, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, \
+          uint64_t a6, struct stack_arguments rest)                                                             \
+    {                                                                                                           \
+        (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;                                             \
+        *(int *)(uintptr_t)rest.slot[k - 7] = 1;                                                                \
+        *(struct algorithm_facts *)(uintptr_t)rest.slot[k - 6] =                                                \
+            (struct algorithm_facts){ .algorithm = 1, .is_deterministic = 1 };                                  \
+        return 0;                                                                                               \
+    }
+
+ONE_ALGORITHM(7)
+ONE_ALGORITHM(10)
 
 /* PyTorch asks an NCCL communicator for its rank and the number of ranks. The handle carries both. */
 enum { RANK_BITS = 16 };

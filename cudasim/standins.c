@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "3"
+#define STANDINS_FORM "5"
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
@@ -44,7 +44,27 @@ enum { N_OWNERS = sizeof owners / sizeof owners[0] };
 
 /* Calls that must hand something back (cudasim/standin_calls.c), by a part of the name. The first match counts. */
 static const struct { const char *part, *target; } targets[] = {
-    { "cudnnBackend", NULL }, { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
+    { "cudnnBackendCreateDescriptor", "cudasim_standin_second_create" },
+    { "cudnnBackendGetAttribute", "cudasim_standin_cudnn_attribute" }, { "cudnnBackend", NULL },
+    /* The argument that the workspace's size goes to: cudnn_adv.h, cudnn_cnn.h, cudnn_ops.h. */
+    { "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", "cudasim_standin_size_t_9" },
+    { "cudnnGetBatchNormalizationBackwardExWorkspaceSize", "cudasim_standin_size_t_11" },
+    { "cudnnGetBatchNormalizationTrainingExReserveSpaceSize", "cudasim_standin_size_t_6" },
+    { "cudnnGetCTCLossWorkspaceSize_v8", "cudasim_standin_size_t_6" },
+    { "cudnnGetCTCLossWorkspaceSize", "cudasim_standin_size_t_9" },
+    { "cudnnGetConvolutionForwardWorkspaceSize", "cudasim_standin_size_t_7" },
+    { "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudasim_standin_size_t_7" },
+    { "cudnnGetConvolutionBackwardFilterWorkspaceSize", "cudasim_standin_size_t_7" },
+    { "cudnnGetConvolutionForwardAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudasim_standin_algorithms_7" },
+    { "cudnnFindConvolution", "cudasim_standin_algorithms_10" },
+    { "cudnnDropoutGetStatesSize", "cudasim_standin_size_t_2" },
+    { "nvrtcGetPTXSize", "cudasim_standin_second_size_one" },
+    { "nvrtcGetCUBINSize", "cudasim_standin_second_size_one" },
+    { "nvrtcGetProgramLogSize", "cudasim_standin_second_size_one" },
+    { "nvrtcGetLoweredName", "cudasim_standin_third_text" },
+    { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
     { "StatusName", "cudasim_standin_text" }, { "ncclGetLastError", "cudasim_standin_text" },
     { "cublasLtMatmulAlgoGetHeuristic", "cudasim_standin_one_algorithm" },
     { "cublasGetVersion", "cudasim_standin_second_int_zero" },
@@ -82,6 +102,10 @@ static const char *target_of(const char *soname, const char *name)
     if (strcmp(name, "cudnnGetVersion") == 0)
         return strcmp(soname, "libcudnn.so.8") == 0 ? "cudasim_standin_cudnn8_version"
                                                     : "cudasim_standin_cudnn_version";
+    if (strcmp(name, "nvrtcVersion") == 0)
+        return strcmp(soname, "libnvrtc.so.13") == 0   ? "cudasim_standin_nvrtc13_version"
+               : strcmp(soname, "libnvrtc.so.12") == 0 ? "cudasim_standin_nvrtc12_version"
+                                                       : "cudasim_standin_nvrtc11_version";
     for (size_t i = 0; i < N_TARGETS; i++)
         if (strstr(name, targets[i].part) != NULL)
             return targets[i].target;

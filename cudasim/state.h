@@ -36,6 +36,7 @@ struct cudasim_allocation {
 struct cudasim_state {
     int      n_devices;
     struct cudasim_device devices[CUDASIM_DEVICES_MAX];
+    struct device_model card;        /* of all devices; set when they are opened */
     struct address_map pointers;     /* every allocation, device and host: struct cudasim_allocation */
     struct address_map mappings;     /* cuMemMap: struct cudasim_phys */
     struct address_map handles;      /* streams, events, graphs, pools, physical memory: struct cudasim_handle */

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 struct card_context {
-    const char *card;                /* name of a struct device_model, "h100-80g" */
+    const char *card;                /* name of a struct device_model, "h100-80g"; NULL: of all cards of a capability */
+    unsigned    capability;          /* if card is NULL: 86 for 8.6 */
     uint64_t    bytes;               /* typical, without NCCL */
     uint64_t    most_bytes;          /* the largest seen */
     const char *source;              /* one sentence for people */
@@ -18,10 +19,10 @@ struct card_context {
 /* More than this outside PyTorch is no context: other processes, or another card. */
 #define CARD_CONTEXT_MOST_BYTES (UINT64_C(2) << 30)
 
-/* NULL if the table has no such card. */
+/* The named card's; if nobody has seen it, what is usual on cards of its compute capability. NULL without either. */
 const struct card_context *card_context_of(const char *card);
 
-/* The card that a text as after --device names: "h100-80g", "sim:h100-80g,others=1GiB". NULL for a plain size. */
+/* The card that a text as after --device names: "h100-80g", "sim:A100 80GB,others=1GiB". NULL for a plain size. */
 const struct card_context *card_context_in(const char *device_text);
 
 #endif

@@ -281,7 +281,7 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
 
 void device_list_addresses(struct device *dev, const uint64_t *addresses, size_t n)
 {
-    dev->cfg.addresses = ADDRESSES_LIST;
+    dev->cfg.addresses = n > 0 ? ADDRESSES_LIST : dev->opened_with;
     dev->cfg.address_list = addresses;
     dev->cfg.n_addresses = n;
     dev->n_listed = 0;

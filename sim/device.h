@@ -10,6 +10,7 @@
 #define REPLAY_SIM_DEVICE_H
 
 #include "base/err.h"
+#include "sim/cards.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -30,7 +31,8 @@ enum device_addresses {
     ADDRESSES_RISING,                /* each above the last, never reused, so runs are reproducible */
     ADDRESSES_FIRST_FIT,             /* the lowest gap that fits */
     ADDRESSES_DESCENDING,            /* each below the last, never reused */
-    ADDRESSES_LIST,                  /* from `address_list`, in order; after that rising above them all */
+    ADDRESSES_LIST,                  /* from `address_list`, in order; then as before it, rising if it came first */
+    ADDRESSES_LINUX,                  /* as Linux's driver gives them: sim/device_sim.c */
 };
 
 struct device_config {
@@ -42,10 +44,17 @@ struct device_config {
     uint64_t map_ns, unmap_ns;       /* the same per mapping call, per page */
     bool     packing;                /* requests of at most 1 MiB share pages */
     enum device_addresses addresses;
+    bool     has_addresses;          /* somebody asked for that order; otherwise a recording may show another */
     const uint64_t *address_list;    /* ADDRESSES_LIST: borrowed, outlives the device */
     size_t   n_addresses;
     uint64_t base_addr;              /* the first address; 0: the device chooses */
     struct stream_queues *queues;    /* borrowed; NULL: work on every stream ends at once */
+
+    /* What a simulated card says of itself to a program. */
+    const struct device_model *model;            /* the named card; NULL: it was given by size */
+    bool     is_windows;             /* the driver is that of Windows, also below WSL: it keeps less of the memory */
+    unsigned capability;             /* 86 for 8.6; 0: the model's */
+    unsigned multiprocessors;        /* 0: the model's */
 
     /* For a real device only. When it is opened, the card tells `total_bytes`, `context_bytes` and `others_bytes`: all
      * of its memory, less what is taken. A limit replaces them. */
@@ -159,7 +168,7 @@ struct device {                      /* first member of every device */
     bool                     lacks_ranges;   /* the hardware has no virtual memory calls */
     bool                     is_given_back;
 
-    enum device_addresses    opened_with;    /* cfg.addresses, before a list replaced it */
+    enum device_addresses    opened_with;    /* cfg.addresses, before a list replaced it; LIST: rising after the list */
 };
 
 /* Opens a device. The config is copied; what it points to is borrowed. */
@@ -195,8 +204,8 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
 
 bool device_has_ranges(const struct device *dev);
 
-/* The next addresses that a simulated device hands out, in order; after them addresses rise. Borrowed until they are
- * used up or replaced. */
+/* The next addresses that a simulated device hands out, in order; after them its own order goes on, beside them all. No
+ * addresses (n 0) end a list. Borrowed until they are used up or replaced. */
 void device_list_addresses(struct device *dev, const uint64_t *addresses, size_t n);
 
 /* Starts counts, peaks and times again; what is held stays. */
@@ -224,9 +233,10 @@ extern const struct device_ops device_sim;
  * ERR_UNSUPPORTED, ERR_DRIVER, ERR_DEVICE_OOM, ERR_HOST_NOMEM. */
 extern const struct device_ops device_cuda;
 
-/* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "sim:unlimited"; further options:
- * packing=on|off, addresses=rising|first-fit|descending, alloc_ns=, free_ns=, map_ns=, unmap_ns=. `has_total` says
- * whether the text gave a capacity. ERR_USAGE with the place and reason. */
+/* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "A100 80GB", "sim:unlimited"; further
+ * options: capability=8.6, multiprocessors=84, system=linux|windows|wsl, packing=on|off, alloc_ns=, free_ns=, map_ns=,
+ * unmap_ns=, addresses=linux|rising|first-fit|descending. `has_total` says whether the text gave a capacity. ERR_USAGE
+ * with the place and reason. */
 MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
                                bool *has_total, struct err_detail *why);
 
@@ -235,19 +245,14 @@ MUST_USE enum err device_parse(const char *text, struct device_config *out, cons
 MUST_USE enum err device_parse_any(const char *text, struct device_config *out, bool *is_real, bool *has_total,
                                    struct err_detail *why);
 
-/* The config of plain "sim": unlimited, packing on, rising addresses, the default call costs. */
+/* The card that a program finds: the named one; by size only, a typical one of the given capability, or an H100, with
+ * the title "Simulated GPU". What was typed stands in place of the card's own. */
+struct device_model device_found(const struct device_config *cfg);
+
+/* The config of plain "sim": unlimited, packing on, Linux's order of addresses, the default call costs. */
 struct device_config device_defaults(void);
 
-/* A card by name, with the memory its driver reports. */
-struct device_model {
-    const char *name, *title;        /* "h100-80g", "NVIDIA H100 80GB HBM3" */
-    uint64_t    total_bytes;
-};
-
-/* The i-th of the named cards, ascending by memory; NULL after the last. */
-const struct device_model *device_model_at(size_t i);
-
-/* The smallest named card with at least `bytes`; NULL if none has. */
-const struct device_model *device_model_for(uint64_t bytes);
+/* As a person types it after addresses=; "list" for a list. */
+const char *device_addresses_name(enum device_addresses addresses);
 
 #endif

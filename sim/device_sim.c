@@ -4,6 +4,16 @@
  *
  * Memory needs no model: the front functions count it. This file only decides the next address, by mode (sim/device.h).
  * Every piece starts at a multiple of 2 MiB.
+ *
+ * ADDRESSES_LINUX is the order of Linux's driver, as public recordings show it (98 to 100 % of the pairs of segments in
+ * six of them): memory comes in whole spans of 32 MiB, aligned, each below the last. The rest of a span is used before
+ * a new span is begun, the lowest rest that is large enough first, from its start:
+ *
+ *     span 2 (lower)                          span 1 (higher)
+ *     | 3: 20 MiB            | rest 12 MiB    | 1: 20 MiB            | 2: 2 | rest 10 MiB    |
+ *                              the next 2 MiB go here
+ *
+ * No recording shows what becomes of addresses that were given back. Here they are rests again.
  */
 #include "base/units.h"
 #include "sim/device.h"
@@ -11,18 +21,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIM_BASE UINT64_C(0x7f0000000000)   /* where CUDA's unified addresses usually are */
+#define SIM_BASE  UINT64_C(0x7f0000000000)  /* where CUDA's unified addresses usually are */
+#define SPAN_BYTES (UINT64_C(32) << 20)
 
 struct sim_extent {
     uint64_t addr, bytes;
 };
 
+/* Extents that do not overlap, ascending. */
+struct extents {
+    struct sim_extent *all;
+    size_t n, cap;
+};
+
 struct sim {
     struct device base;                     /* first, so the two pointers convert */
-    uint64_t next;                          /* rising: the next address; descending: the last one */
+    uint64_t above, below;                  /* nothing was given at or above, and below these */
     uint32_t n_phys;                        /* handles given out so far */
-    struct sim_extent *taken;               /* first fit: what is in use, ascending */
-    size_t   n_taken, cap_taken;
+    struct extents taken;                   /* first fit: what is in use */
+    struct extents rests;                   /* Linux: what is left of spans */
+    struct extents listed;                  /* Linux: given by a list, rests not yet looked for */
 };
 
 static enum err sim_open(const struct device_config *cfg, struct device **out, struct err_detail *why)
@@ -30,7 +48,7 @@ static enum err sim_open(const struct device_config *cfg, struct device **out, s
     struct sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a simulated device");
-    sim->next = cfg->base_addr != 0 ? cfg->base_addr : SIM_BASE;
+    sim->above = sim->below = cfg->base_addr != 0 ? cfg->base_addr : SIM_BASE;
     *out = &sim->base;
     return ERR_OK;
 }
@@ -38,71 +56,177 @@ static enum err sim_open(const struct device_config *cfg, struct device **out, s
 static void sim_close(struct device *dev)
 {
     struct sim *sim = (struct sim *)dev;
-    free(sim->taken);
+    free(sim->taken.all);
+    free(sim->rests.all);
+    free(sim->listed.all);
     free(sim);
+}
+
+static bool extents_reserve(struct extents *x)
+{
+    if (x->n < x->cap)
+        return true;
+    const size_t cap = x->cap == 0 ? 64 : 2 * x->cap;
+    struct sim_extent *all = realloc(x->all, cap * sizeof *all);
+    if (all == NULL)
+        return false;
+    x->all = all;
+    x->cap = cap;
+    return true;
+}
+
+static void extents_put(struct extents *x, size_t i, uint64_t addr, uint64_t bytes)
+{
+    memmove(x->all + i + 1, x->all + i, (x->n - i) * sizeof *x->all);
+    x->all[i] = (struct sim_extent){.addr = addr, .bytes = bytes};
+    x->n++;
+}
+
+static void extents_remove(struct extents *x, size_t i)
+{
+    memmove(x->all + i, x->all + i + 1, (x->n - i - 1) * sizeof *x->all);
+    x->n--;
+}
+
+/* The first extent that begins above `addr`, as an index. */
+static size_t extents_above(const struct extents *x, uint64_t addr)
+{
+    size_t low = 0, high = x->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (x->all[middle].addr <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* Puts an extent into the lowest gap that fits. */
 static enum err sim_take_first_fit(struct sim *sim, uint64_t bytes, uint64_t *addr)
 {
-    if (sim->n_taken == sim->cap_taken) {
-        const size_t cap = sim->cap_taken == 0 ? 64 : 2 * sim->cap_taken;
-        struct sim_extent *taken = realloc(sim->taken, cap * sizeof *taken);
-        if (taken == NULL)
-            return ERR_HOST_NOMEM;
-        sim->taken = taken;
-        sim->cap_taken = cap;
-    }
-    uint64_t at = sim->next;
+    struct extents *taken = &sim->taken;
+    if (!extents_reserve(taken))
+        return ERR_HOST_NOMEM;
+    uint64_t at = sim->above;
     size_t i = 0;
-    for (; i < sim->n_taken && sim->taken[i].addr - at < bytes; i++)
-        at = sim->taken[i].addr + sim->taken[i].bytes;
-    memmove(sim->taken + i + 1, sim->taken + i, (sim->n_taken - i) * sizeof *sim->taken);
-    sim->taken[i] = (struct sim_extent){.addr = at, .bytes = bytes};
-    sim->n_taken++;
+    for (; i < taken->n && taken->all[i].addr - at < bytes; i++)
+        at = taken->all[i].addr + taken->all[i].bytes;
+    extents_put(taken, i, at, bytes);
     *addr = at;
+    return ERR_OK;
+}
+
+/* Adds a rest, joined with its neighbours. There is room for one more. */
+static void rests_add(struct extents *rests, uint64_t addr, uint64_t bytes)
+{
+    size_t i = extents_above(rests, addr);
+    if (i > 0 && rests->all[i - 1].addr + rests->all[i - 1].bytes == addr) {
+        i--;
+        rests->all[i].bytes += bytes;
+    } else {
+        extents_put(rests, i, addr, bytes);
+    }
+    if (i + 1 < rests->n && rests->all[i].addr + rests->all[i].bytes == rests->all[i + 1].addr) {
+        rests->all[i].bytes += rests->all[i + 1].bytes;
+        extents_remove(rests, i + 1);
+    }
+}
+
+/* The rests of spans that a list of addresses began: what lies between its extents, up to a whole span. */
+static enum err sim_find_rests(struct sim *sim)
+{
+    const struct extents *listed = &sim->listed;
+    for (size_t i = 0; i < listed->n; i++) {
+        const uint64_t end = listed->all[i].addr + listed->all[i].bytes;
+        const uint64_t span_end = align_up(end, SPAN_BYTES);
+        const uint64_t next = i + 1 < listed->n ? listed->all[i + 1].addr : UINT64_MAX;
+        const uint64_t rest_end = next < span_end ? next : span_end;
+        if (!extents_reserve(&sim->rests))
+            return ERR_HOST_NOMEM;
+        if (end < rest_end)
+            rests_add(&sim->rests, end, rest_end - end);
+    }
+    sim->listed.n = 0;
+    return ERR_OK;
+}
+
+static enum err sim_take_of_spans(struct sim *sim, uint64_t bytes, uint64_t *addr)
+{
+    struct extents *rests = &sim->rests;
+    size_t i = 0;
+    if (sim_find_rests(sim) != ERR_OK || !extents_reserve(rests))
+        return ERR_HOST_NOMEM;
+    while (i < rests->n && rests->all[i].bytes < bytes)
+        i++;
+    if (i < rests->n) {
+        *addr = rests->all[i].addr;
+        rests->all[i].addr += bytes;
+        rests->all[i].bytes -= bytes;
+        if (rests->all[i].bytes == 0)
+            extents_remove(rests, i);
+        return ERR_OK;
+    }
+    const uint64_t whole = align_up(bytes, SPAN_BYTES), top = sim->below / SPAN_BYTES * SPAN_BYTES;
+    if (whole >= top)
+        return ERR_DEVICE_OOM;              /* the address space is used up */
+    sim->below = *addr = top - whole;
+    if (whole > bytes)
+        rests_add(rests, *addr + bytes, whole - bytes);
+    return ERR_OK;
+}
+
+/* The next address of the list. */
+static enum err sim_take_listed(struct sim *sim, uint64_t bytes, uint64_t *addr)
+{
+    struct device *dev = &sim->base;
+    if (dev->opened_with == ADDRESSES_LINUX && !extents_reserve(&sim->listed))
+        return ERR_HOST_NOMEM;
+    *addr = dev->cfg.address_list[dev->n_listed++];
+    if (*addr < UINT64_MAX - bytes && sim->above < *addr + bytes)
+        sim->above = align_up(*addr + bytes, DEVICE_PAGE_BYTES);
+    if (sim->below > *addr)
+        sim->below = *addr;
+    if (dev->opened_with == ADDRESSES_LINUX)
+        extents_put(&sim->listed, extents_above(&sim->listed, *addr), *addr, bytes);
     return ERR_OK;
 }
 
 static void sim_give_back(struct device *dev, uint64_t addr, uint64_t bytes)
 {
     struct sim *sim = (struct sim *)dev;
-    (void)bytes;
-    for (size_t i = 0; i < sim->n_taken; i++)
-        if (sim->taken[i].addr == addr) {
-            memmove(sim->taken + i, sim->taken + i + 1, (sim->n_taken - i - 1) * sizeof *sim->taken);
-            sim->n_taken--;
-            return;
-        }
+    const size_t i = extents_above(&sim->taken, addr);
+    if (i > 0 && sim->taken.all[i - 1].addr == addr)
+        extents_remove(&sim->taken, i - 1);
+    if (dev->opened_with == ADDRESSES_LINUX && sim_find_rests(sim) == ERR_OK && extents_reserve(&sim->rests))
+        rests_add(&sim->rests, addr, align_up(bytes, DEVICE_PAGE_BYTES));    /* without host memory it stays unused */
 }
 
 static enum err sim_take(struct device *dev, uint64_t bytes, uint64_t *addr)
 {
     struct sim *sim = (struct sim *)dev;
     const uint64_t room = align_up(bytes, DEVICE_PAGE_BYTES);
-    if (room >= UINT64_MAX - sim->next && dev->cfg.addresses != ADDRESSES_DESCENDING)
-        return ERR_DEVICE_OOM;              /* the address space is used up */
-    switch (dev->cfg.addresses) {
+    const bool is_listed = dev->cfg.addresses == ADDRESSES_LIST && dev->n_listed < dev->cfg.n_addresses;
+    if (is_listed)
+        return sim_take_listed(sim, room, addr);
+    switch (dev->cfg.addresses == ADDRESSES_LIST ? dev->opened_with : dev->cfg.addresses) {
     case ADDRESSES_FIRST_FIT:
-        return sim_take_first_fit(sim, room, addr);
+        return room >= UINT64_MAX - sim->above ? ERR_DEVICE_OOM : sim_take_first_fit(sim, room, addr);
+    case ADDRESSES_LINUX:
+        return room >= sim->below ? ERR_DEVICE_OOM : sim_take_of_spans(sim, room, addr);
     case ADDRESSES_DESCENDING:
-        if (room >= sim->next)
+        if (room >= sim->below)
             return ERR_DEVICE_OOM;
-        *addr = sim->next -= room;
+        *addr = sim->below -= room;
         return ERR_OK;
     case ADDRESSES_LIST:
-        if (dev->n_listed < dev->cfg.n_addresses) {
-            *addr = dev->cfg.address_list[dev->n_listed++];
-            if (*addr < UINT64_MAX - room && sim->next < *addr + room)
-                sim->next = align_up(*addr + room, DEVICE_PAGE_BYTES);
-            return ERR_OK;
-        }
-        break;
     case ADDRESSES_RISING:
         break;
     }
-    *addr = sim->next;
-    sim->next += room;
+    if (room >= UINT64_MAX - sim->above)
+        return ERR_DEVICE_OOM;              /* the address space is used up */
+    *addr = sim->above;
+    sim->above += room;
     return ERR_OK;
 }
 

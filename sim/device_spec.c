@@ -1,58 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * A device as a person types it, and the cards that have names.
+ * A device as a person types it.
  */
 #include "base/nearest.h"
 #include "base/units.h"
 #include "sim/device.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-/* Total memory as the driver reports it (cudaDeviceProp.totalGlobalMem), in hundredths of a GiB: the number that
- * PyTorch's "has a total capacity of" prints on that card. Drivers differ by a few MiB. The T4 and the A100 40 GB are
- * as NVIDIA's deviceQuery sample prints them. */
-#define MODEL_BYTES(hundredths) ((hundredths) * GIB / 100 / DEVICE_PAGE_BYTES * DEVICE_PAGE_BYTES)
-
-static const struct device_model device_models[] = {
-    {"rtx3070-8g", "NVIDIA GeForce RTX 3070", MODEL_BYTES(779)},
-    {"rtx3080-10g", "NVIDIA GeForce RTX 3080", MODEL_BYTES(978)},
-    {"rtx2080ti-11g", "NVIDIA GeForce RTX 2080 Ti", MODEL_BYTES(1076)},
-    {"rtx3060-12g", "NVIDIA GeForce RTX 3060", MODEL_BYTES(1176)},
-    {"t4-16g", "Tesla T4", UINT64_C(15843721216)},
-    {"v100-16g", "Tesla V100-SXM2-16GB", MODEL_BYTES(1578)},
-    {"l4-24g", "NVIDIA L4", MODEL_BYTES(2203)},
-    {"a10g-24g", "NVIDIA A10G", MODEL_BYTES(2219)},
-    {"a30-24g", "NVIDIA A30", MODEL_BYTES(2353)},
-    {"rtx4090-24g", "NVIDIA GeForce RTX 4090", MODEL_BYTES(2364)},
-    {"rtx3090-24g", "NVIDIA GeForce RTX 3090", MODEL_BYTES(2369)},
-    {"rtx5090-32g", "NVIDIA GeForce RTX 5090", MODEL_BYTES(3136)},
-    {"v100-32g", "Tesla V100-SXM2-32GB", MODEL_BYTES(3174)},
-    {"a100-40g", "NVIDIA A100-SXM4-40GB", UINT64_C(42298834944)},
-    {"l40s-48g", "NVIDIA L40S", MODEL_BYTES(4440)},
-    {"a6000-48g", "NVIDIA RTX A6000", MODEL_BYTES(4753)},
-    {"h100-80g", "NVIDIA H100 80GB HBM3", MODEL_BYTES(7910)},
-    {"a100-80g", "NVIDIA A100-SXM4-80GB", MODEL_BYTES(7914)},
-    {"h200-141g", "NVIDIA H200", MODEL_BYTES(13972)},
-    {"b200-192g", "NVIDIA B200", MODEL_BYTES(17835)},
-};
-
-enum { N_DEVICE_MODELS = sizeof device_models / sizeof device_models[0] };
-
-const struct device_model *device_model_at(size_t i)
-{
-    return i < N_DEVICE_MODELS ? &device_models[i] : NULL;
-}
-
-const struct device_model *device_model_for(uint64_t bytes)
-{
-    for (size_t i = 0; i < N_DEVICE_MODELS; i++)
-        if (device_models[i].total_bytes >= bytes)
-            return &device_models[i];
-    return NULL;
-}
 
 /* The call costs are assumptions, of the order that `cudaMalloc` and the virtual memory calls take on a server card. A
  * run reports them as assumptions. */
@@ -63,8 +18,27 @@ struct device_config device_defaults(void)
         .alloc_ns = 200000, .free_ns = 250000,
         .map_ns = 40000,    .unmap_ns = 60000,
         .packing = true,
-        .addresses = ADDRESSES_RISING,
+        .addresses = ADDRESSES_LINUX,
     };
+}
+
+struct device_model device_found(const struct device_config *cfg)
+{
+    enum { CAPABILITY_USUAL = 90 };
+    const unsigned capability = cfg->capability != 0 ? cfg->capability : CAPABILITY_USUAL;
+    const struct device_model *base = cfg->model;
+    for (size_t i = 0; base == NULL; i++)
+        if (strcmp(card_at(i)->name, compute_class_of(capability)->typical) == 0)
+            base = card_at(i);
+    struct device_model found = *base;
+    found.total_bytes = cfg->total_bytes;
+    found.capability = cfg->capability != 0 ? cfg->capability : base->capability;
+    found.multiprocessors = cfg->multiprocessors != 0 ? cfg->multiprocessors : base->multiprocessors;
+    if (cfg->model == NULL) {
+        found.title = "Simulated GPU";
+        found.smi_bytes = cfg->total_bytes;
+    }
+    return found;
 }
 
 static bool text_is(const char *text, size_t n, const char *word)
@@ -86,32 +60,50 @@ static bool device_parse_number(const char *text, size_t n, uint64_t *out)
     return true;
 }
 
-static bool device_parse_capacity(const char *text, size_t n, uint64_t *out)
+/* A size, "unlimited", or a card. A text that could mean several cards is none. */
+static bool device_parse_capacity(const char *text, size_t n, struct device_config *cfg)
 {
-    if (text_is(text, n, "unlimited")) {
-        *out = DEVICE_UNLIMITED;
-        return true;
-    }
-    for (size_t i = 0; i < N_DEVICE_MODELS; i++)
-        if (text_is(text, n, device_models[i].name)) {
-            *out = device_models[i].total_bytes;
-            return true;
-        }
-    return units_parse_bytes(text, n, out) && *out >= DEVICE_PAGE_BYTES && *out < INT64_MAX;
+    const struct device_model *model;
+    uint64_t bytes = DEVICE_UNLIMITED;
+    const bool is_size = text_is(text, n, "unlimited") ||
+                         (units_parse_bytes(text, n, &bytes) && bytes >= DEVICE_PAGE_BYTES && bytes < INT64_MAX);
+    if (!is_size && cards_find(text, n, &model, 1) != 1)
+        return false;
+    cfg->model = is_size ? NULL : model;
+    cfg->total_bytes = is_size ? bytes : model->total_bytes;
+    return true;
 }
 
-/* The card that was probably meant: "h100" and "H100-80" begin like h100-80g, "h100-80" is a slip. NULL: none is near. */
-static const char *device_nearest_model(const char *text, size_t n)
+enum { HINT_TEXT = 320 };
+
+/* What to type instead of a text that means no card, or several: a sentence's end, or "". */
+static void device_suggest_card(const char *text, size_t n, char *out)
 {
-    enum { SLIPS_MAX = 2 };
+    enum { SLIPS_MAX = 2, SHOWN = 6 };
+    const struct device_model *found[SHOWN];
+    const size_t n_found = cards_find(text, n, found, SHOWN);
     struct nearest nearest = {.typed = text, .n_typed = n};
-    for (size_t i = 0; i < N_DEVICE_MODELS; i++) {
-        const char *name = device_models[i].name;
-        if (n >= 2 && strncasecmp(name, text, n) == 0)
-            return name;
-        nearest_offer(&nearest, name, strlen(name));
-    }
-    return nearest.distance <= SLIPS_MAX ? nearest.name : NULL;
+    out[0] = '\0';
+    for (size_t i = 0; n_found == 0 && card_at(i) != NULL; i++)
+        nearest_offer(&nearest, card_at(i)->name, strlen(card_at(i)->name));
+    if (n_found == 0 && nearest.distance <= SLIPS_MAX)
+        snprintf(out, HINT_TEXT, "; did you mean '%s'?", nearest.name);
+    for (size_t i = 0, at = 0; i < n_found && i < SHOWN; i++)
+        at += (size_t)snprintf(out + at, HINT_TEXT - at, "%s%s", i == 0 ? "; it could be " : ", ", found[i]->name);
+    if (n_found > SHOWN)
+        snprintf(out + strlen(out), HINT_TEXT - strlen(out), ", ... (%zu)", n_found);
+}
+
+/* "8.6". */
+static bool device_parse_capability(const char *text, size_t n, unsigned *out)
+{
+    const char *dot = memchr(text, '.', n);
+    uint64_t major, minor;
+    if (dot == NULL || !device_parse_number(text, (size_t)(dot - text), &major) ||
+        !device_parse_number(dot + 1, n - (size_t)(dot - text) - 1, &minor) || major > 99 || minor > 9)
+        return false;
+    *out = (unsigned)(10 * major + minor);
+    return compute_class_of(*out) != NULL;
 }
 
 static bool device_parse_word(const char *text, size_t n, const char *const *words, size_t n_words, size_t *out)
@@ -156,9 +148,43 @@ static bool device_parse_common(const struct device_item *it, struct device_conf
     return false;
 }
 
+static const char *const address_orders[] = {
+    [ADDRESSES_RISING] = "rising", [ADDRESSES_FIRST_FIT] = "first-fit", [ADDRESSES_DESCENDING] = "descending",
+    [ADDRESSES_LIST] = "list",     [ADDRESSES_LINUX] = "linux",
+};
+
+const char *device_addresses_name(enum device_addresses addresses)
+{
+    return address_orders[addresses];
+}
+
+/* Takes an option of what the card says of itself. */
+static bool device_parse_card(const struct device_item *it, struct device_config *cfg, const char **hint)
+{
+    static const char *const systems[] = {"linux", "windows", "wsl"};
+    size_t word = 0;
+    uint64_t number = 0;
+    if (text_is(it->name, it->n_name, "system")) {
+        *hint = "linux, windows or wsl";
+        const bool is_ok = device_parse_word(it->value, it->n_value, systems, 3, &word);
+        cfg->is_windows = is_ok ? word != 0 : cfg->is_windows;
+        return is_ok;
+    }
+    if (text_is(it->name, it->n_name, "capability")) {
+        *hint = "a compute capability such as 8.6, from 5.3 to 12.1";
+        return device_parse_capability(it->value, it->n_value, &cfg->capability);
+    }
+    if (text_is(it->name, it->n_name, "multiprocessors")) {
+        *hint = "how many multiprocessors the card has, from 1 to 1024";
+        const bool is_ok = device_parse_number(it->value, it->n_value, &number) && number >= 1 && number <= 1024;
+        cfg->multiprocessors = is_ok ? (unsigned)number : cfg->multiprocessors;
+        return is_ok;
+    }
+    return false;
+}
+
 static bool device_parse_sim(const struct device_item *it, struct device_config *cfg, const char **hint)
 {
-    static const char *const modes[] = {"rising", "first-fit", "descending"};
     const struct { const char *name; uint64_t *bytes; } sizes[] = {
         {"context", &cfg->context_bytes}, {"others", &cfg->others_bytes},
     };
@@ -168,13 +194,14 @@ static bool device_parse_sim(const struct device_item *it, struct device_config 
             *hint = "a size such as 450MiB";
             return units_parse_bytes(it->value, it->n_value, sizes[i].bytes);
         }
-    if (text_is(it->name, it->n_name, "addresses")) {
-        *hint = "rising, first-fit or descending";
-        const bool is_ok = device_parse_word(it->value, it->n_value, modes, 3, &word);
-        cfg->addresses = is_ok ? (enum device_addresses)word : cfg->addresses;
-        return is_ok;
-    }
-    return false;
+    if (!text_is(it->name, it->n_name, "addresses"))
+        return device_parse_card(it, cfg, hint);
+    *hint = "linux, rising (as under Windows and WSL), descending or first-fit";
+    const bool is_ok = device_parse_word(it->value, it->n_value, address_orders, ADDRESSES_LINUX + 1, &word) &&
+                       word != ADDRESSES_LIST;
+    cfg->addresses = is_ok ? (enum device_addresses)word : cfg->addresses;
+    cfg->has_addresses = cfg->has_addresses || is_ok;
+    return is_ok;
 }
 
 static bool device_parse_cuda(const struct device_item *it, struct device_config *cfg, const char **hint)
@@ -192,7 +219,8 @@ static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct
     const char *eq = memchr(text, '=', n);
     bool is_known;
     *hint = is_cuda ? "an option: limit=, packing=, alloc_ns=, free_ns=, map_ns=, unmap_ns="
-                    : "an option: context=, others=, packing=, addresses=, alloc_ns=, free_ns=, map_ns=, unmap_ns=";
+                    : "an option: context=, others=, capability=, multiprocessors=, system=, packing=, addresses=, "
+                      "alloc_ns=, free_ns=, map_ns=, unmap_ns=";
     if (eq == NULL)
         return false;
     const size_t n_name = (size_t)(eq - text);
@@ -209,7 +237,7 @@ static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct 
     uint64_t ordinal = 0;
     if (!is_cuda) {
         *hint = "a capacity such as 24GiB, a card's name (see --list) or unlimited";
-        return device_parse_capacity(text, n, &cfg->total_bytes);
+        return device_parse_capacity(text, n, cfg);
     }
     *hint = "the number of a card, from 0 on";
     if (!device_parse_number(text, n, &ordinal) || ordinal > 1023)
@@ -221,10 +249,11 @@ static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct 
 static enum err device_refuse_item(const char *text, const char *item, size_t n, bool is_capacity, const char *hint,
                                    struct err_detail *why)
 {
-    const char *near = is_capacity ? device_nearest_model(item, n) : NULL;
-    return err_set(why, ERR_USAGE, (uint64_t)(item - text), "device '%s': at character %zu, '%.*s': expected %s%s%s%s",
-                   text, (size_t)(item - text) + 1, (int)n, item, hint, near != NULL ? "; did you mean '" : "",
-                   near != NULL ? near : "", near != NULL ? "'?" : "");
+    char cards[HINT_TEXT] = "";
+    if (is_capacity)
+        device_suggest_card(item, n, cards);
+    return err_set(why, ERR_USAGE, (uint64_t)(item - text), "device '%s': at character %zu, '%.*s': expected %s%s",
+                   text, (size_t)(item - text) + 1, (int)n, item, hint, cards);
 }
 
 /* Takes all items after the separator `at`. *has_first: the first of them was no option. */
@@ -246,6 +275,17 @@ static enum err device_parse_items(const char *text, const char *at, bool is_cud
     return ERR_OK;
 }
 
+/* Under Windows and WSL addresses rise, and a card has all that nvidia-smi shows less 512 KiB (logs of ten cards). */
+static void device_settle_system(struct device_config *cfg)
+{
+    if (cfg->is_windows && cfg->model != NULL && cfg->model->smi_bytes > cfg->total_bytes)
+        cfg->total_bytes = cfg->model->smi_bytes - 512 * KIB;
+    if (cfg->is_windows && !cfg->has_addresses) {
+        cfg->addresses = ADDRESSES_RISING;
+        cfg->has_addresses = true;
+    }
+}
+
 enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops, bool *has_total,
                       struct err_detail *why)
 {
@@ -254,7 +294,7 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
     if (text_is(text, strcspn(text, ":,"), "cuda"))
         return err_set(why, ERR_UNSUPPORTED, 0, "device '%s': a real card can replay one trace; here the simulated "
                        "device 'sim' is needed", text);
-    if (device_parse_capacity(text, strcspn(text, ",:"), &cfg.total_bytes)) {
+    if (device_parse_capacity(text, strcspn(text, ",:"), &cfg)) {
         static const char sim[] = "sim:";
         char whole[256];
         if ((size_t)snprintf(whole, sizeof whole, "%s%s", sim, text) >= sizeof whole)
@@ -266,15 +306,17 @@ enum err device_parse(const char *text, struct device_config *out, const struct 
     }
     if (!text_is(text, strcspn(text, ":"), "sim")) {
         const size_t n = strcspn(text, ":,");
-        const char *near = device_nearest_model(text, n);
-        return err_set(why, ERR_USAGE, 0, near != NULL ? "device '%.*s': no card of that name; did you mean '%s'?"
-                                                       : "device '%.*s': expected 'sim', the simulated card, or 'cuda', "
-                                                         "a real one, or a card's size or name (see --list)%s",
-                       (int)n, text, near != NULL ? near : "");
+        char cards[HINT_TEXT];
+        device_suggest_card(text, n, cards);
+        const char *const sentence = cards[0] != '\0' ? "device '%.*s': no single card of that name%s"
+                                   : "device '%.*s': expected 'sim', the simulated card, or 'cuda', a real one, or a "
+                                     "card's size or name (see --list)%s";
+        return err_set(why, ERR_USAGE, 0, sentence, (int)n, text, cards);
     }
     const enum err e = device_parse_items(text, strchr(text, ':'), false, &cfg, &has_first, why);
     if (e != ERR_OK)
         return e;
+    device_settle_system(&cfg);
     if (device_card_bytes(&(struct device){.cfg = cfg}, 0) > cfg.total_bytes)
         return err_set(why, ERR_USAGE, 0, "device '%s': context and others take more than the card has", text);
     *out = cfg;

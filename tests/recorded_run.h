@@ -34,7 +34,7 @@ static inline void recorded_start(struct trace_reader *trace, const char *conf, 
     char policy[1024], device[64];
     snprintf(policy, sizeof policy, "pytorch%s%s%s%s", has_conf || more != NULL ? ":" : "", more == NULL ? "" : more,
              has_conf && more != NULL ? "," : "", has_conf ? conf : "");
-    snprintf(device, sizeof device, "sim:%" PRIu64 ",packing=off", total_bytes);
+    snprintf(device, sizeof device, "sim:%" PRIu64 ",packing=off,addresses=rising", total_bytes);
     cr_assert_eq(single_run_open(run, trace, policy, device, &why), ERR_OK, "%s on %s: %s", policy, device, why.text);
 }
 

@@ -134,10 +134,10 @@ refuse 2 'loop.trace: is an input' import loop.trace -o ./loop.trace
 refuse 3 'no/such/t: cannot be written' generate 530-270 -o no/such/t
 # What people type or paste at the first try.
 expect 0 '^max_split_size_mb:32  *' loop.trace --policy 'export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:32' --device 24GiB
-expect 0 '^Device: h100-80g,context=1GiB, 79.10 GiB' loop.trace --policy none --device h100-80g,context=1GiB
-refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h100
-refuse 2 "did you mean 'a100-40g'" loop.trace --policy none --device sim:A100
-refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h100-80gb,context=1GiB
+expect 0 '^Device: h100-80g,context=1GiB, 79.19 GiB' loop.trace --policy none --device h100-80g,context=1GiB
+expect 0 '^Device: h100, 79.19 GiB' loop.trace --policy none --device h100
+refuse 2 'it could be a100-40g, a100-80g' loop.trace --policy none --device sim:A100
+refuse 2 "did you mean 'h100-80g'" loop.trace --policy none --device h10-80g,context=1GiB
 refuse 2 'pytorch:expandable$' loop.trace --policy expandable
 refuse 2 'pytorch:max-split=...$' loop.trace --policy max-split
 expect 0 '^Device: 24GB, 24 GiB' loop.trace --policy none --device 24GB
@@ -276,6 +276,12 @@ refuse 2 'cut off here, before its facts' part.trace --policy none
 schema=$3/report/SCHEMA.md
 sed -n '/replay-info\/1/,/^## /p' "$schema" | grep '^|' | grep -o '`[a-z_]*`' | tr -d '`' |
     grep -v -x 'empty\|notes' | sort -u >promised
+# The order of new segments: asked for, shown by the recording, or Linux's.
+expect 0 '"address_order": "rising"' "$3/samples/gpt-varlen-default.trace.zst" --policy none --json -
+expect 0 '"address_order": "linux"' "$3/samples/gpt-varlen-default.trace.zst" --policy none --json - \
+    --device sim:24GiB,addresses=linux
+expect 0 '"address_order": "linux"' loop.trace --policy none --json -
+expect 0 '"address_order": "rising"' loop.trace --policy none --json - --device sim:24GiB,system=wsl
 run info "$3/samples/gpt-varlen-default.trace.zst" --json -
 sed '/^  "meta": {/,/^  }/d' out | grep -o '^ *"[a-z_]*":' | tr -d ' ":' | cat - <(echo meta) | sort -u >found
 cmp -s promised found || fail "keys of info: $(diff promised found)"

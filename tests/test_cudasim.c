@@ -5,6 +5,8 @@
 #include "sim/device.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const struct { int type, handle_types, location_type, location_id; void *metadata; unsigned char flags[8]; }
     on_device_0 = { .type = 1, .location_type = 1 };
@@ -284,6 +286,84 @@ Test(cudasim, devices_do_not_share_memory_and_reach_each_other_when_asked)
     cr_expect_eq(r.cudaDeviceEnablePeerAccess(0, 0), CODE_INVALID_DEVICE, "itself");
     cr_expect_eq(r.cudaSetDevice(2), CODE_INVALID_DEVICE);
     cr_expect_eq(r.cudaFree(p), CODE_SUCCESS, "from another device");
+}
+
+Test(cudasim, a_card_answers_as_the_one_that_was_named)
+{
+    static const struct { const char *device, *name; int capability, multiprocessors, threads, shared; } cases[] = {
+        {"4090", "NVIDIA GeForce RTX 4090", 89, 128, 1536, 101376},
+        {"sim:A100 80GB,count=2", "NVIDIA A100-SXM4-80GB", 80, 108, 2048, 166912},
+        {"t4", "Tesla T4", 75, 40, 1024, 65536},
+        {"sim:24GiB,capability=12.0", "Simulated GPU", 120, 170, 1536, 101376},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const pid_t child = fork();                  /* each process has one machine */
+        if (child == 0) {
+            struct cudasim_rig r;
+            struct { char name[256]; unsigned char ids[28]; char rest[1024]; } prop;
+            int (*attribute)(int *, int, int), value[4];
+            cudasim_rig_open(&r, cases[i].device, "libcudart.so.12");
+            cudasim_rig_find(cudasim_rig_library("libcuda.so.1"), "cuDeviceGetAttribute", &attribute);
+            static const int asked[] = { 75, 16, 39, 97 };
+            bool is_right = r.cuInit(0) == 0 && r.cudaGetDeviceProperties(&prop, 0) == 0 &&
+                            strcmp(prop.name, cases[i].name) == 0;
+            for (int k = 0; k < 4; k++)
+                is_right = attribute(&value[k], asked[k], 0) == 0 && is_right;
+            _exit(is_right && value[0] == cases[i].capability / 10 && value[1] == cases[i].multiprocessors &&
+                  value[2] == cases[i].threads && value[3] == cases[i].shared ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        cr_expect_eq(status, 0, "%s", cases[i].device);
+    }
+}
+
+/* A fat binary with machine code for 7.5, 8.0 and 9.0 and PTX for 9.0, as nvcc lays it out. */
+static void make_binary(unsigned char *out)
+{
+    static const unsigned entries[][2] = { { 2, 75 }, { 2, 80 }, { 2, 90 }, { 1, 90 } };
+    enum { HEADER = 16, ENTRY = 64, IMAGE = 8, STEP = ENTRY + IMAGE };
+    const uint64_t bytes = 4 * STEP, image = IMAGE;
+    memcpy(out, &(uint32_t){ 0xba55ed50 }, 4);
+    memcpy(out + 6, &(uint16_t){ HEADER }, 2);
+    memcpy(out + 8, &bytes, 8);
+    for (size_t i = 0; i < 4; i++) {
+        unsigned char *e = out + HEADER + i * STEP;
+        memcpy(e, &(uint16_t){ (uint16_t)entries[i][0] }, 2);
+        memcpy(e + 4, &(uint32_t){ ENTRY }, 4);
+        memcpy(e + 8, &image, 8);
+        memcpy(e + 28, &entries[i][1], 4);
+    }
+}
+
+Test(cudasim, a_kernel_is_of_the_best_code_that_the_card_takes)
+{
+    static unsigned char binary[512];
+    static const struct { const char *device; int code, ptx; } cases[] = {
+        {"4090", 80, 80}, {"a100-80g", 80, 80}, {"h100", 90, 90}, {"sim:8GiB,capability=12.0", 120, 90}, {"t4", 75, 75},
+    };
+    const struct { uint32_t magic, version; const void *binary; } wrapper = { 0x466243b1, 1, binary };
+    make_binary(binary);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            struct cudasim_rig r;
+            struct { size_t bytes[3]; int numbers[32]; } facts;
+            void *(*add_binary)(const void *), (*add_kernel)(void *, const void *);
+            int (*ask)(void *, const void *);
+            cudasim_rig_open(&r, cases[i].device, "libcudart.so.12");
+            void *runtime = cudasim_rig_library("libcudart.so.12");
+            cudasim_rig_find(runtime, "__cudaRegisterFatBinary", &add_binary);
+            cudasim_rig_find(runtime, "__cudaRegisterFunction", &add_kernel);
+            cudasim_rig_find(runtime, "cudaFuncGetAttributes", &ask);
+            add_kernel(add_binary(&wrapper), &facts);
+            const bool is_right = ask(&facts, &facts) == 0 && facts.numbers[2] == cases[i].ptx;
+            _exit(is_right && facts.numbers[3] == cases[i].code ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        cr_expect_eq(status, 0, "%s", cases[i].device);
+    }
 }
 
 Test(cudasim, what_is_not_simulated_says_so)

@@ -172,6 +172,55 @@ Test(device, descending_addresses_fall)
         cr_expect_leq(addr[i] + DEVICE_PAGE_BYTES, addr[i - 1]);
 }
 
+/* The device's addresses as offsets from the first one's span, in MiB. */
+static long offset_of(const struct segment *s, const struct segment *first)
+{
+    return (long)((int64_t)(s->addr - first->addr / (32 * MIB) * (32 * MIB)) / (int64_t)MIB);
+}
+
+Test(device, spans_fall_under_linux_and_the_lowest_rest_is_used_first)
+{
+    static const struct { uint64_t mib; long offset; } turns[] = {
+        {20, 0}, {20, -32}, {2, -12}, {10, -10}, {12, 20}, {44, -96}, {20, -52}, {64, -160}, {2, -162 - 30}, {30, -190},
+    };
+    struct device *dev = opened(parsed("sim:addresses=linux"));
+    struct segment s[sizeof turns / sizeof turns[0]], t;
+    for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+        cr_assert_eq(device_segment_alloc(dev, turns[i].mib * MIB, &s[i]), ERR_OK);
+        cr_expect_eq(offset_of(&s[i], &s[0]), turns[i].offset, "%zu is at %ld", i, offset_of(&s[i], &s[0]));
+    }
+    device_segment_free(dev, &s[1]);
+    device_segment_free(dev, &s[2]);
+    cr_assert_eq(device_segment_alloc(dev, 22 * MIB, &t), ERR_OK);
+    cr_expect_eq(t.addr, s[1].addr, "what was given back is a rest again, joined with its neighbour");
+    device_close(dev);
+}
+
+Test(device, spans_go_on_beside_a_list)
+{
+    static const uint64_t list[] = {UINT64_C(0x600000000), UINT64_C(0x5fe000000), UINT64_C(0x5ff400000)};
+    struct device *dev = opened(parsed("sim:addresses=linux"));
+    struct segment s;
+    device_list_addresses(dev, list, 3);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(device_segment_alloc(dev, i < 2 ? 20 * MIB : 2 * MIB, &s), ERR_OK);
+    device_list_addresses(dev, NULL, 0);
+    cr_assert_eq(device_segment_alloc(dev, 2 * MIB, &s), ERR_OK);
+    cr_expect_eq(s.addr, list[2] + 2 * MIB, "the lowest rest of a listed span");
+    cr_assert_eq(device_segment_alloc(dev, 20 * MIB, &s), ERR_OK);
+    cr_expect_eq(s.addr, list[1] - 32 * MIB);
+    device_close(dev);
+}
+
+Test(device, the_system_is_that_of_the_driver)
+{
+    cr_expect_eq(parsed("sim:24GiB").addresses, ADDRESSES_LINUX);
+    cr_expect_eq(parsed("sim:24GiB,system=linux").addresses, ADDRESSES_LINUX);
+    cr_expect_eq(parsed("sim:24GiB,system=wsl").addresses, ADDRESSES_RISING);
+    cr_expect_eq(parsed("sim:24GiB,system=wsl,addresses=linux").addresses, ADDRESSES_LINUX);
+    cr_expect_eq(parsed("rtx3070-8g,system=windows").total_bytes, UINT64_C(8589410304), "deviceQuery there");
+}
+
 Test(device, first_fit_takes_the_lowest_gap)
 {
     struct device_config cfg = of_total(DEVICE_UNLIMITED);
@@ -213,7 +262,7 @@ Test(device, a_list_of_addresses_is_followed_and_then_left_behind)
 
 Test(device, an_address_space_that_is_used_up_is_out_of_memory)
 {
-    struct device *dev = opened(of_total(DEVICE_UNLIMITED));
+    struct device *dev = opened(parsed("sim:addresses=rising"));
     struct segment s;
     cr_expect_eq(device_segment_alloc(dev, UINT64_MAX, &s), ERR_DEVICE_OOM);
     cr_assert_eq(device_segment_alloc(dev, UINT64_C(1) << 63, &s), ERR_OK);
@@ -389,7 +438,8 @@ Test(device, what_cannot_be_meant_is_refused_with_the_place)
     static const char *const texts[] = {
         "", "simm", "gpu", "sim:", "sim:0", "sim:-1", "sim:24XiB", "sim:24GiB,", "sim:24GiB,packing=maybe",
         "sim:1MiB,context=2MiB", "sim:24GiB,addresses=up", "sim:24GiB,colour=red", "sim:no-card",
-        "sim:alloc_ns=fast", "sim:alloc_ns=", "sim:24GiB,48GiB", "sim:99999999999GiB",
+        "sim:alloc_ns=fast", "sim:alloc_ns=", "sim:24GiB,48GiB", "sim:99999999999GiB", "sim:24GiB,capability=8",
+        "sim:24GiB,capability=8.8", "sim:24GiB,capability=86", "sim:24GiB,multiprocessors=0", "sim:nvidia",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct device_config cfg;
@@ -407,18 +457,94 @@ Test(device, cards_ascend_and_the_smallest_that_fits_is_found)
     size_t n = 0;
     for (; device_model_at(n) != NULL; n++) {
         const struct device_model *m = device_model_at(n);
-        char text[64];
-        cr_expect(n == 0 || device_model_at(n - 1)->total_bytes <= m->total_bytes, "%s", m->name);
         cr_expect_eq(device_model_for(m->total_bytes)->total_bytes, m->total_bytes);
-        snprintf(text, sizeof text, "sim:%s", m->name);
-        cr_expect_eq(parsed(text).total_bytes, m->total_bytes);
-        cr_expect_eq(card_context_in(text), card_context_of(m->name), "%s", text);
-        cr_expect_not_null(card_context_of(m->name), "%s has no row in card_context.def", m->name);
+        cr_expect_str_eq(card_context_of(m->name)->card, m->name, "%s has no row in card_context.def", m->name);
     }
     cr_expect_gt(n, 5);
     cr_expect_null(card_context_in("sim:24GiB"));
     cr_expect_eq(device_model_for(1), device_model_at(0));
     cr_expect_null(device_model_for(10 * TIB));
+}
+
+Test(device, each_card_is_whole_and_meant_by_its_name)
+{
+    size_t n = 0;
+    for (; card_at(n) != NULL; n++) {
+        const struct device_model *m = card_at(n);
+        char text[64];
+        snprintf(text, sizeof text, "sim:%s,packing=off", m->name);
+        cr_expect_eq(parsed(text).total_bytes, m->total_bytes);
+        cr_expect_eq(parsed(text).model, m, "%s", text);
+        cr_expect_eq(card_context_in(text), card_context_of(m->name), "%s", text);
+        cr_expect(n == 0 || card_at(n - 1)->total_bytes <= m->total_bytes, "%s is out of order", m->name);
+        cr_expect_not_null(compute_class_of(m->capability), "%s", m->name);
+        cr_expect_geq(m->smi_bytes, m->total_bytes, "%s", m->name);
+        cr_expect(m->multiprocessors > 0 && m->l2_bytes > 0 && m->bus_bits > 0 && m->clock_khz > 0, "%s", m->name);
+        cr_expect_str_neq(m->source, "");
+    }
+    cr_expect_geq(n, 60);
+}
+
+Test(device, each_compute_capability_has_a_typical_card)
+{
+    const struct compute_class *c;
+    for (size_t i = 0; (c = compute_class_at(i)) != NULL; i++) {
+        const struct device_config cfg = {.total_bytes = 24 * GIB, .capability = c->capability};
+        cr_expect_eq(device_found(&cfg).capability, c->capability);
+        cr_expect_eq(parsed(c->typical).model->capability, c->capability, "%s", c->typical);
+        cr_expect_leq(c->shared_optin_bytes + c->shared_reserved_bytes, c->shared_bytes);
+    }
+}
+
+Test(device, a_card_is_meant_in_any_spelling)
+{
+    static const struct { const char *text, *name; } cases[] = {
+        {"h100", "h100-80g"}, {"H100", "h100-80g"}, {"h100-80gb", "h100-80g"}, {"NVIDIA H100 80GB HBM3", "h100-80g"},
+        {"H100 PCIe", "h100-pcie-80g"}, {"H100 SXM5", "h100-80g"}, {"A100 80GB", "a100-80g"}, {"a100 80", "a100-80g"},
+        {"A100-SXM4-40GB", "a100-40g"}, {"4090", "rtx4090-24g"}, {"rtx 4090", "rtx4090-24g"},
+        {"GeForce RTX 4090 Laptop GPU", "rtx4090-laptop-16g"}, {"rtx3080ti", "rtx3080ti-12g"},
+        {"3080 Ti", "rtx3080ti-12g"},
+        {"a10", "a10-24g"}, {"a10g", "a10g-24g"}, {"l40", "l40-48g"}, {"l40s", "l40s-48g"}, {"t4", "t4-16g"},
+        {"Tesla V100 32GB", "v100-32g"}, {"gh200 144g", "gh200-144g"}, {"orin nano", "jetson-orin-nano-8g"},
+        {"RTX A6000", "a6000-48g"}, {"6000 ada", "rtx6000-ada-48g"}, {"RTX PRO 6000 Blackwell", "rtxpro6000-96g"},
+        {"A100 80GB MIG 1g.10gb", "a100-80g-mig-1g.10gb"}, {"2080 ti", "rtx2080ti-11g"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct device_config cfg = parsed(cases[i].text);
+        cr_assert_not_null(cfg.model, "'%s'", cases[i].text);
+        cr_expect_str_eq(cfg.model->name, cases[i].name, "'%s' is %s", cases[i].text, cfg.model->name);
+    }
+}
+
+Test(device, a_name_of_several_cards_is_refused_with_their_names)
+{
+    static const struct { const char *text, *one, *other; } cases[] = {
+        {"a100", "a100-40g", "a100-80g"}, {"sim:v100", "v100-16g", "v100-32g"},
+        {"4060 ti", "rtx4060ti-8g", "rtx4060ti-16g"},
+        {"sim:orin,context=1GiB", "jetson-orin-nx-16g", "jetson-agx-orin-64g"}, {"h10-80g", "h100-80g", "did you mean"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct device_config cfg;
+        const struct device_ops *ops;
+        struct err_detail why = {.text = ""};
+        bool has_total;
+        cr_expect_eq(device_parse(cases[i].text, &cfg, &ops, &has_total, &why), ERR_USAGE, "'%s'", cases[i].text);
+        cr_expect(strstr(why.text, cases[i].one) != NULL && strstr(why.text, cases[i].other) != NULL, "%s", why.text);
+    }
+}
+
+Test(device, what_a_card_says_of_itself_can_be_typed)
+{
+    const struct device_config named = parsed("sim:rtx3090-24g"), typed = parsed("sim:24GiB,capability=8.6");
+    cr_expect_eq(device_found(&named).multiprocessors, 82);
+    cr_expect_eq(device_found(&typed).multiprocessors, 82);
+    cr_expect_eq(device_found(&typed).total_bytes, 24 * GIB);
+    cr_expect_str_eq(device_found(&typed).title, "Simulated GPU");
+    const struct device_config own = parsed("a100 80g,capability=9.0,multiprocessors=7"), plain = parsed("sim:24GiB");
+    cr_expect_eq(device_found(&own).capability, 90);
+    cr_expect_eq(device_found(&own).multiprocessors, 7);
+    cr_expect_str_eq(device_found(&own).title, "NVIDIA A100-SXM4-80GB");
+    cr_expect_eq(device_found(&plain).capability, 90);
 }
 
 /* ---- pages and streams ---- */

@@ -118,7 +118,7 @@ Test(explain, rounds_of_530_and_270_MiB_name_the_blocks_that_pin)
 {
     struct trace_reader *trace = generated("530-270", 0, 0);
     struct scene s;
-    scene_run(&s, trace, "best-fit", "sim:2GiB", EXPLAIN_NO_EVENT);
+    scene_run(&s, trace, "best-fit", "sim:2GiB,addresses=rising", EXPLAIN_NO_EVENT);
     const struct explanation *x = &s.explain.at_oom;
     expect_sums(x, "530-270");
     cr_expect_eq(x->parts.requested, 810 * MIB);

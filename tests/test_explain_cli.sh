@@ -33,7 +33,7 @@ full=(loop.trace --policy best-fit --device sim:2GiB)
 # ---- the first refusal, unasked ----
 expect 1 '3 holes of 260 MiB next to a live block of 270 MiB each' "${full[@]}"
 expect 1 '^ *817,889,280 *780 MiB  free parts of segments that are in use$' "${full[@]}"
-expect 1 '^- 270 MiB, asked for at event 2,' "${full[@]}"
+expect 1 '^- 270 MiB, asked for at event 8,' "${full[@]}"
 expect 1 '72 MiB more on the card, 2120 MiB in all' "${full[@]}"
 expect 0 'best-fit' loop.trace --policy best-fit --device sim:2120MiB
 grep -q 'Why best-fit' out && fail 'an explanation of no refusal'

@@ -173,6 +173,9 @@ expect_files() {
 }
 
 expect 'the exit status is the program'\''s' 7 'ended with status 7' "$replay" run-sim --device sim:1GiB -- ./runtime
+expect 'a program without CUDA ends as it does' 0 'no calls for CUDA memory were recorded' \
+    "$replay" run-sim --record none.zst -- true
+expect 'and fails as it does' 1 'no calls for CUDA memory were recorded' "$replay" run-sim --record none.zst -- false
 expect 'a refusal is counted' 7 '1 was refused for lack of memory, the last for 1 TiB' \
     "$replay" run-sim --device sim:1GiB -- ./runtime
 expect 'what a pool gives back is not held' 0 'device 0: peak 8 MiB of' "$replay" run-sim --device 1GiB -- ./pools
@@ -275,7 +278,6 @@ for key in $(grep -o '^ *"[a-z_]*":' j.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
 expect 'standard output is taken' 2 "belongs to the program" "$replay" run-sim --json - -- ./runtime
-expect 'nothing to record' 2 'nothing was recorded' "$replay" run-sim --record n.zst -- true
 
 # Stand-ins: a library that needs a cuBLAS, on a machine without one.
 mkdir libs

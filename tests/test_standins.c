@@ -56,6 +56,53 @@ Test(standins, a_written_library_is_loaded_and_its_functions_do_what_they_say)
     cr_expect_null(dlsym(opened, "blasNothing"));
 }
 
+Test(standins, a_kernel_compiled_at_run_time_has_a_version_code_and_a_name)
+{
+    int (*version)(int *, int *), (*size)(uint64_t, size_t *), (*name)(uint64_t, const char *, const char **);
+    int major = 0, minor = 0;
+    size_t bytes = 0;
+    const char *lowered = NULL;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_nvrtc12_version", &version);
+    cudasim_rig_find(core, "cudasim_standin_second_size_one", &size);
+    cudasim_rig_find(core, "cudasim_standin_third_text", &name);
+    cr_expect_eq(version(&major, &minor), 0);
+    cr_expect_eq(major, 12);
+    cr_expect_eq(size(1, &bytes), 0);
+    cr_expect_gt(bytes, 0);
+    cr_expect_eq(name(1, "kernel<float>", &lowered), 0);
+    cr_expect_str_neq(lowered, "");
+}
+
+Test(standins, the_graph_of_cudnn_has_one_plan_without_a_workspace)
+{
+    enum { RESULTS = 202, ENGINE = 300, KNOBS = 302, WORKSPACE = 402, NOTES = 1303 };
+    enum { INT64 = 3, NOTE = 11, DESCRIPTOR = 15 };
+    int (*create)(int, uint64_t *), (*get)(uint64_t, int, int, int64_t, int64_t *, void *);
+    uint64_t plan = 0, made = 0;
+    int64_t n = -1, bytes = -1;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_standin_second_create", &create);
+    cudasim_rig_find(core, "cudasim_standin_cudnn_attribute", &get);
+    cr_expect_eq(create(0, &plan), 0);
+    cr_expect_eq(create(0, &made), 0);
+    cr_expect_neq(plan, made);
+    static const struct { int name, type, n; } cases[] = {
+        { RESULTS, DESCRIPTOR, 1 }, { ENGINE, DESCRIPTOR, 1 }, { KNOBS, DESCRIPTOR, 0 }, { NOTES, NOTE, 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const uint64_t was = made;
+        cr_expect_eq(get(plan, cases[i].name, cases[i].type, 1, &n, &made), 0);
+        cr_expect_eq(n, cases[i].n, "attribute %d", cases[i].name);
+        cr_expect_eq(made, was, "a descriptor is the caller's");
+    }
+    cr_expect_eq(get(plan, RESULTS, DESCRIPTOR, 0, &n, NULL), 0, "how many are there?");
+    cr_expect_eq(n, 1);
+    cr_expect_eq(get(plan, WORKSPACE, INT64, 1, &n, &bytes), 0);
+    cr_expect_eq(n, 1);
+    cr_expect_eq(bytes, 0);
+}
+
 Test(standins, a_function_is_found_under_its_version_and_no_other)
 {
     cudasim_rig_library("libreplay-cudasim.so");

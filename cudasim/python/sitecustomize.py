@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Put in front of a Python program's path by `replay run-sim` and `replay record --torch`, for that run only.
 
-When the program imports torch on the simulated card, cuDNN is switched off (its stand-in has no algorithms, so
-PyTorch's own kernels run), and DistributedDataParallel does not compare the shapes of parameters across processes. With
-REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its history. A snapshot is written into the folder at exit, at
-the first out of memory, and on SIGUSR1; beside it the process's rank in a distributed job. Where a CUDA graph was
-captured, the history gets a record of ours at the begin and at the end, because PyTorch's own history does not tell.
-Nothing else of the program changes.
+When the program imports torch on the simulated card, RNNs and attention do without cuDNN (its stand-in does not know
+how cuDNN lays weights out, so PyTorch's own kernels run), and DistributedDataParallel does not compare the shapes of
+parameters across processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its history. A snapshot is
+written into the folder at exit, at the first out of memory, and on SIGUSR1; beside it the process's rank in a distributed
+job. Where a CUDA graph was captured, the history gets a record of ours at the begin and at the end, because PyTorch's own
+history does not tell. Nothing else of the program changes.
 """
 import importlib.abc
 import importlib.machinery
@@ -133,9 +133,25 @@ def _record(torch, folder):
     torch.cuda._lazy_call(start)                     # when CUDA starts, not before
 
 
+class _WithoutCudnn:
+    """torch._VF for RNNs: its functions run with cuDNN switched off."""
+
+    def __init__(self, torch):
+        self._torch, self._functions = torch, torch._VF
+
+    def __getattr__(self, name):
+        function = getattr(self._functions, name)
+
+        def call(*arguments, **options):
+            with self._torch.backends.cudnn.flags(enabled=False):
+                return function(*arguments, **options)
+        return call
+
+
 def _imported(torch):
     if os.environ.get("REPLAY_CUDASIM_DEVICE"):
-        torch.backends.cudnn.enabled = False
+        torch.nn.modules.rnn._VF = _WithoutCudnn(torch)
+        torch.nn.modules.rnn.RNNBase.flatten_parameters = lambda self: None
         if hasattr(torch.backends.cuda, "enable_cudnn_sdp"):
             torch.backends.cuda.enable_cudnn_sdp(False)
         ddp = getattr(torch.nn.parallel, "distributed", None)

@@ -28,11 +28,16 @@ static void list_policies(void)
 
 static void list_devices(void)
 {
+    static const char maker[] = "NVIDIA ";
     const struct device_model *m;
     char text[UNITS_TEXT];
-    printf("\nCards (--device NAME; or 24GiB, sim:unlimited; GB and G mean GiB everywhere):\n");
-    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++)
-        printf("  %-16s %-28s %s\n", m->name, m->title, units_format_bytes(m->total_bytes, text));
+    printf("\nCards (--device NAME in any spelling, such as 4090 or \"A100 80GB\"; or 24GiB,\n"
+           "sim:unlimited; GB and G mean GiB everywhere): name, memory, compute capability.\n"
+           "Advice chooses among those with a *:\n");
+    for (size_t i = 0; (m = card_at(i)) != NULL; i++)
+        printf("%c %-20s%10s %2u.%u %s\n", m->is_often ? '*' : ' ', m->name, units_format_bytes(m->total_bytes, text),
+               m->capability / 10, m->capability % 10,
+               m->title + (strncmp(m->title, maker, strlen(maker)) == 0 ? strlen(maker) : 0));
 }
 
 static void list_real_devices(void)

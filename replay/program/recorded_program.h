@@ -31,7 +31,7 @@
     "OUT with .driver before its ending.\n"                                                                        \
     "\n"                                                                                                           \
     "The simulated card: memory calls behave as on a card of that size. Kernels, copies and library calls succeed " \
-    "and do nothing, so all results are zeros. cuDNN is switched off: convolutions run PyTorch's own kernels. "    \
+    "and do nothing, so all results are zeros. cuDNN's convolutions need no workspace; RNNs run without it. "      \
     "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins.\n"                  \
     "\n"                                                                                                           \
     "Examples:\n"                                                                                                  \

@@ -206,6 +206,8 @@ enum err sim_card_put_env(const struct sim_card *c, const char *first, struct ch
         e = put_preload(c, first, env, why);
     if (e == ERR_OK)
         e = child_env_put(env, "PYTHONPATH", python, ':', why);
+    if (e == ERR_OK)                         /* PyTorch keeps kernels that it compiled for a later run on a real card */
+        e = child_env_put(env, "USE_PYTORCH_KERNEL_CACHE", "0", '\0', why);
     if (e == ERR_OK)
         e = child_env_put(env, CUDASIM_ENV_DEVICE, c->device, '\0', why);
     return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', why) : e;
@@ -348,7 +350,7 @@ static void print_cautions(const struct sim_card *c)
                     "  gradient norm) may have taken another path.\n");
     if (c->standins.n_made == 0)
         return;
-    fprintf(stderr, "  cuDNN was switched off: convolutions ran PyTorch's own kernels.\n"
+    fprintf(stderr, "  cuDNN's stand-in needs no workspace; RNNs and attention ran PyTorch's own kernels.\n"
                     "  Workspaces: cuBLAS's is counted, because PyTorch allocates it. Those of cuDNN, cuFFT,\n"
                     "  cuSOLVER, cuSPARSE and NCCL are not modelled.\n"
                     "  stand-ins (every call succeeds and does nothing):");

@@ -48,7 +48,7 @@ static enum err runs_config(struct device_runs *r, size_t d, size_t p, struct de
         out->context_bytes = card->context_bytes;
         out->others_bytes = card->others_bytes;
     }
-    if (out->addresses != ADDRESSES_RISING)
+    if (out->has_addresses)
         return ERR_OK;
     const struct device_calls *calls = &r->logs[real * r->n_policies + p];
     const enum err e = device_calls_addresses(calls, &r->addresses[lane], &out->n_addresses);

@@ -44,6 +44,30 @@ static void device_choose_card(struct device_choice *d, const struct trace_info 
              units_format_bytes(model->total_bytes, has), need, what);
 }
 
+/* Gives segments the order of addresses that the recording's own segments show, unless the person asked for one. Only
+ * those of more than half a span are compared, each with the one before: under Linux each begins a span of its own. */
+static enum err device_take_order(struct device_config *cfg, struct trace_reader *trace, struct err_detail *why)
+{
+    enum { PAIRS_LEAST = 4 };
+    const uint64_t half_span_bytes = 16 * MIB;
+    const struct trace_segment_event *events;
+    size_t n, n_pairs = 0, n_rising = 0;
+    uint64_t last = 0;
+    if (cfg->has_addresses)
+        return ERR_OK;
+    const enum err e = trace_segment_events(trace, &events, &n, why);
+    for (size_t i = 0; e == ERR_OK && i < n; i++) {
+        if (events[i].kind != TRACE_SEGMENT_ALLOC || events[i].bytes <= half_span_bytes)
+            continue;
+        n_pairs += last != 0;
+        n_rising += last != 0 && events[i].addr > last;
+        last = events[i].addr;
+    }
+    if (e == ERR_OK && n_pairs >= PAIRS_LEAST && 2 * n_rising > n_pairs)
+        cfg->addresses = ADDRESSES_RISING;
+    return e;
+}
+
 /* Completes a parsed device: how large it is, and the headline. */
 static void device_complete(struct device_choice *choice, const char *typed, const struct trace_info *info)
 {
@@ -73,12 +97,13 @@ static void device_complete(struct device_choice *choice, const char *typed, con
     *choice = d;
 }
 
-enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
-                       struct err_detail *why)
+enum err device_choose(const char *text, struct trace_reader *trace, struct device_choice *out, struct err_detail *why)
 {
     struct device_choice d = { .ops = NULL };
     const char *typed = text == NULL ? "sim" : text;
-    const enum err e = device_parse(typed, &d.config, &d.ops, &d.has_total, why);
+    enum err e = device_parse(typed, &d.config, &d.ops, &d.has_total, why);
+    if (e == ERR_OK)
+        e = device_take_order(&d.config, trace, why);
     if (e != ERR_OK)
         return e;
     device_complete(&d, typed, trace_info(trace));
@@ -98,7 +123,7 @@ static uint64_t recorded_context(const struct trace_reader *trace, uint64_t tota
 }
 
 /* Without a capacity: the smallest named card that also holds its own context. */
-static enum err choose_with_context(struct device_choice *d, const char *options, const struct trace_reader *trace,
+static enum err choose_with_context(struct device_choice *d, const char *options, struct trace_reader *trace,
                                     struct err_detail *why)
 {
     const struct trace_info *info = trace_info(trace);
@@ -123,7 +148,7 @@ static enum err choose_with_context(struct device_choice *d, const char *options
     return ERR_OK;
 }
 
-enum err device_choose_for_advice(const char *text, const struct trace_reader *trace, struct device_choice *out,
+enum err device_choose_for_advice(const char *text, struct trace_reader *trace, struct device_choice *out,
                                   struct err_detail *why)
 {
     const char *colon = text == NULL ? NULL : strchr(text, ':');
@@ -159,13 +184,15 @@ void device_say_context(const struct device_choice *d, char *text, size_t room)
              d->is_context_recorded ? ", as when the request was refused" : "");
 }
 
-enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,
+enum err device_choose_any(const char *text, struct trace_reader *trace, struct device_choice *out,
                            struct err_detail *why)
 {
     struct device_choice d = { .ops = NULL };
     const char *typed = text == NULL ? "sim" : text;
     bool is_real;
-    const enum err e = device_parse_any(typed, &d.config, &is_real, &d.has_total, why);
+    enum err e = device_parse_any(typed, &d.config, &is_real, &d.has_total, why);
+    if (e == ERR_OK && !is_real)
+        e = device_take_order(&d.config, trace, why);
     if (e != ERR_OK)
         return e;
     d.ops = is_real ? &device_cuda : &device_sim;

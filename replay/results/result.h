@@ -25,21 +25,22 @@ struct device_choice {
 };
 
 /* Chooses a device for a trace. `text`: as after --device; NULL: "sim". Without a capacity in the text it is the
- * trace's own, or the smallest named card that the recorded run fits. device_parse's errors. */
-MUST_USE enum err device_choose(const char *text, const struct trace_reader *trace, struct device_choice *out,
+ * trace's own, or the smallest named card that the recorded run fits; without addresses= segments come in the order that
+ * the recording shows, if it shows that they rise. The errors of device_parse and of trace_segment_events. */
+MUST_USE enum err device_choose(const char *text, struct trace_reader *trace, struct device_choice *out,
                                 struct err_detail *why);
 
 /* The same for a study that says what fits: on a named card the CUDA context and the libraries take their part, if the
  * text does not say context=. A plain size and a recorded capacity are the program's alone. If the recording ends in a
  * refusal on this very card, what was outside PyTorch then replaces the table's value. */
-MUST_USE enum err device_choose_for_advice(const char *text, const struct trace_reader *trace,
-                                           struct device_choice *out, struct err_detail *why);
+MUST_USE enum err device_choose_for_advice(const char *text, struct trace_reader *trace, struct device_choice *out,
+                                           struct err_detail *why);
 
 /* One sentence on what the choice takes off the card for context and libraries. "" for nothing. */
 void device_say_context(const struct device_choice *d, char *text, size_t room);
 
 /* The same for a command that also runs on a real card. The capacity of a real card is known once it is open. */
-MUST_USE enum err device_choose_any(const char *text, const struct trace_reader *trace, struct device_choice *out,
+MUST_USE enum err device_choose_any(const char *text, struct trace_reader *trace, struct device_choice *out,
                                     struct err_detail *why);
 
 /* Fills a report from finished lanes; it borrows from all arguments. `runs`: room for n_lanes, the caller's. `bounds` and

@@ -33,10 +33,8 @@ def device_text(case):
         text += ",count=%d" % case["devices"]
     if "FAKECUDA_OVERHEAD" in env:
         text += ",context=%sB" % env["FAKECUDA_OVERHEAD"]
-    for name, order in ORDERS.items():
-        if env.get(name) == "1":
-            text += ",addresses=" + order
-    return text
+    named = [order for name, order in ORDERS.items() if env.get(name) == "1"]
+    return text + ",addresses=" + (named[-1] if named else "rising")
 
 
 def n_streams(ops):

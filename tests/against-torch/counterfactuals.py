@@ -65,7 +65,7 @@ def write_stats(path):
 def run(ops, n_streams, conf, total, history, write, path):
     """Ends the process, as programs.child does. `history`: before which operation the recording begins, and how many
     records it keeps, the last ones."""
-    os.environ["REPLAY_CUDASIM_DEVICE"] = "sim:%dB,packing=off" % total
+    os.environ["REPLAY_CUDASIM_DEVICE"] = "sim:%dB,packing=off,addresses=linux" % total
     if conf:
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = conf
     case = {"fraction": None}
@@ -97,7 +97,7 @@ def main():
             with open(base + ".policy", "w") as f:
                 f.write("pytorch:" + ",".join(filter(None, [asked, "version=" + torch.__version__.split("+")[0]])))
             with open(base + ".device", "w") as f:
-                f.write("sim:%dB,packing=off" % total)
+                f.write("sim:%dB,packing=off,addresses=linux" % total)
     print("%d recordings by torch %s, %d left out, %d failed" % (n, torch.__version__, left_out, failed))
     sys.exit(failed > 0)
 
