@@ -48,6 +48,10 @@ class _Recorder:
         self.take_signals()
         if os.environ.get("REPLAY_TORCH_FOLLOW"):
             import threading
+            try:                                     # a snapshot imports it, which must not meet an import of the program's
+                import torch._inductor.codecache     # noqa: F401
+            except Exception:
+                pass                                 # a release without it does not ask for it
             threading.Thread(target=self.follow, name="replay", daemon=True).start()
 
     def dump(self, name):

@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "import/import.h"
 #include "import/import_calls.h"
+#include "replay/program/file_move.h"
 #include "replay/program/journal_folder.h"
 #include "replay/program/recorded_file.h"
 #include "replay/program/run_child.h"
@@ -23,7 +24,10 @@
 static const struct { const char *end, *what; } snapshots[] = {
     { ".pickle", "" }, { ".oom.pickle", ".oom" }, { ".usr1.pickle", ".usr1" }, { ".so-far.pickle", ".so-far" },
 };
-enum { SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_ON_REQUEST, SNAPSHOT_SO_FAR, N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0] };
+enum {
+    SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_ON_REQUEST, SNAPSHOT_SO_FAR,
+    N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0]
+};
 
 /* What one process was until it ended or replaced itself by exec. */
 struct recorded_journal {
@@ -114,41 +118,6 @@ static const char *program_shown(const char *command_line)
 }
 
 /* ---- snapshots ---- */
-
-static enum err file_copy(const char *from, const char *to, struct err_detail *why)
-{
-    struct output *out;
-    FILE *in = fopen(from, "rb");
-    if (in == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(errno));
-    const enum err e = output_open(to, &out, why);
-    if (e != ERR_OK) {
-        fclose(in);
-        return e;
-    }
-    char bytes[65536];
-    for (size_t n; (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
-        fwrite(bytes, 1, n, output_file(out));
-    const int reason = ferror(in) ? errno : 0;
-    fclose(in);
-    if (reason == 0)
-        return output_commit(&out, why);
-    output_abandon(out);
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(reason));
-}
-
-/* Moves a file; copies it if the two folders are on different disks. */
-static enum err file_move(const char *from, const char *to, struct err_detail *why)
-{
-    struct stat st;
-    if (stat(from, &st) == 0 && S_ISDIR(st.st_mode))
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(EISDIR));
-    if (rename(from, to) == 0)
-        return ERR_OK;
-    if (errno != EXDEV)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", to, strerror(errno));
-    return file_copy(from, to, why);
-}
 
 /* A device that has calls may have none of PyTorch's, if something else in the program used it. */
 static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
