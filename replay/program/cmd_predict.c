@@ -80,7 +80,7 @@ static enum err keep_recording(struct predict *c, struct err_detail *why)
 
 static void say_unprotected(const struct prediction *p)
 {
-    if (!p->overlay.is_on)
+    if (!p->overlay.is_on && !p->options->is_given[FLAG_NO_OVERLAY])
         fprintf(stderr, "replay predict: this system gives no overlay of folders to a program, so this one writes to its own "
                         "files: checkpoints and logs may be overwritten\n");
 }
@@ -133,7 +133,7 @@ static const struct flag_use predict_flags[] = {
     TAKES_AS(DEVICES, "a card to predict for, such as 24GiB or h100-80g; may be given several times (default: the smallest "
                       "card is looked for)"),
     TAKES_AS(POLICY, "a setting of the allocator to predict with; may be given several times (default: the program's own)"),
-    TAKES(RANGE), TAKES(STEPS), TAKES(WITHIN),
+    TAKES(RANGE), TAKES(STEPS), TAKES(WITHIN), TAKES(NO_OVERLAY),
     TAKES_AS(OUT, "the recording's name (default: made from the program's, as in train.predict.zst)"),
     TAKES(JSON), TAKES(TORCH_LIBS), TAKES(THREADS), TAKES(PRICE), TAKES(HELP), FLAGS_END,
 };
@@ -160,7 +160,7 @@ const struct subcommand cmd_predict = {
             "  replay predict --device 24GiB --device h100-80g -- python train.py\n"
             "  replay predict --device a100-40g --range batch=1..256 -- \\\n"
             "      python train.py --batch {batch}\n",
-    .failed = "the program does not fit on a card named",
+    .failed = "the program does not fit on a card named, or it is not known to",
     .status_note = "After an interrupt it is 130.",
     .flags = predict_flags,
     .n_inputs_min = 1,

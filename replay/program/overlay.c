@@ -199,7 +199,7 @@ static void try_store(struct overlay *o, const char *folder)
         remove_store(o);
 }
 
-enum err overlay_open(const char *const *arguments, struct overlay *o, struct err_detail *why)
+enum err overlay_open(const char *const *arguments, bool unwanted, struct overlay *o, struct err_detail *why)
 {
     const char *tmp = getenv("TMPDIR");
     *o = (struct overlay){ .is_on = false };
@@ -209,6 +209,8 @@ enum err overlay_open(const char *const *arguments, struct overlay *o, struct er
     add_folder(o, o->here);
     for (size_t i = 1; arguments[0] != NULL && arguments[i] != NULL; i++)
         add_argument(o, arguments[i]);
+    if (unwanted || o->n == 0)
+        return ERR_OK;
     try_store(o, tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp");
     try_store(o, "/dev/shm");
     return ERR_OK;

@@ -34,8 +34,8 @@ struct overlay {
 };
 
 /* Chooses the folders: the working one, and those that the arguments (a list that NULL ends) name by a path. Then tries
- * whether this system gives an overlay; if not, is_on is false, which is no error. ERR_IO. */
-MUST_USE enum err overlay_open(const char *const *arguments, struct overlay *o, struct err_detail *why);
+ * whether this system gives an overlay; if not, or if it is `unwanted`, is_on is false, which is no error. ERR_IO. */
+MUST_USE enum err overlay_open(const char *const *arguments, bool unwanted, struct overlay *o, struct err_detail *why);
 
 /* From the next overlay_enter on, this folder is the one that both see. */
 void overlay_share(struct overlay *o, const char *folder);

@@ -2,6 +2,7 @@
 /* Runs a program on the simulated card and stops it once the recording shows enough equal steps. */
 #include "replay/program/predicted_run.h"
 
+#include "base/monotonic_ms.h"
 #include "replay/coverage/coverage.h"
 #include "replay/program/journal_follow.h"
 #include "replay/program/journal_import.h"
@@ -13,11 +14,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { SEARCH_SHARE = 4 };           /* a look for steps waits this many times as long as the last one took */
+
+/* What recordings hold. */
+struct found {
+    uint64_t steps;                  /* the most that one of them holds */
+    uint64_t requests;               /* of all */
+};
 
 /* A run while it lasts. */
 struct running {
@@ -26,15 +32,8 @@ struct running {
     struct following *following;
     const char *journals;            /* the folder */
     int64_t started_ms, next_search_ms, grown_ms;
-    uint64_t bytes;                  /* of the recordings, at the last look */
+    struct found found;              /* at the last look */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -44,18 +43,20 @@ static bool ends_in(const char *text, const char *end)
 
 /* ---- steps, while it runs ---- */
 
-static uint64_t steps_in(const char *path)
+static void search(const char *path, struct found *found)
 {
     const struct import_config cfg = { .gpu = -1, .without_stacks = true };
     struct err_detail why;
     struct trace_reader *trace = NULL;
     struct steps steps = { .how = STEPS_NONE };
     if (trace_open_any(path, NULL, &cfg, &trace, &why) != ERR_OK)
-        return 0;                    /* nothing in it yet, or half written: the next look tells */
-    if (trace_info(trace)->by_kind[EVENT_ALLOC] > COVERAGE_STEPS_EVENTS || steps_find(trace, &steps, &why) != ERR_OK)
+        return;                      /* nothing in it yet, or half written: the next look tells */
+    const uint64_t requests = trace_info(trace)->by_kind[EVENT_ALLOC];
+    if (requests > COVERAGE_STEPS_EVENTS || steps_find(trace, &steps, &why) != ERR_OK)
         steps.whole = 0;
     trace_close(trace);
-    return steps.whole;
+    found->requests += requests;
+    found->steps = steps.whole > found->steps ? steps.whole : found->steps;
 }
 
 /* Whether a recording of this name may show steps. The driver's calls of a process that has a snapshot do not: its
@@ -71,38 +72,35 @@ static bool is_searched(const char *folder, const char *name)
     return access(path, F_OK) != 0;
 }
 
-/* The most steps that one of the recordings holds. */
-static uint64_t most_steps(const char *folder)
+static struct found search_all(const char *folder)
 {
-    uint64_t most = 0;
+    struct found found = { .steps = 0 };
     DIR *d = opendir(folder);
     const struct dirent *entry;
     while (d != NULL && (entry = readdir(d)) != NULL) {
         char path[PATH_MAX];
-        if (!is_searched(folder, entry->d_name) ||
-            (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= sizeof path)
-            continue;
-        const uint64_t steps = steps_in(path);
-        most = steps > most ? steps : most;
+        if (is_searched(folder, entry->d_name) &&
+            (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < sizeof path)
+            search(path, &found);
     }
     if (d != NULL)
         closedir(d);
-    return most;
+    return found;
 }
 
-/* The size of everything recorded. */
-static uint64_t folder_bytes(const char *folder)
+/* Looks for steps; the next look waits in proportion to what this one took. */
+static void running_search(struct running *r)
 {
-    uint64_t bytes = 0;
-    struct stat st;
-    DIR *d = opendir(folder);
-    const struct dirent *entry;
-    while (d != NULL && (entry = readdir(d)) != NULL)
-        if (fstatat(dirfd(d), entry->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
-            bytes += (uint64_t)st.st_size;
-    if (d != NULL)
-        closedir(d);
-    return bytes;
+    const int64_t began = monotonic_ms();
+    if (began < r->next_search_ms)
+        return;
+    const struct found found = search_all(r->journals);
+    const int64_t now = monotonic_ms();
+    r->next_search_ms = now + SEARCH_SHARE * (now - began);
+    if (found.requests != r->found.requests)
+        r->grown_ms = now;
+    r->found = found;
+    r->run->whole_steps = found.steps;
 }
 
 static void show_progress(const struct running *r, int64_t now)
@@ -126,21 +124,13 @@ static bool running_look(void *arg)
     struct running *r = arg;
     const struct options *o = r->request->options;
     following_look(r->following);
-    int64_t now = now_ms();
-    show_progress(r, now);
+    show_progress(r, monotonic_ms());
     if (*r->request->interrupted != 0)
         return running_stop(r, RUN_INTERRUPTED);
-    const uint64_t bytes = folder_bytes(r->journals);
-    if (bytes != r->bytes)
-        r->grown_ms = now;
-    r->bytes = bytes;
-    if (o->steps > 0 && now >= r->next_search_ms) {
-        r->run->whole_steps = most_steps(r->journals);
-        r->next_search_ms = now_ms() + SEARCH_SHARE * (now_ms() - now);
-        if (r->run->whole_steps >= o->steps)
-            return running_stop(r, RUN_REPEATED);
-    }
-    now = now_ms();
+    running_search(r);
+    if (o->steps > 0 && r->run->whole_steps >= o->steps)
+        return running_stop(r, RUN_REPEATED);
+    const int64_t now = monotonic_ms();
     if ((uint64_t)(now - r->started_ms) / 1000 < o->within_s)
         return true;
     r->run->quiet_s = (uint64_t)(now - r->grown_ms) / 1000;
@@ -254,7 +244,7 @@ static enum err make_env(const struct sim_card *card, struct child_env *env, str
 static enum err run_program(const struct run_request *request, const struct sim_card *card, struct predicted_run *run,
                             struct err_detail *why)
 {
-    struct running r = { .request = request, .run = run, .journals = sim_card_journals(card), .started_ms = now_ms() };
+    struct running r = { .request = request, .run = run, .journals = sim_card_journals(card), .started_ms = monotonic_ms() };
     struct child_env env = { .n = 0 };
     const struct child_watch watch = { .look = running_look, .arg = &r, .every_ms = FOLLOWING_LOOK_MS };
     const struct child_setting setting = { .env = &env, .watch = &watch, .log = run->log,

@@ -114,7 +114,7 @@ enum err prediction_open(const struct options *o, struct prediction *p, struct e
     if (e == ERR_OK)
         e = check_policies(p, why);
     if (e == ERR_OK)
-        e = overlay_open(o->inputs, &p->overlay, why);
+        e = overlay_open(o->inputs, o->is_given[FLAG_NO_OVERLAY], &p->overlay, why);
     return e == ERR_OK ? make_folder(p, why) : e;
 }
 
@@ -308,14 +308,14 @@ static enum err need_run(struct prediction *p, const char *card, uint64_t value,
 
 /* ---- answers ---- */
 
-/* A row's setting as a policy. The trace must outlive it. */
-static enum err row_spec(const struct predicted_row *row, struct trace_reader *trace, struct policy_spec *out,
-                         struct err_detail *why)
+/* A row's setting as a policy. The trace must outlive it. A program without PyTorch has no allocator but the driver. */
+static enum err row_spec(const struct predicted_row *row, const struct prediction_run *run, struct trace_reader *trace,
+                         struct policy_spec *out, struct err_detail *why)
 {
-    const char *release;
+    const char *typed = row->policy != NULL ? row->policy : run->made.is_of_pytorch ? NULL : "none", *release;
     enum err e = recorded_release(trace, &release, why);
     if (e == ERR_OK)
-        e = row->policy != NULL ? policy_spec_parse(row->policy, out, why) : recorded_policy(trace, out, why);
+        e = typed != NULL ? policy_spec_parse(typed, out, why) : recorded_policy(trace, out, why);
     if (e == ERR_OK)
         recorded_take_release(release, out);
     return e;
@@ -339,7 +339,7 @@ static enum err row_answer(const struct prediction *p, const struct predicted_ro
     enum err e = trace_open(r->made.trace, &trace, why);
     if (e != ERR_OK)
         return e;
-    e = row_spec(row, trace, &spec, why);
+    e = row_spec(row, r, trace, &spec, why);
     if (e == ERR_OK) {
         e = card_answer_find(trace, &spec, row->card, &cfg, out, why);
         policy_spec_close(&spec);
@@ -409,13 +409,13 @@ static enum err find_largest(struct prediction *p, struct predicted_row *row, st
 
 /* A card that nobody named is only large enough: no context is taken off it, so that the smallest card is the program's
  * alone. */
-static enum err find_smallest(struct prediction *p, struct trace_reader *trace, const struct replay_config *cfg,
-                              struct err_detail *why)
+static enum err find_smallest(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                              const struct replay_config *cfg, struct err_detail *why)
 {
     struct device_choice device = p->rows[0].answer.device;
     struct policy_spec spec;
     struct bounds bounds;
-    enum err e = row_spec(&p->rows[0], trace, &spec, why);
+    enum err e = row_spec(&p->rows[0], run, trace, &spec, why);
     if (e != ERR_OK)
         return e;
     if (p->options->n_devices == 0) {
@@ -434,8 +434,8 @@ static enum err find_smallest(struct prediction *p, struct trace_reader *trace, 
 }
 
 static enum err with_trace(struct prediction *p, const struct prediction_run *run,
-                           enum err (*study)(struct prediction *, struct trace_reader *, const struct replay_config *,
-                                             struct err_detail *),
+                           enum err (*study)(struct prediction *, const struct prediction_run *, struct trace_reader *,
+                                             const struct replay_config *, struct err_detail *),
                            struct err_detail *why)
 {
     struct progress progress = progress_start("replaying");
@@ -445,15 +445,16 @@ static enum err with_trace(struct prediction *p, const struct prediction_run *ru
     enum err e = trace_open(run->made.trace, &trace, why);
     if (e != ERR_OK)
         return e;
-    e = study(p, trace, &cfg, why);
+    e = study(p, run, trace, &cfg, why);
     progress_clear(&progress);
     trace_close(trace);
     return e;
 }
 
-static enum err find_setting(struct prediction *p, struct trace_reader *trace, const struct replay_config *cfg,
-                             struct err_detail *why)
+static enum err find_setting(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                             const struct replay_config *cfg, struct err_detail *why)
 {
+    (void)run;
     const struct tune_request asked = { .price_bytes_per_ms = p->options->price };
     p->has_tune = true;
     return tune_run(trace, &p->rows[0].answer.device, &asked, cfg, &p->tune, why);
@@ -479,11 +480,21 @@ enum err prediction_make(struct prediction *p, struct err_detail *why)
     return e == ERR_OK && *p->interrupted == 0 ? say_once(p, why) : e;
 }
 
+bool prediction_is_whole(const struct prediction *p)
+{
+    bool is_whole = *p->interrupted == 0;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_run *run = p->rows[i].is_known ? &p->runs[p->rows[i].run].made : NULL;
+        is_whole = is_whole && run != NULL && (run->end == RUN_ENDED || run->whole_steps > 0);
+    }
+    return is_whole;
+}
+
 bool prediction_fits(const struct prediction *p)
 {
-    bool fits = true;
+    bool fits = prediction_is_whole(p);
     for (size_t i = 0; i < p->n_rows; i++)
-        fits = fits && p->rows[i].is_known && p->rows[i].fits;
+        fits = fits && p->rows[i].fits;
     return fits;
 }
 

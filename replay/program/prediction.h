@@ -70,7 +70,10 @@ MUST_USE enum err prediction_make(struct prediction *p, struct err_detail *why);
 /* Removes the recordings that were not taken elsewhere. */
 void prediction_close(struct prediction *p);
 
-/* Whether every row is known and fits. */
+/* Whether every row is known, from a run that ended by itself or showed whole steps. */
+bool prediction_is_whole(const struct prediction *p);
+
+/* Whether every row is known in this way, and fits. */
 bool prediction_fits(const struct prediction *p);
 
 /* The run that the first row's figures are from; NULL: none. */

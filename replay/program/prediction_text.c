@@ -39,7 +39,7 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
         words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->options->within_s);
         if (run->whole_steps > 0)
             words_add(w, ", after %" PRIu64 " equal steps.", run->whole_steps);
-        else if (run->quiet_s * 2 > p->options->within_s)
+        else if (run->quiet_s * 2 >= p->options->within_s)
             words_add(w, ". It had asked for no memory for %" PRIu64 " s: it may wait for a value from the card, which is "
                       "zero. The figures are what was seen.", run->quiet_s);
         else
@@ -64,9 +64,6 @@ static void assume_context(struct assumptions *a, const struct predicted_row *ro
     if (d->context_source != NULL)
         words_add(assumption_add(a), "The CUDA context and libraries take %s of %s: %s.",
                   units_format_bytes(d->config.context_bytes, bytes), row->card, d->context_source);
-    else if (d->config.context_bytes == 0)
-        words_add(assumption_add(a), "On %s nothing is set aside for the CUDA context and libraries (context=450MiB).",
-                  row->card);
 }
 
 static void assumptions_make(const struct prediction *p, struct assumptions *a)
@@ -78,17 +75,24 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     assume_end(a, p, &run->made);
     words_add(assumption_add(a), "Nothing was computed: all values read from the card are zeros. A program that branches "
                                  "on them may take another way.");
-    if (p->release[0] != '\0')
-        words_add(assumption_add(a), "PyTorch %s's allocator, with %s.", p->release,
+    if (run->made.is_of_pytorch)
+        words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
                   p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
     else
         words_add(assumption_add(a), "The program's calls to the driver: it does not use PyTorch's allocator.");
     if (run->made.n_recordings > 1)
         words_add(assumption_add(a), "Of %u processes and cards, the figures are those of the one that held most.",
                   run->made.n_recordings);
-    for (size_t i = 0; i < p->n_rows; i++)
-        if (p->rows[i].is_known && (i == 0 || strcmp(p->rows[i].card, p->rows[i - 1].card) != 0))
-            assume_context(a, &p->rows[i]);
+    bool is_any_bare = false;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_row *row = &p->rows[i];
+        if (row->is_known && (i == 0 || strcmp(row->card, p->rows[i - 1].card) != 0))
+            assume_context(a, row);
+        is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);
+    }
+    if (is_any_bare)
+        words_add(assumption_add(a), "Of a card that is a size alone nothing is set aside for the CUDA context and "
+                                     "libraries (24GiB,context=450MiB).");
 }
 
 /* ---- what was written ---- */
@@ -164,8 +168,8 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
     const struct predicted_row *row = &p->rows[0];
     const size_t n = rows_that_fit(p);
     char needs[UNITS_TEXT], has[UNITS_TEXT];
-    if (*p->interrupted != 0)
-        words_add(w, "So far: ");
+    if (!prediction_is_whole(p) && row->is_known)
+        words_add(w, "As far as was seen: ");
     if (!row->is_known) {
         words_add(w, "nothing is known yet.");
     } else if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
@@ -178,7 +182,8 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
         else if (p->has_range)
             words_add(w, " even with %s=%" PRIu64, p->name, row->value);
-        words_add(w, ": %s of %s.", units_format_bytes(row->answer.card_peak_bytes, needs),
+        words_add(w, ": %s %s of %s.", row->fits ? "takes" : "would take",
+                  units_format_bytes(row->answer.card_peak_bytes, needs),
                   units_format_bytes(row->answer.device.config.total_bytes, has));
     } else if (n == p->n_rows) {
         words_add(w, "Fits on all %zu.", n);
@@ -322,14 +327,6 @@ void prediction_print(FILE *out, struct prediction *p, const struct prediction_f
 
 /* ---- JSON ---- */
 
-static void json_number_or_null(struct json_writer *w, const char *key, bool is_known, uint64_t number)
-{
-    if (is_known)
-        json_put_number(w, key, number);
-    else
-        json_put_null(w, key);
-}
-
 static void json_row(struct json_writer *w, const struct prediction *p, const struct predicted_row *row)
 {
     const struct largest_value *l = &row->largest;
@@ -341,14 +338,14 @@ static void json_row(struct json_writer *w, const struct prediction *p, const st
         json_put_bool(w, "fits", row->fits);
     else
         json_put_null(w, "fits");
-    json_number_or_null(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
-    json_number_or_null(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
-    json_number_or_null(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
-    json_number_or_null(w, "context_bytes", has_run, row->answer.device.config.context_bytes);
+    json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
+    json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
+    json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
+    json_put_number_if(w, "context_bytes", has_run, row->answer.device.config.context_bytes);
     json_put_text(w, "context_source", has_run ? row->answer.device.context_source : NULL);
-    json_number_or_null(w, "value", has_run && p->has_range, row->value);
-    json_number_or_null(w, "largest", p->has_range && l->is_any, l->fits);
-    json_number_or_null(w, "fails", p->has_range && l->has_failed, l->fails);
+    json_put_number_if(w, "value", has_run && p->has_range, row->value);
+    json_put_number_if(w, "largest", p->has_range && l->is_any, l->fits);
+    json_put_number_if(w, "fails", p->has_range && l->has_failed, l->fails);
     json_put_bool(w, "is_largest_found", p->has_range && l->is_found);
     json_put_bool(w, "is_monotone", !p->has_range || l->is_monotone);
     json_end_object(w);
@@ -379,8 +376,8 @@ static void json_setting(struct json_writer *w, const struct prediction *p)
     }
     json_put_object(w, "setting");
     json_put_text(w, "conf", text);
-    json_number_or_null(w, "smallest_card_bytes", best->smallest_bytes > 0, best->smallest_bytes);
-    json_number_or_null(w, "instead_of_bytes", now->smallest_bytes > 0, now->smallest_bytes);
+    json_put_number_if(w, "smallest_card_bytes", best->smallest_bytes > 0, best->smallest_bytes);
+    json_put_number_if(w, "instead_of_bytes", now->smallest_bytes > 0, now->smallest_bytes);
     json_end_object(w);
 }
 
@@ -390,8 +387,8 @@ static void json_run(struct json_writer *w, const struct prediction *p)
                                         [RUN_TOO_LONG] = "too long", [RUN_INTERRUPTED] = "interrupted" };
     const struct prediction_run *run = prediction_run_shown(p);
     json_put_text(w, "ended", run != NULL ? ends[run->made.end] : NULL);
-    json_number_or_null(w, "status", run != NULL && run->made.end == RUN_ENDED, run != NULL ? (unsigned)run->made.status : 0);
-    json_number_or_null(w, "whole_steps", run != NULL && run->made.whole_steps > 0, run != NULL ? run->made.whole_steps : 0);
+    json_put_number_if(w, "status", run != NULL && run->made.end == RUN_ENDED, run != NULL ? (unsigned)run->made.status : 0);
+    json_put_number_if(w, "whole_steps", run != NULL && run->made.whole_steps > 0, run != NULL ? run->made.whole_steps : 0);
     json_put_number(w, "runs", p->n_runs);
 }
 
@@ -415,13 +412,13 @@ void prediction_write_json(FILE *out, struct prediction *p, const struct predict
     json_put_text(&w, "schema", "replay-predict/1");
     json_put_text(&w, "verdict", verdict.text);
     json_put_bool(&w, "fits", prediction_fits(p));
-    json_put_bool(&w, "is_interrupted", *p->interrupted != 0);
+    json_put_bool(&w, "is_whole", prediction_is_whole(p));
     json_range(&w, p);
     json_put_array(&w, "cards");
     for (size_t i = 0; i < p->n_rows; i++)
         json_row(&w, p, &p->rows[i]);
     json_end_array(&w);
-    json_number_or_null(&w, "smallest_card_bytes", p->has_smallest, p->smallest.smallest_bytes);
+    json_put_number_if(&w, "smallest_card_bytes", p->has_smallest, p->smallest.smallest_bytes);
     json_put_text(&w, "smallest_card", p->has_smallest && p->smallest.card != NULL ? p->smallest.card->name : NULL);
     json_setting(&w, p);
     json_put_text(&w, "torch", p->release[0] != '\0' ? p->release : NULL);

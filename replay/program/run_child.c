@@ -7,6 +7,8 @@
  */
 #include "replay/program/run_child.h"
 
+#include "base/monotonic_ms.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -121,20 +123,13 @@ static enum err wait_for(pid_t pid, int *status, struct err_detail *why)
     return ERR_OK;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Stops the group: politely first. */
 static void group_stop(pid_t pid, int64_t *asked_ms)
 {
     if (*asked_ms == 0) {
         kill(-pid, SIGTERM);
-        *asked_ms = now_ms();
-    } else if (now_ms() - *asked_ms >= CHILD_GRACE_MS) {
+        *asked_ms = monotonic_ms();
+    } else if (monotonic_ms() - *asked_ms >= CHILD_GRACE_MS) {
         kill(-pid, SIGKILL);
     }
 }
