@@ -237,7 +237,8 @@ static void words_add_largest(struct words *w, const struct prediction *p, const
         words_add(w, "On %.60s %s=%" PRIu64 " fits; %" PRIu64 " was tried and does not, nor does any larger one tried.",
                   row->card, p->name, l->fits, l->fails);
     else
-        words_add(w, "On %.60s %s=%" PRIu64 " fits although %" PRIu64 " does not: larger is not always worse here.",
+        words_add(w, "On %.60s %s=%" PRIu64 " fits although %" PRIu64 " does not: larger is not always worse here, and a still larger "
+                  "one may fit.",
                   row->card, p->name, l->fits, l->fails);
 }
 
