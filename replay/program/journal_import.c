@@ -123,7 +123,7 @@ static const char *program_shown(const char *command_line)
 static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
                                        const char *what, bool ends_at_exit, const char *path, struct err_detail *why)
 {
-    const struct import_config cfg = { .gpu = device, .ends_at_exit = ends_at_exit };
+    const struct import_config cfg = { .gpu = device, .without_path = !is_told(r), .ends_at_exit = ends_at_exit };
     char name[PATH_MAX];
     file_name(r, j, (int)device, what, NULL, name);
     const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, why);

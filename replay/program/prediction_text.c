@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, CARD_COLUMN = 34, ASSUMPTIONS_MAX = 10 };
+enum { NAMES_SHOWN = 3, CARD_COLUMN = 33, ASSUMPTIONS_MAX = 10 };
 
 /* ---- what was assumed ---- */
 
