@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SEARCH_SHARE = 4 };           /* a look for steps waits this many times as long as the last one took */
+/* Time between looks; a look for steps waits this many times as long as the last one took. */
+enum { LOOK_MS = 100, SEARCH_SHARE = 4 };
 
 /* What recordings hold. */
 struct found {
@@ -246,7 +247,7 @@ static enum err run_program(const struct run_request *request, const struct sim_
 {
     struct running r = { .request = request, .run = run, .journals = sim_card_journals(card), .started_ms = monotonic_ms() };
     struct child_env env = { .n = 0 };
-    const struct child_watch watch = { .look = running_look, .arg = &r, .every_ms = FOLLOWING_LOOK_MS };
+    const struct child_watch watch = { .look = running_look, .arg = &r, .every_ms = LOOK_MS };
     const struct child_setting setting = { .env = &env, .watch = &watch, .log = run->log,
                                            .prepare = request->overlay->is_on ? overlay_enter : NULL,
                                            .prepare_arg = request->overlay };

@@ -13,6 +13,9 @@
 
 enum { NAMES_SHOWN = 3, CARD_COLUMN = 33, ASSUMPTIONS_MAX = 10 };
 
+/* A program that asked for no memory for so long, and for this share of its time, waits for something. */
+enum { QUIET_S = 3, QUIET_SHARE = 10 };
+
 /* ---- what was assumed ---- */
 
 struct assumptions {
@@ -39,7 +42,7 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
         words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->options->within_s);
         if (run->whole_steps > 0)
             words_add(w, ", after %" PRIu64 " equal steps.", run->whole_steps);
-        else if (run->quiet_s * 2 >= p->options->within_s)
+        else if (run->quiet_s >= QUIET_S && run->quiet_s * QUIET_SHARE >= p->options->within_s)
             words_add(w, ". It had asked for no memory for %" PRIu64 " s: it may wait for a value from the card, which is "
                       "zero. The figures are what was seen.", run->quiet_s);
         else

@@ -164,7 +164,7 @@ def files(case):
 
 
 def loops(case):
-    status, answer, out, _ = case.predict("--within", "12", "--", sys.executable, "endless.py")
+    status, answer, out, _ = case.predict("--within", "20", "--", sys.executable, "endless.py")
     check("a loop that waits is named", status == 1 and "it may wait for a value" in " ".join(out.split()), out)
     status, answer, out, _ = case.predict("--within", "8", "--", sys.executable, "grows.py")
     check("a loop that never repeats is named", status == 1 and "nothing repeats" in " ".join(out.split()), out)
