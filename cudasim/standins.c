@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "3"
+#define STANDINS_FORM "5"
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
@@ -44,7 +44,7 @@ enum { N_OWNERS = sizeof owners / sizeof owners[0] };
 
 /* Calls that must hand something back (cudasim/standin_calls.c), by a part of the name. The first match counts. */
 static const struct { const char *part, *target; } targets[] = {
-    { "cudnnBackend", NULL }, { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
+    { "cudnnBackendExecute", "cudasim_standin_work" }, { "cudnnBackend", NULL }, { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
     { "StatusName", "cudasim_standin_text" }, { "ncclGetLastError", "cudasim_standin_text" },
     { "cublasLtMatmulAlgoGetHeuristic", "cudasim_standin_one_algorithm" },
     { "cublasGetVersion", "cudasim_standin_second_int_zero" },
@@ -77,6 +77,12 @@ static const struct { const char *part, *target; } targets[] = {
 
 enum { N_TARGETS = sizeof targets / sizeof targets[0] };
 
+/* Calls that write to no device, or only what is there: a broadcast in place leaves its bytes to the rank that sends them.
+ * The other ranks keep their own, which in one program are mostly the same. */
+static const char *const harmless[] = { "ncclGroup", "ncclComm", "ncclBroadcast", "ncclBcast", "SetStream", "GetStream" };
+
+enum { N_HARMLESS = sizeof harmless / sizeof harmless[0] };
+
 static const char *target_of(const char *soname, const char *name)
 {
     if (strcmp(name, "cudnnGetVersion") == 0)
@@ -85,7 +91,10 @@ static const char *target_of(const char *soname, const char *name)
     for (size_t i = 0; i < N_TARGETS; i++)
         if (strstr(name, targets[i].part) != NULL)
             return targets[i].target;
-    return NULL;
+    for (size_t i = 0; i < N_HARMLESS; i++)
+        if (strstr(name, harmless[i]) != NULL)
+            return NULL;
+    return "cudasim_standin_work";
 }
 
 static bool begins(const char *text, const char *prefix)

@@ -135,7 +135,7 @@ static const struct flag_use predict_flags[] = {
     TAKES_AS(POLICY, "a setting of the allocator to predict with; may be given several times (default: the program's own)"),
     TAKES(RANGE), TAKES(STEPS), TAKES(WITHIN), TAKES(NO_OVERLAY),
     TAKES_AS(OUT, "the recording's name (default: made from the program's, as in train.predict.zst)"),
-    TAKES(JSON), TAKES(TORCH_LIBS), TAKES(THREADS), TAKES(PRICE), TAKES(HELP), FLAGS_END,
+    TAKES(JSON), TAKES(TORCH_LIBS), TAKES(VALUES), TAKES(THREADS), TAKES(PRICE), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_predict = {
