@@ -236,8 +236,8 @@ static void drop_values(uint64_t addr, uint64_t bytes)
     cudasim_unlock();
 }
 
-/* What a copy does to memory. All device addresses are known, so an unknown address is the host's. A captured copy is done
- * when its graph runs: until then, what is at its end is not known. */
+/* What a copy does to memory. All device addresses are known, so an unknown address is the host's. A captured copy is
+ * done when its graph runs: until then nobody knows what is there. */
 static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes, uint64_t stream)
 {
     const struct cudasim_pointer t = cudasim_pointer((uintptr_t)to), f = cudasim_pointer((uintptr_t)from);

@@ -44,7 +44,8 @@ enum { N_OWNERS = sizeof owners / sizeof owners[0] };
 
 /* Calls that must hand something back (cudasim/standin_calls.c), by a part of the name. The first match counts. */
 static const struct { const char *part, *target; } targets[] = {
-    { "cudnnBackendExecute", "cudasim_standin_work" }, { "cudnnBackend", NULL }, { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
+    { "cudnnBackendExecute", "cudasim_standin_work" }, { "cudnnBackend", NULL },
+    { "ErrorString", "cudasim_standin_text" }, { "StatusString", "cudasim_standin_text" },
     { "StatusName", "cudasim_standin_text" }, { "ncclGetLastError", "cudasim_standin_text" },
     { "cublasLtMatmulAlgoGetHeuristic", "cudasim_standin_one_algorithm" },
     { "cublasGetVersion", "cudasim_standin_second_int_zero" },
@@ -77,9 +78,11 @@ static const struct { const char *part, *target; } targets[] = {
 
 enum { N_TARGETS = sizeof targets / sizeof targets[0] };
 
-/* Calls that write to no device, or only what is there: a broadcast in place leaves its bytes to the rank that sends them.
- * The other ranks keep their own, which in one program are mostly the same. */
-static const char *const harmless[] = { "ncclGroup", "ncclComm", "ncclBroadcast", "ncclBcast", "SetStream", "GetStream" };
+/* Calls that write to no device, or only what is there: a broadcast in place leaves its bytes to the rank that sends
+ * them. The other ranks keep their own, which in one program are mostly the same. */
+static const char *const harmless[] = {
+    "ncclGroup", "ncclComm", "ncclBroadcast", "ncclBcast", "SetStream", "GetStream",
+};
 
 enum { N_HARMLESS = sizeof harmless / sizeof harmless[0] };
 

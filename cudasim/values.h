@@ -2,8 +2,8 @@
 /*
  * Bytes that the host copied to a device, until something may have written there.
  *
- * A simulated card computes nothing, and its kernels do not tell what they write. So what is kept is dropped at the next
- * kernel, graph or library call, and a value that is read from the card is either true or zero, never an old one.
+ * A simulated card computes nothing, and its kernels do not tell what they write. So what is kept is dropped at the
+ * next kernel, graph or library call. A value that is read from the card is either true or zero, never an old one.
  *
  *     copy to the card  [ 3 1 4 ]     kept
  *     copy back         [ 3 1 4 ]     true

@@ -4,8 +4,8 @@
 When the program imports torch on the simulated card, cuDNN is switched off (its stand-in has no algorithms, so PyTorch's
 own kernels run), and DistributedDataParallel does not compare the shapes of parameters across processes. With
 REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its history. A snapshot is written into the folder when the
-program ends in any way but a kill, at the first out of memory, and on SIGUSR1. With REPLAY_TORCH_FOLLOW it is also written
-again and again. Nothing else of the program changes.
+program ends in any way but a kill, at the first out of memory, and on SIGUSR1. With REPLAY_TORCH_FOLLOW it is also
+written again and again. Nothing else of the program changes.
 """
 import _thread
 import importlib.abc
@@ -48,7 +48,7 @@ class _Recorder:
         self.take_signals()
         if os.environ.get("REPLAY_TORCH_FOLLOW"):
             import threading
-            try:                                     # a snapshot imports it, which must not meet an import of the program's
+            try:                                     # a snapshot imports it, not while the program imports its own
                 import torch._inductor.codecache     # noqa: F401
             except Exception:
                 pass                                 # a release without it does not ask for it
@@ -103,8 +103,8 @@ class _Recorder:
                     pass
 
     def follow(self):
-        """Writes what is there so far, again and again, so that `replay predict` sees steps that repeat. It takes a fifth
-        of the time at most."""
+        """Writes what is there so far, again and again, so that `replay predict` sees steps that repeat. It takes a
+        fifth of the time at most."""
         import time
 
         while not self.has_ended:

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Everything the command holds. Zero is valid but for the prediction. */
@@ -78,10 +79,21 @@ static enum err keep_recording(struct predict *c, struct err_detail *why)
     return e;
 }
 
+/* Of a program that failed: what it printed stays. */
+static void keep_log(struct predict *c)
+{
+    const struct prediction *p = &c->prediction;
+    struct err_detail why;
+    struct stat st;
+    const char *log = p->n_runs > 0 ? p->runs[p->n_runs - 1].made.log : "";
+    if (stat(log, &st) == 0 && st.st_size > 0 && keep_file(c, &p->runs[p->n_runs - 1].made, "run.log", &why) == ERR_OK)
+        fprintf(stderr, "replay predict: all that the program printed: %s\n", c->log);
+}
+
 static void say_unprotected(const struct prediction *p)
 {
     if (!p->overlay.is_on && !p->options->is_given[FLAG_NO_OVERLAY])
-        fprintf(stderr, "replay predict: this system gives no overlay of folders to a program, so this one writes to its own "
+        fprintf(stderr, "replay predict: this system gives no overlay of folders, so the program writes to its own "
                         "files: checkpoints and logs may be overwritten\n");
 }
 
@@ -92,6 +104,8 @@ static enum err predict(struct predict *c, struct err_detail *why)
         return e;
     say_unprotected(&c->prediction);
     e = prediction_make(&c->prediction, why);
+    if (e != ERR_OK)
+        keep_log(c);
     return e == ERR_OK ? keep_recording(c, why) : e;
 }
 
@@ -119,8 +133,8 @@ static enum exit_status predict_main(const struct options *o)
         e = predict(c, &why);
     if (e == ERR_OK)
         e = show(c, &why);
-    enum exit_status status = e != ERR_OK ? cli_fail(e, &why)
-                                          : cli_finish_stdout(prediction_fits(&c->prediction) ? STATUS_DONE : STATUS_FAILED);
+    const enum exit_status answer = prediction_fits(&c->prediction) ? STATUS_DONE : STATUS_FAILED;
+    enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(answer);
     if (e == ERR_OK && *c->prediction.interrupted != 0)
         status = (enum exit_status)(128 + *c->prediction.interrupted);
     output_abandon(c->json);
@@ -130,9 +144,10 @@ static enum exit_status predict_main(const struct options *o)
 }
 
 static const struct flag_use predict_flags[] = {
-    TAKES_AS(DEVICES, "a card to predict for, such as 24GiB or h100-80g; may be given several times (default: the smallest "
-                      "card is looked for)"),
-    TAKES_AS(POLICY, "a setting of the allocator to predict with; may be given several times (default: the program's own)"),
+    TAKES_AS(DEVICES, "a card to predict for, such as 24GiB or h100-80g; may be given several times (default: the "
+                      "smallest card is looked for)"),
+    TAKES_AS(POLICY, "a setting of the allocator to predict with; may be given several times (default: the program's "
+                     "own)"),
     TAKES(RANGE), TAKES(STEPS), TAKES(WITHIN), TAKES(NO_OVERLAY),
     TAKES_AS(OUT, "the recording's name (default: made from the program's, as in train.predict.zst)"),
     TAKES(JSON), TAKES(TORCH_LIBS), TAKES(VALUES), TAKES(THREADS), TAKES(PRICE), TAKES(HELP), FLAGS_END,
@@ -142,16 +157,16 @@ const struct subcommand cmd_predict = {
     .name = "predict",
     .synopsis = "predict -- PROGRAM...",
     .summary = "run a program without a GPU and tell which card it needs, and how large its batch may be",
-    .text = "predict runs the program on the simulated card (see replay run-sim --help), stops it once its steps repeat, and "
-            "answers on one screen: what it reserves at most, whether it fits on each card, the smallest card, and the setting "
-            "that saves most. The recording stays, for replay, why and who.\n"
+    .text = "predict runs the program on the simulated card (see replay run-sim --help), stops it once its steps "
+            "repeat, and answers on one screen: what it reserves at most, whether it fits on each card, the "
+            "smallest card, and the setting that saves most. The recording stays, for replay, why and who.\n"
             "\n"
-            "With --range the program runs several times, with other values in the place of {NAME}. The largest value that "
-            "fits is found by bisection for each card; the one above it is tried too.\n"
+            "With --range the program runs several times, with other values in the place of {NAME}. The largest "
+            "value that fits is found by bisection for each card; the one above it is tried too.\n"
             "\n"
-            "The program's files are safe: the working folder, and the folders that its arguments name, are covered by an "
-            "overlay, and what it writes there is thrown away. Where the system gives no overlay, predict says so first, "
-            "and lists what was written.\n"
+            "The program's files are safe: the working folder, and the folders that its arguments name, are "
+            "covered by an overlay, and what it writes there is thrown away. Where the system gives no overlay, "
+            "predict says so first, and lists what was written.\n"
             "\n"
             "An interrupt (Ctrl-C) ends the run and gives the answer so far.\n"
             "\n"

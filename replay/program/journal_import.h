@@ -18,7 +18,8 @@
  *     names end in       what OUT ends in                    .zst
  *     .PID is added      for several processes or devices    for several processes
  *     .gpuN is added     the same                            if the process used several devices
- *     snapshots          all that the hook wrote             that of the end, else the newer of the first out of memory and so far
+ *     snapshots          all that the hook wrote             that of the end, else the newer of the two
+ *                                                            at the first out of memory and so far
  *     no calls           a message                           an error
  */
 enum recording_rules {

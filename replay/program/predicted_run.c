@@ -245,7 +245,8 @@ static enum err make_env(const struct sim_card *card, struct child_env *env, str
 static enum err run_program(const struct run_request *request, const struct sim_card *card, struct predicted_run *run,
                             struct err_detail *why)
 {
-    struct running r = { .request = request, .run = run, .journals = sim_card_journals(card), .started_ms = monotonic_ms() };
+    struct running r = { .request = request, .run = run, .journals = sim_card_journals(card),
+                         .started_ms = monotonic_ms() };
     struct child_env env = { .n = 0 };
     const struct child_watch watch = { .look = running_look, .arg = &r, .every_ms = LOOK_MS };
     const struct child_setting setting = { .env = &env, .watch = &watch, .log = run->log,

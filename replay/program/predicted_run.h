@@ -40,8 +40,8 @@ struct predicted_run {
     uint64_t quiet_s;                /* RUN_TOO_LONG: how long it had asked for no memory */
 };
 
-/* Runs the program. The files go into a new folder under `parent`. Errors of starting it and of importing the recording.
- * The files are the caller's. */
+/* Runs the program. The files go into a new folder under `parent` and are the caller's. Errors of starting it and of
+ * importing the recording. */
 MUST_USE enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
                                      struct err_detail *why);
 

@@ -35,15 +35,16 @@ static enum err read_range(struct prediction *p, const char *text, struct err_de
     snprintf(shown, sizeof shown, n == 4 ? "%s=%" PRIu64 "..%" PRIu64 ":%" PRIu64 : "%s=%" PRIu64 "..%" PRIu64, p->name,
              p->range.low, p->range.high, p->range.step);
     if ((n != 3 && n != 4) || strcmp(shown, text) != 0 || p->range.low > p->range.high || p->range.step == 0)
-        return err_set(why, ERR_USAGE, 0, "--range '%.60s': expected a range such as batch=1..256 or batch=8..256:8", text);
+        return err_set(why, ERR_USAGE, 0, "--range '%.60s': expected a range such as batch=1..256 or batch=8..256:8",
+                       text);
     p->has_range = true;
     for (size_t i = 0; i < p->options->n_inputs; i++) {
         const char *at = strchr(p->options->inputs[i], '{');
         if (at != NULL && strncmp(at + 1, p->name, strlen(p->name)) == 0 && at[1 + strlen(p->name)] == '}')
             return ERR_OK;
     }
-    return err_set(why, ERR_USAGE, 0, "--range: {%s} stands nowhere in the program's arguments; write it where the value "
-                   "goes, as in --batch {%s}", p->name, p->name);
+    return err_set(why, ERR_USAGE, 0, "--range: {%s} stands nowhere in the program's arguments; write it where the "
+                   "value goes, as in --batch {%s}", p->name, p->name);
 }
 
 /* The largest named card: where nobody names one, the program should find all the memory that it may want. */
@@ -73,7 +74,8 @@ static enum err make_rows(struct prediction *p, struct err_detail *why)
         if (e != ERR_OK)
             return e;
         if (!has_total || cfg.total_bytes == DEVICE_UNLIMITED)
-            return err_set(why, ERR_USAGE, 0, "--device '%.80s': name a card with its memory, as 24GiB or h100-80g", card);
+            return err_set(why, ERR_USAGE, 0, "--device '%.80s': name a card with its memory, as 24GiB or h100-80g",
+                           card);
         for (size_t i = 0; i < n_policies; i++)
             p->rows[p->n_rows++] = (struct predicted_row){ .card = card,
                                                            .policy = o->n_policies > 0 ? o->policies[i] : NULL };
@@ -241,13 +243,15 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
     return e;
 }
 
-/* A program that ends by itself with an error has shown nothing, unless memory was refused or whole steps went before. */
+/* A program that ends by itself with an error has shown nothing, unless memory was refused or whole steps went
+ * before. */
 static enum err check_run(const struct prediction *p, const struct prediction_run *r, struct err_detail *why)
 {
     const struct predicted_run *run = &r->made;
     struct program_failure failure;
     char at[96] = "";
-    if (run->end != RUN_ENDED || (run->trace[0] != '\0' && (run->status == 0 || run->is_refused || run->whole_steps > 0)))
+    const bool has_shown = run->status == 0 || run->is_refused || run->whole_steps > 0;
+    if (run->end != RUN_ENDED || (run->trace[0] != '\0' && has_shown))
         return ERR_OK;
     if (p->has_range)
         snprintf(at, sizeof at, " with %s=%" PRIu64, p->name, r->value);
@@ -258,7 +262,8 @@ static enum err check_run(const struct prediction *p, const struct prediction_ru
         help_print_wrapped(stderr, failure.advice, 0, 0);
     if (run->status == 0)
         return err_set(why, ERR_INPUT, 0, "the program asked for no device memory%s; nothing can be predicted", at);
-    return err_set(why, ERR_INPUT, 0, "the program ended with status %d%s before its memory was known", run->status, at);
+    return err_set(why, ERR_INPUT, 0, "the program ended with status %d%s before its memory was known", run->status,
+                   at);
 }
 
 /* The run that there is for a class and a value; NULL: none that will do. */
@@ -274,7 +279,8 @@ static struct prediction_run *find_run(const struct prediction *p, const char *c
 }
 
 /* Makes a run. ERR_INTERRUPTED if the person wants the answer so far. */
-static enum err add_run(struct prediction *p, const char *card, uint64_t value, bool is_enlarged, struct err_detail *why)
+static enum err add_run(struct prediction *p, const char *card, uint64_t value, bool is_enlarged,
+                        struct err_detail *why)
 {
     if (*p->interrupted != 0)
         return err_set(why, ERR_INTERRUPTED, 0, "interrupted");

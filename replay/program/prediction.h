@@ -2,9 +2,9 @@
 /*
  * What `predict` finds out: the program runs on simulated cards, and its recordings are replayed on the cards named.
  *
- * A recording is good for all cards of a class: they differ in nothing but their memory. The program runs on the largest
- * of them. If it runs out of memory there, and what it needs is asked for, it runs once more on a card without a limit
- * worth naming.
+ * A recording is good for all cards of a class: they differ in nothing but their memory. The program runs on the
+ * largest of them. If it runs out of memory there, and what it needs is asked for, it runs once more on a card that is
+ * larger than any.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_PREDICTION_H
 #define REPLAY_REPLAY_PROGRAM_PREDICTION_H
@@ -63,8 +63,8 @@ struct prediction {
 /* Reads the options; runs nothing. ERR_USAGE, and the errors of overlay_open. Close it also after an error. */
 MUST_USE enum err prediction_open(const struct options *o, struct prediction *p, struct err_detail *why);
 
-/* Runs the program as often as it takes. ERR_INPUT if the program fails by itself, said with its reason. An interrupt is
- * no error: rows that are not known stay so. Errors of the parts. */
+/* Runs the program as often as it takes. ERR_INPUT if the program fails by itself, said with its reason. An interrupt
+ * is no error: rows that are not known stay so. Errors of the parts. */
 MUST_USE enum err prediction_make(struct prediction *p, struct err_detail *why);
 
 /* Removes the recordings that were not taken elsewhere. */

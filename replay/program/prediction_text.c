@@ -35,19 +35,19 @@ static void assume_end(struct assumptions *a, const struct prediction *p, const 
     struct words *w = assumption_add(a);
     switch (run->end) {
     case RUN_REPEATED:
-        words_add(w, "The program was stopped after %" PRIu64 " equal steps. What it does later (validation, saving) was "
-                  "not seen; --steps 0 runs it to its end.", run->whole_steps);
+        words_add(w, "The program was stopped after %" PRIu64 " equal steps. What it does later (validation, saving) "
+                  "was not seen; --steps 0 runs it to its end.", run->whole_steps);
         break;
     case RUN_TOO_LONG:
         words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->options->within_s);
         if (run->whole_steps > 0)
             words_add(w, ", after %" PRIu64 " equal steps.", run->whole_steps);
         else if (run->quiet_s >= QUIET_S && run->quiet_s * QUIET_SHARE >= p->options->within_s)
-            words_add(w, ". It had asked for no memory for %" PRIu64 " s: it may wait for a value from the card, which is "
-                      "zero. The figures are what was seen.", run->quiet_s);
+            words_add(w, ". It had asked for no memory for %" PRIu64 " s: it may wait for a value from the card, which "
+                      "is zero. The figures are what was seen.", run->quiet_s);
         else
-            words_add(w, ". It was still asking for memory and nothing repeats: it may loop on a value from the card, which "
-                      "is zero. The figures are what was seen.");
+            words_add(w, ". It was still asking for memory and nothing repeats: it may loop on a value from the card, "
+                      "which is zero. The figures are what was seen.");
         break;
     case RUN_INTERRUPTED:
         words_add(w, "The program was interrupted: the figures are what was seen so far.");
@@ -76,8 +76,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     if (run == NULL)
         return;
     assume_end(a, p, &run->made);
-    words_add(assumption_add(a), "Nothing was computed: all values read from the card are zeros. A program that branches "
-                                 "on them may take another way.");
+    words_add(assumption_add(a), "Nothing was computed: all values read from the card are zeros. A program that "
+                                 "branches on them may take another way.");
     if (run->made.is_of_pytorch)
         words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
                   p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
@@ -127,8 +127,10 @@ static void words_add_written(struct words *w, struct prediction *p)
     overlay_each_written(&p->overlay, written_file, &written);
     if (written.n == 0)
         return;
-    words_add(w, p->overlay.is_on ? "The program's files are as they were; what it wrote was thrown away (%zu): "
-                                  : "Files that were written meanwhile, on values that are not real (%zu): ", written.n);
+    if (p->overlay.is_on)
+        words_add(w, "The program's files are as they were; what it wrote was thrown away (%zu): ", written.n);
+    else
+        words_add(w, "Files that were written meanwhile, on values that are not real (%zu): ", written.n);
     words_add(w, "%s%s.", names.text, written.n > NAMES_SHOWN ? ", ..." : "");
 }
 
@@ -211,14 +213,15 @@ static void print_row(FILE *out, const struct prediction *p, const struct predic
         return;
     }
     fprintf(out, "%-*.*s %7s %10s %10s %10s  %s\n", CARD_COLUMN, CARD_COLUMN, name, largest,
-            units_format_bytes(row->answer.peak_reserved_bytes, reserved), units_format_bytes(row->answer.card_peak_bytes, peak),
+            units_format_bytes(row->answer.peak_reserved_bytes, reserved),
+            units_format_bytes(row->answer.card_peak_bytes, peak),
             units_format_bytes(row->answer.device.config.total_bytes, has), row->fits ? "yes" : "no");
 }
 
 static void print_rows(FILE *out, const struct prediction *p)
 {
-    fprintf(out, "%-*s %7.7s %10s %10s %10s  %s\n", CARD_COLUMN, "card", p->has_range ? p->name : "", "reserved", "of card",
-            "card has", "fits");
+    fprintf(out, "%-*s %7.7s %10s %10s %10s  %s\n", CARD_COLUMN, "card", p->has_range ? p->name : "", "reserved",
+            "of card", "card has", "fits");
     for (size_t i = 0; i < p->n_rows; i++)
         print_row(out, p, &p->rows[i]);
     fprintf(out, "\n");
@@ -229,8 +232,8 @@ static void words_add_largest(struct words *w, const struct prediction *p, const
 {
     const struct largest_value *l = &row->largest;
     if (!l->is_found && l->is_any && l->has_failed)
-        words_add(w, "On %.60s %s=%" PRIu64 " fits and %" PRIu64 " does not; what lies between was not tried.", row->card,
-                  p->name, l->fits, l->fails);
+        words_add(w, "On %.60s %s=%" PRIu64 " fits and %" PRIu64 " does not; what lies between was not tried.",
+                  row->card, p->name, l->fits, l->fails);
     else if (!l->is_any)
         words_add(w, "On %.60s not even %s=%" PRIu64 " fits.", row->card, p->name, p->range.low);
     else if (!l->has_failed)
@@ -240,8 +243,8 @@ static void words_add_largest(struct words *w, const struct prediction *p, const
         words_add(w, "On %.60s %s=%" PRIu64 " fits; %" PRIu64 " was tried and does not, nor does any larger one tried.",
                   row->card, p->name, l->fits, l->fails);
     else
-        words_add(w, "On %.60s %s=%" PRIu64 " fits although %" PRIu64 " does not: larger is not always worse here, and a still larger "
-                  "one may fit.",
+        words_add(w, "On %.60s %s=%" PRIu64 " fits although %" PRIu64 " does not: larger is not always worse here, and "
+                  "a still larger one may fit.",
                   row->card, p->name, l->fits, l->fails);
 }
 
@@ -292,7 +295,8 @@ static void print_setting(FILE *out, const struct prediction *p)
     if (!p->has_tune)
         return;
     if (best == NULL)
-        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.", 100 / TUNE_GAIN_SHARE);
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.",
+                  100 / TUNE_GAIN_SHARE);
     else if (best->smallest_bytes > 0 && now->smallest_bytes > best->smallest_bytes)
         words_add(&w, "PYTORCH_CUDA_ALLOC_CONF=%s saves most: a card of %s instead of %s (replay tune).", text,
                   units_format_bytes(best->smallest_bytes, a), units_format_bytes(now->smallest_bytes, b));
@@ -389,10 +393,15 @@ static void json_run(struct json_writer *w, const struct prediction *p)
 {
     static const char *const ends[] = { [RUN_ENDED] = "by itself", [RUN_REPEATED] = "steps repeat",
                                         [RUN_TOO_LONG] = "too long", [RUN_INTERRUPTED] = "interrupted" };
-    const struct prediction_run *run = prediction_run_shown(p);
-    json_put_text(w, "ended", run != NULL ? ends[run->made.end] : NULL);
-    json_put_number_if(w, "status", run != NULL && run->made.end == RUN_ENDED, run != NULL ? (unsigned)run->made.status : 0);
-    json_put_number_if(w, "whole_steps", run != NULL && run->made.whole_steps > 0, run != NULL ? run->made.whole_steps : 0);
+    const struct prediction_run *shown = prediction_run_shown(p);
+    const struct predicted_run *run = shown != NULL ? &shown->made : NULL;
+    const uint64_t whole_steps = run != NULL ? run->whole_steps : 0;
+    json_put_text(w, "ended", run != NULL ? ends[run->end] : NULL);
+    if (run != NULL && run->end == RUN_ENDED)
+        json_put_number(w, "status", (unsigned)run->status);
+    else
+        json_put_null(w, "status");
+    json_put_number_unless(w, "whole_steps", whole_steps, 0);
     json_put_number(w, "runs", p->n_runs);
 }
 

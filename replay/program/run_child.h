@@ -37,8 +37,8 @@ struct child_setting {
     const struct child_watch *watch;
 
     /* Not NULL: what the child prints goes into this file, and nothing comes from standard input. The child and all
-     * that it starts are then one group of processes, which is stopped as a whole: by SIGTERM, and CHILD_GRACE_MS later by
-     * SIGKILL. Signals of the terminal do not reach it. */
+     * that it starts are then one group of processes, which is stopped as a whole: by SIGTERM, and CHILD_GRACE_MS later
+     * by SIGKILL. Signals of the terminal do not reach it. */
     const char *log;
 
     /* Called in the child before it becomes the program; returns errno, or 0. NULL: nothing. It may call only what is
@@ -49,8 +49,8 @@ struct child_setting {
 
 enum { CHILD_GRACE_MS = 3000 };
 
-/* Runs argv[0] with argv, a list that NULL ends, and waits. Without a log SIGINT, SIGTERM and SIGHUP are passed on to it.
- * *status: its exit status, or 128 + the signal that ended it. ERR_USAGE if the program cannot be started; ERR_IO. */
+/* Runs argv[0] with argv, a list that NULL ends, and waits. Without a log SIGINT, SIGTERM and SIGHUP are passed on to
+ * it. *status: its exit status, or 128 + the signal that ended it. ERR_USAGE if the program cannot be started; ERR_IO. */
 MUST_USE enum err child_run(const char *const *argv, const struct child_setting *setting, int *status,
                             struct err_detail *why);
 

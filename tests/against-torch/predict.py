@@ -25,7 +25,8 @@ p = argparse.ArgumentParser()
 p.add_argument("--batch", type=int, default=8)
 p.add_argument("--steps", type=int, default=10 ** 6)
 a = p.parse_args()
-model = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(1024, 1024), torch.nn.GELU()) for _ in range(8)]).cuda()
+layers = [torch.nn.Sequential(torch.nn.Linear(1024, 1024), torch.nn.GELU()) for _ in range(8)]
+model = torch.nn.Sequential(*layers).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 for step in range(a.steps):
     loss = model(torch.randn(a.batch, 512, 1024, device="cuda")).square().mean()
@@ -79,6 +80,24 @@ if sys.argv[1] == "fork":
 """
 
 
+VALUES = """
+import os, torch, torch.distributed as dist
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29533", RANK="0", WORLD_SIZE="1")
+t = torch.tensor([3, 1, 4, 1, 5]).cuda()
+u = t.clone()
+assert t.tolist() == u.tolist() == [3, 1, 4, 1, 5] and bool(torch.tensor(True).cuda())
+t + 1
+assert t.tolist() == [0] * 5
+dist.init_process_group("nccl")
+model = torch.nn.parallel.DistributedDataParallel(
+    torch.nn.Sequential(*[torch.nn.Linear(2000, 2000) for _ in range(10)]).cuda())
+for _ in range(4):
+    model(torch.randn(4, 2000, device="cuda")).sum().backward()
+assert model._get_ddp_logging_data()["has_rebuilt_buckets"] == 1
+dist.destroy_process_group()
+"""
+
+
 def check(what, is_true, seen=""):
     global failures
     failures += not is_true
@@ -92,7 +111,7 @@ class Case:
         self.replay, self.folder = replay, pathlib.Path(folder)
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
         for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
-                           ("ends", ENDS)):
+                           ("ends", ENDS), ("values", VALUES)):
             (self.folder / (name + ".py")).write_text(text)
 
     def start(self, *words):
@@ -111,8 +130,8 @@ class Case:
 
     def reserved(self, card, batch):
         """What the program itself says that it reserved, run to an end on this card; None: out of memory."""
-        status, out, _ = self.run("run-sim", "--device", card, "--", sys.executable, "train.py", "--steps", "8", "--batch",
-                                  str(batch))
+        status, out, _ = self.run("run-sim", "--device", card, "--", sys.executable, "train.py", "--steps", "8",
+                                  "--batch", str(batch))
         return int(out.split()[-1]) if status == 0 else None
 
 
@@ -133,9 +152,8 @@ def batches(case):
 
 
 def cards(case):
-    # What is below answers under exit status 1, and the row tells what it would take.
-    status, answer, *_ = case.predict("--device", "1GiB", "--device", "t4-16g", "--", sys.executable, "train.py", "--batch",
-                                      "64")
+    status, answer, *_ = case.predict("--device", "1GiB", "--device", "t4-16g", "--", sys.executable, "train.py",
+                                      "--batch", "64")
     small, t4 = answer["cards"]
     check("it does not fit on one of two cards", status == 1 and not small["fits"] and t4["fits"], answer["cards"])
     check("what it needs there is what it reserves on a large one",
@@ -144,9 +162,8 @@ def cards(case):
     check("it runs on the smallest card, %d MiB" % mib, case.reserved("sim:%dMiB" % mib, 64) is not None)
     check("the table's context is set aside", t4["context_bytes"] > 0 and
           t4["card_peak_bytes"] == t4["peak_reserved_bytes"] + t4["context_bytes"], t4)
-    requests = subprocess.run([case.replay, "verify", str(case.folder / answer["recording"]).replace(".zst", ".pickle")],
-                              capture_output=True, text=True)
-    check("the recording that stays passes verify", "all equal" in requests.stdout, requests.stdout + requests.stderr)
+    _, out, err = case.run("verify", answer["recording"].replace(".zst", ".pickle"))
+    check("the recording that stays passes verify", "all equal" in out, out + err)
 
 
 def files(case):
@@ -184,12 +201,17 @@ def recordings(case):
               (status, n, err))
 
 
+def values(case):
+    status, _, err = case.run("run-sim", "--", sys.executable, "values.py")
+    check("values come back until a kernel may have written, and DDP rebuilds its buckets", status == 0, err)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     replay = parser.parse_args().build.resolve() / "replay"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (recordings, batches, cards, files, loops):
+        for part in (values, recordings, batches, cards, files, loops):
             part(Case(replay, folder))
     return 1 if failures else 0
 
