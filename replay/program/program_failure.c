@@ -8,13 +8,13 @@
 
 enum { TAIL_BYTES = 65536 };
 
-#define HUB  "It wanted weights or data from a hub. Their values do not matter here, only their shapes: build the "     \
+#define HUB  "It wanted weights or data from a hub. Their values do not matter here, only their shapes: build the " \
              "model from its configuration (from_config instead of from_pretrained), or fetch them once beforehand."
-#define NET  "It wanted something from the network. Fetch it once beforehand, or let the program make up random data "  \
+#define NET  "It wanted something from the network. Fetch it once beforehand, or let the program make up random data " \
              "of the same shapes: values do not matter here."
-#define DATA "A file that it reads is missing. Its contents do not matter here, only the shapes: give it a file of "    \
+#define DATA "A file that it reads is missing. Its contents do not matter here, only the shapes: give it a file of " \
              "zeros of the same size, or let it make up random tensors."
-#define SAFE "It wanted to write a file of another user or group, which the overlay that keeps its files safe cannot "  \
+#define SAFE "It wanted to write a file of another user or group, which the overlay that keeps its files safe cannot " \
              "copy: make the file yours (chgrp), or use --no-overlay."
 #define CODE "A package that it imports is missing: install it for the Python that runs the program."
 
