@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ enum { LOOK_MS = 100, SEARCH_SHARE = 4 };
 struct found {
     uint64_t steps;                  /* the most that one of them holds */
     uint64_t requests;               /* of all */
+    struct timespec written;         /* the newest snapshot; 0: none, and traces grow with the program */
 };
 
 /* A run while it lasts. */
@@ -44,8 +46,15 @@ static bool ends_in(const char *text, const char *end)
 
 /* ---- steps, while it runs ---- */
 
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+/* Adds what one recording holds. */
 static void search(const char *path, struct found *found)
 {
+    struct stat st;
     const struct import_config cfg = { .gpu = -1, .without_stacks = true };
     struct err_detail why;
     struct trace_reader *trace = NULL;
@@ -57,6 +66,8 @@ static void search(const char *path, struct found *found)
         steps.whole = 0;
     trace_close(trace);
     found->requests += requests;
+    if (ends_in(path, ".pickle") && stat(path, &st) == 0 && is_later(&st.st_mtim, &found->written))
+        found->written = st.st_mtim;
     found->steps = steps.whole > found->steps ? steps.whole : found->steps;
 }
 
@@ -89,7 +100,8 @@ static struct found search_all(const char *folder)
     return found;
 }
 
-/* Looks for steps; the next look waits in proportion to what this one took. */
+/* Looks for steps; the next look waits in proportion to what this one took. Time without requests counts only as far as
+ * a snapshot shows it: an old one may miss some. */
 static void running_search(struct running *r)
 {
     const int64_t began = monotonic_ms();
@@ -98,8 +110,11 @@ static void running_search(struct running *r)
     const struct found found = search_all(r->journals);
     const int64_t now = monotonic_ms();
     r->next_search_ms = now + SEARCH_SHARE * (now - began);
+    const bool is_fresh = found.written.tv_sec == 0 || is_later(&found.written, &r->found.written);
     if (found.requests != r->found.requests)
         r->grown_ms = now;
+    if (found.requests != r->found.requests || is_fresh)
+        r->run->quiet_s = (uint64_t)(now - r->grown_ms) / 1000;
     r->found = found;
     r->run->whole_steps = found.steps;
 }
@@ -134,7 +149,6 @@ static bool running_look(void *arg)
     const int64_t now = monotonic_ms();
     if ((uint64_t)(now - r->started_ms) / 1000 < o->within_s)
         return true;
-    r->run->quiet_s = (uint64_t)(now - r->grown_ms) / 1000;
     return running_stop(r, RUN_TOO_LONG);
 }
 
