@@ -99,7 +99,11 @@ CUDASIM_API enum cudasim_code cudasim_host_register(void *p, uint64_t bytes);
 CUDASIM_API enum cudasim_code cudasim_host_unregister(void *p);
 CUDASIM_API struct cudasim_pointer cudasim_pointer(uint64_t addr);
 
-/* Copies. Host to host is done; to a device nothing happens; from a device the host gets zeros. */
+/* Something may have written to any device address: what the host copied there is no longer known. */
+CUDASIM_API void cudasim_values_unknown(void);
+
+/* Copies. Host to host is done. Bytes copied to a device are kept (cudasim/values.h) and come back; the rest of a
+ * device reads as zeros. */
 CUDASIM_API enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, uint64_t stream);
 CUDASIM_API enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch,
                                               uint64_t width, uint64_t height, uint64_t stream);

@@ -8,6 +8,7 @@
 #include "cudasim/state.h"
 
 #include "base/units.h"
+#include "cudasim/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ void cudasim_segment_give(struct address_extent *e)
                                        .device = (uint8_t)a->device, .addr = e->addr, .bytes = e->bytes,
                                        .other = a->pool });
     device_segment_free(cudasim.devices[a->device].device, &a->segment);
+    values_drop(e->addr, e->bytes);
     address_map_remove(&cudasim.pointers, e);
     free(a);
 }
@@ -220,16 +222,35 @@ static bool runs_past(const struct cudasim_pointer *p, uint64_t addr, uint64_t b
     return is_on_device(p->kind) && bytes > p->bytes - (addr - p->base);
 }
 
-/* What a copy does to host memory. All device addresses are known, so an unknown address is the host's. */
-static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes)
+static bool is_captured(uint64_t stream)
+{
+    uint64_t id, graph;
+    int status = CAPTURE_NONE;
+    return cudasim_capture_info(stream, &status, &id, &graph) == CODE_SUCCESS && status != CAPTURE_NONE;
+}
+
+static void drop_values(uint64_t addr, uint64_t bytes)
+{
+    cudasim_lock();
+    values_drop(addr, bytes);
+    cudasim_unlock();
+}
+
+/* What a copy does to memory. All device addresses are known, so an unknown address is the host's. A captured copy is
+ * done when its graph runs: until then nobody knows what is there. */
+static enum cudasim_code copy_bytes(void *to, const void *from, uint64_t bytes, uint64_t stream)
 {
     const struct cudasim_pointer t = cudasim_pointer((uintptr_t)to), f = cudasim_pointer((uintptr_t)from);
     if (runs_past(&t, (uintptr_t)to, bytes) || runs_past(&f, (uintptr_t)from, bytes))
         return CODE_INVALID_VALUE;
-    if (is_on_device(t.kind))
-        return CODE_SUCCESS;
-    if (is_on_device(f.kind))
-        memset(to, 0, bytes);
+    if (is_on_device(t.kind) && is_captured(stream))
+        drop_values((uintptr_t)to, bytes);
+    else if (is_on_device(t.kind) && is_on_device(f.kind))
+        values_copy((uintptr_t)to, (uintptr_t)from, bytes);
+    else if (is_on_device(t.kind))
+        values_put((uintptr_t)to, from, bytes);
+    else if (is_on_device(f.kind))
+        values_get(to, (uintptr_t)from, bytes);
     else
         memmove(to, from, bytes);
     return CODE_SUCCESS;
@@ -242,7 +263,7 @@ enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, uint6
     if (to == NULL || from == NULL)
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(bytes));
-    return code != CODE_SUCCESS ? code : copy_bytes(to, from, bytes);
+    return code != CODE_SUCCESS ? code : copy_bytes(to, from, bytes, stream);
 }
 
 enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from, uint64_t from_pitch, uint64_t width,
@@ -252,7 +273,7 @@ enum cudasim_code cudasim_copy_2d(void *to, uint64_t to_pitch, const void *from,
         return CODE_INVALID_VALUE;
     enum cudasim_code code = cudasim_stream_work(stream, copy_time_ns(width * height));
     for (uint64_t row = 0; code == CODE_SUCCESS && width > 0 && row < height; row++)
-        code = copy_bytes((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
+        code = copy_bytes((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, stream);
     return code;
 }
 
@@ -264,6 +285,8 @@ enum cudasim_code cudasim_set(uint64_t to, unsigned value, unsigned value_bytes,
     if (t.kind == MEMORY_UNKNOWN || n > (t.bytes - (to - t.base)) / value_bytes)
         return CODE_INVALID_VALUE;
     const enum cudasim_code code = cudasim_stream_work(stream, LAUNCH_NS);
+    if (code == CODE_SUCCESS && is_on_device(t.kind))
+        drop_values(to, n * value_bytes);
     if (code != CODE_SUCCESS || is_on_device(t.kind))
         return code;
     for (uint64_t i = 0; i < n; i++)

@@ -26,8 +26,11 @@ static bool site_is_new(struct cudasim_site *site)
     return __atomic_exchange_n(&site->is_seen, 1, __ATOMIC_RELAXED) == 0;
 }
 
+/* A real one might have written to a device, unless it only registers code, as "__cudaRegisterFunction" does. */
 int cudasim_do_nothing(struct cudasim_site *site)
 {
+    if (strncmp(site->name, "__cuda", 6) != 0)
+        cudasim_values_unknown();
     if (site_is_new(site))
         site_note(CALL_NO_EFFECT, site->name);
     return CODE_SUCCESS;

@@ -5,6 +5,13 @@
  */
 #include "cudasim/entry.h"
 
+/* All that may write to a device: what the host copied there is no longer known. */
+ENTRY(int, cudasim_standin_work, void)
+{
+    cudasim_values_unknown();
+    return 0;
+}
+
 /* ...Create(handle *, ...): a handle that differs from all others, because programs keep things by handle. */
 ENTRY(int, cudasim_standin_create, uint64_t *handle)
 {

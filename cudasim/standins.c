@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "5"
+#define STANDINS_FORM "6"
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
@@ -45,7 +45,8 @@ enum { N_OWNERS = sizeof owners / sizeof owners[0] };
 /* Calls that must hand something back (cudasim/standin_calls.c), by a part of the name. The first match counts. */
 static const struct { const char *part, *target; } targets[] = {
     { "cudnnBackendCreateDescriptor", "cudasim_standin_second_create" },
-    { "cudnnBackendGetAttribute", "cudasim_standin_cudnn_attribute" }, { "cudnnBackend", NULL },
+    { "cudnnBackendGetAttribute", "cudasim_standin_cudnn_attribute" }, { "cudnnBackendExecute", "cudasim_standin_work" },
+    { "cudnnBackend", NULL },
     /* The argument that the workspace's size goes to: cudnn_adv.h, cudnn_cnn.h, cudnn_ops.h. */
     { "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", "cudasim_standin_size_t_9" },
     { "cudnnGetBatchNormalizationBackwardExWorkspaceSize", "cudasim_standin_size_t_11" },
@@ -97,6 +98,14 @@ static const struct { const char *part, *target; } targets[] = {
 
 enum { N_TARGETS = sizeof targets / sizeof targets[0] };
 
+/* Calls that write to no device, or only what is there: a broadcast in place leaves its bytes to the rank that sends
+ * them. The other ranks keep their own, which in one program are mostly the same. */
+static const char *const harmless[] = {
+    "ncclGroup", "ncclComm", "ncclBroadcast", "ncclBcast", "SetStream", "GetStream",
+};
+
+enum { N_HARMLESS = sizeof harmless / sizeof harmless[0] };
+
 static const char *target_of(const char *soname, const char *name)
 {
     if (strcmp(name, "cudnnGetVersion") == 0)
@@ -109,7 +118,10 @@ static const char *target_of(const char *soname, const char *name)
     for (size_t i = 0; i < N_TARGETS; i++)
         if (strstr(name, targets[i].part) != NULL)
             return targets[i].target;
-    return NULL;
+    for (size_t i = 0; i < N_HARMLESS; i++)
+        if (strstr(name, harmless[i]) != NULL)
+            return NULL;
+    return "cudasim_standin_work";
 }
 
 static bool begins(const char *text, const char *prefix)

@@ -392,6 +392,7 @@ enum cudasim_code cudasim_graph_destroy(uint64_t name)
 
 enum cudasim_code cudasim_graph_launch(uint64_t exec, uint64_t stream)
 {
+    cudasim_values_unknown();
     const enum cudasim_code code = cudasim_begin();
     if (code != CODE_SUCCESS)
         return code;

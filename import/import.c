@@ -123,7 +123,7 @@ static enum err open_slurped(struct input *in, bool is_raw, struct trace_reader 
 static enum err run_importer(const struct importer *from, struct input *in, const struct import_config *cfg,
                              struct trace_writer *w, struct err_detail *why)
 {
-    const enum err e = trace_put_source_path(w, input_name(in), why);
+    const enum err e = cfg->without_path ? ERR_OK : trace_put_source_path(w, input_name(in), why);
     return e != ERR_OK ? e : from->import(in, cfg, w, why);
 }
 

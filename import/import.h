@@ -17,6 +17,7 @@ struct import_config {
     int64_t gpu;                      /* device ordinal; -1: the only device with events */
     enum import_segment_frees segment_frees;
     bool without_stacks;              /* leave out call stacks */
+    bool without_path;                /* the trace does not name the file, which is gone afterwards */
     bool ends_at_exit;                /* the recorder saw the program end; only a recorder sets it */
     bool final_state;                 /* set by trace_open_final_state */
     const char *columns;              /* what stands after the colon of --from, "time=ts,ptr=addr"; NULL: nothing */

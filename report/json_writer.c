@@ -140,6 +140,14 @@ void json_put_number_unless(struct json_writer *w, const char *key, uint64_t num
         json_put_number(w, key, number);
 }
 
+void json_put_number_if(struct json_writer *w, const char *key, bool is_known, uint64_t number)
+{
+    if (is_known)
+        json_put_number(w, key, number);
+    else
+        json_put_null(w, key);
+}
+
 void json_put_integer(struct json_writer *w, const char *key, int64_t number)
 {
     json_lead(w, key);

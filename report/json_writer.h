@@ -33,6 +33,7 @@ void json_end_array(struct json_writer *w);
 void json_put_text(struct json_writer *w, const char *key, const char *text);      /* NULL: null */
 void json_put_number(struct json_writer *w, const char *key, uint64_t number);
 void json_put_number_unless(struct json_writer *w, const char *key, uint64_t number, uint64_t none);  /* none: null */
+void json_put_number_if(struct json_writer *w, const char *key, bool is_known, uint64_t number);       /* else null */
 void json_put_integer(struct json_writer *w, const char *key, int64_t number);
 void json_put_ratio(struct json_writer *w, const char *key, double ratio);
 void json_put_bool(struct json_writer *w, const char *key, bool is_true);

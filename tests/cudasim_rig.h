@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct rig_dim3 { unsigned x, y, z; };
+
 /* X(type, name, arguments): the functions that the tests call. */
 #define CUDASIM_RIG_RUNTIME(X)                                                                          \
     X(int, cudaGetDeviceCount, (int *))                                                                 \
@@ -30,6 +32,7 @@
     X(int, cudaMemGetInfo, (size_t *, size_t *))                                                        \
     X(int, cudaMemcpy, (void *, const void *, size_t, int))                                             \
     X(int, cudaMemset, (void *, int, size_t))                                                           \
+    X(int, cudaLaunchKernel, (const void *, struct rig_dim3, struct rig_dim3, void **, size_t, uint64_t)) \
     X(int, cudaMallocAsync, (void **, size_t, uint64_t))                                                \
     X(int, cudaFreeAsync, (void *, uint64_t))                                                           \
     X(int, cudaDeviceGetDefaultMemPool, (uint64_t *, int))                                              \

@@ -75,10 +75,10 @@ Test(cudasim, a_request_of_nothing_gives_no_pointer)
     cr_expect_eq(r.cudaMallocManaged(&p, 0, 1), CODE_INVALID_VALUE);
 }
 
-Test(cudasim, copies_are_done_between_host_addresses_and_a_device_reads_as_zeros)
+Test(cudasim, copies_are_done_between_host_addresses)
 {
     struct cudasim_rig r;
-    char from[16] = "something", to[16] = "", again[16] = "else";
+    char from[16] = "something", to[16] = "";
     void *p = NULL, *pinned = NULL;
     cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
     cr_expect_eq(r.cudaMalloc(&p, 1 * MIB), CODE_SUCCESS);
@@ -86,14 +86,70 @@ Test(cudasim, copies_are_done_between_host_addresses_and_a_device_reads_as_zeros
     cr_expect_eq(r.cudaMemcpy(pinned, from, sizeof from, 4), CODE_SUCCESS);
     cr_expect_eq(r.cudaMemcpy(to, pinned, sizeof to, 0), CODE_SUCCESS);
     cr_expect_str_eq(to, "something");
-    cr_expect_eq(r.cudaMemcpy(p, from, sizeof from, 1), CODE_SUCCESS);
-    cr_expect_eq(r.cudaMemcpy(again, p, sizeof again, 2), CODE_SUCCESS);
-    cr_expect_str_eq(again, "");
     cr_expect_eq(r.cudaMemcpy((char *)p + 1 * MIB - 8, from, 16, 1), CODE_INVALID_VALUE, "past the end");
     cr_expect_eq(r.cudaMemset(pinned, 'x', 3), CODE_SUCCESS);
     cr_expect_eq(memcmp(pinned, "xxxethi", 7), 0);
     cr_expect_eq(r.cudaFreeHost(pinned), CODE_SUCCESS);
     cr_expect_eq(r.cudaFree(p), CODE_SUCCESS);
+}
+
+/* What 16 bytes on the device read as. */
+static const char *read_back(struct cudasim_rig *r, const void *p, char text[static 17])
+{
+    memset(text, '?', 16);
+    text[16] = '\0';
+    cr_assert_eq(r->cudaMemcpy(text, p, 16, 2), CODE_SUCCESS);
+    for (int i = 0; i < 16; i++)
+        text[i] = text[i] == '\0' ? '.' : text[i];
+    return text;
+}
+
+Test(cudasim, bytes_copied_to_a_device_come_back_until_something_may_have_written)
+{
+    struct cudasim_rig r;
+    char text[17], *p = NULL, *q = NULL;
+    const struct rig_dim3 one = { 1, 1, 1 };
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaMalloc((void **)&p, 4 * MIB), CODE_SUCCESS);
+    cr_assert_eq(r.cudaMalloc((void **)&q, 4 * MIB), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, p, text), "................");
+    cr_expect_eq(r.cudaMemcpy(p, "0123456789abcdef", 16, 1), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, p, text), "0123456789abcdef");
+    cr_expect_str_eq(read_back(&r, p + 4, text), "456789abcdef....", "from the middle on");
+    cr_expect_eq(r.cudaMemcpy(p + 4, "XY", 2, 1), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, p, text), "0123XY6789abcdef", "a part is replaced");
+    cr_expect_eq(r.cudaMemcpy(q + 1, p + 3, 4, 3), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, q, text), ".3XY6...........", "from device to device");
+    cr_expect_eq(r.cudaMemcpy(p + 1, p, 15, 3), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, p, text), "00123XY6789abcde", "onto itself");
+    cr_expect_eq(r.cudaMemset(p + 2, 'z', 3), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, p, text), "00...XY6789abcde", "what is set is not kept");
+    cr_expect_eq(r.cudaLaunchKernel(p, one, one, NULL, 0, 0), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, p, text), "................", "a kernel may have written anywhere");
+    cr_expect_eq(r.cudaMemcpy(q, "0123456789abcdef", 16, 1), CODE_SUCCESS);
+    cr_expect_eq(r.cudaFree(q), CODE_SUCCESS);
+    cr_expect_eq(r.cudaFree(p), CODE_SUCCESS);
+}
+
+Test(cudasim, copies_too_large_are_not_kept)
+{
+    struct cudasim_rig r;
+    char text[17], *p = NULL, *large = malloc(2 * MIB);
+    cr_assert_not_null(large);
+    memset(large, 'x', 2 * MIB);
+    setenv("REPLAY_CUDASIM_VALUES", "1MiB,1.5MiB", 1);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaMalloc((void **)&p, 8 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(p, large, MIB, 1), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(p + 2 * MIB, large, MIB, 1), CODE_SUCCESS);
+    cr_expect_eq(r.cudaMemcpy(p + 4 * MIB, large, MIB + 1, 1), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, p, text), "xxxxxxxxxxxxxxxx");
+    cr_expect_str_eq(read_back(&r, p + 2 * MIB, text), "................", "too much in all");
+    cr_expect_str_eq(read_back(&r, p + 4 * MIB, text), "................", "too large alone");
+    cr_expect_eq(r.cudaMemcpy(p, large, MIB + 1, 1), CODE_SUCCESS);
+    cr_expect_str_eq(read_back(&r, p, text), "................", "no old bytes under a copy that is not kept");
+    cr_expect_eq(r.cudaFree(p), CODE_SUCCESS);
+    free(large);
 }
 
 Test(cudasim, host_memory_is_registered_once)

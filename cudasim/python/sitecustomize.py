@@ -3,11 +3,13 @@
 
 When the program imports torch on the simulated card, RNNs and attention do without cuDNN (its stand-in does not know
 how cuDNN lays weights out, so PyTorch's own kernels run), and DistributedDataParallel does not compare the shapes of
-parameters across processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its history. A snapshot is
-written into the folder at exit, at the first out of memory, and on SIGUSR1; beside it the process's rank in a distributed
-job. Where a CUDA graph was captured, the history gets a record of ours at the begin and at the end, because PyTorch's own
-history does not tell. Nothing else of the program changes.
+parameters across processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its whole history, whatever the
+program does to it. A snapshot is written into the folder when the program ends in any way but a kill, at the first out of
+memory, and on SIGUSR1; beside it the process's rank in a distributed job. With REPLAY_TORCH_FOLLOW it is also written
+again and again. Where a CUDA graph was captured, the history gets a record of ours at the begin and at the end, because
+PyTorch's own history does not tell. Nothing else of the program changes.
 """
+import _thread
 import importlib.abc
 import importlib.machinery
 import os
@@ -89,48 +91,109 @@ def _rank(torch):
     return int(rank) if rank.isdigit() else None
 
 
-def _record(torch, folder):
-    import atexit
-    import pickle
-    import signal
+class _Recorder:
+    """PyTorch's history of one program, kept on and written into a folder.
 
-    memory = torch.cuda.memory
-    state = {"pid": None}
-    captures = _Captures(torch)
+    PID.pickle          the whole history: the program has ended
+    PID.oom.pickle      at the first out of memory
+    PID.so-far.pickle   ended by a signal, or still running
+    PID.usr1.pickle     on SIGUSR1
+    """
 
-    def dump(name):
-        if state["pid"] != os.getpid():
+    def __init__(self, torch, folder):
+        self.torch, self.memory, self.folder = torch, torch.cuda.memory, folder
+        self.pid = None                              # of the process whose history this is; None: CUDA has not started
+        self.has_ended = False
+        self.record_history = self.memory._record_memory_history
+        self.captures = _Captures(torch)
+
+    def install(self):
+        # The program may switch the history on, off or to fewer entries: it stays on and whole.
+        self.memory._record_memory_history = lambda *_, **__: None
+        os._exit = self.with_end(os._exit)
+        self.torch.cuda._lazy_call(self.start)       # when CUDA starts, not before
+
+    def start(self):
+        import atexit
+
+        self.pid, self.has_ended = os.getpid(), False
+        try:
+            self.record_history(enabled="all", stacks="python", max_entries=sys.maxsize)
+        except TypeError:                            # torch 2.0
+            self.record_history(True, trace_alloc_max_entries=2 ** 31 - 1, trace_alloc_record_context=True)
+        self.torch._C._cuda_attach_out_of_memory_observer(self.on_oom)
+        atexit.register(self.end)
+        self.take_signals()
+        if os.environ.get("REPLAY_TORCH_FOLLOW"):
+            import threading
+            try:                                     # a snapshot imports it, not while the program imports its own
+                import torch._inductor.codecache     # noqa: F401
+            except Exception:
+                pass                                 # a release without it does not ask for it
+            threading.Thread(target=self.follow, name="replay", daemon=True).start()
+
+    def dump(self, name, has_captures=True):
+        import pickle
+
+        if self.pid != os.getpid():
             return                                   # a forked child holds its parent's history, not its own
-        path = os.path.join(folder, "%d.%s" % (os.getpid(), name))
-        snapshot = memory._snapshot()
-        captures.put_into(snapshot)
-        with open(path + ".part", "wb") as f:
+        path = os.path.join(self.folder, "%d.%s" % (os.getpid(), name))
+        part = "%s.%d.part" % (path, _thread.get_ident())
+        snapshot = self.memory._snapshot()
+        if has_captures:
+            self.captures.put_into(snapshot)
+        with open(part, "wb") as f:
             pickle.dump(snapshot, f)
-        os.replace(path + ".part", path)
-        rank = _rank(torch)
+        os.replace(part, path)
+        rank = _rank(self.torch)
         if rank is not None:                         # the file is named after it if there are several processes
-            with open(os.path.join(folder, "%d.rank" % os.getpid()), "w") as f:
+            with open(os.path.join(self.folder, "%d.rank" % os.getpid()), "w") as f:
                 f.write("%d" % rank)
 
-    def on_oom(*_):
-        if not os.path.exists(os.path.join(folder, "%d.oom.pickle" % os.getpid())):
-            dump("oom.pickle")
+    def end(self):
+        if not self.has_ended:
+            self.dump("pickle")
+        self.has_ended = True
 
-    def start():
-        state["pid"] = os.getpid()
-        try:
-            memory._record_memory_history(enabled="all", stacks="python", max_entries=sys.maxsize)
-        except TypeError:                            # torch 2.0
-            memory._record_memory_history(True, trace_alloc_max_entries=2 ** 31 - 1, trace_alloc_record_context=True)
-        torch._C._cuda_attach_out_of_memory_observer(on_oom)
-        atexit.register(dump, "pickle")
-        if signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL:
+    def with_end(self, leave):
+        """`leave`, which skips the exit handlers, with the history written first."""
+        def call(status):
             try:
-                signal.signal(signal.SIGUSR1, lambda *_: dump("usr1.pickle"))
-            except ValueError:                       # not the main thread
-                pass
+                self.end()
+            finally:
+                leave(status)
+        return call
 
-    torch.cuda._lazy_call(start)                     # when CUDA starts, not before
+    def on_oom(self, *_):
+        if not os.path.exists(os.path.join(self.folder, "%d.oom.pickle" % os.getpid())):
+            self.dump("oom.pickle")
+
+    def take_signals(self):
+        """Signals for which the program has no handler of its own."""
+        import signal
+
+        def on_end(number, _):
+            self.dump("so-far.pickle")
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        handlers = {signal.SIGUSR1: lambda *_: self.dump("usr1.pickle"), signal.SIGTERM: on_end, signal.SIGHUP: on_end}
+        for number, handler in handlers.items():
+            if signal.getsignal(number) == signal.SIG_DFL:
+                try:
+                    signal.signal(number, handler)
+                except ValueError:                   # not the main thread
+                    pass
+
+    def follow(self):
+        """Writes what is there so far, again and again, so that `replay predict` sees steps that repeat. It takes a
+        fifth of the time at most."""
+        import time
+
+        while not self.has_ended:
+            began = time.monotonic()
+            self.dump("so-far.pickle", has_captures=False)    # the program goes on, so its counts do not stand still
+            time.sleep(max(0.5, 4 * (time.monotonic() - began)))
 
 
 class _WithoutCudnn:
@@ -160,7 +223,7 @@ def _imported(torch):
             ddp._verify_param_shape_across_processes = lambda *_, **__: True
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:
-        _record(torch, folder)
+        _Recorder(torch, folder).install()
 
 
 class _Loader(importlib.abc.Loader):

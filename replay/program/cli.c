@@ -2,6 +2,7 @@
 /* Errors, progress and files: what every command does in the same way. */
 #include "replay/program/cli.h"
 
+#include "base/monotonic_ms.h"
 #include "replay/results/single_run.h"
 
 #include <assert.h>
@@ -28,16 +29,9 @@ enum exit_status cli_finish_stdout(enum exit_status status)
 
 /* ---- progress ---- */
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 struct progress progress_start(const char *what)
 {
-    const int64_t now = now_ms();
+    const int64_t now = monotonic_ms();
     return (struct progress){ .what = what, .started_ms = now, .shown_ms = now };
 }
 
@@ -46,7 +40,7 @@ void progress_report(void *progress, uint64_t done, uint64_t total)
 {
     enum { PATIENCE_MS = 700, REFRESH_MS = 100 };
     struct progress *p = progress;
-    const int64_t now = now_ms();
+    const int64_t now = monotonic_ms();
     const double elapsed_s = (double)(now - p->started_ms) / 1000;
     if (now - p->started_ms < PATIENCE_MS || now - p->shown_ms < REFRESH_MS || isatty(STDERR_FILENO) == 0)
         return;

@@ -230,14 +230,6 @@ static void print_text(const struct fit_session *s)
 
 /* ---- JSON ---- */
 
-static void json_number_or_null(struct json_writer *w, const char *key, bool is_known, uint64_t number)
-{
-    if (is_known)
-        json_put_number(w, key, number);
-    else
-        json_put_null(w, key);
-}
-
 /* What is set aside on the named card, or without one on the card given; and where the figure is from. */
 static void json_context(struct json_writer *w, const struct fit_session *s, const struct fit *f)
 {
@@ -259,12 +251,12 @@ static void json_fit(struct json_writer *w, const struct fit_session *s, size_t 
     const bool is_found = f->smallest_bytes > 0;
     json_put_object(w, NULL);
     json_put_text(w, "policy", s->specs[i].typed);
-    json_number_or_null(w, "smallest_card_bytes", is_found, f->smallest_bytes);
-    json_number_or_null(w, "peak_reserved_bytes", is_found, f->trial.peak_reserved_bytes);
-    json_number_or_null(w, "device_calls", is_found, f->trial.device_calls);
-    json_number_or_null(w, "device_time_ns", is_found, f->trial.device_time_ns);
+    json_put_number_if(w, "smallest_card_bytes", is_found, f->smallest_bytes);
+    json_put_number_if(w, "peak_reserved_bytes", is_found, f->trial.peak_reserved_bytes);
+    json_put_number_if(w, "device_calls", is_found, f->trial.device_calls);
+    json_put_number_if(w, "device_time_ns", is_found, f->trial.device_time_ns);
     json_put_bool(w, "is_monotone", f->is_monotone);
-    json_number_or_null(w, "larger_failing_card_bytes", !f->is_monotone, f->larger_failing_bytes);
+    json_put_number_if(w, "larger_failing_card_bytes", !f->is_monotone, f->larger_failing_bytes);
     if (is_found && s->device.has_total && total != DEVICE_UNLIMITED)
         json_put_integer(w, "margin_bytes", (int64_t)(total - f->smallest_bytes));
     else
@@ -291,7 +283,7 @@ static void write_json(FILE *out, const struct fit_session *s)
     json_put_number_unless(&w, "offline_plan_bytes", s->bounds.plan_bytes, 0);
     json_put_number(&w, "price_bytes_per_ms", s->options->price);
     const size_t best = session_best(s);
-    json_number_or_null(&w, "best", best != WINNER_NONE, best);
+    json_put_number_if(&w, "best", best != WINNER_NONE, best);
     json_put_array(&w, "fits");
     for (size_t i = 0; i < s->n; i++)
         json_fit(&w, s, i);

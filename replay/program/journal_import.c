@@ -5,6 +5,7 @@
 #include "base/output.h"
 #include "import/import.h"
 #include "import/import_calls.h"
+#include "replay/program/file_move.h"
 #include "replay/program/journal_folder.h"
 #include "replay/program/recorded_file.h"
 #include "replay/program/run_child.h"
@@ -21,9 +22,12 @@
 
 /* What the hook in a Python writes (cudasim/python/sitecustomize.py), and how record names it. */
 static const struct { const char *end, *what; } snapshots[] = {
-    { ".pickle", "" }, { ".oom.pickle", ".oom" }, { ".usr1.pickle", ".usr1" },
+    { ".pickle", "" }, { ".oom.pickle", ".oom" }, { ".usr1.pickle", ".usr1" }, { ".so-far.pickle", ".so-far" },
 };
-enum { SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0] };
+enum {
+    SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_ON_REQUEST, SNAPSHOT_SO_FAR,
+    N_SNAPSHOTS = sizeof snapshots / sizeof snapshots[0]
+};
 
 /* What one process was until it ended or replaced itself by exec. */
 struct recorded_journal {
@@ -48,7 +52,13 @@ struct recording {
 
 static bool is_run_sim(const struct recording *r)
 {
-    return r->rules == RECORDING_OF_RUN_SIM;
+    return r->rules != RECORDING_OF_RECORD;
+}
+
+/* Whether a person is told of each file. */
+static bool is_told(const struct recording *r)
+{
+    return r->rules != RECORDING_OF_PREDICT;
 }
 
 static const char *command_of(const struct recording *r)
@@ -110,55 +120,20 @@ static const char *program_shown(const char *command_line)
 
 /* ---- snapshots ---- */
 
-static enum err file_copy(const char *from, const char *to, struct err_detail *why)
-{
-    struct output *out;
-    FILE *in = fopen(from, "rb");
-    if (in == NULL)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(errno));
-    const enum err e = output_open(to, &out, why);
-    if (e != ERR_OK) {
-        fclose(in);
-        return e;
-    }
-    char bytes[65536];
-    for (size_t n; (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
-        fwrite(bytes, 1, n, output_file(out));
-    const int reason = ferror(in) ? errno : 0;
-    fclose(in);
-    if (reason == 0)
-        return output_commit(&out, why);
-    output_abandon(out);
-    return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(reason));
-}
-
-/* Moves a file; copies it if the two folders are on different disks. */
-static enum err file_move(const char *from, const char *to, struct err_detail *why)
-{
-    struct stat st;
-    if (stat(from, &st) == 0 && S_ISDIR(st.st_mode))
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be read: %s", from, strerror(EISDIR));
-    if (rename(from, to) == 0)
-        return ERR_OK;
-    if (errno != EXDEV)
-        return err_set(why, ERR_IO, 0, "%.150s: cannot be written: %s", to, strerror(errno));
-    return file_copy(from, to, why);
-}
-
 /* A device that has calls may have none of PyTorch's, if something else in the program used it. */
 static enum err import_snapshot_device(const struct recording *r, const struct recorded_journal *j, unsigned device,
                                        const char *what, bool ends_at_exit, const char *path, struct err_detail *why)
 {
-    const struct import_config cfg = { .gpu = device, .ends_at_exit = ends_at_exit };
+    const struct import_config cfg = { .gpu = device, .without_path = !is_told(r), .ends_at_exit = ends_at_exit };
     char name[PATH_MAX];
     file_name(r, j, (int)device, what, NULL, name);
     const enum err e = trace_import(path, importer_pytorch.name, &cfg, name, why);
-    if (e == ERR_OK) {
+    if (e == ERR_OK && is_told(r))
         fprintf(stderr, "replay %s: %s: PyTorch's requests, process %u, device %u\n", command_of(r), name, j->pid,
                 device);
+    if (e == ERR_OK)
         recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "requests", .process = j->pid,
                                                             .device = (int)device });
-    }
     return e == ERR_USAGE || e == ERR_UNSUPPORTED ? ERR_OK : e;
 }
 
@@ -172,7 +147,8 @@ static enum err import_snapshot(const struct recording *r, const struct recorded
     enum err e = file_move(path, name, why);
     if (e != ERR_OK)
         return e;
-    fprintf(stderr, "replay %s: %s: PyTorch's snapshot\n", command_of(r), name);
+    if (is_told(r))
+        fprintf(stderr, "replay %s: %s: PyTorch's snapshot\n", command_of(r), name);
     recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "snapshot", .process = j->pid,
                                                         .device = -1 });
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
@@ -213,9 +189,10 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
                                      : trace_import(path, importer_calls.name, &cfg, name, why);
     if (e != ERR_OK)
         return e;
-    fprintf(stderr, "replay %s: %s: process %u (%.60s), device %u: %s requests, %s refused\n", command_of(r), name,
-            j->pid, program_shown(j->summary.command_line), device, text_count(d->requests, requests),
-            text_count(d->ooms, refused));
+    if (is_told(r))
+        fprintf(stderr, "replay %s: %s: process %u (%.60s), device %u: %s requests, %s refused\n", command_of(r), name,
+                j->pid, program_shown(j->summary.command_line), device, text_count(d->requests, requests),
+                text_count(d->ooms, refused));
     recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "calls", .process = j->pid,
                                                         .device = (int)device, .is_counted = !is_run_sim(r),
                                                         .requests = d->requests, .refused = d->ooms });
@@ -280,6 +257,29 @@ static enum err summarise(struct recording *r, int i, struct err_detail *why)
     return ERR_OK;
 }
 
+/* The snapshot of run-sim's trace: the whole history if there is one, else the one with more of it. */
+static size_t best_snapshot(const struct recording *r, unsigned pid)
+{
+    static const size_t by_rank[] = { SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, SNAPSHOT_SO_FAR };
+    char path[PATH_MAX];
+    struct stat st;
+    struct timespec newest = { .tv_sec = 0 };
+    size_t best = SNAPSHOT_OF_OOM;
+    for (size_t i = 0; i < sizeof by_rank / sizeof by_rank[0]; i++) {
+        snapshot_path(r, pid, by_rank[i], path);
+        if (stat(path, &st) != 0)
+            continue;
+        if (by_rank[i] == SNAPSHOT_OF_END)
+            return SNAPSHOT_OF_END;
+        if (st.st_mtim.tv_sec > newest.tv_sec ||
+            (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec > newest.tv_nsec)) {
+            best = by_rank[i];
+            newest = st.st_mtim;
+        }
+    }
+    return best;
+}
+
 /* Snapshots are named after the process only. They are of the last program that the process was and that used a
  * device, or of the first one if none did. */
 static void take_snapshots(struct recording *r, int i)
@@ -291,12 +291,11 @@ static void take_snapshots(struct recording *r, int i)
         if (k != i && other->is_read && other->pid == j->pid && other->n_devices > 0)
             is_last = is_last && j->n_devices > 0 && other->part < j->part;
     }
+    const size_t best = is_last && is_run_sim(r) ? best_snapshot(r, j->pid) : N_SNAPSHOTS;
     for (size_t k = 0; is_last && k < N_SNAPSHOTS; k++) {
         char path[PATH_MAX];
         snapshot_path(r, j->pid, k, path);
-        const bool is_wanted = !is_run_sim(r) || k == SNAPSHOT_OF_END ||
-                               (k == SNAPSHOT_OF_OOM && !j->has_snapshot[SNAPSHOT_OF_END]);
-        j->has_snapshot[k] = is_wanted && access(path, R_OK) == 0;
+        j->has_snapshot[k] = (!is_run_sim(r) || k == best) && access(path, R_OK) == 0;
         r->has_snapshots = r->has_snapshots || j->has_snapshot[k];
     }
 }

@@ -18,10 +18,15 @@
  *     names end in       what OUT ends in                    .zst
  *     .PID is added      for several processes or devices    for several processes
  *     .gpuN is added     the same                            if the process used several devices
- *     snapshots          all that the hook wrote             that of the end, else that of the first out of memory
+ *     snapshots          all that the hook wrote             that of the end, else the newer of the two
+ *                                                            at the first out of memory and so far
  *     no calls           a message                           an error
  */
-enum recording_rules { RECORDING_OF_RECORD, RECORDING_OF_RUN_SIM };
+enum recording_rules {
+    RECORDING_OF_RECORD,
+    RECORDING_OF_RUN_SIM,
+    RECORDING_OF_PREDICT,                /* as of run-sim; nothing is said of the files */
+};
 
 /* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names
  * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still

@@ -323,7 +323,8 @@ static enum err take_next(int argc, char **argv, int *i, const struct flag_use *
 enum err options_parse(int argc, char **argv, const struct flag_use *taken, struct options *out,
                        struct err_detail *why)
 {
-    struct options o = { .import = { .gpu = -1 }, .price = WINNER_PRICE_BYTES_PER_MS };
+    struct options o = { .import = { .gpu = -1 }, .price = WINNER_PRICE_BYTES_PER_MS,
+                         .steps = 5, .within_s = 600 };
     bool is_over = false;                    /* after "--" every word is an input */
     enum err e = ERR_OK;
     o.inputs = calloc((size_t)argc + 1, sizeof *o.inputs);

@@ -2,14 +2,6 @@
 /* One file of a recording as a JSON object. */
 #include "replay/program/recorded_file.h"
 
-static void put_or_null(struct json_writer *w, const char *key, bool is_known, uint64_t number)
-{
-    if (is_known)
-        json_put_number(w, key, number);
-    else
-        json_put_null(w, key);
-}
-
 void recorded_file_put(struct json_writer *w, const struct recorded_file *f)
 {
     if (w == NULL)
@@ -18,8 +10,8 @@ void recorded_file_put(struct json_writer *w, const struct recorded_file *f)
     json_put_text(w, "path", f->path);
     json_put_text(w, "holds", f->holds);
     json_put_number(w, "process", f->process);
-    put_or_null(w, "device", f->device >= 0, (uint64_t)(unsigned)f->device);
-    put_or_null(w, "requests", f->is_counted, f->requests);
-    put_or_null(w, "refused", f->is_counted, f->refused);
+    json_put_number_if(w, "device", f->device >= 0, (uint64_t)(unsigned)f->device);
+    json_put_number_if(w, "requests", f->is_counted, f->requests);
+    json_put_number_if(w, "refused", f->is_counted, f->refused);
     json_end_object(w);
 }

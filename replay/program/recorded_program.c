@@ -19,22 +19,25 @@ enum err recorded_program_out(const struct options *o, const char *command, cons
     return ERR_OK;
 }
 
-static void look(void *arg)
+static bool look(void *arg)
 {
     following_look(arg);
+    return true;
 }
 
 enum err recorded_program_run(const struct options *o, const struct child_env *env, const char *folder,
                               const char *command, struct following **following, int *status, struct err_detail *why)
 {
     struct following *f;
+    struct child_setting setting = { .env = env };
     if (folder == NULL)
-        return child_run(o->inputs, env, NULL, status, why);
+        return child_run(o->inputs, &setting, status, why);
     enum err e = following_start(folder, command, &f, why);
     if (e != ERR_OK)
         return e;
     const struct child_watch watch = { .look = look, .arg = f, .every_ms = FOLLOWING_LOOK_MS };
-    e = child_run(o->inputs, env, &watch, status, why);
+    setting.watch = &watch;
+    e = child_run(o->inputs, &setting, status, why);
     if (e != ERR_OK)
         following_end(f, false);
     else

@@ -30,8 +30,9 @@
     "memory and (record) on SIGUSR1. It makes the trace OUT and is kept beside it; the driver's calls are then in " \
     "OUT with .driver before its ending.\n"                                                                        \
     "\n"                                                                                                           \
-    "The simulated card: memory calls behave as on a card of that size. Kernels, copies and library calls succeed " \
-    "and do nothing, so all results are zeros. cuDNN's convolutions need no workspace; RNNs run without it. "      \
+    "The simulated card: memory calls behave as on a card of that size. Kernels and library calls succeed and do " \
+    "nothing, so all results are zeros; what the host copied to the card comes back until a kernel may have written " \
+    "there (--values). cuDNN's convolutions need no workspace; RNNs run without it. "                              \
     "NVIDIA's other libraries, if the program's PyTorch wants them, are replaced by stand-ins.\n"                  \
     "\n"                                                                                                           \
     "Examples:\n"                                                                                                  \
@@ -48,7 +49,7 @@
     TAKES_AS(RECORD, "the same as -o"),                                                                            \
     TAKES_AS(DEVICE, "the simulated card, such as 24GiB, sim:h100-80g or sim:24GiB,count=2 (default: run-sim takes " \
                      "one of 24 GiB, record takes the GPU)"),                                                      \
-    TAKES_AS(SIMULATE, "the same as --device"), TAKES(TORCH_LIBS),                                                 \
+    TAKES_AS(SIMULATE, "the same as --device"), TAKES(TORCH_LIBS), TAKES(VALUES),                               \
     TAKES_AS(JSON, "write what happened as JSON to this file; standard output is the program's")
 
 /* The trace's name: -o, or --record, which means the same. *out is NULL if none was given. ERR_USAGE for both, and for

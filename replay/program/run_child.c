@@ -7,11 +7,14 @@
  */
 #include "replay/program/run_child.h"
 
+#include "base/monotonic_ms.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,19 +67,38 @@ void child_env_close(struct child_env *env)
     env->n = 0;
 }
 
-/* In the child. If the program cannot be started the reason goes through the pipe; if it can, exec closes the pipe. */
-static void child_start(const char *const *argv, const struct child_env *env, const sigset_t *mask, int report_fd)
+/* In the child: its group and its files. Returns errno, or 0. */
+static int child_set_apart(const char *log)
 {
+    const int in = open("/dev/null", O_RDONLY), out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    const bool is_done = in >= 0 && out >= 0 && setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
+                         dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0;
+    const int reason = is_done ? 0 : errno;
+    close(in);
+    close(out);
+    return reason;
+}
+
+/* In the child. If the program cannot be started the reason goes through the pipe; if it can, exec closes the pipe. */
+static void child_start(const char *const *argv, const struct child_setting *setting, const sigset_t *mask,
+                        int report_fd)
+{
+    const struct child_env *env = setting->env;
     for (size_t i = 0; i < N_FORWARDED; i++)
         signal(forwarded[i], SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     for (size_t i = 0; env != NULL && i < env->n; i++)
         setenv(env->name[i], env->value[i], 1);
-    char **copy = NULL;
-    memcpy(&copy, &argv, sizeof copy);               /* execvp lacks the const, but changes nothing */
-    execvp(argv[0], copy);
-    const int reason = errno;
+    int reason = setting->log != NULL ? child_set_apart(setting->log) : 0;
+    if (reason == 0 && setting->prepare != NULL)
+        reason = setting->prepare(setting->prepare_arg);
+    if (reason == 0) {
+        char **copy = NULL;
+        memcpy(&copy, &argv, sizeof copy);           /* execvp lacks the const, but changes nothing */
+        execvp(argv[0], copy);
+        reason = errno;
+    }
     const ssize_t n = write(report_fd, &reason, sizeof reason);
     _exit(n == sizeof reason ? EXIT_NOT_FOUND : EXIT_NOT_FOUND - 1);
 }
@@ -101,30 +123,72 @@ static enum err wait_for(pid_t pid, int *status, struct err_detail *why)
     return ERR_OK;
 }
 
+/* Stops the group: politely first. */
+static void group_stop(pid_t pid, int64_t *asked_ms)
+{
+    if (*asked_ms == 0) {
+        kill(-pid, SIGTERM);
+        *asked_ms = monotonic_ms();
+    } else if (monotonic_ms() - *asked_ms >= CHILD_GRACE_MS) {
+        kill(-pid, SIGKILL);
+    }
+}
+
 /* Looks while the child runs. The caller has blocked SIGCHLD, so that the child's end interrupts the pause. */
 static void look_until_end(pid_t pid, const struct child_watch *watch)
 {
     const struct timespec pause = { .tv_sec = watch->every_ms / 1000,
                                     .tv_nsec = (long)(watch->every_ms % 1000) * 1000000 };
     siginfo_t info = { .si_pid = 0 };
+    int64_t asked_ms = 0;
     sigset_t ended;
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0) {
-        watch->look(watch->arg);
+        if (asked_ms != 0 || !watch->look(watch->arg))
+            group_stop(pid, &asked_ms);
         sigtimedwait(&ended, NULL, &pause);
     }
 }
 
-enum err child_run(const char *const *argv, const struct child_env *env, const struct child_watch *watch, int *status,
-                   struct err_detail *why)
+/* The signals that are passed on while a child runs, and what they did before. */
+struct passing_on {
+    bool is_on;
+    struct sigaction before[N_FORWARDED];
+};
+
+static void passing_on_start(struct passing_on *p, bool is_on)
+{
+    const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
+    p->is_on = is_on;
+    for (size_t i = 0; is_on && i < N_FORWARDED; i++)
+        sigaction(forwarded[i], &action, &p->before[i]);
+}
+
+static void passing_on_end(const struct passing_on *p)
+{
+    for (size_t i = 0; p->is_on && i < N_FORWARDED; i++)
+        sigaction(forwarded[i], &p->before[i], NULL);
+}
+
+/* Waits for a child that was forked, in what its parent does while it runs. */
+static enum err child_wait(pid_t pid, const struct child_setting *setting, int *status, struct err_detail *why)
+{
+    if (setting->watch != NULL)
+        look_until_end(pid, setting->watch);
+    const enum err e = wait_for(pid, status, why);
+    if (setting->log != NULL)
+        kill(-pid, SIGKILL);                         /* what the child started and left behind */
+    return e;
+}
+
+enum err child_run(const char *const *argv, const struct child_setting *setting, int *status, struct err_detail *why)
 {
     int fds[2], reason = 0;
-    struct sigaction before[N_FORWARDED];
+    struct passing_on passing_on;
     sigset_t starting, waiting, mask;
     if (open_pipe(fds, why) != ERR_OK)
         return ERR_IO;
-    const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
     sigprocmask(SIG_SETMASK, NULL, &mask);
     waiting = mask;
     sigaddset(&waiting, SIGCHLD);
@@ -132,11 +196,10 @@ enum err child_run(const char *const *argv, const struct child_env *env, const s
     for (size_t i = 0; i < N_FORWARDED; i++)
         sigaddset(&starting, forwarded[i]);
     sigprocmask(SIG_SETMASK, &starting, NULL);
-    for (size_t i = 0; i < N_FORWARDED; i++)
-        sigaction(forwarded[i], &action, &before[i]);
+    passing_on_start(&passing_on, setting->log == NULL);
     const pid_t pid = fork();
     if (pid == 0)
-        child_start(argv, env, &mask, fds[1]);
+        child_start(argv, setting, &mask, fds[1]);
     assert(child_pid == 0);
     child_pid = pid;
     sigprocmask(SIG_SETMASK, &waiting, NULL);
@@ -144,14 +207,11 @@ enum err child_run(const char *const *argv, const struct child_env *env, const s
     enum err e = pid < 0 ? err_set(why, ERR_IO, 0, "%s: no process can be made for it: %s", argv[0], strerror(errno)) : ERR_OK;
     const bool has_failed = e == ERR_OK && read(fds[0], &reason, sizeof reason) == sizeof reason;
     close(fds[0]);
-    if (e == ERR_OK && watch != NULL)
-        look_until_end(pid, watch);
     if (e == ERR_OK)
-        e = wait_for(pid, status, why);
+        e = child_wait(pid, setting, status, why);
     child_pid = 0;
     sigprocmask(SIG_SETMASK, &mask, NULL);
-    for (size_t i = 0; i < N_FORWARDED; i++)
-        sigaction(forwarded[i], &before[i], NULL);
+    passing_on_end(&passing_on);
     if (e == ERR_OK && has_failed)
         e = err_set(why, ERR_USAGE, 0, "%s: cannot be started: %s", argv[0], strerror(reason));
     return e;
@@ -191,6 +251,7 @@ static char *read_line(int fd)
 
 enum err child_first_line(const char *const *argv, char **out, struct err_detail *why)
 {
+    const struct child_setting as_parent = { .env = NULL };
     int fds[2], status = 0;
     if (open_pipe(fds, why) != ERR_OK)
         return ERR_IO;
@@ -202,7 +263,7 @@ enum err child_first_line(const char *const *argv, char **out, struct err_detail
         dup2(fds[1], STDOUT_FILENO);
         if (nowhere >= 0)
             dup2(nowhere, STDERR_FILENO);
-        child_start(argv, NULL, &mask, nowhere);
+        child_start(argv, &as_parent, &mask, nowhere);
     }
     close(fds[1]);
     char *line = pid < 0 ? NULL : read_line(fds[0]);

@@ -26,16 +26,34 @@ void child_env_close(struct child_env *env);
 
 /* Called while a child runs: at its start, then at this interval. */
 struct child_watch {
-    void   (*look)(void *arg);
+    bool   (*look)(void *arg);       /* false: the child is to be stopped */
     void    *arg;
     unsigned every_ms;
 };
 
-/* Runs argv[0] with argv, a list that NULL ends, and waits. SIGINT, SIGTERM and SIGHUP are passed on to it. *status:
- * its exit status, or 128 + the signal that ended it. `watch` may be NULL. ERR_USAGE if the program cannot be started;
+/* How a child starts, beside its command. Zeros: as its parent, and waited for without a look. */
+struct child_setting {
+    const struct child_env   *env;
+    const struct child_watch *watch;
+
+    /* Not NULL: what the child prints goes into this file, and nothing comes from standard input. The child and all
+     * that it starts are then one group of processes, which is stopped as a whole: by SIGTERM, and CHILD_GRACE_MS later
+     * by SIGKILL. Signals of the terminal do not reach it. */
+    const char *log;
+
+    /* Called in the child before it becomes the program; returns errno, or 0. NULL: nothing. It may call only what is
+     * safe after a fork. */
+    int       (*prepare)(void *arg);
+    void       *prepare_arg;
+};
+
+enum { CHILD_GRACE_MS = 3000 };
+
+/* Runs argv[0] with argv, a list that NULL ends, and waits. Without a log SIGINT, SIGTERM and SIGHUP are passed on to
+ * it. *status: its exit status, or 128 + the signal that ended it. ERR_USAGE if the program cannot be started;
  * ERR_IO. */
-MUST_USE enum err child_run(const char *const *argv, const struct child_env *env, const struct child_watch *watch,
-                             int *status, struct err_detail *why);
+MUST_USE enum err child_run(const char *const *argv, const struct child_setting *setting, int *status,
+                            struct err_detail *why);
 
 /* Whether a process runs. A zombie does not: it has ended, and keeps its number until its parent asks for its
  * status. */

@@ -8,6 +8,7 @@
 #include "cudasim/core.h"
 #include "cudasim/device_text.h"
 #include "cudasim/standins.h"
+#include "cudasim/values.h"
 #include "import/call_journal_read.h"
 #include "replay/program/journal_folder.h"
 
@@ -48,6 +49,18 @@ struct sim_card {
 bool sim_card_is_wanted(const struct options *o)
 {
     return o->device != NULL || o->texts[FLAG_SIMULATE] != NULL;
+}
+
+/* "1MiB" or "1MiB,256MiB". */
+static enum err check_values(const struct options *o, struct err_detail *why)
+{
+    const char *text = o->texts[FLAG_VALUES];
+    uint64_t bytes;
+    const size_t n = text == NULL ? 0 : strcspn(text, ",");
+    if (text == NULL || (units_parse_bytes(text, n, &bytes) &&
+                         (text[n] == '\0' || units_parse_bytes(text + n + 1, strlen(text + n + 1), &bytes))))
+        return ERR_OK;
+    return err_set(why, ERR_USAGE, 0, "--values '%.60s': expected a size such as 1MiB, or two as in 1MiB,256MiB", text);
 }
 
 /* A size alone is one of a simulated card. */
@@ -134,7 +147,9 @@ enum err sim_card_open(const struct options *o, const char *command, struct sim_
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
     c->o = o;
     c->command = command;
-    enum err e = choose_device(c, why);
+    enum err e = check_values(o, why);
+    if (e == ERR_OK)
+        e = choose_device(c, why);
     if (e == ERR_OK)
         e = find_libraries(c, why);
     if (e == ERR_OK)
@@ -210,6 +225,8 @@ enum err sim_card_put_env(const struct sim_card *c, const char *first, struct ch
         e = child_env_put(env, "USE_PYTORCH_KERNEL_CACHE", "0", '\0', why);
     if (e == ERR_OK)
         e = child_env_put(env, CUDASIM_ENV_DEVICE, c->device, '\0', why);
+    if (e == ERR_OK && c->o->texts[FLAG_VALUES] != NULL)
+        e = child_env_put(env, CUDASIM_ENV_VALUES, c->o->texts[FLAG_VALUES], '\0', why);
     return e == ERR_OK ? child_env_put(env, CUDASIM_ENV_JOURNAL, c->journals, '\0', why) : e;
 }
 

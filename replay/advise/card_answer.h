@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Does a recorded program fit a card, and what does it take of it?
+ */
+#ifndef REPLAY_REPLAY_ADVISE_CARD_ANSWER_H
+#define REPLAY_REPLAY_ADVISE_CARD_ANSWER_H
+
+#include "replay/advise/trial_runs.h"
+#include "replay/results/result.h"
+
+struct card_answer {
+    struct device_choice device;
+    bool     fits;
+    struct trial trial;              /* on this card; its `spec` is borrowed */
+    uint64_t peak_reserved_bytes;    /* reserved at most, on the card if it fits, else on one without an end */
+    uint64_t card_peak_bytes;        /* the same of the whole card, with context and others */
+};
+
+/* Replays a recording on a card (`text`: as after --device, with a capacity), with what context and libraries take of
+ * it, and on one without an end. cfg->on_oom says what a request does that was refused when recorded. trials_run's and
+ * device_choose_for_advice's errors. */
+MUST_USE enum err card_answer_find(struct trace_reader *trace, const struct policy_spec *spec, const char *text,
+                                   const struct replay_config *cfg, struct card_answer *out, struct err_detail *why);
+
+#endif

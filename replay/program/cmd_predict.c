@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay predict -- PROGRAM...`: what a program will need of which card, before it runs on one. */
+#include "replay/program/cli.h"
+
+#include "replay/program/file_move.h"
+#include "replay/program/prediction.h"
+#include "replay/program/prediction_text.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Everything the command holds. Zero is valid but for the prediction. */
+struct predict {
+    const struct options *options;
+    struct prediction prediction;
+    struct output *json;
+    bool is_stdout_taken;
+    char stem[PATH_MAX];             /* of the files that stay: "train.predict" */
+    char trace[PATH_MAX], log[PATH_MAX];         /* "": none */
+};
+
+/* "-o t.zst" gives "t"; without it the program's script, or the program, gives its name. */
+static void choose_stem(struct predict *c)
+{
+    const struct options *o = c->options;
+    const char *name = o->out;
+    for (size_t i = 0; name == NULL && i < o->n_inputs; i++) {
+        const size_t n = strlen(o->inputs[i]);
+        if (n > 3 && strcmp(o->inputs[i] + n - 3, ".py") == 0)
+            name = o->inputs[i];
+    }
+    const bool is_given = o->out != NULL;
+    const char *from = name != NULL ? name : o->inputs[0];
+    const char *slash = is_given ? NULL : strrchr(from, '/');
+    from = slash == NULL ? from : slash + 1;
+    const char *end = is_given ? ".zst" : ".py";
+    const size_t n = strlen(from), k = strlen(end);
+    const size_t n_stem = n > k && strcmp(from + n - k, end) == 0 ? n - k : n;
+    snprintf(c->stem, sizeof c->stem, "%.*s%s", (int)n_stem, from, is_given ? "" : ".predict");
+}
+
+/* Moves one file "run<...>" of a run to "STEM<...>". */
+static enum err keep_file(struct predict *c, const struct predicted_run *run, const char *name, struct err_detail *why)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    if ((size_t)snprintf(from, sizeof from, "%s/%s", run->folder, name) >= sizeof from ||
+        (size_t)snprintf(to, sizeof to, "%s%s", c->stem, name + strlen("run")) >= sizeof to)
+        return err_set(why, ERR_IO, 0, "%.150s: the name is too long", c->stem);
+    const bool is_trace = strcmp(from, run->trace) == 0, is_log = strcmp(from, run->log) == 0;
+    const enum err e = file_move(from, to, why);
+    if (e == ERR_OK && is_trace)
+        snprintf(c->trace, sizeof c->trace, "%s", to);
+    if (e == ERR_OK && is_log)
+        snprintf(c->log, sizeof c->log, "%s", to);
+    return e;
+}
+
+static int is_of_run(const struct dirent *f)
+{
+    return strncmp(f->d_name, "run.", strlen("run.")) == 0;
+}
+
+/* Moves the files of the run that the answer rests on. */
+static enum err keep_recording(struct predict *c, struct err_detail *why)
+{
+    const struct prediction_run *run = prediction_run_shown(&c->prediction);
+    struct dirent **files = NULL;
+    enum err e = ERR_OK;
+    const int n = run == NULL ? 0 : scandir(run->made.folder, &files, is_of_run, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (e == ERR_OK)
+            e = keep_file(c, &run->made, files[i]->d_name, why);
+        free(files[i]);
+    }
+    free(files);
+    return e;
+}
+
+/* Of a program that failed: what it printed stays. */
+static void keep_log(struct predict *c)
+{
+    const struct prediction *p = &c->prediction;
+    struct err_detail why;
+    struct stat st;
+    const char *log = p->n_runs > 0 ? p->runs[p->n_runs - 1].made.log : "";
+    if (stat(log, &st) == 0 && st.st_size > 0 && keep_file(c, &p->runs[p->n_runs - 1].made, "run.log", &why) == ERR_OK)
+        fprintf(stderr, "replay predict: all that the program printed: %s\n", c->log);
+}
+
+static void say_unprotected(const struct prediction *p)
+{
+    if (!p->overlay.is_on && !p->options->is_given[FLAG_NO_OVERLAY])
+        fprintf(stderr, "replay predict: this system gives no overlay of folders, so the program writes to its own "
+                        "files: checkpoints and logs may be overwritten\n");
+}
+
+static enum err predict(struct predict *c, struct err_detail *why)
+{
+    enum err e = prediction_open(c->options, &c->prediction, why);
+    if (e != ERR_OK)
+        return e;
+    say_unprotected(&c->prediction);
+    e = prediction_make(&c->prediction, why);
+    if (e != ERR_OK)
+        keep_log(c);
+    return e == ERR_OK ? keep_recording(c, why) : e;
+}
+
+static enum err show(struct predict *c, struct err_detail *why)
+{
+    const struct prediction_files files = { .trace = c->trace[0] != '\0' ? c->trace : NULL,
+                                            .log = c->log[0] != '\0' ? c->log : NULL };
+    if (c->json != NULL)
+        prediction_write_json(output_file(c->json), &c->prediction, &files);
+    if (!c->is_stdout_taken)
+        prediction_print(stdout, &c->prediction, &files);
+    return output_commit(&c->json, why);
+}
+
+static enum exit_status predict_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    struct predict *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return cli_fail(err_set(&why, ERR_HOST_NOMEM, 0, "the host is out of memory"), &why);
+    c->options = o;
+    choose_stem(c);
+    enum err e = cli_open_output(o, o->json, &c->is_stdout_taken, &c->json, &why);
+    if (e == ERR_OK)
+        e = predict(c, &why);
+    if (e == ERR_OK)
+        e = show(c, &why);
+    const enum exit_status answer = prediction_fits(&c->prediction) ? STATUS_DONE : STATUS_FAILED;
+    enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(answer);
+    if (e == ERR_OK && *c->prediction.interrupted != 0)
+        status = (enum exit_status)(128 + *c->prediction.interrupted);
+    output_abandon(c->json);
+    prediction_close(&c->prediction);
+    free(c);
+    return status;
+}
+
+static const struct flag_use predict_flags[] = {
+    TAKES_AS(DEVICES, "a card to predict for, such as 24GiB or h100-80g; may be given several times (default: the "
+                      "smallest card is looked for)"),
+    TAKES_AS(POLICY, "a setting of the allocator to predict with; may be given several times (default: the program's "
+                     "own)"),
+    TAKES(RANGE), TAKES(STEPS), TAKES(WITHIN), TAKES(NO_OVERLAY),
+    TAKES_AS(OUT, "the recording's name (default: made from the program's, as in train.predict.zst)"),
+    TAKES(JSON), TAKES(TORCH_LIBS), TAKES(VALUES), TAKES(THREADS), TAKES(PRICE), TAKES(HELP), FLAGS_END,
+};
+
+const struct subcommand cmd_predict = {
+    .name = "predict",
+    .synopsis = "predict -- PROGRAM...",
+    .summary = "run a program without a GPU and tell which card it needs, and how large its batch may be",
+    .text = "predict runs the program on the simulated card (see replay run-sim --help), stops it once its steps "
+            "repeat, and answers on one screen: what it reserves at most, whether it fits on each card, the "
+            "smallest card, and the setting that saves most. The recording stays, for replay, why and who.\n"
+            "\n"
+            "With --range the program runs several times, with other values in the place of {NAME}. The largest "
+            "value that fits is found by bisection for each card; the one above it is tried too.\n"
+            "\n"
+            "The program's files are safe: the working folder, and the folders that its arguments name, are "
+            "covered by an overlay, and what it writes there is thrown away. Where the system gives no overlay, "
+            "predict says so first, and lists what was written.\n"
+            "\n"
+            "An interrupt (Ctrl-C) ends the run and gives the answer so far.\n"
+            "\n"
+            "Examples:\n"
+            "  replay predict -- python train.py\n"
+            "  replay predict --device 24GiB --device h100-80g -- python train.py\n"
+            "  replay predict --device a100-40g --range batch=1..256 -- \\\n"
+            "      python train.py --batch {batch}\n",
+    .failed = "the program does not fit on a card named, or it is not known to",
+    .status_note = "After an interrupt it is 130.",
+    .flags = predict_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = SIZE_MAX,
+    .run = predict_main,
+};

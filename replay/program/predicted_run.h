@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * One run of a program for `predict`: on a simulated card, behind an overlay, until its steps repeat.
+ *
+ * The recording is looked at while it grows. The program is stopped once it holds enough equal steps.
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_PREDICTED_RUN_H
+#define REPLAY_REPLAY_PROGRAM_PREDICTED_RUN_H
+
+#include "replay/program/options.h"
+#include "replay/program/overlay.h"
+
+enum run_end {
+    RUN_ENDED,                       /* the program ended by itself */
+    RUN_REPEATED,                    /* its steps repeat: it was stopped */
+    RUN_TOO_LONG,                    /* its time was over: it was stopped */
+    RUN_INTERRUPTED,                 /* the person wants the answer so far: it was stopped */
+};
+
+/* What is asked for. Texts are borrowed. */
+struct run_request {
+    const struct options *options;
+    const char *const *program;      /* the command line, a list that NULL ends */
+    const char *device;              /* as after --device */
+    const char *title;               /* for the line of progress */
+    struct overlay *overlay;
+    const volatile sig_atomic_t *interrupted;
+};
+
+struct predicted_run {
+    char  folder[PATH_MAX];          /* of the files that it made; "": not made */
+    char  trace[PATH_MAX];           /* its recording, of the process that held most; "": it asked for no memory */
+    char  log[PATH_MAX];             /* what the program printed */
+    enum run_end end;
+    int   status;                    /* as of child_run */
+    bool  is_refused;                /* it ended in a request that was refused */
+    bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
+    uint64_t whole_steps;            /* equal ones at the end of the recording */
+    unsigned n_recordings;           /* of processes and cards */
+    uint64_t quiet_s;                /* RUN_TOO_LONG: how long it had asked for no memory */
+};
+
+/* Runs the program. The files go into a new folder under `parent` and are the caller's. Errors of starting it and of
+ * importing the recording. */
+MUST_USE enum err predicted_run_make(const struct run_request *request, const char *parent, struct predicted_run *out,
+                                     struct err_detail *why);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * What `predict` finds out: the program runs on simulated cards, and its recordings are replayed on the cards named.
+ *
+ * A recording is good for all cards of a class: they differ in nothing but their memory. The program runs on the
+ * largest of them. If it runs out of memory there, and what it needs is asked for, it runs once more on a card that is
+ * larger than any.
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_PREDICTION_H
+#define REPLAY_REPLAY_PROGRAM_PREDICTION_H
+
+#include "replay/advise/card_answer.h"
+#include "replay/advise/largest_value.h"
+#include "replay/advise/tune.h"
+#include "replay/program/predicted_run.h"
+
+/* One card with one setting. */
+struct predicted_row {
+    const char *card;                /* as typed */
+    const char *policy;              /* as typed; NULL: the program's own setting */
+    struct largest_value largest;    /* of the range; with none, the only value is 0 */
+    uint64_t value;                  /* that the figures are of: the largest that fits, else the least of the range */
+    size_t   run;                    /* whose recording they are from */
+    bool     is_known;               /* false: interrupted before anything was known */
+    bool     fits;                   /* at `value` */
+    struct card_answer answer;
+};
+
+/* One run of the program. */
+struct prediction_run {
+    const char *card;                /* of its class, the largest named */
+    uint64_t value;
+    bool     is_enlarged;            /* the card was made larger than any */
+    struct predicted_run made;
+};
+
+struct prediction {
+    const struct options *options;
+    struct overlay overlay;
+    const volatile sig_atomic_t *interrupted;
+    char   folder[PATH_MAX];         /* of the recordings; "": not made */
+    bool   has_range;
+    char   name[64];                 /* what varies: "batch" */
+    struct value_range range;
+    const char *default_card;        /* if none is named */
+    struct prediction_run *runs;
+    size_t n_runs, room_runs;
+    struct predicted_row *rows;      /* card by card, then setting by setting; the first one speaks for all that is
+                                      * said once */
+    size_t n_rows;
+
+    char   release[16];              /* of PyTorch, that the first row's recording is of; "": it is not PyTorch's */
+
+    /* The smallest card for the least value, with the first row's setting. */
+    bool   has_smallest;
+    struct fit smallest;
+
+    /* The setting that saves most on the first card. */
+    bool   has_tune;
+    struct tune tune;
+};
+
+/* Reads the options; runs nothing. ERR_USAGE, and the errors of overlay_open. Close it also after an error. */
+MUST_USE enum err prediction_open(const struct options *o, struct prediction *p, struct err_detail *why);
+
+/* Runs the program as often as it takes. ERR_INPUT if the program fails by itself, said with its reason. An interrupt
+ * is no error: rows that are not known stay so. Errors of the parts. */
+MUST_USE enum err prediction_make(struct prediction *p, struct err_detail *why);
+
+/* Removes the recordings that were not taken elsewhere. */
+void prediction_close(struct prediction *p);
+
+/* Whether every row is known, from a run that ended by itself or showed whole steps. */
+bool prediction_is_whole(const struct prediction *p);
+
+/* Whether every row is known in this way, and fits. */
+bool prediction_fits(const struct prediction *p);
+
+/* The run that the first row's figures are from; NULL: none. */
+const struct prediction_run *prediction_run_shown(const struct prediction *p);
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Prints what was found out: the verdict, a row for each card, what is said once, what was assumed. */
+#include "replay/program/prediction_text.h"
+
+#include "base/units.h"
+#include "replay/program/cli.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "sim/card_context.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { NAMES_SHOWN = 3, CARD_COLUMN = 33, ASSUMPTIONS_MAX = 10 };
+
+/* A program that asked for no memory for so long, and for this share of its time, waits for something. */
+enum { QUIET_S = 3, QUIET_SHARE = 10 };
+
+/* ---- what was assumed ---- */
+
+struct assumptions {
+    struct words at[ASSUMPTIONS_MAX];
+    size_t n;
+};
+
+static struct words *assumption_add(struct assumptions *a)
+{
+    struct words *w = &a->at[a->n < ASSUMPTIONS_MAX - 1 ? a->n++ : a->n];
+    *w = (struct words){ .n = 0 };
+    return w;
+}
+
+static void assume_end(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
+{
+    struct words *w = assumption_add(a);
+    switch (run->end) {
+    case RUN_REPEATED:
+        words_add(w, "The program was stopped after %" PRIu64 " equal steps. What it does later (validation, saving) "
+                  "was not seen; --steps 0 runs it to its end.", run->whole_steps);
+        break;
+    case RUN_TOO_LONG:
+        words_add(w, "The program was stopped after %" PRIu64 " s (--within)", p->options->within_s);
+        if (run->whole_steps > 0)
+            words_add(w, ", after %" PRIu64 " equal steps.", run->whole_steps);
+        else if (run->quiet_s >= QUIET_S && run->quiet_s * QUIET_SHARE >= p->options->within_s)
+            words_add(w, ". It had asked for no memory for %" PRIu64 " s: it may wait for a value from the card, which "
+                      "is zero. The figures are what was seen.", run->quiet_s);
+        else
+            words_add(w, ". It was still asking for memory and nothing repeats: it may loop on a value from the card, "
+                      "which is zero. The figures are what was seen.");
+        break;
+    case RUN_INTERRUPTED:
+        words_add(w, "The program was interrupted: the figures are what was seen so far.");
+        break;
+    case RUN_ENDED:
+        words_add(w, run->status == 0 ? "The program ran to its end."
+                                      : "The program ended by itself with status %d%s.", run->status,
+                  run->is_refused ? ": it was refused memory" : "");
+        break;
+    }
+}
+
+static void assume_context(struct assumptions *a, const struct predicted_row *row)
+{
+    char bytes[UNITS_TEXT];
+    const struct device_choice *d = &row->answer.device;
+    if (d->context_source != NULL)
+        words_add(assumption_add(a), "The CUDA context and libraries take %s of %s: %s.",
+                  units_format_bytes(d->config.context_bytes, bytes), row->card, d->context_source);
+}
+
+static void assumptions_make(const struct prediction *p, struct assumptions *a)
+{
+    const struct prediction_run *run = prediction_run_shown(p);
+    a->n = 0;
+    if (run == NULL)
+        return;
+    assume_end(a, p, &run->made);
+    words_add(assumption_add(a), "Nothing was computed: all values read from the card are zeros. A program that "
+                                 "branches on them may take another way.");
+    if (run->made.is_of_pytorch)
+        words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
+                  p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
+    else
+        words_add(assumption_add(a), "The program's calls to the driver: it does not use PyTorch's allocator.");
+    if (run->made.n_recordings > 1)
+        words_add(assumption_add(a), "Of %u processes and cards, the figures are those of the one that held most.",
+                  run->made.n_recordings);
+    bool is_any_bare = false;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const struct predicted_row *row = &p->rows[i];
+        if (row->is_known && (i == 0 || strcmp(row->card, p->rows[i - 1].card) != 0))
+            assume_context(a, row);
+        is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);
+    }
+    if (is_any_bare)
+        words_add(assumption_add(a), "Of a card that is a size alone nothing is set aside for the CUDA context and "
+                                     "libraries (24GiB,context=450MiB).");
+}
+
+/* ---- what was written ---- */
+
+struct written {
+    const struct prediction *p;
+    struct json_writer *json;        /* gets the names; NULL: the words do */
+    struct words *words;
+    size_t n;
+};
+
+static void written_file(void *arg, const char *path)
+{
+    struct written *w = arg;
+    const char *here = w->p->overlay.here;
+    const size_t n = strlen(here);
+    const char *shown = strncmp(path, here, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+    w->n++;
+    if (w->json != NULL)
+        json_put_text(w->json, NULL, shown);
+    else if (w->n <= NAMES_SHOWN)
+        words_add(w->words, "%s%.200s", w->n == 1 ? "" : ", ", shown);
+}
+
+static void words_add_written(struct words *w, struct prediction *p)
+{
+    struct words names = { .n = 0 };
+    struct written written = { .p = p, .words = &names };
+    overlay_each_written(&p->overlay, written_file, &written);
+    if (written.n == 0)
+        return;
+    if (p->overlay.is_on)
+        words_add(w, "The program's files are as they were; what it wrote was thrown away (%zu): ", written.n);
+    else
+        words_add(w, "Files that were written meanwhile, on values that are not real (%zu): ", written.n);
+    words_add(w, "%s%s.", names.text, written.n > NAMES_SHOWN ? ", ..." : "");
+}
+
+/* ---- text ---- */
+
+static void paragraph(FILE *out, const struct words *w)
+{
+    if (w->n > 0)
+        help_print_wrapped(out, w->text, 0, 2);
+}
+
+static size_t rows_that_fit(const struct prediction *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_rows; i++)
+        n += p->rows[i].is_known && p->rows[i].fits;
+    return n;
+}
+
+/* The cards that the answer is no for, at most NAMES_SHOWN. */
+static void words_add_failing(struct words *w, const struct prediction *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].is_known && !p->rows[i].fits && n++ < NAMES_SHOWN)
+            words_add(w, "%s%.60s", n == 1 ? "" : ", ", p->rows[i].card);
+    words_add(w, n > NAMES_SHOWN ? ", ..." : "");
+}
+
+static void words_add_card(struct words *w, const struct prediction *p)
+{
+    char size[UNITS_TEXT];
+    words_add(w, "a card of %s", units_format_bytes(p->smallest.smallest_bytes, size));
+    if (p->smallest.card != NULL)
+        words_add(w, "; the smallest of the named ones is %s", p->smallest.card->name);
+}
+
+static void words_add_verdict(struct words *w, const struct prediction *p)
+{
+    const struct predicted_row *row = &p->rows[0];
+    const size_t n = rows_that_fit(p);
+    char needs[UNITS_TEXT], has[UNITS_TEXT];
+    if (!prediction_is_whole(p) && row->is_known)
+        words_add(w, "As far as was seen: ");
+    if (!row->is_known) {
+        words_add(w, "nothing is known yet.");
+    } else if (p->options->n_devices == 0 && p->has_smallest && !p->has_range) {
+        words_add(w, "Needs ");
+        words_add_card(w, p);
+        words_add(w, ".");
+    } else if (p->n_rows == 1) {
+        words_add(w, "%s %.60s", row->fits ? "Fits on" : "Does not fit on", row->card);
+        if (p->has_range && row->fits)
+            words_add(w, " up to %s=%" PRIu64, p->name, row->value);
+        else if (p->has_range)
+            words_add(w, " even with %s=%" PRIu64, p->name, row->value);
+        words_add(w, ": %s %s of %s.", row->fits ? "takes" : "would take",
+                  units_format_bytes(row->answer.card_peak_bytes, needs),
+                  units_format_bytes(row->answer.device.config.total_bytes, has));
+    } else if (n == p->n_rows) {
+        words_add(w, "Fits on all %zu.", n);
+    } else {
+        words_add(w, "Does not fit on %zu of %zu: ", p->n_rows - n, p->n_rows);
+        words_add_failing(w, p);
+        words_add(w, ".");
+    }
+}
+
+static void print_row(FILE *out, const struct prediction *p, const struct predicted_row *row)
+{
+    char name[2 * DEVICE_TEXT], largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
+    snprintf(name, sizeof name, "%s%s%s", row->card, row->policy != NULL ? ", " : "",
+             row->policy != NULL ? row->policy : "");
+    if (p->has_range && row->largest.is_any)
+        snprintf(largest, sizeof largest, "%" PRIu64, row->largest.fits);
+    else if (p->has_range)
+        snprintf(largest, sizeof largest, "none");
+    if (!row->is_known) {
+        fprintf(out, "%-*.*s %7s not known\n", CARD_COLUMN, CARD_COLUMN, name, "");
+        return;
+    }
+    fprintf(out, "%-*.*s %7s %10s %10s %10s  %s\n", CARD_COLUMN, CARD_COLUMN, name, largest,
+            units_format_bytes(row->answer.peak_reserved_bytes, reserved),
+            units_format_bytes(row->answer.card_peak_bytes, peak),
+            units_format_bytes(row->answer.device.config.total_bytes, has), row->fits ? "yes" : "no");
+}
+
+static void print_rows(FILE *out, const struct prediction *p)
+{
+    fprintf(out, "%-*s %7.7s %10s %10s %10s  %s\n", CARD_COLUMN, "card", p->has_range ? p->name : "", "reserved",
+            "of card", "card has", "fits");
+    for (size_t i = 0; i < p->n_rows; i++)
+        print_row(out, p, &p->rows[i]);
+    fprintf(out, "\n");
+}
+
+/* How the largest value of a row was found. */
+static void words_add_largest(struct words *w, const struct prediction *p, const struct predicted_row *row)
+{
+    const struct largest_value *l = &row->largest;
+    if (!l->is_found && l->is_any && l->has_failed)
+        words_add(w, "On %.60s %s=%" PRIu64 " fits and %" PRIu64 " does not; what lies between was not tried.",
+                  row->card, p->name, l->fits, l->fails);
+    else if (!l->is_any)
+        words_add(w, "On %.60s not even %s=%" PRIu64 " fits.", row->card, p->name, p->range.low);
+    else if (!l->has_failed)
+        words_add(w, "On %.60s %s=%" PRIu64 " fits, the %s tried.", row->card, p->name, l->fits,
+                  l->is_found ? "largest" : "only one");
+    else if (l->is_monotone)
+        words_add(w, "On %.60s %s=%" PRIu64 " fits; %" PRIu64 " was tried and does not, nor does any larger one tried.",
+                  row->card, p->name, l->fits, l->fails);
+    else
+        words_add(w, "On %.60s %s=%" PRIu64 " fits although %" PRIu64 " does not: larger is not always worse here, and "
+                  "a still larger one may fit.",
+                  row->card, p->name, l->fits, l->fails);
+}
+
+static void print_largest(FILE *out, const struct prediction *p)
+{
+    for (size_t i = 0; p->has_range && i < p->n_rows; i++) {
+        struct words w = { .n = 0 };
+        words_add_largest(&w, p, &p->rows[i]);
+        if (i + 1 == p->n_rows)
+            words_add(&w, " %zu runs of the program; one card takes at most %u.", p->n_runs,
+                      largest_value_trials_max(&p->range) + 1);
+        paragraph(out, &w);
+    }
+}
+
+static void print_smallest(FILE *out, const struct prediction *p)
+{
+    struct words w = { .n = 0 };
+    if (!p->has_smallest || (p->options->n_devices == 0 && !p->has_range))
+        return;
+    if (p->has_range)
+        words_add(&w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
+    else
+        words_add(&w, "Needs ");
+    words_add_card(&w, p);
+    words_add(&w, ".");
+    paragraph(out, &w);
+}
+
+/* What the best setting saves; NULL: tune recommends none. */
+static const struct tune_finalist *best_setting(const struct prediction *p, const struct tune_finalist **now_typed,
+                                                char text[SETTINGS_TEXT])
+{
+    const struct tune *t = &p->tune;
+    if (!p->has_tune || !tune_recommends(t))
+        return NULL;
+    *now_typed = &t->finalists[t->n_finalists];
+    settings_text(&t->entries[t->winner].settings, &t->rules, false, text);
+    return tune_finalist_of(t, t->winner);
+}
+
+static void print_setting(FILE *out, const struct prediction *p)
+{
+    const struct tune_finalist *now;
+    char text[SETTINGS_TEXT], a[UNITS_TEXT], b[UNITS_TEXT];
+    const struct tune_finalist *best = best_setting(p, &now, text);
+    struct words w = { .n = 0 };
+    if (!p->has_tune)
+        return;
+    if (best == NULL)
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.",
+                  100 / TUNE_GAIN_SHARE);
+    else if (best->smallest_bytes > 0 && now->smallest_bytes > best->smallest_bytes)
+        words_add(&w, "PYTORCH_CUDA_ALLOC_CONF=%s saves most: a card of %s instead of %s (replay tune).", text,
+                  units_format_bytes(best->smallest_bytes, a), units_format_bytes(now->smallest_bytes, b));
+    else
+        words_add(&w, "PYTORCH_CUDA_ALLOC_CONF=%s helps most (replay tune).", text);
+    paragraph(out, &w);
+}
+
+void prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files)
+{
+    struct words verdict = { .n = 0 }, written = { .n = 0 };
+    struct assumptions a;
+    words_add_verdict(&verdict, p);
+    paragraph(out, &verdict);
+    fprintf(out, "\n");
+    print_rows(out, p);
+    print_largest(out, p);
+    print_smallest(out, p);
+    print_setting(out, p);
+    assumptions_make(p, &a);
+    if (a.n > 0)
+        fprintf(out, "\nAssumed:\n");
+    for (size_t i = 0; i < a.n; i++) {
+        struct words w = { .n = 0 };
+        words_add(&w, "- %s", a.at[i].text);
+        paragraph(out, &w);
+    }
+    fprintf(out, "\n");
+    words_add_written(&written, p);
+    paragraph(out, &written);
+    if (files->trace != NULL)
+        fprintf(out, "Recording (for replay, why, who): %s\n", files->trace);
+    if (files->log != NULL)
+        fprintf(out, "What the program printed: %s\n", files->log);
+}
+
+/* ---- JSON ---- */
+
+static void json_row(struct json_writer *w, const struct prediction *p, const struct predicted_row *row)
+{
+    const struct largest_value *l = &row->largest;
+    const bool has_run = row->is_known;
+    json_put_object(w, NULL);
+    json_put_text(w, "card", row->card);
+    json_put_text(w, "policy", row->policy);
+    if (has_run)
+        json_put_bool(w, "fits", row->fits);
+    else
+        json_put_null(w, "fits");
+    json_put_number_if(w, "peak_reserved_bytes", has_run, row->answer.peak_reserved_bytes);
+    json_put_number_if(w, "card_peak_bytes", has_run, row->answer.card_peak_bytes);
+    json_put_number_if(w, "total_bytes", has_run, row->answer.device.config.total_bytes);
+    json_put_number_if(w, "context_bytes", has_run, row->answer.device.config.context_bytes);
+    json_put_text(w, "context_source", has_run ? row->answer.device.context_source : NULL);
+    json_put_number_if(w, "value", has_run && p->has_range, row->value);
+    json_put_number_if(w, "largest", p->has_range && l->is_any, l->fits);
+    json_put_number_if(w, "fails", p->has_range && l->has_failed, l->fails);
+    json_put_bool(w, "is_largest_found", p->has_range && l->is_found);
+    json_put_bool(w, "is_monotone", !p->has_range || l->is_monotone);
+    json_end_object(w);
+}
+
+static void json_range(struct json_writer *w, const struct prediction *p)
+{
+    if (!p->has_range) {
+        json_put_null(w, "range");
+        return;
+    }
+    json_put_object(w, "range");
+    json_put_text(w, "name", p->name);
+    json_put_number(w, "low", p->range.low);
+    json_put_number(w, "high", p->range.high);
+    json_put_number(w, "step", p->range.step);
+    json_end_object(w);
+}
+
+static void json_setting(struct json_writer *w, const struct prediction *p)
+{
+    const struct tune_finalist *now;
+    char text[SETTINGS_TEXT];
+    const struct tune_finalist *best = best_setting(p, &now, text);
+    if (best == NULL) {
+        json_put_null(w, "setting");
+        return;
+    }
+    json_put_object(w, "setting");
+    json_put_text(w, "conf", text);
+    json_put_number_if(w, "smallest_card_bytes", best->smallest_bytes > 0, best->smallest_bytes);
+    json_put_number_if(w, "instead_of_bytes", now->smallest_bytes > 0, now->smallest_bytes);
+    json_end_object(w);
+}
+
+static void json_run(struct json_writer *w, const struct prediction *p)
+{
+    static const char *const ends[] = { [RUN_ENDED] = "by itself", [RUN_REPEATED] = "steps repeat",
+                                        [RUN_TOO_LONG] = "too long", [RUN_INTERRUPTED] = "interrupted" };
+    const struct prediction_run *shown = prediction_run_shown(p);
+    const struct predicted_run *run = shown != NULL ? &shown->made : NULL;
+    const uint64_t whole_steps = run != NULL ? run->whole_steps : 0;
+    json_put_text(w, "ended", run != NULL ? ends[run->end] : NULL);
+    if (run != NULL && run->end == RUN_ENDED)
+        json_put_number(w, "status", (unsigned)run->status);
+    else
+        json_put_null(w, "status");
+    json_put_number_unless(w, "whole_steps", whole_steps, 0);
+    json_put_number(w, "runs", p->n_runs);
+}
+
+static void json_written(struct json_writer *w, struct prediction *p)
+{
+    struct written written = { .p = p, .json = w };
+    json_put_bool(w, "files_are_kept_apart", p->overlay.is_on);
+    json_put_array(w, "written");
+    overlay_each_written(&p->overlay, written_file, &written);
+    json_end_array(w);
+}
+
+void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files)
+{
+    struct json_writer w = json_writer(out);
+    struct words verdict = { .n = 0 };
+    struct assumptions a;
+    words_add_verdict(&verdict, p);
+    assumptions_make(p, &a);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-predict/1");
+    json_put_text(&w, "verdict", verdict.text);
+    json_put_bool(&w, "fits", prediction_fits(p));
+    json_put_bool(&w, "is_whole", prediction_is_whole(p));
+    json_range(&w, p);
+    json_put_array(&w, "cards");
+    for (size_t i = 0; i < p->n_rows; i++)
+        json_row(&w, p, &p->rows[i]);
+    json_end_array(&w);
+    json_put_number_if(&w, "smallest_card_bytes", p->has_smallest, p->smallest.smallest_bytes);
+    json_put_text(&w, "smallest_card", p->has_smallest && p->smallest.card != NULL ? p->smallest.card->name : NULL);
+    json_setting(&w, p);
+    json_put_text(&w, "torch", p->release[0] != '\0' ? p->release : NULL);
+    json_run(&w, p);
+    json_put_array(&w, "assumptions");
+    for (size_t i = 0; i < a.n; i++)
+        json_put_text(&w, NULL, a.at[i].text);
+    json_end_array(&w);
+    json_written(&w, p);
+    json_put_text(&w, "recording", files->trace);
+    json_put_text(&w, "log", files->log);
+    json_end_object(&w);
+}

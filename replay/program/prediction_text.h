@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A prediction on one screen of 80 columns, and as JSON.
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_PREDICTION_TEXT_H
+#define REPLAY_REPLAY_PROGRAM_PREDICTION_TEXT_H
+
+#include "replay/program/prediction.h"
+
+/* Where the files of a prediction are. */
+struct prediction_files {
+    const char *trace, *log;         /* NULL: there is none */
+};
+
+/* The verdict first. */
+void prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files);
+
+/* Schema replay-predict/1 (report/SCHEMA.md). */
+void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files);
+
+#endif

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""`replay predict` with real PyTorch: what it says is checked by `replay run-sim`, which runs each case by itself.
+
+    PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/predict.py [--build FOLDER]
+
+Exit status 0: all true. Takes about two minutes.
+"""
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+failures = 0
+
+TRAIN = """
+import argparse, torch
+p = argparse.ArgumentParser()
+p.add_argument("--batch", type=int, default=8)
+p.add_argument("--steps", type=int, default=10 ** 6)
+a = p.parse_args()
+layers = [torch.nn.Sequential(torch.nn.Linear(1024, 1024), torch.nn.GELU()) for _ in range(8)]
+model = torch.nn.Sequential(*layers).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(a.steps):
+    loss = model(torch.randn(a.batch, 512, 1024, device="cuda")).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(step, loss.item(), flush=True)
+    if step % 10 == 0:
+        torch.save(model.state_dict(), "checkpoint.pt")
+print("reserved", torch.cuda.max_memory_reserved())
+"""
+DATA = """
+import torch
+x = torch.zeros(1 << 20, device="cuda")
+data = torch.load("data/train.pt")
+"""
+HUB = """
+import torch
+x = torch.zeros(1 << 20, device="cuda")
+raise OSError("We couldn't connect to 'https://huggingface.co' to load the files")
+"""
+ENDLESS = """
+import torch
+done = torch.zeros(1, device="cuda")
+while done.item() == 0:
+    pass
+"""
+GROWS = """
+import torch
+n = 0
+while True:
+    n += 1
+    x = torch.empty(n << 12, device="cuda")
+"""
+ENDS = """
+import os, signal, sys, torch
+record = torch.cuda.memory._record_memory_history
+record(max_entries=3)
+x = [torch.empty(1 << 20, device="cuda") for _ in range(10)]
+record(enabled=None)
+y = [torch.empty(1 << 20, device="cuda") for _ in range(10)]
+if sys.argv[1] == "exit":
+    os._exit(5)
+if sys.argv[1] == "term":
+    os.kill(os.getpid(), signal.SIGTERM)
+    signal.pause()
+if sys.argv[1] == "fork":
+    if os.fork() == 0:
+        os._exit(1)
+    os.wait()
+"""
+
+
+VALUES = """
+import os, torch, torch.distributed as dist
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29533", RANK="0", WORLD_SIZE="1")
+t = torch.tensor([3, 1, 4, 1, 5]).cuda()
+u = t.clone()
+assert t.tolist() == u.tolist() == [3, 1, 4, 1, 5] and bool(torch.tensor(True).cuda())
+t + 1
+assert t.tolist() == [0] * 5
+dist.init_process_group("nccl")
+model = torch.nn.parallel.DistributedDataParallel(
+    torch.nn.Sequential(*[torch.nn.Linear(2000, 2000) for _ in range(10)]).cuda())
+for _ in range(4):
+    model(torch.randn(4, 2000, device="cuda")).sum().backward()
+assert model._get_ddp_logging_data()["has_rebuilt_buckets"] == 1
+dist.destroy_process_group()
+"""
+
+
+def check(what, is_true, seen=""):
+    global failures
+    failures += not is_true
+    print("%s  %s%s" % ("ok    " if is_true else "FAILED", what, "" if is_true else ": %s" % (seen,)), flush=True)
+
+
+class Case:
+    """Programs in a folder of their own, with `replay` started there."""
+
+    def __init__(self, replay, folder):
+        self.replay, self.folder = replay, pathlib.Path(folder)
+        self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
+        for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
+                           ("ends", ENDS), ("values", VALUES)):
+            (self.folder / (name + ".py")).write_text(text)
+
+    def start(self, *words):
+        return subprocess.Popen([self.replay, *words], cwd=self.folder, env=self.environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run(self, *words):
+        program = self.start(*words)
+        out, err = program.communicate()
+        return program.returncode, out, err
+
+    def predict(self, *words):
+        status, out, err = self.run("predict", "--json", "answer.json", *words)
+        answer = json.loads((self.folder / "answer.json").read_text()) if status in (0, 1) else None
+        return status, answer, out, err
+
+    def reserved(self, card, batch):
+        """What the program itself says that it reserved, run to an end on this card; None: out of memory."""
+        status, out, _ = self.run("run-sim", "--device", card, "--", sys.executable, "train.py", "--steps", "8",
+                                  "--batch", str(batch))
+        return int(out.split()[-1]) if status == 0 else None
+
+
+def batches(case):
+    checkpoint = case.folder / "checkpoint.pt"
+    checkpoint.write_text("good")
+    status, answer, out, err = case.predict("--device", "4GiB", "--device", "3GiB", "--range", "batch=1..128", "--",
+                                            sys.executable, "train.py", "--batch", "{batch}")
+    check("a range of batches on two cards", status == 0 and answer["fits"], (status, err))
+    for card in answer["cards"]:
+        largest, name = card["largest"], card["card"]
+        seen = case.reserved(name, largest)
+        check("%s: batch %d runs, and reserves what was said" % (name, largest), seen == card["peak_reserved_bytes"],
+              (seen, card["peak_reserved_bytes"]))
+        check("%s: batch %d does not" % (name, largest + 1), case.reserved(name, largest + 1) is None)
+    check("the answer fits a screen's width", max(map(len, out.splitlines())) <= 80, out)
+    check("the steps were found", answer["ended"] == "steps repeat" and answer["whole_steps"] >= 5, answer)
+
+
+def cards(case):
+    status, answer, *_ = case.predict("--device", "1GiB", "--device", "t4-16g", "--", sys.executable, "train.py",
+                                      "--batch", "64")
+    small, t4 = answer["cards"]
+    check("it does not fit on one of two cards", status == 1 and not small["fits"] and t4["fits"], answer["cards"])
+    check("what it needs there is what it reserves on a large one",
+          small["peak_reserved_bytes"] == case.reserved("16GiB", 64), small)
+    mib = answer["smallest_card_bytes"] >> 20
+    check("it runs on the smallest card, %d MiB" % mib, case.reserved("sim:%dMiB" % mib, 64) is not None)
+    check("the table's context is set aside", t4["context_bytes"] > 0 and
+          t4["card_peak_bytes"] == t4["peak_reserved_bytes"] + t4["context_bytes"], t4)
+    _, out, err = case.run("verify", answer["recording"].replace(".zst", ".pickle"))
+    check("the recording that stays passes verify", "all equal" in out, out + err)
+
+
+def files(case):
+    checkpoint = case.folder / "checkpoint.pt"
+    checkpoint.write_text("good")
+    _, answer, _, err = case.predict("--", sys.executable, "train.py")
+    if answer["files_are_kept_apart"]:
+        check("a checkpoint stays as it was", checkpoint.read_text() == "good")
+    else:
+        check("a warning comes first", "may be overwritten" in err, err)
+    check("what was written is named", "checkpoint.pt" in answer["written"], answer["written"])
+    for name, words in (("data", "Its contents do not matter here"), ("hub", "from_config")):
+        status, _, _, err = case.predict("--", sys.executable, name + ".py")
+        check("missing %s ends in a sentence" % name, status == 2 and words in " ".join(err.split()), err)
+
+
+def loops(case):
+    status, answer, out, _ = case.predict("--within", "20", "--", sys.executable, "endless.py")
+    check("a loop that waits is named", status == 1 and "it may wait for a value" in " ".join(out.split()), out)
+    status, answer, out, _ = case.predict("--within", "8", "--", sys.executable, "grows.py")
+    check("a loop that never repeats is named", status == 1 and "nothing repeats" in " ".join(out.split()), out)
+    program = case.start("predict", "--device", "24GiB", "--", sys.executable, "grows.py")
+    time.sleep(12)
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate()
+    check("an interrupt gives the answer so far", program.returncode == 130 and "As far as was seen" in out, (out, err))
+
+
+def recordings(case):
+    for how, wanted in (("end", 0), ("exit", 5), ("term", 128 + signal.SIGTERM), ("fork", 0)):
+        status, _, err = case.run("run-sim", "--device", "1GiB", "-o", "e.zst", "--", sys.executable, "ends.py", how)
+        info = json.loads(case.run("info", "e.zst", "--json", "-")[1])
+        n = info["events_by_kind"]["alloc"]
+        check("%s: the status is the program's, and all 20 requests are there" % how, status == wanted and n == 20,
+              (status, n, err))
+
+
+def values(case):
+    status, _, err = case.run("run-sim", "--", sys.executable, "values.py")
+    check("values come back until a kernel may have written, and DDP rebuilds its buckets", status == 0, err)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    replay = parser.parse_args().build.resolve() / "replay"
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (values, recordings, batches, cards, files, loops):
+            part(Case(replay, folder))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# `replay predict` with programs of ours, without PyTorch: when they are stopped, what is answered, and that their files
+# stay as they were. tests/against-torch/predict.py does the same with PyTorch.
+set -u
+replay=$1
+if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
+    export LD_PRELOAD
+    LD_PRELOAD=$(cc -print-file-name=libasan.so)     # the libraries are instrumented: it is to be loaded first
+    export ASAN_OPTIONS=detect_leaks=0
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME=$work/cache TMPDIR=$work/tmp
+mkdir "$TMPDIR" "$work/here" "$work/elsewhere"
+cd "$work/here" || exit 1
+failed=0
+
+# expect NAME STATUS TEXT COMMAND...: the command ends with the status, and its output contains the text.
+expect() {
+    local name=$1 status=$2 text=$3 got=0 said
+    shift 3
+    said=$("$@" 2>&1) || got=$?
+    if [[ $got -ne $status || $said != *"$text"* ]]; then
+        printf 'FAILED: %s: status %d instead of %d, or no "%s" in: %s\n' "$name" "$got" "$status" "$text" "$said"
+        failed=1
+    else
+        printf 'ok: %s\n' "$name"
+    fi
+}
+
+# is JSON KEY VALUE: the first member of this name has this value.
+is() {
+    expect "$2 is $3" 0 "\"$2\": $3" grep -m 1 -e "\"$2\":" "$1"
+}
+
+# train HOW BATCH [FILE]: 100 MiB stay; every step takes 10 MiB for each of the batch and gives them back. Ends at the
+# first refused request, with status 1.
+#     HOW  forever  steps without an end       once     three steps
+#          grows    nothing ever repeats       waits    one request, and then nothing more
+#          eights   a batch of a multiple of 8 takes half
+cat >train.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *l, *p;
+static int take(size_t bytes)
+{
+    return ((int (*)(void **, size_t))dlsym(l, "cudaMalloc"))(&p, bytes);
+}
+int main(int argc, char **argv)
+{
+    const char *how = argv[1];
+    const int batch = atoi(argv[2]), is_cheap = strcmp(how, "eights") == 0 && batch % 8 == 0;
+    if (argc > 3) {
+        FILE *f = fopen(argv[3], "w");
+        if (f == NULL) {
+            perror(argv[3]);
+            return 1;
+        }
+        fprintf(f, "spoilt\n");
+        fclose(f);
+    }
+    l = dlopen("libcudart.so.12", RTLD_NOW);
+    if (l == NULL || take((size_t)100 << 20) != 0)
+        return 1;
+    for (int i = 0; strcmp(how, "once") != 0 || i < 3; i++) {
+        while (strcmp(how, "waits") == 0)
+            usleep(1000);
+        const size_t grown = strcmp(how, "grows") == 0 ? (size_t)i << 12 : 0;
+        if (take(((size_t)batch * (is_cheap ? 5 : 10) << 20) + grown) != 0) {
+            puts("out of memory");
+            return 1;
+        }
+        ((int (*)(void *))dlsym(l, "cudaFree"))(p);
+        usleep(2000);
+    }
+    return 0;
+}
+C
+cc -w -o train train.c -ldl || exit 1
+
+expect 'a program without an end is stopped' 0 'Fits on 1GiB: takes 200 MiB of 1 GiB.' \
+    "$replay" predict --device 1GiB --json a.json -- ./train forever 10
+is a.json fits true
+is a.json ended '"steps repeat"'
+is a.json peak_reserved_bytes 209715200
+is a.json card_peak_bytes 209715200
+is a.json smallest_card_bytes 209715200
+for key in $(grep -o '^ *"[a-z_]*":' a.json | tr -d ' ":' | sort -u); do
+    expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
+done
+expect 'the recording stays' 0 'requested at most      200 MiB' "$replay" info train.predict.zst
+expect 'one that ends runs to its end' 0 'ran to its end' "$replay" predict -o o -- ./train once 10
+expect 'and tells the smallest card' 0 'Needs a card of 200 MiB' "$replay" predict -o o.zst -- ./train once 10
+expect 'with context' 0 'takes 250 MiB of 1 GiB' \
+    "$replay" predict --device 1GiB,context=50MiB -o o -- ./train once 10
+expect 'too large: the answer is what it needs' 1 'Does not fit on 512MiB: would take 600 MiB of 512 MiB.' \
+    "$replay" predict --device 512MiB -o o -- ./train forever 50
+expect 'on one card of two' 1 'Does not fit on 1 of 2: 512MiB.' \
+    "$replay" predict --device 1GiB --device 512MiB -o o -- ./train forever 50
+expect 'the JSON alone' 0 '{' "$replay" predict --json - -o o -- ./train once 1
+expect 'steps that are asked for' 0 'ended": "steps repeat"' \
+    "$replay" predict --steps 20 --json - -o o -- ./train forever 1
+
+# ---- the largest value ----
+# (1024 - 100) / 10 = 92.4, (512 - 100) / 10 = 41.2
+expect 'the largest batch of each card' 0 '92 fits; 93 was tried and does not' \
+    "$replay" predict --device 1GiB --device 512MiB --range batch=30..99 --json r.json -o r -- ./train forever {batch}
+is r.json largest 92
+is r.json fails 93
+is r.json is_monotone true
+expect 'is that of the second card, too' 0 '"largest": 41' grep -A 30 512MiB r.json
+expect 'not even the least' 1 'not even batch=30 fits' \
+    "$replay" predict --device 300MiB --range batch=30..60:2 -o r -- ./train forever {batch}
+expect 'all fit' 0 'batch=40 fits, the largest tried' \
+    "$replay" predict --device 1GiB --range batch=38..40 -o r -- ./train forever {batch}
+# 12 fits and 13 does not, but 16 does: the next multiple of 8 is tried.
+expect 'larger is not always worse' 0 'batch=16 fits although 13 does not' \
+    "$replay" predict --device 225MiB --range batch=1..25 -o r -- ./train eights {batch}
+expect 'a range without end' 2 'expected a range such as' "$replay" predict --range batch=3..1 -- ./train once {batch}
+expect 'a range that nothing uses' 2 'stands nowhere' "$replay" predict --range batch=1..3 -- ./train once 1
+expect 'no card' 2 'h199' "$replay" predict --device h199 -- ./train once 1
+expect 'no setting' 2 'best-fat' "$replay" predict --policy best-fat -- ./train once 1
+
+# ---- a program that shows no whole step ----
+expect 'nothing repeats' 1 'nothing repeats: it may loop' \
+    "$replay" predict --device 8GiB --within 1 -o o -- ./train grows 1
+expect 'it waits' 1 'it may wait for a value' "$replay" predict --device 1GiB --within 4 -o o -- ./train waits 1
+expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8GiB' \
+    timeout --foreground --preserve-status -s INT 1 "$replay" predict --device 8GiB -o o -- ./train grows 1
+expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o o -- ./train once 1 nowhere/x
+expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
+expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
+
+# ---- its files ----
+echo good >checkpoint
+echo good >"$work/elsewhere/checkpoint"
+"$replay" predict --json a.json -o o -- ./train once 1 checkpoint >/dev/null 2>said
+if grep -q '"files_are_kept_apart": true' a.json; then
+    expect 'a checkpoint stays as it was' 0 good cat checkpoint
+    expect 'and is named' 0 '"checkpoint"' grep -A 2 '"written"' a.json
+    expect 'so does one in a folder that an argument names' 0 good \
+        sh -c '"$0" predict -o o -- ./train once 1 "$1" >/dev/null; cat "$1"' "$replay" "$work/elsewhere/checkpoint"
+else
+    expect 'without an overlay a warning comes first' 0 'may be overwritten' cat said
+fi
+expect 'without an overlay what was written is named' 0 'checkpoint' \
+    "$replay" predict --no-overlay -o o -- ./train once 1 checkpoint
+expect 'and is written' 0 spoilt cat checkpoint
+
+for left in "$TMPDIR"/* /dev/shm/replay-written-*; do
+    if [[ -e $left && $(stat -c %u "$left") == $(id -u) && $left == "$TMPDIR"* ]]; then
+        printf 'FAILED: %s is left there\n' "$left"
+        failed=1
+    fi
+done
+exit "$failed"

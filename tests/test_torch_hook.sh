@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# The hook in a program's Python, with a package that stands for torch: the history is written however the program ends,
+# and whatever it does to the history. tests/against-torch/predict.py does the same with PyTorch.
+set -u
+source=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+# A torch of a few lines: the history is the list of what was asked for while it was on.
+mkdir torch
+cat >torch/__init__.py <<'P'
+import types
+
+
+def _record(enabled="all", **_):
+    cuda.memory.is_on = enabled is not None
+
+
+def _dump(path):
+    with open(path, "w") as f:
+        f.write(" ".join(cuda.memory.history))
+
+
+def ask(what):
+    cuda.start()
+    if cuda.memory.is_on:
+        cuda.memory.history.append(what)
+
+
+def _start():
+    while cuda.queued:
+        cuda.queued.pop()()
+
+
+memory = types.SimpleNamespace(_record_memory_history=_record, _dump_snapshot=_dump, history=[], is_on=False)
+cuda = types.SimpleNamespace(memory=memory, queued=[], start=_start)
+cuda._lazy_call = cuda.queued.append
+_C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=lambda observer: None)
+P
+mkdir out
+export PYTHONPATH=$source/cudasim/python:$work REPLAY_TORCH_RECORD=$work/out
+unset REPLAY_CUDASIM_DEVICE REPLAY_TORCH_FOLLOW
+
+# ends NAME STATUS FILES HISTORY: the program on standard input ends with the status and leaves so many files, and the
+# last of them holds the history.
+ends() {
+    local name=$1 status=$2 files=$3 history=$4 got=0 found said=
+    rm -f out/*
+    python3 - <<<"import os, signal, sys, torch
+$(cat)" || got=$?
+    found=(out/*)
+    [[ -e ${found[0]} ]] || found=()
+    ((${#found[@]} == 0)) || said=$(cat "${found[@]: -1}")
+    if [[ $got -ne $status || ${#found[@]} -ne $files || $said != "$history" ]]; then
+        printf 'FAILED: %s: status %d instead of %d, files: %s, the last holds: %s\n' "$name" "$got" "$status" \
+            "${found[*]}" "$said"
+        failed=1
+    else
+        printf 'ok: %s\n' "$name"
+    fi
+}
+
+ends 'at its end' 0 1 'a b' <<'P'
+torch.ask("a"); torch.ask("b")
+P
+ends 'switched off by the program' 0 1 'a b c' <<'P'
+torch.ask("a")
+torch.cuda.memory._record_memory_history(enabled=None)
+torch.ask("b")
+torch.cuda.memory._record_memory_history(max_entries=1)
+torch.ask("c")
+P
+ends 'without exit handlers' 5 1 'a' <<'P'
+torch.ask("a"); os._exit(5)
+P
+ends 'by an exception' 1 1 'a' 2>/dev/null <<'P'
+torch.ask("a"); raise ValueError
+P
+ends 'by SIGTERM' 143 1 'a' <<'P'
+torch.ask("a"); os.kill(os.getpid(), signal.SIGTERM); signal.pause()
+P
+ends 'by a SIGTERM of its own' 7 1 'a' <<'P'
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+torch.ask("a"); os.kill(os.getpid(), signal.SIGTERM); signal.pause()
+P
+ends 'a forked child has not the history of its parent' 0 1 'a' <<'P'
+torch.ask("a")
+if os.fork() == 0:
+    os._exit(0)
+os.wait()
+P
+ends 'a forked child that starts CUDA has its own' 0 1 'b' <<'P'
+if os.fork() == 0:
+    torch.ask("b")
+    os._exit(0)
+os.wait()
+P
+ends 'without CUDA there is none' 0 0 '' <<'P'
+P
+exit "$failed"
