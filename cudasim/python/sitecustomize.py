@@ -4,7 +4,8 @@
 When the program imports torch on the simulated card, cuDNN is switched off (its stand-in has no algorithms, so PyTorch's
 own kernels run), and DistributedDataParallel does not compare the shapes of parameters across processes. With
 REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its history. A snapshot is written into the folder at exit, at the
-first out of memory, and on SIGUSR1. Nothing else of the program changes.
+first out of memory, and on SIGUSR1. With REPLAY_TORCH_LABELS its requests are labelled (replay_labels.py). Nothing else
+of the program changes.
 """
 import importlib.abc
 import importlib.machinery
@@ -12,8 +13,9 @@ import os
 import sys
 
 
-def _record(torch, folder):
+def _record(torch, folder, labels):
     import atexit
+    import pickle
     import signal
 
     memory = torch.cuda.memory
@@ -23,10 +25,11 @@ def _record(torch, folder):
         if state["pid"] != os.getpid():
             return                                   # a forked child holds its parent's history, not its own
         path = os.path.join(folder, "%d.%s" % (os.getpid(), name))
-        if hasattr(memory, "_dump_snapshot"):
+        if labels is not None:
+            labels.dump(path + ".part", is_last=name == "pickle")
+        elif hasattr(memory, "_dump_snapshot"):
             memory._dump_snapshot(path + ".part")
         else:
-            import pickle
             with open(path + ".part", "wb") as f:
                 pickle.dump(memory._snapshot(), f)
         os.replace(path + ".part", path)
@@ -62,8 +65,12 @@ def _imported(torch):
             # It compares shapes through device memory, which reads as zeros.
             ddp._verify_param_shape_across_processes = lambda *_, **__: True
     folder = os.environ.get("REPLAY_TORCH_RECORD")
+    labels = None
+    if folder and os.environ.get("REPLAY_TORCH_LABELS"):
+        import replay_labels as labels
+        labels.start()
     if folder:
-        _record(torch, folder)
+        _record(torch, folder, labels)
 
 
 class _Loader(importlib.abc.Loader):
