@@ -30,8 +30,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 MODULE_FILE, CATEGORY_FILE = "nn.Module", "category"
 
 _local = threading.local()                           # .modules: paths of the modules being called; .born: see _enter
+_roots = {}                                          # class of an outermost module: how many have been named
 _paths = {}                                          # id of a module: its path
-_leaves = {}                                         # id of a leaf tensor: (weak reference, path of its module)
+_parameters = {}                                     # id of a parameter: (weak reference, path of its module)
 _seen = {}                                           # id of a parameter or buffer: its storage when it was marked last
 _marks = []                                          # (positions, device, storage, category, path)
 _course = []                                         # (positions, phase, path): what is true from there on
@@ -63,7 +64,7 @@ def _phase():
     if _depth["buckets"]:
         return "buckets"
     if _depth["backward"]:
-        return "backward"
+        return "recompute" if _modules() else "nested" if _depth["backward"] > 1 else "backward"
     if _modules():
         return "forward"
     if _depth["optimizer"]:
@@ -97,16 +98,24 @@ def _tensors(value):
 
 # ---- modules ----
 
-def _name(module):
-    """Gives paths to a module and all below it: "GPT.blocks.0.mlp"."""
-    root = _modules()[-1] + "." if _modules() else ""
-    for path, one in module.named_modules():
-        _paths.setdefault(id(one), root + type(module).__name__ + ("." + path if path else ""))
+def _name_all():
+    """Gives paths to all modules there are: "GPT.blocks.0.mlp", from the outermost one's class down."""
+    found = [one for one in gc.get_objects() if isinstance(one, torch.nn.Module)]
+    inner = {id(child) for module in found for child in module.children()}
+    for root in found:
+        if id(root) in inner or id(root) in _paths:
+            continue
+        name = type(root).__name__
+        _roots[name] = _roots.get(name, 0) + 1
+        name += "#%d" % _roots[name] if _roots[name] > 1 else ""
+        for path, module in root.named_modules():
+            _paths.setdefault(id(module), name + ("." + path if path else ""))
+    return found
 
 
 def _mark_own(module):
     """Marks a module's own parameters and buffers, if they are new or have moved."""
-    path = _paths[id(module)]
+    path = _paths.get(id(module))
     for category, tensors in (("parameters", module._parameters), ("buffers", module._buffers)):
         for tensor in tensors.values():
             if tensor is None or not tensor.is_cuda:
@@ -114,19 +123,20 @@ def _mark_own(module):
             storage = tensor.untyped_storage().data_ptr()
             if _seen.get(id(tensor)) != storage:
                 _seen[id(tensor)] = storage
-                _leaves[id(tensor)] = (weakref.ref(tensor), path)
+                if category == "parameters":
+                    _parameters[id(tensor)] = (weakref.ref(tensor), path)
                 _mark(tensor, category, path)
 
 
 def _enter(module, args):
     modules = _modules()
     if id(module) not in _paths:
-        _name(module)
+        _name_all()
     if not modules:
         for tensor in _tensors(args):
             if tensor.grad_fn is None:
                 _mark(tensor, "inputs")
-    modules.append(_paths[id(module)])
+    modules.append(_paths.get(id(module), type(module).__name__))
     _sequence()
     _note()
     _mark_own(module)
@@ -166,19 +176,16 @@ def _attach(tensors):
             continue
         seen.add(node)
         todo.extend(n for n, _ in node.next_functions)
-        leaf = getattr(node, "variable", None)
-        if leaf is not None:
-            _leaves.setdefault(id(leaf), (weakref.ref(leaf), None))
-            continue
         at = bisect.bisect_right(_local.born, node._sequence_nr()) - 1
-        node.register_prehook(functools.partial(_enter_node, _local.sequence[at] if at >= 0 else None))
+        if not hasattr(node, "variable"):            # a leaf, which asks for nothing
+            node.register_prehook(functools.partial(_enter_node, _local.sequence[at] if at >= 0 else None))
 
 
 def _mark_gradients():
-    for reference, path in list(_leaves.values()):
-        leaf = reference()
-        if leaf is not None and leaf.is_leaf and leaf.grad is not None:
-            _mark(leaf.grad, "gradients", path)
+    for reference, path in list(_parameters.values()):
+        parameter = reference()
+        if parameter is not None and parameter.grad is not None:
+            _mark(parameter.grad, "gradients", path)
 
 
 def _phased(name, function, before=None, after=None):
@@ -228,12 +235,14 @@ def _watch_other_hooks():
 
 # ---- the optimizer ----
 
-def _enter_step(optimizer, *_):
+def _mark_optimized(optimizer):
     for group in optimizer.param_groups:
         for p in group["params"]:
-            if id(p) not in _leaves:
-                _leaves[id(p)] = (weakref.ref(p), None)
-            _mark(p, "parameters", _leaves[id(p)][1])
+            _mark(p, "parameters", _parameters.setdefault(id(p), (weakref.ref(p), None))[1])
+
+
+def _enter_step(optimizer, *_):
+    _mark_optimized(optimizer)
     _mark_gradients()
     _depth["optimizer"] += 1
     _note()
@@ -242,7 +251,7 @@ def _enter_step(optimizer, *_):
 def _mark_states(optimizer):
     for p, state in optimizer.state.items():
         for tensor in _tensors(state):
-            _mark(tensor, "optimizer state", _leaves.get(id(p), (None, None))[1])
+            _mark(tensor, "optimizer state", _parameters.get(id(p), (None, None))[1])
 
 
 def _leave_step(optimizer, *_):
@@ -277,17 +286,12 @@ def start():
 # ---- the labels of a snapshot ----
 
 def _mark_all():
-    """What no hook has met: models that were made and never called."""
-    everything = gc.get_objects()
-    found = [one for one in everything if isinstance(one, torch.nn.Module)]
-    inner = {id(child) for module in found for child in module.children()}
-    for module in sorted((m for m in found if id(m) not in inner and id(m) not in _paths), key=lambda m: type(m).__name__):
-        _name(module)
-    for module in found:
-        if id(module) in _paths:
-            _mark_own(module)
-    for one in everything:
+    """What no hook has met: models that were made and never called, states that were loaded."""
+    for module in _name_all():
+        _mark_own(module)
+    for one in gc.get_objects():
         if isinstance(one, torch.optim.Optimizer):
+            _mark_optimized(one)
             _mark_states(one)
     _mark_gradients()
 
@@ -336,45 +340,40 @@ def _next(positions, after):
     return positions[i] if i < len(positions) else float("inf")
 
 
-def _category(known, phase, born, ended, forwards, backwards):
-    """The category of a request. A tensor may have told it; otherwise the phase it was born in and what it lives through."""
-    forward, backward = _next(forwards, born - 1), _next(backwards, born - 1)
+def _category(known, phase, born, ended, starts):
+    """The category of a request that no tensor has told by itself: the phase it was born in, and what it lives through."""
+    forward, backward, nested = (_next(starts[name], born - 1) for name in ("forward", "backward", "nested"))
     if phase == "buckets":
         return "gradients" if ended > backward else "temporaries"
-    if known == "inputs" and phase in ("own", "loss") or phase == "own" and forward < backward and ended > forward:
+    if phase == "own" and forward < backward:
+        return "inputs" if known == "inputs" or ended > forward else "temporaries"
+    if known == "inputs" and phase == "loss":
         return "inputs"
-    if known == "saved" and phase != "optimizer" or phase in ("forward", "loss") and ended > min(forward, backward):
+    if known == "saved" and phase != "optimizer":
         return "activations"
-    return "temporaries"
+    until = {"own": backward, "loss": backward, "forward": min(forward, backward), "recompute": nested}
+    return "activations" if ended > until.get(phase, float("inf")) else "temporaries"
 
 
 def _label(entries, device, last, workspaces):
     lives = _Lives(entries, last)
     known = _known(lives, device, last, workspaces)
     course = [(positions[device] if device < len(positions) else 0, phase, path) for positions, phase, path in _course]
-    starts = [position for position, _, _ in course]
-    turns = [(p, phase) for i, (p, phase, _) in enumerate(course) if i == 0 or course[i - 1][1] != phase]
-    forwards = [p for p, phase in turns if phase == "forward"]
-    backwards = [p for p, phase in turns if phase == "backward"]
-    frames, made = {}, {}
+    changes = [position for position, _, _ in course]
+    turns = [one for i, one in enumerate(course) if i == 0 or course[i - 1][1] != one[1]]
+    starts = {name: [p for p, phase, _ in turns if phase == name] for name in ("forward", "backward", "nested")}
+    made = {}
+    for entry in entries:
+        entry["frames"] = [f for f in entry["frames"] if f["filename"] != __file__] if entry.get("frames") else []
     for i, entry in enumerate(lives.entry):
-        at = bisect.bisect_left(starts, lives.born[i]) - 1
+        at = bisect.bisect_left(changes, lives.born[i]) - 1
         _, phase, path = course[at] if at >= 0 else (0, "own", None)
         category, owner = known.get(i, (None, None))
         if category not in _RANK[:5]:
-            category = _category(category, phase, lives.born[i], lives.ended[i], forwards, backwards)
-        key = (id(entry["frames"]), category, owner or path)
-        if key not in frames:
-            frames[key] = (entry["frames"], _with_labels(entry["frames"], category, owner or path, made))
-        entry["frames"] = frames[key][1]
-
-
-def _with_labels(frames, category, path, made):
-    """The stack without our own frames, and with the labels at its outer end."""
-    def label(name, file):
-        return made.setdefault((name, file), {"name": name, "filename": file, "line": 0})
-    own = [f for f in frames if f["filename"] != __file__]
-    return own + [label(path, MODULE_FILE)] * (path is not None) + [label(category, CATEGORY_FILE)]
+            category = _category(category, phase, lives.born[i], lives.ended[i], starts)
+        labels = ((owner or path, MODULE_FILE), (category, CATEGORY_FILE))
+        entry["frames"] += [made.setdefault(label, {"name": label[0], "filename": label[1], "line": 0})
+                            for label in labels if label[0] is not None]
 
 
 def _live(snapshot, device):

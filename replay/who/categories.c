@@ -70,7 +70,9 @@ static bool is_workspace(const struct rules *r, const struct holding *h)
     const enum phase phase = phase_of(r, h);
     const bool is_kept = h->died == UINT64_MAX && is_workspace_size(h->bytes);
     const struct phase_starts *own = &r->phases.starts[phase];
-    if (!is_kept || (phase != PHASE_OWN && phase != PHASE_FORWARD && phase != PHASE_BACKWARD) ||
+    const bool has_handle = phase == PHASE_OWN || phase == PHASE_FORWARD || phase == PHASE_BACKWARD ||
+                            phase == PHASE_RECOMPUTE;
+    if (!is_kept || !has_handle ||
         (phase != PHASE_OWN && phase_starts_before(own, (uint64_t)h->born) != own->at[0]))
         return false;
     for (size_t i = 0; i < r->all->n; i++) {
