@@ -100,7 +100,7 @@ def _tensors(value):
 
 def _name_all():
     """Gives paths to all modules there are: "GPT.blocks.0.mlp", from the outermost one's class down."""
-    found = [one for one in gc.get_objects() if isinstance(one, torch.nn.Module)]
+    found = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
     inner = {id(child) for module in found for child in module.children()}
     for root in found:
         if id(root) in inner or id(root) in _paths:
@@ -132,7 +132,7 @@ def _enter(module, args):
     modules = _modules()
     if id(module) not in _paths:
         _name_all()
-    if not modules:
+    if not modules and torch.is_grad_enabled():
         for tensor in _tensors(args):
             if tensor.grad_fn is None:
                 _mark(tensor, "inputs")
@@ -290,7 +290,7 @@ def _mark_all():
     for module in _name_all():
         _mark_own(module)
     for one in gc.get_objects():
-        if isinstance(one, torch.optim.Optimizer):
+        if issubclass(type(one), torch.optim.Optimizer):
             _mark_optimized(one)
             _mark_states(one)
     _mark_gradients()
@@ -340,7 +340,7 @@ def _next(positions, after):
     return positions[i] if i < len(positions) else float("inf")
 
 
-def _category(known, phase, born, ended, starts):
+def _category(known, phase, born, ended, starts, end):
     """The category of a request that no tensor has told by itself: the phase it was born in, and what it lives through."""
     forward, backward, nested = (_next(starts[name], born - 1) for name in ("forward", "backward", "nested"))
     if phase == "buckets":
@@ -351,11 +351,12 @@ def _category(known, phase, born, ended, starts):
         return "inputs"
     if known == "saved" and phase != "optimizer":
         return "activations"
-    until = {"own": backward, "loss": backward, "forward": min(forward, backward), "recompute": nested}
-    return "activations" if ended > until.get(phase, float("inf")) else "temporaries"
+    until = {"own": backward, "loss": backward, "forward": min(forward, backward), "recompute": nested}.get(phase, end)
+    return "activations" if ended > min(until, end) else "temporaries"
 
 
-def _label(entries, device, last, workspaces):
+def _label(entries, device, last, workspaces, is_last):
+    end = last if is_last else float("inf")          # what the program keeps to its end is kept, not in passing
     lives = _Lives(entries, last)
     known = _known(lives, device, last, workspaces)
     course = [(positions[device] if device < len(positions) else 0, phase, path) for positions, phase, path in _course]
@@ -370,7 +371,7 @@ def _label(entries, device, last, workspaces):
         _, phase, path = course[at] if at >= 0 else (0, "own", None)
         category, owner = known.get(i, (None, None))
         if category not in _RANK[:5]:
-            category = _category(category, phase, lives.born[i], lives.ended[i], starts)
+            category = _category(category, phase, lives.born[i], lives.ended[i], starts, end)
         labels = ((owner or path, MODULE_FILE), (category, CATEGORY_FILE))
         entry["frames"] += [made.setdefault(label, {"name": label[0], "filename": label[1], "line": 0})
                             for label in labels if label[0] is not None]
@@ -395,7 +396,7 @@ def snapshot(is_last=False):
         after = torch.cuda.memory._snapshot()
         workspaces = [_live(taken, d) - _live(after, d) - {None} for d in devices]
     for device, entries in enumerate(taken["device_traces"]):
-        _label(entries, device, positions[device], workspaces[device])
+        _label(entries, device, positions[device], workspaces[device], is_last)
     return taken
 
 

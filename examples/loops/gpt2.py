@@ -5,7 +5,7 @@
     python gpt2.py [--checkpoint] [--steps 5]
 
 The model has the sizes and operations of the published one: tied embeddings, dropout, the "new" GELU written as one
-tanh formula, logits of all places, and a loss over all but the last of them.
+tanh formula, a mask in each attention, and logits of all places.
 """
 import argparse
 import math
@@ -26,6 +26,7 @@ class Attention(nn.Module):
     def __init__(self):
         super().__init__()
         self.qkv, self.out, self.drop = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH), nn.Dropout(0.1)
+        self.register_buffer("past", torch.ones(LENGTH, LENGTH, dtype=torch.bool).tril())
 
     def forward(self, x):
         b, t, c = x.shape
@@ -59,8 +60,8 @@ class GPT2(nn.Module):
         for block in self.blocks:
             x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
         logits = self.head(self.norm(x))
-        loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
-        return loss, logits
+        targets = F.pad(tokens, (0, 1), value=-100)[:, 1:]
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten()), logits
 
 
 parser = argparse.ArgumentParser()

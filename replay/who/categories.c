@@ -104,22 +104,40 @@ static uint64_t backward_end(const struct rules *r, const struct holding *h)
     return end;
 }
 
+/* The phase that freed it, by the stack of the free; the phase it was born in if it is never freed. */
+static enum err phase_of_free(const struct rules *r, const struct holding *h, enum phase *out, struct err_detail *why)
+{
+    struct trace_side side = { .stack = h->stack };
+    const enum err e = h->died == UINT64_MAX ? ERR_OK : trace_side_at(r->trace, h->died, &side, why);
+    *out = (enum phase)r->phases.of_stack[side.stack];
+    return e;
+}
+
 /* A gradient outlives its backward pass: a later request finds it alive, or the program's own thread frees it. */
 static enum err backward_category(const struct rules *r, const struct holding *h, enum category *out,
                                   struct err_detail *why)
 {
     const uint64_t end = backward_end(r, h);
-    struct trace_side side = { .stack = TRACE_NO_STACK };
+    enum phase freed;
     if (h->died == UINT64_MAX && end == UINT64_MAX) {        /* cut in the backward pass, or its last request */
         *out = is_size_of(r, CATEGORY_PARAMETERS, h->bytes) ? CATEGORY_GRADIENTS
                : r->has_parameters                          ? CATEGORY_TEMPORARIES
                                                             : CATEGORY_UNKNOWN;
         return ERR_OK;
     }
-    const enum err e = h->died == UINT64_MAX ? ERR_OK : trace_side_at(r->trace, h->died, &side, why);
-    const enum phase freed = (enum phase)r->phases.of_stack[side.stack];
+    const enum err e = phase_of_free(r, h, &freed, why);
     *out = outlives(h, end) || (freed != PHASE_BACKWARD && freed != PHASE_RECOMPUTE) ? CATEGORY_GRADIENTS
                                                                                      : CATEGORY_TEMPORARIES;
+    return e;
+}
+
+/* A state outlives its step, or it is freed outside of any. */
+static enum err optimizer_category(const struct rules *r, const struct holding *h, enum category *out,
+                                   struct err_detail *why)
+{
+    enum phase freed;
+    const enum err e = phase_of_free(r, h, &freed, why);
+    *out = outlives(h, stretch_end(r, h)) || freed != PHASE_OPTIMIZER ? CATEGORY_OPTIMIZER : CATEGORY_TEMPORARIES;
     return e;
 }
 
@@ -165,10 +183,10 @@ static enum err category_of(const struct rules *r, const struct holding *h, enum
     }
     switch (phase_of(r, h)) {
     case PHASE_BACKWARD:  return backward_category(r, h, out, why);
+    case PHASE_OPTIMIZER: return optimizer_category(r, h, out, why);
     case PHASE_SETUP:     *out = lasting(h, next_of(r, PHASE_FORWARD, h), CATEGORY_PARAMETERS); break;
     case PHASE_BUFFER:    *out = lasting(h, next_of(r, PHASE_FORWARD, h), CATEGORY_BUFFERS); break;
     case PHASE_BUCKETS:   *out = lasting(h, next_of(r, PHASE_BACKWARD, h), CATEGORY_GRADIENTS); break;
-    case PHASE_OPTIMIZER: *out = lasting(h, stretch_end(r, h), CATEGORY_OPTIMIZER); break;
     case PHASE_RECOMPUTE: *out = lasting(h, stretch_end(r, h), CATEGORY_ACTIVATIONS); break;
     case PHASE_FORWARD:   *out = forward_category(r, h); break;
     case PHASE_OWN:       *out = own_category(r, h); break;

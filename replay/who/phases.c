@@ -169,13 +169,14 @@ static bool take_request(struct stretch_pass *s, const struct event *ev, uint64_
     return true;
 }
 
-/* What a forward stretch made goes on living in a backward pass, or for ever: the stretch left a graph. */
+/* What a forward stretch made goes on living in a backward pass: the stretch left a graph. If no backward pass has come, it
+ * may still; but what is never freed is no part of a graph once one has come. */
 static bool end_life(struct stretch_pass *s, uint32_t slot, bool is_ended)
 {
     const uint64_t stretch = s->graph_of[slot];
     const bool has_backward = s->last_backward != UINT64_MAX && s->last_backward > stretch;
     s->graph_of[slot] = UINT64_MAX;
-    return stretch == UINT64_MAX || (is_ended && !has_backward) || starts_add(&s->p->graphs, stretch);
+    return stretch == UINT64_MAX || is_ended != has_backward || starts_add(&s->p->graphs, stretch);
 }
 
 static enum err read_chunk(struct stretch_pass *s, const struct event *ev, size_t n, uint64_t first,
