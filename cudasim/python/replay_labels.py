@@ -132,7 +132,7 @@ def _enter(module, args):
     modules = _modules()
     if id(module) not in _paths:
         _name_all()
-    if not modules and torch.is_grad_enabled():
+    if not modules and not _depth["backward"] and torch.is_grad_enabled():
         for tensor in _tensors(args):
             if tensor.grad_fn is None:
                 _mark(tensor, "inputs")

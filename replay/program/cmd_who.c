@@ -172,7 +172,7 @@ static void print_sureness(const struct who *w)
                100 * share(w->facts.agreed_bytes, labelled));
     else if (named > 0)
         printf("Told from call stacks and from what each request lives through: %.1f%% of the\n"
-               "bytes; of the rest the recording tells nothing.\n", 100 * share(named, all));
+               "bytes%s.\n", 100 * share(named, all), named < all ? "; of the rest the recording tells nothing" : "");
     else
         printf("No category can be told: %s.\n", trace_info(w->trace)->n_stacks > 0 ?
                "what is live is older than the recording,\nor its stacks show no Python" :
@@ -358,7 +358,7 @@ const struct subcommand cmd_who = {
     .synopsis = "who FILE",
     .summary = "show who holds the memory at a moment: by line of the program, category and more",
     .text = "A line is the innermost one of the program itself: frames of PyTorch and of installed libraries are skipped. "
-            "Sizes are as requested.\n",
+            "Sizes are as requested. doc/recording.md defines the categories, and says how a recording is labelled.\n",
     .flags = who_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

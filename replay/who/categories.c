@@ -45,10 +45,17 @@ static uint64_t next_of(const struct rules *r, enum phase phase, const struct ho
     return phase_starts_after(&r->phases.starts[phase], (uint64_t)h->born);
 }
 
-/* Lives beyond event `until`; never freed counts as that also if `until` never comes. */
-static bool outlives(const struct holding *h, uint64_t until)
+/* A request was refused in its life, before event `until`: the program's course was cut short. */
+static bool is_cut(const struct rules *r, const struct holding *h, uint64_t until)
 {
-    return h->died == UINT64_MAX || h->died > until;
+    const uint64_t refusal = phase_starts_after(&r->phases.refusals, (uint64_t)h->born);
+    return refusal < until && refusal < h->died;
+}
+
+/* Lives beyond event `until`. What is never freed does, also if `until` never comes; so does what a refusal met. */
+static bool outlives(const struct rules *r, const struct holding *h, uint64_t until)
+{
+    return h->died == UINT64_MAX || h->died > until || is_cut(r, h, until);
 }
 
 /* The end of the stretch it was born in. */
@@ -119,14 +126,14 @@ static enum err backward_category(const struct rules *r, const struct holding *h
 {
     const uint64_t end = backward_end(r, h);
     enum phase freed;
-    if (h->died == UINT64_MAX && end == UINT64_MAX) {        /* cut in the backward pass, or its last request */
+    if (is_cut(r, h, end) || (h->died == UINT64_MAX && end == UINT64_MAX)) {
         *out = is_size_of(r, CATEGORY_PARAMETERS, h->bytes) ? CATEGORY_GRADIENTS
                : r->has_parameters                          ? CATEGORY_TEMPORARIES
                                                             : CATEGORY_UNKNOWN;
         return ERR_OK;
     }
     const enum err e = phase_of_free(r, h, &freed, why);
-    *out = outlives(h, end) || (freed != PHASE_BACKWARD && freed != PHASE_RECOMPUTE) ? CATEGORY_GRADIENTS
+    *out = outlives(r, h, end) || (freed != PHASE_BACKWARD && freed != PHASE_RECOMPUTE) ? CATEGORY_GRADIENTS
                                                                                      : CATEGORY_TEMPORARIES;
     return e;
 }
@@ -137,7 +144,7 @@ static enum err optimizer_category(const struct rules *r, const struct holding *
 {
     enum phase freed;
     const enum err e = phase_of_free(r, h, &freed, why);
-    *out = outlives(h, stretch_end(r, h)) || freed != PHASE_OPTIMIZER ? CATEGORY_OPTIMIZER : CATEGORY_TEMPORARIES;
+    *out = outlives(r, h, stretch_end(r, h)) || freed != PHASE_OPTIMIZER ? CATEGORY_OPTIMIZER : CATEGORY_TEMPORARIES;
     return e;
 }
 
@@ -145,14 +152,23 @@ static enum err optimizer_category(const struct rules *r, const struct holding *
 static enum category forward_category(const struct rules *r, const struct holding *h)
 {
     const uint64_t backward = next_of(r, PHASE_BACKWARD, h), forward = next_of(r, PHASE_FORWARD, h);
-    return outlives(h, backward < forward ? backward : forward) ? CATEGORY_ACTIVATIONS : CATEGORY_TEMPORARIES;
+    return outlives(r, h, backward < forward ? backward : forward) ? CATEGORY_ACTIVATIONS : CATEGORY_TEMPORARIES;
 }
 
-/* A forward pass has left a graph, and no backward pass has come: own lines compute the loss. */
-static bool is_loss(const struct rules *r, const struct holding *h)
+/* Own lines after a forward pass, before its backward pass: do they add to the graph, or make the next input? What the
+ * backward pass frees belongs to the graph. The same line tells it from step to step. */
+static bool is_of_graph(const struct rules *r, const struct holding *h)
 {
-    const uint64_t graph = phase_starts_before(&r->phases.graphs, (uint64_t)h->born);
-    const uint64_t backward = phase_starts_before(&r->phases.starts[PHASE_BACKWARD], (uint64_t)h->born);
+    const struct phase_starts *starts = r->phases.starts;
+    const uint64_t born = (uint64_t)h->born, forward = phase_starts_before(&starts[PHASE_FORWARD], born);
+    const uint64_t backward = phase_starts_before(&starts[PHASE_BACKWARD], born);
+    const uint64_t step = phase_starts_before(&starts[PHASE_OPTIMIZER], born);
+    const uint64_t graph = phase_starts_before(&r->phases.graphs, born);
+    const bool is_fresh = forward == UINT64_MAX || (backward != UINT64_MAX && backward > forward) ||
+                          (step != UINT64_MAX && step > forward);
+    const int64_t released = r->phases.released[r->phases.line_of[h->stack]];
+    if (is_fresh || released != 0)
+        return !is_fresh && released > 0;
     return graph != UINT64_MAX && (backward == UINT64_MAX || backward < graph);
 }
 
@@ -162,14 +178,14 @@ static enum category own_category(const struct rules *r, const struct holding *h
     const uint64_t forward = next_of(r, PHASE_FORWARD, h), backward = next_of(r, PHASE_BACKWARD, h);
     if (!r->has_parameters && h->died == UINT64_MAX && is_size_of(r, CATEGORY_OPTIMIZER, h->bytes))
         return CATEGORY_PARAMETERS;                  /* a program without modules */
-    if (forward < backward && !is_loss(r, h))
-        return outlives(h, forward) ? CATEGORY_INPUTS : CATEGORY_TEMPORARIES;
-    return outlives(h, backward) ? CATEGORY_ACTIVATIONS : CATEGORY_TEMPORARIES;
+    if (!outlives(r, h, forward < backward ? forward : backward))
+        return CATEGORY_TEMPORARIES;
+    return forward < backward && !is_of_graph(r, h) ? CATEGORY_INPUTS : CATEGORY_ACTIVATIONS;
 }
 
-static enum category lasting(const struct holding *h, uint64_t until, enum category kept)
+static enum category lasting(const struct rules *r, const struct holding *h, uint64_t until, enum category kept)
 {
-    return outlives(h, until) ? kept : CATEGORY_TEMPORARIES;
+    return outlives(r, h, until) ? kept : CATEGORY_TEMPORARIES;
 }
 
 static enum err category_of(const struct rules *r, const struct holding *h, enum category *out, struct err_detail *why)
@@ -184,10 +200,10 @@ static enum err category_of(const struct rules *r, const struct holding *h, enum
     switch (phase_of(r, h)) {
     case PHASE_BACKWARD:  return backward_category(r, h, out, why);
     case PHASE_OPTIMIZER: return optimizer_category(r, h, out, why);
-    case PHASE_SETUP:     *out = lasting(h, next_of(r, PHASE_FORWARD, h), CATEGORY_PARAMETERS); break;
-    case PHASE_BUFFER:    *out = lasting(h, next_of(r, PHASE_FORWARD, h), CATEGORY_BUFFERS); break;
-    case PHASE_BUCKETS:   *out = lasting(h, next_of(r, PHASE_BACKWARD, h), CATEGORY_GRADIENTS); break;
-    case PHASE_RECOMPUTE: *out = lasting(h, stretch_end(r, h), CATEGORY_ACTIVATIONS); break;
+    case PHASE_SETUP:     *out = lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_PARAMETERS); break;
+    case PHASE_BUFFER:    *out = lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_BUFFERS); break;
+    case PHASE_BUCKETS:   *out = lasting(r, h, next_of(r, PHASE_BACKWARD, h), CATEGORY_GRADIENTS); break;
+    case PHASE_RECOMPUTE: *out = lasting(r, h, stretch_end(r, h), CATEGORY_ACTIVATIONS); break;
     case PHASE_FORWARD:   *out = forward_category(r, h); break;
     case PHASE_OWN:       *out = own_category(r, h); break;
     case PHASES:          break;

@@ -3,6 +3,7 @@
 #include "replay/who/phases.h"
 
 #include "base/array.h"
+#include "traces/intern.h"
 #include "traces/stack_frame.h"
 
 #include <stdlib.h>
@@ -107,36 +108,64 @@ static uint32_t apply_line(const char *const *frames, size_t n)
     return 0;
 }
 
+/* One stack of n frames; its line in `lines`. False without memory. */
+static bool read_stack(struct phases *p, uint32_t stack, const char *const *frames, size_t n, struct text_table *lines)
+{
+    const size_t n_code = stack_frames_of_code(frames, n);
+    const char *line = stack_frame_of_program(frames, n_code);
+    p->of_stack[stack] = (uint8_t)phase_of_frames(frames, n_code);
+    p->has_python = p->has_python || p->of_stack[stack] != PHASE_BACKWARD;
+    p->line_of[stack] = text_table_put(lines, line == NULL ? "" : line, line == NULL ? 0 : strlen(line));
+    return p->line_of[stack] != UINT32_MAX;
+}
+
+/* Parameters and buffers are moved by one function, on different lines of it. */
+static void find_buffers(struct phases *p, const uint32_t *apply, size_t n_stacks)
+{
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 1; i <= n_stacks; i++)
+        least = p->of_stack[i] == PHASE_SETUP && apply[i] > 0 && apply[i] < least ? apply[i] : least;
+    for (size_t i = 1; i <= n_stacks; i++)
+        if (p->of_stack[i] == PHASE_SETUP && apply[i] > 0 && apply[i] >= least + BUFFER_LINES)
+            p->of_stack[i] = PHASE_BUFFER;
+}
+
 static enum err read_stacks(struct trace_reader *trace, struct phases *p, struct err_detail *why)
 {
     const size_t n_stacks = trace_info(trace)->n_stacks;
     const char *const *frames;
-    uint32_t *lines = calloc(n_stacks + 1, sizeof *lines), least = UINT32_MAX;
+    struct text_table lines = { .n = 0 };
+    uint32_t *apply = calloc(n_stacks + 1, sizeof *apply);
     p->of_stack = calloc(n_stacks + 1, 1);
-    for (uint32_t i = 1; lines != NULL && p->of_stack != NULL && i <= n_stacks; i++) {
-        size_t n = trace_stack(trace, i, &frames);
-        n = stack_frames_of_code(frames, n);
-        p->of_stack[i] = (uint8_t)phase_of_frames(frames, n);
-        p->has_python = p->has_python || p->of_stack[i] != PHASE_BACKWARD;
-        lines[i] = p->of_stack[i] == PHASE_SETUP ? apply_line(frames, n) : 0;
-        least = lines[i] > 0 && lines[i] < least ? lines[i] : least;
+    p->line_of = calloc(n_stacks + 1, sizeof *p->line_of);
+    p->released = calloc(n_stacks + 1, sizeof *p->released);     /* no more lines than stacks, and none */
+    bool has_memory = apply != NULL && p->of_stack != NULL && p->line_of != NULL && p->released != NULL;
+    if (has_memory)
+        p->of_stack[TRACE_NO_STACK] = PHASE_BACKWARD;
+    for (uint32_t i = 1; has_memory && i <= n_stacks; i++) {
+        const size_t n = trace_stack(trace, i, &frames);
+        has_memory = read_stack(p, i, frames, n, &lines);
+        apply[i] = apply_line(frames, n);
     }
-    for (size_t i = 1; lines != NULL && p->of_stack != NULL && i <= n_stacks; i++)
-        if (lines[i] > 0 && lines[i] >= least + BUFFER_LINES)
-            p->of_stack[i] = PHASE_BUFFER;
-    free(lines);
-    if (p->of_stack == NULL)
-        return no_memory(why);
-    p->of_stack[TRACE_NO_STACK] = PHASE_BACKWARD;
-    return ERR_OK;
+    if (has_memory)
+        find_buffers(p, apply, n_stacks);
+    text_table_free(&lines);
+    free(apply);
+    return has_memory ? ERR_OK : no_memory(why);
 }
 
 /* ---- stretches ---- */
 
+struct birth {
+    uint64_t stretch;                /* start of the stretch it was born in */
+    uint32_t stack;
+    bool     is_live;
+};
+
 struct stretch_pass {
     struct phases *p;
     struct trace_reader *trace;
-    uint64_t *graph_of;              /* by slot: the start of the forward stretch it was born in; UINT64_MAX: none */
+    struct birth *births;            /* by slot */
     uint64_t  now;                   /* the start of the stretch that goes on */
     uint64_t  last_backward;         /* start of the last one; UINT64_MAX: none yet */
     int       phase;                 /* that goes on; -1: none yet */
@@ -155,7 +184,6 @@ static bool starts_add(struct phase_starts *s, uint64_t event)
 static bool take_request(struct stretch_pass *s, const struct event *ev, uint64_t event, uint32_t stack)
 {
     const int phase = s->p->of_stack[stack];
-    s->graph_of[ev->slot] = UINT64_MAX;
     if (phase != s->phase) {
         s->phase = phase;
         s->now = event;
@@ -164,19 +192,23 @@ static bool take_request(struct stretch_pass *s, const struct event *ev, uint64_
         if (!starts_add(&s->p->starts[phase], event) || !starts_add(&s->p->all, event))
             return false;
     }
-    if (phase == PHASE_FORWARD)
-        s->graph_of[ev->slot] = s->now;
+    s->births[ev->slot] = (struct birth){ .stretch = s->now, .stack = stack, .is_live = true };
     return true;
 }
 
 /* What a forward stretch made goes on living in a backward pass: the stretch left a graph. If no backward pass has come, it
  * may still; but what is never freed is no part of a graph once one has come. */
-static bool end_life(struct stretch_pass *s, uint32_t slot, bool is_ended)
+static bool end_life(struct stretch_pass *s, uint32_t slot, bool is_ended, uint32_t free_stack)
 {
-    const uint64_t stretch = s->graph_of[slot];
-    const bool has_backward = s->last_backward != UINT64_MAX && s->last_backward > stretch;
-    s->graph_of[slot] = UINT64_MAX;
-    return stretch == UINT64_MAX || is_ended != has_backward || starts_add(&s->p->graphs, stretch);
+    struct birth *b = &s->births[slot];
+    const bool has_backward = s->last_backward != UINT64_MAX && s->last_backward > b->stretch;
+    const enum phase born = (enum phase)s->p->of_stack[b->stack], freed = (enum phase)s->p->of_stack[free_stack];
+    if (!b->is_live)
+        return true;
+    b->is_live = false;
+    if (is_ended && has_backward && born == PHASE_OWN)
+        s->p->released[s->p->line_of[b->stack]] += freed == PHASE_BACKWARD || freed == PHASE_RECOMPUTE ? 1 : -1;
+    return born != PHASE_FORWARD || is_ended != has_backward || starts_add(&s->p->graphs, b->stretch);
 }
 
 static enum err read_chunk(struct stretch_pass *s, const struct event *ev, size_t n, uint64_t first,
@@ -190,7 +222,9 @@ static enum err read_chunk(struct stretch_pass *s, const struct event *ev, size_
         if (e == ERR_OK && ev[i].kind == EVENT_ALLOC)
             has_memory = take_request(s, &ev[i], first + i, sides[i % SIDES].stack);
         else if (e == ERR_OK && (ev[i].kind == EVENT_FREE || ev[i].kind == EVENT_FREE_REQUESTED))
-            has_memory = end_life(s, ev[i].slot, true);
+            has_memory = end_life(s, ev[i].slot, true, sides[i % SIDES].stack);
+        else if (e == ERR_OK && ev[i].kind == EVENT_OOM)
+            has_memory = starts_add(&s->p->refusals, first + i);
     }
     return e == ERR_OK && !has_memory ? no_memory(why) : e;
 }
@@ -207,7 +241,7 @@ static enum err read_events(struct stretch_pass *s, struct trace_side sides[stat
             e = read_chunk(s, ev, n, first, sides, why);
     }
     for (uint32_t slot = 0; e == ERR_OK && slot < trace_info(s->trace)->peak_live; slot++)
-        if (!end_life(s, slot, false))
+        if (!end_life(s, slot, false, TRACE_NO_STACK))
             e = no_memory(why);
     return e;
 }
@@ -227,16 +261,14 @@ enum err phases_read(struct trace_reader *trace, struct phases *out, struct err_
     if (e != ERR_OK || !out->has_python)
         return e;
     struct trace_side *sides = malloc(SIDES * sizeof *sides);
-    s.graph_of = malloc((n_slots + 1) * sizeof *s.graph_of);
-    e = sides == NULL || s.graph_of == NULL ? no_memory(why) : ERR_OK;
-    for (size_t i = 0; e == ERR_OK && i < n_slots; i++)
-        s.graph_of[i] = UINT64_MAX;
+    s.births = calloc(n_slots + 1, sizeof *s.births);
+    e = sides == NULL || s.births == NULL ? no_memory(why) : ERR_OK;
     if (e == ERR_OK)
         e = read_events(&s, sides, why);
     if (e == ERR_OK && out->graphs.n > 0)
         qsort(out->graphs.at, out->graphs.n, sizeof *out->graphs.at, compare_numbers);
     free(sides);
-    free(s.graph_of);
+    free(s.births);
     return e;
 }
 
@@ -246,6 +278,9 @@ void phases_close(struct phases *p)
         free(p->starts[i].at);
     free(p->all.at);
     free(p->graphs.at);
+    free(p->refusals.at);
+    free(p->released);
+    free(p->line_of);
     free(p->of_stack);
     *p = (struct phases){ .of_stack = NULL };
 }

@@ -33,6 +33,10 @@ struct phases {
     bool      has_python;            /* a stack shows Python frames; otherwise nothing is known, and there are no starts */
     struct phase_starts starts[PHASES], all;
     struct phase_starts graphs;      /* starts of those forward stretches that leave something for a backward pass */
+    struct phase_starts refusals;    /* event numbers of refused requests */
+    uint32_t *line_of;               /* by stack: number of the program's own line */
+    int64_t  *released;              /* by line: of what its own lines asked for and a backward pass met, how many requests
+                                      * more the backward pass freed than others did */
 };
 
 /* Reads all stacks once and all events once. ERR_HOST_NOMEM, the reader's errors. Released with phases_close, also on

@@ -6,15 +6,16 @@
 
 Each program of examples/loops runs twice on the simulated card: as it is, and labelled. Labels come from PyTorch's own
 hooks (cudasim/python/replay_labels.py). Both runs must ask for the same bytes in the same order, with the same requests
-live at each. At the peak at least 99 %
-of the bytes must get the label's category, from the recording without labels. --keep writes the labelled recordings as
-native traces: tests/data/categories is made so. Exit status 0: all true.
+live at each. At the peak, or where memory ran out, at least 99 % of the bytes must get the label's category: request by
+request by the rules on the labelled run, and in sum on the other. --keep writes the labelled recordings as native traces:
+tests/data/categories is made so. Exit status 0: all true.
 """
 import argparse
 import json
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,18 +36,21 @@ PROGRAMS = {
     "gpt2-checkpoint": ["loops/gpt2.py", "--checkpoint"], "lora": ["loops/lora.py"], "lstm": ["loops/lstm.py"],
     "two-ranks": ["loops/two_ranks.py"], "unet": ["loops/unet.py"],
     "train": ["training/train.py", "--epochs", "1", "--workers", "0"],
+    "oom-fragmented": ["oom/fragmented.py", "own.pickle"], "oom-halves-batch": ["oom/halves_batch.py", "own.pickle"],
 }
+CARDS = {"oom-fragmented": "sim:1640MiB", "oom-halves-batch": "sim:4GiB"}    # too small for them; others: 24 GiB
 
 
-def record(replay, program, folder, *flags):
+def record(replay, name, folder, *flags):
     """The snapshots that the program's processes leave."""
+    program = PROGRAMS[name]
     folder.mkdir()
-    done = subprocess.run([replay, "run-sim", "--device", "sim:24GiB", "-o", str(folder / "t.zst"), *flags, "--",
+    done = subprocess.run([replay, "run-sim", "--device", CARDS.get(name, "sim:24GiB"), "-o", str(folder / "t.zst"), *flags, "--",
                            sys.executable, str(ROOT / "examples" / program[0]), *program[1:]],
                           cwd=folder, capture_output=True, text=True)
-    if done.returncode != 0:
+    if done.returncode != 0 and name not in CARDS:
         sys.exit("%s: %s" % (" ".join(program), done.stderr[-2000:]))
-    return sorted(folder.glob("*.pickle"))
+    return sorted(folder.glob("t*.pickle"))
 
 
 def requests(snapshot):
@@ -63,9 +67,22 @@ def requests(snapshot):
 
 
 def who(replay, recording):
-    out = subprocess.run([replay, "who", str(recording), "--at", "peak", "--by", "category", "--json", "-"],
+    out = subprocess.run([replay, "who", str(recording), "--by", "category", "--json", "-"],
                          capture_output=True, check=True)
     return json.loads(out.stdout)
+
+
+def keep(replay, snapshot, out):
+    """A native trace of a labelled snapshot, without the folders of this machine."""
+    taken = pickle.loads(snapshot.read_bytes())
+    homes = (str(ROOT / "examples") + "/", "/home/ada/"), (r"^.*/lib/python3\.\d+/", "/home/ada/venv/lib/python3.11/")
+    for entry in (e for trace in taken["device_traces"] for e in trace):
+        for frame in entry.get("frames", ()):
+            for home, instead in homes:
+                frame["filename"] = re.sub(home, instead, frame["filename"])
+    with tempfile.TemporaryDirectory() as work:
+        (pathlib.Path(work) / "labelled.pickle").write_bytes(pickle.dumps(taken))
+        subprocess.run([replay, "import", "labelled.pickle", "-o", str(out.resolve())], cwd=work, check=True)
 
 
 def judge(replay, name, plain, labelled):
@@ -92,13 +109,13 @@ def main():
     print("%-20s %13s  %8s  %8s  %s" % ("program", "peak", "requests", "totals", "course"))
     for name in args.names or PROGRAMS:
         with tempfile.TemporaryDirectory() as work:
-            plain = record(replay, PROGRAMS[name], pathlib.Path(work) / "plain")
-            labelled = record(replay, PROGRAMS[name], pathlib.Path(work) / "labelled", "--labels")
+            plain = record(replay, name, pathlib.Path(work) / "plain")
+            labelled = record(replay, name, pathlib.Path(work) / "labelled", "--labels")
             for pair in zip(plain, labelled):
                 failures += not judge(replay, name, *pair)
             if args.keep is not None:
                 args.keep.mkdir(parents=True, exist_ok=True)
-                subprocess.run([replay, "import", str(labelled[0]), "-o", str(args.keep / (name + ".trace.zst"))], check=True)
+                keep(replay, labelled[0], args.keep / (name + ".trace.zst"))
     print("%d failed" % failures)
     return 1 if failures else 0
 
