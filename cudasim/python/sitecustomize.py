@@ -67,8 +67,12 @@ def _imported(torch):
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     labels = None
     if folder and os.environ.get("REPLAY_TORCH_LABELS"):
-        import replay_labels as labels
-        labels.start()
+        try:
+            import replay_labels as labels
+            labels.start()
+        except (AttributeError, ImportError) as error:
+            print("replay: PyTorch %s cannot be labelled: %s" % (torch.__version__, error), file=sys.stderr)
+            labels = None
     if folder:
         _record(torch, folder, labels)
 

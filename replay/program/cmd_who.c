@@ -54,7 +54,7 @@ static enum err read_key(struct who *w, const struct options *o, struct err_deta
         return err_set(why, ERR_USAGE, 0, "--by '%.40s': expected line, file, module, category, stack, size, stream or "
                        "pool", word);
     const enum holder_key key = keys[w->key].key;
-    if (key == HOLDER_MODULE && !holders_have_modules(w->trace))
+    if (key == HOLDER_MODULE && !holders_are_labelled(w->trace))
         return err_set(why, ERR_UNSUPPORTED, 0, "--by module: this recording has no labels, which name modules; record it "
                        "with --labels (record --torch, run-sim) or the Python module replay_labels, or try --by line");
     if (trace_info(w->trace)->n_stacks == 0 && (key == HOLDER_LINE || key == HOLDER_FILE || key == HOLDER_STACK)) {

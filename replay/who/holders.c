@@ -202,13 +202,13 @@ const char *category_word(enum category category)
     return words[category];
 }
 
-bool holders_have_modules(const struct trace_reader *trace)
+bool holders_are_labelled(const struct trace_reader *trace)
 {
     struct stack_frame label;
     const char *const *frames;
     for (uint32_t i = 1; i <= trace_info(trace)->n_stacks; i++) {
         const size_t n = trace_stack(trace, i, &frames);
-        if (stack_frame_label(frames, n, STACK_LABEL_MODULE, &label))
+        if (stack_frame_label(frames, n, STACK_LABEL_CATEGORY, &label))
             return true;
     }
     return false;

@@ -76,8 +76,8 @@ struct holders {
 MUST_USE enum err holders_group(struct trace_reader *trace, const struct holdings *h, enum holder_key key,
                                 struct holders *out, struct err_detail *why);
 
-/* True if labels of this recording name modules. */
-bool holders_have_modules(const struct trace_reader *trace);
+/* True if the recording has labels. */
+bool holders_are_labelled(const struct trace_reader *trace);
 const char *holder_name(const struct holders *h, size_t i);
 void holders_close(struct holders *h);
 
