@@ -227,8 +227,11 @@ def _watch_other_hooks():
     @functools.wraps(enter)
     def watched(self):
         pack = self.pack_hook
-        self.pack_hook = lambda tensor: _saved(pack(tensor))
-        return enter(self)
+        self.pack_hook = functools.wraps(pack)(lambda tensor: _saved(pack(tensor)))
+        try:
+            return enter(self)
+        finally:
+            self.pack_hook = pack                    # its owner may look at it
 
     hooks.__enter__ = watched
 
