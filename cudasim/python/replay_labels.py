@@ -11,7 +11,8 @@
 
 The labels are known, not guessed from stacks: PyTorch's own hooks say when a module, a backward pass or an optimizer's
 step begins and ends, what autograd saves, and which tensors are parameters, buffers, gradients and states. Moments are
-counted in requests and frees, as PyTorch's statistics count them, so a label finds its request in the history exactly.
+counted in requests and frees, as PyTorch's statistics count them, so a label finds its request in the history exactly
+(unless the program resets these with torch.cuda.reset_accumulated_memory_stats).
 A label becomes two more frames at the outer end of a request's stack, in the files "nn.Module" and "category"; every
 viewer shows them. The request's own frames stay as they are, and no request of the program changes.
 
@@ -103,13 +104,14 @@ def _name_all():
     found = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
     inner = {id(child) for module in found for child in module.children()}
     for root in found:
-        if id(root) in inner or id(root) in _paths:
+        if id(root) in inner:
             continue
-        name = type(root).__name__
-        _roots[name] = _roots.get(name, 0) + 1
-        name += "#%d" % _roots[name] if _roots[name] > 1 else ""
+        if id(root) not in _paths:
+            name = type(root).__name__
+            _roots[name] = _roots.get(name, 0) + 1
+            _paths[id(root)] = name + ("#%d" % _roots[name] if _roots[name] > 1 else "")
         for path, module in root.named_modules():
-            _paths.setdefault(id(module), name + ("." + path if path else ""))
+            _paths.setdefault(id(module), _paths[id(root)] + "." + path)
     return found
 
 
@@ -166,10 +168,10 @@ def _enter_node(path, _grads):
     _note()
 
 
-def _attach(tensors):
-    """Lets every node of the graph say when it begins."""
+def _attach(arguments):
+    """Lets every node of the graph below these arguments of a backward pass say when it begins."""
     _modules()
-    todo, seen = [t.grad_fn for t in _tensors(tensors) if t.grad_fn is not None], set()
+    todo, seen = [t.grad_fn for t in _tensors(arguments) if t.grad_fn is not None], set()
     while todo:
         node = todo.pop()
         if node is None or node in seen:
@@ -193,7 +195,7 @@ def _phased(name, function, before=None, after=None):
     @functools.wraps(function)
     def phased(*args, **kwargs):
         if before is not None:
-            before(args[0])
+            before([*args, *kwargs.values()])
         _depth[name] += 1
         _note()
         try:
@@ -270,10 +272,7 @@ def start():
     _state["started"] = True
     modules = torch.nn.modules.module
     modules.register_module_forward_pre_hook(_enter)
-    try:
-        modules.register_module_forward_hook(_leave, always_call=True)
-    except TypeError:                                # torch 2.0
-        modules.register_module_forward_hook(_leave)
+    modules.register_module_forward_hook(_leave, always_call=True)
     register_optimizer_step_pre_hook(_enter_step)
     register_optimizer_step_post_hook(_leave_step)
     torch.autograd.graph.saved_tensors_hooks(_saved, lambda tensor: tensor).__enter__()

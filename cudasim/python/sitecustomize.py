@@ -70,7 +70,7 @@ def _imported(torch):
         try:
             import replay_labels as labels
             labels.start()
-        except (AttributeError, ImportError) as error:
+        except (AttributeError, ImportError, TypeError) as error:
             print("replay: PyTorch %s cannot be labelled: %s" % (torch.__version__, error), file=sys.stderr)
             labels = None
     if folder:
