@@ -81,8 +81,8 @@ def _note():
 
 def _mark(tensor, category, path=None):
     if isinstance(tensor, torch.Tensor) and tensor.is_cuda and tensor.layout == torch.strided:
-        _marks.append((_position(tensor.device.index), tensor.device.index, tensor.untyped_storage().data_ptr(), category,
-                       path))
+        device = tensor.device.index
+        _marks.append((_position(device), device, tensor.untyped_storage().data_ptr(), category, path))
 
 
 def _tensors(value):
@@ -343,7 +343,7 @@ def _next(positions, after):
 
 
 def _category(known, phase, born, ended, starts, end):
-    """The category of a request that no tensor has told by itself: the phase it was born in, and what it lives through."""
+    """The category of a request that no tensor has told: by the phase it was born in, and what it lives through."""
     forward, backward, nested = (_next(starts[name], born - 1) for name in ("forward", "backward", "nested"))
     if phase == "buckets":
         return "gradients" if ended > backward else "temporaries"

@@ -15,7 +15,8 @@
  * themselves would name alike. */
 struct category_facts { uint64_t named_bytes, labelled_bytes, agreed_bytes; };
 
-/* Sets holding.category of all that is held. Reads all stacks and all events once. ERR_HOST_NOMEM, the reader's errors. */
+/* Sets holding.category of all that is held. Reads all stacks and all events once. ERR_HOST_NOMEM, the reader's
+ * errors. */
 MUST_USE enum err categories_find(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
                                   struct err_detail *why);
 

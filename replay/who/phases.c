@@ -29,14 +29,16 @@ static bool file_ends(const struct stack_frame *f, const char *name)
 
 static bool is_optimizer(const struct stack_frame *f)
 {
-    return !file_ends(f, "lr_scheduler.py") && (stack_frame_is_in(f, "torch/optim") || file_ends(f, "optimizer.py") ||
-                                                file_ends(f, "adam.py") || file_ends(f, "adamw.py") || file_ends(f, "sgd.py"));
+    return !file_ends(f, "lr_scheduler.py") &&
+           (stack_frame_is_in(f, "torch/optim") || file_ends(f, "optimizer.py") || file_ends(f, "adam.py") ||
+            file_ends(f, "adamw.py") || file_ends(f, "sgd.py"));
 }
 
 static bool is_checkpoint(const struct stack_frame *f)
 {
-    return file_ends(f, "checkpoint.py") && (stack_frame_is_named(f, "unpack_hook") || stack_frame_is_named(f, "backward") ||
-                                             stack_frame_is_named(f, "recompute_fn"));
+    return file_ends(f, "checkpoint.py") &&
+           (stack_frame_is_named(f, "unpack_hook") || stack_frame_is_named(f, "backward") ||
+            stack_frame_is_named(f, "recompute_fn"));
 }
 
 /* The call that runs a backward pass: Tensor.backward, torch.autograd.backward and grad, and the engine's. */
@@ -94,7 +96,10 @@ static enum phase phase_of_frames(const char *const *frames, size_t n)
         has_setup = has_setup || is_setup(&f);
         is_autograd = is_autograd_bottom(&f);
     }
-    return !has_python || is_autograd ? PHASE_BACKWARD : has_module ? PHASE_FORWARD : has_setup ? PHASE_SETUP : PHASE_OWN;
+    return !has_python || is_autograd ? PHASE_BACKWARD
+           : has_module               ? PHASE_FORWARD
+           : has_setup                ? PHASE_SETUP
+                                      : PHASE_OWN;
 }
 
 /* The line of the innermost frame of Module._apply; 0: there is none. */
@@ -196,8 +201,8 @@ static bool take_request(struct stretch_pass *s, const struct event *ev, uint64_
     return true;
 }
 
-/* What a forward stretch made goes on living in a backward pass: the stretch left a graph. If no backward pass has come, it
- * may still; but what is never freed is no part of a graph once one has come. */
+/* What a forward stretch made goes on living in a backward pass: the stretch left a graph. If no backward pass has come,
+ * it may still; but what is never freed is no part of a graph once one has come. */
 static bool end_life(struct stretch_pass *s, uint32_t slot, bool is_ended, uint32_t free_stack)
 {
     struct birth *b = &s->births[slot];

@@ -4,8 +4,8 @@
  *
  *     set up | own lines | forward | own lines | backward | optimizer | own lines | forward ...
  *
- * Requests in a row in one phase are a stretch. Autograd's threads run no Python, so in a recording with stacks a request
- * without one belongs to a backward pass.
+ * Requests in a row in one phase are a stretch. Autograd's threads run no Python, so in a recording with stacks a
+ * request without one belongs to a backward pass.
  */
 #ifndef REPLAY_REPLAY_WHO_PHASES_H
 #define REPLAY_REPLAY_WHO_PHASES_H
@@ -30,13 +30,13 @@ struct phase_starts { uint64_t *at; size_t n, room; };
 
 struct phases {
     uint8_t  *of_stack;              /* enum phase, by stack */
-    bool      has_python;            /* a stack shows Python frames; otherwise nothing is known, and there are no starts */
+    bool      has_python;            /* a stack shows Python; otherwise nothing is known, and there are no starts */
     struct phase_starts starts[PHASES], all;
     struct phase_starts graphs;      /* starts of those forward stretches that leave something for a backward pass */
     struct phase_starts refusals;    /* event numbers of refused requests */
     uint32_t *line_of;               /* by stack: number of the program's own line */
-    int64_t  *released;              /* by line: of what its own lines asked for and a backward pass met, how many requests
-                                      * more the backward pass freed than others did */
+    int64_t  *released;              /* by line: of its requests in PHASE_OWN that a backward pass met, how many more the
+                                      * backward pass freed than others did */
 };
 
 /* Reads all stacks once and all events once. ERR_HOST_NOMEM, the reader's errors. Released with phases_close, also on
