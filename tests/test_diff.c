@@ -330,3 +330,18 @@ Test(diff, the_line_of_the_program_is_the_innermost_outside_torch)
     const struct stack_frame no_file = stack_frame_parse("nothing");
     cr_expect(no_file.n_name == 0 && no_file.n_file == 7 && no_file.line == 0);
 }
+
+Test(diff, labels_are_told_from_frames_of_code)
+{
+    static const char *const frames[] = {"forward train.py:19", "<module> category:3", "GPT.head nn.Module:0",
+                                         "optimizer state category:0"};
+    struct stack_frame label;
+    char text[64];
+    cr_expect_eq(stack_frames_of_code(frames, 4), 2, "a line that is not 0 is code");
+    cr_expect(stack_frame_label(frames, 4, STACK_LABEL_MODULE, &label) && stack_frame_is_named(&label, "GPT.head"));
+    cr_expect(stack_frame_label(frames, 4, STACK_LABEL_CATEGORY, &label) && stack_frame_is_named(&label, "optimizer state"));
+    cr_expect(!stack_frame_label(frames, 2, STACK_LABEL_CATEGORY, &label));
+    cr_expect_str_eq(stack_frame_of_program(frames, 4), frames[0]);
+    stack_frame_show(frames[3], text, sizeof text);
+    cr_expect_str_eq(text, "category optimizer state");
+}

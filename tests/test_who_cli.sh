@@ -23,7 +23,7 @@ status() {
 }
 
 for trace in "$data/extrapolate/too_large-8.trace.zst" "$samples/gpt-varlen-default.trace.zst"; do
-    for by in line file stack size stream pool; do
+    for by in line file stack size stream pool category; do
         status 0 '' who "$trace" --by $by
         awk 'length > 80 { exit 1 }' out || fail "--by $by is wider than 80 columns: $(cat out)"
         status 0 '' who "$trace" --by $by --json who.json
@@ -56,6 +56,32 @@ done
 status 0 '' who plain.trace --at peak
 grep -q '^No call stacks were recorded' out || fail "nothing is said of missing stacks: $(cat out)"
 grep -q ', by size:' out || fail "not by size without stacks"
+status 0 '' who plain.trace --by category --json none.json
+python3 -c 'import json; who = json.load(open("none.json")); assert who["named_bytes"] == who["labelled_bytes"] == 0' ||
+    fail "a category was told without stacks"
+"$replay" who plain.trace --by category | grep -q '^No category can be told' || fail "nothing is said of unknown categories"
+status 2 'has no labels' who plain.trace --by module
+status 2 'give -o OUT' run-sim --labels -- true
+status 2 'give --torch too' record -o labels.trace --labels -- true
+
+# The recordings of tests/data/categories are labelled: the rules must agree with the labels at the peak, or where memory
+# ran out.
+for trace in "$data"/categories/*.trace.zst; do
+    status 0 '' who "$trace" --by category --json who.json
+    python3 - <<'PY' || fail "$trace: the rules do not agree with the labels"
+import json
+who = json.load(open("who.json"))
+assert who["labelled_bytes"] == who["named_bytes"] == who["bytes"] > 0
+assert who["agreed_bytes"] >= 0.99 * who["bytes"], who["agreed_bytes"] / who["bytes"]
+PY
+    status 0 '' who "$trace" --by module --json who.json
+    python3 -c 'import json; who = json.load(open("who.json")); assert sum(r["bytes"] for r in who["rows"]) == who["bytes"]' ||
+        fail "$trace: --by module does not add up"
+done
+status 0 '' who "$data/categories/gpt-bf16-checkpoint.trace.zst" --by module
+grep -q 'GPT.blocks.3.up' out || fail "no module is named: $(cat out)"
+status 0 '' who "$data/categories/gpt-bf16-checkpoint.trace.zst" --by line
+grep -q 'category' out && fail "a label is taken for a line: $(cat out)"
 
 (( failures == 0 )) && echo "who: all as promised"
 exit $(( failures > 0 ))

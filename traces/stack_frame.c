@@ -154,11 +154,40 @@ size_t stack_frame_index_of_program(const char *const *frames, size_t n)
     return i < n ? i : 0;
 }
 
+static const char *const label_files[] = { [STACK_LABEL_MODULE] = "nn.Module", [STACK_LABEL_CATEGORY] = "category" };
+
+static bool is_label(const struct stack_frame *f, enum stack_label kind)
+{
+    return f->line == 0 && part_is(f->file, f->n_file, label_files[kind]);
+}
+
+bool stack_frame_label(const char *const *frames, size_t n, enum stack_label kind, struct stack_frame *out)
+{
+    for (size_t i = n; i > stack_frames_of_code(frames, n); i--) {
+        *out = stack_frame_parse(frames[i - 1]);
+        if (is_label(out, kind))
+            return true;
+    }
+    return false;
+}
+
+size_t stack_frames_of_code(const char *const *frames, size_t n)
+{
+    for (; n > 0; n--) {
+        const struct stack_frame f = stack_frame_parse(frames[n - 1]);
+        if (!is_label(&f, STACK_LABEL_MODULE) && !is_label(&f, STACK_LABEL_CATEGORY))
+            break;
+    }
+    return n;
+}
+
 void stack_frame_show(const char *text, char *out, size_t size)
 {
     const struct stack_frame f = stack_frame_parse(text);
     if (text[0] == '(' || f.n_file == 0)
         snprintf(out, size, "%s", text);
+    else if (is_label(&f, STACK_LABEL_MODULE) || is_label(&f, STACK_LABEL_CATEGORY))
+        snprintf(out, size, "%.*s %.*s", (int)f.n_file, f.file, (int)f.n_name, f.name);
     else if (part_is(f.file, f.n_file, "??") && f.n_name > 0)
         snprintf(out, size, "%.*s", (int)f.n_name, f.name);
     else

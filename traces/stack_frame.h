@@ -37,8 +37,15 @@ const char *stack_frame_of_program(const char *const *frames, size_t n);
 /* Its index; 0 without frames. */
 size_t stack_frame_index_of_program(const char *const *frames, size_t n);
 
+/* Labels of a recording (cudasim/python/replay_labels.py) are the outermost frames of a stack: "GPT.head nn.Module:0" and
+ * "activations category:0". stack_frame_label finds one; false: there is none. stack_frames_of_code is how many of the n
+ * frames are left without them. */
+enum stack_label { STACK_LABEL_MODULE, STACK_LABEL_CATEGORY };
+bool stack_frame_label(const char *const *frames, size_t n, enum stack_label kind, struct stack_frame *out);
+size_t stack_frames_of_code(const char *const *frames, size_t n);
+
 /* Formats a frame as "train.py:19 forward". A text in parentheses, which is no frame, stays as it is.
- * Of a frame of an unknown file ("??") only the name is shown. */
+ * Of a frame of an unknown file ("??") only the name is shown, and a label as "category activations". */
 void stack_frame_show(const char *text, char *out, size_t size);
 
 #endif

@@ -7,7 +7,8 @@ parameters across processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's alloc
 program does to it. A snapshot is written into the folder when the program ends in any way but a kill, at the first out of
 memory, and on SIGUSR1; beside it the process's rank in a distributed job. With REPLAY_TORCH_FOLLOW it is also written
 again and again. Where a CUDA graph was captured, the history gets a record of ours at the begin and at the end, because
-PyTorch's own history does not tell. Nothing else of the program changes.
+PyTorch's own history does not tell. With REPLAY_TORCH_LABELS requests are labelled (replay_labels.py). Nothing else of
+the program changes.
 """
 import _thread
 import importlib.abc
@@ -100,8 +101,9 @@ class _Recorder:
     PID.usr1.pickle     on SIGUSR1
     """
 
-    def __init__(self, torch, folder):
+    def __init__(self, torch, folder, labels):
         self.torch, self.memory, self.folder = torch, torch.cuda.memory, folder
+        self.labels = labels                         # the module replay_labels, or None
         self.pid = None                              # of the process whose history this is; None: CUDA has not started
         self.has_ended = False
         self.record_history = self.memory._record_memory_history
@@ -132,15 +134,19 @@ class _Recorder:
                 pass                                 # a release without it does not ask for it
             threading.Thread(target=self.follow, name="replay", daemon=True).start()
 
-    def dump(self, name, has_captures=True):
+    def dump(self, name, is_standing=True):
+        """Writes a snapshot. is_standing: the program does nothing meanwhile, so captures and labels find their places."""
         import pickle
 
         if self.pid != os.getpid():
             return                                   # a forked child holds its parent's history, not its own
         path = os.path.join(self.folder, "%d.%s" % (os.getpid(), name))
         part = "%s.%d.part" % (path, _thread.get_ident())
-        snapshot = self.memory._snapshot()
-        if has_captures:
+        if is_standing and self.labels is not None:
+            snapshot = self.labels.snapshot(is_last=name == "pickle")
+        else:
+            snapshot = self.memory._snapshot()
+        if is_standing:
             self.captures.put_into(snapshot)
         with open(part, "wb") as f:
             pickle.dump(snapshot, f)
@@ -192,7 +198,7 @@ class _Recorder:
 
         while not self.has_ended:
             began = time.monotonic()
-            self.dump("so-far.pickle", has_captures=False)    # the program goes on, so its counts do not stand still
+            self.dump("so-far.pickle", is_standing=False)
             time.sleep(max(0.5, 4 * (time.monotonic() - began)))
 
 
@@ -211,6 +217,19 @@ class _WithoutCudnn:
         return call
 
 
+def _labels(torch):
+    """The labelling module, started; None: labels are not wanted, or not to be had in this release."""
+    if not os.environ.get("REPLAY_TORCH_LABELS"):
+        return None
+    try:
+        import replay_labels
+        replay_labels.start()
+    except (AttributeError, ImportError, TypeError) as error:
+        print("replay: PyTorch %s cannot be labelled: %s" % (torch.__version__, error), file=sys.stderr)
+        return None
+    return replay_labels
+
+
 def _imported(torch):
     if os.environ.get("REPLAY_CUDASIM_DEVICE"):
         torch.nn.modules.rnn._VF = _WithoutCudnn(torch)
@@ -223,7 +242,7 @@ def _imported(torch):
             ddp._verify_param_shape_across_processes = lambda *_, **__: True
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:
-        _Recorder(torch, folder).install()
+        _Recorder(torch, folder, _labels(torch)).install()
 
 
 class _Loader(importlib.abc.Loader):

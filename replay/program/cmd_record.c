@@ -56,6 +56,8 @@ static enum err put_hook(const struct record_run *run, struct child_env *env, st
 {
     char hook[PATH_MAX];
     enum err e = child_env_put(env, "REPLAY_TORCH_RECORD", run->folder, '\0', why);
+    if (e == ERR_OK && run->o->is_given[FLAG_LABELS])
+        e = child_env_put(env, "REPLAY_TORCH_LABELS", "1", '\0', why);
     if (e != ERR_OK || run->card != NULL)
         return e;
     e = installed_file_find("cudasim/python", hook, why);
@@ -116,6 +118,8 @@ static enum err prepare(struct record_run *run, struct err_detail *why)
         e = sim_card_open(run->o, "record", &run->card, why);
     else if (run->o->texts[FLAG_TORCH_LIBS] != NULL)
         e = err_set(why, ERR_USAGE, 0, "--torch-libs is for a program on a simulated card: --simulate D");
+    if (e == ERR_OK && run->o->is_given[FLAG_LABELS] && !run->o->is_given[FLAG_TORCH_HISTORY])
+        e = err_set(why, ERR_USAGE, 0, "--labels is for PyTorch's requests: give --torch too");
     if (e == ERR_OK)
         e = find_library(run, why);
     return e == ERR_OK ? make_folder(run, why) : e;
@@ -146,7 +150,7 @@ static enum exit_status record_main(const struct options *o)
 }
 
 static const struct flag_use record_flags[] = {
-    RECORDED_PROGRAM_FLAGS, TAKES(STACKS), TAKES(TORCH_HISTORY), TAKES(HELP), FLAGS_END,
+    RECORDED_PROGRAM_FLAGS, TAKES(STACKS), TAKES(TORCH_HISTORY), TAKES(LABELS), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_record = {

@@ -32,9 +32,13 @@ static enum err report(const struct sim_card *card, const char *path, int status
     return e;
 }
 
-static enum err make_env(const struct sim_card *card, bool is_recorded, struct child_env *env, struct err_detail *why)
+static enum err make_env(const struct options *o, const struct sim_card *card, bool is_recorded, struct child_env *env,
+                         struct err_detail *why)
 {
-    const enum err e = sim_card_put_env(card, NULL, env, why);
+    enum err e = sim_card_put_env(card, NULL, env, why);
+    if (e == ERR_OK && o->is_given[FLAG_LABELS])
+        e = is_recorded ? child_env_put(env, "REPLAY_TORCH_LABELS", "1", '\0', why)
+                        : err_set(why, ERR_USAGE, 0, "--labels is for a recording: give -o OUT");
     if (e != ERR_OK || !is_recorded)
         return e;
     return child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', why);
@@ -46,7 +50,7 @@ static enum err run_on_card(const struct options *o, struct sim_card *card, cons
 {
     struct child_env env = { .n = 0 };
     struct following *following = NULL;
-    enum err e = make_env(card, path != NULL, &env, why);
+    enum err e = make_env(o, card, path != NULL, &env, why);
     if (e == ERR_OK)
         e = recorded_program_run(o, &env, path != NULL ? sim_card_journals(card) : NULL, "run-sim", &following, status,
                                  why);
@@ -81,7 +85,7 @@ static enum exit_status run_sim_main(const struct options *o)
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }
 
-static const struct flag_use run_sim_flags[] = {RECORDED_PROGRAM_FLAGS, TAKES(HELP), FLAGS_END};
+static const struct flag_use run_sim_flags[] = {RECORDED_PROGRAM_FLAGS, TAKES(LABELS), TAKES(HELP), FLAGS_END};
 
 const struct subcommand cmd_run_sim = {
     .name = "run-sim",

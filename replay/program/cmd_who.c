@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "replay/engine/explain_run.h"
-#include "replay/who/holders.h"
+#include "replay/who/categories.h"
 #include "report/json_writer.h"
 #include "traces/stack_frame.h"
 
@@ -17,6 +17,7 @@ enum { ROWS_SHOWN = 20, WHO_WIDTH = 80, NAME_COLUMN = 31, STACK_TEXT = 4096 };
 static const struct { const char *word; enum holder_key key; } keys[] = {
     { "line", HOLDER_LINE }, { "file", HOLDER_FILE }, { "stack", HOLDER_STACK },
     { "size", HOLDER_SIZE }, { "stream", HOLDER_STREAM }, { "pool", HOLDER_POOL },
+    { "category", HOLDER_CATEGORY }, { "module", HOLDER_MODULE },
 };
 
 /* Everything the command holds. Zero is valid: who_close accepts it. */
@@ -24,6 +25,7 @@ struct who {
     struct trace_reader *trace;
     struct holdings held;
     struct holders  rows;
+    struct category_facts facts;     /* --by category */
     uint64_t since;                  /* --grew; 0 without it */
     int64_t  place;                  /* of the moment, in the source's numbering; -1: the end */
     size_t   key;                    /* index of keys[] */
@@ -45,14 +47,16 @@ static void who_close(struct who *w)
 static enum err read_key(struct who *w, const struct options *o, struct err_detail *why)
 {
     const char *word = o->by != NULL ? o->by : "line";
-    if (strcmp(word, "module") == 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "--by module: this recording names no modules; try --by line");
     for (w->key = 0; w->key < sizeof keys / sizeof keys[0]; w->key++)
         if (strcmp(keys[w->key].word, word) == 0)
             break;
     if (w->key == sizeof keys / sizeof keys[0])
-        return err_set(why, ERR_USAGE, 0, "--by '%.40s': expected line, file, stack, size, stream or pool", word);
+        return err_set(why, ERR_USAGE, 0, "--by '%.40s': expected line, file, module, category, stack, size, stream or "
+                       "pool", word);
     const enum holder_key key = keys[w->key].key;
+    if (key == HOLDER_MODULE && !holders_are_labelled(w->trace))
+        return err_set(why, ERR_UNSUPPORTED, 0, "--by module: this recording has no labels, which name modules; record it "
+                       "with --labels (record --torch, run-sim) or the Python module replay_labels, or try --by line");
     if (trace_info(w->trace)->n_stacks == 0 && (key == HOLDER_LINE || key == HOLDER_FILE || key == HOLDER_STACK)) {
         w->is_forced_to_size = true;
         for (w->key = 0; keys[w->key].key != HOLDER_SIZE; w->key++)
@@ -116,6 +120,8 @@ static enum err who_read(struct who *w, const struct options *o, struct err_deta
     w->place = -1;
     if (e == ERR_OK && w->held.moment < trace_info(w->trace)->events)
         e = trace_event_number(w->trace, (int64_t)w->held.moment, &w->place, why);
+    if (e == ERR_OK && keys[w->key].key == HOLDER_CATEGORY)
+        e = categories_find(w->trace, &w->held, &w->facts, why);
     return e == ERR_OK ? holders_group(w->trace, &w->held, keys[w->key].key, &w->rows, why) : e;
 }
 
@@ -156,6 +162,24 @@ static void print_rows(const struct who *w, const struct options *o)
                100 * share(rest, w->held.bytes), w->rows.n - shown);
 }
 
+/* What the categories stand on, and how sure they are. */
+static void print_sureness(const struct who *w)
+{
+    const uint64_t all = w->held.bytes, named = w->facts.named_bytes, labelled = w->facts.labelled_bytes;
+    if (labelled > 0)
+        printf("Labels tell the category of %.1f%% of the bytes. Call stacks and lives alone would\n"
+               "have told %.1f%% of those rightly.\n", 100 * share(labelled, all),
+               100 * share(w->facts.agreed_bytes, labelled));
+    else if (named > 0)
+        printf("Told from call stacks and from what each request lives through: %.1f%% of the\n"
+               "bytes%s.\n", 100 * share(named, all), named < all ? "; of the rest the recording tells nothing" : "");
+    else
+        printf("No category can be told: %s.\n", trace_info(w->trace)->n_stacks > 0 ?
+               "what is live is older than the recording,\nor its stacks show no Python" :
+               "that takes call stacks. In PyTorch, record with\n"
+               "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+}
+
 static void print_text(const struct who *w, const struct options *o)
 {
     printf("%.2f MiB in %zu live requests ", (double)w->held.bytes / (double)MIB, w->held.n);
@@ -165,6 +189,8 @@ static void print_text(const struct who *w, const struct options *o)
         printf("at the end");
     printf("%s, by %s:\n", o->grew != NULL ? ", requested since then" : "", keys[w->key].word);
     print_rows(w, o);
+    if (keys[w->key].key == HOLDER_CATEGORY)
+        print_sureness(w);
     if (w->is_forced_to_size)
         printf("No call stacks were recorded, so lines are not known. In PyTorch, record with\n"
                "torch.cuda.memory._record_memory_history(stacks=\"python\").\n");
@@ -183,6 +209,11 @@ static void write_json(const struct who *w, FILE *out)
         json_put_null(&j, "event");
     json_put_number(&j, "bytes", w->held.bytes);
     json_put_text(&j, "by", keys[w->key].word);
+    if (keys[w->key].key == HOLDER_CATEGORY) {
+        json_put_number(&j, "named_bytes", w->facts.named_bytes);
+        json_put_number(&j, "labelled_bytes", w->facts.labelled_bytes);
+        json_put_number(&j, "agreed_bytes", w->facts.agreed_bytes);
+    }
     json_put_array(&j, "rows");
     for (size_t i = 0; i < w->rows.n; i++) {
         json_put_object(&j, NULL);
@@ -325,9 +356,9 @@ static const struct flag_use who_flags[] = {
 const struct subcommand cmd_who = {
     .name = "who",
     .synopsis = "who FILE",
-    .summary = "show who holds the memory at a moment: by line of the program, by size and more",
+    .summary = "show who holds the memory at a moment: by line of the program, category and more",
     .text = "A line is the innermost one of the program itself: frames of PyTorch and of installed libraries are skipped. "
-            "Sizes are as requested.\n",
+            "Sizes are as requested. doc/recording.md defines the categories, and says how a recording is labelled.\n",
     .flags = who_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

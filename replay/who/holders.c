@@ -192,6 +192,37 @@ void holdings_close(struct holdings *h)
 
 /* ---- groups ---- */
 
+const char *category_word(enum category category)
+{
+    static const char *const words[] = {
+#define CATEGORY(name, word) word,
+        CATEGORIES(CATEGORY)
+#undef CATEGORY
+    };
+    return words[category];
+}
+
+bool holders_are_labelled(const struct trace_reader *trace)
+{
+    struct stack_frame label;
+    const char *const *frames;
+    for (uint32_t i = 1; i <= trace_info(trace)->n_stacks; i++) {
+        const size_t n = trace_stack(trace, i, &frames);
+        if (stack_frame_label(frames, n, STACK_LABEL_CATEGORY, &label))
+            return true;
+    }
+    return false;
+}
+
+static void name_module(const char *const *frames, size_t n, char out[static NAME_BYTES])
+{
+    struct stack_frame label;
+    if (stack_frame_label(frames, n, STACK_LABEL_MODULE, &label))
+        snprintf(out, NAME_BYTES, "%.*s", (int)label.n_name, label.name);
+    else
+        snprintf(out, NAME_BYTES, "(outside of modules)");
+}
+
 static void name_frame(const char *frame, bool is_file, char out[static NAME_BYTES])
 {
     const struct stack_frame f = stack_frame_parse(frame);
@@ -229,6 +260,9 @@ static void name_of(struct trace_reader *trace, const struct holding *h, enum ho
     case HOLDER_POOL:
         snprintf(out, NAME_BYTES, h->pool == 0 ? "shared pool" : "private pool %u", h->pool);
         return;
+    case HOLDER_CATEGORY:
+        snprintf(out, NAME_BYTES, "%s", category_word((enum category)h->category));
+        return;
     default:
         break;
     }
@@ -236,6 +270,8 @@ static void name_of(struct trace_reader *trace, const struct holding *h, enum ho
         snprintf(out, NAME_BYTES, "(before the recording)");
     else if (n == 0)
         snprintf(out, NAME_BYTES, "(no stack recorded)");
+    else if (key == HOLDER_MODULE)
+        name_module(frames, n, out);
     else if (key == HOLDER_STACK)
         name_stack(frames, n, out);
     else

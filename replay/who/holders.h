@@ -9,6 +9,26 @@
 #include "traces/intern.h"
 #include "traces/trace.h"
 
+/* What a request is for: X(NAME, word). doc/recording.md defines them. */
+#define CATEGORIES(X)                                                                                       \
+    X(UNKNOWN, "unknown")                                                                                   \
+    X(PARAMETERS, "parameters")                                                                             \
+    X(BUFFERS, "buffers")                                                                                   \
+    X(GRADIENTS, "gradients")                                                                               \
+    X(OPTIMIZER, "optimizer state")                                                                         \
+    X(ACTIVATIONS, "activations")                                                                           \
+    X(TEMPORARIES, "temporaries")                                                                           \
+    X(WORKSPACES, "workspaces")                                                                             \
+    X(INPUTS, "inputs")
+
+enum category {
+#define CATEGORY(name, word) CATEGORY_##name,
+    CATEGORIES(CATEGORY)
+#undef CATEGORY
+    CATEGORY_KINDS
+};
+const char *category_word(enum category category);
+
 /* One live request. `born` and `died` are our numbers of events; -1: before the first. */
 struct holding {
     uint64_t bytes;                  /* as requested */
@@ -17,6 +37,7 @@ struct holding {
     uint32_t stack;                  /* TRACE_NO_STACK: none */
     uint16_t stream;                 /* dense */
     uint8_t  pool;                   /* dense */
+    uint8_t  category;               /* enum category; unknown until categories_find */
 };
 
 /* What is live in front of event `moment`. */
@@ -39,7 +60,8 @@ MUST_USE enum err holdings_read(struct trace_reader *trace, enum moment_kind kin
 void holdings_keep_new(struct holdings *h, uint64_t since);
 void holdings_close(struct holdings *h);
 
-enum holder_key { HOLDER_LINE, HOLDER_FILE, HOLDER_STACK, HOLDER_SIZE, HOLDER_STREAM, HOLDER_POOL, HOLDER_KEYS };
+enum holder_key { HOLDER_LINE, HOLDER_FILE, HOLDER_STACK, HOLDER_SIZE, HOLDER_STREAM, HOLDER_POOL, HOLDER_CATEGORY,
+                  HOLDER_MODULE, HOLDER_KEYS };
 
 struct holder { uint32_t name; uint64_t bytes, n; };      /* name: in holders.names */
 
@@ -53,6 +75,9 @@ struct holders {
 /* Groups what is held. ERR_HOST_NOMEM. */
 MUST_USE enum err holders_group(struct trace_reader *trace, const struct holdings *h, enum holder_key key,
                                 struct holders *out, struct err_detail *why);
+
+/* True if the recording has labels. */
+bool holders_are_labelled(const struct trace_reader *trace);
 const char *holder_name(const struct holders *h, size_t i);
 void holders_close(struct holders *h);
 

@@ -66,6 +66,7 @@ static enum err read_leaks(struct why *w, struct trace_reader *trace, struct err
 static enum err read_holders(struct why *w, struct trace_reader *trace, struct err_detail *why)
 {
     struct holdings h;
+    struct category_facts facts = { .named_bytes = 0 };
     const struct trial *t = &w->tune.baseline.trial;
     const bool is_ours = !t->fits && t->stopped_at >= 0;
     enum err e = is_ours ? holdings_read(trace, MOMENT_EVENT, (uint64_t)t->stopped_at, &h, why)
@@ -75,6 +76,11 @@ static enum err read_holders(struct why *w, struct trace_reader *trace, struct e
     e = trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h.moment - (w->coverage.refusals == 0), &w->event, why);
     if (e == ERR_OK)
         e = holders_group(trace, &h, w->is_by_size ? HOLDER_SIZE : HOLDER_LINE, &w->lines, why);
+    if (e == ERR_OK)
+        e = categories_find(trace, &h, &facts, why);
+    if (e == ERR_OK)
+        e = holders_group(trace, &h, HOLDER_CATEGORY, &w->categories, why);
+    w->named_bytes = facts.named_bytes;
     if (e == ERR_OK)
         take_refusal(w, &h);
     holdings_close(&h);
@@ -140,6 +146,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
 void why_close(struct why *w)
 {
     holders_close(&w->lines);
+    holders_close(&w->categories);
     holders_close(&w->leaks);
     tune_close(&w->tune);
 }

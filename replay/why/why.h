@@ -8,7 +8,7 @@
 #include "replay/advise/tune.h"
 #include "replay/conf/settings_facts.h"
 #include "replay/coverage/coverage.h"
-#include "replay/who/holders.h"
+#include "replay/who/categories.h"
 #include "replay/why/oom_text.h"
 
 /* In the order in which they are told: the first that holds is the verdict. */
@@ -52,6 +52,8 @@ struct why {
     uint64_t recorded_reserved;      /* when the recording ends; 0: not recorded */
     int64_t  growth;                 /* of live data a step */
     struct holders lines, leaks;     /* by line: at the moment; what a step leaves behind */
+    struct holders categories;       /* at the moment; of named_bytes the category is known */
+    uint64_t named_bytes;
     bool     is_by_size;             /* no stacks were recorded: `lines` are by size instead */
     struct settings_facts settings;
     struct tune tune;

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WHY_COLUMNS = 80, HOLDERS_SHOWN = 3 };
+enum { WHY_COLUMNS = 80, HOLDERS_SHOWN = 3, CATEGORIES_SHOWN = 4 };
 
 static void put(FILE *out, const struct words *w, size_t indent)
 {
@@ -160,6 +160,20 @@ static void print_lines(FILE *out, const struct holders *h, bool is_by_size, uin
     }
 }
 
+/* "- for: 1200 MiB (55%) activations, 400 MiB (18%) optimizer state, ...": what no setting can make smaller. */
+static void print_categories(FILE *out, const struct why *y)
+{
+    char a[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    const struct holders *h = &y->categories;
+    if (y->named_bytes == 0)
+        return;
+    for (size_t i = 0; i < h->n && i < CATEGORIES_SHOWN; i++)
+        words_add(&w, "%s%s (%.0f%%) %s", i == 0 ? "- for: " : ", ", text_mib(h->at[i].bytes, a),
+                  y->live > 0 ? 100.0 * (double)h->at[i].bytes / (double)y->live : 0.0, holder_name(h, i));
+    put(out, &w, 2);
+}
+
 static void print_coverage(FILE *out, const struct why *y, const char *event_word)
 {
     char text[COVERAGE_TEXT];
@@ -200,6 +214,8 @@ void why_print(FILE *out, const struct why *y, const char *path, const char *eve
     print_refusal(out, y, event_word);
     if (y->verdict == VERDICT_LEAK)
         print_lines(out, &y->leaks, false, (uint64_t)y->growth, "grows most");
+    if (y->verdict == VERDICT_FULL)
+        print_categories(out, y);
     print_lines(out, &y->lines, y->is_by_size, y->live, "holds most");
     if (y->is_state)
         print_how_to_record(out);
@@ -273,12 +289,13 @@ void why_json_text(struct json_writer *j, const struct oom_text *t)
 
 /* ---- JSON ---- */
 
-static void json_lines(struct json_writer *j, const char *key, const struct holders *h)
+/* `word` names what the holders are: "line". */
+static void json_holders(struct json_writer *j, const char *key, const char *word, size_t n_most, const struct holders *h)
 {
     json_put_array(j, key);
-    for (size_t i = 0; i < h->n && i < WHY_HOLDERS; i++) {
+    for (size_t i = 0; i < h->n && i < n_most; i++) {
         json_put_object(j, NULL);
-        json_put_text(j, "line", holder_name(h, i));
+        json_put_text(j, word, holder_name(h, i));
         json_put_number(j, "bytes", h->at[i].bytes);
         json_put_number(j, "requests", h->at[i].n);
         json_end_object(j);
@@ -326,6 +343,7 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
     json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
-    json_lines(j, "holds", &y->lines);
-    json_lines(j, "grows", &y->leaks);
+    json_holders(j, "holds", "line", WHY_HOLDERS, &y->lines);
+    json_holders(j, "grows", "line", WHY_HOLDERS, &y->leaks);
+    json_holders(j, "categories", "category", CATEGORY_KINDS, &y->categories);
 }

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A request's category follows from the phase it was born in, and from what it lives through.
+ *
+ *     set up | own lines | forward forward | backward backward | optimizer | forward ...
+ *     ^ parameter: lives on                        ^ gradient: outlives the backward pass
+ *              ^ input: lives into the forward pass              ^ state: outlives the step
+ *                        ^ activation: lives into the backward pass
+ */
+#include "replay/who/categories.h"
+
+#include "replay/who/phases.h"
+#include "traces/stack_frame.h"
+
+/* ---- labels ---- */
+
+static enum category category_of_label(const struct trace_reader *trace, uint32_t stack)
+{
+    const char *const *frames;
+    struct stack_frame label;
+    const size_t n = trace_stack(trace, stack, &frames);
+    const bool is_labelled = stack_frame_label(frames, n, STACK_LABEL_CATEGORY, &label);
+    for (int c = 0; is_labelled && c < CATEGORY_KINDS; c++)
+        if (stack_frame_is_named(&label, category_word((enum category)c)))
+            return (enum category)c;
+    return CATEGORY_UNKNOWN;
+}
+
+/* ---- rules ---- */
+
+struct rules {
+    struct trace_reader *trace;
+    struct phases phases;
+    const struct holdings *all;
+    bool has_parameters;             /* a module's parameters are among what is held */
+};
+
+static enum phase phase_of(const struct rules *r, const struct holding *h)
+{
+    return (enum phase)r->phases.of_stack[h->stack];
+}
+
+static uint64_t next_of(const struct rules *r, enum phase phase, const struct holding *h)
+{
+    return phase_starts_after(&r->phases.starts[phase], (uint64_t)h->born);
+}
+
+/* A request was refused in its life, before event `until`: the program's course was cut short. */
+static bool is_cut(const struct rules *r, const struct holding *h, uint64_t until)
+{
+    const uint64_t refusal = phase_starts_after(&r->phases.refusals, (uint64_t)h->born);
+    return refusal < until && refusal < h->died;
+}
+
+/* Lives beyond event `until`. What is never freed does, also if `until` never comes; so does what a refusal met. */
+static bool outlives(const struct rules *r, const struct holding *h, uint64_t until)
+{
+    return h->died == UINT64_MAX || h->died > until || is_cut(r, h, until);
+}
+
+/* The end of the stretch it was born in. */
+static uint64_t stretch_end(const struct rules *r, const struct holding *h)
+{
+    return phase_starts_after(&r->phases.all, (uint64_t)h->born);
+}
+
+/* Sizes of the workspaces that cuBLAS and cuBLASLt keep for each handle and stream. Source: PyTorch, CUDABlas.cpp and
+ * CublasHandlePool.cpp: 32 MiB on Hopper, ":4096:2:16:8" before it; 1 MiB. */
+static bool is_workspace_size(uint64_t bytes)
+{
+    return bytes == UINT64_C(33554432) || bytes == UINT64_C(8519680) || bytes == UINT64_C(1048576);
+}
+
+/* Each thread's handle asks once: at the first product of the first forward and of the first backward pass. */
+static bool is_workspace(const struct rules *r, const struct holding *h)
+{
+    const enum phase phase = phase_of(r, h);
+    const bool is_kept = h->died == UINT64_MAX && is_workspace_size(h->bytes);
+    const struct phase_starts *own = &r->phases.starts[phase];
+    const bool has_handle = phase == PHASE_OWN || phase == PHASE_FORWARD || phase == PHASE_BACKWARD ||
+                            phase == PHASE_RECOMPUTE;
+    if (!is_kept || !has_handle ||
+        (phase != PHASE_OWN && phase_starts_before(own, (uint64_t)h->born) != own->at[0]))
+        return false;
+    for (size_t i = 0; i < r->all->n; i++) {
+        const struct holding *o = &r->all->at[i];
+        if (o->bytes == h->bytes && o->stream == h->stream && o->born >= 0 && o->born < h->born &&
+            o->died == UINT64_MAX && phase_of(r, o) == phase)
+            return false;
+    }
+    return true;
+}
+
+static bool is_size_of(const struct rules *r, enum category category, uint64_t bytes)
+{
+    for (size_t i = 0; i < r->all->n; i++)
+        if (r->all->at[i].category == category && r->all->at[i].bytes == bytes)
+            return true;
+    return false;
+}
+
+/* The backward pass is over when anything but a backward pass asks again. */
+static uint64_t backward_end(const struct rules *r, const struct holding *h)
+{
+    static const enum phase others[] = { PHASE_OWN, PHASE_SETUP, PHASE_BUCKETS, PHASE_FORWARD, PHASE_OPTIMIZER };
+    uint64_t end = UINT64_MAX;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const uint64_t next = next_of(r, others[i], h);
+        end = next < end ? next : end;
+    }
+    return end;
+}
+
+/* The phase that freed it, by the stack of the free; the phase it was born in if it is never freed. */
+static enum err phase_of_free(const struct rules *r, const struct holding *h, enum phase *out, struct err_detail *why)
+{
+    struct trace_side side = { .stack = h->stack };
+    const enum err e = h->died == UINT64_MAX ? ERR_OK : trace_side_at(r->trace, h->died, &side, why);
+    *out = (enum phase)r->phases.of_stack[side.stack];
+    return e;
+}
+
+/* A gradient outlives its backward pass: a later request finds it alive, or the program's own thread frees it. */
+static enum err backward_category(const struct rules *r, const struct holding *h, enum category *out,
+                                  struct err_detail *why)
+{
+    const uint64_t end = backward_end(r, h);
+    enum phase freed;
+    if (is_cut(r, h, end) || (h->died == UINT64_MAX && end == UINT64_MAX)) {
+        *out = is_size_of(r, CATEGORY_PARAMETERS, h->bytes) ? CATEGORY_GRADIENTS
+               : r->has_parameters                          ? CATEGORY_TEMPORARIES
+                                                            : CATEGORY_UNKNOWN;
+        return ERR_OK;
+    }
+    const enum err e = phase_of_free(r, h, &freed, why);
+    *out = outlives(r, h, end) || (freed != PHASE_BACKWARD && freed != PHASE_RECOMPUTE) ? CATEGORY_GRADIENTS
+                                                                                     : CATEGORY_TEMPORARIES;
+    return e;
+}
+
+/* A state outlives its step, or it is freed outside of any. */
+static enum err optimizer_category(const struct rules *r, const struct holding *h, enum category *out,
+                                   struct err_detail *why)
+{
+    enum phase freed;
+    const enum err e = phase_of_free(r, h, &freed, why);
+    *out = outlives(r, h, stretch_end(r, h)) || freed != PHASE_OPTIMIZER ? CATEGORY_OPTIMIZER : CATEGORY_TEMPORARIES;
+    return e;
+}
+
+/* Kept for the backward pass, or from one forward pass to the next. */
+static enum category forward_category(const struct rules *r, const struct holding *h)
+{
+    const uint64_t backward = next_of(r, PHASE_BACKWARD, h), forward = next_of(r, PHASE_FORWARD, h);
+    return outlives(r, h, backward < forward ? backward : forward) ? CATEGORY_ACTIVATIONS : CATEGORY_TEMPORARIES;
+}
+
+/* Own lines after a forward pass, before its backward pass: do they add to the graph, or make the next input? What the
+ * backward pass frees belongs to the graph. The same line tells it from step to step. */
+static bool is_of_graph(const struct rules *r, const struct holding *h)
+{
+    const struct phase_starts *starts = r->phases.starts;
+    const uint64_t born = (uint64_t)h->born, forward = phase_starts_before(&starts[PHASE_FORWARD], born);
+    const uint64_t backward = phase_starts_before(&starts[PHASE_BACKWARD], born);
+    const uint64_t step = phase_starts_before(&starts[PHASE_OPTIMIZER], born);
+    const uint64_t graph = phase_starts_before(&r->phases.graphs, born);
+    const bool is_fresh = forward == UINT64_MAX || (backward != UINT64_MAX && backward > forward) ||
+                          (step != UINT64_MAX && step > forward);
+    const int64_t released = r->phases.released[r->phases.line_of[h->stack]];
+    if (is_fresh || released != 0)
+        return !is_fresh && released > 0;
+    return graph != UINT64_MAX && (backward == UINT64_MAX || backward < graph);
+}
+
+/* Made by the program's own lines: an input if a forward pass begins in its life, before a backward pass. */
+static enum category own_category(const struct rules *r, const struct holding *h)
+{
+    const uint64_t forward = next_of(r, PHASE_FORWARD, h), backward = next_of(r, PHASE_BACKWARD, h);
+    if (!r->has_parameters && h->died == UINT64_MAX && is_size_of(r, CATEGORY_OPTIMIZER, h->bytes))
+        return CATEGORY_PARAMETERS;                  /* a program without modules */
+    if (!outlives(r, h, forward < backward ? forward : backward))
+        return CATEGORY_TEMPORARIES;
+    return forward < backward && !is_of_graph(r, h) ? CATEGORY_INPUTS : CATEGORY_ACTIVATIONS;
+}
+
+static enum category lasting(const struct rules *r, const struct holding *h, uint64_t until, enum category kept)
+{
+    return outlives(r, h, until) ? kept : CATEGORY_TEMPORARIES;
+}
+
+static enum err category_of(const struct rules *r, const struct holding *h, enum category *out, struct err_detail *why)
+{
+    *out = CATEGORY_UNKNOWN;
+    if (h->born < 0)
+        return ERR_OK;
+    if (is_workspace(r, h)) {
+        *out = CATEGORY_WORKSPACES;
+        return ERR_OK;
+    }
+    switch (phase_of(r, h)) {
+    case PHASE_BACKWARD:  return backward_category(r, h, out, why);
+    case PHASE_OPTIMIZER: return optimizer_category(r, h, out, why);
+    case PHASE_SETUP:     *out = lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_PARAMETERS); break;
+    case PHASE_BUFFER:    *out = lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_BUFFERS); break;
+    case PHASE_BUCKETS:   *out = lasting(r, h, next_of(r, PHASE_BACKWARD, h), CATEGORY_GRADIENTS); break;
+    case PHASE_RECOMPUTE: *out = lasting(r, h, stretch_end(r, h), CATEGORY_ACTIVATIONS); break;
+    case PHASE_FORWARD:   *out = forward_category(r, h); break;
+    case PHASE_OWN:       *out = own_category(r, h); break;
+    case PHASES:          break;
+    }
+    return ERR_OK;
+}
+
+/* Parameters and states come first: others are compared with them. */
+static int round_of(enum phase phase)
+{
+    return phase == PHASE_SETUP || phase == PHASE_BUFFER || phase == PHASE_OPTIMIZER ? 0 : phase == PHASE_OWN ? 1 : 2;
+}
+
+static enum err apply_rules(struct rules *r, struct holdings *h, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < h->n && e == ERR_OK; i++) {
+            enum category category;
+            if (round_of(phase_of(r, &h->at[i])) != round)
+                continue;
+            e = category_of(r, &h->at[i], &category, why);
+            h->at[i].category = (uint8_t)category;
+            r->has_parameters = r->has_parameters || (round == 0 && category == CATEGORY_PARAMETERS);
+        }
+    return e;
+}
+
+static void apply_labels(struct trace_reader *trace, struct holdings *h, struct category_facts *facts)
+{
+    *facts = (struct category_facts){ .named_bytes = 0 };
+    for (size_t i = 0; i < h->n; i++) {
+        struct holding *one = &h->at[i];
+        const enum category label = category_of_label(trace, one->stack);
+        if (label != CATEGORY_UNKNOWN) {
+            facts->labelled_bytes += one->bytes;
+            facts->agreed_bytes += label == one->category ? one->bytes : 0;
+            one->category = (uint8_t)label;
+        }
+        facts->named_bytes += one->category != CATEGORY_UNKNOWN ? one->bytes : 0;
+    }
+}
+
+enum err categories_find(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
+                         struct err_detail *why)
+{
+    struct rules r = { .trace = trace, .all = h };
+    enum err e = phases_read(trace, &r.phases, why);
+    if (e == ERR_OK && r.phases.has_python)
+        e = apply_rules(&r, h, why);
+    if (e == ERR_OK)
+        apply_labels(trace, h, facts);
+    phases_close(&r.phases);
+    return e;
+}
