@@ -19,9 +19,8 @@ def _record(enabled="all", **_):
     cuda.memory.is_on = enabled is not None
 
 
-def _dump(path):
-    with open(path, "w") as f:
-        f.write(" ".join(cuda.memory.history))
+def _snapshot():
+    return {"device_traces": [list(cuda.memory.history)]}
 
 
 def ask(what):
@@ -35,7 +34,7 @@ def _start():
         cuda.queued.pop()()
 
 
-memory = types.SimpleNamespace(_record_memory_history=_record, _dump_snapshot=_dump, history=[], is_on=False)
+memory = types.SimpleNamespace(_record_memory_history=_record, _snapshot=_snapshot, history=[], is_on=False)
 cuda = types.SimpleNamespace(memory=memory, queued=[], start=_start)
 cuda._lazy_call = cuda.queued.append
 _C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=lambda observer: None)
@@ -53,7 +52,8 @@ ends() {
 $(cat)" || got=$?
     found=(out/*)
     [[ -e ${found[0]} ]] || found=()
-    ((${#found[@]} == 0)) || said=$(cat "${found[@]: -1}")
+    ((${#found[@]} == 0)) || said=$(python3 -c 'import pickle, sys
+print(*pickle.load(open(sys.argv[1], "rb"))["device_traces"][0])' "${found[@]: -1}")
     if [[ $got -ne $status || ${#found[@]} -ne $files || $said != "$history" ]]; then
         printf 'FAILED: %s: status %d instead of %d, files: %s, the last holds: %s\n' "$name" "$got" "$status" \
             "${found[*]}" "$said"

@@ -23,7 +23,9 @@ class _Captures:
     def __init__(self, torch):
         self.torch = torch
         self.found = []
-        graph = torch.cuda.CUDAGraph
+        graph = getattr(torch.cuda, "CUDAGraph", None)
+        if graph is None:
+            return
         begin, end = graph.capture_begin, graph.capture_end
 
         def capture_begin(graph, *args, **kwargs):
