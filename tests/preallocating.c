@@ -57,7 +57,7 @@ static void preallocating_free(struct policy *p, const struct event *req, const 
 }
 
 static const struct policy_ops preallocating = {
-    .abi = POLICY_ABI, .size = sizeof(struct policy_ops), .name = "preallocating",
+    POLICY_HEAD, .name = "preallocating",
     .summary = "takes all its memory with the first request (for tests)", .options = preallocating_options,
     .create = preallocating_create, .destroy = preallocating_destroy, .alloc = preallocating_alloc,
     .free = preallocating_free,

@@ -107,7 +107,7 @@ static inline void rig_free(struct rig *r, enum event_kind kind, uint32_t slot, 
 static inline void rig_flush(struct rig *r)
 {
     if (r->policy->ops->flush != NULL)
-        r->policy->ops->flush(r->policy);
+        r->policy->ops->flush(r->policy, POLICY_ALL_STREAMS);
 }
 
 /* Every invariant that the policy knows of holds. */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The device and a policy, behind the same calls. */
+#include "policies/parts/upstream.h"
+
+#include <stdlib.h>
+
+enum err upstream_open(struct upstream *u, const struct policy_config *cfg, const struct option_value *value,
+                       struct err_detail *why)
+{
+    struct policy *policy = NULL;
+    if (value->choice != NULL) {
+        struct policy_config inner = *cfg;
+        uint64_t refused_bytes;
+        inner.values = value->choice->values;
+        const enum err e = policy_create(value->choice->ops, &inner, &policy, why);
+        if (e != ERR_OK)
+            return e;
+        if (policy_is_refused(policy, &refused_bytes)) {
+            policy_destroy(policy);
+            return ERR_DEVICE_OOM;
+        }
+    }
+    *u = (struct upstream){.device = cfg->device, .policy = policy};
+    return ERR_OK;
+}
+
+void upstream_close(struct upstream *u)
+{
+    policy_destroy(u->policy);
+    u->policy = NULL;
+}
+
+enum err upstream_alloc(struct upstream *u, uint64_t bytes, uint16_t stream, struct block *out)
+{
+    if (u->policy != NULL) {
+        const struct event req = {.kind = EVENT_ALLOC, .bytes = bytes, .stream = stream};
+        return u->policy->ops->alloc(u->policy, &req, out);
+    }
+    struct segment s;
+    const enum err e = device_segment_alloc(u->device, bytes, &s);
+    if (e == ERR_OK)
+        *out = (struct block){.addr = s.addr, .bytes = s.bytes, .segment = s.id};
+    return e;
+}
+
+void upstream_free(struct upstream *u, uint64_t bytes, uint16_t stream, const struct block *b)
+{
+    if (u->policy != NULL) {
+        const struct event req = {.kind = EVENT_FREE, .bytes = bytes, .stream = stream};
+        u->policy->ops->free(u->policy, &req, b);
+        return;
+    }
+    device_segment_free(u->device, &(struct segment){.addr = b->addr, .bytes = b->bytes, .id = b->segment});
+}
+
+static int segment_compare(const void *a, const void *b)
+{
+    const struct segment *x = a, *y = b;
+    return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+static enum err device_walk(const struct device *dev, block_visit visit, void *arg)
+{
+    struct segment *order = malloc((dev->n_segments + 1) * sizeof *order);
+    if (order == NULL)
+        return ERR_HOST_NOMEM;
+    size_t n = 0;
+    for (uint32_t id = 0; id < dev->n_segments; id++)
+        if (dev->segments[id].bytes > 0)
+            order[n++] = (struct segment){.addr = dev->segments[id].addr, .bytes = dev->segments[id].bytes, .id = id};
+    qsort(order, n, sizeof *order, segment_compare);
+    for (size_t i = 0; i < n; i++)
+        visit(arg, &(struct block_view){.addr = order[i].addr, .bytes = order[i].bytes, .requested = order[i].bytes,
+                                        .segment_addr = order[i].addr, .segment = order[i].id,
+                                        .state = BLOCK_ALLOCATED});
+    free(order);
+    return ERR_OK;
+}
+
+enum err upstream_walk(const struct upstream *u, block_visit visit, void *arg)
+{
+    if (u->policy == NULL)
+        return device_walk(u->device, visit, arg);
+    return u->policy->ops->walk == NULL ? ERR_UNSUPPORTED : u->policy->ops->walk(u->policy, visit, arg);
+}
+
+void upstream_stats(const struct upstream *u, stat_visit visit, void *arg)
+{
+    if (u->policy != NULL && u->policy->ops->stats != NULL)
+        u->policy->ops->stats(u->policy, visit, arg);
+}
+
+enum err upstream_check(const struct upstream *u, struct err_detail *why)
+{
+    return u->policy == NULL || u->policy->ops->check == NULL ? ERR_OK : u->policy->ops->check(u->policy, why);
+}

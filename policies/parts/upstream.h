@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Where a caching allocator gets its memory from: the device, or another policy, named in brackets.
+ *
+ *     rmm-binning:upstream=[rmm-pool:initial=1GiB]
+ *
+ *     requests --> rmm-binning --> upstream --> rmm-pool --> upstream --> device
+ *
+ * What is taken is a struct block, as a policy answers it: `segment` is the device's id of the segment that it lies in,
+ * whatever stands between.
+ */
+#ifndef REPLAY_POLICIES_PARTS_UPSTREAM_H
+#define REPLAY_POLICIES_PARTS_UPSTREAM_H
+
+#include "policies/policy.h"
+
+struct upstream {
+    struct device *device;           /* borrowed */
+    struct policy *policy;           /* owned; NULL: the device itself */
+};
+
+/* The option that names an upstream, for a policy's table. */
+#define UPSTREAM_OPTION \
+    {"upstream", OPTION_UPSTREAM, 0, 0, NULL, NULL, "where it takes its memory from: a policy in brackets; not set: the device"}
+
+/* Opens what an option of kind UPSTREAM names, for the same program as `cfg`. policy_create's errors; ERR_DEVICE_OOM if
+ * the upstream was refused the memory that it starts with. upstream_close accepts an upstream of zeros. */
+MUST_USE enum err upstream_open(struct upstream *u, const struct policy_config *cfg, const struct option_value *value,
+                                struct err_detail *why);
+void upstream_close(struct upstream *u);
+
+/* Takes `bytes` (> 0) for a stream. ERR_DEVICE_OOM and the errors of the device or the policy above it. */
+MUST_USE enum err upstream_alloc(struct upstream *u, uint64_t bytes, uint16_t stream, struct block *out);
+
+/* Gives back what upstream_alloc took; `bytes`: what was asked for then. */
+void upstream_free(struct upstream *u, uint64_t bytes, uint16_t stream, const struct block *b);
+
+/* Shows the upstream's blocks by address; what is taken from it is allocated. The device's segments are one block each.
+ * ERR_HOST_NOMEM; ERR_UNSUPPORTED if the policy there cannot show its blocks. */
+MUST_USE enum err upstream_walk(const struct upstream *u, block_visit visit, void *arg);
+
+/* The counters of the policy there, and its invariants; nothing and ERR_OK for the device. */
+void upstream_stats(const struct upstream *u, stat_visit visit, void *arg);
+MUST_USE enum err upstream_check(const struct upstream *u, struct err_detail *why);
+
+#endif
