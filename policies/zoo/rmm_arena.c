@@ -291,7 +291,10 @@ static void rmm_arena_free(struct policy *p, const struct event *req, const stru
 {
     struct rmm_arena *a = (struct rmm_arena *)p;
     const uint32_t b = block->cookie, owner = arena_superblock(a, b)->owner;
-    if (block->bytes > ARENA_SUPERBLOCK_MIN || owner != req->stream)
+    const bool is_large = block->bytes > ARENA_SUPERBLOCK_MIN;
+    if (is_large)
+        device_stream_sync(p->device);
+    if (owner != req->stream && !(is_large && owner == ARENA_GLOBAL))       /* it is looked for in the other arenas */
         device_stream_sync(p->device);
     heap_at(&a->heap, b)->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
     arena_coalesce(a, b, true);
