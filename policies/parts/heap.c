@@ -55,6 +55,20 @@ enum err heap_grow(struct heap *h, uint64_t bytes, uint16_t stream, uint32_t *ou
     return ERR_OK;
 }
 
+void heap_join_pieces(struct heap *h, uint32_t last, uint32_t b)
+{
+    struct block_entry *low = heap_at(h, last), *high = heap_at(h, b);
+    const uint32_t gone = high->segment;
+    assert(low->addr + low->size == high->addr && low->next == BLOCK_NONE && heap_is_whole(h, b));
+    low->next = b;
+    high->prev = last;
+    high->segment = low->segment;
+    h->pieces[low->segment].bytes += high->size;
+    h->pieces[gone].bytes = 0;
+    h->vacant[h->n_vacant++] = gone;
+    h->n_held--;
+}
+
 void heap_give_back(struct heap *h, uint32_t b)
 {
     const struct block_entry *e = heap_at(h, b);
@@ -81,6 +95,7 @@ struct heaps_walk {
     const struct heap *const *heaps;
     struct heap_head *heads;             /* by address */
     size_t n_heads, next;
+    uint64_t shown_end;                  /* of the last piece */
     block_visit visit;
     void  *arg;
 };
@@ -91,16 +106,20 @@ static int head_compare(const void *a, const void *b)
     return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* Shows the blocks of a piece; `below` is the block of the upstream that holds it. If the upstream gave more than was
- * asked for, the last block has the surplus. */
-static void heap_show_piece(const struct heaps_walk *w, const struct heap_head *head, const struct block_view *below)
+/* Shows the blocks of a piece; `below` is the block of the upstream that holds it, or the first of several. If the
+ * upstream gave more than was asked for, the last block has the surplus. */
+static void heap_show_piece(struct heaps_walk *w, const struct heap_head *head, const struct block_view *below)
 {
     const struct block_entry *at = w->heaps[head->heap]->blocks.at;
+    const uint64_t below_end = below->addr + below->bytes;
     for (uint32_t b = head->block; b != BLOCK_NONE; b = at[b].next) {
         const bool is_allocated = (at[b].flags & BLOCK_IS_ALLOCATED) != 0;
         struct block_view v = *below;
         v.addr = at[b].addr;
-        v.bytes = at[b].next != BLOCK_NONE ? at[b].size : below->addr + below->bytes - at[b].addr;
+        w->shown_end = at[b].addr + at[b].size;
+        if (at[b].next == BLOCK_NONE && w->shown_end < below_end)
+            w->shown_end = below_end;
+        v.bytes = w->shown_end - at[b].addr;
         v.requested = at[b].requested;
         v.stream = at[b].stream;
         v.is_small = (at[b].flags & BLOCK_IS_SMALL) != 0;
@@ -112,6 +131,8 @@ static void heap_show_piece(const struct heaps_walk *w, const struct heap_head *
 static void heaps_see(void *arg, const struct block_view *below)
 {
     struct heaps_walk *w = arg;
+    if (below->addr < w->shown_end)
+        return;
     while (w->next < w->n_heads && w->heads[w->next].addr < below->addr)
         w->next++;
     if (below->state == BLOCK_ALLOCATED && w->next < w->n_heads && w->heads[w->next].addr == below->addr)

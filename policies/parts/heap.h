@@ -40,6 +40,10 @@ void heap_close(struct heap *h);
  * upstream_alloc's errors; ERR_HOST_NOMEM. After it there is room for two more blocks. */
 MUST_USE enum err heap_grow(struct heap *h, uint64_t bytes, uint16_t stream, uint32_t *out);
 
+/* Makes the piece of `b`, which is that one block, a part of the piece that ends where it starts, if there is one whose
+ * last block is `last`. `b` stays a block. */
+void heap_join_pieces(struct heap *h, uint32_t last, uint32_t b);
+
 /* Gives a piece back that is one block, in no set. */
 void heap_give_back(struct heap *h, uint32_t b);
 

@@ -2,6 +2,10 @@
 /* The device and a policy, behind the same calls. */
 #include "policies/parts/upstream.h"
 
+#include "base/array.h"
+#include "base/units.h"
+
+#include <assert.h>
 #include <stdlib.h>
 
 enum err upstream_open(struct upstream *u, const struct policy_config *cfg, const struct option_value *value,
@@ -27,7 +31,41 @@ enum err upstream_open(struct upstream *u, const struct policy_config *cfg, cons
 void upstream_close(struct upstream *u)
 {
     policy_destroy(u->policy);
-    u->policy = NULL;
+    free(u->mapped);
+    *u = (struct upstream){.device = u->device};
+}
+
+enum err upstream_open_range(struct upstream *u, struct device *device, uint64_t bytes)
+{
+    struct segment range;
+    const enum err e = device_range_reserve(device, align_up(bytes, DEVICE_PAGE_BYTES), &range);
+    if (e == ERR_OK)
+        *u = (struct upstream){.device = device, .range = range};
+    return e;
+}
+
+/* Maps whole pages after the last ones. */
+static enum err range_alloc(struct upstream *u, uint64_t requested, struct block *out)
+{
+    const uint64_t bytes = align_up(requested, DEVICE_PAGE_BYTES), offset = u->mapped_bytes;
+    struct mapped_piece *mapped = array_grow(u->mapped, u->n_mapped, &u->cap_mapped, sizeof *mapped);
+    uint32_t phys;
+    if (mapped == NULL)
+        return ERR_HOST_NOMEM;
+    u->mapped = mapped;
+    if (bytes > u->range.bytes - offset)
+        return ERR_DEVICE_OOM;
+    enum err e = device_phys_create(u->device, bytes, &phys);
+    if (e != ERR_OK)
+        return e;
+    if ((e = device_map(u->device, &u->range, offset, bytes, phys)) != ERR_OK) {
+        device_phys_destroy(u->device, phys, bytes);
+        return e;
+    }
+    mapped[u->n_mapped++] = (struct mapped_piece){.offset = offset, .bytes = bytes};
+    u->mapped_bytes += bytes;
+    *out = (struct block){.addr = u->range.addr + offset, .bytes = bytes, .segment = u->range.id};
+    return ERR_OK;
 }
 
 enum err upstream_alloc(struct upstream *u, uint64_t bytes, uint16_t stream, struct block *out)
@@ -36,6 +74,8 @@ enum err upstream_alloc(struct upstream *u, uint64_t bytes, uint16_t stream, str
         const struct event req = {.kind = EVENT_ALLOC, .bytes = bytes, .stream = stream};
         return u->policy->ops->alloc(u->policy, &req, out);
     }
+    if (u->range.bytes > 0)
+        return range_alloc(u, bytes, out);
     struct segment s;
     const enum err e = device_segment_alloc(u->device, bytes, &s);
     if (e == ERR_OK)
@@ -50,6 +90,7 @@ void upstream_free(struct upstream *u, uint64_t bytes, uint16_t stream, const st
         u->policy->ops->free(u->policy, &req, b);
         return;
     }
+    assert(u->range.bytes == 0);
     device_segment_free(u->device, &(struct segment){.addr = b->addr, .bytes = b->bytes, .id = b->segment});
 }
 
@@ -77,8 +118,29 @@ static enum err device_walk(const struct device *dev, block_visit visit, void *a
     return ERR_OK;
 }
 
+static void range_walk(const struct upstream *u, block_visit visit, void *arg)
+{
+    struct block_view v = {.segment_addr = u->range.addr, .segment = u->range.id, .page_bytes = DEVICE_PAGE_BYTES,
+                           .state = BLOCK_ALLOCATED};
+    for (size_t i = 0; i < u->n_mapped; i++) {
+        v.addr = u->range.addr + u->mapped[i].offset;
+        v.bytes = v.requested = u->mapped[i].bytes;
+        visit(arg, &v);
+    }
+    v.addr = u->range.addr + u->mapped_bytes;
+    v.bytes = u->range.bytes - u->mapped_bytes;
+    v.requested = 0;
+    v.state = BLOCK_UNMAPPED;
+    if (v.bytes > 0)
+        visit(arg, &v);
+}
+
 enum err upstream_walk(const struct upstream *u, block_visit visit, void *arg)
 {
+    if (u->range.bytes > 0) {
+        range_walk(u, visit, arg);
+        return ERR_OK;
+    }
     if (u->policy == NULL)
         return device_walk(u->device, visit, arg);
     return u->policy->ops->walk == NULL ? ERR_UNSUPPORTED : u->policy->ops->walk(u->policy, visit, arg);

@@ -6,6 +6,9 @@
  *
  *     requests --> rmm-binning --> upstream --> rmm-pool --> upstream --> device
  *
+ * A third kind is one range of addresses to whose end memory is mapped, so that each piece touches the one before it if
+ * that fills its pages.
+ *
  * What is taken is a struct block, as a policy answers it: `segment` is the device's id of the segment that it lies in,
  * whatever stands between.
  */
@@ -14,9 +17,18 @@
 
 #include "policies/policy.h"
 
+/* Memory that was mapped to a range. */
+struct mapped_piece {
+    uint64_t offset, bytes;
+};
+
 struct upstream {
     struct device *device;           /* borrowed */
-    struct policy *policy;           /* owned; NULL: the device itself */
+    struct policy *policy;           /* owned; NULL: the device itself, or a range of it */
+    struct segment range;            /* bytes 0: none */
+    uint64_t mapped_bytes;           /* of the range, from its start */
+    struct mapped_piece *mapped;
+    size_t   n_mapped, cap_mapped;
 };
 
 /* The option that names an upstream, for a policy's table. */
@@ -28,6 +40,10 @@ struct upstream {
 MUST_USE enum err upstream_open(struct upstream *u, const struct policy_config *cfg, const struct option_value *value,
                                 struct err_detail *why);
 void upstream_close(struct upstream *u);
+
+/* Opens a range of at most `bytes`. What is taken from it is mapped in whole pages and never given back. The device's
+ * errors. */
+MUST_USE enum err upstream_open_range(struct upstream *u, struct device *device, uint64_t bytes);
 
 /* Takes `bytes` (> 0) for a stream. ERR_DEVICE_OOM and the errors of the device or the policy above it. */
 MUST_USE enum err upstream_alloc(struct upstream *u, uint64_t bytes, uint16_t stream, struct block *out);

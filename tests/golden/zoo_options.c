@@ -67,7 +67,7 @@ static const struct zoo_key zoo_keys[] = {
     {"allow_growth", "growth", {"off", "on"}},
     {"gc", "gc", {"off", "on"}},
     {"frag_fraction", "frag-fraction", {NULL}},
-    {"coalesce_regions", "coalesce-regions", {"off", "on"}},
+    {"coalesce_regions", "coalesce-regions", {"off", "on"}},          /* off if a gap keeps them apart, below */
     {"chunk_size", "chunk", {NULL}},
     {"alignment", "alignment", {NULL}},
     {"extra_padding", "padding", {NULL}},
@@ -174,6 +174,9 @@ char *zoo_case_policy(const json_t *root)
 {
     struct zoo_text t = {.n = 0};
     zoo_put_policy(&t, root);
-    zoo_put_options(&t, json_object_get(root, "options"));
+    json_t *options = json_object_get(root, "options");
+    if (json_integer_value(json_object_get(root, "device_gap")) > 0 && json_object_get(options, "coalesce_regions"))
+        json_object_set_new(options, "coalesce_regions", json_integer(0));
+    zoo_put_options(&t, options);
     return t.is_broken ? NULL : strdup(t.at);
 }
