@@ -45,7 +45,7 @@ enum err heap_grow(struct heap *h, uint64_t bytes, uint16_t stream, uint32_t *ou
     if (e != ERR_OK || (e = upstream_alloc(h->upstream, bytes, stream, &from)) != ERR_OK)
         return e;
     const uint32_t piece = h->n_vacant > 0 ? h->vacant[--h->n_vacant] : (uint32_t)h->n_pieces++;
-    h->pieces[piece] = (struct piece){.from = from, .bytes = bytes};
+    h->pieces[piece] = (struct piece){.from = from, .bytes = bytes, .serial = h->n_taken++};
     h->held_bytes += bytes;
     h->n_held++;
     const uint32_t b = block_table_new(&h->blocks);

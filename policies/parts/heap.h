@@ -18,6 +18,7 @@
 struct piece {
     struct block from;
     uint64_t     bytes;                  /* 0: vacant */
+    uint64_t     serial;                 /* the how-manyth piece it is */
 };
 
 struct heap {
@@ -27,6 +28,7 @@ struct heap {
     size_t    n_pieces, cap_pieces;
     uint32_t *vacant;                    /* stack of pieces to use again */
     size_t    n_vacant, cap_vacant;
+    uint64_t  n_taken;                   /* pieces taken so far */
     uint64_t  held_bytes;                /* sum of the pieces */
     uint64_t  n_held;                    /* pieces held */
 };

@@ -33,11 +33,11 @@ static void zoo_put_name(struct zoo_text *t, const char *name)
     t->has_items = true;
 }
 
-static void zoo_put_number(struct zoo_text *t, const char *name, const json_t *value)
+static void zoo_put_number(struct zoo_text *t, const char *name, const json_t *value, const char *unit)
 {
     zoo_put_name(t, name);
     if (json_is_integer(value))
-        zoo_put(t, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        zoo_put(t, "%" JSON_INTEGER_FORMAT "%s", json_integer_value(value), unit);
     else
         zoo_put(t, "%.17g", json_number_value(value));
 }
@@ -74,11 +74,12 @@ static const struct zoo_key zoo_keys[] = {
     {"free_idle_chunk", "free-idle", {"off", "on"}},
     {"free_when_no_cache_hit", "free-on-miss", {"off", "on"}},
     {"allow_free_idle_chunk", "allow-free", {"off", "on"}},
-    {"small_pool_size_in_mb", "small-pool-mb", {NULL}},
-    {"small_pool_auto_growth_chunk_size_in_mb", "small-chunk-mb", {NULL}},
-    {"large_pool_auto_growth_chunk_size_in_mb", "large-chunk-mb", {NULL}},
-    {"small_pool_pre_alloc_in_mb", "small-pre-alloc-mb", {NULL}},
-    {"large_pool_pre_alloc_in_mb", "large-pre-alloc-mb", {NULL}},
+    {"small_pool_size_in_mb", "small-pool", {NULL}},
+    {"small_pool_auto_growth_chunk_size_in_mb", "small-chunk", {NULL}},
+    {"large_pool_auto_growth_chunk_size_in_mb", "large-chunk", {NULL}},
+    {"small_pool_pre_alloc_in_mb", "small-pre-alloc", {NULL}},
+    {"large_pool_pre_alloc_in_mb", "large-pre-alloc", {NULL}},
+    {"pre_alloc", "pre-alloc", {"off", "on"}},
     {"reserve", "reserve", {NULL}},
     {"cutoff", "cutoff", {NULL}},
     {"large_round", "large-round", {NULL}},
@@ -121,6 +122,25 @@ static void zoo_put_bins(struct zoo_text *t, const json_t *bins)
     zoo_put(t, "]");
 }
 
+/* One setting of PyTorch's page-locked cache: "pinned_max_round_threshold_mb:16". */
+static void zoo_put_conf(struct zoo_text *t, const char *conf)
+{
+    static const char *const settings[][2] = {
+        {"pinned_max_round_threshold_mb:", "round-threshold"},
+        {"pinned_max_cached_size_mb:", "cached-size"},
+        {"pinned_reserve_segment_size_mb:", "reserve-segment"},
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        const size_t n = strlen(settings[i][0]);
+        if (strncmp(conf, settings[i][0], n) != 0)
+            continue;
+        zoo_put_name(t, settings[i][1]);
+        zoo_put(t, "%sMiB", conf + n);
+        return;
+    }
+    t->is_broken = true;
+}
+
 static void zoo_put_options(struct zoo_text *t, json_t *options)
 {
     const char *key;
@@ -131,15 +151,13 @@ static void zoo_put_options(struct zoo_text *t, json_t *options)
             zoo_put_upstream(t, value);
         else if (strcmp(key, "bins") == 0)
             zoo_put_bins(t, value);
-        else if (strcmp(key, "pre_alloc") == 0 && json_is_true(value))
-            zoo_put(t, "%cpre-alloc", t->has_items ? ',' : ':'), t->has_items = true;
         else if (strcmp(key, "conf") == 0)
-            zoo_put(t, ":%s", json_string_value(value));
+            zoo_put_conf(t, json_string_value(value));
         else if (k != NULL && !json_is_null(value) && k->words[0] != NULL && json_is_integer(value)) {
             zoo_put_name(t, k->option);
             zoo_put(t, "%s", k->words[json_integer_value(value) != 0]);
         } else if (k != NULL && !json_is_null(value)) {
-            zoo_put_number(t, k->option, value);
+            zoo_put_number(t, k->option, value, strstr(key, "_in_mb") != NULL ? "MiB" : "");
         }
     }
 }
