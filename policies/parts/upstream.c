@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum err upstream_open(struct upstream *u, const struct policy_config *cfg, const struct option_value *value,
                        struct err_detail *why)
@@ -146,10 +147,35 @@ enum err upstream_walk(const struct upstream *u, block_visit visit, void *arg)
     return u->policy->ops->walk == NULL ? ERR_UNSUPPORTED : u->policy->ops->walk(u->policy, visit, arg);
 }
 
-void upstream_stats(const struct upstream *u, stat_visit visit, void *arg)
+/* Two lists of counters on their way into one. */
+struct stats_merge {
+    const struct own_stat *own;
+    size_t n;                            /* own ones that are left */
+    stat_visit visit;
+    void  *arg;
+};
+
+/* Visits the own counters that come before a key. */
+static void stats_merge_up_to(struct stats_merge *m, const char *key)
 {
+    for (; m->n > 0 && (key == NULL || strcmp(m->own->key, key) < 0); m->own++, m->n--)
+        m->visit(m->arg, m->own->key, (int64_t)m->own->value);
+}
+
+static void stats_merge_see(void *arg, const char *key, int64_t value)
+{
+    struct stats_merge *m = arg;
+    stats_merge_up_to(m, key);
+    if (m->n == 0 || strcmp(m->own->key, key) != 0)
+        m->visit(m->arg, key, value);
+}
+
+void upstream_stats(const struct upstream *u, const struct own_stat *own, size_t n, stat_visit visit, void *arg)
+{
+    struct stats_merge m = {.own = own, .n = n, .visit = visit, .arg = arg};
     if (u->policy != NULL && u->policy->ops->stats != NULL)
-        u->policy->ops->stats(u->policy, visit, arg);
+        u->policy->ops->stats(u->policy, stats_merge_see, &m);
+    stats_merge_up_to(&m, NULL);
 }
 
 enum err upstream_check(const struct upstream *u, struct err_detail *why)

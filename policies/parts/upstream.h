@@ -55,8 +55,17 @@ void upstream_free(struct upstream *u, uint64_t bytes, uint16_t stream, const st
  * ERR_HOST_NOMEM; ERR_UNSUPPORTED if the policy there cannot show its blocks. */
 MUST_USE enum err upstream_walk(const struct upstream *u, block_visit visit, void *arg);
 
-/* The counters of the policy there, and its invariants; nothing and ERR_OK for the device. */
-void upstream_stats(const struct upstream *u, stat_visit visit, void *arg);
+/* A counter of the policy above. */
+struct own_stat {
+    const char *key;
+    uint64_t    value;
+};
+
+/* Visits the policy's own counters, which come in byte order, and those of its upstream among them. Of two with the same
+ * key the own one is shown. */
+void upstream_stats(const struct upstream *u, const struct own_stat *own, size_t n, stat_visit visit, void *arg);
+
+/* The invariants of the policy there; ERR_OK for the device. */
 MUST_USE enum err upstream_check(const struct upstream *u, struct err_detail *why);
 
 #endif

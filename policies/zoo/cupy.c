@@ -276,10 +276,13 @@ static uint64_t cupy_largest_free(const struct policy *p)
 static void cupy_stats(const struct policy *p, stat_visit visit, void *arg)
 {
     const struct cupy *c = (const struct cupy *)p;
-    visit(arg, "free_bytes", (int64_t)c->free_bytes);
-    visit(arg, "n_free_blocks", (int64_t)c->n_free);
-    visit(arg, "total_bytes", (int64_t)c->heap.held_bytes);
-    visit(arg, "used_bytes", (int64_t)(c->heap.held_bytes - c->free_bytes));
+    const struct own_stat own[] = {
+        {"free_bytes", c->free_bytes},
+        {"n_free_blocks", c->n_free},
+        {"total_bytes", c->heap.held_bytes},
+        {"used_bytes", c->heap.held_bytes - c->free_bytes},
+    };
+    upstream_stats(&c->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
 static void cupy_remarks(const struct policy *p, remark_visit visit, void *arg)

@@ -197,14 +197,17 @@ static uint64_t ort_largest_free(const struct policy *p)
 static void ort_stats(const struct policy *p, stat_visit visit, void *arg)
 {
     const struct ort *o = (const struct ort *)p;
-    visit(arg, "InUse", (int64_t)o->used_bytes);
-    visit(arg, "MaxAllocSize", (int64_t)o->largest_bytes);
-    visit(arg, "MaxInUse", (int64_t)o->used_peak_bytes);
-    visit(arg, "NumAllocs", (int64_t)o->n_allocs);
-    visit(arg, "NumArenaExtensions", (int64_t)o->n_extensions);
-    visit(arg, "NumArenaShrinkages", (int64_t)o->n_shrinks);
-    visit(arg, "NumReserves", (int64_t)o->n_reserves);
-    visit(arg, "TotalAllocated", (int64_t)o->bfc.heap.held_bytes);
+    const struct own_stat own[] = {
+        {"InUse", o->used_bytes},
+        {"MaxAllocSize", o->largest_bytes},
+        {"MaxInUse", o->used_peak_bytes},
+        {"NumAllocs", o->n_allocs},
+        {"NumArenaExtensions", o->n_extensions},
+        {"NumArenaShrinkages", o->n_shrinks},
+        {"NumReserves", o->n_reserves},
+        {"TotalAllocated", o->bfc.heap.held_bytes},
+    };
+    upstream_stats(&o->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
 static enum err ort_check(const struct policy *p, struct err_detail *why)

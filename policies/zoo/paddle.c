@@ -307,8 +307,11 @@ static uint64_t paddle_largest_free(const struct policy *p)
 static void paddle_stats(const struct policy *p, stat_visit visit, void *arg)
 {
     const struct paddle *a = (const struct paddle *)p;
-    visit(arg, "bytes_in_use", (int64_t)a->used_bytes);
-    visit(arg, "peak_bytes_in_use", (int64_t)a->used_peak_bytes);
+    const struct own_stat own[] = {
+        {"bytes_in_use", a->used_bytes},
+        {"peak_bytes_in_use", a->used_peak_bytes},
+    };
+    upstream_stats(&a->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
 static void paddle_remarks(const struct policy *p, remark_visit visit, void *arg)

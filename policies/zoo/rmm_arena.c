@@ -390,7 +390,7 @@ static uint64_t rmm_arena_largest_free(const struct policy *p)
 
 static void rmm_arena_stats(const struct policy *p, stat_visit visit, void *arg)
 {
-    upstream_stats(&((const struct rmm_arena *)p)->upstream, visit, arg);
+    upstream_stats(&((const struct rmm_arena *)p)->upstream, NULL, 0, visit, arg);
 }
 
 static enum err rmm_arena_check(const struct policy *p, struct err_detail *why)

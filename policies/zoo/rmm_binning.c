@@ -148,7 +148,7 @@ static enum err rmm_binning_walk(const struct policy *p, block_visit visit, void
 
 static void rmm_binning_stats(const struct policy *p, stat_visit visit, void *arg)
 {
-    upstream_stats(&((const struct rmm_binning *)p)->upstream, visit, arg);
+    upstream_stats(&((const struct rmm_binning *)p)->upstream, NULL, 0, visit, arg);
 }
 
 static enum err rmm_binning_check(const struct policy *p, struct err_detail *why)

@@ -200,7 +200,7 @@ static uint64_t rmm_fixed_largest_free(const struct policy *p)
 
 static void rmm_fixed_stats(const struct policy *p, stat_visit visit, void *arg)
 {
-    upstream_stats(&((const struct rmm_fixed *)p)->upstream, visit, arg);
+    upstream_stats(&((const struct rmm_fixed *)p)->upstream, NULL, 0, visit, arg);
 }
 
 static enum err rmm_fixed_check(const struct policy *p, struct err_detail *why)

@@ -23,7 +23,7 @@ struct rmm_limiting {
 enum { RMM_LIMITING_LIMIT, RMM_LIMITING_UPSTREAM };
 
 static const struct policy_option rmm_limiting_options[] = {
-    [RMM_LIMITING_LIMIT] = {"limit", OPTION_BYTES, 0, UINT64_MAX / 4, "4EiB", "bytes",
+    [RMM_LIMITING_LIMIT] = {"limit", OPTION_BYTES, 0, UINT64_MAX / 4, "1EiB", "bytes",
                             "the most to hand out (allocation_limit)"},
     [RMM_LIMITING_UPSTREAM] = UPSTREAM_OPTION,
     {.name = NULL},
@@ -75,8 +75,10 @@ static enum err rmm_limiting_walk(const struct policy *p, block_visit visit, voi
 static void rmm_limiting_stats(const struct policy *p, stat_visit visit, void *arg)
 {
     const struct rmm_limiting *l = (const struct rmm_limiting *)p;
-    visit(arg, "limit_used", (int64_t)l->used_bytes);
-    upstream_stats(&l->upstream, visit, arg);
+    const struct own_stat own[] = {
+        {"limit_used", l->used_bytes},
+    };
+    upstream_stats(&l->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
 static enum err rmm_limiting_check(const struct policy *p, struct err_detail *why)

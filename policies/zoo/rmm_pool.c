@@ -310,8 +310,10 @@ static uint64_t rmm_pool_largest_free(const struct policy *p)
 static void rmm_pool_stats(const struct policy *base, stat_visit visit, void *arg)
 {
     const struct rmm_pool *p = (const struct rmm_pool *)base;
-    upstream_stats(&p->upstream, visit, arg);
-    visit(arg, "pool_size", (int64_t)p->heap.held_bytes);
+    const struct own_stat own[] = {
+        {"pool_size", p->heap.held_bytes},
+    };
+    upstream_stats(&p->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
 static void rmm_pool_remarks(const struct policy *p, remark_visit visit, void *arg)

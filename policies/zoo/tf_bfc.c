@@ -232,13 +232,16 @@ static uint64_t tf_bfc_largest_free(const struct policy *p)
 static void tf_bfc_stats(const struct policy *p, stat_visit visit, void *arg)
 {
     const struct tf_bfc *t = (const struct tf_bfc *)p;
-    visit(arg, "bytes_in_use", (int64_t)t->used_bytes);
-    visit(arg, "largest_alloc_size", (int64_t)t->largest_bytes);
-    visit(arg, "largest_free_block_bytes", 0);           /* TensorFlow never sets it */
-    visit(arg, "num_allocs", (int64_t)t->n_allocs);
-    visit(arg, "peak_bytes_in_use", (int64_t)t->used_peak_bytes);
-    visit(arg, "peak_pool_bytes", (int64_t)t->held_peak_bytes);
-    visit(arg, "pool_bytes", (int64_t)t->bfc.heap.held_bytes);
+    const struct own_stat own[] = {
+        {"bytes_in_use", t->used_bytes},
+        {"largest_alloc_size", t->largest_bytes},
+        {"largest_free_block_bytes", 0},           /* TensorFlow never sets it */
+        {"num_allocs", t->n_allocs},
+        {"peak_bytes_in_use", t->used_peak_bytes},
+        {"peak_pool_bytes", t->held_peak_bytes},
+        {"pool_bytes", t->bfc.heap.held_bytes},
+    };
+    upstream_stats(&t->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
 static void tf_bfc_remarks(const struct policy *p, remark_visit visit, void *arg)

@@ -272,16 +272,19 @@ static void torch_host_stats(const struct policy *p, stat_visit visit, void *arg
         sum.active_bytes += t->lists[i].active_bytes;
         sum.active_peak_bytes += t->lists[i].active_peak_bytes;
     }
-    visit(arg, "active_bytes.current", (int64_t)sum.active_bytes);
-    visit(arg, "active_bytes.peak", (int64_t)sum.active_peak_bytes);
-    visit(arg, "active_requests.current", (int64_t)sum.n_active);
-    visit(arg, "active_requests.peak", (int64_t)sum.n_active_peak);
-    visit(arg, "allocated_bytes.current", (int64_t)t->allocated_bytes);
-    visit(arg, "allocated_bytes.peak", (int64_t)t->allocated_peak_bytes);
-    visit(arg, "allocations.current", (int64_t)(t->n_made - t->n_given_back));
-    visit(arg, "allocations.peak", (int64_t)t->n_peak);
-    visit(arg, "num_host_alloc", (int64_t)t->n_made);
-    visit(arg, "num_host_free", (int64_t)t->n_given_back);
+    const struct own_stat own[] = {
+        {"active_bytes.current", sum.active_bytes},
+        {"active_bytes.peak", sum.active_peak_bytes},
+        {"active_requests.current", sum.n_active},
+        {"active_requests.peak", sum.n_active_peak},
+        {"allocated_bytes.current", t->allocated_bytes},
+        {"allocated_bytes.peak", t->allocated_peak_bytes},
+        {"allocations.current", t->n_made - t->n_given_back},
+        {"allocations.peak", t->n_peak},
+        {"num_host_alloc", t->n_made},
+        {"num_host_free", t->n_given_back},
+    };
+    upstream_stats(&t->upstream, own, sizeof own / sizeof own[0], visit, arg);
 }
 
 static enum err torch_host_check(const struct policy *p, struct err_detail *why)
