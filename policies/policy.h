@@ -191,12 +191,11 @@ struct policy_size {              /* name == NULL ends the list */
 
 struct policy_ops {
     uint32_t    abi, size;        /* POLICY_ABI, sizeof(struct policy_ops) */
+    const struct policy_size *sizes;         /* policy_sizes: whether plugin and program know the same structs */
     const char *name;             /* as typed after --policy; [a-z0-9-]+ */
     const char *summary;          /* one line for --list, ending in its source */
     const struct policy_option *options;     /* NULL: none */
     uint32_t    needs;            /* enum policy_needs */
-
-    const struct policy_size *sizes;         /* POLICY_SIZES: whether plugin and program know the same structs */
 
     /* policy_create fills in *out's first member afterwards; until then only what `create` itself put there is set. A
      * policy that reserves memory at its start asks for it here, from cfg->device, unless it has `restore`: that comes
