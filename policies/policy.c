@@ -193,6 +193,14 @@ static enum err refused_create(struct policy **out, struct err_detail *why)
     return *out == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for a policy") : ERR_OK;
 }
 
+/* A `create` that failed without a sentence failed in the device, or has no memory. */
+static enum err policy_explain(enum err e, const struct device *dev, const struct err_detail *reason,
+                               struct err_detail *why)
+{
+    const char *text = reason->text[0] != '\0' ? reason->text : dev->why.text[0] != '\0' ? dev->why.text : err_text(e);
+    return err_set(why, e, reason->offset, "%s", text);
+}
+
 bool policy_is_refused(const struct policy *p, uint64_t *bytes)
 {
     *bytes = p->device->refused_bytes;
@@ -206,13 +214,14 @@ enum err policy_create(const struct policy_ops *ops, const struct policy_config 
         return err_set(why, ERR_UNSUPPORTED, 0, "policy %s needs virtual memory calls, which device %s does not have",
                        ops->name, cfg->device->ops->name);
     struct policy *p = NULL;
-    enum err e = ops->create(cfg, &p, why);
+    struct err_detail reason = {.text = ""};
+    enum err e = ops->create(cfg, &p, &reason);
     if (e == ERR_DEVICE_OOM) {
         ops = &policy_refused;
-        e = refused_create(&p, why);
+        e = refused_create(&p, &reason);
     }
     if (e != ERR_OK)
-        return e;
+        return policy_explain(e, cfg->device, &reason, why);
     p->ops = ops;
     p->device = cfg->device;
     p->observer = &nobody;

@@ -55,7 +55,7 @@ static const struct {
     const char *name, *unlimited, *limited;
 } rig_suited_specs[] = {
     {"rmm-arena", "rmm-arena:size=4TiB", "rmm-arena"},              /* takes half of the card */
-    {"rmm-fixed", "rmm-fixed:block=64MiB,count=2", "rmm-fixed:block=64MiB,count=2"},        /* has a largest request */
+    {"rmm-fixed", "rmm-fixed:block=40MiB,count=1", "rmm-fixed:block=40MiB,count=1"},        /* has a largest request */
     {"ort", "ort:extend=same-as-requested", "ort:extend=same-as-requested"},   /* else a flush keeps the first region */
 };
 

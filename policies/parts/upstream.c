@@ -147,6 +147,12 @@ enum err upstream_walk(const struct upstream *u, block_visit visit, void *arg)
     return u->policy->ops->walk == NULL ? ERR_UNSUPPORTED : u->policy->ops->walk(u->policy, visit, arg);
 }
 
+uint64_t upstream_largest_free(const struct upstream *u, uint64_t own)
+{
+    const uint64_t theirs = u->policy == NULL ? 0 : policy_largest_free(u->policy);
+    return theirs > own ? theirs : own;
+}
+
 /* Two lists of counters on their way into one. */
 struct stats_merge {
     const struct own_stat *own;

@@ -55,6 +55,9 @@ void upstream_free(struct upstream *u, uint64_t bytes, uint16_t stream, const st
  * ERR_HOST_NOMEM; ERR_UNSUPPORTED if the policy there cannot show its blocks. */
 MUST_USE enum err upstream_walk(const struct upstream *u, block_visit visit, void *arg);
 
+/* Bytes of the largest free block: of `own`, the largest of the policy above, and those of the policy there. */
+uint64_t upstream_largest_free(const struct upstream *u, uint64_t own);
+
 /* A counter of the policy above. */
 struct own_stat {
     const char *key;

@@ -270,7 +270,8 @@ static enum err cupy_walk(const struct policy *p, block_visit visit, void *arg)
 
 static uint64_t cupy_largest_free(const struct policy *p)
 {
-    return free_set_largest(&((const struct cupy *)p)->free);
+    const struct cupy *c = (const struct cupy *)p;
+    return upstream_largest_free(&c->upstream, free_set_largest(&c->free));
 }
 
 static void cupy_stats(const struct policy *p, stat_visit visit, void *arg)

@@ -209,7 +209,8 @@ static enum err mxnet_walk(const struct policy *p, block_visit visit, void *arg)
 
 static uint64_t mxnet_largest_free(const struct policy *p)
 {
-    return free_set_largest(&((const struct mxnet *)p)->free);
+    const struct mxnet *m = (const struct mxnet *)p;
+    return upstream_largest_free(&m->upstream, free_set_largest(&m->free));
 }
 
 static enum err mxnet_check(const struct policy *p, struct err_detail *why)

@@ -191,7 +191,8 @@ static enum err ort_walk(const struct policy *p, block_visit visit, void *arg)
 
 static uint64_t ort_largest_free(const struct policy *p)
 {
-    return free_set_largest(&((const struct ort *)p)->bfc.free);
+    const struct ort *o = (const struct ort *)p;
+    return upstream_largest_free(&o->upstream, free_set_largest(&o->bfc.free));
 }
 
 static void ort_stats(const struct policy *p, stat_visit visit, void *arg)

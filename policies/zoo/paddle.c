@@ -301,7 +301,7 @@ static uint64_t paddle_largest_free(const struct policy *p)
 {
     const struct paddle *a = (const struct paddle *)p;
     const uint64_t large = free_set_largest(&a->free[PADDLE_LARGE]), small = free_set_largest(&a->free[PADDLE_SMALL]);
-    return large > small ? large : small;
+    return upstream_largest_free(&a->upstream, large > small ? large : small);
 }
 
 static void paddle_stats(const struct policy *p, stat_visit visit, void *arg)

@@ -385,7 +385,7 @@ static uint64_t rmm_arena_largest_free(const struct policy *p)
     for (uint32_t i = 0; i < a->n_streams; i++)
         if (arena_largest(a, a->stream_free[i]) > largest)
             largest = arena_largest(a, a->stream_free[i]);
-    return largest;
+    return upstream_largest_free(&a->upstream, largest);
 }
 
 static void rmm_arena_stats(const struct policy *p, stat_visit visit, void *arg)

@@ -146,6 +146,15 @@ static enum err rmm_binning_walk(const struct policy *p, block_visit visit, void
     return r->n_bins == 0 ? upstream_walk(&r->upstream, visit, arg) : heaps_walk(r->heaps, r->n_bins, visit, arg);
 }
 
+static uint64_t rmm_binning_largest_free(const struct policy *p)
+{
+    const struct rmm_binning *r = (const struct rmm_binning *)p;
+    uint64_t largest = 0;
+    for (size_t i = 0; i < r->n_bins; i++)
+        largest = r->bins[i].n_free > 0 ? r->bins[i].block_bytes : largest;
+    return upstream_largest_free(&r->upstream, largest);
+}
+
 static void rmm_binning_stats(const struct policy *p, stat_visit visit, void *arg)
 {
     upstream_stats(&((const struct rmm_binning *)p)->upstream, NULL, 0, visit, arg);
@@ -167,5 +176,6 @@ const struct policy_ops policy_rmm_binning = {
     .options = rmm_binning_options,
     .create = rmm_binning_create, .destroy = rmm_binning_destroy,
     .alloc = rmm_binning_alloc,   .free = rmm_binning_free,
-    .walk = rmm_binning_walk,     .stats = rmm_binning_stats,     .check = rmm_binning_check,
+    .walk = rmm_binning_walk,     .largest_free = rmm_binning_largest_free,
+    .stats = rmm_binning_stats,   .check = rmm_binning_check,
 };

@@ -194,8 +194,8 @@ static enum err rmm_fixed_walk(const struct policy *p, block_visit visit, void *
 
 static uint64_t rmm_fixed_largest_free(const struct policy *p)
 {
-    const struct rmm_fixed_bin *bin = &((const struct rmm_fixed *)p)->bin;
-    return bin->n_free > 0 ? bin->block_bytes : 0;
+    const struct rmm_fixed *f = (const struct rmm_fixed *)p;
+    return upstream_largest_free(&f->upstream, f->bin.n_free > 0 ? f->bin.block_bytes : 0);
 }
 
 static void rmm_fixed_stats(const struct policy *p, stat_visit visit, void *arg)

@@ -72,6 +72,11 @@ static enum err rmm_limiting_walk(const struct policy *p, block_visit visit, voi
     return upstream_walk(&((const struct rmm_limiting *)p)->upstream, visit, arg);
 }
 
+static uint64_t rmm_limiting_largest_free(const struct policy *p)
+{
+    return upstream_largest_free(&((const struct rmm_limiting *)p)->upstream, 0);
+}
+
 static void rmm_limiting_stats(const struct policy *p, stat_visit visit, void *arg)
 {
     const struct rmm_limiting *l = (const struct rmm_limiting *)p;
@@ -97,5 +102,6 @@ const struct policy_ops policy_rmm_limiting = {
     .options = rmm_limiting_options,
     .create = rmm_limiting_create, .destroy = rmm_limiting_destroy,
     .alloc = rmm_limiting_alloc,   .free = rmm_limiting_free,
-    .walk = rmm_limiting_walk,     .stats = rmm_limiting_stats,     .check = rmm_limiting_check,
+    .walk = rmm_limiting_walk,     .largest_free = rmm_limiting_largest_free,
+    .stats = rmm_limiting_stats,   .check = rmm_limiting_check,
 };

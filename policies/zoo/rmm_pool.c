@@ -302,9 +302,10 @@ static enum err rmm_pool_walk(const struct policy *p, block_visit visit, void *a
     return heaps_walk(&heap, 1, visit, arg);
 }
 
-static uint64_t rmm_pool_largest_free(const struct policy *p)
+static uint64_t rmm_pool_largest_free(const struct policy *base)
 {
-    return free_set_largest(&((const struct rmm_pool *)p)->free);
+    const struct rmm_pool *p = (const struct rmm_pool *)base;
+    return upstream_largest_free(&p->upstream, free_set_largest(&p->free));
 }
 
 static void rmm_pool_stats(const struct policy *base, stat_visit visit, void *arg)

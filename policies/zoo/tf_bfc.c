@@ -87,7 +87,9 @@ static enum err tf_bfc_open_upstream(struct tf_bfc *t, const struct policy_confi
     if (!t->joins_regions)
         return upstream_open(&t->upstream, cfg, &cfg->values[TF_UPSTREAM], why);
     const uint64_t limit = t->bfc.limit_bytes < TRACE_RANGE_MAX ? t->bfc.limit_bytes : TRACE_RANGE_MAX;
-    return upstream_open_range(&t->upstream, cfg->device, limit);
+    const enum err e = upstream_open_range(&t->upstream, cfg->device, limit);
+    return e != ERR_UNSUPPORTED ? e : err_set(why, e, 0, "coalesce-regions needs virtual memory calls, which the device "
+                                                         "does not have");
 }
 
 static enum err tf_bfc_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
@@ -226,7 +228,8 @@ static enum err tf_bfc_walk(const struct policy *p, block_visit visit, void *arg
 
 static uint64_t tf_bfc_largest_free(const struct policy *p)
 {
-    return free_set_largest(&((const struct tf_bfc *)p)->bfc.free);
+    const struct tf_bfc *t = (const struct tf_bfc *)p;
+    return upstream_largest_free(&t->upstream, free_set_largest(&t->bfc.free));
 }
 
 static void tf_bfc_stats(const struct policy *p, stat_visit visit, void *arg)

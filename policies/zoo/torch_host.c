@@ -31,6 +31,7 @@ struct torch_host {
     uint64_t        cached_bytes;           /* larger ones are not cached either */
     uint64_t        segment_bytes;          /* taken with the first request; 0: nothing */
     uint32_t        rest;                   /* of that segment: a free block in no list */
+    uint64_t        lost_bytes;             /* the largest gap that was lost in it */
     bool            has_segment;
     uint64_t        n_made, n_given_back, n_peak, allocated_bytes, allocated_peak_bytes;
 };
@@ -173,6 +174,7 @@ static uint32_t torch_host_cut(struct torch_host *t, uint64_t bytes)
         return BLOCK_NONE;
     if (lost > 0)
         block_split_front(&t->heap.blocks, t->rest, lost, places);
+    t->lost_bytes = lost > t->lost_bytes ? lost : t->lost_bytes;
     uint32_t b = t->rest;
     if (heap_at(&t->heap, b)->size == bytes)
         t->rest = BLOCK_NONE;
@@ -261,6 +263,23 @@ static enum err torch_host_walk(const struct policy *p, block_visit visit, void 
     return heaps_walk(&heap, 1, visit, arg);
 }
 
+/* Blocks of one list have one size, unless some are not rounded. */
+static uint64_t torch_host_largest_free(const struct policy *p)
+{
+    const struct torch_host *t = (const struct torch_host *)p;
+    uint64_t largest = t->rest == BLOCK_NONE ? 0 : heap_at(&t->heap, t->rest)->size;
+    largest = t->lost_bytes > largest ? t->lost_bytes : largest;
+    int i = TORCH_HOST_LISTS - 1;
+    while (i > 0 && t->lists[i].newest == BLOCK_NONE)
+        i--;
+    for (uint32_t b = t->lists[i].newest; b != BLOCK_NONE; b = heap_at(&t->heap, b)->right) {
+        largest = heap_at(&t->heap, b)->size > largest ? heap_at(&t->heap, b)->size : largest;
+        if (t->round_threshold_bytes == UINT64_MAX)
+            break;
+    }
+    return upstream_largest_free(&t->upstream, largest);
+}
+
 /* The peaks of what is active are sums over the lists of each list's own peak, as PyTorch counts them. */
 static void torch_host_stats(const struct policy *p, stat_visit visit, void *arg)
 {
@@ -299,6 +318,6 @@ const struct policy_ops policy_torch_host = {
     .options = torch_host_options,
     .create = torch_host_create, .destroy = torch_host_destroy,
     .alloc = torch_host_alloc,   .free = torch_host_free,
-    .flush = torch_host_flush,   .walk = torch_host_walk,
+    .flush = torch_host_flush,   .walk = torch_host_walk,     .largest_free = torch_host_largest_free,
     .stats = torch_host_stats,   .check = torch_host_check,
 };
