@@ -83,6 +83,49 @@ void heap_give_back(struct heap *h, uint32_t b)
     block_table_drop(&h->blocks, b);
 }
 
+/* ---- idle pieces ---- */
+
+struct idle_piece {
+    uint64_t place;                      /* in the order that is wanted */
+    uint32_t block;
+};
+
+static int idle_compare(const void *a, const void *b)
+{
+    const struct idle_piece *x = a, *y = b;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static bool heap_is_idle_piece(const struct block_entry *e)
+{
+    return (e->flags & (BLOCK_IS_USED | BLOCK_IS_ALLOCATED)) == BLOCK_IS_USED && !block_is_split(e);
+}
+
+enum err heap_idle_pieces(const struct heap *h, enum heap_order order, uint32_t **out, size_t *n)
+{
+    struct idle_piece *idle = malloc((h->n_held + 1) * sizeof *idle);
+    uint32_t *blocks = malloc((h->n_held + 1) * sizeof *blocks);
+    size_t n_idle = 0;
+    if (idle == NULL || blocks == NULL) {
+        free(idle);
+        free(blocks);
+        return ERR_HOST_NOMEM;
+    }
+    for (uint32_t b = 1; b < h->blocks.n; b++) {
+        const struct block_entry *e = heap_at(h, b);
+        if (heap_is_idle_piece(e))
+            idle[n_idle++] = (struct idle_piece){
+                .place = order == HEAP_BY_ADDRESS ? e->addr : h->pieces[e->segment].serial, .block = b};
+    }
+    qsort(idle, n_idle, sizeof *idle, idle_compare);
+    for (size_t i = 0; i < n_idle; i++)
+        blocks[i] = idle[i].block;
+    free(idle);
+    *out = blocks;
+    *n = n_idle;
+    return ERR_OK;
+}
+
 /* ---- showing ---- */
 
 /* The first block of a piece. */

@@ -60,6 +60,12 @@ static inline bool heap_is_whole(const struct heap *h, uint32_t b)
     return !block_is_split(heap_at(h, b));
 }
 
+enum heap_order { HEAP_BY_ADDRESS, HEAP_BY_AGE };
+
+/* The blocks that are free and all of their piece, by the address or the age of the pieces: what could be given back. *out
+ * is to be freed. ERR_HOST_NOMEM. */
+MUST_USE enum err heap_idle_pieces(const struct heap *h, enum heap_order order, uint32_t **out, size_t *n);
+
 /* A block as the answer to a request. */
 static inline struct block heap_answer(const struct heap *h, uint32_t b)
 {

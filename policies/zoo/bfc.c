@@ -79,52 +79,10 @@ void bfc_free(struct bfc *f, uint32_t chunk, struct policy_counters *count)
     free_set_insert(&f->free, chunk);
 }
 
-/* ---- regions ---- */
-
-struct bfc_region {
-    uint64_t addr;
-    uint32_t first;                             /* chunk */
-};
-
-static int bfc_compare_regions(const void *a, const void *b)
+void bfc_give_back(struct bfc *f, uint32_t chunk)
 {
-    const struct bfc_region *x = a, *y = b;
-    return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
-/* Whether a region is one free chunk. */
-static bool bfc_is_free_region(const struct bfc *f, uint32_t first)
-{
-    return heap_is_whole(&f->heap, first) && block_is_idle(&f->heap.blocks, first);
-}
-
-uint64_t bfc_release_regions(struct bfc *f, size_t from, bool is_dry_run, uint64_t *bytes)
-{
-    struct bfc_region *regions = malloc((f->heap.n_held + 1) * sizeof *regions);
-    uint64_t n_free = 0;
-    size_t n = 0;
-    *bytes = 0;
-    if (regions == NULL)
-        return 0;
-    for (uint32_t b = 1; b < f->heap.blocks.n; b++) {
-        const struct block_entry *e = heap_at(&f->heap, b);
-        if ((e->flags & (BLOCK_IS_USED | BLOCK_IS_SMALL)) == BLOCK_IS_USED && e->prev == BLOCK_NONE)
-            regions[n++] = (struct bfc_region){.addr = e->addr, .first = b};
-    }
-    qsort(regions, n, sizeof *regions, bfc_compare_regions);
-    for (size_t i = from; i < n; i++) {
-        const uint32_t b = regions[i].first;
-        if (!bfc_is_free_region(f, b))
-            continue;
-        n_free++;
-        *bytes += heap_at(&f->heap, b)->size;
-        if (is_dry_run)
-            continue;
-        free_set_remove(&f->free, b);
-        heap_give_back(&f->heap, b);
-    }
-    free(regions);
-    return n_free;
+    free_set_remove(&f->free, chunk);
+    heap_give_back(&f->heap, chunk);
 }
 
 enum err bfc_walk(const struct bfc *f, block_visit visit, void *arg)

@@ -16,7 +16,7 @@
 enum { BFC_UNIT = 256 };
 
 struct bfc {
-    struct heap     heap;            /* its pieces are BFC's regions, except those whose block is marked small */
+    struct heap     heap;            /* its pieces are BFC's regions */
     struct free_set free;            /* streams play no part: all chunks are those of stream 0 */
     uint64_t        slack_bytes;     /* a rest of at least so much is always split off */
     uint64_t        step_bytes;      /* what the next region has at least */
@@ -47,9 +47,8 @@ bool bfc_take(struct bfc *f, uint64_t bytes, uint64_t requested, struct policy_c
 
 void bfc_free(struct bfc *f, uint32_t chunk, struct policy_counters *count);
 
-/* Gives back the free regions from the number `from` of their order by address on. Returns how many; *bytes: their
- * sum. With is_dry_run it only counts. A host without memory finds none. */
-uint64_t bfc_release_regions(struct bfc *f, size_t from, bool is_dry_run, uint64_t *bytes);
+/* Gives back a region that is one free chunk: one of heap_idle_pieces. */
+void bfc_give_back(struct bfc *f, uint32_t chunk);
 
 enum err bfc_walk(const struct bfc *f, block_visit visit, void *arg);
 

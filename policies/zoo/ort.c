@@ -23,6 +23,7 @@ struct ort {
     uint64_t        cap_bytes;              /* of the doubling ahead of need */
     uint64_t        growth_bytes;           /* step after a shrink */
     bool            takes_as_requested;
+    uint64_t        first_addr;             /* of the first region; 0: there was none yet */
     uint64_t        n_allocs, n_reserves, n_extensions, n_shrinks;
     uint64_t        used_bytes, used_peak_bytes, largest_bytes;
 };
@@ -110,6 +111,8 @@ static enum err ort_extend(struct ort *o, uint64_t least)
     if (e != ERR_OK)
         return e;
     o->n_extensions++;
+    if (o->first_addr == 0)
+        o->first_addr = heap_at(&o->bfc.heap, b)->addr;
     bfc_free(&o->bfc, b, &o->base.count);
     return ERR_OK;
 }
@@ -118,12 +121,22 @@ static enum err ort_extend(struct ort *o, uint64_t least)
 static void ort_flush(struct policy *p, uint32_t stream)
 {
     struct ort *o = (struct ort *)p;
-    uint64_t bytes;
+    uint32_t *idle;
+    size_t n;
     (void)stream;
-    const uint64_t n = bfc_release_regions(&o->bfc, o->takes_as_requested ? 0 : 1, false, &bytes);
-    o->n_extensions -= n;
-    o->n_shrinks += n;
     o->bfc.step_bytes = align_up(o->growth_bytes, BFC_UNIT);
+    if (heap_idle_pieces(&o->bfc.heap, HEAP_BY_ADDRESS, &idle, &n) != ERR_OK) {
+        p->failure = ERR_HOST_NOMEM;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!o->takes_as_requested && heap_at(&o->bfc.heap, idle[i])->addr == o->first_addr)
+            continue;
+        bfc_give_back(&o->bfc, idle[i]);
+        o->n_extensions--;
+        o->n_shrinks++;
+    }
+    free(idle);
 }
 
 /* ---- requests ---- */

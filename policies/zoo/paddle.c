@@ -95,34 +95,19 @@ static void paddle_remove(struct paddle *a, uint32_t b)
 
 /* ---- chunks ---- */
 
-struct paddle_idle {
-    uint64_t serial;
-    uint32_t block;
-};
-
-static int paddle_compare_idle(const void *a, const void *b)
-{
-    const struct paddle_idle *x = a, *y = b;
-    return (x->serial > y->serial) - (x->serial < y->serial);
-}
-
 /* Gives the wholly free chunks of a stream, or of all, back in the order of their creation. If the host has no memory to
  * sort them, they stay. */
 static void paddle_release(struct paddle *a, uint32_t stream)
 {
-    const struct block_table *t = &a->heap.blocks;
-    struct paddle_idle *idle = a->may_free && a->n_idle > 0 ? malloc(a->n_idle * sizeof *idle) : NULL;
-    size_t n = 0;
-    if (idle == NULL)
+    uint32_t *idle;
+    size_t n;
+    if (!a->may_free || a->n_idle == 0 || heap_idle_pieces(&a->heap, HEAP_BY_AGE, &idle, &n) != ERR_OK)
         return;
-    for (uint32_t b = 1; b < t->n; b++)
-        if ((t->at[b].flags & BLOCK_IS_USED) != 0 && block_is_idle(t, b) && heap_is_whole(&a->heap, b) &&
-            (stream == POLICY_ALL_STREAMS || t->at[b].stream == stream))
-            idle[n++] = (struct paddle_idle){.serial = a->heap.pieces[t->at[b].segment].serial, .block = b};
-    qsort(idle, n, sizeof *idle, paddle_compare_idle);
     for (size_t i = 0; i < n; i++) {
-        paddle_remove(a, idle[i].block);
-        heap_give_back(&a->heap, idle[i].block);
+        if (stream != POLICY_ALL_STREAMS && heap_at(&a->heap, idle[i])->stream != stream)
+            continue;
+        paddle_remove(a, idle[i]);
+        heap_give_back(&a->heap, idle[i]);
     }
     free(idle);
 }

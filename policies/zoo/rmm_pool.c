@@ -137,12 +137,6 @@ static uint32_t rmm_pool_find_merged(struct rmm_pool *p, uint64_t bytes, uint16_
 
 /* ---- the pool's size ---- */
 
-static int rmm_pool_compare_addresses(const void *a, const void *b)
-{
-    const struct block_entry *const *x = a, *const *y = b;
-    return ((*x)->addr > (*y)->addr) - ((*x)->addr < (*y)->addr);
-}
-
 static uint64_t rmm_pool_room(const struct rmm_pool *p)
 {
     return align_up(p->maximum_bytes - p->heap.held_bytes, RMM_POOL_UNIT);
@@ -151,21 +145,18 @@ static uint64_t rmm_pool_room(const struct rmm_pool *p)
 /* Gives back upstream blocks that lie whole in a stream's list, by address, until a request of `bytes` may grow the pool. */
 static enum err rmm_pool_reclaim(struct rmm_pool *p, uint64_t bytes, uint16_t stream)
 {
-    const struct block_table *t = &p->heap.blocks;
-    const struct block_entry **whole = malloc(t->n * sizeof *whole);
-    if (whole == NULL)
-        return ERR_HOST_NOMEM;
-    size_t n = 0;
-    for (uint32_t b = 1; b < t->n; b++)
-        if ((t->at[b].flags & BLOCK_IS_USED) != 0 && heap_is_whole(&p->heap, b) && rmm_pool_is_listed(p, b, stream))
-            whole[n++] = &t->at[b];
-    qsort(whole, n, sizeof *whole, rmm_pool_compare_addresses);
+    uint32_t *idle;
+    size_t n;
+    const enum err e = heap_idle_pieces(&p->heap, HEAP_BY_ADDRESS, &idle, &n);
+    if (e != ERR_OK)
+        return e;
     for (size_t i = 0; i < n && p->maximum_bytes - p->heap.held_bytes < bytes; i++) {
-        const uint32_t b = (uint32_t)(whole[i] - t->at);
-        free_set_remove(&p->free, b);
-        heap_give_back(&p->heap, b);
+        if (heap_at(&p->heap, idle[i])->stream != stream)
+            continue;
+        free_set_remove(&p->free, idle[i]);
+        heap_give_back(&p->heap, idle[i]);
     }
-    free(whole);
+    free(idle);
     return ERR_OK;
 }
 

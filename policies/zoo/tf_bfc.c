@@ -165,17 +165,24 @@ static enum err tf_bfc_extend(struct tf_bfc *t, uint64_t bytes)
     return ERR_OK;
 }
 
-/* Gives all free regions back, if a request of `bytes` would fit then. */
+/* Gives all free regions back, by address, if a request of `bytes` would fit then. */
 static bool tf_bfc_collect(struct tf_bfc *t, uint64_t bytes)
 {
-    uint64_t free_bytes;
-    if (!t->collects || bfc_release_regions(&t->bfc, 0, true, &free_bytes) == 0)
+    const struct heap *h = &t->bfc.heap;
+    uint64_t free_bytes = 0;
+    uint32_t *idle;
+    size_t n;
+    if (!t->collects || heap_idle_pieces(h, HEAP_BY_ADDRESS, &idle, &n) != ERR_OK)
         return false;
-    if (bytes > t->bfc.limit_bytes - t->bfc.heap.held_bytes + free_bytes)
-        return false;
-    t->base.count.retries++;
-    t->base.count.collected += bfc_release_regions(&t->bfc, 0, false, &free_bytes);
-    return true;
+    for (size_t i = 0; i < n; i++)
+        free_bytes += heap_at(h, idle[i])->size;
+    const bool is_enough = n > 0 && bytes <= t->bfc.limit_bytes - h->held_bytes + free_bytes;
+    for (size_t i = 0; i < n && is_enough; i++)
+        bfc_give_back(&t->bfc, idle[i]);
+    t->base.count.retries += is_enough;
+    t->base.count.collected += is_enough ? n : 0;
+    free(idle);
+    return is_enough;
 }
 
 /* ---- requests ---- */
