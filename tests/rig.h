@@ -48,6 +48,8 @@ static const char *const rig_more_specs[] = {
     "rmm-binning:min-exp=8,max-exp=18,upstream=[rmm-pool]",
     "rmm-limiting:limit=4TiB,upstream=[cupy:upstream=[rmm-pool:initial=16MiB]]",
     "cupy:limit=4TiB",
+    "cuda-async:reuse=same,threshold=64MiB,sync-every=50",
+    "next-fit:chunk=0",
 };
 
 /* How a built-in takes part where its defaults do not suit: on a card without an end, and on any card. */

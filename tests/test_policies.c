@@ -442,9 +442,9 @@ ParameterizedTest(size_t *index, policies, a_refusal_has_the_words_that_the_prog
 
 ParameterizedTestParameters(policies, a_table_describes_itself)
 {
-    static size_t index[32];
+    static size_t index[64];
     size_t n = 0;
-    for (; n < 32 && policy_at(n) != NULL; n++)
+    for (; n < 64 && policy_at(n) != NULL; n++)
         index[n] = n;
     return cr_make_param_array(size_t, index, n);
 }
