@@ -3,7 +3,10 @@
  * golden: runs golden cases on a simulated device: PyTorch's against the `pytorch` policy, those of other allocators
  * against the policy that a case names. A folder may hold folders.
  *
- *     golden DIR|FILE [-k NAME] [--verbose] [--explain] [--skip-absent]
+ *     golden DIR|FILE [-k NAME] [--verbose] [--explain] [--skip-absent] [--as POLICY]
+ *
+ * With --as the cases of another allocator run through a policy of yours, such as ./mine.so, which gets the options of the
+ * case under the names that our policy for that allocator has: how well does it do what the real one did?
  *
  * Prints a line for each case that is not equal, with its first difference, and last `N of M cases equal`. With
  * --explain each such case also runs with each rule of pytorch_rules.def turned round, and the rules are named with
@@ -28,6 +31,7 @@ enum { EXIT_EQUAL = 0, EXIT_DIFFERENT = 1, EXIT_BAD_INPUT = 2, EXIT_SKIPPED = 77
 struct golden_options {
     const char *path;
     const char *name;                     /* only cases whose name contains it; NULL: all */
+    const char *stand_in;                 /* the policy to run instead; NULL: the case's own */
     bool        is_verbose, explains, skips_absent;
 };
 
@@ -123,7 +127,10 @@ static enum err golden_run_zoo(const json_t *root, const struct golden_options *
                                struct err_detail *why)
 {
     struct difference diff = {0};
-    const enum err e = zoo_program_run(root, NULL, &diff, why);
+    char *policy = zoo_case_policy(root, o->stand_in);
+    const enum err e = policy == NULL ? err_set(why, ERR_FORMAT, 0, "the case's options are not known")
+                                      : zoo_program_run(root, policy, o->stand_in != NULL, &diff, why);
+    free(policy);
     if (e == ERR_OK)
         golden_judge(json_string_value(json_object_get(root, "case")),
                      json_string_value(json_object_get(root, "allocator")), &diff, o, t);
@@ -205,6 +212,8 @@ static bool golden_parse(int argc, char **argv, struct golden_options *o)
             o->skips_absent = true;
         else if (strcmp(argv[i], "-k") == 0 && i + 1 < argc)
             o->name = argv[++i];
+        else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc)
+            o->stand_in = argv[++i];
         else if (argv[i][0] != '-' && o->path == NULL)
             o->path = argv[i];
         else
@@ -219,7 +228,7 @@ int main(int argc, char **argv)
     struct golden_tally t = {0};
     struct stat found;
     if (!golden_parse(argc, argv, &o)) {
-        fputs("usage: golden DIR|FILE [-k NAME] [--verbose] [--explain] [--skip-absent]\n", stderr);
+        fputs("usage: golden DIR|FILE [-k NAME] [--verbose] [--explain] [--skip-absent] [--as POLICY]\n", stderr);
         return EXIT_BAD_INPUT;
     }
     const bool is_there = stat(o.path, &found) == 0;

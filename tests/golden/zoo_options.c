@@ -163,7 +163,7 @@ static void zoo_put_options(struct zoo_text *t, json_t *options)
 }
 
 /* The policy of an allocator; an RMM case names its kind. */
-static void zoo_put_policy(struct zoo_text *t, const json_t *root)
+static void zoo_put_policy(struct zoo_text *t, const json_t *root, const char *stand_in)
 {
     static const char *const names[][2] = {
         {"cupy", "cupy"}, {"onnxruntime", "ort"}, {"tensorflow", "tf-bfc"}, {"paddle", "paddle"},
@@ -173,9 +173,11 @@ static void zoo_put_policy(struct zoo_text *t, const json_t *root)
     const json_t *options = json_object_get(root, "options");
     const char *kind = json_string_value(json_object_get(options, "kind"));
     const char *type = json_string_value(json_object_get(options, "type"));
-    if (kind != NULL)
+    if (stand_in != NULL)
+        zoo_put(t, "%s", stand_in);
+    else if (kind != NULL)
         zoo_put(t, strcmp(kind, "cuda") == 0 ? "none" : "rmm-%s", kind);
-    for (size_t i = 0; kind == NULL && i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; kind == NULL && stand_in == NULL && i < sizeof names / sizeof names[0]; i++)
         if (strncmp(allocator, names[i][0], strlen(names[i][0])) == 0)
             zoo_put(t, "%s", names[i][1]);
     if (type != NULL) {
@@ -188,10 +190,10 @@ static void zoo_put_policy(struct zoo_text *t, const json_t *root)
     }
 }
 
-char *zoo_case_policy(const json_t *root)
+char *zoo_case_policy(const json_t *root, const char *stand_in)
 {
     struct zoo_text t = {.n = 0};
-    zoo_put_policy(&t, root);
+    zoo_put_policy(&t, root, stand_in);
     json_t *options = json_object_get(root, "options");
     if (json_integer_value(json_object_get(root, "device_gap")) > 0 && json_object_get(options, "coalesce_regions"))
         json_object_set_new(options, "coalesce_regions", json_integer(0));
