@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The treap: splits and merges along one path. */
+/* The treap: one path down, and sums only as far as they change. */
 #include "policies/parts/first_fit.h"
 
 #include "base/random.h"
 
-/* The larger of two blocks, of equal ones the first. `a` and `b` may be BLOCK_NONE, but not both. */
-static uint32_t larger(const struct block_entry *at, uint32_t a, uint32_t b)
+enum { FIRST_FIT_DEPTH = 512 };              /* of 2^31 blocks in an order by hash: about 43 are expected */
+
+/* The size of the largest block of a subtree. */
+static inline uint64_t subtree_largest(const struct block_entry *at, uint32_t root)
 {
-    if (a == BLOCK_NONE || b == BLOCK_NONE)
-        return a | b;
-    return at[b].size > at[a].size ? b : a;
+    return root == BLOCK_NONE ? 0 : at[root].tie;
 }
 
-/* Finds the largest block of a subtree anew. Its children are right. */
-static void first_fit_sum(struct block_entry *at, uint32_t b)
+static inline uint64_t larger(uint64_t a, uint64_t b)
 {
-    const uint32_t left = first_fit_largest(at, at[b].left), right = first_fit_largest(at, at[b].right);
-    at[b].below = larger(at, larger(at, left, b), right);
+    return a > b ? a : b;
 }
 
-static bool first_fit_is_above(uint32_t a, uint32_t b)
+/* Finds the largest size of a subtree anew; its children are right. */
+static inline uint64_t subtree_sum(const struct block_entry *at, uint32_t b)
+{
+    return larger(at[b].size, larger(subtree_largest(at, at[b].left), subtree_largest(at, at[b].right)));
+}
+
+static inline bool first_fit_is_above(uint32_t a, uint32_t b)
 {
     return random_mix(a) > random_mix(b);
 }
 
-/* Divides a subtree into the blocks below an address and the others. */
+/* Divides a subtree into the blocks below an address and the others. A path of constant length in the mean. */
 static void first_fit_divide(struct block_entry *at, uint32_t root, uint64_t addr, uint32_t *low, uint32_t *high)
 {
     if (root == BLOCK_NONE) {
@@ -42,7 +46,7 @@ static void first_fit_divide(struct block_entry *at, uint32_t root, uint64_t add
         at[root].left = left;
         *high = root;
     }
-    first_fit_sum(at, root);
+    at[root].tie = subtree_sum(at, root);
 }
 
 /* Joins two subtrees, all of whose addresses are in this order. */
@@ -50,48 +54,97 @@ static uint32_t first_fit_join(struct block_entry *at, uint32_t low, uint32_t hi
 {
     if (low == BLOCK_NONE || high == BLOCK_NONE)
         return low | high;
-    uint32_t root;
-    if (first_fit_is_above(low, high)) {
+    const uint32_t root = first_fit_is_above(low, high) ? low : high;
+    if (root == low)
         at[low].right = first_fit_join(at, at[low].right, high);
-        root = low;
-    } else {
+    else
         at[high].left = first_fit_join(at, low, at[high].left);
-        root = high;
-    }
-    first_fit_sum(at, root);
+    at[root].tie = subtree_sum(at, root);
     return root;
 }
 
 void first_fit_insert(struct block_entry *at, uint32_t *root, uint32_t b)
 {
-    if (*root == BLOCK_NONE || first_fit_is_above(b, *root)) {
-        uint32_t low, high;
-        first_fit_divide(at, *root, at[b].addr, &low, &high);
-        at[b].left = low;
-        at[b].right = high;
-        *root = b;
-    } else {
-        uint32_t *child = at[b].addr < at[*root].addr ? &at[*root].left : &at[*root].right;
-        first_fit_insert(at, child, b);
+    uint32_t *link = root, low, high;
+    while (*link != BLOCK_NONE && !first_fit_is_above(b, *link)) {
+        struct block_entry *above = &at[*link];
+        above->tie = larger(above->tie, at[b].size);
+        link = at[b].addr < above->addr ? &above->left : &above->right;
     }
-    first_fit_sum(at, *root);
+    first_fit_divide(at, *link, at[b].addr, &low, &high);
+    at[b].left = low;
+    at[b].right = high;
+    at[b].tie = subtree_sum(at, b);
+    *link = b;
+}
+
+/* The way down to a block: the blocks above it, the root first. */
+struct first_fit_path {
+    uint32_t above[FIRST_FIT_DEPTH];
+    size_t   n;
+};
+
+/* Goes down to `b`; returns the link that leads to it. */
+static uint32_t *first_fit_go_down(struct block_entry *at, uint32_t *link, uint32_t b, struct first_fit_path *path)
+{
+    path->n = 0;
+    while (*link != b) {
+        struct block_entry *above = &at[*link];
+        assert(*link != BLOCK_NONE && path->n < FIRST_FIT_DEPTH);
+        path->above[path->n++] = *link;
+        link = at[b].addr < above->addr ? &above->left : &above->right;
+    }
+    return link;
+}
+
+/* Sums anew on the way up, as far as sums change. */
+static void first_fit_go_up(struct block_entry *at, struct first_fit_path *path)
+{
+    while (path->n > 0) {
+        const uint32_t above = path->above[--path->n];
+        const uint64_t sum = subtree_sum(at, above);
+        if (at[above].tie == sum)
+            return;
+        at[above].tie = sum;
+    }
 }
 
 void first_fit_remove(struct block_entry *at, uint32_t *root, uint32_t b)
 {
-    if (*root == b) {
-        *root = first_fit_join(at, at[b].left, at[b].right);
-        return;
+    struct first_fit_path path;
+    *first_fit_go_down(at, root, b, &path) = first_fit_join(at, at[b].left, at[b].right);
+    first_fit_go_up(at, &path);
+}
+
+void first_fit_update(struct block_entry *at, uint32_t root, uint32_t b)
+{
+    struct first_fit_path path;
+    first_fit_go_down(at, &root, b, &path);
+    at[b].tie = subtree_sum(at, b);
+    first_fit_go_up(at, &path);
+}
+
+/* The lowest block that is large enough. */
+static uint32_t first_fit_find_lowest(const struct block_entry *at, uint32_t root, uint64_t size)
+{
+    if (root == BLOCK_NONE || at[root].tie < size)
+        return BLOCK_NONE;
+    for (;;) {
+        const uint32_t left = at[root].left;
+        if (left != BLOCK_NONE && at[left].tie >= size)
+            root = left;
+        else if (at[root].size >= size)
+            return root;
+        else
+            root = at[root].right;
     }
-    assert(*root != BLOCK_NONE);
-    uint32_t *child = at[b].addr < at[*root].addr ? &at[*root].left : &at[*root].right;
-    first_fit_remove(at, child, b);
-    first_fit_sum(at, *root);
 }
 
 uint32_t first_fit_find(const struct block_entry *at, uint32_t root, uint64_t from, uint64_t size)
 {
-    if (root == BLOCK_NONE || at[at[root].below].size < size)
+    if (from == 0)
+        return first_fit_find_lowest(at, root, size);
+    if (subtree_largest(at, root) < size || root == BLOCK_NONE)
         return BLOCK_NONE;
     if (at[root].addr < from)
         return first_fit_find(at, at[root].right, from, size);
@@ -99,4 +152,9 @@ uint32_t first_fit_find(const struct block_entry *at, uint32_t root, uint64_t fr
     if (left != BLOCK_NONE || at[root].size >= size)
         return left != BLOCK_NONE ? left : root;
     return first_fit_find(at, at[root].right, from, size);
+}
+
+uint32_t first_fit_largest(const struct block_entry *at, uint32_t root)
+{
+    return root == BLOCK_NONE ? BLOCK_NONE : first_fit_find(at, root, 0, at[root].tie);
 }

@@ -33,7 +33,7 @@ struct superblock {
     uint32_t owner;                          /* dense stream, or ARENA_GLOBAL */
 };
 
-/* A block's `tie` is the number of its superblock. */
+/* A block's `below` is the number of its superblock. */
 struct rmm_arena {
     struct policy   base;                    /* first, so the two pointers convert */
     struct upstream upstream;
@@ -60,7 +60,7 @@ static const struct policy_option rmm_arena_options[] = {
 
 static struct superblock *arena_superblock(const struct rmm_arena *a, uint32_t b)
 {
-    return &a->superblocks[heap_at(&a->heap, b)->tie];
+    return &a->superblocks[heap_at(&a->heap, b)->below];
 }
 
 /* The free set of an owner. */
@@ -77,6 +77,12 @@ static void arena_insert(struct rmm_arena *a, uint32_t b)
 static void arena_remove(struct rmm_arena *a, uint32_t b)
 {
     first_fit_remove(a->heap.blocks.at, arena_set(a, arena_superblock(a, b)->owner), b);
+}
+
+/* A block in a set changed its size or start. */
+static void arena_update(struct rmm_arena *a, uint32_t b)
+{
+    first_fit_update(a->heap.blocks.at, *arena_set(a, arena_superblock(a, b)->owner), b);
 }
 
 /* Whether a free block is all of its superblock. */
@@ -104,7 +110,7 @@ static void arena_make_superblock(struct rmm_arena *a, uint32_t b, uint32_t owne
 {
     const uint32_t number = a->n_vacant > 0 ? a->vacant[--a->n_vacant] : (uint32_t)a->n_superblocks++;
     a->superblocks[number] = (struct superblock){.bytes = heap_at(&a->heap, b)->size, .first = b, .owner = owner};
-    heap_at(&a->heap, b)->tie = number;
+    heap_at(&a->heap, b)->below = number;
 }
 
 static void arena_drop_superblock(struct rmm_arena *a, uint32_t number)
@@ -113,29 +119,39 @@ static void arena_drop_superblock(struct rmm_arena *a, uint32_t number)
     a->vacant[a->n_vacant++] = number;
 }
 
-/* Cuts the first `bytes` of an empty superblock off as a superblock of its own, whose one block is returned. Both blocks
- * are in no set. */
+/* Ties are the set's own, so a split gives the new block a number that nobody reads. */
+static uint32_t arena_split_front(struct rmm_arena *a, uint32_t b, uint64_t bytes)
+{
+    uint64_t unused = 0;
+    return block_split_front(&a->heap.blocks, b, bytes, (struct tie_kind){.has_numbers = true, .next_number = &unused});
+}
+
+/* Cuts the first `bytes` of an empty superblock off as a superblock of its own, whose one block, in no set, is returned. */
 static uint32_t arena_cut_superblock(struct rmm_arena *a, uint32_t b, uint64_t bytes)
 {
-    const uint32_t number = (uint32_t)heap_at(&a->heap, b)->tie;
-    const uint32_t head = block_split_front(&a->heap.blocks, b, bytes, (struct tie_kind){.has_numbers = false});
-    heap_at(&a->heap, b)->tie = number;
+    const uint32_t number = heap_at(&a->heap, b)->below;
+    const uint32_t head = arena_split_front(a, b, bytes);
     a->superblocks[number].bytes -= bytes;
     a->superblocks[number].first = b;
     arena_make_superblock(a, head, a->superblocks[number].owner);
+    arena_update(a, b);
     return head;
 }
 
-/* Cuts the first `bytes` of a free block off, in its superblock. The block is in no set; the rest goes into one. */
-static void arena_split(struct rmm_arena *a, uint32_t b, uint64_t bytes)
+/* Takes the first `bytes` of a free block, in its superblock. */
+static uint32_t arena_carve(struct rmm_arena *a, uint32_t b, uint64_t bytes)
 {
-    const uint64_t size = heap_at(&a->heap, b)->size;
-    if (size == bytes)
-        return;
-    const uint32_t rest = block_split_back(&a->heap.blocks, b, size - bytes, (struct tie_kind){.has_numbers = false});
-    heap_at(&a->heap, rest)->tie = heap_at(&a->heap, b)->tie;
-    arena_insert(a, rest);
+    if (heap_at(&a->heap, b)->size == bytes) {
+        arena_remove(a, b);
+        return b;
+    }
+    const uint32_t front = arena_split_front(a, b, bytes);
+    heap_at(&a->heap, front)->below = heap_at(&a->heap, b)->below;
+    if (arena_superblock(a, b)->first == b)
+        arena_superblock(a, b)->first = front;
+    arena_update(a, b);
     a->base.count.splits++;
+    return front;
 }
 
 /* Makes a superblock another arena's, with its live blocks. */
@@ -144,7 +160,7 @@ static void arena_move_superblock(struct rmm_arena *a, uint32_t number, uint32_t
     struct superblock *s = &a->superblocks[number];
     const struct block_entry *at = a->heap.blocks.at;
     const uint32_t from = s->owner;
-    for (uint32_t b = s->first; b != BLOCK_NONE && at[b].tie == number; b = at[b].next) {
+    for (uint32_t b = s->first; b != BLOCK_NONE && at[b].below == number; b = at[b].next) {
         if (!block_is_idle(&a->heap.blocks, b))
             continue;
         first_fit_remove(a->heap.blocks.at, arena_set(a, from), b);
@@ -160,16 +176,15 @@ static void arena_join_superblocks(struct rmm_arena *a, uint32_t low)
     const uint32_t high = low == BLOCK_NONE ? BLOCK_NONE : heap_at(&a->heap, low)->next;
     if (high == BLOCK_NONE || !block_is_idle(&a->heap.blocks, low) || !block_is_idle(&a->heap.blocks, high))
         return;
-    const uint64_t number = heap_at(&a->heap, low)->tie, gone = heap_at(&a->heap, high)->tie;
+    const uint32_t number = heap_at(&a->heap, low)->below, gone = heap_at(&a->heap, high)->below;
     if (number == gone || !arena_is_empty(a, low) || !arena_is_empty(a, high) ||
         a->superblocks[number].owner != ARENA_GLOBAL || a->superblocks[gone].owner != ARENA_GLOBAL)
         return;
-    arena_remove(a, low);
     arena_remove(a, high);
     block_swallow(&a->heap.blocks, low, false, true);
     a->superblocks[number].bytes = heap_at(&a->heap, low)->size;
-    arena_drop_superblock(a, (uint32_t)gone);
-    arena_insert(a, low);
+    arena_drop_superblock(a, gone);
+    arena_update(a, low);
 }
 
 /* A superblock of the global arena may have become empty: it joins its empty neighbours. `b`: its free block. */
@@ -203,15 +218,9 @@ static uint32_t arena_take_global(struct rmm_arena *a, uint64_t bytes)
     uint32_t b = first_fit_find(a->heap.blocks.at, a->global_free, 0, bytes);
     if (b == BLOCK_NONE)
         return BLOCK_NONE;
-    arena_remove(a, b);
-    if (arena_is_empty(a, b) && heap_at(&a->heap, b)->size >= bytes + ARENA_SUPERBLOCK_MIN) {
-        const uint32_t rest = b;
-        b = arena_cut_superblock(a, rest, bytes);
-        arena_insert(a, rest);
-    } else {
-        arena_split(a, b, bytes);
-    }
-    return b;
+    if (arena_is_empty(a, b) && heap_at(&a->heap, b)->size >= bytes + ARENA_SUPERBLOCK_MIN)
+        return arena_cut_superblock(a, b, bytes);
+    return arena_carve(a, b, bytes);
 }
 
 /* Fetches a superblock that holds a request of `bytes` for a stream. Returns the block in it, in the stream's set. */
@@ -221,14 +230,11 @@ static uint32_t arena_fetch(struct rmm_arena *a, uint64_t bytes, uint16_t stream
     if (b == BLOCK_NONE)
         return BLOCK_NONE;
     if (arena_is_empty(a, b) && heap_at(&a->heap, b)->size >= 2 * ARENA_SUPERBLOCK_MIN) {
-        const uint32_t rest = b;
-        arena_remove(a, rest);
-        b = arena_cut_superblock(a, rest, ARENA_SUPERBLOCK_MIN);
-        arena_insert(a, rest);
+        b = arena_cut_superblock(a, b, ARENA_SUPERBLOCK_MIN);
         arena_superblock(a, b)->owner = stream;
         arena_insert(a, b);
     } else {
-        arena_move_superblock(a, (uint32_t)heap_at(&a->heap, b)->tie, stream);
+        arena_move_superblock(a, heap_at(&a->heap, b)->below, stream);
     }
     return b;
 }
@@ -239,11 +245,7 @@ static uint32_t arena_take_local(struct rmm_arena *a, uint64_t bytes, uint16_t s
     uint32_t b = first_fit_find(a->heap.blocks.at, a->stream_free[stream], 0, bytes);
     if (b == BLOCK_NONE)
         b = arena_fetch(a, bytes, stream);
-    if (b == BLOCK_NONE)
-        return BLOCK_NONE;
-    arena_remove(a, b);
-    arena_split(a, b, bytes);
-    return b;
+    return b == BLOCK_NONE ? BLOCK_NONE : arena_carve(a, b, bytes);
 }
 
 static uint32_t arena_take(struct rmm_arena *a, uint64_t bytes, uint16_t stream)
@@ -273,18 +275,34 @@ static enum err rmm_arena_alloc(struct policy *p, const struct event *req, struc
     return ERR_OK;
 }
 
-/* Swallows the neighbour before or after, if it is free and in the same superblock. */
-static void arena_coalesce(struct rmm_arena *a, uint32_t b, bool is_front)
+/* Whether a neighbour is free and in the same superblock. */
+static bool arena_may_join(const struct rmm_arena *a, uint32_t b, uint32_t neighbour)
 {
-    const struct block_entry *at = a->heap.blocks.at;
-    const uint32_t neighbour = is_front ? at[b].prev : at[b].next;
-    if (!block_is_idle(&a->heap.blocks, neighbour) || at[neighbour].tie != at[b].tie)
-        return;
-    arena_remove(a, neighbour);
-    if (is_front && arena_superblock(a, b)->first == neighbour)
-        arena_superblock(a, b)->first = b;
-    block_swallow(&a->heap.blocks, b, is_front, true);
-    a->base.count.coalesces++;
+    return block_is_idle(&a->heap.blocks, neighbour) &&
+           heap_at(&a->heap, neighbour)->below == heap_at(&a->heap, b)->below;
+}
+
+/* Puts a freed block into its set. It becomes a part of the free block before it, or of the one after it, which are there
+ * already. Returns the free block. */
+static uint32_t arena_coalesce(struct rmm_arena *a, uint32_t b)
+{
+    const uint32_t before = heap_at(&a->heap, b)->prev, after = heap_at(&a->heap, b)->next;
+    const bool joins_before = arena_may_join(a, b, before), joins_after = arena_may_join(a, b, after);
+    a->base.count.coalesces += (unsigned)joins_before + joins_after;
+    if (!joins_before && !joins_after) {
+        arena_insert(a, b);
+        return b;
+    }
+    if (joins_before && joins_after)
+        arena_remove(a, after);
+    if (!joins_before && arena_superblock(a, b)->first == b)
+        arena_superblock(a, b)->first = after;
+    const uint32_t stays = joins_before ? before : after;
+    block_swallow(&a->heap.blocks, stays, !joins_before, true);
+    if (joins_before && joins_after)
+        block_swallow(&a->heap.blocks, stays, false, true);
+    arena_update(a, stays);
+    return stays;
 }
 
 static void rmm_arena_free(struct policy *p, const struct event *req, const struct block *block)
@@ -297,10 +315,7 @@ static void rmm_arena_free(struct policy *p, const struct event *req, const stru
     if (owner != req->stream && !(is_large && owner == ARENA_GLOBAL))       /* it is looked for in the other arenas */
         device_stream_sync(p->device);
     heap_at(&a->heap, b)->flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
-    arena_coalesce(a, b, true);
-    arena_coalesce(a, b, false);
-    arena_insert(a, b);
-    arena_settle(a, b);
+    arena_settle(a, arena_coalesce(a, b));
 }
 
 /* ---- the policy ---- */
