@@ -477,7 +477,8 @@ def write_page(samples, machine, path):
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
             release=f"{release[0]:g}" if release else "", yardstick=samples.yardstick(), origin=samples.origin(),
             engine=engine_table(samples), decode=decode_table(samples),
-            settings=settings_table(samples), zoo=zoo_table(samples), lanes=lanes_table(samples), sweep=sweep_table(samples),
+            settings=settings_table(samples), zoo=zoo_table(samples),
+            lanes=lanes_table(samples), sweep=sweep_table(samples),
             command=command_table(samples), torch=torch_table(samples), others=others_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
             memory=memory_table(samples), record=record_table(samples)))

@@ -49,8 +49,8 @@ struct policy_option {            /* name == NULL ends the list */
     const char      *help;        /* what it does, ending in its source */
 };
 
-/* The place of a mistake in what was typed, for why->offset of an ERR_USAGE that `create` returns: byte `at` of the value
- * of the option with this index. The message then shows the place to the person. 0: no place. */
+/* The place of a mistake in what was typed, for why->offset of an ERR_USAGE that `create` returns: byte `at` of the
+ * value of the option with this index. The message then shows the place to the person. 0: no place. */
 #define POLICY_PLACE(option, at) (((uint64_t)(option) + 1) << 32 | (uint32_t)(at))
 
 /* A policy that was named as the value of an option. */
@@ -216,8 +216,8 @@ struct policy_ops {
               * streams before it reports OOM ends such frees early and tells the observer; free() is then not called
               * for them. */
     void     (*flush)(struct policy *p, uint32_t stream);
-             /* Gives cached segments back: those of one dense stream, or POLICY_ALL_STREAMS. A policy that does not keep
-              * streams apart gives back all. */
+             /* Gives cached segments back: those of one dense stream, or POLICY_ALL_STREAMS. A policy that does not
+              * keep streams apart gives back all. */
     enum err (*reserve)(struct policy *p, const struct event *req, struct block *out);
              /* As alloc, for a request that wants memory of its own past the cache (ONNX Runtime's Reserve). */
     enum err (*control)(struct policy *p, const struct control *c, const struct block *b, struct err_detail *why);
@@ -277,7 +277,8 @@ void policy_unload(const struct policy_ops *ops, void *handle);
 MUST_USE enum err policy_create(const struct policy_ops *ops, const struct policy_config *cfg, struct policy **out,
                                 struct err_detail *why);
 
-/* Whether the device refused the memory that the policy reserves at its start; *bytes: the last call that it refused. */
+/* Whether the device refused the memory that the policy reserves at its start; *bytes: the last call that it
+ * refused. */
 bool policy_is_refused(const struct policy *p, uint64_t *bytes);
 
 /* NULL is accepted. */

@@ -101,7 +101,8 @@ static bool device_parse_capacity(const char *text, size_t n, uint64_t *out)
     return units_parse_bytes(text, n, out) && *out >= DEVICE_PAGE_BYTES && *out < INT64_MAX;
 }
 
-/* The card that was probably meant: "h100" and "H100-80" begin like h100-80g, "h100-80" is a slip. NULL: none is near. */
+/* The card that was probably meant: "h100" and "H100-80" begin like h100-80g, "h100-80" is a slip. NULL: none is
+ * near. */
 static const char *device_nearest_model(const char *text, size_t n)
 {
     enum { SLIPS_MAX = 2 };

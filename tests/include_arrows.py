@@ -29,7 +29,7 @@ ROOMS = [
     ("capture", ["base"], "The journal of a process's CUDA calls: one format, one writer, one reader."),
     ("sim", ["base"], "Devices: the simulated card and the real one, behind one interface."),
     ("policies", ["base", "sim"], "Allocator policies. A policy never sees a trace or a report."),
-    ("policies/parts", ["base", "sim", "policies"], "What allocators are made of: tables and sets of blocks, upstreams."),
+    ("policies/parts", ["base", "sim", "policies"], "What allocators are made of: blocks, sets, upstreams."),
     ("policies/described", ["base", "sim", "policies", "policies/parts"], "Allocators from papers and descriptions."),
     ("policies/zoo", ["base", "sim", "policies", "policies/parts"], "Allocators of other libraries."),
     ("policies/pytorch", ["base", "sim", "policies/parts", "policies"], "PyTorch's caching allocator, by release."),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* A policy for tests that takes all its memory with or before the first request: most memory, least driver time. A plugin. */
+/* A policy for tests that takes all its memory with or before the first request: most memory, least driver time. A
+ * plugin. */
 #include "policies/policy.h"
 
 #include "base/units.h"

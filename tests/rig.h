@@ -111,7 +111,8 @@ static inline void rig_open(struct rig *r, const struct rig_config *cfg)
         r->streams[i] = (struct stream_name){.handle = (uint64_t)i * 64, .number = i == 0 ? 0 : (i - 1) * 32 + 3};
     device.total_bytes = cfg->total_bytes != 0 ? cfg->total_bytes : DEVICE_UNLIMITED;
     device.fail_from_call = cfg->fail_from_call;
-    cr_assert_eq(policy_spec_parse(rig_suited_spec(cfg->policy, cfg->total_bytes), &r->spec, &why), ERR_OK, "%s", why.text);
+    const char *suited = rig_suited_spec(cfg->policy, cfg->total_bytes);
+    cr_assert_eq(policy_spec_parse(suited, &r->spec, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(device_open(&device_sim, &device, &r->device, &why), ERR_OK, "%s", why.text);
     const struct policy_config config = {
         .device = r->device,     .peak_live = RIG_SLOTS,     .seed = cfg->seed,  .values = r->spec.values,

@@ -39,7 +39,7 @@ Test(first_fit, it_finds_what_a_scan_finds)
         const uint32_t b = 1 + (uint32_t)(random_next(&random) % BLOCKS);
         if (is_in[b]) {
             first_fit_remove(at, &root, b);
-        } else {                                 /* addresses are one block's own, in an order that is not its number's */
+        } else {                                 /* an address of its own, in another order than its number */
             at[b].addr = random_mix(b) % 1000 * 1000 + b;
             at[b].size = 1 + random_next(&random) % 40;
             first_fit_insert(at, &root, b);

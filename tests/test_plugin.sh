@@ -68,14 +68,16 @@ variant old_abi -e 's/POLICY_HEAD,/.abi = 41, .size = sizeof(struct policy_ops),
 expect "another interface is refused with its number" 2 "interface 41" "$replay" "$trace" --policy ./old_abi.so
 expect "and with ours" 2 "this program has 5" "$replay" "$trace" --policy ./old_abi.so
 
-variant early -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = offsetof(struct policy_ops, retire), .sizes = policy_sizes,/'
+variant early \
+    -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = offsetof(struct policy_ops, retire), .sizes = policy_sizes,/'
 expect "a plugin built before members were appended lacks them" 0 "early.so" \
     "$replay" "$trace" --policy ./early.so --audit
 expect "and are replayed each time" 0 "2 done now, 0 there already"$'\n' \
     "$replay" sweep "$trace" --policy ./early.so --device 'sim:{40,80}GiB' -o early.db
 variant tiny -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = 8, .sizes = policy_sizes,/'
 expect "a table that is too short is refused" 2 "8 bytes" "$replay" "$trace" --policy ./tiny.so
-variant stale -e '/^static enum err page_fit_create/i static const struct policy_size stale[] = {{"policy", sizeof(struct policy) + 8}};' \
+stale='static const struct policy_size stale[] = {{"policy", sizeof(struct policy) + 8}};'
+variant stale -e "/^static enum err page_fit_create/i $stale" \
     -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = sizeof(struct policy_ops), .sizes = stale,/'
 expect "a plugin built with a struct of another size is refused with its name" 2 "its struct policy has" \
     "$replay" "$trace" --policy ./stale.so

@@ -357,7 +357,8 @@ ParameterizedTest(size_t *index, policies, any_size_is_served_or_refused)
                 continue;
             const enum err e = rig_alloc(&d.rig, 0, 0, bytes, &b);
             cr_assert(e == ERR_OK || e == ERR_DEVICE_OOM, "%llu bytes: %s", (unsigned long long)bytes, err_name(e));
-            cr_assert(k > 40 || e == ERR_OK || bytes > largest, "2^%u%+d bytes refused by a device without an end", k, edge);
+            cr_assert(k > 40 || e == ERR_OK || bytes > largest, "2^%u%+d bytes refused by a device without an end", k,
+                      edge);
             if (e == ERR_OK) {
                 cr_assert_geq(b.bytes, bytes);
                 rig_free(&d.rig, EVENT_FREE, 0, 0, bytes, &b);

@@ -18,8 +18,8 @@ Test(upstream, a_policy_is_named_in_brackets_with_its_options)
 {
     struct policy_spec spec;
     struct err_detail why = {.text = ""};
-    cr_assert_eq(policy_spec_parse("rmm-limiting:limit=1GiB,upstream=[rmm-pool:initial=2MiB,upstream=[mxnet:type=round]]",
-                                   &spec, &why), ERR_OK, "%s", why.text);
+    const char *text = "rmm-limiting:limit=1GiB,upstream=[rmm-pool:initial=2MiB,upstream=[mxnet:type=round]]";
+    cr_assert_eq(policy_spec_parse(text, &spec, &why), ERR_OK, "%s", why.text);
     const struct policy_choice *pool = spec.values[1].choice;
     cr_assert_not_null(pool);
     cr_expect_str_eq(pool->ops->name, "rmm-pool");
@@ -55,8 +55,8 @@ Test(upstream, a_mistake_in_brackets_is_shown_at_its_place_in_the_whole)
     cr_expect_not_null(strstr(why.text, "nearest is initial"), "%s", why.text);
     why = refusal_of("cupy:upstream=[cupi]");
     cr_expect_not_null(strstr(why.text, "nearest is cupy"), "%s", why.text);
-    why = refusal_of("rmm-fixed:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:"
-                     "upstream=[cupy:upstream=[cupy:upstream=[cupy]]]]]]]]]");
+    why = refusal_of("rmm-fixed:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy:upstream=["
+                     "cupy:upstream=[cupy:upstream=[cupy:upstream=[cupy]]]]]]]]]");
     cr_expect_not_null(strstr(why.text, "policies in brackets"), "%s", why.text);
 }
 

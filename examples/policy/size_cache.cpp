@@ -2,8 +2,8 @@
 //
 // size-cache: a cache of whole segments by exact size, in C++20.
 //
-// A request is rounded up to 512 bytes and takes the segment of that size that was freed last; nothing is split. A flush,
-// and a refusal of the device, give all cached segments back.
+// A request is rounded up to 512 bytes and takes the segment of that size that was freed last; nothing is split. A
+// flush, and a refusal of the device, give all cached segments back.
 #include "policies/policy.h"
 
 #include <map>

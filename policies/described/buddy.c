@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * buddy: the binary buddy system, as described in Knowlton, "A fast storage allocator", CACM 8(10), 1965, and Knuth, The
- * Art of Computer Programming, vol. 1, section 2.5.
+ * buddy: the binary buddy system, as described in Knowlton, "A fast storage allocator", CACM 8(10), 1965, and Knuth,
+ * The Art of Computer Programming, vol. 1, section 2.5.
  *
  * A request is rounded up to a power of two, at least `min`. It takes the smallest free block, of these the lowest, and
- * halves it until it fits, keeping the low half. A freed block joins its buddy, the other half of the block that both were
- * cut from, while that is free and whole. If nothing fits, the device is asked for an arena, or for the rounded request if
- * that is larger; if it refuses, arenas that are one free block are given back and it is asked once more, and then for the
- * rounded request alone.
+ * halves it until it fits, keeping the low half. A freed block joins its buddy, the other half of the block that both
+ * were cut from, while that is free and whole. If nothing fits, the device is asked for an arena, or for the rounded
+ * request if that is larger; if it refuses, arenas that are one free block are given back and it is asked once more,
+ * and then for the rounded request alone.
  */
 #include "policies/parts/free_set.h"
 #include "policies/parts/heap.h"
@@ -119,7 +119,10 @@ static enum err buddy_alloc(struct policy *p, const struct event *req, struct bl
         p->count.hits++;
         free_set_remove(&y->free, b);
     } else {
-        if ((e = buddy_grow(y, bytes, &b)) != ERR_OK || (e = block_table_reserve(&y->heap.blocks, BUDDY_HALVES)) != ERR_OK)
+        e = buddy_grow(y, bytes, &b);
+        if (e == ERR_OK)
+            e = block_table_reserve(&y->heap.blocks, BUDDY_HALVES);
+        if (e != ERR_OK)
             return e;
         p->count.misses++;
     }

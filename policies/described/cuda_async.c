@@ -2,11 +2,12 @@
 /*
  * cuda-async: the driver's stream-ordered pool behind cudaMallocAsync, as far as it is described. Its source is closed.
  *
- * Documented (CUDA Runtime API, "Stream Ordered Memory Allocator"): memory freed on one stream may serve another; memory
- * above the release threshold, 0 unless it is set, goes back at the next synchronisation; cudaMemPoolTrimTo gives back what
- * is idle. Observed by users: the pool grows in multiples of 32 MiB. Assumed here: 512 bytes of rounding, best fit of these
- * the lowest, exact splits, coalescing within what was taken at once, one more attempt after a trim when the device
- * refuses. Not modelled: that the driver may remap idle pages to serve a request that no hole fits.
+ * Documented (CUDA Runtime API, "Stream Ordered Memory Allocator"): memory freed on one stream may serve another;
+ * memory above the release threshold, 0 unless it is set, goes back at the next synchronisation; cudaMemPoolTrimTo
+ * gives back what is idle. Observed by users: the pool grows in multiples of 32 MiB. Assumed here: 512 bytes of
+ * rounding, best fit of these the lowest, exact splits, coalescing within what was taken at once, one more attempt
+ * after a trim when the device refuses. Not modelled: that the driver may remap idle pages to serve a request that no
+ * hole fits.
  */
 #include "policies/described/plain.h"
 
@@ -70,7 +71,8 @@ static uint32_t cuda_async_find(struct plain *p, uint64_t bytes, uint16_t stream
 /* Blocks whose memory may serve the same requests coalesce. */
 static bool cuda_async_may_join(const struct plain *p, uint32_t a, uint32_t b)
 {
-    return ((const struct cuda_async *)p)->shares_streams || heap_at(&p->heap, a)->stream == heap_at(&p->heap, b)->stream;
+    const struct cuda_async *c = (const struct cuda_async *)p;
+    return c->shares_streams || heap_at(&p->heap, a)->stream == heap_at(&p->heap, b)->stream;
 }
 
 static const struct plain_set cuda_async_set = {
@@ -154,8 +156,8 @@ static void cuda_async_remarks(const struct policy *p, remark_visit visit, void 
 {
     (void)p;
     visit(arg, REMARK_ASSUMPTION,
-          "cuda-async: the driver's pool is closed; this is a model from its documentation and users' observations, not "
-          "compared with it. Synchronisations are not in a trace: sync-every= says how often they are");
+          "cuda-async: the driver's pool is closed; this is a model from its documentation and users' observations, "
+          "not compared with it. Synchronisations are not in a trace: sync-every= says how often they are");
 }
 
 const struct policy_ops policy_cuda_async = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * first-fit, next-fit and worst-fit, as described in Knuth, The Art of Computer Programming, vol. 1, section 2.5, and
- * Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995. The rest of their
- * rules is in plain.h.
+ * Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation: A Survey and Critical Review", 1995. The rest of
+ * their rules is in plain.h.
  */
 #include "policies/described/plain.h"
 

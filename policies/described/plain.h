@@ -2,11 +2,11 @@
 /*
  * What the textbook allocators have in common, so that they differ only in how they find a free block.
  *
- * A request is rounded up to 512 bytes. It takes the low end of the free block that the policy finds, and all that it does
- * not need is a free block again. A freed block coalesces with its free neighbours at once. Streams play no part.
+ * A request is rounded up to 512 bytes. It takes the low end of the free block that the policy finds, and all that it
+ * does not need is a free block again. A freed block coalesces with its free neighbours at once. Streams play no part.
  *
- * If nothing fits, the device is asked for the larger of the request and `chunk`, in multiples of `unit`. If it refuses,
- * everything wholly free is given back and it is asked once more, and then for the request alone.
+ * If nothing fits, the device is asked for the larger of the request and `chunk`, in multiples of `unit`. If it
+ * refuses, everything wholly free is given back and it is asked once more, and then for the request alone.
  */
 #ifndef REPLAY_POLICIES_DESCRIBED_PLAIN_H
 #define REPLAY_POLICIES_DESCRIBED_PLAIN_H
@@ -38,8 +38,8 @@ enum { PLAIN_CHUNK, PLAIN_UPSTREAM, PLAIN_OPTIONS };
 #define PLAIN_CHUNK_OPTION \
     {"chunk", OPTION_BYTES, 0, UINT64_MAX / 4, "32MiB", "bytes", "least size to ask the device for"}
 
-/* Makes a policy of `size` bytes, whose first member is a struct plain; the rest is zero. ERR_HOST_NOMEM and the errors of
- * the upstream. `set` and the name are static. */
+/* Makes a policy of `size` bytes, whose first member is a struct plain; the rest is zero. ERR_HOST_NOMEM and the errors
+ * of the upstream. `set` and the name are static. */
 MUST_USE enum err plain_create(const struct policy_config *cfg, size_t size, const struct plain_set *set,
                                struct plain **out, struct err_detail *why);
 

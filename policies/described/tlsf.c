@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * tlsf: two-level segregated fit, as described in Masmano, Ripoll, Crespo and Real, "TLSF: a new dynamic memory allocator
- * for real-time systems", ECRTS 2004. The rest of its rules is in plain.h.
+ * tlsf: two-level segregated fit, as described in Masmano, Ripoll, Crespo and Real, "TLSF: a new dynamic memory
+ * allocator for real-time systems", ECRTS 2004. The rest of its rules is in plain.h.
  *
  * The first level divides free blocks by powers of two, the second each power into 32 equal classes. A class is a list,
- * the last freed block first. A search rounds the request up to the next class, so that every block from there on is large
- * enough, and takes the first block of the first class that has one: constant time, and a good fit, not the best.
+ * the last freed block first. A search rounds the request up to the next class, so that every block from there on is
+ * large enough, and takes the first block of the first class that has one: constant time, and a good fit, not the best.
  */
 #include "policies/described/plain.h"
 

@@ -7,8 +7,8 @@
  * `tie` is the largest size in its subtree, so a search goes down one path. Insertion, removal and search take
  * logarithmic time in the mean, whatever the order of addresses.
  *
- * A set is its root; BLOCK_NONE is the empty one. If the size or the address of a block in a set changes, the set must be
- * told.
+ * A set is its root; BLOCK_NONE is the empty one. If the size or the address of a block in a set changes, the set must
+ * be told.
  */
 #ifndef REPLAY_POLICIES_PARTS_FIRST_FIT_H
 #define REPLAY_POLICIES_PARTS_FIRST_FIT_H
@@ -18,8 +18,8 @@
 void first_fit_insert(struct block_entry *at, uint32_t *root, uint32_t b);
 void first_fit_remove(struct block_entry *at, uint32_t *root, uint32_t b);
 
-/* The size or the address of a block in the set has changed, and not its place among the others: half the work of taking
- * it out and putting it back. */
+/* The size or the address of a block in the set has changed, and not its place among the others: half the work of
+ * taking it out and putting it back. */
 void first_fit_update(struct block_entry *at, uint32_t root, uint32_t b);
 
 /* The block with the lowest address >= `from` and at least `size` bytes; BLOCK_NONE if there is none. */

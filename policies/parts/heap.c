@@ -237,7 +237,8 @@ enum err heap_check(const struct heap *h, const char *policy, struct err_detail 
         n++;
     }
     if (bytes != h->held_bytes || n != h->n_held)
-        return err_set(why, ERR_CORRUPT, 0, "%s: %" PRIu64 " B in %" PRIu64 " pieces are held, and %" PRIu64 " B counted",
-                       policy, bytes, n, h->held_bytes);
+        return err_set(why, ERR_CORRUPT, 0,
+                       "%s: %" PRIu64 " B in %" PRIu64 " pieces are held, and %" PRIu64 " B counted", policy, bytes, n,
+                       h->held_bytes);
     return upstream_check(h->upstream, why);
 }

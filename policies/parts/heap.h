@@ -5,8 +5,8 @@
  *     upstream   [ piece 0            ]      [ piece 1   ]
  *     blocks     [ 4 ][ 9      ][ 2  ]       [ 7         ]        chains by prev and next, as in block_table.h
  *
- * In these tables `segment` of a block is its piece; heap_answer translates it to the device's id. Which blocks are free
- * for whom, and in which order, is the policy's.
+ * In these tables `segment` of a block is its piece; heap_answer translates it to the device's id. Which blocks are
+ * free for whom, and in which order, is the policy's.
  */
 #ifndef REPLAY_POLICIES_PARTS_HEAP_H
 #define REPLAY_POLICIES_PARTS_HEAP_H
@@ -62,15 +62,16 @@ static inline bool heap_is_whole(const struct heap *h, uint32_t b)
 
 enum heap_order { HEAP_BY_ADDRESS, HEAP_BY_AGE };
 
-/* The blocks that are free and all of their piece, by the address or the age of the pieces: what could be given back. *out
- * is to be freed. ERR_HOST_NOMEM. */
+/* The blocks that are free and all of their piece, by the address or the age of the pieces: what could be given back.
+ * *out is to be freed. ERR_HOST_NOMEM. */
 MUST_USE enum err heap_idle_pieces(const struct heap *h, enum heap_order order, uint32_t **out, size_t *n);
 
 /* A block as the answer to a request. */
 static inline struct block heap_answer(const struct heap *h, uint32_t b)
 {
     const struct block_entry *e = heap_at(h, b);
-    return (struct block){.addr = e->addr, .bytes = e->size, .segment = h->pieces[e->segment].from.segment, .cookie = b};
+    const uint32_t segment = h->pieces[e->segment].from.segment;
+    return (struct block){.addr = e->addr, .bytes = e->size, .segment = segment, .cookie = b};
 }
 
 /* Hands a block out: marks it, and notes what was asked for. */

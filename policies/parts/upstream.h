@@ -33,7 +33,8 @@ struct upstream {
 
 /* The option that names an upstream, for a policy's table. */
 #define UPSTREAM_OPTION \
-    {"upstream", OPTION_UPSTREAM, 0, 0, NULL, NULL, "where it takes its memory from: a policy in brackets; not set: the device"}
+    {"upstream", OPTION_UPSTREAM, 0, 0, NULL, NULL, \
+     "where it takes its memory from: a policy in brackets; not set: the device"}
 
 /* Opens what an option of kind UPSTREAM names, for the same program as `cfg`. policy_create's errors; ERR_DEVICE_OOM if
  * the upstream was refused the memory that it starts with. upstream_close accepts an upstream of zeros. */
@@ -64,8 +65,8 @@ struct own_stat {
     uint64_t    value;
 };
 
-/* Visits the policy's own counters, which come in byte order, and those of its upstream among them. Of two with the same
- * key the own one is shown. */
+/* Visits the policy's own counters, which come in byte order, and those of its upstream among them. Of two with the
+ * same key the own one is shown. */
 void upstream_stats(const struct upstream *u, const struct own_stat *own, size_t n, stat_visit visit, void *arg);
 
 /* The invariants of the policy there; ERR_OK for the device. */

@@ -2,13 +2,14 @@
 /*
  * cupy: CuPy's memory pool, cupy.cuda.MemoryPool of 14.2 (cupy/cuda/memory.pyx).
  *
- * Each stream has an arena of free chunks. A request is rounded up to 512 bytes, takes the smallest chunk that fits, and
- * all that it does not need is split off. Of chunks of one size CuPy takes the one with the lowest Python object id; here
- * that is the chunk whose object was made first. A device block keeps its object for the lowest part: a split makes a new
- * object for the tail, and merging keeps that of the lower part. A miss asks the device for exactly the rounded size.
+ * Each stream has an arena of free chunks. A request is rounded up to 512 bytes, takes the smallest chunk that fits,
+ * and all that it does not need is split off. Of chunks of one size CuPy takes the one with the lowest Python object
+ * id; here that is the chunk whose object was made first. A device block keeps its object for the lowest part: a split
+ * makes a new object for the tail, and merging keeps that of the lower part. A miss asks the device for exactly the
+ * rounded size.
  *
- * Memory is given back when a limit or the device refuses: chunks that are whole device blocks, arena by arena in order of
- * creation. An arena without a chunk disappears, and comes last when it is made again.
+ * Memory is given back when a limit or the device refuses: chunks that are whole device blocks, arena by arena in order
+ * of creation. An arena without a chunk disappears, and comes last when it is made again.
  */
 #include "policies/parts/heap.h"
 #include "policies/parts/split_coalesce.h"
@@ -246,7 +247,7 @@ static void cupy_free(struct policy *p, const struct event *req, const struct bl
     struct cupy *c = (struct cupy *)p;
     struct block_entry *at = c->heap.blocks.at;
     uint32_t b = block->cookie;
-    (void)req;                               /* the chunk returns to the arena that it came from, whatever stream frees */
+    (void)req;                               /* whatever stream frees it, the chunk returns to where it came from */
     at[b].flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
     if (block_is_idle(&c->heap.blocks, at[b].next)) {
         cupy_remove(c, at[b].next);
@@ -290,8 +291,8 @@ static void cupy_remarks(const struct policy *p, remark_visit visit, void *arg)
 {
     (void)p;
     visit(arg, REMARK_ASSUMPTION,
-          "cupy: of free chunks of one size the one whose object was made first is taken; in a real process the order is "
-          "that of Python's object ids");
+          "cupy: of free chunks of one size the one whose object was made first is taken; in a real process the order "
+          "is that of Python's object ids");
 }
 
 static enum err cupy_check(const struct policy *p, struct err_detail *why)

@@ -42,7 +42,8 @@ static const struct policy_option ort_options[] = {
                         "doubling ahead of need ends here (max_power_of_two_extend_bytes, since May 2023)"},
     [ORT_MAX_DEAD] = {"max-dead", OPTION_BYTES, 1, UINT64_MAX / 4, "128MiB", "bytes",
                       "a rest above this is split off (max_dead_bytes_per_chunk; 0 corrupts the real arena)"},
-    [ORT_LIMIT] = {"limit", OPTION_BYTES, 1, UINT64_MAX / 4, NULL, "bytes", "the most to hold (max_mem, gpu_mem_limit)"},
+    [ORT_LIMIT] = {"limit", OPTION_BYTES, 1, UINT64_MAX / 4, NULL, "bytes",
+                   "the most to hold (max_mem, gpu_mem_limit)"},
     [ORT_UPSTREAM] = UPSTREAM_OPTION,
     {.name = NULL},
 };

@@ -3,9 +3,10 @@
  * paddle: PaddlePaddle's default strategy "auto_growth", AutoGrowthBestFitAllocator of 3.3
  * (paddle/phi/core/memory/allocation/auto_growth_best_fit_allocator.cc, allocator_facade.cc, paddle/common/flags.cc).
  *
- * Each stream has an allocator of its own. A request takes the high end of the smallest free block that fits, of these the
- * lowest; the rest stays. A miss takes a chunk from the device, of the request's size or a set one. Chunks that are wholly
- * free are given back when the device refuses, in the order of their creation, and with flags at other times, too.
+ * Each stream has an allocator of its own. A request takes the high end of the smallest free block that fits, of these
+ * the lowest; the rest stays. A miss takes a chunk from the device, of the request's size or a set one. Chunks that are
+ * wholly free are given back when the device refuses, in the order of their creation, and with flags at other times,
+ * too.
  */
 #include "policies/parts/heap.h"
 #include "policies/parts/split_coalesce.h"
@@ -20,7 +21,7 @@ enum paddle_class { PADDLE_LARGE, PADDLE_SMALL, PADDLE_CLASSES };
 struct paddle {
     struct policy   base;                   /* first, so the two pointers convert */
     struct upstream upstream;
-    struct heap     heap;                   /* its pieces are Paddle's chunks; those of small requests are marked small */
+    struct heap     heap;                   /* its pieces are chunks; those of small requests are marked small */
     struct free_set free[PADDLE_CLASSES];   /* ties are addresses */
     uint64_t        chunk_bytes[PADDLE_CLASSES];     /* a new chunk has at least so much */
     uint64_t        pre_alloc_bytes[PADDLE_CLASSES]; /* taken when a stream is first seen */
@@ -95,8 +96,8 @@ static void paddle_remove(struct paddle *a, uint32_t b)
 
 /* ---- chunks ---- */
 
-/* Gives the wholly free chunks of a stream, or of all, back in the order of their creation. If the host has no memory to
- * sort them, they stay. */
+/* Gives the wholly free chunks of a stream, or of all, back in the order of their creation. If the host has no memory
+ * to sort them, they stay. */
 static void paddle_release(struct paddle *a, uint32_t stream)
 {
     uint32_t *idle;
@@ -303,8 +304,8 @@ static void paddle_remarks(const struct policy *p, remark_visit visit, void *arg
 {
     (void)p;
     visit(arg, REMARK_ASSUMPTION,
-          "paddle: a refused request is refused at once; Paddle waits up to gpu_allocator_retry_time (10 s) for others to "
-          "free memory");
+          "paddle: a refused request is refused at once; Paddle waits up to gpu_allocator_retry_time (10 s) for others "
+          "to free memory");
 }
 
 static enum err paddle_check(const struct policy *p, struct err_detail *why)
@@ -315,7 +316,7 @@ static enum err paddle_check(const struct policy *p, struct err_detail *why)
 const struct policy_ops policy_paddle = {
     POLICY_HEAD,
     .name = "paddle",
-    .summary = "PaddlePaddle's auto_growth: best fit, requests at the high end (Paddle 3.3, auto_growth_best_fit_allocator)",
+    .summary = "Paddle's auto_growth: best fit, requests at the high end (Paddle 3.3, AutoGrowthBestFitAllocator)",
     .options = paddle_options,
     .create = paddle_create, .destroy = paddle_destroy,
     .alloc = paddle_alloc,   .free = paddle_free,

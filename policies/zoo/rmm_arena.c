@@ -3,8 +3,8 @@
  * rmm-arena: RMM's arena_memory_resource of 26.10 (cpp/include/rmm/mr/detail/arena.hpp,
  * cpp/src/mr/detail/arena_memory_resource_impl.cpp), as released: sizes are rounded up to 256 bytes.
  *
- * One upstream block is taken at the start and never given back. It consists of superblocks, stretches of at least 1 MiB
- * that belong to the global arena or to the arena of a stream:
+ * One upstream block is taken at the start and never given back. It consists of superblocks, stretches of at least 1
+ * MiB that belong to the global arena or to the arena of a stream:
  *
  *     [ superblock: global    ][ superblock: stream 1 ][ superblock: global ................... ]
  *     [ live ][ free ][ live  ][ live ][ free         ][ free                                   ]
@@ -126,7 +126,8 @@ static uint32_t arena_split_front(struct rmm_arena *a, uint32_t b, uint64_t byte
     return block_split_front(&a->heap.blocks, b, bytes, (struct tie_kind){.has_numbers = true, .next_number = &unused});
 }
 
-/* Cuts the first `bytes` of an empty superblock off as a superblock of its own, whose one block, in no set, is returned. */
+/* Cuts the first `bytes` of an empty superblock off as a superblock of its own, whose one block, in no set, is
+ * returned. */
 static uint32_t arena_cut_superblock(struct rmm_arena *a, uint32_t b, uint64_t bytes)
 {
     const uint32_t number = heap_at(&a->heap, b)->below;
@@ -169,8 +170,8 @@ static void arena_move_superblock(struct rmm_arena *a, uint32_t number, uint32_t
     s->owner = owner;
 }
 
-/* An empty superblock of the global arena swallows the one next to it if that is such a one, too. `low`: its block, which
- * lies below. */
+/* An empty superblock of the global arena swallows the one next to it if that is such a one, too. `low`: its block,
+ * which lies below. */
 static void arena_join_superblocks(struct rmm_arena *a, uint32_t low)
 {
     const uint32_t high = low == BLOCK_NONE ? BLOCK_NONE : heap_at(&a->heap, low)->next;
@@ -282,8 +283,8 @@ static bool arena_may_join(const struct rmm_arena *a, uint32_t b, uint32_t neigh
            heap_at(&a->heap, neighbour)->below == heap_at(&a->heap, b)->below;
 }
 
-/* Puts a freed block into its set. It becomes a part of the free block before it, or of the one after it, which are there
- * already. Returns the free block. */
+/* Puts a freed block into its set. It becomes a part of the free block before it, or of the one after it, which are
+ * there already. Returns the free block. */
 static uint32_t arena_coalesce(struct rmm_arena *a, uint32_t b)
 {
     const uint32_t before = heap_at(&a->heap, b)->prev, after = heap_at(&a->heap, b)->next;

@@ -2,8 +2,8 @@
 /*
  * rmm-binning: RMM's binning_memory_resource of 26.10 (cpp/src/mr/detail/binning_memory_resource_impl.cpp).
  *
- * Each bin is an rmm-fixed, filled at the start. A request goes to the smallest bin that holds it, above the largest one
- * to the upstream. The size of a free says where its block came from.
+ * Each bin is an rmm-fixed, filled at the start. A request goes to the smallest bin that holds it, above the largest
+ * one to the upstream. The size of a free says where its block came from.
  */
 #include "policies/zoo/rmm_fixed.h"
 

@@ -29,8 +29,9 @@ struct rmm_fixed_bin {
     uint64_t n_free;
 };
 
-/* Takes the first piece from `upstream`, which is borrowed. `order`: the index of RMM_ORDER_OPTION. ERR_DEVICE_OOM if the
- * upstream refuses it; ERR_USAGE, ERR_HOST_NOMEM. rmm_fixed_bin_close accepts a bin of zeros, also after a failure. */
+/* Takes the first piece from `upstream`, which is borrowed. `order`: the index of RMM_ORDER_OPTION. ERR_DEVICE_OOM
+ * if the upstream refuses it; ERR_USAGE, ERR_HOST_NOMEM. rmm_fixed_bin_close accepts a bin of zeros, also after a
+ * failure. */
 MUST_USE enum err rmm_fixed_bin_open(struct rmm_fixed_bin *f, const struct policy_config *cfg, int order,
                                      struct upstream *upstream, uint64_t block_bytes, uint32_t count,
                                      struct err_detail *why);

@@ -2,8 +2,8 @@
 /*
  * rmm-limiting: RMM's limiting_resource_adaptor of 26.10 (cpp/include/rmm/mr/limiting_resource_adaptor.hpp).
  *
- * Hands every request on to its upstream as it is. It counts each rounded up to 256 bytes, and refuses one with which the
- * sum would pass the limit.
+ * Hands every request on to its upstream as it is. It counts each rounded up to 256 bytes, and refuses one with which
+ * the sum would pass the limit.
  */
 #include "policies/parts/upstream.h"
 

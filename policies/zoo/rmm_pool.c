@@ -3,13 +3,13 @@
  * rmm-pool: RMM's pool_memory_resource of 26.10 (cpp/src/mr/detail/pool_memory_resource_impl.cpp,
  * cpp/include/rmm/mr/detail/{stream_ordered_memory_resource,coalescing_free_list}.hpp).
  *
- * Each stream has a list of free blocks. A request is rounded up to 256 bytes and looks for the smallest block that fits,
- * the lowest of them: in its own stream's list; in each other list; then it takes over one list after the other, and
- * coalesces. A block is cut to the exact size, and the tail stays in the list that it came from. If nothing fits the pool
- * grows: by all that it has, or, with a maximum, by half of what is left.
+ * Each stream has a list of free blocks. A request is rounded up to 256 bytes and looks for the smallest block that
+ * fits, the lowest of them: in its own stream's list; in each other list; then it takes over one list after the other,
+ * and coalesces. A block is cut to the exact size, and the tail stays in the list that it came from. If nothing fits
+ * the pool grows: by all that it has, or, with a maximum, by half of what is left.
  *
- * A freed block goes to the list of the stream that frees it, and coalesces there. With a maximum a request that does not
- * fit gives back whole free upstream blocks first (since 26.10).
+ * A freed block goes to the list of the stream that frees it, and coalesces there. With a maximum a request that does
+ * not fit gives back whole free upstream blocks first (since 26.10).
  */
 #include "policies/parts/heap.h"
 #include "policies/parts/split_coalesce.h"
@@ -39,8 +39,8 @@ static const struct policy_option rmm_pool_options[] = {
     [RMM_POOL_MAXIMUM] = {"maximum", OPTION_BYTES, RMM_POOL_UNIT, UINT64_MAX / 4, NULL, "bytes",
                           "the most to hold; a multiple of 256 (maximum_pool_size)"},
     [RMM_POOL_RECLAIM] = {"reclaim", OPTION_SWITCH, 0, 0, "on", NULL,
-                          "with a maximum, give whole free upstream blocks back before a request is refused (RMM 26.10; "
-                          "off: before)"},
+                          "with a maximum, give whole free upstream blocks back before a request is refused (since RMM "
+                          "26.10)"},
     [RMM_POOL_ORDER] = RMM_ORDER_OPTION,
     [RMM_POOL_UPSTREAM] = UPSTREAM_OPTION,
     {.name = NULL},
@@ -142,7 +142,8 @@ static uint64_t rmm_pool_room(const struct rmm_pool *p)
     return align_up(p->maximum_bytes - p->heap.held_bytes, RMM_POOL_UNIT);
 }
 
-/* Gives back upstream blocks that lie whole in a stream's list, by address, until a request of `bytes` may grow the pool. */
+/* Gives back upstream blocks that lie whole in a stream's list, by address, until a request of `bytes` may grow the
+ * pool. */
 static enum err rmm_pool_reclaim(struct rmm_pool *p, uint64_t bytes, uint16_t stream)
 {
     uint32_t *idle;

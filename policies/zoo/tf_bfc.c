@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * tf-bfc: TensorFlow's BFCAllocator of 2.21, which XLA and JAX use too (openxla/xla, xla/tsl/framework/bfc_allocator.cc;
- * settings: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc, xla/pjrt/gpu/gpu_helpers.cc).
+ * tf-bfc: TensorFlow's BFCAllocator of 2.21, which XLA and JAX use too (openxla/xla,
+ * xla/tsl/framework/bfc_allocator.cc; settings: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc,
+ * xla/pjrt/gpu/gpu_helpers.cc).
  *
  * A region that is added is twice as large as the one before. When the device refuses, less and less is asked for; when
- * nothing helps, all regions that are wholly free are given back and one more attempt is made. With growth off one region
- * of the whole limit is taken at the first request.
+ * nothing helps, all regions that are wholly free are given back and one more attempt is made. With growth off one
+ * region of the whole limit is taken at the first request.
  */
 #include "policies/zoo/bfc.h"
 
@@ -28,15 +29,16 @@ static const struct policy_option tf_bfc_options[] = {
     [TF_LIMIT] = {"limit", OPTION_BYTES, 256, UINT64_MAX / 4, NULL, "bytes",
                   "the most to hold (total_memory); not set: what the card has free"},
     [TF_FRACTION] = {"fraction", OPTION_RATIO, 0, 0, NULL, NULL,
-                     "the same as a share of the card (per_process_gpu_memory_fraction, XLA_PYTHON_CLIENT_MEM_FRACTION: "
-                     "JAX takes 0.75)"},
+                     "the same as a share of the card (per_process_gpu_memory_fraction, "
+                     "XLA_PYTHON_CLIENT_MEM_FRACTION: JAX takes 0.75)"},
     [TF_GROWTH] = {"growth", OPTION_SWITCH, 0, 0, "on", NULL,
-                   "take memory as it is needed (allow_growth, TF_FORCE_GPU_ALLOW_GROWTH). off, the default of TensorFlow "
-                   "and JAX: the whole limit at the first request"},
+                   "take memory as it is needed (allow_growth, TF_FORCE_GPU_ALLOW_GROWTH). off, the default of "
+                   "TensorFlow and JAX: the whole limit at the first request"},
     [TF_GC] = {"gc", OPTION_SWITCH, 0, 0, "on", NULL,
                "give free regions back before a request is refused (TF_ENABLE_GPU_GARBAGE_COLLECTION; off in JAX)"},
     [TF_FRAG_FRACTION] = {"frag-fraction", OPTION_RATIO, 0, 0, "0", NULL,
-                          "a rest above this share of the limit is split off; 0: above 128 MiB (fragmentation_fraction)"},
+                          "a rest above this share of the limit is split off; 0: above 128 MiB "
+                          "(fragmentation_fraction)"},
     [TF_COALESCE_REGIONS] = {"coalesce-regions", OPTION_SWITCH, 0, 0, "off", NULL,
                              "regions are mapped one after the other and coalesce (a sub-allocator on virtual memory); "
                              "without gc"},
@@ -78,7 +80,8 @@ static enum err tf_bfc_check_options(const struct policy_config *cfg, uint64_t l
         v[TF_GC].is_given)
         return err_set(why, ERR_USAGE, POLICY_PLACE(TF_COALESCE_REGIONS, 0), "regions that coalesce need gc=off");
     if (v[TF_COALESCE_REGIONS].number != 0 && v[TF_UPSTREAM].choice != NULL)
-        return err_set(why, ERR_USAGE, POLICY_PLACE(TF_COALESCE_REGIONS, 0), "regions that coalesce come from the device");
+        return err_set(why, ERR_USAGE, POLICY_PLACE(TF_COALESCE_REGIONS, 0),
+                       "regions that coalesce come from the device");
     return ERR_OK;
 }
 
@@ -88,8 +91,9 @@ static enum err tf_bfc_open_upstream(struct tf_bfc *t, const struct policy_confi
         return upstream_open(&t->upstream, cfg, &cfg->values[TF_UPSTREAM], why);
     const uint64_t limit = t->bfc.limit_bytes < TRACE_RANGE_MAX ? t->bfc.limit_bytes : TRACE_RANGE_MAX;
     const enum err e = upstream_open_range(&t->upstream, cfg->device, limit);
-    return e != ERR_UNSUPPORTED ? e : err_set(why, e, 0, "coalesce-regions needs virtual memory calls, which the device "
-                                                         "does not have");
+    if (e == ERR_UNSUPPORTED)
+        err_set(why, e, 0, "coalesce-regions needs virtual memory calls, which the device does not have");
+    return e;
 }
 
 static enum err tf_bfc_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
@@ -258,8 +262,8 @@ static void tf_bfc_remarks(const struct policy *p, remark_visit visit, void *arg
 {
     (void)p;
     visit(arg, REMARK_ASSUMPTION,
-          "tf-bfc: streams play no part, and a refused request is refused at once; TensorFlow waits up to 10 s for others "
-          "to free memory");
+          "tf-bfc: streams play no part, and a refused request is refused at once; TensorFlow waits up to 10 s for "
+          "others to free memory");
 }
 
 static enum err tf_bfc_check(const struct policy *p, struct err_detail *why)

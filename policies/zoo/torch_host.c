@@ -314,7 +314,7 @@ static enum err torch_host_check(const struct policy *p, struct err_detail *why)
 const struct policy_ops policy_torch_host = {
     POLICY_HEAD,
     .name = "torch-host",
-    .summary = "PyTorch's cache of page-locked host memory, on a card that stands for the host (PyTorch 2.15, as observed)",
+    .summary = "PyTorch's cache of page-locked host memory, on a card that stands for the host (2.15, as observed)",
     .options = torch_host_options,
     .create = torch_host_create, .destroy = torch_host_destroy,
     .alloc = torch_host_alloc,   .free = torch_host_free,

@@ -447,8 +447,8 @@ static enum err lane_take_over(struct lane *l, const struct trace_block *b)
     return ERR_OK;
 }
 
-/* Stops a lane before its first event: the device has no room for `bytes` that the policy needs to begin. Only a part of
- * the state is there then, so this refusal is never explained or skipped. */
+/* Stops a lane before its first event: the device has no room for `bytes` that the policy needs to begin. Only a part
+ * of the state is there then, so this refusal is never explained or skipped. */
 static void lane_refuse_start(struct lane *l, uint64_t bytes)
 {
     const struct event request = { .kind = EVENT_ALLOC, .bytes = bytes };

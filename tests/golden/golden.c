@@ -5,8 +5,8 @@
  *
  *     golden DIR|FILE [-k NAME] [--verbose] [--explain] [--skip-absent] [--as POLICY]
  *
- * With --as the cases of another allocator run through a policy of yours, such as ./mine.so, which gets the options of the
- * case under the names that our policy for that allocator has: how well does it do what the real one did?
+ * With --as the cases of another allocator run through a policy of yours, such as ./mine.so, which gets the options of
+ * the case under the names that our policy for that allocator has: how well does it do what the real one did?
  *
  * Prints a line for each case that is not equal, with its first difference, and last `N of M cases equal`. With
  * --explain each such case also runs with each rule of pytorch_rules.def turned round, and the rules are named with
@@ -162,7 +162,8 @@ static bool golden_ends_in(const char *name, const char *end)
 /* A case, or a folder of cases. */
 static int golden_is_case(const struct dirent *e)
 {
-    return (e->d_type == DT_DIR && e->d_name[0] != '.') || golden_ends_in(e->d_name, ".json") || golden_ends_in(e->d_name, ".json.gz");
+    return (e->d_type == DT_DIR && e->d_name[0] != '.') || golden_ends_in(e->d_name, ".json") ||
+           golden_ends_in(e->d_name, ".json.gz");
 }
 
 static void golden_run_folder(const char *folder, const struct golden_options *o, struct golden_tally *t)
