@@ -245,8 +245,8 @@ extern const struct device_ops device_cuda;
 MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
                                bool *has_total, struct err_detail *why);
 
-/* The same, plus "cuda", "cuda:1", "cuda:0,limit=8GiB"; further options: packing= and call costs.
- * `is_real` says which of the two it is, device_sim or device_cuda. A real card has a total. */
+/* The same, plus "cuda", "cuda:1", "cuda:0,limit=8GiB"; further options: packing= and call costs. `is_real` says
+ * which of the two it is, device_sim or device_cuda. A real card has a total. */
 MUST_USE enum err device_parse_any(const char *text, struct device_config *out, bool *is_real, bool *has_total,
                                    struct err_detail *why);
 

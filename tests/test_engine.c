@@ -65,9 +65,11 @@ Test(engine, a_flush_reaches_the_policy_with_its_stream)
         struct one_run r = {.lane = {.spec = NULL}};
         cr_assert_eq(policy_spec_parse("cupy", &r.spec, &why), ERR_OK, "%s", why.text);
         cr_assert_eq(rig_trace_open(&r.trace, records, COUNT(records), &why), ERR_OK, "%s", why.text);
-        cr_assert_eq(lane_open(&r.spec, &device_sim, &device, r.trace.reader, 0, &r.lane, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(lane_open(&r.spec, &device_sim, &device, r.trace.reader, 0, &r.lane, &why), ERR_OK, "%s",
+                     why.text);
         run_go(&r, &(struct replay_config){.audit = true});
-        cr_expect_eq(r.lane.meter.now.reserved, left_bytes[i], "a flush of stream %llx", (unsigned long long)flushed[i]);
+        cr_expect_eq(r.lane.meter.now.reserved, left_bytes[i], "a flush of stream %llx",
+                     (unsigned long long)flushed[i]);
         run_close(&r);
         policy_spec_close(&r.spec);
     }
