@@ -10,6 +10,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #if defined(__GNUC__)
 #define MUST_USE __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -52,5 +56,9 @@ const char *err_text(enum err e);
 
 /* Fills `why` (may be NULL; a longer text is cut) and returns `e`: return err_set(...) ends a function. */
 enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

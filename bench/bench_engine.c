@@ -397,40 +397,69 @@ static const struct setting {
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-static enum err settings_round(const struct held_trace *t, const char *case_name, bool is_counted, uint64_t *peak,
-                               struct err_detail *why)
+/* Allocators of other libraries, with room for every trace. */
+static const struct setting zoo[] = {
+    {"default", "pytorch", 0},
+    {"cupy", "cupy", 0},
+    {"tf-bfc", "tf-bfc", 0},
+    {"ort", "ort", 0},
+    {"rmm-pool", "rmm-pool", 0},
+    {"rmm-arena", "rmm-arena:size=64TiB", 0},
+    {"rmm-fixed", "rmm-fixed:block=64MiB", 0},
+    {"rmm-binning", "rmm-binning:min-exp=18,max-exp=22,upstream=[rmm-pool]", 0},
+    {"paddle", "paddle", 0},
+    {"mxnet", "mxnet", 0},
+    {"torch-host", "torch-host", 0},
+};
+enum { ZOO = sizeof zoo / sizeof zoo[0] };
+
+/* One run of each of `n` settings. The first is the default, whose peak is the measure of cards. */
+static enum err settings_round(const struct held_trace *t, const char *measure, const struct setting *settings_list,
+                               int n, const char *case_name, bool is_counted, struct err_detail *why)
 {
     enum err e = ERR_OK;
-    for (int k = 0; k < SETTINGS && e == ERR_OK; k++) {
-        const uint64_t card = (uint64_t)(settings[k].card * (double)*peak);
+    uint64_t peak = 0;
+    for (int k = 0; k < n && e == ERR_OK; k++) {
+        const uint64_t card = (uint64_t)(settings_list[k].card * (double)peak);
         char metric[64];
         struct policy_spec spec;
-        e = policy_spec_parse(settings[k].spec, &spec, why);
+        e = policy_spec_parse(settings_list[k].spec, &spec, why);
         if (e != ERR_OK)
             return e;
         const struct policy_spec *one = &spec;
         const struct moment begin = moment_now();
-        e = run_held(t, &one, 1, 1, card, k == 0 ? peak : NULL, why);
-        snprintf(metric, sizeof metric, "%s_events_per_s", settings[k].name);
+        e = run_held(t, &one, 1, 1, card, k == 0 ? &peak : NULL, why);
+        snprintf(metric, sizeof metric, "%s_events_per_s", settings_list[k].name);
         if (e == ERR_OK && is_counted)
-            print_speed("settings", case_name, metric, (double)trace_info(t->in)->events, begin);
+            print_speed(measure, case_name, metric, (double)trace_info(t->in)->events, begin);
         policy_spec_close(&spec);
     }
     return e;
 }
 
-static enum err settings_main(char **args, struct err_detail *why)
+static enum err time_settings(const char *measure, const struct setting *list, int n, char **args,
+                              struct err_detail *why)
 {
     struct held_trace t;
-    uint64_t events, rounds, peak = 0;
+    uint64_t events, rounds;
     enum err e = parse_counts(args + 2, &events, &rounds, why);
     if (e != ERR_OK)
         return e;
     e = held_open(&t, args[1], events, why);
     for (uint64_t i = 0; i <= rounds && e == ERR_OK; i++)
-        e = settings_round(&t, args[0], i > 0, &peak, why);
+        e = settings_round(&t, measure, list, n, args[0], i > 0, why);
     held_close(&t);
     return e;
+}
+
+static enum err settings_main(char **args, struct err_detail *why)
+{
+    return time_settings("settings", settings, SETTINGS, args, why);
+}
+
+static enum err zoo_main(char **args, struct err_detail *why)
+{
+    return time_settings("zoo", zoo, ZOO, args, why);
 }
 
 /* ---- many lanes ---- */
@@ -721,6 +750,7 @@ static const struct measurement {
     {"yardstick", "SECTION TRACE", 2, yardstick_main},
     {"engine", "WHAT EVENTS ROUNDS", 3, engine_main},
     {"settings", "CASE WHAT EVENTS ROUNDS", 4, settings_main},
+    {"zoo", "CASE WHAT EVENTS ROUNDS", 4, zoo_main},
     {"lanes", "WHAT EVENTS ROUNDS", 3, lanes_main},
     {"lanes64", "WHAT EVENTS", 2, lanes64_main},
     {"seek", "WHAT EVENTS ROUNDS", 3, seek_main},

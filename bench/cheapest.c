@@ -50,8 +50,7 @@ static void cheapest_free(struct policy *p, const struct event *req, const struc
 }
 
 const struct policy_ops policy_cheapest = {
-    .abi = POLICY_ABI,
-    .size = sizeof(struct policy_ops),
+    POLICY_HEAD,
     .name = "cheapest",
     .summary = "blocks one after the other, none reused (measurements only)",
     .create = cheapest_create, .destroy = cheapest_destroy,

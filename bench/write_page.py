@@ -167,6 +167,15 @@ def settings_table(s):
          for case in s.cases("settings")])
 
 
+def zoo_table(s):
+    names = ["default", "cupy", "tf-bfc", "ort", "rmm-pool", "rmm-arena", "rmm-fixed", "rmm-binning", "paddle", "mxnet",
+             "torch-host"]
+    return table(
+        ["trace", "`best-fit`"] + [f"`{name}`" for name in names[1:]],
+        [[name_of(case)] + [s.cell("zoo", case, f"{name}_events_per_s", ".1f", 1e-6) for name in names]
+         for case in s.cases("zoo")])
+
+
 def decode_table(s):
     return table(
         ["trace", "decode", "zstd on the same bytes", "ratio", "zstd on plain records", "ratio", "B/event",
@@ -326,6 +335,10 @@ default reserves:
 
 {settings}
 
+The allocators of other libraries on the same traces, million events per second. Aim: half the speed of `best-fit`.
+
+{zoo}
+
 ## Decoding
 
 Million events per second on one core, from the bytes of a trace to checked events of 24 bytes each in memory. Next to
@@ -464,7 +477,8 @@ def write_page(samples, machine, path):
             **machine, share=statistics.median(samples.shares()), least_share=min(samples.shares()),
             release=f"{release[0]:g}" if release else "", yardstick=samples.yardstick(), origin=samples.origin(),
             engine=engine_table(samples), decode=decode_table(samples),
-            settings=settings_table(samples), lanes=lanes_table(samples), sweep=sweep_table(samples),
+            settings=settings_table(samples), zoo=zoo_table(samples),
+            lanes=lanes_table(samples), sweep=sweep_table(samples),
             command=command_table(samples), torch=torch_table(samples), others=others_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
             memory=memory_table(samples), record=record_table(samples)))

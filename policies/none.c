@@ -91,8 +91,7 @@ static bool none_repeats(const struct policy *done, const struct policy *fresh)
 }
 
 const struct policy_ops policy_none = {
-    .abi = POLICY_ABI,
-    .size = sizeof(struct policy_ops),
+    POLICY_HEAD,
     .name = "none",
     .summary = "no caching, every request is a device call (PyTorch with PYTORCH_NO_CUDA_MEMORY_CACHING=1)",
     .create = none_create,   .destroy = none_destroy,

@@ -45,10 +45,29 @@ static bool policy_options_are_valid(const struct policy_option *options)
     for (size_t i = 0; options != NULL && i <= POLICY_OPTIONS_MAX; i++) {
         if (options[i].name == NULL)
             return true;
-        if (options[i].name[0] == '\0' || (unsigned)options[i].kind > OPTION_PAIRS || options[i].help == NULL)
+        if (options[i].name[0] == '\0' || (unsigned)options[i].kind > OPTION_UPSTREAM || options[i].help == NULL)
             return false;
     }
     return options == NULL;
+}
+
+/* Whether a plugin was built with structs of our sizes; says which is another. */
+static bool policy_sizes_agree(const struct policy_size *theirs, const char *path, struct err_detail *why)
+{
+    for (size_t i = 0; policy_sizes[i].name != NULL; i++) {
+        const struct policy_size ours = policy_sizes[i];
+        if (theirs == NULL || theirs[i].name == NULL || strcmp(theirs[i].name, ours.name) != 0) {
+            err_set(why, ERR_ABI, 0, "%s: its table does not tell the size of struct %s (POLICY_HEAD does)", path,
+                    ours.name);
+            return false;
+        }
+        if (theirs[i].bytes != ours.bytes) {
+            err_set(why, ERR_ABI, 0, "%s: its struct %s has %zu bytes, this program's has %zu: build it again", path,
+                    ours.name, theirs[i].bytes, ours.bytes);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Whether a plugin's table can be used; says what is wrong with it. Reads nothing beyond its `size`. */
@@ -61,6 +80,8 @@ static enum err policy_ops_check(const struct policy_ops *ops, const char *path,
     if (ops->size < least)
         return err_set(why, ERR_ABI, 0, "%s: its table has %u bytes, the interface needs %zu at least", path, ops->size,
                        least);
+    if (!policy_sizes_agree(ops->sizes, path, why))
+        return ERR_ABI;
     if (!policy_name_is_valid(ops->name) || ops->summary == NULL)
         return err_set(why, ERR_FORMAT, 0, "%s: its table lacks a name of a-z, 0-9 and '-', or a summary", path);
     if (!policy_options_are_valid(ops->options))
@@ -138,6 +159,54 @@ void policy_unload(const struct policy_ops *ops, void *handle)
 
 static const struct policy_observer nobody;
 
+/* Stands in for a policy whose `create` was refused its memory by the device. */
+static void refused_destroy(struct policy *p)
+{
+    free(p);
+}
+
+static enum err refused_alloc(struct policy *p, const struct event *req, struct block *out)
+{
+    (void)p;
+    (void)req;
+    (void)out;
+    return ERR_DEVICE_OOM;
+}
+
+static void refused_free(struct policy *p, const struct event *req, const struct block *b)
+{
+    (void)p;
+    (void)req;
+    (void)b;
+}
+
+static const struct policy_ops policy_refused = {
+    POLICY_HEAD,
+    .name = "refused",
+    .summary = "stands in for a policy that the device refused its memory",
+    .destroy = refused_destroy, .alloc = refused_alloc, .free = refused_free,
+};
+
+static enum err refused_create(struct policy **out, struct err_detail *why)
+{
+    *out = calloc(1, sizeof **out);
+    return *out == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for a policy") : ERR_OK;
+}
+
+/* A `create` that failed without a sentence failed in the device, or has no memory. */
+static enum err policy_explain(enum err e, const struct device *dev, const struct err_detail *reason,
+                               struct err_detail *why)
+{
+    const char *text = reason->text[0] != '\0' ? reason->text : dev->why.text[0] != '\0' ? dev->why.text : err_text(e);
+    return err_set(why, e, reason->offset, "%s", text);
+}
+
+bool policy_is_refused(const struct policy *p, uint64_t *bytes)
+{
+    *bytes = p->device->refused_bytes;
+    return p->ops == &policy_refused;
+}
+
 enum err policy_create(const struct policy_ops *ops, const struct policy_config *cfg, struct policy **out,
                        struct err_detail *why)
 {
@@ -145,9 +214,14 @@ enum err policy_create(const struct policy_ops *ops, const struct policy_config 
         return err_set(why, ERR_UNSUPPORTED, 0, "policy %s needs virtual memory calls, which device %s does not have",
                        ops->name, cfg->device->ops->name);
     struct policy *p = NULL;
-    const enum err e = ops->create(cfg, &p, why);
+    struct err_detail reason = {.text = ""};
+    enum err e = ops->create(cfg, &p, &reason);
+    if (e == ERR_DEVICE_OOM) {
+        ops = &policy_refused;
+        e = refused_create(&p, &reason);
+    }
     if (e != ERR_OK)
-        return e;
+        return policy_explain(e, cfg->device, &reason, why);
     p->ops = ops;
     p->device = cfg->device;
     p->observer = &nobody;

@@ -17,7 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POLICY_ABI 4              /* raised when an existing member changes; appending only grows size */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define POLICY_ABI 5              /* raised when an existing member changes; appending only grows size */
 
 enum { POLICY_OPTIONS_MAX = 32 };
 
@@ -32,6 +36,7 @@ enum option_kind {
     OPTION_SWITCH,                /* on or off; the bare name means on */
     OPTION_TEXT,                  /* passed on as it is */
     OPTION_PAIRS,                 /* collects every item of the form key:value, joined by commas */
+    OPTION_UPSTREAM,              /* a policy with its options, in brackets: upstream=[rmm-pool:initial=1GiB] */
 };
 
 /* The engine parses an option, checks its range and lists it in --help. A policy gets the values in declared order. */
@@ -44,9 +49,15 @@ struct policy_option {            /* name == NULL ends the list */
     const char      *help;        /* what it does, ending in its source */
 };
 
-/* The place of a mistake in what was typed, for why->offset of an ERR_USAGE that `create` returns: byte `at` of the value
- * of the option with this index. The message then shows the place to the person. 0: no place. */
+/* The place of a mistake in what was typed, for why->offset of an ERR_USAGE that `create` returns: byte `at` of the
+ * value of the option with this index. The message then shows the place to the person. 0: no place. */
 #define POLICY_PLACE(option, at) (((uint64_t)(option) + 1) << 32 | (uint32_t)(at))
+
+/* A policy that was named as the value of an option. */
+struct policy_choice {
+    const struct policy_ops   *ops;
+    const struct option_value *values;       /* one per option of `ops` */
+};
 
 struct option_value {
     bool        is_given;         /* typed by the person; otherwise the fallback, if there is one */
@@ -54,6 +65,7 @@ struct option_value {
     uint64_t    number;           /* BYTES, NUMBER, SWITCH (0, 1) */
     double      ratio;            /* RATIO */
     const char *text;             /* TEXT and PAIRS: the value; others: as typed. Borrowed for the policy's life */
+    const struct policy_choice *choice;      /* UPSTREAM: the policy named; NULL: the device. Borrowed likewise */
 };
 
 /* A record of a policy's: what PyTorch would have written into its trace. */
@@ -162,21 +174,39 @@ struct refusal {
     uint64_t    segment_bytes;    /* what it needed from the device: a new segment, or pages of a range; 0: not said */
 };
 
+#define POLICY_ALL_STREAMS UINT32_MAX
+
+/* X(name): the structs that a policy and the program hand each other. A plugin brings its sizes of them along, so that
+ * one that was built against other headers is refused, not run. */
+#define POLICY_STRUCTS(X)                                                                                   \
+    X(policy) X(policy_config) X(policy_option) X(policy_choice) X(option_value) X(policy_counters)         \
+    X(policy_record) X(policy_observer) X(block_view) X(refusal) X(event) X(block) X(control)               \
+    X(stream_name) X(pool_name) X(trace_segment) X(trace_block) X(err_detail)                               \
+    X(device) X(device_config) X(device_usage) X(device_call) X(device_log) X(segment) X(segment_state)
+
+struct policy_size {              /* name == NULL ends the list */
+    const char *name;
+    size_t      bytes;
+};
+
 struct policy_ops {
     uint32_t    abi, size;        /* POLICY_ABI, sizeof(struct policy_ops) */
+    const struct policy_size *sizes;         /* policy_sizes: whether plugin and program know the same structs */
     const char *name;             /* as typed after --policy; [a-z0-9-]+ */
     const char *summary;          /* one line for --list, ending in its source */
     const struct policy_option *options;     /* NULL: none */
     uint32_t    needs;            /* enum policy_needs */
 
-    /* policy_create fills in *out's first member afterwards; until then only what `create` itself put there is set. It
-     * asks the device for no memory yet: `restore` may come first. ERR_USAGE for options: POLICY_PLACE. */
+    /* policy_create fills in *out's first member afterwards; until then only what `create` itself put there is set. A
+     * policy that reserves memory at its start asks for it here, from cfg->device, unless it has `restore`: that comes
+     * after `create`. ERR_DEVICE_OOM is a refusal before the first event. ERR_USAGE for options: POLICY_PLACE. */
     enum err (*create)(const struct policy_config *cfg, struct policy **out, struct err_detail *why);
     void     (*destroy)(struct policy *p);   /* may leave segments to device_close */
 
     /* The hot pair, called once per event: no host malloc except to grow tables, no I/O. alloc: places req->bytes (> 0)
      * for req->stream in req->pool; ERR_DEVICE_OOM leaves live blocks as they were. free: b is a copy of what alloc
-     * returned; cannot fail. Also ends a free that retire began. */
+     * returned; cannot fail; req->stream is the stream on which it was freed. Also ends a free that retire began.
+     * Requests of 0 bytes reach no policy: all allocators that we know answer a null pointer and do nothing. */
     enum err (*alloc)(struct policy *p, const struct event *req, struct block *out);
     void     (*free)(struct policy *p, const struct event *req, const struct block *b);
 
@@ -185,14 +215,19 @@ struct policy_ops {
              /* The program freed the block, but a stream may still use it: free() follows. A policy that waits for all
               * streams before it reports OOM ends such frees early and tells the observer; free() is then not called
               * for them. */
-    void     (*flush)(struct policy *p);                                 /* gives cached segments back */
+    void     (*flush)(struct policy *p, uint32_t stream);
+             /* Gives cached segments back: those of one dense stream, or POLICY_ALL_STREAMS. A policy that does not
+              * keep streams apart gives back all. */
+    enum err (*reserve)(struct policy *p, const struct event *req, struct block *out);
+             /* As alloc, for a request that wants memory of its own past the cache (ONNX Runtime's Reserve). */
     enum err (*control)(struct policy *p, const struct control *c, const struct block *b, struct err_detail *why);
              /* b: the block in c->slot for CONTROL_USE, else NULL. ERR_UNSUPPORTED: the policy knows no such
               * control. */
     enum err (*foresee)(struct policy *p, const struct event *ev, size_t n);  /* offline planners: all events first */
     enum err (*walk)(const struct policy *p, block_visit visit, void *arg);   /* all blocks, by address; ERR_HOST_NOMEM */
     uint64_t (*largest_free)(const struct policy *p);                         /* bytes; NULL: found by walk */
-    void     (*stats)(const struct policy *p, stat_visit visit, void *arg);   /* keys in byte order */
+    void     (*stats)(const struct policy *p, stat_visit visit, void *arg);   /* keys in byte order; an upstream's are
+                                                                                * among them */
     void     (*remarks)(const struct policy *p, remark_visit visit, void *arg);
     void     (*refusal)(const struct policy *p, struct refusal *out);         /* of the alloc just refused */
     enum err (*check)(const struct policy *p, struct err_detail *why);        /* every invariant */
@@ -215,6 +250,13 @@ struct policy_ops {
               * in capacity and in what is taken of it if no request was refused. */
 };
 
+#define POLICY_SIZE_ROW(name) {#name, sizeof(struct name)},
+static const struct policy_size policy_sizes[] = {POLICY_STRUCTS(POLICY_SIZE_ROW) {NULL, 0}};
+#undef POLICY_SIZE_ROW
+
+/* How every table of operations begins. */
+#define POLICY_HEAD .abi = POLICY_ABI, .size = sizeof(struct policy_ops), .sizes = policy_sizes
+
 /* A plugin's one symbol: `const struct policy_ops *policy_plugin(void);`, found by this name. */
 #define POLICY_PLUGIN_SYMBOL "policy_plugin"
 
@@ -229,14 +271,24 @@ const struct policy_ops *policy_find(const char *name);
 MUST_USE enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why);
 void policy_unload(const struct policy_ops *ops, void *handle);
 
-/* Creates a policy and fills in its first member, struct policy. ERR_UNSUPPORTED if the device lacks what it needs. */
+/* Creates a policy and fills in its first member, struct policy. ERR_UNSUPPORTED if the device lacks what it needs. If
+ * the device refuses the memory that `create` asks for, *out is a policy that refuses every request: see
+ * policy_is_refused. */
 MUST_USE enum err policy_create(const struct policy_ops *ops, const struct policy_config *cfg, struct policy **out,
                                 struct err_detail *why);
+
+/* Whether the device refused the memory that the policy reserves at its start; *bytes: the last call that it
+ * refused. */
+bool policy_is_refused(const struct policy *p, uint64_t *bytes);
 
 /* NULL is accepted. */
 void policy_destroy(struct policy *p);
 
 /* Bytes of the largest free block, by largest_free or walk; 0 if the policy has neither, or if walk has no memory. */
 uint64_t policy_largest_free(const struct policy *p);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

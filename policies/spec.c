@@ -39,6 +39,7 @@ enum {
     SPEC_REASON = 160,            /* the longest reason in a message */
     SPEC_SHOWN = 40,              /* the most that a message repeats of what was typed */
     SPEC_NAME_MAX = 64,           /* no policy's name is longer */
+    SPEC_DEPTH_MAX = 8,           /* policies in brackets within brackets */
 };
 
 const struct policy_preset *policy_preset_at(size_t i)
@@ -151,6 +152,9 @@ static void option_describe(const struct policy_option *o, char reason[SPEC_REAS
     case OPTION_PAIRS:
         snprintf(reason, SPEC_REASON, "%s needs a value", o->name);
         break;
+    case OPTION_UPSTREAM:
+        snprintf(reason, SPEC_REASON, "%s is a policy with its options in brackets: %s=[none]", o->name, o->name);
+        break;
     }
 }
 
@@ -186,6 +190,7 @@ static bool option_parse(const struct policy_option *o, const char *text, struct
         break;
     case OPTION_TEXT:
     case OPTION_PAIRS:
+    case OPTION_UPSTREAM:         /* spec_take_nested reads it */
         break;
     }
     if (is_ok)
@@ -207,6 +212,7 @@ struct spec_reader {
     size_t      n_pairs;
     bool        has_pairs;
     char       *values;           /* room after that: the other values, each terminated */
+    unsigned    depth;            /* in how many brackets we are */
     struct err_detail *why;
 };
 
@@ -419,13 +425,49 @@ static enum err spec_take_value(struct spec_reader *r, const struct policy_optio
     return ERR_OK;
 }
 
-/* The same for a value inside expanded: copies it to where it can be terminated. */
-static enum err spec_cut_value(struct spec_reader *r, const struct policy_option *o, struct span value)
+static enum err spec_parse(const char *text, unsigned depth, struct policy_spec *out, struct err_detail *why);
+
+/* Reads the policy that is the value of an option, without its brackets. A mistake in it is shown at its place in the
+ * whole text. */
+static enum err spec_take_nested(struct spec_reader *r, const struct policy_option *o, const char *text,
+                                 struct span shown)
 {
+    struct err_detail inner = {.text = ""};
+    struct policy_spec *nested = calloc(1, sizeof *nested);
+    if (nested == NULL)
+        return err_set(r->why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
+    const enum err e = r->depth == SPEC_DEPTH_MAX
+                           ? err_set(&inner, ERR_USAGE, 0, "more than %d policies in brackets", SPEC_DEPTH_MAX)
+                           : spec_parse(text, r->depth + 1, nested, &inner);
+    if (e != ERR_OK) {
+        free(nested);
+        return err_set(r->why, e, spec_typed_at(r, shown.at) + inner.offset, "in %s=: %s", o->name, inner.text);
+    }
+    nested->choice = (struct policy_choice){.ops = nested->ops, .values = nested->values};
+    nested->next = r->spec->nested;
+    r->spec->nested = nested;
+    spec_value(r, o)->choice = &nested->choice;
+    return ERR_OK;
+}
+
+/* The inside of a value's brackets; the value itself if it has none. */
+static struct span spec_unbracket(struct span value)
+{
+    const bool is_bracketed = value.n >= 2 && value.at[0] == '[' && value.at[value.n - 1] == ']';
+    return is_bracketed ? (struct span){value.at + 1, value.n - 2} : value;
+}
+
+/* The same for a value inside expanded: copies it to where it can be terminated. */
+static enum err spec_cut_value(struct spec_reader *r, const struct policy_option *o, struct span typed)
+{
+    const struct span value = o->kind == OPTION_UPSTREAM ? spec_unbracket(typed) : typed;
     char *text = r->values;
     memcpy(text, value.at, value.n);            /* the room was cleared, so the text is terminated */
     r->values += value.n + 1;
-    return spec_take_value(r, o, text, value);
+    const enum err e = spec_take_value(r, o, text, value);
+    if (e != ERR_OK || o->kind != OPTION_UPSTREAM || !spec_value(r, o)->is_set)
+        return e;
+    return spec_take_nested(r, o, text, value);
 }
 
 /* Takes an item: a declared option, a pair for the policy to read, or a mistake. */
@@ -571,16 +613,28 @@ static const char *spec_skip_shell(const char *text)
 bool policy_text_loads_code(const char *text)
 {
     const char *typed = spec_skip_shell(text);
-    return spec_is_plugin(span_until((struct span){typed, strlen(typed)}, ':'));
+    if (spec_is_plugin(span_until((struct span){typed, strlen(typed)}, ':')))
+        return true;
+    while ((typed = strchr(typed, '=')) != NULL) {              /* a policy may follow, with or without a bracket */
+        typed += strspn(typed, "=[");
+        if (spec_is_plugin((struct span){typed, strcspn(typed, ":,]=")}))
+            return true;
+    }
+    return false;
 }
 
 enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err_detail *why)
+{
+    return spec_parse(text, 0, out, why);
+}
+
+static enum err spec_parse(const char *text, unsigned depth, struct policy_spec *out, struct err_detail *why)
 {
     struct policy_spec spec = {.typed = strdup(spec_skip_shell(text))};
     if (spec.typed == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a policy's options");
     const struct span typed = {spec.typed, strlen(spec.typed)};
-    struct spec_reader r = {.spec = &spec, .head = span_until(typed, ':'), .why = why};
+    struct spec_reader r = {.spec = &spec, .head = span_until(typed, ':'), .why = why, .depth = depth};
     r.rest = span_skip(typed, r.head.n < typed.n ? r.head.n + 1 : typed.n);
     const enum err e = spec_read(&r);
     if (e != ERR_OK) {
@@ -593,6 +647,12 @@ enum err policy_spec_parse(const char *text, struct policy_spec *out, struct err
 
 void policy_spec_close(struct policy_spec *spec)
 {
+    while (spec->nested != NULL) {
+        struct policy_spec *nested = spec->nested;
+        spec->nested = nested->next;
+        policy_spec_close(nested);
+        free(nested);
+    }
     policy_unload(spec->ops, spec->plugin);
     free(spec->typed);
     free(spec->expanded);

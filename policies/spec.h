@@ -4,6 +4,7 @@
  *
  *     best-fit    gc=0.8    none    pytorch:max-split=128MiB,roundup=4    ./mine.so:option=3
  *     max_split_size_mb:128,garbage_collection_threshold:0.8
+ *     rmm-binning:upstream=[rmm-pool:initial=1GiB,upstream=[rmm-limiting:limit=8GiB]]
  */
 #ifndef REPLAY_POLICIES_SPEC_H
 #define REPLAY_POLICIES_SPEC_H
@@ -29,6 +30,9 @@ struct policy_spec {
     char    *expanded;            /* presets resolved; the texts of `values` lie in here or in the tables */
     void    *plugin;              /* handle of a loaded shared object, or NULL */
     uint32_t value_at[POLICY_OPTIONS_MAX];   /* where the value was typed, bytes into `typed`; 0: it was not */
+    struct policy_spec *nested;   /* the policies that were named in brackets: a list by `next` */
+    struct policy_spec *next;
+    struct policy_choice choice;  /* this spec as the value of an option of another */
     uint32_t *pairs_at;           /* the same for each byte of the value of kind OPTION_PAIRS */
     size_t   n_pairs;
 };
@@ -44,7 +48,8 @@ void policy_spec_close(struct policy_spec *spec);
 enum err policy_spec_refuse(const struct policy_spec *spec, enum err e, const struct err_detail *reason,
                             struct err_detail *why);
 
-/* Whether policy_spec_parse would load a shared object for this text. Nothing is opened to tell. */
+/* Whether policy_spec_parse would load a shared object for this text, or for a policy in brackets in it; true also for
+ * some texts that cannot be read. Nothing is opened to tell. */
 bool policy_text_loads_code(const char *text);
 
 /* How many settings a spec changes; 0 if it leaves all at their defaults, written out or not. For a plugin: the number

@@ -43,6 +43,7 @@ static enum err device_refuse(struct device *dev, enum device_call_kind kind, ui
 {
     device_note(dev, &(struct device_call){.kind = kind, .bytes = bytes});
     dev->usage.refusals++;
+    dev->refused_bytes = bytes;
     return ERR_DEVICE_OOM;
 }
 
@@ -279,6 +280,32 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
                                            .segment = range->id, .offset = offset});
 }
 
+/* ---- streams ---- */
+
+static void device_order(struct device *dev, enum device_call_kind kind, uint64_t ns)
+{
+    dev->usage.time_ns += ns;
+    device_note(dev, &(struct device_call){.kind = kind});
+}
+
+void device_wait_event(struct device *dev)
+{
+    dev->usage.waits++;
+    device_order(dev, DEVICE_CALL_WAIT_EVENT, dev->cfg.wait_ns);
+}
+
+void device_stream_sync(struct device *dev)
+{
+    dev->usage.syncs++;
+    device_order(dev, DEVICE_CALL_STREAM_SYNC, dev->cfg.sync_ns);
+}
+
+void device_sync(struct device *dev)
+{
+    dev->usage.syncs++;
+    device_order(dev, DEVICE_CALL_DEVICE_SYNC, dev->cfg.sync_ns);
+}
+
 void device_list_addresses(struct device *dev, const uint64_t *addresses, size_t n)
 {
     dev->cfg.addresses = n > 0 ? ADDRESSES_LIST : dev->opened_with;
@@ -320,7 +347,8 @@ bool device_is_as_large(const struct device *a, const struct device *b)
 static bool device_is_alike(const struct device_config *a, const struct device_config *b)
 {
     return a->fail_from_call == b->fail_from_call && a->alloc_ns == b->alloc_ns && a->free_ns == b->free_ns &&
-           a->map_ns == b->map_ns && a->unmap_ns == b->unmap_ns && a->packing == b->packing &&
+           a->map_ns == b->map_ns && a->unmap_ns == b->unmap_ns && a->wait_ns == b->wait_ns &&
+           a->sync_ns == b->sync_ns && a->packing == b->packing &&
            a->base_addr == b->base_addr && a->queues == NULL && b->queues == NULL;
 }
 

@@ -17,7 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DEVICE_ABI 2
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DEVICE_ABI 3
 
 #define DEVICE_PAGE_BYTES (UINT64_C(2) << 20)    /* the driver gives memory out in pages of 2 MiB */
 #define DEVICE_UNLIMITED  UINT64_MAX
@@ -42,6 +46,7 @@ struct device_config {
     uint64_t fail_from_call;         /* tests: growing calls report OOM from the n-th on; 0: never */
     uint64_t alloc_ns, free_ns;      /* modelled driver time per segment call */
     uint64_t map_ns, unmap_ns;       /* the same per mapping call, per page */
+    uint64_t wait_ns, sync_ns;       /* the same to order a stream after another, and to wait for one without work */
     bool     packing;                /* requests of at most 1 MiB share pages */
     enum device_addresses addresses;
     bool     has_addresses;          /* somebody asked for that order; otherwise a recording may show another */
@@ -90,6 +95,7 @@ struct device_usage {
     uint64_t ranges;                               /* reserved ranges now */
     uint64_t segment_allocs, segment_frees;        /* calls that succeeded */
     uint64_t maps, unmaps;                         /* pages mapped, unmapped */
+    uint64_t waits, syncs;                         /* a stream was ordered after another; the host waited for one */
     uint64_t refusals;                             /* growing calls that were refused for lack of memory */
     uint64_t calls;                                /* all calls that reached the device */
     uint64_t time_ns;                              /* modelled; a real device's times are in device.measured */
@@ -99,7 +105,8 @@ struct device_usage {
 #define DEVICE_CALL_LIST(X)                                                                                 \
     X(MALLOC, "malloc") X(MALLOC_OOM, "malloc_oom") X(FREE, "free")                                         \
     X(RESERVE, "reserve") X(UNRESERVE, "unreserve") X(CREATE, "create") X(CREATE_OOM, "create_oom")         \
-    X(MAP, "map") X(UNMAP, "unmap") X(RELEASE, "release")
+    X(MAP, "map") X(UNMAP, "unmap") X(RELEASE, "release")                                                   \
+    X(WAIT_EVENT, "wait_event") X(STREAM_SYNC, "stream_sync") X(DEVICE_SYNC, "device_sync")
 
 #define DEVICE_CALL_ENUM(name, text) DEVICE_CALL_##name,
 enum device_call_kind { DEVICE_CALL_LIST(DEVICE_CALL_ENUM) DEVICE_CALL_KINDS };
@@ -152,6 +159,7 @@ struct device {                      /* first member of every device */
     struct device_config     cfg;
     struct device_usage      usage;
     uint64_t                 growing_calls;
+    uint64_t                 refused_bytes;  /* what the last refused call asked for */
     size_t                   n_listed;       /* addresses of cfg.address_list that were handed out */
     struct pages            *shared;         /* pages that small requests share; NULL without packing */
     struct segment_state    *segments;       /* by id */
@@ -204,6 +212,13 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
 
 bool device_has_ranges(const struct device *dev);
 
+/* What an allocator does before it hands memory of one stream to another: it orders the second stream after the first
+ * (`wait_event`), or lets the host wait for the stream or for the whole card. Here these calls are only counted, logged
+ * and charged: nothing computes on the device's memory. */
+void device_wait_event(struct device *dev);
+void device_stream_sync(struct device *dev);
+void device_sync(struct device *dev);
+
 /* The next addresses that a simulated device hands out, in order; after them its own order goes on, beside them all. No
  * addresses (n 0) end a list. Borrowed until they are used up or replaced. */
 void device_list_addresses(struct device *dev, const uint64_t *addresses, size_t n);
@@ -234,14 +249,14 @@ extern const struct device_ops device_sim;
 extern const struct device_ops device_cuda;
 
 /* "sim", "sim:24GiB", "sim:24GiB,context=450MiB,others=2GiB", "sim:h100-80g", "A100 80GB", "sim:unlimited"; further
- * options: capability=8.6, multiprocessors=84, system=linux|windows|wsl, packing=on|off, alloc_ns=, free_ns=, map_ns=,
- * unmap_ns=, addresses=linux|rising|first-fit|descending. `has_total` says whether the text gave a capacity. ERR_USAGE
- * with the place and reason. */
+ * options: capability=8.6, multiprocessors=84, system=linux|windows|wsl, packing=on|off,
+ * addresses=linux|rising|first-fit|descending, and call costs (alloc_ns=, ... sync_ns=). `has_total` says whether the
+ * text gave a capacity. ERR_USAGE with the place and reason. */
 MUST_USE enum err device_parse(const char *text, struct device_config *out, const struct device_ops **ops,
                                bool *has_total, struct err_detail *why);
 
-/* The same, plus "cuda", "cuda:1", "cuda:0,limit=8GiB"; further options: packing=, alloc_ns=, free_ns=, map_ns=,
- * unmap_ns=. `is_real` says which of the two it is, device_sim or device_cuda. A real card has a total. */
+/* The same, plus "cuda", "cuda:1", "cuda:0,limit=8GiB"; further options: packing= and call costs. `is_real` says
+ * which of the two it is, device_sim or device_cuda. A real card has a total. */
 MUST_USE enum err device_parse_any(const char *text, struct device_config *out, bool *is_real, bool *has_total,
                                    struct err_detail *why);
 
@@ -254,5 +269,9 @@ struct device_config device_defaults(void);
 
 /* As a person types it after addresses=; "list" for a list. */
 const char *device_addresses_name(enum device_addresses addresses);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -17,6 +17,7 @@ struct device_config device_defaults(void)
         .total_bytes = DEVICE_UNLIMITED,
         .alloc_ns = 200000, .free_ns = 250000,
         .map_ns = 40000,    .unmap_ns = 60000,
+        .wait_ns = 2000,    .sync_ns = 10000,
         .packing = true,
         .addresses = ADDRESSES_LINUX,
     };
@@ -130,10 +131,11 @@ static bool device_parse_common(const struct device_item *it, struct device_conf
     const struct { const char *name; uint64_t *number; } numbers[] = {
         {"alloc_ns", &cfg->alloc_ns}, {"free_ns", &cfg->free_ns},
         {"map_ns", &cfg->map_ns},     {"unmap_ns", &cfg->unmap_ns},
+        {"wait_ns", &cfg->wait_ns},   {"sync_ns", &cfg->sync_ns},
     };
     size_t word = 0;
     *is_known = true;
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (text_is(it->name, it->n_name, numbers[i].name)) {
             *hint = "nanoseconds, a whole number";
             return device_parse_number(it->value, it->n_value, numbers[i].number);
@@ -218,9 +220,9 @@ static bool device_parse_option(const char *text, size_t n, bool is_cuda, struct
 {
     const char *eq = memchr(text, '=', n);
     bool is_known;
-    *hint = is_cuda ? "an option: limit=, packing=, alloc_ns=, free_ns=, map_ns=, unmap_ns="
+    *hint = is_cuda ? "an option: limit=, packing=, alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns="
                     : "an option: context=, others=, capability=, multiprocessors=, system=, packing=, addresses=, "
-                      "alloc_ns=, free_ns=, map_ns=, unmap_ns=";
+                      "alloc_ns=, free_ns=, map_ns=, unmap_ns=, wait_ns=, sync_ns=";
     if (eq == NULL)
         return false;
     const size_t n_name = (size_t)(eq - text);

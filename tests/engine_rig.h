@@ -110,8 +110,9 @@ static inline void bump_retire(struct policy *p, const struct event *req, const 
         b->pending[b->n_pending++] = req->slot;
 }
 
-static inline void bump_flush(struct policy *p)
+static inline void bump_flush(struct policy *p, uint32_t stream)
 {
+    (void)stream;
     ((struct bump *)p)->flushes++;
 }
 
@@ -134,8 +135,7 @@ static const struct policy_option bump_options[] = {
 };
 
 static const struct policy_ops policy_bump = {
-    .abi = POLICY_ABI,
-    .size = sizeof(struct policy_ops),
+    POLICY_HEAD,
     .name = "bump",
     .summary = "blocks one after the other, none reused (tests)",
     .options = bump_options,

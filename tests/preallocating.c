@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* A policy for tests that takes all its memory with the first request: most memory, least driver time. A plugin. */
+/* A policy for tests that takes all its memory with or before the first request: most memory, least driver time. A
+ * plugin. */
 #include "policies/policy.h"
 
 #include "base/units.h"
@@ -14,6 +15,7 @@ struct preallocating {
 
 static const struct policy_option preallocating_options[] = {
     { "pool", OPTION_BYTES, 2 * MIB, TIB, "1GiB", "bytes", "what it takes" },
+    { "early", OPTION_SWITCH, 0, 0, "off", NULL, "take it before the first request" },
     { .name = NULL },
 };
 
@@ -23,8 +25,12 @@ static enum err preallocating_create(const struct policy_config *cfg, struct pol
     if (p == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory");
     p->pool_bytes = cfg->values[0].number;
-    *out = &p->base;
-    return ERR_OK;
+    const enum err e = cfg->values[1].number != 0 ? device_segment_alloc(cfg->device, p->pool_bytes, &p->pool) : ERR_OK;
+    if (e != ERR_OK)
+        free(p);
+    else
+        *out = &p->base;
+    return e;
 }
 
 static void preallocating_destroy(struct policy *p)
@@ -57,7 +63,7 @@ static void preallocating_free(struct policy *p, const struct event *req, const 
 }
 
 static const struct policy_ops preallocating = {
-    .abi = POLICY_ABI, .size = sizeof(struct policy_ops), .name = "preallocating",
+    POLICY_HEAD, .name = "preallocating",
     .summary = "takes all its memory with the first request (for tests)", .options = preallocating_options,
     .create = preallocating_create, .destroy = preallocating_destroy, .alloc = preallocating_alloc,
     .free = preallocating_free,

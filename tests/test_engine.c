@@ -51,6 +51,52 @@ static void run_close(struct one_run *r)
     rig_trace_close(&r->trace);
 }
 
+/* A policy that keeps streams apart gives back what the flush names; stream 0 stands for all. */
+Test(engine, a_flush_reaches_the_policy_with_its_stream)
+{
+    static const uint64_t flushed[] = {0x40, 0}, left_bytes[] = {4 * MIB, 0};
+    for (int i = 0; i < 2; i++) {
+        struct trace_record records[] = {ALLOC(1, 2 * MIB), ALLOC(2, 4 * MIB), FREE(1), FREE(2), FLUSH};
+        records[0].stream = records[2].stream = 0x40;
+        records[1].stream = records[3].stream = 0x80;
+        records[4].stream = flushed[i];
+        struct err_detail why = {.text = ""};
+        const struct device_config device = device_defaults();
+        struct one_run r = {.lane = {.spec = NULL}};
+        cr_assert_eq(policy_spec_parse("cupy", &r.spec, &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(rig_trace_open(&r.trace, records, COUNT(records), &why), ERR_OK, "%s", why.text);
+        cr_assert_eq(lane_open(&r.spec, &device_sim, &device, r.trace.reader, 0, &r.lane, &why), ERR_OK, "%s",
+                     why.text);
+        run_go(&r, &(struct replay_config){.audit = true});
+        cr_expect_eq(r.lane.meter.now.reserved, left_bytes[i], "a flush of stream %llx",
+                     (unsigned long long)flushed[i]);
+        run_close(&r);
+        policy_spec_close(&r.spec);
+    }
+}
+
+/* A pool that the card has no room for: out of memory before the first event, and nothing else is wrong. */
+Test(engine, a_refusal_of_what_a_policy_starts_with_comes_before_the_first_event)
+{
+    const struct trace_record records[] = {ALLOC(1, 1000), FREE(1)};
+    struct err_detail why = {.text = ""};
+    struct device_config device = device_defaults();
+    struct one_run r = {.lane = {.spec = NULL}};
+    device.total_bytes = 512 * MIB;
+    cr_assert_eq(policy_spec_parse("rmm-pool:initial=1GiB", &r.spec, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(rig_trace_open(&r.trace, records, COUNT(records), &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(lane_open(&r.spec, &device_sim, &device, r.trace.reader, 0, &r.lane, &why), ERR_OK, "%s", why.text);
+    run_go(&r, &(struct replay_config){.on_oom = OOM_SKIP});
+    cr_expect_eq(r.lane.outcome, ERR_DEVICE_OOM);
+    cr_expect_eq(r.lane.stopped_at, -1);
+    cr_expect_eq(r.lane.events_done, 0);
+    cr_expect_eq(r.lane.meter.ooms, 1);
+    cr_expect_eq(r.lane.meter.first_oom.requested_bytes, 1 * GIB);
+    cr_expect_eq(r.lane.meter.now.reserved, 0);
+    run_close(&r);
+    policy_spec_close(&r.spec);
+}
+
 Test(engine, gauges_and_peaks_are_exact)
 {
     const struct trace_record records[] = {ALLOC(1, 1000), ALLOC(2, 3 * MIB), FREE(1), ALLOC(3, 100), FREE(2)};

@@ -106,7 +106,8 @@ Test(meter, the_inactive_split_is_what_a_walk_over_all_blocks_finds)
             struct device_config device = device_defaults();
             device.total_bytes = totals[k];
             program(records, 7 + i);
-            cr_assert_eq(policy_spec_parse(typed, &spec, &why), ERR_OK, "%s", why.text);
+            const char *suited = rig_suited_spec(typed, k == 0 ? 0 : totals[k]);
+            cr_assert_eq(policy_spec_parse(suited, &spec, &why), ERR_OK, "%s", why.text);
             cr_assert_eq(rig_trace_open(&trace, records, PROGRAM_EVENTS, &why), ERR_OK, "%s", why.text);
             cr_assert_eq(lane_open(&spec, &device_sim, &device, trace.reader, 0, &lane, &why), ERR_OK, "%s", why.text);
             struct walk_check check = {.policy = lane.policy};

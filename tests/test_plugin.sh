@@ -64,17 +64,43 @@ expect "an account of its memory tells what was asked for" 1 "live requests, as 
 expect "a sweep replays one of its runs that cannot differ" 0 "2 done now, 0 there already; 1 could not differ" \
     "$replay" sweep "$trace" --policy ./page_fit.so --device 'sim:{40,80}GiB' -o page_fit.db
 
-variant old_abi -e 's/\.abi = POLICY_ABI/.abi = 41/'
+variant old_abi -e 's/POLICY_HEAD,/.abi = 41, .size = sizeof(struct policy_ops), .sizes = policy_sizes,/'
 expect "another interface is refused with its number" 2 "interface 41" "$replay" "$trace" --policy ./old_abi.so
-expect "and with ours" 2 "this program has 4" "$replay" "$trace" --policy ./old_abi.so
+expect "and with ours" 2 "this program has 5" "$replay" "$trace" --policy ./old_abi.so
 
-variant early -e 's/\.size = sizeof(struct policy_ops)/.size = offsetof(struct policy_ops, retire)/'
+variant early \
+    -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = offsetof(struct policy_ops, retire), .sizes = policy_sizes,/'
 expect "a plugin built before members were appended lacks them" 0 "early.so" \
     "$replay" "$trace" --policy ./early.so --audit
 expect "and are replayed each time" 0 "2 done now, 0 there already"$'\n' \
     "$replay" sweep "$trace" --policy ./early.so --device 'sim:{40,80}GiB' -o early.db
-variant tiny -e 's/\.size = sizeof(struct policy_ops)/.size = 8/'
+variant tiny -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = 8, .sizes = policy_sizes,/'
 expect "a table that is too short is refused" 2 "8 bytes" "$replay" "$trace" --policy ./tiny.so
+stale='static const struct policy_size stale[] = {{"policy", sizeof(struct policy) + 8}};'
+variant stale -e "/^static enum err page_fit_create/i $stale" \
+    -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = sizeof(struct policy_ops), .sizes = stale,/'
+expect "a plugin built with a struct of another size is refused with its name" 2 "its struct policy has" \
+    "$replay" "$trace" --policy ./stale.so
+variant unsized -e 's/POLICY_HEAD,/.abi = POLICY_ABI, .size = sizeof(struct policy_ops),/'
+expect "a plugin that does not tell its sizes is refused" 2 "struct policy" "$replay" "$trace" --policy ./unsized.so
+
+if command -v c++ >/dev/null; then
+    expect "the example in C++ builds" 0 "" make size_cache.so PKG_CONFIG_PATH="$PKG_CONFIG_PATH"
+    expect "and runs" 0 '"size-cache"' "$replay" "$trace" --policy ./size_cache.so --audit --json -
+    expect "also under a policy of ours" 0 "rmm-pool" \
+        "$replay" "$trace" --policy 'rmm-pool:upstream=[./size_cache.so]' --audit --json -
+else
+    echo "skipped: no C++ compiler"
+fi
+
+# A policy that asks for its memory in create(): a refusal there is an outcome, not an error of the whole run.
+cc -std=c11 -fPIC -shared -I "$source" -o pool.so "$source/tests/preallocating.c" || fail "the preallocating plugin"
+expect "a policy that is refused its first memory is out of memory; the others run" 1 "best-fit" \
+    "$replay" "$trace" --policy best-fit --policy ./pool.so:pool=1TiB,early --device sim:80GiB
+expect "and that is before the first event" 1 '"event": -1' \
+    "$replay" "$trace" --policy ./pool.so:pool=1TiB,early --device sim:80GiB --json -
+expect "a card is found for it" 0 "GiB" "$replay" fit "$trace" --policy ./pool.so:pool=20GiB,early
+
 variant headless -e 's/\.alloc = page_fit_alloc,//'
 expect "a table without alloc is refused" 2 "alloc" "$replay" "$trace" --policy ./headless.so
 variant nameless -e 's/policy_plugin/some_function/'

@@ -252,8 +252,8 @@ ParameterizedTest(size_t *index, policies, what_is_freed_and_flushed_is_no_longe
     drive_free_all(&d);
     rig_flush(&d.rig);
     rig_check(&d.rig);
-    if (d.rig.policy->ops->flush == NULL && d.rig.policy->count.hits > 0)
-        cr_skip_test("a policy that caches and has no flush");
+    if (rig_keeps_memory(d.rig.spec.typed))
+        cr_skip_test("it keeps memory when it is flushed, or has no flush");
     cr_expect_eq(d.rig.device->usage.reserved_bytes, 0);
     cr_expect_eq(policy_largest_free(d.rig.policy), 0);
     drive_close(&d);
@@ -288,8 +288,9 @@ ParameterizedTest(size_t *index, policies, freed_memory_is_reusable)
         const uint32_t n = fill(&d, sizes[i]);
         cr_expect(n > 0 && n < RIG_SLOTS);
         drive_free_all(&d);
-        cr_expect_eq(fill(&d, sizes[i]), n, "the second time there is room for another number of blocks");
+        cr_expect_geq(fill(&d, sizes[i]), n, "the second time there is room for fewer blocks");
         drive_free_all(&d);
+        rig_flush(&d.rig);
         rig_check(&d.rig);
     }
     drive_close(&d);
@@ -347,6 +348,7 @@ ParameterizedTest(size_t *index, policies, any_size_is_served_or_refused)
 {
     struct drive d;
     drive_open(&d, *index, 0, 0, 1);
+    const uint64_t largest = strcmp(d.rig.spec.ops->name, "rmm-fixed") == 0 ? d.rig.spec.values[0].number : UINT64_MAX;
     for (unsigned k = 0; k < 64; k++)
         for (int edge = -1; edge <= 1; edge++) {
             const uint64_t bytes = (UINT64_C(1) << k) + (uint64_t)(int64_t)edge;
@@ -355,7 +357,8 @@ ParameterizedTest(size_t *index, policies, any_size_is_served_or_refused)
                 continue;
             const enum err e = rig_alloc(&d.rig, 0, 0, bytes, &b);
             cr_assert(e == ERR_OK || e == ERR_DEVICE_OOM, "%llu bytes: %s", (unsigned long long)bytes, err_name(e));
-            cr_assert(k > 40 || e == ERR_OK, "2^%u%+d bytes refused by a device without an end", k, edge);
+            cr_assert(k > 40 || e == ERR_OK || bytes > largest, "2^%u%+d bytes refused by a device without an end", k,
+                      edge);
             if (e == ERR_OK) {
                 cr_assert_geq(b.bytes, bytes);
                 rig_free(&d.rig, EVENT_FREE, 0, 0, bytes, &b);
@@ -377,7 +380,7 @@ ParameterizedTest(size_t *index, policies, one_that_never_saw_a_request_closes_c
     rig_flush(&d.rig);
     rig_check(&d.rig);
     expect_walk(&d);
-    cr_expect_eq(d.rig.device->usage.reserved_bytes, 0);
+    cr_expect_eq(d.rig.device->usage.reserved_bytes, 0, "a card of 1 MiB has nothing to reserve at the start");
     cr_expect_eq(policy_largest_free(d.rig.policy), 0);
     drive_close(&d);
 }
@@ -440,9 +443,9 @@ ParameterizedTest(size_t *index, policies, a_refusal_has_the_words_that_the_prog
 
 ParameterizedTestParameters(policies, a_table_describes_itself)
 {
-    static size_t index[32];
+    static size_t index[64];
     size_t n = 0;
-    for (; n < 32 && policy_at(n) != NULL; n++)
+    for (; n < 64 && policy_at(n) != NULL; n++)
         index[n] = n;
     return cr_make_param_array(size_t, index, n);
 }

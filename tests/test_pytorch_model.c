@@ -624,7 +624,7 @@ static void pair_do(struct pair *t, const struct op *op)
         t->done++;
         naive_flush(t->naive);
         if (!naive_is_undefined(t->naive))
-            t->policy->ops->flush(t->policy);
+            t->policy->ops->flush(t->policy, POLICY_ALL_STREAMS);
         break;
     case OP_USE:
     case OP_HOLD:

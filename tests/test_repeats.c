@@ -242,7 +242,7 @@ static void run_step(struct run *r, const struct habits *h, uint64_t *random)
         run_free(r, &ev, is_late);
     }
     if (random_one_in(random, 150))
-        r->policy->ops->flush != NULL ? r->policy->ops->flush(r->policy) : (void)0;
+        r->policy->ops->flush != NULL ? r->policy->ops->flush(r->policy, POLICY_ALL_STREAMS) : (void)0;
     if (random_one_in(random, 200))
         run_control(r, &(struct control){.kind = CONTROL_RESET_PEAK});
     if (random_one_in(random, 200))

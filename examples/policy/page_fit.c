@@ -181,8 +181,9 @@ static void page_fit_free(struct policy *p, const struct event *req, const struc
     }
 }
 
-static void page_fit_flush(struct policy *p)
+static void page_fit_flush(struct policy *p, uint32_t stream)
 {
+    (void)stream;
     page_fit_release((struct page_fit *)p);
 }
 
@@ -251,8 +252,7 @@ static bool page_fit_repeats(const struct policy *done, const struct policy *fre
 }
 
 static const struct policy_ops page_fit_ops = {
-    .abi = POLICY_ABI,
-    .size = sizeof(struct policy_ops),
+    POLICY_HEAD,
     .name = "page-fit",
     .summary = "first fit over whole pages (an example: examples/policy)",
     .options = page_fit_options,

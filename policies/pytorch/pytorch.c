@@ -276,8 +276,9 @@ static uint8_t only_pool(const struct pytorch *p)
     return 0;
 }
 
-static void pytorch_flush(struct policy *base)
+static void pytorch_flush(struct policy *base, uint32_t stream)
 {
+    (void)stream;
     struct pytorch *p = (struct pytorch *)base;
     if (!p->has_no_cache)
         pytorch_give_back_all(p, only_pool(p), pytorch_is_capturing(p));
@@ -668,8 +669,7 @@ static enum err pytorch_check(const struct policy *base, struct err_detail *why)
 }
 
 const struct policy_ops policy_pytorch = {
-    .abi     = POLICY_ABI,
-    .size    = sizeof(struct policy_ops),
+    POLICY_HEAD,
     .name    = "pytorch",
     .summary = "PyTorch's caching allocator, decision by decision (c10/cuda/CUDACachingAllocator.cpp)",
     .options = pytorch_options,

@@ -263,10 +263,10 @@ static inline void lane_free(struct lane *l, const struct event *e, struct block
     l->meter.frees++;
 }
 
-static void lane_flush(struct lane *l, uint64_t done, uint64_t time_ns)
+static void lane_flush(struct lane *l, uint32_t stream, uint64_t done, uint64_t time_ns)
 {
     if (l->policy->ops->flush != NULL)
-        l->policy->ops->flush(l->policy);
+        l->policy->ops->flush(l->policy, stream);
     meter_settle(&l->meter, l->policy, done, time_ns);
 }
 
@@ -279,7 +279,7 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
         lane_free(l, e, &l->live[e->slot], done, true);
         break;
     case EVENT_FLUSH:
-        lane_flush(l, done, e->time_ns);
+        lane_flush(l, e->stream == 0 ? POLICY_ALL_STREAMS : e->stream, done, e->time_ns);
         break;
     case EVENT_OOM:
         lane_try_refused(l, e, done);
@@ -289,7 +289,7 @@ static void lane_other(struct lane *l, const struct event *e, uint64_t done, con
         break;
     default:
         if (l->cfg->what_if.has_flush_label && l->cfg->what_if.flush_label == e->slot)
-            lane_flush(l, done, e->time_ns);
+            lane_flush(l, POLICY_ALL_STREAMS, done, e->time_ns);
         lane_sample(l, done, e->time_ns, e->slot);
         break;
     }
@@ -372,7 +372,7 @@ static void lane_stop_here(struct lane *l, const struct event *next, uint64_t ev
 {
     const uint64_t every = l->cfg->what_if.flush_every_events;
     if (every > 0 && event > 0 && event % every == 0)
-        lane_flush(l, event, next->time_ns);
+        lane_flush(l, POLICY_ALL_STREAMS, event, next->time_ns);
     if (l->explain != NULL && l->explain->event == event)
         explain_run_event(l->explain, l, next, event);
     l->next_stop_event = lane_next_stop(l, event);
@@ -447,27 +447,30 @@ static enum err lane_take_over(struct lane *l, const struct trace_block *b)
     return ERR_OK;
 }
 
-/* Stops a lane that cannot take over the recorded state. If the device has no room for it, the lane reports a refused
- * request of the size of the segment that did not fit. Only a part of the state is there then, so this refusal is never
- * explained or skipped. */
-static void lane_refuse_start(struct lane *l, enum err e, const struct err_detail *reason,
-                              const struct trace_segment *segments, size_t n_segments)
+/* Stops a lane before its first event: the device has no room for `bytes` that the policy needs to begin. Only a part
+ * of the state is there then, so this refusal is never explained or skipped. */
+static void lane_refuse_start(struct lane *l, uint64_t bytes)
 {
-    if (e != ERR_DEVICE_OOM) {
-        err_set(&l->why, e, 0, "policy '%.60s' cannot start from the recorded state: %.160s", l->spec->typed,
-                reason->text);
-        lane_stop(l, e, 0);
-        return;
-    }
-    const uint64_t bytes = reason->offset < n_segments ? segments[reason->offset].bytes : 0;
     const struct event request = { .kind = EVENT_ALLOC, .bytes = bytes };
     l->meter.ooms = 1;
     l->meter.first_oom = lane_describe_oom(l, &request, 0);
-    l->outcome = e;
+    l->outcome = ERR_DEVICE_OOM;
     l->is_stopped = true;
     l->stopped_at = lane_event(l, 0);
     if (l->on_oom != NULL)
         l->on_oom(l->on_oom_arg, &l->meter.first_oom);
+}
+
+/* Stops a lane that cannot take over the recorded state. A refusal is that of the segment that did not fit. */
+static void lane_refuse_state(struct lane *l, enum err e, const struct err_detail *reason,
+                              const struct trace_segment *segments, size_t n_segments)
+{
+    if (e == ERR_DEVICE_OOM) {
+        lane_refuse_start(l, reason->offset < n_segments ? segments[reason->offset].bytes : 0);
+        return;
+    }
+    err_set(&l->why, e, 0, "policy '%.60s' cannot start from the recorded state: %.160s", l->spec->typed, reason->text);
+    lane_stop(l, e, 0);
 }
 
 /* Hands the recorded state to the policy. The device calls that this takes are not counted. */
@@ -491,7 +494,7 @@ static enum err lane_restore(struct lane *l, const struct trace_reader *in, cons
     meter_settle(&l->meter, l->policy, 0, 0);
     l->is_restored = true;
     if (e != ERR_OK)
-        lane_refuse_start(l, e, &reason, segments, n_segments);
+        lane_refuse_state(l, e, &reason, segments, n_segments);
     return ERR_OK;
 }
 
@@ -529,7 +532,10 @@ static enum err lane_begin(struct lane *l, const struct replay_config *cfg, cons
         l->device->log = &l->log;
     enum err e = ERR_OK;
     l->is_starting = true;
-    if (cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run) {
+    uint64_t refused_bytes;
+    if (policy_is_refused(l->policy, &refused_bytes)) {
+        lane_refuse_start(l, refused_bytes);
+    } else if (cfg->start == START_FAITHFUL && l->policy->ops->restore != NULL && trace_info(in)->starts_mid_run) {
         e = lane_restore(l, in, start, why);
     } else {
         lane_warm(l, cfg->what_if.warm_bytes);

@@ -112,6 +112,9 @@ static void print_values(const struct policy_option *o)
     case OPTION_PAIRS:
         printf("pairs of the form key:value");
         break;
+    case OPTION_UPSTREAM:
+        printf("a policy in brackets, with its options");
+        break;
     }
 }
 

@@ -154,7 +154,7 @@ static void free_event(struct run_free *f, size_t i)
         stage_free(&f->g, ev);
         break;
     case EVENT_FLUSH:
-        p->ops->flush(p);
+        p->ops->flush(p, POLICY_ALL_STREAMS);
         break;
     case EVENT_CONTROL:
         if (p->ops->control(p, &trace_controls(f->s->trace)[ev->slot], NULL, &ignored) != ERR_OK)

@@ -34,7 +34,7 @@ static size_t case_pull(void *buffer, size_t n, void *arg)
     return take;
 }
 
-static enum err case_load(const char *path, json_t **out, struct err_detail *why)
+enum err case_load(const char *path, json_t **out, struct err_detail *why)
 {
     struct case_source source = {.why = why};
     enum err e = input_open(path, &source.in, why);
@@ -291,12 +291,10 @@ static enum err case_parse_head(struct golden_case *c, const char *path, struct 
     return ERR_OK;
 }
 
-enum err case_read(const char *path, struct golden_case *out, struct err_detail *why)
+enum err case_parse(json_t *root, const char *path, struct golden_case *out, struct err_detail *why)
 {
-    struct golden_case c = {.turned_rule = -1};
-    enum err e = case_load(path, &c.root, why);
-    if (e == ERR_OK)
-        e = case_parse_head(&c, path, why);
+    struct golden_case c = {.root = json_incref(root), .turned_rule = -1};
+    enum err e = case_parse_head(&c, path, why);
     if (e == ERR_OK)
         e = case_parse_streams(&c, why);
     if (e == ERR_OK)
@@ -307,6 +305,17 @@ enum err case_read(const char *path, struct golden_case *out, struct err_detail 
         *out = c;
     else
         case_close(&c);
+    return e;
+}
+
+enum err case_read(const char *path, struct golden_case *out, struct err_detail *why)
+{
+    json_t *root;
+    enum err e = case_load(path, &root, why);
+    if (e != ERR_OK)
+        return e;
+    e = case_parse(root, path, out, why);
+    json_decref(root);
     return e;
 }
 

@@ -89,8 +89,14 @@ struct golden_case {
     uint32_t     n_requests;
 };
 
-/* Reads and checks one case: every index is in range, each request is made once and freed at most once, after it was
- * made. ERR_IO; ERR_FORMAT with the op's number. Close it with case_close. */
+/* Reads a file of JSON, plain or gzip. *out is to be released. ERR_IO; ERR_FORMAT with the byte. */
+MUST_USE enum err case_load(const char *path, json_t **out, struct err_detail *why);
+
+/* Checks one case: every index is in range, each request is made once and freed at most once, after it was
+ * made. ERR_FORMAT with the op's number. Close it with case_close. `path` is for messages. */
+MUST_USE enum err case_parse(json_t *root, const char *path, struct golden_case *out, struct err_detail *why);
+
+/* case_load and case_parse. */
 MUST_USE enum err case_read(const char *path, struct golden_case *out, struct err_detail *why);
 void case_close(struct golden_case *c);
 

@@ -151,7 +151,7 @@ static json_t *program_empty_cache(struct program *p, const struct case_op *op)
 {
     (void)op;
     for (uint32_t d = 0; d < p->c->n_devices; d++)
-        p->m.device[d].policy->ops->flush(p->m.device[d].policy);
+        p->m.device[d].policy->ops->flush(p->m.device[d].policy, POLICY_ALL_STREAMS);
     return json_null();
 }
 

@@ -42,8 +42,9 @@ static void keep_destroy(struct policy *p)
     free(p);
 }
 
-static void keep_flush(struct policy *p)
+static void keep_flush(struct policy *p, uint32_t stream)
 {
+    (void)stream;
     struct keep *keep = (struct keep *)p;
     for (size_t i = 0; i < keep->n_kept; i++)
         device_segment_free(p->device, &keep->kept[i].segment);
@@ -73,7 +74,7 @@ static enum err keep_ask_device(struct keep *keep, const struct event *req, stru
     enum err e = device_segment_alloc(p->device, req->bytes, out);
     if (e == ERR_DEVICE_OOM && keep->n_kept > 0) {
         p->count.retries++;
-        keep_flush(p);
+        keep_flush(p, POLICY_ALL_STREAMS);
         e = device_segment_alloc(p->device, req->bytes, out);
     }
     return e;
@@ -135,8 +136,7 @@ static uint64_t keep_largest_free(const struct policy *p)
 }
 
 const struct policy_ops policy_keep = {
-    .abi = POLICY_ABI,
-    .size = sizeof(struct policy_ops),
+    POLICY_HEAD,
     .name = "keep",
     .summary = "whole segments are kept and reused for requests of exactly their size (an example)",
     .create = keep_create, .destroy = keep_destroy,
