@@ -421,5 +421,7 @@ void walk_free(struct walk *w)
     free(w->blocks);
     free(w->block_of);
     free(w->free_runs);
+    free(w->calls_flush);
+    free(w->is_given_up);
     free(w);
 }

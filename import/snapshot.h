@@ -12,7 +12,7 @@
 #include "base/torch_releases.h"
 #include "import/import.h"
 #include "import/pickle.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 /* X(name, text): the actions of records. */
 #define ACTION_LIST(X)                       \
@@ -104,8 +104,10 @@ struct snapshot {
     /* used during reading only */
     struct snapshot_range *ranges;
     size_t n_ranges;
+    size_t n_dicts, n_shared;                  /* dictionaries read; rows copied because lists share them */
     size_t room[8];
     struct pair_map stream_map, pool_map, frame_map, stack_map;
+    struct hash_seed seed;                     /* of the hashes in stack_map */
     uint64_t roundup[ROUNDUP_CLASSES];
     bool has_top;
     struct input *in;

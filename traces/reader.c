@@ -15,7 +15,7 @@
 #include "base/array.h"
 #include "base/producer.h"
 #include "traces/event_sections.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/loose.h"
 #include "traces/native_file.h"
 #include "traces/rows.h"

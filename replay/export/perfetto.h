@@ -13,7 +13,7 @@
 #define REPLAY_REPLAY_EXPORT_PERFETTO_H
 
 #include "replay/engine/engine.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 #include <stdio.h>
 

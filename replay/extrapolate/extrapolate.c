@@ -3,7 +3,7 @@
 #include "replay/extrapolate/extrapolate.h"
 
 #include "base/array.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #define REPLAY_REPLAY_WHO_HOLDERS_H
 
 #include "base/err.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/trace.h"
 
 /* One live request. `born` and `died` are our numbers of events; -1: before the first. */
