@@ -237,7 +237,7 @@ static enum err print_described(const struct options *o, enum err reason, const 
                                 struct err_detail *why)
 {
     if (reason == ERR_HOST_NOMEM || strcmp(o->inputs[0], "-") == 0 ||
-        trace_describe(o->inputs[0], o->from, print_line, NULL, why) != ERR_OK) {
+        trace_describe(o->inputs[0], o->from, &o->import, print_line, NULL, why) != ERR_OK) {
         *why = *reason_why;
         return reason;
     }

@@ -65,7 +65,8 @@ static enum err add_db(struct run_table *t, const char *path, struct err_detail 
     return e;
 }
 
-enum err results_file_add(struct run_table *t, const char *path, bool *is_results, struct err_detail *why)
+enum err results_file_add(struct run_table *t, const char *path, uint64_t memory_limit, bool *is_results,
+                          struct err_detail *why)
 {
     static const unsigned char sqlite[] = "SQLite format 3";
     struct err_detail reason;
@@ -74,6 +75,8 @@ enum err results_file_add(struct run_table *t, const char *path, bool *is_result
     size_t n = 0, at = 0;
     *is_results = false;
     enum err e = input_open(path, &in, &reason);
+    if (e == ERR_OK)
+        input_allow(in, memory_limit);
     if (e == ERR_OK && (e = input_peek(in, sizeof sqlite, &head, &n, &reason)) != ERR_OK)
         input_close(in);
     if (e != ERR_OK) {
