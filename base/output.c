@@ -27,6 +27,7 @@ struct output {
     char *path;                      /* final name; NULL: written to directly */
     char *temporary;
     int   listed;                    /* index into output_list, or -1 */
+    bool  is_stdout;
     char  name[];                    /* for messages */
 };
 
@@ -100,14 +101,27 @@ static enum err output_open_temporary(struct output *o, mode_t mode, struct err_
     return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(reason));
 }
 
+/* A stream of its own: what is printed for people goes through another one (base/shown.h). */
+static enum err output_open_stdout(struct output *o, struct err_detail *why)
+{
+    o->is_stdout = true;
+    fflush(stdout);
+    const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    o->file = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (o->file != NULL)
+        return ERR_OK;
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    return err_set(why, ERR_IO, 0, "standard output: cannot be written: %s", strerror(reason));
+}
+
 /* Opens what the name stands for: standard output, a regular file through a temporary one, anything else directly. */
 static enum err output_open_stream(struct output *o, struct err_detail *why)
 {
     struct stat st;
-    if (strcmp(o->name, "-") == 0) {
-        o->file = stdout;
-        return ERR_OK;
-    }
+    if (strcmp(o->name, "-") == 0)
+        return output_open_stdout(o, why);
     const bool is_there = stat(o->name, &st) == 0;
     if (!is_there || (S_ISREG(st.st_mode) && access(o->name, W_OK) == 0))
         return output_open_temporary(o, is_there ? st.st_mode & 0777 : output_new_mode(), why);
@@ -170,16 +184,15 @@ enum err output_commit(struct output **out, struct err_detail *why)
         return ERR_OK;
     assert(o->file != NULL && (o->path == NULL) == (o->temporary == NULL));
     *out = NULL;
-    const bool is_stdout = o->file == stdout;
     enum err e = ERR_OK;
     errno = 0;
     bool is_good = fflush(o->file) == 0 && ferror(o->file) == 0;
-    if (!is_stdout && fclose(o->file) != 0)
+    if (fclose(o->file) != 0)
         is_good = false;
     if (is_good && o->temporary != NULL && rename(o->temporary, o->path) != 0)
         is_good = false;
     if (!is_good) {
-        e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", is_stdout ? "standard output" : o->name,
+        e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->is_stdout ? "standard output" : o->name,
                     errno != 0 ? strerror(errno) : "writing failed");
         if (o->temporary != NULL)
             unlink(o->temporary);
@@ -192,8 +205,7 @@ void output_abandon(struct output *o)
 {
     if (o == NULL)
         return;
-    if (o->file != stdout)
-        fclose(o->file);
+    fclose(o->file);
     if (o->temporary != NULL)
         unlink(o->temporary);
     output_free(o);

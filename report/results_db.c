@@ -614,14 +614,14 @@ void results_db_remove(const char *path)
 
 /* ---- runs ---- */
 
-enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why)
+void run_identity_key(const struct run_identity *id, char key[SHA256_HEX])
 {
     char numbers[64];
     /* The 0 was once a seed. It stays, so that runs of older databases keep their keys. */
     snprintf(numbers, sizeof numbers, "0 %" PRId64, id->gpu);
     const char *const parts[] = { REPLAY_VERSION, id->trace_path, id->trace_digest, id->policy, id->device,
                                   id->start, id->on_oom, id->releases, id->from, numbers };
-    return sha256_texts(parts, sizeof parts / sizeof parts[0], key, why);
+    sha256_texts(parts, sizeof parts / sizeof parts[0], key);
 }
 
 enum err results_db_look(struct results_db *db, struct err_detail *why)
@@ -670,12 +670,10 @@ enum err results_db_put(struct results_db *db, const struct run_identity *id, co
 {
     struct field fields[RESULTS_COLUMNS + 1];
     char key[SHA256_HEX];
-    enum err e = run_identity_key(id, key, why);
-    if (e != ERR_OK)
-        return e;
+    run_identity_key(id, key);
     const size_t n = fields_of_all(&(struct row_identity){ id, key, job, rank }, report, fields);
     assert(n == db->n_columns);
-    e = details_of(db, &report->runs[0], &fields[n], why);
+    const enum err e = details_of(db, &report->runs[0], &fields[n], why);
     return e == ERR_OK ? db_run(db, db->put, fields, n + 1, why) : e;
 }
 

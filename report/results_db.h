@@ -27,8 +27,8 @@ struct run_identity {
     int64_t     gpu;                 /* -1: not given */
 };
 
-/* The identity in 64 hexadecimal digits, the program's version included. ERR_HOST_NOMEM. */
-MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why);
+/* The identity in 64 hexadecimal digits, the program's version included. */
+void run_identity_key(const struct run_identity *id, char key[SHA256_HEX]);
 
 /* Opens a database to write to it, or makes it unless `must_exist`; NULL makes one that lives in this process only. A
  * name is taken literally, ":memory:" too; ERR_USAGE for an empty one. A database of an older version gets the columns and views of this one. ERR_IO; ERR_FORMAT for a file that is

@@ -8,6 +8,7 @@
 #ifndef REPLAY_REPORT_RUN_TABLE_H
 #define REPLAY_REPORT_RUN_TABLE_H
 
+#include "base/intern.h"
 #include "report/results_db.h"
 
 /* An assumption or a warning of some runs. */
@@ -23,7 +24,9 @@ struct run_table {
     struct field *rows;              /* n_rows of n_columns; texts are owned */
     size_t        n_rows, cap;
     struct run_remark *remarks;      /* in order of their first appearance */
-    size_t        n_remarks;
+    size_t        n_remarks, room_remarks;
+    struct text_table remark_texts;
+    struct pair_map remark_of;       /* (number of a text, is_warning) -> index into remarks */
     uint64_t      price_bytes_per_ms;        /* of driver time (winner.h): the price of the first source that has one */
     bool          has_price;         /* a source had one, or the caller set it */
 };

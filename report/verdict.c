@@ -2,6 +2,7 @@
 /* Finds settings and cases, which differ by their texts; ranks them by winner.h; says the result in sentences. */
 #include "report/verdict.h"
 
+#include "base/shown.h"
 #include "base/units.h"
 #include "report/winner.h"
 
@@ -90,13 +91,12 @@ static bool does_vary(const struct verdict *v, size_t column)
     return false;
 }
 
-/* A copy of a label without control characters, because it may be printed on a terminal. */
+/* A copy of a label that may be printed anywhere. */
 static char *label_copy(const struct words *w)
 {
     char *label = strdup(w->text);
-    for (char *c = label; c != NULL && *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    if (label != NULL)
+        shown_clean(label, false);
     return label;
 }
 

@@ -61,6 +61,7 @@ struct trace_reader {
     struct trace_bytes   costs;
     struct reader_fact  *facts;
     size_t               n_facts, room_facts;
+    struct text_table    fact_names;             /* by number of the fact */
     struct stream_name  *streams;
     struct pool_name    *pools;
     struct control      *controls;
@@ -190,10 +191,9 @@ static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, stru
     const uint64_t n = cursor_varint_at_most(c, NATIVE_FACTS_MAX);
     for (uint64_t k = 0; k < n && !c->is_bad; k++) {
         const char *name = cursor_text(c), *value = cursor_text(c);
-        size_t i = 0;
-        while (i < r->n_facts && strcmp(r->facts[i].name, name) != 0)
-            i++;
-        struct reader_fact *facts = array_grow(r->facts, r->n_facts, &r->room_facts, sizeof *facts);
+        const uint32_t i = text_table_put(&r->fact_names, name, strlen(name));
+        struct reader_fact *facts = i == UINT32_MAX ? NULL : array_grow(r->facts, r->n_facts, &r->room_facts,
+                                                                        sizeof *facts);
         if (facts == NULL)
             return native_nomem(&r->file, why);
         r->facts = facts;
@@ -698,6 +698,7 @@ void trace_close(struct trace_reader *r)
     for (int kind = 0; kind < SECTION_KINDS; kind++)
         free(r->of_kind[kind]);
     side_memory_free(&r->side_memory);
+    text_table_free(&r->fact_names);
     void *const arrays[] = {r->kept, r->facts, r->streams, r->pools, r->controls, r->strings.text, r->labels.text,
                             r->nodes, r->stacks, r->frames, r->start_segments, r->start_blocks,
                             r->segment_events, r->sections, r->slots.at, r->listed, r->sides,

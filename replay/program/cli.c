@@ -51,15 +51,20 @@ void progress_report(void *progress, uint64_t done, uint64_t total)
     p->shown_ms = now;
     p->is_shown = true;
     if (total > 0)
-        fprintf(stderr, "\r%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
+        dprintf(STDERR_FILENO, "\r%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
     else
-        fprintf(stderr, "\r%s: %" PRIu64 " MiB", p->what, done >> 20);
+        dprintf(STDERR_FILENO, "\r%s: %" PRIu64 " MiB", p->what, done >> 20);
+}
+
+void cli_erase_line(void)
+{
+    dprintf(STDERR_FILENO, "\r\033[K");                  /* not by stderr, which prints nothing that a terminal obeys */
 }
 
 void progress_clear(struct progress *p)
 {
     if (p->is_shown)
-        fprintf(stderr, "\r\033[K");
+        cli_erase_line();
     p->is_shown = false;
 }
 

@@ -75,9 +75,8 @@ static void print_meta(const struct trace_reader *r, const char *path)
             continue;
         printf("%-22s ", name);
         for (; *value != '\0'; value++) {
-            const unsigned char c = (unsigned char)*value;
-            putchar(c < 0x20 && c != '\n' ? '?' : c);
-            if (c == '\n' && value[1] != '\0')
+            putchar(*value);
+            if (*value == '\n' && value[1] != '\0')
                 printf("%-22s ", "");
         }
         printf("\n");
