@@ -393,6 +393,12 @@ enum err input_push_base64(struct input *in, struct err_detail *why)
     return layer_push(in, LAYER_BASE64, why);
 }
 
+void input_pop_base64(struct input *in)
+{
+    assert(in->layers[in->n_layers - 1].kind == LAYER_BASE64);
+    layer_pop(&in->layers[--in->n_layers]);
+}
+
 void input_keep_raw(struct input *in)
 {
     assert(in->n_layers == 1);

@@ -51,6 +51,9 @@ void input_keep_raw(struct input *in);
  * ends. Once, and only after an input_peek. */
 MUST_USE enum err input_push_base64(struct input *in, struct err_detail *why);
 
+/* Goes back to the text around the base64 text, to the first byte that was not decoded. */
+void input_pop_base64(struct input *in);
+
 /* Decompressed bytes taken so far; messages name this offset. */
 uint64_t input_offset(const struct input *in);
 

@@ -58,6 +58,8 @@ static enum err pytorch_nomem(const struct input *in, struct err_detail *why)
 
 /* ---- facts ---- */
 
+#define OTHERS_TEXT "the page holds %" PRIu32 " more snapshots; only the first is read"
+
 /* The newest release that writes files of this layout. */
 static const char *snapshot_profile(const struct snapshot *s)
 {
@@ -133,6 +135,8 @@ static void note_layout(struct pytorch_import *p)
         note(p, "releases up to 2.0 record no free of a block that is older than the recording");
     if ((signs & SIGN_POOL_ID) == 0 && p->s->n_pools > 1)
         note(p, "the pools of blocks whose segment was freed are not recorded; the default pool is assumed");
+    if (p->s->n_others > 0)
+        note(p, OTHERS_TEXT, p->s->n_others);
     if (p->w->is_npu)
         note(p, "block sizes follow another vendor's rule: request + 32 bytes, rounded up to 512");
 }
@@ -693,9 +697,17 @@ static enum err pytorch_read(struct input *in, const struct import_config *cfg, 
     const unsigned char *head;
     size_t n;
     enum err e = input_peek(in, INPUT_PEEK_MAX, &head, &n, why);
-    if (e == ERR_OK && html_sniff(head, n))
+    const bool is_page = e == ERR_OK && html_sniff(head, n);
+    if (is_page)
         e = html_enter(in, why);
-    return e == ERR_OK ? snapshot_read(in, cfg, s, why) : e;
+    if (e == ERR_OK)
+        e = snapshot_read(in, cfg, s, why);
+    if (e != ERR_OK || !is_page)
+        return e;
+    e = html_count_others(in, &(*s)->n_others, why);
+    if (e != ERR_OK)
+        snapshot_free(*s);
+    return e;
 }
 
 static void pytorch_free(struct pytorch_import *p)
@@ -807,6 +819,8 @@ static enum err pytorch_describe(struct input *in, void (*line)(void *arg, const
     const char *conf = pickle_string(s->pickle, s->settings.conf, &n);
     say(&to, "PyTorch memory snapshot%s, layout of release %s", s->is_bare_list ? " (only its list of segments)" : "",
         snapshot_profile(s));
+    if (s->n_others > 0)
+        say(&to, OTHERS_TEXT, s->n_others);
     if (s->settings.is_known)
         say(&to, "settings: \"%.400s\"", conf == NULL ? "" : conf);
     e = say_devices(&to, s, why);

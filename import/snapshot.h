@@ -91,6 +91,7 @@ struct snapshot {
     struct snapshot_range *devices;            /* records by device ordinal */
     size_t n_devices;
     bool is_bare_list;                         /* the file holds only a list of segments */
+    uint32_t n_others;                         /* snapshots of the same page, which are not read */
     unsigned signs;                            /* enum snapshot_sign */
     struct snapshot_settings settings;
     uint64_t *streams;                         /* raw handles */
