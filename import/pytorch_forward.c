@@ -35,7 +35,7 @@ struct idle_notes {
 
 struct forward {
     struct walk *w;
-    struct segment_set now;
+    struct segment_map now;
     struct rank_set active;           /* ranks of blocks that are live or pending */
     uint64_t *requested;              /* by rank, while active */
     bool *is_pending;                 /* by rank: free requested */
@@ -105,9 +105,13 @@ static bool idle_note_all(const struct forward *f, struct idle_notes *t)
         return false;
     t->addr = grown;
     t->n = 0;
-    for (size_t i = 0; i < f->now.n; i++)
-        if ((f->now.at[i].bytes == SMALL_SEGMENT) == is_small)
-            t->addr[t->n++] = f->now.at[i].addr;
+    struct segment_set now;
+    if (!segment_map_list(&f->now, &now))
+        return false;
+    for (size_t i = 0; i < now.n; i++)
+        if ((now.at[i].bytes == SMALL_SEGMENT) == is_small)
+            t->addr[t->n++] = now.at[i].addr;
+    segment_set_free(&now);
     t->is_all = false;
     return true;
 }
@@ -132,8 +136,7 @@ static bool idle_look(struct forward *f, struct idle_notes *t, bool *found)
     if (t->is_all && !idle_note_all(f, t))
         return false;
     for (; i < t->n && !*found; i++) {
-        const size_t at = segment_set_find(&f->now, t->addr[i], 1);
-        const struct reserved_segment *s = at == SIZE_MAX ? NULL : &f->now.at[at];
+        const struct reserved_segment *s = segment_map_find(&f->now, t->addr[i], 1);
         if (s == NULL || (s->bytes == SMALL_SEGMENT) != (t == &f->small) || !is_idle(f, s))
             continue;
         t->addr[kept++] = s->addr;
@@ -227,11 +230,11 @@ static enum err forward_alloc(struct forward *f, uint32_t i, struct err_detail *
             return e;
         above = rank_set_above(&f->active, rank);
     }
-    const size_t segment = segment_set_find(&f->now, r->addr, r->size);
-    if (segment == SIZE_MAX)
+    const struct reserved_segment *segment = segment_map_find(&f->now, r->addr, r->size);
+    if (segment == NULL)
         contradiction_add(&w->outside, i);
     else if (below != RANK_NONE)
-        size_block_below(f, below, r->addr, &f->now.at[segment]);
+        size_block_below(f, below, r->addr, segment);
     active_put(f, rank, r->size, false);
     return ERR_OK;
 }
@@ -240,8 +243,8 @@ static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *
 {
     struct snapshot_record *r = &f->w->records[i];
     if (r->pool == SNAPSHOT_NO_POOL) {
-        const size_t segment = segment_set_find(&f->now, r->addr, 1);
-        r->pool = segment == SIZE_MAX ? 0 : f->now.at[segment].pool;
+        const struct reserved_segment *segment = segment_map_find(&f->now, r->addr, 1);
+        r->pool = segment == NULL ? 0 : segment->pool;
     }
     if (r->action == ACTION_ALLOC)
         return forward_alloc(f, i, why);
@@ -310,8 +313,8 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     const enum err e = adds ? note_uncollected(f, i, why) : ERR_OK;
     if (e != ERR_OK)
         return e;
-    const enum segment_change c = adds ? segment_set_add(&f->now, &st)
-                                       : segment_set_take(&f->now, r->addr, r->size, &st);
+    const enum segment_change c = adds ? segment_map_add(&f->now, &st)
+                                       : segment_map_take(&f->now, r->addr, r->size, &st);
     if (c == CHANGE_NOMEM)
         return walk_nomem(w, why);
     if (c == CHANGE_CONFLICT) {
@@ -405,7 +408,7 @@ static enum err forward_open(struct forward *f, struct err_detail *why)
     f->requested = calloc(w->n_addr + 1, sizeof *f->requested);
     f->is_pending = calloc(w->n_addr + 1, sizeof *f->is_pending);
     if (f->requested == NULL || f->is_pending == NULL || !rank_set_open(&f->active, w->n_addr) ||
-        !segment_set_copy(&f->now, &w->start) || !free_runs_open(w))
+        !segment_map_open(&f->now, &w->start) || !free_runs_open(w))
         return walk_nomem(w, why);
     f->held_bytes = w->start_reserved = w->peak_reserved = segment_set_bytes(&w->start);
     f->room_bytes = walk_room(w).bytes;
@@ -458,7 +461,7 @@ enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, s
         if (w->blocks[i].segment == UINT32_MAX && !w->blocks[i].is_dropped)
             contradiction_add(&w->outside, 0);
     rank_set_close(&f.active);
-    segment_set_free(&f.now);
+    segment_map_free(&f.now);
     free(f.requested);
     free(f.is_pending);
     free(f.small.addr);

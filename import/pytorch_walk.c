@@ -177,7 +177,7 @@ uint32_t walk_rank_from(const struct walk *w, uint64_t addr)
 
 /* ---- segments, backward ---- */
 
-/* Sets walk.final, and walk.start as the point from which the backward pass begins. */
+/* Sets walk.final, from which the backward pass begins. */
 static enum err walk_final_segments(struct walk *w, struct err_detail *why)
 {
     const struct snapshot *s = w->s;
@@ -187,7 +187,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
                                             .is_small = g->is_small, .is_range = g->is_expandable};
         if (g->device != w->device || g->size == 0)
             continue;
-        switch (segment_set_add(&w->final, &st)) {
+        switch (segment_map_add(&w->undone, &st)) {
         case CHANGE_NOMEM:
             return walk_nomem(w, why);
         case CHANGE_CONFLICT:
@@ -197,7 +197,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
             break;
         }
     }
-    return segment_set_copy(&w->start, &w->final) ? ERR_OK : walk_nomem(w, why);
+    return segment_map_list(&w->undone, &w->final) ? ERR_OK : walk_nomem(w, why);
 }
 
 /* Undoes a segment record. A record without a pool gets that of the segment that it changes. */
@@ -205,7 +205,7 @@ static enum segment_change segment_undo(struct walk *w, struct snapshot_record *
 {
     struct reserved_segment st = {.addr = r->addr, .bytes = r->size, .stream = r->stream};
     if (r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP) {
-        const enum segment_change c = segment_set_take(&w->start, r->addr, r->size, &st);
+        const enum segment_change c = segment_map_take(&w->undone, r->addr, r->size, &st);
         if (c == CHANGE_DONE && r->pool == SNAPSHOT_NO_POOL)
             r->pool = st.pool;
         return c;
@@ -214,10 +214,10 @@ static enum segment_change segment_undo(struct walk *w, struct snapshot_record *
     st.is_range = r->action == ACTION_SEGMENT_UNMAP;
     st.is_small = r->size == SMALL_SEGMENT;
     r->pool = st.pool;
-    return segment_set_add(&w->start, &st);
+    return segment_map_add(&w->undone, &st);
 }
 
-/* Undoes all segment records, the last first. A record that does not fit is counted and skipped. */
+/* Undoes all segment records, the last first; sets walk.start. A record that does not fit is counted and skipped. */
 static enum err walk_back(struct walk *w, struct err_detail *why)
 {
     for (uint32_t i = w->n; i-- > 0;) {
@@ -236,7 +236,7 @@ static enum err walk_back(struct walk *w, struct err_detail *why)
             break;
         }
     }
-    return ERR_OK;
+    return segment_map_list(&w->undone, &w->start) ? ERR_OK : walk_nomem(w, why);
 }
 
 /* ---- blocks ---- */
@@ -413,6 +413,7 @@ void walk_free(struct walk *w)
 {
     if (w == NULL)
         return;
+    segment_map_free(&w->undone);
     segment_set_free(&w->start);
     segment_set_free(&w->final);
     segment_set_free(&w->range_starts);

@@ -59,6 +59,7 @@ struct walk {
     uint32_t n_addr;
     uint32_t *rank;                   /* by record: rank of its block address; WALK_NO_RANK: none */
     struct segment_set start, final;
+    struct segment_map undone;        /* during the backward pass: the segments before record i */
     struct segment_set range_starts;  /* of 0 bytes: unmapped beginnings of ranges of the start state */
     struct walk_block *blocks;        /* ascending by address */
     size_t n_blocks;
