@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A hash table from a pair of 64-bit numbers to a 32-bit one; open addressing, at most half full. */
+/* A hash table from a pair of 64-bit numbers to a 32-bit one; open addressing, at most half full. The order of entries
+ * differs from process to process (base/hash.h), so nothing that is written may depend on it. */
 struct pair_map {
     struct pair_entry { uint64_t key[2]; uint32_t value, is_used; } *entries;
     size_t n, room;                  /* room: a power of two, or 0 */

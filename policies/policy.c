@@ -149,7 +149,7 @@ enum err policy_create(const struct policy_ops *ops, const struct policy_config 
     if (e != ERR_OK)
         return e;
     if (p == NULL)
-        return err_set(why, ERR_CORRUPT, 0, "policy %s: its create() succeeds without a policy", ops->name);
+        return err_set(why, ERR_FORMAT, 0, "policy %s: its create() succeeds without a policy", ops->name);
     p->ops = ops;
     p->device = cfg->device;
     p->observer = &nobody;

@@ -393,8 +393,8 @@ static void lane_heed(struct lane *l, uint64_t done)
     else if (l->device->failure != ERR_OK)
         lane_stop(l, l->device->failure, done);
     else if (l->meter.peak.active > l->meter.peak.reserved)
-        lane_stop(l, err_set(&l->why, ERR_CORRUPT, 0, "the policy's blocks overlap: they held %" PRIu64
-                             " bytes when it had reserved %" PRIu64, l->meter.peak.active, l->meter.peak.reserved), done);
+        lane_stop(l, err_set(&l->why, ERR_CORRUPT, 0, "the policy's blocks held %" PRIu64 " bytes, more than the %"
+                             PRIu64 " that it had reserved", l->meter.peak.active, l->meter.peak.reserved), done);
     else if (interrupted != NULL && *interrupted != 0)
         lane_stop(l, ERR_INTERRUPTED, done);
 }

@@ -117,6 +117,6 @@ int main(int argc, char **argv)
 {
     catch_signals();
     if (!shown_clean_streams())
-        return (int)exit_status_of(ERR_HOST_NOMEM);
+        return (int)cli_fail(ERR_HOST_NOMEM, &(struct err_detail){ .text = "" });
     return (int)run(argc, argv);
 }
