@@ -243,8 +243,8 @@ def endless_column(path, _):
     db.execute("PRAGMA application_id = 0x52504c59")
     db.execute("PRAGMA user_version = 5")
     db.execute("CREATE TABLE runs(key, trace_path, policy, details, x GENERATED ALWAYS AS"
-               " (length(replace(hex(zeroblob(100000000)), '0', 'aaaaaaaaaa'))), device GENERATED ALWAYS AS"
-               " (length(replace(hex(zeroblob(100000000)), '0', 'aaaaaaaaaa'))))")
+               " (length(replace(hex(zeroblob(1000000)), '0', 'aaaaaaaaaa'))), device GENERATED ALWAYS AS"
+               " (length(replace(hex(zeroblob(1000000)), '0', 'aaaaaaaaaa'))))")
     db.execute("INSERT INTO runs(key, trace_path, policy, details) VALUES ('k', 't', 'p', '{}')")
     db.commit()
     db.close()
