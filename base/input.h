@@ -25,8 +25,8 @@ MUST_USE enum err input_open(const char *path, struct input **out, struct err_de
 MUST_USE enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why);
 void input_close(struct input *in);
 
-/* Unpacked bytes that an input may yield unless the caller allows more: 1,000 times what was read of the file, and
- * 16 MiB whatever the file's size. Honest recordings unpack to 10 to 100 times their size; a bomb to 10,000 and more. */
+/* Unpacked bytes that an input may yield unless the caller allows more: 1,000 times what was read of the file, and 16
+ * MiB whatever the file's size. Honest recordings unpack to 10 to 100 times their size; a bomb to 10,000 and more. */
 enum { INPUT_UNPACKED_RATIO = 1000, INPUT_UNPACKED_FREE = 16 << 20 };
 
 /* Allows that many unpacked bytes, whatever the file's size; 0: as above. More than that is ERR_FORMAT. */

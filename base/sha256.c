@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The calls of libcrypto that take no memory. Those that replace them (EVP) look the algorithm up first, and OpenSSL 3.0
- * crashes in that look-up if the host is out of memory.
+ * The calls of libcrypto that take no memory. Those that replace them (EVP) look the algorithm up first, and OpenSSL
+ * 3.0 crashes in that look-up if the host is out of memory.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"

@@ -28,8 +28,8 @@ size_t segment_set_find(const struct segment_set *t, uint64_t addr, uint64_t byt
 uint64_t segment_set_bytes(const struct segment_set *t);
 void segment_set_free(struct segment_set *t);
 
-/* Such a set while it changes; a change takes a few steps however many segments there are. Touching ranges of one stream
- * and pool are joined. Zero is empty. */
+/* Such a set while it changes; a change takes a few steps however many segments there are. Touching ranges of one
+ * stream and pool are joined. Zero is empty. */
 struct segment_map {
     struct segment_block **blocks;
     size_t n_blocks, room;

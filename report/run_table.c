@@ -257,8 +257,8 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
     return e == ERR_OK ? e : no_memory(why);
 }
 
-/* jansson says of some calls without memory that the text is no JSON, and it has no limit: an empty object of three bytes
- * takes a hundred. So its calls for memory are watched meanwhile. */
+/* jansson says of some calls without memory that the text is no JSON, and it has no limit: an empty object of three
+ * bytes takes a hundred. So its calls for memory are watched meanwhile. */
 static _Thread_local struct {
     uint64_t taken, most;
     bool     has_failed;
@@ -292,8 +292,8 @@ enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, ui
     json_error_t error;
     json_t *root = load_json(bytes, n, most_memory, &error);
     if (root == NULL && json_memory.taken > most_memory)
-        return err_set(why, ERR_FORMAT, 0, "%.100s: takes more memory than a JSON of this size can need; --memory-limit "
-                       "SIZE allows that", name);
+        return err_set(why, ERR_FORMAT, 0, "%.100s: takes more memory than a JSON of this size can need; "
+                       "--memory-limit SIZE allows that", name);
     if (root == NULL && json_memory.has_failed)
         return no_memory(why);
     if (root == NULL)

@@ -35,8 +35,8 @@ struct run_table {
 void run_table_open(struct run_table *out);
 void run_table_close(struct run_table *t);
 
-/* Append the runs of a database, or of a JSON of a replay or a sweep. `most_memory`: bytes that the JSON may take once it
- * is parsed. ERR_FORMAT for a text that is neither, with what is wrong; results_db's errors; ERR_HOST_NOMEM. Rows
+/* Append the runs of a database, or of a JSON of a replay or a sweep. `most_memory`: bytes that the JSON may take once
+ * it is parsed. ERR_FORMAT for a text that is neither, with what is wrong; results_db's errors; ERR_HOST_NOMEM. Rows
  * appended before an error stay. */
 MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why);
 MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory,

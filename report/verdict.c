@@ -91,8 +91,8 @@ static void put_key(FILE *out, const struct run_table *t, size_t row, const char
     }
 }
 
-/* The number of the key that was written to s->key; *is_new says whether it is seen for the first time, and then the caller
- * sets s->found of it. UINT32_MAX without memory. */
+/* The number of the key that was written to s->key; *is_new says whether it is seen for the first time, and then the
+ * caller sets s->found of it. UINT32_MAX without memory. */
 static uint32_t seen_key(struct seen *s, bool *is_new)
 {
     fputc('\0', s->key);

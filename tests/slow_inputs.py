@@ -67,7 +67,8 @@ class Pickle:
     def snapshot(self, records, segments=(), devices=None, **more):
         traces = [self.list(records)] if devices is None else devices
         words = b"".join(self.raw(word) + b"q" + bytes([i]) + b"0" for i, word in enumerate(WORDS))
-        return b"\x80\x04" + words + self.dict(segments=self.list(segments), device_traces=self.list(traces), **more) + b"."
+        top = self.dict(segments=self.list(segments), device_traces=self.list(traces), **more)
+        return b"\x80\x04" + words + top + b"."
 
 
 def fill(n_bytes, make):
@@ -105,7 +106,8 @@ def deep_stack(n):
     frames = [p.dict(name=name if i == 0 else p.get("name of all"), filename="f", line=i) for i in range(n // 100)]
     stack = p.list(frames[:4096])
     first = p.record("segment_free", BASE, 2 * MIB, frames=stack + p.put("stack"))
-    rest = fill(n - len(first), lambda i: p.record("segment_free", BASE + (i + 1) * 2 * MIB, 2 * MIB, frames=p.get("stack")) +
+    rest = fill(n - len(first), lambda i: p.record("segment_free", BASE + (i + 1) * 2 * MIB, 2 * MIB,
+                                                   frames=p.get("stack")) +
                 p.record("other", 0, 0))
     return p.snapshot([first] + rest)
 

@@ -176,7 +176,8 @@ expect_only left ''
 # ---- interrupted ----
 "$replay" generate mix:1000 --events 2000000000 -o left/t.trace 2>err &
 pid=$!
-is_written() { [ -n "$(ls -A left)" ] || readlink /proc/$pid/fd/* | grep -q "^$work/left/"; }     # it may have no name yet
+# A file that is being written may have no name yet.
+is_written() { [ -n "$(ls -A left)" ] || readlink /proc/$pid/fd/* | grep -q "^$work/left/"; }
 for _ in $(seq 100); do
     is_written && break
     sleep 0.1

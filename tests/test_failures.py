@@ -68,13 +68,15 @@ class Failures:
 
     def run(self, folder, kind, which, arguments):
         """Runs a command whose call fails; its result, the calls of the kind, and the pieces of memory it kept."""
-        env = dict(os.environ, REFUSE_MEMORY=which if kind == "memory" else "0", REFUSE_MEMORY_COUNTS=folder + ".memory")
+        env = dict(os.environ, REFUSE_MEMORY=which if kind == "memory" else "0",
+                   REFUSE_MEMORY_COUNTS=folder + ".memory")
         call = ["fsync", "0"] if kind == "memory" else [kind, which]
         for name in (folder + ".memory", folder + ".calls"):
             if os.path.exists(name):
                 os.remove(name)
-        done = subprocess.run([self.refuse] + call + [folder + ".calls", self.library, self.replay] + arguments,
-                              cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+        line = [self.refuse] + call + [folder + ".calls", self.library, self.replay] + arguments
+        done = subprocess.run(line, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+                              check=False)
         try:
             with open(folder + ".memory", encoding="ascii") as f:
                 calls, kept = (int(word) for word in f.read().split())

@@ -99,7 +99,8 @@ def databases(replay):
     changed("view.db", "DROP VIEW fits", "CREATE VIEW fits AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
             "FROM r) SELECT 'a' AS trace_path, 'b' AS trace_digest, 'c' AS device, x AS runs, x AS survived, "
             "x AS live_peak_bytes, x AS offline_plan_bytes FROM r")
-    expect(replay, 2, "far more work", "sweep", "a.zst", "--policy", "best-fit", "--device", "sim:1GiB", "-o", "view.db")
+    expect(replay, 2, "far more work", "sweep", "a.zst", "--policy", "best-fit", "--device", "sim:1GiB", "-o",
+           "view.db")
     expect(replay, 0, "", "report", "view.db", "--md", "o.md")
 
     # A row whose details are no JSON is not taken, and one that an older version took hurts nobody.
@@ -210,7 +211,8 @@ def pages(replay):
             got, said = replay(*command)
             check(got == 0, f"{command} of a page with {n} snapshots: {said[-300:]}")
         got, said = replay("info", "page.html")
-        check((text in said) if text else "more snapshots" not in said, f"info of a page with {n} snapshots: {said[-600:]}")
+        check((text in said) if text else "more snapshots" not in said,
+              f"info of a page with {n} snapshots: {said[-600:]}")
 
 
 def main():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""A command that SIGKILL ends leaves no part of a file: a new output is not there, one that was to be replaced is the old
-one, the database holds whole rows, and the same command then does the rest. What a kill in the last instant could leave
-under a temporary name is removed by the next output of that name, unless its writer lives."""
+"""A command that SIGKILL ends leaves no part of a file: a new output is not there, one that was to be replaced is the
+old one, the database holds whole rows, and the same command then does the rest. What a kill in the last instant could
+leave under a temporary name is removed by the next output of that name, unless its writer lives."""
 import fcntl
 import os
 import random

@@ -18,7 +18,7 @@ expect 0 'requests' record -o secret.trace -- "$program" driver log --token=hunt
 ! strings secret.trace | grep -q hunter2 || fail "the recording holds an argument of the program"
 ! "$replay" info secret.trace | grep -q 'hunter2' || fail "the recording tells an argument of the program"
 expect 0 'requests' record -o asked.trace --command-line -- "$program" driver log --token=hunter2
-"$replay" info asked.trace | grep -q 'token=hunter2' || fail "--command-line keeps no arguments: $("$replay" info asked.trace)"
+"$replay" info asked.trace | grep -q 'token=hunter2' || fail "--command-line keeps no arguments"
 
 # ---- a journal holds addresses and a command line: it is for its owner alone ----
 expect 0 '^600$' record -o mode.trace -- sh -c '"$0" driver log; stat -c %a "$REPLAY_RECORD_DIR"/*.calls' "$program"

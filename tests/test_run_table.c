@@ -65,7 +65,8 @@ Test(run_table, what_is_no_result_is_refused_with_a_reason)
         struct run_table t;
         struct err_detail why = { .text = "" };
         run_table_open(&t);
-        cr_expect_eq(run_table_add_json(&t, wrong[i], strlen(wrong[i]), UINT64_MAX, "it", &why), ERR_FORMAT, "%s", wrong[i]);
+        cr_expect_eq(run_table_add_json(&t, wrong[i], strlen(wrong[i]), UINT64_MAX, "it", &why), ERR_FORMAT, "%s",
+                     wrong[i]);
         cr_expect(why.text[0] != '\0');
         run_table_close(&t);
     }

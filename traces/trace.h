@@ -89,8 +89,8 @@ bool trace_is_native(const unsigned char *head, size_t n);
 MUST_USE enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why);
 
 /* trace_open with a limit of the memory that the trace's tables, live requests and events may ask for. 0 is 256 bytes
- * for each of the file, and 64 MiB whatever its size: without a bound a small file could ask for any amount. Real traces
- * need up to 30 bytes for each of theirs. Above it: ERR_FORMAT. */
+ * for each of the file, and 64 MiB whatever its size: without a bound a small file could ask for any amount. Real
+ * traces need up to 30 bytes for each of theirs. Above it: ERR_FORMAT. */
 MUST_USE enum err trace_open_within(const char *path, uint64_t memory_limit, struct trace_reader **out,
                                     struct err_detail *why);
 MUST_USE enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why);

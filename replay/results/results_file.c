@@ -10,8 +10,8 @@
 
 enum { JSON_BYTES_MAX = 1 << 30 };
 
-/* Memory of a parsed JSON, whatever the file's size and for each of its bytes. Honest results take ten times their text,
- * which packs to a twentieth. */
+/* Memory of a parsed JSON, whatever the file's size and for each of its bytes. Honest results take ten times their
+ * text, which packs to a twentieth. */
 enum { JSON_MEMORY_FREE = 64 << 20, JSON_MEMORY_RATIO = 256 };
 
 /* Reads a whole JSON into memory; *out is released with free(). */

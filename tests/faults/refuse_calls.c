@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * refuse_calls KIND N COUNTS LIBRARY PROGRAM [ARGUMENT...]: runs a program whose N-th system call of a kind fails, the C
- * library's own calls included. N = 0: none does. N+ (a plus sign after the number): from the N-th on, all do. The
+ * refuse_calls KIND N COUNTS LIBRARY PROGRAM [ARGUMENT...]: runs a program whose N-th system call of a kind fails, the
+ * C library's own calls included. N = 0: none does. N+ (a plus sign after the number): from the N-th on, all do. The
  * number of calls of the kind is written to the file COUNTS, and the status is the program's (128 + signal if one ended
  * it).
  *

@@ -16,10 +16,11 @@ import tempfile
 def counts(build):
     """By source file and line: how often it ran in any program."""
     found = collections.defaultdict(lambda: collections.defaultdict(int))
-    data = [os.path.join(folder, name) for folder, _, names in os.walk(build) for name in names if name.endswith(".gcda")]
+    data = [os.path.abspath(os.path.join(folder, name)) for folder, _, names in os.walk(build) for name in names
+            if name.endswith(".gcda")]
     with tempfile.TemporaryDirectory() as out:
         for first in range(0, len(data), 50):
-            subprocess.run(["gcov", "--json-format", *map(os.path.abspath, data[first:first + 50])], cwd=out, check=True,
+            subprocess.run(["gcov", "--json-format", *data[first:first + 50]], cwd=out, check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for name in os.listdir(out):
                 with gzip.open(os.path.join(out, name)) as f:

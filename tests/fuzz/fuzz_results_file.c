@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Fuzz target: a file of results from a stranger, as `report`, `diff` and `merge` take it: a database, a JSON, compressed
- * or not. What it holds goes through the verdict to Markdown, CSV and the data of a page.
+ * Fuzz target: a file of results from a stranger, as `report`, `diff` and `merge` take it: a database, a JSON,
+ * compressed or not. What it holds goes through the verdict to Markdown, CSV and the data of a page.
  */
 #include "base/shown.h"
 #include "replay/results/results_file.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The bytes of a fuzzer as a file, for code that takes a path: one file per process, in memory, written anew each time. */
+/* The bytes of a fuzzer as a file, for code that takes a path: one file per process, in memory, written anew each time.
+ * */
 #ifndef REPLAY_TESTS_FUZZ_INPUT_FILE_H
 #define REPLAY_TESTS_FUZZ_INPUT_FILE_H
 
@@ -20,8 +21,8 @@ static void input_file_remove(void)
 static inline const char *input_file_write(const uint8_t *data, size_t n)
 {
     if (input_file_name[0] == '\0') {
-        snprintf(input_file_name, sizeof input_file_name, "%s/replay-fuzz-%d", access("/dev/shm", W_OK) == 0 ? "/dev/shm"
-                 : "/tmp", (int)getpid());
+        const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+        snprintf(input_file_name, sizeof input_file_name, "%s/replay-fuzz-%d", folder, (int)getpid());
         atexit(input_file_remove);
     }
     const int fd = open(input_file_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);

@@ -326,7 +326,8 @@ int main(int argc, char **argv)
     static const struct { const char *name; void (*run)(void); } all[] = {
         {"killed", run_killed}, {"fork", run_fork}, {"driver", run_driver}, {"failing", run_failing},
         {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks}, {"lasting", run_lasting},
-        {"slow", run_slow}, {"storm", run_storm}, {"arrays", run_arrays}, {"reset", run_reset}, {"loading", run_loading}};
+        {"slow", run_slow}, {"storm", run_storm},
+        {"arrays", run_arrays}, {"reset", run_reset}, {"loading", run_loading}};
     if (argc < 3)
         return 2;
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);
