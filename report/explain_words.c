@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* An explanation for a person: an account, line by line, then sentences. */
+#include "base/terminal.h"
 #include "base/units.h"
 #include "report/explain_report.h"
 #include "report/text.h"
@@ -13,7 +14,10 @@ enum { BLOCKS_SHOWN = 8, FRAMES_SHOWN = 3, GROUPS_SHOWN = 12 };
 static void print_row(FILE *out, const char *sign, uint64_t bytes, const char *what)
 {
     char n[TEXT_NUMBER], b[UNITS_TEXT];
-    fprintf(out, "  %s%18s  %12s  %s\n", sign, text_count(bytes, n), units_format_bytes(bytes, b), what);
+    struct words w = { .n = 0 };
+    words_add(&w, "%s", what);
+    const int column = fprintf(out, "  %s%18s  %12s  ", sign, text_count(bytes, n), units_format_bytes(bytes, b));
+    words_print_within(out, &w, terminal_columns(out), column > 0 ? (size_t)column : 0, column > 0 ? (size_t)column : 0);
 }
 
 static void print_part(FILE *out, uint64_t bytes, const char *what)
@@ -170,7 +174,7 @@ void explain_words(FILE *out, const struct explanation *x, const char *policy, c
     fprintf(out, "\n");
     words_print(out, &w, 0, 2);
     if (!x->has_walk)
-        fprintf(out, "  this policy does not show its blocks, so its memory cannot be told apart\n");
+        text_put_line(out, "This policy does not show its blocks, so its memory cannot be told apart.", 2);
     print_account(out, x);
     print_free(out, x);
     print_holes(out, x);

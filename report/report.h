@@ -90,6 +90,7 @@ struct report {
     size_t              n_runs;
     const char         *headline;    /* what it ran on, and how to choose otherwise */
     bool                is_device_assumed;           /* the headline is an assumption */
+    bool                is_wide;     /* the table keeps all columns on a narrow terminal */
     const struct report_comparison *comparisons;
     size_t              n_comparisons;
     struct explain_names names;      /* event_word is the writers' to fill in */
@@ -133,7 +134,11 @@ void report_lines_json(struct json_writer *w, const char *key, const char *first
 /* The run that wins (winner.h), by its number; WINNER_NONE: none got through. */
 size_t report_best(const struct report *r);
 
-/* The sentences after the table. */
-void report_words(FILE *out, const struct report *r);
+/* The answer in one paragraph: which run wins, and what that costs. It stands before the table. */
+void report_answer(FILE *out, const struct report *r);
+
+/* The sentences after the table: what the winner's memory is spent on, what is possible, refusals, assumptions. What is
+ * equal of several runs is printed once. */
+void report_reasons(FILE *out, const struct report *r);
 
 #endif

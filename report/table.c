@@ -5,49 +5,47 @@
  *
  * All sizes of a table have one unit, so that a column can be compared by eye. Widths come from the content.
  */
+#include "base/terminal.h"
 #include "base/units.h"
 #include "report/result_columns.h"
 #include "report/text.h"
+#include "report/text_table.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { TABLE_CELL = 48, TABLE_POLICY = 36 };
+enum { TABLE_POLICY = 36, TABLE_DEVICE = 1024 };
 
-/* A group's title stands above its columns, between rules. */
+/* A group's title stands above its columns. */
 static const char *const group_titles[] = {
     [GROUP_NONE] = "", [GROUP_PEAK] = "peak", [GROUP_LOST] = "lost at that peak", [GROUP_SEGMENTS] = "segments",
     [GROUP_DRIVER] = "driver", [GROUP_OUTCOME] = "",
 };
-enum { N_GROUPS = sizeof group_titles / sizeof group_titles[0] };
+enum { N_GROUPS = sizeof group_titles / sizeof group_titles[0], GROUP_TEXT = 40 };
 
-/* The columns shown: the policy first, then those of result_columns.def that have a title, group by group. */
-struct table {
-    size_t n;
-    struct {
-        enum table_group group;
-        const char      *title, *name;
-        size_t           at;             /* among the columns of a run; not of the policy's */
-    } columns[FIELDS_MAX];
+/* On a narrow terminal these leave, the first of them first. What a person compares stays: the card, the cost, OOMs. */
+static const char *const leaving[] = {
+    "segments_end", "segments_peak", "fragmentation_inactive_split_bytes", "peak_active_bytes", "peak_allocated_bytes",
+    "fragmentation_internal_bytes", "fragmentation_external_bytes", "retries", "device_time_ns", "peak_requested_bytes",
+    "device_calls", "peak_reserved_bytes",
 };
 
-static struct table table_columns(void)
-{
-    struct table t = { .n = 1, .columns = { { GROUP_NONE, "policy", "policy", 0 } } };
+/* The columns shown: the policy first, then those of result_columns.def that have a title, group by group. */
+struct run_columns {
+    struct text_column columns[TABLE_COLUMNS_MAX];
+    size_t at[TABLE_COLUMNS_MAX];            /* number among the columns of a run; not of the policy's */
     size_t n;
-    const struct column *all = columns_of(COLUMNS_OF_RUN, &n);
-    for (int group = GROUP_NONE + 1; group < N_GROUPS; group++)
-        for (size_t i = 0; i < n; i++)
-            if ((int)all[i].group == group) {
-                t.columns[t.n].group = all[i].group;
-                t.columns[t.n].title = all[i].title;
-                t.columns[t.n].name = all[i].name;
-                t.columns[t.n++].at = i;
-            }
-    assert(t.n <= FIELDS_MAX);
-    return t;
+    char   groups[N_GROUPS][GROUP_TEXT];
+};
+
+static unsigned leaves(const char *name)
+{
+    for (size_t i = 0; i < sizeof leaving / sizeof leaving[0]; i++)
+        if (strcmp(leaving[i], name) == 0)
+            return (unsigned)i + 1;
+    return 0;
 }
 
 /* ---- the table ---- */
@@ -113,103 +111,60 @@ static void cell_value(char cell[TABLE_CELL], const struct field *f, const struc
         text_count((uint64_t)f->number, cell);
 }
 
-static void row_fill(char row[FIELDS_MAX][TABLE_CELL], const struct table *t, const struct report_run *run,
-                     const struct table_unit *unit)
+static void columns_choose(struct run_columns *t, const struct table_unit *unit)
+{
+    size_t n;
+    const struct column *all = columns_of(COLUMNS_OF_RUN, &n);
+    *t = (struct run_columns){ .n = 1, .columns = { { .title = "policy", .is_left = true } } };
+    for (int group = GROUP_NONE + 1; group < N_GROUPS; group++) {
+        const bool is_bytes = group == GROUP_PEAK || group == GROUP_LOST;
+        snprintf(t->groups[group], GROUP_TEXT, is_bytes ? "%s (%s)" : "%s", group_titles[group], unit->name);
+        for (size_t i = 0; i < n; i++) {
+            if ((int)all[i].group != group)
+                continue;
+            assert(t->n < TABLE_COLUMNS_MAX);
+            t->at[t->n] = i;
+            t->columns[t->n++] = (struct text_column){
+                .title = all[i].title, .group = group_titles[group][0] == '\0' ? NULL : t->groups[group],
+                .leaves = leaves(all[i].name),
+            };
+        }
+    }
+}
+
+static void add_run(struct text_table *rows, const struct run_columns *t, const struct report_run *run,
+                    const struct table_unit *unit)
 {
     struct field fields[FIELDS_MAX];
+    char text[TABLE_COLUMNS_MAX][TABLE_CELL];
+    const char *cells[TABLE_COLUMNS_MAX];
     fields_of_run(run, fields);
-    cell_policy(row[0], run->label);
+    cell_policy(text[0], run->label);
     for (size_t c = 1; c < t->n; c++) {
-        const struct field *f = &fields[t->columns[c].at];
+        const struct field *f = &fields[t->at[c]];
         if (strcmp(f->name, "oom_count") == 0)
-            cell_ooms(row[c], run);
+            cell_ooms(text[c], run);
         else if (strcmp(f->name, "fragmentation_inactive_split_bytes") == 0 && report_has_ranges(run))
-            snprintf(row[c], TABLE_CELL, "-");           /* how much of it can be given back was not measured */
+            snprintf(text[c], TABLE_CELL, "-");          /* how much of it can be given back was not measured */
         else
-            cell_value(row[c], f, unit);
+            cell_value(text[c], f, unit);
     }
-}
-
-/* Widest content of each column. */
-static void table_widths(const struct report *r, const struct table *t, const struct table_unit *unit,
-                         int width[FIELDS_MAX])
-{
     for (size_t c = 0; c < t->n; c++)
-        width[c] = (int)strlen(t->columns[c].title);
-    for (size_t i = 0; i < r->n_runs; i++) {
-        char row[FIELDS_MAX][TABLE_CELL];
-        row_fill(row, t, &r->runs[i], unit);
-        for (size_t c = 0; c < t->n; c++)
-            if ((int)strlen(row[c]) > width[c])
-                width[c] = (int)strlen(row[c]);
-    }
+        cells[c] = text[c];
+    if (text_table_add(rows, cells) != ERR_OK)
+        rows->n_rows = 0;                                /* no memory: a table without rows */
 }
 
-static const char *column_gap(size_t c)
+static void print_table(FILE *out, const struct report *r, size_t columns)
 {
-    return c == 0 ? "" : "  ";
-}
-
-/* The title of a group over `span` letters, with rules on both sides if there is room for them. */
-static void print_group(FILE *out, enum table_group group, int span, const struct table_unit *unit)
-{
-    char title[TABLE_CELL], rule[2 * TABLE_CELL];
-    const bool is_bytes = group == GROUP_PEAK || group == GROUP_LOST;
-    snprintf(title, sizeof title, " %s%s%s%s ", group_titles[group], is_bytes ? " (" : "", is_bytes ? unit->name : "",
-             is_bytes ? ")" : "");
-    const int rest = span - (int)strlen(title) > 0 ? span - (int)strlen(title) : 0;
-    memset(rule, rest < 4 ? ' ' : '-', sizeof rule - 1);
-    rule[sizeof rule - 1] = '\0';
-    fprintf(out, "%.*s%s%.*s", rest / 2, rule, title, rest - rest / 2, rule);
-}
-
-/* The line above the titles. Groups without a title of their own leave it blank, so it ends early. */
-static void print_groups(FILE *out, const struct table *t, const struct table_unit *unit, const int width[FIELDS_MAX])
-{
-    int pending = 0;                            /* spaces that are only written before something */
-    for (size_t c = 0; c < t->n;) {
-        const enum table_group group = t->columns[c].group;
-        int span = width[c];
-        pending += (int)strlen(column_gap(c));
-        for (c++; c < t->n && t->columns[c].group == group; c++)
-            span += 2 + width[c];
-        if (group_titles[group][0] == '\0') {
-            pending += span;
-            continue;
-        }
-        fprintf(out, "%*s", pending, "");
-        print_group(out, group, span, unit);
-        pending = 0;
-    }
-    fputc('\n', out);
-}
-
-static void print_row(FILE *out, const struct table *t, const char *const cells[FIELDS_MAX],
-                      const int width[FIELDS_MAX])
-{
-    for (size_t c = 0; c < t->n; c++)
-        fprintf(out, "%s%*s", column_gap(c), c == 0 ? -width[c] : width[c], cells[c]);
-    fputc('\n', out);
-}
-
-static void print_table(FILE *out, const struct report *r)
-{
-    const struct table t = table_columns();
     const struct table_unit unit = table_unit(r);
-    int width[FIELDS_MAX];
-    const char *cells[FIELDS_MAX];
-    table_widths(r, &t, &unit, width);
-    print_groups(out, &t, &unit, width);
-    for (size_t c = 0; c < t.n; c++)
-        cells[c] = t.columns[c].title;
-    print_row(out, &t, cells, width);
-    for (size_t i = 0; i < r->n_runs; i++) {
-        char row[FIELDS_MAX][TABLE_CELL];
-        row_fill(row, &t, &r->runs[i], &unit);
-        for (size_t c = 0; c < t.n; c++)
-            cells[c] = row[c];
-        print_row(out, &t, cells, width);
-    }
+    struct run_columns t;
+    columns_choose(&t, &unit);
+    struct text_table rows = { .columns = t.columns, .n_columns = t.n, .bold_row = report_best(r) };
+    for (size_t i = 0; i < r->n_runs; i++)
+        add_run(&rows, &t, &r->runs[i], &unit);
+    text_table_print(out, &rows, columns);
+    text_table_close(&rows);
 }
 
 static void print_trace(FILE *out, const struct report_trace *t)
@@ -227,13 +182,16 @@ static void print_trace(FILE *out, const struct report_trace *t)
 
 void report_table(FILE *out, const struct report *r)
 {
-    fprintf(out, "Device: %s\n", r->headline);          /* one line, whatever its length */
+    char device[TABLE_DEVICE];
+    snprintf(device, sizeof device, "Device: %s", r->headline);
+    text_put_line(out, device, 8);
     print_trace(out, &r->trace);
     fputc('\n', out);
-    print_table(out, r);
+    report_answer(out, r);
     fputc('\n', out);
-
-    report_words(out, r);
+    print_table(out, r, r->is_wide ? TERMINAL_ANY : terminal_columns(out));
+    fputc('\n', out);
+    report_reasons(out, r);
     report_measured(out, r);
     report_comparisons(out, r);
 }

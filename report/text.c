@@ -2,6 +2,7 @@
 /* Formats numbers, times and sizes; builds and breaks paragraphs. */
 #include "report/text.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
 
 #include <assert.h>
@@ -103,12 +104,28 @@ void words_add_losses(struct words *w, const struct losses *l)
     words_add(w, ".");
 }
 
-void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
+void text_put_export(FILE *out, const char *variable, const char *value)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:,.=/-";
+    if (value[strspn(value, plain)] == '\0') {
+        fprintf(out, "export %s=%s", variable, value);
+        return;
+    }
+    fprintf(out, "export %s='", variable);
+    for (; *value != '\0'; value++)
+        if (*value == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*value, out);
+    fputc('\'', out);
+}
+
+void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent)
 {
     bool is_line_empty = true;
     for (const char *at = w->text; *at != '\0';) {
         const size_t n = strcspn(at, " \n");
-        if (!is_line_empty && column + 1 + n > TEXT_LINE) {
+        if (!is_line_empty && column + 1 + n > columns) {
             fprintf(out, "\n%*s", (int)indent, "");
             column = indent;
             is_line_empty = true;
@@ -124,4 +141,17 @@ void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
         at += strspn(at, " \n");
     }
     fputc('\n', out);
+}
+
+void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
+{
+    const size_t columns = terminal_columns(out);
+    words_print_within(out, w, columns < TEXT_LINE ? columns : TEXT_LINE, column, indent);
+}
+
+void text_put_line(FILE *out, const char *text, size_t indent)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "%s", text);
+    words_print_within(out, &w, terminal_columns(out), 0, indent);
 }

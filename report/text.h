@@ -49,8 +49,17 @@ struct losses {
 };
 void words_add_losses(struct words *w, const struct losses *l);
 
-/* Writes the paragraph, broken between words; lines after the first are indented. `column`: letters already in the
- * first line. */
+/* Writes "export VARIABLE=value" as a shell reads it back: in quotes if a letter of the value means something to it. */
+void text_put_export(FILE *out, const char *variable, const char *value);
+
+/* Writes the paragraph in lines of TEXT_LINE letters, or as wide as the terminal (base/terminal.h), broken between words;
+ * lines after the first are indented. `column`: letters already in the first line. */
 void words_print(FILE *out, const struct words *w, size_t column, size_t indent);
+
+/* The same in lines of at most `columns` letters; a longer word stands alone. */
+void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent);
+
+/* Writes one line, whatever its length; on a terminal it is broken like a paragraph. */
+void text_put_line(FILE *out, const char *text, size_t indent);
 
 #endif

@@ -615,6 +615,29 @@ static void say_ooms(const struct verdict *v, struct words *w)
         words_add(w, "%s%s of %s runs failed.", n_oom > 0 ? " " : "", text_count(n_other, n), all);
 }
 
+/* Whether a program may have needed more than its recording shows (replay/coverage/coverage.h, coverage_is_lower_bound). */
+static bool is_lower_bound(const struct run_table *t, size_t row)
+{
+    return run_table_number(t, row, "trace_refusals") > 0 ||
+           strcmp(run_table_text(t, row, "trace_begins"), "cut") == 0 ||
+           strcmp(run_table_text(t, row, "trace_ends"), "cut") == 0;
+}
+
+static void say_lower_bounds(const struct verdict *v, struct words *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_cases; i++)
+        n += is_lower_bound(v->table, v->cases[i].first_row);
+    if (n > 0 && v->n_traces == 1)
+        words_add(w, "The recording %s: its figures are lower bounds. The program may need more.",
+                  run_table_number(v->table, 0, "trace_refusals") > 0 ? "holds a refused request, and what would have "
+                                                                        "followed it was not recorded"
+                                                                      : "is cut");
+    else if (n > 0)
+        words_add(w, "In %zu of %zu %s the recording holds a refused request, or is cut: there the figures are lower bounds. "
+                     "The program may need more.", n, v->n_cases, cases_word(v));
+}
+
 bool verdict_sentence(const struct verdict *v, size_t i, struct words *out)
 {
     *out = (struct words){ .n = 0 };
@@ -636,6 +659,9 @@ bool verdict_sentence(const struct verdict *v, size_t i, struct words *out)
         return true;
     case 3:
         say_ooms(v, out);
+        return true;
+    case 4:
+        say_lower_bounds(v, out);
         return true;
     default:
         return false;

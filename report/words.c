@@ -82,16 +82,21 @@ static void print_possible(FILE *out, const struct report *r, const struct repor
 
 /* ---- refusals ---- */
 
-static void print_oom(FILE *out, const struct report_run *run, const char *what)
+/* What is printed of a run under the name `who`, which may stand for several runs. */
+typedef void (*run_print)(FILE *out, const struct report *r, const struct report_run *run, const char *who);
+
+static void print_oom(FILE *out, const struct report *r, const struct report_run *run, const char *who)
 {
     struct words w = { .n = 0 };
     char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], n[TEXT_NUMBER];
     const struct meter *m = run->meter;
-    words_add(&w, "%s ran out of memory ", run->label);
+    if (m->ooms == 0)
+        return;
+    words_add(&w, "%s ran out of memory ", who);
     if (run->first_oom_event < 0)
         words_add(&w, "before the first event");
     else
-        words_add(&w, "at %s %" PRId64, what, run->first_oom_event);
+        words_add(&w, "at %s %" PRId64, report_event_word(r), run->first_oom_event);
     words_add(&w, ": %s asked for, %s reserved, %s free on the device; ",
               units_format_bytes(m->first_oom.requested_bytes, a), units_format_bytes(m->first_oom.reserved_bytes, b),
               units_format_bytes(m->first_oom.device_free_bytes, c));
@@ -99,29 +104,65 @@ static void print_oom(FILE *out, const struct report_run *run, const char *what)
         words_add(&w, "the run stopped there%s.", run->first_oom_event < 0 ? "" : " (--on-oom skip goes on)");
     else
         words_add(&w, "the run went on, requests refused in all: %s.", text_count(m->ooms, n));
-    if (m->first_oom.refusal.text[0] != '\0')
-        words_add(&w, " The program sees: %s", m->first_oom.refusal.text);
     words_print(out, &w, 0, 2);
 }
 
-static void print_ooms(FILE *out, const struct report *r)
+/* What the program would read, under the first policy that refuses a request: the others differ in figures only. */
+static void print_refusal_text(FILE *out, const struct report *r)
 {
-    for (size_t i = 0; i < r->n_runs; i++)
-        if (r->runs[i].meter->ooms > 0)
-            print_oom(out, &r->runs[i], report_event_word(r));
+    struct words w = { .n = 0 };
+    size_t i = 0;
+    while (i < r->n_runs && r->runs[i].meter->first_oom.refusal.text[0] == '\0')
+        i++;
+    if (i == r->n_runs)
+        return;
+    words_add(&w, "The program sees, under %s: %s", r->runs[i].label, r->runs[i].meter->first_oom.refusal.text);
+    words_print(out, &w, 0, 2);
 }
 
-static void print_explanations(FILE *out, const struct report *r)
+static void print_explanation(FILE *out, const struct report *r, const struct report_run *run, const char *who)
 {
     struct explain_names names = r->names;
     names.event_word = report_event_word(r);
-    for (size_t i = 0; i < r->n_runs; i++) {
-        const struct report_run *run = &r->runs[i];
-        if (run->at_event != NULL)
-            explain_words(out, run->at_event, run->label, &names);
-        if (run->at_oom != NULL)
-            explain_words(out, run->at_oom, run->label, &names);
+    if (run->at_event != NULL)
+        explain_words(out, run->at_event, who, &names);
+    if (run->at_oom != NULL)
+        explain_words(out, run->at_oom, who, &names);
+}
+
+/* What is printed of a run, as a text of its own; "" without memory for it. Freed by the caller. */
+static char *printed(const struct report *r, const struct report_run *run, const char *who, run_print print)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (f == NULL)
+        return strdup("");
+    print(f, r, run, who);
+    return fclose(f) == 0 ? text : strdup("");
+}
+
+/* Prints each run's text; runs that differ in nothing but their names share one. */
+static void print_alike_once(FILE *out, const struct report *r, run_print print)
+{
+    char **texts = calloc(r->n_runs, sizeof *texts);
+    for (size_t i = 0; texts != NULL && i < r->n_runs; i++)
+        texts[i] = printed(r, &r->runs[i], "", print);
+    for (size_t i = 0; texts != NULL && i < r->n_runs; i++) {
+        struct words who = { .n = 0 };
+        if (texts[i] == NULL || texts[i][0] == '\0')
+            continue;
+        words_add(&who, "%s", r->runs[i].label);
+        for (size_t k = i + 1; k < r->n_runs; k++)
+            if (texts[k] != NULL && strcmp(texts[i], texts[k]) == 0) {
+                words_add(&who, ", %s", r->runs[k].label);
+                texts[k][0] = '\0';
+            }
+        print(out, r, &r->runs[i], who.text);
     }
+    for (size_t i = 0; texts != NULL && i < r->n_runs; i++)
+        free(texts[i]);
+    free(texts);
 }
 
 /* ---- what the result rests on ---- */
@@ -179,19 +220,25 @@ static bool has_assumptions(const struct report *r)
     return false;
 }
 
-void report_words(FILE *out, const struct report *r)
+void report_answer(FILE *out, const struct report *r)
+{
+    const size_t best = report_best(r);
+    if (best != WINNER_NONE)
+        print_winner(out, r, best);
+    else
+        fprintf(out, "No policy got through this trace on this device.\n");
+}
+
+void report_reasons(FILE *out, const struct report *r)
 {
     const size_t best_run = report_best(r);
     const struct report_run *best = best_run != WINNER_NONE ? &r->runs[best_run] : NULL;
-    if (best != NULL) {
-        print_winner(out, r, best_run);
+    if (best != NULL)
         print_losses(out, r, best);
-    } else {
-        fprintf(out, "No policy got through this trace on this device.\n");
-    }
     print_possible(out, r, best);
-    print_ooms(out, r);
-    print_explanations(out, r);
+    print_alike_once(out, r, print_oom);
+    print_refusal_text(out, r);
+    print_alike_once(out, r, print_explanation);
     print_remarks(out, r, true);
     if (has_assumptions(r))
         fprintf(out, "\nAssumed:\n");

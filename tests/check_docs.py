@@ -123,7 +123,7 @@ def fresh_block(folder, command, old):
     while kept < len(lines) and (lines[kept].startswith(("$ ", "...")) or
                                  kept > 0 and lines[kept - 1].endswith("\\\n")):
         kept += 1
-    env = dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="120", TERM="dumb", TZ="UTC")
+    env = dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="80", TERM="dumb", TZ="UTC")
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     printed = "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
     if printed == "":

@@ -19,7 +19,7 @@ import sys
 
 CORE = ["base", "sim", "policies", "traces", "report"]          # what the engine stands on
 READ = CORE + ["policies/pytorch", "import"]                    # plus what knows PyTorch, and what reads its files
-LOOK = READ + ["replay/engine", "replay/coverage", "replay/who"]
+LOOK = READ + ["replay/engine", "replay/coverage", "replay/who", "replay/conf"]
 STUDY = LOOK + ["replay/plan", "replay/verify", "replay/extrapolate"]
 ALL = None                                                      # every room below
 
@@ -37,6 +37,7 @@ ROOMS = [
     ("replay/engine", CORE, "The loop: one trace through one or many policies."),
     ("replay/coverage", READ + ["replay/engine"], "What a recording covers: its begin, its end, its whole steps."),
     ("replay/who", READ + ["replay/engine"], "What is live at a moment, by line, stack, size, stream and pool."),
+    ("replay/conf", READ, "What PyTorch makes of a settings text, and what a recording says of its own."),
     ("replay/extrapolate", LOOK, "A program's trace at a size that was not recorded."),
     ("replay/plan", CORE + ["replay/engine"], "The least memory that any allocator needs for a trace."),
     ("replay/verify", READ + ["replay/engine"], "Is the pytorch policy the allocator that made a recording?"),
@@ -54,6 +55,7 @@ ROOMS = [
     ("bench", ALL, "Measurements of speed and memory."),
     ("tests", ALL, "The tests."),
     ("tests/fuzz", ALL, "Fuzz targets."),
+    ("tests/faults", [], "What makes calls of another program fail."),
     ("tests/golden", ALL, "What PyTorch answered, and the comparison with it."),
     ("tests/record", ALL, "Programs that the tests record."),
     ("tests/contributing/policy", ALL, "A policy as a newcomer would add it."),

@@ -551,7 +551,7 @@ ParameterizedTest(size_t *index, device_cuda, on_every_sample_it_is_asked_for_th
         char path[512];
         struct pair p;
         snprintf(path, sizeof path, "%s/%.200s", SAMPLES, names[i]->d_name);
-        /* Those of examples/oom need more than this card has. */
+        /* Those of examples/oom need more than this card has: the next test. */
         if (strstr(names[i]->d_name, ".trace") != NULL && strncmp(names[i]->d_name, "oom-", 4) != 0) {
             fresh_card(2 * GIB);
             fake.context_bytes = 500 * MIB;
@@ -569,6 +569,41 @@ ParameterizedTest(size_t *index, device_cuda, on_every_sample_it_is_asked_for_th
     }
     free(names);
     cr_expect_geq(n_samples, 10);
+}
+
+/* The card in memory gives each request pages of its own, so packing is off on both sides. */
+ParameterizedTestParameters(device_cuda, on_a_full_card_it_refuses_what_sim_refuses)
+{
+    static size_t index[N_PAIR_POLICIES];
+    for (size_t i = 0; i < N_PAIR_POLICIES; i++)
+        index[i] = i;
+    return cr_make_param_array(size_t, index, N_PAIR_POLICIES);
+}
+
+ParameterizedTest(size_t *index, device_cuda, on_a_full_card_it_refuses_what_sim_refuses)
+{
+    static const struct { const char *path, *sim; uint64_t card_bytes; } cases[] = {
+        {SAMPLES "/oom-fragmented.trace.zst", "sim:1640MiB,packing=off", 1640 * MIB},
+        {SAMPLES "/oom-fragmented.trace.zst", "sim:1600MiB,packing=off", 1600 * MIB},
+        {SAMPLES "/oom-halves-batch.trace.zst", "sim:4GiB,packing=off", 4 * GIB},
+        {SAMPLES "/oom-long-run.trace.zst", "sim:1GiB,packing=off", GIB},
+        {SAMPLES "/oom-too-large.trace.zst", "sim:4GiB,packing=off", 4 * GIB},
+    };
+    uint64_t ooms = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct pair p;
+        fresh_card(cases[i].card_bytes);
+        pair_run(&p, cases[i].path, pair_policies[*index], cases[i].sim, "cuda:0,packing=off");
+        cr_expect(device_runs_agree(&p.runs), "%s, %s: after %" PRIu64 " calls %s, but %s", cases[i].path,
+                  pair_policies[*index], p.runs.comparisons[0].common, p.runs.comparisons[0].first[0],
+                  p.runs.comparisons[0].first[1]);
+        cr_expect_eq(p.lanes[0].meter.peak.reserved, p.lanes[1].meter.peak.reserved);
+        cr_expect_eq(p.lanes[0].meter.ooms, p.lanes[1].meter.ooms);
+        ooms += p.lanes[0].meter.ooms;
+        pair_close(&p);
+        expect_nothing_left(cases[i].path);
+    }
+    cr_expect_gt(ooms, 0, "no card was full");
 }
 
 Test(device_cuda, the_first_difference_between_two_devices_is_found)

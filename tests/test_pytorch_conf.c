@@ -215,23 +215,28 @@ Test(pytorch_conf, a_refused_text_changes_nothing_at_start_and_its_beginning_cou
     cr_expect_eq(s.large_segment_size, 32 * MIB);
 }
 
-static void collect(void *arg, const char *sentence)
+static void collect(void *arg, const struct conf_option *o)
 {
-    strcat(strcat(arg, sentence), "\n");
+    char line[256];
+    snprintf(line, sizeof line, "%s [%zu, %zu)%s%s%s\n", o->key, o->from, o->to, o->is_known ? "" : " unknown",
+             o->inert == NULL ? "" : ": ", o->inert == NULL ? "" : o->inert);
+    strcat(arg, line);
 }
 
-Test(pytorch_conf, options_without_effect_on_placement_are_named)
+Test(pytorch_conf, each_option_is_told_with_its_place_and_why_it_has_no_effect)
 {
     const struct pytorch_rules rules = pytorch_rules_of(TORCH_2_15);
     char said[2048] = "";
-    pytorch_conf_inert(&rules,
+    pytorch_conf_each(&rules,
                        "pinned_use_cuda_host_register:True,max_split_size_mb:64,"
                        "expandable_segments_reserve_by_class:[a:1],expandable_segments_reserve:x,unknown:1",
                        collect, said);
     cr_expect_str_eq(said,
-        "pinned_use_cuda_host_register: host memory only, no effect on placement\n"
-        "expandable_segments_reserve_by_class: its classes of streams are not published, taken as not given\n"
-        "expandable_segments_reserve: PyTorch ignores the value 'x'\n");
+        "pinned_use_cuda_host_register [0, 34): it concerns host memory only\n"
+        "max_split_size_mb [35, 55)\n"
+        "expandable_segments_reserve_by_class [56, 98): its classes of streams are not published: taken as not given\n"
+        "expandable_segments_reserve [99, 128): PyTorch ignores a value that is neither a share nor GiB such as 4G\n"
+        "unknown [129, 138) unknown\n");
 }
 
 /* No text may cause a read or write out of bounds: every prefix of a long one, in every release, at both times. */

@@ -232,7 +232,7 @@ Test(report, the_words_name_the_policy_that_got_through_and_those_that_did_not)
     static char text[TEXT_MAX];
     struct sample_report s;
     sample_open(&s);
-    write_text(report_words, &s.report, text);
+    write_text(report_table, &s.report, text);
     cr_expect_not_null(strstr(text, "sound needs least memory: 10 MiB"));
     cr_expect_not_null(strstr(text, "tight, \"quoted\" runs out of memory"));
     cr_expect_not_null(strstr(text, "ran out of memory at record 11: 5 MiB asked for"));
@@ -247,7 +247,7 @@ Test(report, what_came_before_the_first_event_has_no_number)
     struct sample_report s;
     sample_open(&s);
     s.runs[0].peak_event = s.runs[1].first_oom_event = -1;
-    write_text(report_words, &s.report, text);
+    write_text(report_reasons, &s.report, text);
     cr_expect_not_null(strstr(text, "At its peak it reserved 10 MiB (the start): "), "%s", text);
     write_text(report_table, &s.report, text);
     cr_expect_not_null(strstr(text, "1 at start"), "%s", text);

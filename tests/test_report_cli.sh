@@ -95,6 +95,15 @@ expect 0 . skip.json --html skip.html
 grep -q -e 'gives another' -e 'is not there' skip.html && fail "a replay with --on-oom skip is not had again"
 grep -q '"what":"first refusal"' skip.html || fail "its first refusal is not shown"
 
+# ---- figures of a recording with a refused request are lower bounds, in every form ----
+"$replay" "$samples/oom-halves-batch.trace.zst" --json halves.json >/dev/null
+expect 0 'its figures are lower bounds' halves.json --md halves.md --html halves.html
+grep -q 'its figures are lower bounds' halves.md || fail "Markdown does not say so"
+grep -q 'its figures are lower bounds' halves.html || fail "the page does not say so"
+expect 0 'In 1 of 2 cases' halves.json skip.json
+expect 0 . skip.json --md whole.md
+grep -q 'lower bounds' whole.md && fail "a recording without a refusal is said to be a lower bound"
+
 # ---- results of others load no code ----
 sed 's/"best-fit"/".\/evil.so"/' run.json >plugin.json
 expect 0 . plugin.json --html plugin.html

@@ -46,9 +46,32 @@ has why.json '"verdict": "fragmented"'
 has why.json '"whole_steps": 3'
 has why.json '"recommended": { "conf": "expandable_segments:True"'
 
+# ---- the card that it ran on had room, but others held it ----
+expect_status 0 why "$data/oom-too-large.trace.zst" --device rtx3070-8g
+has out '^Somebody else has the memory: when the request was refused, [0-9]* MiB of the card were not this program.s'
+expect_status 0 why "$data/oom-too-large.trace.zst" --device rtx3070-8g --json why.json
+has why.json '"verdict": "somebody-else"'
+has why.json '"context_source": "seen on'
+
+# ---- a final state alone: an answer as far as it goes ----
+"$replay" snapshot "$data/oom-too-large.trace.zst" --device 5GiB -o all.pickle 2>err || fail "$(cat err)"
+python3 - <<'END'
+import pickle
+snapshot = pickle.load(open("all.pickle", "rb"))
+snapshot["device_traces"] = [[]]
+pickle.dump(snapshot, open("state.pickle", "wb"))
+END
+expect_status 0 why state.pickle
+has out '^The recording holds only what was there when it was taken: [0-9.]* [GM]iB live in [0-9.]* [GM]iB reserved.'
+has out 'How it came to that was not recorded'
+expect_status 0 who state.pickle
+has out 'live requests at the end'
+expect_status 2 tune state.pickle
+has err 'holds only a final state'
+
 # ---- every line fits a terminal ----
 for f in "$data"/oom-*.zst; do
-    "$replay" why "$f" | awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 } END { exit bad }' ||
+    { "$replay" why "$f"; "$replay" why "$f" --device rtx3070-8g; } | awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 } END { exit bad }' ||
         failures=$((failures + 1))
 done
 

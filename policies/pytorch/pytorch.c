@@ -489,9 +489,13 @@ struct inert_visit {
     void        *arg;
 };
 
-static void remark_inert(void *arg, const char *sentence)
+static void remark_inert(void *arg, const struct conf_option *option)
 {
     const struct inert_visit *v = arg;
+    char sentence[200];
+    if (option->inert == NULL)
+        return;
+    snprintf(sentence, sizeof sentence, "%s has no effect on placement: %s", option->key, option->inert);
     v->visit(v->arg, REMARK_WARNING, sentence);
 }
 
@@ -556,7 +560,7 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
              p->has_given_version ? "" : ", by the layout of the recording or by default (version= chooses another)");
     visit(arg, REMARK_ASSUMPTION, text);
     struct inert_visit v = {.visit = visit, .arg = arg};
-    pytorch_conf_inert(&p->rules, p->conf, remark_inert, &v);
+    pytorch_conf_each(&p->rules, p->conf, remark_inert, &v);
 }
 
 /* Bytes in free blocks of private pools. */

@@ -586,9 +586,9 @@ static enum err conf_reserve_by_class(struct conf_reader *r, const struct conf_k
     return conf_ends(r, r->i) ? conf_refuse_end(r, "']'") : ERR_OK;
 }
 
-#define CONF_HOST  "host memory only, no effect on placement"
-#define CONF_LOCK  "lets other threads in during a device call, no effect on placement"
-#define CONF_CLASS "its classes of streams are not published, taken as not given"
+#define CONF_HOST  "it concerns host memory only"
+#define CONF_LOCK  "it only lets other threads in during a device call"
+#define CONF_CLASS "its classes of streams are not published: taken as not given"
 
 #define OPTION(key, columns, part, read, inert) TORCH_CHECK_COLUMNS(key, columns);
 #include "policies/pytorch/pytorch_rules.def"
@@ -739,27 +739,46 @@ enum err pytorch_conf_start(const struct pytorch_rules *rules, const char *text,
     return e;
 }
 
-void pytorch_conf_inert(const struct pytorch_rules *rules, const char *text,
-                        void (*visit)(void *arg, const char *sentence), void *arg)
+/* Why the option at the reader's value has no effect; NULL: it may have one. */
+static const char *conf_inert(const struct conf_reader *r, const struct conf_key *key)
+{
+    struct pytorch_settings ignored;
+    if (key == NULL || key->inert != NULL)
+        return key == NULL ? NULL : key->inert;
+    return key->read == conf_reserve && !conf_parse_reserve(conf_word(r, r->i), &ignored)
+               ? "PyTorch ignores a value that is neither a share nor GiB such as 4G" : NULL;
+}
+
+void pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
+                       void (*visit)(void *arg, const struct conf_option *option), void *arg)
 {
     struct conf_tokens tokens;
+    struct err_detail ignored;
     if (conf_tokenize(rules, text, NULL, 0, &tokens) != ERR_OK)
         return;
-    struct conf_reader r = {.rules = rules, .when = CONF_AT_START, .tokens = &tokens};
+    struct conf_reader r = {.rules = rules, .when = CONF_AT_START, .tokens = &tokens, .why = &ignored};
     while (!conf_ends(&r, r.i)) {
         const struct conf_key *key = conf_find(rules, conf_word(&r, r.i));
-        struct pytorch_settings ignored;
-        char sentence[sizeof r.why->text];
+        struct conf_option option = {.key = conf_word(&r, r.i), .from = tokens.at[r.i].offset, .is_known = key != NULL};
         if (conf_skip_value(&r) != ERR_OK)
             break;
-        if (key != NULL && key->inert != NULL) {
-            snprintf(sentence, sizeof sentence, "%s: %s", key->name, key->inert);
-            visit(arg, sentence);
-        } else if (key != NULL && key->read == conf_reserve && !conf_parse_reserve(conf_word(&r, r.i), &ignored)) {
-            snprintf(sentence, sizeof sentence, "%s: PyTorch ignores the value '%s'", key->name, conf_word(&r, r.i));
-            visit(arg, sentence);
-        }
+        option.inert = conf_inert(&r, key);
+        option.to = conf_ends(&r, r.i + 1) ? strlen(text) : tokens.at[r.i + 1].offset;
+        visit(arg, &option);
         r.i += 2;
     }
     conf_tokens_free(&tokens);
+}
+
+bool pytorch_settings_equal(const struct pytorch_settings *a, const struct pytorch_settings *b)
+{
+#define IS_EQUAL(type, name, kind) &&memcmp(&a->name, &b->name, sizeof a->name) == 0
+    return true PYTORCH_SETTINGS(IS_EQUAL);
+#undef IS_EQUAL
+}
+
+/* From 2.10 on PYTORCH_ALLOC_CONF is read as well, but this one wins where both are set. */
+const char *pytorch_conf_variable(const struct pytorch_rules *rules)
+{
+    return rules->is_npu ? "PYTORCH_NPU_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
 }

@@ -77,8 +77,21 @@ MUST_USE enum err pytorch_conf_start(const struct pytorch_rules *rules, const ch
                                      const struct conf_setting *settings, size_t n, struct pytorch_settings *s,
                                      size_t *source, struct err_detail *why);
 
-/* Calls `visit` with a sentence for each option in `text` that is accepted but has no effect on placement. */
-void pytorch_conf_inert(const struct pytorch_rules *rules, const char *text,
-                        void (*visit)(void *arg, const char *sentence), void *arg);
+/* An option as it stands in a settings text: text[from, to). */
+struct conf_option {
+    const char *key;                 /* "max_split_size_mb"; valid during the visit */
+    size_t      from, to;
+    bool        is_known;            /* the release has it */
+    const char *inert;               /* why the release accepts it without any effect on placement; NULL: it may have one */
+};
+
+/* Calls `visit` for each option of `text` in order, up to the place where the text ends too early. */
+void pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
+                       void (*visit)(void *arg, const struct conf_option *option), void *arg);
+
+bool pytorch_settings_equal(const struct pytorch_settings *a, const struct pytorch_settings *b);
+
+/* The environment variable to set, which the release reads, also where others are set: "PYTORCH_CUDA_ALLOC_CONF". */
+const char *pytorch_conf_variable(const struct pytorch_rules *rules);
 
 #endif

@@ -41,19 +41,25 @@ struct progress progress_start(const char *what)
     return (struct progress){ .what = what, .started_ms = now, .shown_ms = now };
 }
 
+/* "reading: 42 %, about 12 s left", or without a total, which only bytes lack, "reading: 310 MiB, 150 MiB/s". */
 void progress_report(void *progress, uint64_t done, uint64_t total)
 {
     enum { PATIENCE_MS = 700, REFRESH_MS = 100 };
     struct progress *p = progress;
     const int64_t now = now_ms();
+    const double elapsed_s = (double)(now - p->started_ms) / 1000;
     if (now - p->started_ms < PATIENCE_MS || now - p->shown_ms < REFRESH_MS || isatty(STDERR_FILENO) == 0)
         return;
     p->shown_ms = now;
     p->is_shown = true;
-    if (total > 0)
-        dprintf(STDERR_FILENO, "\r%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
+    cli_erase_line();
+    if (total == 0)
+        fprintf(stderr, "%s: %" PRIu64 " MiB, %.0f MiB/s", p->what, done >> 20, (double)(done >> 20) / elapsed_s);
+    else if (done == 0 || done >= total)
+        fprintf(stderr, "%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
     else
-        dprintf(STDERR_FILENO, "\r%s: %" PRIu64 " MiB", p->what, done >> 20);
+        fprintf(stderr, "%s: %3.0f %%, about %.0f s left", p->what, 100 * (double)done / (double)total,
+                elapsed_s * (double)(total - done) / (double)done);
 }
 
 void cli_erase_line(void)
@@ -122,6 +128,21 @@ static enum err open_events(const struct options *o, size_t n, bool without_stac
 enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why)
 {
     return open_events(o, n, false, out, why);
+}
+
+enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
+                                 struct err_detail *why)
+{
+    struct err_detail of_state;
+    const enum err e = open_events(o, n, false, out, why);
+    *is_state = false;
+    if (e != ERR_UNSUPPORTED || strcmp(o->inputs[n], "-") == 0)
+        return e;
+    const enum err state = trace_open_final_state(o->inputs[n], o->from, &o->import, out, &of_state);
+    *is_state = state == ERR_OK;
+    if (state == ERR_USAGE)                  /* several devices hold memory */
+        *why = of_state;
+    return state == ERR_OK || state == ERR_USAGE ? state : e;
 }
 
 enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,

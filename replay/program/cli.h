@@ -94,6 +94,11 @@ MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_
 /* The same for a command that rests on the events: a trace that is unfinished is reported on stderr. */
 MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
+/* The same for a command that can also look at a final state alone, such as a snapshot without history: then *is_state is
+ * set, and the trace begins with that state and has no events. */
+MUST_USE enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
+                                          struct err_detail *why);
+
 /* The same for a command that shows no call stack; faster, since an import leaves the stacks out. */
 MUST_USE enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
                                                 struct err_detail *why);

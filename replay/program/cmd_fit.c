@@ -2,6 +2,7 @@
 /* `replay fit TRACE`: the smallest card for each policy. */
 #include "replay/program/cli.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "replay/advise/fit.h"
 #include "replay/coverage/coverage.h"
@@ -11,6 +12,7 @@
 #include "replay/verify/recorded_settings.h"
 #include "report/json_writer.h"
 #include "report/text.h"
+#include "report/text_table.h"
 #include "report/winner.h"
 #include "sim/card_context.h"
 
@@ -116,28 +118,45 @@ static size_t session_best(const struct fit_session *s)
 
 enum { WORDS_CONTEXT = 256 };
 
-static void print_row(const struct fit_session *s, size_t i)
+/* On a narrow terminal the cost leaves first; what fits stays. */
+static const struct text_column fit_columns[] = {
+    { .title = "policy", .is_left = true },  { .title = "smallest card" },
+    { .title = "peak reserved", .leaves = 3 }, { .title = "calls", .leaves = 1 },
+    { .title = "larger too", .leaves = 2 },  { .title = "margin", .leaves = 4 },
+    { .title = "named card", .is_left = true },
+};
+enum { FIT_COLUMNS = sizeof fit_columns / sizeof fit_columns[0] };
+
+static enum err add_row(struct text_table *rows, const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
     const uint64_t total = s->device.config.total_bytes;
     const bool is_lower_bound = coverage_is_lower_bound(&s->coverage);
-    char size[TEXT_NUMBER + 2] = "none found", reserved[TEXT_NUMBER] = "-", calls[TEXT_NUMBER] = "-";
-    char bytes[TEXT_NUMBER];
-    char margin[TEXT_NUMBER] = "";
-    const char *sign = "";
-    if (f->smallest_bytes > 0) {
-        snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_mib(f->smallest_bytes, bytes));
-        text_mib(f->trial.peak_reserved_bytes, reserved);
-        text_count(f->trial.device_calls, calls);
-    }
-    if (s->device.has_total && total != DEVICE_UNLIMITED && f->smallest_bytes > 0) {
+    const char *card = is_lower_bound ? "not known" : f->card != NULL ? f->card->name : "none";
+    char size[TEXT_NUMBER + 2], margin[TEXT_NUMBER + 2] = "", bytes[TEXT_NUMBER], reserved[TEXT_NUMBER], calls[TEXT_NUMBER];
+    if (f->smallest_bytes == 0)
+        return text_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "-", "",
+                                                                      card });
+    snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_mib(f->smallest_bytes, bytes));
+    if (s->device.has_total && total != DEVICE_UNLIMITED) {
         const bool is_over = f->smallest_bytes > total;
-        sign = is_over ? "-" : "+";
-        text_mib(is_over ? f->smallest_bytes - total : total - f->smallest_bytes, margin);
+        snprintf(margin, sizeof margin, "%s%s", is_over ? "-" : "+",
+                 text_mib(is_over ? f->smallest_bytes - total : total - f->smallest_bytes, bytes));
     }
-    printf("%-32s %13s %13s %7s %10s   %1s%-11s %s\n", s->specs[i].typed, size, reserved, calls,
-           f->smallest_bytes == 0 ? "-" : f->is_monotone ? "yes" : "no", sign, margin,
-           is_lower_bound ? "not known" : f->card != NULL ? f->card->name : "none");
+    return text_table_add(rows, (const char *const[FIT_COLUMNS]){
+                                    s->specs[i].typed, size, text_mib(f->trial.peak_reserved_bytes, reserved),
+                                    text_count(f->trial.device_calls, calls), f->is_monotone ? "yes" : "no", margin, card });
+}
+
+/* Without memory for all rows the table shows those that it has. */
+static void print_table(const struct fit_session *s)
+{
+    struct text_table rows = { .columns = fit_columns, .n_columns = FIT_COLUMNS, .bold_row = session_best(s) };
+    size_t i = 0;
+    while (i < s->n && add_row(&rows, s, i) == ERR_OK)
+        i++;
+    text_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
+    text_table_close(&rows);
 }
 
 static void print_remarks(const struct fit_session *s)
@@ -179,6 +198,7 @@ static void print_best(const struct fit_session *s)
     winner_say_price(&w, s->options->price);
     words_add(&w, ".");
     words_print(stdout, &w, 0, 2);
+    printf("\n");
 }
 
 /* What was set aside on the card given, and on the named cards. */
@@ -201,12 +221,9 @@ static void print_text(const struct fit_session *s)
 {
     coverage_print(stdout, &s->coverage, s->trace);
     fresh_start_print(stdout, s->trace);
-    printf("%-32s %13s %13s %7s %10s   %-12s %s\n", "policy", "smallest card", "peak reserved", "calls",
-           "larger too", "margin", "named card");
-    for (size_t i = 0; i < s->n; i++)
-        print_row(s, i);
-    printf("\n");
     print_best(s);
+    print_table(s);
+    printf("\n");
     print_context(s);
     print_remarks(s);
 }
@@ -323,7 +340,7 @@ static const struct flag_use fit_flags[] = {
     TAKES_AS(POLICY, "a policy to find a card for (replay --list shows them); may be given several times (default: the "
                      "recorded settings)"),
     TAKES_AS(DEVICE, "the card that you have, such as 24GiB or h100-80g: the margin against it is shown"),
-    TAKES(JSON), TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_fit = {

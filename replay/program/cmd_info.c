@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/units.h"
+#include "replay/conf/settings_facts.h"
 #include "replay/coverage/coverage.h"
 #include "replay/diff/peak_lines.h"
 #include "replay/engine/start_state.h"
@@ -70,7 +71,8 @@ static void print_meta(const struct trace_reader *r, const char *path)
     const char *value, *name;
     for (size_t i = 0; (name = trace_meta_at(r, i, &value)) != NULL; i++) {
         const bool is_elsewhere = (strcmp(name, "path") == 0 && strcmp(value, path) == 0) ||
-                                  strcmp(name, TRACE_META_BEGINS) == 0 || strcmp(name, TRACE_META_ENDS) == 0;
+                                  strcmp(name, TRACE_META_BEGINS) == 0 || strcmp(name, TRACE_META_ENDS) == 0 ||
+                                  settings_is_fact(name);
         if (is_elsewhere)
             continue;
         printf("%-22s ", name);
@@ -81,6 +83,23 @@ static void print_meta(const struct trace_reader *r, const char *path)
         }
         printf("\n");
     }
+}
+
+static const char *settings_or(const char *text, const char *none)
+{
+    return text == NULL ? "not recorded" : text[0] == '\0' ? none : text;
+}
+
+/* PyTorch's settings, of a recording that tells the release that made it. */
+static void print_settings(const struct trace_reader *r)
+{
+    struct settings_facts s;
+    if (!settings_facts_find(r, &s))
+        return;
+    printf("%-22s %s\n", "settings asked for", settings_or(s.asked, "none"));
+    printf("%-22s %s\n", "settings in force", settings_or(s.has_in_force ? s.in_force : NULL, "the defaults"));
+    if (s.lost[0] != '\0')
+        printf("%-22s %s\n", "not in force", s.lost);
 }
 
 /* What it covers: `covers` is NULL if the events could not be read. */
@@ -102,6 +121,7 @@ static void print_info(const char *path, const struct trace_reader *r, const str
     const struct trace_info *info = trace_info(r);
     printf("%-22s %s\n", "file", path);
     print_meta(r, path);
+    print_settings(r);
     print_when(info->epoch_us);
     printf("%-22s %" PRIu32 "\n", "device", info->device);
     print_bytes("device capacity", info->capacity_bytes);
@@ -152,6 +172,21 @@ static void json_meta(struct json_writer *w, const struct trace_reader *r)
     json_end_object(w);
 }
 
+/* null unless the recording tells PyTorch's release. */
+static void json_settings(struct json_writer *w, const struct trace_reader *r)
+{
+    struct settings_facts s;
+    if (!settings_facts_find(r, &s)) {
+        json_put_null(w, "settings");
+        return;
+    }
+    json_put_object(w, "settings");
+    json_put_text(w, "asked", s.asked);
+    json_put_text(w, "in_force", s.has_in_force ? s.in_force : NULL);
+    json_put_text(w, "not_in_force", s.lost[0] != '\0' ? s.lost : NULL);
+    json_end_object(w);
+}
+
 /* `lines` and `state` are NULL if the file holds none. */
 static void info_json(FILE *out, const char *path, const struct trace_reader *r, const struct peak_lines *lines,
                       const struct final_state *state, const struct coverage *covers)
@@ -162,6 +197,7 @@ static void info_json(FILE *out, const char *path, const struct trace_reader *r,
     json_put_text(&w, "schema", "replay-info/1");
     json_put_text(&w, "path", path);
     json_meta(&w, r);
+    json_settings(&w, r);
     if (covers != NULL) {
         json_put_object(&w, "trace");
         coverage_json(&w, covers);

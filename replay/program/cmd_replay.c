@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay FILE`: the trace through each policy, and a report. */
+#include "base/terminal.h"
 #include "replay/engine/explain_run.h"
 #include "replay/export/perfetto.h"
 #include "replay/program/cli.h"
@@ -307,6 +308,7 @@ static enum err session_run(struct session *s, struct err_detail *why)
     if (e == ERR_OK)
         e = session_gather(s, why);
     s->report.setup = setup_of(o);
+    s->report.is_wide = o->is_wide;
     if (e == ERR_OK && what_if_say(o, &cfg.what_if, &s->report) != ERR_OK)
         e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
     return e == ERR_OK ? session_explain(s, why) : e;
@@ -333,6 +335,33 @@ static enum err session_write_timelines(struct session *s, struct err_detail *wh
     return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->options->inputs[0], why);
 }
 
+/* Lines of the report, counted on a copy that goes nowhere. */
+static size_t count_lines(const struct report *r)
+{
+    char *text = NULL;
+    size_t n = 0, lines = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (f == NULL)
+        return 0;
+    report_table(f, r);
+    if (fclose(f) == 0)
+        for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+            lines++;
+    free(text);
+    return lines;
+}
+
+/* The answer stands first, and again at the end where it has scrolled away. */
+static void print_report(const struct session *s)
+{
+    const size_t rows = terminal_rows(stdout);
+    report_table(stdout, &s->report);
+    if (rows > 0 && count_lines(&s->report) > rows) {
+        fputc('\n', stdout);
+        report_answer(stdout, &s->report);
+    }
+}
+
 static enum err session_write(struct session *s, struct err_detail *why)
 {
     if (s->json != NULL)
@@ -352,7 +381,7 @@ static enum err session_write(struct session *s, struct err_detail *why)
         e = output_commit(&s->perfetto, why);
     if (e == ERR_OK && !s->is_stdout_taken) {
         coverage_print(stdout, &s->coverage, s->trace);
-        report_table(stdout, &s->report);
+        print_report(s);
     }
     return e;
 }
@@ -404,7 +433,7 @@ static const struct flag_use replay_flags[] = {
     TAKES_AS(POLICY, "a policy to run (replay --list shows them); may be given several times (default: what was "
                      "recorded, best-fit, pow2, gc=0.8 and none)"),
     TAKES(DEVICES), TAKES(JSON), TAKES_AS(CSV, "write the results as CSV, one row per policy"), TAKES(SAMPLES),
-    TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(THREADS), TAKES(PRICE), TAKES(EXPLAIN), TAKES(INSERT),
+    TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES(EXPLAIN), TAKES(INSERT),
     TAKES(WARM), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 

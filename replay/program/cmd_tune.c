@@ -2,11 +2,14 @@
 /* `replay tune TRACE`: the setting of PyTorch's allocator that serves the trace best on a card, and why. */
 #include "replay/program/cli.h"
 
+#include "base/terminal.h"
+#include "policies/pytorch/pytorch_conf.h"
 #include "replay/advise/tune.h"
 #include "replay/results/fresh_start.h"
 #include "replay/results/result.h"
 #include "report/json_writer.h"
 #include "report/text.h"
+#include "report/text_table.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -49,11 +52,6 @@ static unsigned fraction_call(const struct tune *t, const struct settings *setti
     return t->rules.has_fraction_option ? 0 : settings->fraction_percent;
 }
 
-static const char *variable_of(const struct tune *t)
-{
-    return t->rules.is_npu ? "PYTORCH_NPU_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
-}
-
 static const char *baseline_name(const struct tune *t)
 {
     return t->is_baseline_recorded ? "recorded" : "default";
@@ -80,41 +78,53 @@ static void print_lines_to_paste(const struct tune *t)
 {
     char text[SETTINGS_TEXT];
     const struct settings *best = &t->entries[t->winner].settings;
+    printf("  ");
     if (conf_of(t, best, text)[0] == '\0')
-        printf("  unset %s\n", variable_of(t));
+        printf("unset %s", pytorch_conf_variable(&t->rules));
     else
-        printf("  export %s=%s\n", variable_of(t), text);
+        text_put_export(stdout, pytorch_conf_variable(&t->rules), text);
+    printf("\n");
     if (fraction_call(t, best) > 0)
         printf("  and at the program's start: torch.%s.set_per_process_memory_fraction(0.%02u)\n",
                t->rules.is_npu ? "npu" : "cuda", fraction_call(t, best));
     printf("\n");
 }
 
+static const struct text_column trial_columns[] = {
+    { .title = "setting", .is_left = true },  { .title = "peak reserved" },
+    { .title = "retries", .leaves = 1 },      { .title = "driver calls", .leaves = 2 },
+    { .title = "driver time", .leaves = 3 },  { .title = "smallest card", .leaves = 4 },
+    { .title = "runs", .is_left = true },
+};
+enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
+
 /* `f`: what is known of its smallest card; NULL: nothing. */
-static void print_trial(const struct tune_session *s, const char *what, const struct trial *t,
-                        const struct tune_finalist *f)
+static enum err add_trial(struct text_table *rows, const struct tune_session *s, const char *what, const struct trial *t,
+                          const struct tune_finalist *f)
 {
     char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER], card[TEXT_NUMBER] = "-";
+    char retries[TEXT_NUMBER], runs[TABLE_CELL] = "yes";
     if (f != NULL && f->smallest_bytes > 0)
         text_mib(f->smallest_bytes, card);
-    printf("%-12s %13s %8" PRIu64 " %13s %12s %14s   ", what, text_mib(t->peak_reserved_bytes, reserved), t->retries,
-           text_count(t->device_calls, calls), text_time(t->device_time_ns, time), card);
-    if (t->fits)
-        printf("yes\n");
-    else
-        printf("no: out of memory at %s\n", event_text(s, t->stopped_at, where));
+    if (!t->fits)
+        snprintf(runs, sizeof runs, "no: stops at %s", event_text(s, t->stopped_at, where));
+    return text_table_add(rows, (const char *const[TRIAL_COLUMNS]){
+                                    what, text_mib(t->peak_reserved_bytes, reserved), text_count(t->retries, retries),
+                                    text_count(t->device_calls, calls), text_time(t->device_time_ns, time), card, runs });
 }
 
 static void print_trials(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
-    printf("%-12s %13s %8s %13s %12s %14s   %s\n", "setting", "peak reserved", "retries", "driver calls", "driver time",
-           "smallest card", "runs");
-    print_trial(s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial,
-                t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
-    if (t->advice != TUNE_NOTHING)
-        print_trial(s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial,
-                    tune_finalist_of(t, t->winner));
+    struct text_table rows = { .columns = trial_columns, .n_columns = TRIAL_COLUMNS, .bold_row = tune_recommends(t) ? 1 : 0 };
+    enum err e = add_trial(&rows, s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial,
+                           t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
+    if (e == ERR_OK && t->advice != TUNE_NOTHING)
+        e = add_trial(&rows, s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial,
+                      tune_finalist_of(t, t->winner));
+    if (e == ERR_OK)
+        text_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
+    text_table_close(&rows);
     printf("\n");
 }
 
@@ -356,15 +366,17 @@ static void print_context(const struct device_choice *d)
     char text[256];
     device_say_context(d, text, sizeof text);
     if (text[0] != '\0')
-        printf("%s\n", text);
+        text_put_line(stdout, text, 2);
 }
 
 static void print_text(const struct tune_session *s)
 {
+    char device[HEADLINE_TEXT + sizeof "Device: "];
     const struct tune *t = &s->tune;
     assert(t->n_entries > 0 && t->winner < t->n_entries);
     const bool runs = t->entries[0].trial.fits;
-    printf("Device: %s\n", s->device.headline);
+    snprintf(device, sizeof device, "Device: %s", s->device.headline);
+    text_put_line(stdout, device, 8);
     print_context(&s->device);
     printf("Settings of PyTorch %s; %zu tried.\n\n", pytorch_rules_name(&t->rules), t->n_entries);
     coverage_print(stdout, &t->coverage, s->trace);
@@ -588,7 +600,7 @@ static enum exit_status tune_main(const struct options *o)
 static const struct flag_use tune_flags[] = {
     TAKES_AS(DEVICE, "the simulated card to find a setting for, such as 24GiB or h100-80g (default: the recorded card, or "
                      "the smallest named one that holds the recorded run)"),
-    TAKES(TORCH), TAKES(JSON), TAKES(THREADS), TAKES(PRICE), TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT,
+    TAKES(TORCH), TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT,
     TAKES(HELP), FLAGS_END,
 };
 

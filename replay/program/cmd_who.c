@@ -28,6 +28,7 @@ struct who {
     int64_t  place;                  /* of the moment, in the source's numbering; -1: the end */
     size_t   key;                    /* index of keys[] */
     bool     is_forced_to_size;      /* no stacks: grouped by size */
+    bool     is_state;               /* the file holds a final state only, which is the one moment there is */
     struct output *json, *folded, *speedscope;
 };
 
@@ -98,11 +99,12 @@ static enum err who_read(struct who *w, const struct options *o, struct err_deta
 {
     enum moment_kind kind = MOMENT_PEAK;
     uint64_t event = 0;
-    enum err e = cli_open_trace(o, 0, &w->trace, why);
+    enum err e = cli_open_trace_or_state(o, 0, &w->trace, &w->is_state, why);
     if (e == ERR_OK)
         e = read_key(w, o, why);
     if (e == ERR_OK)
         e = read_moment(w, o, &kind, &event, why);
+    kind = w->is_state ? MOMENT_END : kind;
     if (e == ERR_OK && kind == MOMENT_EVENT)
         e = explain_run_find(w->trace, event, &event, why);
     if (e == ERR_OK && o->grew != NULL)
@@ -316,7 +318,7 @@ static enum exit_status who_main(const struct options *o)
 }
 
 static const struct flag_use who_flags[] = {
-    TAKES(AT_MOMENT), TAKES(BY), TAKES(GREW), TAKES(ALL_ROWS), TAKES(WIDE), TAKES(JSON), TAKES(FOLDED), TAKES(SPEEDSCOPE),
+    TAKES(AT_MOMENT), TAKES(BY), TAKES(GREW), TAKES(ALL_ROWS), TAKES_AS(WIDE, "do not cut names to the width of 80 columns"), TAKES(JSON), TAKES(FOLDED), TAKES(SPEEDSCOPE),
     TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 

@@ -20,6 +20,7 @@ struct why_session {
     char                  spooled[64];       /* a copy of standard input; "": none */
     const char           *path;              /* of what is read */
     struct trace_reader  *trace;             /* NULL: the file is a text */
+    bool                  is_state;          /* it holds a final state only */
     struct oom_text       text;
     struct device_choice  device;
     struct why            why;
@@ -97,10 +98,10 @@ static enum err session_open(struct why_session *s, struct err_detail *why)
     if (e != ERR_OK)
         return e;
     o.inputs = &s->path;
-    e = cli_open_trace(&o, 0, &s->trace, why);
+    e = cli_open_trace_or_state(&o, 0, &s->trace, &s->is_state, why);
     if (e == ERR_FORMAT && find_text(s))
         return ERR_OK;
-    return e == ERR_OK ? device_choose(o.device, s->trace, &s->device, why) : e;
+    return e == ERR_OK ? device_choose_for_advice(o.device, s->trace, &s->device, why) : e;
 }
 
 static enum err session_run(struct why_session *s, struct err_detail *why)
@@ -108,7 +109,7 @@ static enum err session_run(struct why_session *s, struct err_detail *why)
     struct progress progress = progress_start("replaying");
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
-    const enum err e = s->trace != NULL ? why_read(s->trace, &s->device, &cfg, &s->why, why) : ERR_OK;
+    const enum err e = s->trace != NULL ? why_read(s->trace, s->is_state, &s->device, &cfg, &s->why, why) : ERR_OK;
     progress_clear(&progress);
     return e;
 }

@@ -3,7 +3,6 @@
 #include "replay/why/why.h"
 
 #include "base/units.h"
-#include "policies/pytorch/pytorch_conf.h"
 #include "report/winner.h"
 #include "sim/card_context.h"
 
@@ -13,39 +12,6 @@
 /* A leak is at least so many bytes a step, and so many steps must show it. */
 enum { LEAK_MIN_BYTES = 1 << 20, LEAK_MIN_STEPS = 3 };
 
-/* ---- the setting in force ---- */
-
-struct not_in_force {
-    char *text;
-    size_t room;
-};
-
-/* The first sentence is kept. */
-static void take_inert(void *arg, const char *sentence)
-{
-    struct not_in_force *n = arg;
-    if (n->text[0] == '\0')
-        snprintf(n->text, n->room, "%s", sentence);
-}
-
-/* What was asked for in the recorded text and did not come into force, as a sentence; "" for nothing. */
-static void find_not_in_force(const struct trace_reader *trace, const struct pytorch_rules *rules, char *out, size_t room)
-{
-    const char *conf = trace_meta(trace, "conf"), *expandable = trace_meta(trace, "expandable_segments");
-    struct pytorch_settings asked = pytorch_settings_default();
-    struct err_detail refused;
-    struct not_in_force inert = { .text = out, .room = room };
-    out[0] = '\0';
-    if (conf == NULL || conf[0] == '\0')
-        return;
-    if (pytorch_conf_apply(rules, CONF_AT_START, conf, &asked, &refused) != ERR_OK)
-        snprintf(out, room, "PyTorch %s refuses '%.120s': %.120s", pytorch_rules_name(rules), conf, refused.text);
-    else if (expandable != NULL && asked.expandable_segments && strcmp(expandable, "False") == 0)
-        snprintf(out, room, "expandable_segments:True was asked for, but the recording says that they are off");
-    else
-        pytorch_conf_inert(rules, conf, take_inert, &inert);
-}
-
 /* ---- facts ---- */
 
 static void take_refusal(struct why *w, const struct holdings *live)
@@ -53,11 +19,10 @@ static void take_refusal(struct why *w, const struct holdings *live)
     const struct trial *t = &w->tune.baseline.trial;
     w->has_refusal = w->coverage.refusals > 0 || !t->fits;
     w->usable = w->tune.usable_bytes;
-    w->outside = OOM_TEXT_UNKNOWN;
     w->live = live->bytes;
     if (t->fits) {
         w->asked = w->coverage.refused_bytes;
-        w->reserved = t->peak_reserved_bytes;
+        w->reserved = w->is_state ? w->recorded_reserved : t->peak_reserved_bytes;
         w->free = w->usable > w->reserved ? w->usable - w->reserved : 0;
     } else {
         w->asked = t->refused_bytes;
@@ -66,6 +31,15 @@ static void take_refusal(struct why *w, const struct holdings *live)
     }
     const uint64_t need = add_capped(w->live, w->asked);
     w->shortfall = w->has_refusal && need > w->usable ? need - w->usable : 0;
+}
+
+/* The card that a person named, less what the program could have of it when a request was refused. */
+static uint64_t find_outside(const struct trace_reader *trace, const struct device_choice *device)
+{
+    const struct trace_info *info = trace_info(trace);
+    const bool is_known = device->has_total && device->context_source != NULL && info->by_kind[EVENT_OOM] > 0 &&
+                          info->capacity_bytes > 0 && info->capacity_bytes < device->config.total_bytes;
+    return is_known ? device->config.total_bytes - info->capacity_bytes : OOM_TEXT_UNKNOWN;
 }
 
 /* What the last whole step but one left behind, by line. */
@@ -100,7 +74,7 @@ static enum err read_holders(struct why *w, struct trace_reader *trace, struct e
         return e;
     e = trace_event_number(trace, is_ours ? t->stopped_at : (int64_t)h.moment - (w->coverage.refusals == 0), &w->event, why);
     if (e == ERR_OK)
-        e = holders_group(trace, &h, HOLDER_LINE, &w->lines, why);
+        e = holders_group(trace, &h, w->is_by_size ? HOLDER_SIZE : HOLDER_LINE, &w->lines, why);
     if (e == ERR_OK)
         take_refusal(w, &h);
     holdings_close(&h);
@@ -120,26 +94,27 @@ static void find_cure(struct why *w)
 
 static void judge(struct why *w)
 {
-    const bool others_matter = w->has_refusal && w->outside != OOM_TEXT_UNKNOWN && w->outside > CARD_CONTEXT_MOST_BYTES &&
-                               add_capped(w->free, w->outside - CARD_CONTEXT_MOST_BYTES) >= w->asked;
-    w->holds[VERDICT_NOT_IN_FORCE] = w->not_in_force[0] != '\0';
+    const bool others_matter = w->coverage.refusals > 0 && w->outside != OOM_TEXT_UNKNOWN &&
+                               w->outside > CARD_CONTEXT_MOST_BYTES && w->tune.baseline.trial.fits;
+    w->holds[VERDICT_NOT_IN_FORCE] = w->settings.lost[0] != '\0';
     w->holds[VERDICT_SOMEBODY_ELSE] = others_matter;
     w->holds[VERDICT_LEAK] = w->coverage.steps.whole >= LEAK_MIN_STEPS && w->growth >= LEAK_MIN_BYTES;
     w->holds[VERDICT_FRAGMENTED] = w->has_refusal && w->shortfall == 0 && w->cure != CURE_NONE;
     w->holds[VERDICT_FULL] = w->has_refusal && w->shortfall > 0;
-    w->holds[VERDICT_CACHE] = !w->has_refusal;
-    w->holds[VERDICT_RECORDING_ENDS] = coverage_is_lower_bound(&w->coverage);
+    w->holds[VERDICT_CACHE] = !w->has_refusal && !w->is_state;
+    w->holds[VERDICT_RECORDING_ENDS] = w->is_state || coverage_is_lower_bound(&w->coverage);
     w->verdict = VERDICT_RECORDING_ENDS;
     for (int v = VERDICT_KINDS; v-- > 0;)
         if (w->holds[v])
             w->verdict = (enum verdict_kind)v;
 }
 
-enum err why_read(struct trace_reader *trace, const struct device_choice *device, const struct replay_config *cfg,
-                  struct why *out, struct err_detail *why)
+enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
+                  const struct replay_config *cfg, struct why *out, struct err_detail *why)
 {
     const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS };
-    *out = (struct why){ .event = -1 };
+    *out = (struct why){ .event = -1, .is_state = is_state, .is_by_size = trace_info(trace)->n_stacks == 0,
+                        .recorded_reserved = trace_info(trace)->recorded_end_reserved_bytes };
     enum err e = coverage_read(trace, &out->coverage, why);
     if (e == ERR_OK)
         e = tune_run(trace, device, &asked, cfg, &out->tune, why);
@@ -149,8 +124,13 @@ enum err why_read(struct trace_reader *trace, const struct device_choice *device
         e = read_leaks(out, trace, why);
     if (e != ERR_OK)
         return e;
-    out->cached_end = trace_info(trace)->recorded_end_reserved_bytes;
-    find_not_in_force(trace, &out->tune.rules, out->not_in_force, sizeof out->not_in_force);
+    out->outside = find_outside(trace, device);
+    out->recorded_usable = trace_info(trace)->capacity_bytes;
+    out->context_bytes = device->config.context_bytes;
+    out->context_source = device->context_source;
+    if (!is_state)
+        device_say_context(device, out->context_sentence, sizeof out->context_sentence);
+    settings_facts_read(trace, &out->tune.rules, &out->settings);
     find_cure(out);
     judge(out);
     return ERR_OK;

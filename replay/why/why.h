@@ -6,6 +6,7 @@
 #define REPLAY_REPLAY_WHY_WHY_H
 
 #include "replay/advise/tune.h"
+#include "replay/conf/settings_facts.h"
 #include "replay/coverage/coverage.h"
 #include "replay/who/holders.h"
 #include "replay/why/oom_text.h"
@@ -37,22 +38,29 @@ struct why {
     bool     holds[VERDICT_KINDS];
     struct coverage coverage;
     bool     has_refusal;
+    bool     is_state;               /* only a final state was recorded */
     int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */
     uint64_t asked, reserved, live, free, usable;     /* at the refusal, or at the peak of live data (asked 0) */
-    uint64_t outside;                /* on the card, not PyTorch's; OOM_TEXT_UNKNOWN: not known */
+    uint64_t recorded_usable;        /* what the program could have of the recorded card; 0: not recorded */
+    uint64_t outside;                /* on the named card and not PyTorch's when a request was refused; OOM_TEXT_UNKNOWN:
+                                        not known */
+    uint64_t context_bytes;          /* taken off the card for the CUDA context and libraries */
+    const char *context_source;      /* where that is from; NULL: typed, or there is none */
+    char     context_sentence[WHY_SENTENCE];
     uint64_t shortfall;              /* live and asked beyond usable; 0: they would fit */
-    uint64_t cached_end;             /* reserved and not live when the recording ends */
+    uint64_t recorded_reserved;      /* when the recording ends; 0: not recorded */
     int64_t  growth;                 /* of live data a step */
     struct holders lines, leaks;     /* by line: at the moment; what a step leaves behind */
-    char     not_in_force[WHY_SENTENCE];
+    bool     is_by_size;             /* no stacks were recorded: `lines` are by size instead */
+    struct settings_facts settings;
     struct tune tune;
     enum cure_kind cure;
 };
 
-/* Looks at a recording on a card, which is the recorded one unless a person named another. tune_run's errors, the
- * reader's, ERR_HOST_NOMEM. Released with why_close, also on error. */
-MUST_USE enum err why_read(struct trace_reader *trace, const struct device_choice *device, const struct replay_config *cfg,
-                           struct why *out, struct err_detail *why);
+/* Looks at a recording on a card, which is the recorded one unless a person named another. `is_state`: it holds a final
+ * state only. tune_run's errors, the reader's, ERR_HOST_NOMEM. Released with why_close, also on error. */
+MUST_USE enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
+                           const struct replay_config *cfg, struct why *out, struct err_detail *why);
 void why_close(struct why *w);
 
 /* "fragmented". */

@@ -2,7 +2,9 @@
 /* The answer in words: the verdict, what to paste, and at most ten lines of reasons, for a terminal of 80 columns. */
 #include "replay/why/why.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
+#include "policies/pytorch/pytorch_conf.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -10,25 +12,10 @@
 
 enum { WHY_COLUMNS = 80, HOLDERS_SHOWN = 3 };
 
-/* Writes a paragraph, broken between words. */
 static void put(FILE *out, const struct words *w, size_t indent)
 {
-    size_t column = 0;
-    for (const char *at = w->text; *at != '\0';) {
-        const size_t n = strcspn(at, " ");
-        if (column > 0 && column + 1 + n > WHY_COLUMNS) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (column > 0) {
-            fputc(' ', out);
-            column++;
-        }
-        fprintf(out, "%.*s", (int)n, at);
-        column += n;
-        at += n;
-        at += strspn(at, " ");
-    }
-    fputc('\n', out);
+    const size_t columns = terminal_columns(out);
+    words_print_within(out, w, columns < WHY_COLUMNS ? columns : WHY_COLUMNS, 0, indent);
 }
 
 static const char *line_of(const struct holders *h, size_t i)
@@ -48,10 +35,11 @@ static void add_verdict(struct words *w, const struct why *y)
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     switch (y->verdict) {
     case VERDICT_NOT_IN_FORCE:
-        words_add(w, "The setting is not in force: %s.", y->not_in_force);
+        words_add(w, "The setting is not in force: %s.", y->settings.lost);
         break;
     case VERDICT_SOMEBODY_ELSE:
-        words_add(w, "Somebody else has the memory: %s of the card are not PyTorch's.", text_mib(y->outside, a));
+        words_add(w, "Somebody else has the memory: when the request was refused, %s of the card were not this program's. A "
+                     "CUDA context takes about %s.", text_mib(y->outside, a), text_mib(y->context_bytes, b));
         break;
     case VERDICT_LEAK:
         words_add(w, "A leak: live memory grows by %s a step, at %s.", text_mib((uint64_t)y->growth, a),
@@ -71,6 +59,11 @@ static void add_verdict(struct words *w, const struct why *y)
         break;
     case VERDICT_RECORDING_ENDS:
     case VERDICT_KINDS:
+        if (y->is_state) {
+            words_add(w, "The recording holds only what was there when it was taken: %s live in %s reserved.",
+                      text_mib(y->live, a), text_mib(y->reserved, b));
+            break;
+        }
         words_add(w, "The recording does not tell: the request is refused under every setting tried, though ");
         words_add(w, "live data and the request would fit.");
         break;
@@ -104,7 +97,9 @@ static void print_cure(FILE *out, const struct why *y, const char *path)
         return;
     const struct settings *best = &t->entries[t->winner].settings;
     settings_text(best, &t->rules, false, text);
-    fprintf(out, "\n  export PYTORCH_CUDA_ALLOC_CONF=%s\n", text);
+    fprintf(out, "\n  ");
+    text_put_export(out, pytorch_conf_variable(&t->rules), text);
+    fputc('\n', out);
     if (best->fraction_percent > 0 && !t->rules.has_fraction_option)
         fprintf(out, "  torch.cuda.set_per_process_memory_fraction(0.%02u)   # at the program's start\n",
                 best->fraction_percent);
@@ -130,20 +125,28 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
     struct words w = { .n = 0 };
     if (!y->has_refusal)
         return;
+    if (y->verdict == VERDICT_SOMEBODY_ELSE) {
+        words_add(&w, "- At %s %" PRId64 " the program asked for %s, with %s live. Of the card it could have %s. Others "
+                      "are processes that nvidia-smi shows, or a limit such as set_per_process_memory_fraction. If this is "
+                      "not the card it ran on, leave out --device.", event_word, y->event, text_mib(y->asked, a),
+                  text_mib(y->live, b), text_mib(y->recorded_usable, c));
+        put(out, &w, 2);
+        return;
+    }
     words_add(&w, "- At %s %" PRId64 " the program asked for %s. PyTorch had %s reserved, of it %s live, ", event_word,
               y->event, text_mib(y->asked, a), text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s were free on the card.", text_mib(y->free, d));
     put(out, &w, 2);
 }
 
-static void print_lines(FILE *out, const struct holders *h, uint64_t live, const char *what)
+static void print_lines(FILE *out, const struct holders *h, bool is_by_size, uint64_t live, const char *what)
 {
     char a[TEXT_NUMBER];
     for (size_t i = 0; i < h->n && i < HOLDERS_SHOWN; i++) {
         struct words w = { .n = 0 };
-        words_add(&w, "- %s: %s (%.0f%%) in %" PRIu64 " request%s, %s", i == 0 ? what : "then",
+        words_add(&w, "- %s: %s (%.0f%%) in %" PRIu64 " request%s, %s%s", i == 0 ? what : "then",
                   text_mib(h->at[i].bytes, a), live > 0 ? 100.0 * (double)h->at[i].bytes / (double)live : 0.0, h->at[i].n,
-                  h->at[i].n == 1 ? "" : "s", holder_name(h, i));
+                  h->at[i].n == 1 ? "" : "s", is_by_size ? "each of " : "", holder_name(h, i));
         put(out, &w, 2);
     }
 }
@@ -159,6 +162,23 @@ static void print_coverage(FILE *out, const struct why *y, const char *event_wor
     put(out, &w, 2);
 }
 
+static void print_how_to_record(FILE *out)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- How it came to that was not recorded. Switch the history on at the program's start, with "
+                  "torch.cuda.memory._record_memory_history(), or run it under replay record --torch.");
+    put(out, &w, 2);
+}
+
+static void print_context(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    if (y->context_sentence[0] == '\0')
+        return;
+    words_add(&w, "- %s", y->context_sentence);
+    put(out, &w, 2);
+}
+
 void why_print(FILE *out, const struct why *y, const char *path, const char *event_word)
 {
     struct words w = { .n = 0 };
@@ -170,9 +190,13 @@ void why_print(FILE *out, const struct why *y, const char *path, const char *eve
         fputc('\n', out);
     print_refusal(out, y, event_word);
     if (y->verdict == VERDICT_LEAK)
-        print_lines(out, &y->leaks, (uint64_t)y->growth, "grows most");
-    print_lines(out, &y->lines, y->live, "holds most");
-    print_coverage(out, y, event_word);
+        print_lines(out, &y->leaks, false, (uint64_t)y->growth, "grows most");
+    print_lines(out, &y->lines, y->is_by_size, y->live, "holds most");
+    if (y->is_state)
+        print_how_to_record(out);
+    else
+        print_coverage(out, y, event_word);
+    print_context(out, y);
 }
 
 /* ---- the text of an error alone ---- */
@@ -286,8 +310,11 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_number(j, "free_bytes", y->free);
     json_put_number(j, "usable_bytes", y->usable);
     json_put_number(j, "shortfall_bytes", y->shortfall);
+    json_put_number_unless(j, "outside_bytes", y->outside, OOM_TEXT_UNKNOWN);
+    json_put_number(j, "context_bytes", y->context_bytes);
+    json_put_text(j, "context_source", y->context_source);
     json_put_integer(j, "growth_bytes_per_step", y->growth);
-    json_put_text(j, "not_in_force", y->not_in_force[0] != '\0' ? y->not_in_force : NULL);
+    json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
     json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
     json_lines(j, "holds", &y->lines);

@@ -243,14 +243,13 @@ static enum err case_parse_streams(struct golden_case *c, struct err_detail *why
     return ERR_OK;
 }
 
-/* Which variable counts: the CUDA name if it is set, else the general one. The general name reaches this allocator
- * since common options have a reader of their own. Source: c10/cuda/CUDAAllocatorConfig.h. */
+/* Which variable counts: the CUDA name if it is set, else the general one where the release reads it. */
 static const char *case_settings_text(const struct golden_case *c)
 {
     static const char general[] = "PYTORCH_ALLOC_CONF";
     const json_t *variable = case_field(c, "conf_var"), *env = case_field(c, "env");
     const char *conf = json_string_value(case_field(c, "conf"));
-    const bool has_general = !pytorch_rules_of(c->release).has_checked_separators;
+    const bool has_general = pytorch_rules_of(c->release).reads_general_name;
     if (variable != NULL && strcmp(json_string_value(variable), general) == 0)
         return has_general ? conf : NULL;
     if (conf == NULL && has_general)

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay conf TEXT`: what each release of PyTorch makes of a settings text. */
+#include "replay/program/cli.h"
+
+#include "policies/pytorch/pytorch_conf.h"
+#include "replay/conf/conf_review.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CONF_COLUMNS = 80 };
+
+/* Everything the command holds. Zero is valid: session_close accepts it. */
+struct conf_session {
+    const char        *text;
+    struct conf_review reviews[TORCH_RELEASES];  /* oldest first; of the releases that are asked about */
+    size_t             n;
+    struct output     *json;
+    bool               is_stdout_taken;
+};
+
+static void session_close(struct conf_session *s)
+{
+    output_abandon(s->json);
+    for (size_t i = 0; i < s->n; i++)
+        conf_review_close(&s->reviews[i]);
+}
+
+/* "export PYTORCH_CUDA_ALLOC_CONF='...'" is taken for what it sets. */
+static const char *without_variable(const char *text)
+{
+    const char *equals = strchr(text, '=');
+    return equals != NULL && strstr(text, "ALLOC_CONF=") + strlen("ALLOC_CONF") == equals ? equals + 1 : text;
+}
+
+static enum err session_open(struct conf_session *s, const struct options *o, struct err_detail *why)
+{
+    struct pytorch_rules rules;
+    enum err e = ERR_OK;
+    s->text = without_variable(o->inputs[0]);
+    if (o->torch != NULL) {
+        if (!pytorch_rules_find(o->torch, &rules))
+            return err_set(why, ERR_USAGE, 0, "--version '%.40s': no PyTorch release from 2.0 to 2.15, nor npu", o->torch);
+        s->n = 1;
+        return conf_review_read(&rules, s->text, &s->reviews[0], why);
+    }
+    for (unsigned r = 0; r < TORCH_RELEASES && e == ERR_OK; r++) {
+        rules = pytorch_rules_of((enum torch_release)r);
+        e = conf_review_read(&rules, s->text, &s->reviews[s->n++], why);
+    }
+    return e;
+}
+
+/* ---- words ---- */
+
+/* "2.3", "2.3 to 2.9" */
+static void add_releases(struct words *w, const struct conf_session *s, size_t from, size_t to)
+{
+    words_add(w, "%s", pytorch_rules_name(&s->reviews[from].rules));
+    if (to > from + 1)
+        words_add(w, " %s %s", to == from + 2 ? "and" : "to", pytorch_rules_name(&s->reviews[to - 1].rules));
+}
+
+/* The end of the run of releases that begins at `from` and gives one answer. */
+static size_t run_end(const struct conf_session *s, size_t from,
+                      bool (*is_same)(const struct conf_session *s, size_t a, size_t b, size_t option), size_t option)
+{
+    size_t to = from + 1;
+    while (to < s->n && is_same(s, from, to, option))
+        to++;
+    return to;
+}
+
+static bool is_same_outcome(const struct conf_session *s, size_t a, size_t b, size_t option)
+{
+    (void)option;
+    return s->reviews[a].is_taken == s->reviews[b].is_taken &&
+           (s->reviews[a].is_taken || strcmp(s->reviews[a].refusal.text, s->reviews[b].refusal.text) == 0);
+}
+
+static bool is_same_answer(const struct conf_session *s, size_t a, size_t b, size_t option)
+{
+    const struct conf_answer *one = &s->reviews[a].answers[option], *other = &s->reviews[b].answers[option];
+    return one->fate == other->fate && strcmp(one->says, other->says) == 0;
+}
+
+static void print_outcomes(const struct conf_session *s)
+{
+    for (size_t from = 0, to; from < s->n; from = to) {
+        const struct conf_review *r = &s->reviews[from];
+        struct words w = { .n = 0 };
+        to = run_end(s, from, is_same_outcome, 0);
+        words_add(&w, "PyTorch ");
+        add_releases(&w, s, from, to);
+        if (r->is_taken)
+            words_add(&w, " %s this text.", to == from + 1 ? "takes" : "take");
+        else
+            words_add(&w, " %s with an error at character %zu: %s", to == from + 1 ? "stops" : "stop", r->refusal.offset + 1,
+                      r->refusal.text);
+        words_print_within(stdout, &w, CONF_COLUMNS, 0, 2);
+    }
+}
+
+static void add_answer(struct words *w, const struct conf_answer *a)
+{
+    static const char *const texts[CONF_FATES] = {
+        "honoured", "changes nothing, it is the default", "no effect on placement", "acts", "no such option", "refused",
+    };
+    words_add(w, "%s", texts[a->fate]);
+    if (a->says[0] != '\0')
+        words_add(w, "%s%s", a->fate == CONF_CONDITIONAL ? " " : ": ", a->says);
+}
+
+static void print_options(const struct conf_session *s)
+{
+    for (size_t i = 0; i < s->reviews[0].n; i++) {
+        const struct conf_answer *option = &s->reviews[0].answers[i];
+        printf("\n%.*s\n", (int)(option->to - option->from), s->text + option->from);
+        for (size_t from = 0, to; from < s->n; from = to) {
+            struct words w = { .n = 0 };
+            to = run_end(s, from, is_same_answer, i);
+            words_add(&w, "- ");
+            add_releases(&w, s, from, to);
+            words_add(&w, ": ");
+            add_answer(&w, &s->reviews[from].answers[i]);
+            printf("  ");
+            words_print_within(stdout, &w, CONF_COLUMNS, 2, 4);
+        }
+    }
+}
+
+static size_t count_releases(const struct conf_session *s, bool (*holds)(const struct pytorch_rules *rules))
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += holds(&s->reviews[i].rules);
+    return n;
+}
+
+static bool reads_general(const struct pytorch_rules *rules)
+{
+    return rules->reads_general_name;
+}
+
+static bool warns(const struct pytorch_rules *rules)
+{
+    return rules->warns_of_cuda_name;
+}
+
+/* The variables, as far as the releases asked about differ in them. */
+static void print_variable(const struct conf_session *s)
+{
+    const char *variable = pytorch_conf_variable(&s->reviews[0].rules);
+    struct words w = { .n = 0 };
+    const size_t general = count_releases(s, reads_general);
+    printf("\nSet before the program starts:\n\n  ");
+    text_put_export(stdout, variable, s->text);
+    printf("\n\n");
+    if (s->reviews[0].rules.is_npu)
+        return;
+    if (general == 0)
+        words_add(&w, "PyTorch %s does not read PYTORCH_ALLOC_CONF.", pytorch_rules_name(&s->reviews[0].rules));
+    else if (general == s->n)
+        words_add(&w, "PyTorch %s reads PYTORCH_ALLOC_CONF, too; %s wins where both are set.",
+                  pytorch_rules_name(&s->reviews[0].rules), variable);
+    else
+        words_add(&w, "Every release reads this variable. From 2.10 on PYTORCH_ALLOC_CONF is read, too; before, it does "
+                      "nothing. %s wins where both are set.", variable);
+    if (count_releases(s, warns) > 0)
+        words_add(&w, " PyTorch 2.9 warns that %s is deprecated, yet reads no other.", variable);
+    words_print_within(stdout, &w, CONF_COLUMNS, 0, 0);
+}
+
+static bool is_taken_by_all(const struct conf_session *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->reviews[i].is_taken)
+            return false;
+    return true;
+}
+
+static bool is_taken_by_any(const struct conf_session *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->reviews[i].is_taken)
+            return true;
+    return false;
+}
+
+static void print_text(const struct conf_session *s)
+{
+    print_outcomes(s);
+    print_options(s);
+    if (s->text[0] != '\0' && is_taken_by_any(s))
+        print_variable(s);
+}
+
+/* ---- JSON ---- */
+
+static void json_release(struct json_writer *w, const struct conf_session *s, const struct conf_review *r)
+{
+    json_put_object(w, NULL);
+    json_put_text(w, "release", pytorch_rules_name(&r->rules));
+    json_put_bool(w, "is_taken", r->is_taken);
+    json_put_text(w, "error", r->is_taken ? NULL : r->refusal.text);
+    json_put_text(w, "variable", pytorch_conf_variable(&r->rules));
+    json_put_bool(w, "reads_pytorch_alloc_conf", r->rules.reads_general_name);
+    json_put_array(w, "options");
+    for (size_t i = 0; i < r->n; i++) {
+        char option[1024];
+        const struct conf_answer *a = &r->answers[i];
+        snprintf(option, sizeof option, "%.*s", (int)(a->to - a->from), s->text + a->from);
+        json_put_object(w, NULL);
+        json_put_text(w, "option", option);
+        json_put_text(w, "answer", conf_fate_word(a->fate));
+        json_put_text(w, "note", a->says[0] != '\0' ? a->says : NULL);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+static void write_json(FILE *out, const struct conf_session *s)
+{
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-conf/1");
+    json_put_text(&w, "conf", s->text);
+    json_put_array(&w, "releases");
+    for (size_t i = 0; i < s->n; i++)
+        json_release(&w, s, &s->reviews[i]);
+    json_end_array(&w);
+    json_end_object(&w);
+}
+
+static enum exit_status conf_main(const struct options *o)
+{
+    struct conf_session s = { .n = 0 };
+    struct err_detail why = { .text = "" };
+    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
+    if (e == ERR_OK)
+        e = session_open(&s, o, &why);
+    if (e == ERR_OK && s.json != NULL) {
+        write_json(output_file(s.json), &s);
+        e = output_commit(&s.json, &why);
+    }
+    if (e == ERR_OK && !s.is_stdout_taken)
+        print_text(&s);
+    const enum exit_status answer = e == ERR_OK && is_taken_by_all(&s) ? STATUS_DONE : STATUS_FAILED;
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(answer);
+    session_close(&s);
+    return status;
+}
+
+static const struct flag_use conf_flags[] = { TAKES(RELEASE), TAKES(JSON), TAKES(HELP), FLAGS_END };
+
+const struct subcommand cmd_conf = {
+    .name = "conf",
+    .synopsis = "conf TEXT",
+    .summary = "say what each PyTorch release makes of a settings text",
+    .text = "TEXT is what stands in PYTORCH_CUDA_ALLOC_CONF. Of each option conf says whether a release honours it, takes "
+            "it without effect, does not know it, or refuses it, and with which words PyTorch then stops. It also says "
+            "which variable the release reads.\n"
+            "\n"
+            "Examples:\n"
+            "  replay conf expandable_segments:True,garbage_collection_threshold:0.8\n"
+            "  replay conf max_split_size_mb:16 --version 2.9\n",
+    .failed = "a release that was asked about refuses the text",
+    .flags = conf_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = conf_main,
+};

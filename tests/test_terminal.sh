@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# What a person sees on a terminal: no line wider than it, the answer first and last, the winner bold unless unwanted.
+set -u
+replay=$1
+samples=$3/samples
+. "$(dirname "$0")/shell.sh"
+
+# on_terminal COLUMNS ROWS ARGUMENTS...: the program on a terminal of that size; what it shows goes to the file out.
+on_terminal() {
+    python3 - "$@" >out <<'END'
+import fcntl, os, pty, struct, sys, termios
+columns, rows, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+pid, screen = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    os.environ.pop("COLUMNS", None)
+    os.environ.setdefault("TERM", "xterm")
+    os.execv(command[0], command)
+shown = b""
+while True:
+    try:
+        part = os.read(screen, 65536)
+    except OSError:                              # the other end is closed
+        break
+    if not part:
+        break
+    shown += part
+sys.stdout.buffer.write(shown.replace(b"\r\n", b"\n"))
+END
+}
+
+export TERM=xterm
+unset NO_COLOR COLUMNS
+trace=$samples/oom-too-large.trace.zst
+for columns in 60 80 100; do
+    for command in "" why fit tune; do
+        on_terminal $columns 500 "$replay" $command "$trace"
+        # A path or a setting that is longer than the line stands alone.
+        wide=$(sed 's/\x1b\[[0-9]*m//g' out | awk -v n="$columns" 'length > n && NF > 1 && !/export /')
+        [ -z "$wide" ] || fail "replay $command is wider than $columns letters: $wide"
+    done
+done
+
+# ---- the winner is bold, the others are not ----
+trace=$samples/gpt-varlen-default.trace.zst
+on_terminal 80 500 "$replay" "$trace" --policy pytorch --policy pytorch:expandable
+grep -q $'^\x1b\\[1mpytorch:expandable .*\x1b\\[0m$' out || fail "the winner is not bold: $(grep expandable out)"
+[ "$(grep -c $'\x1b' out)" = 1 ] || fail 'more than the winner is bold'
+NO_COLOR=1 on_terminal 80 500 "$replay" "$trace"
+grep -q $'\x1b' out && fail 'bold in spite of NO_COLOR'
+TERM=dumb on_terminal 80 500 "$replay" "$trace"
+grep -q $'\x1b' out && fail 'bold on a dumb terminal'
+"$replay" "$trace" >piped
+grep -q $'\x1b' piped && fail 'bold in a pipe'
+
+# ---- the answer stands first, and last if it has scrolled away ----
+on_terminal 80 500 "$replay" "$trace"
+[ "$(grep -c '^best-fit needs least memory' out)" = 1 ] || fail 'the answer does not stand once on a high terminal'
+on_terminal 80 20 "$replay" "$trace"
+[ "$(grep -c '^best-fit needs least memory' out)" = 2 ] || fail 'the answer does not stand again at the end'
+
+# ---- columns that left are named, and --wide brings them back; a pipe has them all ----
+grep -q '^Left out here: ' out || fail 'nothing left at 80 columns'
+on_terminal 80 500 "$replay" "$trace" --wide
+grep -q '^Left out here: ' out && fail '--wide leaves columns out'
+grep -q 'allocated  active' out || fail '--wide does not show all columns'
+grep -q 'allocated  active' piped || fail 'a pipe does not get all columns'
+COLUMNS=80 "$replay" "$trace" >narrow
+grep -q '^Left out here: ' narrow || fail 'COLUMNS is not read'
+
+[ "$failures" = 0 ]
