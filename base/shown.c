@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE = 1024 };
+enum { PIECE = 2 * BUFSIZ };          /* so that a flush is one write: a reader that has seen enough may close the pipe */
 
 static bool is_obeyed(uint32_t code)
 {
