@@ -24,9 +24,11 @@ def counts(build):
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for name in os.listdir(out):
                 with gzip.open(os.path.join(out, name)) as f:
-                    for source in json.load(f)["files"]:
-                        for line in source["lines"]:
-                            found[source["file"]][line["line_number"]] += line["count"]
+                    unit = json.load(f)
+                for source in unit["files"]:
+                    path = os.path.realpath(os.path.join(unit["current_working_directory"], source["file"]))
+                    for line in source["lines"]:
+                        found[path][line["line_number"]] += line["count"]
                 os.remove(os.path.join(out, name))
     return found
 
@@ -45,7 +47,7 @@ def stretches(lines):
 def main():
     wanted, total, reached = sys.argv[2:], 0, 0
     for name, lines in sorted(counts(sys.argv[1]).items()):
-        short = os.path.relpath(os.path.realpath(name), os.getcwd())
+        short = os.path.relpath(name, os.getcwd())
         if not any(short == w or short.startswith(w) for w in wanted):
             continue
         never = [line for line, n in lines.items() if n == 0]
