@@ -15,7 +15,7 @@
 
 enum { HEAD_BYTES = 4096, SLURP_BYTES = 1 << 16, NAMES_BYTES = 128 };
 
-static const struct importer *const importers[] = {&importer_pytorch, &importer_calls};
+static const struct importer *const importers[] = {&importer_pytorch, &importer_calls, &importer_csv};
 
 enum { N_IMPORTERS = sizeof importers / sizeof importers[0] };
 
@@ -33,15 +33,36 @@ static const char *importer_names(char text[NAMES_BYTES])
     return text;
 }
 
+/* `name`: as after --from, with what follows a colon left to the importer. */
 static enum err importer_named(const char *name, const struct importer **out, struct err_detail *why)
 {
     char known[NAMES_BYTES];
+    const size_t n = strcspn(name, ":");
     for (size_t i = 0; i < N_IMPORTERS; i++)
-        if (strcmp(importers[i]->name, name) == 0) {
+        if (strlen(importers[i]->name) == n && strncmp(importers[i]->name, name, n) == 0) {
             *out = importers[i];
             return ERR_OK;
         }
     return err_set(why, ERR_USAGE, 0, "no format is called \"%.40s\"; known: %s", name, importer_names(known));
+}
+
+/* What a file may be that no importer takes, by its first bytes; "" for no guess. */
+static const char *guess(const unsigned char *head, size_t n)
+{
+    static const struct { const char *magic, *says; } known[] = {
+        { "SQLite format 3", "it is an SQLite database: results are read by `replay report`, profiles of nsys are not yet" },
+        { "PK\x03\x04", "it is a zip archive, such as torch.save writes; a snapshot is written by _dump_snapshot" },
+        { "{", "it is JSON: results are read by `replay report`, profiles of torch.profiler are not yet" },
+        { "[", "it is JSON, which is no recording that is known" },
+        { "\x7f" "ELF", "it is a program" },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (n >= strlen(known[i].magic) && memcmp(head, known[i].magic, strlen(known[i].magic)) == 0)
+            return known[i].says;
+    const unsigned char *end = memchr(head, '\n', n);
+    if (end != NULL && memchr(head, ',', (size_t)(end - head)) != NULL)
+        return "if it is CSV, name its columns: --from csv:op=...,ptr=...,size=...,time=...";
+    return "";
 }
 
 static enum err importer_sniff(struct input *in, const unsigned char *head, size_t n, const struct importer **out,
@@ -55,8 +76,9 @@ static enum err importer_sniff(struct input *in, const unsigned char *head, size
             *out = importers[i];
             return ERR_OK;
         }
-    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a native trace nor a format that can be imported (%s)",
-                   input_name(in), importer_names(known));
+    const char *maybe = guess(head, n);
+    return err_set(why, ERR_FORMAT, 0, "%s: byte 0: neither a native trace nor a format that can be imported (%s)%s%s",
+                   input_name(in), importer_names(known), maybe[0] != '\0' ? "; " : "", maybe);
 }
 
 /* Reads the rest of the input into memory. */
@@ -132,6 +154,15 @@ static enum err open_input(const char *path, const struct import_config *cfg, st
     return e;
 }
 
+/* The wishes as given, or the defaults, with what stands after the colon of --from. */
+static struct import_config config_of(const struct import_config *cfg, const char *from)
+{
+    struct import_config wanted = cfg == NULL ? default_config : *cfg;
+    const char *colon = from == NULL ? NULL : strchr(from, ':');
+    wanted.columns = colon == NULL ? NULL : colon + 1;
+    return wanted;
+}
+
 /* Recognises the format: a native trace (*is_native), else *importer. */
 static enum err input_recognise(struct input *in, const char *from, bool *is_native, const struct importer **importer,
                                 struct err_detail *why)
@@ -161,23 +192,23 @@ static enum err input_is_native(struct input *in, bool *is_native, struct err_de
 enum err trace_open_any(const char *path, const char *from, const struct import_config *cfg, struct trace_reader **out,
                         struct err_detail *why)
 {
-    const struct import_config *wanted = cfg == NULL ? &default_config : cfg;
+    const struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
     bool is_native = false;
-    enum err e = open_input(path, wanted, &in, why);
+    enum err e = open_input(path, &wanted, &in, why);
     if (e == ERR_OK && from == NULL)
         e = input_is_native(in, &is_native, why);
     if (e == ERR_OK && is_native) {
         if (strcmp(path, "-") == 0) {
             input_keep_raw(in);
-            e = open_slurped(in, true, wanted->memory_limit, out, why);
+            e = open_slurped(in, true, wanted.memory_limit, out, why);
         } else {
-            e = trace_open_within(path, wanted->memory_limit, out, why);
+            e = trace_open_within(path, wanted.memory_limit, out, why);
         }
     } else if (e == ERR_OK && (e = input_recognise(in, from, &is_native, &importer, why)) == ERR_OK) {
-        e = is_native ? open_slurped(in, false, wanted->memory_limit, out, why)
-                      : open_imported(importer, in, wanted, out, why);
+        e = is_native ? open_slurped(in, false, wanted.memory_limit, out, why)
+                      : open_imported(importer, in, &wanted, out, why);
     }
     input_close(in);
     return e;
@@ -216,7 +247,7 @@ static enum err open_foreign(const char *path, const char *from, const struct im
 enum err trace_open_final_state(const char *path, const char *from, const struct import_config *cfg,
                                 struct trace_reader **out, struct err_detail *why)
 {
-    struct import_config wanted = cfg == NULL ? default_config : *cfg;
+    struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
     wanted.final_state = true;
@@ -232,12 +263,12 @@ enum err trace_open_final_state(const char *path, const char *from, const struct
 enum err trace_import(const char *path, const char *from, const struct import_config *cfg, const char *out_path,
                       struct err_detail *why)
 {
-    const struct import_config *wanted = cfg == NULL ? &default_config : cfg;
+    const struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
-    enum err e = open_foreign(path, from, wanted, &in, &importer, why);
+    enum err e = open_foreign(path, from, &wanted, &in, &importer, why);
     if (e == ERR_OK)
-        e = import_to_file(importer, in, wanted, out_path, why);
+        e = import_to_file(importer, in, &wanted, out_path, why);
     input_close(in);
     return e;
 }

@@ -20,6 +20,7 @@ struct import_config {
     bool ends_at_exit;                /* the recorder saw the program end; only a recorder sets it */
     bool final_state;                 /* set by trace_open_final_state */
     uint64_t memory_limit;            /* what an input may unpack to, in bytes; 0: by its size (input.h, trace.h) */
+    const char *columns;              /* what stands after the colon of --from, "time=ts,ptr=addr"; NULL: nothing */
     void  (*progress)(void *arg, uint64_t bytes_read, uint64_t bytes_total);   /* may be NULL; total 0 = unknown */
     void   *progress_arg;
 };
@@ -36,8 +37,8 @@ struct importer {
                          struct err_detail *why);
 };
 
-/* import_pytorch.c, import_calls.c. */
-extern const struct importer importer_pytorch, importer_calls;
+/* import_pytorch.c, import_calls.c, import_csv.c. */
+extern const struct importer importer_pytorch, importer_calls, importer_csv;
 
 /* The i-th importer; NULL after the last. */
 const struct importer *importer_at(size_t i);

@@ -69,6 +69,19 @@ has out 'live requests at the end'
 expect_status 2 tune state.pickle
 has err 'holds only a final state'
 
+# ---- another allocator's log with a refusal: the card is not known, and is asked for ----
+cat >rmm.csv <<'END'
+Thread,Time,Action,Pointer,Size,Stream
+1,07:54:20.577769,allocate,0x7f0000000000,41943040,0
+1,07:54:20.577943,allocate failure,(nil),31457280,0
+1,07:54:20.578029,free,0x7f0000000000,41943040,0
+END
+expect_status 0 why rmm.csv
+has out '^The recording does not tell: a request was refused when it was recorded, but [^ ]* has room for it, and how much'
+has out 'At record 2 the program asked for 30 MiB, with 40 MiB live. With --device and the card it ran on'
+expect_status 0 why rmm.csv --device 64MiB
+has out '^Really full: short by at least 6 MiB'
+
 # ---- every line fits a terminal ----
 for f in "$data"/oom-*.zst; do
     { "$replay" why "$f"; "$replay" why "$f" --device rtx3070-8g; } | awk -v f="$f" 'length($0) > 80 { print "FAILED: wider than 80 columns: " f ": " $0; bad = 1 } END { exit bad }' ||

@@ -126,6 +126,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
         return e;
     out->outside = find_outside(trace, device);
     out->recorded_usable = trace_info(trace)->capacity_bytes;
+    out->device = device->typed;
     out->context_bytes = device->config.context_bytes;
     out->context_source = device->context_source;
     if (!is_state)

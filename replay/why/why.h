@@ -45,6 +45,7 @@ struct why {
     uint64_t outside;                /* on the named card and not PyTorch's when a request was refused; OOM_TEXT_UNKNOWN:
                                         not known */
     uint64_t context_bytes;          /* taken off the card for the CUDA context and libraries */
+    const char *device;              /* the card it is looked at on, as typed; borrowed from the choice */
     const char *context_source;      /* where that is from; NULL: typed, or there is none */
     char     context_sentence[WHY_SENTENCE];
     uint64_t shortfall;              /* live and asked beyond usable; 0: they would fit */

@@ -64,6 +64,11 @@ static void add_verdict(struct words *w, const struct why *y)
                       text_mib(y->live, a), text_mib(y->reserved, b));
             break;
         }
+        if (y->tune.baseline.trial.fits) {
+            words_add(w, "The recording does not tell: a request was refused when it was recorded, but %s has room for it%s.",
+                      y->device, y->recorded_usable == 0 ? ", and how much the card had was not recorded" : "");
+            break;
+        }
         words_add(w, "The recording does not tell: the request is refused under every setting tried, though ");
         words_add(w, "live data and the request would fit.");
         break;
@@ -125,11 +130,15 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
     struct words w = { .n = 0 };
     if (!y->has_refusal)
         return;
-    if (y->verdict == VERDICT_SOMEBODY_ELSE) {
-        words_add(&w, "- At %s %" PRId64 " the program asked for %s, with %s live. Of the card it could have %s. Others "
-                      "are processes that nvidia-smi shows, or a limit such as set_per_process_memory_fraction. If this is "
-                      "not the card it ran on, leave out --device.", event_word, y->event, text_mib(y->asked, a),
-                  text_mib(y->live, b), text_mib(y->recorded_usable, c));
+    if (y->tune.baseline.trial.fits) {
+        words_add(&w, "- At %s %" PRId64 " the program asked for %s, with %s live.", event_word, y->event,
+                  text_mib(y->asked, a), text_mib(y->live, b));
+        if (y->recorded_usable > 0)
+            words_add(&w, " Of the card it could have %s.", text_mib(y->recorded_usable, c));
+        words_add(&w, y->verdict == VERDICT_SOMEBODY_ELSE
+                          ? " Others are processes that nvidia-smi shows, or a limit such as "
+                            "set_per_process_memory_fraction. If this is not the card it ran on, leave out --device."
+                          : " With --device and the card it ran on, the answer is about that card.");
         put(out, &w, 2);
         return;
     }

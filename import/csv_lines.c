@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#include "import/csv_lines.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Copies the next line without its end. *has_line is false at the end of the input. */
+static enum err take_line(struct input *in, struct csv_line *line, bool *has_line, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n;
+    const enum err e = input_peek(in, CSV_LINE_MAX, &bytes, &n, why);
+    if (e != ERR_OK)
+        return e;
+    *has_line = n > 0;
+    line->number++;
+    const unsigned char *end = n > 0 ? memchr(bytes, '\n', n < CSV_LINE_MAX ? n : CSV_LINE_MAX) : NULL;
+    if (end == NULL && n >= CSV_LINE_MAX)
+        return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " is longer than %d letters", input_name(in),
+                       line->number, CSV_LINE_MAX);
+    size_t used = end != NULL ? (size_t)(end - bytes) : n;
+    memcpy(line->text, bytes, used);
+    input_skip(in, used + (end != NULL));
+    while (used > 0 && line->text[used - 1] == '\r')
+        used--;
+    line->text[used] = '\0';
+    return ERR_OK;
+}
+
+static char *trimmed(char *text)
+{
+    text += strspn(text, " \t");
+    size_t n = strlen(text);
+    while (n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\t'))
+        text[--n] = '\0';
+    return text;
+}
+
+/* Takes the field at *at, and moves *at behind its comma; NULL after the last field. */
+static char *take_field(char **at)
+{
+    char *from = *at, *to = *at;
+    bool in_quotes = false;
+    for (; **at != '\0' && (in_quotes || **at != ','); (*at)++) {
+        if (**at == '"' && in_quotes && (*at)[1] == '"')
+            *to++ = *(*at)++;                /* a doubled quote is one */
+        else if (**at == '"')
+            in_quotes = !in_quotes;
+        else
+            *to++ = **at;
+    }
+    *at = **at == ',' ? *at + 1 : NULL;
+    *to = '\0';
+    return trimmed(from);
+}
+
+enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *why)
+{
+    bool has_line = true;
+    line->n = 0;
+    while (has_line && line->n == 0) {
+        const enum err e = take_line(in, line, &has_line, why);
+        if (e != ERR_OK)
+            return e;
+        if (line->text[strspn(line->text, " \t")] == '\0' || !has_line)
+            continue;
+        for (char *at = line->text; at != NULL; line->fields[line->n++] = take_field(&at))
+            if (line->n == CSV_FIELDS_MAX)
+                return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " has more than %d fields",
+                               input_name(in), line->number, CSV_FIELDS_MAX);
+    }
+    return ERR_OK;
+}

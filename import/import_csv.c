@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Logs of requests as CSV: any file whose columns are named, RMM's event log, and the instances of minimalloc.
+ *
+ *     time,op,ptr,size,stream          a request or its end in each line
+ *     id,lower,upper,size              a request in each line, live from lower up to before upper
+ *
+ * Sources: RMM, include/rmm/mr/logging_resource_adaptor.hpp (the columns, "(nil)", "allocate failure", hexadecimal
+ * streams); minimalloc, README.md ("lower" and "upper").
+ */
+#include "base/array.h"
+#include "base/units.h"
+#include "import/csv_lines.h"
+#include "import/import.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What a column holds, and the names under which it is known without --from csv:. */
+#define CSV_ROLES(X)                                                            \
+    X(OP, "op", "op,action,kind,event,type,operation")                          \
+    X(PTR, "ptr", "ptr,pointer,address,addr,id,handle")                         \
+    X(SIZE, "size", "size,bytes,nbytes,length")                                 \
+    X(TIME, "time", "time,timestamp,ts,time_ns,time_us")                        \
+    X(STREAM, "stream", "stream")                                               \
+    X(LOWER, "lower", "lower,begin,start")                                      \
+    X(UPPER, "upper", "upper,end,stop")
+
+enum csv_role {
+#define ROLE(name, word, names) ROLE_##name,
+    CSV_ROLES(ROLE)
+#undef ROLE
+    CSV_ROLE_COUNT
+};
+
+static const struct { const char *word, *names; } roles[CSV_ROLE_COUNT] = {
+#define ROLE(name, word, names) { word, names },
+    CSV_ROLES(ROLE)
+#undef ROLE
+};
+
+enum { CSV_NO_COLUMN = -1, CSV_NAME_MAX = 64 };
+#define DAY_NS UINT64_C(86400000000000)
+
+struct csv_import {
+    struct input *in;
+    struct trace_writer *w;
+    int      column[CSV_ROLE_COUNT];         /* of the heading; CSV_NO_COLUMN: it is not there */
+    uint64_t time_unit_ns;                   /* of a plain number */
+    uint64_t days, last_ns;                  /* a time of day that falls back begins another day */
+    uint64_t n_unknown;                      /* ends of requests that the log does not begin */
+    uint64_t n_empty;                        /* requests of 0 bytes */
+};
+
+/* ---- the heading ---- */
+
+/* Whether `word`, of n letters, is in a list with commas; letters of either case. */
+static bool is_listed(const char *list, const char *word, size_t n)
+{
+    for (const char *at = list; at != NULL; at = strchr(at, ','), at += at != NULL) {
+        const size_t length = strcspn(at, ",");
+        if (length == n && strncasecmp(at, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int find_column(const struct csv_line *heading, const char *names)
+{
+    for (size_t i = 0; i < heading->n; i++)
+        if (is_listed(names, heading->fields[i], strlen(heading->fields[i])))
+            return (int)i;
+    return CSV_NO_COLUMN;
+}
+
+static int find_role(const char *word, size_t n)
+{
+    for (int role = 0; role < CSV_ROLE_COUNT; role++)
+        if (strlen(roles[role].word) == n && strncmp(roles[role].word, word, n) == 0)
+            return role;
+    return CSV_ROLE_COUNT;
+}
+
+/* The unit of "unit=us". */
+static enum err read_unit(struct csv_import *c, const char *text, size_t n, struct err_detail *why)
+{
+    static const struct { const char *word; uint64_t ns; } units[] = {
+        { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
+    };
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strlen(units[i].word) == n && strncmp(units[i].word, text, n) == 0) {
+            c->time_unit_ns = units[i].ns;
+            return ERR_OK;
+        }
+    return err_set(why, ERR_USAGE, 0, "--from csv: unit=%.*s: expected ns, us, ms or s", (int)n, text);
+}
+
+/* One item of "time=ts,ptr=addr": the column of that name takes the role. */
+static enum err read_item(struct csv_import *c, const struct csv_line *heading, const char *item, size_t n,
+                          struct err_detail *why)
+{
+    char name[CSV_NAME_MAX];
+    const char *equals = memchr(item, '=', n);
+    const size_t n_word = equals == NULL ? n : (size_t)(equals - item), n_name = equals == NULL ? 0 : n - n_word - 1;
+    if (n_name == 0 || n_name >= sizeof name)
+        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s': expected NAME=COLUMN such as ptr=address", (int)n, item);
+    if (n_word == 4 && strncmp(item, "unit", 4) == 0)
+        return read_unit(c, equals + 1, n_name, why);
+    const int role = find_role(item, n_word);
+    if (role == CSV_ROLE_COUNT)
+        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, lower, upper, unit",
+                       (int)n_word, item);
+    snprintf(name, sizeof name, "%.*s", (int)n_name, equals + 1);
+    c->column[role] = find_column(heading, name);
+    return c->column[role] == CSV_NO_COLUMN
+               ? err_set(why, ERR_FORMAT, 0, "%s: has no column '%s'", input_name(c->in), name) : ERR_OK;
+}
+
+/* Which column is which: by their usual names, then as `mapping` says (NULL: nothing). */
+static enum err read_heading(struct csv_import *c, const struct csv_line *heading, const char *mapping,
+                             struct err_detail *why)
+{
+    for (int role = 0; role < CSV_ROLE_COUNT; role++)
+        c->column[role] = find_column(heading, roles[role].names);
+    enum err e = ERR_OK;
+    for (const char *at = mapping; at != NULL && *at != '\0' && e == ERR_OK;) {
+        const size_t n = strcspn(at, ",");
+        e = read_item(c, heading, at, n, why);
+        at += n + (at[n] == ',');
+    }
+    return e;
+}
+
+/* ---- fields ---- */
+
+static const char *field(const struct csv_import *c, const struct csv_line *line, enum csv_role role)
+{
+    const int column = c->column[role];
+    return column >= 0 && (size_t)column < line->n ? line->fields[column] : "";
+}
+
+/* A number, decimal or with 0x. "(nil)" and an empty field are 0. */
+static enum err read_number(const struct csv_import *c, const struct csv_line *line, enum csv_role role, uint64_t *out,
+                            struct err_detail *why)
+{
+    const char *text = field(c, line, role);
+    char *end;
+    *out = 0;
+    if (text[0] == '\0' || strcmp(text, "(nil)") == 0)
+        return ERR_OK;
+    errno = 0;
+    *out = strtoull(text, &end, strncasecmp(text, "0x", 2) == 0 || role == ROLE_STREAM ? 16 : 10);
+    if (*end != '\0' || errno != 0 || text[0] == '-')
+        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": %s '%.40s' is no number", input_name(c->in),
+                       line->number, roles[role].word, text);
+    return ERR_OK;
+}
+
+/* A time of day, or a number in the unit chosen. */
+static enum err read_time(struct csv_import *c, const struct csv_line *line, uint64_t *ns, struct err_detail *why)
+{
+    unsigned hour, minute;
+    double seconds;
+    const char *text = field(c, line, ROLE_TIME);
+    if (sscanf(text, "%2u:%2u:%lf", &hour, &minute, &seconds) == 3 && seconds >= 0 && seconds < 61) {
+        *ns = (uint64_t)(hour * 60 + minute) * 60000000000 + (uint64_t)(seconds * 1e9 + 0.5) + c->days * DAY_NS;
+        if (*ns + DAY_NS / 2 < c->last_ns) {
+            c->days++;
+            *ns += DAY_NS;
+        }
+        c->last_ns = *ns;
+        return ERR_OK;
+    }
+    char *end;
+    const double value = strtod(text, &end) * (double)c->time_unit_ns;
+    if (*end != '\0' || !(value >= 0 && value < 0x1p63))
+        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": time '%.40s' is none", input_name(c->in),
+                       line->number, text);
+    *ns = (uint64_t)value;
+    return ERR_OK;
+}
+
+static enum err read_kind(const struct csv_import *c, const struct csv_line *line, enum event_kind *out,
+                          struct err_detail *why)
+{
+    static const struct { enum event_kind kind; const char *words; } kinds[] = {
+        { EVENT_ALLOC, "alloc,allocate,malloc,cudamalloc,cumemalloc,new,a,+" },
+        { EVENT_FREE, "free,deallocate,dealloc,cudafree,cumemfree,delete,f,-" },
+        { EVENT_OOM, "oom,allocate failure,fail,failure" },
+    };
+    const char *op = field(c, line, ROLE_OP);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (is_listed(kinds[i].words, op, strlen(op))) {
+            *out = kinds[i].kind;
+            return ERR_OK;
+        }
+    return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": '%.40s' is neither a request nor its end: "
+                   "expected alloc, free or oom", input_name(c->in), line->number, op);
+}
+
+/* ---- a request or its end in each line ---- */
+
+/* An end of a request that the log does not begin is left out and counted. */
+static enum err put_event(struct csv_import *c, const struct trace_record *r, struct err_detail *why)
+{
+    const enum err e = trace_put(c->w, r, why);
+    if (e != ERR_FORMAT || r->kind != EVENT_FREE)
+        return e;
+    c->n_unknown++;
+    return ERR_OK;
+}
+
+static enum err put_line(struct csv_import *c, const struct csv_line *line, struct err_detail *why)
+{
+    struct trace_record r = { .record = line->number - 1 };
+    enum err e = read_kind(c, line, &r.kind, why);
+    if (e == ERR_OK)
+        e = read_number(c, line, ROLE_PTR, &r.ptr, why);
+    if (e == ERR_OK)
+        e = read_number(c, line, ROLE_SIZE, &r.bytes, why);
+    if (e == ERR_OK)
+        e = read_number(c, line, ROLE_STREAM, &r.stream, why);
+    if (e == ERR_OK && c->column[ROLE_TIME] != CSV_NO_COLUMN)
+        e = read_time(c, line, &r.time_ns, why);
+    if (e != ERR_OK)
+        return e;
+    r.addr = r.ptr;
+    if (r.kind == EVENT_FREE ? r.ptr == 0 : r.bytes == 0) {
+        c->n_empty += r.kind == EVENT_ALLOC;
+        return ERR_OK;
+    }
+    return put_event(c, &r, why);
+}
+
+static enum err put_notes(struct csv_import *c, struct err_detail *why)
+{
+    char notes[512];
+    size_t n = (size_t)snprintf(notes, sizeof notes, "not recorded: the device's capacity, settings of the allocator%s",
+                                c->column[ROLE_TIME] == CSV_NO_COLUMN ? ", times" : "");
+    if (c->n_unknown > 0)
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends of requests that the log does not begin were "
+                              "left out: it starts in mid-run, and what was live then is missing", c->n_unknown);
+    if (c->n_empty > 0)
+        snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " requests of 0 bytes were left out", c->n_empty);
+    return trace_put_meta(c->w, "notes", notes, why);
+}
+
+static enum err import_events(struct csv_import *c, struct csv_line *line, struct err_detail *why)
+{
+    if (c->column[ROLE_PTR] == CSV_NO_COLUMN || c->column[ROLE_SIZE] == CSV_NO_COLUMN)
+        return err_set(why, ERR_FORMAT, 0, "%s: the heading names no column for %s; say which it is with --from "
+                       "csv:op=...,ptr=...,size=...", input_name(c->in),
+                       c->column[ROLE_PTR] == CSV_NO_COLUMN ? "ptr" : "size");
+    for (;;) {
+        enum err e = csv_next(c->in, line, why);
+        if (e != ERR_OK)
+            return e;
+        if (line->n == 0)
+            return put_notes(c, why);
+        if ((e = put_line(c, line, why)) != ERR_OK)
+            return e;
+        trace_writer_info(c->w)->records++;
+    }
+}
+
+/* ---- a request with its whole life in each line ---- */
+
+struct csv_life {
+    uint64_t time, ptr, bytes;
+    bool     is_end;
+};
+
+/* By time; at one time ends come first, because `upper` is no longer part of a life. */
+static int by_time(const void *a, const void *b)
+{
+    const struct csv_life *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->is_end != y->is_end)
+        return x->is_end ? -1 : 1;
+    return x->ptr < y->ptr ? -1 : x->ptr > y->ptr;
+}
+
+static enum err put_lives(struct csv_import *c, struct csv_life *lives, size_t n, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    if (n > 0)
+        qsort(lives, n, sizeof *lives, by_time);
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        const struct trace_record r = { .kind = lives[i].is_end ? EVENT_FREE : EVENT_ALLOC, .time_ns = lives[i].time,
+                                        .ptr = lives[i].ptr, .bytes = lives[i].bytes, .record = lives[i].ptr - 1 };
+        e = trace_put(c->w, &r, why);
+    }
+    return e == ERR_OK ? put_notes(c, why) : e;
+}
+
+static enum err read_life(struct csv_import *c, const struct csv_line *line, struct csv_life pair[2],
+                          struct err_detail *why)
+{
+    uint64_t lower, upper, bytes;
+    enum err e = read_number(c, line, ROLE_LOWER, &lower, why);
+    if (e == ERR_OK)
+        e = read_number(c, line, ROLE_UPPER, &upper, why);
+    if (e == ERR_OK)
+        e = read_number(c, line, ROLE_SIZE, &bytes, why);
+    if (e != ERR_OK)
+        return e;
+    if (upper <= lower)
+        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": its life ends at %" PRIu64 ", before it begins",
+                       input_name(c->in), line->number, upper);
+    pair[0] = (struct csv_life){ .time = lower, .ptr = line->number, .bytes = bytes };
+    pair[1] = (struct csv_life){ .time = upper, .ptr = line->number, .is_end = true };
+    return ERR_OK;
+}
+
+static enum err import_lives(struct csv_import *c, struct csv_line *line, struct err_detail *why)
+{
+    struct csv_life *lives = NULL, pair[2];
+    size_t n = 0, room = 0;
+    enum err e = ERR_OK;
+    while (e == ERR_OK) {
+        e = csv_next(c->in, line, why);
+        if (e != ERR_OK || line->n == 0)
+            break;
+        if ((e = read_life(c, line, pair, why)) != ERR_OK)
+            break;
+        trace_writer_info(c->w)->records++;
+        c->n_empty += pair[0].bytes == 0;
+        if (pair[0].bytes == 0)
+            continue;
+        struct csv_life *grown = array_reserve(lives, n, 2, &room, sizeof *lives);
+        if (grown == NULL) {
+            e = err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for %zu requests", input_name(c->in), n / 2);
+            break;
+        }
+        lives = grown;
+        memcpy(lives + n, pair, sizeof pair);
+        n += 2;
+    }
+    if (e == ERR_OK)
+        e = put_lives(c, lives, n, why);
+    free(lives);
+    return e;
+}
+
+/* ---- the formats ---- */
+
+static enum err csv_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
+                           struct err_detail *why)
+{
+    struct csv_import c = { .in = in, .w = w, .time_unit_ns = 1 };
+    struct csv_line *line = calloc(1, sizeof *line);
+    if (line == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for a line", input_name(in));
+    enum err e = csv_next(in, line, why);
+    if (e == ERR_OK)
+        e = read_heading(&c, line, cfg->columns, why);
+    if (e == ERR_OK)
+        e = trace_put_meta(w, "source", c.column[ROLE_LOWER] != CSV_NO_COLUMN ? "minimalloc" : "csv", why);
+    if (e == ERR_OK)
+        e = c.column[ROLE_LOWER] != CSV_NO_COLUMN && c.column[ROLE_UPPER] != CSV_NO_COLUMN ? import_lives(&c, line, why)
+                                                                                            : import_events(&c, line, why);
+    free(line);
+    return e;
+}
+
+/* Whether the first line is a heading that names what a log of requests, or a list of lives, must have. */
+static bool csv_sniff(const unsigned char *head, size_t n)
+{
+    bool has[CSV_ROLE_COUNT] = { false };
+    const unsigned char *end = memchr(head, '\n', n);
+    for (size_t from = 0, stop = end == NULL ? 0 : (size_t)(end - head); from < stop;) {
+        size_t to = from;
+        while (to < stop && head[to] != ',' && head[to] != '\r')
+            to++;
+        size_t first = from, last = to;
+        while (first < last && strchr(" \t\"", head[first]) != NULL)
+            first++;
+        while (last > first && strchr(" \t\"", head[last - 1]) != NULL)
+            last--;
+        for (int role = 0; role < CSV_ROLE_COUNT; role++)
+            has[role] |= is_listed(roles[role].names, (const char *)head + first, last - first);
+        from = to + 1;
+    }
+    return has[ROLE_SIZE] && ((has[ROLE_OP] && has[ROLE_PTR]) || (has[ROLE_LOWER] && has[ROLE_UPPER]));
+}
+
+const struct importer importer_csv = {
+    .name = "csv",
+    .summary = "requests as CSV: RMM's event log, minimalloc's lives, or any columns (csv:time=ts,ptr=addr,size=bytes,op=kind)",
+    .sniff = csv_sniff,
+    .import = csv_import,
+};
