@@ -41,5 +41,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (trace_open_final_state(path, NULL, &cfg, &r, &why) == ERR_OK)
         trace_close(r);
     (void)!trace_describe(path, NULL, &cfg, take_line, NULL, &why);
+    input_file_remove();
     return 0;
 }

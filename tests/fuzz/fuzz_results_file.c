@@ -80,5 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     run_table_close(&t);
     merge(path);
     results_db_remove(path);
+    input_file_remove();
     return 0;
 }

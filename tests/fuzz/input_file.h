@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static char input_file_name[64];
 
-static void input_file_remove(void)
+/* Removes it again; after each input, because a fuzzer may end without a word. */
+static inline void input_file_remove(void)
 {
     unlink(input_file_name);
 }
@@ -23,7 +23,6 @@ static inline const char *input_file_write(const uint8_t *data, size_t n)
     if (input_file_name[0] == '\0') {
         const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
         snprintf(input_file_name, sizeof input_file_name, "%s/replay-fuzz-%d", folder, (int)getpid());
-        atexit(input_file_remove);
     }
     const int fd = open(input_file_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int is_written = fd >= 0 && write(fd, data, n) == (ssize_t)n;
