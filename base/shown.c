@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE = 2 * BUFSIZ };          /* so that a flush is one write: a reader that has seen enough may close the pipe */
+/* A flush is one write: a reader that has seen enough of it may close the pipe. */
+enum { PIECE = 2 * BUFSIZ };
 
 static bool is_obeyed(uint32_t code)
 {

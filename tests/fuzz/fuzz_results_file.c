@@ -10,7 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/input_file.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 static void expect_clean(const char *text, size_t n)
 {
