@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Streams, events, capture and graphs of the simulated CUDA.
+ * Streams, events, capture and graphs of the simulated CUDA. A stream that waits for an event of a capture joins it.
  *
  * Work takes time on one virtual clock and is finished at once, unless a test holds the stream (sim/stream_queues.h). A
  * capture counts the work that it is given. A graph is that number of nodes, and its launch is one piece of work.
@@ -23,8 +23,8 @@ struct cudasim_stream {
     unsigned flags;
     uint32_t queue;
     uint64_t id;
-    bool     is_capturing;
-    uint64_t capture_id, graph;      /* graph: the one being captured */
+    bool     is_origin;              /* the last capture that it was in began here */
+    uint64_t capture_id, graph;      /* that capture; 0: it was in none */
 };
 
 struct cudasim_event {
@@ -32,12 +32,14 @@ struct cudasim_event {
     unsigned flags;
     bool     is_recorded;
     uint64_t time_ns;
+    uint64_t capture_id, graph;      /* the capture in which it was recorded; 0: in none */
     struct stream_event place;
 };
 
 struct cudasim_graph {
     struct cudasim_handle handle;
     size_t n_nodes;
+    uint64_t capture_id;             /* of the capture that makes it; 0: it is finished */
 };
 
 static struct stream_queues *queues; /* made by the first test that holds one; NULL: everything is finished at once */
@@ -52,6 +54,19 @@ static struct cudasim_stream *stream_get(uint64_t name)
 static struct cudasim_event *event_get(uint64_t name)
 {
     return (struct cudasim_event *)cudasim_handle_get(name, HANDLE_EVENT);
+}
+
+/* The graph of a capture that is not at its end yet; NULL: it is, or there was none. */
+static struct cudasim_graph *open_graph(uint64_t graph, uint64_t capture_id)
+{
+    struct cudasim_graph *g = (struct cudasim_graph *)cudasim_handle_get(graph, HANDLE_GRAPH);
+    return g != NULL && capture_id != 0 && g->capture_id == capture_id ? g : NULL;
+}
+
+/* The graph that a stream's work goes to; NULL: it is not captured. */
+static struct cudasim_graph *graph_of(const struct cudasim_stream *s)
+{
+    return s == NULL ? NULL : open_graph(s->graph, s->capture_id);
 }
 
 static bool is_special(uint64_t stream)
@@ -119,7 +134,7 @@ enum cudasim_code cudasim_stream_query(uint64_t stream)
     const enum cudasim_code code = begin_stream(stream, &s);
     if (code != CODE_SUCCESS)
         return code;
-    if (s != NULL && s->is_capturing)
+    if (graph_of(s) != NULL)
         return cudasim_end(CODE_CAPTURE_UNSUPPORTED);
     return cudasim_end(stream_is_idle(queues, queue_of(s)) ? CODE_SUCCESS : CODE_NOT_READY);
 }
@@ -130,7 +145,7 @@ enum cudasim_code cudasim_stream_sync(uint64_t stream)
     const enum cudasim_code code = begin_stream(stream, &s);
     if (code != CODE_SUCCESS)
         return code;
-    if (s != NULL && s->is_capturing)
+    if (graph_of(s) != NULL)
         return cudasim_end(CODE_CAPTURE_UNSUPPORTED);
     stream_queues_sync(queues, queue_of(s), 1);
     cudasim_pools_settle();
@@ -165,8 +180,9 @@ enum cudasim_code cudasim_work(uint64_t stream, uint64_t time_ns)
     struct cudasim_stream *s = stream_get(stream);
     if (s == NULL && !is_special(stream))
         return CODE_INVALID_HANDLE;
-    if (s != NULL && s->is_capturing)
-        ((struct cudasim_graph *)cudasim_handle_get(s->graph, HANDLE_GRAPH))->n_nodes++;
+    struct cudasim_graph *graph = graph_of(s);
+    if (graph != NULL)
+        graph->n_nodes++;
     else
         cudasim.clock_ns += time_ns;
     return CODE_SUCCESS;
@@ -226,6 +242,8 @@ enum cudasim_code cudasim_event_record(uint64_t event, uint64_t stream)
     if (s == NULL && !is_special(stream))
         return cudasim_end(CODE_INVALID_HANDLE);
     e->is_recorded = true;
+    e->capture_id = graph_of(s) != NULL ? s->capture_id : 0;
+    e->graph = graph_of(s) != NULL ? s->graph : 0;
     e->place = stream_event_record(queues, queue_of(s));
     e->time_ns = cudasim_now_ns();
     return cudasim_end(CODE_SUCCESS);
@@ -274,6 +292,12 @@ enum cudasim_code cudasim_stream_wait_event(uint64_t stream, uint64_t event)
     const enum cudasim_code code = begin_event(event, &e);
     if (code != CODE_SUCCESS)
         return code;
+    struct cudasim_stream *s = stream_get(stream);
+    if (s != NULL && graph_of(s) == NULL && open_graph(e->graph, e->capture_id) != NULL) {
+        s->capture_id = e->capture_id;
+        s->graph = e->graph;
+        s->is_origin = false;
+    }
     return cudasim_end(cudasim_stream_device(stream) >= 0 ? CODE_SUCCESS : CODE_INVALID_HANDLE);
 }
 
@@ -299,12 +323,13 @@ enum cudasim_code cudasim_capture_begin(uint64_t stream, int mode)
         return code;
     if (s == NULL)
         return cudasim_end(CODE_CAPTURE_UNSUPPORTED);        /* the legacy stream cannot be captured */
-    if (s->is_capturing)
+    if (graph_of(s) != NULL)
         return cudasim_end(CODE_ILLEGAL_STATE);
     code = graph_create(HANDLE_GRAPH, 0, &s->graph);
     if (code == CODE_SUCCESS) {
-        s->is_capturing = true;
+        s->is_origin = true;
         s->capture_id = ++n_captures;
+        ((struct cudasim_graph *)cudasim_handle_get(s->graph, HANDLE_GRAPH))->capture_id = s->capture_id;
     }
     return cudasim_end(code);
 }
@@ -315,9 +340,10 @@ enum cudasim_code cudasim_capture_end(uint64_t stream, uint64_t *graph)
     const enum cudasim_code code = begin_stream(stream, &s);
     if (code != CODE_SUCCESS)
         return code;
-    if (s == NULL || !s->is_capturing)
-        return cudasim_end(CODE_ILLEGAL_STATE);
-    s->is_capturing = false;
+    struct cudasim_graph *captured = graph_of(s);
+    if (captured == NULL || !s->is_origin)
+        return cudasim_end(captured == NULL ? CODE_ILLEGAL_STATE : CODE_CAPTURE_UNMATCHED);
+    captured->capture_id = 0;
     *graph = s->graph;
     return cudasim_end(CODE_SUCCESS);
 }
@@ -328,7 +354,7 @@ enum cudasim_code cudasim_capture_info(uint64_t stream, int *status, uint64_t *i
     const enum cudasim_code code = begin_stream(stream, &s);
     if (code != CODE_SUCCESS)
         return code;
-    const bool is_on = s != NULL && s->is_capturing;
+    const bool is_on = graph_of(s) != NULL;
     *status = is_on ? CAPTURE_ACTIVE : CAPTURE_NONE;
     *id = is_on ? s->capture_id : 0;
     *graph = is_on ? s->graph : 0;

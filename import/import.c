@@ -15,7 +15,7 @@
 
 enum { HEAD_BYTES = 4096, SLURP_BYTES = 1 << 16, NAMES_BYTES = 128 };
 
-static const struct importer *const importers[] = {&importer_pytorch, &importer_calls, &importer_csv};
+static const struct importer *const importers[] = {&importer_pytorch, &importer_calls, &importer_csv, &importer_profiler};
 
 enum { N_IMPORTERS = sizeof importers / sizeof importers[0] };
 
@@ -52,7 +52,7 @@ static const char *guess(const unsigned char *head, size_t n)
     static const struct { const char *magic, *says; } known[] = {
         { "SQLite format 3", "it is an SQLite database: results are read by `replay report`, profiles of nsys are not yet" },
         { "PK\x03\x04", "it is a zip archive, such as torch.save writes; a snapshot is written by _dump_snapshot" },
-        { "{", "it is JSON: results are read by `replay report`, profiles of torch.profiler are not yet" },
+        { "{", "it is JSON: results are read by `replay report`; a profile of torch.profiler has a list traceEvents" },
         { "[", "it is JSON, which is no recording that is known" },
         { "\x7f" "ELF", "it is a program" },
     };

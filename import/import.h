@@ -37,8 +37,8 @@ struct importer {
                          struct err_detail *why);
 };
 
-/* import_pytorch.c, import_calls.c, import_csv.c. */
-extern const struct importer importer_pytorch, importer_calls, importer_csv;
+/* import_pytorch.c, import_calls.c, import_csv.c, import_profiler.c. */
+extern const struct importer importer_pytorch, importer_calls, importer_csv, importer_profiler;
 
 /* The i-th importer; NULL after the last. */
 const struct importer *importer_at(size_t i);

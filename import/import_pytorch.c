@@ -402,12 +402,15 @@ static enum err put_segment_record(struct pytorch_import *p, uint32_t i, struct 
 /* Puts a record as an event. */
 static enum err put_event(struct pytorch_import *p, uint32_t i, enum event_kind kind, struct err_detail *why)
 {
+    static const enum control_kind controls[ACTION_KINDS] = {
+        [ACTION_SNAPSHOT] = CONTROL_SNAPSHOT, [ACTION_CAPTURE_BEGIN] = CONTROL_CAPTURE_BEGIN,
+        [ACTION_CAPTURE_END] = CONTROL_CAPTURE_END};
     const struct snapshot_record *r = &p->w->records[i];
     const uint64_t *pool = p->s->pools[r->pool == SNAPSHOT_NO_POOL ? 0 : r->pool];
     struct trace_record out = {
         .kind = kind, .time_ns = record_time_ns(p->w, r), .ptr = r->addr, .bytes = r->size,
         .stream = p->s->streams[r->stream], .pool = {pool[0], pool[1]}, .record = i, .addr = r->addr,
-        .control.kind = CONTROL_SNAPSHOT};
+        .control.kind = (uint8_t)controls[r->action]};
     note_epoch(p, i);
     const enum err e = stack_number(p, r->stack, &out.stack, why);
     return e != ERR_OK ? e : trace_put(p->out, &out, why);
@@ -432,17 +435,22 @@ static enum err put_record(struct pytorch_import *p, uint32_t i, struct err_deta
     case ACTION_OOM:
         return w->records[i].size == 0 ? ERR_OK : put_event(p, i, EVENT_OOM, why);
     case ACTION_SNAPSHOT:
+    case ACTION_CAPTURE_BEGIN:
+    case ACTION_CAPTURE_END:
         return put_event(p, i, EVENT_CONTROL, why);
     default:
         return ERR_OK;
     }
 }
 
-/* Puts who gave a run of segments back: a FLUSH, a dropped pool, or nothing if it was the allocator. */
+/* Puts who gave a run of segments back: a FLUSH, a dropped pool, or nothing if it was the allocator. Each graph of a
+ * pool that held it must be gone. */
 static enum err put_free_run(struct pytorch_import *p, const struct free_run *run, struct err_detail *why)
 {
     const uint64_t *pool = p->s->pools[run->pool];
-    const bool is_graph = pool[0] != 0;
+    const uint32_t n_captures = p->w->captures[run->pool];
+    const bool is_graph = pool[0] != 0 || n_captures > 0;
+    enum err e = ERR_OK;
     const struct trace_record out = {
         .kind = run->reading == FREED_WITH_POOL ? EVENT_CONTROL : EVENT_FLUSH,
         .time_ns = record_time_ns(p->w, &p->w->records[run->record]), .pool = {pool[0], pool[1]},
@@ -450,7 +458,9 @@ static enum err put_free_run(struct pytorch_import *p, const struct free_run *ru
     if (run->reading == FREED_BY_ALLOCATOR)
         return ERR_OK;
     note_epoch(p, run->record);
-    return trace_put(p->out, &out, why);
+    for (uint32_t i = 1; e == ERR_OK && i < n_captures && run->reading == FREED_WITH_POOL; i++)
+        e = trace_put(p->out, &out, why);
+    return e == ERR_OK ? trace_put(p->out, &out, why) : e;
 }
 
 /* ---- frees that a request waited for ---- */

@@ -278,7 +278,7 @@ enum err free_run_read(struct walk *w, uint32_t i, const struct free_run_scene *
     assert(is_segment_free(&w->records[i]));
     const struct run run = run_look(w, i);
     const bool drops_user_pool = !run.has_default && run.has_private && w->s->pools[run.pool][0] == 0 &&
-                                 !w->is_given_up[run.pool] && run.stack != STACK_FLUSH;
+                                 w->captures[run.pool] == 0 && !w->is_given_up[run.pool] && run.stack != STACK_FLUSH;
     enum err e = run_give_up_pools(w, &run, why);
     if (e != ERR_OK || drops_user_pool)
         return e;

@@ -200,6 +200,51 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
     return segment_map_list(&w->undone, &w->final) ? ERR_OK : walk_nomem(w, why);
 }
 
+/* The capture that is open after record r. A begin in an open capture, an end without a begin, and a capture into no
+ * private pool say nothing: they become unknown records. */
+static struct snapshot_record *capture_after(struct walk *w, struct snapshot_record *open, struct snapshot_record *r)
+{
+    const bool has_pool = r->pool != SNAPSHOT_NO_POOL && r->pool != 0;
+    if (r->action == ACTION_CAPTURE_BEGIN && has_pool && open == NULL) {
+        w->captures[r->pool]++;
+        return r;
+    }
+    if (r->action == ACTION_CAPTURE_END && open != NULL && r->pool == open->pool)
+        return NULL;
+    r->action = ACTION_UNKNOWN;
+    return open;
+}
+
+/* Fills in the pools of segment records in captures, and of those that free the segments again. */
+static enum err walk_captures(struct walk *w, struct err_detail *why)
+{
+    struct segment_map made = {.n = 0};
+    struct snapshot_record *open = NULL;
+    enum segment_change c = CHANGE_DONE;
+    w->captures = calloc(w->s->n_pools, sizeof *w->captures);
+    if (w->captures == NULL)
+        return walk_nomem(w, why);
+    for (uint32_t i = 0; i < w->n && c != CHANGE_NOMEM; i++) {
+        struct snapshot_record *r = &w->records[i];
+        struct reserved_segment st = {.addr = r->addr, .bytes = r->size, .stream = r->stream,
+                                      .is_range = r->action == ACTION_SEGMENT_MAP};
+        if (r->action == ACTION_CAPTURE_BEGIN || r->action == ACTION_CAPTURE_END)
+            open = capture_after(w, open, r);
+        if (r->pool != SNAPSHOT_NO_POOL || r->size == 0)
+            continue;
+        if (r->action == ACTION_SEGMENT_FREE || r->action == ACTION_SEGMENT_UNMAP) {
+            if (segment_map_take(&made, r->addr, r->size, &st) == CHANGE_DONE)
+                r->pool = st.pool;
+        } else if ((r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP) && open != NULL &&
+                   open->stream == r->stream) {
+            st.pool = r->pool = open->pool;
+            c = segment_map_add(&made, &st);
+        }
+    }
+    segment_map_free(&made);
+    return c == CHANGE_NOMEM ? walk_nomem(w, why) : ERR_OK;
+}
+
 /* Undoes a segment record. A record without a pool gets that of the segment that it changes. */
 static enum segment_change segment_undo(struct walk *w, struct snapshot_record *r)
 {
@@ -394,6 +439,8 @@ enum err walk_device(struct snapshot *s, uint32_t device, enum import_segment_fr
     if (e == ERR_OK)
         e = walk_final_segments(w, why);
     if (e == ERR_OK)
+        e = walk_captures(w, why);
+    if (e == ERR_OK)
         e = walk_back(w, why);
     if (e == ERR_OK)
         e = walk_blocks(w, why);
@@ -424,5 +471,6 @@ void walk_free(struct walk *w)
     free(w->free_runs);
     free(w->calls_flush);
     free(w->is_given_up);
+    free(w->captures);
     free(w);
 }

@@ -68,6 +68,7 @@ struct walk {
     size_t n_free_runs, free_runs_room;
     bool *calls_flush;                /* by node of the snapshot's stacks: it, or a caller, is empty_cache */
     bool *is_given_up;                /* by the snapshot's pool: a free run says that it was dropped */
+    uint32_t *captures;               /* by pool: graph captures into it that were recorded */
     uint64_t start_reserved, peak_reserved, peak_requested;
     uint64_t n_unknown_actions, n_unmatched_final, n_undecided_free_runs;
     uint64_t n_forgotten;            /* live blocks that were requested while recording, in records that are gone */

@@ -246,7 +246,15 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
 
 /* ---- records, blocks, segments ---- */
 
-/* A record. Its keys also tell which release wrote the file. */
+/* What the keys of a record tell about the release that wrote the file. */
+static unsigned record_signs(const struct fields *f)
+{
+    return (has(f, KEY_TIME_US) ? SIGN_TIME : 0u) | (has(f, KEY_COMPILE_CONTEXT) ? SIGN_COMPILE_CONTEXT : 0u) |
+           (has(f, KEY_USER_METADATA) ? SIGN_USER_METADATA : 0u) | (has(f, KEY_POOL_ID) ? SIGN_POOL_ID : 0u) |
+           (has(f, KEY_CATEGORY) ? SIGN_CATEGORY : 0u);
+}
+
+/* A record. */
 static enum err snapshot_take_record(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
 {
     const uint32_t word = field_word(f, KEY_ACTION) - (WORD_FIRST + 1);
@@ -271,9 +279,8 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
         return snapshot_nomem(s->in, why);
     s->records = grown;
     s->records[s->n_records] = r;
-    s->signs |= (has(f, KEY_TIME_US) ? SIGN_TIME : 0u) | (has(f, KEY_COMPILE_CONTEXT) ? SIGN_COMPILE_CONTEXT : 0u) |
-                (has(f, KEY_USER_METADATA) ? SIGN_USER_METADATA : 0u) | (has(f, KEY_POOL_ID) ? SIGN_POOL_ID : 0u) |
-                (has(f, KEY_CATEGORY) ? SIGN_CATEGORY : 0u);
+    if (r.action != ACTION_CAPTURE_BEGIN && r.action != ACTION_CAPTURE_END)      /* those are ours in every release */
+        s->signs |= record_signs(f);
     *out = pickle_value(KIND_RECORD, (uint32_t)s->n_records++);
     return ERR_OK;
 }

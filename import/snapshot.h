@@ -14,7 +14,8 @@
 #include "import/pickle.h"
 #include "base/intern.h"
 
-/* X(name, text): the actions of records. */
+/* X(name, text): the actions of records. The last two are no records of PyTorch's: `replay run-sim` and `replay record
+ * --torch` put them where a graph capture begins and ends. */
 #define ACTION_LIST(X)                       \
     X(ALLOC, "alloc")                        \
     X(FREE_REQUESTED, "free_requested")      \
@@ -24,7 +25,9 @@
     X(SEGMENT_MAP, "segment_map")            \
     X(SEGMENT_UNMAP, "segment_unmap")        \
     X(OOM, "oom")                            \
-    X(SNAPSHOT, "snapshot")
+    X(SNAPSHOT, "snapshot")                  \
+    X(CAPTURE_BEGIN, "capture_begin")        \
+    X(CAPTURE_END, "capture_end")
 
 #define ACTION_ENUM(name, text) ACTION_##name,
 enum snapshot_action { ACTION_LIST(ACTION_ENUM) ACTION_UNKNOWN, ACTION_KINDS };

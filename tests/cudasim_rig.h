@@ -45,6 +45,7 @@
     X(int, cudaGraphInstantiateWithFlags, (uint64_t *, uint64_t, uint64_t))                             \
     X(int, cudaGraphLaunch, (uint64_t, uint64_t))                                                       \
     X(int, cudaEventCreate, (uint64_t *))                                                               \
+    X(int, cudaStreamWaitEvent, (uint64_t, uint64_t, unsigned))                                         \
     X(int, cudaEventRecord, (uint64_t, uint64_t))                                                       \
     X(int, cudaEventQuery, (uint64_t))                                                                  \
     X(int, cudaEventSynchronize, (uint64_t))                                                            \

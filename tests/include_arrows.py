@@ -44,6 +44,7 @@ ROOMS = [
     ("replay/results", STUDY, "Finished runs as reports, alone or several side by side."),
     ("replay/advise", STUDY + ["replay/results"], "fit and tune: which card, which setting."),
     ("replay/why", STUDY + ["replay/results", "replay/advise"], "Why a program ran out of memory, and what helps."),
+    ("replay/graphs", STUDY + ["replay/results"], "What the private pools of CUDA graphs take, in any arrangement."),
     ("replay/diff", STUDY + ["replay/results"], "What differs between two traces, policies or results."),
     ("replay/sweep", STUDY + ["replay/results"], "Many runs into a database, in one process or several."),
     ("replay/export", STUDY + ["replay/results"], "A run as a timeline or as PyTorch's snapshot."),

@@ -242,6 +242,28 @@ Test(cudasim, a_capture_becomes_a_graph_that_can_be_launched)
     cr_expect_eq(r.cudaGraphLaunch(graph, stream), CODE_INVALID_VALUE);
 }
 
+Test(cudasim, a_stream_that_waits_for_a_capture_joins_it_until_its_end)
+{
+    struct cudasim_rig r;
+    uint64_t stream = 0, side = 0, event = 0, graph = 0;
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_expect_eq(r.cudaStreamCreate(&stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamCreate(&side), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventCreate(&event), CODE_SUCCESS);
+    cr_expect_eq(r.cudaEventRecord(event, stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamBeginCapture(stream, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamWaitEvent(side, event, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamSynchronize(side), CODE_SUCCESS, "the event is older than the capture");
+    cr_expect_eq(r.cudaEventRecord(event, stream), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamWaitEvent(side, event, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamSynchronize(side), CODE_CAPTURE_UNSUPPORTED);
+    cr_expect_eq(r.cudaStreamEndCapture(side, &graph), CODE_CAPTURE_UNMATCHED);
+    cr_expect_eq(r.cudaStreamEndCapture(stream, &graph), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamSynchronize(side), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamWaitEvent(side, event, 0), CODE_SUCCESS);
+    cr_expect_eq(r.cudaStreamSynchronize(side), CODE_SUCCESS, "that capture is at its end");
+}
+
 Test(cudasim, devices_do_not_share_memory_and_reach_each_other_when_asked)
 {
     struct cudasim_rig r;

@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Logs of requests as CSV: RMM's, minimalloc's, and columns that a person names. */
-#include "import/import.h"
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static char path[] = "/tmp/replay-csv-XXXXXX";
-
-static enum err open_text(const char *text, const char *from, struct trace_reader **out, struct err_detail *why)
-{
-    strcpy(path + strlen(path) - 6, "XXXXXX");
-    const int fd = mkstemp(path);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-    cr_assert_not_null(f);
-    fputs(text, f);
-    fclose(f);
-    const enum err e = trace_open_any(path, from, NULL, out, why);
-    remove(path);
-    return e;
-}
+#include "tests/opened_text.h"
 
 /* The events as letters: a, f and o with sizes, "a1000 f o30". */
 static void expect_events(const char *text, const char *from, const char *expected)
@@ -30,7 +10,7 @@ static void expect_events(const char *text, const char *from, const char *expect
     const struct event *events;
     size_t n = 1;
     char got[512] = "";
-    cr_assert_eq(open_text(text, from, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(opened_text(text, from, -1, &r, &why), ERR_OK, "%s", why.text);
     while (n > 0) {
         cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK);
         for (size_t i = 0; i < n; i++) {
@@ -44,14 +24,6 @@ static void expect_events(const char *text, const char *from, const char *expect
     }
     cr_expect_str_eq(got, expected);
     trace_close(r);
-}
-
-static void expect_refused(const char *text, const char *from, enum err e, const char *says)
-{
-    struct trace_reader *r = NULL;
-    struct err_detail why = {.text = ""};
-    cr_expect_eq(open_text(text, from, &r, &why), e, "%s", why.text);
-    cr_expect_not_null(strstr(why.text, says), "'%s' lacks '%s'", why.text, says);
 }
 
 #define RMM "Thread,Time,Action,Pointer,Size,Stream\n"
@@ -70,7 +42,7 @@ Test(import_csv, a_time_of_day_goes_on_over_midnight)
 {
     struct trace_reader *r;
     struct err_detail why;
-    cr_assert_eq(open_text(RMM "1,23:59:59.0,allocate,0x100,1,0\n1,00:00:01.5,free,0x100,1,0\n", NULL, &r, &why), ERR_OK);
+    cr_assert_eq(opened_text(RMM "1,23:59:59.0,allocate,0x100,1,0\n1,00:00:01.5,free,0x100,1,0\n", NULL, -1, &r, &why), ERR_OK);
     cr_expect_eq(trace_info(r)->duration_ns, 2500000000, "%llu", (unsigned long long)trace_info(r)->duration_ns);
     trace_close(r);
 }
@@ -79,7 +51,7 @@ Test(import_csv, an_end_without_a_beginning_is_counted_and_left_out)
 {
     struct trace_reader *r;
     struct err_detail why;
-    cr_assert_eq(open_text(RMM "1,00:00:01.0,free,0x100,1,0\n1,00:00:02.0,allocate,0x100,1,0\n", NULL, &r, &why), ERR_OK);
+    cr_assert_eq(opened_text(RMM "1,00:00:01.0,free,0x100,1,0\n1,00:00:02.0,allocate,0x100,1,0\n", NULL, -1, &r, &why), ERR_OK);
     cr_expect_eq(trace_info(r)->events, 1);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends of requests that the log does not begin"));
     trace_close(r);
@@ -88,7 +60,7 @@ Test(import_csv, an_end_without_a_beginning_is_counted_and_left_out)
 Test(import_csv, lives_become_events_and_an_end_comes_before_a_beginning_at_its_time)
 {
     expect_events("id,lower,upper,size\n0,4,9,100\n1,0,4,7\n2,4,5,0\n", NULL, "a7 f a100 f ");
-    expect_refused("id,lower,upper,size\n0,4,4,100\n", NULL, ERR_FORMAT, "line 2: its life ends at 4");
+    expect_text_refused("id,lower,upper,size\n0,4,4,100\n", NULL, ERR_FORMAT, "line 2: its life ends at 4");
 }
 
 Test(import_csv, columns_are_found_by_their_usual_names_or_as_named)
@@ -100,19 +72,19 @@ Test(import_csv, columns_are_found_by_their_usual_names_or_as_named)
 
 Test(import_csv, what_is_wrong_is_said_with_its_line)
 {
-    expect_refused("op,ptr,size\nalloc,1,5\ngrow,1,6\n", NULL, ERR_FORMAT, "line 3: 'grow' is neither a request nor its end");
-    expect_refused("op,ptr,size\nalloc,1,5x\n", NULL, ERR_FORMAT, "line 2: size '5x' is no number");
-    expect_refused("op,ptr,size,time\nalloc,1,5,noon\n", NULL, ERR_FORMAT, "line 2: time 'noon' is none");
-    expect_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT, "record 2");
-    expect_refused("a,b\n1,2\n", "csv", ERR_FORMAT, "the heading names no column for ptr");
-    expect_refused("a,b\n1,2\n", "csv:ptr=c", ERR_FORMAT, "has no column 'c'");
-    expect_refused("a,b\n1,2\n", "csv:pointer=a", ERR_USAGE, "'pointer' is none of op, ptr");
-    expect_refused("a,b\n1,2\n", "csv:unit=h", ERR_USAGE, "expected ns, us, ms or s");
+    expect_text_refused("op,ptr,size\nalloc,1,5\ngrow,1,6\n", NULL, ERR_FORMAT, "line 3: 'grow' is neither a request nor its end");
+    expect_text_refused("op,ptr,size\nalloc,1,5x\n", NULL, ERR_FORMAT, "line 2: size '5x' is no number");
+    expect_text_refused("op,ptr,size,time\nalloc,1,5,noon\n", NULL, ERR_FORMAT, "line 2: time 'noon' is none");
+    expect_text_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT, "record 2");
+    expect_text_refused("a,b\n1,2\n", "csv", ERR_FORMAT, "the heading names no column for ptr");
+    expect_text_refused("a,b\n1,2\n", "csv:ptr=c", ERR_FORMAT, "has no column 'c'");
+    expect_text_refused("a,b\n1,2\n", "csv:pointer=a", ERR_USAGE, "'pointer' is none of op, ptr");
+    expect_text_refused("a,b\n1,2\n", "csv:unit=h", ERR_USAGE, "expected ns, us, ms or s");
 }
 
 Test(import_csv, a_file_of_another_kind_is_guessed_at)
 {
-    expect_refused("a,b\n1,2\n", NULL, ERR_FORMAT, "if it is CSV, name its columns: --from csv:");
-    expect_refused("SQLite format 3\n", NULL, ERR_FORMAT, "it is an SQLite database");
-    expect_refused("{\"a\": 1}", NULL, ERR_FORMAT, "it is JSON");
+    expect_text_refused("a,b\n1,2\n", NULL, ERR_FORMAT, "if it is CSV, name its columns: --from csv:");
+    expect_text_refused("SQLite format 3\n", NULL, ERR_FORMAT, "it is an SQLite database");
+    expect_text_refused("{\"a\": 1}", NULL, ERR_FORMAT, "it is JSON");
 }

@@ -949,6 +949,35 @@ Test(import_pytorch, unknown_actions_and_keys_are_skipped_and_counted)
     trace_close(r);
 }
 
+Test(import_pytorch, captures_are_controls_and_give_their_pool_to_segments_that_are_gone)
+{
+    static struct snap s;
+    snap_begin(&s);
+    snap_record_pool(&s, "capture_end", 0, 0, 1, 0);                 /* was not begun */
+    snap_record_pool(&s, "capture_begin", 0, 0, 0, 0);               /* into no private pool */
+    snap_record_pool(&s, "capture_begin", 0, 0, 7, 0);
+    snap_record_pool(&s, "capture_begin", 0, 0, 8, 0);               /* in a capture */
+    snap_record(&s, "segment_alloc", BASE, 2 * MIB);
+    snap_record(&s, "alloc", BASE, 100);
+    snap_free(&s, BASE, 100);
+    snap_record_pool(&s, "capture_end", 0, 0, 8, 0);                 /* of another */
+    snap_record_pool(&s, "capture_end", 0, 0, 7, 0);
+    snap_record(&s, "segment_free", BASE, 2 * MIB);
+    snap_segments(&s);
+    snap_end(&s);
+    struct trace_reader *r = import_snap(&s, &auto_config);
+    size_t n;
+    const struct event *events = events_of(r, &n);
+    const struct control *c = trace_controls(r);
+    cr_assert_eq(trace_info(r)->n_controls, 3);
+    cr_expect(c[0].kind == CONTROL_CAPTURE_BEGIN && c[1].kind == CONTROL_CAPTURE_END && c[2].kind == CONTROL_GRAPH_RESET);
+    cr_expect(c[0].pool == 1 && c[1].pool == 1 && c[2].pool == 1);
+    cr_expect_eq(trace_pools(r)[1].id[0], 7);
+    cr_expect(events[1].kind == EVENT_ALLOC && events[1].pool == 1);
+    cr_expect_null(strstr(trace_meta(r, TRACE_META_RELEASE), "2.1"), "records of ours say nothing about the release");
+    trace_close(r);
+}
+
 Test(import_pytorch, frees_that_record_only_their_end_are_frees)
 {
     static struct snap s;

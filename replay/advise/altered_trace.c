@@ -4,10 +4,10 @@
 
 #include "base/random.h"
 #include "replay/engine/start_state.h"
+#include "traces/trace_copy.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum slot_state { SLOT_VACANT, SLOT_LIVE, SLOT_RETIRED };
 
@@ -34,26 +34,12 @@ static uint64_t rewriter_bytes(const struct rewriter *r, uint64_t bytes)
 
 static enum err rewriter_put(struct rewriter *r, const struct event *e, struct err_detail *why)
 {
-    struct trace_record record = {
-        .kind = (enum event_kind)e->kind,
-        .time_ns = r->origin_ns + e->time_ns,
-        .ptr = (uint64_t)e->slot + 1,
-        .stream = trace_streams(r->in)[e->stream].handle,
-        .record = TRACE_NO_RECORD,
-    };
-    memcpy(record.pool, trace_pools(r->in)[e->pool].id, sizeof record.pool);
-    enum err err = ERR_OK;
-    if (e->kind == EVENT_CONTROL) {
-        record.control = trace_controls(r->in)[e->slot];
-        record.ptr = (uint64_t)record.control.slot + 1;
-        record.stream = trace_streams(r->in)[record.control.stream].handle;
-        memcpy(record.pool, trace_pools(r->in)[record.control.pool].id, sizeof record.pool);
-    } else if (e->kind == EVENT_ALLOC || e->kind == EVENT_OOM) {
+    struct trace_record record;
+    const enum err err = trace_copy_event(r->in, e, r->out, &record, why);
+    record.time_ns += r->origin_ns;
+    record.ptr = (uint64_t)(e->kind == EVENT_CONTROL ? record.control.slot : e->slot) + 1;
+    if (e->kind == EVENT_ALLOC || e->kind == EVENT_OOM)
         record.bytes = rewriter_bytes(r, e->bytes);
-    } else if (e->kind == EVENT_MARK) {
-        const char *label = trace_label(r->in, e->slot);
-        err = trace_put_label(r->out, label, strlen(label), &record.label, why);
-    }
     if (e->kind <= EVENT_FREE_COMPLETED)
         r->slots[e->slot] = e->kind == EVENT_ALLOC            ? SLOT_LIVE
                             : e->kind == EVENT_FREE_REQUESTED ? SLOT_RETIRED
@@ -94,12 +80,9 @@ static enum err rewriter_round(struct rewriter *r, const struct start_state *sta
 static enum err rewriter_run(struct rewriter *r, const struct start_state *start, struct err_detail *why)
 {
     const struct trace_info *info = trace_info(r->in);
-    const struct stream_name *streams = trace_streams(r->in);
     trace_writer_info(r->out)->device = info->device;
     trace_writer_info(r->out)->capacity_bytes = info->capacity_bytes;
-    enum err e = ERR_OK;
-    for (uint32_t i = 0; i < info->n_streams && e == ERR_OK; i++)
-        e = trace_put_stream_number(r->out, streams[i].handle, streams[i].number, why);
+    enum err e = trace_copy_streams(r->in, r->out, why);
     for (; r->round < r->how->rounds && e == ERR_OK; r->round++) {
         if (r->round > 0)
             e = rewriter_free_live(r, 0, why);

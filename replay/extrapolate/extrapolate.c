@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/intern.h"
+#include "traces/trace_copy.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -320,12 +321,10 @@ static enum err find_sizes(struct extrapolator *t, struct err_detail *why)
 
 static enum err put_facts(struct extrapolator *t, struct err_detail *why)
 {
-    const struct trace_info *info = trace_info(t->in);
-    const struct stream_name *streams = trace_streams(t->in);
     const char *value, *name;
     char note[256];
     enum err e = ERR_OK;
-    trace_writer_info(t->out)->device = info->device;
+    trace_writer_info(t->out)->device = trace_info(t->in)->device;
     for (size_t i = 0; e == ERR_OK && (name = trace_meta_at(t->in, i, &value)) != NULL; i++)
         if (strcmp(name, "units") != 0 && strcmp(name, "notes") != 0 && strcmp(name, "path") != 0)
             e = trace_put_meta(t->out, name, value, why);
@@ -333,9 +332,7 @@ static enum err put_facts(struct extrapolator *t, struct err_detail *why)
              t->x->n_traces);
     if (e == ERR_OK)
         e = trace_put_meta(t->out, "notes", note, why);
-    for (uint32_t i = 0; i < info->n_streams && e == ERR_OK; i++)
-        e = trace_put_stream_number(t->out, streams[i].handle, streams[i].number, why);
-    return e;
+    return e == ERR_OK ? trace_copy_streams(t->in, t->out, why) : e;
 }
 
 static enum err put_start(struct extrapolator *t, struct err_detail *why)
@@ -373,11 +370,9 @@ static enum err put_stack(struct extrapolator *t, uint64_t event, uint32_t *stac
 
 static enum err put_event(struct extrapolator *t, const struct event *ev, struct err_detail *why)
 {
-    struct trace_record r = { .kind = (enum event_kind)ev->kind, .time_ns = ev->time_ns,
-                              .stream = trace_streams(t->in)[ev->stream].handle, .record = TRACE_NO_RECORD };
-    memcpy(r.pool, trace_pools(t->in)[ev->pool].id, sizeof r.pool);
-    enum err e = ERR_OK;
-    if (ev->kind == EVENT_ALLOC || ev->kind == EVENT_OOM) {
+    struct trace_record r;
+    enum err e = trace_copy_event(t->in, ev, t->out, &r, why);
+    if (e == ERR_OK && (ev->kind == EVENT_ALLOC || ev->kind == EVENT_OOM)) {
         r.bytes = t->sizes[t->x->growth_of[t->n_requests++]];
         e = put_stack(t, t->n_events, &r.stack, why);
     }
@@ -385,15 +380,8 @@ static enum err put_event(struct extrapolator *t, const struct event *ev, struct
         t->ptr_of[ev->slot] = t->next_ptr++;
     if (ev->kind <= EVENT_FREE_COMPLETED)
         r.ptr = t->ptr_of[ev->slot];
-    if (ev->kind == EVENT_CONTROL) {
-        r.control = trace_controls(t->in)[ev->slot];
+    else if (ev->kind == EVENT_CONTROL)
         r.ptr = t->ptr_of[r.control.slot];
-        r.stream = trace_streams(t->in)[r.control.stream].handle;
-        memcpy(r.pool, trace_pools(t->in)[r.control.pool].id, sizeof r.pool);
-    } else if (ev->kind == EVENT_MARK) {
-        const char *label = trace_label(t->in, ev->slot);
-        e = trace_put_label(t->out, label, strlen(label), &r.label, why);
-    }
     t->n_events++;
     return e == ERR_OK ? trace_put(t->out, &r, why) : e;
 }

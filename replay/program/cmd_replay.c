@@ -5,6 +5,7 @@
 #include "replay/export/perfetto.h"
 #include "replay/program/cli.h"
 #include "replay/program/cmd_calibrate.h"
+#include "replay/program/replay_ranks.h"
 #include "replay/program/what_if_options.h"
 #include "replay/results/device_runs.h"
 #include "replay/results/result.h"
@@ -407,6 +408,8 @@ static enum exit_status replay_main(const struct options *o)
     struct err_detail why = { .text = "" };
     if (o->calibrate)
         return calibrate_main(o);
+    if (o->n_inputs == 1 && ranks_are_asked_for(o))
+        return ranks_main(o);
     enum err e = session_parse_policies(&s, &why);
     if (e == ERR_OK)
         e = session_open_outputs(&s, &why);
@@ -442,7 +445,8 @@ const struct subcommand cmd_replay = {
     .synopsis = "FILE [options]",
     .summary = "replay a trace through allocator policies, and explain the first request that is refused",
     .text = "FILE is a native trace, a PyTorch snapshot (a pickle, also in gzip, in zstd or in an HTML page), a journal of "
-            "replay record, or '-'.\n"
+            "replay record, or '-'. A folder holds the ranks of one job, as replay run-sim -o FOLDER/run writes them: each is "
+            "replayed as recorded, and the worst, the spread and the lines that make the difference are shown.\n"
             "\n"
             "With several --device each policy runs on each card, and the calls are compared one by one:\n"
             "  replay FILE --policy gc=0.8 --device sim --device cuda:0\n"

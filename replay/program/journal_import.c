@@ -29,6 +29,7 @@ enum { SNAPSHOT_OF_END, SNAPSHOT_OF_OOM, N_SNAPSHOTS = sizeof snapshots / sizeof
 struct recorded_journal {
     unsigned pid, part;              /* as in the file's name */
     struct calls_summary summary;
+    int64_t rank;                    /* in the program's distributed job; -1: it is not known, or not its alone */
     size_t n_devices;                /* devices with calls */
     bool has_snapshot[N_SNAPSHOTS];  /* those of its process that are its own */
     bool is_running;                 /* when it was imported */
@@ -72,19 +73,19 @@ static size_t stem_length(const struct recording *r)
     return dot == NULL || dot == file ? n : (size_t)(dot - r->out);
 }
 
-/* "trace.zst" becomes "trace<process><device><what>.zst", or ends in `end` if that is not NULL. Process and device are
- * named only if there are several. device -1: the file is about all devices. */
+/* "trace.zst" becomes "trace<process><device><what>.zst", or ends in `end` if that is not NULL. The process is named if
+ * there are several, by its rank if it has one; the device if the process used several. device -1: the file is about all
+ * devices. */
 static void file_name(const struct recording *r, const struct recorded_journal *j, int device, const char *what,
                       const char *end, char name[PATH_MAX])
 {
     const size_t n = stem_length(r);
-    const bool is_of_device = device >= 0;
-    const bool names_device = is_of_device && (is_run_sim(r) ? j->n_devices > 1 : r->n_traces > 1);
-    const bool names_process = r->n_used > 1 || (!is_run_sim(r) && names_device);
     char process[32] = "", gpu[16] = "";
-    if (names_process)
+    if (r->n_used > 1 && j->rank >= 0)
+        snprintf(process, sizeof process, ".rank%" PRId64, j->rank);
+    else if (r->n_used > 1)
         snprintf(process, sizeof process, j->part > 0 ? ".%u-%u" : ".%u", j->pid, j->part);
-    if (names_device)
+    if (device >= 0 && j->n_devices > 1)
         snprintf(gpu, sizeof gpu, ".gpu%d", device);
     if (end == NULL)
         end = is_run_sim(r) ? ".zst" : r->out + n;
@@ -300,6 +301,45 @@ static void take_snapshots(struct recording *r, int i)
     }
 }
 
+/* Reads the rank that the hook wrote. */
+static void take_rank(struct recording *r, struct recorded_journal *j)
+{
+    char path[PATH_MAX];
+    unsigned rank;
+    j->rank = -1;
+    snprintf(path, sizeof path, "%s/%u.rank", r->folder.path, j->pid);
+    FILE *in = fopen(path, "r");
+    if (in == NULL)
+        return;
+    if (j->is_read && j->n_devices > 0 && fscanf(in, "%9u", &rank) == 1)
+        j->rank = rank;
+    fclose(in);
+}
+
+/* Forgets ranks that several processes have: two jobs, or two programs of one process. */
+static void settle_ranks(struct recording *r)
+{
+    for (int i = 0; i < r->folder.n; i++) {
+        const int64_t rank = r->journals[i].rank;
+        bool is_shared = false;
+        for (int k = i + 1; k < r->folder.n && rank >= 0; k++)
+            if (r->journals[k].rank == rank) {
+                is_shared = true;
+                r->journals[k].rank = -1;
+            }
+        r->journals[i].rank = is_shared ? -1 : rank;
+    }
+}
+
+static void remove_ranks(const struct recording *r)
+{
+    char path[PATH_MAX];
+    for (int i = 0; i < r->folder.n; i++) {
+        snprintf(path, sizeof path, "%s/%u.rank", r->folder.path, r->journals[i].pid);
+        unlink(path);
+    }
+}
+
 static void json_processes(const struct recording *r)
 {
     json_put_array(r->json, "processes");
@@ -326,11 +366,16 @@ static enum err import_all(struct recording *r, struct err_detail *why)
         e = summarise(r, i, why);
     for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
         take_snapshots(r, i);
+    for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
+        take_rank(r, &r->journals[i]);
+    settle_ranks(r);
     if (r->json != NULL)
         json_put_array(r->json, "files");
     for (int i = 0; e == ERR_OK && i < r->folder.n; i++)
         if (r->journals[i].is_read)
             e = import_journal(r, i, why);
+    if (e == ERR_OK)
+        remove_ranks(r);
     if (r->json != NULL)
         json_end_array(r->json);
     if (r->json != NULL && !is_run_sim(r))

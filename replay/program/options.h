@@ -50,6 +50,7 @@ struct options {
     size_t      n_devices;
     const char *device;                      /* of a command that takes one */
     const char *html, *md, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm, *to;
+    const char *captures;            /* of `graphs`, which reads the list itself */
     const char *at_moment, *by, *grew, *folded, *speedscope;     /* of `who`, which reads the words itself */
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
     enum oom_action on_oom;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Captures of the same work at different sizes, aligned request by request.
+ *
+ * Requests correspond that come from the same line in the same order, and of which both or neither outlive their
+ * capture. What is freed within its capture may be missing in the other: kernels take temporary memory by the size of
+ * the work. The first capture on a stream may also keep more: libraries request a workspace once for each stream.
+ *
+ *     first    [ out ][ workspace ][ relu ][ temporary ] free out ...
+ *     second   [ out ]             [ relu ]              free out ...       so the workspace is made once
+ */
+#ifndef REPLAY_REPLAY_GRAPHS_ALIKE_H
+#define REPLAY_REPLAY_GRAPHS_ALIKE_H
+
+#include "replay/graphs/captures.h"
+
+/* Finds the requests that are made once: sets is_first_on_stream, is_matched, has_once and is_once. ERR_HOST_NOMEM. */
+MUST_USE enum err captures_match(struct captures *c, struct err_detail *why);
+
+/* Two captures side by side. Zero is valid: alignment_close accepts it. */
+struct alignment {
+    uint32_t a, b;
+    uint32_t *other;                 /* by request of `a`: the request of `b`, UINT32_MAX: none. Both count from the
+                                      * first request of their capture */
+    bool is_alike;                   /* all that the captures keep corresponds, apart from what is made once */
+};
+
+/* Aligns captures `a` and `b`, unless `x` holds that already. Captures of many thousand requests are not aligned: they
+ * are not alike. ERR_HOST_NOMEM. */
+MUST_USE enum err captures_align(const struct captures *c, uint32_t a, uint32_t b, struct alignment *x,
+                                 struct err_detail *why);
+void alignment_close(struct alignment *x);
+
+#endif

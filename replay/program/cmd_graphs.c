@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay graphs FILE`: what the private pools of CUDA graphs take, in any arrangement of the captures. */
+#include "replay/program/cli.h"
+
+#include "replay/graphs/arrangement.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPTURES_SHOWN = 12, ARRANGEMENTS = 4 };
+
+static const struct { enum graph_pools pools; const char *key, *words; } arrangements[ARRANGEMENTS] = {
+    { GRAPH_POOLS_SHARED, "shared", "one pool for all" },
+    { GRAPH_POOLS_OWN, "own", "a pool for each" },
+    { GRAPH_POOLS_RECORDED, "recorded", "the pools as recorded" },
+    { GRAPH_POOLS_NONE, "none", "without graphs" },
+};
+
+/* Everything the command holds. Zero is valid: graphs_close accepts it. */
+struct graphs {
+    struct trace_reader *trace;
+    struct single_run run;               /* the recording, under its own settings, on a card without end */
+    struct captures captures;
+    uint32_t *list;                      /* n captures, as asked for */
+    struct arrangement_size *alone;      /* by place in the list: this capture only */
+    uint64_t *shared, *own;              /* by place: this capture and those before it */
+    size_t    n;
+    bool      is_in_order;
+    struct arrangement_size sizes[ARRANGEMENTS];
+    struct output *json;
+};
+
+static void graphs_close(struct graphs *g)
+{
+    output_abandon(g->json);
+    single_run_close(&g->run);
+    captures_close(&g->captures);
+    trace_close(g->trace);
+    free(g->list);
+    free(g->alone);
+    free(g->shared);
+    free(g->own);
+}
+
+/* ---- which captures ---- */
+
+static enum err list_put(struct graphs *g, uint64_t number, struct err_detail *why)
+{
+    if (number == 0 || number > g->captures.n)
+        return err_set(why, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is not there: the recording has 1 to %zu",
+                       number, g->captures.n);
+    for (size_t i = 0; i < g->n; i++)
+        if (g->list[i] == number - 1)
+            return err_set(why, ERR_USAGE, 0, "--captures: capture %" PRIu64 " is named twice", number);
+    g->is_in_order = g->is_in_order && (g->n == 0 || g->list[g->n - 1] < number - 1);
+    g->list[g->n++] = (uint32_t)(number - 1);
+    return ERR_OK;
+}
+
+/* A number of at most nine digits. Returns what follows it; NULL: there is none. */
+static const char *read_number(const char *text, uint64_t *out)
+{
+    const size_t n = strspn(text, "0123456789");
+    *out = n > 0 && n <= 9 ? strtoull(text, NULL, 10) : 0;
+    return n > 0 && n <= 9 ? text + n : NULL;
+}
+
+/* "3" or "1-4". Returns what follows it; NULL: it is neither. */
+static const char *read_range(const char *text, uint64_t *first, uint64_t *last)
+{
+    const char *end = read_number(text, first);
+    *last = *first;
+    if (end != NULL && *end == '-')
+        end = read_number(end + 1, last);
+    return end != NULL && (*end == ',' || *end == '\0') && *last >= *first ? end : NULL;
+}
+
+/* Ranges with commas between them; NULL: all. */
+static enum err read_list(struct graphs *g, const char *text, struct err_detail *why)
+{
+    uint64_t first = 1, last = g->captures.n;
+    enum err e = ERR_OK;
+    for (const char *at = text; e == ERR_OK; at++) {
+        if (text != NULL && (at = read_range(at, &first, &last)) == NULL)
+            return err_set(why, ERR_USAGE, 0, "--captures '%.40s': expected numbers such as 3,1 or 1-4", text);
+        for (uint64_t i = first; i <= last && e == ERR_OK; i++)
+            e = list_put(g, i, why);
+        if (text == NULL || *at == '\0')
+            break;
+    }
+    return e;
+}
+
+/* ---- sizes ---- */
+
+static enum err measure_rows(struct graphs *g, struct err_detail *why)
+{
+    struct arrangement a = { .captures = &g->captures, .n = 1, .pools = GRAPH_POOLS_SHARED };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < g->n && e == ERR_OK; i++) {
+        a.list = &g->list[i];
+        e = arrangement_measure(&a, &g->run, NULL, &g->alone[i], why);
+    }
+    return e;
+}
+
+/* Whether an arrangement can be measured. */
+static bool is_known(const struct graphs *g, enum graph_pools pools)
+{
+    return pools == GRAPH_POOLS_NONE ? g->is_in_order : pools != GRAPH_POOLS_OWN || g->n <= GRAPH_POOLS_OWN_MAX;
+}
+
+static enum err measure_all(struct graphs *g, struct err_detail *why)
+{
+    enum err e = measure_rows(g, why);
+    for (size_t i = 0; i < ARRANGEMENTS && e == ERR_OK; i++) {
+        const enum graph_pools pools = arrangements[i].pools;
+        const struct arrangement a = { .captures = &g->captures, .list = g->list, .n = g->n, .pools = pools };
+        uint64_t *after = pools == GRAPH_POOLS_SHARED ? g->shared : pools == GRAPH_POOLS_OWN ? g->own : NULL;
+        if (is_known(g, pools))
+            e = arrangement_measure(&a, &g->run, after, &g->sizes[i], why);
+    }
+    return e;
+}
+
+static enum err refuse(const struct graphs *g, struct err_detail *why)
+{
+    const char *found = g->captures.how == CAPTURES_MIXED
+                            ? "captures used their pools in turns, and it does not tell which request is whose"
+                        : trace_info(g->trace)->n_pools > 1 ? "it does not tell whether its pools are those of graphs"
+                                                            : "it has no memory of CUDA graphs";
+    return err_set(why, ERR_UNSUPPORTED, 0,
+                   "this recording does not show captures: %s. Record the program with `replay run-sim -o OUT -- "
+                   "PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give OUT.pickle", found);
+}
+
+static enum err graphs_read(struct graphs *g, const struct options *o, struct err_detail *why)
+{
+    const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
+    enum err e = cli_open_trace(o, 0, &g->trace, why);
+    if (e == ERR_OK)
+        e = captures_read(g->trace, &g->captures, why);
+    if (e == ERR_OK && (g->captures.how == CAPTURES_NONE || g->captures.how == CAPTURES_MIXED))
+        e = refuse(g, why);
+    if (e != ERR_OK)
+        return e;
+    g->is_in_order = true;
+    g->list = calloc(g->captures.n, sizeof *g->list);
+    g->alone = calloc(g->captures.n, sizeof *g->alone);
+    g->shared = calloc(g->captures.n, sizeof *g->shared);
+    g->own = calloc(g->captures.n, sizeof *g->own);
+    if (g->list == NULL || g->alone == NULL || g->shared == NULL || g->own == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu captures", g->captures.n);
+    e = read_list(g, o->captures, why);
+    if (e == ERR_OK)
+        e = single_run_open(&g->run, g->trace, NULL, "sim:unlimited", why);
+    if (e == ERR_OK)
+        e = single_run_replay(&g->run, &cfg, why);
+    return e == ERR_OK ? measure_all(g, why) : e;
+}
+
+/* What the whole program reserved. A replay on a card without end would serve what was refused. */
+static uint64_t recorded_peak(const struct graphs *g)
+{
+    const struct trace_info *info = trace_info(g->trace);
+    const bool is_refused = info->by_kind[EVENT_OOM] > 0 && info->recorded_peak_reserved_bytes > 0;
+    return is_refused ? info->recorded_peak_reserved_bytes : g->run.lane.device->usage.reserved_peak_bytes;
+}
+
+/* ---- answers ---- */
+
+static const char *doubt_words(enum arrangement_doubt doubt)
+{
+    static const char *const words[] = {
+        [ARRANGEMENT_EXACT] = "Exact, if each capture does what it did when recorded.",
+        [ARRANGEMENT_DOUBT_ONCE] =
+            "Not exact where the first capture on a stream is left out or moved: it may have\n"
+            "requested something for all, such as the workspace of a library, and the others\n"
+            "do different work, so the recording does not tell.",
+        [ARRANGEMENT_DOUBT_STREAMS] =
+            "Without graphs not exact: frees that waited for the end of a capture would have\n"
+            "waited for a stream.",
+        [ARRANGEMENT_DOUBT_FREES] =
+            "Not exact: captures free each other's memory, and which frees happen in this\n"
+            "order is not recorded.",
+    };
+    return words[doubt];
+}
+
+/* Of several doubts the last of the list touches most figures. */
+static enum arrangement_doubt worst_doubt(const struct graphs *g)
+{
+    enum arrangement_doubt worst = ARRANGEMENT_EXACT;
+    for (size_t i = 0; i < ARRANGEMENTS; i++)
+        worst = g->sizes[i].doubt > worst ? g->sizes[i].doubt : worst;
+    for (size_t i = 0; i < g->n; i++)
+        worst = g->alone[i].doubt > worst ? g->alone[i].doubt : worst;
+    return worst;
+}
+
+static void print_rows(const struct graphs *g, const struct options *o)
+{
+    char peak[TEXT_NUMBER], alone[TEXT_NUMBER], shared[TEXT_NUMBER], own[TEXT_NUMBER];
+    const size_t shown = o->is_all || g->n <= CAPTURES_SHOWN ? g->n : CAPTURES_SHOWN;
+    printf("%7s %9s %13s %13s   %s\n", "", "", "", "a pool", "with those above it");
+    printf("%7s %9s %13s %13s %13s %13s\n", "capture", "requests", "live at once", "of its own", "in one pool",
+           "a pool each");
+    for (size_t i = 0; i < g->n; i++) {
+        const struct graph_capture *c = &g->captures.at[g->list[i]];
+        if (i + 1 < g->n && i + 1 >= shown)          /* the last row is always shown */
+            continue;
+        if (i + 1 == g->n && g->n > shown)
+            printf("%7s and %zu more; --all shows them\n", "...", g->n - shown);
+        printf("%7" PRIu32 " %9" PRIu32 " %13s %13s %13s %13s\n", g->list[i] + 1, c->n_requests,
+               text_mib(c->peak_bytes, peak), text_mib(g->alone[i].bytes, alone), text_mib(g->shared[i], shared),
+               is_known(g, GRAPH_POOLS_OWN) ? text_mib(g->own[i], own) : "");
+    }
+}
+
+static void print_sizes(const struct graphs *g)
+{
+    char text[TEXT_NUMBER], with[TEXT_NUMBER];
+    printf("\n%s, private pools take:\n", g->n == 1 ? "For this capture" : "For these captures in this order");
+    for (size_t i = 0; i < ARRANGEMENTS; i++)
+        if (arrangements[i].pools != GRAPH_POOLS_NONE)
+            printf("  %-24s %13s\n", arrangements[i].words,
+                   is_known(g, arrangements[i].pools) ? text_mib(g->sizes[i].bytes, text) : "too many");
+        else if (is_known(g, GRAPH_POOLS_NONE))
+            printf("Without graphs, the same work on the same stream in the ordinary pool, the whole\n"
+                   "program reserves %s at its peak; as recorded, with all graphs, %s.\n",
+                   text_mib(g->sizes[i].bytes, text), text_mib(recorded_peak(g), with));
+}
+
+static void print_text(const struct graphs *g, const struct options *o)
+{
+    printf("%zu %s of CUDA graphs%s\n\n", g->captures.n, g->captures.n == 1 ? "capture" : "captures",
+           g->n < g->captures.n ? "; of these, in this order:" : g->is_in_order ? ":" : ", in this order:");
+    print_rows(g, o);
+    print_sizes(g);
+    if (g->captures.how == CAPTURES_BY_POOL)
+        printf("Told apart by their pools: captures that share one count as one capture.\n"
+               "Recordings of replay run-sim and replay record --torch tell them apart.\n");
+    if (g->captures.has_earlier)
+        printf("Not exact: private pools held memory before the recording began; it is not\ncounted.\n");
+    if (!g->captures.has_earlier || worst_doubt(g) != ARRANGEMENT_EXACT)
+        printf("%s\n", doubt_words(worst_doubt(g)));
+}
+
+static bool is_exact(const struct graphs *g, const struct arrangement_size *s)
+{
+    return s->doubt == ARRANGEMENT_EXACT && !g->captures.has_earlier;
+}
+
+static void write_json(const struct graphs *g, FILE *out)
+{
+    struct json_writer j = json_writer(out);
+    json_put_object(&j, NULL);
+    json_put_text(&j, "schema", "replay-graphs/1");
+    json_put_number(&j, "captures_recorded", g->captures.n);
+    json_put_text(&j, "told_apart_by", g->captures.how == CAPTURES_BY_RECORD ? "record" : "pool");
+    json_put_bool(&j, "has_earlier_captures", g->captures.has_earlier);
+    json_put_array(&j, "captures");
+    for (size_t i = 0; i < g->n; i++) {
+        const struct graph_capture *c = &g->captures.at[g->list[i]];
+        json_put_object(&j, NULL);
+        json_put_number(&j, "capture", g->list[i] + 1);
+        json_put_number(&j, "requests", c->n_requests);
+        json_put_number(&j, "peak_requested_bytes", c->peak_bytes);
+        json_put_number(&j, "alone_bytes", g->alone[i].bytes);
+        json_put_bool(&j, "alone_is_exact", is_exact(g, &g->alone[i]));
+        json_put_number(&j, "shared_bytes", g->shared[i]);
+        json_put_number_unless(&j, "own_bytes", g->own[i], 0);
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    for (size_t i = 0; i < ARRANGEMENTS; i++) {
+        const bool has_size = is_known(g, arrangements[i].pools);
+        json_put_object(&j, arrangements[i].key);
+        json_put_number_unless(&j, arrangements[i].pools == GRAPH_POOLS_NONE ? "program_peak_bytes" : "private_bytes",
+                               has_size ? g->sizes[i].bytes : UINT64_MAX, UINT64_MAX);
+        json_put_bool(&j, "is_exact", has_size && is_exact(g, &g->sizes[i]));
+        json_end_object(&j);
+    }
+    json_put_number(&j, "recorded_program_peak_bytes", recorded_peak(g));
+    json_end_object(&j);
+}
+
+static enum exit_status graphs_main(const struct options *o)
+{
+    struct graphs g = { .trace = NULL };
+    struct err_detail why = { .text = "" };
+    bool is_stdout_taken = false;
+    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &g.json, &why);
+    if (e == ERR_OK)
+        e = graphs_read(&g, o, &why);
+    if (e == ERR_OK && g.json != NULL) {
+        write_json(&g, output_file(g.json));
+        e = output_commit(&g.json, &why);
+    }
+    if (e == ERR_OK && !is_stdout_taken)
+        print_text(&g, o);
+    graphs_close(&g);
+    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+}
+
+static const struct flag_use graphs_flags[] = { TAKES(CAPTURES), TAKES(ALL_ROWS), TAKES(JSON), TAKES_INPUT, TAKES(HELP),
+                                                FLAGS_END };
+
+const struct subcommand cmd_graphs = {
+    .name = "graphs",
+    .synopsis = "graphs FILE",
+    .summary = "show what the private pools of CUDA graphs take: for any of the captures, in any order, in one pool or "
+               "several",
+    .text = "From one recording with captures, by a replay of each arrangement. `replay run-sim` and `replay record "
+            "--torch` note where captures begin and end; in other snapshots each private pool counts as one capture.\n"
+            "\n"
+            "Examples:\n"
+            "  replay graphs out.pickle\n"
+            "  replay graphs out.pickle --captures 8,4,1\n",
+    .flags = graphs_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = graphs_main,
+};

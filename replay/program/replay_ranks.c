@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Finds a recording for each rank of a folder, replays them one after the other, and compares. */
+#include "replay/program/replay_ranks.h"
+
+#include "replay/coverage/coverage.h"
+#include "replay/diff/rank_spread.h"
+#include "replay/results/single_run.h"
+#include "replay/sweep/sweep_inputs.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "traces/stack_frame.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LABEL_TEXT = 32, LINE_TEXT = 160, LINE_COLUMN = 42, RANKS_WIDTH = 80, LINES_SHOWN = 8, RANKS_SHOWN = 16 };
+
+/* Endings of a recording's files, the one that tells most first: what `run-sim` and `record` name so. */
+static const char *const endings[] = { ".zst", ".pickle", ".pkl", ".gz", ".html", ".oom.zst", ".oom.pickle",
+                                       ".usr1.zst", ".usr1.pickle", ".driver.zst" };
+enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
+
+/* Everything the command holds. Zero is valid: ranks_close accepts it. */
+struct ranks_report {
+    struct sweep_inputs inputs;
+    size_t *order;                   /* n inputs, by rank and then by name */
+    size_t  n;
+    struct rank_figures *figures;    /* by place in `order` */
+    struct rank_spread   spread;
+    struct output *json;
+};
+
+static void ranks_close(struct ranks_report *r)
+{
+    output_abandon(r->json);
+    rank_spread_close(&r->spread);
+    sweep_inputs_close(&r->inputs);
+    free(r->order);
+    free(r->figures);
+}
+
+bool ranks_are_asked_for(const struct options *o)
+{
+    struct stat st;
+    return stat(o->inputs[0], &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Only what is true of each rank by itself can be asked of a folder. */
+static enum err check_options(const struct options *o, struct err_detail *why)
+{
+    static const enum flag_id taken[] = { FLAG_POLICY, FLAG_DEVICES, FLAG_JSON, FLAG_GPU, FLAG_FROM, FLAG_RELEASES };
+    for (enum flag_id id = 0; id < N_FLAGS; id++) {
+        bool is_taken = !o->is_given[id];
+        for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+            is_taken = is_taken || taken[i] == id;
+        if (!is_taken)
+            return err_set(why, ERR_USAGE, 0, "--%s: not for a folder of ranks; give one rank's file", flag_name(id));
+    }
+    if (o->n_policies > 1 || o->n_devices > 1)
+        return err_set(why, ERR_USAGE, 0, "ranks are compared under one policy and on one card");
+    return ERR_OK;
+}
+
+/* ---- files ---- */
+
+/* The place of a file's ending in `endings`; N_ENDINGS: it is no such file. *stem: the length of the name before it. */
+static size_t ending_of(const char *path, size_t *stem)
+{
+    size_t found = N_ENDINGS, length = 0;
+    for (size_t i = 0; i < N_ENDINGS; i++) {
+        const size_t n = strlen(path), k = strlen(endings[i]);
+        if (n > k && k > length && strcmp(path + n - k, endings[i]) == 0) {
+            found = i;
+            length = k;
+        }
+    }
+    *stem = strlen(path) - length;
+    return found;
+}
+
+/* Whether another file of the folder tells more about the same rank. */
+static bool is_outdone(const struct sweep_inputs *in, size_t i)
+{
+    size_t stem, other_stem;
+    const size_t ending = ending_of(in->at[i].path, &stem);
+    for (size_t k = 0; k < in->n; k++) {
+        const size_t other = ending_of(in->at[k].path, &other_stem);
+        if (other < ending && other_stem == stem && memcmp(in->at[i].path, in->at[k].path, stem) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *file_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* Puts an input into the order: ranks by number, files without one after them, as found. */
+static void order_put(struct ranks_report *r, size_t input)
+{
+    size_t at = r->n++;
+    const uint64_t rank = (uint64_t)r->inputs.at[input].rank;        /* -1 becomes the largest */
+    for (; at > 0 && (uint64_t)r->inputs.at[r->order[at - 1]].rank > rank; at--)
+        r->order[at] = r->order[at - 1];
+    r->order[at] = input;
+}
+
+static enum err find_ranks(struct ranks_report *r, const char *folder, struct err_detail *why)
+{
+    const enum err e = sweep_inputs_add(&r->inputs, folder, why);
+    if (e != ERR_OK)
+        return e;
+    r->order = calloc(r->inputs.n + 1, sizeof *r->order);
+    r->figures = calloc(r->inputs.n + 1, sizeof *r->figures);
+    if (r->order == NULL || r->figures == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
+    for (size_t i = 0; i < r->inputs.n; i++) {
+        size_t stem;
+        if (ending_of(r->inputs.at[i].path, &stem) < N_ENDINGS && !is_outdone(&r->inputs, i))
+            order_put(r, i);
+    }
+    if (r->n == 0)
+        return err_set(why, ERR_INPUT, 0, "%.150s: is a directory without recordings (.zst, .pickle)", folder);
+    return ERR_OK;
+}
+
+static const char *path_of(const struct ranks_report *r, size_t i)
+{
+    return r->inputs.at[r->order[i]].path;
+}
+
+static enum err open_rank(const struct ranks_report *r, const struct options *o, size_t i, struct trace_reader **out,
+                          struct err_detail *why)
+{
+    struct options one = *o;
+    const char *path = path_of(r, i);
+    one.inputs = &path;
+    return cli_open_trace(&one, 0, out, why);
+}
+
+/* ---- figures ---- */
+
+static enum err replay_rank(struct ranks_report *r, const struct options *o, size_t i, struct err_detail *why)
+{
+    const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
+    struct trace_reader *trace = NULL;
+    struct single_run run = { .trace = NULL };
+    struct coverage coverage;
+    enum err e = open_rank(r, o, i, &trace, why);
+    if (e == ERR_OK)
+        e = single_run_open(&run, trace, o->n_policies > 0 ? o->policies[0] : NULL,
+                            o->n_devices > 0 ? o->devices[0] : NULL, why);
+    if (e == ERR_OK)
+        e = single_run_replay(&run, &cfg, why);
+    if (e == ERR_OK)
+        e = coverage_read(trace, &coverage, why);
+    if (e == ERR_OK)
+        r->figures[i] = (struct rank_figures){
+            .reserved_bytes = run.lane.device->usage.reserved_peak_bytes,
+            .live_bytes = trace_info(trace)->peak_requested_bytes,
+            .outcome = coverage.ends == ENDS_REFUSED ? ERR_DEVICE_OOM : run.lane.outcome };
+    single_run_close(&run);
+    trace_close(trace);
+    return e;
+}
+
+static enum err compare_ranks(struct ranks_report *r, const struct options *o, struct err_detail *why)
+{
+    struct trace_reader *worst = NULL, *least = NULL;
+    rank_spread_find(r->figures, r->n, &r->spread);
+    enum err e = open_rank(r, o, r->spread.worst, &worst, why);
+    if (e == ERR_OK)
+        e = open_rank(r, o, r->spread.least, &least, why);
+    if (e == ERR_OK)
+        e = rank_spread_compare(worst, least, &r->spread, why);
+    trace_close(worst);
+    trace_close(least);
+    return e;
+}
+
+/* ---- answers ---- */
+
+/* "rank 3", or the file's name if it names no rank. */
+static const char *label_of(const struct ranks_report *r, size_t i, char text[static LABEL_TEXT])
+{
+    const struct sweep_input *in = &r->inputs.at[r->order[i]];
+    if (in->rank >= 0)
+        snprintf(text, LABEL_TEXT, "rank %" PRId64, in->rank);
+    else
+        snprintf(text, LABEL_TEXT, "%.*s", LABEL_TEXT - 1, file_of(in->path));
+    return text;
+}
+
+static void print_rank(const struct ranks_report *r, size_t i)
+{
+    char label[LABEL_TEXT], live[TEXT_NUMBER], reserved[TEXT_NUMBER];
+    const bool is_worst = i == r->spread.worst && r->n > 1, is_refused = r->figures[i].outcome != ERR_OK;
+    printf("%-23.23s %14s %14s%s%s\n", label_of(r, i, label), text_mib(r->figures[i].live_bytes, live),
+           text_mib(r->figures[i].reserved_bytes, reserved), is_worst ? "  the worst" : "",
+           is_refused ? (is_worst ? ", refused memory" : "  refused memory") : "");
+}
+
+static void print_line(const struct rank_spread *s, const struct rank_line *l)
+{
+    char worst[TEXT_NUMBER], least[TEXT_NUMBER], by[TEXT_NUMBER], more[TEXT_NUMBER + 1], line[LINE_TEXT];
+    const bool is_more = l->worst_bytes > l->least_bytes;
+    stack_frame_show(text_table_at(&s->pair.lines.names, l->name), line, sizeof line);
+    const size_t n = strlen(line), room = RANKS_WIDTH - LINE_COLUMN;
+    text_mib(is_more ? l->worst_bytes - l->least_bytes : l->least_bytes - l->worst_bytes, by);
+    snprintf(more, sizeof more, "%c%s", is_more ? '+' : '-', by);
+    printf("%12s %12s %13s  %s%s\n", text_mib(l->worst_bytes, worst), text_mib(l->least_bytes, least), more,
+           n > room ? "..." : "", n > room ? line + n - (room - 3) : line);
+}
+
+static void print_lines(const struct ranks_report *r)
+{
+    const struct rank_spread *s = &r->spread;
+    char a[LABEL_TEXT], b[LABEL_TEXT];
+    if (s->n_lines == 0) {
+        printf("\nNo line of the program holds more in one than in another at its peak.\n");
+        return;
+    }
+    printf("\nLines that make the difference between %s and %s, at the peak of each:\n", label_of(r, s->worst, a),
+           label_of(r, s->least, b));
+    printf("%12.12s %12.12s %13s\n", a, b, "difference");
+    for (size_t i = 0; i < s->n_lines && i < LINES_SHOWN; i++)
+        print_line(s, &s->lines[i]);
+    if (s->n_lines > LINES_SHOWN)
+        printf("and %zu more lines\n", s->n_lines - LINES_SHOWN);
+}
+
+static void print_text(const struct ranks_report *r)
+{
+    char reserved[TEXT_NUMBER], live[TEXT_NUMBER];
+    const double worst = (double)r->figures[r->spread.worst].reserved_bytes;
+    printf("%zu %s, each replayed as recorded:\n\n%-23s %14s %14s\n", r->n, r->n == 1 ? "rank" : "ranks", "",
+           "live at most", "reserved");
+    for (size_t i = 0; i < r->n; i++)
+        if (r->n <= RANKS_SHOWN || i == r->spread.worst || i == r->spread.least)
+            print_rank(r, i);
+    if (r->n > RANKS_SHOWN)
+        printf("and %zu between them\n", r->n - 2);
+    printf("\nSpread: %s of reserved memory (%.1f%% of the worst), %s of live data.\n",
+           text_mib(r->spread.reserved_bytes, reserved),
+           worst > 0 ? 100 * (double)r->spread.reserved_bytes / worst : 0, text_mib(r->spread.live_bytes, live));
+    if (r->n > 1)
+        print_lines(r);
+}
+
+static void write_ranks(struct json_writer *j, const struct ranks_report *r)
+{
+    json_put_array(j, "ranks");
+    for (size_t i = 0; i < r->n; i++) {
+        const int64_t rank = r->inputs.at[r->order[i]].rank;
+        json_put_object(j, NULL);
+        json_put_number_unless(j, "rank", (uint64_t)rank, UINT64_MAX);
+        json_put_text(j, "path", path_of(r, i));
+        json_put_number(j, "peak_reserved_bytes", r->figures[i].reserved_bytes);
+        json_put_number(j, "peak_live_bytes", r->figures[i].live_bytes);
+        json_put_bool(j, "is_refused", r->figures[i].outcome != ERR_OK);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void write_json(const struct ranks_report *r, FILE *out)
+{
+    struct json_writer j = json_writer(out);
+    char line[LINE_TEXT];
+    json_put_object(&j, NULL);
+    json_put_text(&j, "schema", "replay-ranks/1");
+    write_ranks(&j, r);
+    json_put_text(&j, "worst", path_of(r, r->spread.worst));
+    json_put_text(&j, "least", path_of(r, r->spread.least));
+    json_put_number(&j, "spread_reserved_bytes", r->spread.reserved_bytes);
+    json_put_number(&j, "spread_live_bytes", r->spread.live_bytes);
+    json_put_array(&j, "lines");
+    for (size_t i = 0; i < r->spread.n_lines; i++) {
+        const struct rank_line *l = &r->spread.lines[i];
+        stack_frame_show(text_table_at(&r->spread.pair.lines.names, l->name), line, sizeof line);
+        json_put_object(&j, NULL);
+        json_put_text(&j, "line", line);
+        json_put_number(&j, "worst_bytes", l->worst_bytes);
+        json_put_number(&j, "least_bytes", l->least_bytes);
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+}
+
+enum exit_status ranks_main(const struct options *o)
+{
+    struct ranks_report r = { .n = 0 };
+    struct err_detail why = { .text = "" };
+    bool is_stdout_taken = false;
+    enum err e = check_options(o, &why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->json, &is_stdout_taken, &r.json, &why);
+    if (e == ERR_OK)
+        e = find_ranks(&r, o->inputs[0], &why);
+    for (size_t i = 0; i < r.n && e == ERR_OK; i++)
+        e = replay_rank(&r, o, i, &why);
+    if (e == ERR_OK)
+        e = compare_ranks(&r, o, &why);
+    if (e == ERR_OK && r.json != NULL) {
+        write_json(&r, output_file(r.json));
+        e = output_commit(&r.json, &why);
+    }
+    if (e == ERR_OK && !is_stdout_taken)
+        print_text(&r);
+    const bool is_refused = e == ERR_OK && r.figures[r.spread.worst].outcome != ERR_OK;
+    ranks_close(&r);
+    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(is_refused ? STATUS_FAILED : STATUS_DONE);
+}

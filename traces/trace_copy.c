@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Dense numbers of one trace become the handles and ids that a writer takes. */
+#include "traces/trace_copy.h"
+
+#include <string.h>
+
+enum err trace_copy_streams(const struct trace_reader *in, struct trace_writer *out, struct err_detail *why)
+{
+    const struct stream_name *streams = trace_streams(in);
+    enum err e = ERR_OK;
+    for (uint32_t i = 0; i < trace_info(in)->n_streams && e == ERR_OK; i++)
+        e = trace_put_stream_number(out, streams[i].handle, streams[i].number, why);
+    return e;
+}
+
+enum err trace_copy_event(const struct trace_reader *in, const struct event *ev, struct trace_writer *out,
+                          struct trace_record *record, struct err_detail *why)
+{
+    uint16_t stream = ev->stream;
+    uint8_t pool = ev->pool;
+    *record = (struct trace_record){ .kind = (enum event_kind)ev->kind, .time_ns = ev->time_ns,
+                                     .record = TRACE_NO_RECORD };
+    if (ev->kind == EVENT_CONTROL) {
+        record->control = trace_controls(in)[ev->slot];
+        stream = record->control.stream;
+        pool = record->control.pool;
+    }
+    record->stream = trace_streams(in)[stream].handle;
+    memcpy(record->pool, trace_pools(in)[pool].id, sizeof record->pool);
+    if (ev->kind != EVENT_MARK)
+        return ERR_OK;
+    const char *label = trace_label(in, ev->slot);
+    return trace_put_label(out, label, strlen(label), &record->label, why);
+}
