@@ -2,6 +2,8 @@
 /* Names and sentences of the errors, from the one list in err.h. */
 #include "base/err.h"
 
+#include "base/shown.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -31,6 +33,7 @@ enum err err_set(struct err_detail *why, enum err e, uint64_t offset, const char
         why->offset = offset;
         vsnprintf(why->text, sizeof why->text, fmt, args);
         va_end(args);
+        shown_clean(why->text, true);
     }
     return e;
 }

@@ -53,6 +53,7 @@ struct input {
     bool owns_fd;
     int fd;                           /* -1: memory */
     uint64_t size;
+    uint64_t allowed;                 /* unpacked bytes; 0: by the ratio */
     char *name;
 };
 
@@ -175,6 +176,27 @@ static enum err base64_fill(struct input *in, unsigned i, struct err_detail *why
     return ERR_OK;
 }
 
+/* Refuses what unpacks to far more than its size. */
+static enum err layer_check_ratio(const struct input *in, const struct layer *l, struct err_detail *why)
+{
+    const struct layer *source = &in->layers[0];
+    const uint64_t packed = source->taken + source->begin, unpacked = l->taken + l->end;
+    const uint64_t most = in->allowed != 0 ? in->allowed : INPUT_UNPACKED_FREE + INPUT_UNPACKED_RATIO * packed;
+    if (unpacked <= most)
+        return ERR_OK;
+    return input_fail(in, ERR_FORMAT, in->allowed != 0 ? "unpacks to more than --memory-limit allows"
+                                                       : "unpacks to more than 1,000 times its size; --memory-limit "
+                                                         "SIZE allows that", why);
+}
+
+/* Undoes compression; the ratio is looked at window by window. */
+static enum err compressed_fill(struct input *in, unsigned i, struct err_detail *why)
+{
+    const struct layer *l = &in->layers[i];
+    const enum err e = l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
+    return e == ERR_OK ? layer_check_ratio(in, l, why) : e;
+}
+
 /* Adds at least one byte to a window, or sets at_end, or fails; may also only make progress below. */
 static enum err layer_fill(struct input *in, unsigned i, struct err_detail *why)
 {
@@ -187,11 +209,11 @@ static enum err layer_fill(struct input *in, unsigned i, struct err_detail *why)
     if (e != ERR_OK)
         return e;
     if (in->layers[i - 1].begin < in->layers[i - 1].end)
-        return l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
+        return compressed_fill(in, i, why);
     /* Without more input the decoder gives what it still holds. */
     const size_t end = l->end - l->begin;
     if (l->is_unfinished) {
-        const enum err f = l->kind == LAYER_GZIP ? gzip_fill(in, i, why) : zstd_fill(in, i, why);
+        const enum err f = compressed_fill(in, i, why);
         if (f != ERR_OK)
             return f;
         if (l->is_unfinished && l->end - l->begin == end)
@@ -327,6 +349,11 @@ enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struc
     return ERR_OK;
 }
 
+void input_allow(struct input *in, uint64_t unpacked_bytes)
+{
+    in->allowed = unpacked_bytes;
+}
+
 void input_close(struct input *in)
 {
     if (in == NULL)
@@ -364,6 +391,12 @@ enum err input_push_base64(struct input *in, struct err_detail *why)
 {
     assert(in->is_sniffed && in->layers[in->n_layers - 1].kind != LAYER_BASE64);
     return layer_push(in, LAYER_BASE64, why);
+}
+
+void input_pop_base64(struct input *in)
+{
+    assert(in->layers[in->n_layers - 1].kind == LAYER_BASE64);
+    layer_pop(&in->layers[--in->n_layers]);
 }
 
 void input_keep_raw(struct input *in)

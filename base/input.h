@@ -25,6 +25,13 @@ MUST_USE enum err input_open(const char *path, struct input **out, struct err_de
 MUST_USE enum err input_open_bytes(const void *bytes, size_t n, struct input **out, struct err_detail *why);
 void input_close(struct input *in);
 
+/* Unpacked bytes that an input may yield unless the caller allows more: 1,000 times what was read of the file, and 16
+ * MiB whatever the file's size. Honest recordings unpack to 10 to 100 times their size; a bomb to 10,000 and more. */
+enum { INPUT_UNPACKED_RATIO = 1000, INPUT_UNPACKED_FREE = 16 << 20 };
+
+/* Allows that many unpacked bytes, whatever the file's size; 0: as above. More than that is ERR_FORMAT. */
+void input_allow(struct input *in, uint64_t unpacked_bytes);
+
 /* Lends the next bytes until the next call without taking them: *n >= `want` bytes, fewer only if the input ends.
  * `want` is at most INPUT_PEEK_MAX. */
 enum { INPUT_PEEK_MAX = 1 << 16 };
@@ -43,6 +50,9 @@ void input_keep_raw(struct input *in);
 /* Decodes the base64 text that starts here: from now on the input is what the text stands for, and ends where the text
  * ends. Once, and only after an input_peek. */
 MUST_USE enum err input_push_base64(struct input *in, struct err_detail *why);
+
+/* Goes back to the text around the base64 text, to the first byte that was not decoded. */
+void input_pop_base64(struct input *in);
 
 /* Decompressed bytes taken so far; messages name this offset. */
 uint64_t input_offset(const struct input *in);

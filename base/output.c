@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Temporary files next to their final names, and a list of them, so that a signal handler can remove them. */
+/*
+ * A new file has no name until it is whole: where the file system can (O_TMPFILE), nothing is left of it if the program
+ * is killed. Elsewhere it has a temporary name next to the final one, in a list that a signal handler reads.
+ *
+ *     no file of that name     write, fsync,                       link to the name,        fsync of the folder
+ *     one is replaced          write, fsync, link to NAME.replay-XXXXXX, rename to NAME,    fsync of the folder
+ *
+ * A kill between link and rename leaves NAME.replay-XXXXXX; the next output of that name removes it. A lock tells such
+ * a file from one that another process is about to rename.
+ */
+#define _GNU_SOURCE                   /* O_TMPFILE */
 #include "base/output.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +21,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +38,10 @@ struct output {
     FILE *file;
     char *path;                      /* final name; NULL: written to directly */
     char *temporary;
+    bool  is_unnamed;                /* the file has no name yet; `temporary` ends in X's */
+    bool  is_growing;                /* written to under its final name */
     int   listed;                    /* index into output_list, or -1 */
+    bool  is_stdout;
     char  name[];                    /* for messages */
 };
 
@@ -77,37 +92,107 @@ static mode_t output_new_mode(void)
     return 0666 & ~mask;
 }
 
-/* Opens a new file next to the final name, with these permissions. */
+static const char temporary_ending[] = ".replay-XXXXXX";
+
+/* The folder of a file, to be freed; NULL without memory. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+/* Whether a name in the folder is that of a file left behind: NAME, the ending, six letters. */
+static bool is_left_behind(const char *name, const char *final)
+{
+    const size_t n = strlen(final), ending = sizeof temporary_ending - 1, letters = strlen("XXXXXX");
+    return strlen(name) == n + ending && strncmp(name, final, n) == 0 &&
+           strncmp(name + n, temporary_ending, ending - letters) == 0;
+}
+
+/* Removes a temporary file unless its writer lives and holds the lock. */
+static void remove_if_left(int folder, const char *name)
+{
+    const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder, name, 0);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Removes what runs that were killed have left of this output. */
+static void remove_left_behind(const struct output *o)
+{
+    const char *slash = strrchr(o->path, '/');
+    char *folder = folder_of(o->path);
+    DIR *d = folder == NULL ? NULL : opendir(folder);
+    for (const struct dirent *entry; d != NULL && (entry = readdir(d)) != NULL;)
+        if (is_left_behind(entry->d_name, slash == NULL ? o->path : slash + 1))
+            remove_if_left(dirfd(d), entry->d_name);
+    if (d != NULL)
+        closedir(d);
+    free(folder);
+}
+
+/* Opens a file without a name in the folder of the final one; -1 where that is not possible. */
+static int open_unnamed(const struct output *o)
+{
+    char *folder = folder_of(o->path);
+    const int fd = folder == NULL || access("/proc/self/fd", X_OK) != 0
+                       ? -1 : open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    free(folder);
+    return fd;
+}
+
+/* Opens a new file in the folder of the final one, with these permissions. */
 static enum err output_open_temporary(struct output *o, mode_t mode, struct err_detail *why)
 {
-    static const char suffix[] = ".XXXXXX";
     o->path = output_target(o->name);
-    o->temporary = o->path == NULL ? NULL : malloc(strlen(o->path) + sizeof suffix);
+    o->temporary = o->path == NULL ? NULL : malloc(strlen(o->path) + sizeof temporary_ending);
     if (o->temporary == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: the host is out of memory", o->name);
     strcpy(o->temporary, o->path);
-    strcat(o->temporary, suffix);
-    const int fd = mkstemp(o->temporary);
-    if (fd < 0)
-        return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
-    fcntl(fd, F_SETFD, FD_CLOEXEC);          /* not for programs started meanwhile */
-    o->listed = output_enlist(o->temporary);
+    strcat(o->temporary, temporary_ending);
+    remove_left_behind(o);
+    int fd = open_unnamed(o);
+    o->is_unnamed = fd >= 0;
+    if (fd < 0) {
+        fd = mkstemp(o->temporary);
+        if (fd < 0)
+            return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+        fcntl(fd, F_SETFD, FD_CLOEXEC);      /* not for programs started meanwhile */
+        o->listed = output_enlist(o->temporary);
+    }
+    flock(fd, LOCK_EX | LOCK_NB);
     if (fchmod(fd, mode) == 0 && (o->file = fdopen(fd, "wb")) != NULL)
         return ERR_OK;
     const int reason = errno;
     close(fd);
-    unlink(o->temporary);
+    if (!o->is_unnamed)
+        unlink(o->temporary);
     return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(reason));
+}
+
+/* A stream of its own: what is printed for people goes through another one (base/shown.h). */
+static enum err output_open_stdout(struct output *o, struct err_detail *why)
+{
+    o->is_stdout = true;
+    fflush(stdout);
+    const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    o->file = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (o->file != NULL)
+        return ERR_OK;
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    return err_set(why, ERR_IO, 0, "standard output: cannot be written: %s", strerror(reason));
 }
 
 /* Opens what the name stands for: standard output, a regular file through a temporary one, anything else directly. */
 static enum err output_open_stream(struct output *o, struct err_detail *why)
 {
     struct stat st;
-    if (strcmp(o->name, "-") == 0) {
-        o->file = stdout;
-        return ERR_OK;
-    }
+    if (strcmp(o->name, "-") == 0)
+        return output_open_stdout(o, why);
     const bool is_there = stat(o->name, &st) == 0;
     if (!is_there || (S_ISREG(st.st_mode) && access(o->name, W_OK) == 0))
         return output_open_temporary(o, is_there ? st.st_mode & 0777 : output_new_mode(), why);
@@ -123,6 +208,7 @@ static enum err output_open_in_place(struct output *o, struct err_detail *why)
     o->file = fopen(o->name, "wb");
     if (o->file == NULL)
         return err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->name, strerror(errno));
+    o->is_growing = true;
     o->path = strdup(o->name);
     o->temporary = strdup(o->name);
     if (o->path != NULL && o->temporary != NULL)
@@ -163,6 +249,61 @@ FILE *output_file(struct output *o)
     return o->file;
 }
 
+/* Gives the file a name; false with errno. If that name is taken, *is_final stays false, and the temporary name is made
+ * one that nobody has. */
+static bool link_unnamed(struct output *o, bool *is_final)
+{
+    char self[sizeof "/proc/self/fd/" + 16];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(o->file));
+    *is_final = linkat(AT_FDCWD, self, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW) == 0;
+    if (*is_final || errno != EEXIST)
+        return *is_final;
+    for (;;) {                               /* mkstemp finds a free name; its file gives way to ours */
+        const int fd = mkstemp(o->temporary);
+        if (fd < 0)
+            return false;
+        close(fd);
+        unlink(o->temporary);
+        o->listed = output_enlist(o->temporary);
+        if (linkat(AT_FDCWD, self, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW) == 0)
+            return true;
+        if (errno != EEXIST)
+            return false;
+        strcpy(o->temporary + strlen(o->temporary) - strlen("XXXXXX"), "XXXXXX");
+    }
+}
+
+/* The names in a folder survive a loss of power once the folder is on disk. Some file systems cannot do that. */
+static bool sync_folder(const char *path)
+{
+    char *folder = folder_of(path);
+    const int fd = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool is_good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    return is_good;
+}
+
+/* Puts a file that is whole under its name; false with errno. */
+static bool output_publish(struct output *o)
+{
+    bool is_final = false;
+    if (fsync(fileno(o->file)) != 0 && errno != EINVAL)
+        return false;
+    if (o->is_unnamed && !link_unnamed(o, &is_final))
+        return false;
+    o->is_unnamed = false;
+    return (is_final || rename(o->temporary, o->path) == 0) && sync_folder(o->path);
+}
+
+/* Removes what there is of an output that failed. */
+static void output_remove(const struct output *o)
+{
+    if (o->temporary != NULL && !o->is_unnamed)
+        unlink(o->temporary);
+}
+
 enum err output_commit(struct output **out, struct err_detail *why)
 {
     struct output *o = *out;
@@ -170,19 +311,20 @@ enum err output_commit(struct output **out, struct err_detail *why)
         return ERR_OK;
     assert(o->file != NULL && (o->path == NULL) == (o->temporary == NULL));
     *out = NULL;
-    const bool is_stdout = o->file == stdout;
     enum err e = ERR_OK;
     errno = 0;
     bool is_good = fflush(o->file) == 0 && ferror(o->file) == 0;
-    if (!is_stdout && fclose(o->file) != 0)
+    if (is_good && o->temporary != NULL)
+        is_good = o->is_growing ? fsync(fileno(o->file)) == 0 : output_publish(o);
+    int reason = errno;
+    if (fclose(o->file) != 0 && is_good) {
         is_good = false;
-    if (is_good && o->temporary != NULL && rename(o->temporary, o->path) != 0)
-        is_good = false;
+        reason = errno;
+    }
     if (!is_good) {
-        e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", is_stdout ? "standard output" : o->name,
-                    errno != 0 ? strerror(errno) : "writing failed");
-        if (o->temporary != NULL)
-            unlink(o->temporary);
+        e = err_set(why, ERR_IO, 0, "%s: cannot be written: %s", o->is_stdout ? "standard output" : o->name,
+                    reason != 0 ? strerror(reason) : "writing failed");
+        output_remove(o);
     }
     output_free(o);
     return e;
@@ -192,9 +334,7 @@ void output_abandon(struct output *o)
 {
     if (o == NULL)
         return;
-    if (o->file != stdout)
-        fclose(o->file);
-    if (o->temporary != NULL)
-        unlink(o->temporary);
+    fclose(o->file);
+    output_remove(o);
     output_free(o);
 }

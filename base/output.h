@@ -2,8 +2,9 @@
 /*
  * Output: a file appears under its name whole or not at all.
  *
- * Output goes to a temporary file in the folder of the final one; output_commit renames it. A name of something other
- * than a regular file (a terminal, a pipe, /dev/null) is written to directly.
+ * output_commit gives a file its name once all of it is on disk. So neither a kill nor a loss of power leaves a file
+ * that looks finished and is not. A name of something other than a regular file (a terminal, a pipe, /dev/null) is
+ * written to directly.
  */
 #ifndef REPLAY_BASE_OUTPUT_H
 #define REPLAY_BASE_OUTPUT_H

@@ -1,59 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* All calls of OpenSSL fail alike; for SHA-256 the only cause is a lack of memory. */
+/*
+ * The calls of libcrypto that take no memory. Those that replace them (EVP) look the algorithm up first, and OpenSSL
+ * 3.0 crashes in that look-up if the host is out of memory.
+ */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-static EVP_MD_CTX *sum_start(void)
+static void sum_finish(SHA256_CTX *sum, char hex[SHA256_HEX])
 {
-    EVP_MD_CTX *sum = EVP_MD_CTX_new();
-    if (sum != NULL && EVP_DigestInit_ex(sum, EVP_sha256(), NULL) == 1)
-        return sum;
-    EVP_MD_CTX_free(sum);
-    return NULL;
-}
-
-/* Ends and frees the sum. `is_good`: no call before failed. */
-static enum err sum_finish(EVP_MD_CTX *sum, bool is_good, char hex[SHA256_HEX], struct err_detail *why)
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned n = 0;
-    is_good = is_good && EVP_DigestFinal_ex(sum, digest, &n) == 1;
-    EVP_MD_CTX_free(sum);
-    if (!is_good)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a SHA-256 sum");
-    for (unsigned i = 0; i < 2 * n && i + 1 < SHA256_HEX; i++)
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256_Final(digest, sum);
+    for (unsigned i = 0; i + 1 < SHA256_HEX; i++)
         hex[i] = "0123456789abcdef"[digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
     hex[SHA256_HEX - 1] = '\0';
-    return ERR_OK;
 }
 
-enum err sha256_texts(const char *const *texts, size_t n, char hex[SHA256_HEX], struct err_detail *why)
+void sha256_texts(const char *const *texts, size_t n, char hex[SHA256_HEX])
 {
-    EVP_MD_CTX *sum = sum_start();
-    bool is_good = sum != NULL;
-    for (size_t i = 0; i < n && is_good; i++)
-        is_good = EVP_DigestUpdate(sum, texts[i], strlen(texts[i]) + 1) == 1;
-    return sum_finish(sum, is_good, hex, why);
+    SHA256_CTX sum;
+    SHA256_Init(&sum);
+    for (size_t i = 0; i < n; i++)
+        SHA256_Update(&sum, texts[i], strlen(texts[i]) + 1);
+    sum_finish(&sum, hex);
 }
 
 enum err sha256_file(const char *path, char hex[SHA256_HEX], struct err_detail *why)
 {
     enum { PIECE = 1 << 16 };
     unsigned char piece[PIECE];
+    SHA256_CTX sum;
     FILE *in = fopen(path, "rb");
     if (in == NULL)
-        return err_set(why, ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
-    EVP_MD_CTX *sum = sum_start();
-    bool is_good = sum != NULL;
-    for (size_t n; is_good && (n = fread(piece, 1, PIECE, in)) > 0;)
-        is_good = EVP_DigestUpdate(sum, piece, n) == 1;
+        return err_set(why, errno == ENOMEM ? ERR_HOST_NOMEM : ERR_INPUT, 0, "%.150s: %.60s", path, strerror(errno));
+    SHA256_Init(&sum);
+    for (size_t n; (n = fread(piece, 1, PIECE, in)) > 0;)
+        SHA256_Update(&sum, piece, n);
     const bool is_bad = ferror(in) != 0;
     fclose(in);
-    const enum err e = sum_finish(sum, is_good, hex, why);
-    return is_bad ? err_set(why, ERR_INPUT, 0, "%.150s: cannot be read", path) : e;
+    sum_finish(&sum, hex);
+    return is_bad ? err_set(why, ERR_INPUT, 0, "%.150s: cannot be read", path) : ERR_OK;
 }

@@ -44,3 +44,9 @@ bool terminal_has_bold(FILE *out)
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     return is_terminal(out) && term != NULL && strcmp(term, "dumb") != 0 && (no_color == NULL || no_color[0] == '\0');
 }
+
+void terminal_bold(FILE *out, bool is_on)
+{
+    fflush(out);
+    dprintf(STDOUT_FILENO, "%s", is_on ? "\033[1m" : "\033[0m");
+}

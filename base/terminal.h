@@ -21,4 +21,8 @@ size_t terminal_rows(FILE *out);
 /* Whether `out` shows bold letters: a terminal, TERM is not dumb, and NO_COLOR (no-color.org) is not set. */
 bool terminal_has_bold(FILE *out);
 
+/* Turns bold letters on or off on a terminal that has them. Not by the stream, which prints nothing that a terminal
+ * obeys (base/shown.h). */
+void terminal_bold(FILE *out, bool is_on);
+
 #endif

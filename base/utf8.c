@@ -15,3 +15,11 @@ size_t utf8_length(const unsigned char *s)
     const bool is_outside = (c == 0xed && s[1] > 0x9f) || (c == 0xf4 && s[1] > 0x8f);
     return is_overlong || is_outside ? 0 : n;
 }
+
+uint32_t utf8_code(const unsigned char *s, size_t n)
+{
+    uint32_t code = n == 1 ? s[0] : s[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++)
+        code = code << 6 | (s[i] & 0x3fu);
+    return code;
+}

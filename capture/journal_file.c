@@ -22,8 +22,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -99,14 +101,50 @@ static struct call_record *window_map(int fd, uint32_t w)
     return window;
 }
 
+static bool is_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Leaves of a command line what tells which program it is: the first word, and the next one that names a file, which is
+ * an interpreter's script. The rest may hold passwords and tokens; "..." stands for it. `n` bytes of words, each with
+ * its terminator. */
+static void keep_program(char *words, size_t n)
+{
+    static const char rest[] = "...";
+    size_t used = strlen(words) + 1, at = used;
+    while (at < n && !is_file(words + at))
+        at += strlen(words + at) + 1;
+    if (at < n) {
+        const size_t length = strlen(words + at) + 1;
+        memmove(words + used, words + at, length);
+        used += length;
+    }
+    if (used < n && used + sizeof rest <= CALL_COMMAND_LINE_BYTES) {
+        memcpy(words + used, rest, sizeof rest);
+        used += sizeof rest;
+    }
+    if (used < CALL_COMMAND_LINE_BYTES)
+        memset(words + used, 0, CALL_COMMAND_LINE_BYTES - used);
+}
+
+/* The program's command line; whole only if REPLAY_RECORD_COMMAND_LINE is in the environment. */
+static void read_command_line(char words[CALL_COMMAND_LINE_BYTES])
+{
+    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, words, CALL_COMMAND_LINE_BYTES - 1);
+    if (fd >= 0)
+        close(fd);
+    words[n > 0 ? n : 0] = '\0';
+    if (n > 0 && getenv("REPLAY_RECORD_COMMAND_LINE") == NULL)
+        keep_program(words, (size_t)n);
+}
+
 static void head_fill(struct call_head *head, uint32_t pid)
 {
     static const char magic[sizeof head->magic] = CALL_JOURNAL_MAGIC;
-    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? 0 : read(fd, head->command_line, sizeof head->command_line - 1);
-    if (fd >= 0)
-        close(fd);
-    head->command_line[n > 0 ? n : 0] = '\0';
+    read_command_line(head->command_line);
     head->order = CALL_JOURNAL_ORDER;
     head->version = CALL_JOURNAL_VERSION;
     head->record_bytes = sizeof(struct call_record);

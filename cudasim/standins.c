@@ -356,11 +356,10 @@ static enum err name_folder(const struct wants *w, const char *cache, char **fol
         texts[3 * i + 1] = w->all[i].name == NULL ? "" : w->all[i].name;
         texts[3 * i + 2] = w->all[i].version == NULL ? "" : w->all[i].version;
     }
-    const enum err e = sha256_texts(texts, 3 * w->n + 1, hex, why);
+    sha256_texts(texts, 3 * w->n + 1, hex);
     free(texts);
-    if (e == ERR_OK)
-        snprintf(*folder, room, "%s/standins/%.16s", cache, hex);
-    return e;
+    snprintf(*folder, room, "%s/standins/%.16s", cache, hex);
+    return ERR_OK;
 }
 
 static enum err write_all(const struct made *made, size_t n, const char *folder, struct err_detail *why)

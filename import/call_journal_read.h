@@ -8,7 +8,7 @@
 
 #include "base/input.h"
 #include "capture/call_journal.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 #include <stdbool.h>
 

@@ -30,10 +30,11 @@ bool html_sniff(const unsigned char *head, size_t n)
     return starts_with(head + i, n - i, "<!doctype html") || starts_with(head + i, n - i, "<html");
 }
 
-/* Takes everything up to the end of `key`. */
-static enum err html_find(struct input *in, const char *key, struct err_detail *why)
+/* Takes everything up to the end of `key`; *found says whether there is one. */
+static enum err html_find(struct input *in, const char *key, bool *found, struct err_detail *why)
 {
     const size_t length = strlen(key);
+    *found = true;
     for (;;) {
         const unsigned char *bytes;
         size_t n;
@@ -50,8 +51,10 @@ static enum err html_find(struct input *in, const char *key, struct err_detail *
                 return ERR_OK;
             }
         }
-        if (n < INPUT_PEEK_MAX)
-            return err_set(why, ERR_UNSUPPORTED, 0, "%s: an HTML page without a snapshot inside", input_name(in));
+        if (n < INPUT_PEEK_MAX) {
+            *found = false;
+            return ERR_OK;
+        }
         input_skip(in, n - length + 1);
     }
 }
@@ -76,10 +79,26 @@ static enum err html_expect(struct input *in, unsigned char c, struct err_detail
 
 enum err html_enter(struct input *in, struct err_detail *why)
 {
-    enum err e = html_find(in, html_key, why);
+    bool found;
+    enum err e = html_find(in, html_key, &found, why);
+    if (e == ERR_OK && !found)
+        e = err_set(why, ERR_UNSUPPORTED, 0, "%s: an HTML page without a snapshot inside", input_name(in));
     if (e == ERR_OK)
         e = html_expect(in, ':', why);
     if (e == ERR_OK)
         e = html_expect(in, '"', why);
     return e == ERR_OK ? input_push_base64(in, why) : e;
+}
+
+enum err html_count_others(struct input *in, uint32_t *n, struct err_detail *why)
+{
+    bool found = true;
+    enum err e = ERR_OK;
+    input_pop_base64(in);
+    *n = 0;
+    while (e == ERR_OK && found) {
+        e = html_find(in, html_key, &found, why);
+        *n += e == ERR_OK && found;
+    }
+    return e;
 }

@@ -112,12 +112,13 @@ static enum err input_slurp(struct input *in, bool is_raw, void **out, size_t *n
     return ERR_OK;
 }
 
-static enum err open_slurped(struct input *in, bool is_raw, struct trace_reader **out, struct err_detail *why)
+static enum err open_slurped(struct input *in, bool is_raw, uint64_t memory_limit, struct trace_reader **out,
+                             struct err_detail *why)
 {
     void *bytes = NULL;
     size_t n = 0;
     const enum err e = input_slurp(in, is_raw, &bytes, &n, why);
-    return e != ERR_OK ? e : trace_open_owned(bytes, n, input_name(in), out, why);
+    return e != ERR_OK ? e : trace_open_owned(bytes, n, input_name(in), memory_limit, out, why);
 }
 
 static enum err run_importer(const struct importer *from, struct input *in, const struct import_config *cfg,
@@ -143,6 +144,15 @@ static enum err open_imported(const struct importer *from, struct input *in, con
 }
 
 static const struct import_config default_config = {.gpu = -1, .segment_frees = SEGMENT_FREES_AUTO};
+
+static enum err open_input(const char *path, const struct import_config *cfg, struct input **out,
+                           struct err_detail *why)
+{
+    const enum err e = input_open(path, out, why);
+    if (e == ERR_OK)
+        input_allow(*out, cfg->memory_limit);
+    return e;
+}
 
 /* The wishes as given, or the defaults, with what stands after the colon of --from. */
 static struct import_config config_of(const struct import_config *cfg, const char *from)
@@ -186,18 +196,18 @@ enum err trace_open_any(const char *path, const char *from, const struct import_
     struct input *in = NULL;
     const struct importer *importer = NULL;
     bool is_native = false;
-    enum err e = input_open(path, &in, why);
+    enum err e = open_input(path, &wanted, &in, why);
     if (e == ERR_OK && from == NULL)
         e = input_is_native(in, &is_native, why);
     if (e == ERR_OK && is_native) {
         if (strcmp(path, "-") == 0) {
             input_keep_raw(in);
-            e = open_slurped(in, true, out, why);
+            e = open_slurped(in, true, wanted.memory_limit, out, why);
         } else {
-            e = trace_open(path, out, why);
+            e = trace_open_within(path, wanted.memory_limit, out, why);
         }
     } else if (e == ERR_OK && (e = input_recognise(in, from, &is_native, &importer, why)) == ERR_OK) {
-        e = is_native ? open_slurped(in, false, out, why)
+        e = is_native ? open_slurped(in, false, wanted.memory_limit, out, why)
                       : open_imported(importer, in, &wanted, out, why);
     }
     input_close(in);
@@ -220,11 +230,11 @@ static enum err import_to_file(const struct importer *from, struct input *in, co
 }
 
 /* Opens a file that is not a native trace. */
-static enum err open_foreign(const char *path, const char *from, struct input **in, const struct importer **importer,
-                             struct err_detail *why)
+static enum err open_foreign(const char *path, const char *from, const struct import_config *cfg, struct input **in,
+                             const struct importer **importer, struct err_detail *why)
 {
     bool is_native = false;
-    enum err e = input_open(path, in, why);
+    enum err e = open_input(path, cfg, in, why);
     if (e == ERR_OK && from == NULL)
         e = input_is_native(*in, &is_native, why);
     if (e == ERR_OK && !is_native)
@@ -241,7 +251,7 @@ enum err trace_open_final_state(const char *path, const char *from, const struct
     struct input *in = NULL;
     const struct importer *importer = NULL;
     wanted.final_state = true;
-    enum err e = open_foreign(path, from, &in, &importer, why);
+    enum err e = open_foreign(path, from, &wanted, &in, &importer, why);
     if (e == ERR_OK && !importer->has_final_state)
         e = err_set(why, ERR_UNSUPPORTED, 0, "%s: the format %s has no final state", input_name(in), importer->name);
     if (e == ERR_OK)
@@ -256,7 +266,7 @@ enum err trace_import(const char *path, const char *from, const struct import_co
     const struct import_config wanted = config_of(cfg, from);
     struct input *in = NULL;
     const struct importer *importer = NULL;
-    enum err e = open_foreign(path, from, &in, &importer, why);
+    enum err e = open_foreign(path, from, &wanted, &in, &importer, why);
     if (e == ERR_OK)
         e = import_to_file(importer, in, &wanted, out_path, why);
     input_close(in);
@@ -272,12 +282,12 @@ enum err importer_describe(const struct importer *importer, struct input *in,
     return ERR_OK;
 }
 
-enum err trace_describe(const char *path, const char *from, void (*line)(void *arg, const char *text), void *arg,
-                        struct err_detail *why)
+enum err trace_describe(const char *path, const char *from, const struct import_config *cfg,
+                        void (*line)(void *arg, const char *text), void *arg, struct err_detail *why)
 {
     struct input *in = NULL;
     const struct importer *importer = NULL;
-    enum err e = open_foreign(path, from, &in, &importer, why);
+    enum err e = open_foreign(path, from, cfg == NULL ? &default_config : cfg, &in, &importer, why);
     if (e == ERR_OK)
         e = importer_describe(importer, in, line, arg, why);
     input_close(in);

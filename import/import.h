@@ -20,6 +20,7 @@ struct import_config {
     bool without_path;                /* the trace does not name the file, which is gone afterwards */
     bool ends_at_exit;                /* the recorder saw the program end; only a recorder sets it */
     bool final_state;                 /* set by trace_open_final_state */
+    uint64_t memory_limit;            /* what an input may unpack to, in bytes; 0: by its size (input.h, trace.h) */
     const char *columns;              /* what stands after the colon of --from, "time=ts,ptr=addr"; NULL: nothing */
     void  (*progress)(void *arg, uint64_t bytes_read, uint64_t bytes_total);   /* may be NULL; total 0 = unknown */
     void   *progress_arg;
@@ -62,7 +63,7 @@ MUST_USE enum err trace_import(const char *path, const char *from, const struct 
                                const char *out_path, struct err_detail *why);
 
 /* Says what a file holds that cannot be replayed, or not without a choice (`replay info`), one line per fact. */
-MUST_USE enum err trace_describe(const char *path, const char *from, void (*line)(void *arg, const char *text),
-                                 void *arg, struct err_detail *why);
+MUST_USE enum err trace_describe(const char *path, const char *from, const struct import_config *cfg,
+                                 void (*line)(void *arg, const char *text), void *arg, struct err_detail *why);
 
 #endif

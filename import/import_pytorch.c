@@ -58,6 +58,8 @@ static enum err pytorch_nomem(const struct input *in, struct err_detail *why)
 
 /* ---- facts ---- */
 
+#define OTHERS_TEXT "the page holds %" PRIu32 " more snapshots; only the first is read"
+
 /* The newest release that writes files of this layout. */
 static const char *snapshot_profile(const struct snapshot *s)
 {
@@ -133,6 +135,8 @@ static void note_layout(struct pytorch_import *p)
         note(p, "releases up to 2.0 record no free of a block that is older than the recording");
     if ((signs & SIGN_POOL_ID) == 0 && p->s->n_pools > 1)
         note(p, "the pools of blocks whose segment was freed are not recorded; the default pool is assumed");
+    if (p->s->n_others > 0)
+        note(p, OTHERS_TEXT, p->s->n_others);
     if (p->w->is_npu)
         note(p, "block sizes follow another vendor's rule: request + 32 bytes, rounded up to 512");
 }
@@ -327,11 +331,12 @@ static enum err put_start_blocks(struct pytorch_import *p, struct err_detail *wh
 static enum err frame_number(struct pytorch_import *p, uint32_t frame, uint32_t *out, struct err_detail *why)
 {
     if (p->frame_of[frame] == 0) {
-        char text[FRAME_BYTES];
+        char text[2 * FRAME_BYTES + UNITS_TEXT];
         uint32_t number;
         const struct snapshot_frame *f = &p->s->frames[frame];
-        snprintf(text, sizeof text, "%s %s:%" PRIu32, snapshot_text(p->s, f->name), snapshot_text(p->s, f->file),
-                 f->line);
+        snprintf(text, sizeof text, "%.*s %.*s:%" PRIu32, FRAME_BYTES, snapshot_text(p->s, f->name), FRAME_BYTES,
+                 snapshot_text(p->s, f->file), f->line);
+        text[FRAME_BYTES - 1] = '\0';
         const enum err e = trace_put_frame(p->out, text, &number, why);
         if (e != ERR_OK)
             return e;
@@ -566,19 +571,11 @@ static enum err put_records(struct pytorch_import *p, struct err_detail *why)
 
 /* ---- devices ---- */
 
-static uint64_t device_reserved(const struct snapshot *s, uint32_t device, uint32_t *n_segments)
-{
-    uint64_t sum = 0;
-    *n_segments = 0;
-    for (uint32_t i = 0; i < s->final_segments.n; i++) {
-        const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
-        if (g->device != device)
-            continue;
-        sum = add_capped(sum, g->size);
-        ++*n_segments;
-    }
-    return sum;
-}
+/* What the final state has of one device. */
+struct device_state {
+    uint64_t reserved, live, largest_free;               /* bytes */
+    uint32_t n_segments, n_live, n_pending;
+};
 
 static uint32_t device_records(const struct snapshot *s, size_t device)
 {
@@ -595,6 +592,31 @@ static uint32_t device_count(const struct snapshot *s)
     return n;
 }
 
+static void device_state_add(struct device_state *d, const struct snapshot *s, const struct snapshot_segment *g)
+{
+    d->reserved = add_capped(d->reserved, g->size);
+    d->n_segments++;
+    for (uint32_t k = 0; k < g->n_blocks; k++) {
+        const struct snapshot_block *b = &s->blocks[g->first_block + k];
+        d->live += b->state == SNAPSHOT_BLOCK_ALLOCATED ? b->size : 0;
+        d->n_live += b->state == SNAPSHOT_BLOCK_ALLOCATED;
+        d->n_pending += b->state == SNAPSHOT_BLOCK_PENDING;
+        if (b->state == SNAPSHOT_BLOCK_INACTIVE && b->size > d->largest_free)
+            d->largest_free = b->size;
+    }
+}
+
+/* The final state device by device, in one pass; to be freed. NULL without memory. */
+static struct device_state *device_states(const struct snapshot *s)
+{
+    struct device_state *states = calloc((size_t)device_count(s) + 1, sizeof *states);
+    for (uint32_t i = 0; i < s->final_segments.n && states != NULL; i++) {
+        const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
+        device_state_add(&states[g->device], s, g);
+    }
+    return states;
+}
+
 static enum err refuse_state(const struct input *in, const struct snapshot *s, struct err_detail *why)
 {
     char text[UNITS_TEXT];
@@ -608,28 +630,27 @@ static enum err refuse_state(const struct input *in, const struct snapshot *s, s
 }
 
 /* True if a device has events (or, for a final state, memory); *what says how much. */
-static bool device_has(const struct snapshot *s, uint32_t device, bool final_state, char what[UNITS_TEXT])
+static bool device_has(const struct snapshot *s, const struct device_state *states, uint32_t device, bool final_state,
+                       char what[UNITS_TEXT])
 {
-    uint32_t n_segments;
-    const uint64_t reserved = device_reserved(s, device, &n_segments);
     if (final_state)
-        units_format_bytes(reserved, what);
+        units_format_bytes(states[device].reserved, what);
     else
         snprintf(what, UNITS_TEXT, "%u records", device_records(s, device));
-    return final_state ? n_segments > 0 : device_records(s, device) > STATE_RECORDS;
+    return final_state ? states[device].n_segments > 0 : device_records(s, device) > STATE_RECORDS;
 }
 
 /* The device that is asked for, or the only one that has what is asked for. */
-static enum err choose_device(const struct input *in, const struct snapshot *s, const struct import_config *cfg,
-                              uint32_t *device, struct err_detail *why)
+static enum err choose_among(const struct input *in, const struct snapshot *s, const struct device_state *states,
+                             const struct import_config *cfg, uint32_t *device, struct err_detail *why)
 {
     static const char *const words[2][2] = {{"have events", "has no events; these have"},
                                             {"hold memory", "holds no memory; these do"}};
     char list[128] = "", what[UNITS_TEXT];
     size_t used = 0;
     uint32_t n = 0;
-    for (uint32_t d = 0; d < device_count(s); d++) {
-        if (!device_has(s, d, cfg->final_state, what))
+    for (uint32_t d = 0, n_all = device_count(s); d < n_all; d++) {
+        if (!device_has(s, states, d, cfg->final_state, what))
             continue;
         if (n++ == 0)
             *device = d;
@@ -644,11 +665,20 @@ static enum err choose_device(const struct input *in, const struct snapshot *s, 
         return n == 1 ? ERR_OK
                       : err_set(why, ERR_USAGE, 0, "%s: several devices %s: %s; choose one with --gpu", input_name(in),
                                 words[cfg->final_state][0], list);
-    if (cfg->gpu >= device_count(s) || !device_has(s, (uint32_t)cfg->gpu, cfg->final_state, what))
+    if (cfg->gpu >= device_count(s) || !device_has(s, states, (uint32_t)cfg->gpu, cfg->final_state, what))
         return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " %s: %s", input_name(in), cfg->gpu,
                        words[cfg->final_state][1], list);
     *device = (uint32_t)cfg->gpu;
     return ERR_OK;
+}
+
+static enum err choose_device(const struct input *in, const struct snapshot *s, const struct import_config *cfg,
+                              uint32_t *device, struct err_detail *why)
+{
+    struct device_state *states = device_states(s);
+    const enum err e = states == NULL ? pytorch_nomem(in, why) : choose_among(in, s, states, cfg, device, why);
+    free(states);
+    return e;
 }
 
 /* Leaves only the final state. */
@@ -677,9 +707,17 @@ static enum err pytorch_read(struct input *in, const struct import_config *cfg, 
     const unsigned char *head;
     size_t n;
     enum err e = input_peek(in, INPUT_PEEK_MAX, &head, &n, why);
-    if (e == ERR_OK && html_sniff(head, n))
+    const bool is_page = e == ERR_OK && html_sniff(head, n);
+    if (is_page)
         e = html_enter(in, why);
-    return e == ERR_OK ? snapshot_read(in, cfg, s, why) : e;
+    if (e == ERR_OK)
+        e = snapshot_read(in, cfg, s, why);
+    if (e != ERR_OK || !is_page)
+        return e;
+    e = html_count_others(in, &(*s)->n_others, why);
+    if (e != ERR_OK)
+        snapshot_free(*s);
+    return e;
 }
 
 static void pytorch_free(struct pytorch_import *p)
@@ -749,27 +787,34 @@ static void say(const struct line_sink *to, const char *fmt, ...)
     to->line(to->arg, text);
 }
 
-static void say_device(const struct line_sink *to, const struct snapshot *s, uint32_t device)
+static void say_device(const struct line_sink *to, const struct snapshot *s, const struct device_state *d,
+                       uint32_t device)
 {
     char reserved[UNITS_TEXT], live[UNITS_TEXT], largest[UNITS_TEXT];
-    uint64_t live_bytes = 0, largest_free = 0;
-    uint32_t n_segments, n_live = 0, n_pending = 0;
-    const uint64_t reserved_bytes = device_reserved(s, device, &n_segments);
-    for (uint32_t i = 0; i < s->final_segments.n; i++) {
-        const struct snapshot_segment *g = &s->segments[s->final_segments.first + i];
-        for (uint32_t k = 0; g->device == device && k < g->n_blocks; k++) {
-            const struct snapshot_block *b = &s->blocks[g->first_block + k];
-            live_bytes += b->state == SNAPSHOT_BLOCK_ALLOCATED ? b->size : 0;
-            n_live += b->state == SNAPSHOT_BLOCK_ALLOCATED;
-            n_pending += b->state == SNAPSHOT_BLOCK_PENDING;
-            if (b->state == SNAPSHOT_BLOCK_INACTIVE && b->size > largest_free)
-                largest_free = b->size;
-        }
-    }
     say(to, "device %u: %u records; final state: %u segments, %s reserved, %u live blocks (%s), %u waiting for streams,"
-        " largest free block %s", device, device_records(s, device), n_segments,
-        units_format_bytes(reserved_bytes, reserved), n_live, units_format_bytes(live_bytes, live), n_pending,
-        units_format_bytes(largest_free, largest));
+        " largest free block %s", device, device_records(s, device), d->n_segments,
+        units_format_bytes(d->reserved, reserved), d->n_live, units_format_bytes(d->live, live), d->n_pending,
+        units_format_bytes(d->largest_free, largest));
+}
+
+/* Says how many records each device has and what its final state is. */
+static enum err say_devices(const struct line_sink *to, const struct snapshot *s, struct err_detail *why)
+{
+    struct device_state *states = device_states(s);
+    uint32_t n_events = 0;
+    if (states == NULL)
+        return pytorch_nomem(s->in, why);
+    for (uint32_t d = 0, n_all = device_count(s); d < n_all; d++) {
+        n_events += device_records(s, d) > STATE_RECORDS;
+        if (device_records(s, d) > 0 || states[d].n_segments > 0)
+            say_device(to, s, &states[d], d);
+    }
+    free(states);
+    if (n_events == 0)
+        say(to, "no events: the final state can be shown but not replayed");
+    else if (n_events > 1)
+        say(to, "several devices have events: choose one with --gpu");
+    return ERR_OK;
 }
 
 static enum err pytorch_describe(struct input *in, void (*line)(void *arg, const char *text), void *arg,
@@ -777,29 +822,20 @@ static enum err pytorch_describe(struct input *in, void (*line)(void *arg, const
 {
     const struct line_sink to = {.line = line, .arg = arg};
     struct snapshot *s = NULL;
-    const enum err e = pytorch_read(in, NULL, &s, why);
+    enum err e = pytorch_read(in, NULL, &s, why);
     if (e != ERR_OK)
         return e;
     size_t n = 0;
     const char *conf = pickle_string(s->pickle, s->settings.conf, &n);
     say(&to, "PyTorch memory snapshot%s, layout of release %s", s->is_bare_list ? " (only its list of segments)" : "",
         snapshot_profile(s));
+    if (s->n_others > 0)
+        say(&to, OTHERS_TEXT, s->n_others);
     if (s->settings.is_known)
         say(&to, "settings: \"%.400s\"", conf == NULL ? "" : conf);
-    uint32_t n_events = 0;
-    for (uint32_t d = 0; d < device_count(s); d++) {
-        uint32_t n_segments;
-        n_events += device_records(s, d) > STATE_RECORDS;
-        device_reserved(s, d, &n_segments);
-        if (device_records(s, d) > 0 || n_segments > 0)
-            say_device(&to, s, d);
-    }
-    if (n_events == 0)
-        say(&to, "no events: the final state can be shown but not replayed");
-    else if (n_events > 1)
-        say(&to, "several devices have events: choose one with --gpu");
+    e = say_devices(&to, s, why);
     snapshot_free(s);
-    return ERR_OK;
+    return e;
 }
 
 const struct importer importer_pytorch = {

@@ -15,6 +15,8 @@
  */
 #include "import/pickle.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +65,7 @@ struct strings {
     uint32_t n, cap;
     uint32_t *slots;                  /* open addressing: number + 1, 0 = vacant */
     uint32_t n_slots;                 /* a power of two, at least twice n */
+    struct hash_seed seed;
 };
 
 struct pickle {
@@ -223,20 +226,6 @@ static enum err pickle_line(struct pickle *p, const char **text, size_t *n, stru
 
 /* ---- strings ---- */
 
-static uint32_t string_hash(const char *s, size_t n)
-{
-    uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
-    for (; n >= 8; s += 8, n -= 8) {
-        uint64_t word;
-        memcpy(&word, s, 8);
-        h = (h ^ word) * UINT64_C(0xD6E8FEB86659FD93);
-        h ^= h >> 32;
-    }
-    for (; n > 0; s++, n--)
-        h = (h ^ (unsigned char)*s) * UINT64_C(0xD6E8FEB86659FD93);
-    return (uint32_t)(h ^ h >> 32);
-}
-
 /* A copy of s[0, n) with a terminator; NULL without memory. Arenas are not enlarged, so copies never move. */
 static const char *arena_copy(struct strings *t, const char *s, size_t n)
 {
@@ -261,6 +250,8 @@ static bool strings_rehash(struct strings *t)
     uint32_t *slots = calloc(n_slots, sizeof *slots);
     if (slots == NULL)
         return false;
+    if (t->n_slots == 0)
+        t->seed = hash_seed();
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t at = t->hash[i] & (n_slots - 1);
         while (slots[at] != 0)
@@ -292,7 +283,7 @@ static uint32_t strings_intern(struct strings *t, const char *s, size_t n)
 {
     if (t->n >= t->n_slots / 2 && !strings_rehash(t))
         return UINT32_MAX;
-    const uint32_t hash = string_hash(s, n);
+    const uint32_t hash = (uint32_t)hash_bytes(&t->seed, s, n);
     uint32_t at = hash & (t->n_slots - 1);
     for (; t->slots[at] != 0; at = (at + 1) & (t->n_slots - 1)) {
         const uint32_t i = t->slots[at] - 1;
@@ -1402,6 +1393,11 @@ bool pickle_float(const struct pickle *p, uint64_t value, double *out)
     else
         return false;
     return true;
+}
+
+uint32_t pickle_n_strings(const struct pickle *p)
+{
+    return p->strings.n;
 }
 
 const char *pickle_string(const struct pickle *p, uint64_t value, size_t *n)

@@ -85,6 +85,9 @@ uint64_t pickle_offset(const struct pickle *p);
 /* False if the value is no integer (a boolean is one). A PICKLE_BIG comes as its 64-bit pattern. */
 bool pickle_int(const struct pickle *p, uint64_t value, int64_t *out);
 bool pickle_float(const struct pickle *p, uint64_t value, double *out);
+/* How many distinct strings there are: their numbers are below it. */
+uint32_t pickle_n_strings(const struct pickle *p);
+
 /* The bytes of a string, zero-terminated, *n without the terminator; NULL for another kind. Valid until pickle_close.
  * */
 const char *pickle_string(const struct pickle *p, uint64_t value, size_t *n);

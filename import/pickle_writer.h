@@ -9,7 +9,7 @@
 #define REPLAY_IMPORT_PICKLE_WRITER_H
 
 #include "base/err.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,6 +11,7 @@
  *     later            | live block       | new block |
  *                                         ^ the end of the live block
  */
+#include "base/array.h"
 #include "import/pytorch_walk.h"
 
 #include "base/units.h"
@@ -23,9 +24,18 @@
 enum { SMALL_SEGMENT = 2 << 20 };
 #define TAIL_MAX MIB                  /* a rest up to this is not split off: PyTorch, should_split */
 
+/* Addresses in all segments that may be idle, and others. A segment becomes idle only when it comes or when a block in
+ * it is freed, so these two note an address, and a look forgets those that are not idle. Each note is thus paid for
+ * once, although there are many segments and many looks. */
+struct idle_notes {
+    uint64_t *addr;
+    size_t    n, room;
+    bool      is_all;                 /* nothing was noted: any segment may be idle */
+};
+
 struct forward {
     struct walk *w;
-    struct segment_set now;
+    struct segment_map now;
     struct rank_set active;           /* ranks of blocks that are live or pending */
     uint64_t *requested;              /* by rank, while active */
     bool *is_pending;                 /* by rank: free requested */
@@ -34,12 +44,108 @@ struct forward {
     enum import_segment_frees wish;
     uint64_t room_bytes;
     uint64_t uncollected_bytes;       /* as in free_run_scene */
+    struct idle_notes small, large;   /* segments of SMALL_SEGMENT bytes, and all others */
+    uint64_t *freed;                  /* ascending: the segments that the present run frees */
+    size_t n_freed, freed_room;
 };
 
 static void contradiction_add(struct walk_contradictions *t, uint64_t record)
 {
     if (t->n++ == 0)
         t->first = record;
+}
+
+/* ---- idle segments ---- */
+
+/* True for an ordinary segment of the default pools without an active block. */
+static bool is_idle(const struct forward *f, const struct reserved_segment *s)
+{
+    const struct walk *w = f->w;
+    if (s->is_range || s->pool != 0)
+        return false;
+    const uint32_t rank = walk_rank_from(w, s->addr);
+    const uint32_t first = rank == w->n_addr ? RANK_NONE
+                           : rank_set_has(&f->active, rank) ? rank : rank_set_above(&f->active, rank);
+    return first == RANK_NONE || w->addr[first] - s->addr >= s->bytes;
+}
+
+/* Notes an address. With more notes than segments it is as cheap to look at all segments; so it is without memory. */
+static void idle_note(const struct forward *f, struct idle_notes *t, uint64_t addr)
+{
+    enum { NOTES_FREE = 1024 };
+    if (t->is_all)
+        return;
+    uint64_t *grown = t->n > f->now.n + NOTES_FREE ? NULL : array_grow(t->addr, t->n, &t->room, sizeof *grown);
+    if (grown == NULL) {
+        t->is_all = true;
+        return;
+    }
+    t->addr = grown;
+    t->addr[t->n++] = addr;
+}
+
+/* A block was freed, in a segment of either size. */
+static void idle_note_block(struct forward *f, uint64_t addr)
+{
+    idle_note(f, &f->small, addr);
+    idle_note(f, &f->large, addr);
+}
+
+static void idle_note_segment(struct forward *f, const struct reserved_segment *s)
+{
+    if (!s->is_range)
+        idle_note(f, s->bytes == SMALL_SEGMENT ? &f->small : &f->large, s->addr);
+}
+
+static bool idle_note_all(const struct forward *f, struct idle_notes *t)
+{
+    const bool is_small = t == &f->small;
+    uint64_t *grown = array_reserve(t->addr, 0, f->now.n + 1, &t->room, sizeof *grown);
+    if (grown == NULL)
+        return false;
+    t->addr = grown;
+    t->n = 0;
+    struct segment_set now;
+    if (!segment_map_list(&f->now, &now))
+        return false;
+    for (size_t i = 0; i < now.n; i++)
+        if ((now.at[i].bytes == SMALL_SEGMENT) == is_small)
+            t->addr[t->n++] = now.at[i].addr;
+    segment_set_free(&now);
+    t->is_all = false;
+    return true;
+}
+
+static int addr_order(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool is_freed_by_run(const struct forward *f, uint64_t addr)
+{
+    return f->n_freed > 0 && bsearch(&addr, f->freed, f->n_freed, sizeof addr, addr_order) != NULL;
+}
+
+/* *found: whether a segment of this kind is idle, other than those that the present run frees. False without memory.
+ * What is no longer idle is forgotten; what the run frees will be gone at the next look. */
+static bool idle_look(struct forward *f, struct idle_notes *t, bool *found)
+{
+    size_t kept = 0, i = 0;
+    *found = false;
+    if (t->is_all && !idle_note_all(f, t))
+        return false;
+    for (; i < t->n && !*found; i++) {
+        const struct reserved_segment *s = segment_map_find(&f->now, t->addr[i], 1);
+        if (s == NULL || (s->bytes == SMALL_SEGMENT) != (t == &f->small) || !is_idle(f, s))
+            continue;
+        t->addr[kept++] = s->addr;
+        *found = !is_freed_by_run(f, s->addr);
+    }
+    while (i < t->n)
+        t->addr[kept++] = t->addr[i++];
+    t->n = kept;
+    return true;
 }
 
 /* ---- blocks ---- */
@@ -79,6 +185,7 @@ static enum err overlap(struct forward *f, uint32_t i, uint32_t other, struct er
         w->n_unmatched_final++;
         active_retire(f, other);
         rank_set_remove(&f->active, other);
+        idle_note_block(f, w->addr[other]);
         return ERR_OK;
     }
     return err_set(why, ERR_FORMAT, i,
@@ -123,11 +230,11 @@ static enum err forward_alloc(struct forward *f, uint32_t i, struct err_detail *
             return e;
         above = rank_set_above(&f->active, rank);
     }
-    const size_t segment = segment_set_find(&f->now, r->addr, r->size);
-    if (segment == SIZE_MAX)
+    const struct reserved_segment *segment = segment_map_find(&f->now, r->addr, r->size);
+    if (segment == NULL)
         contradiction_add(&w->outside, i);
     else if (below != RANK_NONE)
-        size_block_below(f, below, r->addr, &f->now.at[segment]);
+        size_block_below(f, below, r->addr, segment);
     active_put(f, rank, r->size, false);
     return ERR_OK;
 }
@@ -136,8 +243,8 @@ static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *
 {
     struct snapshot_record *r = &f->w->records[i];
     if (r->pool == SNAPSHOT_NO_POOL) {
-        const size_t segment = segment_set_find(&f->now, r->addr, 1);
-        r->pool = segment == SIZE_MAX ? 0 : f->now.at[segment].pool;
+        const struct reserved_segment *segment = segment_map_find(&f->now, r->addr, 1);
+        r->pool = segment == NULL ? 0 : segment->pool;
     }
     if (r->action == ACTION_ALLOC)
         return forward_alloc(f, i, why);
@@ -147,48 +254,48 @@ static enum err forward_block(struct forward *f, uint32_t i, struct err_detail *
         rank_set_remove(&f->active, f->w->rank[i]);
         if (b != NULL)
             b->is_gone = true;
+        idle_note_block(f, r->addr);
     }
     return ERR_OK;
 }
 
 /* ---- segments ---- */
 
-/* True for an ordinary segment of the default pools without an active block. */
-static bool is_idle(const struct forward *f, const struct reserved_segment *s)
+/* Collects the segments that the run of records [begin, end) frees. */
+static bool run_note_freed(struct forward *f, uint32_t begin, uint32_t end)
 {
-    const struct walk *w = f->w;
-    if (s->is_range || s->pool != 0)
+    uint64_t *grown = array_reserve(f->freed, 0, end - begin, &f->freed_room, sizeof *grown);
+    if (grown == NULL)
         return false;
-    const uint32_t rank = walk_rank_from(w, s->addr);
-    const uint32_t first = rank == w->n_addr ? RANK_NONE
-                           : rank_set_has(&f->active, rank) ? rank : rank_set_above(&f->active, rank);
-    return first == RANK_NONE || w->addr[first] - s->addr >= s->bytes;
+    f->freed = grown;
+    f->n_freed = 0;
+    for (uint32_t i = begin; i < end; i++)
+        if (f->w->records[i].action == ACTION_SEGMENT_FREE)
+            f->freed[f->n_freed++] = f->w->records[i].addr;
+    if (f->n_freed > 0)
+        qsort(f->freed, f->n_freed, sizeof *f->freed, addr_order);
+    return true;
 }
 
-/* True if the run leaves an idle segment. */
-static bool leaves_idle_segment(const struct forward *f, uint32_t begin, uint32_t end)
+/* *leaves: whether the run leaves an idle segment. */
+static bool leaves_idle_segment(struct forward *f, uint32_t begin, uint32_t end, bool *leaves)
 {
-    const struct walk *w = f->w;
-    for (size_t k = 0; k < f->now.n; k++) {
-        bool is_freed = !is_idle(f, &f->now.at[k]);
-        for (uint32_t i = begin; i < end && !is_freed; i++)
-            is_freed = w->records[i].action == ACTION_SEGMENT_FREE && w->records[i].addr == f->now.at[k].addr;
-        if (!is_freed)
-            return true;
-    }
-    return false;
+    return run_note_freed(f, begin, end) && idle_look(f, &f->large, leaves) &&
+           (*leaves || idle_look(f, &f->small, leaves));
 }
 
 /* At new memory: if an idle large segment stays, the bytes held now are not yet enough to start garbage collection. */
-static void note_uncollected(struct forward *f, uint32_t i)
+static enum err note_uncollected(struct forward *f, uint32_t i, struct err_detail *why)
 {
+    bool is_left = false;
     if (f->w->s->settings.gc_threshold <= 0 || i == f->run_end || f->held_bytes <= f->uncollected_bytes)
-        return;
-    for (size_t k = 0; k < f->now.n; k++)
-        if (f->now.at[k].bytes != SMALL_SEGMENT && is_idle(f, &f->now.at[k])) {
-            f->uncollected_bytes = f->held_bytes;
-            return;
-        }
+        return ERR_OK;
+    f->n_freed = 0;
+    if (!idle_look(f, &f->large, &is_left))
+        return walk_nomem(f->w, why);
+    if (is_left)
+        f->uncollected_bytes = f->held_bytes;
+    return ERR_OK;
 }
 
 /* Applies a segment record. One that does not fit is counted and skipped. */
@@ -203,16 +310,19 @@ static enum err forward_segment(struct forward *f, uint32_t i, struct err_detail
     r->pool = st.pool;
     if (r->size == 0)
         return ERR_OK;
-    if (adds)
-        note_uncollected(f, i);
-    const enum segment_change c = adds ? segment_set_add(&f->now, &st)
-                                       : segment_set_take(&f->now, r->addr, r->size, &st);
+    const enum err e = adds ? note_uncollected(f, i, why) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    const enum segment_change c = adds ? segment_map_add(&f->now, &st)
+                                       : segment_map_take(&f->now, r->addr, r->size, &st);
     if (c == CHANGE_NOMEM)
         return walk_nomem(w, why);
     if (c == CHANGE_CONFLICT) {
         contradiction_add(&w->segments, i);
         return ERR_OK;
     }
+    if (adds)
+        idle_note_segment(f, &st);
     assert(adds || f->held_bytes >= r->size);
     f->held_bytes = adds ? f->held_bytes + r->size : f->held_bytes - r->size;
     if (f->held_bytes > w->peak_reserved)
@@ -224,9 +334,12 @@ static enum err forward_free_run(struct forward *f, uint32_t i, struct err_detai
 {
     if (i < f->run_end)
         return ERR_OK;
+    bool leaves_idle;
     f->run_end = free_run_end(f->w, i);
+    if (!leaves_idle_segment(f, i, f->run_end, &leaves_idle))
+        return walk_nomem(f->w, why);
     const struct free_run_scene scene = {.held_bytes = f->held_bytes, .room_bytes = f->room_bytes,
-                                        .leaves_idle_segment = leaves_idle_segment(f, i, f->run_end),
+                                        .leaves_idle_segment = leaves_idle,
                                         .uncollected_bytes = f->uncollected_bytes};
     return free_run_read(f->w, i, &scene, f->wish, why);
 }
@@ -295,7 +408,7 @@ static enum err forward_open(struct forward *f, struct err_detail *why)
     f->requested = calloc(w->n_addr + 1, sizeof *f->requested);
     f->is_pending = calloc(w->n_addr + 1, sizeof *f->is_pending);
     if (f->requested == NULL || f->is_pending == NULL || !rank_set_open(&f->active, w->n_addr) ||
-        !segment_set_copy(&f->now, &w->start))
+        !segment_map_open(&f->now, &w->start) || !free_runs_open(w))
         return walk_nomem(w, why);
     f->held_bytes = w->start_reserved = w->peak_reserved = segment_set_bytes(&w->start);
     f->room_bytes = walk_room(w).bytes;
@@ -337,7 +450,7 @@ static enum err forward_step(struct forward *f, uint32_t i, struct err_detail *w
 
 enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, struct err_detail *why)
 {
-    struct forward f = {.w = w, .wish = segment_frees};
+    struct forward f = {.w = w, .wish = segment_frees, .small.is_all = true, .large.is_all = true};
     enum err e = forward_open(&f, why);
     for (uint32_t i = 0; e == ERR_OK && i < w->n; i++)
         e = forward_step(&f, i, why);
@@ -348,8 +461,11 @@ enum err walk_forward(struct walk *w, enum import_segment_frees segment_frees, s
         if (w->blocks[i].segment == UINT32_MAX && !w->blocks[i].is_dropped)
             contradiction_add(&w->outside, 0);
     rank_set_close(&f.active);
-    segment_set_free(&f.now);
+    segment_map_free(&f.now);
     free(f.requested);
     free(f.is_pending);
+    free(f.small.addr);
+    free(f.large.addr);
+    free(f.freed);
     return e;
 }

@@ -127,30 +127,32 @@ static bool ranges_follow(struct ranges *t, const struct walk *w)
 
 /* Notes where a range of the start state begins, unless it begins with its first piece. Also not if it cannot begin
  * there: another segment lies in between, or it would be longer than any range is. */
-static bool range_note(struct walk *w, const struct range *r)
+static bool range_note(const struct walk *w, const struct range *r, struct segment_map *starts)
 {
     const struct reserved_segment s = {.addr = r->low, .stream = r->stream, .pool = r->pool, .is_small = r->is_small,
                                        .is_range = true};
-    size_t above = 0;
-    while (above < w->start.n && w->start.at[above].addr <= r->low)
-        above++;
-    const bool is_clear = above == 0 || w->start.at[above - 1].addr + w->start.at[above - 1].bytes <= r->low;
-    if (!r->is_from_start || r->low == r->first || !is_clear || w->start.at[above].addr != r->first ||
-        r->end - r->low > TRACE_RANGE_MAX)
+    const size_t first = segment_set_find(&w->start, r->first, 1);
+    const struct reserved_segment *below = first == SIZE_MAX || first == 0 ? NULL : &w->start.at[first - 1];
+    const bool is_clear = first != SIZE_MAX && w->start.at[first].addr == r->first &&
+                          (below == NULL || (below->addr <= r->low && below->addr + below->bytes <= r->low));
+    if (!r->is_from_start || r->low == r->first || !is_clear || r->end - r->low > TRACE_RANGE_MAX)
         return true;
-    return segment_set_add(&w->range_starts, &s) != CHANGE_NOMEM;
+    return segment_map_add(starts, &s) != CHANGE_NOMEM;
 }
 
 bool walk_range_starts(struct walk *w)
 {
     struct ranges t = {.n = 0};
+    struct segment_map starts = {.n = 0};
     bool ok = true;
     for (size_t i = 0; i < w->start.n && ok; i++)
         if (w->start.at[i].is_range)
             ok = ranges_map(&t, &w->start.at[i], true);
     ok = ok && (t.n == 0 || ranges_follow(&t, w));
     for (size_t i = 0; i < t.n && ok; i++)
-        ok = range_note(w, &t.at[i]);
+        ok = range_note(w, &t.at[i], &starts);
+    ok = ok && segment_map_list(&starts, &w->range_starts);
+    segment_map_free(&starts);
     free(t.at);
     return ok;
 }

@@ -80,17 +80,37 @@ struct walk_room walk_room(const struct walk *w)
 
 enum stack_evidence { STACK_NONE, STACK_FLUSH, STACK_OTHER };
 
-static enum stack_evidence stack_of_segment_free(const struct snapshot *s, uint32_t stack)
+static bool is_name_of_flush(const char *name)
+{
+    return strstr(name, "empty_cache") != NULL || strstr(name, "emptyCache") != NULL;
+}
+
+/* Looks at each name once, however many frames have it, and at each node once, however many stacks go through it. */
+bool free_runs_open(struct walk *w)
+{
+    const struct snapshot *s = w->s;
+    enum { UNSEEN, FLUSH, OTHER };
+    uint8_t *names = calloc((size_t)pickle_n_strings(s->pickle) + 1, sizeof *names);
+    w->calls_flush = calloc((size_t)s->stacks.n_nodes + 1, sizeof *w->calls_flush);
+    w->is_given_up = calloc(s->n_pools + 1, sizeof *w->is_given_up);
+    const bool ok = names != NULL && w->calls_flush != NULL && w->is_given_up != NULL;
+    for (uint32_t i = 0; ok && i < s->stacks.n_nodes; i++) {
+        const struct stack_node *node = &s->stacks.node[i];
+        const uint32_t name = s->frames[node->text].name;
+        assert(node->caller <= i);
+        if (names[name] == UNSEEN)
+            names[name] = is_name_of_flush(snapshot_text(s, name)) ? FLUSH : OTHER;
+        w->calls_flush[i] = names[name] == FLUSH || (node->caller > 0 && w->calls_flush[node->caller - 1]);
+    }
+    free(names);
+    return ok;
+}
+
+static enum stack_evidence stack_of_segment_free(const struct walk *w, uint32_t stack)
 {
     if (stack == 0)
         return STACK_NONE;
-    for (uint32_t node = s->stacks.stack[stack - 1]; node != 0; node = s->stacks.node[node - 1].caller) {
-        const struct snapshot_frame *frame = &s->frames[s->stacks.node[node - 1].text];
-        const char *name = snapshot_text(s, frame->name);
-        if (strstr(name, "empty_cache") != NULL || strstr(name, "emptyCache") != NULL)
-            return STACK_FLUSH;
-    }
-    return STACK_OTHER;
+    return w->calls_flush[w->s->stacks.stack[stack - 1] - 1] ? STACK_FLUSH : STACK_OTHER;
 }
 
 struct run {
@@ -173,7 +193,7 @@ static void run_look_for_fit(const struct walk *w, struct run *run)
 static struct run run_look(const struct walk *w, uint32_t begin)
 {
     struct run run = {.begin = begin, .end = free_run_end(w, begin), .only_large = true, .next = ACTION_KINDS};
-    run.stack = stack_of_segment_free(w->s, w->records[begin].stack);
+    run.stack = stack_of_segment_free(w, w->records[begin].stack);
     for (uint32_t i = begin; i < run.end; i++) {
         const struct snapshot_record *r = &w->records[i];
         if (!is_segment_free(r))
@@ -212,25 +232,18 @@ static enum err free_run_put(struct walk *w, const struct free_run *run, struct 
     return ERR_OK;
 }
 
-static bool pool_is_given_up(const struct walk *w, uint16_t pool)
-{
-    for (size_t i = 0; i < w->n_free_runs; i++)
-        if (w->free_runs[i].reading == FREED_WITH_POOL && w->free_runs[i].pool == pool)
-            return true;
-    return false;
-}
-
 /* Memory of a private pool is freed only once nobody owns the pool: notes that each such pool was dropped. */
 static enum err run_give_up_pools(struct walk *w, const struct run *run, struct err_detail *why)
 {
     for (uint32_t i = run->begin; i < run->end; i++) {
         const struct snapshot_record *r = &w->records[i];
-        if (!is_segment_free(r) || r->pool == 0 || pool_is_given_up(w, r->pool))
+        if (!is_segment_free(r) || r->pool == 0 || w->is_given_up[r->pool])
             continue;
         const struct free_run gone = {.record = run->begin, .pool = r->pool, .reading = FREED_WITH_POOL};
         const enum err e = free_run_put(w, &gone, why);
         if (e != ERR_OK)
             return e;
+        w->is_given_up[r->pool] = true;
     }
     return ERR_OK;
 }
@@ -265,8 +278,7 @@ enum err free_run_read(struct walk *w, uint32_t i, const struct free_run_scene *
     assert(is_segment_free(&w->records[i]));
     const struct run run = run_look(w, i);
     const bool drops_user_pool = !run.has_default && run.has_private && w->s->pools[run.pool][0] == 0 &&
-                                 w->captures[run.pool] == 0 && !pool_is_given_up(w, run.pool) &&
-                                 run.stack != STACK_FLUSH;
+                                 w->captures[run.pool] == 0 && !w->is_given_up[run.pool] && run.stack != STACK_FLUSH;
     enum err e = run_give_up_pools(w, &run, why);
     if (e != ERR_OK || drops_user_pool)
         return e;

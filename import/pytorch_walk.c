@@ -177,7 +177,7 @@ uint32_t walk_rank_from(const struct walk *w, uint64_t addr)
 
 /* ---- segments, backward ---- */
 
-/* Sets walk.final, and walk.start as the point from which the backward pass begins. */
+/* Sets walk.final, from which the backward pass begins. */
 static enum err walk_final_segments(struct walk *w, struct err_detail *why)
 {
     const struct snapshot *s = w->s;
@@ -187,7 +187,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
                                             .is_small = g->is_small, .is_range = g->is_expandable};
         if (g->device != w->device || g->size == 0)
             continue;
-        switch (segment_set_add(&w->final, &st)) {
+        switch (segment_map_add(&w->undone, &st)) {
         case CHANGE_NOMEM:
             return walk_nomem(w, why);
         case CHANGE_CONFLICT:
@@ -197,7 +197,7 @@ static enum err walk_final_segments(struct walk *w, struct err_detail *why)
             break;
         }
     }
-    return segment_set_copy(&w->start, &w->final) ? ERR_OK : walk_nomem(w, why);
+    return segment_map_list(&w->undone, &w->final) ? ERR_OK : walk_nomem(w, why);
 }
 
 /* The capture that is open after record r. A begin in an open capture, an end without a begin, and a capture into no
@@ -218,7 +218,7 @@ static struct snapshot_record *capture_after(struct walk *w, struct snapshot_rec
 /* Fills in the pools of segment records in captures, and of those that free the segments again. */
 static enum err walk_captures(struct walk *w, struct err_detail *why)
 {
-    struct segment_set made = {.at = NULL};
+    struct segment_map made = {.n = 0};
     struct snapshot_record *open = NULL;
     enum segment_change c = CHANGE_DONE;
     w->captures = calloc(w->s->n_pools, sizeof *w->captures);
@@ -233,15 +233,15 @@ static enum err walk_captures(struct walk *w, struct err_detail *why)
         if (r->pool != SNAPSHOT_NO_POOL || r->size == 0)
             continue;
         if (r->action == ACTION_SEGMENT_FREE || r->action == ACTION_SEGMENT_UNMAP) {
-            if (segment_set_take(&made, r->addr, r->size, &st) == CHANGE_DONE)
+            if (segment_map_take(&made, r->addr, r->size, &st) == CHANGE_DONE)
                 r->pool = st.pool;
         } else if ((r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP) && open != NULL &&
                    open->stream == r->stream) {
             st.pool = r->pool = open->pool;
-            c = segment_set_add(&made, &st);
+            c = segment_map_add(&made, &st);
         }
     }
-    segment_set_free(&made);
+    segment_map_free(&made);
     return c == CHANGE_NOMEM ? walk_nomem(w, why) : ERR_OK;
 }
 
@@ -250,7 +250,7 @@ static enum segment_change segment_undo(struct walk *w, struct snapshot_record *
 {
     struct reserved_segment st = {.addr = r->addr, .bytes = r->size, .stream = r->stream};
     if (r->action == ACTION_SEGMENT_ALLOC || r->action == ACTION_SEGMENT_MAP) {
-        const enum segment_change c = segment_set_take(&w->start, r->addr, r->size, &st);
+        const enum segment_change c = segment_map_take(&w->undone, r->addr, r->size, &st);
         if (c == CHANGE_DONE && r->pool == SNAPSHOT_NO_POOL)
             r->pool = st.pool;
         return c;
@@ -259,10 +259,10 @@ static enum segment_change segment_undo(struct walk *w, struct snapshot_record *
     st.is_range = r->action == ACTION_SEGMENT_UNMAP;
     st.is_small = r->size == SMALL_SEGMENT;
     r->pool = st.pool;
-    return segment_set_add(&w->start, &st);
+    return segment_map_add(&w->undone, &st);
 }
 
-/* Undoes all segment records, the last first. A record that does not fit is counted and skipped. */
+/* Undoes all segment records, the last first; sets walk.start. A record that does not fit is counted and skipped. */
 static enum err walk_back(struct walk *w, struct err_detail *why)
 {
     for (uint32_t i = w->n; i-- > 0;) {
@@ -281,7 +281,7 @@ static enum err walk_back(struct walk *w, struct err_detail *why)
             break;
         }
     }
-    return ERR_OK;
+    return segment_map_list(&w->undone, &w->start) ? ERR_OK : walk_nomem(w, why);
 }
 
 /* ---- blocks ---- */
@@ -460,6 +460,7 @@ void walk_free(struct walk *w)
 {
     if (w == NULL)
         return;
+    segment_map_free(&w->undone);
     segment_set_free(&w->start);
     segment_set_free(&w->final);
     segment_set_free(&w->range_starts);
@@ -468,6 +469,8 @@ void walk_free(struct walk *w)
     free(w->blocks);
     free(w->block_of);
     free(w->free_runs);
+    free(w->calls_flush);
+    free(w->is_given_up);
     free(w->captures);
     free(w);
 }

@@ -59,12 +59,15 @@ struct walk {
     uint32_t n_addr;
     uint32_t *rank;                   /* by record: rank of its block address; WALK_NO_RANK: none */
     struct segment_set start, final;
+    struct segment_map undone;        /* during the backward pass: the segments before record i */
     struct segment_set range_starts;  /* of 0 bytes: unmapped beginnings of ranges of the start state */
     struct walk_block *blocks;        /* ascending by address */
     size_t n_blocks;
     uint32_t *block_of;               /* by rank: number in blocks + 1, 0 = none */
     struct free_run *free_runs;
     size_t n_free_runs, free_runs_room;
+    bool *calls_flush;                /* by node of the snapshot's stacks: it, or a caller, is empty_cache */
+    bool *is_given_up;                /* by the snapshot's pool: a free run says that it was dropped */
     uint32_t *captures;               /* by pool: graph captures into it that were recorded */
     uint64_t start_reserved, peak_reserved, peak_requested;
     uint64_t n_unknown_actions, n_unmatched_final, n_undecided_free_runs;
@@ -115,6 +118,9 @@ struct free_run_scene {
     bool     leaves_idle_segment;       /* the run leaves a segment without live block */
     uint64_t uncollected_bytes;       /* most that was held while garbage was left uncollected */
 };
+
+/* Prepares walk for free_run_read; false without memory. */
+MUST_USE bool free_runs_open(struct walk *w);
 
 /* The first record after the run of segment frees that begins at record i. */
 uint32_t free_run_end(const struct walk *w, uint32_t i);

@@ -63,6 +63,7 @@ enum { ROOM_RECORDS, ROOM_BLOCKS, ROOM_SEGMENTS, ROOM_STREAMS, ROOM_POOLS, ROOM_
 enum { SIZE_BITS_MAX = 60 };          /* no size has more: PyTorch refuses a tensor of 2^60 bytes */
 enum { POOLS_MAX = SNAPSHOT_NO_POOL };
 enum { DEVICES_MAX = 4096 };
+enum { SHARED_ROWS_FREE = 1 << 16 };
 enum { STACK_FRAMES_MAX = 4096 };     /* of deeper stacks the outermost frames are cut off */
 
 /* The entries of a dictionary that have known keys. */
@@ -209,18 +210,6 @@ static enum err snapshot_take_frame(struct snapshot *s, const struct fields *f, 
     return ERR_OK;
 }
 
-/* Hashes two frames at a time. */
-static uint64_t stack_hash(const uint32_t *frames, size_t n)
-{
-    uint64_t hash = n;
-    for (size_t i = 0; i < n; i += 2) {
-        const uint64_t two = frames[i] | (uint64_t)(i + 1 < n ? frames[i + 1] : 0) << 32;
-        hash = (hash ^ two) * UINT64_C(0xD6E8FEB86659FD93);
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
 static bool stack_is(const struct snapshot *s, uint32_t stack, const uint32_t *frames, size_t n)
 {
     uint32_t node = s->stacks.stack[stack - 1];
@@ -235,11 +224,12 @@ static enum err snapshot_take_stack(struct snapshot *s, const uint64_t *items, s
                                     struct err_detail *why)
 {
     uint32_t frames[STACK_FRAMES_MAX];
-    size_t n_frames = 0;
-    for (size_t i = 0; i < n && n_frames < STACK_FRAMES_MAX; i++)
+    size_t n_frames = 1;
+    frames[0] = pickle_index(items[0]);                  /* the caller looked: it is a frame */
+    for (size_t i = 1; i < n && n_frames < STACK_FRAMES_MAX; i++)
         if (pickle_kind(items[i]) == KIND_FRAME)
             frames[n_frames++] = pickle_index(items[i]);
-    const uint64_t hash = stack_hash(frames, n_frames);
+    const uint64_t hash = hash_bytes(&s->seed, frames, n_frames * sizeof *frames);
     const uint32_t *known = pair_map_find(&s->stack_map, hash, n_frames);
     if (known != NULL && stack_is(s, *known, frames, n_frames)) {
         *out = pickle_value(KIND_STACK, *known);
@@ -397,6 +387,8 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
         s->final_segments = s->ranges[pickle_index(segments)];
     if (pickle_kind(traces) == KIND_TRACES) {
         const struct snapshot_range *devices = &s->ranges[pickle_index(traces)];
+        if (devices->n > DEVICES_MAX)
+            return snapshot_fail(s, "more devices than any machine has", why);
         s->devices = calloc(devices->n, sizeof *s->devices);
         if (s->devices == NULL)
             return snapshot_nomem(s->in, why);
@@ -416,6 +408,7 @@ static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64
     struct snapshot *s = arg;
     struct fields f;
     f.mask = 0;
+    s->n_dicts++;
     for (size_t i = 0; i + 1 < n; i += 2) {
         if (pickle_kind(items[i]) != PICKLE_STRING || pickle_index(items[i]) >= KEYS)
             continue;
@@ -441,6 +434,16 @@ static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64
 
 /* ---- lists ---- */
 
+/* Counts rows that are copied because several lists share them. No program shares its records, so few are allowed: a
+ * reference takes two bytes of the file, a row forty. */
+static enum err count_shared_rows(struct snapshot *s, size_t n, struct err_detail *why)
+{
+    s->n_shared += n;
+    if (s->n_shared <= SHARED_ROWS_FREE || s->n_shared <= s->n_dicts)
+        return ERR_OK;
+    return snapshot_fail(s, "far more records, blocks or segments refer to others than stand for themselves", why);
+}
+
 /* Turns a list of rows of one table into a range of that table. The rows were made one after the other, so they are
  * adjacent; if an object is shared they are not, and are copied. */
 static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n, unsigned kind, void **table,
@@ -454,6 +457,9 @@ static enum err list_of_rows(struct snapshot *s, const uint64_t *items, size_t n
     *out = (struct snapshot_range){.first = first, .n = (uint32_t)n};
     if (in_order == n)
         return ERR_OK;
+    const enum err e = count_shared_rows(s, n, why);
+    if (e != ERR_OK)
+        return e;
     void *grown = table_grow(s, room, *table, *n_table, n, element);
     if (grown == NULL)
         return snapshot_nomem(s->in, why);
@@ -619,6 +625,7 @@ enum err snapshot_read(struct input *in, const struct import_config *cfg, struct
     s->settings = (struct snapshot_settings){.max_split_size = -1, .conf = PICKLE_NONE};
     s->in = in;
     s->cfg = cfg;
+    s->seed = hash_seed();
     enum err e = pickle_open(in, &handler, snapshot_words, WORDS, &s->pickle, why);
     if (e == ERR_OK)
         e = snapshot_pair(s, zero, &value, why);         /* pool 0 is the default pool */

@@ -12,7 +12,7 @@
 #include "base/torch_releases.h"
 #include "import/import.h"
 #include "import/pickle.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 /* X(name, text): the actions of records. The last two are no records of PyTorch's: `replay run-sim` and `replay record
  * --torch` put them where a graph capture begins and ends. */
@@ -94,6 +94,7 @@ struct snapshot {
     struct snapshot_range *devices;            /* records by device ordinal */
     size_t n_devices;
     bool is_bare_list;                         /* the file holds only a list of segments */
+    uint32_t n_others;                         /* snapshots of the same page, which are not read */
     unsigned signs;                            /* enum snapshot_sign */
     struct snapshot_settings settings;
     uint64_t *streams;                         /* raw handles */
@@ -107,8 +108,10 @@ struct snapshot {
     /* used during reading only */
     struct snapshot_range *ranges;
     size_t n_ranges;
+    size_t n_dicts, n_shared;                  /* dictionaries read; rows copied because lists share them */
     size_t room[8];
     struct pair_map stream_map, pool_map, frame_map, stack_map;
+    struct hash_seed seed;                     /* of the hashes in stack_map */
     uint64_t roundup[ROUNDUP_CLASSES];
     bool has_top;
     struct input *in;

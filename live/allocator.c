@@ -9,7 +9,7 @@
 #define _GNU_SOURCE                   /* dladdr */
 #include "base/array.h"
 #include "policies/spec.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -222,6 +222,8 @@ enum err policy_create(const struct policy_ops *ops, const struct policy_config 
     }
     if (e != ERR_OK)
         return policy_explain(e, cfg->device, &reason, why);
+    if (p == NULL)
+        return err_set(why, ERR_FORMAT, 0, "policy %s: its create() succeeds without a policy", ops->name);
     p->ops = ops;
     p->device = cfg->device;
     p->observer = &nobody;

@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* CSV (RFC 4180): one row per run, named by the columns (result_columns.def). */
 #include "report/csv.h"
+
+#include "base/shown.h"
 #include "report/result_columns.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+/* A spreadsheet computes a cell that begins so, and a formula may send the others away: an apostrophe makes it text. */
+static bool is_formula(const char *text)
+{
+    return text[0] != '\0' && strchr("=+-@", text[0]) != NULL;
+}
+
+/* Text that a spreadsheet, an editor or a terminal shows as it is (base/shown.h). */
 void csv_text(FILE *out, const char *text)
 {
-    if (text[strcspn(text, ",\"\r\n")] == '\0') {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
+    const bool is_quoted = text[strcspn(text, ",\"\r\n")] != '\0';
+    const size_t n = strlen(text);
+    fputs(is_quoted ? "\"" : "", out);
+    fputs(is_formula(text) ? "'" : "", out);
+    for (size_t i = 0, left_out; i < n;) {
+        const size_t length = shown_length(text + i, n - i, &left_out);
+        if (length > 0)
+            fwrite(text + i, 1, length, out);
+        else
+            fputc(text[i] == '\n' ? '\n' : '?', out);
+        if (text[i] == '"')
             fputc('"', out);
-        fputc(*text, out);
+        i += length > 0 ? length : left_out;
     }
-    fputc('"', out);
+    fputs(is_quoted ? "\"" : "", out);
 }
 
 void csv_bytes(FILE *out, const struct meter_bytes *b)

@@ -2,6 +2,7 @@
 /* JSON (RFC 8259), two spaces of indentation, one value a line. */
 #include "report/json_writer.h"
 
+#include "base/shown.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -29,6 +30,7 @@ static size_t plain_length(const struct json_writer *w, const unsigned char *s)
     return n;
 }
 
+/* What a person's editor or terminal would obey is escaped, as control characters are. */
 void json_quote(const struct json_writer *w, const char *text)
 {
     FILE *out = w->out;
@@ -39,6 +41,7 @@ void json_quote(const struct json_writer *w, const char *text)
         s += n_plain;
         if (*s == '\0')
             break;
+        size_t left_out;
         const size_t n = utf8_length(s);
         if (n == 0)
             fputs("\\ufffd", out);
@@ -46,10 +49,10 @@ void json_quote(const struct json_writer *w, const char *text)
             fprintf(out, "\\%c", *s);
         else if (*s == '\n')
             fputs("\\n", out);
-        else if (*s < 0x20 || *s == 0x7f)
-            fprintf(out, "\\u%04x", *s);
+        else if (shown_length((const char *)s, n, &left_out) == 0)
+            fprintf(out, "\\u%04x", utf8_code(s, n));
         else if (w->is_embedded && means_something(s))
-            fprintf(out, "\\u%04x", n == 1 ? *s : 0x2000u + (unsigned)(s[2] & 0x3f));
+            fprintf(out, "\\u%04x", utf8_code(s, n));
         else
             fwrite(s, 1, n, out);
         s += n == 0 ? 1 : n;

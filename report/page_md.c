@@ -5,6 +5,7 @@
  */
 #include "report/page.h"
 
+#include "base/shown.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -12,24 +13,40 @@
 
 enum { MD_ROWS = 40, MD_NOTES = 8 };
 
+/* Bytes of the letter at the start of a text, or of what stands there instead of one. */
+static size_t letter_length(const char *text)
+{
+    size_t left_out;
+    const size_t n = shown_length(text, strnlen(text, SHOWN_LETTER_MAX), &left_out);
+    return n > 0 ? n : left_out;
+}
+
+/* A letter that needs no escape; a space for one that may not be shown. */
+static void put_letter(FILE *out, const char *text)
+{
+    size_t left_out;
+    const size_t n = shown_length(text, strnlen(text, SHOWN_LETTER_MAX), &left_out);
+    fwrite(n > 0 ? text : " ", 1, n > 0 ? n : 1, out);
+}
+
 /* Text in a code span in a table's cell; letters that would end the span or the cell are replaced. */
 static void put_code(FILE *out, const char *text)
 {
     fputc('`', out);
-    for (; *text != '\0'; text++)
+    for (; *text != '\0'; text += letter_length(text))
         if (*text == '`')
             fputc('\'', out);
         else if (*text == '|')
             fputs("\\|", out);
         else
-            fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+            put_letter(out, text);
     fputc('`', out);
 }
 
 /* Text in a paragraph: letters that mean something to Markdown or HTML are escaped. */
 static void put_plain(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text++) {
+    for (; *text != '\0'; text += letter_length(text)) {
         if (*text == '<')
             fputs("&lt;", out);
         else if (*text == '&')
@@ -37,7 +54,7 @@ static void put_plain(FILE *out, const char *text)
         else if (strchr("\\`*_[]!#|~>@", *text) != NULL)
             fprintf(out, "\\%c", *text);
         else
-            fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+            put_letter(out, text);
     }
 }
 

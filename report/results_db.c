@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -22,6 +23,11 @@ enum {
     SQL_MAX = 12288,
     COLUMNS_TEXT = 4096,
     PATH_BYTES = 4096 + 8,           /* the longest path, and an ending */
+    URI_BYTES = 3 * PATH_BYTES + 32,
+    STEPS_BETWEEN = 100000,          /* steps of SQLite's machine between two looks at the budget */
+    STEPS_FREE = 20000000,           /* steps that any statement may take, and per byte of the databases */
+    STEPS_PER_BYTE = 200,            /* our own statements need less than one */
+    CHECKED_BYTES = 16 << 20,        /* up to this size a foreign database is checked whole (quick_check) */
 };
 
 struct results_db {
@@ -30,11 +36,13 @@ struct results_db {
     FILE         *details;                   /* writes details_bytes, the JSON text of the current run */
     char         *details_bytes;
     size_t        details_n;
-    char          path[256];
+    char          path[PATH_BYTES];
     char          columns[COLUMNS_TEXT];     /* of `runs`, with commas */
     char          selected[COLUMNS_TEXT];    /* the same for SELECT: NULL for a column that the database lacks */
     size_t        n_columns;
     bool          has_details, has_parameters, has_seed;
+    uint64_t      other_bytes;               /* of the database that is attached */
+    int64_t       looks_left;                /* of the present statement, one each STEPS_BETWEEN steps */
 };
 
 /* ---- the schema ---- */
@@ -43,6 +51,7 @@ struct results_db {
  * Per trace and card, the run that wins (winner.h). `price` is an SQL expression. `least_card_bytes` is the least
  * memory of all runs that get through, whatever their driver time.
  */
+#define VALID_DETAILS "CASE WHEN json_valid(details) THEN details ELSE '{}' END"    /* of a row that anyone wrote */
 #define BEST_RUNS(price)                                                                                    \
     "SELECT trace_path, trace_digest, device, policy, peak_reserved_bytes, device_time_ns, place,"           \
     " card_peak_bytes, device_calls, least_card_bytes, score_bytes FROM (SELECT *,"                          \
@@ -50,7 +59,7 @@ struct results_db {
     " device ORDER BY " WINNER_SQL_ORDER(price) ") AS place FROM (SELECT"                                    \
     " trace_path, trace_digest, device, policy, name, peak_reserved_bytes, card_peak_bytes, device_calls,"   \
     " device_time_ns, coalesce(card_peak_bytes, peak_reserved_bytes) AS card,"                               \
-    " coalesce(json_extract(details, '$.changed'), 0) AS changed, min(card_peak_bytes) OVER c AS"            \
+    " coalesce(json_extract(" VALID_DETAILS ", '$.changed'), 0) AS changed, min(card_peak_bytes) OVER c AS"            \
     " least_card_bytes FROM survivors WINDOW c AS (PARTITION BY trace_path, trace_digest, device)))"         \
     " WHERE place = 1"
 
@@ -120,6 +129,8 @@ static void list_columns(char *out, size_t size, const bool *has)
 static enum err db_fail_at(const struct results_db *db, const char *path, struct err_detail *why)
 {
     const int code = sqlite3_errcode(db->handle);
+    if (code == SQLITE_INTERRUPT)
+        return err_set(why, ERR_FORMAT, 0, "%.150s: takes far more work than a database of this size can need", path);
     const enum err e = code == SQLITE_NOMEM                           ? ERR_HOST_NOMEM
                        : code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? ERR_FORMAT
                        : code == SQLITE_CANTOPEN && path != db->path ? ERR_INPUT
@@ -132,8 +143,76 @@ static enum err db_fail(const struct results_db *db, struct err_detail *why)
     return db_fail_at(db, db->path, why);
 }
 
+/* ---- foreign databases ---- */
+
+/*
+ * A database may come from anyone. SQLite itself guards its memory; what remains is work without end, such as a view
+ * in the place of a table or a column that is computed. So the tables are looked at before they are read (db_check),
+ * no text or row may be larger than a run's, and a statement gets steps in proportion to the bytes of the databases.
+ */
+static void db_limit(sqlite3 *handle)
+{
+    static const struct { int what, most; } limits[] = {
+        { SQLITE_LIMIT_LENGTH, 64 << 20 }, { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 }, { SQLITE_LIMIT_EXPR_DEPTH, 200 },
+        { SQLITE_LIMIT_COMPOUND_SELECT, 20 }, { SQLITE_LIMIT_ATTACHED, 1 }, { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
+        { SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100 }, { SQLITE_LIMIT_WORKER_THREADS, 0 },
+    };
+    static const struct { int what, is_on; } switches[] = {
+        { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 }, { SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 }, { SQLITE_DBCONFIG_DEFENSIVE, 1 },
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+        sqlite3_limit(handle, limits[i].what, limits[i].most);
+    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++)
+        sqlite3_db_config(handle, switches[i].what, switches[i].is_on, NULL);
+}
+
+/* SQLite asks every STEPS_BETWEEN steps whether to stop. */
+static int db_look_at_steps(void *arg)
+{
+    struct results_db *db = arg;
+    return --db->looks_left < 0;
+}
+
+static uint64_t file_bytes(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
+}
+
+/* Of a database with its write-ahead log. */
+static uint64_t database_bytes(const char *path)
+{
+    char wal[PATH_BYTES];
+    const bool fits = (size_t)snprintf(wal, sizeof wal, "%s-wal", path) < sizeof wal;
+    return file_bytes(path) + (fits ? file_bytes(wal) : 0);
+}
+
+/* Gives the next statement steps for these bytes. */
+static void db_allow_steps(struct results_db *db, uint64_t bytes)
+{
+    db->looks_left = (int64_t)((STEPS_FREE + STEPS_PER_BYTE * bytes) / STEPS_BETWEEN);
+}
+
+/* Gives the next statement steps to go over all that is open. */
+static void db_allow_all(struct results_db *db)
+{
+    db_allow_steps(db, database_bytes(db->path) + db->other_bytes);
+}
+
+/* The name as SQLite takes it for the file of that name: without this, ":memory:" and what begins with "file:" mean
+ * something else, and results would go nowhere. ERR_USAGE for an empty name. */
+static enum err literal_path(const char *path, char out[PATH_BYTES], struct err_detail *why)
+{
+    if (path[0] == '\0')
+        return err_set(why, ERR_USAGE, 0, "an empty name is no database");
+    if ((size_t)snprintf(out, PATH_BYTES, "%s%s", path[0] == '/' ? "" : "./", path) >= PATH_BYTES)
+        return err_set(why, ERR_USAGE, 0, "%.100s...: the name is too long", path);
+    return ERR_OK;
+}
+
 static enum err db_execute(struct results_db *db, const char *sql, struct err_detail *why)
 {
+    db_allow_all(db);
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : db_fail(db, why);
 }
 
@@ -141,6 +220,7 @@ static enum err db_execute(struct results_db *db, const char *sql, struct err_de
 static enum err db_number(struct results_db *db, const char *sql, int64_t *out, struct err_detail *why)
 {
     sqlite3_stmt *s;
+    db_allow_all(db);
     if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
         return db_fail(db, why);
     const int step = sqlite3_step(s);
@@ -167,6 +247,7 @@ static enum err db_run(struct results_db *db, sqlite3_stmt *s, const struct fiel
                        struct err_detail *why)
 {
     enum err e = ERR_OK;
+    db_allow_steps(db, 0);
     for (size_t i = 0; i < n && e == ERR_OK; i++)
         e = db_bind(db, s, (int)i + 1, &values[i], why);
     if (e == ERR_OK && sqlite3_step(s) != SQLITE_DONE)
@@ -275,6 +356,36 @@ static enum err db_count_tables(struct results_db *db, const char *schema, const
     return db_number(db, sql, out, why);
 }
 
+/* Whether `runs` is a plain table: no view, no virtual table, no column that is computed. */
+static enum err db_check_table(struct results_db *db, const char *schema, const char *path, struct err_detail *why)
+{
+    char sql[256];
+    int64_t n_plain = 0, n_computed = 0;
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s.sqlite_master WHERE name = 'runs' AND type = 'table' AND"
+             " rootpage > 0", schema);
+    enum err e = db_number(db, sql, &n_plain, why);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM pragma_table_xinfo('runs', '%s') WHERE hidden <> 0", schema);
+    if (e == ERR_OK && n_plain > 0)
+        e = db_number(db, sql, &n_computed, why);
+    if (e == ERR_OK && (n_plain != 1 || n_computed > 0))
+        e = err_set(why, ERR_FORMAT, 0, "%.150s: its 'runs' is no plain table", path);
+    return e;
+}
+
+/* Checks a foreign database whole, where that is cheap. */
+static enum err db_check_pages(struct results_db *db, const char *schema, const char *path, struct err_detail *why)
+{
+    char sql[128];
+    int64_t n_faults = 0;
+    if (file_bytes(path) > CHECKED_BYTES)
+        return ERR_OK;
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM pragma_quick_check(1, '%s') WHERE quick_check <> 'ok'", schema);
+    const enum err e = db_number(db, sql, &n_faults, why);
+    if (e != ERR_OK)
+        return db_fail_at(db, path, why);
+    return n_faults == 0 ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%.150s: the database is damaged", path);
+}
+
 /* Looks at what a schema holds. ERR_FORMAT if it is another program's. */
 static enum err db_check(struct results_db *db, const char *schema, const char *path, struct db_facts *out,
                          struct err_detail *why)
@@ -299,7 +410,9 @@ static enum err db_check(struct results_db *db, const char *schema, const char *
     if (application != DB_APPLICATION)
         return no_database(path, why);
     out->has_parameters = n_parameters > 0;
-    e = db_find_columns(db, schema, out, why);
+    e = db_check_table(db, schema, path, why);
+    if (e == ERR_OK)
+        e = db_find_columns(db, schema, out, why);
     return e == ERR_OK && out->n_missing == db->n_columns ? no_database(path, why) : e;
 }
 
@@ -367,8 +480,12 @@ static enum err db_begin_schema(struct results_db *db, struct err_detail *why)
     return e == ERR_OK ? db_prepare(db, why) : e;
 }
 
-/* Opens a file without a look at its schema. *out is set even after an error, for results_db_close. */
-static enum err db_open_file(const char *path, int flags, struct results_db **out, struct err_detail *why)
+static const char in_memory[] = ":memory:";
+
+/* Opens a file, a URI or in_memory without a look at its schema; `path` is for messages. *out is set even after an
+ * error, for results_db_close. */
+static enum err db_open_file(const char *name, const char *path, int flags, struct results_db **out,
+                             struct err_detail *why)
 {
     struct results_db *db = *out = calloc(1, sizeof *db);
     if (db == NULL)
@@ -378,22 +495,27 @@ static enum err db_open_file(const char *path, int flags, struct results_db **ou
     db->n_columns = results_db_columns(fields);
     list_columns(db->columns, sizeof db->columns, NULL);
     /* A handle is used by one thread at a time: its calls need no lock. */
-    if (sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(name, &db->handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL) != SQLITE_OK) {
         const enum err e = db_fail(db, why);
         return e == ERR_IO && (flags & SQLITE_OPEN_CREATE) == 0 ? ERR_INPUT : e;
     }
     sqlite3_busy_timeout(db->handle, DB_PATIENCE_MS);
-    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    if (path != in_memory)
+        sqlite3_progress_handler(db->handle, STEPS_BETWEEN, db_look_at_steps, db);
+    db_limit(db->handle);
     return ERR_OK;
 }
 
 enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why)
 {
-    struct results_db *db;
-    enum err e = db_open_file(path, SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE), &db, why);
+    struct results_db *db = NULL;
+    char name[PATH_BYTES];
+    enum err e = path == NULL ? ERR_OK : literal_path(path, name, why);
     if (e == ERR_OK)
-        e = db_execute(db, "PRAGMA synchronous = NORMAL", why);
+        e = db_open_file(path == NULL ? in_memory : name, path == NULL ? in_memory : path,
+                         SQLITE_OPEN_READWRITE | (must_exist ? 0 : SQLITE_OPEN_CREATE), &db, why);
+    if (e == ERR_OK)
+        e = db_execute(db, "PRAGMA synchronous = FULL", why);
     if (e == ERR_OK)
         e = db_begin_schema(db, why);
     if (e != ERR_OK)
@@ -403,15 +525,51 @@ enum err results_db_open(const char *path, bool must_exist, struct results_db **
     return e;
 }
 
+/* A URI that reads a file as one that nobody changes: SQLite then needs no files of its own next to it. */
+static void immutable_uri(const char *path, char out[URI_BYTES])
+{
+    size_t n = (size_t)snprintf(out, URI_BYTES, "file:");
+    for (const char *c = path; *c != '\0'; c++)
+        n += (size_t)snprintf(out + n, URI_BYTES - n, strchr("?#%", *c) != NULL ? "%%%02X" : "%c", (unsigned char)*c);
+    snprintf(out + n, URI_BYTES - n, "?immutable=1");
+}
+
+/* Whether a file lies in a folder in which SQLite cannot make the files that it shares with other processes, and no
+ * other process has left any. */
+static bool is_in_sealed_folder(const char *path)
+{
+    char name[PATH_BYTES];
+    const char *slash = strrchr(path, '/');
+    assert(slash != NULL);                               /* literal_path puts one */
+    snprintf(name, sizeof name, "%.*s", (int)(slash == path ? 1 : slash - path), path);
+    if (access(name, W_OK) == 0)
+        return false;
+    return (size_t)snprintf(name, sizeof name, "%s-wal", path) < sizeof name && file_bytes(name) == 0;
+}
+
+/* SQLite falls back to reading if it may not write. If it may, it also removes its own two files next to the database,
+ * which a handle for reading would leave there. */
+static enum err db_open_to_read(const char *path, struct results_db **out, struct err_detail *why)
+{
+    char name[PATH_BYTES], uri[URI_BYTES];
+    const enum err e = literal_path(path, name, why);
+    if (e != ERR_OK)
+        return e;
+    if (!is_in_sealed_folder(name))
+        return db_open_file(name, path, SQLITE_OPEN_READWRITE, out, why);
+    immutable_uri(name, uri);
+    return db_open_file(uri, path, SQLITE_OPEN_READONLY, out, why);
+}
+
 enum err results_db_open_read(const char *path, struct results_db **out, struct err_detail *why)
 {
-    struct results_db *db;
+    struct results_db *db = NULL;
     struct db_facts facts;
-    /* SQLite falls back to reading if it may not write. If it may, it also removes its own two files next to the
-     * database, which a handle for reading would leave there. */
-    enum err e = db_open_file(path, SQLITE_OPEN_READWRITE, &db, why);
+    enum err e = db_open_to_read(path, &db, why);
     if (e == ERR_OK)
         e = db_execute(db, "PRAGMA query_only = ON", why);
+    if (e == ERR_OK)
+        e = db_check_pages(db, "main", path, why);
     if (e == ERR_OK)
         e = db_check(db, "main", path, &facts, why);
     if (e == ERR_OK && facts.is_empty)
@@ -456,14 +614,14 @@ void results_db_remove(const char *path)
 
 /* ---- runs ---- */
 
-enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why)
+void run_identity_key(const struct run_identity *id, char key[SHA256_HEX])
 {
     char numbers[64];
     /* The 0 was once a seed. It stays, so that runs of older databases keep their keys. */
     snprintf(numbers, sizeof numbers, "0 %" PRId64, id->gpu);
     const char *const parts[] = { REPLAY_VERSION, id->trace_path, id->trace_digest, id->policy, id->device,
                                   id->start, id->on_oom, id->releases, id->from, numbers };
-    return sha256_texts(parts, sizeof parts / sizeof parts[0], key, why);
+    sha256_texts(parts, sizeof parts / sizeof parts[0], key);
 }
 
 enum err results_db_look(struct results_db *db, struct err_detail *why)
@@ -480,6 +638,7 @@ enum err results_db_has(struct results_db *db, const char *key, bool *out, struc
 {
     const struct field f = field_text("key", key);
     const enum err e = db_bind(db, db->has, 1, &f, why);
+    db_allow_steps(db, 0);
     const int step = e == ERR_OK ? sqlite3_step(db->has) : SQLITE_ERROR;
     *out = step == SQLITE_ROW;
     sqlite3_reset(db->has);
@@ -511,12 +670,10 @@ enum err results_db_put(struct results_db *db, const struct run_identity *id, co
 {
     struct field fields[RESULTS_COLUMNS + 1];
     char key[SHA256_HEX];
-    enum err e = run_identity_key(id, key, why);
-    if (e != ERR_OK)
-        return e;
+    run_identity_key(id, key);
     const size_t n = fields_of_all(&(struct row_identity){ id, key, job, rank }, report, fields);
     assert(n == db->n_columns);
-    e = details_of(db, &report->runs[0], &fields[n], why);
+    const enum err e = details_of(db, &report->runs[0], &fields[n], why);
     return e == ERR_OK ? db_run(db, db->put, fields, n + 1, why) : e;
 }
 
@@ -563,6 +720,18 @@ static enum err count_differing(struct results_db *db, const struct db_facts *ot
     return db_number(db, sql, out, why);
 }
 
+/* Refuses rows whose details later reading could not take apart. */
+static enum err check_details(struct results_db *db, const char *path, struct err_detail *why)
+{
+    int64_t n_bad = 0;
+    const enum err e = db_number(db, "SELECT count(*) FROM other.runs WHERE typeof(details) <> 'text' OR"
+                                 " NOT json_valid(details)", &n_bad, why);
+    if (e != ERR_OK)
+        return db_fail_at(db, path, why);
+    return n_bad == 0 ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%.150s: %" PRId64 " of its runs have details that are no "
+                                         "JSON; nothing was taken", path, n_bad);
+}
+
 /* Selects one of the runs that differ in their seed alone. */
 #define ONE_SEED(runs)                                                                                      \
     " WHERE rowid IN (SELECT rowid FROM (SELECT rowid, row_number() OVER (PARTITION BY version, trace_path,"\
@@ -588,9 +757,13 @@ static enum err merge_attached(struct results_db *db, const char *path, uint64_t
 {
     struct db_facts other;
     int64_t n_differing = 0;
-    enum err e = db_check(db, "other", path, &other, why);
+    enum err e = db_check_pages(db, "other", path, why);
+    if (e == ERR_OK)
+        e = db_check(db, "other", path, &other, why);
     if (e != ERR_OK || other.is_empty)
         return e != ERR_OK ? e : no_database(path, why);
+    if (other.has_details && (e = check_details(db, path, why)) != ERR_OK)
+        return e;
     e = count_differing(db, &other, &n_differing, why);
     if (e == ERR_OK && n_differing > 0)
         e = err_set(why, ERR_FORMAT, 0, "%.100s: %" PRId64 " of its runs are there with other results", path,
@@ -613,9 +786,10 @@ static enum err merge_and_detach(struct results_db *db, const char *path, uint64
     return e;
 }
 
-static enum err db_attach(struct results_db *db, const char *path, struct err_detail *why)
+/* Attaches what SQLite calls `name`; `path` is for messages. */
+static enum err db_attach(struct results_db *db, const char *name, const char *path, struct err_detail *why)
 {
-    const struct field f = field_text("path", path);
+    const struct field f = field_text("path", name);
     sqlite3_stmt *attach;
     if (sqlite3_prepare_v2(db->handle, "ATTACH ? AS other", -1, &attach, NULL) != SQLITE_OK)
         return db_fail(db, why);
@@ -628,12 +802,24 @@ static enum err db_attach(struct results_db *db, const char *path, struct err_de
 
 enum err results_db_merge(struct results_db *db, const char *path, uint64_t *n_added, struct err_detail *why)
 {
+    char name[PATH_BYTES], uri[URI_BYTES];
     FILE *there = fopen(path, "rb");
     if (there == NULL)
         return err_set(why, ERR_INPUT, 0, "%.150s: cannot be opened", path);      /* ATTACH would create it */
     fclose(there);
-    const enum err e = db_attach(db, path, why);
-    return e == ERR_OK ? merge_and_detach(db, path, n_added, why) : e;
+    enum err e = literal_path(path, name, why);
+    if (e == ERR_OK && is_in_sealed_folder(name)) {
+        immutable_uri(name, uri);
+        e = db_attach(db, uri, path, why);
+    } else if (e == ERR_OK) {
+        e = db_attach(db, name, path, why);
+    }
+    if (e != ERR_OK)
+        return e;
+    db->other_bytes = database_bytes(path);
+    e = merge_and_detach(db, path, n_added, why);
+    db->other_bytes = 0;
+    return e;
 }
 
 enum err results_db_bytes(struct results_db *db, unsigned char **bytes, size_t *n, struct err_detail *why)
@@ -652,7 +838,7 @@ void results_db_free_bytes(unsigned char *bytes)
 enum err results_db_merge_bytes(struct results_db *db, unsigned char *bytes, size_t n, uint64_t *n_added,
                                 struct err_detail *why)
 {
-    const enum err e = db_attach(db, ":memory:", why);
+    const enum err e = db_attach(db, ":memory:", "results in memory", why);
     if (e != ERR_OK)
         return e;
     /* Not READONLY, although nothing is written: the transaction takes the write lock of every attached database. */
@@ -690,6 +876,7 @@ static enum err each_row(struct results_db *db, const char *sql,
     struct field fields[RESULTS_COLUMNS];
     sqlite3_stmt *s;
     int step;
+    db_allow_all(db);
     if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
         return db_fail(db, why);
     const size_t n = (size_t)sqlite3_column_count(s);
@@ -731,8 +918,8 @@ enum err results_db_each_remark(struct results_db *db,
     /* Not the view `remarks`, which the version wrote that made the database. */
     static const char sql[] =
         "SELECT is_warning, text, count(*) FROM (SELECT 0 AS is_warning, a.value AS text FROM runs,"
-        " json_each(details, '$.assumptions') AS a UNION ALL SELECT 1, w.value FROM runs,"
-        " json_each(details, '$.warnings') AS w) GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2";
+        " json_each(" VALID_DETAILS ", '$.assumptions') AS a UNION ALL SELECT 1, w.value FROM runs,"
+        " json_each(" VALID_DETAILS ", '$.warnings') AS w) GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2";
     struct remark_taker to = { .remark = remark, .arg = arg };
     return db->has_details ? each_row(db, sql, remark_row, &to, why) : ERR_OK;
 }

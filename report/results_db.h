@@ -2,9 +2,11 @@
 /*
  * Results in SQLite: one row per run, written whole or not at all. SCHEMA.md describes tables and views.
  *
- * SQLite keeps a write-ahead log, and runs that end together are one transaction. A process that is killed loses only
- * its unfinished runs; a machine that loses power may lose the last few transactions too. Several processes may write
- * to one database.
+ * SQLite keeps a write-ahead log, and runs that end together are one transaction. A process that is killed, or a
+ * machine that loses power, loses only its unfinished runs. Several processes may write to one database.
+ *
+ * A database may come from anyone: reading one or merging it takes work in proportion to its size, and never runs what
+ * its schema holds.
  */
 #ifndef REPLAY_REPORT_RESULTS_DB_H
 #define REPLAY_REPORT_RESULTS_DB_H
@@ -25,12 +27,13 @@ struct run_identity {
     int64_t     gpu;                 /* -1: not given */
 };
 
-/* The identity in 64 hexadecimal digits, the program's version included. ERR_HOST_NOMEM. */
-MUST_USE enum err run_identity_key(const struct run_identity *id, char key[SHA256_HEX], struct err_detail *why);
+/* The identity in 64 hexadecimal digits, the program's version included. */
+void run_identity_key(const struct run_identity *id, char key[SHA256_HEX]);
 
-/* Opens a database to write to it, or makes it unless `must_exist`; ":memory:" makes one that lives in this process
- * only. A database of an older version gets the columns and views of this one. ERR_IO; ERR_FORMAT for a file that is
- * no database of results, or one of a version that this program only reads: the text says how to convert it. */
+/* Opens a database to write to it, or makes it unless `must_exist`; NULL makes one that lives in this process only. A
+ * name is taken literally, ":memory:" too; ERR_USAGE for an empty one. A database of an older version gets the columns
+ * and views of this one. ERR_IO; ERR_FORMAT for a file that is no database of results, or one of a version that this
+ * program only reads: the text says how to convert it. */
 MUST_USE enum err results_db_open(const char *path, bool must_exist, struct results_db **out, struct err_detail *why);
 void results_db_close(struct results_db *db);                       /* NULL is accepted */
 

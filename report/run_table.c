@@ -2,6 +2,8 @@
 /* Rows of fields. A database hands rows out as fields; in a JSON each value is found by its column's name. */
 #include "report/run_table.h"
 
+#include "base/array.h"
+#include "base/units.h"
 #include "report/csv.h"
 #include "report/winner.h"
 
@@ -23,6 +25,8 @@ void run_table_close(struct run_table *t)
     for (size_t i = 0; i < t->n_remarks; i++)
         free(t->remarks[i].text);
     free(t->remarks);
+    text_table_free(&t->remark_texts);
+    pair_map_free(&t->remark_of);
     free(t->rows);
     *t = (struct run_table){ .rows = NULL };
 }
@@ -57,18 +61,23 @@ static bool take_text(struct field *cell, const char *text)
 
 static enum err add_remark(struct run_table *t, bool is_warning, const char *text, uint64_t n_runs)
 {
-    for (size_t i = 0; i < t->n_remarks; i++)
-        if (t->remarks[i].is_warning == is_warning && strcmp(t->remarks[i].text, text) == 0) {
-            t->remarks[i].n_runs += n_runs;
-            return ERR_OK;
-        }
-    struct run_remark *grown = realloc(t->remarks, (t->n_remarks + 1) * sizeof *grown);
+    const uint32_t number = text_table_put(&t->remark_texts, text, strlen(text));
+    if (number == UINT32_MAX)
+        return ERR_HOST_NOMEM;
+    const uint32_t *known = pair_map_find(&t->remark_of, number, is_warning);
+    if (known != NULL) {
+        t->remarks[*known].n_runs += n_runs;
+        return ERR_OK;
+    }
+    struct run_remark *grown = array_grow(t->remarks, t->n_remarks, &t->room_remarks, sizeof *grown);
     if (grown == NULL)
         return ERR_HOST_NOMEM;
     t->remarks = grown;
     char *copy = strdup(text);
-    if (copy == NULL)
+    if (copy == NULL || !pair_map_add(&t->remark_of, number, is_warning, (uint32_t)t->n_remarks)) {
+        free(copy);
         return ERR_HOST_NOMEM;
+    }
     t->remarks[t->n_remarks++] = (struct run_remark){ .text = copy, .n_runs = n_runs, .is_warning = is_warning };
     return ERR_OK;
 }
@@ -248,10 +257,45 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
     return e == ERR_OK ? e : no_memory(why);
 }
 
-enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, const char *name, struct err_detail *why)
+/* jansson says of some calls without memory that the text is no JSON, and it has no limit: an empty object of three
+ * bytes takes a hundred. So its calls for memory are watched meanwhile. */
+static _Thread_local struct {
+    uint64_t taken, most;
+    bool     has_failed;
+} json_memory;
+
+static void *json_malloc(size_t n)
+{
+    json_memory.taken = add_capped(json_memory.taken, n);
+    void *p = json_memory.taken <= json_memory.most ? malloc(n) : NULL;
+    json_memory.has_failed = json_memory.has_failed || p == NULL;
+    return p;
+}
+
+static json_t *load_json(const char *bytes, size_t n, uint64_t most_memory, json_error_t *error)
+{
+    json_malloc_t usual_malloc;
+    json_free_t usual_free;
+    json_get_alloc_funcs(&usual_malloc, &usual_free);
+    json_set_alloc_funcs(json_malloc, free);
+    json_memory.taken = 0;
+    json_memory.most = most_memory;
+    json_memory.has_failed = false;
+    json_t *root = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, error);
+    json_set_alloc_funcs(usual_malloc, usual_free);
+    return root;
+}
+
+enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory, const char *name,
+                            struct err_detail *why)
 {
     json_error_t error;
-    json_t *root = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = load_json(bytes, n, most_memory, &error);
+    if (root == NULL && json_memory.taken > most_memory)
+        return err_set(why, ERR_FORMAT, 0, "%.100s: takes more memory than a JSON of this size can need; "
+                       "--memory-limit SIZE allows that", name);
+    if (root == NULL && json_memory.has_failed)
+        return no_memory(why);
     if (root == NULL)
         return err_set(why, ERR_FORMAT, (uint64_t)error.position, "%.100s: no JSON, at byte %d: %.80s", name,
                        error.position, error.text);

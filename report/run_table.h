@@ -8,6 +8,7 @@
 #ifndef REPLAY_REPORT_RUN_TABLE_H
 #define REPLAY_REPORT_RUN_TABLE_H
 
+#include "base/intern.h"
 #include "report/results_db.h"
 
 /* An assumption or a warning of some runs. */
@@ -23,7 +24,9 @@ struct run_table {
     struct field *rows;              /* n_rows of n_columns; texts are owned */
     size_t        n_rows, cap;
     struct run_remark *remarks;      /* in order of their first appearance */
-    size_t        n_remarks;
+    size_t        n_remarks, room_remarks;
+    struct text_table remark_texts;
+    struct pair_map remark_of;       /* (number of a text, is_warning) -> index into remarks */
     uint64_t      price_bytes_per_ms;        /* of driver time (winner.h): the price of the first source that has one */
     bool          has_price;         /* a source had one, or the caller set it */
 };
@@ -32,11 +35,12 @@ struct run_table {
 void run_table_open(struct run_table *out);
 void run_table_close(struct run_table *t);
 
-/* Append the runs of a database, or of a JSON of a replay or a sweep. ERR_FORMAT for a text that is neither, with what
- * is wrong; results_db's errors; ERR_HOST_NOMEM. Rows appended before an error stay. */
+/* Append the runs of a database, or of a JSON of a replay or a sweep. `most_memory`: bytes that the JSON may take once
+ * it is parsed. ERR_FORMAT for a text that is neither, with what is wrong; results_db's errors; ERR_HOST_NOMEM. Rows
+ * appended before an error stay. */
 MUST_USE enum err run_table_add_db(struct run_table *t, struct results_db *db, struct err_detail *why);
-MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, const char *name,
-                                     struct err_detail *why);
+MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory,
+                                     const char *name, struct err_detail *why);
 
 /* Appends the runs of a finished report, without its remarks. ERR_HOST_NOMEM. */
 MUST_USE enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why);

@@ -200,10 +200,13 @@ void text_table_print(FILE *out, const struct text_table *t, size_t columns)
     fputc('\n', out);
     for (size_t row = 0; row < t->n_rows; row++) {
         const bool is_bold = has_bold && row == t->bold_row;
-        fputs(is_bold ? "\033[1m" : "", out);
+        if (is_bold)
+            terminal_bold(out, true);
         for (size_t i = 0; i < l.n; i++)
             print_cell(out, t, &l, i, cell(t, row, l.at[i]));
-        fputs(is_bold ? "\033[0m\n" : "\n", out);
+        if (is_bold)
+            terminal_bold(out, false);
+        fputc('\n', out);
     }
     print_left_out(out, t, &l);
 }

@@ -2,10 +2,14 @@
 /* Finds settings and cases, which differ by their texts; ranks them by winner.h; says the result in sentences. */
 #include "report/verdict.h"
 
+#include "base/array.h"
+#include "base/intern.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "report/winner.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,9 +54,88 @@ static bool is_same_device(const struct run_table *t, size_t a, size_t b)
     return strcmp(device_of(t, a), device_of(t, b)) == 0;
 }
 
-static uint32_t find_setting(struct verdict *v, size_t row)
+/* What was found for cells that were seen before, so that a table of many runs is not compared row by row. */
+struct seen {
+    struct text_table keys;
+    uint32_t *found;                 /* by number of the key */
+    size_t    room;
+    FILE     *key;                   /* writes key_text */
+    char     *key_text;
+    size_t    key_bytes;
+};
+
+static bool seen_open(struct seen *s)
 {
-    for (size_t i = 0; i < v->n_settings; i++)
+    s->key = open_memstream(&s->key_text, &s->key_bytes);
+    return s->key != NULL;
+}
+
+static void seen_close(struct seen *s)
+{
+    if (s->key != NULL)
+        fclose(s->key);
+    free(s->key_text);
+    free(s->found);
+    text_table_free(&s->keys);
+}
+
+/* The cells of a row as one text: kind, length and value of each. */
+static void put_key(FILE *out, const struct run_table *t, size_t row, const char *const columns[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct field *f = run_table_cell(t, row, columns[i]);
+        if (f->kind == FIELD_TEXT)
+            fprintf(out, "%zu:%s", strlen(f->text), f->text);
+        else
+            fprintf(out, "%c%" PRId64 " ", f->kind == FIELD_NULL ? 'n' : 'i', f->number);
+    }
+}
+
+/* The number of the key that was written to s->key; *is_new says whether it is seen for the first time, and then the
+ * caller sets s->found of it. UINT32_MAX without memory. */
+static uint32_t seen_key(struct seen *s, bool *is_new)
+{
+    fputc('\0', s->key);
+    if (fflush(s->key) != 0)
+        return UINT32_MAX;
+    const uint32_t n_before = s->keys.n, number = text_table_put(&s->keys, s->key_text, strlen(s->key_text));
+    uint32_t *found = number == UINT32_MAX ? NULL : array_grow(s->found, n_before, &s->room, sizeof *found);
+    if (found == NULL)
+        return UINT32_MAX;
+    s->found = found;
+    rewind(s->key);
+    *is_new = s->keys.n > n_before;
+    return number;
+}
+
+/* Whether a column is null in some rows only. Then equal keys are not all that is the same (is_same_cell). */
+static bool has_mixed_nulls(const struct run_table *t, const char *const columns[], size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t n_nulls = 0;
+        for (size_t row = 0; row < t->n_rows; row++)
+            n_nulls += run_table_cell(t, row, columns[i])->kind == FIELD_NULL;
+        if (n_nulls > 0 && n_nulls < t->n_rows)
+            return true;
+    }
+    return false;
+}
+
+/* More settings or cases than this are told apart by their keys alone. */
+enum { COMPARED_MAX = 4096 };
+
+/* What finding a row's setting and case needs. */
+struct finder {
+    struct verdict *v;
+    struct seen settings, cases, traces, devices;
+    bool are_settings_mixed, are_traces_mixed;       /* has_mixed_nulls */
+};
+
+/* The setting of a row whose key is new. */
+static uint32_t find_setting(struct finder *f, size_t row)
+{
+    struct verdict *v = f->v;
+    for (size_t i = 0; f->are_settings_mixed && v->n_settings <= COMPARED_MAX && i < v->n_settings; i++)
         if (is_same(v->table, v->settings[i].first_row, row, setting_columns, N_SETTING_COLUMNS))
             return (uint32_t)i;
     v->settings[v->n_settings] = (struct verdict_setting){
@@ -62,21 +145,67 @@ static uint32_t find_setting(struct verdict *v, size_t row)
     return (uint32_t)v->n_settings++;
 }
 
-static uint32_t find_case(struct verdict *v, size_t row)
+/* The case of a row whose key is new; so may be those of its trace and its device alone. */
+static uint32_t find_case(struct finder *f, size_t row, bool is_new_trace, bool is_new_device)
 {
-    bool is_new_trace = true, is_new_device = true;
-    for (size_t i = v->n_cases; i-- > 0;) {          /* a trace's runs follow each other */
+    struct verdict *v = f->v;
+    for (size_t i = v->n_cases; f->are_traces_mixed && v->n_cases <= COMPARED_MAX && i-- > 0;) {
         const bool is_trace = verdict_is_same_trace(v->table, v->cases[i].first_row, row);
-        const bool is_device = is_same_device(v->table, v->cases[i].first_row, row);
-        if (is_trace && is_device)
+        if (is_trace && is_same_device(v->table, v->cases[i].first_row, row))
             return (uint32_t)i;
         is_new_trace = is_new_trace && !is_trace;
-        is_new_device = is_new_device && !is_device;
     }
     v->n_traces += is_new_trace;
     v->n_devices += is_new_device;
     v->cases[v->n_cases] = (struct verdict_case){ .first_row = row, .best_row = VERDICT_NONE };
     return (uint32_t)v->n_cases++;
+}
+
+/* Finds the setting of a row; false without memory. */
+static bool place_setting(struct finder *f, size_t row)
+{
+    bool is_new = false;
+    put_key(f->settings.key, f->v->table, row, setting_columns, N_SETTING_COLUMNS);
+    const uint32_t key = seen_key(&f->settings, &is_new);
+    if (key == UINT32_MAX)
+        return false;
+    if (is_new)
+        f->settings.found[key] = find_setting(f, row);
+    f->v->setting_of[row] = f->settings.found[key];
+    return true;
+}
+
+static bool place_case(struct finder *f, size_t row)
+{
+    const struct run_table *t = f->v->table;
+    bool is_new = false, is_new_trace = false, is_new_device = false;
+    put_key(f->traces.key, t, row, trace_columns, N_TRACE_COLUMNS);
+    put_key(f->cases.key, t, row, trace_columns, N_TRACE_COLUMNS);
+    fputs(device_of(t, row), f->cases.key);
+    fputs(device_of(t, row), f->devices.key);
+    const uint32_t key = seen_key(&f->cases, &is_new);
+    if (key == UINT32_MAX || seen_key(&f->traces, &is_new_trace) == UINT32_MAX ||
+        seen_key(&f->devices, &is_new_device) == UINT32_MAX)
+        return false;
+    if (is_new)
+        f->cases.found[key] = find_case(f, row, is_new_trace, is_new_device);
+    f->v->case_of[row] = f->cases.found[key];
+    return true;
+}
+
+static bool finder_open(struct finder *f, struct verdict *v)
+{
+    *f = (struct finder){ .v = v, .are_settings_mixed = has_mixed_nulls(v->table, setting_columns, N_SETTING_COLUMNS),
+                          .are_traces_mixed = has_mixed_nulls(v->table, trace_columns, N_TRACE_COLUMNS) };
+    return seen_open(&f->settings) && seen_open(&f->cases) && seen_open(&f->traces) && seen_open(&f->devices);
+}
+
+static void finder_close(struct finder *f)
+{
+    seen_close(&f->settings);
+    seen_close(&f->cases);
+    seen_close(&f->traces);
+    seen_close(&f->devices);
 }
 
 /* Whether settings differ in a column. If they do, their labels name it. */
@@ -90,13 +219,12 @@ static bool does_vary(const struct verdict *v, size_t column)
     return false;
 }
 
-/* A copy of a label without control characters, because it may be printed on a terminal. */
+/* A copy of a label that may be printed anywhere. */
 static char *label_copy(const struct words *w)
 {
     char *label = strdup(w->text);
-    for (char *c = label; c != NULL && *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    if (label != NULL)
+        shown_clean(label, false);
     return label;
 }
 
@@ -297,13 +425,15 @@ enum err verdict_open(const struct run_table *t, struct verdict *out)
                          .setting_of = calloc(n, sizeof *v.setting_of), .case_of = calloc(n, sizeof *v.case_of),
                          .rows_best_first = calloc(n, sizeof *v.rows_best_first),
                          .settings_best_first = calloc(n, sizeof *v.settings_best_first) };
-    bool is_done = v.settings != NULL && v.cases != NULL && v.setting_of != NULL && v.case_of != NULL &&
-                   v.rows_best_first != NULL && v.settings_best_first != NULL;
+    struct finder f;
+    bool is_done = finder_open(&f, &v) && v.settings != NULL && v.cases != NULL && v.setting_of != NULL &&
+                   v.case_of != NULL && v.rows_best_first != NULL && v.settings_best_first != NULL;
     for (size_t row = 0; row < t->n_rows && is_done; row++) {
-        v.setting_of[row] = find_setting(&v, row);
-        v.case_of[row] = find_case(&v, row);
-        count_row(&v, row);
+        is_done = place_setting(&f, row) && place_case(&f, row);
+        if (is_done)
+            count_row(&v, row);
     }
+    finder_close(&f);
     if (!is_done || !label_all(&v) || !rank_all(&v)) {
         verdict_close(&v);
         return ERR_HOST_NOMEM;

@@ -100,7 +100,7 @@ static struct trace_reader *read_lines(FILE *f)
     }
     fclose(f);
     expect(trace_finish_bytes(w, &bytes, &n, &why), &why);
-    expect(trace_open_owned(bytes, n, "lines", &trace, &why), &why);
+    expect(trace_open_owned(bytes, n, "lines", 0, &trace, &why), &why);
     return trace;
 }
 

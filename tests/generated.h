@@ -21,7 +21,7 @@ static inline struct trace_reader *generated(const char *kind, uint64_t events, 
     cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(trace_generate(kind, events, seed, w, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_open_owned(bytes, n, kind, &r, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_open_owned(bytes, n, kind, 0, &r, &why), ERR_OK, "%s", why.text);
     return r;
 }
 

@@ -58,6 +58,7 @@ ROOMS = [
     ("bench", ALL, "Measurements of speed and memory."),
     ("tests", ALL, "The tests."),
     ("tests/fuzz", ALL, "Fuzz targets."),
+    ("tests/faults", [], "What makes calls of another program fail."),
     ("tests/golden", ALL, "What PyTorch answered, and the comparison with it."),
     ("tests/record", ALL, "Programs that the tests record."),
     ("tests/contributing/policy", ALL, "A policy as a newcomer would add it."),

@@ -176,11 +176,13 @@ expect_only left ''
 # ---- interrupted ----
 "$replay" generate mix:1000 --events 2000000000 -o left/t.trace 2>err &
 pid=$!
+# A file that is being written may have no name yet.
+is_written() { [ -n "$(ls -A left)" ] || readlink /proc/$pid/fd/* | grep -q "^$work/left/"; }
 for _ in $(seq 100); do
-    [ -n "$(ls -A left)" ] && break
+    is_written && break
     sleep 0.1
 done
-[ -n "$(ls -A left)" ] || fail "nothing is written while a trace is generated"
+is_written || fail "nothing is written while a trace is generated"
 kill -TERM $pid
 wait $pid
 [ $? = 143 ] || fail "SIGTERM ends with another status than 143"

@@ -179,7 +179,7 @@ static struct trace_reader *forged(uint32_t n, uint32_t larger, bool has_marks)
         cr_assert_eq(trace_put(w, &record, NULL), ERR_OK);
     }
     cr_assert_eq(trace_finish_bytes(w, &bytes, &size, NULL), ERR_OK);
-    cr_assert_eq(trace_open_owned(bytes, size, "forged", &r, NULL), ERR_OK);
+    cr_assert_eq(trace_open_owned(bytes, size, "forged", 0, &r, NULL), ERR_OK);
     return r;
 }
 

@@ -54,6 +54,8 @@ sweep --policy none -o o.db
 report --html o.html
 diff a.zst
 merge -o o.db
+who
+extrapolate a.zst --to 2
 TABLE
 ends 2 info no-such-file
 ends 2 info cut.zst
@@ -118,6 +120,8 @@ ends 2 a.zst --device nothing
 ends 2 a.zst --policy ./no-such.so
 ends 2 a.zst --json a.zst
 ends 2 sweep no-such.ini
+: >empty.ini
+ends 2 sweep empty.ini
 ends 2 generate nothing -o o.zst
 ends 2 no-such-command a.zst
 ends 2 run-sim -- ./no-such-program

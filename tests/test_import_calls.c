@@ -62,7 +62,7 @@ static struct trace_reader *import_as(const struct journal *j, size_t n, const s
     cr_assert_eq(trace_create(NULL, &w, why), ERR_OK);
     if (importer_calls.import(in, cfg, w, why) == ERR_OK) {
         cr_assert_eq(trace_finish_bytes(w, &out, &n_out, why), ERR_OK, "%s", why->text);
-        cr_assert_eq(trace_open_owned(out, n_out, "journal", &trace, why), ERR_OK, "%s", why->text);
+        cr_assert_eq(trace_open_owned(out, n_out, "journal", 0, &trace, why), ERR_OK, "%s", why->text);
     } else {
         cr_expect_neq(why->text[0], '\0');
         trace_abandon(w);

@@ -178,7 +178,7 @@ static enum err import_bytes(const void *bytes, size_t n, const struct import_co
         return e;
     }
     cr_assert_eq(trace_finish_bytes(w, &out, &n_out, why), ERR_OK, "%s", why->text);
-    return trace_open_owned(out, n_out, "imported", r, why);
+    return trace_open_owned(out, n_out, "imported", 0, r, why);
 }
 
 static struct trace_reader *import_snap(const struct snap *s, const struct import_config *cfg)
@@ -1222,7 +1222,7 @@ static void expect_truth(const json_t *entry)
     struct err_detail why = {.text = ""};
     struct lines l = {.text = ""};
     snprintf(path, sizeof path, "%s/traces/%s", SHARED_DIR, file);
-    cr_expect_eq(trace_describe(path, NULL, take_line, &l, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(trace_describe(path, NULL, NULL, take_line, &l, &why), ERR_OK, "%s", why.text);
     const enum err e = trace_open_any(path, NULL, NULL, &r, &why);
     if (json_array_size(devices) == 0) {
         cr_expect_eq(e, ERR_UNSUPPORTED, "%s", file);

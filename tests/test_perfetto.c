@@ -190,7 +190,7 @@ static struct trace_reader *forged(const char *label, uint32_t n)
         cr_assert_eq(trace_put(w, &record, NULL), ERR_OK);
     }
     cr_assert_eq(trace_finish_bytes(w, &bytes, &size, NULL), ERR_OK);
-    cr_assert_eq(trace_open_owned(bytes, size, "forged", &r, NULL), ERR_OK);
+    cr_assert_eq(trace_open_owned(bytes, size, "forged", 0, &r, NULL), ERR_OK);
     return r;
 }
 

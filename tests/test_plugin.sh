@@ -110,6 +110,13 @@ expect "a file that is no library is refused" 2 "page_fit.c" "$replay" "$trace" 
 variant overlap -e 's/a->pages\[at + k\] = PAGE_MORE;/;/' -e 's/a->pages\[at\] = requested;//' -e '/a->n_taken [+-]= n;/d'
 expect "blocks that overlap are caught by the audit, with the event" 1 "record 2: the block" \
     "$replay" "$trace" --policy ./overlap.so --audit
+expect "blocks that hold more than the segments are caught without the audit" 1 "the policy's blocks held" \
+    "$replay" "$trace" --policy ./overlap.so:arena=2MiB
+variant endless -e 's/\.bytes = bytes, \.segment/.bytes = UINT64_MAX, .segment/'
+expect "a block of all memory there is is caught without the audit" 1 "with a block of" \
+    "$replay" "$trace" --policy ./endless.so
+variant empty -e 's/    \*out = &f->base;/    free(f);/'
+expect "a create() that gives nothing is caught" 2 "without a policy" "$replay" "$trace" --policy ./empty.so
 variant small -e 's/\.bytes = bytes, \.segment/.bytes = 1, .segment/'
 expect "a block smaller than its request is caught too" 1 "record 1: the policy" \
     "$replay" "$trace" --policy ./small.so --audit

@@ -194,7 +194,7 @@ static void expect_report_of(const char *text, const struct written *w)
     struct verdict v;
     struct err_detail why = { .text = "" };
     run_table_open(&t);
-    cr_assert_eq(run_table_add_json(&t, text, strlen(text), "it", &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(run_table_add_json(&t, text, strlen(text), UINT64_MAX, "it", &why), ERR_OK, "%s", why.text);
     for (size_t i = 0; i < t.n_columns; i++) {
         const json_t *stored = find_column(w->json, t.columns[i].name);
         const struct field *f = &t.rows[i];

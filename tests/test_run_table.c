@@ -25,7 +25,7 @@ static void open_two(struct run_table *t)
 {
     struct err_detail why = { .text = "" };
     run_table_open(t);
-    cr_assert_eq(run_table_add_json(t, two_runs, sizeof two_runs - 1, "two", &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(run_table_add_json(t, two_runs, sizeof two_runs - 1, UINT64_MAX, "two", &why), ERR_OK, "%s", why.text);
 }
 
 Test(run_table, a_json_fills_the_columns_of_its_names)
@@ -65,7 +65,8 @@ Test(run_table, what_is_no_result_is_refused_with_a_reason)
         struct run_table t;
         struct err_detail why = { .text = "" };
         run_table_open(&t);
-        cr_expect_eq(run_table_add_json(&t, wrong[i], strlen(wrong[i]), "it", &why), ERR_FORMAT, "%s", wrong[i]);
+        cr_expect_eq(run_table_add_json(&t, wrong[i], strlen(wrong[i]), UINT64_MAX, "it", &why), ERR_FORMAT, "%s",
+                     wrong[i]);
         cr_expect(why.text[0] != '\0');
         run_table_close(&t);
     }
@@ -111,7 +112,7 @@ Test(run_condition, every_relation_on_both_sides_of_its_border)
             snprintf(json, sizeof json, "{\"schema\":\"replay-sweep/1\",\"runs\":[{\"peak_reserved_bytes\":%d}]}",
                      bytes);
             run_table_open(&t);
-            cr_assert_eq(run_table_add_json(&t, json, strlen(json), "one", NULL), ERR_OK);
+            cr_assert_eq(run_table_add_json(&t, json, strlen(json), UINT64_MAX, "one", NULL), ERR_OK);
             const bool want = bytes == 199 ? cases[i].at_199 : bytes == 200 ? cases[i].at_200 : cases[i].at_201;
             cr_expect_eq(holds(&t, cases[i].text, 0), want, "%s at %d", cases[i].text, bytes);
             run_table_close(&t);
@@ -182,7 +183,7 @@ static void open_made(const struct made_run *runs, size_t n, const char *name, s
     fputs("]}", to);
     fclose(to);
     run_table_open(t);
-    cr_assert_eq(run_table_add_json(t, json, n_json, "made", NULL), ERR_OK);
+    cr_assert_eq(run_table_add_json(t, json, n_json, UINT64_MAX, "made", NULL), ERR_OK);
     free(json);
 }
 
@@ -227,7 +228,7 @@ Test(verdict, what_a_source_does_not_say_tells_no_traces_apart)
     struct run_table t;
     struct verdict v;
     open_made(runs, 2, "made", &t);
-    cr_assert_eq(run_table_add_json(&t, with_digest, sizeof with_digest - 1, "more", NULL), ERR_OK);
+    cr_assert_eq(run_table_add_json(&t, with_digest, sizeof with_digest - 1, UINT64_MAX, "more", NULL), ERR_OK);
     cr_assert_eq(verdict_open(&t, &v), ERR_OK);
     cr_expect_eq(v.n_cases, 2);
     cr_expect_eq(v.n_settings, 1);

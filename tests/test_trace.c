@@ -2006,3 +2006,25 @@ Test(generate, an_unknown_kind_is_refused)
         trace_abandon(w);
     }
 }
+
+/* A file of a few kilobytes may hold a million requests that are never freed. Each takes memory in a replay. */
+Test(trace, a_small_file_may_not_ask_for_much_memory)
+{
+    enum { REQUESTS = 1000000 };
+    struct trace_writer *w;
+    struct trace_reader *r = NULL;
+    struct err_detail why = {.text = ""};
+    void *bytes;
+    size_t n;
+    cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK);
+    for (uint64_t i = 0; i < REQUESTS; i++) {
+        const struct trace_record request = {.kind = EVENT_ALLOC, .ptr = i + 1, .bytes = 512, .record = i};
+        cr_assert_eq(trace_put(w, &request, &why), ERR_OK, "%s", why.text);
+    }
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    cr_assert_lt(n, 100000u, "the requests are no longer packed small");
+    cr_expect_eq(trace_open_bytes(bytes, n, &r, &why), ERR_FORMAT);
+    cr_expect(strstr(why.text, "--memory-limit") != NULL, "%s", why.text);
+    cr_assert_eq(trace_open_owned(bytes, n, "allowed", UINT64_C(1) << 30, &r, &why), ERR_OK, "%s", why.text);
+    trace_close(r);
+}

@@ -15,7 +15,7 @@
 #include "base/array.h"
 #include "base/producer.h"
 #include "traces/event_sections.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/loose.h"
 #include "traces/native_file.h"
 #include "traces/rows.h"
@@ -45,21 +45,23 @@ struct reader_chunk {
 };
 enum { READER_CHUNKS = 2 };                      /* the lent one, and the one being decoded ahead */
 
-/* Contents and tables kept in memory may take this many bytes, or this many times the size of the file: without a bound
- * a small hostile file could unpack to any amount. Real traces need up to 30 times their size. */
+/* See trace_open_within. A replay keeps some hundred bytes for each live request, and some studies a few for each
+ * event. */
 #define READER_KEPT_FREE  (64 * MIB)
-#define READER_KEPT_RATIO 256
+enum { READER_KEPT_RATIO = 256, READER_LIVE_BYTES = 80, READER_EVENT_BYTES = 8 };
 
 struct trace_reader {
     struct native_file   file;
     void               **kept;                   /* contents of sections; texts point into them */
     size_t               n_kept, room_kept;
     uint64_t             kept_bytes;             /* of contents and tables */
+    uint64_t             memory_limit;           /* of kept_bytes; 0: by the file's size */
 
     struct trace_info    info;
     struct trace_bytes   costs;
     struct reader_fact  *facts;
     size_t               n_facts, room_facts;
+    struct text_table    fact_names;             /* by number of the fact */
     struct stream_name  *streams;
     struct pool_name    *pools;
     struct control      *controls;
@@ -103,14 +105,32 @@ struct trace_reader {
     uint32_t             side_section;           /* UINT32_MAX: none */
 };
 
-/* Counts bytes that are kept because of a section, and refuses too many. */
+/* Refuses a section that would make these bytes necessary. */
+static enum err reader_check_kept(const struct trace_reader *r, const struct section *s, uint64_t bytes,
+                                  struct err_detail *why)
+{
+    if (r->memory_limit != 0 ? bytes <= r->memory_limit
+                             : bytes / READER_KEPT_RATIO <= r->file.size || bytes <= READER_KEPT_FREE)
+        return ERR_OK;
+    return native_damage(&r->file, s, r->memory_limit != 0 ? "needs more memory than --memory-limit allows"
+                                      : "unpacks to far more bytes than a trace of this file size can hold; "
+                                        "--memory-limit SIZE allows that", why);
+}
+
+/* Counts bytes that are kept because of a section. */
 static enum err reader_count_kept(struct trace_reader *r, const struct section *s, uint64_t bytes,
                                   struct err_detail *why)
 {
     r->kept_bytes = add_capped(r->kept_bytes, bytes);
-    if (r->kept_bytes / READER_KEPT_RATIO <= r->file.size || r->kept_bytes <= READER_KEPT_FREE)
-        return ERR_OK;
-    return native_damage(&r->file, s, "unpacks to far more bytes than a trace of this file size can hold", why);
+    return reader_check_kept(r, s, r->kept_bytes, why);
+}
+
+/* Checks what a replay of so many events and live requests needs. */
+static enum err reader_check_events(const struct trace_reader *r, const struct section *s, uint64_t events,
+                                    uint64_t live, struct err_detail *why)
+{
+    return reader_check_kept(r, s, add_capped(r->kept_bytes, live * READER_LIVE_BYTES + events * READER_EVENT_BYTES),
+                             why);
 }
 
 /* Copies a section's content; the copy lives as long as the reader. */
@@ -171,10 +191,9 @@ static enum err reader_read_facts(struct trace_reader *r, struct cursor *c, stru
     const uint64_t n = cursor_varint_at_most(c, NATIVE_FACTS_MAX);
     for (uint64_t k = 0; k < n && !c->is_bad; k++) {
         const char *name = cursor_text(c), *value = cursor_text(c);
-        size_t i = 0;
-        while (i < r->n_facts && strcmp(r->facts[i].name, name) != 0)
-            i++;
-        struct reader_fact *facts = array_grow(r->facts, r->n_facts, &r->room_facts, sizeof *facts);
+        const uint32_t i = text_table_put(&r->fact_names, name, strlen(name));
+        struct reader_fact *facts = i == UINT32_MAX ? NULL : array_grow(r->facts, r->n_facts, &r->room_facts,
+                                                                        sizeof *facts);
         if (facts == NULL)
             return native_nomem(&r->file, why);
         r->facts = facts;
@@ -330,7 +349,7 @@ static enum err reader_load_index(struct trace_reader *r, const struct section *
     if (c.is_bad || c.at != c.end || !sections_are_consistent(r) || !index_is_consistent(r))
         return native_damage(&r->file, index, "contradicts itself or the file", why);
     r->costs.times = column_bytes[EVENT_COLUMN_TIME];
-    return ERR_OK;
+    return reader_check_events(r, index, r->info.events, r->info.peak_live, why);
 }
 
 /* Lists the sections of a file without index, up to the place where the file is cut off. */
@@ -613,9 +632,15 @@ static enum err reader_begin(struct trace_reader *r, enum err e, struct trace_re
 
 enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why)
 {
+    return trace_open_within(path, 0, out, why);
+}
+
+enum err trace_open_within(const char *path, uint64_t memory_limit, struct trace_reader **out, struct err_detail *why)
+{
     struct trace_reader *r = calloc(1, sizeof *r);
     if (r == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", path, err_text(ERR_HOST_NOMEM));
+    r->memory_limit = memory_limit;
     return reader_begin(r, native_open_path(&r->file, path, why), out, why);
 }
 
@@ -627,13 +652,15 @@ enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out
     return reader_begin(r, native_open_bytes(&r->file, bytes, n, NULL, "<bytes>", why), out, why);
 }
 
-enum err trace_open_owned(void *bytes, size_t n, const char *name, struct trace_reader **out, struct err_detail *why)
+enum err trace_open_owned(void *bytes, size_t n, const char *name, uint64_t memory_limit, struct trace_reader **out,
+                          struct err_detail *why)
 {
     struct trace_reader *r = calloc(1, sizeof *r);
     if (r == NULL) {
         free(bytes);
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: %s", name, err_text(ERR_HOST_NOMEM));
     }
+    r->memory_limit = memory_limit;
     return reader_begin(r, native_open_bytes(&r->file, bytes, n, bytes, name, why), out, why);
 }
 
@@ -643,7 +670,7 @@ enum err trace_open_loose(void *bytes, size_t n_bytes, struct loose_events *loos
                           struct trace_reader **out, struct err_detail *why)
 {
     struct trace_reader *r = NULL;
-    const enum err e = trace_open_owned(bytes, n_bytes, name, &r, why);
+    const enum err e = trace_open_owned(bytes, n_bytes, name, UINT64_MAX, &r, why);     /* our own writer's */
     if (e != ERR_OK || loose->n == 0) {
         free(loose->events);
         free(loose->sides);
@@ -671,6 +698,7 @@ void trace_close(struct trace_reader *r)
     for (int kind = 0; kind < SECTION_KINDS; kind++)
         free(r->of_kind[kind]);
     side_memory_free(&r->side_memory);
+    text_table_free(&r->fact_names);
     void *const arrays[] = {r->kept, r->facts, r->streams, r->pools, r->controls, r->strings.text, r->labels.text,
                             r->nodes, r->stacks, r->frames, r->start_segments, r->start_blocks,
                             r->segment_events, r->sections, r->slots.at, r->listed, r->sides,
@@ -1256,6 +1284,8 @@ static enum err reader_sum_up_events(struct trace_reader *r, struct err_detail *
     r->slots.limit = i->peak_live;
     i->has_source_numbers = true;                        /* else reader_load_sides would number the events itself */
     enum err e = reader_decode_events(r, r->chunks[r->lent].at, why);
+    if (e == ERR_OK)
+        e = reader_check_events(r, reader_events(r, section), i->events, r->slots.n, why);
     if (e == ERR_OK)
         e = reader_load_sides(r, section, why);
     for (uint32_t k = 0; e == ERR_OK && k < rows; k++) {

@@ -9,7 +9,7 @@
 
 #include "base/event.h"
 #include "traces/columns.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/native.h"
 #include "traces/trace.h"
 

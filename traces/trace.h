@@ -87,11 +87,17 @@ bool trace_is_native(const unsigned char *head, size_t n);
 /* Opens a native trace from a file ("-": standard input) or from bytes, which are borrowed until trace_close. An
  * unfinished trace is read once from end to end to build its index. ERR_IO; ERR_FORMAT with the offset in the file. */
 MUST_USE enum err trace_open(const char *path, struct trace_reader **out, struct err_detail *why);
+
+/* trace_open with a limit of the memory that the trace's tables, live requests and events may ask for. 0 is 256 bytes
+ * for each of the file, and 64 MiB whatever its size: without a bound a small file could ask for any amount. Real
+ * traces need up to 30 bytes for each of theirs. Above it: ERR_FORMAT. */
+MUST_USE enum err trace_open_within(const char *path, uint64_t memory_limit, struct trace_reader **out,
+                                    struct err_detail *why);
 MUST_USE enum err trace_open_bytes(const void *bytes, size_t n, struct trace_reader **out, struct err_detail *why);
 
 /* The same for malloc'ed bytes. The reader owns them from here on, also on error; `name` is for messages. */
-MUST_USE enum err trace_open_owned(void *bytes, size_t n, const char *name, struct trace_reader **out,
-                                   struct err_detail *why);
+MUST_USE enum err trace_open_owned(void *bytes, size_t n, const char *name, uint64_t memory_limit,
+                                   struct trace_reader **out, struct err_detail *why);
 void trace_close(struct trace_reader *r);
 
 const struct trace_info *trace_info(const struct trace_reader *r);

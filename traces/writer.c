@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "base/output.h"
 #include "traces/event_sections.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/loose.h"
 #include "traces/native_file.h"
 #include "traces/rows.h"

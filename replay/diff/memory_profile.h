@@ -12,7 +12,7 @@
 #ifndef REPLAY_REPLAY_DIFF_MEMORY_PROFILE_H
 #define REPLAY_REPLAY_DIFF_MEMORY_PROFILE_H
 
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/trace.h"
 
 enum profile_side { PROFILE_A, PROFILE_B, PROFILE_SIDES };

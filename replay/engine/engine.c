@@ -86,12 +86,16 @@ static void lane_refused(struct lane *l, const struct event *ev, uint64_t done, 
     }
 }
 
+/* No block is this much larger than its request. */
+#define EXCESS_MAX (UINT64_C(1) << 40)
+
 /* Checks an answer of the policy and makes room for its segment in the meter. Only needed for the first block of a
- * segment id, for a block that is too small, and for every block under audit: the hot path skips it otherwise. */
+ * segment id, for a block that is too small or absurdly large, and for every block under audit: the hot path skips it
+ * otherwise. */
 static enum err lane_examine(struct lane *l, const struct event *ev, const struct block *b)
 {
     struct meter *m = &l->meter;
-    if (b->bytes < ev->bytes)
+    if (b->bytes - ev->bytes > EXCESS_MAX)
         return err_set(&l->why, ERR_CORRUPT, 0,
                        "the policy answered a request of %" PRIu64 " bytes with a block of %" PRIu64, ev->bytes,
                        b->bytes);
@@ -110,7 +114,7 @@ static inline bool lane_alloc(struct lane *l, const struct event *ev, struct blo
     struct meter *const m = &l->meter;
     assert(ev->slot <= l->n_slots && b == &l->live[ev->slot]);
     enum err e = l->policy->ops->alloc(l->policy, ev, b);
-    if (e == ERR_OK && (is_watched || b->bytes < ev->bytes || b->segment >= m->n_segments))
+    if (e == ERR_OK && (is_watched || b->bytes - ev->bytes > EXCESS_MAX || b->segment >= m->n_segments))
         e = lane_examine(l, ev, b);
     if (e != ERR_OK) {
         b->bytes = 0;
@@ -388,6 +392,9 @@ static void lane_heed(struct lane *l, uint64_t done)
         lane_stop(l, l->policy->failure, done);
     else if (l->device->failure != ERR_OK)
         lane_stop(l, l->device->failure, done);
+    else if (l->meter.peak.active > l->meter.peak.reserved)
+        lane_stop(l, err_set(&l->why, ERR_CORRUPT, 0, "the policy's blocks held %" PRIu64 " bytes, more than the %"
+                             PRIu64 " that it had reserved", l->meter.peak.active, l->meter.peak.reserved), done);
     else if (interrupted != NULL && *interrupted != 0)
         lane_stop(l, ERR_INTERRUPTED, done);
 }

@@ -150,14 +150,14 @@ static void slice_begin(struct perfetto *p, bool is_range, const struct device_c
     if (pair_map_find(&p->open, c->addr, is_range) != NULL || !mark_fits(p))
         return;
     assert(p->n_slices < PERFETTO_MARKS_MAX);
-    uint64_t *bytes = array_grow(p->slice_bytes, p->n_slices, &p->room_slices, sizeof *bytes);
-    if (bytes == NULL || !pair_map_add(&p->open, c->addr, is_range, (uint32_t)p->n_slices)) {
+    struct perfetto_slice *slices = array_grow(p->slices, p->n_slices, &p->room_slices, sizeof *slices);
+    if (slices == NULL || !pair_map_add(&p->open, c->addr, is_range, (uint32_t)p->n_slices)) {
         p->failure = ERR_HOST_NOMEM;
-        p->slice_bytes = bytes != NULL ? bytes : p->slice_bytes;
+        p->slices = slices != NULL ? slices : p->slices;
         return;
     }
-    p->slice_bytes = bytes;
-    bytes[p->n_slices++] = c->bytes;
+    p->slices = slices;
+    slices[p->n_slices++] = (struct perfetto_slice){.addr = c->addr, .bytes = c->bytes, .is_range = is_range};
     put_slice(p, 'b', is_range, c->addr, c->bytes);
 }
 
@@ -167,7 +167,7 @@ static void slice_end(struct perfetto *p, bool is_range, uint64_t addr)
     if (slice == NULL)
         return;
     assert(*slice < p->n_slices);
-    put_slice(p, 'e', is_range, addr, p->slice_bytes[*slice]);
+    put_slice(p, 'e', is_range, addr, p->slices[*slice].bytes);
     pair_map_remove(&p->open, addr, is_range);
 }
 
@@ -246,10 +246,11 @@ void perfetto_finish(struct perfetto *p, const struct lane *l)
     end_stretch(p);
     for (unsigned c = 0; c < PERFETTO_COUNTER_COUNT; c++)
         put_value(p, (enum perfetto_counter)c, p->now_ns, p->tracks[c].last);      /* draws it to the end */
-    for (size_t i = 0; i < p->open.room; i++) {
-        const struct pair_entry *e = &p->open.entries[i];
-        if (e->is_used)
-            put_slice(p, 'e', e->key[1] != 0, e->key[0], p->slice_bytes[e->value]);
+    for (size_t i = 0; i < p->n_slices; i++) {
+        const struct perfetto_slice *s = &p->slices[i];
+        const uint32_t *open = pair_map_find(&p->open, s->addr, s->is_range);
+        if (open != NULL && *open == i)
+            put_slice(p, 'e', s->is_range, s->addr, s->bytes);
     }
     if (p->n_left_out > 0) {
         put_instant(p, "note", "no more slices and instants from here on", p->now_ns);
@@ -295,7 +296,7 @@ void perfetto_close(struct perfetto *p)
     if (p->spool != NULL)
         fclose(p->spool);
     pair_map_free(&p->open);
-    free(p->slice_bytes);
+    free(p->slices);
     free(p->calls);
     *p = (struct perfetto){.spool = NULL};
 }

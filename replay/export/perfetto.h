@@ -13,7 +13,7 @@
 #define REPLAY_REPLAY_EXPORT_PERFETTO_H
 
 #include "replay/engine/engine.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 #include <stdio.h>
 
@@ -53,7 +53,7 @@ struct perfetto {
     size_t   n_calls, room_calls;
     struct pair_map   open;          /* open slices: (address, is it a range) -> number of the slice */
     uint64_t n_marks, n_left_out;    /* slices and instants written; left out */
-    uint64_t *slice_bytes;           /* by number of the slice */
+    struct perfetto_slice { uint64_t addr, bytes; bool is_range; } *slices;      /* by number: all that were begun */
     size_t   n_slices, room_slices;
     enum err failure;
 };

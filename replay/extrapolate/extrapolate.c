@@ -3,7 +3,7 @@
 #include "replay/extrapolate/extrapolate.h"
 
 #include "base/array.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/trace_copy.h"
 
 #include <assert.h>

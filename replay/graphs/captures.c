@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "replay/graphs/alike.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>

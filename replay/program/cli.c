@@ -46,19 +46,25 @@ void progress_report(void *progress, uint64_t done, uint64_t total)
         return;
     p->shown_ms = now;
     p->is_shown = true;
+    cli_erase_line();
     if (total == 0)
-        fprintf(stderr, "\r\033[K%s: %" PRIu64 " MiB, %.0f MiB/s", p->what, done >> 20, (double)(done >> 20) / elapsed_s);
+        fprintf(stderr, "%s: %" PRIu64 " MiB, %.0f MiB/s", p->what, done >> 20, (double)(done >> 20) / elapsed_s);
     else if (done == 0 || done >= total)
-        fprintf(stderr, "\r\033[K%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
+        fprintf(stderr, "%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
     else
-        fprintf(stderr, "\r\033[K%s: %3.0f %%, about %.0f s left", p->what, 100 * (double)done / (double)total,
+        fprintf(stderr, "%s: %3.0f %%, about %.0f s left", p->what, 100 * (double)done / (double)total,
                 elapsed_s * (double)(total - done) / (double)done);
+}
+
+void cli_erase_line(void)
+{
+    dprintf(STDERR_FILENO, "\r\033[K");                  /* not by stderr, which prints nothing that a terminal obeys */
 }
 
 void progress_clear(struct progress *p)
 {
     if (p->is_shown)
-        fprintf(stderr, "\r\033[K");
+        cli_erase_line();
     p->is_shown = false;
 }
 

@@ -84,6 +84,8 @@ struct progress {
 };
 struct progress progress_start(const char *what);
 void progress_report(void *progress, uint64_t done, uint64_t total);       /* total 0 = unknown */
+/* Empties the line of the terminal that standard error is. */
+void cli_erase_line(void);
 void progress_clear(struct progress *p);
 
 /* Opens the command's n-th input, whatever its format, with --from, --gpu and --releases, and shows progress. */

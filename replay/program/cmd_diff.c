@@ -143,7 +143,7 @@ static enum err session_read_results(struct diff_session *s, size_t i, bool *is_
     s->diff.names[i] = path;
     run_table_open(&s->diff.tables[i]);
     if (strcmp(path, "-") != 0)              /* standard input can be read only once, and may be a trace */
-        e = results_file_add(&s->diff.tables[i], path, is_results, why);
+        e = results_file_add(&s->diff.tables[i], path, s->options->import.memory_limit, is_results, why);
     if (e == ERR_OK && *is_results && s->diff.tables[i].n_rows == 0)
         e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", path);
     return e;

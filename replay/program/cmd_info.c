@@ -77,9 +77,8 @@ static void print_meta(const struct trace_reader *r, const char *path)
             continue;
         printf("%-22s ", name);
         for (; *value != '\0'; value++) {
-            const unsigned char c = (unsigned char)*value;
-            putchar(c < 0x20 && c != '\n' ? '?' : c);
-            if (c == '\n' && value[1] != '\0')
+            putchar(*value);
+            if (*value == '\n' && value[1] != '\0')
                 printf("%-22s ", "");
         }
         printf("\n");
@@ -273,7 +272,7 @@ static enum err print_described(const struct options *o, enum err reason, const 
                                 struct err_detail *why)
 {
     if (reason == ERR_HOST_NOMEM || strcmp(o->inputs[0], "-") == 0 ||
-        trace_describe(o->inputs[0], o->from, print_line, NULL, why) != ERR_OK) {
+        trace_describe(o->inputs[0], o->from, &o->import, print_line, NULL, why) != ERR_OK) {
         *why = *reason_why;
         return reason;
     }
@@ -293,15 +292,22 @@ struct info {
     struct err_detail    state_why;
 };
 
-static void info_open(struct info *i, const struct options *o)
+/* A trace that is damaged further on shows fewer facts. A failure of the host is an error. */
+static enum err info_open(struct info *i, const struct options *o, struct err_detail *why)
 {
-    struct err_detail ignored;           /* a trace that is damaged further on shows no lines */
+    enum err e = ERR_OK;
     i->reason = cli_open_file(o, 0, &i->trace, &i->reason_why);
-    i->has_lines = i->trace != NULL && trace_info(i->trace)->n_stacks > 0 &&
-                   trace_info(i->trace)->events <= PEAK_LINES_EVENTS &&
-                   peak_lines_open(&i->lines, i->trace, &ignored) == ERR_OK;
-    i->has_coverage = i->trace != NULL && coverage_read(i->trace, &i->coverage, &ignored) == ERR_OK;
+    if (i->trace != NULL && trace_info(i->trace)->n_stacks > 0 && trace_info(i->trace)->events <= PEAK_LINES_EVENTS)
+        i->has_lines = (e = peak_lines_open(&i->lines, i->trace, why)) == ERR_OK;
+    if (i->trace != NULL && (e == ERR_OK || e == ERR_FORMAT))
+        i->has_coverage = (e = coverage_read(i->trace, &i->coverage, why)) == ERR_OK;
+    if (e != ERR_OK && e != ERR_FORMAT)
+        return e;
     i->state_error = info_final_state(o, i->trace, &i->state, &i->state_why);
+    if (i->state_error != ERR_HOST_NOMEM)
+        return ERR_OK;
+    *why = i->state_why;
+    return ERR_HOST_NOMEM;
 }
 
 static void info_close(struct info *i)
@@ -348,11 +354,7 @@ static enum exit_status info_main(const struct options *o)
     bool is_stdout_taken = false;
     enum err e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
     if (e == ERR_OK)
-        info_open(&info, o);
-    if (e == ERR_OK && info.state_error == ERR_HOST_NOMEM) {
-        e = info.state_error;
-        why = info.state_why;
-    }
+        e = info_open(&info, o, &why);
     if (e == ERR_OK && json != NULL)
         e = info_write_json(&info, o, &json, &why);
     if (e == ERR_OK && !is_stdout_taken)

@@ -71,6 +71,8 @@ static enum err make_env(const struct record_run *run, struct child_env *env, st
                                    : child_env_put(env, "LD_PRELOAD", run->library, ':', why);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_RECORD_DIR", run->folder, '\0', why);
+    if (e == ERR_OK)
+        e = recorded_program_put_env(o, env, why);
     if (e == ERR_OK && o->is_given[FLAG_STACKS])
         e = child_env_put(env, "REPLAY_RECORD_STACKS", "1", '\0', why);
     return e == ERR_OK && o->is_given[FLAG_TORCH_HISTORY] ? put_hook(run, env, why) : e;

@@ -45,7 +45,7 @@ static void session_close(struct report_session *s)
 static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
 {
     bool is_results;
-    const enum err e = results_file_add(&s->table, path, &is_results, why);
+    const enum err e = results_file_add(&s->table, path, s->options->import.memory_limit, &is_results, why);
     if (e == ERR_OK && !is_results)
         s->traces[s->n_traces++] = path;
     return e;
@@ -82,7 +82,7 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
         return e;
     sweep.complain = complain;
     sweep.arg = s;
-    e = sweep_run(&sweep, ":memory:", false, why);
+    e = sweep_run(&sweep, NULL, false, why);
     s->n_left_out = sweep.n_left_out;
     if (e == ERR_OK && (sweep.is_out_of_memory || s->is_out_of_memory))
         e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));

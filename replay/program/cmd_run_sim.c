@@ -52,6 +52,8 @@ static enum err run_on_card(const struct options *o, struct sim_card *card, cons
     struct following *following = NULL;
     enum err e = make_env(o, card, path != NULL, &env, why);
     if (e == ERR_OK)
+        e = recorded_program_put_env(o, &env, why);
+    if (e == ERR_OK)
         e = recorded_program_run(o, &env, path != NULL ? sim_card_journals(card) : NULL, "run-sim", &following, status,
                                  why);
     child_env_close(&env);

@@ -21,7 +21,7 @@ struct sweep_progress {
 static void clear_progress(struct sweep_progress *p)
 {
     if (p->is_line_open)
-        fprintf(stderr, "\r\033[K");
+        cli_erase_line();
     p->is_line_open = false;
 }
 
@@ -49,8 +49,9 @@ static void show_progress(void *arg, size_t input, double done)
     if (now - p->shown < (p->is_terminal ? 1 : PAUSE_S) || elapsed < PATIENCE_S)
         return;
     p->shown = now;
-    fprintf(stderr, "%ssweep: trace %zu of %zu, %.0f %% of the work", p->is_terminal ? "\r\033[K" : "", input + 1,
-            p->sweep->inputs.n, 100 * done);
+    if (p->is_terminal)
+        cli_erase_line();
+    fprintf(stderr, "sweep: trace %zu of %zu, %.0f %% of the work", input + 1, p->sweep->inputs.n, 100 * done);
     if (done > 0.02 && done < 1)
         fprintf(stderr, ", about %.0f s left", elapsed * (1 - done) / done);
     if (!p->is_terminal)

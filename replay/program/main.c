@@ -2,6 +2,8 @@
 /* The program: picks the command, reads its options, and leaves nothing half-written when it is interrupted. */
 #include "replay/program/cli.h"
 
+#include "base/shown.h"
+
 #include <assert.h>
 #include <signal.h>
 #include <string.h>
@@ -114,5 +116,7 @@ static enum exit_status run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     catch_signals();
+    if (!shown_clean_streams())
+        return (int)cli_fail(ERR_HOST_NOMEM, &(struct err_detail){ .text = "" });
     return (int)run(argc, argv);
 }

@@ -174,6 +174,15 @@ static enum err take_price(const struct flag_row *row, const char *value, struct
                    value);
 }
 
+/* "20GiB" */
+static enum err take_memory_limit(const struct flag_row *row, const char *value, struct options *o,
+                                  struct err_detail *why)
+{
+    if (units_parse_bytes(value, strlen(value), &o->import.memory_limit) && o->import.memory_limit > 0)
+        return ERR_OK;
+    return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a size such as 20GiB", row->name, value);
+}
+
 /* "2/8" */
 static enum err take_shard(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
 {

@@ -31,7 +31,7 @@ struct flag_use {
 #define FLAGS_END {.id = N_FLAGS}
 
 /* Options that belong together: of every command that reads a recording, and of one that runs it. */
-#define TAKES_INPUT TAKES(GPU), TAKES(FROM), TAKES(RELEASES)
+#define TAKES_INPUT TAKES(GPU), TAKES(FROM), TAKES(RELEASES), TAKES(MEMORY_LIMIT)
 #define TAKES_RUN   TAKES(ON_OOM), TAKES(START)
 
 enum { FAIL_IF_MAX = 16 };

@@ -123,7 +123,8 @@ static void show_progress(const struct running *r, int64_t now)
 {
     if (isatty(STDERR_FILENO) == 0)
         return;
-    fprintf(stderr, "\r\033[K%.50s: %" PRId64 " s", r->request->title, (now - r->started_ms) / 1000);
+    cli_erase_line();
+    fprintf(stderr, "%.50s: %" PRId64 " s", r->request->title, (now - r->started_ms) / 1000);
     if (r->run->whole_steps > 0)
         fprintf(stderr, ", %" PRIu64 " steps", r->run->whole_steps);
     fflush(stderr);
@@ -276,7 +277,7 @@ static enum err run_program(const struct run_request *request, const struct sim_
     child_env_close(&env);
     following_end(r.following, true);
     if (isatty(STDERR_FILENO) != 0)
-        fprintf(stderr, "\r\033[K");
+        cli_erase_line();
     return e;
 }
 

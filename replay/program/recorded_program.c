@@ -25,6 +25,11 @@ static bool look(void *arg)
     return true;
 }
 
+enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *why)
+{
+    return o->is_given[FLAG_COMMAND_LINE] ? child_env_put(env, "REPLAY_RECORD_COMMAND_LINE", "1", '\0', why) : ERR_OK;
+}
+
 enum err recorded_program_run(const struct options *o, const struct child_env *env, const char *folder,
                               const char *command, struct following **following, int *status, struct err_detail *why)
 {

@@ -49,13 +49,16 @@
     TAKES_AS(RECORD, "the same as -o"),                                                                            \
     TAKES_AS(DEVICE, "the simulated card, such as 24GiB, sim:h100-80g or sim:24GiB,count=2 (default: run-sim takes " \
                      "one of 24 GiB, record takes the GPU)"),                                                      \
-    TAKES_AS(SIMULATE, "the same as --device"), TAKES(TORCH_LIBS), TAKES(VALUES),                               \
+    TAKES_AS(SIMULATE, "the same as --device"), TAKES(TORCH_LIBS), TAKES(VALUES), TAKES(COMMAND_LINE),             \
     TAKES_AS(JSON, "write what happened as JSON to this file; standard output is the program's")
 
 /* The trace's name: -o, or --record, which means the same. *out is NULL if none was given. ERR_USAGE for both, and for
  * "-": standard output is the program's. */
 MUST_USE enum err recorded_program_out(const struct options *o, const char *command, const char **out,
                                        struct err_detail *why);
+
+/* Puts into the program's environment what the options say of its recording. ERR_HOST_NOMEM. */
+MUST_USE enum err recorded_program_put_env(const struct options *o, struct child_env *env, struct err_detail *why);
 
 /* Runs the program that o->inputs name, in an environment, while its journals come into a folder and are made into
  * growing traces there. folder NULL: nothing is recorded. *status: as child_run. On success and with a folder the

@@ -10,6 +10,10 @@
 
 enum { JSON_BYTES_MAX = 1 << 30 };
 
+/* Memory of a parsed JSON, whatever the file's size and for each of its bytes. Honest results take ten times their
+ * text, which packs to a twentieth. */
+enum { JSON_MEMORY_FREE = 64 << 20, JSON_MEMORY_RATIO = 256 };
+
 /* Reads a whole JSON into memory; *out is released with free(). */
 static enum err read_all(struct input *in, char **out, size_t *n, struct err_detail *why)
 {
@@ -44,13 +48,14 @@ static enum err read_all(struct input *in, char **out, size_t *n, struct err_det
     return ERR_OK;
 }
 
-static enum err add_json(struct run_table *t, struct input *in, struct err_detail *why)
+static enum err add_json(struct run_table *t, struct input *in, uint64_t memory_limit, struct err_detail *why)
 {
     char *bytes = NULL;
     size_t n;
     enum err e = read_all(in, &bytes, &n, why);
     if (e == ERR_OK)
-        e = run_table_add_json(t, bytes, n, input_name(in), why);
+        e = run_table_add_json(t, bytes, n, memory_limit != 0 ? memory_limit
+                               : JSON_MEMORY_FREE + JSON_MEMORY_RATIO * input_raw_offset(in), input_name(in), why);
     free(bytes);
     return e;
 }
@@ -65,7 +70,8 @@ static enum err add_db(struct run_table *t, const char *path, struct err_detail 
     return e;
 }
 
-enum err results_file_add(struct run_table *t, const char *path, bool *is_results, struct err_detail *why)
+enum err results_file_add(struct run_table *t, const char *path, uint64_t memory_limit, bool *is_results,
+                          struct err_detail *why)
 {
     static const unsigned char sqlite[] = "SQLite format 3";
     struct err_detail reason;
@@ -74,6 +80,8 @@ enum err results_file_add(struct run_table *t, const char *path, bool *is_result
     size_t n = 0, at = 0;
     *is_results = false;
     enum err e = input_open(path, &in, &reason);
+    if (e == ERR_OK)
+        input_allow(in, memory_limit);
     if (e == ERR_OK && (e = input_peek(in, sizeof sqlite, &head, &n, &reason)) != ERR_OK)
         input_close(in);
     if (e != ERR_OK) {
@@ -86,7 +94,7 @@ enum err results_file_add(struct run_table *t, const char *path, bool *is_result
     const bool is_db = n >= sizeof sqlite && memcmp(head, sqlite, sizeof sqlite) == 0;
     *is_results = is_db || (at < n && head[at] == '{');
     if (*is_results)
-        e = is_db ? add_db(t, path, why) : add_json(t, in, why);
+        e = is_db ? add_db(t, path, why) : add_json(t, in, memory_limit, why);
     input_close(in);
     return e;
 }

@@ -6,7 +6,7 @@
 #define REPLAY_REPLAY_WHO_HOLDERS_H
 
 #include "base/err.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/trace.h"
 
 /* What a request is for: X(NAME, word). doc/recording.md defines them. */

@@ -3,7 +3,7 @@
 #include "replay/who/phases.h"
 
 #include "base/array.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/stack_frame.h"
 
 #include <stdlib.h>

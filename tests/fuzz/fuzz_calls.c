@@ -28,7 +28,7 @@ static void check_trace(struct trace_writer *w)
         FUZZ_EXPECT(why.text[0] != '\0');
         return;
     }
-    FUZZ_EXPECT(trace_open_owned(bytes, n, "journal", &r, &why) == ERR_OK);
+    FUZZ_EXPECT(trace_open_owned(bytes, n, "journal", UINT64_MAX, &r, &why) == ERR_OK);
     while (n_events > 0)
         FUZZ_EXPECT(trace_next(r, &events, &n_events, &why) == ERR_OK);
     trace_close(r);

@@ -35,7 +35,7 @@ static struct trace_reader *import_it(const uint8_t *data, size_t size, bool fin
         } else if (is_at_once) {
             FUZZ_EXPECT(trace_finish_open(w, "imported", &r, NULL) == ERR_OK);
         } else if (trace_finish_bytes(w, &bytes, &n, &why) == ERR_OK) {
-            FUZZ_EXPECT(trace_open_owned(bytes, n, "imported", &r, NULL) == ERR_OK);
+            FUZZ_EXPECT(trace_open_owned(bytes, n, "imported", UINT64_MAX, &r, NULL) == ERR_OK);
         }
     }
     input_close(in);

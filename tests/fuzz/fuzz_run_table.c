@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         FUZZ_EXPECT(why.text[0] != '\0');
     run_table_open(&t);
     why.text[0] = '\0';
-    if (run_table_add_json(&t, (const char *)data + at, n - at, "fuzz", &why) != ERR_OK)
+    if (run_table_add_json(&t, (const char *)data + at, n - at, UINT64_MAX, "fuzz", &why) != ERR_OK)
         FUZZ_EXPECT(why.text[0] != '\0');
     use_table(&t, c);
     run_table_close(&t);

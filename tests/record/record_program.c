@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,6 +131,33 @@ static void run_fork(void)
     int status = 1;
     work(3, 100);
     expect(waitpid(child, &status, 0) == child && status == 0, "the child failed");
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+/* Until it is killed: threads that call, a signal every 200 us, and a child after the other that calls as well. */
+static void run_storm(void)
+{
+    const struct itimerval often = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 };
+    const struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+    pthread_t threads[3];
+    sigaction(SIGALRM, &action, NULL);
+    for (uintptr_t i = 0; i < 3; i++)
+        expect(pthread_create(&threads[i], NULL, work_forever, (void *)(i + 1)) == 0, "no thread");
+    expect(setitimer(ITIMER_REAL, &often, NULL) == 0, "no timer");
+    for (unsigned seed = 10;; seed++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            work(seed, 30);
+            _exit(0);
+        }
+        expect(child > 0, "no child");
+        while (waitpid(child, NULL, 0) < 0)
+            ;
+    }
 }
 
 static void run_driver(void)
@@ -298,7 +326,8 @@ int main(int argc, char **argv)
     static const struct { const char *name; void (*run)(void); } all[] = {
         {"killed", run_killed}, {"fork", run_fork}, {"driver", run_driver}, {"failing", run_failing},
         {"kinds", run_kinds}, {"closing", run_closing}, {"stacks", run_stacks}, {"lasting", run_lasting},
-        {"slow", run_slow}, {"arrays", run_arrays}, {"reset", run_reset}, {"loading", run_loading}};
+        {"slow", run_slow}, {"storm", run_storm},
+        {"arrays", run_arrays}, {"reset", run_reset}, {"loading", run_loading}};
     if (argc < 3)
         return 2;
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND, 0666);

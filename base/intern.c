@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Hash tables with open addressing. */
-#include "traces/intern.h"
+#include "base/intern.h"
 
 #include "base/array.h"
 
@@ -12,9 +12,7 @@
 
 static size_t pair_home(const struct pair_map *m, uint64_t key0, uint64_t key1)
 {
-    uint64_t h = (key0 ^ key1 * UINT64_C(0xc2b2ae3d27d4eb4f)) * UINT64_C(0x9e3779b97f4a7c15);
-    h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-    return (size_t)(h >> 20) & (m->room - 1);
+    return (size_t)hash_pair(&m->seed, key0, key1) & (m->room - 1);
 }
 
 static struct pair_entry *pair_place(const struct pair_map *m, uint64_t key0, uint64_t key1)
@@ -33,7 +31,9 @@ uint32_t *pair_map_find(const struct pair_map *m, uint64_t key0, uint64_t key1)
 
 static bool pair_map_grow(struct pair_map *m)
 {
-    struct pair_map bigger = {.n = m->n, .room = m->room == 0 ? 64 : 2 * m->room};
+    struct pair_map bigger = {.n = m->n, .room = m->room == 0 ? 64 : 2 * m->room, .seed = m->seed};
+    if (m->room == 0)
+        bigger.seed = hash_seed();
     bigger.entries = calloc(bigger.room, sizeof *bigger.entries);
     if (bigger.entries == NULL)
         return false;
@@ -81,17 +81,9 @@ void pair_map_free(struct pair_map *m)
 
 /* ---- texts ---- */
 
-static uint64_t text_hash(const char *text, size_t n)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);          /* FNV-1a */
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return h ^ h >> 29;
-}
-
 static uint32_t *text_bucket(const struct text_table *t, const char *text, size_t n)
 {
-    size_t i = (size_t)text_hash(text, n) & (t->n_buckets - 1);
+    size_t i = (size_t)hash_bytes(&t->seed, text, n) & (t->n_buckets - 1);
     for (; t->buckets[i] != 0; i = (i + 1) & (t->n_buckets - 1)) {
         const char *other = t->text + t->start[t->buckets[i] - 1];
         if (strncmp(other, text, n) == 0 && other[n] == '\0')
@@ -104,6 +96,8 @@ static bool text_buckets_grow(struct text_table *t)
 {
     struct text_table bigger = *t;
     bigger.n_buckets = t->n_buckets == 0 ? 64 : 2 * t->n_buckets;
+    if (t->n_buckets == 0)
+        bigger.seed = hash_seed();
     bigger.buckets = calloc(bigger.n_buckets, sizeof *bigger.buckets);
     if (bigger.buckets == NULL)
         return false;

@@ -2,17 +2,21 @@
 /*
  * Tables that keep each value once and number it: texts, call stacks, pairs of numbers (raw handles, live pointers).
  */
-#ifndef REPLAY_TRACES_INTERN_H
-#define REPLAY_TRACES_INTERN_H
+#ifndef REPLAY_BASE_INTERN_H
+#define REPLAY_BASE_INTERN_H
+
+#include "base/hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A hash table from a pair of 64-bit numbers to a 32-bit one; open addressing, at most half full. */
+/* A hash table from a pair of 64-bit numbers to a 32-bit one; open addressing, at most half full. The order of entries
+ * differs from process to process (base/hash.h), so nothing that is written may depend on it. */
 struct pair_map {
     struct pair_entry { uint64_t key[2]; uint32_t value, is_used; } *entries;
     size_t n, room;                  /* room: a power of two, or 0 */
+    struct hash_seed seed;
 };
 
 /* The value of a key, lent until the next change; NULL if the key is absent. */
@@ -34,6 +38,7 @@ struct text_table {
     size_t    room;
     uint32_t *buckets;               /* number + 1; open addressing, at most half full */
     size_t    n_buckets;
+    struct hash_seed seed;
 };
 
 /* The number of text[0, n), which holds no terminator; UINT32_MAX without memory. */

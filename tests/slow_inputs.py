@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Writes inputs that were made to be slow: `slow_inputs.py KIND BYTES FILE` writes one of about BYTES bytes.
+
+Each kind aims at one loop that could run over the whole file again for each part of it. test_slow_inputs.py runs them
+with a budget of operations; a kind whose operations grow faster than n log n fails.
+"""
+import json
+import sqlite3
+import struct
+import sys
+
+BASE = 0x7F0000000000
+MIB = 1 << 20
+
+
+# ---- pickles, written opcode by opcode ----
+
+WORDS = ("action", "addr", "size", "stream", "frames", "name", "filename", "line", "pool_id", "device", "total_size",
+         "address", "segments", "device_traces", "allocator_settings", "PYTORCH_CUDA_ALLOC_CONF", "max_split_size",
+         "garbage_collection_threshold", "alloc", "free_completed", "segment_alloc", "segment_free", "segment_map",
+         "other", "", "f", "g")
+
+
+class Pickle:
+    """The parts of a snapshot as opcodes. The words of all records are memoised first, so that a record takes few bytes
+    and parts may be made in any order."""
+
+    def __init__(self):
+        self.memo = {word: i for i, word in enumerate(WORDS)}
+
+    @staticmethod
+    def raw(text):
+        return b"X" + struct.pack("<I", len(text)) + text.encode()
+
+    def text(self, text):
+        return self.get(text) if text in self.memo else self.raw(text)
+
+    def get(self, name):
+        return b"h" + bytes([self.memo[name]])
+
+    def put(self, name):
+        """Memoises the value on top of the stack under a name."""
+        self.memo[name] = len(self.memo)
+        return b"q" + bytes([self.memo[name]])
+
+    @staticmethod
+    def number(n):
+        if 0 <= n < 256:
+            return b"K" + bytes([n])
+        size = (n.bit_length() + 8) // 8
+        return b"\x8a" + bytes([size]) + n.to_bytes(size, "little")
+
+    def dict(self, **items):
+        parts = (self.text(key) + (value if isinstance(value, bytes) else
+                                   self.text(value) if isinstance(value, str) else self.number(value))
+                 for key, value in items.items())
+        return b"}(" + b"".join(parts) + b"u"
+
+    def record(self, action, addr, size, **more):
+        return self.dict(action=action, addr=addr, size=size, **more)
+
+    @staticmethod
+    def list(items):
+        return b"](" + b"".join(items) + b"e"
+
+    def snapshot(self, records, segments=(), devices=None, **more):
+        traces = [self.list(records)] if devices is None else devices
+        words = b"".join(self.raw(word) + b"q" + bytes([i]) + b"0" for i, word in enumerate(WORDS))
+        top = self.dict(segments=self.list(segments), device_traces=self.list(traces), **more)
+        return b"\x80\x04" + words + top + b"."
+
+
+def fill(n_bytes, make):
+    """make(i) until these are about n_bytes."""
+    parts, size, i = [], 0, 0
+    while size < n_bytes:
+        parts.append(make(i))
+        size += len(parts[-1])
+        i += 1
+    return parts
+
+
+def collide(n):
+    """Distinct texts of eight bytes that share the first four, pushed and popped."""
+    texts = fill(n, lambda i: b"\x8c\x08" + b"same" + struct.pack(">I", i).translate(PRINTABLE) + b"0")
+    p = Pickle()
+    return p.snapshot([]).replace(b"\x80\x04", b"\x80\x04" + b"".join(texts), 1)
+
+
+# Every byte becomes one that UTF-8 takes alone; the first 128 stay distinct, so texts differ until 128**4.
+PRINTABLE = bytes(i % 128 for i in range(256))
+
+
+def numbers(n):
+    """Frames whose names, files and lines are all multiples of a large power of two."""
+    p = Pickle()
+    frames = fill(n, lambda i: p.dict(name="f", filename="g", line=(i << 20) & 0xFFFFFFFF))
+    return p.snapshot([p.record("alloc", BASE, 512, frames=p.list(frames))])
+
+
+def deep_stack(n):
+    """One stack of 4,096 frames with a long name, shared by runs of segments that are given back."""
+    p = Pickle()
+    name = p.raw("x" * min(60000, n // 4)) + p.put("name of all")
+    frames = [p.dict(name=name if i == 0 else p.get("name of all"), filename="f", line=i) for i in range(n // 100)]
+    stack = p.list(frames[:4096])
+    first = p.record("segment_free", BASE, 2 * MIB, frames=stack + p.put("stack"))
+    rest = fill(n - len(first), lambda i: p.record("segment_free", BASE + (i + 1) * 2 * MIB, 2 * MIB,
+                                                   frames=p.get("stack")) +
+                p.record("other", 0, 0))
+    return p.snapshot([first] + rest)
+
+
+def long_names(n):
+    """Many frames of one long name: each is a text of its own in the trace."""
+    p = Pickle()
+    name = p.raw("x" * min(60000, n // 4)) + p.put("name of all")
+    frames = fill(n - len(name), lambda i: p.dict(name=p.get("name of all") if i > 0 else name, filename="f", line=i))
+    return p.snapshot([p.record("alloc", BASE, 512, frames=p.list(frames)),
+                       p.record("free_completed", BASE, 512)])
+
+
+def devices(n):
+    """As many devices as are allowed, and segments of the last of them."""
+    p = Pickle()
+    segments = fill(n - 3 * 4096, lambda i: p.dict(device=4095, total_size=2 * MIB, address=BASE + i * 2 * MIB))
+    return p.snapshot([], segments, [b"]"] * 4096)
+
+
+def too_many_devices(n):
+    """One empty list for each of far too many devices."""
+    p = Pickle()
+    return p.snapshot([], [], [b"]"] * n)
+
+
+def shared_segments(n):
+    """One segment that is in the list over and over."""
+    p = Pickle()
+    one = p.dict(device=4095, total_size=2 * MIB, address=BASE) + p.put("one")
+    return p.snapshot([], [one] + [p.get("one")] * (n // 2), [b"]"] * 4096)
+
+
+def shared_records(n):
+    """One record that is in the list over and over."""
+    p = Pickle()
+    one = p.record("segment_alloc", BASE, 2 * MIB) + p.put("one")
+    return p.snapshot([one] + [p.get("one")] * (n // 2))
+
+
+def pools(n):
+    """One run that gives back segments of as many private pools as there are records."""
+    p = Pickle()
+    return p.snapshot(fill(n, lambda i: p.record("segment_free", BASE + i * 2 * MIB, 2 * MIB,
+                                                 pool_id=p.number(1) + p.number(i + 1) + b"\x86")))
+
+
+def long_run(n):
+    """A long run of segments given back, while as many stay, each with a live block."""
+    p = Pickle()
+    stay = fill(n // 2, lambda i: p.record("segment_alloc", BASE + i * 4 * MIB, 2 * MIB) +
+                p.record("alloc", BASE + i * 4 * MIB, 512))
+    gone = fill(n // 2, lambda i: p.record("segment_free", BASE + i * 4 * MIB + 2 * MIB, 2 * MIB))
+    return p.snapshot(stay + gone)
+
+
+def short_runs(n):
+    """Many runs of one segment each, while many stay, each with a live block."""
+    p = Pickle()
+    stay = fill(n // 2, lambda i: p.record("segment_alloc", BASE + i * 4 * MIB, 2 * MIB) +
+                p.record("alloc", BASE + i * 4 * MIB, 512))
+    gone = fill(n // 2, lambda i: p.record("segment_free", BASE + i * 4 * MIB + 2 * MIB, 2 * MIB) +
+                p.record("other", 0, 0))
+    return p.snapshot(stay + gone)
+
+
+def collected(n):
+    """Segment after segment under garbage collection; none of them is ever idle."""
+    p = Pickle()
+    settings = p.dict(PYTORCH_CUDA_ALLOC_CONF="", garbage_collection_threshold=b"G" + struct.pack(">d", 0.5),
+                      max_split_size=b"J" + struct.pack("<i", -1))
+    return p.snapshot(fill(n, lambda i: p.record("segment_alloc", BASE + i * 32 * MIB, 20 * MIB) +
+                           p.record("alloc", BASE + i * 32 * MIB, 2 * MIB)), allocator_settings=settings)
+
+
+def descending(n):
+    """Each segment lies below all others, so that a sorted array moves for each."""
+    p = Pickle()
+    return p.snapshot(fill(n, lambda i: p.record("segment_alloc", BASE - i * 4 * MIB, 2 * MIB)))
+
+
+def ranges(n):
+    """As many expandable ranges as there are streams, mapped and unmapped by turns."""
+    p = Pickle()
+    return p.snapshot(fill(n, lambda i: p.record("segment_map", BASE + i * 4 * MIB, 2 * MIB, stream=i + 1) +
+                           p.record("alloc", BASE + i * 4 * MIB, 512, stream=i + 1)))
+
+
+def waits(n):
+    """Frees that were waited for, before each segment that is given back."""
+    p = Pickle()
+    live = fill(n // 3, lambda i: p.record("alloc", BASE + i * 512, 512, stream=i % 7))
+    count = len(live)
+    done = [p.record("free_completed", BASE + i * 512, 512, stream=i % 7) for i in range(count)]
+    gone = fill(n // 3, lambda i: p.record("segment_free", BASE - (i + 1) * 2 * MIB, 2 * MIB))
+    return p.snapshot(live + done + gone + [p.record("segment_alloc", BASE + (1 << 40), 20 * MIB),
+                                            p.record("alloc", BASE + (1 << 40), 20 * MIB)])
+
+
+# ---- results ----
+
+def warnings(n):
+    """Distinct warnings of one run."""
+    run = {"policy": "best-fit", "warnings": [f"warning {i}" for i in range(n // 16)], "assumptions": []}
+    return json.dumps({"schema": "replay-sweep/1", "runs": [run]}).encode()
+
+
+def result_runs(n):
+    """Runs that share trace and card, each with a policy of its own."""
+    runs = [{"trace_path": "t", "trace_digest": "d", "device": "sim:1GiB", "policy": f"p{i}", "outcome": "ok",
+             "peak_reserved_bytes": i} for i in range(n // 130)]
+    return json.dumps({"schema": "replay-sweep/1", "runs": runs}).encode()
+
+
+def nested(n):
+    """Objects inside one another, by names that are the beginning of a column's."""
+    run = {"peak": {f"x{i}": {"reserved": 1} for i in range(n // 26)}}
+    return json.dumps({"schema": "replay-sweep/1", "runs": [run]}).encode()
+
+
+def endless_view(path, _):
+    """A database whose runs are a view that never ends."""
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA application_id = 0x52504c59")
+    db.execute("PRAGMA user_version = 5")
+    db.execute("CREATE VIEW runs AS WITH RECURSIVE r(key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM r)"
+               " SELECT key, 'a' AS trace_path, 'b' AS trace_digest, 'c' AS policy, '{}' AS details FROM r")
+    db.commit()
+    db.close()
+
+
+def endless_column(path, _):
+    """A table of runs with a column that is computed for ever."""
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA application_id = 0x52504c59")
+    db.execute("PRAGMA user_version = 5")
+    db.execute("CREATE TABLE runs(key, trace_path, policy, details, x GENERATED ALWAYS AS"
+               " (length(replace(hex(zeroblob(1000000)), '0', 'aaaaaaaaaa'))), device GENERATED ALWAYS AS"
+               " (length(replace(hex(zeroblob(1000000)), '0', 'aaaaaaaaaa'))))")
+    db.execute("INSERT INTO runs(key, trace_path, policy, details) VALUES ('k', 't', 'p', '{}')")
+    db.commit()
+    db.close()
+
+
+KINDS = {f.__name__: f for f in (
+    collide, numbers, deep_stack, long_names, devices, too_many_devices, shared_segments, shared_records, pools,
+    long_run, short_runs, collected, descending, ranges, waits, warnings, result_runs, nested, endless_view,
+    endless_column)}
+
+
+def write(kind, n_bytes, path):
+    if kind.startswith("endless"):
+        KINDS[kind](path, n_bytes)
+        return
+    with open(path, "wb") as out:
+        out.write(KINDS[kind](n_bytes))
+
+
+if __name__ == "__main__":
+    write(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Every command survives the failure of any call that it makes.
+
+For each command and each kind of call (memory, read, write, open, rename, mmap, fsync, a new thread, ...) the calls are
+counted, and then the n-th fails: once, or from then on. Afterwards:
+
+  the status is 0 and every output is what it is without the failure, or the status says whose fault it was, with a word
+  on standard error; nothing crashed or hangs
+  a file that was to be replaced is the old or the new one, whole; no other file is left
+  the database is sound, and its rows are rows of the whole result
+  no more memory is kept at the end than without the failure
+
+A sample of n is tried; with REPLAY_LONG_TESTS all of them.
+"""
+import concurrent.futures
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+SYSTEM_KINDS = ("read", "write", "open", "rename", "mmap", "fsync", "resize", "thread", "lock")
+SAMPLED = 6
+LONG_MOST = 400                       # of one command and kind
+SEED = 30
+
+# Name, arguments, outputs (files that are to appear or be replaced), and whether the first output is a database.
+COMMANDS = [
+    ("replay", ["a.zst", "--policy", "best-fit", "--json", "o.json", "--csv", "o.csv"], ["o.json", "o.csv"]),
+    ("replay --perfetto", ["a.zst", "--perfetto", "o.json", "--samples", "o.csv"], ["o.json", "o.csv"]),
+    ("info", ["info", "a.zst", "--json", "o.json"], ["o.json"]),
+    ("info, a snapshot", ["info", "a.pickle"], []),
+    ("import", ["import", "a.pickle.zst", "-o", "o.zst"], ["o.zst"]),
+    ("verify", ["verify", "a.pickle", "--json", "o.json"], ["o.json"]),
+    ("stats", ["stats", "a.zst", "--json", "o.json"], ["o.json"]),
+    ("summary", ["summary", "a.zst"], []),
+    ("snapshot", ["snapshot", "a.zst", "-o", "o.pickle"], ["o.pickle"]),
+    ("fit", ["fit", "small.zst", "--json", "o.json"], ["o.json"]),
+    ("tune", ["tune", "small.zst", "--json", "o.json"], ["o.json"]),
+    ("sweep", ["sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "o.db", "--csv", "o.csv"],
+     ["o.db", "o.csv"]),
+    ("merge", ["merge", "a.db", "-o", "o.db", "--json", "o.json"], ["o.db", "o.json"]),
+    ("report", ["report", "a.db", "--html", "o.html", "--md", "o.md"], ["o.html", "o.md"]),
+    ("report, JSON", ["report", "a.json", "--csv", "o.csv"], ["o.csv"]),
+    ("diff", ["diff", "a.zst", "a.zst", "--json", "o.json"], ["o.json"]),
+    ("diff, results", ["diff", "a.json", "a.json"], []),
+    ("why", ["why", "oom.zst", "--json", "o.json"], ["o.json"]),
+    ("who", ["who", "a.zst", "--json", "o.json"], ["o.json"]),
+    ("generate", ["generate", "mix:50", "--events", "2000", "-o", "o.zst"], ["o.zst"]),
+]
+
+# What may be wrong in the person's view: an input that cannot be opened or read. The rest is the host's fault.
+PERSONS_FAULT = ("read", "open")
+
+
+class Failures:
+    def __init__(self, replay, build, source):
+        self.replay = os.path.abspath(replay)
+        self.build = os.path.abspath(build)
+        faults = os.path.join(self.build, "tests", "faults")
+        self.refuse, self.library = os.path.join(faults, "refuse_calls"), os.path.join(faults, "refuse_memory.so")
+        self.source = source
+        self.is_long = bool(os.environ.get("REPLAY_LONG_TESTS"))
+        self.messages, self.tried = [], 0
+
+    def run(self, folder, kind, which, arguments):
+        """Runs a command whose call fails; its result, the calls of the kind, and the pieces of memory it kept."""
+        env = dict(os.environ, REFUSE_MEMORY=which if kind == "memory" else "0",
+                   REFUSE_MEMORY_COUNTS=folder + ".memory")
+        call = ["fsync", "0"] if kind == "memory" else [kind, which]
+        for name in (folder + ".memory", folder + ".calls"):
+            if os.path.exists(name):
+                os.remove(name)
+        line = [self.refuse] + call + [folder + ".calls", self.library, self.replay] + arguments
+        done = subprocess.run(line, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+                              check=False)
+        try:
+            with open(folder + ".memory", encoding="ascii") as f:
+                calls, kept = (int(word) for word in f.read().split())
+        except (OSError, ValueError):                    # the failure hit the file of counts itself
+            calls, kept = 0, 0
+        if kind != "memory":
+            with open(folder + ".calls", encoding="ascii") as f:
+                calls = int(f.read())
+        return done, calls, kept
+
+    def fresh(self, inputs, place, outputs, old):
+        """A folder with the inputs, and with files of former results under the names of the outputs if `old`."""
+        if os.path.exists(place):
+            shutil.rmtree(place)
+        shutil.copytree(inputs, place)
+        for name in outputs:
+            if old and not name.endswith(".db"):
+                with open(os.path.join(place, name), "w", encoding="ascii") as f:
+                    f.write("of old")
+
+    def complain(self, what, text):
+        self.messages.append(f"{what}: {text}")
+
+    def check_database(self, what, path, whole, is_done):
+        try:
+            db = sqlite3.connect(path)
+            if db.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
+                self.complain(what, "the database is damaged")
+            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
+                rows = []
+            else:
+                rows = db.execute("SELECT policy, peak_reserved_bytes, details FROM runs ORDER BY 1").fetchall()
+            db.close()
+        except sqlite3.Error as e:
+            self.complain(what, f"the database: {e}")
+            return
+        if not set(rows) <= set(whole) or (is_done and len(rows) != len(whole)):
+            self.complain(what, f"the database holds other rows: {rows}")
+
+    def check(self, what, kind, outcome, baseline, folder, outputs, old):
+        done, kept = outcome
+        whole, rows, kept_before, names = baseline
+        said = done.stderr.decode(errors="replace")
+        # What `report` and `sweep` cannot read is left out of a result that says so, with status 2 from a sweep.
+        is_partial = what.startswith(("report", "sweep")) and (kind in PERSONS_FAULT or "left out" in said)
+        allowed = (0, 2, 3) if kind in PERSONS_FAULT or what.startswith("report") else (0, 3)
+        if done.returncode not in allowed:
+            self.complain(what, f"status {done.returncode}: {said[-300:]}")
+        # To write to standard error may be what fails.
+        if done.returncode != 0 and "replay: " not in said and kind != "write":
+            self.complain(what, f"status {done.returncode} without a word")
+        if kept > kept_before:
+            self.complain(what, f"{kept} pieces of memory are kept, {kept_before} without the failure")
+        for name in sorted(set(os.listdir(folder)) - names):
+            if not name.endswith(("-wal", "-shm")):
+                self.complain(what, f"left behind: {name}")
+        for name in outputs:
+            path = os.path.join(folder, name)
+            if name.endswith(".db"):
+                if os.path.exists(path):
+                    self.check_database(what, path, rows, done.returncode == 0 and not is_partial)
+                elif done.returncode == 0:
+                    self.complain(what, f"no {name} although the status is 0")
+                continue
+            if not os.path.exists(path):
+                if old or done.returncode == 0:
+                    self.complain(what, f"{name} is gone")
+                continue
+            with open(path, "rb") as f:
+                got = f.read()
+            if is_partial and got.startswith(whole[name][:20]):
+                continue
+            if got != whole[name] and (done.returncode == 0 or not (old and got == b"of old")):
+                self.complain(what, f"{name} is neither the old nor the whole new one ({len(got)} bytes)")
+
+    def try_command(self, inputs, work, command):
+        name, arguments, outputs = command
+        draws = random.Random(f"{SEED} {name}")
+        place = os.path.join(work, name.replace(" ", "_").replace(",", ""))
+        self.fresh(inputs, place, outputs, False)
+        rows = []
+        for kind in ("memory",) + SYSTEM_KINDS:
+            self.fresh(inputs, place, outputs, False)
+            done, calls, kept = self.run(place, kind, "0", arguments)
+            if done.returncode != 0:
+                self.complain(name, f"fails by itself: {done.returncode} {done.stderr.decode()[-300:]}")
+                return
+            whole = {}
+            for output in outputs:
+                with open(os.path.join(place, output), "rb") as f:
+                    whole[output] = f.read()
+                if output.endswith(".db"):
+                    with sqlite3.connect(os.path.join(place, output)) as db:
+                        rows = db.execute("SELECT policy, peak_reserved_bytes, details FROM runs ORDER BY 1").fetchall()
+            names = set(os.listdir(place))
+            chosen = range(1, calls + 1)
+            most = LONG_MOST if self.is_long else SAMPLED
+            if calls > most:
+                chosen = sorted(draws.sample(chosen, most))
+            for n in chosen:
+                # SQLite waits long for a lock that it never gets.
+                lasting, old = kind != "lock" and draws.random() < 0.3, draws.random() < 0.5
+                which = f"{n}+" if lasting else f"{n}"
+                self.fresh(inputs, place, outputs, old)
+                what = f"{name}: {kind} {which} of {calls} fails{', over old files' if old else ''}"
+                try:
+                    done, _, kept_after = self.run(place, kind, which, arguments)
+                except subprocess.TimeoutExpired:
+                    self.complain(what, "hangs")
+                    continue
+                self.tried += 1
+                self.check(what, kind, (done, kept_after), (whole, rows, kept, names), place, outputs, old)
+
+    def make_inputs(self, folder):
+        os.mkdir(folder)
+        samples = os.path.join(self.source, "samples")
+        shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), folder + "/a.zst")
+        shutil.copy(os.path.join(samples, "530-270.trace.zst"), folder + "/small.zst")
+        oom = [name for name in sorted(os.listdir(samples)) if "oom" in name and name.endswith(".zst")]
+        shutil.copy(os.path.join(samples, oom[0]), folder + "/oom.zst")
+        for arguments in (["snapshot", "a.zst", "-o", "a.pickle"],
+                          ["a.zst", "--policy", "best-fit", "--device", "sim:1GiB", "--json", "a.json"],
+                          ["sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db"]):
+            subprocess.run([self.replay] + arguments, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(["python3", "-c", "import gzip,shutil;shutil.copyfileobj(open('a.pickle','rb'),"
+                        "gzip.open('a.pickle.zst','wb'))"], cwd=folder, check=True)
+
+    def main(self):
+        with tempfile.TemporaryDirectory() as work:
+            inputs = work + "/inputs"
+            self.make_inputs(inputs)
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda command: self.try_command(inputs, work, command), COMMANDS))
+        for message in self.messages:
+            print("FAILED:", message)
+        print(f"{self.tried} failures tried, {len(self.messages)} wrong")
+        return len(self.messages) > 0 or self.tried == 0
+
+
+if __name__ == "__main__":
+    sys.exit(Failures(*sys.argv[1:4]).main())

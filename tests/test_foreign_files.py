@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Files from strangers: bombs, databases that are none of ours or never end, names that a terminal would obey.
+
+doc/security.md says what is promised; here each promise meets a file that was made to break it.
+"""
+import base64
+import gzip
+import json
+import os
+import pickle
+import re
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+import slow_inputs
+
+MEMORY_MOST = 600 << 20               # of any command on any file here; the bombs asked for 1.6 to 8.2 GB
+
+failures = []
+
+
+def check(is_good, text):
+    if not is_good:
+        failures.append(text)
+        print("FAILED:", text)
+
+
+class Program:
+    def __init__(self, path):
+        self.path = os.path.abspath(path)
+        with open(path, "rb") as f:
+            self.is_sanitized = b"__asan_init" in f.read()
+
+    def __call__(self, *arguments):
+        """Runs the program; it ends by itself, without a crash and within MEMORY_MOST."""
+        limit = None if self.is_sanitized else lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_MOST,) * 2)
+        done = subprocess.run([self.path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
+                              preexec_fn=limit, check=False)
+        said = (done.stdout + done.stderr).decode(errors="surrogateescape")
+        check(done.returncode in (0, 1, 2), f"replay {' '.join(arguments)}: status {done.returncode}: {said[-300:]}")
+        check("Sanitizer" not in said, f"replay {' '.join(arguments)}: {said[-2000:]}")
+        return done.returncode, said
+
+
+def expect(replay, status, pattern, *arguments):
+    got, said = replay(*arguments)
+    check(got == status and re.search(pattern, said),
+          f"replay {' '.join(arguments)}: status {got}, expected {status} and '{pattern}' in: {said[-400:]}")
+    return said
+
+
+# ---- bombs ----
+
+def bombs(replay):
+    with gzip.open("json.gz", "wb", 9) as f:
+        f.write(b'{"schema": "replay-sweep/1", "runs": [')
+        for _ in range(1500):
+            f.write(b"{}," * 30000)
+        f.write(b"{}]}")
+    expect(replay, 2, "more memory than a JSON of this size", "report", "json.gz", "--md", "o.md")
+    record = slow_inputs.shared_records(40_000_000)
+    with gzip.open("pickle.gz", "wb", 9) as f:
+        f.write(record)
+    expect(replay, 2, "unpacks to more than|far more records", "info", "pickle.gz")
+    expect(replay, 2, "far more records", "info", "--memory-limit", "1GiB", "pickle.gz")
+    with gzip.open("twice.gz", "wb") as f, gzip.open("once.gz", "wb") as g:
+        g.write(b"\x80\x04" + b"N0" * (50 << 20))       # a pickle that pushes and pops for long
+        g.close()
+        with open("once.gz", "rb") as once:
+            f.write(once.read())
+    expect(replay, 2, "unpacks to more than 1,000 times", "info", "twice.gz")
+    expect(replay, 2, "expected a size", "info", "a.zst", "--memory-limit", "much")
+
+
+# ---- databases ----
+
+def changed(name, *statements):
+    shutil.copy("a.db", name)
+    db = sqlite3.connect(name)
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+
+
+def databases(replay):
+    for kind in ("endless_view", "endless_column"):
+        slow_inputs.write(kind, 0, kind + ".db")
+        for arguments in (["report", kind + ".db", "--md", "o.md"], ["diff", kind + ".db", "a.db"],
+                          ["merge", kind + ".db", "-o", kind + "-merged.db"], ["sweep", "a.zst", "--policy", "none",
+                                                                               "-o", kind + ".db"]):
+            expect(replay, 2, "no plain table", *arguments)
+    # A view of ours that somebody replaced by one without end.
+    changed("view.db", "DROP VIEW fits", "CREATE VIEW fits AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
+            "FROM r) SELECT 'a' AS trace_path, 'b' AS trace_digest, 'c' AS device, x AS runs, x AS survived, "
+            "x AS live_peak_bytes, x AS offline_plan_bytes FROM r")
+    expect(replay, 2, "far more work", "sweep", "a.zst", "--policy", "best-fit", "--device", "sim:1GiB", "-o",
+           "view.db")
+    expect(replay, 0, "", "report", "view.db", "--md", "o.md")
+
+    # A row whose details are no JSON is not taken, and one that an older version took hurts nobody.
+    changed("bad.db", "UPDATE runs SET key = 'x' || key, details = '{'")
+    expect(replay, 2, "bad.db: 2 of its runs have details that are no JSON", "merge", "bad.db", "-o", "merged.db")
+    check(not os.path.exists("merged.db"), "a merge that took nothing left a database")
+    shutil.copy("a.db", "kept.db")
+    expect(replay, 2, "bad.db", "merge", "bad.db", "-o", "kept.db")
+    expect(replay, 0, "", "report", "kept.db", "--md", "o.md")
+    expect(replay, 0, "", "report", "bad.db", "--md", "o.md", "--html", "o.html")
+    expect(replay, 0, "", "sweep", "a.zst", "--policy", "none", "-o", "bad.db")
+
+    with open("a.db", "rb") as f:
+        whole = bytearray(f.read())
+    for at in range(4096, min(len(whole), 40960), 4096):
+        damaged = whole[:]
+        damaged[at:at + 40] = b"\xff" * 40
+        with open("damaged.db", "wb") as f:
+            f.write(damaged)
+        got, said = replay("report", "damaged.db", "--md", "o.md")
+        check(got in (0, 2), f"a damaged page at {at}: {got} {said[-200:]}")
+
+    # Names are taken literally, and none goes to nowhere.
+    for name in (":memory:", "file:x?mode=memory"):
+        expect(replay, 0, "1 runs", "sweep", "a.zst", "--policy", "none", "-o", name)
+        check(os.path.exists(name), f"-o {name} made no file")
+        expect(replay, 0, "", "report", name, "--md", "o.md")
+    expect(replay, 2, "empty name", "sweep", "a.zst", "--policy", "none", "-o", "")
+    expect(replay, 2, "", "merge", "a.db", "-o", "")
+
+    # In a folder that nobody may write to. Root may write anywhere, so there the check says nothing.
+    os.mkdir("sealed")
+    shutil.copy("a.db", "sealed/a #%?.db")
+    os.chmod("sealed/a #%?.db", 0o444)
+    os.chmod("sealed", 0o555)
+    user = [] if os.geteuid() != 0 else ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if not user or shutil.which("setpriv"):
+        os.chmod(".", 0o755)
+        done = subprocess.run(user + [replay.path, "report", "sealed/a #%?.db", "--md", "-"], capture_output=True,
+                              stdin=subprocess.DEVNULL, check=False)
+        check(done.returncode == 0, f"a database in a sealed folder: {done.stderr.decode()}")
+    os.chmod("sealed", 0o755)
+
+
+# ---- text ----
+
+EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066=cmd"
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def is_shown(what, raw):
+    """Whether nothing in these bytes is obeyed by a terminal."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as e:
+        check(False, f"{what}: no UTF-8: {e}")
+        return
+    found = OBEYED.search(text)
+    check(found is None, f"{what}: {found and repr(text[max(0, found.start() - 30):found.end() + 10])}")
+
+
+def texts(replay):
+    with open("a.pickle", "rb") as f:
+        snapshot = pickle.load(f)
+    for record in snapshot["device_traces"][0]:
+        record["frames"] = [{"name": EVIL + "name", "filename": EVIL + "file", "line": 1}]
+    snapshot["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:20" + EVIL
+    snapshot["allocator_settings"]["max_split_size"] = 20 << 20
+    with open(EVIL + ".pickle", "wb") as f:
+        pickle.dump(snapshot, f)
+    trace = EVIL + ".zst"
+    shutil.copy("a.zst", trace)
+    changed(EVIL + ".db", f"UPDATE runs SET trace_path = '{EVIL}', policy = '{EVIL}'",
+            "UPDATE runs SET details = '{\"warnings\": [" + json.dumps(EVIL).replace("'", "''") + "]}'")
+    for arguments in (["info", EVIL + ".pickle"], ["import", EVIL + ".pickle", "-o", "evil.zst"], ["info", "evil.zst"],
+                      ["verify", EVIL + ".pickle"], ["who", "evil.zst"], ["why", "evil.zst"], [trace],
+                      ["stats", trace], ["summary", trace], ["fit", trace], ["diff", trace, "evil.zst"],
+                      ["sweep", trace, "--policy", "none", "-o", "o.db"], ["merge", EVIL + ".db", "-o", "m.db"],
+                      ["report", EVIL + ".db", "--md", "-"], ["report", EVIL + ".db", "--csv", "-"],
+                      ["report", EVIL + ".db", "--html", "o.html", "--md", "o.md", "--csv", "o.csv"],
+                      ["diff", EVIL + ".db", "a.db"], [trace, "--policy", EVIL], [trace, "--json", "-"],
+                      ["info", "no" + EVIL], ["no-such" + EVIL], ["snapshot", trace, "-o", "no/" + EVIL],
+                      ["who", "evil.zst", "--json", "-"], ["--help", EVIL]):
+        done = subprocess.run([replay.path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
+                              check=False)
+        check(done.returncode in (0, 1, 2, 3), f"{arguments}: status {done.returncode}: {done.stderr[-300:]}")
+        is_shown(f"replay {arguments[0]!r} ... standard output", done.stdout)
+        is_shown(f"replay {arguments[0]!r} ... standard error", done.stderr)
+    for name in ("o.md", "o.csv"):
+        with open(name, "rb") as f:
+            is_shown(name, f.read())
+    shutil.copy("a.zst", "=1+1.zst")
+    replay("sweep", "=1+1.zst", "--policy", "none", "-o", "formula.db", "--csv", "formula.csv")
+    with open("formula.csv", encoding="utf-8") as f:
+        check("'=1+1.zst" in f.read(), "a CSV's cell begins with a formula")
+
+
+# ---- pages ----
+
+def pages(replay):
+    with open("a.pickle", "rb") as f:
+        payload = base64.b64encode(f.read()).decode()
+    item = '{"name": "snapshot.pickle", "base64": "%s"}' % payload
+    for n, text in ((1, None), (3, "2 more snapshots; only the first is read")):
+        with open("page.html", "w", encoding="ascii") as f:
+            f.write("<!DOCTYPE html>\n<script>const x = [" + ", ".join([item] * n) + "]</script>\n" + " " * 100000)
+        for command in (["info", "page.html"], ["import", "page.html", "-o", "page.zst"]):
+            got, said = replay(*command)
+            check(got == 0, f"{command} of a page with {n} snapshots: {said[-300:]}")
+        got, said = replay("info", "page.html")
+        check((text in said) if text else "more snapshots" not in said,
+              f"info of a page with {n} snapshots: {said[-600:]}")
+
+
+def main():
+    replay = Program(sys.argv[1])
+    samples = os.path.join(os.path.abspath(sys.argv[3]), "samples")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), "a.zst")
+        replay("snapshot", "a.zst", "-o", "a.pickle")
+        replay("sweep", "a.zst", "--policy", "{best-fit,pow2}", "--device", "sim:1GiB", "-o", "a.db")
+        for part in (bombs, databases, texts, pages):
+            part(replay)
+        os.chdir("/")
+    return len(failures) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""No input of n bytes takes more than OPERATIONS * n * log2(n) operations (count_operations.c), whatever is in it.
+
+The inputs were made to be slow (slow_inputs.py). Operations, not seconds: a busy machine changes nothing.
+"""
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import slow_inputs
+
+OPERATIONS = 64
+SIZES = (100_000, 400_000)
+LONG_SIZES = (3_000_000,)
+
+PICKLES = ("collide", "numbers", "deep_stack", "long_names", "devices", "too_many_devices", "shared_segments",
+           "shared_records", "pools", "long_run", "short_runs", "collected", "descending", "ranges", "waits")
+RESULTS = ("warnings", "result_runs", "nested")
+
+
+def commands(kind, path, folder):
+    """What is run on an input of a kind."""
+    if kind in PICKLES:
+        return [["info", path], ["import", path, "-o", folder + "/out.zst"]]
+    return [["report", path, "--md", folder + "/out.md"], ["diff", path, path]]
+
+
+def operations(program, arguments, folder):
+    """How many operations a command took; None if it did not end by itself."""
+    count = folder + "/operations"
+    env = dict(os.environ, REPLAY_OPERATIONS=count, ASAN_OPTIONS="detect_leaks=0")
+    if os.path.exists(count):
+        os.remove(count)
+    done = subprocess.run([program] + arguments, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, timeout=800, check=False)
+    if done.returncode not in (0, 1, 2):
+        print(f"replay {' '.join(arguments)}: status {done.returncode}: {done.stderr.decode(errors='replace')[-400:]}")
+        return None
+    with open(count, encoding="ascii") as f:
+        return sum(int(line) for line in f)
+
+
+def main():
+    program = os.path.join(sys.argv[2], "tests", "replay_counted")
+    sizes = SIZES + (LONG_SIZES if os.environ.get("REPLAY_LONG_TESTS") else ())
+    failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/input"
+        for kind in PICKLES + RESULTS:
+            for size in sizes:
+                slow_inputs.write(kind, size, path)
+                n = os.path.getsize(path)
+                for arguments in commands(kind, path, folder):
+                    taken = operations(program, arguments, folder)
+                    share = None if taken is None else taken / (n * math.log2(n))
+                    is_good = share is not None and share <= OPERATIONS
+                    failures += not is_good
+                    print(f"{'ok' if is_good else 'FAILED':6} {kind:18} {n:8} bytes, {arguments[0]:6}: " +
+                          ("did not end" if share is None else f"{share:.1f} operations per n log n"))
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
