@@ -4,6 +4,7 @@
 
 #include "base/monotonic_ms.h"
 #include "replay/coverage/coverage.h"
+#include "replay/program/cli.h"
 #include "replay/program/journal_follow.h"
 #include "replay/program/journal_import.h"
 #include "replay/program/run_child.h"
