@@ -283,6 +283,17 @@ static struct report_setup setup_of(const struct options *o)
     };
 }
 
+/* A run that the host had no memory for is no result. */
+static enum err session_check(const struct session *s, struct err_detail *why)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->lanes[i].outcome == ERR_HOST_NOMEM) {
+            *why = s->lanes[i].why;
+            return ERR_HOST_NOMEM;
+        }
+    return ERR_OK;
+}
+
 static enum err session_run(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -306,6 +317,8 @@ static enum err session_run(struct session *s, struct err_detail *why)
     if (e == ERR_OK)
         e = device_runs_replay(&s->on, &cfg, why);
     progress_clear(&progress);
+    if (e == ERR_OK)
+        e = session_check(s, why);
     if (e == ERR_OK)
         e = session_gather(s, why);
     s->report.setup = setup_of(o);
