@@ -7,6 +7,7 @@
 
 #include "report/json_writer.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { REMARKS_SHOWN = 60, OOMS_SHOWN = 300 };
@@ -168,8 +169,23 @@ static void put_refusals(struct json_writer *w, const struct page_run *run)
     json_end_array(w);
 }
 
-static void put_run(struct json_writer *w, const struct page_run *run)
+/* Writes a packed text, or the index of the run before `i` that has the same: equal runs are common. */
+static void put_packed(struct json_writer *w, const struct page *p, size_t i, const char *key, size_t member)
 {
+    const char *text = *(char *const *)((const char *)&p->runs[i] + member);
+    for (size_t k = 0; k < i; k++) {
+        const char *before = *(char *const *)((const char *)&p->runs[k] + member);
+        if (before != NULL && strcmp(before, text) == 0) {
+            json_put_number(w, key, k);
+            return;
+        }
+    }
+    json_put_text(w, key, text);
+}
+
+static void put_run(struct json_writer *w, const struct page *p, size_t i)
+{
+    const struct page_run *run = &p->runs[i];
     json_put_object(w, NULL);
     json_put_number(w, "row", run->row);
     if (run->why_not != NULL)
@@ -182,9 +198,9 @@ static void put_run(struct json_writer *w, const struct page_run *run)
         json_put_number(w, "events_each", run->timeline.moments_each);
         json_put_number(w, "memory_left_out", run->n_memory_left_out);
         put_refusals(w, run);
-        json_put_text(w, "course", run->course);
-        json_put_text(w, "placed", run->placed);
-        json_put_text(w, "memory", run->memory);
+        put_packed(w, p, i, "course", offsetof(struct page_run, course));
+        put_packed(w, p, i, "placed", offsetof(struct page_run, placed));
+        put_packed(w, p, i, "memory", offsetof(struct page_run, memory));
     }
     json_end_object(w);
 }
@@ -193,7 +209,7 @@ static void put_runs(struct json_writer *w, const struct page *p)
 {
     json_put_array(w, "runs");
     for (size_t i = 0; i < p->n_runs; i++)
-        put_run(w, &p->runs[i]);
+        put_run(w, p, i);
     json_end_array(w);
     json_put_array(w, "traces");
     for (size_t i = 0; i < p->n_traces; i++) {

@@ -210,29 +210,36 @@ static size_t join_mapped(struct life *at, size_t n)
     return kept;
 }
 
-static enum err pack_memory(const struct lives *memory, char **out, size_t *n)
+static void put_memory(struct packed_columns *p, const struct life *at, size_t n)
+{
+    uint64_t before = 0;
+    packed_put(p, n);
+    for (size_t i = 0; i < n; i++)
+        packed_put(p, at[i].kind);
+    for (size_t i = 0; i < n; before = at[i++].born)
+        packed_put(p, at[i].born - before);
+    for (size_t i = 0; i < n; i++)
+        packed_put(p, at[i].ended - at[i].born);
+    before = 0;
+    for (size_t i = 0; i < n; before = at[i++].addr)
+        packed_put_difference(p, before, at[i].addr);
+    for (size_t i = 0; i < n; i++)
+        packed_put(p, at[i].bytes);
+}
+
+/* Packs the `max` largest pieces of memory; *left_out: how many others there were. */
+static enum err pack_memory(const struct lives *memory, size_t max, char **out, size_t *n, uint64_t *left_out)
 {
     struct packed_columns p = { .at = NULL };
-    struct life *at = malloc((memory->n + 1) * sizeof *at);
-    if (at == NULL)
+    struct lives copy = { .at = malloc((memory->n + 1) * sizeof *copy.at), .n = memory->n, .room = memory->n + 1 };
+    if (copy.at == NULL)
         return ERR_HOST_NOMEM;
     if (memory->n > 0)
-        memcpy(at, memory->at, memory->n * sizeof *at);
-    const size_t n_joined = join_mapped(at, memory->n);
-    uint64_t before = 0;
-    packed_put(&p, n_joined);
-    for (size_t i = 0; i < n_joined; i++)
-        packed_put(&p, at[i].kind);
-    for (size_t i = 0; i < n_joined; before = at[i++].born)
-        packed_put(&p, at[i].born - before);
-    for (size_t i = 0; i < n_joined; i++)
-        packed_put(&p, at[i].ended - at[i].born);
-    before = 0;
-    for (size_t i = 0; i < n_joined; before = at[i++].addr)
-        packed_put_difference(&p, before, at[i].addr);
-    for (size_t i = 0; i < n_joined; i++)
-        packed_put(&p, at[i].bytes);
-    free(at);
+        memcpy(copy.at, memory->at, memory->n * sizeof *copy.at);
+    lives_cut(&copy, max);
+    *left_out = memory->n_all - copy.n;
+    put_memory(&p, copy.at, join_mapped(copy.at, copy.n));
+    lives_close(&copy);
     return packed_finish(&p, out, n);
 }
 
@@ -268,10 +275,15 @@ static enum err pack_drawn(const struct trace_lives *lives, const struct lane_li
     enum err e = choose(&lives->requests, max, &drawn);
     if (e == ERR_OK)
         e = pack_requests(lives, &drawn, &out->requests, bytes);
-    for (size_t i = 0; i < n && e == ERR_OK; i++, *bytes += n_text) {
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
         free(runs[i]->placed);
-        runs[i]->placed = NULL;
+        free(runs[i]->memory);
+        runs[i]->placed = runs[i]->memory = NULL;
         e = pack_placed(&lanes[i], &drawn, &runs[i]->placed, &n_text);
+        *bytes += n_text;
+        if (e == ERR_OK)
+            e = pack_memory(&lanes[i].memory, max, &runs[i]->memory, &n_text, &runs[i]->n_memory_left_out);
+        *bytes += n_text;
     }
     out->n_drawn = drawn.n;
     free(drawn.at);
@@ -282,21 +294,20 @@ enum err packed_page_trace(const struct trace_reader *trace, const struct trace_
                            const struct lane_lives *lanes, size_t n, size_t bytes_max, struct page_trace *out,
                            struct page_run *const *runs)
 {
-    size_t fixed = 0, n_text = 0, bytes = 0, max = lives->requests.n;
+    size_t fixed = 0, n_text = 0, bytes = 0, max = LIVES_MAX;
     enum err e = pack_stacks(lives, &out->stacks, &fixed);
     if (e == ERR_OK)
         e = pack_events(trace, lives, &out->events, &n_text);
     fixed += n_text;
-    for (size_t i = 0; i < n && e == ERR_OK; i++, fixed += n_text) {
-        e = pack_memory(&lanes[i].memory, &runs[i]->memory, &n_text);
-        runs[i]->n_memory_left_out = lanes[i].memory.n_all - lanes[i].memory.n;
-    }
     out->n_requests = lives->requests.n_all;
     out->n_events = lives->n_events;
-    for (; e == ERR_OK; max /= 2) {
+    while (e == ERR_OK) {
         e = pack_drawn(lives, lanes, n, max, out, runs, &bytes);
-        if (fixed + bytes <= bytes_max || max < DRAWN_MIN)
+        if (fixed + bytes <= bytes_max || max == DRAWN_MIN)
             break;
+        const size_t room = bytes_max > fixed ? bytes_max - fixed : 0, drawn = out->n_drawn;
+        max = (size_t)((double)drawn * 0.95 * (double)room / (double)bytes);
+        max = max < DRAWN_MIN ? DRAWN_MIN : max;
     }
     return e;
 }
