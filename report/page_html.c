@@ -27,7 +27,7 @@ static void put_sentences(FILE *out, const struct page *p)
     for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++) {
         if (w.n == 0)
             continue;
-        fprintf(out, "<p class=\"%s\">", i == 0 && p->answer.verdict == NULL ? "verdict" : "lead");
+        fprintf(out, "<p class=\"%s\">", i > 0 ? "lead" : p->answer.verdict == NULL ? "verdict says-best" : "lead says-best");
         put_text(out, w.text);
         fputs("</p>\n", out);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay report`: results, or traces that are run first, as a page, as Markdown and as CSV; and --fail-if. */
 #include "replay/program/cli.h"
+#include "replay/program/report_answer.h"
 #include "replay/results/detailed_runs.h"
 #include "replay/results/results_file.h"
 #include "replay/sweep/sweep.h"
@@ -33,6 +34,7 @@ static void session_close(struct report_session *s)
     output_abandon(s->html);
     output_abandon(s->md);
     output_abandon(s->csv);
+    report_answer_close(&s->page.answer);
     detailed_runs_close(&s->page);
     verdict_close(&s->verdict);
     run_table_close(&s->table);
@@ -136,7 +138,11 @@ static enum err draw(struct report_session *s, struct err_detail *why)
     s->page.verdict = &s->verdict;
     if (s->html == NULL)
         return ERR_OK;
-    const enum err e = detailed_runs_replay(&s->page, s->options->threads, progress_report, &progress, why);
+    const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
+                                       .progress_arg = &progress };
+    enum err e = detailed_runs_replay(&s->page, s->options->threads, progress_report, &progress, why);
+    if (e == ERR_OK)
+        e = report_answer_find(&s->page, &cfg, why);
     progress_clear(&progress);
     return e;
 }

@@ -228,4 +228,7 @@ async function start() {
   document.documentElement.dataset.state = 'drawn';
 }
 
+/* For a person at the browser's console, and for tests: what is shown, and everything unpacked. */
+window.replayPage = { view, scene, show, memoryAt, holesAt, heldAt, framesOf };
+
 start();
