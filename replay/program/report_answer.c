@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* `why` tries hundreds of settings: beyond so many events that takes minutes. */
-enum { ANSWERED_EVENTS_MAX = 2000000 };
+enum { ANSWERED_EVENTS_MAX = 1000000 };
 
 /* Writes with one function of why.h into a text of its own; NULL without memory. */
 static char *text_of(const struct why *y, const char *event_word, void (*put)(FILE *, const struct why *, const char *))

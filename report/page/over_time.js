@@ -56,11 +56,12 @@ function momentsIn(lines, from, to, room) {
   return [...moments].sort((a, b) => a - b);
 }
 
-/* Rows of dygraphs: [moment, [least, most, most] of each line], null after a line's end. */
+/* Rows of dygraphs: [moment, [least, most, most] of each line], null after a line's end. At most one for two pixels:
+ * more take dygraphs longer than a frame. */
 function rowsOfChart(lines, unit) {
   const span = view.to - view.from, last = scene.trace.n_events;
-  const from = Math.max(0, Math.floor(view.from - span / 2)), to = Math.min(last, Math.ceil(view.to + span / 2));
-  const moments = [...new Set(momentsIn(lines, from, to, Math.max(200, chart.width)))];
+  const from = Math.max(0, Math.floor(view.from - span / 10)), to = Math.min(last, Math.ceil(view.to + span / 10));
+  const moments = [...new Set(momentsIn(lines, from, to, Math.max(200, Math.round(chart.width / 2))))];
   return moments.map((moment, i) => [moment, ...lines.map(line => {
     if (moment > line.end)
       return [null, null, null];

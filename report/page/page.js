@@ -226,6 +226,7 @@ async function start() {
   listenToWindow();
   await chooseCase(wanted.case in data.cases ? wanted.case : Math.max(0, through), wanted);
   document.documentElement.dataset.state = 'drawn';
+  window.replayPage.drawnAt = performance.now();
 }
 
 /* For a person at the browser's console, and for tests: what is shown, and everything unpacked. */

@@ -5,7 +5,7 @@
  * drawn anew while a hand drags.
  */
 
-const stackPlot = { canvas: null, most: 0, shades: null };
+const stackPlot = { most: 0 };
 
 /* ---- colours ---- */
 
@@ -17,12 +17,12 @@ const mixed = (a, b, share) => a.map((v, i) => Math.round(v + (b[i] - v) * share
 const pixelOf = ([r, g, b]) => (0xff000000 | b << 16 | g << 8 | r) >>> 0;
 const cssOf = ([r, g, b]) => 'rgb(' + r + ' ' + g + ' ' + b + ')';
 
-/* By group: two shades that alternate between neighbours, an edge, and the dimmed shade of what is not selected. */
+/* By group: two shades that alternate between neighbours, and the dimmed shade of what is not selected. */
 function shadesHere() {
-  const back = channelsOf(color('back')), ink = channelsOf(color('text'));
+  const back = channelsOf(color('back'));
   return Array.from({ length: GROUPS_COLOURED + 1 }, (_, i) => {
     const base = channelsOf(color('group-' + i));
-    return { even: base, odd: mixed(base, back, 0.18), edge: mixed(base, ink, 0.45), dim: mixed(base, back, 0.78) };
+    return { even: base, odd: mixed(base, back, 0.18), dim: mixed(base, back, 0.78) };
   });
 }
 
@@ -32,7 +32,7 @@ const shadeOf = group => stackPlot.shades[Math.min(group, GROUPS_COLOURED)];
 function colorOfRequest(i) {
   const group = scene.groups.of[i], shade = shadeOf(group);
   if (i === view.request)
-    return channelsOf(color('chosen'));
+    return stackPlot.chosen;
   if (view.group >= 0 && view.group !== group)
     return shade.dim;
   return i % 2 === 0 ? shade.even : shade.odd;
@@ -67,21 +67,20 @@ function fillColumn(pixels, x, width, height, live, n, colors, edges, rest, rest
 
 /* Pixels of requests, kept until the colours change. */
 function colorRequests() {
-  const n = scene.trace.n;
-  const colors = stackPlot.colors = new Uint32Array(n), edges = stackPlot.edges = new Uint32Array(n);
+  const n = scene.trace.n, colors = stackPlot.colors = new Uint32Array(n), edges = stackPlot.edges = new Uint32Array(n);
+  const ink = channelsOf(color('text'));
   stackPlot.shades = shadesHere();
+  stackPlot.chosen = channelsOf(color('chosen'));
+  stackPlot.rest = pixelOf(channelsOf(color('rest')));
   for (let i = 0; i < n; i++) {
-    const rgb = colorOfRequest(i);
+    const rgb = colorOfRequest(i), isLit = i === view.request || view.group < 0 || view.group === scene.groups.of[i];
     colors[i] = pixelOf(rgb);
-    edges[i] = i === view.request || view.group < 0 ? pixelOf(mixed(rgb, channelsOf(color('text')), 0.35)) : colors[i];
-    if (i === 0)
-      stackPlot.ink = channelsOf(color('text'));
+    edges[i] = isLit ? pixelOf(mixed(rgb, ink, 0.35)) : colors[i];
   }
 }
 
 function fillPixels(pixels, width, height) {
   const trace = scene.trace, moments = columnMoments(width), live = new Uint32Array(trace.n);
-  const restPixel = pixelOf(channelsOf(color('rest')));
   let n = 0, next = 0;
   for (let x = 0; x < width; x++) {
     const before = next, moment = moments[x];
@@ -97,7 +96,8 @@ function fillPixels(pixels, width, height) {
       for (let at = x; at < pixels.length; at += width)
         pixels[at] = pixels[at - 1];
     else
-      fillColumn(pixels, x, width, height, live, n, stackPlot.colors, stackPlot.edges, restAt(trace, moment), restPixel);
+      fillColumn(pixels, x, width, height, live, n, stackPlot.colors, stackPlot.edges, restAt(trace, moment),
+        stackPlot.rest);
   }
 }
 
