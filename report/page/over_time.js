@@ -89,6 +89,18 @@ function strokeLine(context, x0, y0, x1, y1, dash) {
   context.stroke();
 }
 
+/* Text with a rim, which stays readable on top of lines. */
+function writeOver(context, text, x, y) {
+  context.save();
+  context.setLineDash([]);
+  context.lineWidth = 4;
+  context.strokeStyle = color('back');
+  context.strokeText(text, x, y);
+  context.fillText(text, x, y);
+  context.restore();
+}
+
+/* dygraphs calls this before it draws the lines. */
 function drawUnderlay(context, area, graph) {
   context.save();
   context.font = '12px system-ui, sans-serif';
@@ -102,14 +114,16 @@ function drawUnderlay(context, area, graph) {
   for (const { bytes, text, dash } of levelsHere()) {
     const y = Math.round(graph.toDomYCoord(bytes / chart.unit.bytes)) + 0.5;
     strokeLine(context, area.x, y, area.x + area.w, y, dash);
-    context.fillText(text, area.x + 6, y - 4);
+    writeOver(context, text, area.x + 6, y - 4);
   }
+  writeOver(context, chart.unit.name, area.x + 6, area.y + 12);
   drawRefusals(context, area, graph);
   context.restore();
 }
 
-/* A cross and the size of the request, at the top of the run's line. */
+/* A cross at the top of the run's line, and once the size of the request. */
 function drawRefusals(context, area, graph) {
+  const said = [];
   context.lineWidth = 2;
   context.textAlign = 'end';
   for (const run of shownRuns())
@@ -120,7 +134,10 @@ function drawRefusals(context, area, graph) {
         continue;
       strokeLine(context, x - 6, y - 6, x + 6, y + 6, []);
       strokeLine(context, x - 6, y + 6, x + 6, y - 6, []);
-      context.fillText('refused: ' + bytesText(bytes), Math.max(area.x + 130, x - 10), y + 18);
+      if (said.every(there => Math.abs(there.x - x) > 150 || Math.abs(there.y - y) > 16)) {
+        said.push({ x, y });
+        writeOver(context, 'refused: ' + bytesText(bytes), Math.max(area.x + 130, x - 10), y + 18);
+      }
     }
 }
 
@@ -150,7 +167,7 @@ function seriesStyles(lines) {
   for (const line of lines) {
     const i = runsHere().findIndex(run => 'r' + run.row === line.name);
     styles[line.name] = i < 0 ? { color: color('live'), strokePattern: LIVE_DASH, strokeWidth: 2 }
-      : { color: runColor(i), strokePattern: RUN_DASHES[i % RUN_DASHES.length].length ? RUN_DASHES[i] : null,
+      : { color: runColor(i), strokePattern: RUN_DASHES[i % RUN_DASHES.length].length ? RUN_DASHES[i % RUN_DASHES.length] : null,
         strokeWidth: 2.5 };
   }
   return styles;
@@ -190,9 +207,9 @@ function drawChart() {
   chart.graph = new Dygraph(host, rowsOfChart(lines, chart.unit), {
     labels: ['at', ...lines.map(l => l.name)], series: seriesStyles(lines), customBars: true, fillAlpha: 0.25,
     stepPlot: true, legend: 'never', valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
-    animatedZooms: false, ylabel: chart.unit.name, xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
+    animatedZooms: false, xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
     axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'), highlightCircleSize: 0,
-    axisLabelFontSize: 12, xLabelHeight: 20, yLabelWidth: 20, rightGap: 12,
+    axisLabelFontSize: 12, xLabelHeight: 20, rightGap: 12,
     axes: { x: { axisLabelFormatter: tickText, pixelsPerLabel: 90 },
       y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 48 } },
     interactionModel: chartModel(), underlayCallback: drawUnderlay,
