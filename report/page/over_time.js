@@ -252,17 +252,20 @@ function drawCursor() {
   byId('at-says').textContent = text;
 }
 
+/* In the chart's unit, so that figures in one sentence compare. */
+const chartText = bytes => (bytes / chart.unit.bytes).toFixed(chart.unit.digits) + ' ' + chart.unit.name;
+
 function cursorText() {
   const parts = shownRuns().map(run => {
     if (view.at > run.n_moments)
       return settingOf(data.rows[run.row]) + ' has ended';
     const { least, most } = extremesOfLine({ steps: run.reserved, course: run.course, gauge: 'reserved' }, view.at,
       view.at + 1);
-    return settingOf(data.rows[run.row]) + ' ' + (least === most ? '' : 'up to ') + bytesText(most);
+    return settingOf(data.rows[run.row]) + ' ' + (least === most ? '' : 'up to ') + chartText(most);
   });
   const live = linesHere().pop(), held = extremesOfLine(live, view.at, view.at + 1);
   const text = momentText(scene.trace, view.at);
-  return text[0].toUpperCase() + text.slice(1) + ' (' + timeText(timeAt(view.at)) + '): ' + bytesText(held.most) +
+  return text[0].toUpperCase() + text.slice(1) + ' (' + timeText(timeAt(view.at)) + '): ' + chartText(held.most) +
     ' live; reserved: ' + parts.join(', ') + '.';
 }
 

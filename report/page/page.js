@@ -81,7 +81,8 @@ async function loadCase() {
 function firstLook() {
   const pair = firstPair([...scene.runs.keys()]), run = scene.runs.get(pair.a);
   return { ...pair, from: 0, to: scene.trace.n_events, at: run?.refusals[0]?.[0] ?? scene.peak, request: -1, group: -1,
-    zoom: 1, top: 0, hidden: 0, hold: run?.refusals.length ? 'refusal' : 'peak', since: 0 };
+    zoom: 1, top: 0, hidden: 0, hold: run?.refusals.length ? 'refusal' : 'peak', since: 0,
+    color: scene.trace.stacks.nodes.length > 0 ? 'line' : 'size' };
 }
 
 /* Drops from the address what this page does not have. */
