@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { REMARKS_SHOWN = 60, OOMS_SHOWN = 300 };
+enum { REMARKS_SHOWN = 60 };
 
 /* ---- what names mean ---- */
 
@@ -58,6 +58,7 @@ static void put_settings(struct json_writer *w, const struct verdict *v)
         json_put_object(w, NULL);
         json_put_text(w, "label", s->label);
         json_put_number(w, "runs", s->n_runs);
+        json_put_number(w, "possible", s->n_possible);
         json_put_number(w, "ok", s->n_ok);
         json_put_number(w, "oom", s->n_oom);
         if (s->n_ok > 0) {
@@ -122,23 +123,27 @@ static void put_order(struct json_writer *w, const struct verdict *v)
     json_end_array(w);
 }
 
+/* [row, then the page's names for refusals], for the rows that have one */
 static void put_ooms(struct json_writer *w, const struct run_table *t)
 {
     static const char *const columns[] = { "oom_first_event", "oom_first_requested_bytes", "oom_first_reserved_bytes",
                                            "oom_first_device_free_bytes" };
-    size_t n = 0;
+    enum { N = sizeof columns / sizeof columns[0] };
+    json_put_array(w, "oom_columns");
+    for (size_t c = 0; c < N; c++)
+        json_put_text(w, NULL, columns[c]);
+    json_end_array(w);
     json_put_array(w, "ooms");
     for (size_t row = 0; row < t->n_rows; row++) {
-        if (run_table_number(t, row, "oom_count") == 0 || ++n > OOMS_SHOWN)
+        if (run_table_number(t, row, "oom_count") == 0)
             continue;
-        json_put_object(w, NULL);
-        json_put_number(w, "row", row);
-        for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-            field_json(w, columns[c], run_table_cell(t, row, columns[c]));
-        json_end_object(w);
+        json_put_array(w, NULL);
+        json_put_number(w, NULL, row);
+        for (size_t c = 0; c < N; c++)
+            field_json(w, NULL, run_table_cell(t, row, columns[c]));
+        json_end_array(w);
     }
     json_end_array(w);
-    json_put_number(w, "n_ooms", n);
 }
 
 static void put_remarks(struct json_writer *w, const struct run_table *t)

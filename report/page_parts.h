@@ -11,8 +11,8 @@ extern const unsigned char page_style[];
 
 /* The page's own scripts, report/page/NAME.js: X(NAME). The template puts them in an order of its own. */
 #define PAGE_SCRIPTS(X)                                                                                     \
-    X(words) X(view) X(unpack) X(lives) X(tables) X(frontier) X(over_time) X(requests) X(address_map)       \
-    X(holders) X(refusal) X(fragmentation) X(page)
+    X(words) X(view) X(unpack) X(lives) X(tables) X(grid) X(frontier) X(over_time) X(requests)  \
+    X(address_map) X(holders) X(refusal) X(fragmentation) X(page)
 
 #define PAGE_SCRIPT(name) extern const unsigned char page_script_##name[];
 PAGE_SCRIPTS(PAGE_SCRIPT)

@@ -346,23 +346,38 @@ def test_markup(browser):
     expect(EVIL in browser.eval("document.querySelector('#rows tbody').textContent"), 'its policy is not shown as text')
 
 
+def expect_differing_first(browser):
+    """Of each card, cases whose outcome differs stand above the others; the filter leaves only these."""
+    marks = browser.eval("""[...document.querySelectorAll('#matrix table')].map(t => [...t.querySelectorAll('tbody tr')].map(
+        tr => tr.querySelector('.tag') !== null))""")
+    expect(any(any(m) for m in marks) and all(m == sorted(m, reverse=True) for m in marks), 'differing rows:', marks)
+    n = sum(sum(m) for m in marks)
+    browser.eval("""(() => { const pick = document.getElementById('grid-filter'); pick.value = 'differs';
+        pick.dispatchEvent(new Event('change')); })()""")
+    expect(browser.eval("document.querySelectorAll('#matrix tbody tr').length") == n, 'the filter leaves others')
+
+
 def test_many(browser):
-    run('sweep', samples, '--policy', 'pytorch:max-split={none,32}MiB,gc={off,0.8}', '--policy', 'none', '--device',
-        'sim:{200MiB,1GiB}', '-o', 'many.db')
+    run('sweep', samples, '--policy', 'pytorch:max-split={none,32}MiB,gc={off,0.8}', '--policy', 'none', '--policy', 'pow2',
+        '--device', 'sim:{300MiB,1GiB}', '-o', 'many.db')
     run('report', 'many.db', '--html', 'many.html', '--csv', 'many.csv')
     with open(os.path.join(folder, 'many.csv'), encoding='utf-8', newline='') as f:
         rows = list(csv.DictReader(f))
     browser.open(os.path.join(folder, 'many.html'))
     expect_quiet(browser, 'a page of many traces')
     expect(os.path.getsize(os.path.join(folder, 'many.html')) < 2000000, 'the page is too large')
-    shown = browser.eval("[...document.querySelectorAll('#matrix td')].map(td => td.textContent)")
+    cells = browser.eval("""[...document.querySelectorAll('#matrix td')].map(
+        td => [td.textContent, Number(td.dataset.settings)])""")
+    shown = [text for text, n in cells for _ in range(n)]
     expect(shown.count('OOM') == sum(r['outcome'] == 'oom' for r in rows), 'OOMs in the matrix:', shown.count('OOM'))
     expect(len(shown) == len(rows), 'cells of the matrix:', len(shown), 'of', len(rows))
     shares = sorted('%.2f' % (int(r['card_peak_bytes']) / int(r['trace_peak_requested_bytes']))
                     for r in rows if r['outcome'] == 'ok')
     off = [s for s in sorted(s for s in shown if s != 'OOM') if s not in shares]
     expect(len(off) <= len(rows) // 100, 'shares of the matrix that are none:', off)
-    browser.eval("document.querySelectorAll('#matrix thead button')[3].click()")
+    expect_differing_first(browser)
+    browser.eval("document.querySelectorAll('#matrix tbody button')[3].click()")
+    browser.eval(FRAMES)
     label = browser.eval("document.querySelector('#pick-case select').selectedOptions[0].textContent").split(': ', 1)[1]
     here = [r for r in rows if '%s on %s' % (r['trace_path'], r['device_typed']) == label]
     values = browser.eval("[...document.querySelectorAll('#rows td[data-column=peak_reserved_bytes]')].map("

@@ -75,43 +75,108 @@ static size_t find_row(const struct verdict *v, size_t here_case, const uint8_t 
     return VERDICT_NONE;
 }
 
-/* Chooses rows of a case: its best run, the default, the setting that is best overall, a run out of memory, then the
+/* Chooses rows of a case: its best run, a run out of memory, the default, the setting that is best overall, then the
  * others. */
 static void choose_of_case(const struct verdict *v, size_t here_case, size_t per_case, uint8_t *choice, size_t *room)
 {
     size_t here = per_case < *room ? per_case : *room;
     const size_t before = here;
     choose_row(choice, v->cases[here_case].best_row, &here);
+    choose_row(choice, find_row(v, here_case, choice, is_oom), &here);
     choose_row(choice, find_row(v, here_case, choice, verdict_is_default), &here);
     for (size_t row = 0; row < v->table->n_rows; row++)
         if (v->case_of[row] == here_case && v->setting_of[row] == v->best_setting)
             choose_row(choice, row, &here);
-    choose_row(choice, find_row(v, here_case, choice, is_oom), &here);
     for (size_t row = 0; row < v->table->n_rows && here > 0; row++)
         if (v->case_of[row] == here_case)
             choose_row(choice, row, &here);
     *room -= before - here;
 }
 
+/* How much a case has to tell. */
+struct interest {
+    size_t index;                    /* of the case */
+    bool   differs;                  /* a setting gets through and another does not */
+    double spread;                   /* most over least memory of the card */
+    uint64_t n_failed;
+};
+
+static int by_interest(const void *a, const void *b)
+{
+    const struct interest *x = a, *y = b;
+    if (x->differs != y->differs)
+        return x->differs ? -1 : 1;
+    if (x->spread > y->spread || x->spread < y->spread)
+        return x->spread > y->spread ? -1 : 1;
+    if (x->n_failed != y->n_failed)
+        return x->n_failed > y->n_failed ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Finds the least and most memory of each case, over the runs that get through. 0: none does. */
+static void find_extremes(const struct verdict *v, uint64_t *least, uint64_t *most)
+{
+    for (size_t row = 0; row < v->table->n_rows; row++) {
+        const uint64_t bytes = (uint64_t)run_table_number(v->table, row, "card_peak_bytes");
+        const size_t at = v->case_of[row];
+        if (!verdict_is_ok(v->table, row))
+            continue;
+        least[at] = least[at] == 0 || bytes < least[at] ? bytes : least[at];
+        most[at] = bytes > most[at] ? bytes : most[at];
+    }
+}
+
+/* The cases, the most interesting first; free() them. NULL without memory. */
+static struct interest *rank_cases(const struct verdict *v)
+{
+    struct interest *cases = calloc(v->n_cases + 1, sizeof *cases);
+    uint64_t *extremes = calloc(2 * v->n_cases + 1, sizeof *extremes), *most = extremes + v->n_cases;
+    if (cases == NULL || extremes == NULL) {
+        free(cases);
+        free(extremes);
+        return NULL;
+    }
+    find_extremes(v, extremes, most);
+    for (size_t i = 0; i < v->n_cases; i++)
+        cases[i] = (struct interest){ .index = i, .n_failed = v->cases[i].n_runs - v->cases[i].n_ok,
+            .differs = v->cases[i].n_ok > 0 && v->cases[i].n_ok < v->cases[i].n_runs,
+            .spread = extremes[i] > 0 ? (double)most[i] / (double)extremes[i] : 1 };
+    qsort(cases, v->n_cases, sizeof *cases, by_interest);
+    free(extremes);
+    return cases;
+}
+
+/* Chooses refusals to be explained, of the most interesting cases first. */
+static void choose_explained(const struct verdict *v, const struct interest *cases, uint8_t *choice)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_cases && n < EXPLAINED_MAX; i++)
+        for (size_t row = 0; row < v->table->n_rows && n < EXPLAINED_MAX; row++) {
+            if (v->case_of[row] != cases[i].index || !is_oom(v->table, row))
+                continue;
+            n++;
+            if (choice[row] == CHOICE_NONE)
+                choice[row] = CHOICE_EXPLAINED;
+        }
+}
+
 /* Makes the choice, by row; free() it. NULL without memory. */
 static uint8_t *choose(const struct verdict *v, size_t *n_detailed)
 {
     uint8_t *choice = calloc(v->table->n_rows + 1, 1);
-    if (choice == NULL)
-        return NULL;
-    size_t room = DETAILED_MAX, n_explained = 0;
-    const size_t per_case = v->n_cases == 1 ? DETAILED_PER_CASE : v->n_cases <= DETAILED_MAX / 4 ? 3
-                             : v->n_cases <= DETAILED_MAX / 2 ? 2 : 1;
-    for (size_t i = 0; i < v->n_cases; i++)
-        choose_of_case(v, i, per_case, choice, &room);
+    struct interest *cases = rank_cases(v);
+    size_t room = DETAILED_MAX;
+    const size_t per_case = v->n_cases == 1 ? DETAILED_PER_CASE : v->n_cases <= DETAILED_MAX / 4 ? 3 : 2;
+    for (size_t i = 0; i < v->n_cases && choice != NULL && cases != NULL; i++)
+        choose_of_case(v, cases[i].index, per_case, choice, &room);
+    if (choice != NULL && cases != NULL)
+        choose_explained(v, cases, choice);
     *n_detailed = DETAILED_MAX - room;
-    for (size_t row = 0; row < v->table->n_rows; row++) {
-        if (!is_oom(v->table, row) || n_explained == EXPLAINED_MAX)
-            continue;
-        n_explained++;
-        if (choice[row] == CHOICE_NONE)
-            choice[row] = CHOICE_EXPLAINED;
+    if (cases == NULL) {
+        free(choice);
+        choice = NULL;
     }
+    free(cases);
     return choice;
 }
 
@@ -477,11 +542,12 @@ static enum err say_left_out(struct page *page, size_t n_detailed)
         n_oom += is_oom(t, row);
     enum err e = ERR_OK;
     if (n_detailed < t->n_rows)
-        e = detailed_runs_note(page, "%zu of %zu runs are shown in detail: for each trace and card the best run, the "
-                               "default setting, the setting that is best overall, and a run out of memory, as far as "
-                               "there is room. The tables and the CSV hold all runs.", n_detailed, t->n_rows);
+        e = detailed_runs_note(page, "%zu of %zu runs are shown in detail: first of the traces and cards on which the "
+                               "outcome differs, then of those on which memory differs most; of each the best run, a run "
+                               "out of memory, and the default setting, as far as there is room. The tables and the CSV "
+                               "hold all runs.", n_detailed, t->n_rows);
     if (e == ERR_OK && n_oom > EXPLAINED_MAX)
-        e = detailed_runs_note(page, "The first %d of %" PRIu64 " runs out of memory are explained; `replay TRACE "
+        e = detailed_runs_note(page, "%d of %" PRIu64 " runs out of memory are explained; `replay TRACE "
                                "--policy P --device D` explains any other.", EXPLAINED_MAX, n_oom);
     return e;
 }

@@ -131,20 +131,28 @@ function placeLabel(taken, x, y, text, width) {
   return null;
 }
 
-function frontierAxes(box, unit, mostBytesHere, mostTime) {
-  const parts = [], timeUnit = mostTime >= 2e9 ? { name: 's', ns: 1e9 } : { name: 'ms', ns: 1e6 };
+/* Times run over decades: from a few calls to one a request. Ticks are at 1, 10, 100 ... and between them if few. */
+function timeTicks(least, most) {
+  const ticks = [], steps = most / least > 300 ? [1] : most / least > 12 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
+  for (let power = Math.pow(10, Math.floor(Math.log10(least))); power <= most; power *= 10)
+    ticks.push(...steps.map(step => step * power).filter(t => t >= least && t <= most));
+  return ticks;
+}
+
+function frontierAxes(box, unit, mostBytesHere) {
+  const parts = [];
   for (const t of ticksTo(mostBytesHere / unit.bytes, 5)) {
     const y = box.y(t * unit.bytes);
     parts.push(svg('line', { class: 'grid', x1: box.left, x2: box.right, y1: y, y2: y }),
       svg('text', { class: 'tick', x: box.left - 6, y: y + 4, 'text-anchor': 'end' }, t));
   }
-  for (const t of ticksTo(mostTime / timeUnit.ns, window.innerWidth < 640 ? 3 : 6)) {
-    const x = box.x(t * timeUnit.ns);
+  for (const t of timeTicks(box.leastTime, box.mostTime)) {
+    const x = box.x(t);
     parts.push(svg('line', { class: 'grid', x1: x, x2: x, y1: box.top, y2: box.bottom }),
-      svg('text', { class: 'tick', x, y: box.bottom + 18, 'text-anchor': 'middle' }, t));
+      svg('text', { class: 'tick', x, y: box.bottom + 18, 'text-anchor': 'middle' }, timeText(t)));
   }
   parts.push(svg('text', { class: 'tick', x: (box.left + box.right) / 2, y: box.bottom + 38, 'text-anchor': 'middle' },
-    'modelled driver time, ' + timeUnit.name),
+    'modelled driver time, on a logarithmic scale'),
   svg('text', { class: 'tick', x: 0, y: 14 }, 'of the card at the peak, ' + unit.name));
   return parts;
 }
@@ -188,9 +196,11 @@ function drawFrontier() {
   }
   const width = Math.max(300, host.clientWidth), height = 340;
   const mostBytesHere = Math.max(...points.map(p => p.bytes)) * 1.08;
-  const mostTime = Math.max(...points.map(p => p.time), 1) * 1.05;
-  const box = { left: 58, right: width - 14, top: 26, bottom: height - 48 };
-  box.x = t => box.left + (box.right - box.left) * t / mostTime;
+  const times = points.map(p => p.time).filter(t => t > 0);
+  const box = { left: 58, right: width - 14, top: 26, bottom: height - 48,
+    leastTime: Math.min(...times, 1e9) / 1.6, mostTime: Math.max(...times, 1) * 1.6 };
+  box.x = t => box.left + (box.right - box.left) * Math.log(Math.max(t, box.leastTime) / box.leastTime) /
+    Math.log(box.mostTime / box.leastTime);
   box.y = b => box.bottom - (box.bottom - box.top) * b / mostBytesHere;
   const front = frontOf(points), taken = [], labels = [];
   for (const p of [...front, ...points.filter(q => !front.includes(q))])
@@ -208,7 +218,7 @@ function drawFrontier() {
     (i === 0 ? box.x(p.time) + ' ' : '') + box.y(p.bytes)).join('') + 'H' + box.right;
   const chart = svg('svg', { viewBox: '0 0 ' + width + ' ' + height, role: 'group',
     'aria-label': 'Memory against driver time; arrow keys move from point to point' },
-  ...frontierAxes(box, unitOf(mostBytesHere), mostBytesHere, mostTime), svg('path', { class: 'front', d: path }),
+  ...frontierAxes(box, unitOf(mostBytesHere), mostBytesHere), svg('path', { class: 'front', d: path }),
   ...points.map((p, i) => pointMark(p, box, front.includes(p), i === 0)), ...labels);
   chart.addEventListener('keydown', walkMarks);
   host.replaceChildren(chart, element('p', { className: 'quiet', textContent: 'Filled: on the line; large: the ' +

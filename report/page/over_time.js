@@ -116,7 +116,6 @@ function drawUnderlay(context, area, graph) {
     strokeLine(context, area.x, y, area.x + area.w, y, dash);
     writeOver(context, text, area.x + 6, y - 4);
   }
-  writeOver(context, chart.unit.name, area.x + 6, area.y + 12);
   drawRefusals(context, area, graph);
   context.restore();
 }
@@ -207,11 +206,11 @@ function drawChart() {
   chart.graph = new Dygraph(host, rowsOfChart(lines, chart.unit), {
     labels: ['at', ...lines.map(l => l.name)], series: seriesStyles(lines), customBars: true, fillAlpha: 0.25,
     stepPlot: true, legend: 'never', valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
-    animatedZooms: false, xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
+    animatedZooms: false, ylabel: chart.unit.name, xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
     axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'), highlightCircleSize: 0,
     axisLabelFontSize: 12, xLabelHeight: 20, rightGap: 12,
     axes: { x: { axisLabelFormatter: tickText, pixelsPerLabel: 90 },
-      y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 48 } },
+      y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } },
     interactionModel: chartModel(), underlayCallback: drawUnderlay,
     clickCallback: (event, x) => show({ at: clampMoment(x) }),
     drawCallback: (graph, isFirst) => { if (!isFirst) windowChanged(graph); },

@@ -4,7 +4,7 @@
 /* ---- refusals in words, and what the page rests on ---- */
 
 function drawOoms() {
-  const rows = rowsHere(), ooms = data.ooms.filter(o => rows.includes(o.row));
+  const rows = rowsHere(), ooms = OOMS.filter(o => rows.includes(o.row));
   byId('oom-part').hidden = ooms.length === 0;
   if (ooms.length === 0)
     return;
@@ -23,12 +23,22 @@ function drawOoms() {
       ' ran out of memory' }), element('pre', { textContent: r.explanation.trim() }))));
 }
 
+/* More remarks than these are folded. */
+const REMARKS_OPEN = 8;
+
+function remarkItem(r) {
+  return element('li', { textContent: (r.is_warning ? 'Warning: ' : '') + r.text + (r.runs < data.rows.length ?
+    ' (' + grouped(r.runs) + ' of ' + grouped(data.rows.length) + ' runs)' : '') });
+}
+
 function drawRemarks() {
-  const shown = data.remarks.map(r => element('li', { textContent: (r.is_warning ? 'Warning: ' : '') + r.text +
-    (r.runs < data.rows.length ? ' (' + grouped(r.runs) + ' of ' + grouped(data.rows.length) + ' runs)' : '') }));
-  if (data.n_remarks > data.remarks.length)
-    shown.push(element('li', { textContent: (data.n_remarks - data.remarks.length) + ' more are in the database.' }));
-  byId('remarks').replaceChildren(...shown);
+  const items = data.remarks.map(remarkItem), left = data.n_remarks - data.remarks.length;
+  if (left > 0)
+    items.push(element('li', { textContent: grouped(left) + ' more are in the database.' }));
+  byId('remarks').replaceChildren(...items.slice(0, REMARKS_OPEN));
+  if (items.length > REMARKS_OPEN)
+    byId('remarks').after(element('details', {}, element('summary', { textContent: grouped(items.length - REMARKS_OPEN) +
+      ' more' }), element('ul', {}, ...items.slice(REMARKS_OPEN))));
   byId('notes').replaceChildren(...data.notes.map(text => element('li', { textContent: text })));
 }
 
@@ -118,8 +128,6 @@ function drawCase() {
   const picker = byId('pick-case').querySelector('select');
   if (picker.options.length > 0)
     picker.selectedIndex = view.case;
-  byId('matrix').querySelectorAll('thead th').forEach((th, k) =>
-    k === view.case + 1 ? th.setAttribute('aria-current', 'true') : th.removeAttribute('aria-current'));
   drawRows();
   drawBars();
   drawFrontier();
@@ -217,15 +225,22 @@ function listenToWindow() {
   });
 }
 
+/* The most interesting case that is shown in detail. */
+function firstCase() {
+  const isDetailed = new Set(data.runs.filter(r => r.placed !== undefined).map(r => data.rows[r.row][ROW.at]));
+  const order = data.cases.length > 1 ? data.cases.map((_, at) => interestOf(at)).sort(byInterest).map(one => one.at) : [0];
+  return order.find(at => isDetailed.has(at)) ?? 0;
+}
+
 async function start() {
-  const wanted = readAddress(), through = data.cases.findIndex(c => c.best !== undefined);
+  const wanted = readAddress();
   describe();
   drawRemarks();
   drawMany();
   listenToState();
   listenToControls();
   listenToWindow();
-  await chooseCase(wanted.case in data.cases ? wanted.case : Math.max(0, through), wanted);
+  await chooseCase(wanted.case in data.cases ? wanted.case : firstCase(), wanted);
   document.documentElement.dataset.state = 'drawn';
   window.replayPage.drawnAt = performance.now();
 }

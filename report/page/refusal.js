@@ -31,7 +31,7 @@ function holeRow(hole, most) {
 }
 
 function refusalHead(run, bytes, sum) {
-  const free = data.ooms.find(o => o.row === run.row)?.oom_first_device_free_bytes;
+  const free = OOMS.find(o => o.row === run.row)?.oom_first_device_free_bytes;
   const parts = [bytesText(bytes) + ' were asked for.', 'Free in what is reserved: ' + bytesText(sum) + ', in pieces.'];
   if (free !== undefined && free !== null)
     parts.push('Free on the card: ' + bytesText(free) + '.');

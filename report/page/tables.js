@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Tables: the runs of a case, all settings over all cases, and the grid of both. */
+/* Tables: the runs of a case, and all settings over all cases. */
 
 /* columns: { title, unit, meaning, value(item), show(item) }; show gives text or an element, value what to sort by. */
 function table(host, columns, items, options) {
@@ -128,9 +128,11 @@ function drawSettings() {
   const columns = [
     { title: 'setting', value: s => s.label, show: s => breakable(s.label) },
     { title: 'runs', value: s => s.runs, show: s => grouped(s.runs) },
+    { title: 'possible', meaning: 'runs in cases that some setting gets through: a case that nothing fits counts against ' +
+      'nobody', value: s => s.possible, show: s => grouped(s.possible) },
     { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
     { title: 'out of memory', value: s => s.oom, show: s => grouped(s.oom) },
-    { title: 'card / requested, mean', value: s => s.mean_share, show: share('mean_share') },
+    { title: 'card / requested, mean over what got through', value: s => s.mean_share, show: share('mean_share') },
     { title: 'worst', value: s => s.worst_share, show: share('worst_share') },
     { title: 'driver calls', value: s => s.device_calls, show: s => grouped(s.device_calls) },
     { title: 'driver time', unit: 'ms', value: s => s.device_time_ns, show: s => (s.device_time_ns / 1e6).toFixed(1) },
@@ -152,45 +154,4 @@ function takenOf(row) {
 function shareOf(row) {
   const requested = cellOf(row, 'peak_requested_bytes');
   return requested > 0 ? takenOf(row) / requested : 1;
-}
-
-function matrixCell(row) {
-  if (row === undefined)
-    return element('td', { textContent: '' });
-  if (!isOk(row))
-    return element('td', { className: 'oom', textContent: row[ROW.outcome] === 'oom' ? 'OOM' : 'err' });
-  const share = shareOf(row);
-  const td = element('td', { className: 'level', textContent: share < 9.995 ? share.toFixed(2) : share.toFixed(0) });
-  td.style.setProperty('--level', Math.min(5, Math.max(0, Math.log2(share) * 5)).toFixed(2));
-  td.title = settingOf(row) + ', ' + data.cases[row[ROW.at]].label + ': ' +
-    bytesText(takenOf(row)) + ' of the card';
-  return td;
-}
-
-function drawMatrix() {
-  const cells = new Map(data.rows.map(row => [row[ROW.setting] + ' ' + row[ROW.at], row]));
-  const head = element('tr', {}, element('th', { scope: 'col', textContent: 'setting' }));
-  const isFew = data.cases.length <= 4 && data.n_traces === 1;
-  data.cases.forEach((c, i) => {
-    const button = element('button', { type: 'button', textContent: isFew ? c.label : i + 1, title: c.label });
-    button.addEventListener('click', () => chooseCase(i));
-    head.append(element('th', { scope: 'col' }, button));
-  });
-  const body = bestFirst().map(s => element('tr', {}, element('th', { scope: 'row' }, breakable(s.label)),
-    ...data.cases.map((_, i) => matrixCell(cells.get(data.settings.indexOf(s) + ' ' + i)))));
-  byId('matrix').replaceChildren(element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)));
-  byId('case-names').hidden = isFew;
-  byId('case-names').querySelector('ol').replaceChildren(
-    ...data.cases.map(c => element('li', { textContent: c.label })));
-}
-
-function drawMany() {
-  if (data.cases.length < 2)
-    return;
-  const select = byId('pick-case').querySelector('select');
-  select.append(...data.cases.map((c, i) => element('option', { textContent: (i + 1) + ': ' + c.label })));
-  select.addEventListener('change', () => chooseCase(select.selectedIndex));
-  byId('pick-case').hidden = byId('over-cases').hidden = false;
-  drawSettings();
-  drawMatrix();
 }

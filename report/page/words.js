@@ -14,6 +14,10 @@ data.rows_best_first.forEach((row, place) => { PLACE[row] = place; });
 const COLUMN = new Map(data.columns.map((c, i) => [c.name, ROW.first + i]));
 const GAUGE = new Map(data.gauges.map((g, i) => [g.name, i]));
 
+/* Refused runs, by the names of their columns. */
+const OOMS = data.ooms.map(([row, ...values]) =>
+  Object.fromEntries([['row', row], ...data.oom_columns.map((name, i) => [name, values[i]])]));
+
 /* ---- elements ---- */
 
 const byId = id => document.getElementById(id);
