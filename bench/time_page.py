@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """How fast a page is in a browser: its first paint, when everything is drawn, and frames a second of a drag.
 
-time_page.py PAGE [ROUNDS]
+time_page.py CASE ROUNDS PAGE
 
-Prints JSON. A drag moves the cursor, or the window of time, by a little before every frame; a frame counts when the next
-one is asked for, so the figure includes script, layout and painting. Needs Chromium.
+Prints `page,CASE,metric,value`, a line for each round. A drag moves the cursor, or the window of time, by a little before
+every frame; a frame counts when the next one is asked for, so the figure includes script, layout and painting. Prints
+nothing without Chromium.
 """
-import json
 import os
-import statistics
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tests'))
@@ -17,7 +16,6 @@ from browser import Browser     # noqa: E402
 
 FRAMES = 60
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-SIZE = "({ requests: window.replayPage.scene.trace.n, runs: window.replayPage.scene.runs.size })"
 DRAG = """new Promise(done => {
     const { view, scene, show } = window.replayPage, last = scene.trace.n_events, changes = %s;
     let frame = 0;
@@ -38,19 +36,21 @@ def frames_a_second(browser, changes):
 
 
 def main():
-    page, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    found = {'first_paint_ms': [], 'drawn_ms': [], 'cursor_frames': [], 'window_frames': []}
+    case, rounds, page = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    if not Browser.is_there():
+        print('time_page.py: chromium is not installed: pages are not measured', file=sys.stderr)
+        return
     browser = Browser()
     for _ in range(rounds):
         browser.open(page, width=1440)
-        found['drawn_ms'].append(browser.eval('window.replayPage.drawnAt'))
-        found['first_paint_ms'].append(browser.eval(FIRST_PAINT))
-        found['cursor_frames'].append(frames_a_second(browser, CURSOR))
-        found['window_frames'].append(frames_a_second(browser, WINDOW))
-    size = browser.eval(SIZE)
+        figures = {'first_paint_ms': browser.eval(FIRST_PAINT), 'drawn_ms': browser.eval('window.replayPage.drawnAt'),
+                   'cursor_frames_per_s': frames_a_second(browser, CURSOR),
+                   'window_frames_per_s': frames_a_second(browser, WINDOW),
+                   'requests': browser.eval('window.replayPage.scene.trace.n'),
+                   'runs': browser.eval('window.replayPage.scene.runs.size'), 'file_mb': os.path.getsize(page) / 1e6}
+        for metric, value in figures.items():
+            print('page,%s,%s,%.6g' % (case, metric, value))
     browser.close()
-    print(json.dumps({'page_bytes': os.path.getsize(page), **size,
-                      **{name: round(statistics.median(values), 1) for name, values in found.items()}}))
 
 
 main()

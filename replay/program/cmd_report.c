@@ -13,6 +13,10 @@
 
 enum { RUNS_NAMED = 8 };
 
+/* What traces run with if nothing is said: what replay FILE runs them with, and what most often helps. */
+static const char *const report_policies[] = { "best-fit", "pytorch:expandable", "pow2", "gc=0.8", "none" };
+enum { N_REPORT_POLICIES = sizeof report_policies / sizeof report_policies[0] };
+
 /* Everything the command holds. Zero is valid: session_close accepts it. */
 struct report_session {
     const struct options *options;
@@ -74,8 +78,8 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
     const bool is_default = o->n_policies == 0;
     const struct sweep_request asked = {
         .inputs = s->traces, .n_inputs = s->n_traces,
-        .policies = is_default ? default_policies : o->policies,
-        .n_policies = is_default ? N_DEFAULT_POLICIES : o->n_policies,
+        .policies = is_default ? report_policies : o->policies,
+        .n_policies = is_default ? N_REPORT_POLICIES : o->n_policies,
         .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
         .threads = o->threads,
     };
@@ -225,7 +229,7 @@ static enum exit_status report_main(const struct options *o)
 static const struct flag_use report_flags[] = {
     TAKES(HTML), TAKES(MD), TAKES(CSV), TAKES(FAIL_IF),
     TAKES_AS(POLICY, "of traces: policies to run; braces stand for several, as in replay sweep; may be given several "
-                     "times (default: best-fit, pow2, gc=0.8 and none)"),
+                     "times (default: best-fit, pytorch:expandable, pow2, gc=0.8 and none)"),
     TAKES_AS(DEVICE, "of traces: the simulated card, such as 24GiB or h100-80g; braces stand for several"), TAKES_RUN,
     TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
