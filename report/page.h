@@ -14,6 +14,7 @@ struct page_trace {
     char    *requests, *stacks, *events;
     uint64_t n_events, n_requests;   /* in all */
     uint64_t n_drawn;                /* requests that are packed: the largest */
+    uint64_t live_peak_moment;       /* the first at which most bytes were live */
 };
 
 /* A refused request of a run. */

@@ -29,6 +29,7 @@ def expect(is_true, *what):
 def run(*arguments, status=0):
     done = subprocess.run([replay] + list(arguments), capture_output=True, text=True, cwd=folder)
     expect(done.returncode == status, 'replay', *arguments, 'ended with', done.returncode, done.stderr)
+    return done.stdout
 
 
 def flat(run_object, prefix=''):
@@ -166,16 +167,26 @@ def expect_readings(browser, best):
     expect(text_of(browser, 'map-a-says').startswith(shown + ' reserved'), 'map:', text_of(browser, 'map-a-says'))
 
 
-def expect_one_winner(browser):
-    """Headline, table, bars and frontier put the same run first."""
+def expect_one_winner(browser, text):
+    """Headline, table, bars, frontier and the words on the terminal put the same run first."""
     verdict = browser.eval("document.querySelector('.says-best').textContent")
     first = browser.eval("document.querySelector('#rows tbody tr').className")
     name = browser.eval("document.querySelector('#rows tbody tr td, #rows tbody tr th').textContent")
     bar = browser.eval("document.querySelector('#bars .bar .name').firstChild.textContent")
     point = browser.eval("document.querySelector('#frontier .point.best').getAttribute('aria-label')")
     expect(first == 'best', 'the first row of the table is', first)
-    for where, text in ('headline', verdict), ('bars', bar), ('frontier', point):
-        expect(text.startswith(name), 'the table begins with', name, 'and the', where, 'with', text)
+    for where, shown in ('headline', verdict), ('bars', bar), ('frontier', point), ('terminal', text):
+        expect(shown.startswith(name), 'the table begins with', name, 'and the', where, 'with', shown)
+    flat_text = ' '.join(text.split())
+    sentences = browser.eval("[...document.querySelectorAll('header .lead, header .verdict')].map(p => p.textContent)")
+    for sentence in sentences:
+        if sentence not in answer_of(browser):
+            expect(' '.join(sentence.split()) in flat_text, 'the terminal lacks', sentence)
+
+
+def answer_of(browser):
+    """The sentences of the answer on top, which only the page has."""
+    return browser.eval("[...document.querySelectorAll('#answer p')].map(p => p.textContent)")
 
 
 def expect_usable(browser):
@@ -233,7 +244,7 @@ def test_numbers(browser):
     trace = os.path.join(samples, 'gpt-varlen-default.trace.zst')
     common = [trace, '--policy', 'best-fit', '--policy', 'pow2', '--policy', 'none', '--device', 'sim:300MiB']
     run(*common, '--json', 'run.json', status=1)
-    run('report', 'run.json', '--html', 'run.html', '--md', 'run.md', '--csv', 'run.csv')
+    text = run('report', 'run.json', '--html', 'run.html', '--md', 'run.md', '--csv', 'run.csv')
     with open(os.path.join(folder, 'run.json'), encoding='utf-8') as f:
         runs = {r['policy']: flat(r) for r in json.load(f)['runs']}
     for r in runs.values():
@@ -244,7 +255,7 @@ def test_numbers(browser):
     expect_table(browser, runs)
     expect_course(browser, runs, runs)
     expect_words(browser, runs)
-    expect_one_winner(browser)
+    expect_one_winner(browser, text)
     expect_usable(browser)
     expect_files(runs)
 

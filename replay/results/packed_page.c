@@ -301,6 +301,7 @@ enum err packed_page_trace(const struct trace_reader *trace, const struct trace_
     fixed += n_text;
     out->n_requests = lives->requests.n_all;
     out->n_events = lives->n_events;
+    out->live_peak_moment = lives->live_peak_moment;
     while (e == ERR_OK) {
         e = pack_drawn(lives, lanes, n, max, out, runs, &bytes);
         if (fixed + bytes <= bytes_max || max == DRAWN_MIN)

@@ -20,7 +20,7 @@ static enum err no_memory(struct err_detail *why)
 struct lives_pass {
     struct trace_lives *out;
     struct life *slots;              /* by slot: what is live; bytes 0: vacant */
-    uint64_t live, next_sample;
+    uint64_t live, live_peak, next_sample;
     size_t   n_slots;
     bool     is_short;
 };
@@ -70,6 +70,10 @@ static void visit(void *arg, const struct event *ev, uint64_t number)
         p->slots[ev->slot] = (struct life){ .bytes = ev->bytes, .born = moment, .slot = ev->slot, .stream = ev->stream,
                                             .pool = ev->pool };
         p->live += ev->bytes;
+        if (p->live > p->live_peak) {
+            p->live_peak = p->live;
+            p->out->live_peak_moment = moment;
+        }
     } else if (ev->kind == EVENT_FREE) {
         p->live -= ev->bytes;
         end_life(p, ev->slot, moment);
@@ -95,6 +99,7 @@ static void take_start(struct lives_pass *p, const struct trace_reader *trace)
             .freed = blocks[i].is_pending ? 1 : 0, .stream = blocks[i].stream, .pool = blocks[i].pool };
         p->live += blocks[i].is_pending ? 0 : blocks[i].requested;
     }
+    p->live_peak = p->live;
 }
 
 static enum err read_lives(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)

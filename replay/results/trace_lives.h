@@ -19,6 +19,7 @@ enum {
 struct trace_lives {
     struct lives requests;           /* by birth; LIVES_MAX at most */
     uint64_t  n_events;
+    uint64_t  live_peak_moment;      /* the first at which most requested bytes were live */
     uint64_t  live[LIVE_SAMPLES + 1];        /* requested bytes of all live requests, drawn or not, at moment
                                               * n_events * i / LIVE_SAMPLES */
     int64_t  *places;                /* by request: its event as results name events; -1: the start */

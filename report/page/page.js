@@ -42,6 +42,12 @@ function drawRemarks() {
   byId('notes').replaceChildren(...data.notes.map(text => element('li', { textContent: text })));
 }
 
+/* What the columns of the table mean, for those who cannot point at a heading. */
+function drawMeanings() {
+  byId('meanings').replaceChildren(...data.columns.flatMap(c => [element('dt', { textContent: c.title }),
+    element('dd', { textContent: c.meaning })]));
+}
+
 function describe() {
   const t = data.cases[0];
   const counts = 'Traces: ' + grouped(data.n_traces) + ', cards: ' + grouped(data.n_devices) + ', settings: ' +
@@ -71,6 +77,19 @@ function sayWhyNot(rows) {
   byId('why-not').textContent = reasons.join(' ');
 }
 
+/* What of a long recording is not drawn one by one. */
+function sayDrawn() {
+  const { n_drawn: drawn, n_requests: all } = scene.trace, cut = runsHere().filter(run => run.memory_left_out > 0);
+  const parts = drawn === all ? [] : ['Of ' + grouped(all) + ' requests the ' + grouped(drawn) + ' that take most, by bytes ' +
+    'times the events they live for, are drawn one by one. The others are the grey band at the bottom; their sum is exact at ' +
+    grouped(scene.trace.live.length) + ' moments.'];
+  if (cut.length > 0)
+    parts.push('Of the memory of ' + cut.map(run => settingOf(data.rows[run.row])).join(', ') +
+      ' only the largest pieces are in the map; reserved memory is exact.');
+  byId('drawn-note').textContent = parts.join(' ');
+  byId('drawn-note').hidden = parts.length === 0;
+}
+
 /* Unpacks the trace and the runs of the case that the view names. */
 async function loadCase() {
   const rows = rowsHere(), runs = rows.map(runOfRow).filter(run => run);
@@ -81,7 +100,8 @@ async function loadCase() {
     for (const run of runs)
       scene.runs.set(run.row, prepareRun(await unpackRun(run, scene.trace)));
     scene.liveSteps = liveStepsOf(scene.trace);
-    scene.peak = momentOfMost(scene.liveSteps, 0, Infinity);
+    scene.peak = scene.trace.live_peak_moment;
+    sayDrawn();
   }
   byId('drawn').hidden = runs.length === 0;
   sayWhyNot(rows);
@@ -235,6 +255,7 @@ function firstCase() {
 async function start() {
   const wanted = readAddress();
   describe();
+  drawMeanings();
   drawRemarks();
   drawMany();
   listenToState();
