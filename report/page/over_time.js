@@ -8,7 +8,8 @@
 /* Of the runs of a case, by their order: colours differ in lightness, dashes differ too. */
 const RUN_DASHES = [[], [9, 3], [3, 3], [12, 3, 2, 3], [6, 2], [2, 2]];
 const LIVE_DASH = [1, 2];
-const chart = { graph: null, width: 0 };
+const PIXELS_AT_REST = 2, PIXELS_MOVING = 4;     /* that a row of the chart stands for */
+const chart = { graph: null, width: 0, timer: 0 };
 
 const runsHere = () => [...scene.runs.values()];
 const isShown = i => (view.hidden >> i) % 2 === 0;
@@ -56,12 +57,11 @@ function momentsIn(lines, from, to, room) {
   return [...moments].sort((a, b) => a - b);
 }
 
-/* Rows of dygraphs: [moment, [least, most, most] of each line], null after a line's end. At most one for two pixels:
- * more take dygraphs longer than a frame. */
-function rowsOfChart(lines, unit) {
+/* Rows of dygraphs: [moment, [least, most, most] of each line], null after a line's end. At most one for so many pixels. */
+function rowsOfChart(lines, unit, pixels) {
   const span = view.to - view.from, last = scene.trace.n_events;
   const from = Math.max(0, Math.floor(view.from - span / 10)), to = Math.min(last, Math.ceil(view.to + span / 10));
-  const moments = [...new Set(momentsIn(lines, from, to, Math.max(200, Math.round(chart.width / 2))))];
+  const moments = [...new Set(momentsIn(lines, from, to, Math.max(200, Math.round(chart.width / pixels))))];
   return moments.map((moment, i) => [moment, ...lines.map(line => {
     if (moment > line.end)
       return [null, null, null];
@@ -202,8 +202,9 @@ function drawChart() {
   chart.most = most;
   const top = Math.max(most, ...levelsHere().map(l => l.bytes));
   chart.width = host.clientWidth;
+  clearTimeout(chart.timer);
   chart.graph?.destroy();
-  chart.graph = new Dygraph(host, rowsOfChart(lines, chart.unit), {
+  chart.graph = new Dygraph(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), {
     labels: ['at', ...lines.map(l => l.name)], series: seriesStyles(lines), customBars: true, fillAlpha: 0.25,
     stepPlot: true, legend: 'never', valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
     animatedZooms: false, ylabel: chart.unit.name, xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
@@ -219,9 +220,16 @@ function drawChart() {
 
 const clampMoment = x => Math.min(scene.trace.n_events, Math.max(0, Math.round(x)));
 
-/* Only the window has changed: the chart stays, its data do not. */
+function fillChart(pixels) {
+  chart.graph.updateOptions({ file: rowsOfChart(linesHere(), chart.unit, pixels), dateWindow: [view.from, view.to] });
+}
+
+/* Only the window has changed: the chart stays, its data do not. More rows than these take dygraphs longer than a frame, so
+ * the rest come when the window rests. */
 function moveChart() {
-  chart.graph.updateOptions({ file: rowsOfChart(linesHere(), chart.unit), dateWindow: [view.from, view.to] });
+  clearTimeout(chart.timer);
+  fillChart(PIXELS_MOVING);
+  chart.timer = setTimeout(() => fillChart(PIXELS_AT_REST), 150);
 }
 
 /* The part of the chart's width that is the plot: { x, w } in pixels. */
