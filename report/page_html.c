@@ -27,7 +27,8 @@ static void put_sentences(FILE *out, const struct page *p)
     for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++) {
         if (w.n == 0)
             continue;
-        fprintf(out, "<p class=\"%s\">", i > 0 ? "lead" : p->answer.verdict == NULL ? "verdict says-best" : "lead says-best");
+        fprintf(out, "<p class=\"%s%s\">", i == 0 && p->answer.verdict == NULL ? "verdict" : "lead",
+                i == 0 ? " says-best" : "");
         put_text(out, w.text);
         fputs("</p>\n", out);
     }

@@ -85,7 +85,8 @@ class Browser:
                                                           for name, value in features.items()])
         self.call('Page.navigate', url='about:blank')        # a fragment alone would not load the page anew
         self.messages, self.requests = [], []
-        self.call('Page.navigate', url='file://' + os.path.abspath(path).replace('%', '%25').replace('#', '%23') + fragment)
+        address = 'file://' + os.path.abspath(path).replace('%', '%25').replace('#', '%23')
+        self.call('Page.navigate', url=address + fragment)
         while self.receive().get('method') != 'Page.loadEventFired':
             pass
         while self.eval('location.protocol') != 'file:':

@@ -324,7 +324,8 @@ def evil_snapshot(path):
 def expect_untaken(browser, what):
     expect_quiet(browser, what)
     expect(browser.eval("document.documentElement.dataset.taken") is None, what, 'runs a script that a trace names')
-    expect(browser.eval("document.querySelectorAll('img, iframe, :not(.stack > li) > b').length") == 0, what, 'has markup of a trace')
+    expect(browser.eval("document.querySelectorAll('img, iframe, :not(.stack > li) > b').length") == 0, what,
+           'has markup of a trace')
     expect(browser.eval("document.scripts.length") == 3, what, 'has scripts of a trace')
 
 
@@ -359,8 +360,8 @@ def test_markup(browser):
 
 def expect_differing_first(browser):
     """Of each card, cases whose outcome differs stand above the others; the filter leaves only these."""
-    marks = browser.eval("""[...document.querySelectorAll('#matrix table')].map(t => [...t.querySelectorAll('tbody tr')].map(
-        tr => tr.querySelector('.tag') !== null))""")
+    marks = browser.eval("""[...document.querySelectorAll('#matrix table')].map(
+        t => [...t.querySelectorAll('tbody tr')].map(tr => tr.querySelector('.tag') !== null))""")
     expect(any(any(m) for m in marks) and all(m == sorted(m, reverse=True) for m in marks), 'differing rows:', marks)
     n = sum(sum(m) for m in marks)
     browser.eval("""(() => { const pick = document.getElementById('grid-filter'); pick.value = 'differs';
@@ -369,8 +370,8 @@ def expect_differing_first(browser):
 
 
 def test_many(browser):
-    run('sweep', samples, '--policy', 'pytorch:max-split={none,32}MiB,gc={off,0.8}', '--policy', 'none', '--policy', 'pow2',
-        '--device', 'sim:{300MiB,1GiB}', '-o', 'many.db')
+    run('sweep', samples, '--policy', 'pytorch:max-split={none,32}MiB,gc={off,0.8}', '--policy', 'none', '--policy',
+        'pow2', '--device', 'sim:{300MiB,1GiB}', '-o', 'many.db')
     run('report', 'many.db', '--html', 'many.html', '--csv', 'many.csv')
     with open(os.path.join(folder, 'many.csv'), encoding='utf-8', newline='') as f:
         rows = list(csv.DictReader(f))

@@ -65,7 +65,8 @@ PAGES = {
                                   'pow2', '--device', '{300MiB,1GiB}'),
     'sweep-4000': lambda name: sweep(
         name, os.path.abspath(samples), '--policy',
-        'pytorch:max-split={none,32,64,128}MiB,gc={off,0.6,0.8},expandable={off,on}', '--policy', 'none', '--policy', 'pow2', '--device', '{100MiB,200MiB,300MiB,500MiB,1GiB,2GiB,8GiB,24GiB}'),
+        'pytorch:max-split={none,32,64,128}MiB,gc={off,0.6,0.8},expandable={off,on}', '--policy', 'none',
+        '--policy', 'pow2', '--device', '{100MiB,200MiB,300MiB,500MiB,1GiB,2GiB,8GiB,24GiB}'),
     'policies': lambda name: report(name, sample('gpt-varlen-default'), '--policy', 'best-fit', '--policy', 'pow2'),
 }
 

@@ -36,7 +36,8 @@ static int by_request(const void *a, const void *b)
 static enum err choose(const struct lives *requests, size_t max, struct drawn *out)
 {
     struct ranked *ranked = malloc((requests->n + 1) * sizeof *ranked);
-    *out = (struct drawn){ .at = malloc((requests->n + 1) * sizeof *out->at), .n = requests->n < max ? requests->n : max };
+    *out = (struct drawn){ .at = malloc((requests->n + 1) * sizeof *out->at) };
+    out->n = requests->n < max ? requests->n : max;
     if (ranked == NULL || out->at == NULL) {
         free(ranked);
         return ERR_HOST_NOMEM;

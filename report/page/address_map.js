@@ -34,7 +34,8 @@ function fillSpan(context, width, from, to, fill) {
   for (let i = first; i <= last; i++) {
     const start = Math.max(from - view.top, i * line), end = Math.min(to - view.top, (i + 1) * line);
     if (end > start)
-      context.fillRect((start - i * line) / line * width, i * (MAP_LINE + MAP_GAP), (end - start) / line * width, MAP_LINE);
+      context.fillRect((start - i * line) / line * width, i * (MAP_LINE + MAP_GAP), (end - start) / line * width,
+        MAP_LINE);
   }
 }
 
@@ -116,15 +117,16 @@ function drawMaps() {
 /* The state of a run's memory in words. */
 function mapText(run) {
   const trace = scene.trace, holes = holesAt(run, trace, view.at);
-  const cached = holes.filter(h => h.before < 0 && h.after < 0), pinned = holes.filter(h => h.before >= 0 || h.after >= 0);
+  const isPinned = hole => hole.before >= 0 || hole.after >= 0;
+  const cached = holes.filter(h => !isPinned(h)), pinned = holes.filter(isPinned);
   const sum = list => list.reduce((total, h) => total + h.bytes, 0);
   const largest = pinned.reduce((most, h) => Math.max(most, h.bytes), 0);
   const reserved = run.reserved ? valueAt(run.reserved, view.at)
     : courseExtremes(run.course, 'reserved', view.at, view.at + 1).most;
   return bytesText(reserved) + ' reserved. Free in it: ' + bytesText(sum(pinned)) + ' in ' + grouped(pinned.length) +
     ' holes' + (pinned.length > 0 ? ', the largest ' + bytesText(largest) : '') + '; ' + bytesText(sum(cached)) +
-    ' cached, with nothing else in the segment' + (trace.n_drawn < trace.n_requests ? ' (requests that are not drawn count as free here)' : '') +
-    '.';
+    ' cached, with nothing else in the segment' + (trace.n_drawn < trace.n_requests ?
+    ' (requests that are not drawn count as free here)' : '') + '.';
 }
 
 /* ---- pointing and moving ---- */

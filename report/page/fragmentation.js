@@ -27,6 +27,6 @@ function drawFragmentation() {
   byId('fragmentation-keys').replaceChildren(...GAUGES_DRAWN.map(([name, dash, width, title]) =>
     element('span', { className: 'line-key' }, dashKey(color(name), dash, width + 0.5), title)));
   byId('fragmentation-note').textContent = settingOf(data.rows[run.row]) + '. ' + (run.events_each === 1 ?
-    'Every event is drawn.' : 'Each step stands for ' + grouped(run.events_each) + ' events: the line is the most within ' +
-    'them, the shade reaches down to the least. Both are exact.');
+    'Every event is drawn.' : 'Each step stands for ' + grouped(run.events_each) + ' events: the line is the most ' +
+    'within them, the shade reaches down to the least. Both are exact.');
 }

@@ -51,9 +51,8 @@ function gridColumns() {
 
 function columnHead(settings) {
   const names = settings.map(s => data.settings[s].label);
-  const head = element('th', { scope: 'col', title: names.join('\n') }, element('span', { className: 'upright', textContent:
-    shortLabel(names[0]) + (names.length > 1 ? ' +' + (names.length - 1) : '') }));
-  return head;
+  const text = shortLabel(names[0]) + (names.length > 1 ? ' +' + (names.length - 1) : '');
+  return element('th', { scope: 'col', title: names.join('\n') }, element('span', { className: 'upright', textContent: text }));
 }
 
 /* ---- cells ---- */
@@ -92,7 +91,8 @@ const traceName = at => data.cases[at].trace_path.replace(/^.*\//, '');
 
 function gridOf(title, interests, columns, nameOf) {
   const shown = grid.isWhole.has(title) ? interests : interests.slice(0, GRID_ROWS);
-  const head = element('tr', {}, element('th', { scope: 'col', textContent: 'trace or card' }), ...columns.map(columnHead));
+  const head = element('tr', {}, element('th', { scope: 'col', textContent: 'trace or card' }),
+    ...columns.map(columnHead));
   const body = shown.map(({ at, differs }) => {
     const name = element('th', { scope: 'row', textContent: nameOf(at), title: data.cases[at].label });
     if (differs)
@@ -120,7 +120,8 @@ function drawGrid() {
     .filter(one => data.cases[one.at].label.toLowerCase().includes(wanted)).sort(byInterest);
   const cards = [...new Set(interests.map(one => data.cases[one.at].device))];
   const parts = data.n_traces === 1 ? gridOf('All cards', interests, columns, at => data.cases[at].device)
-    : cards.flatMap(card => gridOf(card, interests.filter(one => data.cases[one.at].device === card), columns, traceName));
+    : cards.flatMap(card => gridOf(card, interests.filter(one => data.cases[one.at].device === card), columns,
+      traceName));
   byId('matrix').replaceChildren(...parts);
   byId('matrix-says').textContent = grouped(interests.length) + ' of ' + grouped(data.cases.length) + ' cases, ' +
     grouped(columns.length) + ' columns for ' + grouped(data.settings.length) + ' settings.';

@@ -38,7 +38,8 @@ function treeOf(held) {
       }
       node.bytes += scene.trace.bytes[i];
       node.n++;
-      node.largest = node.largest === undefined || scene.trace.bytes[i] > scene.trace.bytes[node.largest] ? i : node.largest;
+      if (node.largest === undefined || scene.trace.bytes[i] > scene.trace.bytes[node.largest])
+        node.largest = i;
     }
   }
   return root;
@@ -53,7 +54,8 @@ function addBoxes(host, node, total, left, depth) {
   for (const child of [...node.children.values()].sort((a, b) => b.bytes - a.bytes)) {
     const share = child.bytes / total;
     if (share >= ICICLE_LEAST && depth < ICICLE_DEPTH) {
-      const box = element('button', { type: 'button', className: 'box', textContent: child.name, title: holderText(child, total) });
+      const box = element('button', { type: 'button', className: 'box', textContent: child.name,
+        title: holderText(child, total) });
       Object.assign(box.style, { left: 100 * at + '%', width: 100 * share + '%', top: 1.6 * depth + 'rem' });
       const group = scene.groups.of[child.largest];
       box.style.background = cssOf(mixed(shadeOf(group).even, channelsOf(color('back')), 0.55));

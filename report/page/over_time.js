@@ -57,7 +57,8 @@ function momentsIn(lines, from, to, room) {
   return [...moments].sort((a, b) => a - b);
 }
 
-/* Rows of dygraphs: [moment, [least, most, most] of each line], null after a line's end. At most one for so many pixels. */
+/* Rows of dygraphs: [moment, [least, most, most] of each line], null after a line's end. At most one for so many
+ * pixels. */
 function rowsOfChart(lines, unit, pixels) {
   const span = view.to - view.from, last = scene.trace.n_events;
   const from = Math.max(0, Math.floor(view.from - span / 10)), to = Math.min(last, Math.ceil(view.to + span / 10));
@@ -78,7 +79,8 @@ const capacityOf = run => data.rows[run.row][ROW.capacity];
 function levelsHere() {
   const cards = [...new Set(shownRuns().map(capacityOf))].filter(c => c !== null && c <= 3 * chart.most);
   return [...cards.map(bytes => ({ bytes, text: 'the card ' + bytesText(bytes), dash: [] })),
-    { bytes: data.cases[view.case].trace_peak_requested_bytes, text: 'live peak: no allocator needs less', dash: [4, 4] }];
+    { bytes: data.cases[view.case].trace_peak_requested_bytes, text: 'live peak: no allocator needs less',
+      dash: [4, 4] }];
 }
 
 function strokeLine(context, x0, y0, x1, y1, dash) {
@@ -165,9 +167,9 @@ function seriesStyles(lines) {
   const styles = {};
   for (const line of lines) {
     const i = runsHere().findIndex(run => 'r' + run.row === line.name);
-    styles[line.name] = i < 0 ? { color: color('live'), strokePattern: LIVE_DASH, strokeWidth: 2 }
-      : { color: runColor(i), strokePattern: RUN_DASHES[i % RUN_DASHES.length].length ? RUN_DASHES[i % RUN_DASHES.length] : null,
-        strokeWidth: 2.5 };
+    const dash = i < 0 ? LIVE_DASH : RUN_DASHES[i % RUN_DASHES.length];
+    styles[line.name] = { color: i < 0 ? color('live') : runColor(i), strokePattern: dash.length > 0 ? dash : null,
+      strokeWidth: i < 0 ? 2 : 2.5 };
   }
   return styles;
 }
@@ -207,8 +209,10 @@ function drawChart() {
   chart.graph = new Dygraph(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), {
     labels: ['at', ...lines.map(l => l.name)], series: seriesStyles(lines), customBars: true, fillAlpha: 0.25,
     stepPlot: true, legend: 'never', valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
-    animatedZooms: false, ylabel: chart.unit.name, xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
-    axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'), highlightCircleSize: 0,
+    animatedZooms: false, ylabel: chart.unit.name,
+    xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
+    axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'),
+    highlightCircleSize: 0,
     axisLabelFontSize: 12, xLabelHeight: 20, rightGap: 12,
     axes: { x: { axisLabelFormatter: tickText, pixelsPerLabel: 90 },
       y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } },
@@ -224,8 +228,8 @@ function fillChart(pixels) {
   chart.graph.updateOptions({ file: rowsOfChart(linesHere(), chart.unit, pixels), dateWindow: [view.from, view.to] });
 }
 
-/* Only the window has changed: the chart stays, its data do not. More rows than these take dygraphs longer than a frame, so
- * the rest come when the window rests. */
+/* Only the window has changed: the chart stays, its data do not. More rows than these take dygraphs longer than a frame,
+ * so the rest come when the window rests. */
 function moveChart() {
   clearTimeout(chart.timer);
   fillChart(PIXELS_MOVING);

@@ -80,9 +80,9 @@ function sayWhyNot(rows) {
 /* What of a long recording is not drawn one by one. */
 function sayDrawn() {
   const { n_drawn: drawn, n_requests: all } = scene.trace, cut = runsHere().filter(run => run.memory_left_out > 0);
-  const parts = drawn === all ? [] : ['Of ' + grouped(all) + ' requests the ' + grouped(drawn) + ' that take most, by bytes ' +
-    'times the events they live for, are drawn one by one. The others are the grey band at the bottom; their sum is exact at ' +
-    grouped(scene.trace.live.length) + ' moments.'];
+  const parts = drawn === all ? [] : ['Of ' + grouped(all) + ' requests the ' + grouped(drawn) + ' that take most, by ' +
+    'bytes times the events they live for, are drawn one by one. The others are the grey band at the bottom; their sum ' +
+    'is exact at ' + grouped(scene.trace.live.length) + ' moments.'];
   if (cut.length > 0)
     parts.push('Of the memory of ' + cut.map(run => settingOf(data.rows[run.row])).join(', ') +
       ' only the largest pieces are in the map; reserved memory is exact.');
@@ -248,8 +248,9 @@ function listenToWindow() {
 /* The most interesting case that is shown in detail. */
 function firstCase() {
   const isDetailed = new Set(data.runs.filter(r => r.placed !== undefined).map(r => data.rows[r.row][ROW.at]));
-  const order = data.cases.length > 1 ? data.cases.map((_, at) => interestOf(at)).sort(byInterest).map(one => one.at) : [0];
-  return order.find(at => isDetailed.has(at)) ?? 0;
+  if (data.cases.length === 1)
+    return 0;
+  return data.cases.map((_, at) => interestOf(at)).sort(byInterest).find(one => isDetailed.has(one.at))?.at ?? 0;
 }
 
 async function start() {

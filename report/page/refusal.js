@@ -8,8 +8,8 @@ const HOLES_DRAWN = 10;
 function refusalBar(className, bytes, most, text) {
   const fill = element('div', { className: 'fill ' + className });
   fill.style.width = Math.max(0.3, 100 * bytes / most) + '%';
-  return [element('div', { className: 'name', textContent: text }), element('div', { className: 'value', textContent: bytesText(bytes) }),
-    element('div', { className: 'track' }, fill)];
+  return [element('div', { className: 'name', textContent: text }),
+    element('div', { className: 'value', textContent: bytesText(bytes) }), element('div', { className: 'track' }, fill)];
 }
 
 function pinButton(i, where) {

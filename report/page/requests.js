@@ -102,7 +102,7 @@ function fillPixels(pixels, width, height) {
 }
 
 function drawRequests() {
-  const canvas = byId('requests'), { x, w } = plotArea(), width = Math.max(1, Math.round(w)), height = canvas.clientHeight;
+  const canvas = byId('requests'), height = canvas.clientHeight, { x, w } = plotArea(), width = Math.max(1, Math.round(w));
   if (canvas.width !== width || canvas.height !== height) {
     canvas.width = width;
     canvas.height = height;
@@ -246,7 +246,8 @@ function stackElement(frames) {
     while (end < frames.length && !frames[end].isOwn)
       end++;
     const inner = frames.slice(i, end).map(f => element('div', { textContent: f.text }));
-    const title = end - i === 1 ? frames[i].text : (end - i) + ' frames of libraries: ' + frameText(frames[i].text) + ' …';
+    const title = end - i === 1 ? frames[i].text
+      : (end - i) + ' frames of libraries: ' + frameText(frames[i].text) + ' …';
     list.append(element('li', {}, element('details', {}, element('summary', { textContent: title }), ...inner)));
     i = end;
   }
@@ -262,8 +263,8 @@ function drawSelection() {
     return;
   }
   const frames = framesOf(t, t.stack[i]);
-  const facts = [requestText(i), 'Exactly ' + grouped(t.bytes[i]) + ' bytes, stream ' + t.stream[i] + ', pool ' + t.pool[i] +
-    '. It lives for ' + grouped(t.freed[i] - t.born[i]) + ' events.', ...runsAB().map(placeText)];
+  const facts = [requestText(i), 'Exactly ' + grouped(t.bytes[i]) + ' bytes, stream ' + t.stream[i] + ', pool ' +
+    t.pool[i] + '. It lives for ' + grouped(t.freed[i] - t.born[i]) + ' events.', ...runsAB().map(placeText)];
   host.replaceChildren(...facts.map(textContent => element('p', { textContent })),
     frames.length > 0 ? stackElement(frames) : element('p', { textContent: 'No stack was recorded.' }));
 }

@@ -118,7 +118,8 @@ function drawRows() {
     column.isMore = column.name !== undefined && !FEW_COLUMNS.includes(column.name);
   rows.sort((a, b) => PLACE[a] - PLACE[b]);
   table(byId('rows'), columns, rows, { isBest: i => data.cases[view.case].best === i });
-  byId('rows').querySelector('table').classList.toggle('few', byId('more-columns').getAttribute('aria-pressed') !== 'true');
+  const isAll = byId('more-columns').getAttribute('aria-pressed') === 'true';
+  byId('rows').querySelector('table').classList.toggle('few', !isAll);
 }
 
 /* ---- many traces ---- */
@@ -128,8 +129,8 @@ function drawSettings() {
   const columns = [
     { title: 'setting', value: s => s.label, show: s => breakable(s.label) },
     { title: 'runs', value: s => s.runs, show: s => grouped(s.runs) },
-    { title: 'possible', meaning: 'runs in cases that some setting gets through: a case that nothing fits counts against ' +
-      'nobody', value: s => s.possible, show: s => grouped(s.possible) },
+    { title: 'possible', meaning: 'runs in cases that some setting gets through: a case that nothing fits counts ' +
+      'against nobody', value: s => s.possible, show: s => grouped(s.possible) },
     { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
     { title: 'out of memory', value: s => s.oom, show: s => grouped(s.oom) },
     { title: 'card / requested, mean over what got through', value: s => s.mean_share, show: share('mean_share') },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Unpacks what replay/results/packed_page.h packs: base64, under it deflate, under it numbers in groups of 7 bits. Numbers
- * are below 2^53, so a double holds each exactly.
+ * Unpacks what replay/results/packed_page.h packs: base64, under it deflate, under it numbers in groups of 7 bits.
+ * Numbers are below 2^53, so a double holds each exactly.
  */
 
 /* Reads numbers one after the other. */
@@ -98,7 +98,8 @@ async function unpackTrace(packed) {
 
 /* By request: address of its block (0: nowhere) and bytes of the block. */
 function unpackPlaced(c, trace) {
-  const unit = c.number(), isPlaced = c.column(trace.n), addr = new Float64Array(trace.n), block = new Float64Array(trace.n);
+  const unit = c.number(), isPlaced = c.column(trace.n);
+  const addr = new Float64Array(trace.n), block = new Float64Array(trace.n);
   let last = 0;
   for (let i = 0; i < trace.n; i++)
     if (isPlaced[i])
