@@ -6,6 +6,7 @@ page_shots.py REPLAY SAMPLES FOLDER [NAME...]
 Writes FOLDER/NAME.html and FOLDER/NAME-WIDTH-light.png, -dark.png. Names choose among the pages.
 """
 import os
+import pickle
 import subprocess
 import sys
 
@@ -47,6 +48,20 @@ def large(name):
     os.remove(os.path.join(folder, 'large.trace'))
 
 
+def mid_run(name):
+    """A recording whose first third is lost, as in a ring buffer that was too small."""
+    path = os.path.join(folder, 'mid-run.pickle')
+    run('snapshot', sample('gpt-varlen-default'), '-o', path)
+    with open(path, 'rb') as f:
+        snapshot = pickle.load(f)
+    records = snapshot['device_traces'][0]
+    snapshot['device_traces'][0] = records[len(records) // 3:]
+    with open(path, 'wb') as f:
+        pickle.dump(snapshot, f)
+    report(name, path)
+    os.remove(path)
+
+
 def ranks(name):
     """One job on four cards: a recording each."""
     report(name, *[sample(s) for s in ('gpt-bf16', 'gpt-fp32', 'gpt-bf16-ckpt', 'gpt-fp32-ckpt')])
@@ -58,7 +73,7 @@ PAGES = {
     'large': large,
     'refusal': lambda name: report(name, sample('oom-fragmented'), *EXPANDABLE),
     'too-large': lambda name: report(name, sample('oom-too-large')),
-    'mid-run': lambda name: report(name, sample('530-270')),
+    'mid-run': mid_run,
     'expandable': lambda name: report(name, sample('gpt-varlen-expand'), *EXPANDABLE),
     'ranks': ranks,
     'sweep-8': lambda name: sweep(name, sample('gpt-varlen-default'), sample('cnn'), '--policy', 'best-fit', '--policy',

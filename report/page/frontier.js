@@ -116,10 +116,10 @@ function shortened(text, n) {
   return text.length <= n ? text : text.slice(0, n - 1) + '…';
 }
 
-/* A label next to a point, on the side with room; none if it would cover another label. */
-function placeLabel(taken, x, y, text, width) {
+/* A label next to a point, on the side with room. None if it would cover another label or point, unless it must be. */
+function placeLabel(taken, x, y, text, width, isNeeded) {
   const w = text.length * 7.4 + 8, isLeft = x + 10 + w > width;
-  for (const dy of [-10, 18, 4]) {
+  for (const dy of [-10, 20, 4, -24, 34]) {
     const box = { left: isLeft ? x - 10 - w : x + 10, top: y + dy - 12 };
     if (box.left < 0 || box.top < 0)
       continue;
@@ -128,7 +128,8 @@ function placeLabel(taken, x, y, text, width) {
       return svg('text', { x: isLeft ? x - 10 : x + 10, y: y + dy, 'text-anchor': isLeft ? 'end' : 'start' }, text);
     }
   }
-  return null;
+  return !isNeeded ? null : svg('text', { x: isLeft ? x - 12 : x + 12, y: y - 14, 'text-anchor': isLeft ? 'end' : 'start' },
+    text);
 }
 
 /* Times run over decades: from a few calls to one a request. Ticks are at 1, 10, 100 ... and between them if few. */
@@ -210,7 +211,7 @@ function drawFrontier() {
   for (const p of named) {
     const more = p.names.length > 1 ? ' +' + (p.names.length - 1) : '';
     const label = placeLabel(taken, box.x(p.time), box.y(p.bytes),
-      shortened(shortLabel(p.names[0]), Math.floor(width / 25)) + more, width);
+      shortened(shortLabel(p.names[0]), Math.floor(width / 25)) + more, width, isRecommended(p));
     if (label)
       labels.push(label);
   }

@@ -124,11 +124,23 @@ function lineOf(trace, i) {
 
 const GROUPS_COLOURED = 8;           /* the rest share one colour */
 
+const SIZES_NAMED = 64;              /* more sizes than these are told by their power of two */
+
+/* How a request's size is named: exactly, or by the powers of two around it. */
+function sizeNamer(trace) {
+  if (new Set(trace.bytes).size <= SIZES_NAMED)
+    return i => bytesText(trace.bytes[i]);
+  return i => {
+    const power = Math.pow(2, Math.floor(Math.log2(trace.bytes[i])));
+    return bytesText(power) + ' to ' + bytesText(2 * power);
+  };
+}
+
 /* Groups requests by line or size. The first are those with most bytes times moments; their colours differ. */
 function groupsOf(trace, kind) {
-  const numberOf = new Map(), groups = [], of = new Uint32Array(trace.n);
+  const numberOf = new Map(), groups = [], of = new Uint32Array(trace.n), sizeName = sizeNamer(trace);
   for (let i = 0; i < trace.n; i++) {
-    const name = kind === 'size' ? bytesText(trace.bytes[i]) : lineOf(trace, i);
+    const name = kind === 'size' ? sizeName(i) : lineOf(trace, i);
     let number = numberOf.get(name);
     if (number === undefined) {
       numberOf.set(name, number = groups.length);
