@@ -33,7 +33,22 @@ function liveAt(trace, moment) {
 /* Those among them that the program has not freed. */
 const heldAt = (trace, moment) => liveAt(trace, moment).filter(i => trace.freed[i] > moment);
 
-/* A sum that changes at moments: { at, sum }. Changes are [moment, bytes]. */
+/* Sums in blocks of so many, each with its extremes: a search of many sums looks at blocks first. */
+const STEPS_BLOCK = 64;
+
+function withExtremes(steps) {
+  const n = Math.ceil(steps.sum.length / STEPS_BLOCK);
+  steps.least = new Float64Array(n).fill(Infinity);
+  steps.most = new Float64Array(n).fill(-Infinity);
+  steps.sum.forEach((sum, i) => {
+    const block = Math.floor(i / STEPS_BLOCK);
+    steps.least[block] = Math.min(steps.least[block], sum);
+    steps.most[block] = Math.max(steps.most[block], sum);
+  });
+  return steps;
+}
+
+/* A sum that changes at moments: { at, sum }, and its extremes by block. Changes are [moment, bytes]. */
 function stepsOf(changes) {
   changes.sort((a, b) => a[0] - b[0]);
   const at = [0], sum = [0];
@@ -44,29 +59,40 @@ function stepsOf(changes) {
     }
     sum[sum.length - 1] += bytes;
   }
-  return { at, sum };
+  return withExtremes({ at, sum });
 }
 
 const valueAt = (steps, moment) => steps.sum[Math.max(0, upperBound(steps.at, moment) - 1)];
 
+/* The indices [first, end) of the sums that count at moments [from, to): the last one before, and all changes within. */
+function stepsWithin(steps, from, to) {
+  const first = Math.max(0, upperBound(steps.at, from) - 1);
+  return [first, Math.max(first + 1, upperBound(steps.at, Math.ceil(to) - 1))];
+}
+
 /* The least and the most of a sum over the moments [from, to). */
 function extremesOf(steps, from, to) {
-  const first = Math.max(0, upperBound(steps.at, from) - 1);
-  let least = steps.sum[first], most = least;
-  for (let i = first + 1; i < steps.at.length && steps.at[i] < to; i++) {
-    least = Math.min(least, steps.sum[i]);
-    most = Math.max(most, steps.sum[i]);
+  const [first, end] = stepsWithin(steps, from, to);
+  let least = Infinity, most = -Infinity;
+  for (let i = first; i < end;) {
+    const block = i / STEPS_BLOCK, isWhole = i % STEPS_BLOCK === 0 && i + STEPS_BLOCK <= end;
+    least = Math.min(least, isWhole ? steps.least[block] : steps.sum[i]);
+    most = Math.max(most, isWhole ? steps.most[block] : steps.sum[i]);
+    i += isWhole ? STEPS_BLOCK : 1;
   }
   return { least, most };
 }
 
 /* The moment within [from, to) at which the sum is largest: the first of them. */
 function momentOfMost(steps, from, to) {
-  const first = Math.max(0, upperBound(steps.at, from) - 1);
+  const [first, end] = stepsWithin(steps, from, to);
   let best = first;
-  for (let i = first + 1; i < steps.at.length && steps.at[i] < to; i++)
-    if (steps.sum[i] > steps.sum[best])
+  for (let i = first + 1; i < end;) {
+    const isPassed = i % STEPS_BLOCK === 0 && i + STEPS_BLOCK <= end && steps.most[i / STEPS_BLOCK] <= steps.sum[best];
+    if (!isPassed && steps.sum[i] > steps.sum[best])
       best = i;
+    i += isPassed ? STEPS_BLOCK : 1;
+  }
   return Math.max(from, steps.at[best]);
 }
 

@@ -110,16 +110,9 @@ function drawRequests() {
   canvas.style.marginLeft = x + 'px';
   canvas.style.width = w + 'px';
   const context = canvas.getContext('2d'), image = context.createImageData(width, height);
-  stackPlot.most = Math.max(...scene.trace.live, mostLive()) * 1.04 || 1;
+  stackPlot.most = Math.max(...scene.trace.live, extremesOf(scene.liveSteps, 0, Infinity).most) * 1.04 || 1;
   fillPixels(new Uint32Array(image.data.buffer), width, height);
   context.putImageData(image, 0, 0);
-}
-
-function mostLive() {
-  let most = 0;
-  for (const sum of scene.liveSteps.sum)
-    most = Math.max(most, sum);
-  return most;
 }
 
 /* ---- pointing ---- */
