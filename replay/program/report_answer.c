@@ -3,6 +3,7 @@
 #include "replay/program/report_answer.h"
 
 #include "replay/results/detailed_runs.h"
+#include "replay/results/foreign_run.h"
 #include "replay/why/why.h"
 
 #include <stdlib.h>
@@ -109,15 +110,17 @@ enum err report_answer_find(struct page *page, const struct replay_config *cfg, 
     const struct verdict *v = page->verdict;
     struct trace_reader *trace;
     struct err_detail reason = { .text = "" };
-    if (v->n_cases != 1 || detailed_runs_open_trace(v->table, 0, &trace, &reason) != ERR_OK)
-        return ERR_OK;
     const struct field *typed = run_table_cell(v->table, 0, "device_typed");
+    const char *device = typed->kind == FIELD_TEXT ? typed->text : NULL;
+    if (v->n_cases != 1 || foreign_run_check(NULL, device, NULL, &reason) != ERR_OK ||
+        detailed_runs_open_trace(v->table, 0, &trace, &reason) != ERR_OK)
+        return ERR_OK;
     enum err e;
     if (trace_info(trace)->events > ANSWERED_EVENTS_MAX)
         e = detailed_runs_note(page, "The recording is long, so this page does not say why it ran out of memory: ask "
                                "`replay why` and `replay fit`.");
     else
-        e = answer_trace(trace, typed->kind == FIELD_TEXT ? typed->text : NULL, cfg, &page->answer, &reason);
+        e = answer_trace(trace, device, cfg, &page->answer, &reason);
     trace_close(trace);
     return e == ERR_HOST_NOMEM ? err_set(why, e, 0, "no memory for the answer of a page") : ERR_OK;
 }
