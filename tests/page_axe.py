@@ -14,6 +14,14 @@ from browser import Browser
 
 replay, samples, folder = sys.argv[1:4]
 WIDTHS = 1280, 320
+# A request that has a stack is chosen, and all columns are shown.
+CHOOSE = """new Promise(done => {
+    const { scene, show } = window.replayPage;
+    if (scene.trace)
+        show({ request: Math.max(0, scene.trace.stack.findIndex(s => s > 0)) });
+    document.getElementById('more-columns').click();
+    requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
 FOUND = """axe.run(document).then(found => [found.passes.length, found.violations.map(v => v.id + ': ' + v.help + ' ' +
     v.nodes.slice(0, 5).map(n => n.target.join(' ')).join(', '))])"""
 
@@ -46,6 +54,7 @@ def complaints(browser, page, axe):
     for dark in False, True:
         for width in WIDTHS:
             browser.open(page, width=width, dark=dark)
+            browser.eval(CHOOSE)
             browser.eval(axe + '\n0')
             n_checked, found = browser.eval(FOUND)
             if n_checked < 20:
