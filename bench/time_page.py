@@ -47,7 +47,9 @@ def main():
                    'cursor_frames_per_s': frames_a_second(browser, CURSOR),
                    'window_frames_per_s': frames_a_second(browser, WINDOW),
                    'requests': browser.eval('window.replayPage.scene.trace.n'),
-                   'runs': browser.eval('window.replayPage.scene.runs.size'), 'file_mb': os.path.getsize(page) / 1e6}
+                   'policies': browser.eval('window.replayPage.scene.runs.size'),
+                   'events': browser.eval('window.replayPage.scene.trace.n_events'),
+                   'file_mb': os.path.getsize(page) / 1e6}
         for metric, value in figures.items():
             print('page,%s,%s,%.6g' % (case, metric, value))
     browser.close()

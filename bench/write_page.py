@@ -282,9 +282,10 @@ def size_table(s):
 
 def page_table(s):
     return table(
-        ["page of", "requests drawn", "runs", "MB", "first paint, ms", "all drawn, ms", "frames a second, cursor",
+        ["page of", "events", "requests drawn", "policies", "MB", "first paint, ms", "all drawn, ms", "frames a second, cursor",
          "frames a second, window"],
-        [[name_of(case), f"{s.median('page', case, 'requests'):,.0f}", f"{s.median('page', case, 'runs'):.0f}",
+        [[name_of(case), f"{s.median('page', case, 'events'):,.0f}", f"{s.median('page', case, 'requests'):,.0f}",
+          f"{s.median('page', case, 'policies'):.0f}",
           f"{s.median('page', case, 'file_mb'):.2f}", s.cell("page", case, "first_paint_ms", ".0f"),
           s.cell("page", case, "drawn_ms", ".0f"), s.cell("page", case, "cursor_frames_per_s", ".0f"),
           s.cell("page", case, "window_frames_per_s", ".0f")] for case in s.cases("page")])
