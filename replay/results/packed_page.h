@@ -8,8 +8,9 @@
  *     stacks     frames: n, then kind and text; nodes: n, then caller and frame; stacks: n, then node and line
  *     events     numbers in the source: n, differences; live bytes at LIVE_SAMPLES + 1 moments; marks: n, then moment and
  *                label
- *     placed     unit; address (0: nowhere, else 1 + difference in units); bytes of the block beyond the request
- *     memory     n; kind, birth (difference), life, address (difference in pages), bytes
+ *     placed     unit; whether it is placed; then of the placed ones the address in units (difference), and the bytes of the
+ *                block beyond the request
+ *     memory     n; kind, birth (difference), life, address (difference), bytes
  *     course     n; moment and time (differences), then for each gauge: least (difference), most less least
  */
 #ifndef REPLAY_REPLAY_RESULTS_PACKED_PAGE_H

@@ -113,13 +113,21 @@ function drawUnderlay(context, area, graph) {
       strokeLine(context, x, area.y + area.h - 9, x, area.y + area.h, []);
   }
   context.strokeStyle = context.fillStyle = color('text');
-  for (const { bytes, text, dash } of levelsHere()) {
-    const y = Math.round(graph.toDomYCoord(bytes / chart.unit.bytes)) + 0.5;
-    strokeLine(context, area.x, y, area.x + area.w, y, dash);
-    writeOver(context, text, area.x + 6, y - 4);
-  }
+  drawLevels(context, area, graph);
   drawRefusals(context, area, graph);
   context.restore();
+}
+
+/* Names of levels that lie close together stand next to each other. */
+function drawLevels(context, area, graph) {
+  const said = [];
+  for (const { bytes, text, dash } of levelsHere()) {
+    const y = Math.round(graph.toDomYCoord(bytes / chart.unit.bytes)) + 0.5;
+    const x = Math.max(area.x + 6, ...said.filter(there => Math.abs(there.y - y) < 15).map(there => there.right + 14));
+    strokeLine(context, area.x, y, area.x + area.w, y, dash);
+    writeOver(context, text, x, y - 4);
+    said.push({ y, right: x + context.measureText(text).width });
+  }
 }
 
 /* A cross at the top of the run's line, and once the size of the request. */

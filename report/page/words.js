@@ -12,7 +12,6 @@ const ROW = { at: 0, setting: 1, outcome: 2, capacity: 3, first: 4 };
 const PLACE = [];
 data.rows_best_first.forEach((row, place) => { PLACE[row] = place; });
 const COLUMN = new Map(data.columns.map((c, i) => [c.name, ROW.first + i]));
-const GAUGE = new Map(data.gauges.map((g, i) => [g.name, i]));
 
 /* Refused runs, by the names of their columns. */
 const OOMS = data.ooms.map(([row, ...values]) =>
@@ -84,7 +83,6 @@ const rowsHere = () => data.rows.map((_, i) => i).filter(i => data.rows[i][ROW.a
 const runOfRow = i => data.runs.find(r => r.row === i && r.placed !== undefined);
 const wordOfEvents = () => data.cases[view.case].trace_numbering === 'source' ? 'record' : 'event';
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
-const isPrinting = () => window.matchMedia('print').matches;
 
 /* A setting's label, which may break after a comma or a colon. */
 function breakable(label) {
