@@ -14,6 +14,8 @@ struct page_trace {
     char    *requests, *stacks, *events;
     uint64_t n_events, n_requests;   /* in all */
     uint64_t n_drawn;                /* requests that are packed: the largest */
+    const char *categories;          /* words of the requests' categories, by number, each with a comma after it; static;
+                                      * NULL: not told */
     uint64_t live_peak_moment;       /* the first at which most bytes were live */
 };
 

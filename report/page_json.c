@@ -223,6 +223,7 @@ static void put_runs(struct json_writer *w, const struct page *p)
         json_put_number(w, "n_requests", p->traces[i].n_requests);
         json_put_number(w, "n_drawn", p->traces[i].n_drawn);
         json_put_number(w, "live_peak_moment", p->traces[i].live_peak_moment);
+        json_put_text(w, "categories", p->traces[i].categories);
         json_put_text(w, "requests", p->traces[i].requests);
         json_put_text(w, "stacks", p->traces[i].stacks);
         json_put_text(w, "events", p->traces[i].events);

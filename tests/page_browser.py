@@ -167,6 +167,22 @@ def expect_readings(browser, best):
     expect(text_of(browser, 'map-a-says').startswith(shown + ' reserved'), 'map:', text_of(browser, 'map-a-says'))
 
 
+CATEGORIES = """(() => {
+    const { scene, heldAt } = window.replayPage, t = scene.trace, words = t.categories.split(','), sums = {};
+    for (const i of heldAt(t, t.live_peak_moment))
+        sums[words[t.category[i]]] = (sums[words[t.category[i]]] || 0) + t.bytes[i];
+    return sums;
+})()"""
+
+
+def expect_categories(browser, trace):
+    """At the peak of live data the page's categories are those of `replay who`."""
+    told = json.loads(run('who', trace, '--at', 'peak', '--by', 'category', '--all', '--json', '-'))
+    expect(browser.eval(CATEGORIES) == {row['name']: row['bytes'] for row in told['rows']}, 'categories differ')
+    show(browser, color='category')
+    expect('activations' in text_of(browser, 'groups'), 'the legend of categories is', text_of(browser, 'groups'))
+
+
 def expect_one_winner(browser, text):
     """Headline, table, bars, frontier and the words on the terminal put the same run first."""
     verdict = browser.eval("document.querySelector('.says-best').textContent")
@@ -257,6 +273,7 @@ def test_numbers(browser):
     expect_words(browser, runs)
     expect_one_winner(browser, text)
     expect_usable(browser)
+    expect_categories(browser, trace)
     expect_files(runs)
 
 

@@ -101,6 +101,8 @@ static enum err pack_requests(const struct trace_lives *t, const struct drawn *d
         packed_put(&p, at[drawn->at[i]].stream);
     for (size_t i = 0; i < drawn->n; i++)
         packed_put(&p, at[drawn->at[i]].pool);
+    for (size_t i = 0; i < drawn->n; i++)
+        packed_put(&p, t->categories == NULL ? CATEGORY_UNKNOWN : t->categories[drawn->at[i]]);
     for (size_t i = 0; i < drawn->n; place = t->places[drawn->at[i++]])
         packed_put_difference(&p, (uint64_t)place, (uint64_t)t->places[drawn->at[i]]);
     const enum err e = put_sizes(&p, t, drawn);
@@ -302,6 +304,9 @@ enum err packed_page_trace(const struct trace_reader *trace, const struct trace_
     fixed += n_text;
     out->n_requests = lives->requests.n_all;
     out->n_events = lives->n_events;
+#define CATEGORY(name, word) word ","
+    out->categories = lives->categories != NULL ? CATEGORIES(CATEGORY) : NULL;
+#undef CATEGORY
     out->live_peak_moment = lives->live_peak_moment;
     while (e == ERR_OK) {
         e = pack_drawn(lives, lanes, n, max, out, runs, &bytes);

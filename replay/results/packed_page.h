@@ -4,7 +4,7 @@
  * (report/packed_columns.h); a column holds one number for each entry:
  *
  *     requests   n; birth (difference), life, wait (from the program's free to the end), size (index), stack, stream,
- *                pool, place (difference, as results name events); then the sizes
+ *                pool, category, place (difference, as results name events); then the sizes
  *     stacks     frames: n, then kind and text; nodes: n, then caller and frame; stacks: n, then node and line
  *     events     numbers in the source: n, differences; live bytes at LIVE_SAMPLES + 1 moments; marks: n, then moment and
  *                label

@@ -146,8 +146,9 @@ static enum err add_stack(struct trace_lives *t, const struct trace_reader *trac
     return is_short ? ERR_HOST_NOMEM : ERR_OK;
 }
 
-/* Asks in order of events, because the trace decodes its side tables section by section. */
-static enum err read_sides(struct trace_reader *trace, struct trace_lives *t, uint32_t *number_of, struct err_detail *why)
+/* Asks in order of events, because the trace decodes its side tables section by section. life.stack becomes the trace's
+ * own number. */
+static enum err read_sides(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < t->requests.n && e == ERR_OK; i++) {
@@ -158,13 +159,57 @@ static enum err read_sides(struct trace_reader *trace, struct trace_lives *t, ui
         if (e != ERR_OK || event < 0 || trace_info(trace)->n_stacks == 0)
             continue;
         e = trace_side_at(trace, (uint64_t)event, &side, why);
-        if (e == ERR_OK && side.stack != TRACE_NO_STACK && number_of[side.stack] == 0)
-            e = add_stack(t, trace, side.stack, &number_of[side.stack]);
         if (e == ERR_OK)
-            life->stack = number_of[side.stack];
+            life->stack = side.stack;
     }
     return e;
 }
+
+/* Replaces the trace's numbers of stacks by those of the tables, which hold no other stacks. */
+static enum err take_stacks(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+{
+    uint32_t *number_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *number_of);
+    enum err e = number_of == NULL ? ERR_HOST_NOMEM : ERR_OK;
+    for (size_t i = 0; i < t->requests.n && e == ERR_OK; i++) {
+        struct life *life = &t->requests.at[i];
+        if (life->stack != TRACE_NO_STACK && number_of[life->stack] == 0)
+            e = add_stack(t, trace, life->stack, &number_of[life->stack]);
+        if (e == ERR_OK)
+            life->stack = number_of[life->stack];
+    }
+    free(number_of);
+    return e == ERR_OK ? e : no_memory(why);
+}
+
+/* ---- categories ---- */
+
+static struct holding holding_of(const struct life *life, uint64_t n_events)
+{
+    return (struct holding){ .bytes = life->bytes, .born = (int64_t)life->born - 1, .stack = life->stack,
+                             .stream = life->stream, .pool = life->pool,
+                             .died = life->freed > n_events ? UINT64_MAX : life->freed - 1 };
+}
+
+static enum err read_categories(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+{
+    struct category_facts facts;
+    struct holdings all = { .n = t->requests.n };
+    if (t->requests.n_all > CATEGORISED_MAX || trace_info(trace)->n_stacks == 0)
+        return ERR_OK;
+    all.at = calloc(all.n + 1, sizeof *all.at);
+    t->categories = calloc(all.n + 1, 1);
+    enum err e = all.at == NULL || t->categories == NULL ? no_memory(why) : ERR_OK;
+    for (size_t i = 0; i < all.n && e == ERR_OK; i++)
+        all.at[i] = holding_of(&t->requests.at[i], t->n_events);
+    if (e == ERR_OK)
+        e = categories_find(trace, &all, &facts, why);
+    for (size_t i = 0; i < all.n && e == ERR_OK; i++)
+        t->categories[i] = all.at[i].category;
+    holdings_close(&all);
+    return e;
+}
+
+/* ---- all ---- */
 
 static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
 {
@@ -186,15 +231,17 @@ static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, 
 enum err trace_lives_read(struct trace_reader *trace, struct trace_lives *out, struct err_detail *why)
 {
     *out = (struct trace_lives){ .requests.max = LIVES_MAX, .n_events = trace_info(trace)->events };
-    uint32_t *number_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *number_of);
-    enum err e = number_of == NULL ? no_memory(why) : read_lives(trace, out, why);
+    enum err e = read_lives(trace, out, why);
     if (e == ERR_OK) {
         out->places = malloc((out->requests.n + 1) * sizeof *out->places);
-        e = out->places == NULL ? no_memory(why) : read_sides(trace, out, number_of, why);
+        e = out->places == NULL ? no_memory(why) : read_sides(trace, out, why);
     }
     if (e == ERR_OK)
+        e = read_categories(trace, out, why);
+    if (e == ERR_OK)
+        e = take_stacks(trace, out, why);
+    if (e == ERR_OK)
         e = read_numbers(trace, out, why);
-    free(number_of);
     return e;
 }
 
@@ -204,6 +251,7 @@ void trace_lives_close(struct trace_lives *t)
     text_table_free(&t->frames);
     stack_table_free(&t->stacks);
     free(t->lines);
+    free(t->categories);
     free(t->places);
     free(t->numbers);
     free(t->marks);

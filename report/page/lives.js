@@ -162,11 +162,21 @@ function sizeNamer(trace) {
   };
 }
 
-/* Groups requests by line or size. The first are those with most bytes times moments; their colours differ. */
+/* Whether the recording tells what its requests are for. */
+const hasCategories = trace => trace.categories !== null && trace.category.some(c => c > 0);
+
+function groupNamer(trace, kind) {
+  if (kind === 'size')
+    return sizeNamer(trace);
+  const words = kind === 'category' && hasCategories(trace) ? trace.categories.split(',') : null;
+  return words ? i => words[trace.category[i]] : i => lineOf(trace, i);
+}
+
+/* Groups requests by line, size or category. The first are those with most bytes times moments; their colours differ. */
 function groupsOf(trace, kind) {
-  const numberOf = new Map(), groups = [], of = new Uint32Array(trace.n), sizeName = sizeNamer(trace);
+  const numberOf = new Map(), groups = [], of = new Uint32Array(trace.n), nameOf = groupNamer(trace, kind);
   for (let i = 0; i < trace.n; i++) {
-    const name = kind === 'size' ? sizeName(i) : lineOf(trace, i);
+    const name = nameOf(i);
     let number = numberOf.get(name);
     if (number === undefined) {
       numberOf.set(name, number = groups.length);

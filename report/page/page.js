@@ -165,6 +165,7 @@ function chooseRun(row) {
 function regroup() {
   scene.groups = groupsOf(scene.trace, view.color);
   byId('color').value = view.color;
+  [...byId('color').options].find(o => o.value === 'category').disabled = !hasCategories(scene.trace);
 }
 
 function listenToState() {

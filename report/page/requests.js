@@ -212,7 +212,7 @@ function drawGroups() {
     const sample = element('i');
     sample.style.background = cssOf(shadeOf(GROUPS_COLOURED).even);
     buttons.push(element('span', { className: 'group' }, sample, grouped(others) + ' other ' +
-      (view.color === 'size' ? 'sizes' : 'lines')));
+      (view.color === 'size' ? 'sizes' : view.color === 'line' ? 'lines' : 'categories')));
   }
   byId('groups').replaceChildren(...buttons);
 }

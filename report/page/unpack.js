@@ -63,7 +63,7 @@ async function columnsOf(base64) {
 function unpackRequests(c) {
   const n = c.number();
   const t = { n, born: c.rising(n), ended: c.column(n), freed: c.column(n), stack: c.column(n), stream: c.column(n),
-    pool: c.column(n), place: c.sums(n, -1) };
+    pool: c.column(n), category: c.column(n), place: c.sums(n, -1) };
   const size = c.column(n), sizes = c.column(c.number());
   t.bytes = size.map(i => sizes[i]);
   for (let i = 0; i < n; i++) {

@@ -13,7 +13,7 @@ const view = {
   from: 0, to: 0,                    /* the window of moments that is drawn */
   request: -1,                       /* the selection: a request; -1: none */
   group: -1,                         /* or a group of requests; -1: none */
-  color: 'line',                     /* what makes a group: line or size */
+  color: 'line',                     /* what makes a group: line, size or category */
   hold: 'at',                        /* whose bytes "who holds it" shows: at (the cursor), peak, refusal, growth */
   since: 0,                          /* growth is counted from this moment */
   zoom: 1, top: 0,                   /* of the maps: magnification, first byte shown */
