@@ -13,7 +13,8 @@ import sys
 
 RMM_PER_S = 110250 / 0.178            # rapidsai/rmm#591, 16 threads
 LIBCACHESIM_PER_S = 20e6              # its README: more than that, on one core
-KEPT_MEASURES = {"torch": "PyTorch's own allocator", "import": "import", "scale": "length"}
+KEPT_MEASURES = {"torch": "PyTorch's own allocator", "import": "import", "scale": "length",
+                 "page": "a page in a browser"}
 UNITS = {"per_s": "1/s", "mb": "MB", "mib": "MiB", "ratio": "1", "share": "1", "ns": "ns", "ms": "ms", "event": "B",
          "sides": "B"}
 
@@ -279,6 +280,17 @@ def size_table(s):
           f"{s.median('size', case, 'bytes_per_event_with_sides'):.2f}"] for case in s.cases("size")])
 
 
+def page_table(s):
+    return table(
+        ["page of", "events", "requests drawn", "policies", "MB", "first paint, ms", "all drawn, ms", "frames a second, cursor",
+         "frames a second, window"],
+        [[name_of(case), f"{s.median('page', case, 'events'):,.0f}", f"{s.median('page', case, 'requests'):,.0f}",
+          f"{s.median('page', case, 'policies'):.0f}",
+          f"{s.median('page', case, 'file_mb'):.2f}", s.cell("page", case, "first_paint_ms", ".0f"),
+          s.cell("page", case, "drawn_ms", ".0f"), s.cell("page", case, "cursor_frames_per_s", ".0f"),
+          s.cell("page", case, "window_frames_per_s", ".0f")] for case in s.cases("page")])
+
+
 def memory_table(s):
     return table(
         ["events", "file, MB", "writing, MiB resident", "replaying, MiB resident"],
@@ -446,6 +458,14 @@ live blocks, so it must not grow with the length. A second thread that decodes h
 
 {memory}
 
+## A page in a browser
+
+The page of `replay report` in headless Chromium, drawn by the processor alone, 1440 pixels wide. A drag moves the cursor,
+or the window of time, before every frame; the browser shows at most 60 a second. Aims: a first paint in less than a
+second, 30 frames a second with 200,000 requests, and at most 3 MB whatever the length of the recording.
+
+{page}
+
 ## Recording
 
 CPU time of a call of `cudaMalloc` or `cudaFree` in a runtime that does nothing, with and without the library of
@@ -466,6 +486,7 @@ says what can be measured.
 | `bench_record.c`, `null_cudart.c` | the cost of recording |
 | `against_torch.cpp` | PyTorch's own allocator on the same events |
 | `time_command.py`, `time_sweep.py`, `time_pickle.py` | what is timed from outside |
+| `time_page.py` | a page in a browser |
 | `write_page.py`, `check.py` | this page from the values; what got slower between two runs |
 """
 
@@ -481,7 +502,7 @@ def write_page(samples, machine, path):
             lanes=lanes_table(samples), sweep=sweep_table(samples),
             command=command_table(samples), torch=torch_table(samples), others=others_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples), scale=scale_table(samples),
-            memory=memory_table(samples), record=record_table(samples)))
+            memory=memory_table(samples), record=record_table(samples), page=page_table(samples)))
 
 
 def main():

@@ -5,29 +5,57 @@
 #ifndef REPLAY_REPORT_PAGE_H
 #define REPLAY_REPORT_PAGE_H
 
-#include "report/block_map.h"
 #include "report/result_columns.h"
 #include "report/timeline.h"
 #include "report/verdict.h"
 
+/* A trace whose runs are shown in detail: its requests, packed (replay/results/packed_page.h). The texts are owned. */
+struct page_trace {
+    char    *requests, *stacks, *events;
+    uint64_t n_events, n_requests;   /* in all */
+    uint64_t n_drawn;                /* requests that are packed: the largest */
+    const char *categories;          /* words of the requests' categories, by number, each with a comma after it; static;
+                                      * NULL: not told */
+    uint64_t live_peak_moment;       /* the first at which most bytes were live */
+};
+
+/* A refused request of a run. */
+struct page_refusal {
+    uint64_t moment;                 /* events done, the refused one included */
+    uint64_t bytes;
+};
+
 /* A run to be shown in detail, or the reason why it is not. */
 struct page_run {
     size_t      row;                 /* of the table */
+    size_t      trace;               /* of the page; valid when `placed` is there */
     const char *why_not;             /* NULL: it is shown */
-    struct timeline   timeline;      /* without buckets: the run is explained only */
-    struct block_map *maps;          /* in order of their events */
-    size_t      n_maps;
-    uint64_t    peak_event;          /* events before reserved reached its peak */
-    uint64_t    oom_event;           /* the same of the first refusal; UINT64_MAX: none */
+    struct timeline timeline;        /* without buckets: the run is explained only */
+    char       *course, *placed, *memory;    /* packed */
+    uint64_t    n_memory_left_out;   /* pieces of memory that are not packed: the smallest */
+    uint64_t    n_moments;           /* events done when the run ended */
+    uint64_t    peak_moment;         /* when reserved first was at its peak */
+    struct page_refusal *refusals;   /* the first ones, n_refusals */
+    size_t      n_refusals;
     char       *explanation;         /* of the first refusal, lines of text; NULL: none */
+};
+
+/* The answer on top of a page about one trace. The texts are owned; NULL: there is none. */
+struct page_answer {
+    char *verdict;                   /* a sentence */
+    char *paste;                     /* a line for a shell */
+    char *promise;                   /* what the line achieves */
+    char *card;                      /* the smallest card */
+    char *reasons;                   /* lines, each "- ..." */
 };
 
 struct page {
     const struct verdict *verdict;   /* and with it the table */
+    struct page_answer answer;
+    struct page_trace *traces;
+    size_t           n_traces;
     struct page_run *runs;
     size_t           n_runs;
-    char           **stacks;         /* by number from 1: frames, innermost first, one a line */
-    size_t           n_stacks;
     char           **notes;          /* what was left out, and why */
     size_t           n_notes;
 };

@@ -27,10 +27,43 @@ static void put_sentences(FILE *out, const struct page *p)
     for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++) {
         if (w.n == 0)
             continue;
-        fprintf(out, "<p class=\"%s\">", i == 0 ? "verdict" : "lead");
+        fprintf(out, "<p class=\"%s%s\">", i == 0 && p->answer.verdict == NULL ? "verdict" : "lead",
+                i == 0 ? " says-best" : "");
         put_text(out, w.text);
         fputs("</p>\n", out);
     }
+}
+
+static void put_paragraph(FILE *out, const char *kind, const char *text)
+{
+    if (text == NULL)
+        return;
+    fprintf(out, "<p class=\"%s\">", kind);
+    put_text(out, text);
+    fputs("</p>\n", out);
+}
+
+/* The answer stands in the page itself, so that it is seen before any script has run. */
+static void put_answer(FILE *out, const struct page *p)
+{
+    const struct page_answer *a = &p->answer;
+    if (a->verdict == NULL)
+        return;
+    fputs("<section id=\"answer\" aria-label=\"The answer\">\n", out);
+    put_paragraph(out, "verdict", a->verdict);
+    if (a->paste != NULL) {
+        fputs("<pre class=\"paste\"><code>", out);
+        put_text(out, a->paste);
+        fputs("</code></pre>\n", out);
+    }
+    put_paragraph(out, "lead", a->promise);
+    put_paragraph(out, "lead", a->card);
+    if (a->reasons != NULL) {
+        fputs("<details><summary>Reasons</summary><pre>", out);
+        put_text(out, a->reasons);
+        fputs("</pre></details>\n", out);
+    }
+    fputs("</section>\n", out);
 }
 
 static void put_version(FILE *out, const struct page *p)
@@ -55,12 +88,15 @@ struct mark {
 static const struct mark marks[] = {
     { .name = "style", .part = page_style },
     { .name = "dygraph_style", .part = page_dygraph_style },
+    { .name = "answer", .put = put_answer },
     { .name = "sentences", .put = put_sentences },
     { .name = "version", .put = put_version },
     { .name = "licence", .put = put_licence },
     { .name = "data", .put = page_json },
     { .name = "dygraph", .part = page_dygraph },
-    { .name = "script", .part = page_script },
+#define PAGE_SCRIPT(name_) { .name = "script_" #name_, .part = page_script_##name_ },
+    PAGE_SCRIPTS(PAGE_SCRIPT)
+#undef PAGE_SCRIPT
 };
 
 static void put_mark(FILE *out, const struct page *p, const char *name, size_t n)

@@ -7,9 +7,10 @@
 
 #include "report/json_writer.h"
 
+#include <stddef.h>
 #include <string.h>
 
-enum { REMARKS_SHOWN = 60, OOMS_SHOWN = 300 };
+enum { REMARKS_SHOWN = 60 };
 
 /* ---- what names mean ---- */
 
@@ -45,11 +46,6 @@ static void put_names(struct json_writer *w)
     TIMELINE_GAUGES(TIMELINE_GAUGE)
 #undef TIMELINE_GAUGE
     json_end_array(w);
-    json_put_array(w, "states");
-#define BLOCK_MAP_STATE(NAME, name, meaning) put_named(w, #NAME, name, meaning);
-    BLOCK_MAP_STATES(BLOCK_MAP_STATE)
-#undef BLOCK_MAP_STATE
-    json_end_array(w);
 }
 
 /* ---- the table ---- */
@@ -62,6 +58,7 @@ static void put_settings(struct json_writer *w, const struct verdict *v)
         json_put_object(w, NULL);
         json_put_text(w, "label", s->label);
         json_put_number(w, "runs", s->n_runs);
+        json_put_number(w, "possible", s->n_possible);
         json_put_number(w, "ok", s->n_ok);
         json_put_number(w, "oom", s->n_oom);
         if (s->n_ok > 0) {
@@ -126,23 +123,27 @@ static void put_order(struct json_writer *w, const struct verdict *v)
     json_end_array(w);
 }
 
+/* [row, then the page's names for refusals], for the rows that have one */
 static void put_ooms(struct json_writer *w, const struct run_table *t)
 {
     static const char *const columns[] = { "oom_first_event", "oom_first_requested_bytes", "oom_first_reserved_bytes",
                                            "oom_first_device_free_bytes" };
-    size_t n = 0;
+    enum { N = sizeof columns / sizeof columns[0] };
+    json_put_array(w, "oom_columns");
+    for (size_t c = 0; c < N; c++)
+        json_put_text(w, NULL, columns[c]);
+    json_end_array(w);
     json_put_array(w, "ooms");
     for (size_t row = 0; row < t->n_rows; row++) {
-        if (run_table_number(t, row, "oom_count") == 0 || ++n > OOMS_SHOWN)
+        if (run_table_number(t, row, "oom_count") == 0)
             continue;
-        json_put_object(w, NULL);
-        json_put_number(w, "row", row);
-        for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-            field_json(w, columns[c], run_table_cell(t, row, columns[c]));
-        json_end_object(w);
+        json_put_array(w, NULL);
+        json_put_number(w, NULL, row);
+        for (size_t c = 0; c < N; c++)
+            field_json(w, NULL, run_table_cell(t, row, columns[c]));
+        json_end_array(w);
     }
     json_end_array(w);
-    json_put_number(w, "n_ooms", n);
 }
 
 static void put_remarks(struct json_writer *w, const struct run_table *t)
@@ -161,101 +162,71 @@ static void put_remarks(struct json_writer *w, const struct run_table *t)
 
 /* ---- runs in detail ---- */
 
-/* [event, time_ns, least and most of each gauge] */
-static void put_timeline(struct json_writer *w, const struct timeline *t)
+static void put_refusals(struct json_writer *w, const struct page_run *run)
 {
-    json_put_array(w, "timeline");
-    for (size_t i = 0; i < t->n; i++) {
-        const struct timeline_bucket *b = &t->buckets[i];
+    json_put_array(w, "refusals");
+    for (size_t i = 0; i < run->n_refusals; i++) {
         json_put_array(w, NULL);
-        json_put_number(w, NULL, b->event);
-        json_put_number(w, NULL, b->time_ns);
-        for (int g = 0; g < TIMELINE_N_GAUGES; g++) {
-            json_put_number(w, NULL, b->least[g]);
-            json_put_number(w, NULL, b->most[g]);
-        }
+        json_put_number(w, NULL, run->refusals[i].moment);
+        json_put_number(w, NULL, run->refusals[i].bytes);
         json_end_array(w);
     }
     json_end_array(w);
-    json_put_number(w, "events_each", t->moments_each);
 }
 
-/* [address, bytes, stream, pool, [pieces]]; a piece: [offset, bytes, state, requested, event, age_ns, stack], or of
- * several blocks [offset, bytes, state, live bytes, blocks] */
-static void put_segment(struct json_writer *w, const struct block_map *m, size_t segment, size_t *piece)
+/* Writes a packed text, or the index of the run before `i` that has the same: equal runs are common. */
+static void put_packed(struct json_writer *w, const struct page *p, size_t i, const char *key, size_t member)
 {
-    const struct block_map_segment *s = &m->segments[segment];
-    char address[24];
-    snprintf(address, sizeof address, "0x%llx", (unsigned long long)s->addr);
-    json_put_array(w, NULL);
-    json_put_text(w, NULL, address);
-    json_put_number(w, NULL, s->bytes);
-    json_put_number(w, NULL, s->stream);
-    json_put_number(w, NULL, s->pool);
-    json_put_array(w, NULL);
-    for (; *piece < m->n_pieces && m->pieces[*piece].segment == segment; ++*piece) {
-        const struct block_map_piece *p = &m->pieces[*piece];
-        json_put_array(w, NULL);
-        json_put_number(w, NULL, p->addr - s->addr);
-        json_put_number(w, NULL, p->bytes);
-        json_put_number(w, NULL, p->state);
-        if (p->state == BLOCK_MAP_MIXED) {
-            json_put_number(w, NULL, p->live_bytes);
-            json_put_number(w, NULL, p->n_blocks);
-        } else if (p->live_bytes > 0) {
-            json_put_number(w, NULL, p->requested);
-            json_put_integer(w, NULL, p->event);
-            json_put_number(w, NULL, p->age_ns);
-            json_put_number(w, NULL, p->stack);
+    const char *text = *(char *const *)((const char *)&p->runs[i] + member);
+    for (size_t k = 0; k < i; k++) {
+        const char *before = *(char *const *)((const char *)&p->runs[k] + member);
+        if (before != NULL && strcmp(before, text) == 0) {
+            json_put_number(w, key, k);
+            return;
         }
-        json_end_array(w);
     }
-    json_end_array(w);
-    json_end_array(w);
+    json_put_text(w, key, text);
 }
 
-static void put_map(struct json_writer *w, const struct page_run *run, const struct block_map *m)
+static void put_run(struct json_writer *w, const struct page *p, size_t i)
 {
+    const struct page_run *run = &p->runs[i];
     json_put_object(w, NULL);
-    json_put_number(w, "event", m->event);
-    json_put_integer(w, "place", m->place);
-    json_put_number(w, "time_ns", m->time_ns);
-    json_put_text(w, "what", m->event == run->oom_event && m->event == run->peak_event ? "peak, first refusal"
-                             : m->event == run->oom_event  ? "first refusal"
-                             : m->event == run->peak_event ? "peak" : "");
-#define METER_GAUGE(name, meaning) json_put_number(w, #name "_bytes", m->now.name);
-    METER_GAUGES(METER_GAUGE)
-#undef METER_GAUGE
-    json_put_number(w, "inactive_split_bytes", m->inactive_split);
-    json_put_number(w, "blocks", m->n_blocks);
-    json_put_number(w, "left_out_segments", m->left_out_segments);
-    json_put_number(w, "left_out_bytes", m->left_out_bytes);
-    json_put_array(w, "segments");
-    for (size_t i = 0, piece = 0; i < m->n_segments; i++)
-        put_segment(w, m, i, &piece);
-    json_end_array(w);
+    json_put_number(w, "row", run->row);
+    if (run->why_not != NULL)
+        json_put_text(w, "why_not", run->why_not);
+    json_put_text(w, "explanation", run->explanation);
+    if (run->placed != NULL) {
+        json_put_number(w, "trace", run->trace);
+        json_put_number(w, "n_moments", run->n_moments);
+        json_put_number(w, "peak_moment", run->peak_moment);
+        json_put_number(w, "events_each", run->timeline.moments_each);
+        json_put_number(w, "memory_left_out", run->n_memory_left_out);
+        put_refusals(w, run);
+        put_packed(w, p, i, "course", offsetof(struct page_run, course));
+        put_packed(w, p, i, "placed", offsetof(struct page_run, placed));
+        put_packed(w, p, i, "memory", offsetof(struct page_run, memory));
+    }
     json_end_object(w);
 }
 
 static void put_runs(struct json_writer *w, const struct page *p)
 {
     json_put_array(w, "runs");
-    for (size_t i = 0; i < p->n_runs; i++) {
-        const struct page_run *run = &p->runs[i];
+    for (size_t i = 0; i < p->n_runs; i++)
+        put_run(w, p, i);
+    json_end_array(w);
+    json_put_array(w, "traces");
+    for (size_t i = 0; i < p->n_traces; i++) {
         json_put_object(w, NULL);
-        json_put_number(w, "row", run->row);
-        if (run->why_not != NULL) {
-            json_put_text(w, "why_not", run->why_not);
-        } else {
-            if (run->timeline.n > 0)
-                put_timeline(w, &run->timeline);
-            json_put_number(w, "peak_event", run->peak_event);
-            json_put_text(w, "explanation", run->explanation);
-            json_put_array(w, "maps");
-            for (size_t k = 0; k < run->n_maps; k++)
-                put_map(w, run, &run->maps[k]);
-            json_end_array(w);
-        }
+        json_put_number(w, "n_events", p->traces[i].n_events);
+        json_put_number(w, "n_requests", p->traces[i].n_requests);
+        json_put_number(w, "n_drawn", p->traces[i].n_drawn);
+        json_put_number(w, "live_peak_moment", p->traces[i].live_peak_moment);
+        json_put_text(w, "categories", p->traces[i].categories);
+        json_put_text(w, "requests", p->traces[i].requests);
+        json_put_text(w, "stacks", p->traces[i].stacks);
+        json_put_text(w, "events", p->traces[i].events);
         json_end_object(w);
     }
     json_end_array(w);
@@ -267,7 +238,7 @@ void page_json(FILE *out, const struct page *p)
     const struct verdict *v = p->verdict;
     w.is_compact = w.is_embedded = true;
     json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-page/1");
+    json_put_text(&w, "schema", "replay-page/2");
     put_names(&w);
     put_settings(&w, v);
     if (v->best_setting != VERDICT_NONE)
@@ -280,10 +251,6 @@ void page_json(FILE *out, const struct page *p)
     put_ooms(&w, v->table);
     put_remarks(&w, v->table);
     put_runs(&w, p);
-    json_put_array(&w, "stacks");
-    for (size_t i = 0; i < p->n_stacks; i++)
-        json_put_text(&w, NULL, p->stacks[i]);
-    json_end_array(&w);
     json_put_array(&w, "notes");
     for (size_t i = 0; i < p->n_notes; i++)
         json_put_text(&w, NULL, p->notes[i]);

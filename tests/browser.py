@@ -10,6 +10,17 @@ import shutil
 import subprocess
 
 
+# The script unpacks its data before it draws. A page that never says so is not waited for without end.
+UNTIL_DRAWN = """new Promise(done => {
+    const root = document.documentElement, isDrawn = () => root.dataset.state === 'drawn';
+    const watch = new MutationObserver(() => isDrawn() && (watch.disconnect(), done()));
+    watch.observe(root, { attributes: true });
+    setTimeout(done, 60000);
+    if (isDrawn())
+        done();
+})"""
+
+
 class Browser:
     """One page at a time. `messages` collects what the page's console and its policy say."""
 
@@ -63,16 +74,24 @@ class Browser:
                     raise RuntimeError('%s: %s' % (method, message['error']))
                 return message['result']
 
-    def open(self, path, width=1280, height=900, dark=False):
-        """Loads a file from disk and waits until its script has drawn it."""
+    def open(self, path, width=1280, height=900, dark=False, fragment='', **features):
+        """Loads a file from disk and waits until its script has drawn it. `features`: of media, such as
+        forced_colors='active'."""
         self.messages, self.requests = [], []
         self.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1,
                   mobile=width < 600)
-        self.call('Emulation.setEmulatedMedia',
-                  features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
-        self.call('Page.navigate', url='file://' + os.path.abspath(path).replace('%', '%25').replace('#', '%23'))
+        features = dict(features, prefers_color_scheme='dark' if dark else 'light')
+        self.call('Emulation.setEmulatedMedia', features=[{'name': name.replace('_', '-'), 'value': value}
+                                                          for name, value in features.items()])
+        self.call('Page.navigate', url='about:blank')        # a fragment alone would not load the page anew
+        self.messages, self.requests = [], []
+        address = 'file://' + os.path.abspath(path).replace('%', '%25').replace('#', '%23')
+        self.call('Page.navigate', url=address + fragment)
         while self.receive().get('method') != 'Page.loadEventFired':
             pass
+        while self.eval('location.protocol') != 'file:':
+            pass
+        self.eval(UNTIL_DRAWN)
 
     def eval(self, expression):
         result = self.call('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)

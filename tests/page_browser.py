@@ -15,6 +15,7 @@ from browser import Browser
 replay, samples, folder = sys.argv[1:4]
 MIB = 1 << 20
 PHONE = 390
+NARROW = 320
 failures = 0
 
 
@@ -28,6 +29,7 @@ def expect(is_true, *what):
 def run(*arguments, status=0):
     done = subprocess.run([replay] + list(arguments), capture_output=True, text=True, cwd=folder)
     expect(done.returncode == status, 'replay', *arguments, 'ended with', done.returncode, done.stderr)
+    return done.stdout
 
 
 def flat(run_object, prefix=''):
@@ -80,31 +82,51 @@ def expect_table(browser, runs):
         expect(len(cells) == 15, policy, 'has', len(cells), 'columns')
 
 
+# What the page has unpacked, for one run: peaks by its course and by its memory, and whether blocks lie as they must.
+RUN_FACTS = """(() => {
+    const { scene, memoryAt } = window.replayPage, top = values => values.reduce((a, b) => Math.max(a, b), 0);
+    return [...scene.runs.values()].map(run => {
+        const map = memoryAt(run, scene.trace, run.peak_moment), bytesOf = piece => piece.kind === 1 ? 0 : piece.bytes;
+        let wrong = 0, placed = 0;
+        for (const { piece, blocks } of map) {
+            let end = piece.addr;
+            for (const i of blocks) {
+                wrong += run.addr[i] < end || run.block[i] < scene.trace.bytes[i];
+                end = run.addr[i] + run.block[i];
+                placed += run.block[i];
+            }
+            wrong += end > piece.addr + piece.bytes;
+        }
+        return { row: run.row, wrong, placed, reserved: run.reserved && top(run.reserved.sum),
+            held: map.reduce((sum, m) => sum + bytesOf(m.piece) + m.mapped.reduce((s, p) => s + p.bytes, 0), 0),
+            peaks: Object.fromEntries(Object.keys(run.course).filter(k => run.course[k].most).map(
+                k => [k, top([...run.course[k].most])])) };
+    });
+})()"""
+
+
 def expect_course(browser, runs, names):
-    """The highest points of what is drawn over time are the peaks."""
+    """What is drawn over time and in the maps has the peaks of the results."""
     data = browser.eval(PAGE_DATA)
-    gauges = [g['name'] for g in data['gauges']]
-    drawn = [r for r in data['runs'] if 'timeline' in r]
-    expect(len(drawn) == len(names), 'drawn are', len(drawn))
-    for r in drawn:
+    facts = browser.eval(RUN_FACTS)
+    expect(len(facts) == len(names), 'unpacked are', len(facts))
+    for r in facts:
         policy = data['settings'][data['rows'][r['row']][1]]['label']
-        peaks = {name: max(b[2 + 2 * i + 1] for b in r['timeline']) for i, name in enumerate(gauges)}
         for name in 'requested', 'allocated', 'active', 'reserved':
-            expect(peaks[name] == runs[policy]['peak_%s_bytes' % name], policy, name, peaks[name])
-        expect(peaks['inactive_split'] == runs[policy]['fragmentation_inactive_split_bytes_peak'], policy)
-        for at in r['maps']:
-            total = sum(p[1] for s in at['segments'] for p in s[4]) + at['left_out_bytes']
-            expect(total == at['reserved_bytes'], policy, 'map', at['event'], 'holds', total)
+            expect(r['peaks'][name] == runs[policy]['peak_%s_bytes' % name], policy, name, r['peaks'][name])
+        expect(r['peaks']['inactive_split'] == runs[policy]['fragmentation_inactive_split_bytes_peak'], policy)
+        peak = runs[policy]['peak_reserved_bytes']
+        expect(r['wrong'] == 0, policy, 'has', r['wrong'], 'blocks that overlap or leave their segment')
+        if r['reserved'] is not None:        # every piece of memory is there
+            expect(r['reserved'] == peak, policy, 'reserved by its memory:', r['reserved'])
+            expect(r['held'] == peak, policy, 'the map at the peak holds', r['held'])
 
 
 def expect_words(browser, runs):
     best = runs['best-fit']
-    shown = '%.0f MiB' % (best['peak_reserved_bytes'] / MIB)
-    expect(shown in browser.eval("document.querySelector('.verdict').textContent"), 'the verdict lacks', shown)
-    says = browser.eval("document.getElementById('timeline-says').textContent")
-    expect('%.1f MiB' % (best['peak_reserved_bytes'] / MIB) in says, 'the reading at the peak is', says)
-    head = browser.eval("document.getElementById('map-head').textContent")
-    expect('%.1f MiB reserved' % (best['peak_reserved_bytes'] / MIB) in head, 'the map says', head)
+    sentences = browser.eval("document.querySelector('header').textContent")
+    expect('%.0f MiB' % (best['peak_reserved_bytes'] / MIB) in sentences, 'the sentences lack the best run')
+    expect_readings(browser, best)
     bars = browser.eval("[...document.querySelectorAll('#bars .value')].map(t => t.textContent)")
     for policy, r in runs.items():
         expect(any(b.startswith('%.1f MiB' % (r['card_peak_bytes'] / MIB)) for b in bars), policy, 'in', bars)
@@ -117,16 +139,70 @@ def expect_words(browser, runs):
            'the refusal is not explained')
 
 
-def expect_one_winner(browser):
-    """Headline, table, bars and frontier put the same run first."""
-    verdict = browser.eval("document.querySelector('.verdict').textContent")
+FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
+
+
+def show(browser, **changes):
+    """Changes what the page shows, and waits until it is drawn."""
+    browser.eval('window.replayPage.show(%s)' % json.dumps(changes))
+    browser.eval(FRAMES)
+
+
+def text_of(browser, name):
+    return browser.eval("document.getElementById('%s').textContent" % name)
+
+
+def expect_readings(browser, best):
+    """At the peak the cursor and the map say what the results say; the refusal is drawn."""
+    row, peak = browser.eval("""(() => {
+        const { scene } = window.replayPage, table = JSON.parse(document.getElementById('data').textContent);
+        const run = [...scene.runs.values()].find(r => table.settings[table.rows[r.row][1]].label === 'best-fit');
+        return [run.row, run.peak_moment];
+    })()""")
+    refusal = text_of(browser, 'refusal')
+    expect('the request' in refusal and 'hole' in refusal, 'the refusal is not drawn:', refusal)
+    show(browser, a=row, at=peak)
+    shown = '%.1f MiB' % (best['peak_reserved_bytes'] / MIB)
+    expect(shown in text_of(browser, 'at-says'), 'the cursor at the peak says', text_of(browser, 'at-says'))
+    expect(text_of(browser, 'map-a-says').startswith(shown + ' reserved'), 'map:', text_of(browser, 'map-a-says'))
+
+
+CATEGORIES = """(() => {
+    const { scene, heldAt } = window.replayPage, t = scene.trace, words = t.categories.split(','), sums = {};
+    for (const i of heldAt(t, t.live_peak_moment))
+        sums[words[t.category[i]]] = (sums[words[t.category[i]]] || 0) + t.bytes[i];
+    return sums;
+})()"""
+
+
+def expect_categories(browser, trace):
+    """At the peak of live data the page's categories are those of `replay who`."""
+    told = json.loads(run('who', trace, '--at', 'peak', '--by', 'category', '--all', '--json', '-'))
+    expect(browser.eval(CATEGORIES) == {row['name']: row['bytes'] for row in told['rows']}, 'categories differ')
+    show(browser, color='category')
+    expect('activations' in text_of(browser, 'groups'), 'the legend of categories is', text_of(browser, 'groups'))
+
+
+def expect_one_winner(browser, text):
+    """Headline, table, bars, frontier and the words on the terminal put the same run first."""
+    verdict = browser.eval("document.querySelector('.says-best').textContent")
     first = browser.eval("document.querySelector('#rows tbody tr').className")
     name = browser.eval("document.querySelector('#rows tbody tr td, #rows tbody tr th').textContent")
     bar = browser.eval("document.querySelector('#bars .bar .name').firstChild.textContent")
     point = browser.eval("document.querySelector('#frontier .point.best').getAttribute('aria-label')")
     expect(first == 'best', 'the first row of the table is', first)
-    for where, text in ('headline', verdict), ('bars', bar), ('frontier', point):
-        expect(text.startswith(name), 'the table begins with', name, 'and the', where, 'with', text)
+    for where, shown in ('headline', verdict), ('bars', bar), ('frontier', point), ('terminal', text):
+        expect(shown.startswith(name), 'the table begins with', name, 'and the', where, 'with', shown)
+    flat_text = ' '.join(text.split())
+    sentences = browser.eval("[...document.querySelectorAll('header .lead, header .verdict')].map(p => p.textContent)")
+    for sentence in sentences:
+        if sentence not in answer_of(browser):
+            expect(' '.join(sentence.split()) in flat_text, 'the terminal lacks', sentence)
+
+
+def answer_of(browser):
+    """The sentences of the answer on top, which only the page has."""
+    return browser.eval("[...document.querySelectorAll('#answer p')].map(p => p.textContent)")
 
 
 def expect_usable(browser):
@@ -140,22 +216,51 @@ def expect_usable(browser):
             [...document.querySelectorAll('#rows td[data-column=device_calls]')].map(
                 td => Number(td.dataset.value))]""")
         expect(sort == want and calls == sorted(calls)[::order], want, sort, calls)
-    browser.eval("document.getElementById('map').focus()")
-    texts = set()
-    for key in 'ArrowRight', 'ArrowRight', 'ArrowDown':
+    expect_keys(browser)
+    expect_address(browser)
+
+
+def expect_keys(browser):
+    """Plots and maps move cursor and selection by the keyboard, and all views follow."""
+    browser.eval("document.getElementById('map-a').focus()")
+    chosen = set()
+    for key in 'ArrowRight', 'ArrowRight', 'ArrowRight':
         browser.press(key)
-        texts.add(browser.eval("document.getElementById('map-says').textContent"))
-    expect(len(texts) == 3 and all('bytes' in t for t in texts), 'moving over the map says', texts)
-    browser.eval("document.getElementById('timeline-at').value = 0; "
-                 "document.getElementById('timeline-at').dispatchEvent(new Event('input'))")
-    expect('Events 0 to' in browser.eval("document.getElementById('timeline-says').textContent"), 'the slider reads')
+        browser.eval(FRAMES)
+        chosen.add(text_of(browser, 'selection'))
+    expect(len(chosen) == 3 and all('Exactly' in t for t in chosen), 'moving over the map says', chosen)
+    before = browser.eval('window.replayPage.view.at')
+    browser.eval("document.getElementById('requests').focus()")
+    browser.press('ArrowLeft')
+    browser.eval(FRAMES)
+    expect(browser.eval('window.replayPage.view.at') < before, 'the cursor does not move')
+    browser.press('ArrowUp')
+    browser.eval(FRAMES)
+    expect('Exactly' in text_of(browser, 'selection'), 'no request is chosen')
+    show(browser, at=0)
+    expect(text_of(browser, 'at-says').startswith('At the start'), 'the start reads', text_of(browser, 'at-says'))
+
+
+def expect_address(browser):
+    """The address holds the view: another page opened with it shows the same."""
+    show(browser, request=7, zoom=2, color='size')
+    browser.eval('new Promise(done => setTimeout(done, 400))')
+    fragment = browser.eval('location.hash')
+    view = browser.eval('window.replayPage.view')
+    says = text_of(browser, 'selection')
+    browser.open(os.path.join(folder, 'run.html'), fragment=fragment)
+    expect_quiet(browser, 'a page with an address')
+    expect(browser.eval('window.replayPage.view') == view, 'the view of', fragment, 'is another')
+    expect(text_of(browser, 'selection') == says, 'the selection of', fragment, 'is another')
+    browser.open(os.path.join(folder, 'run.html'), fragment='#request=1e99&a=77&at=-5&color=<b>&from=x&zoom=')
+    expect_quiet(browser, 'a page with a wrong address')
 
 
 def test_numbers(browser):
     trace = os.path.join(samples, 'gpt-varlen-default.trace.zst')
     common = [trace, '--policy', 'best-fit', '--policy', 'pow2', '--policy', 'none', '--device', 'sim:300MiB']
     run(*common, '--json', 'run.json', status=1)
-    run('report', 'run.json', '--html', 'run.html', '--md', 'run.md', '--csv', 'run.csv')
+    text = run('report', 'run.json', '--html', 'run.html', '--md', 'run.md', '--csv', 'run.csv')
     with open(os.path.join(folder, 'run.json'), encoding='utf-8') as f:
         runs = {r['policy']: flat(r) for r in json.load(f)['runs']}
     for r in runs.values():
@@ -166,14 +271,15 @@ def test_numbers(browser):
     expect_table(browser, runs)
     expect_course(browser, runs, runs)
     expect_words(browser, runs)
-    expect_one_winner(browser)
+    expect_one_winner(browser, text)
     expect_usable(browser)
+    expect_categories(browser, trace)
     expect_files(runs)
 
 
 def test_long(browser):
     """Many more events than a page has points: no peak is lost, and the page stays small."""
-    run('generate', 'mix:300', '--events', '300000', '-o', 'long.trace')
+    run('generate', 'mix:300', '--events', '60000', '-o', 'long.trace')
     run('long.trace', '--policy', 'best-fit', '--policy', 'pow2', '--device', 'sim:80GiB', '--json', 'long.json')
     run('report', 'long.json', '--html', 'long.html')
     with open(os.path.join(folder, 'long.json'), encoding='utf-8') as f:
@@ -181,8 +287,8 @@ def test_long(browser):
     browser.open(os.path.join(folder, 'long.html'))
     expect_quiet(browser, 'the page of a long trace')
     expect_course(browser, runs, runs)
-    expect(browser.eval(PAGE_DATA + '.runs[0].events_each') >= 256, 'not every event can be drawn')
-    expect(os.path.getsize(os.path.join(folder, 'long.html')) < 1000000, 'the page of a long trace is too large')
+    expect(browser.eval(PAGE_DATA + '.runs[0].events_each') >= 64, 'not every event can be drawn')
+    expect(os.path.getsize(os.path.join(folder, 'long.html')) < 3000000, 'the page of a long trace is too large')
 
 
 def expect_files(runs):
@@ -206,7 +312,7 @@ def expect_files(runs):
 
 def test_widths(browser):
     for dark in False, True:
-        for width in PHONE, 1280:
+        for width in NARROW, PHONE, 1280:
             browser.open(os.path.join(folder, 'run.html'), width=width, dark=dark)
             expect_quiet(browser, 'at %d' % width)
             wide = browser.eval('document.documentElement.scrollWidth')
@@ -235,7 +341,8 @@ def evil_snapshot(path):
 def expect_untaken(browser, what):
     expect_quiet(browser, what)
     expect(browser.eval("document.documentElement.dataset.taken") is None, what, 'runs a script that a trace names')
-    expect(browser.eval("document.querySelectorAll('img, b, iframe').length") == 0, what, 'has markup of a trace')
+    expect(browser.eval("document.querySelectorAll('img, iframe, :not(.stack > li) > b').length") == 0, what,
+           'has markup of a trace')
     expect(browser.eval("document.scripts.length") == 3, what, 'has scripts of a trace')
 
 
@@ -246,11 +353,11 @@ def test_markup(browser):
     browser.open(os.path.join(folder, 'evil.html'))
     expect_untaken(browser, 'a trace of script tags')
     expect(name in browser.eval("document.getElementById('what').textContent"), 'its path is not shown as text')
-    browser.eval("document.getElementById('map').focus()")
-    browser.press('ArrowRight')
-    browser.press('ArrowLeft')
-    says = browser.eval("document.getElementById('map-says').textContent")
+    show(browser, request=0)
+    says = text_of(browser, 'selection')
     expect(EVIL in says, 'its stack is not shown as text:', says)
+    for name in 'groups', 'icicle', 'holders':
+        expect('<script>' in text_of(browser, name), name, 'does not show the line as text')
     with open(os.path.join(folder, 'evil.md'), encoding='utf-8') as f:
         outside_code = ''.join(f.read().split('`')[::2])
     expect('<script' not in outside_code and '<img' not in outside_code, 'Markdown has its markup')
@@ -268,23 +375,38 @@ def test_markup(browser):
     expect(EVIL in browser.eval("document.querySelector('#rows tbody').textContent"), 'its policy is not shown as text')
 
 
+def expect_differing_first(browser):
+    """Of each card, cases whose outcome differs stand above the others; the filter leaves only these."""
+    marks = browser.eval("""[...document.querySelectorAll('#matrix table')].map(
+        t => [...t.querySelectorAll('tbody tr')].map(tr => tr.querySelector('.tag') !== null))""")
+    expect(any(any(m) for m in marks) and all(m == sorted(m, reverse=True) for m in marks), 'differing rows:', marks)
+    n = sum(sum(m) for m in marks)
+    browser.eval("""(() => { const pick = document.getElementById('grid-filter'); pick.value = 'differs';
+        pick.dispatchEvent(new Event('change')); })()""")
+    expect(browser.eval("document.querySelectorAll('#matrix tbody tr').length") == n, 'the filter leaves others')
+
+
 def test_many(browser):
-    run('sweep', samples, '--policy', 'pytorch:max-split={none,32}MiB,gc={off,0.8}', '--policy', 'none', '--device',
-        'sim:{200MiB,1GiB}', '-o', 'many.db')
+    run('sweep', samples, '--policy', 'pytorch:max-split={none,32}MiB,gc={off,0.8}', '--policy', 'none', '--policy',
+        'pow2', '--device', 'sim:{300MiB,1GiB}', '-o', 'many.db')
     run('report', 'many.db', '--html', 'many.html', '--csv', 'many.csv')
     with open(os.path.join(folder, 'many.csv'), encoding='utf-8', newline='') as f:
         rows = list(csv.DictReader(f))
     browser.open(os.path.join(folder, 'many.html'))
     expect_quiet(browser, 'a page of many traces')
     expect(os.path.getsize(os.path.join(folder, 'many.html')) < 2000000, 'the page is too large')
-    shown = browser.eval("[...document.querySelectorAll('#matrix td')].map(td => td.textContent)")
+    cells = browser.eval("""[...document.querySelectorAll('#matrix td')].map(
+        td => [td.textContent, Number(td.dataset.settings)])""")
+    shown = [text for text, n in cells for _ in range(n)]
     expect(shown.count('OOM') == sum(r['outcome'] == 'oom' for r in rows), 'OOMs in the matrix:', shown.count('OOM'))
     expect(len(shown) == len(rows), 'cells of the matrix:', len(shown), 'of', len(rows))
     shares = sorted('%.2f' % (int(r['card_peak_bytes']) / int(r['trace_peak_requested_bytes']))
                     for r in rows if r['outcome'] == 'ok')
     off = [s for s in sorted(s for s in shown if s != 'OOM') if s not in shares]
     expect(len(off) <= len(rows) // 100, 'shares of the matrix that are none:', off)
-    browser.eval("document.querySelectorAll('#matrix thead button')[3].click()")
+    expect_differing_first(browser)
+    browser.eval("document.querySelectorAll('#matrix tbody button')[3].click()")
+    browser.eval(FRAMES)
     label = browser.eval("document.querySelector('#pick-case select').selectedOptions[0].textContent").split(': ', 1)[1]
     here = [r for r in rows if '%s on %s' % (r['trace_path'], r['device_typed']) == label]
     values = browser.eval("[...document.querySelectorAll('#rows td[data-column=peak_reserved_bytes]')].map("

@@ -8,9 +8,10 @@
 #include "import/import.h"
 #include "policies/spec.h"
 #include "replay/engine/engine.h"
+#include "replay/results/lane_lives.h"
+#include "replay/results/trace_lives.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/verify.h"
-#include "report/block_map.h"
 #include "tests/random_draws.h"
 #include "traces/generate.h"
 
@@ -206,17 +207,66 @@ static struct outcome replay_once(void *arg)
     if (o.e != ERR_OK)
         return o;
     o.e = replay_run(p->in, &l, 1, &cfg, &why);
-    if (o.e == ERR_OK && (o.e = l.outcome) == ERR_OK && p->spec.ops->walk != NULL) {
-        struct block_map map;
-        o.e = block_map_take(l.policy, &map);
-        o.figures[3] = map.n_pieces;
-        block_map_close(&map);
-    }
+    if (o.e == ERR_OK)
+        o.e = l.outcome;
     o.figures[0] = l.meter.peak.reserved;
     o.figures[1] = l.meter.allocs;
     o.figures[2] = l.meter.frees;
     lane_close(&l);
     return o;
+}
+
+struct lives_watch {
+    struct lane_watch base;
+    struct lane_lives lives;
+};
+
+static void watch_lives(struct lane_watch *w, const struct lane *l, const struct event *ev, uint64_t done)
+{
+    lane_lives_event(&((struct lives_watch *)w)->lives, l, ev, done);
+}
+
+/* What a page draws of a run. */
+static struct outcome draw_once(void *arg)
+{
+    struct program *p = arg;
+    const struct device_config device = device_defaults();
+    const struct replay_config cfg = {.threads = 1};
+    struct err_detail why = {.text = ""};
+    struct lives_watch w = {.base.event = watch_lives};
+    struct trace_lives t;
+    struct lane l = {.spec = NULL};
+    struct outcome o = {.e = trace_lives_read(p->in, &t, &why)};
+    if (o.e == ERR_OK)
+        o.e = lane_open(&p->spec, &device_sim, &device, p->in, 0, &l, &why);
+    if (o.e == ERR_OK) {
+        l.watch = &w.base;
+        o.e = lane_lives_open(&w.lives, &l, &t.requests);
+    }
+    if (o.e == ERR_OK)
+        o.e = replay_run(p->in, &l, 1, &cfg, &why);
+    if (o.e == ERR_OK && (o.e = l.outcome) == ERR_OK)
+        o.e = lane_lives_finish(&w.lives);
+    o.figures[0] = t.requests.n;
+    o.figures[1] = w.lives.memory.n;
+    lane_close(&l);
+    lane_lives_close(&w.lives);
+    trace_lives_close(&t);
+    return o;
+}
+
+Test(host_memory, a_drawing_without_memory_says_so_and_ends)
+{
+    static const char *const specs[] = {"pytorch", "pytorch:expandable", "none"};
+    struct err_detail why = {.text = ""};
+    struct program p;
+    program_open(&p);
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        cr_assert_eq(policy_spec_parse(specs[i], &p.spec, &why), ERR_OK, "%s", why.text);
+        expect_no_memory_is_survived(draw_once, &p, specs[i]);
+        policy_spec_close(&p.spec);
+    }
+    program_close(&p);
 }
 
 Test(host_memory, a_replay_without_memory_says_so_and_ends)

@@ -93,7 +93,7 @@ cp "$samples/gpt-varlen-default.trace.zst" a.trace
 "$replay" a.trace --policy best-fit --device sim:100MiB --on-oom skip --json skip.json >/dev/null
 expect 0 . skip.json --html skip.html
 grep -q -e 'gives another' -e 'is not there' skip.html && fail "a replay with --on-oom skip is not had again"
-grep -q '"what":"first refusal"' skip.html || fail "its first refusal is not shown"
+grep -q '"refusals":\[\[' skip.html || fail "its first refusal is not shown"
 
 # ---- figures of a recording with a refused request are lower bounds, in every form ----
 "$replay" "$samples/oom-halves-batch.trace.zst" --json halves.json >/dev/null

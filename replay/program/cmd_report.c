@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay report`: results, or traces that are run first, as a page, as Markdown and as CSV; and --fail-if. */
 #include "replay/program/cli.h"
+#include "replay/program/report_answer.h"
 #include "replay/results/detailed_runs.h"
 #include "replay/results/results_file.h"
 #include "replay/sweep/sweep.h"
@@ -11,6 +12,10 @@
 #include <string.h>
 
 enum { RUNS_NAMED = 8 };
+
+/* What traces run with if nothing is said: what replay FILE runs them with, and what most often helps. */
+static const char *const report_policies[] = { "best-fit", "pytorch:expandable", "pow2", "gc=0.8", "none" };
+enum { N_REPORT_POLICIES = sizeof report_policies / sizeof report_policies[0] };
 
 /* Everything the command holds. Zero is valid: session_close accepts it. */
 struct report_session {
@@ -33,6 +38,7 @@ static void session_close(struct report_session *s)
     output_abandon(s->html);
     output_abandon(s->md);
     output_abandon(s->csv);
+    report_answer_close(&s->page.answer);
     detailed_runs_close(&s->page);
     verdict_close(&s->verdict);
     run_table_close(&s->table);
@@ -72,8 +78,8 @@ static enum err add_traces(struct report_session *s, struct err_detail *why)
     const bool is_default = o->n_policies == 0;
     const struct sweep_request asked = {
         .inputs = s->traces, .n_inputs = s->n_traces,
-        .policies = is_default ? default_policies : o->policies,
-        .n_policies = is_default ? N_DEFAULT_POLICIES : o->n_policies,
+        .policies = is_default ? report_policies : o->policies,
+        .n_policies = is_default ? N_REPORT_POLICIES : o->n_policies,
         .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
         .threads = o->threads,
     };
@@ -136,7 +142,11 @@ static enum err draw(struct report_session *s, struct err_detail *why)
     s->page.verdict = &s->verdict;
     if (s->html == NULL)
         return ERR_OK;
-    const enum err e = detailed_runs_replay(&s->page, s->options->threads, progress_report, &progress, why);
+    const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
+                                       .progress_arg = &progress };
+    enum err e = detailed_runs_replay(&s->page, s->options->threads, progress_report, &progress, why);
+    if (e == ERR_OK)
+        e = report_answer_find(&s->page, &cfg, why);
     progress_clear(&progress);
     return e;
 }
@@ -219,7 +229,7 @@ static enum exit_status report_main(const struct options *o)
 static const struct flag_use report_flags[] = {
     TAKES(HTML), TAKES(MD), TAKES(CSV), TAKES(FAIL_IF),
     TAKES_AS(POLICY, "of traces: policies to run; braces stand for several, as in replay sweep; may be given several "
-                     "times (default: best-fit, pow2, gc=0.8 and none)"),
+                     "times (default: best-fit, pytorch:expandable, pow2, gc=0.8 and none)"),
     TAKES_AS(DEVICE, "of traces: the simulated card, such as 24GiB or h100-80g; braces stand for several"), TAKES_RUN,
     TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };

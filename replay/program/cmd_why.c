@@ -142,7 +142,7 @@ static enum exit_status why_main(const struct options *o)
         e = output_commit(&s.json, &why);
     }
     if (e == ERR_OK && !s.is_stdout_taken && s.trace != NULL)
-        why_print(stdout, &s.why, s.path, trace_event_word(s.trace));
+        why_print(stdout, &s.why, trace_event_word(s.trace));
     else if (e == ERR_OK && !s.is_stdout_taken)
         why_print_text(stdout, &s.text);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);

@@ -6,6 +6,7 @@
 #include "import/import.h"
 #include "replay/engine/explain_run.h"
 #include "replay/results/foreign_run.h"
+#include "replay/results/packed_page.h"
 #include "replay/results/result.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
@@ -17,16 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a page may hold, so that it stays below 2 MB. The detailed runs share buckets, moments and pieces. */
+/* What a page may hold, so that it stays below 3 MB. The detailed runs share buckets and packed bytes. */
 enum {
     DETAILED_PER_CASE = 6,           /* if the report has one case */
     DETAILED_MAX = 64,               /* runs in all */
     EXPLAINED_MAX = 48,              /* refusals in all */
-    BUCKETS_ALL = 6000, BUCKETS_MAX = 600, BUCKETS_MIN = 60,
-    MOMENTS_ALL = 36, MOMENTS_MAX = 12,      /* along a run, plus the peak and the first refusal */
-    PIECES_ALL = 9000, PIECES_MAX = 1200, PIECES_MIN = 60,
-    SEGMENTS_MAX = 160,
-    FRAMES_MAX = 24, STACKS_MAX = 600,
+    BUCKETS_ALL = 4800, BUCKETS_MAX = 800, BUCKETS_MIN = 60,
+    PACKED_ALL = 2680000,            /* bytes of base64: requests and where they lie */
 };
 
 /* ---- notes ---- */
@@ -77,56 +75,118 @@ static size_t find_row(const struct verdict *v, size_t here_case, const uint8_t 
     return VERDICT_NONE;
 }
 
-/* Chooses rows of a case: its best run, the default, the setting that is best overall, a run out of memory, then the
+/* Chooses rows of a case: its best run, a run out of memory, the default, the setting that is best overall, then the
  * others. */
 static void choose_of_case(const struct verdict *v, size_t here_case, size_t per_case, uint8_t *choice, size_t *room)
 {
     size_t here = per_case < *room ? per_case : *room;
     const size_t before = here;
     choose_row(choice, v->cases[here_case].best_row, &here);
+    choose_row(choice, find_row(v, here_case, choice, is_oom), &here);
     choose_row(choice, find_row(v, here_case, choice, verdict_is_default), &here);
     for (size_t row = 0; row < v->table->n_rows; row++)
         if (v->case_of[row] == here_case && v->setting_of[row] == v->best_setting)
             choose_row(choice, row, &here);
-    choose_row(choice, find_row(v, here_case, choice, is_oom), &here);
     for (size_t row = 0; row < v->table->n_rows && here > 0; row++)
         if (v->case_of[row] == here_case)
             choose_row(choice, row, &here);
     *room -= before - here;
 }
 
+/* How much a case has to tell. */
+struct interest {
+    size_t index;                    /* of the case */
+    bool   differs;                  /* a setting gets through and another does not */
+    double spread;                   /* most over least memory of the card */
+    uint64_t n_failed;
+};
+
+static int by_interest(const void *a, const void *b)
+{
+    const struct interest *x = a, *y = b;
+    if (x->differs != y->differs)
+        return x->differs ? -1 : 1;
+    if (x->spread > y->spread || x->spread < y->spread)
+        return x->spread > y->spread ? -1 : 1;
+    if (x->n_failed != y->n_failed)
+        return x->n_failed > y->n_failed ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Finds the least and most memory of each case, over the runs that get through. 0: none does. */
+static void find_extremes(const struct verdict *v, uint64_t *least, uint64_t *most)
+{
+    for (size_t row = 0; row < v->table->n_rows; row++) {
+        const uint64_t bytes = (uint64_t)run_table_number(v->table, row, "card_peak_bytes");
+        const size_t at = v->case_of[row];
+        if (!verdict_is_ok(v->table, row))
+            continue;
+        least[at] = least[at] == 0 || bytes < least[at] ? bytes : least[at];
+        most[at] = bytes > most[at] ? bytes : most[at];
+    }
+}
+
+/* The cases, the most interesting first; free() them. NULL without memory. */
+static struct interest *rank_cases(const struct verdict *v)
+{
+    struct interest *cases = calloc(v->n_cases + 1, sizeof *cases);
+    uint64_t *extremes = calloc(2 * v->n_cases + 1, sizeof *extremes), *most = extremes + v->n_cases;
+    if (cases == NULL || extremes == NULL) {
+        free(cases);
+        free(extremes);
+        return NULL;
+    }
+    find_extremes(v, extremes, most);
+    for (size_t i = 0; i < v->n_cases; i++)
+        cases[i] = (struct interest){ .index = i, .n_failed = v->cases[i].n_runs - v->cases[i].n_ok,
+            .differs = v->cases[i].n_ok > 0 && v->cases[i].n_ok < v->cases[i].n_runs,
+            .spread = extremes[i] > 0 ? (double)most[i] / (double)extremes[i] : 1 };
+    qsort(cases, v->n_cases, sizeof *cases, by_interest);
+    free(extremes);
+    return cases;
+}
+
+/* Chooses refusals to be explained, of the most interesting cases first. */
+static void choose_explained(const struct verdict *v, const struct interest *cases, uint8_t *choice)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_cases && n < EXPLAINED_MAX; i++)
+        for (size_t row = 0; row < v->table->n_rows && n < EXPLAINED_MAX; row++) {
+            if (v->case_of[row] != cases[i].index || !is_oom(v->table, row))
+                continue;
+            n++;
+            if (choice[row] == CHOICE_NONE)
+                choice[row] = CHOICE_EXPLAINED;
+        }
+}
+
 /* Makes the choice, by row; free() it. NULL without memory. */
 static uint8_t *choose(const struct verdict *v, size_t *n_detailed)
 {
     uint8_t *choice = calloc(v->table->n_rows + 1, 1);
-    if (choice == NULL)
-        return NULL;
-    size_t room = DETAILED_MAX, n_explained = 0;
-    const size_t per_case = v->n_cases == 1 ? DETAILED_PER_CASE : v->n_cases <= DETAILED_MAX / 4 ? 3
-                             : v->n_cases <= DETAILED_MAX / 2 ? 2 : 1;
-    for (size_t i = 0; i < v->n_cases; i++)
-        choose_of_case(v, i, per_case, choice, &room);
+    struct interest *cases = rank_cases(v);
+    size_t room = DETAILED_MAX;
+    const size_t per_case = v->n_cases == 1 ? DETAILED_PER_CASE : v->n_cases <= DETAILED_MAX / 4 ? 3 : 2;
+    for (size_t i = 0; i < v->n_cases && choice != NULL && cases != NULL; i++)
+        choose_of_case(v, cases[i].index, per_case, choice, &room);
+    if (choice != NULL && cases != NULL)
+        choose_explained(v, cases, choice);
     *n_detailed = DETAILED_MAX - room;
-    for (size_t row = 0; row < v->table->n_rows; row++) {
-        if (!is_oom(v->table, row) || n_explained == EXPLAINED_MAX)
-            continue;
-        n_explained++;
-        if (choice[row] == CHOICE_NONE)
-            choice[row] = CHOICE_EXPLAINED;
+    if (cases == NULL) {
+        free(choice);
+        choice = NULL;
     }
+    free(cases);
     return choice;
 }
 
 /* ---- one run ---- */
 
-/* The watch of a lane: in the first pass on its course, in the second on chosen moments. */
+/* The watch of a lane: its course, and where it puts each request. */
 struct detailed_watch {
     struct lane_watch base;          /* first, so the two pointers convert */
     struct page_run  *run;
-    const uint64_t   *moments;       /* ascending; a moment is a number of events done */
-    size_t            n_moments;
-    struct { uint64_t time_ns; int64_t event; } *births;     /* by slot: when its request was made; -1: in the start */
-    bool              is_short;
+    struct lane_lives lives;
 };
 
 /* A run under replay. Do not move it while it is open. */
@@ -136,7 +196,6 @@ struct detailed_lane {
     struct device_choice device;
     struct explain_run   explain;
     struct detailed_watch   watch;
-    uint64_t moments[MOMENTS_MAX + 2];
 };
 
 /* The runs of a trace under replay. */
@@ -148,84 +207,16 @@ struct detailed_batch {
     struct report_run   *results;
     size_t   n;
     struct replay_config cfg;
-    size_t   n_buckets, n_moments, n_pieces;         /* for each run */
-    uint32_t *stack_of;              /* by the trace's number of a stack: the page's number, 0 for none yet */
+    struct trace_lives lives;
+    size_t   n_buckets;              /* for each run */
+    size_t   packed_max;             /* for each trace */
 };
 
 static void watch_course(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
 {
     struct detailed_watch *w = (struct detailed_watch *)watch;
     timeline_take(&w->run->timeline, &l->meter, done, ev != NULL ? ev->time_ns : 0);
-}
-
-static int piece_order(const void *key, const void *piece)
-{
-    const uint64_t addr = *(const uint64_t *)key;
-    const struct block_map_piece *p = piece;
-    return addr < p->addr ? -1 : addr > p->addr;
-}
-
-/* Takes the blocks as they are now, and when each live one was requested. */
-static void take_map(struct detailed_watch *w, const struct lane *l, uint64_t done, uint64_t time_ns)
-{
-    struct block_map *map = &w->run->maps[w->run->n_maps];
-    assert(w->run->n_maps < w->n_moments);
-    if (block_map_take(l->policy, map) != ERR_OK) {
-        w->is_short = true;
-        return;
-    }
-    map->event = done;
-    map->time_ns = time_ns;
-    map->now = l->meter.now;
-    map->inactive_split = meter_inactive_split(&l->meter);
-    w->run->n_maps++;
-    for (uint32_t slot = 0; slot < l->n_slots && map->n_pieces > 0; slot++) {
-        if (l->live[slot].bytes == 0)
-            continue;
-        struct block_map_piece *p =
-            bsearch(&l->live[slot].addr, map->pieces, map->n_pieces, sizeof *p, piece_order);
-        if (p == NULL)
-            continue;
-        p->event = w->births[slot].event;
-        p->age_ns = p->event < 0 ? 0 : time_ns - w->births[slot].time_ns;
-    }
-}
-
-static void watch_moments(struct lane_watch *watch, const struct lane *l, const struct event *ev, uint64_t done)
-{
-    struct detailed_watch *w = (struct detailed_watch *)watch;
-    if (ev != NULL && ev->kind == EVENT_ALLOC) {
-        w->births[ev->slot].time_ns = ev->time_ns;
-        w->births[ev->slot].event = (int64_t)done - 1;
-    }
-    const size_t next = w->run->n_maps;
-    if (next < w->n_moments && done == w->moments[next] && (ev == NULL || done > 0))
-        take_map(w, l, done, ev != NULL ? ev->time_ns : 0);
-}
-
-static int by_event(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Chooses the peak, the first refusal, and `n` moments spread along the run; each once. */
-static void choose_moments(struct detailed_lane *d, const struct lane *l, size_t n)
-{
-    uint64_t *m = d->moments;
-    size_t k = 0, n_kept = 0;
-    m[k++] = d->run->peak_event;
-    if (d->run->oom_event != UINT64_MAX)
-        m[k++] = d->run->oom_event;
-    for (size_t i = 0; i < n; i++)
-        m[k++] = n == 1 ? l->events_done : l->events_done / (n - 1) * i + l->events_done % (n - 1) * i / (n - 1);
-    assert(k <= sizeof d->moments / sizeof d->moments[0]);
-    qsort(m, k, sizeof *m, by_event);
-    for (size_t i = 0; i < k; i++)
-        if (n_kept == 0 || m[i] != m[n_kept - 1])
-            m[n_kept++] = m[i];
-    d->watch.moments = m;
-    d->watch.n_moments = n_kept;
+    lane_lives_event(&w->lives, l, ev, done);
 }
 
 /* ---- opening runs ---- */
@@ -279,7 +270,7 @@ static void close_lanes(struct detailed_batch *b)
         lane_close(&b->lanes[i]);
         policy_spec_close(&b->runs[i].spec);
         explain_run_close(&b->runs[i].explain);
-        free(b->runs[i].watch.births);
+        lane_lives_close(&b->runs[i].watch.lives);
         b->lanes[i] = (struct lane){ .spec = NULL };
         b->runs[i] = (struct detailed_lane){ .run = NULL };
     }
@@ -349,8 +340,8 @@ static enum err take_course(struct detailed_batch *b, size_t i, struct err_detai
         return e;
     const bool is_equal = is_as_stored(t, d->run->row, &b->results[i], &differs);
     result_close(&report);
-    d->run->peak_event = l->meter.at_peak_sample.event;
-    d->run->oom_event = l->meter.ooms == 0 ? UINT64_MAX : (uint64_t)(l->meter.first_oom.event + 1);
+    d->run->peak_moment = l->meter.at_peak_sample.event;
+    d->run->n_moments = l->events_done;
     if (!is_equal) {
         timeline_close(&d->run->timeline);
         return refuse(d->run, "replayed now, its %s is not what the results say", differs);
@@ -362,149 +353,71 @@ static enum err take_course(struct detailed_batch *b, size_t i, struct err_detai
     return e;
 }
 
-static enum err run_course(struct detailed_batch *b, struct err_detail *why)
+static enum err watch_runs(struct detailed_batch *b)
 {
     enum err e = ERR_OK;
-    for (size_t i = 0; i < b->n; i++) {
+    for (size_t i = 0; i < b->n && e == ERR_OK; i++) {
+        struct detailed_watch *w = &b->runs[i].watch;
         b->lanes[i].explain = &b->runs[i].explain;
         if (b->runs[i].run->timeline.cap == 0)
             continue;
-        b->runs[i].watch.base.event = watch_course;
-        b->lanes[i].watch = &b->runs[i].watch.base;
+        w->base.event = watch_course;
+        b->lanes[i].watch = &w->base;
+        e = lane_lives_open(&w->lives, &b->lanes[i], &b->lives.requests);
     }
-    e = replay_run(b->trace, b->lanes, b->n, &b->cfg, why);
+    return e;
+}
+
+static enum err run_course(struct detailed_batch *b, struct err_detail *why)
+{
+    enum err e = watch_runs(b);
+    if (e == ERR_OK)
+        e = replay_run(b->trace, b->lanes, b->n, &b->cfg, why);
     for (size_t i = 0; i < b->n && e == ERR_OK; i++)
         e = take_course(b, i, why);
     return e;
 }
 
-/* ---- the blocks ---- */
+/* ---- packing ---- */
 
-/* The text of a stack for the page; free() it. NULL without memory. If the program's own line is deeper than the page
- * shows, the frames inside it are left out, and the text begins with the own line. */
-static char *page_stack_text(const char *const *frames, size_t n)
+static enum err take_refusals(const struct lane_lives *lives, struct page_run *run)
 {
-    char *text = NULL;
-    size_t n_text;
-    FILE *to = open_memstream(&text, &n_text);
-    if (to == NULL)
-        return NULL;
-    const size_t own = stack_frame_index_of_program(frames, n), first = own >= FRAMES_MAX ? own : 0;
-    for (size_t i = first; i < n && i < first + FRAMES_MAX; i++)
-        fprintf(to, "%s%.300s", i == first ? "" : "\n", frames[i]);
-    if (n > first + FRAMES_MAX)
-        fprintf(to, "\nand %zu more", n - first - FRAMES_MAX);
-    if (first > 0)
-        fprintf(to, "\n(%zu frames inside of the first line are left out)", first);
-    const bool has_failed = ferror(to) != 0;
-    if (fclose(to) == 0 && !has_failed)
-        return text;
-    free(text);
-    return NULL;
+    run->refusals = calloc(lives->n_refusals + 1, sizeof *run->refusals);
+    if (run->refusals == NULL)
+        return ERR_HOST_NOMEM;
+    for (size_t i = 0; i < lives->n_refusals; i++)
+        run->refusals[run->n_refusals++] =
+            (struct page_refusal){ .moment = lives->refusals[i].moment, .bytes = lives->refusals[i].bytes };
+    return ERR_OK;
 }
 
-/* Puts a stack of the trace on the page. *number: its number there; 0 if it has no frames or the page is full. */
-static enum err page_stack(struct detailed_batch *b, uint32_t stack, uint32_t *number)
+/* Packs the runs that are shown. Runs without a course are explained only. */
+static enum err pack_runs(struct detailed_batch *b)
 {
     struct page *page = b->page;
-    const char *const *frames;
-    *number = b->stack_of[stack];
-    if (*number != 0 || page->n_stacks >= STACKS_MAX)
-        return ERR_OK;
-    const size_t n = trace_stack(b->trace, stack, &frames);
-    if (n == 0)
-        return ERR_OK;
-    char **grown = realloc(page->stacks, (page->n_stacks + 1) * sizeof *grown);
-    if (grown == NULL)
-        return ERR_HOST_NOMEM;
-    page->stacks = grown;
-    char *text = page_stack_text(frames, n);
-    if (text == NULL)
-        return ERR_HOST_NOMEM;
-    page->stacks[page->n_stacks++] = text;
-    *number = b->stack_of[stack] = (uint32_t)page->n_stacks;
-    return ERR_OK;
-}
-
-static int by_birth(const void *a, const void *b)
-{
-    const struct block_map_piece *const *x = a, *const *y = b;
-    return (*x)->event < (*y)->event ? -1 : (*x)->event > (*y)->event;
-}
-
-/* Finds the stacks of a map's blocks. It asks the trace in order of events, because the trace decodes them section by
- * section. */
-static enum err name_stacks(struct detailed_batch *b, struct block_map *map, struct err_detail *why)
-{
-    struct block_map_piece **order = malloc((map->n_pieces + 1) * sizeof *order);
-    size_t n = 0;
-    enum err e = ERR_OK;
-    if (order == NULL)
-        return ERR_HOST_NOMEM;
-    for (size_t i = 0; i < map->n_pieces; i++)
-        if (map->pieces[i].event >= 0)
-            order[n++] = &map->pieces[i];
-    qsort(order, n, sizeof *order, by_birth);
-    for (size_t i = 0; i < n && e == ERR_OK; i++) {
-        struct trace_side side;
-        e = trace_side_at(b->trace, (uint64_t)order[i]->event, &side, why);
-        if (e == ERR_OK && side.stack != TRACE_NO_STACK)
-            e = page_stack(b, side.stack, &order[i]->stack);
-        if (e == ERR_OK)
-            e = trace_event_number(b->trace, order[i]->event, &order[i]->event, why);
-    }
-    free(order);
-    return e;
-}
-
-static enum err finish_maps(struct detailed_batch *b, struct page_run *run, struct err_detail *why)
-{
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < run->n_maps && e == ERR_OK; i++) {
-        struct block_map *map = &run->maps[i];
-        block_map_cut(map, SEGMENTS_MAX, b->n_pieces);
-        e = trace_event_number(b->trace, (int64_t)map->event - 1, &map->place, why);
-        if (e == ERR_OK && trace_info(b->trace)->n_stacks + trace_info(b->trace)->has_source_numbers > 0)
-            e = name_stacks(b, map, why);
-    }
-    return e;
-}
-
-static enum err prepare_moments(struct detailed_batch *b, size_t i, const struct lane *done)
-{
-    struct detailed_lane *d = &b->runs[i];
-    choose_moments(d, done, b->n_moments);
-    d->run->maps = calloc(d->watch.n_moments, sizeof *d->run->maps);
-    d->watch.births = calloc((size_t)done->n_slots + 1, sizeof *d->watch.births);
-    if (d->run->maps == NULL || d->watch.births == NULL)
-        return ERR_HOST_NOMEM;
-    for (uint32_t slot = 0; slot <= done->n_slots; slot++)
-        d->watch.births[slot].event = -1;
-    d->watch.base.event = watch_moments;
-    return ERR_OK;
-}
-
-/* The second pass: opens the lanes of detailed runs anew and runs them for the moments. */
-static enum err run_moments(struct detailed_batch *b, struct err_detail *why)
-{
-    enum err e = ERR_OK;
+    struct lane_lives *lanes = calloc(b->n, sizeof *lanes);          /* borrowed copies */
+    struct page_run **runs = calloc(b->n, sizeof *runs);
+    enum err e = lanes != NULL && runs != NULL ? ERR_OK : ERR_HOST_NOMEM;
     size_t n = 0;
     for (size_t i = 0; i < b->n && e == ERR_OK; i++) {
-        struct detailed_lane *d = &b->runs[i];
-        const bool is_detailed = d->run->why_not == NULL && d->run->timeline.n > 0 && d->spec.ops->walk != NULL;
-        if (is_detailed)
-            e = prepare_moments(b, i, &b->lanes[i]);
-        lane_close(&b->lanes[i]);
-        b->lanes[i] = (struct lane){ .spec = NULL };
-        if (!is_detailed || e != ERR_OK)
+        struct page_run *run = b->runs[i].run;
+        if (run->why_not != NULL || run->timeline.n == 0)
             continue;
-        e = lane_open(&d->spec, d->device.ops, &d->device.config, b->trace, 0, &b->lanes[n], why);
-        b->lanes[n++].watch = &d->watch.base;
+        run->trace = page->n_traces;
+        e = lane_lives_finish(&b->runs[i].watch.lives);
+        if (e == ERR_OK)
+            e = packed_page_course(&run->timeline, &run->course);
+        if (e == ERR_OK)
+            e = take_refusals(&b->runs[i].watch.lives, run);
+        lanes[n] = b->runs[i].watch.lives;
+        runs[n++] = run;
     }
-    if (e == ERR_OK && n > 0)
-        e = replay_run(b->trace, b->lanes, n, &b->cfg, why);
-    for (size_t i = 0; i < b->n && e == ERR_OK; i++)
-        e = b->runs[i].watch.is_short ? ERR_HOST_NOMEM : finish_maps(b, b->runs[i].run, why);
+    if (e == ERR_OK && n > 0) {
+        e = packed_page_trace(b->trace, &b->lives, lanes, n, b->packed_max, &page->traces[page->n_traces], runs);
+        page->n_traces++;
+    }
+    free(lanes);
+    free(runs);
     return e;
 }
 
@@ -523,8 +436,8 @@ static bool is_alike(const struct run_table *t, size_t a, size_t b)
            strcmp(run_table_text(t, a, "releases"), run_table_text(t, b, "releases")) == 0;
 }
 
-/* Opens the trace of a run, if it is still the file that the results come from; else *why says why not. */
-static enum err open_trace(const struct run_table *t, size_t row, struct trace_reader **out, struct err_detail *why)
+enum err detailed_runs_open_trace(const struct run_table *t, size_t row, struct trace_reader **out,
+                                  struct err_detail *why)
 {
     const char *path = run_table_text(t, row, "trace_path"), *digest = run_table_text(t, row, "trace_digest");
     const char *from = run_table_text(t, row, "format"), *releases = run_table_text(t, row, "releases");
@@ -556,20 +469,21 @@ static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end,
 {
     const char *release;
     enum err e = recorded_release(b->trace, &release, why);
-    b->stack_of = calloc((size_t)trace_info(b->trace)->n_stacks + 1, sizeof *b->stack_of);
     b->runs = calloc(end - first, sizeof *b->runs);
     b->lanes = calloc(end - first, sizeof *b->lanes);
     b->results = calloc(end - first, sizeof *b->results);
-    if (b->stack_of == NULL || b->runs == NULL || b->lanes == NULL || b->results == NULL)
+    if (b->runs == NULL || b->lanes == NULL || b->results == NULL)
         e = ERR_HOST_NOMEM;
     for (size_t i = first; i < end && e == ERR_OK; i++)
         e = open_run(b, &b->page->runs[i], release);
     if (e == ERR_OK && b->n > 0)
+        e = trace_lives_read(b->trace, &b->lives, why);
+    if (e == ERR_OK && b->n > 0)
         e = run_course(b, why);
     if (e == ERR_OK && b->n > 0)
-        e = run_moments(b, why);
+        e = pack_runs(b);
     close_lanes(b);
-    free(b->stack_of);
+    trace_lives_close(&b->lives);
     free(b->runs);
     free(b->lanes);
     free(b->results);
@@ -586,7 +500,7 @@ static enum err replay_trace(struct page *page, size_t first, size_t end, struct
     b->cfg.on_oom = oom_of(run_table_text(t, page->runs[first].row, "on_oom"));
     b->cfg.start = strcmp(run_table_text(t, page->runs[first].row, "start"), "faithful") == 0 ? START_FAITHFUL
                                                                                              : START_FRESH;
-    enum err e = open_trace(t, page->runs[first].row, &b->trace, &reason);
+    enum err e = detailed_runs_open_trace(t, page->runs[first].row, &b->trace, &reason);
     if (e == ERR_OK) {
         e = replay_batch(b, first, end, &reason);
         trace_close(b->trace);
@@ -606,12 +520,13 @@ static enum err add_runs(struct page *page, const uint8_t *choice, size_t n_buck
 {
     const struct verdict *v = page->verdict;
     page->runs = calloc(v->table->n_rows + 1, sizeof *page->runs);
-    enum err e = page->runs != NULL ? ERR_OK : ERR_HOST_NOMEM;
+    page->traces = calloc(v->table->n_rows + 1, sizeof *page->traces);
+    enum err e = page->runs != NULL && page->traces != NULL ? ERR_OK : ERR_HOST_NOMEM;
     for (size_t row = 0; row < v->table->n_rows && e == ERR_OK; row++) {
         if (choice[row] == CHOICE_NONE)
             continue;
         struct page_run *run = &page->runs[page->n_runs++];
-        *run = (struct page_run){ .row = row, .oom_event = UINT64_MAX };
+        *run = (struct page_run){ .row = row };
         if (choice[row] == CHOICE_DETAILED)
             e = timeline_open(&run->timeline, n_buckets & ~(size_t)1);
     }
@@ -627,11 +542,12 @@ static enum err say_left_out(struct page *page, size_t n_detailed)
         n_oom += is_oom(t, row);
     enum err e = ERR_OK;
     if (n_detailed < t->n_rows)
-        e = detailed_runs_note(page, "%zu of %zu runs are shown in detail: for each trace and card the best run, the "
-                               "default setting, the setting that is best overall, and a run out of memory, as far as "
-                               "there is room. The tables and the CSV hold all runs.", n_detailed, t->n_rows);
+        e = detailed_runs_note(page, "%zu of %zu runs are shown in detail: first of the traces and cards on which the "
+                               "outcome differs, then of those on which memory differs most; of each the best run, a run "
+                               "out of memory, and the default setting, as far as there is room. The tables and the CSV "
+                               "hold all runs.", n_detailed, t->n_rows);
     if (e == ERR_OK && n_oom > EXPLAINED_MAX)
-        e = detailed_runs_note(page, "The first %d of %" PRIu64 " runs out of memory are explained; `replay TRACE "
+        e = detailed_runs_note(page, "%d of %" PRIu64 " runs out of memory are explained; `replay TRACE "
                                "--policy P --device D` explains any other.", EXPLAINED_MAX, n_oom);
     return e;
 }
@@ -649,9 +565,8 @@ enum err detailed_runs_replay(struct page *page, unsigned threads,
     struct detailed_batch b = {
         .cfg       = { .threads = threads, .progress = progress, .progress_arg = arg },
         .n_buckets = clamp(BUCKETS_ALL / share, BUCKETS_MIN, BUCKETS_MAX),
-        .n_moments = clamp(MOMENTS_ALL / share, 0, MOMENTS_MAX),
+        .packed_max = PACKED_ALL / (v->n_traces < share ? v->n_traces : share),
     };
-    b.n_pieces = clamp(PIECES_ALL / (share * (b.n_moments + 2)), PIECES_MIN, PIECES_MAX);
     enum err e = add_runs(page, choice, b.n_buckets);
     free(choice);
     for (size_t first = 0, end; first < page->n_runs && e == ERR_OK; first = end) {
@@ -670,19 +585,23 @@ void detailed_runs_close(struct page *page)
 {
     for (size_t i = 0; i < page->n_runs; i++) {
         struct page_run *run = &page->runs[i];
-        for (size_t k = 0; k < run->n_maps; k++)
-            block_map_close(&run->maps[k]);
-        free(run->maps);
+        free(run->course);
+        free(run->placed);
+        free(run->memory);
+        free(run->refusals);
         free(run->explanation);
         free((char *)run->why_not);
         timeline_close(&run->timeline);
     }
-    for (size_t i = 0; i < page->n_stacks; i++)
-        free(page->stacks[i]);
+    for (size_t i = 0; i < page->n_traces; i++) {
+        free(page->traces[i].requests);
+        free(page->traces[i].stacks);
+        free(page->traces[i].events);
+    }
     for (size_t i = 0; i < page->n_notes; i++)
         free(page->notes[i]);
     free(page->runs);
-    free(page->stacks);
+    free(page->traces);
     free(page->notes);
     *page = (struct page){ .runs = NULL };
 }

@@ -2,11 +2,10 @@
 /*
  * The runs that a page shows in detail. They are replayed again from their traces, because results hold figures only.
  *
- *     first pass      every event of a run: the course over time, the moment of the peak, an explained refusal
- *     second pass     the blocks in memory at moments chosen after the first
+ *     first pass      the trace alone: the life of each request
+ *     second pass     all its runs at once: where each request lies, the memory held, the course, an explained refusal
  *
- * A replayed run must have every figure that the results have; otherwise it is not shown, and the page says why. The
- * two passes read a trace once each for all its runs.
+ * A replayed run must have every figure that the results have; otherwise it is not shown, and the page says why.
  */
 #ifndef REPLAY_REPLAY_RESULTS_DETAILED_RUNS_H
 #define REPLAY_REPLAY_RESULTS_DETAILED_RUNS_H
@@ -22,6 +21,10 @@ MUST_USE enum err detailed_runs_replay(struct page *page, unsigned threads,
 
 /* Frees what detailed_runs_replay made. Accepts zero. */
 void detailed_runs_close(struct page *page);
+
+/* Opens the trace of a run, if it is still the file that the results come from; else *why says why not. */
+MUST_USE enum err detailed_runs_open_trace(const struct run_table *t, size_t row, struct trace_reader **out,
+                                           struct err_detail *why);
 
 /* Appends a note to the page. ERR_HOST_NOMEM. */
 MUST_USE enum err detailed_runs_note(struct page *page, const char *fmt, ...) PRINTF_LIKE(2, 3);

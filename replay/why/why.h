@@ -10,6 +10,7 @@
 #include "replay/coverage/coverage.h"
 #include "replay/who/categories.h"
 #include "replay/why/oom_text.h"
+#include "report/text.h"
 
 /* In the order in which they are told: the first that holds is the verdict. */
 enum verdict_kind {
@@ -69,9 +70,15 @@ void why_close(struct why *w);
 /* "fragmented". */
 const char *why_word(enum verdict_kind v);
 
-/* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. `path` is the
- * recording as typed. */
-void why_print(FILE *out, const struct why *w, const char *path, const char *event_word);
+/* The answer for a terminal of 80 columns: the verdict, the line to paste, at most ten lines of reasons. */
+void why_print(FILE *out, const struct why *w, const char *event_word);
+
+/* Its parts: the verdict in a sentence; the line to paste and what it achieves, both empty without a cure; the reasons, a
+ * paragraph each that begins with "- ". */
+void why_add_verdict(struct words *words, const struct why *w);
+void why_put_paste(FILE *out, const struct why *w);
+void why_add_promise(struct words *words, const struct why *w);
+void why_print_reasons(FILE *out, const struct why *w, const char *event_word);
 
 /* The members verdict, also, trace, ... of the object that is open (report/SCHEMA.md, replay-why/1). */
 void why_json(struct json_writer *j, const struct why *w);

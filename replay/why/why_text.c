@@ -30,7 +30,7 @@ static void add_at_least(struct words *w, const struct why *y)
     words_add(w, coverage_is_lower_bound(&y->coverage) ? "at least " : "");
 }
 
-static void add_verdict(struct words *w, const struct why *y)
+void why_add_verdict(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     switch (y->verdict) {
@@ -93,33 +93,46 @@ static void print_also(FILE *out, const struct why *y)
 
 /* ---- what to paste ---- */
 
-static void print_cure(FILE *out, const struct why *y, const char *path)
+void why_put_paste(FILE *out, const struct why *y)
 {
     char text[SETTINGS_TEXT];
+    const struct tune *t = &y->tune;
+    if (y->cure == CURE_NONE)
+        return;
+    settings_text(&t->entries[t->winner].settings, &t->rules, false, text);
+    text_put_export(out, pytorch_conf_variable(&t->rules), text);
+}
+
+void why_add_promise(struct words *w, const struct why *y)
+{
+    if (y->cure == CURE_RECOMMENDED) {
+        words_add(w, "With this setting all that was recorded runs on this card, %" PRIu64 " whole step%s of it.",
+                  y->coverage.steps.whole, y->coverage.steps.whole == 1 ? "" : "s");
+        if (y->coverage.ends == ENDS_REFUSED)
+            words_add(w, " What follows the refused request was not recorded.");
+    } else if (y->cure == CURE_SERVES_REFUSED) {
+        words_add(w, "With this setting the refused request is served; what follows was not recorded. To find out: "
+                     "replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM", y->usable >> 20);
+    }
+}
+
+static void print_cure(FILE *out, const struct why *y)
+{
     const struct tune *t = &y->tune;
     struct words w = { .n = 0 };
     if (y->cure == CURE_NONE)
         return;
     const struct settings *best = &t->entries[t->winner].settings;
-    settings_text(best, &t->rules, false, text);
     fprintf(out, "\n  ");
-    text_put_export(out, pytorch_conf_variable(&t->rules), text);
+    why_put_paste(out, y);
     fputc('\n', out);
     if (best->fraction_percent > 0 && !t->rules.has_fraction_option)
         fprintf(out, "  torch.cuda.set_per_process_memory_fraction(0.%02u)   # at the program's start\n",
                 best->fraction_percent);
     fputc('\n', out);
-    if (y->cure == CURE_RECOMMENDED) {
-        words_add(&w, "- With this setting all that was recorded runs on this card, %" PRIu64 " whole step%s of it.",
-                  y->coverage.steps.whole, y->coverage.steps.whole == 1 ? "" : "s");
-        if (y->coverage.ends == ENDS_REFUSED)
-            words_add(&w, " What follows the refused request was not recorded.");
-    } else {
-        words_add(&w, "- With this setting the refused request is served; what follows was not recorded. To find out: "
-                      "replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM", y->usable >> 20);
-    }
+    words_add(&w, "- ");
+    why_add_promise(&w, y);
     put(out, &w, 2);
-    (void)path;
 }
 
 /* ---- reasons ---- */
@@ -202,15 +215,8 @@ static void print_context(FILE *out, const struct why *y)
     put(out, &w, 2);
 }
 
-void why_print(FILE *out, const struct why *y, const char *path, const char *event_word)
+void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
 {
-    struct words w = { .n = 0 };
-    add_verdict(&w, y);
-    put(out, &w, 2);
-    print_also(out, y);
-    print_cure(out, y, path);
-    if (y->cure == CURE_NONE)
-        fputc('\n', out);
     print_refusal(out, y, event_word);
     if (y->verdict == VERDICT_LEAK)
         print_lines(out, &y->leaks, false, (uint64_t)y->growth, "grows most");
@@ -222,6 +228,18 @@ void why_print(FILE *out, const struct why *y, const char *path, const char *eve
     else
         print_coverage(out, y, event_word);
     print_context(out, y);
+}
+
+void why_print(FILE *out, const struct why *y, const char *event_word)
+{
+    struct words w = { .n = 0 };
+    why_add_verdict(&w, y);
+    put(out, &w, 2);
+    print_also(out, y);
+    print_cure(out, y);
+    if (y->cure == CURE_NONE)
+        fputc('\n', out);
+    why_print_reasons(out, y, event_word);
 }
 
 /* ---- the text of an error alone ---- */

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""How fast a page is in a browser: its first paint, when everything is drawn, and frames a second of a drag.
+
+time_page.py CASE ROUNDS PAGE
+
+Prints `page,CASE,metric,value`, a line for each round. A drag moves the cursor, or the window of time, by a little before
+every frame; a frame counts when the next one is asked for, so the figure includes script, layout and painting. Prints
+nothing without Chromium.
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tests'))
+from browser import Browser     # noqa: E402
+
+FRAMES = 60
+FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+DRAG = """new Promise(done => {
+    const { view, scene, show } = window.replayPage, last = scene.trace.n_events, changes = %s;
+    let frame = 0;
+    const start = performance.now(), step = () => {
+        if (frame === %d)
+            return done(performance.now() - start);
+        show(changes(frame++ / %d, last));
+        requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+})"""
+CURSOR = '(share, last) => ({ at: Math.round(last * (0.2 + 0.6 * share)) })'
+WINDOW = '(share, last) => ({ from: last * (0.1 + 0.3 * share), to: last * (0.5 + 0.3 * share) })'
+
+
+def frames_a_second(browser, changes):
+    return FRAMES * 1000 / browser.eval(DRAG % (changes, FRAMES, FRAMES))
+
+
+def main():
+    case, rounds, page = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    if not Browser.is_there():
+        print('time_page.py: chromium is not installed: pages are not measured', file=sys.stderr)
+        return
+    browser = Browser()
+    for _ in range(rounds):
+        browser.open(page, width=1440)
+        figures = {'first_paint_ms': browser.eval(FIRST_PAINT), 'drawn_ms': browser.eval('window.replayPage.drawnAt'),
+                   'cursor_frames_per_s': frames_a_second(browser, CURSOR),
+                   'window_frames_per_s': frames_a_second(browser, WINDOW),
+                   'requests': browser.eval('window.replayPage.scene.trace.n'),
+                   'policies': browser.eval('window.replayPage.scene.runs.size'),
+                   'events': browser.eval('window.replayPage.scene.trace.n_events'),
+                   'file_mb': os.path.getsize(page) / 1e6}
+        for metric, value in figures.items():
+            print('page,%s,%s,%.6g' % (case, metric, value))
+    browser.close()
+
+
+main()

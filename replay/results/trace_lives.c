@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* One pass over the events finds the lives; then the side tables are asked about those that stay. */
+#include "replay/results/trace_lives.h"
+
+#include "base/array.h"
+#include "traces/stack_frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAME_BYTES_MAX = 300 };
+
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the requests of a page");
+}
+
+/* ---- lives ---- */
+
+struct lives_pass {
+    struct trace_lives *out;
+    struct life *slots;              /* by slot: what is live; bytes 0: vacant */
+    uint64_t live, live_peak, next_sample;
+    size_t   n_slots;
+    bool     is_short;
+};
+
+static uint64_t sampled_moment(const struct trace_lives *t, uint64_t i)
+{
+    return t->n_events / LIVE_SAMPLES * i + t->n_events % LIVE_SAMPLES * i / LIVE_SAMPLES;
+}
+
+/* Notes what is live at the sampled moments before `moment`. */
+static void take_samples(struct lives_pass *p, uint64_t moment)
+{
+    while (p->next_sample <= LIVE_SAMPLES && sampled_moment(p->out, p->next_sample) < moment)
+        p->out->live[p->next_sample++] = p->live;
+}
+
+static void end_life(struct lives_pass *p, uint32_t slot, uint64_t moment)
+{
+    struct life *life = &p->slots[slot];
+    life->ended = moment;
+    if (life->freed == 0)
+        life->freed = moment;
+    if (life->bytes > 0 && life->ended > life->born)
+        p->is_short |= lives_put(&p->out->requests, life) != ERR_OK;
+    life->bytes = 0;
+}
+
+static void take_mark(struct lives_pass *p, uint32_t label, uint64_t moment)
+{
+    struct trace_lives *t = p->out;
+    if (t->n_all_marks++ >= MARKS_MAX)
+        return;
+    struct trace_mark *marks = array_grow(t->marks, t->n_marks, &t->room_marks, sizeof *marks);
+    p->is_short |= marks == NULL;
+    if (marks == NULL)
+        return;
+    t->marks = marks;
+    marks[t->n_marks++] = (struct trace_mark){ .moment = moment, .label = label };
+}
+
+static void visit(void *arg, const struct event *ev, uint64_t number)
+{
+    struct lives_pass *p = arg;
+    const uint64_t moment = number + 1;
+    take_samples(p, moment);
+    if (ev->kind == EVENT_ALLOC) {
+        p->slots[ev->slot] = (struct life){ .bytes = ev->bytes, .born = moment, .slot = ev->slot, .stream = ev->stream,
+                                            .pool = ev->pool };
+        p->live += ev->bytes;
+        if (p->live > p->live_peak) {
+            p->live_peak = p->live;
+            p->out->live_peak_moment = moment;
+        }
+    } else if (ev->kind == EVENT_FREE) {
+        p->live -= ev->bytes;
+        end_life(p, ev->slot, moment);
+    } else if (ev->kind == EVENT_FREE_REQUESTED) {
+        p->live -= ev->bytes;
+        p->slots[ev->slot].freed = moment;
+    } else if (ev->kind == EVENT_FREE_COMPLETED) {
+        end_life(p, ev->slot, moment);
+    } else if (ev->kind == EVENT_MARK) {
+        take_mark(p, ev->slot, moment);
+    }
+}
+
+/* A request whose free was pending at the start counts as freed at the first event. */
+static void take_start(struct lives_pass *p, const struct trace_reader *trace)
+{
+    size_t n;
+    const struct trace_block *blocks = trace_start_blocks(trace, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (blocks[i].slot == TRACE_NO_SLOT)
+            continue;
+        p->slots[blocks[i].slot] = (struct life){ .bytes = blocks[i].requested, .slot = blocks[i].slot,
+            .freed = blocks[i].is_pending ? 1 : 0, .stream = blocks[i].stream, .pool = blocks[i].pool };
+        p->live += blocks[i].is_pending ? 0 : blocks[i].requested;
+    }
+    p->live_peak = p->live;
+}
+
+static enum err read_lives(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+{
+    struct lives_pass p = { .out = t, .n_slots = trace_info(trace)->peak_live };
+    p.slots = calloc(p.n_slots + 1, sizeof *p.slots);
+    if (p.slots == NULL)
+        return no_memory(why);
+    take_start(&p, trace);
+    enum err e = trace_each_event(trace, visit, &p, why);
+    take_samples(&p, t->n_events + 1);
+    for (uint32_t slot = 0; slot < p.n_slots && e == ERR_OK; slot++)
+        end_life(&p, slot, t->n_events + 1);
+    free(p.slots);
+    lives_cut(&t->requests, LIVES_MAX);
+    return e == ERR_OK && p.is_short ? no_memory(why) : e;
+}
+
+/* ---- what was recorded beside them ---- */
+
+/* Adds a stack of the trace to the tables; its number there, 0 without frames. */
+static enum err add_stack(struct trace_lives *t, const struct trace_reader *trace, uint32_t stack, uint32_t *number)
+{
+    const char *const *frames;
+    const size_t n = trace_stack(trace, stack, &frames);
+    uint32_t *texts = malloc((n + 1) * sizeof *texts);
+    bool is_short = texts == NULL;
+    *number = 0;
+    for (size_t i = 0; i < n && !is_short; i++) {
+        texts[i] = text_table_put(&t->frames, frames[i], strnlen(frames[i], FRAME_BYTES_MAX));
+        is_short = texts[i] == UINT32_MAX;
+    }
+    if (n > 0 && !is_short) {
+        const uint32_t n_before = t->stacks.n_stacks;
+        *number = stack_table_put(&t->stacks, texts, n);
+        uint32_t *lines = *number == 0 ? NULL : array_grow(t->lines, n_before, &t->room_lines, sizeof *lines);
+        is_short = lines == NULL;
+        if (lines != NULL) {
+            t->lines = lines;
+            lines[*number - 1] = texts[stack_frame_index_of_program(frames, n)];
+        }
+    }
+    free(texts);
+    return is_short ? ERR_HOST_NOMEM : ERR_OK;
+}
+
+/* Asks in order of events, because the trace decodes its side tables section by section. life.stack becomes the trace's
+ * own number. */
+static enum err read_sides(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < t->requests.n && e == ERR_OK; i++) {
+        struct life *life = &t->requests.at[i];
+        struct trace_side side;
+        const int64_t event = (int64_t)life->born - 1;
+        e = trace_event_number(trace, event, &t->places[i], why);
+        if (e != ERR_OK || event < 0 || trace_info(trace)->n_stacks == 0)
+            continue;
+        e = trace_side_at(trace, (uint64_t)event, &side, why);
+        if (e == ERR_OK)
+            life->stack = side.stack;
+    }
+    return e;
+}
+
+/* Replaces the trace's numbers of stacks by those of the tables, which hold no other stacks. */
+static enum err take_stacks(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+{
+    uint32_t *number_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *number_of);
+    enum err e = number_of == NULL ? ERR_HOST_NOMEM : ERR_OK;
+    for (size_t i = 0; i < t->requests.n && e == ERR_OK; i++) {
+        struct life *life = &t->requests.at[i];
+        if (life->stack != TRACE_NO_STACK && number_of[life->stack] == 0)
+            e = add_stack(t, trace, life->stack, &number_of[life->stack]);
+        if (e == ERR_OK)
+            life->stack = number_of[life->stack];
+    }
+    free(number_of);
+    return e == ERR_OK ? e : no_memory(why);
+}
+
+/* ---- categories ---- */
+
+static struct holding holding_of(const struct life *life, uint64_t n_events)
+{
+    return (struct holding){ .bytes = life->bytes, .born = (int64_t)life->born - 1, .stack = life->stack,
+                             .stream = life->stream, .pool = life->pool,
+                             .died = life->freed > n_events ? UINT64_MAX : life->freed - 1 };
+}
+
+static enum err read_categories(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+{
+    struct category_facts facts;
+    struct holdings all = { .n = t->requests.n };
+    if (t->requests.n_all > CATEGORISED_MAX || trace_info(trace)->n_stacks == 0)
+        return ERR_OK;
+    all.at = calloc(all.n + 1, sizeof *all.at);
+    t->categories = calloc(all.n + 1, 1);
+    enum err e = all.at == NULL || t->categories == NULL ? no_memory(why) : ERR_OK;
+    for (size_t i = 0; i < all.n && e == ERR_OK; i++)
+        all.at[i] = holding_of(&t->requests.at[i], t->n_events);
+    if (e == ERR_OK)
+        e = categories_find(trace, &all, &facts, why);
+    for (size_t i = 0; i < all.n && e == ERR_OK; i++)
+        t->categories[i] = all.at[i].category;
+    holdings_close(&all);
+    return e;
+}
+
+/* ---- all ---- */
+
+static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, struct err_detail *why)
+{
+    if (!trace_info(trace)->has_source_numbers || t->n_events > NUMBERED_MAX || t->n_events == 0)
+        return ERR_OK;
+    t->numbers = malloc(t->n_events * sizeof *t->numbers);
+    if (t->numbers == NULL)
+        return no_memory(why);
+    for (uint64_t i = 0; i < t->n_events; i++) {
+        int64_t place;
+        const enum err e = trace_event_number(trace, (int64_t)i, &place, why);
+        if (e != ERR_OK)
+            return e;
+        t->numbers[i] = (uint64_t)place;
+    }
+    return ERR_OK;
+}
+
+enum err trace_lives_read(struct trace_reader *trace, struct trace_lives *out, struct err_detail *why)
+{
+    *out = (struct trace_lives){ .requests.max = LIVES_MAX, .n_events = trace_info(trace)->events };
+    enum err e = read_lives(trace, out, why);
+    if (e == ERR_OK) {
+        out->places = malloc((out->requests.n + 1) * sizeof *out->places);
+        e = out->places == NULL ? no_memory(why) : read_sides(trace, out, why);
+    }
+    if (e == ERR_OK)
+        e = read_categories(trace, out, why);
+    if (e == ERR_OK)
+        e = take_stacks(trace, out, why);
+    if (e == ERR_OK)
+        e = read_numbers(trace, out, why);
+    return e;
+}
+
+void trace_lives_close(struct trace_lives *t)
+{
+    lives_close(&t->requests);
+    text_table_free(&t->frames);
+    stack_table_free(&t->stacks);
+    free(t->lines);
+    free(t->categories);
+    free(t->places);
+    free(t->numbers);
+    free(t->marks);
+    *t = (struct trace_lives){ .n_events = 0 };
+}

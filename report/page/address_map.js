@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Where everything lies, for two runs side by side, at the cursor. Memory is written as text is: line by line, so many
+ * bytes a line, the same for both runs. A segment keeps its place as long as it lives (lives.js, packMemory).
+ */
+
+const MAP_LINE = 13, MAP_GAP = 3, MAP_LINES = 26;
+const maps = {
+  a: { canvas: 'map-a', says: 'map-a-says' }, b: { canvas: 'map-b', says: 'map-b-says' },
+};
+
+const bytesALine = () => Math.max(...runsAB().map(run => run.extent), 1) / MAP_LINES / view.zoom;
+
+/* ---- drawing ---- */
+
+function hatch(context, back, ink) {
+  const tile = element('canvas', { width: 6, height: 6 }), pen = tile.getContext('2d');
+  pen.fillStyle = back;
+  pen.fillRect(0, 0, 6, 6);
+  pen.strokeStyle = ink;
+  for (const x of [-6, 0, 6]) {
+    pen.moveTo(x, 6);
+    pen.lineTo(x + 6, 0);
+  }
+  pen.stroke();
+  return context.createPattern(tile, 'repeat');
+}
+
+/* Fills the bytes [from, to) of the packed memory, line by line. */
+function fillSpan(context, width, from, to, fill) {
+  const line = bytesALine(), first = Math.max(0, Math.floor((from - view.top) / line));
+  const last = Math.min(MAP_LINES - 1, Math.floor((to - view.top) / line));
+  context.fillStyle = fill;
+  for (let i = first; i <= last; i++) {
+    const start = Math.max(from - view.top, i * line), end = Math.min(to - view.top, (i + 1) * line);
+    if (end > start)
+      context.fillRect((start - i * line) / line * width, i * (MAP_LINE + MAP_GAP), (end - start) / line * width,
+        MAP_LINE);
+  }
+}
+
+/* Draws a line at byte `at`, where two things meet. */
+function drawEdge(context, width, at, fill) {
+  const line = bytesALine(), i = Math.floor((at - view.top) / line);
+  if (i < 0 || i >= MAP_LINES)
+    return;
+  context.fillStyle = fill;
+  context.fillRect((at - view.top - i * line) / line * width, i * (MAP_LINE + MAP_GAP), 1, MAP_LINE);
+}
+
+function drawPiece(context, width, run, { piece, blocks, mapped }, fills) {
+  const trace = scene.trace, offset = piece.place - piece.addr, free = blocks.length > 0 ? fills.hole : fills.cached;
+  if (piece.kind !== MEMORY_RANGE)
+    fillSpan(context, width, piece.place, piece.place + piece.extent, free);
+  for (const m of mapped)
+    fillSpan(context, width, m.addr + offset, m.addr + m.bytes + offset, free);
+  const isLarge = bytesALine() / width;        /* bytes a pixel */
+  for (const i of blocks) {
+    const at = run.addr[i] + offset, end = at + run.block[i];
+    fillSpan(context, width, at, end, trace.freed[i] <= view.at ? fills.pending : cssOf(colorOfRequest(i)));
+    if (run.block[i] > 4 * isLarge)
+      drawEdge(context, width, end - isLarge, fills.back);
+  }
+  drawEdge(context, width, piece.place, fills.edge);
+}
+
+/* The selected request once more, so that a small one is seen too. */
+function drawChosen(context, width, run) {
+  const i = view.request;
+  if (i < 0 || !run.addr[i] || scene.trace.born[i] > view.at || scene.trace.ended[i] <= view.at)
+    return;
+  const piece = run.pieces.find(m => m.born <= view.at && view.at < m.ended && m.addr <= run.addr[i] &&
+    run.addr[i] < m.addr + m.bytes);
+  if (!piece)
+    return;
+  const at = piece.place + run.addr[i] - piece.addr, pixel = bytesALine() / width;
+  fillSpan(context, width, at - 2 * pixel, at + Math.max(run.block[i], pixel) + 2 * pixel, color('text'));
+  fillSpan(context, width, at, at + Math.max(run.block[i], pixel), color('chosen'));
+}
+
+function mapFills(context) {
+  const back = color('back');
+  return { back, edge: color('text'), hole: hatch(context, back, color('quiet')), cached: color('cached'),
+    pending: hatch(context, color('pending'), color('text')) };
+}
+
+function drawMap(which) {
+  const canvas = byId(maps[which].canvas), run = scene.runs.get(view[which]);
+  const width = canvas.clientWidth, height = MAP_LINES * (MAP_LINE + MAP_GAP), dense = Math.min(2, devicePixelRatio || 1);
+  canvas.parentElement.hidden = !run;
+  if (!run || width === 0)
+    return;
+  canvas.width = Math.round(width * dense);
+  canvas.height = Math.round(height * dense);
+  canvas.style.height = height + 'px';
+  const context = canvas.getContext('2d');
+  context.scale(dense, dense);
+  if (view.at > run.n_moments) {
+    byId(maps[which].says).textContent = 'This run ended ' + momentText(scene.trace, run.n_moments) + '.';
+    return;
+  }
+  const fills = mapFills(context);
+  fillSpan(context, width, 0, Math.max(...runsAB().map(r => r.extent)), color('panel'));
+  for (const one of memoryAt(run, scene.trace, view.at))
+    drawPiece(context, width, run, one, fills);
+  drawChosen(context, width, run);
+  byId(maps[which].says).textContent = mapText(run);
+}
+
+function drawMaps() {
+  drawMap('a');
+  drawMap('b');
+  byId('map-scale').textContent = 'A line is ' + bytesText(bytesALine()) + '; ' + (view.zoom > 1 ? 'shown from byte ' +
+    bytesText(view.top) + ' on.' : 'all is shown.');
+}
+
+/* The state of a run's memory in words. */
+function mapText(run) {
+  const trace = scene.trace, holes = holesAt(run, trace, view.at);
+  const isPinned = hole => hole.before >= 0 || hole.after >= 0;
+  const cached = holes.filter(h => !isPinned(h)), pinned = holes.filter(isPinned);
+  const sum = list => list.reduce((total, h) => total + h.bytes, 0);
+  const largest = pinned.reduce((most, h) => Math.max(most, h.bytes), 0);
+  const reserved = run.reserved ? valueAt(run.reserved, view.at)
+    : courseExtremes(run.course, 'reserved', view.at, view.at + 1).most;
+  return bytesText(reserved) + ' reserved. Free in it: ' + bytesText(sum(pinned)) + ' in ' + grouped(pinned.length) +
+    ' holes' + (pinned.length > 0 ? ', the largest ' + bytesText(largest) : '') + '; ' + bytesText(sum(cached)) +
+    ' cached, with nothing else in the segment' + (trace.n_drawn < trace.n_requests ?
+    ' (requests that are not drawn count as free here)' : '') + '.';
+}
+
+/* ---- pointing and moving ---- */
+
+function byteAtPointer(canvas, event) {
+  const box = canvas.getBoundingClientRect(), row = Math.floor((event.clientY - box.top) / (MAP_LINE + MAP_GAP));
+  return view.top + (row + (event.clientX - box.left) / box.width) * bytesALine();
+}
+
+/* What lies at a byte of the packed memory: a request, or -1. */
+function blockAtByte(run, byte) {
+  for (const { piece, blocks } of memoryAt(run, scene.trace, view.at)) {
+    const addr = byte - piece.place + piece.addr;
+    if (addr < piece.addr || byte >= piece.place + piece.extent)
+      continue;
+    return blocks.find(i => run.addr[i] <= addr && addr < run.addr[i] + run.block[i]) ?? -1;
+  }
+  return -1;
+}
+
+function zoomMap(factor) {
+  const most = Math.max(...runsAB().map(run => run.extent), 1), zoom = Math.min(4096, Math.max(1, view.zoom * factor));
+  const middle = view.top + most / view.zoom / 2, chosen = placeOfChosen() ?? middle;
+  const top = Math.max(0, Math.min(most - most / zoom, (factor > 1 ? chosen : middle) - most / zoom / 2));
+  show({ zoom, top });
+}
+
+/* Where the selected request lies in the packed memory of run A; undefined: nowhere. */
+function placeOfChosen() {
+  const run = scene.runs.get(view.a), i = view.request;
+  if (!run || i < 0 || !run.addr[i])
+    return undefined;
+  const piece = run.pieces.find(m => m.born <= view.at && view.at < m.ended && m.addr <= run.addr[i] &&
+    run.addr[i] < m.addr + m.bytes);
+  return piece && piece.place + run.addr[i] - piece.addr;
+}
+
+function moveMap(lines) {
+  const most = Math.max(...runsAB().map(run => run.extent), 1);
+  show({ top: Math.max(0, Math.min(most - most / view.zoom, view.top + lines * bytesALine())) });
+}
+
+/* Left and right go from block to block by address; up and down scroll; + and - zoom. */
+function walkMap(which, event) {
+  const run = scene.runs.get(view[which]);
+  const blocks = memoryAt(run, scene.trace, view.at).flatMap(one => one.blocks), at = blocks.indexOf(view.request);
+  const moves = {
+    ArrowRight: () => chooseRequest(blocks[Math.min(blocks.length - 1, at + 1)]),
+    ArrowLeft: () => chooseRequest(blocks[Math.max(0, at - 1)]),
+    ArrowDown: () => moveMap(4), ArrowUp: () => moveMap(-4), '+': () => zoomMap(2), '-': () => zoomMap(0.5),
+    Escape: () => show({ request: -1, group: -1 }),
+  };
+  if (!moves[event.key])
+    return;
+  event.preventDefault();
+  moves[event.key]();
+}
+
+function listenToMaps() {
+  for (const which of ['a', 'b']) {
+    const canvas = byId(maps[which].canvas), here = event =>
+      blockAtByte(scene.runs.get(view[which]), byteAtPointer(canvas, event));
+    canvas.addEventListener('pointermove', event => pointAt(here(event)));
+    canvas.addEventListener('click', event => chooseRequest(here(event)));
+    canvas.addEventListener('keydown', event => walkMap(which, event));
+    canvas.addEventListener('wheel', event => {
+      if (!event.ctrlKey && view.zoom === 1)
+        return;
+      event.preventDefault();
+      if (event.ctrlKey)
+        zoomMap(event.deltaY < 0 ? 1.25 : 0.8);
+      else
+        moveMap(Math.sign(event.deltaY) * 3);
+    }, { passive: false });
+  }
+}
+
+function drawPickers() {
+  for (const which of ['a', 'b']) {
+    const select = byId('pick-' + which);
+    select.replaceChildren(...runsHere().map(run => element('option', { value: run.row, textContent:
+      settingOf(data.rows[run.row]) + (isOk(data.rows[run.row]) ? '' : ' (' + data.rows[run.row][ROW.outcome] + ')') })));
+    select.value = view[which];
+  }
+}

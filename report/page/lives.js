@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A trace and its runs at any moment: what is live, who asked for it, where it lies, how much is reserved.
+ */
+
+/* What is drawn now: the trace, its unpacked runs by row, the groups of its requests. */
+const scene = { trace: null, runs: new Map(), groups: null, liveSteps: null };
+
+/* The first index whose value is above x; values rise. */
+function upperBound(values, x) {
+  let low = 0, high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] > x)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+/* ---- requests ---- */
+
+/* The requests that hold memory at a moment, in order of birth. */
+function liveAt(trace, moment) {
+  const live = [];
+  for (let i = 0, n = upperBound(trace.born, moment); i < n; i++)
+    if (trace.ended[i] > moment)
+      live.push(i);
+  return live;
+}
+
+/* Those among them that the program has not freed. */
+const heldAt = (trace, moment) => liveAt(trace, moment).filter(i => trace.freed[i] > moment);
+
+/* Sums in blocks of so many, each with its extremes: a search of many sums looks at blocks first. */
+const STEPS_BLOCK = 64;
+
+function withExtremes(steps) {
+  const n = Math.ceil(steps.sum.length / STEPS_BLOCK);
+  steps.least = new Float64Array(n).fill(Infinity);
+  steps.most = new Float64Array(n).fill(-Infinity);
+  steps.sum.forEach((sum, i) => {
+    const block = Math.floor(i / STEPS_BLOCK);
+    steps.least[block] = Math.min(steps.least[block], sum);
+    steps.most[block] = Math.max(steps.most[block], sum);
+  });
+  return steps;
+}
+
+/* A sum that changes at moments: { at, sum }, and its extremes by block. Changes are [moment, bytes]. */
+function stepsOf(changes) {
+  changes.sort((a, b) => a[0] - b[0]);
+  const at = [0], sum = [0];
+  for (const [moment, bytes] of changes) {
+    if (moment !== at[at.length - 1]) {
+      at.push(moment);
+      sum.push(sum[sum.length - 1]);
+    }
+    sum[sum.length - 1] += bytes;
+  }
+  return withExtremes({ at, sum });
+}
+
+const valueAt = (steps, moment) => steps.sum[Math.max(0, upperBound(steps.at, moment) - 1)];
+
+/* The indices [first, end) of the sums that count at moments [from, to): the last one before, and all changes within. */
+function stepsWithin(steps, from, to) {
+  const first = Math.max(0, upperBound(steps.at, from) - 1);
+  return [first, Math.max(first + 1, upperBound(steps.at, Math.ceil(to) - 1))];
+}
+
+/* The least and the most of a sum over the moments [from, to). */
+function extremesOf(steps, from, to) {
+  const [first, end] = stepsWithin(steps, from, to);
+  let least = Infinity, most = -Infinity;
+  for (let i = first; i < end;) {
+    const block = i / STEPS_BLOCK, isWhole = i % STEPS_BLOCK === 0 && i + STEPS_BLOCK <= end;
+    least = Math.min(least, isWhole ? steps.least[block] : steps.sum[i]);
+    most = Math.max(most, isWhole ? steps.most[block] : steps.sum[i]);
+    i += isWhole ? STEPS_BLOCK : 1;
+  }
+  return { least, most };
+}
+
+/* The moment within [from, to) at which the sum is largest: the first of them. */
+function momentOfMost(steps, from, to) {
+  const [first, end] = stepsWithin(steps, from, to);
+  let best = first;
+  for (let i = first + 1; i < end;) {
+    const isPassed = i % STEPS_BLOCK === 0 && i + STEPS_BLOCK <= end && steps.most[i / STEPS_BLOCK] <= steps.sum[best];
+    if (!isPassed && steps.sum[i] > steps.sum[best])
+      best = i;
+    i += isPassed ? STEPS_BLOCK : 1;
+  }
+  return Math.max(from, steps.at[best]);
+}
+
+function liveStepsOf(trace) {
+  const changes = [];
+  for (let i = 0; i < trace.n; i++)
+    changes.push([trace.born[i], trace.bytes[i]], [trace.freed[i], -trace.bytes[i]]);
+  return stepsOf(changes);
+}
+
+/* Bytes of live requests that are not drawn one by one, at the nearest moment before for which that is known. */
+function restAt(trace, moment) {
+  const n = trace.live.length - 1;
+  if (trace.n_drawn === trace.n_requests)
+    return 0;
+  const sample = Math.min(n, Math.floor(moment * n / trace.n_events));
+  return Math.max(0, trace.live[sample] - valueAt(scene.liveSteps, Math.floor(trace.n_events * sample / n)));
+}
+
+/* ---- words about them ---- */
+
+/* Where a moment is in the recording. */
+function momentText(trace, moment) {
+  if (moment === 0)
+    return 'at the start';
+  const numbers = trace.numbers;
+  if (numbers.length > 0)
+    return 'after record ' + grouped(numbers[Math.min(moment, numbers.length) - 1]);
+  return 'after event ' + grouped(moment - 1);
+}
+
+/* Frames of a stack, innermost first: { text, isOwn }. */
+function framesOf(trace, stack) {
+  const { nodes, callers, frames, kinds, texts } = trace.stacks, found = [];
+  for (let node = stack > 0 ? nodes[stack - 1] : 0; node > 0; node = callers[node - 1])
+    found.push({ text: texts[frames[node - 1]], isOwn: kinds[frames[node - 1]] === FRAME_OWN });
+  return found;
+}
+
+/* "train.py:19 forward" of "forward /home/me/train.py:19". */
+function frameText(text) {
+  const found = /^(.*?) ?(?:[^ ]*\/)?([^/ ]+:\d+)$/.exec(text);
+  return found && !found[2].startsWith('??') ? found[2] + ' ' + found[1] : text;
+}
+
+/* The line of the program that made a request. */
+function lineOf(trace, i) {
+  const stack = trace.stack[i];
+  if (stack > 0)
+    return frameText(trace.stacks.texts[trace.stacks.lines[stack - 1]]);
+  return trace.born[i] === 0 ? '(before the recording)' : '(no stack recorded)';
+}
+
+/* ---- groups ---- */
+
+const GROUPS_COLOURED = 8;           /* the rest share one colour */
+
+const SIZES_NAMED = 64;              /* more sizes than these are told by their power of two */
+
+/* How a request's size is named: exactly, or by the powers of two around it. */
+function sizeNamer(trace) {
+  if (new Set(trace.bytes).size <= SIZES_NAMED)
+    return i => bytesText(trace.bytes[i]);
+  return i => {
+    const power = Math.pow(2, Math.floor(Math.log2(trace.bytes[i])));
+    return bytesText(power) + ' to ' + bytesText(2 * power);
+  };
+}
+
+/* Whether the recording tells what its requests are for. */
+const hasCategories = trace => trace.categories !== null && trace.category.some(c => c > 0);
+
+function groupNamer(trace, kind) {
+  if (kind === 'size')
+    return sizeNamer(trace);
+  const words = kind === 'category' && hasCategories(trace) ? trace.categories.split(',') : null;
+  return words ? i => words[trace.category[i]] : i => lineOf(trace, i);
+}
+
+/* Groups requests by line, size or category. The first are those with most bytes times moments; their colours differ. */
+function groupsOf(trace, kind) {
+  const numberOf = new Map(), groups = [], of = new Uint32Array(trace.n), nameOf = groupNamer(trace, kind);
+  for (let i = 0; i < trace.n; i++) {
+    const name = nameOf(i);
+    let number = numberOf.get(name);
+    if (number === undefined) {
+      numberOf.set(name, number = groups.length);
+      groups.push({ name, area: 0, n: 0 });
+    }
+    groups[number].area += trace.bytes[i] * (trace.ended[i] - trace.born[i]);
+    groups[number].n++;
+    of[i] = number;
+  }
+  const order = groups.map((_, i) => i).sort((a, b) => groups[b].area - groups[a].area || a - b), rank = [];
+  order.forEach((group, place) => { rank[group] = place; });
+  return { groups: order.map(i => groups[i]), of: of.map(i => rank[i]) };
+}
+
+/* ---- a run ---- */
+
+/*
+ * Gives each segment and range a place that it keeps all its life: the lowest that is free when it begins. So the map of
+ * a run is packed, and nothing in it moves.
+ *
+ *     addresses   | A |.........| B |......| C |        packed   | A | C |  B  |
+ */
+function packMemory(run) {
+  const places = [];                 /* what is there now, by place */
+  let extent = 0;
+  run.pieces = run.memory.filter(m => m.kind !== MEMORY_MAPPED);
+  run.mapped = run.memory.filter(m => m.kind === MEMORY_MAPPED);
+  for (const range of run.pieces)
+    range.extent = range.kind === MEMORY_RANGE ? 0 : range.bytes;
+  const ranges = run.pieces.filter(m => m.kind === MEMORY_RANGE);
+  for (const m of run.mapped) {
+    m.range = ranges.find(r => r.addr <= m.addr && m.addr < r.addr + r.bytes && r.born <= m.born && m.born < r.ended);
+    if (m.range)
+      m.range.extent = Math.max(m.range.extent, m.addr + m.bytes - m.range.addr);
+  }
+  for (const piece of run.pieces) {
+    let at = 0, index = 0;
+    for (let i = places.length; i-- > 0;)
+      if (places[i].ended <= piece.born)
+        places.splice(i, 1);
+    while (index < places.length && places[index].place < at + piece.extent) {
+      at = places[index].place + places[index].extent;
+      index++;
+    }
+    piece.place = at;
+    places.splice(index, 0, piece);
+    extent = Math.max(extent, at + piece.extent);
+  }
+  run.extent = extent;
+}
+
+function reservedStepsOf(run) {
+  const changes = [];
+  for (const m of run.memory)
+    if (m.kind !== MEMORY_RANGE)
+      changes.push([m.born, m.bytes], [m.ended, -m.bytes]);
+  return stepsOf(changes);
+}
+
+function prepareRun(run) {
+  packMemory(run);
+  run.reserved = run.memory_left_out === 0 ? reservedStepsOf(run) : null;
+  return run;
+}
+
+/* Pieces of memory at a moment by address, each with the requests in it. */
+function memoryAt(run, trace, moment) {
+  const pieces = run.pieces.filter(m => m.born <= moment && moment < m.ended).sort((a, b) => a.addr - b.addr);
+  const starts = pieces.map(m => m.addr), found = pieces.map(piece => ({ piece, blocks: [], mapped: [] }));
+  const pieceOf = addr => {
+    const i = upperBound(starts, addr) - 1;
+    return i >= 0 && addr < pieces[i].addr + pieces[i].bytes ? found[i] : null;
+  };
+  for (const m of run.mapped)
+    if (m.born <= moment && moment < m.ended)
+      pieceOf(m.addr)?.mapped.push(m);
+  for (const i of liveAt(trace, moment))
+    if (run.addr[i] > 0 && moment <= run.n_moments)
+      pieceOf(run.addr[i])?.blocks.push(i);
+  for (const one of found)
+    one.blocks.sort((a, b) => run.addr[a] - run.addr[b]);
+  return found;
+}
+
+/* The free parts of the memory held at a moment: { piece, addr, bytes, before, after }; the neighbours are requests, -1:
+ * none. */
+function holesAt(run, trace, moment) {
+  const holes = [];
+  for (const { piece, blocks, mapped } of memoryAt(run, trace, moment)) {
+    const parts = piece.kind === MEMORY_RANGE ? joinParts(mapped) : [{ addr: piece.addr, end: piece.addr + piece.bytes }];
+    for (const part of parts) {
+      const here = blocks.filter(i => run.addr[i] >= part.addr && run.addr[i] < part.end);
+      let addr = part.addr, before = -1;
+      for (const i of [...here, -1]) {
+        const end = i < 0 ? part.end : run.addr[i];
+        if (end > addr)
+          holes.push({ piece, addr, bytes: end - addr, before, after: i });
+        if (i >= 0)
+          addr = Math.max(addr, run.addr[i] + run.block[i]);
+        before = i;
+      }
+    }
+  }
+  return holes;
+}
+
+/* Mapped parts that touch become one. */
+function joinParts(mapped) {
+  const parts = [];
+  for (const m of mapped.slice().sort((a, b) => a.addr - b.addr)) {
+    const last = parts[parts.length - 1];
+    if (last && last.end === m.addr)
+      last.end = m.addr + m.bytes;
+    else
+      parts.push({ addr: m.addr, end: m.addr + m.bytes });
+  }
+  return parts;
+}

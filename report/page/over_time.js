@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Reserved memory of the chosen runs over time, on one scale, as steps; with live data, the card, marks and refusals.
+ * dygraphs draws the lines and zooms. The data for it are made anew for each window, so that every step is exact as soon
+ * as there is room for it.
+ */
+
+/* Of the runs of a case, by their order: colours differ in lightness, dashes differ too. */
+const RUN_DASHES = [[], [9, 3], [3, 3], [12, 3, 2, 3], [6, 2], [2, 2]];
+const LIVE_DASH = [1, 2];
+const PIXELS_AT_REST = 2, PIXELS_MOVING = 4;     /* that a row of the chart stands for */
+const chart = { graph: null, width: 0, timer: 0 };
+
+const runsHere = () => [...scene.runs.values()];
+const isShown = i => (view.hidden >> i) % 2 === 0;
+const shownRuns = () => runsHere().filter((_, i) => isShown(i));
+
+/* ---- values ---- */
+
+/* The least and most of a gauge over [from, to), by the buckets that lie there. */
+function courseExtremes(course, gauge, from, to) {
+  const { least, most } = course[gauge], first = Math.max(0, upperBound(course.moment, from) - 1);
+  const found = { least: least[first], most: most[first] };
+  for (let i = first + 1; i < course.n && course.moment[i] < to; i++) {
+    found.least = Math.min(found.least, least[i]);
+    found.most = Math.max(found.most, most[i]);
+  }
+  return found;
+}
+
+/* What is drawn: { steps } where every change is known, else { course, gauge }; and until which moment. */
+function linesHere() {
+  const trace = scene.trace;
+  const lines = shownRuns().map(run => ({ name: 'r' + run.row, steps: run.reserved, course: run.course, gauge: 'reserved',
+    end: run.n_moments }));
+  const longest = runsHere().reduce((a, b) => b.n_moments > a.n_moments ? b : a);
+  return [...lines, { name: 'live', steps: trace.n_drawn === trace.n_requests ? scene.liveSteps : null,
+    course: longest.course, gauge: 'requested', end: trace.n_events }];
+}
+
+const extremesOfLine = (line, from, to) =>
+  line.steps ? extremesOf(line.steps, from, to) : courseExtremes(line.course, line.gauge, from, to);
+
+/* The moments at which lines are read: every change if there is room, else evenly spaced ones. */
+function momentsIn(lines, from, to, room) {
+  const moments = new Set([from, to]);
+  for (const line of lines) {
+    const at = line.steps ? line.steps.at : line.course.moment, end = upperBound(at, to);
+    for (let i = Math.max(0, upperBound(at, from) - 1); i < end; i++) {
+      moments.add(Math.max(from, at[i]));
+      if (moments.size > room)
+        return Array.from({ length: room + 1 }, (_, k) => Math.floor(from + (to - from) * k / room));
+    }
+    if (line.end < to)
+      moments.add(Math.max(from, line.end + 1));
+  }
+  return [...moments].sort((a, b) => a - b);
+}
+
+/* Rows of dygraphs: [moment, [least, most, most] of each line], null after a line's end. At most one for so many
+ * pixels. */
+function rowsOfChart(lines, unit, pixels) {
+  const span = view.to - view.from, last = scene.trace.n_events;
+  const from = Math.max(0, Math.floor(view.from - span / 10)), to = Math.min(last, Math.ceil(view.to + span / 10));
+  const moments = [...new Set(momentsIn(lines, from, to, Math.max(200, Math.round(chart.width / pixels))))];
+  return moments.map((moment, i) => [moment, ...lines.map(line => {
+    if (moment > line.end)
+      return [null, null, null];
+    const { least, most } = extremesOfLine(line, moment, moments[i + 1] ?? moment + 1);
+    return [least / unit.bytes, most / unit.bytes, most / unit.bytes];
+  })]);
+}
+
+/* ---- what lies under the lines ---- */
+
+const capacityOf = run => data.rows[run.row][ROW.capacity];
+
+/* Horizontal lines: the card, where it is near enough, and what no allocator can do without. */
+function levelsHere() {
+  const cards = [...new Set(shownRuns().map(capacityOf))].filter(c => c !== null && c <= 3 * chart.most);
+  return [...cards.map(bytes => ({ bytes, text: 'the card ' + bytesText(bytes), dash: [] })),
+    { bytes: data.cases[view.case].trace_peak_requested_bytes, text: 'live peak: no allocator needs less',
+      dash: [4, 4] }];
+}
+
+function strokeLine(context, x0, y0, x1, y1, dash) {
+  context.setLineDash(dash);
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.lineTo(x1, y1);
+  context.stroke();
+}
+
+/* Text with a rim, which stays readable on top of lines. */
+function writeOver(context, text, x, y) {
+  context.save();
+  context.setLineDash([]);
+  context.lineWidth = 4;
+  context.strokeStyle = color('back');
+  context.strokeText(text, x, y);
+  context.fillText(text, x, y);
+  context.restore();
+}
+
+/* dygraphs calls this before it draws the lines. */
+function drawUnderlay(context, area, graph) {
+  context.save();
+  context.font = '12px system-ui, sans-serif';
+  context.strokeStyle = context.fillStyle = color('quiet');
+  for (const mark of scene.trace.marks) {
+    const x = Math.round(graph.toDomXCoord(mark.moment)) + 0.5;
+    if (x >= area.x && x <= area.x + area.w)
+      strokeLine(context, x, area.y + area.h - 9, x, area.y + area.h, []);
+  }
+  context.strokeStyle = context.fillStyle = color('text');
+  drawLevels(context, area, graph);
+  drawRefusals(context, area, graph);
+  context.restore();
+}
+
+/* Names of levels that lie close together stand next to each other. */
+function drawLevels(context, area, graph) {
+  const said = [];
+  for (const { bytes, text, dash } of levelsHere()) {
+    const y = Math.round(graph.toDomYCoord(bytes / chart.unit.bytes)) + 0.5;
+    const x = Math.max(area.x + 6, ...said.filter(there => Math.abs(there.y - y) < 15).map(there => there.right + 14));
+    strokeLine(context, area.x, y, area.x + area.w, y, dash);
+    writeOver(context, text, x, y - 4);
+    said.push({ y, right: x + context.measureText(text).width });
+  }
+}
+
+/* A cross at the top of the run's line, and once the size of the request. */
+function drawRefusals(context, area, graph) {
+  const said = [];
+  context.lineWidth = 2;
+  context.textAlign = 'end';
+  for (const run of shownRuns())
+    for (const [moment, bytes] of run.refusals.slice(0, 20)) {
+      const x = graph.toDomXCoord(moment), most = extremesOfLine({ steps: run.reserved, course: run.course,
+        gauge: 'reserved' }, moment, moment + 1).most, y = graph.toDomYCoord(most / chart.unit.bytes);
+      if (x < area.x || x > area.x + area.w)
+        continue;
+      strokeLine(context, x - 6, y - 6, x + 6, y + 6, []);
+      strokeLine(context, x - 6, y + 6, x + 6, y - 6, []);
+      if (said.every(there => Math.abs(there.x - x) > 150 || Math.abs(there.y - y) > 16)) {
+        said.push({ x, y });
+        writeOver(context, 'refused: ' + bytesText(bytes), Math.max(area.x + 130, x - 10), y + 18);
+      }
+    }
+}
+
+/* ---- the chart ---- */
+
+function dashKey(stroke, dash, width) {
+  const line = svg('line', { x1: 1, x2: 35, y1: 7, y2: 7, stroke, 'stroke-width': width, 'stroke-dasharray':
+    dash.join(' ') });
+  return svg('svg', { width: 36, height: 14, 'aria-hidden': true }, line);
+}
+
+const runColor = i => color('run-' + i % RUN_DASHES.length);
+
+function drawRunKeys() {
+  const keys = runsHere().map((run, i) => {
+    const box = element('input', { type: 'checkbox', checked: isShown(i) });
+    box.addEventListener('change', () => show({ hidden: view.hidden ^ (1 << i) }));
+    return element('label', { className: 'line-key' }, box, dashKey(runColor(i), RUN_DASHES[i % RUN_DASHES.length], 3),
+      breakable(settingOf(data.rows[run.row])));
+  });
+  byId('run-keys').replaceChildren(...keys, element('span', { className: 'line-key' },
+    dashKey(color('live'), LIVE_DASH, 3), 'live data'));
+}
+
+function seriesStyles(lines) {
+  const styles = {};
+  for (const line of lines) {
+    const i = runsHere().findIndex(run => 'r' + run.row === line.name);
+    const dash = i < 0 ? LIVE_DASH : RUN_DASHES[i % RUN_DASHES.length];
+    styles[line.name] = { color: i < 0 ? color('live') : runColor(i), strokePattern: dash.length > 0 ? dash : null,
+      strokeWidth: i < 0 ? 2 : 2.5 };
+  }
+  return styles;
+}
+
+/* Ticks count events, or say the time at these events. */
+function tickText(moment) {
+  return view.axis === 'time' ? timeText(timeAt(moment)) : grouped(moment);
+}
+
+/* The time of the bucket that holds a moment. */
+function timeAt(moment) {
+  const course = runsHere()[0].course;
+  return course.time[Math.max(0, upperBound(course.moment, moment) - 1)];
+}
+
+/* What dygraphs' own zooming and panning leads to. A double click shows everything. */
+function chartModel() {
+  const all = () => show({ from: 0, to: scene.trace.n_events });
+  return { ...Dygraph.defaultInteractionModel, dblclick: all };
+}
+
+function windowChanged(graph) {
+  const [from, to] = graph.xAxisRange();
+  const last = scene.trace.n_events;
+  show({ from: Math.max(0, from), to: Math.min(last, Math.max(to, from + 1)) });
+}
+
+function drawChart() {
+  const lines = linesHere(), host = byId('timeline');
+  const most = Math.max(...lines.map(l => extremesOfLine(l, 0, Infinity).most), KIB);
+  chart.unit = unitOf(most);
+  chart.most = most;
+  const top = Math.max(most, ...levelsHere().map(l => l.bytes));
+  chart.width = host.clientWidth;
+  clearTimeout(chart.timer);
+  chart.graph?.destroy();
+  chart.graph = new Dygraph(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), {
+    labels: ['at', ...lines.map(l => l.name)], series: seriesStyles(lines), customBars: true, fillAlpha: 0.25,
+    stepPlot: true, legend: 'never', valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
+    animatedZooms: false, ylabel: chart.unit.name,
+    xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
+    axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'),
+    highlightCircleSize: 0,
+    axisLabelFontSize: 12, xLabelHeight: 20, rightGap: 12,
+    axes: { x: { axisLabelFormatter: tickText, pixelsPerLabel: 90 },
+      y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } },
+    interactionModel: chartModel(), underlayCallback: drawUnderlay,
+    clickCallback: (event, x) => show({ at: clampMoment(x) }),
+    drawCallback: (graph, isFirst) => { if (!isFirst) windowChanged(graph); },
+  });
+}
+
+const clampMoment = x => Math.min(scene.trace.n_events, Math.max(0, Math.round(x)));
+
+function fillChart(pixels) {
+  chart.graph.updateOptions({ file: rowsOfChart(linesHere(), chart.unit, pixels), dateWindow: [view.from, view.to] });
+}
+
+/* Only the window has changed: the chart stays, its data do not. More rows than these take dygraphs longer than a frame,
+ * so the rest come when the window rests. */
+function moveChart() {
+  clearTimeout(chart.timer);
+  fillChart(PIXELS_MOVING);
+  chart.timer = setTimeout(() => fillChart(PIXELS_AT_REST), 150);
+}
+
+/* The part of the chart's width that is the plot: { x, w } in pixels. */
+const plotArea = () => chart.graph.getArea();
+
+function momentOfX(x) {
+  const { x: left, w } = plotArea();
+  return clampMoment(view.from + (view.to - view.from) * (x - left) / w);
+}
+
+function xOfMoment(moment) {
+  const { x: left, w } = plotArea();
+  return left + w * (moment - view.from) / (view.to - view.from);
+}
+
+/* ---- the cursor ---- */
+
+function drawCursor() {
+  const x = xOfMoment(view.at), { x: left, w } = plotArea(), line = byId('cursor');
+  line.hidden = x < left - 1 || x > left + w + 1;
+  line.style.transform = 'translateX(' + x + 'px)';
+  const slider = byId('at');
+  slider.max = scene.trace.n_events;
+  slider.value = view.at;
+  const text = cursorText();
+  slider.setAttribute('aria-valuetext', text);
+  byId('at-says').textContent = text;
+}
+
+/* In the chart's unit, so that figures in one sentence compare. */
+const chartText = bytes => (bytes / chart.unit.bytes).toFixed(chart.unit.digits) + ' ' + chart.unit.name;
+
+function cursorText() {
+  const parts = shownRuns().map(run => {
+    if (view.at > run.n_moments)
+      return settingOf(data.rows[run.row]) + ' has ended';
+    const { least, most } = extremesOfLine({ steps: run.reserved, course: run.course, gauge: 'reserved' }, view.at,
+      view.at + 1);
+    return settingOf(data.rows[run.row]) + ' ' + (least === most ? '' : 'up to ') + chartText(most);
+  });
+  const live = linesHere().pop(), held = extremesOfLine(live, view.at, view.at + 1);
+  const text = momentText(scene.trace, view.at);
+  return text[0].toUpperCase() + text.slice(1) + ' (' + timeText(timeAt(view.at)) + '): ' + chartText(held.most) +
+    ' live; reserved: ' + parts.join(', ') + '.';
+}
+
+/* Keeps the cursor in the window by moving the window. */
+function moveCursor(moment) {
+  const at = clampMoment(moment), span = view.to - view.from;
+  if (at >= view.from && at <= view.to)
+    show({ at });
+  else
+    show({ at, from: Math.max(0, Math.min(scene.trace.n_events - span, at - span / 2)),
+      to: Math.min(scene.trace.n_events, Math.max(span, at + span / 2)) });
+}
+
+/* Zooms by a factor around the cursor. */
+function zoomTime(factor) {
+  const last = scene.trace.n_events, span = Math.min(last, Math.max(8, (view.to - view.from) * factor));
+  const from = Math.max(0, Math.min(last - span, view.at - span / 2));
+  show({ from, to: from + span });
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Tables: the runs of a case, and all settings over all cases. */
+
+/* columns: { title, unit, meaning, value(item), show(item) }; show gives text or an element, value what to sort by. */
+function table(host, columns, items, options) {
+  const body = element('tbody');
+  const head = element('tr');
+  const sorted = { by: -1, falling: false };         /* -1: in the order given */
+  function fill() {
+    const { value } = columns[sorted.by] || { value: item => items.indexOf(item) };
+    const order = items.slice().sort((a, b) => compare(value(a), value(b)) * (sorted.falling ? -1 : 1));
+    body.replaceChildren(...order.map(item => rowElement(columns, item, options)));
+    [...head.children].forEach((th, i) =>
+      th.setAttribute('aria-sort', i !== sorted.by ? 'none' : sorted.falling ? 'descending' : 'ascending'));
+  }
+  columns.forEach((column, i) => {
+    const button = element('button', { type: 'button', textContent: column.title, title: column.meaning || '' });
+    if (column.unit)
+      button.append(' ', element('span', { className: 'unit', textContent: '(' + column.unit + ')' }));
+    button.addEventListener('click', () => {
+      sorted.falling = sorted.by === i ? !sorted.falling : false;
+      sorted.by = i;
+      fill();
+    });
+    const th = element('th', { scope: 'col', className: column.isMore ? 'more' : '' }, button);
+    head.append(th);
+  });
+  fill();
+  host.replaceChildren(element('table', {}, element('thead', {}, head), body));
+}
+
+/* Nulls last, whatever they are compared with. */
+function compare(a, b) {
+  if (a === b)
+    return 0;
+  if (a === null || a === undefined)
+    return 1;
+  if (b === null || b === undefined)
+    return -1;
+  return a < b ? -1 : 1;
+}
+
+function rowElement(columns, item, options) {
+  const tr = element('tr', { className: options.isBest && options.isBest(item) ? 'best' : '' });
+  columns.forEach((column, i) => {
+    const shown = column.show(item);
+    const td = element(i === 0 ? 'th' : 'td', i === 0 ? { scope: 'row' } : {});
+    td.append(shown === null || shown === undefined ? '–' : shown);
+    td.classList.toggle('more', Boolean(column.isMore));
+    const value = column.value(item);
+    if (value !== null && value !== undefined) {
+      td.dataset.value = value;
+      if (/_bytes|_ns/.test(column.name || ''))
+        td.title = grouped(value) + (column.name.endsWith('_ns') ? ' ns' : ' bytes');
+    }
+    if (column.name)
+      td.dataset.column = column.name;
+    tr.append(td);
+  });
+  return tr;
+}
+
+function columnOfRuns(c, unit) {
+  const at = COLUMN.get(c.name);
+  const column = { name: c.name, title: c.title, meaning: c.meaning, value: i => data.rows[i][at] };
+  if (c.name.includes('_bytes')) {
+    column.unit = unit.name;
+    column.show = i => data.rows[i][at] === null ? null : (data.rows[i][at] / unit.bytes).toFixed(unit.digits);
+  } else if (c.name.endsWith('_ns')) {
+    column.unit = 'ms';
+    column.show = i => data.rows[i][at] === null ? null : (data.rows[i][at] / 1e6).toFixed(1);
+  } else if (c.name === 'fragmentation_utilization') {
+    column.unit = '%';
+    column.show = i => data.rows[i][at] === null ? null : (100 * data.rows[i][at]).toFixed(1);
+  } else {
+    column.show = i => data.rows[i][at] === null ? null : grouped(data.rows[i][at]);
+  }
+  return column;
+}
+
+function outcomeTag(outcome) {
+  return outcome === 'ok' ? 'ok' : element('span', { className: 'tag ' + outcome,
+    textContent: outcome === 'oom' ? 'out of memory' : outcome });
+}
+
+function settingCell(i) {
+  const label = breakable(settingOf(data.rows[i]));
+  if (!runOfRow(i))
+    return label;
+  const button = element('button', { type: 'button', title: 'show this run in detail' }, label);
+  button.addEventListener('click', () => chooseRun(i));
+  return button;
+}
+
+function mostBytes(rows) {
+  return Math.max(...rows.map(i => takenOf(data.rows[i])), 1);
+}
+
+/* Six columns are enough to choose by; the others come with a button. */
+const FEW_COLUMNS = ['outcome', 'card_peak_bytes', 'fragmentation_utilization', 'device_calls', 'device_time_ns'];
+
+function showAllColumns(event) {
+  const isAll = event.target.getAttribute('aria-pressed') !== 'true';
+  event.target.setAttribute('aria-pressed', isAll);
+  byId('rows').querySelector('table').classList.toggle('few', !isAll);
+}
+
+function drawRows() {
+  const rows = rowsHere(), unit = unitOf(mostBytes(rows));
+  const columns = [
+    { title: 'setting', meaning: 'the policy, and what else differs', value: i => settingOf(data.rows[i]),
+      show: settingCell },
+    { name: 'outcome', title: 'outcome', meaning: 'how the run ended', value: i => data.rows[i][ROW.outcome],
+      show: i => outcomeTag(data.rows[i][ROW.outcome]) },
+    ...data.columns.map(c => columnOfRuns(c, unit)),
+  ];
+  for (const column of columns)
+    column.isMore = column.name !== undefined && !FEW_COLUMNS.includes(column.name);
+  rows.sort((a, b) => PLACE[a] - PLACE[b]);
+  table(byId('rows'), columns, rows, { isBest: i => data.cases[view.case].best === i });
+  const isAll = byId('more-columns').getAttribute('aria-pressed') === 'true';
+  byId('rows').querySelector('table').classList.toggle('few', !isAll);
+}
+
+/* ---- many traces ---- */
+
+function drawSettings() {
+  const share = name => s => s[name] === undefined ? null : s[name].toFixed(3);
+  const columns = [
+    { title: 'setting', value: s => s.label, show: s => breakable(s.label) },
+    { title: 'runs', value: s => s.runs, show: s => grouped(s.runs) },
+    { title: 'possible', meaning: 'runs in cases that some setting gets through: a case that nothing fits counts ' +
+      'against nobody', value: s => s.possible, show: s => grouped(s.possible) },
+    { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
+    { title: 'out of memory', value: s => s.oom, show: s => grouped(s.oom) },
+    { title: 'card / requested, mean over what got through', value: s => s.mean_share, show: share('mean_share') },
+    { title: 'worst', value: s => s.worst_share, show: share('worst_share') },
+    { title: 'driver calls', value: s => s.device_calls, show: s => grouped(s.device_calls) },
+    { title: 'driver time', unit: 'ms', value: s => s.device_time_ns, show: s => (s.device_time_ns / 1e6).toFixed(1) },
+  ];
+  table(byId('settings'), columns, bestFirst(), { isBest: s => s === data.settings[data.best_setting] });
+}
+
+/* The page ranks nothing itself: the order comes with the data. */
+function bestFirst() {
+  return data.settings_best_first.map(i => data.settings[i]);
+}
+
+/* What a run takes of the card at its peak, by which runs are ranked; results of older versions say what is reserved. */
+function takenOf(row) {
+  const card = cellOf(row, 'card_peak_bytes');
+  return (card === null ? cellOf(row, 'peak_reserved_bytes') : card) || 0;
+}
+
+function shareOf(row) {
+  const requested = cellOf(row, 'peak_requested_bytes');
+  return requested > 0 ? takenOf(row) / requested : 1;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * The one state of the page: which case and runs, one cursor, one selection, one window of time. All views draw it, and
+ * the address of the page holds it after '#', so that a view can be sent.
+ *
+ * A moment is a number of events done; moment 0 is the start.
+ */
+
+const view = {
+  case: 0,
+  a: -1, b: -1,                      /* rows of the two runs that are laid side by side; -1: none */
+  at: 0,                             /* the cursor, a moment */
+  from: 0, to: 0,                    /* the window of moments that is drawn */
+  request: -1,                       /* the selection: a request; -1: none */
+  group: -1,                         /* or a group of requests; -1: none */
+  color: 'line',                     /* what makes a group: line, size or category */
+  hold: 'at',                        /* whose bytes "who holds it" shows: at (the cursor), peak, refusal, growth */
+  since: 0,                          /* growth is counted from this moment */
+  zoom: 1, top: 0,                   /* of the maps: magnification, first byte shown */
+  hidden: 0,                         /* runs that the chart leaves out, a bit each */
+  axis: 'event',                     /* what the chart's ticks say: event or time */
+};
+const VIEW_TEXTS = ['color', 'hold', 'axis'];
+
+const drawers = [];                  /* { keys, draw }: called when one of the keys has changed */
+let changed = new Set();
+let isDrawing = false;
+
+function onView(keys, draw) {
+  drawers.push({ keys, draw });
+}
+
+function drawChanged() {
+  const now = changed;
+  changed = new Set();
+  isDrawing = false;
+  for (const { keys, draw } of drawers)
+    if (keys.some(key => now.has(key)))
+      draw(now);
+  writeAddress();
+}
+
+/* Changes the view; what depends on it is drawn before the next frame. */
+function show(changes) {
+  for (const [key, value] of Object.entries(changes))
+    if (view[key] !== value) {
+      view[key] = value;
+      changed.add(key);
+    }
+  if (changed.size > 0 && !isDrawing) {
+    isDrawing = true;
+    requestAnimationFrame(drawChanged);
+  }
+}
+
+/* ---- the address ---- */
+
+let addressTimer = 0;
+
+/* Not at every frame of a drag: browsers limit how often an address may change. */
+function writeAddress() {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(() => {
+    const text = Object.entries(view).map(([key, value]) => key + '=' + encodeURIComponent(value)).join('&');
+    try {
+      history.replaceState(null, '', '#' + text);
+    } catch (refused) {
+      return;                        /* a frame without an address of its own */
+    }
+  }, 200);
+}
+
+/* What an address says, as far as it says it; anything else is ignored. */
+function readAddress() {
+  const changes = {};
+  for (const [key, text] of new URLSearchParams(location.hash.slice(1))) {
+    if (VIEW_TEXTS.includes(key) && /^[a-z]+$/.test(text))
+      changes[key] = text;
+    else if (key in view && !VIEW_TEXTS.includes(key) && text !== '' && Number.isFinite(Number(text)))
+      changes[key] = Number(text);
+  }
+  return changes;
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# The page of replay report is accessible, as far as axe-core can tell: see page_axe.py.
+set -u
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PYTHONDONTWRITEBYTECODE=1 python3 "$3/tests/page_axe.py" "$1" "$3/samples" "$work"
