@@ -7,7 +7,7 @@
 
 #include "replay/engine/engine.h"
 #include "report/lives.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 
 enum { MEMORY_MAX = 100000, REFUSALS_MAX = 300 };
 

@@ -7,7 +7,7 @@
 
 #include "replay/who/categories.h"
 #include "report/lives.h"
-#include "traces/intern.h"
+#include "base/intern.h"
 #include "traces/trace.h"
 
 enum {
