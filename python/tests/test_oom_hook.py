@@ -49,6 +49,19 @@ def test_an_uncaught_error_shows_the_verdict_after_the_traceback(python):
     assert 0 < done.stderr.index("OutOfMemoryError: CUDA out of memory") < done.stderr.index("Fragmented: ")
 
 
+MESSAGE = ("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 24.00 GiB of which "
+           "14.00 MiB is free. {}Including non-PyTorch memory, this process has 2.04 GiB memory in use. Of the allocated memory "
+           "1.49 GiB is allocated by PyTorch, and 104.38 MiB is reserved by PyTorch but unallocated.")
+
+
+@pytest.mark.parametrize("others, verdict", [("", "Fragmented: "), (
+    "Process 7 has 21.90 GiB memory in use. ", "Somebody else has the memory: other processes hold 21.90 GiB")])
+def test_other_processes_that_hold_the_card_come_first(python, others, verdict):
+    done = python("import vramreplay.torch as h" + CATCH + "print(h.notes(caught)[0].lstrip())",
+                  FAKE_MESSAGE=MESSAGE.format(others))
+    assert said(done)[0].startswith(verdict) and "Fragmented: 26.37 MiB would have fitted" in done.stdout
+
+
 def test_the_history_begins_when_cuda_starts_and_is_cheap(python):
     code = "import vramreplay.torch\nprint(torch.state['history'])\ntorch.empty(1)\nprint(torch.state['history'])"
     assert said(python(code)) == ["None", "{'enabled': 'all', 'context': 'alloc', 'stacks': 'python', "

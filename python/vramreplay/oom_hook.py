@@ -9,6 +9,7 @@ The error's `__init__` is replaced, not an observer attached: an observer could 
 """
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any, List, Optional
 
 import torch
 
-from vramreplay import commands
+from vramreplay import commands, running
 from vramreplay.errors import ReplayError
 
 #: Events that the history holds. 100,000 with their call stacks took 1.1 s and 110 MB of host memory to write.
@@ -144,14 +145,29 @@ def verdict(hook: Hook, path: str, message: str) -> str:
     """The words of `replay why`, or why there are none."""
     named = re.search(r"GPU (\d+) has", message)
     gpu = int(named[1]) if named else torch.cuda.current_device()
-    card = torch.cuda.get_device_properties(gpu).total_memory
     try:
-        said = commands.text("why", path, gpu=gpu, device=f"sim:{card}", timeout=hook.timeout)
+        said = commands.text("why", path, gpu=gpu, timeout=hook.timeout)
     except subprocess.TimeoutExpired:
         return f"`replay why {path}` has no answer after {hook.timeout:.0f} s."
     except (ReplayError, OSError) as reason:
         return f"`replay why {path}` has no answer: {reason}"
-    return said.rstrip()
+    return others_words(message) + said.rstrip()
+
+
+def others_words(message: str) -> str:
+    """The program's sentence on other processes that hold the card, or "". The error's text alone tells of them."""
+    try:
+        answer = json.loads(running.run(["why", "-", "--json", "-"], timeout=TIMEOUT_S, stdin=as_log(message)))
+        if answer["verdict"] != "somebody-else":
+            return ""
+        return running.run(["why", "-"], timeout=TIMEOUT_S, stdin=as_log(message)).decode().split("\n\n")[0] + "\n\n"
+    except ReplayError:                             # not a text that the program knows
+        return ""
+
+
+def as_log(message: str) -> bytes:
+    """The line that Python would print of the error."""
+    return f"torch.OutOfMemoryError: {message}\n".encode()
 
 
 def add_note(error: Any, text: str) -> None:

@@ -71,16 +71,17 @@ class Listener(threading.Thread):
             self.sentences.append(line)
 
 
-def start(words: Sequence[str], has_progress: bool) -> Tuple["subprocess.Popen[bytes]", IO[bytes]]:
+def start(words: Sequence[str], has_progress: bool, has_input: bool) -> Tuple["subprocess.Popen[bytes]", IO[bytes]]:
     """The program, started, and what it says to a person. It tells progress to a terminal only, so it gets one."""
     command = [str(files.program()), *words]
+    stdin = subprocess.PIPE if has_input else subprocess.DEVNULL
     if not has_progress:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert child.stderr is not None
         return child, child.stderr
     ours, theirs = pty.openpty()
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs)
+        child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=theirs)
     except BaseException:
         os.close(ours)
         raise
@@ -90,16 +91,16 @@ def start(words: Sequence[str], has_progress: bool) -> Tuple["subprocess.Popen[b
 
 
 def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Progress] = None,
-        timeout: Optional[float] = None) -> bytes:
-    """What the program prints. `inputs` are the files among the words, for errors.
+        timeout: Optional[float] = None, stdin: Optional[bytes] = None) -> bytes:
+    """What the program prints. `inputs` are the files among the words, for errors; `stdin` is what it reads as "-".
 
     InputError and HostError with the program's sentence; subprocess.TimeoutExpired after `timeout` seconds. Any
     exception here, KeyboardInterrupt included, ends the program, which removes what it has half written.
     """
-    child, stream = start(words, progress is not None)
+    child, stream = start(words, progress is not None, stdin is not None)
     listener = Listener(stream, progress)
     try:
-        out, _ = communicate(child, timeout)
+        out = communicate(child, timeout, stdin)
     except BaseException:
         child.terminate()
         try:
@@ -120,11 +121,11 @@ def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Pro
     raise kind(sentence[len("replay: "):], inputs, child.returncode)
 
 
-def communicate(child: "subprocess.Popen[bytes]", timeout: Optional[float]) -> Tuple[bytes, int]:
-    """Standard output to its end, and the exit status. Standard error is the listener's."""
+def communicate(child: "subprocess.Popen[bytes]", timeout: Optional[float], stdin: Optional[bytes]) -> bytes:
+    """Standard output to its end. Standard error is the listener's."""
     stderr, child.stderr = child.stderr, None
     try:
-        return child.communicate(timeout=timeout)[0], child.returncode
+        return child.communicate(stdin, timeout=timeout)[0]
     finally:
         child.stderr = stderr
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import types
 
-CARD_BYTES = 1719664640                 # of the card that the sample was recorded on
+CARD_BYTES = 8 << 30
 state = {"ooms": 0, "history": None, "initialized": False, "queued": [], "dumps": []}
 OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})
 _C = types.SimpleNamespace(_cuda_isHistoryEnabled=lambda: state["history"] is not None)
@@ -33,11 +33,10 @@ def empty(n_bytes):
     start()
     if n_bytes > CARD_BYTES:
         state["ooms"] += 1
-        raise OutOfMemoryError("CUDA out of memory. GPU 0 has a total capacity of 1.60 GiB.")
+        raise OutOfMemoryError(os.environ.get("FAKE_MESSAGE", "CUDA out of memory. Tried to allocate too much."))
 
 
 cuda = types.SimpleNamespace(
     memory=types.SimpleNamespace(_record_memory_history=record, _dump_snapshot=dump),
     memory_stats=lambda device: {"num_ooms": state["ooms"]}, device_count=lambda: 1, current_device=lambda: 0,
-    is_initialized=lambda: state["initialized"], _lazy_call=lazy_call,
-    get_device_properties=lambda device: types.SimpleNamespace(total_memory=CARD_BYTES))
+    is_initialized=lambda: state["initialized"], _lazy_call=lazy_call)
