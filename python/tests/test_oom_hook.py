@@ -50,8 +50,8 @@ def test_an_uncaught_error_shows_the_verdict_after_the_traceback(python):
 
 
 MESSAGE = ("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 24.00 GiB of which "
-           "14.00 MiB is free. {}Including non-PyTorch memory, this process has 2.04 GiB memory in use. Of the allocated memory "
-           "1.49 GiB is allocated by PyTorch, and 104.38 MiB is reserved by PyTorch but unallocated.")
+           "14.00 MiB is free. {}Including non-PyTorch memory, this process has 2.04 GiB memory in use. Of the "
+           "allocated memory 1.49 GiB is allocated by PyTorch, and 104.38 MiB is reserved by PyTorch but unallocated.")
 
 
 @pytest.mark.parametrize("others, verdict", [("", "Fragmented: "), (
