@@ -155,9 +155,8 @@ def test_frames_hold_the_rows_of_an_answer(sample):
 
 
 def test_options_become_words():
-    assert running.option_words({"on_oom": "skip", "policy": ["a", "b"], "audit": True, "gpu": 0, "from_": None,
-                                 "touch": False}) == ["--on-oom", "skip", "--policy", "a", "--policy", "b", "--audit",
-                                                      "--gpu", "0"]
+    options = {"on_oom": "skip", "policy": ["a", "--b"], "audit": True, "gpu": 0, "from_": None, "touch": False}
+    assert running.option_words(options) == ["--on-oom=skip", "--policy=a", "--policy=--b", "--audit", "--gpu=0"]
 
 
 def test_a_notebook_shows_an_answer_and_escapes_it(sample):

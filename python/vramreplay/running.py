@@ -34,7 +34,7 @@ def option_words(options: Mapping[str, Any]) -> List[str]:
             words.append(flag)
         elif value is not None and value is not False:
             for one in value if isinstance(value, (list, tuple)) else [value]:
-                words += [flag, os.fspath(one) if isinstance(one, os.PathLike) else str(one)]
+                words.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
     return words
 
 
