@@ -96,7 +96,7 @@ class SlowProgram:
         path = folder / "slow"
         path.write_text(f"""#!/bin/bash
 trap 'touch {self.ended}; exit 143' TERM
-[ -t 2 ] && printf '\\rreading:  25 %%\\rreading:  50 %%\\rreading: 12 MiB\\r\\033[K' >&2
+[ -t 2 ] && printf '\\rreading:  25 %%, about 3 s left\\r\\033[Kreading:  50 %%\\rreading: 12 MiB, 7 MiB/s\\r\\033[K' >&2
 for _ in $(seq 600); do sleep 0.1; done
 """)
         path.chmod(0o755)
@@ -109,6 +109,18 @@ def test_progress_is_told_and_an_exception_from_outside_ends_the_program(tmp_pat
         vramreplay.info("x", progress=lambda what, part: told.append((what, part)), timeout=3)
     assert told == [("reading", 0.25), ("reading", 0.5), ("reading", None)]
     assert slow.ended.exists()
+
+
+def test_the_programs_own_progress_is_understood(tmp_path):
+    """It is silent for the first moments, so the work grows until it is heard."""
+    for events in (4_000_000, 16_000_000, 64_000_000):
+        told = []
+        path = tmp_path / f"{events}.zst"
+        subprocess.run([files.program(), "generate", "mix:1000", "--events", str(events), "-o", path], check=True)
+        vramreplay.replay(path, policy=["best-fit", "none"], threads=1, progress=lambda *words: told.append(words))
+        if told:
+            break
+    assert told and all(what and 0 <= part <= 1 for what, part in told)
 
 
 def test_ctrl_c_ends_the_program(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from vramreplay.errors import HostError, InputError
 #: Called with what is being done and the part of it that is done, 0 to 1; None: how much there is in all is not known.
 Progress = Callable[[str, Optional[float]], None]
 
-PROGRESS_LINE = re.compile(r"^(.+): +(\d+) (%|MiB)$")
+PROGRESS_LINE = re.compile(r"^(.+): +(\d+) (%|MiB)(?:, about \d+ s left|, \d+ MiB/s)?$")
 STATUS_FAILED = 1                       # bad news, but an answer
 PATIENCE_S = 10.0                       # to end after SIGTERM
 
@@ -55,9 +55,6 @@ class Listener(threading.Thread):
             except OSError:                         # a terminal whose other side is closed
                 read = b""
             *lines, pending = re.split(rb"[\r\n]", pending + read)
-            # A progress line has no end: it waits for the next \r. What is complete as it stands is taken now.
-            if pending and PROGRESS_LINE.match(pending.decode(errors="replace")):
-                lines, pending = [*lines, pending], b""
             for line in lines if read else [*lines, pending]:
                 self.hear(line.decode(errors="replace").replace("\x1b[K", ""))
             if not read:
