@@ -108,7 +108,7 @@ def test_each_library_inside_has_its_notice(wheel):
 
 
 def test_the_source_distribution_holds_the_tree(wheel, root):
-    with tarfile.open(next(wheel.parent.glob("*.tar.gz"))) as archive:
+    with tarfile.open(wheel.with_name(f"vramreplay-{version_of_source(root)}.tar.gz")) as archive:
         names = {name.split("/", 1)[-1] for name in archive.getnames()}
     assert {"CMakeLists.txt", "pyproject.toml", "PKG-INFO", "replay/program/main.c", "samples/cnn.trace.zst",
             "tests/data/packed/training.tar.xz", "python/vramreplay/py.typed"} <= names
