@@ -42,7 +42,8 @@ for command in $commands; do
     cmp -s want got || fail "bash: $command: $(diff want got)"
     sed -n "/^    $command) /,/;;\$/s/^        '\*\(--[a-z-]*\)\[.*/\1/p" script.zsh | sort >got
     cmp -s want got || fail "zsh: $command: $(diff want got)"
-    sed -n "s/^complete -c replay -n \"__fish_seen_subcommand_from $command\" -l \([a-z-]*\) .*/--\1/p" script.fish | sort >got
+    sed -n "s/^complete -c replay -n \"__fish_seen_subcommand_from $command\" -l \([a-z-]*\) .*/--\1/p" script.fish |
+        sort >got
     cmp -s want got || fail "fish: $command: $(diff want got)"
 done
 [ "$n_options" -gt 100 ] || fail "only $n_options options were found"
