@@ -104,13 +104,14 @@ def samples(recording: Path, *, policy: Names = None, device: Optional[str] = No
     """The memory figures of a replay over time."""
     options = dict(policy=policy, device=device, sample_every=sample_every, on_oom=on_oom, start=start, gpu=gpu,
                    from_=from_, releases=releases)
-    words = [os.fspath(recording), *running.option_words(options), "--samples", "-"]
-    return Samples.from_csv(running.run(words, words[:1], progress, timeout).decode())
+    names = running.input_words([recording])
+    words = [*names, *running.option_words(options), "--samples", "-"]
+    return Samples.from_csv(running.run(words, names, progress, timeout).decode())
 
 
 def text(command: str, *recordings: Path, progress: Optional[Progress] = None, timeout: Optional[float] = None,
          **options: Any) -> str:
     """What the program prints for a person, of any command. Lines have at most 80 columns where they can be broken."""
-    names = [os.fspath(path) for path in recordings]
+    names = running.input_words(recordings)
     words = ([] if command == "replay" else [command]) + names + running.option_words(options)
     return running.run(words, names, progress, timeout).decode()

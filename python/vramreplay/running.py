@@ -38,6 +38,12 @@ def option_words(options: Mapping[str, Any]) -> List[str]:
     return words
 
 
+def input_words(inputs: Sequence[Any]) -> List[str]:
+    """Paths as the program takes them: a name that begins with a dash is no option."""
+    names = [os.fspath(path) for path in inputs]
+    return ["./" + name if name.startswith("-") and name != "-" else name for name in names]
+
+
 class Listener(threading.Thread):
     """Reads what the program says to a person: progress goes to the caller's function, the rest is kept."""
 
@@ -130,10 +136,9 @@ def communicate(child: "subprocess.Popen[bytes]", timeout: Optional[float], stdi
 def run_json(command: str, inputs: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
              timeout: Optional[float] = None) -> Dict[str, Any]:
     """The program's answer to a command. "replay" is the command without a name."""
-    names = [os.fspath(path) for path in inputs]
-    safe = ["./" + name if name.startswith("-") and name != "-" else name for name in names]
-    words = ([] if command == "replay" else [command]) + safe + option_words(options) + ["--json", "-"]
-    answer: Dict[str, Any] = json.loads(run(words, safe, progress, timeout))
+    names = input_words(inputs)
+    words = ([] if command == "replay" else [command]) + names + option_words(options) + ["--json", "-"]
+    answer: Dict[str, Any] = json.loads(run(words, names, progress, timeout))
     return answer
 
 
