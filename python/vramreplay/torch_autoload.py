@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Called by `import torch` (2.5 and later), which loads the entry points of the group "torch.backends"."""
 import os
+import sys
 
 
 def autoload() -> None:
@@ -10,4 +11,4 @@ def autoload() -> None:
     try:
         import vramreplay.torch  # noqa: F401
     except Exception as error:
-        print(f"vramreplay: the hook is off: {error}")
+        print(f"vramreplay: the hook is off: {error}", file=sys.stderr)
