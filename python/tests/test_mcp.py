@@ -91,7 +91,7 @@ def test_an_answer_is_the_programs_and_names_no_folder(call, sample, folder):
     ("fit", {"recording": "cnn.zst", "policy": ["evil.so:x=1"]}, "a plugin is not loaded"),
     ("fit", {"recording": "cnn.zst", "policy": [1]}, "holds texts"),
     ("fit", {"recording": "cnn.zst", "device": "cuda:0"}, "a real card is not used"),
-    ("who", {"recording": "cnn.zst", "by": "colour"}, "is one of line, file")])
+    ("who", {"recording": "cnn.zst", "by": "colour"}, "colour")])
 def test_what_reaches_out_or_means_nothing_is_refused_with_a_sentence(call, tool, arguments, reason):
     result = call(tool, **arguments)
     assert result.is_error and reason in result.content[0].text

@@ -425,6 +425,8 @@ class ReplayRun(Result):
     device: str
     #: what the card has in all; null: unlimited
     capacity_bytes: Optional[int]
+    #: the order of new segments, as after addresses=; list: those of a real card first
+    address_order: str
     #: ok; oom: a request was refused; corrupt: the audit, or the replay itself, found an answer of the policy
     #: wrong; error: the policy could not go on. warnings explain the last two
     outcome: str
@@ -496,6 +498,14 @@ class Holder(Result):
     #: of the program; without call stacks the size of each request
     bytes: int
     #: of the program; without call stacks the size of each request
+    requests: int
+
+
+@dataclass(frozen=True)
+class WhyCategory(Result):
+    """WhyCategory."""
+    category: str
+    bytes: int
     requests: int
 
 
@@ -572,6 +582,8 @@ class Why(Result):
     holds: Optional[List[Holder]] = None
     #: the lines that hold most at that moment; that grow most from step to step
     grows: Optional[List[Holder]] = None
+    #: what is live at that moment, by category as in replay-who/1: category, bytes, requests
+    categories: Optional[List[WhyCategory]] = None
     #: instead of all from also on, if the file is the text of an error: what it says
     text: Optional[WhyText] = None
 
@@ -595,7 +607,7 @@ class Who(Result):
     event: Optional[int]
     #: live bytes, as requested
     bytes: int
-    #: what is grouped by: line, file, stack, size, stream, pool
+    #: what is grouped by: line, file, module, category, stack, size, stream, pool
     by: str
     rows: List[WhoRow]
 
