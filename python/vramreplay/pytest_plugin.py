@@ -212,7 +212,10 @@ def run_on_card(item: PeakTest, device: str, recording: Path) -> int:
         pytest.skip(next(report["text"] for report in reports if report["outcome"] == "skipped"))
     if done.returncode != 0 or not reports:
         raise FailedOnCard(f"the test could not be run on the card {device}:\n{done.stdout}{done.stderr}")
-    return max(int(card["peak_bytes"]) for card in json.loads(summary.read_text())["devices"])
+    peaks = [int(card["peak_bytes"]) for card in json.loads(summary.read_text())["devices"]]
+    if not peaks:
+        raise FailedOnCard(f"the test asked for no device memory on the card {device}")
+    return max(peaks)
 
 
 def holders(recording: Path) -> List[str]:
