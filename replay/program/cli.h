@@ -56,6 +56,9 @@ void help_print_all(FILE *out);
 void help_print_command(FILE *out, const struct subcommand *c);
 void man_page_print(FILE *out);
 
+/* `replay --completion SHELL`: a script for bash, zsh or fish. false: no other shell is known. */
+bool completion_print(FILE *out, const char *shell);
+
 /* Lines of help, at most HELP_WIDTH wide. The first prints a text broken between words: `column` letters stand in the line
  * already, and every further line begins with `indent` spaces; a word that is wider than the line stands alone. The
  * second prints a name, and its text from `column` on; the text starts on the next line if the name is too long. */

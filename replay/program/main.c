@@ -107,6 +107,8 @@ static enum exit_status run(int argc, char **argv)
         man_page_print(stdout);
         return cli_finish_stdout(STATUS_DONE);
     }
+    if (strcmp(first, "--completion") == 0 && argc > 2 && completion_print(stdout, argv[2]))      /* likewise */
+        return cli_finish_stdout(STATUS_DONE);
     if (strcmp(first, "--list") == 0)
         return list_everything();
     const struct subcommand *c = subcommand_find(first);

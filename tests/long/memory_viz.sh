@@ -6,12 +6,21 @@
 #     tests/long/memory_viz.sh FOLDER         # the folder holds the program replay
 #
 # The script looks for the viewer in TORCH_DIR (a folder that holds torch/), then in the installed Python. With
-# FETCH_TORCH=1 it downloads a wheel from PyPI (some 80 MB) and installs nothing. Otherwise it skips, with status 77.
+# FETCH_TORCH=VERSION it downloads that wheel from PyPI (some 80 MB) into FOLDER/viewer, once, and installs nothing;
+# FETCH_TORCH=1 takes the newest, each time. Otherwise it skips, with status 77.
 set -euo pipefail
-replay=$(cd "$1" && pwd)/replay
+build=$(cd "$1" && pwd)
+replay=$build/replay
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+# fetch REQUIREMENT FOLDER: FOLDER/torch holds the files of the wheel. Any platform's will do; this is the smallest.
+fetch() {
+    python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform macosx_11_0_arm64 \
+        --python-version 3.11 -d "$2/wheel" "$1" >&2
+    python3 -m zipfile -e "$2"/wheel/torch-*.whl "$2/torch"
+}
 
 find_viewer() {
     local site
@@ -23,16 +32,21 @@ find_viewer() {
     if [[ -n $site ]]; then
         printf '%s\n' "$site/cuda/_memory_viz.py"
     elif [[ ${FETCH_TORCH:-0} == 1 ]]; then
-        python3 -m pip download -q --no-deps --only-binary=:all: --platform macosx_11_0_arm64 \
-            --python-version 3.11 -d "$work/wheel" torch >&2
-        python3 -m zipfile -e "$work"/wheel/torch-*.whl "$work/torch_files"
-        printf '%s\n' "$work/torch_files/torch/cuda/_memory_viz.py"
+        fetch torch "$work"
+        printf '%s\n' "$work/torch/torch/cuda/_memory_viz.py"
+    elif [[ ${FETCH_TORCH:-0} != 0 ]]; then
+        if [[ ! -d $build/viewer/$FETCH_TORCH ]]; then
+            fetch "torch==$FETCH_TORCH" "$work"
+            mkdir -p "$build/viewer"
+            mv "$work/torch" "$build/viewer/$FETCH_TORCH"
+        fi
+        printf '%s\n' "$build/viewer/$FETCH_TORCH/torch/cuda/_memory_viz.py"
     fi
 }
 
 viewer=$(find_viewer)
 if [[ -z $viewer || ! -e $viewer ]]; then
-    echo "SKIP: needs a wheel: no torch here; TORCH_DIR=FOLDER names one, FETCH_TORCH=1 downloads it from PyPI"
+    echo "SKIP: needs a wheel: no torch here; TORCH_DIR=FOLDER names one, FETCH_TORCH=VERSION downloads it from PyPI"
     exit 77
 fi
 

@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Write the JSON Schemas and the dataclasses of what the program answers, from its answers and report/SCHEMA.md.
+
+    generate_results.py REPLAY [--write]
+
+The program answers the questions of QUESTIONS. The shape of an answer is what is seen; report/SCHEMA.md says what a key
+means, and which may be null although no answer here is. Without --write the files in the tree are compared with what is
+generated: exit status 1 if they differ.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python/vramreplay"
+
+ERROR_TEXT = """\
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.15 GiB. GPU 0 has a total capacity of 39.56 GiB of \
+which 1.06 GiB is free. Including non-PyTorch memory, this process has 38.49 GiB memory in use. Of the allocated \
+memory 35.90 GiB is allocated by PyTorch, and 2.08 GiB is reserved by PyTorch but unallocated.
+"""
+SAMPLES = [f"samples/{name}.trace.zst" for name in (
+    "cnn", "gpt-varlen-default", "gpt-varlen-expand", "530-270", "oom-fragmented", "oom-halves-batch", "oom-long-run",
+    "oom-too-large")]
+STATES = ["tests/data/mid-run/expandable@2.9.1.pickle"]
+TWO = ["--policy", "best-fit", "--policy", "none"]
+EACH = [[path] for path in SAMPLES + STATES]
+QUESTIONS = {
+    "info": EACH,
+    "replay": [[*one, *TWO, "--explain", "end"] for one in EACH] + [["samples/cnn.trace.zst", "--device", "40MiB"]],
+    "why": EACH + [["error.txt"], ["samples/oom-too-large.trace.zst", "--device", "8GiB"]],
+    "who": EACH + [["samples/cnn.trace.zst", "--at", "end", "--by", "size"]],
+    "fit": [[*one, *TWO] for one in EACH] + [["samples/cnn.trace.zst", "--device", "8GiB"]],
+    "tune": EACH + [["samples/530-270.trace.zst", "--device", "2GiB"], ["samples/cnn.trace.zst", "--device", "20MiB"]],
+    "verify": [one for one in EACH if "530-270" not in one[0]] + [
+        ["samples/gpt-varlen-expand.trace.zst", "--policy", "best-fit"]],
+    "diff": [[*one, *TWO] for one in EACH] + [
+        ["samples/cnn.trace.zst", "samples/gpt-fp32.trace.zst"],
+        ["samples/mlp-adam.trace.zst", "samples/mlp-sgd.trace.zst"], ["one.json", "two.json"],
+        ["samples/cnn.trace.zst", "samples/cnn.trace.zst"]],
+}
+MAPS = {("info", "meta"), ("replay", "runs[].options")}         # their keys depend on the recording or the policy
+CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
+# Objects that stand in several places and have the same members, by their class. The first place is the documented one.
+SHARED = {
+    "Explanation": [("replay", "runs[].explanation.first_oom"), ("replay", "runs[].explanation.event"),
+                    ("info", "final_state")],
+    "Coverage": [("fit", "trace"), ("tune", "trace"), ("why", "trace"), ("info", "trace")],
+    "StartState": [("fit", "start"), ("tune", "start")],
+    "Gauges": [("replay", "runs[].peak"), ("replay", "runs[].at_peak"), ("replay", "runs[].end")],
+    "Cure": [("why", "recommended"), ("why", "serves_refused")],
+    "Holder": [("why", "holds[]"), ("why", "grows[]")],
+    "Setting": [("tune", "recommended"), ("tune", "serves_refused"), ("tune", "best_here_only"), ("tune", "best[]")],
+    "Pinned": [("tune", "why.before"), ("tune", "why.after")],
+    "Compared": [("verify", f"{part}{name}") for part in ("", "free_running.")
+                 for name in ("placements", "segments", "reserved")],
+    "Predicted": [("verify", "oom"), ("verify", "free_running.oom")],
+    "Difference": [("verify", "first_difference"), ("verify", "free_running.first_difference")],
+    "Step": [("diff", "steps.a"), ("diff", "steps.b")],
+    "Figure": [("diff", "fields[]"), ("diff", "runs[].fields[]")],
+    "Placement": [("diff", "first_placement.a"), ("diff", "first_placement.b")],
+    "DeviceCall": [("diff", "first_device_call.a"), ("diff", "first_device_call.b")],
+    "ComparedRun": [("diff", "runs[].a"), ("diff", "runs[].b")],
+    "Event": [("diff", "first_difference.a"), ("diff", "first_difference.b")],
+    "Requests": [("diff", f"{name}[].{side}") for name in ("size_classes", "lines") for side in "ab"],
+}
+CLASS_AT = {place: name for name, places in SHARED.items() for place in places}
+SECTIONS = {"An explanation": ("replay", ["runs[].explanation.first_oom", "runs[].explanation.event"])}
+
+
+# ---- what the program answers ----
+
+def ask(replay, command, words, folder):
+    name = [] if command == "replay" else [command]
+    done = subprocess.run([replay, *name, *words, "--json", "-"], cwd=folder, capture_output=True, text=True)
+    if done.returncode > 1:
+        raise SystemExit(f"generate_results: replay {command} {' '.join(words)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def answers(replay):
+    """{command: its answers}"""
+    replay = str(pathlib.Path(replay).resolve())
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for link in ("samples", "tests"):
+            (folder / link).symlink_to(ROOT / link)
+        (folder / "error.txt").write_text(ERROR_TEXT)
+        for policy, file in (("best-fit", "one.json"), ("none", "two.json")):
+            subprocess.run([replay, SAMPLES[0], "--policy", policy, "--json", file], cwd=folder, check=True,
+                           capture_output=True)
+        return {command: [ask(replay, command, words, folder) for words in lists]
+                for command, lists in QUESTIONS.items()}
+
+
+# ---- what SCHEMA.md says ----
+
+TYPES = {"text": "string", "number": "integer", "true": "boolean", "object": "object", "array": "array", "null": "null"}
+
+
+def documented():
+    """{(command, path): (types, meaning)} of the tables in report/SCHEMA.md."""
+    known, command, prefixes = {}, None, [""]
+    for line in (ROOT / "report/SCHEMA.md").read_text().splitlines():
+        if line.startswith("## "):
+            schema = re.search(r"schema `replay-?(\w*)/1`", line)
+            inside = next((SECTIONS[title] for title in SECTIONS if line.startswith(f"## {title}")), (None, []))
+            command, prefixes = (schema[1] or "replay", [""]) if schema else (inside[0], [p + "." for p in inside[1]])
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)][1:-1]
+        if command is None or len(cells) < 2 or not cells[0].startswith("`"):
+            continue
+        types = [TYPES[word] for word in re.findall(r"\w+", cells[1]) if word in TYPES] if len(cells) == 3 else []
+        keys = re.findall(r"`([^`]+)`", cells[0])
+        for key in keys:
+            for prefix in prefixes:
+                is_alone = len(keys) == 1
+                known[command, prefix + key] = ([t for t in types if is_alone or t == "null"], cells[-1])
+    return known
+
+
+# ---- from values to a shape, from a shape to a schema ----
+
+def type_of(value):
+    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array")):
+        if isinstance(value, kind):
+            return name
+    return "null" if value is None else "object"
+
+
+def objects_by_class(answers_of):
+    """{class of SHARED: every object of it in all answers}"""
+    found = {name: [] for name in SHARED}
+
+    def walk(value, command, path):
+        if isinstance(value, list):
+            for item in value:
+                walk(item, command, path + "[]")
+        elif isinstance(value, dict):
+            if (command, path) in CLASS_AT:
+                found[CLASS_AT[command, path]].append(value)
+            for key, part in value.items():
+                walk(part, command, f"{path}.{key}".lstrip("."))
+
+    for command, values in answers_of.items():
+        for value in values:
+            walk(value, command, "")
+    return found
+
+
+def schema_of(values, command, path, known, shared):
+    """The JSON Schema of all values that were seen at one place."""
+    name = CLASS_AT.get((command, path))
+    if name:
+        values = [value for value in values if value is None] + shared[name]
+    types = {type_of(value) for value in values}
+    said, meaning = known.get((command, path)) or known.get((command, path.split(".")[-1])) or ([], None)
+    if name:
+        command, path = SHARED[name][0]
+    types |= set(said) if types <= {"null"} else {"null"} & set(said)
+    if "number" in types:
+        types.discard("integer")
+    out = {"title": name} if name else {}
+    if meaning:
+        out["description"] = re.sub(r"[`\\]", "", meaning)
+    if types:
+        out["type"] = sorted(types) if len(types) > 1 else types.pop()
+    items = [item for value in values if isinstance(value, list) for item in value]
+    if items or (command, path + "[]") in CLASS_AT:
+        out["items"] = schema_of(items, command, path + "[]", known, shared)
+    objects = [value for value in values if isinstance(value, dict)]
+    if objects and (command, path) in MAPS:
+        parts = [part for o in objects for part in o.values()]
+        out["additionalProperties"] = schema_of(parts, command, path + ".*", known, shared)
+        out["additionalProperties"].setdefault("type", "string")
+    elif objects:
+        keys = list(dict.fromkeys(key for o in objects for key in o))
+        out["properties"] = {key: schema_of([o[key] for o in objects if key in o], command,
+                                            f"{path}.{key}".lstrip("."), known, shared) for key in keys}
+        out["required"] = [key for key in keys if all(key in o for o in objects)]
+    return out
+
+
+# ---- from a schema to dataclasses ----
+
+PYTHON = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+
+
+def class_name(parent, key, is_item):
+    word = re.sub(r"ies$", "y", key) if is_item else key
+    word = word[:-1] if is_item and word.endswith("s") else word
+    name = parent + "".join(part.capitalize() for part in word.split("_"))
+    return CLASS_NAMES.get(name, name)
+
+
+class Module:
+    """The text of results.py, class after class: parts first."""
+
+    def __init__(self):
+        self.classes = {}
+
+    def annotation(self, schema, parent, key, is_item=False):
+        types = schema.get("type", [])
+        types = [types] if isinstance(types, str) else types
+        words = []
+        for name in types:
+            if name in PYTHON:
+                words.append(PYTHON[name])
+            elif name == "array":
+                words.append(f"List[{self.annotation(schema.get('items', {}), parent, key, True)}]")
+            elif name == "object" and "properties" in schema:
+                words.append(self.add(schema, schema.get("title") or class_name(parent, key, is_item)))
+            elif name == "object":
+                inner = self.annotation(schema.get("additionalProperties", {}), parent, key)
+                words.append(f"Dict[str, {inner}]")
+        plain = words[0] if len(words) == 1 else f"Union[{', '.join(words)}]" if words else "Any"
+        return f"Optional[{plain}]" if "null" in types and plain != "Any" else plain
+
+    def add(self, schema, name):
+        lines = [f"class {name}(Result):", f'    """{self.title(schema, name)}"""']
+        required = set(schema["required"])
+        for key in sorted(schema["properties"], key=lambda k: k not in required):
+            part = schema["properties"][key]
+            kind = self.annotation(part, name, key)
+            if key not in required and not kind.startswith(("Optional", "Any")):
+                kind = f"Optional[{kind}]"
+            if part.get("description"):
+                lines += textwrap.wrap(part["description"], 112, initial_indent="    #: ", subsequent_indent="    #: ",
+                                       break_on_hyphens=False)
+            lines.append(f"    {key}: {kind}" + ("" if key in required else " = None"))
+        self.classes[name] = "\n".join(["@dataclass(frozen=True)", *lines])
+        return name
+
+    @staticmethod
+    def title(schema, name):
+        first = re.split(r"[.;:] |[.;:]$", schema.get("description") or name)[0]
+        return textwrap.shorten(first[:1].upper() + first[1:], 100) + "."
+
+    def text(self):
+        return "\n\n\n".join([HEAD, *self.classes.values()]) + "\n"
+
+
+HEAD = '''# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""What the program answers, one class for each object of its JSON. Made by generate_results.py; do not edit.
+
+Sizes are bytes and times nanoseconds. None stands for a fact that is not known. report/SCHEMA.md has the words in full.
+"""
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Union
+
+from vramreplay.result import Result'''
+
+
+def generated(replay):
+    """{path below PACKAGE: text}"""
+    known, module, files = documented(), Module(), {}
+    said = answers(replay)
+    shared = objects_by_class(said)
+    for command, values in said.items():
+        schema = {"$schema": "https://json-schema.org/draft/2020-12/schema",
+                  "title": values[0]["schema"], **schema_of(values, command, "", known, shared)}
+        schema["properties"]["schema"]["const"] = values[0]["schema"]
+        files[f"schemas/{values[0]['schema'].replace('/', '-')}.json"] = json.dumps(schema, indent=1) + "\n"
+        module.add({**schema, "description": f"The answer of {command}"}, command.capitalize())
+    files["results.py"] = module.text()
+    return files
+
+
+def main():
+    is_writing = sys.argv[2:] == ["--write"]
+    differing = []
+    for name, text in generated(sys.argv[1]).items():
+        path = PACKAGE / name
+        if path.exists() and path.read_text() == text:
+            continue
+        differing.append(name)
+        if is_writing:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+    for name in differing:
+        print(f"python/vramreplay/{name}: {'written' if is_writing else 'is not what the program answers now'}")
+    if differing and not is_writing:
+        raise SystemExit("run python/generate_results.py build/replay --write, then read the difference")
+
+
+if __name__ == "__main__":
+    main()

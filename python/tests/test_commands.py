@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""The functions return what the program says, refuse as it refuses, and end it when they are interrupted."""
+import inspect
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+
+import pytest
+import vramreplay
+from vramreplay import commands, files, results, running
+
+COMMANDS = {"info": [], "replay": [], "why": [], "who": [], "fit": [], "tune": [], "verify": [],
+            "diff": ["best-fit", "none"]}
+NOT_OPTIONS = {"recording", "a", "b", "progress", "timeout"}
+# Options that only choose how the program writes, and those that measure a real card.
+WRITING = {"json", "csv", "samples", "perfetto", "folded", "speedscope", "wide", "all", "help", "calibrate"}
+
+
+def program_says(command, recording, policies):
+    words = ([] if command == "replay" else [command]) + [recording] + [w for p in policies for w in ("--policy", p)]
+    done = subprocess.run([files.program(), *words, "--json", "-"], capture_output=True, check=False)
+    return json.loads(done.stdout)
+
+
+def without_unset(value):
+    """Members that the program left out are None in the dataclass."""
+    if isinstance(value, dict):
+        return {k: without_unset(v) for k, v in value.items() if v is not None}
+    return [without_unset(v) for v in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", ["gpt-varlen-expand", "oom-fragmented"])
+def test_a_function_returns_every_member_that_the_program_writes(command, name, sample):
+    policies = COMMANDS[command]
+    answer = getattr(vramreplay, command)(sample(name), **({"policy": policies} if policies else {}))
+    assert type(answer) is getattr(results, command.capitalize())
+    assert without_unset(answer.to_dict()) == without_unset(program_says(command, sample(name), policies))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_function_takes_every_option_of_its_command(command):
+    help_of = [files.program(), *([] if command == "replay" else [command]), "x", "--help"]
+    said = subprocess.run(help_of, capture_output=True, text=True, check=True).stdout.split("Exit status:")[0]
+    options = set(re.findall(r"^  (?:-\w, )?--([a-z-]+)", said, re.M)) - WRITING
+    taken = set(inspect.signature(getattr(commands, command)).parameters) - NOT_OPTIONS
+    if command == "replay":
+        options.discard("sample-every")             # it is an option of samples()
+    assert {name.rstrip("_").replace("_", "-") for name in taken} == options
+
+
+def test_an_inner_object_is_an_object(sample):
+    run = vramreplay.replay(sample("cnn"), policy=["best-fit", "none"]).runs[1]
+    assert (run.policy, run.outcome) == ("none", "ok") and run.peak.requested_bytes > 0
+
+
+@pytest.mark.parametrize("content, place, reason", [
+    (b"junk", "byte 0", "neither a native trace"), (None, None, "No such file")])
+def test_an_error_names_file_place_and_reason(tmp_path, content, place, reason):
+    path = tmp_path / "bad.pickle"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(vramreplay.InputError) as caught:
+        vramreplay.load(path)
+    assert (caught.value.file, caught.value.place, caught.value.status) == (str(path), place, 2)
+    assert caught.value.reason.startswith(reason)
+
+
+def test_wrong_usage_is_an_error_without_a_file(sample):
+    with pytest.raises(vramreplay.InputError, match="nosuch") as caught:
+        vramreplay.fit(sample("cnn"), policy="nosuch")
+    assert caught.value.file is None
+
+
+def test_a_file_whose_name_begins_with_a_dash_is_a_file(tmp_path, sample, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.symlink(sample("cnn"), "-x.zst")
+    assert vramreplay.info("-x.zst").events == vramreplay.info(sample("cnn")).events
+
+
+def test_load_reads_and_its_options_reach_each_question(sample):
+    recording = vramreplay.load(sample("cnn"))
+    assert recording.info() == vramreplay.info(sample("cnn"))
+    with pytest.raises(vramreplay.InputError, match="--gpu 7"):
+        vramreplay.load(sample("cnn"), gpu=7)
+
+
+class SlowProgram:
+    """A program in replay's place that tells progress, then sleeps, and leaves a file when it is told to end."""
+
+    def __init__(self, folder, monkeypatch):
+        self.ended = folder / "ended"
+        path = folder / "slow"
+        path.write_text(f"""#!/bin/bash
+trap 'touch {self.ended}; exit 143' TERM
+[ -t 2 ] && printf '\\rreading:  25 %%, about 3 s left\\r\\033[Kreading:  50 %%\\rreading: 12 MiB, 7 MiB/s\\r\\033[K' >&2
+for _ in $(seq 600); do sleep 0.1; done
+""")
+        path.chmod(0o755)
+        monkeypatch.setenv("VRAMREPLAY_PROGRAM", str(path))
+
+
+def test_progress_is_told_and_an_exception_from_outside_ends_the_program(tmp_path, monkeypatch):
+    slow, told = SlowProgram(tmp_path, monkeypatch), []
+    with pytest.raises(subprocess.TimeoutExpired):
+        vramreplay.info("x", progress=lambda what, part: told.append((what, part)), timeout=3)
+    assert told == [("reading", 0.25), ("reading", 0.5), ("reading", None)]
+    assert slow.ended.exists()
+
+
+def test_the_programs_own_progress_is_understood(tmp_path):
+    """It is silent for the first moments, so the work grows until it is heard."""
+    for events in (4_000_000, 16_000_000, 64_000_000):
+        told = []
+        path = tmp_path / f"{events}.zst"
+        subprocess.run([files.program(), "generate", "mix:1000", "--events", str(events), "-o", path], check=True)
+        vramreplay.replay(path, policy=["best-fit", "none"], threads=1, progress=lambda *words: told.append(words))
+        if told:
+            break
+    assert told and all(what and 0 <= part <= 1 for what, part in told)
+
+
+def test_ctrl_c_ends_the_program(tmp_path, monkeypatch):
+    slow = SlowProgram(tmp_path, monkeypatch)
+
+    def interrupt():
+        time.sleep(1)
+        os.kill(os.getpid(), 2)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        vramreplay.info("x")
+    assert slow.ended.exists()
+
+
+def test_progress_of_a_fast_command_is_silent_and_errors_still_come(sample, tmp_path):
+    told = []
+    vramreplay.info(sample("cnn"), progress=lambda *a: told.append(a))
+    assert told == []
+    with pytest.raises(vramreplay.InputError, match="No such file"):
+        vramreplay.info(tmp_path / "none", progress=lambda *a: None)
+
+
+def test_samples_are_columns_that_numpy_shares(sample):
+    numpy = pytest.importorskip("numpy")
+    run = vramreplay.replay(sample("cnn"), policy="best-fit").runs[0]
+    columns = vramreplay.samples(sample("cnn"), policy="best-fit", sample_every=1)
+    arrays = columns.arrays()
+    assert len(columns) > 1000 and set(columns.words["policy"]) == {"best-fit"}
+    assert arrays["reserved_bytes"].max() == run.peak.reserved_bytes
+    columns.numbers["reserved_bytes"][0] = 7
+    assert arrays["reserved_bytes"][0] == 7 and numpy.shares_memory(arrays["event"], columns.arrays()["event"])
+
+
+def test_frames_hold_the_rows_of_an_answer(sample):
+    pytest.importorskip("pandas")
+    answer = vramreplay.replay(sample("cnn"), policy=["best-fit", "none"])
+    frame = answer.frame()
+    assert list(frame["policy"]) == ["best-fit", "none"]
+    assert list(frame["peak.reserved_bytes"]) == [run.peak.reserved_bytes for run in answer.runs]
+    assert len(vramreplay.samples(sample("cnn")).frame().columns) == 12
+    with pytest.raises(ValueError, match="no list"):
+        answer.frame("nosuch")
+
+
+def test_options_become_words():
+    options = {"on_oom": "skip", "policy": ["a", "--b"], "audit": True, "gpu": 0, "from_": None, "touch": False}
+    assert running.option_words(options) == ["--on-oom=skip", "--policy=a", "--policy=--b", "--audit", "--gpu=0"]
+
+
+def test_a_notebook_shows_an_answer_and_escapes_it(sample):
+    assert "&lt;" in results.Holder(line="<x>", bytes=1, requests=1)._repr_html_()
+    assert "Info" in vramreplay.load(sample("cnn"))._repr_html_()
+
+
+def test_text_is_what_a_person_reads(sample):
+    assert vramreplay.text("why", sample("oom-fragmented")).startswith("Fragmented: ")

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""The server speaks MCP with the protocol's own client, gives typed answers, and reaches nothing outside its folder."""
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+
+import jsonschema
+import mcp
+import pytest
+import vramreplay
+from vramreplay import mcp as server
+
+SAMPLES = ["cnn", "oom-fragmented", "mlp-adam", "mlp-sgd", "gpt-varlen-expand"]
+
+
+@pytest.fixture
+def folder(tmp_path, sample):
+    """A server's folder: recordings, and ways out of it."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    for name in SAMPLES:
+        shutil.copy(sample(name), inside / f"{name}.zst")
+    shutil.copy(sample("cnn"), tmp_path / "outside.zst")
+    (inside / "link.zst").symlink_to(tmp_path / "outside.zst")
+    (inside / "bad.pickle").write_bytes(b"junk")
+    return inside
+
+
+@pytest.fixture
+def session(folder):
+    """session(STEPS): lets a coroutine use a client that is connected to a new server."""
+    def run(steps):
+        async def connected():
+            parameters = mcp.StdioServerParameters(command=sys.executable,
+                                                   args=["-m", "vramreplay.mcp", "--folder", str(folder)])
+            async with mcp.Client(parameters) as client:
+                return await steps(client)
+        return asyncio.run(connected())
+    return run
+
+
+@pytest.fixture
+def call(session):
+    """call(TOOL, **ARGUMENTS): the client's result."""
+    return lambda tool, **arguments: session(lambda client: client.call_tool(tool, arguments))
+
+
+def test_the_client_lists_the_tools_with_valid_schemas(session):
+    tools = {tool.name: tool for tool in session(lambda client: client.list_tools()).tools}
+    assert set(tools) == {"info", "why", "who", "fit", "tune", "diff", "verify"}
+    for tool in tools.values():
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.output_schema["properties"]["schema"]["const"] == f"replay-{tool.name}/1"
+        assert tool.annotations.read_only_hint
+
+
+@pytest.mark.parametrize("tool, arguments", [
+    ("info", {"recording": "cnn.zst"}), ("why", {"recording": "oom-fragmented.zst"}),
+    ("who", {"recording": "cnn.zst", "at": "peak", "by": "line"}),
+    ("fit", {"recording": "cnn.zst", "policy": ["best-fit", "pow2"], "device": "8GiB"}),
+    ("tune", {"recording": "oom-fragmented.zst", "device": "2GiB"}),
+    ("diff", {"a": "mlp-adam.zst", "b": "mlp-sgd.zst"}), ("diff", {"a": "cnn.zst", "policy": ["best-fit", "none"]}),
+    ("verify", {"recording": "gpt-varlen-expand.zst", "gpu": 0})])
+def test_every_tool_answers_by_its_schema_and_with_words(call, tool, arguments):
+    result = call(tool, **arguments)            # the client checks the answer against the declared schema, too
+    assert not result.is_error and result.content[0].text.strip()
+    jsonschema.validate(result.structured_content, server.TOOLS[tool].output_schema())
+
+
+def test_an_answer_is_the_programs_and_names_no_folder(call, sample, folder):
+    result = call("why", recording="oom-fragmented.zst")
+    want = vramreplay.why(sample("oom-fragmented")).to_dict()
+    got = {**want, **result.structured_content}
+    assert got.pop("path") == "oom-fragmented.zst" and want.pop("path") and got == want
+    assert result.content[0].text.startswith("Fragmented: ") and str(folder) not in str(result)
+
+
+@pytest.mark.parametrize("tool, arguments, reason", [
+    ("info", {"recording": "../outside.zst"}, "is not below the folder"),
+    ("info", {"recording": "link.zst"}, "is not below the folder"),
+    ("info", {"recording": "/etc/passwd"}, "is not below the folder"),
+    ("info", {"recording": "."}, "is not below the folder"),
+    ("info", {"recording": "nosuch.zst"}, "no such file"),
+    ("info", {"recording": "bad.pickle"}, "bad.pickle: byte 0: neither a native trace"),
+    ("info", {}, "needs 'recording'"), ("info", {"recording": 7}, "is of type string"),
+    ("info", {"recording": "cnn.zst", "html": "x"}, "not 'html'"),
+    ("info", {"recording": "cnn.zst", "gpu": True}, "is of type integer"),
+    ("fit", {"recording": "cnn.zst", "policy": ["./evil.so"]}, "a plugin is not loaded"),
+    ("fit", {"recording": "cnn.zst", "policy": ["evil.so:x=1"]}, "a plugin is not loaded"),
+    ("fit", {"recording": "cnn.zst", "policy": [1]}, "holds texts"),
+    ("fit", {"recording": "cnn.zst", "device": "cuda:0"}, "a real card is not used"),
+    ("who", {"recording": "cnn.zst", "by": "colour"}, "colour")])
+def test_what_reaches_out_or_means_nothing_is_refused_with_a_sentence(call, tool, arguments, reason):
+    result = call(tool, **arguments)
+    assert result.is_error and reason in result.content[0].text
+
+
+def say(folder, *lines):
+    done = subprocess.run([sys.executable, "-m", "vramreplay.mcp", "--folder", folder], input="\n".join(lines),
+                          text=True, capture_output=True)
+    assert done.returncode == 0 and done.stderr == ""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_broken_messages_are_answered_and_the_server_goes_on(folder):
+    answers = say(folder, "{", "[]", '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+                  '{"jsonrpc":"2.0","id":1,"method":"nosuch"}',
+                  '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rm"}}', "",
+                  '{"jsonrpc":"2.0","id":3,"method":"ping"}')
+    assert [a.get("error", {}).get("code") for a in answers] == [-32700, -32600, -32601, -32602, None]
+    assert answers[-1] == {"jsonrpc": "2.0", "id": 3, "result": {}}
+
+
+@pytest.mark.parametrize("asked, got", [("2025-06-18", "2025-06-18"), ("2024-11-05", "2024-11-05"),
+                                        ("1999-01-01", "2025-11-25")])
+def test_the_version_is_the_clients_if_it_is_known(folder, asked, got):
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": asked}}
+    [answer] = say(folder, json.dumps(request))
+    assert answer["result"]["protocolVersion"] == got
+    assert answer["result"]["serverInfo"]["version"] == vramreplay.__version__
+
+
+def test_a_folder_must_be_named(tmp_path):
+    for words in ([], ["--folder", str(tmp_path / "none")]):
+        done = subprocess.run([sys.executable, "-m", "vramreplay.mcp", *words], capture_output=True, text=True)
+        assert done.returncode == 2 and "folder" in done.stderr

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Marked tests run on the simulated card, fail where they take too much, and say what changed since the baseline."""
+import json
+import re
+
+import pytest
+from vramreplay import pytest_plugin
+
+HEAD = """
+import ctypes, pytest
+
+def take(*sizes):
+    cuda = ctypes.CDLL("libcudart.so.12")
+    for size in sizes:
+        at = ctypes.c_void_p()
+        assert cuda.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(size)) == 0
+"""
+
+
+@pytest.fixture
+def outcome(pytester):
+    """outcome(TEST, WORD...): what pytest says of a file with this test, in a folder of its own."""
+    def run(text, *words):
+        pytester.makepyfile(test_it=HEAD + text)
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *words)
+    return run
+
+
+LIMITED = """
+@pytest.mark.peak_memory("%s", device="sim:1GiB")
+def test_step():
+    take(4 << 20, 6 << 20)
+"""
+
+
+def test_a_test_below_its_limit_passes(outcome):
+    outcome(LIMITED % "10 MiB").assert_outcomes(passed=1)
+
+
+def test_a_test_above_its_limit_fails_and_says_who_holds_the_memory(outcome):
+    result = outcome(LIMITED % "9.5 MiB")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([
+        "10.00 MiB (10,485,760 B) at the peak on sim:1GiB, limit 9.50 MiB (9,961,472 B): 524,288 B too much",
+        "At the peak hold most:", "*60.0%  6.00 MiB*"])
+
+
+GUARDED = """
+@pytest.mark.peak_memory(device="sim:1GiB")
+def test_step():
+    take(%s)
+"""
+
+
+def test_the_baseline_is_written_kept_and_compared(outcome, pytester):
+    result = outcome(GUARDED % "4 << 20, 6 << 20")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*nothing to compare it with*--update-peaks writes one"])
+    outcome(GUARDED % "4 << 20, 6 << 20", "--update-peaks").assert_outcomes(passed=1)
+    written = json.loads((pytester.path / "peaks.json").read_text())
+    assert written == {"test_it.py::test_step": {"device": "sim:1GiB", "peak_bytes": 10 << 20}}
+    outcome(GUARDED % "4 << 20, 6 << 20").assert_outcomes(passed=1)
+    outcome(GUARDED % "4 << 20").assert_outcomes(passed=1)
+    result = outcome(GUARDED % "4 << 20, 8 << 20")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["12.00 MiB*baseline 10.00 MiB*: 2,097,152 B too much", "Since the baseline:",
+                                 "At its peak B requests 2 MiB (20.0%) more than A*"])
+
+
+def test_markdown_has_every_peak_and_the_diff(outcome, pytester):
+    outcome(GUARDED % "4 << 20", "--update-peaks")
+    outcome(GUARDED % "5 << 20", "--peaks-md", "peaks.md")
+    text = (pytester.path / "peaks.md").read_text()
+    assert "| `test_it.py::test_step` (failed) | sim:1GiB | 5.00 MiB (5,242,880 B) | 4.00 MiB" in text
+    assert "Since the baseline:" in text and text.count("```") == 2
+
+
+def test_two_runs_take_the_same_bytes(outcome, pytester):
+    for _ in range(2):
+        outcome(GUARDED % "1000, 3 << 20, 77", "--update-peaks").assert_outcomes(passed=1)
+        (pytester.path / "peaks.json").rename(pytester.path / f"{_}.json")
+    assert (pytester.path / "0.json").read_text() == (pytester.path / "1.json").read_text()
+
+
+def test_fixtures_parameters_and_plain_tests_work_as_ever(outcome):
+    outcome("""
+@pytest.fixture
+def size():
+    return 1 << 20
+
+@pytest.mark.peak_memory("3 MiB")
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_many(size, n):
+    take(*[size] * n)
+
+def test_plain(size):
+    assert size == 1 << 20
+""").assert_outcomes(passed=3, failed=1)
+
+
+def test_failures_skips_and_expected_failures_come_through(outcome):
+    result = outcome("""
+@pytest.mark.peak_memory("1 MiB")
+def test_wrong():
+    assert "apples" == "pears"
+
+@pytest.mark.peak_memory("1 MiB")
+def test_skipped():
+    pytest.skip("not today")
+
+@pytest.mark.peak_memory("1 MiB")
+@pytest.mark.xfail
+def test_known():
+    take(2 << 20)
+
+@pytest.mark.peak_memory("1 MiB")
+def test_without_cuda():
+    pass
+
+@pytest.mark.peak_memory("1 MB")
+def test_unclear():
+    pass
+""", "-rs")
+    result.assert_outcomes(failed=3, skipped=1, xfailed=1)
+    for words in ("assert 'apples' == 'pears'", "asked for no device memory", "'1 MB' is no size", "not today"):
+        assert words in result.stdout.str()
+
+
+def test_a_test_that_is_refused_memory_fails_in_its_own_words(outcome):
+    result = outcome(LIMITED.replace("1GiB", "8MiB") % "1 GiB")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["on the card sim:8MiB:", "*assert 2 == 0*"])
+
+
+@pytest.mark.parametrize("text, n", [("1.5 GiB", 3 << 29), ("12", 12), (12, 12), ("7 KiB", 7168), ("1mib", 1 << 20)])
+def test_sizes_are_read(text, n):
+    assert pytest_plugin.parse_size(text) == n
+    assert re.search(f"{n:,}", pytest_plugin.size_text(n))

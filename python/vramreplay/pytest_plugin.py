@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Tests that guard memory, without a GPU.
+
+    @pytest.mark.peak_memory("1.2 GiB", device="sim:24GiB")
+    def test_a_training_step(): ...
+
+The test runs in a process of its own on a simulated card, under `replay run-sim`, and fails if the card held more than
+that. Its peak is the most memory that the process had of the card: for PyTorch, what its allocator reserved. Nothing is
+left to chance, so the same code gives the same bytes. Without a size the peak may not exceed that of the baseline.
+`--update-peaks` writes the baseline: peaks.json, and a recording of each test for the `diff` of a later failure.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+import pytest
+
+RESULT = "VRAMREPLAY_TEST_RESULT"           # in the process on the card: the file that gets the test's reports
+DEVICE = "sim:24GiB"
+UNITS = {"b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+MARKER = ("peak_memory(limit=None, *, device='sim:24GiB'): run the test on this simulated card; fail if it takes more "
+          "than limit, or without one more than in the baseline")
+HOLDERS = 5
+
+
+def pytest_addoption(parser: Any) -> None:
+    group = parser.getgroup("peak memory")
+    group.addoption("--update-peaks", action="store_true", help="write the baseline of tests marked peak_memory")
+    group.addoption("--peaks-md", metavar="FILE", help="write the peaks of tests marked peak_memory as Markdown")
+    parser.addini("peaks_file", "baseline of tests marked peak_memory, below the root folder", default="peaks.json")
+
+
+def pytest_configure(config: Any) -> None:
+    config.addinivalue_line("markers", MARKER)
+    if RESULT not in os.environ:
+        config.pluginmanager.register(Guard(config), "vramreplay-guard")
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """On the card: tell the other process how each phase of the test went."""
+    if RESULT in os.environ:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+        with open(os.environ[RESULT], "a", encoding="utf-8") as out:
+            out.write(json.dumps({"outcome": report.outcome, "text": reason}) + "\n")
+
+
+def parse_size(text: Union[int, str]) -> int:
+    """Bytes of 1200, "1200" or "1.2 GiB". WrongMark for anything else: units of a thousand would be misread."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]iB|B)?\s*", str(text), re.I)
+    if not found:
+        raise WrongMark(f"{text!r} is no size; write it as '1.2 GiB'")
+    return int(float(found[1]) * UNITS[(found[2] or "B").lower()])
+
+
+def size_text(n: int) -> str:
+    """In GiB, MiB or KiB, and exactly."""
+    unit = next((u for u in ("gib", "mib", "kib") if n >= UNITS[u]), "b")
+    return f"{n:,} B" if unit == "b" else f"{n / UNITS[unit]:.2f} {unit[0].upper()}iB ({n:,} B)"
+
+
+@dataclass
+class Peak:
+    """What a test took of the card."""
+
+    name: str
+    device: str
+    bytes: int
+    baseline: Optional[int] = None
+    limit: Optional[int] = None
+    is_failed: bool = False
+    details: List[str] = field(default_factory=list)        # what stands below the first line of a failure
+
+
+class TooMuchMemory(Exception):
+    """The report of a test is its words, without a traceback."""
+
+
+class WrongMark(Exception):
+    """The marker's arguments mean nothing."""
+
+
+class FailedOnCard(Exception):
+    """The test itself failed on the card. Its words are the report from there."""
+
+
+class Guard:
+    """Replaces marked tests by PeakTests, keeps the baseline, and writes the summary."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+        self.file = Path(config.rootpath, config.getini("peaks_file"))
+        self.recordings = self.file.with_suffix("")
+        self.is_updating = config.getoption("--update-peaks")
+        self.baseline: Dict[str, Dict[str, Any]] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.peaks: List[Peak] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: List[Any]) -> None:
+        for i, item in enumerate(items):
+            if item.get_closest_marker("peak_memory"):
+                items[i] = PeakTest.from_parent(item.parent, name=item.name, original=item, guard=self)
+
+    def recording_of(self, name: str) -> Path:
+        return self.recordings / (re.sub(r"[^\w.-]+", "_", name) + ".trace.zst")
+
+    def update(self, peak: Peak, recording: Path) -> None:
+        self.baseline[peak.name] = {"device": peak.device, "peak_bytes": peak.bytes}
+        self.recordings.mkdir(parents=True, exist_ok=True)
+        if recording.exists():
+            self.recording_of(peak.name).write_bytes(recording.read_bytes())
+        self.file.write_text(json.dumps(dict(sorted(self.baseline.items())), indent=1) + "\n")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.config.getoption("--peaks-md"):
+            Path(self.config.getoption("--peaks-md")).write_text(self.markdown())
+        if self.is_updating and self.peaks:
+            terminalreporter.write_line(f"{len(self.peaks)} peaks written to {self.file}")
+
+    def markdown(self) -> str:
+        lines = ["| test | card | peak | before | most allowed |", "|---|---|---|---|---|"]
+        for peak in self.peaks:
+            cells = [size_text(n) if n is not None else "" for n in (peak.bytes, peak.baseline, peak.limit)]
+            mark = " (failed)" if peak.is_failed else ""
+            lines.append(f"| `{peak.name}`{mark} | {peak.device} | {' | '.join(cells)} |")
+        for peak in self.peaks:
+            if peak.details:
+                lines += ["", f"### {peak.name}", "", "```", *peak.details, "```"]
+        return "\n".join(lines) + "\n"
+
+
+class PeakTest(pytest.Item):
+    """A marked test, in the place of the function that it runs elsewhere."""
+
+    def __init__(self, *, original: Any, guard: Guard, **others: Any) -> None:
+        super().__init__(**others)
+        self.guard, self.place = guard, original.reportinfo()
+        self.own_markers = list(original.own_markers)
+        self.keywords.update(original.keywords)
+
+    def reportinfo(self) -> Any:
+        return self.place
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        if isinstance(excinfo.value, (TooMuchMemory, FailedOnCard, WrongMark)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def allowed(self) -> Tuple[Optional[int], str]:
+        """The marker's limit in bytes, None without one, and the card."""
+        marker = self.get_closest_marker("peak_memory")
+        assert marker is not None
+        unknown = set(marker.kwargs) - {"device", "limit"}
+        if unknown or len(marker.args) > 1:
+            raise WrongMark(f"peak_memory takes a limit and device=, not {marker.args} {marker.kwargs}")
+        limit = marker.args[0] if marker.args else marker.kwargs.get("limit")
+        return (None if limit is None else parse_size(limit)), marker.kwargs.get("device", DEVICE)
+
+    def runtest(self) -> None:
+        limit, device = self.allowed()
+        with tempfile.TemporaryDirectory() as folder:
+            recording = Path(folder, "test.trace.zst")
+            peak = Peak(self.nodeid, device, run_on_card(self, device, recording), limit=limit)
+            self.guard.peaks.append(peak)
+            if self.guard.is_updating:
+                self.guard.update(peak, recording)
+            self.judge(peak, recording)
+
+    def judge(self, peak: Peak, recording: Path) -> None:
+        before = self.guard.baseline.get(peak.name)
+        if before and before["device"] == peak.device:
+            peak.baseline = before["peak_bytes"]
+        if peak.limit is None and peak.baseline is None:
+            raise TooMuchMemory(f"{size_text(peak.bytes)} at the peak on {peak.device}, nothing to compare it with: "
+                                f"no limit, no baseline of this card in {self.guard.file}. --update-peaks writes one")
+        most = peak.limit if peak.limit is not None else peak.baseline
+        assert most is not None
+        if peak.bytes <= most:
+            return
+        peak.is_failed = True
+        peak.details = holders(recording) + difference(self.guard.recording_of(peak.name), recording)
+        word = "limit" if peak.limit is not None else "baseline"
+        first = (f"{size_text(peak.bytes)} at the peak on {peak.device}, {word} {size_text(most)}: "
+                 f"{peak.bytes - most:,} B too much")
+        raise TooMuchMemory("\n".join([first, *peak.details]))
+
+
+def run_on_card(item: PeakTest, device: str, recording: Path) -> int:
+    """Run the test on the card and record it; most bytes of any card. What the test itself says is raised here."""
+    from vramreplay import files
+
+    result, summary = recording.with_name("result"), recording.with_name("summary.json")
+    config = item.config
+    ini = ["-c", str(config.inipath)] if config.inipath else []
+    test = [sys.executable, "-m", "pytest", "-q", "--runxfail", "-p", "no:cacheprovider", "-o", "addopts=", *ini,
+            f"--rootdir={config.rootpath}", item.nodeid]
+    words = [files.program(), "run-sim", "--device", device, "--record", recording, "--json", summary, "--", *test]
+    done = subprocess.run([str(word) for word in words], cwd=config.rootpath, env={**os.environ, RESULT: str(result)},
+                          capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    reports = [json.loads(line) for line in result.read_text().splitlines()] if result.exists() else []
+    failed = [report["text"] for report in reports if report["outcome"] == "failed"]
+    if failed:
+        raise FailedOnCard("\n".join([f"on the card {device}:", *failed]))
+    if any(report["outcome"] == "skipped" for report in reports):
+        pytest.skip(next(report["text"] for report in reports if report["outcome"] == "skipped"))
+    if done.returncode != 0 or not reports:
+        raise FailedOnCard(f"the test could not be run on the card {device}:\n{done.stdout}{done.stderr}")
+    peaks = [int(card["peak_bytes"]) for card in json.loads(summary.read_text())["devices"]]
+    if not peaks:
+        raise FailedOnCard(f"the test asked for no device memory on the card {device}")
+    return max(peaks)
+
+
+def holders(recording: Path) -> List[str]:
+    """The lines of the program that hold most at the peak; sizes of requests where no line was recorded."""
+    from vramreplay import commands, errors
+
+    try:
+        rows = commands.who(recording, at="peak").rows[:HOLDERS]
+    except errors.ReplayError as error:
+        return [f"Who holds it is not known: {error}"]
+    return ["At the peak hold most:", *(f"  {row.share:6.1%}  {size_text(row.bytes)}  {row.name}" for row in rows)]
+
+
+def difference(before: Path, after: Path) -> List[str]:
+    """The program's `diff` of the baseline's recording and this one."""
+    from vramreplay import commands, errors
+
+    if not before.exists():
+        return []
+    try:
+        return ["", "Since the baseline:", *commands.text("diff", before, after).rstrip().splitlines()]
+    except errors.ReplayError as error:
+        return [f"What has changed is not known: {error}"]

@@ -1,0 +1,1102 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""What the program answers, one class for each object of its JSON. Made by generate_results.py; do not edit.
+
+Sizes are bytes and times nanoseconds. None stands for a fact that is not known. report/SCHEMA.md has the words in full.
+"""
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Union
+
+from vramreplay.result import Result
+
+
+@dataclass(frozen=True)
+class InfoSettings(Result):
+    """PyTorch's settings."""
+    #: the text of the variable; null: not recorded
+    asked: Optional[str]
+    #: as a settings text, "" for the defaults; null: not recorded
+    in_force: Optional[str]
+    #: what was asked for and is not in force, a sentence
+    not_in_force: Optional[str]
+
+
+@dataclass(frozen=True)
+class Coverage(Result):
+    """As in replay-fit/1."""
+    #: what the recording covers, as in a replay
+    begins: Optional[str]
+    #: what the recording covers, as in a replay
+    ends: Optional[str]
+    #: what the recording covers, as in a replay
+    refusals: Optional[int]
+    #: what the recording covers, as in a replay
+    refusals_survived: Optional[int]
+    #: what the recording covers, as in a replay
+    whole_steps: Optional[int]
+
+
+@dataclass(frozen=True)
+class InfoEventsByKind(Result):
+    """Alloc, free, free_requested, free_completed, flush, oom, command, mark."""
+    alloc: int
+    free: int
+    free_requested: int
+    free_completed: int
+    flush: int
+    oom: int
+    command: int
+    mark: int
+
+
+@dataclass(frozen=True)
+class InfoStart(Result):
+    """Before the first event."""
+    state: str
+    live_requests: int
+    live_bytes: int
+    pending_frees: int
+    guessed_sizes: int
+    segments: int
+    reserved_bytes: int
+
+
+@dataclass(frozen=True)
+class InfoRecorded(Result):
+    """Peak_reserved_bytes, peak_allocated_bytes, start_reserved_bytes, end_reserved_bytes, end_segments."""
+    peak_reserved_bytes: Optional[int]
+    peak_allocated_bytes: Optional[int]
+    start_reserved_bytes: Optional[int]
+    end_reserved_bytes: Optional[int]
+    end_segments: Optional[int]
+
+
+@dataclass(frozen=True)
+class InfoPeakLine(Result):
+    """InfoPeakLine."""
+    line: str
+    bytes: int
+    requests: int
+
+
+@dataclass(frozen=True)
+class InfoPeak(Result):
+    """When most is requested at once."""
+    event: int
+    bytes: int
+    requests: int
+    lines: List[InfoPeakLine]
+
+
+@dataclass(frozen=True)
+class ExplanationParts(Result):
+    """The same bytes by what they are."""
+    #: live requests, as asked for
+    requested_bytes: int
+    #: their rounding up to multiples of 512 bytes
+    rounding_bytes: int
+    #: what their blocks have beyond that: coarser rounding, or a remainder that is not split off
+    rest_bytes: int
+    #: freed by the program, but a stream may still use it
+    pending_bytes: int
+    #: free parts of segments that are in use
+    split_free_bytes: int
+    #: free in whole pages of expandable segments that are otherwise in use: they can be given back
+    page_free_bytes: int
+    #: cached segments that nothing uses
+    whole_free_bytes: int
+    #: reserved by the policy, but in no block that it shows
+    hidden_bytes: int
+
+
+@dataclass(frozen=True)
+class ExplanationDevice(Result):
+    """The card."""
+    total_bytes: Optional[int]
+    context_bytes: int
+    others_bytes: int
+    #: pages of the driver minus reserved; below 0 if small segments share pages
+    page_rounding_bytes: int
+    free_bytes: Optional[int]
+
+
+@dataclass(frozen=True)
+class ExplanationFree(Result):
+    """ExplanationFree."""
+    stream: int
+    pool: int
+    is_small: bool
+    is_whole: bool
+    bytes: int
+    page_bytes: int
+    blocks: int
+    largest_bytes: int
+    why_kept: Optional[str]
+
+
+@dataclass(frozen=True)
+class ExplanationHole(Result):
+    """ExplanationHole."""
+    bytes: int
+    pin_bytes: int
+    count: int
+
+
+@dataclass(frozen=True)
+class ExplanationRequest(Result):
+    """Null if the event asks for nothing."""
+    requested_bytes: int
+    block_bytes: int
+    segment_bytes: int
+    stream: int
+    pool: int
+    largest_usable_bytes: int
+    missing_bytes: int
+
+
+@dataclass(frozen=True)
+class ExplanationBlock(Result):
+    """ExplanationBlock."""
+    requested_bytes: int
+    bytes: int
+    address: int
+    stream: int
+    pool: int
+    is_pending: bool
+    event: int
+    age_ns: int
+    stack: List[str]
+
+
+@dataclass(frozen=True)
+class Explanation(Result):
+    """Before the event given with --explain, or after the last."""
+    #: in trace.numbering; -1: before the first event, in the start state or for --warm; null: after the last
+    #: event
+    event: Optional[int]
+    #: false: the policy does not show its blocks, all of them are hidden
+    shows_blocks: bool
+    #: all memory that the policy has from the device
+    reserved_bytes: int
+    #: the same bytes by what they are: the sum is reserved_bytes
+    parts: ExplanationParts
+    #: the card: context_bytes + others_bytes + reserved + page_rounding_bytes + free_bytes is total_bytes;
+    #: total_bytes and free_bytes are null on an unlimited card
+    device: ExplanationDevice
+    #: free blocks by stream, pool, size class and kind of segment: stream, pool, is_small, is_whole (nothing
+    #: else is in their segments), bytes, page_bytes (of them in whole pages that can be given back while the
+    #: rest of their segments is in use), blocks, largest_bytes, why_kept (text; null unless is_whole)
+    free: List[ExplanationFree]
+    #: the largest groups of free parts next to live blocks: bytes of one, without its whole pages, pin_bytes
+    #: requested by the larger live neighbour, count
+    holes: List[ExplanationHole]
+    #: holes in smaller groups
+    other_holes: int
+    #: any free block
+    largest_free_bytes: int
+    #: null if the event asks for nothing: requested_bytes, block_bytes (as the policy rounds it; if it does not
+    #: say, to 512 bytes), segment_bytes (what it needs of the device: a new segment or pages; at least that
+    #: much if it was not refused), stream, pool, largest_usable_bytes (free, of its stream, pool and size
+    #: class), missing_bytes (that the device lacks for the segment)
+    request: Optional[ExplanationRequest]
+    #: how the end of blocks makes the request fit: merge: with their free neighbours they are large enough;
+    #: release: their segments or pages are given back, and the device has room. null: no set was found, or
+    #: nothing has to end
+    way: Optional[str]
+    #: merge: of that one block; release: free on the device then
+    gained_bytes: Optional[int]
+    #: the smallest set found, by address: requested_bytes, bytes, address, stream, pool, is_pending, event of
+    #: the request (-1: live at the start; null: not known), age_ns (null if not known), stack (frames,
+    #: innermost first; empty if not recorded)
+    blocks: List[ExplanationBlock]
+
+
+@dataclass(frozen=True)
+class Info(Result):
+    """The answer of info."""
+    #: replay-info/1
+    schema: str
+    #: as it was typed
+    path: str
+    #: facts of the source by name, texts: its kind, settings, what could not be known (notes)
+    meta: Dict[str, str]
+    #: PyTorch's settings: asked, in_force, not_in_force; null: the recording names no release
+    settings: Optional[InfoSettings]
+    #: what the recording covers; null: the events cannot be read
+    trace: Optional[Coverage]
+    #: ordinal in the recording
+    device: int
+    #: of the recorded device, or what of it the program could have
+    capacity_bytes: Optional[int]
+    #: wall clock of the first event, microseconds since 1970
+    epoch_us: Optional[int]
+    #: the trace is being written, or its writer was killed
+    is_unfinished: bool
+    #: at the end of an unfinished trace, that could not be read; else 0
+    cut_off_bytes: int
+    duration_ns: int
+    #: in the source
+    records: int
+    #: in the trace; a free that was completed at once is one event
+    events: int
+    #: alloc, free, free_requested, free_completed, flush, oom, command, mark: numbers
+    events_by_kind: InfoEventsByKind
+    #: the default ones included
+    streams: int
+    #: the default ones included
+    pools: int
+    #: most live at once
+    peak_live_requests: int
+    #: most requested and not freed at once
+    peak_requested_bytes: int
+    #: before the first event: state (empty, mid-run), live_requests, live_bytes, pending_frees, guessed_sizes,
+    #: segments, reserved_bytes
+    start: InfoStart
+    #: peak_reserved_bytes, peak_allocated_bytes, start_reserved_bytes, end_reserved_bytes, end_segments; null
+    #: if not recorded
+    recorded: InfoRecorded
+    #: what else was recorded
+    has_source_numbers: bool
+    #: what else was recorded
+    has_addresses: bool
+    #: what else was recorded
+    has_segment_events: bool
+    #: distinct call stacks
+    stacks: int
+    #: when most is requested at once: event (in the source's numbers if it has them; -1: the start state),
+    #: bytes, requests live then, and lines of the program that hold them, most first: line, bytes, requests.
+    #: null without call stacks, and beyond four million events
+    peak: Optional[InfoPeak]
+    #: where the memory was at the end, as the recording says: an explanation as of a run, without a card; null
+    #: if it does not say
+    final_state: Optional[Explanation]
+
+
+@dataclass(frozen=True)
+class ReplayTrace(Result):
+    """What was replayed."""
+    #: as it was typed
+    path: str
+    #: what kind of recording it is: pytorch-snapshot, cuda-calls, generated; native if the trace does not say
+    source: str
+    #: the device's ordinal in the recording
+    device: int
+    #: events replayed, without the requests of the start state
+    events: int
+    #: requests among them that were served when recorded
+    allocs: int
+    #: requests that the program freed
+    frees: int
+    #: empty; mid-run: requests were live, or segments stood, before the first event
+    starts: str
+    #: most bytes requested and not freed at once
+    peak_requested_bytes: int
+    #: the same, but a request that was refused when recorded counts while it is asked for: no allocator needs
+    #: less
+    live_peak_bytes: int
+    #: what an offline plan needs, which knows every lifetime beforehand: the least of first fit in order of
+    #: time and, up to 2^20 requests, of the 4096 largest by size and by length of life with the rest above
+    #: them; null: more than all addresses
+    offline_plan_bytes: Optional[int]
+    #: of the recorded device, or what of it the program could have
+    capacity_bytes: Optional[int]
+    #: what an event is: source: the number of the source's own record, from 0; event: our own count
+    numbering: str
+    #: empty; mid-run: the recording was switched on while the program ran; cut: earlier events were lost,
+    #: because the history's limit was met; null: not looked at
+    begins: Optional[str]
+    #: exit: the recorder saw the program end; refused: no request follows the last refused one; cut: the end is
+    #: missing; open: nothing tells; null: not looked at
+    ends: Optional[str]
+    #: requests refused when recorded
+    refusals: int
+    #: of these, refusals after which the program went on to request memory
+    refusals_survived: Optional[int]
+    #: steps recorded from beginning to end; null: nothing repeats
+    whole_steps: Optional[int]
+    #: from the first event to the last
+    duration_ns: int
+
+
+@dataclass(frozen=True)
+class ReplaySetup(Result):
+    """How it was run, so that it can be run again."""
+    #: as after --start
+    start: str
+    #: as after --on-oom
+    on_oom: str
+    #: as after --releases
+    releases: str
+    #: as after --from; null if the format was recognised
+    format: Optional[str]
+    #: 0: nothing in a replay is random
+    seed: int
+    #: as after --price: what a millisecond of driver time counts as, when runs are compared
+    price_bytes_per_ms: int
+
+
+@dataclass(frozen=True)
+class Gauges(Result):
+    """The same four at the end, or where the run stopped."""
+    #: live requests, as asked for; a free counts when it is completed
+    requested_bytes: int
+    #: live requests, as handed out; a free counts when it is requested
+    allocated_bytes: int
+    #: allocated, plus freed blocks that a stream may still touch
+    active_bytes: int
+    #: all memory that the allocator has from the device
+    reserved_bytes: int
+
+
+@dataclass(frozen=True)
+class ReplayRunSegments(Result):
+    """Whole segments of the device."""
+    #: most segments at once
+    peak: int
+    #: segments at the end
+    end: int
+    #: segments obtained in all
+    allocs: int
+    #: segments given back in all
+    frees: int
+
+
+@dataclass(frozen=True)
+class ReplayRunFragmentation(Result):
+    """The first four when reserved last rose to its peak."""
+    #: allocated - requested, when reserved last rose to its peak; below 0 if frees were pending, because these
+    #: still count as requested
+    internal_bytes: int
+    #: reserved - allocated, at the same moment
+    external_bytes: int
+    #: of it, free parts of segments that also hold active blocks: only whole pages of expandable segments among
+    #: them can be given back
+    inactive_split_bytes: int
+    #: the largest free block, at the same moment
+    largest_free_bytes: int
+    #: most inactive_split_bytes over the whole run
+    inactive_split_bytes_peak: int
+    #: peak active / peak reserved; null if nothing was reserved
+    utilization: Optional[float]
+
+
+@dataclass(frozen=True)
+class ReplayRunOomFirst(Result):
+    """The first of them."""
+    #: in trace.numbering; -1: before the first event, in the start state or for --warm
+    event: int
+    #: as asked for
+    requested_bytes: int
+    #: reserved at that moment, after whatever the policy gave back
+    reserved_bytes: int
+    #: what the device could still give
+    device_free_bytes: int
+
+
+@dataclass(frozen=True)
+class ReplayRunOom(Result):
+    """Refused requests."""
+    #: requests refused; with --on-oom stop at most 1
+    count: int
+    #: the first of them
+    first: Optional[ReplayRunOomFirst]
+
+
+@dataclass(frozen=True)
+class ReplayRunExplanation(Result):
+    """Where all memory was at two moments."""
+    #: when the first request was refused, after whatever the policy gave back; null if none was
+    first_oom: Optional[Explanation]
+    #: before the event given with --explain, or after the last; null without that option, or if the run stopped
+    #: earlier
+    event: Optional[Explanation]
+
+
+@dataclass(frozen=True)
+class ReplayRun(Result):
+    """ReplayRun."""
+    #: as it was typed
+    policy: str
+    #: the policy that ran
+    name: str
+    #: every option of the policy with the value used: number (sizes, counts, shares), true or false, text; null
+    #: if it is not set
+    options: Dict[str, Optional[Union[bool, float, str]]]
+    #: as after --device; if no capacity was given, as it would have to be typed
+    device: str
+    #: what the card has in all; null: unlimited
+    capacity_bytes: Optional[int]
+    #: the order of new segments, as after addresses=; list: those of a real card first
+    address_order: str
+    #: ok; oom: a request was refused; corrupt: the audit, or the replay itself, found an answer of the policy
+    #: wrong; error: the policy could not go on. warnings explain the last two
+    outcome: str
+    #: highest values, each at its own time
+    peak: Gauges
+    #: the same four when reserved last rose to its peak
+    at_peak: Gauges
+    #: the same four at the end, or where the run stopped
+    end: Gauges
+    #: most memory in use on the card, as nvidia-smi shows it: whole pages of the driver, context and others
+    #: included
+    card_peak_bytes: int
+    #: whole segments of the device
+    segments: ReplayRunSegments
+    #: the first four when reserved last rose to its peak
+    fragmentation: ReplayRunFragmentation
+    #: calls that reached the driver
+    device_calls: int
+    #: modelled time of these calls (see assumptions)
+    device_time_ns: int
+    #: requests tried again after cached memory was given back
+    retries: int
+    #: refused requests
+    oom: ReplayRunOom
+    #: what the result rests on
+    assumptions: List[str]
+    #: what to act on
+    warnings: List[Any]
+    #: where all memory was at two moments
+    explanation: ReplayRunExplanation
+    #: what a real card took; null on a simulated one
+    measured: Optional[Dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Replay(Result):
+    """The answer of replay."""
+    #: replay/1
+    schema: str
+    #: what was replayed
+    trace: ReplayTrace
+    #: how it was run, so that it can be run again
+    setup: ReplaySetup
+    #: one object per policy, in the order given; with several devices all policies on the first, then on the
+    #: next
+    runs: List[ReplayRun]
+    #: the run that wins: its place in runs, from 0. It is the run that gets through with the least
+    #: card_peak_bytes + device_time_ns x setup.price_bytes_per_ms / 10^6; of equal runs the one with the
+    #: simpler setting. null: none gets through
+    best: Optional[int]
+    #: with several devices: the first with each other one, policy by policy
+    comparisons: List[Any]
+
+
+@dataclass(frozen=True)
+class Cure(Result):
+    """One that serves it, without whole steps."""
+    #: of PYTORCH_CUDA_ALLOC_CONF; what it reserves at most
+    conf: str
+    #: of PYTORCH_CUDA_ALLOC_CONF; what it reserves at most
+    peak_reserved_bytes: int
+
+
+@dataclass(frozen=True)
+class Holder(Result):
+    """Holder."""
+    #: of the program; without call stacks the size of each request
+    line: str
+    #: of the program; without call stacks the size of each request
+    bytes: int
+    #: of the program; without call stacks the size of each request
+    requests: int
+
+
+@dataclass(frozen=True)
+class WhyCategory(Result):
+    """WhyCategory."""
+    category: str
+    bytes: int
+    requests: int
+
+
+@dataclass(frozen=True)
+class WhyText(Result):
+    """Instead of all from also on, if the file is the text of an error."""
+    #: null: it does not say
+    asked_bytes: Optional[int]
+    #: null: it does not say
+    card_bytes: Optional[int]
+    #: null: it does not say
+    free_bytes: Optional[int]
+    #: null: it does not say
+    allocated_bytes: Optional[int]
+    #: null: it does not say
+    reserved_bytes: Optional[int]
+    #: null: it does not say
+    outside_bytes: Optional[int]
+    #: null: it does not say
+    other_processes_bytes: Optional[int]
+
+
+@dataclass(frozen=True)
+class Why(Result):
+    """The answer of why."""
+    #: replay-why/1
+    schema: str
+    #: as it was typed
+    path: str
+    #: the card it was looked at on; null for the text of an error
+    device: Optional[str]
+    #: the first that holds: not-in-force: a setting was asked for and not applied; somebody-else: others hold
+    #: the memory; leak; fragmented; full; cache: nothing was refused; recording-ends: the recording does not
+    #: tell
+    verdict: str
+    #: the others that hold
+    also: Optional[List[str]] = None
+    #: as in replay-fit/1
+    trace: Optional[Coverage] = None
+    #: as fits[].is_lower_bound in replay-fit/1
+    is_lower_bound: Optional[bool] = None
+    #: the refused request, or the peak of live data, in the source's numbering
+    event: Optional[int] = None
+    #: by the refused request; 0: nothing was refused
+    asked_bytes: Optional[int] = None
+    #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
+    reserved_bytes: Optional[int] = None
+    #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
+    live_bytes: Optional[int] = None
+    #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
+    free_bytes: Optional[int] = None
+    #: at that moment: by PyTorch, live of it, free on the card, and what the card has for the program
+    usable_bytes: Optional[int] = None
+    #: live and asked beyond usable; 0: they would fit
+    shortfall_bytes: Optional[int] = None
+    #: on the named card and not this program's when a request was refused; null: no card was named, or none was
+    #: refused
+    outside_bytes: Optional[int] = None
+    #: taken off the card for the CUDA context and libraries, and where the figure is from; null: it was typed,
+    #: or there is none
+    context_bytes: Optional[int] = None
+    #: taken off the card for the CUDA context and libraries, and where the figure is from; null: it was typed,
+    #: or there is none
+    context_source: Optional[str] = None
+    #: of live data over the last whole step
+    growth_bytes_per_step: Optional[int] = None
+    #: the setting and why
+    not_in_force: Optional[str] = None
+    #: a setting that serves the refused request, with whole steps on record
+    recommended: Optional[Cure] = None
+    #: one that serves it, without whole steps: what follows was not recorded
+    serves_refused: Optional[Cure] = None
+    #: the lines that hold most at that moment; that grow most from step to step
+    holds: Optional[List[Holder]] = None
+    #: the lines that hold most at that moment; that grow most from step to step
+    grows: Optional[List[Holder]] = None
+    #: what is live at that moment, by category as in replay-who/1: category, bytes, requests
+    categories: Optional[List[WhyCategory]] = None
+    #: instead of all from also on, if the file is the text of an error: what it says
+    text: Optional[WhyText] = None
+
+
+@dataclass(frozen=True)
+class WhoRow(Result):
+    """Largest first."""
+    #: the group, its bytes, live requests, and share of bytes (0 to 1)
+    name: str
+    #: live bytes, as requested
+    bytes: int
+    requests: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Who(Result):
+    """The answer of who."""
+    schema: str
+    #: the event just before which this is live, in the source's numbering; null: the end
+    event: Optional[int]
+    #: live bytes, as requested
+    bytes: int
+    #: what is grouped by: line, file, module, category, stack, size, stream, pool
+    by: str
+    rows: List[WhoRow]
+
+
+@dataclass(frozen=True)
+class StartState(Result):
+    """As in replay-fit/1."""
+    #: empty; mid-run: requests were live, or segments stood
+    state: str
+    #: true in mid-run: what was live then is placed on an empty card, before the first event, so no figure here
+    #: is that of the recording
+    is_placed_anew: bool
+    #: what is placed this way
+    live_requests: int
+    #: what is placed this way
+    live_bytes: int
+    #: in segments then, as recorded
+    recorded_reserved_bytes: int
+
+
+@dataclass(frozen=True)
+class FitPolicy(Result):
+    """FitPolicy."""
+    #: as it was typed
+    policy: str
+    #: the smallest card on which no request is refused, of those tried; null: none was found
+    smallest_card_bytes: Optional[int]
+    #: reserved on it at most
+    peak_reserved_bytes: Optional[int]
+    #: calls that reached its driver
+    device_calls: Optional[int]
+    #: modelled time of these calls
+    device_time_ns: Optional[int]
+    #: no larger card was found on which a request is refused
+    is_monotone: bool
+    #: otherwise the largest such card
+    larger_failing_card_bytes: Optional[int]
+    #: the card given with --device less the smallest; null: no capacity was given
+    margin_bytes: Optional[int]
+    #: true: a request was refused when recorded, or a part of the recording is missing, so the program may need
+    #: more than every figure here
+    is_lower_bound: bool
+    #: the smallest named card on which it runs; null if none does, and for a lower bound
+    named_card: Optional[str]
+    #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
+    #: card given with --device
+    context_bytes: int
+    #: where that figure is from: an observation (sim/card_context.def), the refused request of this recording,
+    #: or context=; null: nothing is set aside
+    context_source: Optional[str]
+    #: sizes tried
+    tried: int
+
+
+@dataclass(frozen=True)
+class Fit(Result):
+    """The answer of fit."""
+    #: replay-fit/1
+    schema: str
+    #: as it was typed
+    path: str
+    #: the state before the first event
+    start: StartState
+    #: of these
+    trace: Coverage
+    #: sizes of cards are multiples of it
+    granule_bytes: int
+    #: most that was requested and not freed at once: no allocator needs less
+    live_peak_bytes: int
+    #: as trace.offline_plan_bytes of a replay
+    offline_plan_bytes: Optional[int]
+    #: as after --price: what a millisecond of driver time counts as
+    price_bytes_per_ms: int
+    #: the policy that wins: its place in fits, from 0. With a capacity in --device, what fits it comes first;
+    #: then the least smallest_card_bytes + device_time_ns x price / 10^6, then the simpler setting. null: no
+    #: card was found for any
+    best: Optional[int]
+    #: one object per policy, in the order given
+    fits: List[FitPolicy]
+
+
+@dataclass(frozen=True)
+class TuneRecorded(Result):
+    """The setting that the trace was recorded with, replayed."""
+    #: as after --policy
+    policy: str
+    #: false: the record's settings mean nothing to this release, and its defaults stand here
+    is_recorded: bool
+    #: ok, oom
+    outcome: str
+    #: as in a replay
+    peak_reserved_bytes: Optional[int]
+    #: as in a replay
+    retries: Optional[int]
+    #: as in a replay
+    device_calls: Optional[int]
+    #: as in a replay
+    device_time_ns: Optional[int]
+    #: as in a replay
+    oom_event: Optional[int]
+    #: the smallest card on which no request is refused; null if it was not looked for or found
+    smallest_card_bytes: Optional[int]
+
+
+@dataclass(frozen=True)
+class Setting(Result):
+    """Setting."""
+    #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
+    conf: str
+    #: the call that goes with it if the release has no option for it
+    set_per_process_memory_fraction: Optional[float]
+    outcome: str
+    peak_reserved_bytes: int
+    retries: int
+    device_calls: int
+    device_time_ns: int
+    oom_event: Optional[int]
+    smallest_card_bytes: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class PinnedKind(Result):
+    """PinnedKind."""
+    #: holes of this size next to live blocks requested with that size
+    count: int
+    #: holes of this size next to live blocks requested with that size
+    hole_bytes: int
+    #: holes of this size next to live blocks requested with that size
+    pinned_by_bytes: int
+
+
+@dataclass(frozen=True)
+class Pinned(Result):
+    """With the recorded and with the recommended setting, at the same moment."""
+    #: reserved; of it free in segments in use, without whole pages of expandable ones; and what could be given
+    #: back
+    reserved_bytes: int
+    #: reserved; of it free in segments in use, without whole pages of expandable ones; and what could be given
+    #: back
+    pinned_bytes: int
+    #: reserved; of it free in segments in use, without whole pages of expandable ones; and what could be given
+    #: back
+    idle_bytes: int
+    #: the largest groups of equal holes
+    kinds: List[PinnedKind]
+
+
+@dataclass(frozen=True)
+class TuneWhy(Result):
+    """Free memory that cannot be given back because of live blocks, when the recorded setting ran [...]."""
+    #: that moment
+    event: int
+    #: with the recorded and with the recommended setting, at the same moment
+    before: Pinned
+    #: with the recorded and with the recommended setting, at the same moment
+    after: Pinned
+
+
+@dataclass(frozen=True)
+class TuneCopy(Result):
+    """TuneCopy."""
+    #: of the changes; how often in a row
+    seed: int
+    #: of the changes; how often in a row
+    rounds: int
+    #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
+    #: one; none of the finalists is better
+    runs: bool
+    #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
+    #: one; none of the finalists is better
+    beats_recorded: bool
+    #: of the recommended setting, or of the best found: no request is refused; it is better than the recorded
+    #: one; none of the finalists is better
+    wins: bool
+
+
+@dataclass(frozen=True)
+class Tune(Result):
+    """The answer of tune."""
+    #: replay-tune/1
+    schema: str
+    #: as it was typed
+    path: str
+    #: as in replay-fit/1
+    start: StartState
+    #: as in replay-fit/1
+    trace: Coverage
+    #: as fits[].is_lower_bound in replay-fit/1
+    is_lower_bound: bool
+    #: as after --device
+    device: str
+    #: as in fits[] of replay-fit/1, of the card device
+    context_bytes: Optional[int]
+    #: as in fits[] of replay-fit/1, of the card device
+    context_source: Optional[str]
+    #: the release whose settings were searched
+    torch: str
+    #: settings tried
+    tried: int
+    #: as in replay-fit/1
+    price_bytes_per_ms: int
+    #: as in replay-fit/1
+    live_peak_bytes: Optional[int]
+    #: as in replay-fit/1
+    offline_plan_bytes: Optional[int]
+    #: the setting that the trace was recorded with, replayed; from a start in mid-run this is not what was
+    #: recorded
+    recorded: TuneRecorded
+    #: null: no setting is better than the recorded one by two percent of the card, or none that would hold for
+    #: another run, or no whole step is on record. Members as of recorded from outcome on, and:
+    recommended: Optional[Setting]
+    #: if no whole step is on record: the setting under which the request that was refused when recorded is
+    #: served; what follows was not recorded; members as of recommended
+    serves_refused: Optional[Setting]
+    #: if nothing is recommended: what is better on this recording, although most of its copies do not confirm
+    #: it; members as of recommended
+    best_here_only: Optional[Setting]
+    #: of recommended: it saves this recording, but runs out of memory in most of its copies
+    caution: Optional[str]
+    #: free memory that cannot be given back because of live blocks, when the recorded setting ran out of memory
+    #: or reserved most
+    why: Optional[TuneWhy]
+    #: the ten best settings by their peak of the card on the trace itself, members as of recommended but for
+    #: the smallest card
+    best: List[Setting]
+    #: changed copies of the trace; empty if no setting runs
+    copies: List[TuneCopy]
+    #: if no setting runs: what the card would have to be, best first
+    smallest_cards: List[Any]
+
+
+@dataclass(frozen=True)
+class Compared(Result):
+    """Bytes reserved after each event."""
+    compared: int
+    equal: int
+    unknowable: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Predicted(Result):
+    """Out-of-memory errors."""
+    recorded: int
+    predicted: int
+
+
+@dataclass(frozen=True)
+class Difference(Result):
+    """Event in the source's own numbering, text."""
+    event: int
+    text: str
+
+
+@dataclass(frozen=True)
+class VerifyFreeRunning(Result):
+    """The same members if the policy read only the program's own requests, and its own first_difference."""
+    #: following the record: was each request placed where it was recorded? compared, equal, and unknowable: the
+    #: record does not tell what decided; in neither of the others
+    placements: Compared
+    #: each recorded segment event, the same way: compared, equal
+    segments: Compared
+    #: bytes reserved after each event: compared, equal
+    reserved: Compared
+    #: out-of-memory errors: recorded, predicted
+    oom: Predicted
+    #: event in the source's own numbering, text: expected, recorded, the blocks around
+    first_difference: Optional[Difference]
+
+
+@dataclass(frozen=True)
+class Verify(Result):
+    """The answer of verify."""
+    #: replay-verify/1
+    schema: str
+    #: following the record: was each request placed where it was recorded? compared, equal, and unknowable: the
+    #: record does not tell what decided; in neither of the others
+    placements: Compared
+    #: each recorded segment event, the same way: compared, equal
+    segments: Compared
+    #: bytes reserved after each event: compared, equal
+    reserved: Compared
+    #: out-of-memory errors: recorded, predicted
+    oom: Predicted
+    #: the same members if the policy read only the program's own requests, and its own first_difference; null
+    #: with free_running_reason
+    free_running: Optional[VerifyFreeRunning]
+    #: event in the source's own numbering, text: expected, recorded, the blocks around
+    first_difference: Optional[Difference]
+    #: what the policy ran with
+    settings: str
+    #: the release whose decisions were compared
+    version: str
+    #: what the record does not hold, and how it was found
+    inferred: Optional[str]
+    #: texts: what the importer could not tell from the recording, and what it assumed; a difference may come
+    #: from there
+    notes: List[str]
+
+
+@dataclass(frozen=True)
+class Placement(Result):
+    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    is_refused: bool
+    address: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class DiffFirstPlacement(Result):
+    """Of policies."""
+    event: int
+    requested_bytes: int
+    line: Optional[str]
+    #: as they were typed
+    a: Placement
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    b: Placement
+
+
+@dataclass(frozen=True)
+class DeviceCall(Result):
+    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    event: int
+    call: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class DiffFirstDeviceCall(Result):
+    """Of policies."""
+    #: as they were typed
+    a: DeviceCall
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    b: DeviceCall
+
+
+@dataclass(frozen=True)
+class ComparedRun(Result):
+    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    trace_path: str
+    policy: str
+    device: str
+
+
+@dataclass(frozen=True)
+class Figure(Result):
+    """Figure."""
+    #: see below; of runs the columns of a replay's --csv, and those of the trace as in the database
+    #: (trace_path, ...)
+    name: str
+    a: Optional[Union[float, str]]
+    b: Optional[Union[int, str]]
+    #: b less a; null if one is no number
+    difference: Optional[float]
+    #: of a; null if there is no difference, or a is 0
+    percent: Optional[float]
+
+
+@dataclass(frozen=True)
+class DiffRun(Result):
+    """DiffRun."""
+    #: as they were typed
+    a: ComparedRun
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    b: ComparedRun
+    #: of traces: the figures that differ, one object each
+    fields: List[Figure]
+
+
+@dataclass(frozen=True)
+class Step(Result):
+    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    #: mark: between the last two marks of the name that is most frequent, in mark; repetition: the last
+    #: requests, which the repeated_requests before them repeat in size, stream and pool; none: the whole trace
+    found_by: str
+    mark: Any
+    #: made in the step
+    requests: int
+    repeated_requests: int
+    #: made in the step
+    requested_bytes: int
+    #: most and least requested and not freed at once, in the step
+    peak_requested_bytes: int
+    #: most and least requested and not freed at once, in the step
+    least_requested_bytes: int
+    duration_ns: int
+
+
+@dataclass(frozen=True)
+class DiffSteps(Result):
+    """Of traces."""
+    #: as they were typed
+    a: Step
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    b: Step
+
+
+@dataclass(frozen=True)
+class Event(Result):
+    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    event: int
+    #: traces; policies: two on one trace; runs: finished ones
+    kind: str
+    bytes: int
+    stream: int
+    pool: int
+    line: str
+
+
+@dataclass(frozen=True)
+class DiffFirstDifference(Result):
+    """Of traces."""
+    equal_events: int
+    #: as they were typed
+    a: Event
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    b: Event
+
+
+@dataclass(frozen=True)
+class Requests(Result):
+    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    peak_bytes: int
+    peak_requests: int
+    step_bytes: int
+    step_requests: int
+
+
+@dataclass(frozen=True)
+class DiffSizeClass(Result):
+    """DiffSizeClass."""
+    is_small: bool
+    above_bytes: int
+    up_to_bytes: int
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    a: Requests
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    b: Requests
+    #: b less a; also of lines[]
+    peak_difference_bytes: int
+    #: b less a; also of lines[]
+    step_difference_bytes: int
+
+
+@dataclass(frozen=True)
+class DiffLine(Result):
+    """DiffLine."""
+    line: str
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    a: Requests
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    b: Requests
+    peak_difference_bytes: int
+    #: b less a; also of lines[]
+    step_difference_bytes: int
+
+
+@dataclass(frozen=True)
+class Diff(Result):
+    """The answer of diff."""
+    #: replay-diff/1
+    schema: str
+    #: traces; policies: two on one trace; runs: finished ones
+    kind: str
+    #: as they were typed
+    a: str
+    #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
+    b: str
+    #: nothing differs: of traces, every event in kind, size, stream and pool; of policies, every placement,
+    #: device call and figure; of runs, every figure of every run
+    is_same: bool
+    #: of policies: the first request placed differently: event, requested_bytes, line, and for a and b
+    #: is_refused, address and bytes of the block
+    first_placement: Optional[DiffFirstPlacement] = None
+    #: of policies: for a and b the call, its bytes and the event it was made in; null if that one makes no more
+    #: calls
+    first_device_call: Optional[DiffFirstDeviceCall] = None
+    #: of policies and runs: a and b (trace_path, policy, device; null if it has no counterpart), and fields
+    runs: Optional[List[DiffRun]] = None
+    #: of traces: the figures that differ, one object each
+    fields: Optional[List[Figure]] = None
+    #: of traces: a and b
+    steps: Optional[DiffSteps] = None
+    #: of traces: after equal_events equal ones; a and b are null if the trace has ended, otherwise event in its
+    #: own numbering, kind, bytes, stream, pool, line of the program (null if not recorded)
+    first_difference: Optional[DiffFirstDifference] = None
+    #: of traces: classes that differ, most first; requests above above_bytes up to up_to_bytes; is_small: from
+    #: PyTorch's small segments
+    size_classes: Optional[List[DiffSizeClass]] = None
+    #: of traces: lines of the program that differ, most first: line, the innermost frame in a Python file
+    #: outside the folder torch
+    lines: Optional[List[DiffLine]] = None
