@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 README_LINES_MAX = 150
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/policy/README.md", "python/skill/SKILL.md"]
 # Other people's trees, what a build makes, and a test's name.
-FOREIGN = ("c10/", "torch/", "build/", "include/", "engines/", "test/unit/", "tests/regression/",
+FOREIGN = ("c10/", "torch/", "build/", "dist/", "include/", "engines/", "test/unit/", "tests/regression/",
            "policies/live_")
 ENDINGS = (".c", ".h", ".md", ".sh", ".py", ".def", ".txt", ".csv", ".cmake", ".sbatch")
 # Options of other programs, and of all commands.
