@@ -41,6 +41,7 @@ ROOMS = [
     ("replay/who", READ + ["replay/engine"], "What is live at a moment, by line, stack, size, stream and pool."),
     ("replay/conf", READ, "What PyTorch makes of a settings text, and what a recording says of its own."),
     ("replay/extrapolate", LOOK, "A program's trace at a size that was not recorded."),
+    ("replay/technique", LOOK, "What another optimizer would request: the changed trace."),
     ("replay/plan", CORE + ["replay/engine"], "The least memory that any allocator needs for a trace."),
     ("replay/verify", READ + ["replay/engine"], "Is the pytorch policy the allocator that made a recording?"),
     ("replay/results", STUDY, "Finished runs as reports, alone or several side by side."),

@@ -32,3 +32,31 @@ enum err trace_copy_event(const struct trace_reader *in, const struct event *ev,
     const char *label = trace_label(in, ev->slot);
     return trace_put_label(out, label, strlen(label), &record->label, why);
 }
+
+enum err trace_copy_facts(const struct trace_reader *in, struct trace_writer *out, const char *note,
+                          struct err_detail *why)
+{
+    const char *value, *name;
+    enum err e = ERR_OK;
+    trace_writer_info(out)->device = trace_info(in)->device;
+    for (size_t i = 0; e == ERR_OK && (name = trace_meta_at(in, i, &value)) != NULL; i++)
+        if (strcmp(name, "units") != 0 && strcmp(name, "notes") != 0 && strcmp(name, "path") != 0)
+            e = trace_put_meta(out, name, value, why);
+    if (e == ERR_OK)
+        e = trace_put_meta(out, "notes", note, why);
+    return e == ERR_OK ? trace_copy_streams(in, out, why) : e;
+}
+
+enum err trace_copy_stack(struct trace_reader *in, uint64_t event, struct trace_writer *out, uint32_t *stack,
+                          struct err_detail *why)
+{
+    struct trace_side side;
+    const char *const *frames;
+    if (trace_info(in)->n_stacks == 0)
+        return ERR_OK;
+    const enum err e = trace_side_at(in, event, &side, why);
+    if (e != ERR_OK || side.stack == TRACE_NO_STACK)
+        return e;
+    const size_t n = trace_stack(in, side.stack, &frames);
+    return trace_put_stack(out, frames, n, stack, why);
+}

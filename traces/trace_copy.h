@@ -13,4 +13,13 @@ MUST_USE enum err trace_copy_streams(const struct trace_reader *in, struct trace
 MUST_USE enum err trace_copy_event(const struct trace_reader *in, const struct event *ev, struct trace_writer *out,
                                    struct trace_record *record, struct err_detail *why);
 
+/* Puts the facts of a trace into another that repeats it changed, with `note` in place of its notes: what the recorded
+ * file's path and units were is left out. */
+MUST_USE enum err trace_copy_facts(const struct trace_reader *in, struct trace_writer *out, const char *note,
+                                   struct err_detail *why);
+
+/* Puts the stack of an event into another trace; *stack is as before if the event has none. */
+MUST_USE enum err trace_copy_stack(struct trace_reader *in, uint64_t event, struct trace_writer *out, uint32_t *stack,
+                                   struct err_detail *why);
+
 #endif

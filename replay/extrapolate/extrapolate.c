@@ -321,18 +321,10 @@ static enum err find_sizes(struct extrapolator *t, struct err_detail *why)
 
 static enum err put_facts(struct extrapolator *t, struct err_detail *why)
 {
-    const char *value, *name;
     char note[256];
-    enum err e = ERR_OK;
-    trace_writer_info(t->out)->device = trace_info(t->in)->device;
-    for (size_t i = 0; e == ERR_OK && (name = trace_meta_at(t->in, i, &value)) != NULL; i++)
-        if (strcmp(name, "units") != 0 && strcmp(name, "notes") != 0 && strcmp(name, "path") != 0)
-            e = trace_put_meta(t->out, name, value, why);
     snprintf(note, sizeof note, "extrapolated to %.60s=%" PRIu64 " from %zu recordings", t->x->parameter, t->value,
              t->x->n_traces);
-    if (e == ERR_OK)
-        e = trace_put_meta(t->out, "notes", note, why);
-    return e == ERR_OK ? trace_copy_streams(t->in, t->out, why) : e;
+    return trace_copy_facts(t->in, t->out, note, why);
 }
 
 static enum err put_start(struct extrapolator *t, struct err_detail *why)
@@ -354,27 +346,13 @@ static enum err put_start(struct extrapolator *t, struct err_detail *why)
     return e;
 }
 
-/* The stack of an event, put into the new trace. */
-static enum err put_stack(struct extrapolator *t, uint64_t event, uint32_t *stack, struct err_detail *why)
-{
-    struct trace_side side;
-    const char *const *frames;
-    if (trace_info(t->in)->n_stacks == 0)
-        return ERR_OK;
-    const enum err e = trace_side_at(t->in, event, &side, why);
-    if (e != ERR_OK || side.stack == TRACE_NO_STACK)
-        return e;
-    const size_t n = trace_stack(t->in, side.stack, &frames);
-    return trace_put_stack(t->out, frames, n, stack, why);
-}
-
 static enum err put_event(struct extrapolator *t, const struct event *ev, struct err_detail *why)
 {
     struct trace_record r;
     enum err e = trace_copy_event(t->in, ev, t->out, &r, why);
     if (e == ERR_OK && (ev->kind == EVENT_ALLOC || ev->kind == EVENT_OOM)) {
         r.bytes = t->sizes[t->x->growth_of[t->n_requests++]];
-        e = put_stack(t, t->n_events, &r.stack, why);
+        e = trace_copy_stack(t->in, t->n_events, t->out, &r.stack, why);
     }
     if (ev->kind == EVENT_ALLOC)
         t->ptr_of[ev->slot] = t->next_ptr++;

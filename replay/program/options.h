@@ -50,6 +50,7 @@ struct options {
     size_t      n_devices;
     const char *device;                      /* of a command that takes one */
     const char *html, *md, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm, *to;
+    const char *optimizer, *states;          /* of `technique`, which reads the words itself */
     const char *captures;            /* of `graphs`, which reads the list itself */
     const char *range;                       /* of `predict`, which reads it itself */
     uint64_t    steps, within_s;

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Categories come from who/, for all requests instead of those live at one moment. */
+#include "replay/technique/course.h"
+
+#include "base/array.h"
+#include "replay/who/phases.h"
+
+#include <stdlib.h>
+
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the course of the training");
+}
+
+bool course_is_state(const struct course *c, size_t request)
+{
+    return c->all.at[request].category == CATEGORY_OPTIMIZER;
+}
+
+bool course_is_step_temporary(const struct course *c, size_t request)
+{
+    const uint8_t category = c->all.at[request].category;
+    return c->phase[request] == PHASE_OPTIMIZER && (category == CATEGORY_TEMPORARIES || category == CATEGORY_UNKNOWN);
+}
+
+/* ---- requests ---- */
+
+struct lives {
+    struct course *c;
+    uint32_t *request_of;            /* by slot */
+};
+
+static void lives_visit(void *arg, const struct event *ev, uint64_t number)
+{
+    struct lives *l = arg;
+    struct holdings *all = &l->c->all;
+    if (ev->kind == EVENT_ALLOC) {
+        l->request_of[ev->slot] = (uint32_t)all->n;
+        all->at[all->n++] = (struct holding){ .bytes = ev->bytes, .born = (int64_t)number, .died = UINT64_MAX,
+                                              .stream = ev->stream, .pool = ev->pool };
+        all->bytes += ev->bytes;
+    } else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) {
+        all->at[l->request_of[ev->slot]].died = number;
+    }
+}
+
+static enum err read_requests(struct course *c, uint32_t *request_of, struct err_detail *why)
+{
+    struct lives l = { .c = c, .request_of = request_of };
+    enum err e = trace_each_event(c->trace, lives_visit, &l, why);
+    for (size_t i = 0; i < c->all.n && e == ERR_OK; i++) {
+        struct trace_side side;
+        e = trace_side_at(c->trace, (uint64_t)c->all.at[i].born, &side, why);
+        if (e == ERR_OK)
+            c->all.at[i].stack = side.stack;
+    }
+    return e;
+}
+
+static enum err read_phases(struct course *c, struct err_detail *why)
+{
+    struct category_facts facts;
+    struct phases phases;
+    enum err e = phases_read(c->trace, &phases, why);
+    for (size_t i = 0; i < c->all.n && e == ERR_OK; i++)
+        c->phase[i] = phases.of_stack[c->all.at[i].stack];
+    if (e == ERR_OK && !phases.has_python)
+        e = err_set(why, ERR_UNSUPPORTED, 0,
+                    "the recording has no Python stacks, so nothing tells what its requests are for: record with "
+                    "`replay run-sim -o OUT -- PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give OUT.pickle");
+    phases_close(&phases);
+    return e == ERR_OK ? categories_find(c->trace, &c->all, &facts, why) : e;
+}
+
+/* ---- sizes ---- */
+
+static int compare_sizes(const void *a, const void *b)
+{
+    const struct size_class *x = a, *y = b;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+struct size_class *course_size(const struct course *c, uint64_t bytes)
+{
+    const struct size_class key = { .bytes = bytes };
+    return c->n_sizes == 0 ? NULL : bsearch(&key, c->sizes, c->n_sizes, sizeof key, compare_sizes);
+}
+
+static enum err read_sizes(struct course *c, struct err_detail *why)
+{
+    c->sizes = calloc(c->all.n + 1, sizeof *c->sizes);
+    if (c->sizes == NULL)
+        return no_memory(why);
+    size_t n = 0;
+    for (size_t i = 0; i < c->all.n; i++)
+        if (course_is_state(c, i) || c->all.at[i].category == CATEGORY_GRADIENTS)
+            c->sizes[n++] = (struct size_class){ .bytes = c->all.at[i].bytes, .n_states = course_is_state(c, i) };
+    if (n > 0)
+        qsort(c->sizes, n, sizeof *c->sizes, compare_sizes);
+    for (size_t i = 0; i < n; i++)
+        if (c->n_sizes > 0 && c->sizes[c->n_sizes - 1].bytes == c->sizes[i].bytes)
+            c->sizes[c->n_sizes - 1].n_states += c->sizes[i].n_states;
+        else
+            c->sizes[c->n_sizes++] = c->sizes[i];
+    return ERR_OK;
+}
+
+/* ---- steps ---- */
+
+struct step_pass {
+    struct course *c;
+    uint32_t *slots;                 /* request by slot */
+    size_t    next;                  /* request */
+    bool      is_pending;            /* a backward pass has begun, and its step has not come */
+    bool      has_memory;
+};
+
+static void end_step(struct step_pass *s, uint64_t number)
+{
+    struct course *c = s->c;
+    uint64_t *at = array_grow(c->step_ends, c->n_step_ends, &c->room, sizeof *at);
+    s->is_pending = false;
+    if (at == NULL) {
+        s->has_memory = false;
+        return;
+    }
+    c->step_ends = at;
+    c->step_ends[c->n_step_ends++] = number;
+    for (size_t i = 0; i < c->n_sizes; i++)
+        if (c->sizes[i].n_live > c->sizes[i].n_gradients)
+            c->sizes[i].n_gradients = c->sizes[i].n_live;
+}
+
+static void step_request(struct step_pass *s, const struct event *ev, uint64_t number)
+{
+    const size_t request = s->next++;
+    const bool is_backward = s->c->phase[request] == PHASE_BACKWARD || s->c->phase[request] == PHASE_RECOMPUTE;
+    s->slots[ev->slot] = (uint32_t)request;
+    if (s->is_pending && !is_backward)
+        end_step(s, number);
+    s->is_pending = s->is_pending || is_backward;
+    if (s->c->all.at[request].category == CATEGORY_GRADIENTS)
+        course_size(s->c, ev->bytes)->n_live++;
+}
+
+static void step_visit(void *arg, const struct event *ev, uint64_t number)
+{
+    struct step_pass *s = arg;
+    if (ev->kind == EVENT_ALLOC) {
+        step_request(s, ev, number);
+    } else if ((ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) &&
+               s->c->all.at[s->slots[ev->slot]].category == CATEGORY_GRADIENTS) {
+        if (s->is_pending)
+            end_step(s, number);
+        course_size(s->c, ev->bytes)->n_live--;
+    }
+}
+
+/* How many states there are for each gradient, if it is the same number for all sizes. What no gradient has the size of
+ * is a counter. */
+static uint32_t states_each(const struct course *c)
+{
+    uint32_t each = STATES_UNKNOWN;
+    for (size_t i = 0; i < c->n_sizes; i++) {
+        const struct size_class *s = &c->sizes[i];
+        const uint64_t ratio = s->n_gradients == 0 ? 0 : s->n_states / s->n_gradients;
+        if (s->n_gradients == 0 && s->bytes <= sizeof(uint64_t))
+            continue;
+        if (s->n_gradients == 0 || ratio * s->n_gradients != s->n_states || ratio > 3 ||
+            (each != STATES_UNKNOWN && each != ratio))
+            return STATES_UNKNOWN;
+        each = (uint32_t)ratio;
+    }
+    return each;
+}
+
+static enum err read_steps(struct course *c, uint32_t *slots, struct err_detail *why)
+{
+    struct step_pass s = { .c = c, .slots = slots, .has_memory = true };
+    const enum err e = trace_each_event(c->trace, step_visit, &s, why);
+    if (e == ERR_OK && s.is_pending)
+        end_step(&s, trace_info(c->trace)->events);
+    c->states_each = states_each(c);
+    return e == ERR_OK && !s.has_memory ? no_memory(why) : e;
+}
+
+/* ---- the whole ---- */
+
+enum err course_read(struct trace_reader *trace, struct course *out, struct err_detail *why)
+{
+    const struct trace_info *info = trace_info(trace);
+    *out = (struct course){ .trace = trace };
+    if (info->starts_mid_run)
+        return err_set(why, ERR_UNSUPPORTED, 0,
+                       "the recording begins in the middle of the run, so what the optimizer holds was requested before "
+                       "it: record from the program's start");
+    uint32_t *slots = calloc((size_t)info->peak_live + 1, sizeof *slots);
+    out->all.at = calloc((size_t)info->by_kind[EVENT_ALLOC] + 1, sizeof *out->all.at);
+    out->phase = calloc((size_t)info->by_kind[EVENT_ALLOC] + 1, sizeof *out->phase);
+    enum err e = slots == NULL || out->all.at == NULL || out->phase == NULL ? no_memory(why)
+                                                                            : read_requests(out, slots, why);
+    if (e == ERR_OK)
+        e = read_phases(out, why);
+    if (e == ERR_OK)
+        e = read_sizes(out, why);
+    if (e == ERR_OK)
+        e = read_steps(out, slots, why);
+    free(slots);
+    return e;
+}
+
+void course_close(struct course *c)
+{
+    holdings_close(&c->all);
+    free(c->phase);
+    free(c->step_ends);
+    free(c->sizes);
+    *c = (struct course){ .trace = NULL };
+}
