@@ -148,7 +148,8 @@ static void print_row(const char *name, uint64_t before, uint64_t after)
     text_mib(after > before ? after - before : before - after, by);
     if (after != before)
         snprintf(more, sizeof more, "%c%s", after > before ? '+' : '-', by);
-    printf("%-24s %14s %14s %14s\n", name, text_mib(before, a), text_mib(after, b), more);
+    printf(more[0] == '\0' ? "%-24s %14s %14s\n" : "%-24s %14s %14s %14s\n", name, text_mib(before, a), text_mib(after, b),
+           more);
 }
 
 static void print_change(const struct session *s)
@@ -167,24 +168,44 @@ static void print_change(const struct session *s)
            s->course.states_each == STATES_UNKNOWN ? "states of its own kind" : recorded[s->course.states_each]);
 }
 
-static void print_method(const struct session *s)
+static const char *method_words(const struct session *s)
+{
+    if (s->way == TECHNIQUE_EDITED)
+        return "Requests of the recorded optimizer are left out or get other sizes, and the trace is replayed under the "
+               "recorded settings.";
+    if (s->way == TECHNIQUE_INSERTED)
+        return "Steps as PyTorch's optimizer makes them are put in behind each backward pass, where gradients are live, "
+               "and the trace is replayed under the recorded settings.";
+    if (s->course.states_each == 0 && s->change.optimizer >= OPTIMIZER_MOMENTUM)
+        return "No gradients are on record at the end of a backward pass, so the states of this optimizer are not "
+               "counted.";
+    return "Nothing was recorded that this changes.";
+}
+
+static void print_paragraph(const char *text)
 {
     struct words w = { .n = 0 };
-    if (s->way == TECHNIQUE_UNCHANGED)
-        words_add(&w, "Nothing was recorded that this changes.");
-    else
-        words_add(&w, "%s, and the trace is replayed under the recorded settings. ",
-                  s->way == TECHNIQUE_EDITED
-                      ? "Requests of the recorded optimizer are left out or get other sizes"
-                      : "Steps as PyTorch's optimizer makes them are put in behind each backward pass, where gradients "
-                        "are live");
+    words_add(&w, "%s", text);
     words_print_within(stdout, &w, HELP_WIDTH, 0, 0);
-    printf("Exact: change the program, then `replay predict -- PROGRAM`, or `replay run-sim`.\n");
+}
+
+static void print_coverage(const struct session *s)
+{
+    char text[COVERAGE_TEXT];
+    struct err_detail ignored;
+    int64_t number = s->coverage.last_refusal;
+    if (trace_event_number(s->trace, s->coverage.last_refusal, &number, &ignored) != ERR_OK)
+        number = s->coverage.last_refusal;
+    coverage_sentence(&s->coverage, trace_event_word(s->trace), number, text);
+    if (text[0] != '\0') {
+        print_paragraph(text);
+        printf("\n");
+    }
 }
 
 static void print_text(const struct session *s)
 {
-    coverage_print(stdout, &s->coverage, s->trace);
+    print_coverage(s);
     print_change(s);
     printf("%-24s %14s %14s %14s\n", coverage_is_lower_bound(&s->coverage) ? "at least" : "", "as recorded", "estimated",
            "difference");
@@ -194,11 +215,12 @@ static void print_text(const struct session *s)
         char name[TEXT_NUMBER];
         const uint64_t before = s->recorded.live.by_category[c], after = s->changed.live.by_category[c];
         snprintf(name, sizeof name, "  %s", category_word((enum category)c));
-        if (before + after > 0)
+        if (before > 0 || after > 0)
             print_row(name, before, after);
     }
     printf("\n");
-    print_method(s);
+    print_paragraph(method_words(s));
+    print_paragraph("For the exact figure change the program, then `replay predict -- PROGRAM` or `replay run-sim`.");
 }
 
 /* ---- JSON ---- */

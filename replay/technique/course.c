@@ -12,6 +12,12 @@ static enum err no_memory(struct err_detail *why)
     return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the course of the training");
 }
 
+bool course_is_gradient(const struct course *c, size_t request)
+{
+    return c->all.at[request].category == CATEGORY_GRADIENTS &&
+           (c->phase[request] != PHASE_BUCKETS || !c->has_gradients);
+}
+
 bool course_is_state(const struct course *c, size_t request)
 {
     return c->all.at[request].category == CATEGORY_OPTIMIZER;
@@ -92,8 +98,10 @@ static enum err read_sizes(struct course *c, struct err_detail *why)
     if (c->sizes == NULL)
         return no_memory(why);
     size_t n = 0;
+    for (size_t i = 0; i < c->all.n && !c->has_gradients; i++)
+        c->has_gradients = c->all.at[i].category == CATEGORY_GRADIENTS && c->phase[i] != PHASE_BUCKETS;
     for (size_t i = 0; i < c->all.n; i++)
-        if (course_is_state(c, i) || c->all.at[i].category == CATEGORY_GRADIENTS)
+        if (course_is_state(c, i) || course_is_gradient(c, i))
             c->sizes[n++] = (struct size_class){ .bytes = c->all.at[i].bytes, .n_states = course_is_state(c, i) };
     if (n > 0)
         qsort(c->sizes, n, sizeof *c->sizes, compare_sizes);
@@ -139,7 +147,7 @@ static void step_request(struct step_pass *s, const struct event *ev, uint64_t n
     if (s->is_pending && !is_backward)
         end_step(s, number);
     s->is_pending = s->is_pending || is_backward;
-    if (s->c->all.at[request].category == CATEGORY_GRADIENTS)
+    if (course_is_gradient(s->c, request))
         course_size(s->c, ev->bytes)->n_live++;
 }
 
@@ -149,10 +157,12 @@ static void step_visit(void *arg, const struct event *ev, uint64_t number)
     if (ev->kind == EVENT_ALLOC) {
         step_request(s, ev, number);
     } else if ((ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) &&
-               s->c->all.at[s->slots[ev->slot]].category == CATEGORY_GRADIENTS) {
+               course_is_gradient(s->c, s->slots[ev->slot])) {
         if (s->is_pending)
             end_step(s, number);
         course_size(s->c, ev->bytes)->n_live--;
+    } else if (ev->kind == EVENT_OOM) {
+        s->is_pending = false;       /* the backward pass, if one was under way, did not come to its step */
     }
 }
 
@@ -161,6 +171,11 @@ static void step_visit(void *arg, const struct event *ev, uint64_t number)
 static uint32_t states_each(const struct course *c)
 {
     uint32_t each = STATES_UNKNOWN;
+    uint64_t n_states = 0;
+    for (size_t i = 0; i < c->n_sizes; i++)
+        n_states += c->sizes[i].n_states;
+    if (n_states == 0)
+        return 0;
     for (size_t i = 0; i < c->n_sizes; i++) {
         const struct size_class *s = &c->sizes[i];
         const uint64_t ratio = s->n_gradients == 0 ? 0 : s->n_states / s->n_gradients;

@@ -26,6 +26,7 @@ struct course {
     size_t    n_step_ends, room;
     struct size_class *sizes;        /* n_sizes, ascending */
     size_t    n_sizes;
+    bool      has_gradients;         /* other than buckets of DistributedDataParallel, which hold the same once more */
     uint32_t  states_each;           /* tensors of state for each gradient; STATES_UNKNOWN: not the same for all */
 };
 
@@ -33,6 +34,9 @@ struct course {
  * what requests are for; ERR_HOST_NOMEM; the reader's errors. Released with course_close, also on error. */
 MUST_USE enum err course_read(struct trace_reader *trace, struct course *out, struct err_detail *why);
 void course_close(struct course *c);
+
+/* A gradient of a parameter; where buckets alone are known, a bucket. */
+bool course_is_gradient(const struct course *c, size_t request);
 
 /* A request of the optimizer that outlives its step, and one that ends with it. */
 bool course_is_state(const struct course *c, size_t request);

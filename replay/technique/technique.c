@@ -6,6 +6,7 @@
 #include "traces/trace_copy.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Names of requests: recorded ones count from 1, those that are put in from here. */
@@ -26,6 +27,18 @@ struct copy {
     size_t    next, next_step;
     uint64_t  number;                /* of the event that is copied */
 };
+
+/* A request that is put in. */
+struct made {
+    uint64_t ptr, bytes, time_ns;
+    const struct holding *gradient;  /* that it is for */
+    enum category category;
+};
+
+static enum err no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the changed trace");
+}
 
 /* ---- what the change does to recorded requests ---- */
 
@@ -105,15 +118,29 @@ static void count_freed(struct copy *k, enum category category, uint64_t bytes)
     k->live.by_category[category] -= bytes;
 }
 
-static enum err put_inserted(struct copy *k, const struct event *at, enum event_kind kind, uint64_t ptr,
-                             const struct holding *like, uint64_t bytes, struct err_detail *why)
+/* A request that no recording has: a label is all of its stack. */
+static enum err put_label(struct copy *k, enum category category, uint32_t *stack, struct err_detail *why)
 {
-    const struct event made = { .time_ns = at->time_ns, .kind = (uint8_t)kind, .stream = like->stream,
-                                .pool = like->pool, .bytes = bytes };
+    char label[64];
+    const char *const frames[] = { label };
+    snprintf(label, sizeof label, "%s category:0", category_word(category));
+    return trace_put_stack(k->out, frames, 1, stack, why);
+}
+
+static enum err put_made(struct copy *k, const struct made *m, enum event_kind kind, struct err_detail *why)
+{
+    const struct event ev = { .time_ns = m->time_ns, .kind = (uint8_t)kind, .stream = m->gradient->stream,
+                              .pool = m->gradient->pool };
     struct trace_record record;
-    enum err e = trace_copy_event(k->c->trace, &made, k->out, &record, why);
-    record.ptr = ptr;
-    record.bytes = bytes;
+    enum err e = trace_copy_event(k->c->trace, &ev, k->out, &record, why);
+    record.ptr = m->ptr;
+    record.bytes = m->bytes;
+    if (e == ERR_OK && kind == EVENT_ALLOC)
+        e = put_label(k, m->category, &record.stack, why);
+    if (kind == EVENT_ALLOC)
+        count_live(k, m->category, m->bytes);
+    else
+        count_freed(k, m->category, m->bytes);
     return e == ERR_OK ? trace_put(k->out, &record, why) : e;
 }
 
@@ -122,7 +149,7 @@ static size_t live_gradients(struct copy *k)
 {
     size_t n = 0;
     for (size_t slot = 0; slot < trace_info(k->c->trace)->peak_live; slot++)
-        if (k->is_live[slot] && k->c->all.at[k->request_of[slot]].category == CATEGORY_GRADIENTS)
+        if (k->is_live[slot] && course_is_gradient(k->c, k->request_of[slot]))
             k->gradients[n++] = k->request_of[slot];
     return n;
 }
@@ -134,54 +161,50 @@ static int compare_descending(const void *a, const void *b)
 }
 
 /* States for those gradients of a size that are more than any step before had. */
-static enum err insert_states(struct copy *k, const struct event *at, size_t n, struct err_detail *why)
+static enum err insert_states(struct copy *k, uint64_t time_ns, size_t n, struct err_detail *why)
 {
     uint64_t *met = calloc(k->c->n_sizes + 1, sizeof *met);
-    enum err e = met == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for the changed trace") : ERR_OK;
+    enum err e = met == NULL ? no_memory(why) : ERR_OK;
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         const struct holding *gradient = &k->c->all.at[k->gradients[i]];
         const size_t class = (size_t)(course_size(k->c, gradient->bytes) - k->c->sizes);
-        const uint64_t bytes = state_bytes(k->how, gradient->bytes);
         if (++met[class] <= k->made[class])
             continue;
         k->made[class]++;
         for (unsigned s = 0; s < states_wanted(k->how->optimizer) && e == ERR_OK; s++) {
-            e = put_inserted(k, at, EVENT_ALLOC, INSERTED_FROM + k->n_inserted++, gradient, bytes, why);
-            count_live(k, CATEGORY_OPTIMIZER, bytes);
+            const struct made state = { INSERTED_FROM + k->n_inserted++, state_bytes(k->how, gradient->bytes), time_ns,
+                                        gradient, CATEGORY_OPTIMIZER };
+            e = put_made(k, &state, EVENT_ALLOC, why);
         }
     }
     free(met);
     return e;
 }
 
-/* What Adam's step holds for its square roots. */
-static enum err insert_temporaries(struct copy *k, const struct event *at, size_t n, struct err_detail *why)
+/* What Adam's step holds for its square roots: all are requested, then all are freed. */
+static enum err insert_temporaries(struct copy *k, uint64_t time_ns, size_t n, struct err_detail *why)
 {
-    const uint64_t first = INSERTED_FROM + k->n_inserted;
+    static const enum event_kind kinds[] = { EVENT_ALLOC, EVENT_FREE };
     enum err e = ERR_OK;
-    for (size_t i = 0; i < n && e == ERR_OK; i++) {
-        const struct holding *gradient = &k->c->all.at[k->gradients[i]];
-        e = put_inserted(k, at, EVENT_ALLOC, first + i, gradient, gradient->bytes, why);
-        count_live(k, CATEGORY_TEMPORARIES, gradient->bytes);
-    }
-    for (size_t i = 0; i < n && e == ERR_OK; i++) {
-        const struct holding *gradient = &k->c->all.at[k->gradients[i]];
-        e = put_inserted(k, at, EVENT_FREE, first + i, gradient, gradient->bytes, why);
-        count_freed(k, CATEGORY_TEMPORARIES, gradient->bytes);
+    for (size_t i = 0; i < 2 * n && e == ERR_OK; i++) {
+        const struct holding *gradient = &k->c->all.at[k->gradients[i % n]];
+        const struct made root = { INSERTED_FROM + k->n_inserted + i % n, gradient->bytes, time_ns, gradient,
+                                   CATEGORY_TEMPORARIES };
+        e = put_made(k, &root, kinds[i / n], why);
     }
     k->n_inserted += n;
     return e;
 }
 
-static enum err insert_step(struct copy *k, const struct event *at, struct err_detail *why)
+static enum err insert_step(struct copy *k, uint64_t time_ns, struct err_detail *why)
 {
     const size_t n = live_gradients(k);
     if (n == 0)
         return ERR_OK;
     qsort(k->gradients, n, sizeof *k->gradients, compare_descending);
     k->way = TECHNIQUE_INSERTED;
-    const enum err e = insert_states(k, at, n, why);
-    return e == ERR_OK && k->how->optimizer == OPTIMIZER_ADAM ? insert_temporaries(k, at, n, why) : e;
+    const enum err e = insert_states(k, time_ns, n, why);
+    return e == ERR_OK && k->how->optimizer == OPTIMIZER_ADAM ? insert_temporaries(k, time_ns, n, why) : e;
 }
 
 static bool is_about_request(const struct event *ev, const struct trace_record *record)
@@ -205,10 +228,9 @@ static enum err put_event(struct copy *k, const struct event *ev, struct err_det
 {
     struct trace_record record;
     enum err e = trace_copy_event(k->c->trace, ev, k->out, &record, why);
-    if (e == ERR_OK && (ev->kind == EVENT_ALLOC || ev->kind == EVENT_OOM)) {
-        record.bytes = ev->bytes;
+    if (e == ERR_OK && (ev->kind <= EVENT_FREE_COMPLETED || ev->kind == EVENT_OOM))
         e = trace_copy_stack(k->c->trace, k->number, k->out, &record.stack, why);
-    }
+    record.bytes = ev->bytes;
     if (ev->kind <= EVENT_FREE_COMPLETED)
         note_life(k, ev);
     if (is_about_request(ev, &record)) {
@@ -226,7 +248,7 @@ static enum err put_events(struct copy *k, struct err_detail *why)
     const struct course *c = k->c;
     const bool is_stepping = is_inserting(c, k->how);
     const struct event *events;
-    struct event last = { .time_ns = 0 };
+    uint64_t last_ns = 0;
     enum err e = trace_seek(c->trace, 0, why);
     for (size_t n = 1; e == ERR_OK && n > 0;) {
         e = trace_next(c->trace, &events, &n, why);
@@ -234,13 +256,13 @@ static enum err put_events(struct copy *k, struct err_detail *why)
             const bool is_step = k->next_step < c->n_step_ends && c->step_ends[k->next_step] == k->number;
             k->next_step += is_step;
             if (is_step && is_stepping)
-                e = insert_step(k, &events[i], why);
+                e = insert_step(k, events[i].time_ns, why);
             if (e == ERR_OK)
                 e = put_event(k, &events[i], why);
-            last = events[i];
+            last_ns = events[i].time_ns;
         }
     }
-    return e == ERR_OK && is_stepping && k->next_step < c->n_step_ends ? insert_step(k, &last, why) : e;
+    return e == ERR_OK && is_stepping && k->next_step < c->n_step_ends ? insert_step(k, last_ns, why) : e;
 }
 
 /* ---- the whole ---- */
@@ -272,7 +294,7 @@ enum err technique_apply(const struct course *c, const struct technique *t, cons
     k.gradients = calloc(n_slots, sizeof *k.gradients);
     enum err e = ERR_OK;
     if (k.bytes == NULL || k.made == NULL || k.request_of == NULL || k.is_live == NULL || k.gradients == NULL) {
-        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for the changed trace");
+        e = no_memory(why);
     } else {
         choose_sizes(&k);
         e = copy_run(&k, path, out, why);
