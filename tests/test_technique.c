@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* technique: what another optimizer would request is what PyTorch requested with it. */
+#include "replay/technique/technique.h"
+
+#include "replay/results/single_run.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+/* A recording and a change of it. */
+struct changed {
+    struct trace_reader *recorded, *trace;
+    struct course course;
+    struct technique_peak peak;
+    enum technique_way way;
+};
+
+static void change(struct changed *c, struct trace_reader *recorded, const struct technique *how)
+{
+    struct err_detail why = { .text = "" };
+    *c = (struct changed){ .recorded = recorded };
+    cr_assert_eq(course_read(recorded, &c->course, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(technique_apply(&c->course, how, NULL, &c->trace, &c->peak, &c->way, &why), ERR_OK, "%s", why.text);
+}
+
+static void changed_close(struct changed *c)
+{
+    course_close(&c->course);
+    trace_close(c->trace);
+    trace_close(c->recorded);
+}
+
+static struct trace_reader *sample(const char *name)
+{
+    char path[256];
+    struct trace_reader *trace;
+    snprintf(path, sizeof path, TEST_DATA "/../../samples/%s.trace.zst", name);
+    cr_assert_eq(trace_open(path, &trace, NULL), ERR_OK, "%s", path);
+    return trace;
+}
+
+/* What the recorded settings reserve on a card without end. */
+static uint64_t reserved(struct trace_reader *trace)
+{
+    struct single_run run;
+    const struct replay_config cfg = { .threads = 1 };
+    cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited", NULL), ERR_OK);
+    cr_assert_eq(single_run_replay(&run, &cfg, NULL), ERR_OK);
+    const uint64_t peak = run.lane.device->usage.reserved_peak_bytes;
+    single_run_close(&run);
+    return peak;
+}
+
+/* One loop under PyTorch with Adam, and with SGD with momentum: each foretells the other to the byte. */
+Test(technique, adam_and_momentum_foretell_each_other)
+{
+    static const struct { const char *have, *want; enum technique_optimizer optimizer; enum technique_way way; } pairs[] = {
+        { "mlp-adam", "mlp-sgd", OPTIMIZER_MOMENTUM, TECHNIQUE_EDITED },
+        { "mlp-sgd", "mlp-adam", OPTIMIZER_ADAM, TECHNIQUE_INSERTED },
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct trace_reader *want = sample(pairs[i].want);
+        struct changed c;
+        change(&c, sample(pairs[i].have), &(struct technique){ .optimizer = pairs[i].optimizer });
+        cr_expect_eq(c.way, pairs[i].way);
+        cr_expect_eq(c.course.n_step_ends, 3, "the loop has three steps");
+        cr_expect_eq(c.peak.bytes, trace_info(want)->peak_requested_bytes);
+        cr_expect_eq(trace_info(c.trace)->peak_requested_bytes, c.peak.bytes);
+        cr_expect_eq(reserved(c.trace), trace_info(want)->recorded_peak_reserved_bytes);
+        trace_close(want);
+        changed_close(&c);
+    }
+}
+
+Test(technique, the_recorded_optimizer_again_changes_nothing)
+{
+    struct changed c;
+    change(&c, sample("mlp-adam"), &(struct technique){ .optimizer = OPTIMIZER_ADAM });
+    cr_expect_eq(c.way, TECHNIQUE_UNCHANGED);
+    cr_expect_eq(c.course.states_each, 2);
+    cr_expect_eq(trace_info(c.trace)->events, trace_info(c.recorded)->events);
+    cr_expect_eq(c.peak.bytes, trace_info(c.recorded)->peak_requested_bytes);
+    changed_close(&c);
+}
+
+Test(technique, sgd_leaves_nothing_of_the_optimizer)
+{
+    struct changed c;
+    change(&c, sample("gpt-fp32"), &(struct technique){ .optimizer = OPTIMIZER_SGD });
+    cr_expect_eq(c.way, TECHNIQUE_EDITED);
+    cr_expect_eq(c.peak.by_category[CATEGORY_OPTIMIZER], 0);
+    cr_expect_gt(c.peak.by_category[CATEGORY_GRADIENTS] + c.peak.by_category[CATEGORY_ACTIVATIONS], 0);
+    changed_close(&c);
+}
+
+Test(technique, states_of_half_the_precision_take_half)
+{
+    struct changed whole, half;
+    change(&whole, sample("gpt-fp32"), &(struct technique){ .state_bits = 32, .recorded_state_bits = 32 });
+    change(&half, sample("gpt-fp32"), &(struct technique){ .state_bits = 16, .recorded_state_bits = 32 });
+    cr_expect_eq(whole.way, TECHNIQUE_UNCHANGED);
+    cr_expect_eq(half.way, TECHNIQUE_EDITED);
+    cr_expect_gt(whole.peak.by_category[CATEGORY_OPTIMIZER], 0);
+    cr_expect_eq(2 * half.peak.by_category[CATEGORY_OPTIMIZER], whole.peak.by_category[CATEGORY_OPTIMIZER]);
+    changed_close(&whole);
+    changed_close(&half);
+}
+
+/* ---- made-up programs ---- */
+
+struct line { enum event_kind kind; uint64_t ptr, bytes; const char *frame; };
+
+#define SETUP     "_apply torch/nn/modules/module.py:900"
+#define FORWARD   "_call_impl torch/nn/modules/module.py:1700"
+#define OPTIMIZER "step torch/optim/adam.py:200"
+
+static struct trace_reader *program(const struct line *script, size_t n)
+{
+    struct trace_writer *w;
+    struct trace_reader *trace;
+    cr_assert_eq(trace_create(NULL, &w, NULL), ERR_OK);
+    for (size_t i = 0; i < n; i++) {
+        struct trace_record r = { .kind = script[i].kind, .ptr = script[i].ptr, .bytes = script[i].bytes, .time_ns = i,
+                                  .record = TRACE_NO_RECORD };
+        const char *const frames[] = { script[i].frame };
+        if (script[i].frame != NULL)
+            cr_assert_eq(trace_put_stack(w, frames, 1, &r.stack, NULL), ERR_OK);
+        cr_assert_eq(trace_put(w, &r, NULL), ERR_OK, "line %zu", i);
+    }
+    cr_assert_eq(trace_finish_open(w, "made", &trace, NULL), ERR_OK);
+    return trace;
+}
+
+/* A backward pass that a refused request ends comes to no step. */
+Test(technique, a_refused_backward_pass_gets_no_step)
+{
+    static const struct line script[] = {
+        { EVENT_ALLOC, 1, 4096, SETUP }, { EVENT_ALLOC, 2, 8192, FORWARD }, { EVENT_ALLOC, 3, 4096, NULL },
+        { EVENT_OOM, 0, 1 << 20, NULL },
+    };
+    struct changed c;
+    change(&c, program(script, 4), &(struct technique){ .optimizer = OPTIMIZER_ADAM });
+    cr_expect_eq(c.course.n_step_ends, 0);
+    cr_expect_eq(c.way, TECHNIQUE_UNCHANGED);
+    changed_close(&c);
+}
+
+/* The second step has a gradient that the first had not: its states come then, and those of the first are kept. */
+Test(technique, states_come_with_the_first_gradient_of_their_parameter)
+{
+    static const struct line script[] = {
+        { EVENT_ALLOC, 1, 4096, SETUP },   { EVENT_ALLOC, 2, 2048, SETUP }, { EVENT_ALLOC, 3, 512, FORWARD },
+        { EVENT_ALLOC, 4, 4096, NULL },    { EVENT_FREE, 3, 0, NULL },      { EVENT_FREE, 4, 0, OPTIMIZER },
+        { EVENT_ALLOC, 5, 512, FORWARD },  { EVENT_ALLOC, 6, 4096, NULL },  { EVENT_ALLOC, 7, 2048, NULL },
+        { EVENT_FREE, 5, 0, NULL },        { EVENT_FREE, 6, 0, OPTIMIZER }, { EVENT_FREE, 7, 0, OPTIMIZER },
+    };
+    struct changed c;
+    change(&c, program(script, 12), &(struct technique){ .optimizer = OPTIMIZER_ADAM });
+    cr_expect_eq(c.course.n_step_ends, 2);
+    cr_expect_eq(c.way, TECHNIQUE_INSERTED);
+    cr_expect_eq(c.peak.bytes, 5 * (4096 + 2048), "parameters, gradients, two states and the roots");
+    cr_expect_eq(trace_info(c.trace)->by_kind[EVENT_ALLOC], 7 + 4 + 3);
+    changed_close(&c);
+}
+
+Test(technique, without_stacks_or_the_start_nothing_is_estimated)
+{
+    static const struct line script[] = { { EVENT_ALLOC, 1, 4096, NULL } };
+    struct course course;
+    struct err_detail why;
+    struct trace_reader *trace = program(script, 1);
+    cr_expect_eq(course_read(trace, &course, &why), ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(why.text, "no Python stacks"), "%s", why.text);
+    course_close(&course);
+    trace_close(trace);
+}
