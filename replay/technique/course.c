@@ -166,8 +166,12 @@ static void step_visit(void *arg, const struct event *ev, uint64_t number)
     }
 }
 
-/* How many states there are for each gradient, if it is the same number for all sizes. What no gradient has the size of
- * is a counter. */
+bool course_is_counter(const struct size_class *s)
+{
+    return s->n_gradients == 0 && (s->bytes == sizeof(uint32_t) || s->bytes == sizeof(uint64_t));
+}
+
+/* How many states there are for each gradient, if it is the same number for all sizes. */
 static uint32_t states_each(const struct course *c)
 {
     uint32_t each = STATES_UNKNOWN;
@@ -179,7 +183,7 @@ static uint32_t states_each(const struct course *c)
     for (size_t i = 0; i < c->n_sizes; i++) {
         const struct size_class *s = &c->sizes[i];
         const uint64_t ratio = s->n_gradients == 0 ? 0 : s->n_states / s->n_gradients;
-        if (s->n_gradients == 0 && s->bytes <= sizeof(uint64_t))
+        if (course_is_counter(s))
             continue;
         if (s->n_gradients == 0 || ratio * s->n_gradients != s->n_states || ratio > 3 ||
             (each != STATES_UNKNOWN && each != ratio))

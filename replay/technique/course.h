@@ -42,6 +42,10 @@ bool course_is_gradient(const struct course *c, size_t request);
 bool course_is_state(const struct course *c, size_t request);
 bool course_is_step_temporary(const struct course *c, size_t request);
 
+/* A counter of steps, as some optimizers keep one for each parameter: a number of 4 or 8 bytes that no gradient has the
+ * size of. */
+bool course_is_counter(const struct size_class *s);
+
 /* The class of a size; NULL: neither a gradient nor a state has it. */
 struct size_class *course_size(const struct course *c, uint64_t bytes);
 

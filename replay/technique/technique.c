@@ -73,16 +73,11 @@ static uint64_t state_bytes(const struct technique *t, uint64_t bytes)
 }
 
 /* A counter of steps has no precision to choose. */
-static bool is_counter(const struct course *c, uint64_t bytes)
-{
-    return bytes <= sizeof(uint64_t) && course_size(c, bytes)->n_gradients == 0;
-}
-
 static uint64_t new_state_bytes(const struct copy *k, size_t request, uint64_t *n_states)
 {
     const uint64_t bytes = k->c->all.at[request].bytes;
     const bool is_kept = is_recorded_kind(k->c, k->how);
-    if (is_counter(k->c, bytes))
+    if (course_is_counter(course_size(k->c, bytes)))
         return is_kept ? bytes : 0;
     const uint64_t place = (*n_states)++;
     return is_kept || (is_thinned(k->c, k->how) && place % k->c->states_each == 0) ? state_bytes(k->how, bytes) : 0;
