@@ -42,7 +42,7 @@ def replaced_optimizers(torch, which):
         """Adam whose states have a precision of their own."""
 
         def __init__(self, parameters):
-            super().__init__(parameters, {})
+            super().__init__(parameters, {"lr": 1e-3, "momentum": 0.9})     # which schedulers ask for
 
         @torch.no_grad()
         def step(self, closure=None):
@@ -70,7 +70,7 @@ def run_child(which, out, program):
     make = replaced_optimizers(torch, which)
     for name in ("Adam", "AdamW", "SGD"):
         setattr(torch.optim, name, lambda parameters, *_, **__: make(parameters))
-    sys.argv = program
+    sys.argv, sys.path[0] = program, str(pathlib.Path(program[0]).parent)
     runpy.run_path(program[0], run_name="__main__")
     stats = torch.cuda.memory_stats()
     pathlib.Path(out).write_text(json.dumps([stats["reserved_bytes.all.peak"], stats["requested_bytes.all.peak"]]))
@@ -79,9 +79,11 @@ def run_child(which, out, program):
 def record(replay, program, which, folder):
     """The snapshot, and what PyTorch counted in the run."""
     base = folder / which
-    subprocess.run([replay, "run-sim", "--device", "sim:24GiB", "-o", "%s.zst" % base, "--", sys.executable, __file__,
-                    "--child", which, "%s.json" % base, str(ROOT / "examples/loops" / program[0]), *program[1:]],
-                   cwd=folder, capture_output=True, check=True)
+    done = subprocess.run([replay, "run-sim", "--device", "sim:24GiB", "-o", "%s.zst" % base, "--", sys.executable,
+                           __file__, "--child", which, "%s.json" % base, str(ROOT / "examples/loops" / program[0]),
+                           *program[1:]], cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit("%s with %s: %s" % (" ".join(program), which, done.stderr[-2000:]))
     return "%s.pickle" % base, json.loads(pathlib.Path("%s.json" % base).read_text())
 
 
