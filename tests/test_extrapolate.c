@@ -3,8 +3,8 @@
  * recording at that size is. */
 #include "replay/extrapolate/extrapolate.h"
 
-#include "replay/results/single_run.h"
 #include "tests/random_draws.h"
+#include "tests/reserved_peak.h"
 #include "traces/trace.h"
 
 #include <criterion/criterion.h>
@@ -143,18 +143,6 @@ Test(extrapolate, recordings_that_take_another_way_are_refused_at_the_place)
 
 /* ---- recordings ---- */
 
-/* What the recorded settings reserve on a card without end. */
-static uint64_t reserved(struct trace_reader *trace)
-{
-    struct single_run run = { .trace = NULL };
-    const struct replay_config cfg = { .threads = 1 };
-    cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited", NULL), ERR_OK);
-    cr_assert_eq(single_run_replay(&run, &cfg, NULL), ERR_OK);
-    const uint64_t peak = run.lane.device->usage.reserved_peak_bytes;
-    single_run_close(&run);
-    return peak;
-}
-
 /* examples/oom/too_large.py under PyTorch 2.9.1: three batches foretell the fourth. Some requests have no formula; they
  * end before the peak, so that neither their smallest nor their largest size changes it. */
 Test(extrapolate, three_recorded_batches_foretell_the_peak_of_a_fourth)
@@ -172,7 +160,7 @@ Test(extrapolate, three_recorded_batches_foretell_the_peak_of_a_fourth)
     for (enum unsolved_size unsolved = UNSOLVED_SMALLEST; unsolved <= UNSOLVED_LARGEST; unsolved++) {
         cr_assert_eq(extrapolate_trace(&x, 32, unsolved, &got, NULL), ERR_OK);
         cr_expect_eq(trace_info(got)->peak_requested_bytes, trace_info(at[3])->peak_requested_bytes);
-        cr_expect_eq(reserved(got), reserved(at[3]));
+        cr_expect_eq(reserved_peak(got), reserved_peak(at[3]));
         trace_close(got);
     }
     extrapolate_close(&x);

@@ -2,7 +2,7 @@
 /* technique: what another optimizer would request is what PyTorch requested with it. */
 #include "replay/technique/technique.h"
 
-#include "replay/results/single_run.h"
+#include "tests/reserved_peak.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -39,18 +39,6 @@ static struct trace_reader *sample(const char *name)
     return trace;
 }
 
-/* What the recorded settings reserve on a card without end. */
-static uint64_t reserved(struct trace_reader *trace)
-{
-    struct single_run run;
-    const struct replay_config cfg = { .threads = 1 };
-    cr_assert_eq(single_run_open(&run, trace, NULL, "sim:unlimited", NULL), ERR_OK);
-    cr_assert_eq(single_run_replay(&run, &cfg, NULL), ERR_OK);
-    const uint64_t peak = run.lane.device->usage.reserved_peak_bytes;
-    single_run_close(&run);
-    return peak;
-}
-
 /* One loop under PyTorch with Adam, and with SGD with momentum: each foretells the other to the byte. */
 Test(technique, adam_and_momentum_foretell_each_other)
 {
@@ -66,7 +54,7 @@ Test(technique, adam_and_momentum_foretell_each_other)
         cr_expect_eq(c.course.n_step_ends, 3, "the loop has three steps");
         cr_expect_eq(c.peak.bytes, trace_info(want)->peak_requested_bytes);
         cr_expect_eq(trace_info(c.trace)->peak_requested_bytes, c.peak.bytes);
-        cr_expect_eq(reserved(c.trace), trace_info(want)->recorded_peak_reserved_bytes);
+        cr_expect_eq(reserved_peak(c.trace), trace_info(want)->recorded_peak_reserved_bytes);
         trace_close(want);
         changed_close(&c);
     }
