@@ -151,6 +151,27 @@ Test(technique, states_come_with_the_first_gradient_of_their_parameter)
     changed_close(&c);
 }
 
+/* A step that makes its parameters anew: what it requests and keeps is no state alone. */
+Test(technique, parameters_that_a_step_replaces_are_not_taken_for_states)
+{
+    static const struct line script[] = {
+        { EVENT_ALLOC, 1, 4096, SETUP },     { EVENT_ALLOC, 2, 512, FORWARD }, { EVENT_ALLOC, 3, 4096, NULL },
+        { EVENT_ALLOC, 4, 4096, OPTIMIZER }, { EVENT_FREE, 1, 0, OPTIMIZER },  { EVENT_FREE, 2, 0, NULL },
+        { EVENT_FREE, 3, 0, OPTIMIZER },     { EVENT_ALLOC, 5, 512, FORWARD },
+    };
+    struct course course;
+    struct technique_peak peak;
+    enum technique_way way;
+    struct err_detail why = { .text = "" };
+    struct trace_reader *changed, *trace = program(script, 8);
+    cr_assert_eq(course_read(trace, &course, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(technique_apply(&course, &(struct technique){ .optimizer = OPTIMIZER_SGD }, NULL, &changed, &peak, &way,
+                                 &why), ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(why.text, "parameters anew"), "%s", why.text);
+    course_close(&course);
+    trace_close(trace);
+}
+
 Test(technique, without_stacks_or_the_start_nothing_is_estimated)
 {
     static const struct line script[] = { { EVENT_ALLOC, 1, 4096, NULL } };

@@ -63,19 +63,36 @@ static enum err read_requests(struct course *c, uint32_t *request_of, struct err
     return e;
 }
 
+/* A parameter that a step frees is replaced by what the step requests, which then looks like a state. */
+static enum err note_replaced(struct course *c, const struct holding *h, const struct phases *phases,
+                              struct err_detail *why)
+{
+    struct trace_side side;
+    if (h->category != CATEGORY_PARAMETERS || h->died == UINT64_MAX)
+        return ERR_OK;
+    const enum err e = trace_side_at(c->trace, h->died, &side, why);
+    c->has_replaced = c->has_replaced || (e == ERR_OK && phases->of_stack[side.stack] == PHASE_OPTIMIZER);
+    return e;
+}
+
 static enum err read_phases(struct course *c, struct err_detail *why)
 {
     struct category_facts facts;
     struct phases phases;
-    enum err e = phases_read(c->trace, &phases, why);
-    for (size_t i = 0; i < c->all.n && e == ERR_OK; i++)
+    enum err e = categories_find(c->trace, &c->all, &facts, why);
+    if (e != ERR_OK)
+        return e;
+    e = phases_read(c->trace, &phases, why);
+    for (size_t i = 0; i < c->all.n && e == ERR_OK; i++) {
         c->phase[i] = phases.of_stack[c->all.at[i].stack];
+        e = note_replaced(c, &c->all.at[i], &phases, why);
+    }
     if (e == ERR_OK && !phases.has_python)
         e = err_set(why, ERR_UNSUPPORTED, 0,
                     "the recording has no Python stacks, so nothing tells what its requests are for: record with "
                     "`replay run-sim -o OUT -- PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give OUT.pickle");
     phases_close(&phases);
-    return e == ERR_OK ? categories_find(c->trace, &c->all, &facts, why) : e;
+    return e;
 }
 
 /* ---- sizes ---- */
@@ -193,13 +210,31 @@ static uint32_t states_each(const struct course *c)
     return each;
 }
 
+/* Whether the states of a parameter are requested one after the other. */
+static bool states_come_together(const struct course *c, uint32_t each)
+{
+    uint64_t n = 0, first = 0;
+    for (size_t i = 0; i < c->all.n; i++) {
+        const uint64_t bytes = c->all.at[i].bytes;
+        if (!course_is_state(c, i) || course_is_counter(course_size(c, bytes)))
+            continue;
+        if (n++ % each == 0)
+            first = bytes;
+        else if (bytes != first)
+            return false;
+    }
+    return true;
+}
+
 static enum err read_steps(struct course *c, uint32_t *slots, struct err_detail *why)
 {
     struct step_pass s = { .c = c, .slots = slots, .has_memory = true };
     const enum err e = trace_each_event(c->trace, step_visit, &s, why);
     if (e == ERR_OK && s.is_pending)
         end_step(&s, trace_info(c->trace)->events);
-    c->states_each = states_each(c);
+    c->states_each = c->has_replaced ? STATES_UNKNOWN : states_each(c);
+    if (c->states_each > 1 && c->states_each != STATES_UNKNOWN && !states_come_together(c, c->states_each))
+        c->states_each = STATES_UNKNOWN;
     return e == ERR_OK && !s.has_memory ? no_memory(why) : e;
 }
 

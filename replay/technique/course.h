@@ -27,7 +27,10 @@ struct course {
     struct size_class *sizes;        /* n_sizes, ascending */
     size_t    n_sizes;
     bool      has_gradients;         /* other than buckets of DistributedDataParallel, which hold the same once more */
-    uint32_t  states_each;           /* tensors of state for each gradient; STATES_UNKNOWN: not the same for all */
+    bool      has_replaced;          /* a step of the optimizer frees parameters */
+    uint32_t  states_each;           /* tensors of state for each gradient, requested one after the other; STATES_UNKNOWN:
+                                      * not the same number for all, or in another order, or parameters
+                                      * among them */
 };
 
 /* Reads the events several times. ERR_UNSUPPORTED if requests were live before the recording began, or nothing shows

@@ -47,15 +47,17 @@ static unsigned states_wanted(enum technique_optimizer optimizer)
     return optimizer == OPTIMIZER_ADAM ? 2 : optimizer == OPTIMIZER_MOMENTUM ? 1 : 0;
 }
 
+/* The recorded steps are those of this optimizer. A step that keeps nothing may still ask for memory; none does not. */
 static bool is_recorded_kind(const struct course *c, const struct technique *t)
 {
-    return t->optimizer == OPTIMIZER_RECORDED || c->states_each == states_wanted(t->optimizer);
+    return t->optimizer == OPTIMIZER_RECORDED ||
+           (t->optimizer != OPTIMIZER_NONE && c->states_each == states_wanted(t->optimizer));
 }
 
 /* Of more states than are wanted, the first for each gradient stay. */
 static bool is_thinned(const struct course *c, const struct technique *t)
 {
-    return t->optimizer == OPTIMIZER_MOMENTUM && c->states_each != STATES_UNKNOWN && c->states_each > 1;
+    return t->optimizer == OPTIMIZER_MOMENTUM && c->states_each > 1;
 }
 
 static bool is_inserting(const struct course *c, const struct technique *t)
@@ -94,6 +96,18 @@ static void choose_sizes(struct copy *k)
         if (k->bytes[i] != bytes && k->way == TECHNIQUE_UNCHANGED)
             k->way = TECHNIQUE_EDITED;
     }
+}
+
+/* Whether the recording tells what the change touches. */
+static enum err check_states(const struct course *c, const struct technique *t, struct err_detail *why)
+{
+    if (c->has_replaced && (t->optimizer != OPTIMIZER_RECORDED || t->state_bits != t->recorded_state_bits))
+        return err_set(why, ERR_UNSUPPORTED, 0, "the recorded optimizer requests its parameters anew in each step, so "
+                       "nothing tells its states from them");
+    if (c->states_each == STATES_UNKNOWN && t->optimizer != OPTIMIZER_RECORDED)
+        return err_set(why, ERR_UNSUPPORTED, 0, "the recorded optimizer does not keep the same number of tensors for each "
+                       "gradient, in the gradients' sizes, so nothing tells what another one would leave out");
+    return ERR_OK;
 }
 
 /* ---- writing ---- */
@@ -282,12 +296,14 @@ enum err technique_apply(const struct course *c, const struct technique *t, cons
 {
     struct copy k = { .c = c, .how = t };
     const size_t n_slots = (size_t)trace_info(c->trace)->peak_live + 1;
+    enum err e = check_states(c, t, why);
+    if (e != ERR_OK)
+        return e;
     k.bytes = calloc(c->all.n + 1, sizeof *k.bytes);
     k.made = calloc(c->n_sizes + 1, sizeof *k.made);
     k.request_of = calloc(n_slots, sizeof *k.request_of);
     k.is_live = calloc(n_slots, sizeof *k.is_live);
     k.gradients = calloc(n_slots, sizeof *k.gradients);
-    enum err e = ERR_OK;
     if (k.bytes == NULL || k.made == NULL || k.request_of == NULL || k.is_live == NULL || k.gradients == NULL) {
         e = no_memory(why);
     } else {

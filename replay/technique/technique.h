@@ -32,8 +32,8 @@ enum technique_way {
     TECHNIQUE_INSERTED,              /* steps of the optimizer are put in behind backward passes */
 };
 
-/* Writes the changed trace to `path`, or with NULL opens it in memory as *out. Call stacks are kept. ERR_HOST_NOMEM, the
- * reader's and writer's errors. */
+/* Writes the changed trace to `path`, or with NULL opens it in memory as *out. Call stacks are kept. ERR_UNSUPPORTED if
+ * nothing tells the recorded states from other requests; ERR_HOST_NOMEM, the reader's and writer's errors. */
 MUST_USE enum err technique_apply(const struct course *c, const struct technique *t, const char *path,
                                   struct trace_reader **out, struct technique_peak *peak, enum technique_way *way,
                                   struct err_detail *why);
