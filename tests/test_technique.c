@@ -151,6 +151,22 @@ Test(technique, states_come_with_the_first_gradient_of_their_parameter)
     changed_close(&c);
 }
 
+/* As RMSprop does: one state, and something in each step. SGD with momentum has the state alone. */
+Test(technique, momentum_has_nothing_that_ends_with_its_step)
+{
+    static const struct line script[] = {
+        { EVENT_ALLOC, 1, 4096, SETUP },     { EVENT_ALLOC, 2, 512, FORWARD },  { EVENT_ALLOC, 3, 4096, NULL },
+        { EVENT_ALLOC, 4, 4096, OPTIMIZER }, { EVENT_ALLOC, 5, 4096, OPTIMIZER }, { EVENT_FREE, 5, 0, OPTIMIZER },
+        { EVENT_FREE, 2, 0, NULL },          { EVENT_FREE, 3, 0, NULL },        { EVENT_ALLOC, 6, 512, FORWARD },
+    };
+    struct changed c;
+    change(&c, program(script, 9), &(struct technique){ .optimizer = OPTIMIZER_MOMENTUM });
+    cr_expect_eq(c.course.states_each, 1);
+    cr_expect_eq(c.way, TECHNIQUE_EDITED);
+    cr_expect_eq(c.peak.bytes, 3 * 4096 + 512, "a parameter, its gradient, its state, and the activation");
+    changed_close(&c);
+}
+
 /* A step that makes its parameters anew: what it requests and keeps is no state alone. */
 Test(technique, parameters_that_a_step_replaces_are_not_taken_for_states)
 {

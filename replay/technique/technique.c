@@ -47,11 +47,16 @@ static unsigned states_wanted(enum technique_optimizer optimizer)
     return optimizer == OPTIMIZER_ADAM ? 2 : optimizer == OPTIMIZER_MOMENTUM ? 1 : 0;
 }
 
-/* The recorded steps are those of this optimizer. A step that keeps nothing may still ask for memory; none does not. */
+/* The recorded optimizer keeps as many states. */
 static bool is_recorded_kind(const struct course *c, const struct technique *t)
 {
-    return t->optimizer == OPTIMIZER_RECORDED ||
-           (t->optimizer != OPTIMIZER_NONE && c->states_each == states_wanted(t->optimizer));
+    return t->optimizer == OPTIMIZER_RECORDED || c->states_each == states_wanted(t->optimizer);
+}
+
+/* What a step requests for itself stays as recorded, if a step with as many states may request something. */
+static bool keeps_temporaries(const struct course *c, const struct technique *t)
+{
+    return t->optimizer == OPTIMIZER_RECORDED || (t->optimizer == OPTIMIZER_ADAM && is_recorded_kind(c, t));
 }
 
 /* Of more states than are wanted, the first for each gradient stay. */
@@ -91,7 +96,7 @@ static void choose_sizes(struct copy *k)
     for (size_t i = 0; i < k->c->all.n; i++) {
         const uint64_t bytes = k->c->all.at[i].bytes;
         k->bytes[i] = course_is_state(k->c, i)            ? new_state_bytes(k, i, &n_states)
-                      : course_is_step_temporary(k->c, i) ? (is_recorded_kind(k->c, k->how) ? bytes : 0)
+                      : course_is_step_temporary(k->c, i) ? (keeps_temporaries(k->c, k->how) ? bytes : 0)
                                                           : bytes;
         if (k->bytes[i] != bytes && k->way == TECHNIQUE_UNCHANGED)
             k->way = TECHNIQUE_EDITED;

@@ -68,7 +68,7 @@ def run_child(which, out, program):
     """In the run: replace optimizers, run the program, and write what PyTorch counted."""
     import torch
     make = replaced_optimizers(torch, which)
-    for name in ("Adam", "AdamW", "SGD"):
+    for name in ("Adam", "AdamW", "RMSprop", "SGD"):
         setattr(torch.optim, name, lambda parameters, *_, **__: make(parameters))
     sys.argv, sys.path[0] = program, str(pathlib.Path(program[0]).parent)
     runpy.run_path(program[0], run_name="__main__")
