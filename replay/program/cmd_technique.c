@@ -220,7 +220,8 @@ static void print_text(const struct session *s)
     }
     printf("\n");
     print_paragraph(method_words(s));
-    print_paragraph("For the exact figure change the program, then `replay predict -- PROGRAM` or `replay run-sim`.");
+    print_paragraph("On loops that ran both ways under PyTorch such estimates were equal to the byte (doc/advice.md names "
+                    "them). For the exact figure change the program, then `replay predict -- PROGRAM` or `replay run-sim`.");
 }
 
 /* ---- JSON ---- */
