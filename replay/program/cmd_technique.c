@@ -148,8 +148,8 @@ static void print_row(const char *name, uint64_t before, uint64_t after)
     text_mib(after > before ? after - before : before - after, by);
     if (after != before)
         snprintf(more, sizeof more, "%c%s", after > before ? '+' : '-', by);
-    printf(more[0] == '\0' ? "%-24s %14s %14s\n" : "%-24s %14s %14s %14s\n", name, text_mib(before, a), text_mib(after, b),
-           more);
+    printf(more[0] == '\0' ? "%-24s %14s %14s\n" : "%-24s %14s %14s %14s\n", name, text_mib(before, a),
+           text_mib(after, b), more);
 }
 
 static void print_change(const struct session *s)
@@ -171,11 +171,11 @@ static void print_change(const struct session *s)
 static const char *method_words(const struct session *s)
 {
     if (s->way == TECHNIQUE_EDITED)
-        return "Requests of the recorded optimizer are left out or get other sizes, and the trace is replayed under the "
-               "recorded settings.";
+        return "Requests of the recorded optimizer are left out or get other sizes, and the trace is replayed under "
+               "the recorded settings.";
     if (s->way == TECHNIQUE_INSERTED)
-        return "Steps as PyTorch's optimizer makes them are put in behind each backward pass, where gradients are live, "
-               "and the trace is replayed under the recorded settings.";
+        return "Steps as PyTorch's optimizer makes them are put in behind each backward pass, where gradients are "
+               "live, and the trace is replayed under the recorded settings.";
     if (s->course.states_each == 0 && s->change.optimizer >= OPTIMIZER_MOMENTUM)
         return "No gradients are on record at the end of a backward pass, so the states of this optimizer are not "
                "counted.";
@@ -207,8 +207,8 @@ static void print_text(const struct session *s)
 {
     print_coverage(s);
     print_change(s);
-    printf("%-24s %14s %14s %14s\n", coverage_is_lower_bound(&s->coverage) ? "at least" : "", "as recorded", "estimated",
-           "difference");
+    printf("%-24s %14s %14s %14s\n", coverage_is_lower_bound(&s->coverage) ? "at least" : "", "as recorded",
+           "estimated", "difference");
     print_row("reserved at the peak", s->recorded.reserved_bytes, s->changed.reserved_bytes);
     print_row("live at the peak", s->recorded.live.bytes, s->changed.live.bytes);
     for (int c = 0; c < CATEGORY_KINDS; c++) {
@@ -221,7 +221,8 @@ static void print_text(const struct session *s)
     printf("\n");
     print_paragraph(method_words(s));
     print_paragraph("On loops that ran both ways under PyTorch such estimates were equal to the byte (doc/advice.md names "
-                    "them). For the exact figure change the program, then `replay predict -- PROGRAM` or `replay run-sim`.");
+                    "them). For the exact figure change the program, then `replay predict -- PROGRAM` or `replay "
+                    "run-sim`.");
 }
 
 /* ---- JSON ---- */

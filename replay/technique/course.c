@@ -90,7 +90,8 @@ static enum err read_phases(struct course *c, struct err_detail *why)
     if (e == ERR_OK && !phases.has_python)
         e = err_set(why, ERR_UNSUPPORTED, 0,
                     "the recording has no Python stacks, so nothing tells what its requests are for: record with "
-                    "`replay run-sim -o OUT -- PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give OUT.pickle");
+                    "`replay run-sim -o OUT -- PROGRAM` or `replay record --torch -o OUT -- PROGRAM`, and give "
+                    "OUT.pickle");
     phases_close(&phases);
     return e;
 }
@@ -246,8 +247,8 @@ enum err course_read(struct trace_reader *trace, struct course *out, struct err_
     *out = (struct course){ .trace = trace };
     if (info->starts_mid_run)
         return err_set(why, ERR_UNSUPPORTED, 0,
-                       "the recording begins in the middle of the run, so what the optimizer holds was requested before "
-                       "it: record from the program's start");
+                       "the recording begins in the middle of the run, so what the optimizer holds was requested "
+                       "before it: record from the program's start");
     uint32_t *slots = calloc((size_t)info->peak_live + 1, sizeof *slots);
     out->all.at = calloc((size_t)info->by_kind[EVENT_ALLOC] + 1, sizeof *out->all.at);
     out->phase = calloc((size_t)info->by_kind[EVENT_ALLOC] + 1, sizeof *out->phase);

@@ -28,8 +28,8 @@ struct course {
     size_t    n_sizes;
     bool      has_gradients;         /* other than buckets of DistributedDataParallel, which hold the same once more */
     bool      has_replaced;          /* a step of the optimizer frees parameters */
-    uint32_t  states_each;           /* tensors of state for each gradient, requested one after the other; STATES_UNKNOWN:
-                                      * not the same number for all, or in another order, or parameters
+    uint32_t  states_each;           /* tensors of state for each gradient, requested one after the other.
+                                      * STATES_UNKNOWN: not the same number for all, or in another order, or parameters
                                       * among them */
 };
 

@@ -110,8 +110,8 @@ static enum err check_states(const struct course *c, const struct technique *t, 
         return err_set(why, ERR_UNSUPPORTED, 0, "the recorded optimizer requests its parameters anew in each step, so "
                        "nothing tells its states from them");
     if (c->states_each == STATES_UNKNOWN && t->optimizer != OPTIMIZER_RECORDED)
-        return err_set(why, ERR_UNSUPPORTED, 0, "the recorded optimizer does not keep the same number of tensors for each "
-                       "gradient, in the gradients' sizes, so nothing tells what another one would leave out");
+        return err_set(why, ERR_UNSUPPORTED, 0, "the recorded optimizer does not keep the same number of tensors for "
+                       "each gradient, in the gradients' sizes, so nothing tells what another one would leave out");
     return ERR_OK;
 }
 
