@@ -353,7 +353,7 @@ def main():
             torch.distributed.init_process_group("nccl")
     globals()[name]()
     torch.cuda.synchronize()
-    print("peak %d" % torch.cuda.max_memory_reserved(), flush=True)
+    sys.stdout.write("peak %d\n" % torch.cuda.max_memory_reserved())    # one write: ranks share the pipe
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 

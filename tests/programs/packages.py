@@ -112,7 +112,7 @@ def worst_rank(o, folder):
 
 
 def peaks_of(said):
-    return sorted(int(n) for n in re.findall(r"^peak (\d+)$", said, re.M))
+    return sorted(int(n) for n in re.findall(r"\bpeak (\d+)\b", said))
 
 
 def compare(first, second):
