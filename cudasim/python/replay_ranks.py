@@ -12,11 +12,13 @@ The card sees the same requests as without the mode. Values cross by the store t
 tensor enters with the bytes that the host copied to the card, if no kernel ran since (cudasim/values.h). Otherwise it is
 unknown, and so is all that comes of it. A rank that waits for one that has ended says so and raises.
 """
+import atexit
 import ctypes
 import datetime
 import functools
 import os
 import pickle
+import time
 
 import torch
 import torch.distributed.distributed_c10d as c10d
@@ -58,6 +60,7 @@ class _Mail:
 
     def __init__(self):
         self.sent = {}                               # how many so far, by group and, between two ranks, by the pair
+        self.pid = None                              # of this rank; None: it is in no job
 
     def number(self, channel):
         self.sent[channel] = self.sent.get(channel, -1) + 1
@@ -74,7 +77,7 @@ class _Mail:
         """Waits. `rank` is the sender's in the whole job."""
         store, waited = self.store(), 0
         while not store.check([key]):
-            if waited > 5 and self.has_ended(store, rank):
+            if waited > 5 and self.has_ended(rank) and not store.check([key]):
                 raise RuntimeError("replay: rank %d has ended, and rank %d waits for it in %s" %
                                    (rank, torch.distributed.get_rank(), what))
             if waited >= WAIT_SECONDS:
@@ -82,24 +85,39 @@ class _Mail:
                                    (rank, what, WAIT_SECONDS, torch.distributed.get_rank()))
             try:
                 store.wait([key], datetime.timedelta(seconds=1))
-            except torch.distributed.DistStoreError:
+            except RuntimeError:                     # the time is over
                 waited += 1
         return pickle.loads(store.get(key))
 
-    def sign_in(self):
-        """So that others can see whether this rank has ended."""
-        self.store().set("replay/pid/%d" % torch.distributed.get_rank(), str(os.getpid()))
+    def sign(self, state):
+        """"here", so that others see whether this rank has ended, or "left"."""
+        self.pid = os.getpid() if state == "here" else None
+        self.store().set("replay/rank/%d" % torch.distributed.get_rank(), "%d %s" % (os.getpid(), state))
 
-    @staticmethod
-    def has_ended(store, rank):
-        key = "replay/pid/%d" % rank
-        if not store.check([key]):
+    def has_ended(self, rank):
+        key = "replay/rank/%d" % rank
+        if not self.store().check([key]):
             return False                             # it has not begun
+        pid, state = self.store().get(key).decode().split()
         try:
-            with open("/proc/%d/stat" % int(store.get(key))) as f:
-                return f.read().rpartition(")")[2].split()[0] in "ZX"
+            with open("/proc/%s/stat" % pid) as f:
+                return state == "left" or f.read().rpartition(")")[2].split()[0] in "ZX"
         except FileNotFoundError:
             return True
+
+    def leave(self):
+        """The first rank may hold the store, so it leaves last: others may not have read yet."""
+        if self.pid != os.getpid():
+            return
+        try:
+            self.sign("left")
+            ranks = range(1, torch.distributed.get_world_size()) if torch.distributed.get_rank() == 0 else ()
+            for waited in range(WAIT_SECONDS * 20):
+                if all(self.has_ended(r) for r in ranks):
+                    break
+                time.sleep(0.05)
+        except (RuntimeError, ValueError):
+            pass                                     # the store or the group is gone
 
 
 class _Beside(TorchDispatchMode):
@@ -140,7 +158,10 @@ class _Beside(TorchDispatchMode):
                 return self.values[x]
             return torch.device("cpu") if isinstance(x, torch.device) else x
 
-        result = function(*tree_map(on_host, args), **tree_map(on_host, kwargs))
+        try:
+            result = function(*tree_map(on_host, args), **tree_map(on_host, kwargs))
+        except RuntimeError:                         # the host has no such operation: its result is not known
+            return out
         if not isinstance(out, (torch.Tensor, list, tuple)):
             return result                            # item()
         if isinstance(out, torch.Tensor) and not out.is_cuda:
@@ -251,6 +272,8 @@ def _hook(name, hook):
 
 
 def install():
+    """AttributeError: this release of PyTorch lacks something."""
+    _ = torch.distributed.ProcessGroup.unbox, c10d._get_default_store, torch.distributed.get_process_group_ranks
     mail = _Mail()
     card = []                                        # opened at the first use
 
@@ -280,7 +303,12 @@ def install():
 
     def begin(function, *args, **kwargs):
         function(*args, **kwargs)
-        mail.sign_in()
+        mail.sign("here")
+
+    def end(function, group=None):
+        if group is None or group is c10d._get_default_group():
+            mail.leave()
+        function(group)
 
     def barrier(function, group=None, *args, **kwargs):
         out = function(group, *args, **kwargs)
@@ -295,3 +323,5 @@ def install():
         _hook(name, with_tensors)
     _hook("barrier", barrier)
     _hook("init_process_group", begin)
+    _hook("destroy_process_group", end)
+    atexit.register(mail.leave)

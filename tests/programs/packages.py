@@ -117,7 +117,7 @@ def worst_rank(o, folder):
 
 
 def peaks_of(said):
-    return sorted(int(n) for n in re.findall(r"\bpeak (\d+)\b", said))
+    return sorted(int(n) for n in re.findall(r"peak (\d{7,})", said))
 
 
 def compare(first, second):
