@@ -222,6 +222,15 @@ ENTRY(int, cudasim_standin_comm_all, uint64_t *comms, int n_ranks, const int *de
     return 0;
 }
 
+/* ncclCommSplit(comm, color, key, new): a rank without a colour gets none. How many ranks share the colour is not known
+ * here, so the new communicator says 0. PyTorch gives the rank as the key. */
+ENTRY(int, cudasim_standin_comm_split, uint64_t comm, int color, int key, uint64_t *split)
+{
+    (void)comm;
+    *split = color < 0 ? 0 : communicator(0, key);
+    return 0;
+}
+
 ENTRY(int, cudasim_standin_comm_count, uint64_t comm, int *n)
 {
     *n = (int)(comm >> RANK_BITS & 0xffff);

@@ -75,6 +75,7 @@ static const struct { const char *part, *target; } targets[] = {
     { "ncclCommInitRankScalable", "cudasim_standin_comm_scalable" }, { "ncclCommInitRank", "cudasim_standin_comm" },
     { "ncclCommCount", "cudasim_standin_comm_count" }, { "ncclCommUserRank", "cudasim_standin_comm_rank" },
     { "ncclCommCuDevice", "cudasim_standin_comm_device" }, { "ncclCommInitAll", "cudasim_standin_comm_all" },
+    { "ncclCommSplit", "cudasim_standin_comm_split" },
     { "ncclRedOpCreate", "cudasim_standin_create_int" }, { "ncclMemAlloc", "cudasim_standin_nccl_alloc" },
     { "ncclMemFree", "cudasim_standin_nccl_free" }, { "Create", "cudasim_standin_create" },
     /* The argument that the workspace's size goes to: cusolverDn.h, cusparse.h, cufftXt.h. */

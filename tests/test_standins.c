@@ -107,7 +107,7 @@ Test(standins, nccl_gives_memory_of_the_card_and_its_operations_are_ints)
 {
     struct cudasim_rig r;
     int (*alloc)(void **, size_t), (*give)(void *), (*create)(int *), (*all)(uint64_t *, int, const int *);
-    int (*rank)(uint64_t, int *), operation[2] = { 0, 77 }, found = -1;
+    int (*split)(uint64_t, int, int, uint64_t *), (*rank)(uint64_t, int *), operation[2] = { 0, 77 }, found = -1;
     uint64_t comms[2] = { 0 };
     void *p = NULL, *core = cudasim_rig_library("libreplay-cudasim.so");
     cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
@@ -127,6 +127,12 @@ Test(standins, nccl_gives_memory_of_the_card_and_its_operations_are_ints)
     cr_expect_eq(all(comms, 2, NULL), 0);
     cr_expect_eq(rank(comms[1], &found), 0);
     cr_expect_eq(found, 1);
+    cudasim_rig_find(core, "cudasim_standin_comm_split", &split);
+    cr_expect_eq(split(comms[1], 0, 5, &comms[0]), 0);
+    cr_expect_eq(rank(comms[0], &found), 0);
+    cr_expect_eq(found, 5);
+    cr_expect_eq(split(comms[1], -1, 0, &comms[0]), 0);
+    cr_expect_eq(comms[0], 0, "a rank without a colour is in no part");
 }
 
 Test(standins, a_function_is_found_under_its_version_and_no_other)
