@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "7"
+#define STANDINS_FORM "8"
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
