@@ -283,7 +283,7 @@ def ranks_tensor_parallel():
     train(model, lambda m: m(rows()).sum())
 
 
-def ranks_mesh():
+def ranks_fsdp2_and_tensor_parallel():
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
     mesh, model = init_device_mesh("cuda", (RANKS // 2, 2), mesh_dim_names=("data", "tensor")), blocks()
@@ -350,7 +350,7 @@ def main():
     if name.startswith("ranks_"):
         torch.cuda.set_device(CARD)
         if name != "ranks_llama_trainer":
-            torch.distributed.init_process_group("nccl", device_id=CARD if "mesh" in name else None)
+            torch.distributed.init_process_group("nccl")
     globals()[name]()
     torch.cuda.synchronize()
     sys.stdout.write("peak %d\n" % torch.cuda.max_memory_reserved())    # one write: ranks share the pipe

@@ -55,7 +55,7 @@ PROGRAMS = [
     ("ranks_fsdp1", "torch", 4, "FullyShardedDataParallel", None),
     ("ranks_fsdp2", "torch", 4, "`fully_shard`", None),
     ("ranks_tensor_parallel", "torch", 2, "`parallelize_module`, columns and rows", None),
-    ("ranks_mesh", "torch", 4, "`fully_shard` and `parallelize_module`, 2 x 2", None),
+    ("ranks_fsdp2_and_tensor_parallel", "torch", 4, "a mesh of 2 x 2", None),
     ("ranks_pipeline", "torch", 2, "`Schedule1F1B`, four microbatches", None),
     ("ranks_llama_trainer", "transformers", 2, "Llama, `Trainer`", None),
     ("ranks_values", "torch", 3, "objects, flags and sums between ranks, a barrier", None),
