@@ -9,8 +9,8 @@ that computes each of their operations a second time, on the host, beside the op
     beside it      sizes = empty(2)    <- the job's store        sum(sizes)    item() answers
 
 The card sees the same requests as without the mode. Values cross by the store that the job's ranks already share. A
-tensor enters with the bytes that the host copied to the card, if no kernel ran since (cudasim/values.h). Otherwise it is
-unknown, and so is all that comes of it. A rank that waits for one that has ended says so and raises.
+tensor enters with the bytes that the host copied to the card, if no kernel ran since (cudasim/values.h). Otherwise it
+is unknown, and so is all that comes of it. A rank that waits for one that has ended says so and raises.
 """
 import atexit
 import ctypes
@@ -139,7 +139,8 @@ class _Beside(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = function._schema.name
-        before = [(t, self.value(t)) for t in tree_flatten((args, kwargs))[0] if isinstance(t, torch.Tensor) and t.is_cuda]
+        before = [(t, self.value(t)) for t in tree_flatten((args, kwargs))[0]
+                  if isinstance(t, torch.Tensor) and t.is_cuda]
         out = function(*args, **kwargs)
         if name.startswith("c10d::"):
             collective = getattr(self, "do_" + name[6:].strip("_"), None)
