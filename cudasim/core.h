@@ -102,6 +102,11 @@ CUDASIM_API struct cudasim_pointer cudasim_pointer(uint64_t addr);
 /* Something may have written to any device address: what the host copied there is no longer known. */
 CUDASIM_API void cudasim_values_unknown(void);
 
+/* For python/replay_ranks.py: whether all bytes at a device address are known, with a copy of those that are in `to`;
+ * and bytes that are there from now on. */
+CUDASIM_API bool cudasim_values_known(uint64_t from, void *to, uint64_t bytes);
+CUDASIM_API void cudasim_values_keep(uint64_t to, const void *from, uint64_t bytes);
+
 /* Copies. Host to host is done. Bytes copied to a device are kept (cudasim/values.h) and come back; the rest of a
  * device reads as zeros. */
 CUDASIM_API enum cudasim_code cudasim_copy(void *to, const void *from, uint64_t bytes, uint64_t stream);

@@ -19,7 +19,7 @@ ENTRY(int, cudasim_standin_create, uint64_t *handle)
     return 0;
 }
 
-/* cufftCreate and the cufftPlan family: a handle is an int. */
+/* cufftCreate, the cufftPlan family and ncclRedOpCreatePreMulSum: a handle is an int. */
 ENTRY(int, cudasim_standin_create_int, int *handle)
 {
     static int last;
@@ -213,6 +213,24 @@ ENTRY(int, cudasim_standin_comm_scalable, uint64_t *comm, int n_ranks, int rank)
     return 0;
 }
 
+/* ncclCommInitAll(comms, n, devices): all ranks in one process. */
+ENTRY(int, cudasim_standin_comm_all, uint64_t *comms, int n_ranks, const int *devices)
+{
+    (void)devices;
+    for (int i = 0; i < n_ranks; i++)
+        comms[i] = communicator(n_ranks, i);
+    return 0;
+}
+
+/* ncclCommSplit(comm, color, key, new): a rank without a colour gets none. How many ranks share the colour is not known
+ * here, so the new communicator says 0. PyTorch gives the rank as the key. */
+ENTRY(int, cudasim_standin_comm_split, uint64_t comm, int color, int key, uint64_t *split)
+{
+    (void)comm;
+    *split = color < 0 ? 0 : communicator(0, key);
+    return 0;
+}
+
 ENTRY(int, cudasim_standin_comm_count, uint64_t comm, int *n)
 {
     *n = (int)(comm >> RANK_BITS & 0xffff);
@@ -230,6 +248,20 @@ ENTRY(int, cudasim_standin_comm_device, uint64_t comm, int *device)
     (void)comm;
     *device = cudasim_current_device();
     return 0;
+}
+
+/* ncclMemAlloc, ncclMemFree: device memory in whole pages. A failed call of CUDA is ncclUnhandledCudaError. */
+ENTRY(int, cudasim_standin_nccl_alloc, void **p, size_t bytes)
+{
+    uint64_t addr = 0;
+    const enum cudasim_code code = cudasim_malloc(bytes, &addr);
+    *p = (void *)(uintptr_t)addr;
+    return code == CODE_SUCCESS ? 0 : 1;
+}
+
+ENTRY(int, cudasim_standin_nccl_free, void *p)
+{
+    return cudasim_free((uintptr_t)p) == CODE_SUCCESS ? 0 : 1;
 }
 
 ENTRY(const char *, cudasim_standin_text, void)

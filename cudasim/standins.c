@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "6"
+#define STANDINS_FORM "8"
 
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
@@ -74,7 +74,10 @@ static const struct { const char *part, *target; } targets[] = {
     { "cufftCreate", "cudasim_standin_create_int" }, { "cufftPlan", "cudasim_standin_create_int" },
     { "ncclCommInitRankScalable", "cudasim_standin_comm_scalable" }, { "ncclCommInitRank", "cudasim_standin_comm" },
     { "ncclCommCount", "cudasim_standin_comm_count" }, { "ncclCommUserRank", "cudasim_standin_comm_rank" },
-    { "ncclCommCuDevice", "cudasim_standin_comm_device" }, { "Create", "cudasim_standin_create" },
+    { "ncclCommCuDevice", "cudasim_standin_comm_device" }, { "ncclCommInitAll", "cudasim_standin_comm_all" },
+    { "ncclCommSplit", "cudasim_standin_comm_split" },
+    { "ncclRedOpCreate", "cudasim_standin_create_int" }, { "ncclMemAlloc", "cudasim_standin_nccl_alloc" },
+    { "ncclMemFree", "cudasim_standin_nccl_free" }, { "Create", "cudasim_standin_create" },
     /* The argument that the workspace's size goes to: cusolverDn.h, cusparse.h, cufftXt.h. */
     { "gesvd_bufferSize", "cudasim_standin_int_4" }, { "sytrf_bufferSize", "cudasim_standin_int_5" },
     { "Xgeqrf_bufferSize", "cudasim_standin_sizes_11" }, { "Xpotrf_bufferSize", "cudasim_standin_sizes_9" },

@@ -129,6 +129,28 @@ void values_get(void *to, uint64_t from, uint64_t bytes)
     cudasim_unlock();
 }
 
+bool cudasim_values_known(uint64_t from, void *to, uint64_t bytes)
+{
+    uint64_t found = 0;
+    cudasim_lock();
+    for (size_t i = 0; i < values.n; i++) {
+        const struct piece *p = &values.pieces[i];
+        const uint64_t first = p->addr > from ? p->addr : from;
+        const uint64_t end = p->addr + p->bytes < from + bytes ? p->addr + p->bytes : from + bytes;
+        if (first >= end || p->value == NULL)
+            continue;
+        memcpy((char *)to + (first - from), p->value + (first - p->addr), end - first);
+        found += end - first;
+    }
+    cudasim_unlock();
+    return found == bytes;
+}
+
+void cudasim_values_keep(uint64_t to, const void *from, uint64_t bytes)
+{
+    values_put(to, from, bytes);
+}
+
 /* The pieces under the source are copied out first, because the two may overlap. */
 void values_copy(uint64_t to, uint64_t from, uint64_t bytes)
 {

@@ -152,6 +152,29 @@ Test(cudasim, copies_too_large_are_not_kept)
     free(large);
 }
 
+Test(cudasim, a_value_is_known_if_all_of_its_bytes_are)
+{
+    struct cudasim_rig r;
+    bool (*known)(uint64_t, void *, uint64_t);
+    void (*keep)(uint64_t, const void *, uint64_t);
+    char text[17], got[8], *p = NULL;
+    void *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_find(core, "cudasim_values_known", &known);
+    cudasim_rig_find(core, "cudasim_values_keep", &keep);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaMalloc((void **)&p, 16), CODE_SUCCESS);
+    cr_expect_not(known((uintptr_t)p, got, 4), "nothing was copied there");
+    cr_expect_eq(r.cudaMemcpy(p, "ab", 2, 1), CODE_SUCCESS);
+    cr_expect_not(known((uintptr_t)p, got, 4), "half of it was");
+    cr_expect_eq(r.cudaMemcpy(p + 2, "cdef", 4, 1), CODE_SUCCESS);
+    cr_expect(known((uintptr_t)p + 1, got, 4), "by two copies");
+    cr_expect_arr_eq(got, "bcde", 4);
+    keep((uintptr_t)p, "xy", 2);
+    cr_expect_str_eq(read_back(&r, p, text), "xycdef..........");
+    cr_expect_eq(r.cudaFree(p), CODE_SUCCESS);
+    cr_expect_not(known((uintptr_t)p, got, 1), "not beyond the memory's life");
+}
+
 Test(cudasim, host_memory_is_registered_once)
 {
     static char memory[8192];

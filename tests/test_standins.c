@@ -103,6 +103,38 @@ Test(standins, the_graph_of_cudnn_has_one_plan_without_a_workspace)
     cr_expect_eq(bytes, 0);
 }
 
+Test(standins, nccl_gives_memory_of_the_card_and_its_operations_are_ints)
+{
+    struct cudasim_rig r;
+    int (*alloc)(void **, size_t), (*give)(void *), (*create)(int *), (*all)(uint64_t *, int, const int *);
+    int (*split)(uint64_t, int, int, uint64_t *), (*rank)(uint64_t, int *), operation[2] = { 0, 77 }, found = -1;
+    uint64_t comms[2] = { 0 };
+    void *p = NULL, *core = cudasim_rig_library("libreplay-cudasim.so");
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cudasim_rig_find(core, "cudasim_standin_nccl_alloc", &alloc);
+    cudasim_rig_find(core, "cudasim_standin_nccl_free", &give);
+    cudasim_rig_find(core, "cudasim_standin_create_int", &create);
+    cudasim_rig_find(core, "cudasim_standin_comm_all", &all);
+    cudasim_rig_find(core, "cudasim_standin_comm_rank", &rank);
+    const uint64_t free_bytes = cudasim_rig_free_bytes(&r);
+    cr_expect_eq(alloc(&p, 3 * MIB), 0);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), free_bytes - 4 * MIB);
+    cr_expect_eq(give(p), 0);
+    cr_expect_eq(cudasim_rig_free_bytes(&r), free_bytes);
+    cr_expect_neq(alloc(&p, 2 * GIB), 0, "more than the card has");
+    cr_expect_eq(create(operation), 0);
+    cr_expect_eq(operation[1], 77, "no more than an int is written");
+    cr_expect_eq(all(comms, 2, NULL), 0);
+    cr_expect_eq(rank(comms[1], &found), 0);
+    cr_expect_eq(found, 1);
+    cudasim_rig_find(core, "cudasim_standin_comm_split", &split);
+    cr_expect_eq(split(comms[1], 0, 5, &comms[0]), 0);
+    cr_expect_eq(rank(comms[0], &found), 0);
+    cr_expect_eq(found, 5);
+    cr_expect_eq(split(comms[1], -1, 0, &comms[0]), 0);
+    cr_expect_eq(comms[0], 0, "a rank without a colour is in no part");
+}
+
 Test(standins, a_function_is_found_under_its_version_and_no_other)
 {
     cudasim_rig_library("libreplay-cudasim.so");

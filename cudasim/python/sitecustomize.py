@@ -232,6 +232,18 @@ def _labels(torch):
     return replay_labels
 
 
+def _join_ranks(torch):
+    """Lets collectives of small tensors carry their values."""
+    if not torch.distributed.is_available():
+        return
+    try:
+        import replay_ranks
+        replay_ranks.install()
+    except (AttributeError, ImportError, TypeError) as error:
+        if "RANK" in os.environ:
+            print("replay: PyTorch %s: collectives carry no values: %s" % (torch.__version__, error), file=sys.stderr)
+
+
 def _imported(torch):
     if os.environ.get("REPLAY_CUDASIM_DEVICE"):
         torch.nn.modules.rnn._VF = _WithoutCudnn(torch)
@@ -242,6 +254,7 @@ def _imported(torch):
         if hasattr(ddp, "_verify_param_shape_across_processes"):
             # It compares shapes through device memory, which reads as zeros.
             ddp._verify_param_shape_across_processes = lambda *_, **__: True
+        _join_ranks(torch)
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:
         _Recorder(torch, folder, _labels(torch)).install()
