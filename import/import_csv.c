@@ -61,12 +61,14 @@ struct csv_import {
 /* Whether `word`, of n letters, is in a list with commas; letters of either case. */
 static bool is_listed(const char *list, const char *word, size_t n)
 {
-    for (const char *at = list; at != NULL; at = strchr(at, ','), at += at != NULL) {
-        const size_t length = strcspn(at, ",");
+    size_t length;
+    for (const char *at = list;; at += length + 1) {
+        length = strcspn(at, ",");
         if (length == n && strncasecmp(at, word, n) == 0)
             return true;
+        if (at[length] == '\0')
+            return false;
     }
-    return false;
 }
 
 static int find_column(const struct csv_line *heading, const char *names)

@@ -93,7 +93,7 @@ done
 (cd "$work" && cmake -E tar xf "$root/tests/data/packed/training.tar.xz")
 genuine=$work/training
 for name in gpt-fp32 gpt-varlen-expand gpt-varlen-maxsplit gpt-eval-emptycache cnn; do
-    "$replay" snapshot "$genuine/$name.pickle" --device sim:80GiB,packing=off -o "$work/$name.pickle"
+    "$replay" snapshot "$genuine/$name.pickle" --device sim:80GiB,packing=off,addresses=rising -o "$work/$name.pickle"
     python3 - "$viewer" "$genuine/$name.pickle" "$work/$name.pickle" "$name" <<'END'
 import importlib.util, pickle, sys
 viewer, genuine, made, name = sys.argv[1:]
