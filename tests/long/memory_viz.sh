@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 # fetch REQUIREMENT FOLDER: FOLDER/torch holds the files of the wheel. Any platform's will do; this is the smallest.
 fetch() {
     python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform macosx_11_0_arm64 \
-        --python-version 3.11 -d "$2/wheel" "$1" >&2 || { echo "SKIP: needs a wheel of PyTorch from PyPI" >&2; exit 77; }
+        --python-version 3.11 -d "$2/wheel" "$1" >&2 || { echo "SKIP: needs a wheel: PyTorch's cannot be had from PyPI" >&2; exit 77; }
     python3 -m zipfile -e "$2"/wheel/torch-*.whl "$2/torch"
 }
 
