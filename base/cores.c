@@ -8,9 +8,13 @@
 
 unsigned cores_usable(void)
 {
+#ifdef __EMSCRIPTEN__
+    return 1;                       /* a page from a file gets no threads */
+#else
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return (unsigned)CPU_COUNT(&set);
     const long n = sysconf(_SC_NPROCESSORS_ONLN);        /* more processors than the set has room for */
     return n > 0 ? (unsigned)n : 1;
+#endif
 }

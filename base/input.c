@@ -12,6 +12,8 @@
  */
 #include "base/input.h"
 
+#include "base/temporary_file.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -306,11 +308,10 @@ static struct input *input_new(const char *name)
     return in;
 }
 
-static enum err input_open_fd(struct input *in, const char *path, struct err_detail *why)
+/* Makes the file in->fd the source. */
+static enum err input_start(struct input *in, struct err_detail *why)
 {
     struct stat st;
-    in->owns_fd = strcmp(path, "-") != 0;
-    in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
         return err_set(why, ERR_INPUT, 0, "%s: %s", in->name, strerror(errno));
     if (S_ISDIR(st.st_mode))
@@ -328,11 +329,29 @@ enum err input_open(const char *path, struct input **out, struct err_detail *why
     struct input *in = input_new(strcmp(path, "-") == 0 ? "<stdin>" : path);
     if (in == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", path);
-    const enum err e = input_open_fd(in, path, why);
+    in->owns_fd = strcmp(path, "-") != 0;
+    in->fd = in->owns_fd ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    const enum err e = input_start(in, why);
     if (e != ERR_OK) {
         input_close(in);
         return e;
     }
+    *out = in;
+    return ERR_OK;
+}
+
+enum err input_open_whole(int fd, const char *name, struct input **out, struct err_detail *why)
+{
+    struct input *in = input_new(name);
+    if (in == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read", name);
+    in->fd = lseek(fd, 0, SEEK_SET) == 0 ? fd : -1;
+    const enum err e = input_start(in, why);
+    if (e != ERR_OK) {
+        input_close(in);
+        return e;
+    }
+    in->is_sniffed = true;
     *out = in;
     return ERR_OK;
 }
@@ -397,6 +416,39 @@ void input_pop_base64(struct input *in)
 {
     assert(in->layers[in->n_layers - 1].kind == LAYER_BASE64);
     layer_pop(&in->layers[--in->n_layers]);
+}
+
+/* Copies what is left of an input into a file. */
+static enum err copy_rest(struct input *in, int fd, struct err_detail *why)
+{
+    for (;;) {
+        const unsigned char *bytes;
+        size_t n;
+        enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, why);
+        if (e == ERR_OK && n > 0)
+            e = temporary_file_append(fd, bytes, n, why);
+        if (e != ERR_OK || n == 0)
+            return e;
+        input_skip(in, n);
+    }
+}
+
+enum err input_whole_file(struct input *in, int *fd, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n;
+    struct stat st;
+    enum err e = input_peek(in, 1, &bytes, &n, why);
+    if (e != ERR_OK)
+        return e;
+    assert(input_offset(in) == 0);
+    if (in->n_layers == 1 && in->owns_fd && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode) && (*fd = dup(in->fd)) >= 0)
+        return ERR_OK;
+    if ((e = temporary_file_open(fd, why)) != ERR_OK)
+        return e;
+    if ((e = copy_rest(in, *fd, why)) != ERR_OK)
+        close(*fd);
+    return e;
 }
 
 void input_keep_raw(struct input *in)

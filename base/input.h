@@ -47,6 +47,14 @@ MUST_USE enum err input_peek_raw(struct input *in, size_t want, const unsigned c
                                  struct err_detail *why);
 void input_keep_raw(struct input *in);
 
+/* The whole of an input of which nothing was taken yet, unpacked, as a file that can be read at any place: the file itself,
+ * or a copy without a name if it is compressed or no regular file. The caller closes *fd. ERR_HOST_NOMEM, ERR_IO;
+ * input_peek's errors. */
+MUST_USE enum err input_whole_file(struct input *in, int *fd, struct err_detail *why);
+
+/* Opens a file of input_whole_file from its first byte on. `fd` is borrowed until input_close; `name` is for messages. */
+MUST_USE enum err input_open_whole(int fd, const char *name, struct input **out, struct err_detail *why);
+
 /* Decodes the base64 text that starts here: from now on the input is what the text stands for, and ends where the text
  * ends. Once, and only after an input_peek. */
 MUST_USE enum err input_push_base64(struct input *in, struct err_detail *why);

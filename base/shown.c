@@ -57,6 +57,12 @@ void shown_clean(char *text, bool keeps_lines)
 
 /* ---- streams ---- */
 
+#ifdef __EMSCRIPTEN__                   /* a page shows what is printed as text, and its libc's streams are constant */
+bool shown_clean_streams(void)
+{
+    return true;
+}
+#else
 struct clean_stream {
     int    fd;
     char   begun[SHOWN_LETTER_MAX];         /* the first bytes of a letter that is not whole yet */
@@ -123,3 +129,4 @@ bool shown_clean_streams(void)
     stderr = clean_err;
     return true;
 }
+#endif

@@ -33,6 +33,12 @@ size_t terminal_columns(FILE *out)
     return n == 0 ? TERMINAL_ANY : n < COLUMNS_MIN ? COLUMNS_MIN : n;
 }
 
+size_t terminal_screen_columns(FILE *out)
+{
+    const size_t columns = terminal_columns(out);
+    return columns == TERMINAL_ANY ? TERMINAL_USUAL : columns;
+}
+
 size_t terminal_rows(FILE *out)
 {
     struct winsize size;

@@ -15,6 +15,10 @@
  * TERMINAL_ANY if `out` is not standard output, or is no terminal and COLUMNS is not set: files never depend on it. */
 size_t terminal_columns(FILE *out);
 
+/* The same for what is to fit a screen also where nothing tells its width: a file gets TERMINAL_USUAL. */
+enum { TERMINAL_USUAL = 80 };
+size_t terminal_screen_columns(FILE *out);
+
 /* Lines on the screen that `out` is; 0: it is none. */
 size_t terminal_rows(FILE *out);
 

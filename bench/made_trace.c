@@ -2,7 +2,7 @@
 /* Makes generated and repeated traces. */
 #include "bench/made_trace.h"
 
-#include "traces/generate.h"
+#include "loads/load.h"
 #include "traces/trace.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static enum err made_generated(const char *what, uint64_t events, struct trace_w
 {
     const char *slash = strchr(what, '/');
     if (slash == NULL)
-        return trace_generate(what, events, 1, w, why);
+        return load_make(what, events, 1, w, why);
     char kind[32] = "";
     void *bytes = NULL;
     size_t n = 0;

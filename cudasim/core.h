@@ -102,10 +102,12 @@ CUDASIM_API struct cudasim_pointer cudasim_pointer(uint64_t addr);
 /* Something may have written to any device address: what the host copied there is no longer known. */
 CUDASIM_API void cudasim_values_unknown(void);
 
-/* For python/replay_ranks.py: whether all bytes at a device address are known, with a copy of those that are in `to`;
- * and bytes that are there from now on. */
+/* For python/replay_values.py: whether all bytes at a device address are known, with a copy of those that are in `to`;
+ * bytes that are there from now on; and numbers that this thread's next reads of unknown bytes, of at most 8 each, get
+ * instead of zeros (n 0: no more). */
 CUDASIM_API bool cudasim_values_known(uint64_t from, void *to, uint64_t bytes);
 CUDASIM_API void cudasim_values_keep(uint64_t to, const void *from, uint64_t bytes);
+CUDASIM_API void cudasim_values_answer(const int64_t *numbers, uint64_t n);
 
 /* Copies. Host to host is done. Bytes copied to a device are kept (cudasim/values.h) and come back; the rest of a
  * device reads as zeros. */

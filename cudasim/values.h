@@ -8,7 +8,7 @@
  *     copy to the card  [ 3 1 4 ]     kept
  *     copy back         [ 3 1 4 ]     true
  *     a kernel                        all is dropped: it may have written anywhere
- *     copy back         [ 0 0 0 ]
+ *     copy back         [ 0 0 0 ]     or what python/replay_values.py said before, of a size that PyTorch reads
  */
 #ifndef REPLAY_CUDASIM_VALUES_H
 #define REPLAY_CUDASIM_VALUES_H

@@ -13,9 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_BYTES = 4096, SLURP_BYTES = 1 << 16, NAMES_BYTES = 128 };
+enum { HEAD_BYTES = 4096, SLURP_BYTES = 1 << 16, NAMES_BYTES = 256 };
 
-static const struct importer *const importers[] = {&importer_pytorch, &importer_calls, &importer_csv, &importer_profiler};
+static const struct importer *const importers[] = {
+    &importer_pytorch, &importer_calls, &importer_profiler, &importer_timeline, &importer_nsys, &importer_xplane,
+    &importer_pprof, &importer_malloc, &importer_csv,
+};
 
 enum { N_IMPORTERS = sizeof importers / sizeof importers[0] };
 
@@ -50,10 +53,17 @@ static enum err importer_named(const char *name, const struct importer **out, st
 static const char *guess(const unsigned char *head, size_t n)
 {
     static const struct { const char *magic, *says; } known[] = {
-        { "SQLite format 3", "it is an SQLite database: results are read by `replay report`, profiles of nsys are not yet" },
         { "PK\x03\x04", "it is a zip archive, such as torch.save writes; a snapshot is written by _dump_snapshot" },
         { "{", "it is JSON: results are read by `replay report`; a profile of torch.profiler has a list traceEvents" },
-        { "[", "it is JSON, which is no recording that is known" },
+        { "[", "it is JSON; a memory timeline of torch.profiler is a list of lists of four numbers (*.raw.json.gz)" },
+        { "NVIDIA", "it may be a report of Nsight Systems: nsys export --type sqlite makes a file that is read" },
+        { "memray", "it is a capture of memray: python -m vramreplay.memray makes a log that is read" },
+        { "\x04\x22\x4d\x18", "it is LZ4: if it is a capture of memray, python -m vramreplay.memray makes a log that is read" },
+        { "PAR1", "it is Parquet: write the columns as CSV, and name them with --from csv:..." },
+        { "ARROW1", "it is an Arrow file: write the columns as CSV, and name them with --from csv:..." },
+        { "\x89HDF", "it is HDF5: write the columns as CSV, and name them with --from csv:..." },
+        { "QDSTRM", "it is a stream of Nsight Systems: nsys export --type sqlite makes a file that is read" },
+        { "\x0a", "if it is a protocol buffer, it is neither an XPlane profile nor one of pprof" },
         { "\x7f" "ELF", "it is a program" },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

@@ -13,8 +13,12 @@
  * decides by the rules of import/pytorch_segment_frees.c. */
 enum import_segment_frees { SEGMENT_FREES_AUTO, SEGMENT_FREES_PROGRAM, SEGMENT_FREES_ALLOCATOR };
 
+/* In place of a device's ordinal: of several devices in a snapshot the one with most records, or of a final state with most
+ * memory. */
+enum { IMPORT_GPU_MOST = -2 };
+
 struct import_config {
-    int64_t gpu;                      /* device ordinal; -1: the only device with events */
+    int64_t gpu;                      /* device ordinal; -1: the only device with events; IMPORT_GPU_MOST */
     enum import_segment_frees segment_frees;
     bool without_stacks;              /* leave out call stacks */
     bool without_path;                /* the trace does not name the file, which is gone afterwards */
@@ -38,8 +42,9 @@ struct importer {
                          struct err_detail *why);
 };
 
-/* import_pytorch.c, import_calls.c, import_csv.c, import_profiler.c. */
-extern const struct importer importer_pytorch, importer_calls, importer_csv, importer_profiler;
+/* Each in the file import_NAME.c. */
+extern const struct importer importer_pytorch, importer_calls, importer_csv, importer_profiler, importer_timeline,
+    importer_xplane, importer_pprof, importer_nsys, importer_malloc;
 
 /* The i-th importer; NULL after the last. */
 const struct importer *importer_at(size_t i);

@@ -8,8 +8,7 @@
  * Sources: RMM, include/rmm/mr/logging_resource_adaptor.hpp (the columns, "(nil)", "allocate failure", hexadecimal
  * streams); minimalloc, README.md ("lower" and "upper").
  */
-#include "base/array.h"
-#include "base/units.h"
+#include "base/sorted_runs.h"
 #include "import/csv_lines.h"
 #include "import/import.h"
 
@@ -43,7 +42,7 @@ static const struct { const char *word, *names; } roles[CSV_ROLE_COUNT] = {
 #undef ROLE
 };
 
-enum { CSV_NO_COLUMN = -1, CSV_NAME_MAX = 64 };
+enum { CSV_NO_COLUMN = -1, CSV_NAME_MAX = 64, SORT_BYTES = 64 << 20 };
 #define DAY_NS UINT64_C(86400000000000)
 
 struct csv_import {
@@ -287,14 +286,14 @@ static int by_time(const void *a, const void *b)
     return x->ptr < y->ptr ? -1 : x->ptr > y->ptr;
 }
 
-static enum err put_lives(struct csv_import *c, struct csv_life *lives, size_t n, struct err_detail *why)
+static enum err put_lives(struct csv_import *c, struct sorted_runs *lives, struct err_detail *why)
 {
-    enum err e = ERR_OK;
-    if (n > 0)
-        qsort(lives, n, sizeof *lives, by_time);
-    for (size_t i = 0; i < n && e == ERR_OK; i++) {
-        const struct trace_record r = { .kind = lives[i].is_end ? EVENT_FREE : EVENT_ALLOC, .time_ns = lives[i].time,
-                                        .ptr = lives[i].ptr, .bytes = lives[i].bytes, .record = lives[i].ptr - 1 };
+    const void *record;
+    enum err e = sorted_runs_rewind(lives, why);
+    while (e == ERR_OK && (e = sorted_runs_next(lives, &record, why)) == ERR_OK && record != NULL) {
+        const struct csv_life *life = record;
+        const struct trace_record r = { .kind = life->is_end ? EVENT_FREE : EVENT_ALLOC, .time_ns = life->time,
+                                        .ptr = life->ptr, .bytes = life->bytes, .record = life->ptr - 1 };
         e = trace_put(c->w, &r, why);
     }
     return e == ERR_OK ? put_notes(c, why) : e;
@@ -319,33 +318,33 @@ static enum err read_life(struct csv_import *c, const struct csv_line *line, str
     return ERR_OK;
 }
 
-static enum err import_lives(struct csv_import *c, struct csv_line *line, struct err_detail *why)
+static enum err read_lives(struct csv_import *c, struct csv_line *line, struct sorted_runs *lives, struct err_detail *why)
 {
-    struct csv_life *lives = NULL, pair[2];
-    size_t n = 0, room = 0;
-    enum err e = ERR_OK;
-    while (e == ERR_OK) {
-        e = csv_next(c->in, line, why);
+    struct csv_life pair[2];
+    for (;;) {
+        enum err e = csv_next(c->in, line, why);
         if (e != ERR_OK || line->n == 0)
-            break;
+            return e;
         if ((e = read_life(c, line, pair, why)) != ERR_OK)
-            break;
+            return e;
         trace_writer_info(c->w)->records++;
         c->n_empty += pair[0].bytes == 0;
-        if (pair[0].bytes == 0)
-            continue;
-        struct csv_life *grown = array_reserve(lives, n, 2, &room, sizeof *lives);
-        if (grown == NULL) {
-            e = err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for %zu requests", input_name(c->in), n / 2);
-            break;
-        }
-        lives = grown;
-        memcpy(lives + n, pair, sizeof pair);
-        n += 2;
+        for (int i = 0; i < 2 && pair[0].bytes > 0 && e == ERR_OK; i++)
+            e = sorted_runs_put(lives, &pair[i], why);
+        if (e != ERR_OK)
+            return e;
     }
+}
+
+static enum err import_lives(struct csv_import *c, struct csv_line *line, struct err_detail *why)
+{
+    struct sorted_runs *lives = NULL;
+    enum err e = sorted_runs_create(sizeof(struct csv_life), by_time, SORT_BYTES, &lives, why);
     if (e == ERR_OK)
-        e = put_lives(c, lives, n, why);
-    free(lives);
+        e = read_lives(c, line, lives, why);
+    if (e == ERR_OK)
+        e = put_lives(c, lives, why);
+    sorted_runs_destroy(lives);
     return e;
 }
 

@@ -129,7 +129,7 @@ static void note_layout(struct pytorch_import *p)
     const unsigned signs = p->s->signs;
     if ((signs & SIGN_TIME) == 0 && p->w->n > 0)
         note(p, "no times: the release that wrote the file recorded none");
-    if ((signs & SIGN_SETTINGS) == 0)
+    if ((signs & SIGN_SETTINGS) == 0 && !p->s->is_host)
         note(p, "no settings: the release that wrote the file recorded none; the defaults are assumed");
     if ((signs & (SIGN_SETTINGS | SIGN_BLOCK_ADDRESS)) == 0)
         note(p, "releases up to 2.0 record no free of a block that is older than the recording");
@@ -137,6 +137,11 @@ static void note_layout(struct pytorch_import *p)
         note(p, "the pools of blocks whose segment was freed are not recorded; the default pool is assumed");
     if (p->s->n_others > 0)
         note(p, OTHERS_TEXT, p->s->n_others);
+    if (p->s->is_host)
+        note(p, "memory of the host, page-locked; sizes are those of blocks, as its cache rounds them");
+    if (p->s->n_host_records > 0 && !p->s->is_host)
+        note(p, "page-locked host memory has %" PRIu32 " records of its own: --from pytorch-snapshot:" SNAPSHOT_HOST " takes them",
+             p->s->n_host_records);
     if (p->w->is_npu)
         note(p, "block sizes follow another vendor's rule: request + 32 bytes, rounded up to 512");
 }
@@ -200,14 +205,14 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *why)
     note_contradictions(p);
     note_layout(p);
     note_room(p, &room);
-    enum err e = trace_put_meta(p->out, "source", importer_pytorch.name, why);
-    if (e == ERR_OK)
+    enum err e = trace_put_meta(p->out, "source", p->s->is_host ? "pytorch-snapshot:host" : importer_pytorch.name, why);
+    if (e == ERR_OK && !p->s->is_host)
         e = trace_put_meta(p->out, TRACE_META_RELEASE, w->is_npu ? "npu" : snapshot_profile(p->s), why);
     if (e == ERR_OK && w->n_forgotten > 0)
         e = trace_put_meta(p->out, TRACE_META_BEGINS, TRACE_CUT, why);
     if (e == ERR_OK && p->ends_at_exit)
         e = trace_put_meta(p->out, TRACE_META_ENDS, TRACE_EXIT, why);
-    if (e == ERR_OK)
+    if (e == ERR_OK && !p->s->is_host)
         e = put_settings(p, why);
     return e == ERR_OK ? trace_put_meta(p->out, "notes", p->notes, why) : e;
 }
@@ -648,12 +653,16 @@ static enum err choose_among(const struct input *in, const struct snapshot *s, c
                                             {"hold memory", "holds no memory; these do"}};
     char list[128] = "", what[UNITS_TEXT];
     size_t used = 0;
+    uint64_t most = 0;
     uint32_t n = 0;
     for (uint32_t d = 0, n_all = device_count(s); d < n_all; d++) {
         if (!device_has(s, states, d, cfg->final_state, what))
             continue;
-        if (n++ == 0)
+        const uint64_t has = cfg->final_state ? states[d].reserved : device_records(s, d);
+        if (n++ == 0 || (cfg->gpu == IMPORT_GPU_MOST && has > most)) {
             *device = d;
+            most = has;
+        }
         const int k = snprintf(list + used, sizeof list - used, "%s%u (%s)", used > 0 ? ", " : "", d, what);
         used = k > 0 && (size_t)k < sizeof list - used ? used + (size_t)k : used;
     }
@@ -662,8 +671,9 @@ static enum err choose_among(const struct input *in, const struct snapshot *s, c
                                  : err_set(why, ERR_UNSUPPORTED, 0, "%s: its final state holds no memory",
                                            input_name(in));
     if (cfg->gpu < 0)
-        return n == 1 ? ERR_OK
-                      : err_set(why, ERR_USAGE, 0, "%s: several devices %s: %s; choose one with --gpu", input_name(in),
+        return n == 1 || cfg->gpu == IMPORT_GPU_MOST
+                   ? ERR_OK
+                   : err_set(why, ERR_USAGE, 0, "%s: several devices %s: %s; choose one with --gpu", input_name(in),
                                 words[cfg->final_state][0], list);
     if (cfg->gpu >= device_count(s) || !device_has(s, states, (uint32_t)cfg->gpu, cfg->final_state, what))
         return err_set(why, ERR_USAGE, 0, "%s: device %" PRId64 " %s: %s", input_name(in), cfg->gpu,
@@ -840,7 +850,7 @@ static enum err pytorch_describe(struct input *in, void (*line)(void *arg, const
 
 const struct importer importer_pytorch = {
     .name     = "pytorch-snapshot",
-    .summary  = "torch.cuda.memory._dump_snapshot: pickle, or a page of torch.cuda._memory_viz",
+    .summary  = "torch.cuda.memory._dump_snapshot: pickle, or a page of torch.cuda._memory_viz; pytorch-snapshot:host takes its page-locked host memory",
     .has_final_state = true,
     .sniff    = pytorch_sniff,
     .import   = pytorch_import,

@@ -2,8 +2,12 @@
 #define _GNU_SOURCE                          /* memmem */
 #include "import/json_objects.h"
 
+#include "base/load_json.h"
+
 #include <inttypes.h>
 #include <string.h>
+
+enum { ITEM_OFTEN = 1024 };                 /* bytes that most items fit into */
 
 static bool is_blank(unsigned char c)
 {
@@ -35,8 +39,8 @@ enum err json_objects_find(struct input *in, const char *key, bool *is_found, st
     return e == ERR_OK && *is_found ? skip_past(in, "[", 1, is_found, why) : e;
 }
 
-/* The length of the balanced object that begins bytes[0, n); 0: it does not end there. */
-static size_t object_length(const unsigned char *bytes, size_t n)
+/* The length of the balanced object or list that begins bytes[0, n); 0: it does not end there. */
+static size_t balanced_length(const unsigned char *bytes, size_t n)
 {
     size_t depth = 0;
     bool in_text = false;
@@ -71,7 +75,8 @@ static enum err skip_blanks(struct input *in, unsigned char *next, struct err_de
     }
 }
 
-enum err json_objects_next(struct input *in, const char **text, size_t *n, struct err_detail *why)
+/* The next item of an array, which begins with `opening`: a brace or a bracket. */
+static enum err next_item(struct input *in, char opening, const char **text, size_t *n, struct err_detail *why)
 {
     const unsigned char *bytes;
     unsigned char next;
@@ -80,12 +85,17 @@ enum err json_objects_next(struct input *in, const char **text, size_t *n, struc
     enum err e = skip_blanks(in, &next, why);
     if (e != ERR_OK || next == ']')
         return e;
-    if (next != '{')
+    if (next != opening)
         return err_set(why, ERR_FORMAT, input_offset(in), "%s: byte %" PRIu64 ": %s", input_name(in), input_offset(in),
-                       next == 0 ? "the list of events does not end: the file is cut off" : "an event is no object");
-    if ((e = input_peek(in, INPUT_PEEK_MAX, &bytes, &have, why)) != ERR_OK)
+                       next == 0 ? "the list of events does not end: the file is cut off"
+                       : opening == '{' ? "an event is no object" : "an event is no list");
+    if ((e = input_peek(in, ITEM_OFTEN, &bytes, &have, why)) != ERR_OK)
         return e;
-    *n = object_length(bytes, have);
+    *n = balanced_length(bytes, have);
+    if (*n == 0 && (e = input_peek(in, INPUT_PEEK_MAX, &bytes, &have, why)) != ERR_OK)
+        return e;
+    if (*n == 0)
+        *n = balanced_length(bytes, have);
     *text = (const char *)bytes;
     input_skip(in, *n);
     if (*n > 0)
@@ -93,4 +103,32 @@ enum err json_objects_next(struct input *in, const char **text, size_t *n, struc
     return err_set(why, ERR_FORMAT, input_offset(in), "%s: byte %" PRIu64 ": %s", input_name(in), input_offset(in),
                    have < INPUT_PEEK_MAX ? "an event does not end: the file is cut off"
                                          : "an event is longer than 64 KiB");
+}
+
+enum err json_objects_next(struct input *in, const char **text, size_t *n, struct err_detail *why)
+{
+    return next_item(in, '{', text, n, why);
+}
+
+enum err json_lists_begin(struct input *in, struct err_detail *why)
+{
+    bool is_found;
+    return skip_past(in, "[", 1, &is_found, why);
+}
+
+enum err json_lists_next(struct input *in, const char **text, size_t *n, struct err_detail *why)
+{
+    return next_item(in, '[', text, n, why);
+}
+
+enum err json_objects_load(struct input *in, const char *text, size_t n, json_t **out, struct err_detail *why)
+{
+    struct err_detail broken;
+    const enum err e = load_json(text, n, 0, UINT64_MAX, "", out, &broken);
+    if (e == ERR_HOST_NOMEM)
+        return err_set(why, e, 0, "%s: no memory to read it", input_name(in));
+    if (e != ERR_OK)
+        return err_set(why, e, input_offset(in), "%s: byte %" PRIu64 ": an event is no JSON", input_name(in),
+                       input_offset(in) - n + broken.offset);
+    return ERR_OK;
 }

@@ -26,6 +26,7 @@
     X(SEGMENT_POOL_ID, "segment_pool_id") X(IS_EXPANDABLE, "is_expandable") X(BLOCKS, "blocks")               \
     X(SEGMENTS, "segments") X(DEVICE_TRACES, "device_traces") X(ALLOCATOR_SETTINGS, "allocator_settings")     \
     X(EXTERNAL_ANNOTATIONS, "external_annotations") X(HOST_SEGMENTS, "host_segments")                         \
+    X(HOST_TRACES, "host_traces")                                                                             \
     X(CONF, "PYTORCH_CUDA_ALLOC_CONF") X(MAX_SPLIT_SIZE, "max_split_size")                                    \
     X(GC_THRESHOLD, "garbage_collection_threshold") X(EXPANDABLE, "expandable_segments")                      \
     X(REUSE, "graph_capture_record_stream_reuse") X(MAX_ROUND, "max_round_threshold")                         \
@@ -62,7 +63,7 @@ enum { ROOM_RECORDS, ROOM_BLOCKS, ROOM_SEGMENTS, ROOM_STREAMS, ROOM_POOLS, ROOM_
 
 enum { SIZE_BITS_MAX = 60 };          /* no size has more: PyTorch refuses a tensor of 2^60 bytes */
 enum { POOLS_MAX = SNAPSHOT_NO_POOL };
-enum { DEVICES_MAX = 4096 };
+enum { DEVICES_MAX = 4096, HOST_DEVICE = -1 };
 enum { SHARED_ROWS_FREE = 1 << 16 };
 enum { STACK_FRAMES_MAX = 4096 };     /* of deeper stacks the outermost frames are cut off */
 
@@ -323,6 +324,8 @@ static enum err snapshot_take_segment(struct snapshot *s, const struct fields *f
     field_int(s, f, KEY_IS_EXPANDABLE, &is_expandable);
     if (!field_int(s, f, KEY_ADDRESS, &addr) && g.n_blocks > 0)
         return snapshot_fail(s, "a segment without an address", why);
+    if (device == HOST_DEVICE)
+        device = 0;                          /* the host's are the only ones of their list */
     if (!field_size(s, f, KEY_TOTAL_SIZE, &g.size) || device < 0 || device >= DEVICES_MAX)
         return snapshot_fail(s, "a segment without a valid size or device", why);
     g.addr = (uint64_t)addr;
@@ -371,12 +374,39 @@ static void snapshot_take_settings(struct snapshot *s, const struct fields *f, u
     *out = pickle_value(KIND_SETTINGS, 0);
 }
 
+/* The host's records are one list, as if of one device. */
+static enum err take_host(struct snapshot *s, const struct fields *f, struct err_detail *why)
+{
+    const uint64_t segments = has(f, KEY_HOST_SEGMENTS) ? f->value[KEY_HOST_SEGMENTS] : KIND_EMPTY;
+    const uint64_t records = has(f, KEY_HOST_TRACES) ? f->value[KEY_HOST_TRACES] : KIND_EMPTY;
+    if (pickle_kind(segments) == KIND_SEGMENTS)
+        s->final_segments = s->ranges[pickle_index(segments)];
+    if (pickle_kind(records) != KIND_RECORDS && pickle_kind(segments) != KIND_SEGMENTS)
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: has no records of page-locked host memory: record with PyTorch 2.14 or "
+                       "later and record_pinned_host_memory=True", input_name(s->in));
+    if (pickle_kind(records) != KIND_RECORDS)
+        return ERR_OK;
+    s->devices = calloc(1, sizeof *s->devices);
+    if (s->devices == NULL)
+        return snapshot_nomem(s->in, why);
+    s->n_devices = 1;
+    s->devices[0] = s->ranges[pickle_index(records)];
+    return ERR_OK;
+}
+
 /* The outermost dictionary: which lists are the final state and the records of each device. */
 static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, uint64_t *out, struct err_detail *why)
 {
     if (s->has_top)
         return snapshot_fail(s, "several snapshots in one file", why);
     s->has_top = true;
+    s->n_host_records = has(f, KEY_HOST_TRACES) && pickle_kind(f->value[KEY_HOST_TRACES]) == KIND_RECORDS
+                            ? s->ranges[pickle_index(f->value[KEY_HOST_TRACES])].n : 0;
+    *out = pickle_value(KIND_TOP, 0);
+    if (s->cfg != NULL && s->cfg->columns != NULL && strcmp(s->cfg->columns, SNAPSHOT_HOST) == 0) {
+        s->is_host = true;
+        return take_host(s, f, why);
+    }
     const uint64_t segments = has(f, KEY_SEGMENTS) ? f->value[KEY_SEGMENTS] : KIND_EMPTY;
     const uint64_t traces = has(f, KEY_DEVICE_TRACES) ? f->value[KEY_DEVICE_TRACES] : KIND_EMPTY;
     if (pickle_kind(segments) != KIND_SEGMENTS && pickle_kind(segments) != KIND_EMPTY)
@@ -398,7 +428,6 @@ static enum err snapshot_take_top(struct snapshot *s, const struct fields *f, ui
     s->signs |= (has(f, KEY_ALLOCATOR_SETTINGS) ? SIGN_SETTINGS : 0u) |
                 (has(f, KEY_EXTERNAL_ANNOTATIONS) ? SIGN_ANNOTATIONS : 0u) |
                 (has(f, KEY_HOST_SEGMENTS) ? SIGN_HOST : 0u);
-    *out = pickle_value(KIND_TOP, 0);
     return ERR_OK;
 }
 

@@ -96,6 +96,8 @@ struct snapshot {
     bool is_bare_list;                         /* the file holds only a list of segments */
     uint32_t n_others;                         /* snapshots of the same page, which are not read */
     unsigned signs;                            /* enum snapshot_sign */
+    bool is_host;                              /* records and state are those of page-locked host memory */
+    uint32_t n_host_records;                   /* that the file has */
     struct snapshot_settings settings;
     uint64_t *streams;                         /* raw handles */
     size_t n_streams;
@@ -118,7 +120,10 @@ struct snapshot {
     const struct import_config *cfg;
 };
 
-/* Reads one pickle. Of cfg (may be NULL) only `progress` is used. ERR_FORMAT, ERR_UNSUPPORTED, ERR_IO, ERR_HOST_NOMEM;
+/* What import_config.columns is for the records of page-locked host memory: --from pytorch-snapshot:host. */
+#define SNAPSHOT_HOST "host"
+
+/* Reads one pickle. Of cfg (may be NULL) `progress` and `columns` are used. ERR_FORMAT, ERR_UNSUPPORTED, ERR_IO, ERR_HOST_NOMEM;
  * the message names the byte. */
 MUST_USE enum err snapshot_read(struct input *in, const struct import_config *cfg, struct snapshot **out,
                                 struct err_detail *why);

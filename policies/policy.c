@@ -119,32 +119,39 @@ static const struct policy_ops *policy_library_ops(void *handle)
     return symbol.object == NULL ? NULL : symbol.entry();
 }
 
-enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why)
+enum err policy_take_table(const struct policy_ops *ops, const char *path, struct policy_ops **out,
+                           struct err_detail *why)
 {
-    void *library;
-    enum err e = policy_open_library(path, &library, why);
+    const enum err e = policy_ops_check(ops, path, why);
     if (e != ERR_OK)
         return e;
-    struct policy_ops *copy = NULL;
-    const struct policy_ops *ops = policy_library_ops(library);
-    e = ops == NULL ? err_set(why, ERR_FORMAT, 0, "%s: no function %s in it: not a policy plugin", path,
-                              POLICY_PLUGIN_SYMBOL)
-                    : policy_ops_check(ops, path, why);
-    if (e != ERR_OK)
-        goto fail;
-    copy = calloc(1, sizeof *copy);
-    if (copy == NULL) {
-        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory to load %s", path);
-        goto fail;
-    }
+    struct policy_ops *copy = calloc(1, sizeof *copy);
+    if (copy == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to load %s", path);
     memcpy(copy, ops, ops->size < sizeof *copy ? ops->size : sizeof *copy);
     copy->size = sizeof *copy;
     *out = copy;
+    return ERR_OK;
+}
+
+enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why)
+{
+    void *library;
+    struct policy_ops *copy = NULL;
+    enum err e = policy_open_library(path, &library, why);
+    if (e != ERR_OK)
+        return e;
+    const struct policy_ops *ops = policy_library_ops(library);
+    e = ops == NULL ? err_set(why, ERR_FORMAT, 0, "%s: no function %s in it: not a policy plugin", path,
+                              POLICY_PLUGIN_SYMBOL)
+                    : policy_take_table(ops, path, &copy, why);
+    if (e != ERR_OK) {
+        dlclose(library);
+        return e;
+    }
+    *out = copy;
     *handle = library;
     return ERR_OK;
-fail:
-    dlclose(library);
-    return e;
 }
 
 void policy_unload(const struct policy_ops *ops, void *handle)

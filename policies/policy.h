@@ -25,8 +25,8 @@ extern "C" {
 
 enum { POLICY_OPTIONS_MAX = 32 };
 
-/* FUTURE: `foresee` is called with all events before the run. No built-in needs it yet; a policy that plans offline
- * does. */
+/* FUTURE: `foresee` is called with all events before the run, as for a policy that plans (stalloc). It cannot run
+ * live. */
 enum policy_needs { POLICY_NEEDS_VMM = 1, POLICY_NEEDS_FUTURE = 2 };
 
 enum option_kind {
@@ -270,6 +270,11 @@ const struct policy_ops *policy_find(const char *name);
  * ERR_IO; ERR_ABI, with both numbers. */
 MUST_USE enum err policy_load(const char *path, const struct policy_ops **out, void **handle, struct err_detail *why);
 void policy_unload(const struct policy_ops *ops, void *handle);
+
+/* What policy_load does with a table: checks it, reading nothing beyond its `size`, and copies it; free() the copy. `path`
+ * is for messages. ERR_ABI; ERR_FORMAT; ERR_HOST_NOMEM. */
+MUST_USE enum err policy_take_table(const struct policy_ops *ops, const char *path, struct policy_ops **out,
+                                    struct err_detail *why);
 
 /* Creates a policy and fills in its first member, struct policy. ERR_UNSUPPORTED if the device lacks what it needs. If
  * the device refuses the memory that `create` asks for, *out is a policy that refuses every request: see

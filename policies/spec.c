@@ -388,6 +388,12 @@ static struct nearest spec_nearest_option(const struct policy_ops *ops, struct s
 
 /* Whether an item is meant as an option, not as a pair: it has the form of an option's name, or it is close to one, as
  * "max_split=..." is. */
+/* The option that names a file; NULL: the policy has none. */
+static const struct policy_option *spec_file_option(const struct policy_ops *ops)
+{
+    return spec_find_option(ops, (struct span){"file", 4});
+}
+
 static bool spec_is_option_name(const struct policy_ops *ops, struct span name, bool has_value)
 {
     const size_t n = strspn(name.at, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -491,6 +497,9 @@ static enum err spec_take_item(struct spec_reader *r, struct span item)
         option_describe(o, reason);
         return spec_refuse(r, spec_typed_at(r, item.at), item, reason);
     }
+    /* "plan:offsets.csv": a file goes without its name. */
+    if (spec_file_option(ops) != NULL && !has_value && memchr(item.at, '.', item.n) != NULL)
+        return spec_cut_value(r, spec_file_option(ops), item);
     /* What cannot be an option goes to the policy as it is, even if malformed: its own reader of pairs explains
      * mistakes best. */
     if (spec_pairs_option(ops) != NULL && !spec_is_option_name(ops, name, has_value)) {

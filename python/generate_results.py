@@ -26,7 +26,7 @@ memory 35.90 GiB is allocated by PyTorch, and 2.08 GiB is reserved by PyTorch bu
 """
 SAMPLES = [f"samples/{name}.trace.zst" for name in (
     "cnn", "gpt-varlen-default", "gpt-varlen-expand", "530-270", "oom-fragmented", "oom-halves-batch", "oom-long-run",
-    "oom-too-large")]
+    "oom-too-large", "oom-leak")]
 STATES = ["tests/data/mid-run/expandable@2.9.1.pickle"]
 TWO = ["--policy", "best-fit", "--policy", "none"]
 EACH = [[path] for path in SAMPLES + STATES]
@@ -44,6 +44,15 @@ QUESTIONS = {
         ["samples/mlp-adam.trace.zst", "samples/mlp-sgd.trace.zst"], ["one.json", "two.json"],
         ["samples/cnn.trace.zst", "samples/cnn.trace.zst"]],
 }
+# `predict` runs a program: one that asks the simulated runtime for as many MiB as its word says.
+PROGRAM = """\
+import ctypes, sys
+runtime = ctypes.CDLL("libcudart.so.12")
+sys.exit(runtime.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(int(sys.argv[1]) << 20)))
+"""
+QUESTIONS["predict"] = [[*options, "--", sys.executable, "program.py", "{mb}" if "--range" in options else "300"]
+                        for options in ([], ["--device", "1GiB", "--device", "8MiB"],
+                                        ["--device", "1GiB", "--range", "mb=1..2000"])]
 MAPS = {("info", "meta"), ("replay", "runs[].options")}         # their keys depend on the recording or the policy
 CLASS_NAMES = {"FitFit": "FitPolicy", "DiffSizeClasse": "DiffSizeClass"}
 # Objects that stand in several places and have the same members, by their class. The first place is the documented one.
@@ -54,6 +63,7 @@ SHARED = {
     "StartState": [("fit", "start"), ("tune", "start")],
     "Gauges": [("replay", "runs[].peak"), ("replay", "runs[].at_peak"), ("replay", "runs[].end")],
     "Cure": [("why", "recommended"), ("why", "serves_refused")],
+    "FilledStep": [("tune", "if_step_goes_on"), ("why", "if_step_goes_on")],
     "Holder": [("why", "holds[]"), ("why", "grows[]")],
     "Setting": [("tune", "recommended"), ("tune", "serves_refused"), ("tune", "best_here_only"), ("tune", "best[]")],
     "Pinned": [("tune", "why.before"), ("tune", "why.after")],
@@ -77,7 +87,7 @@ SECTIONS = {"An explanation": ("replay", ["runs[].explanation.first_oom", "runs[
 
 def ask(replay, command, words, folder):
     name = [] if command == "replay" else [command]
-    done = subprocess.run([replay, *name, *words, "--json", "-"], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([replay, *name, "--json", "-", *words], cwd=folder, capture_output=True, text=True)
     if done.returncode > 1:
         raise SystemExit(f"generate_results: replay {command} {' '.join(words)}: {done.stderr}")
     return json.loads(done.stdout)
@@ -91,6 +101,7 @@ def answers(replay):
         for link in ("samples", "tests"):
             (folder / link).symlink_to(ROOT / link)
         (folder / "error.txt").write_text(ERROR_TEXT)
+        (folder / "program.py").write_text(PROGRAM)
         for policy, file in (("best-fit", "one.json"), ("none", "two.json")):
             subprocess.run([replay, SAMPLES[0], "--policy", policy, "--json", file], cwd=folder, check=True,
                            capture_output=True)
@@ -114,13 +125,47 @@ def documented():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)][1:-1]
         if command is None or len(cells) < 2 or not cells[0].startswith("`"):
             continue
-        types = [TYPES[word] for word in re.findall(r"\w+", cells[1]) if word in TYPES] if len(cells) == 3 else []
         keys = re.findall(r"`([^`]+)`", cells[0])
-        for key in keys:
+        for key, types in zip(keys, types_of_keys(cells[1] if len(cells) == 3 else "", len(keys))):
             for prefix in prefixes:
-                is_alone = len(keys) == 1
-                known[command, prefix + key] = ([t for t in types if is_alone or t == "null"], cells[-1])
+                known[command, prefix + key] = (types, cells[-1])
     return known
+
+
+def types_of_keys(cell, n):
+    """The types of the n keys of a row: "text; text, null" has one for each, "number, null" one for all. Of a row with
+    several types for several keys only null is known."""
+    lists = [[TYPES[word] for word in re.findall(r"\w+", part) if word in TYPES] for part in cell.split(";")]
+    if len(lists) == n:
+        return lists
+    types = lists[0]
+    return [types if len(set(types) - {"null"}) <= 1 else [t for t in types if t == "null"]] * n
+
+
+ELSEWHERE = re.compile(r"\bas in (?:`[\w\[\]]+` of )?(?:a replay\b|`replay-(\w+)/1`)")
+
+
+def last_key(path):
+    return path.split(".")[-1]
+
+
+def meanings_of(known, command, key):
+    """What the tables say of a key in a command's answer (None: in any), at whatever place; references left out."""
+    return {text for (one, path), (_, text) in known.items()
+            if last_key(path) == key and command in (None, one) and not ELSEWHERE.search(text)}
+
+
+def meaning_of(known, command, path):
+    """What a member means; None if the tables do not say. "As in ..." is looked up there. A size or a number of requests
+    that has no row of its own means what the only row of its name says."""
+    text = (known.get((command, path)) or known.get((command, last_key(path))) or (None, None))[1]
+    reference = ELSEWHERE.search(text) if text else None
+    if text and not reference:
+        return text
+    if not reference and not re.search(r"_(bytes|requests|events|ns)$", path):
+        return None
+    found = meanings_of(known, (reference[1] or "replay") if reference else None, last_key(path))
+    return found.pop() if len(found) == 1 else text
 
 
 # ---- from values to a shape, from a shape to a schema ----
@@ -158,7 +203,8 @@ def schema_of(values, command, path, known, shared):
     if name:
         values = [value for value in values if value is None] + shared[name]
     types = {type_of(value) for value in values}
-    said, meaning = known.get((command, path)) or known.get((command, path.split(".")[-1])) or ([], None)
+    said = (known.get((command, path)) or known.get((command, last_key(path))) or ([],))[0]
+    meaning = meaning_of(known, command, path)
     if name:
         command, path = SHARED[name][0]
     types |= set(said) if types <= {"null"} else {"null"} & set(said)
@@ -173,6 +219,9 @@ def schema_of(values, command, path, known, shared):
     if items or (command, path + "[]") in CLASS_AT:
         out["items"] = schema_of(items, command, path + "[]", known, shared)
     objects = [value for value in values if isinstance(value, dict)]
+    if not objects and "object" in types:              # never seen: what the tables say
+        inner = [one[len(path) + 1:] for whose, one in known if whose == command and one.startswith(path + ".")]
+        objects = [dict.fromkeys(key for key in inner if "." not in key)] if inner else []
     if objects and (command, path) in MAPS:
         parts = [part for o in objects for part in o.values()]
         out["additionalProperties"] = schema_of(parts, command, path + ".*", known, shared)
@@ -213,15 +262,16 @@ class Module:
             elif name == "array":
                 words.append(f"List[{self.annotation(schema.get('items', {}), parent, key, True)}]")
             elif name == "object" and "properties" in schema:
-                words.append(self.add(schema, schema.get("title") or class_name(parent, key, is_item)))
+                place = f"{'An item of `' if is_item else '`'}{key}` of {parent}"
+                words.append(self.add(schema, schema.get("title") or class_name(parent, key, is_item), place))
             elif name == "object":
                 inner = self.annotation(schema.get("additionalProperties", {}), parent, key)
                 words.append(f"Dict[str, {inner}]")
         plain = words[0] if len(words) == 1 else f"Union[{', '.join(words)}]" if words else "Any"
         return f"Optional[{plain}]" if "null" in types and plain != "Any" else plain
 
-    def add(self, schema, name):
-        lines = [f"class {name}(Result):", f'    """{self.title(schema, name)}"""']
+    def add(self, schema, name, place=""):
+        lines = [f"class {name}(Result):", f'    """{self.title(schema, place)}"""']
         required = set(schema["required"])
         for key in sorted(schema["properties"], key=lambda k: k not in required):
             part = schema["properties"][key]
@@ -236,9 +286,13 @@ class Module:
         return name
 
     @staticmethod
-    def title(schema, name):
-        first = re.split(r"[.;:] |[.;:]$", schema.get("description") or name)[0]
-        return textwrap.shorten(first[:1].upper() + first[1:], 100) + "."
+    def title(schema, place):
+        """Where the object stands, and what it means, unless the tables only list its members or refer elsewhere."""
+        meaning = re.split(r"[.;:] |[.;:]$", schema.get("description") or "")[0]
+        is_list = "_" in re.split(r"\W", meaning)[0] or re.split(r"\W", meaning)[0] in schema["properties"]
+        if not meaning or is_list or ELSEWHERE.search(schema["description"]):
+            return f"{place}."
+        return textwrap.shorten(f"{place}: {meaning}." if place else f"{meaning}.", 108, placeholder=" ...")
 
     def text(self):
         return "\n\n\n".join([HEAD, *self.classes.values()]) + "\n"

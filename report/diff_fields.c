@@ -3,6 +3,7 @@
 #include "report/diff_fields.h"
 
 #include "report/text.h"
+#include "report/terminal_table.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -77,21 +78,27 @@ static void show_difference(const struct field *a, const struct field *b, char o
         snprintf(percent, VALUE_TEXT, "%+.1f%%", 100 * d / value_of(a));
 }
 
-void diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, int indent)
+enum err diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, size_t columns,
+                           struct err_detail *why)
 {
-    fprintf(out, "%*s%-40s %20s %20s %18s %9s\n", indent, "", "field", "A", "B", "B - A", "");
-    for (size_t i = 0; i < n; i++) {
+    static const struct text_column titles[] = { { "field", NULL, true, 0 }, { "A", NULL, false, 0 }, { "B", NULL, false, 0 },
+                                                 { "B - A", NULL, false, 1 }, { "change", NULL, false, 2 } };
+    enum { N = sizeof titles / sizeof titles[0] };
+    struct terminal_table table = { .columns = titles, .n_columns = N, .bold_row = SIZE_MAX };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
         char x[VALUE_TEXT], y[VALUE_TEXT], d[VALUE_TEXT], percent[VALUE_TEXT];
         if (field_equals(&a[i], &b[i]))
             continue;
         show_value(&a[i], x);
         show_value(&b[i], y);
         show_difference(&a[i], &b[i], d, percent);
-        if (d[0] == '\0')
-            fprintf(out, "%*s%-40s %20s %20s\n", indent, "", a[i].name, x, y);
-        else
-            fprintf(out, "%*s%-40s %20s %20s %18s %9s\n", indent, "", a[i].name, x, y, d, percent);
+        e = terminal_table_add(&table, (const char *const[N]){ a[i].name, x, y, d, percent });
     }
+    if (e == ERR_OK)
+        terminal_table_print(out, &table, columns);
+    terminal_table_close(&table);
+    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for a table of differences");
 }
 
 void diff_fields_json(struct json_writer *w, const struct field *a, const struct field *b, size_t n)

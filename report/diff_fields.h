@@ -5,6 +5,7 @@
 #ifndef REPLAY_REPORT_DIFF_FIELDS_H
 #define REPLAY_REPORT_DIFF_FIELDS_H
 
+#include "base/err.h"
 #include "report/fields.h"
 #include "report/json_writer.h"
 
@@ -14,9 +15,10 @@ bool field_equals(const struct field *a, const struct field *b);
 /* How many of n fields differ. */
 size_t diff_fields_count(const struct field *a, const struct field *b, size_t n);
 
-/* A table of the fields that differ: name, both values, difference, per cent of the first. `indent`: spaces before each
- * line. */
-void diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, int indent);
+/* A table of the fields that differ: name, both values, difference, per cent of the first. In lines of at most `columns`
+ * letters, as far as leaving columns can do it. ERR_HOST_NOMEM. */
+MUST_USE enum err diff_fields_print(FILE *out, const struct field *a, const struct field *b, size_t n, size_t columns,
+                                    struct err_detail *why);
 
 /* The fields that differ as the array `fields`: `name`, `a`, `b`, `difference` and `percent`. The last two are null
  * if a value is no number; `percent` is also null if `a` is 0. */

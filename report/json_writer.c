@@ -177,3 +177,9 @@ void json_put_null(struct json_writer *w, const char *key)
     json_lead(w, key);
     fputs("null", w->out);
 }
+
+void json_put_written(struct json_writer *w, const char *key, const char *json)
+{
+    json_lead(w, key);
+    fputs(json, w->out);
+}

@@ -39,4 +39,7 @@ void json_put_ratio(struct json_writer *w, const char *key, double ratio);
 void json_put_bool(struct json_writer *w, const char *key, bool is_true);
 void json_put_null(struct json_writer *w, const char *key);
 
+/* A value that another writer with the same settings wrote. */
+void json_put_written(struct json_writer *w, const char *key, const char *json);
+
 #endif

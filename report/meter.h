@@ -58,6 +58,8 @@ struct meter_sample {
 struct meter_oom {
     int64_t  event;                  /* our number of the event; -1: before the first event */
     uint64_t requested_bytes;
+    uint64_t live_bytes;             /* requested and live, without the request */
+    uint64_t allocated_bytes;
     uint64_t reserved_bytes;
     uint64_t device_free_bytes;
     struct refusal refusal;          /* what the program would have seen */
@@ -72,6 +74,7 @@ struct meter_segment {
 struct meter {
     struct meter_bytes now, peak;
     struct meter_bytes at_peak;      /* all gauges when reserved last rose to a new peak */
+    struct meter_bytes at_live_peak; /* all gauges when requested last rose to a new peak */
     struct meter_sample at_peak_sample;
 #define METER_COUNTER(name, meaning) uint64_t name;
     METER_COUNTERS(METER_COUNTER)
@@ -131,9 +134,14 @@ static inline bool meter_alloc(struct meter *m, const struct device *device, uin
         s->bytes = device->segments[b->segment].mapped_bytes;
         m->split_bytes += s->bytes;
     }
-    meter_raise(&m->peak.requested, m->now.requested += requested);
+    m->now.requested += requested;
     meter_raise(&m->peak.allocated, m->now.allocated += b->bytes);
     meter_raise(&m->peak.active, m->now.active += b->bytes);
+    if (m->now.requested > m->peak.requested) {
+        m->peak.requested = m->now.requested;
+        m->at_live_peak = m->now;
+        m->at_live_peak.reserved = device->usage.reserved_bytes;
+    }
     return was_idle || device->usage.calls != m->device_calls_seen;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-static void put_bytes(struct packed_columns *p, const void *bytes, size_t n)
+void packed_put_bytes(struct packed_columns *p, const void *bytes, size_t n)
 {
     unsigned char *at = p->is_short ? NULL : array_reserve(p->at, p->n, n, &p->room, 1);
     if (at == NULL) {
@@ -27,7 +27,7 @@ void packed_put(struct packed_columns *p, uint64_t number)
     for (; number >= 0x80; number >>= 7)
         bytes[n++] = (unsigned char)(number | 0x80);
     bytes[n++] = (unsigned char)number;
-    put_bytes(p, bytes, n);
+    packed_put_bytes(p, bytes, n);
 }
 
 void packed_put_difference(struct packed_columns *p, uint64_t from, uint64_t to)
@@ -40,7 +40,7 @@ void packed_put_text(struct packed_columns *p, const char *text, size_t n)
 {
     packed_put(p, n);
     if (n > 0)
-        put_bytes(p, text, n);
+        packed_put_bytes(p, text, n);
 }
 
 static size_t base64_write(const unsigned char *in, size_t n, char *out)

@@ -25,6 +25,9 @@ void packed_put(struct packed_columns *p, uint64_t number);
 /* A difference: 0, -1, 1, -2, 2 ... become 0, 1, 2, 3, 4 ... Differences wrap around, so any two numbers have one. */
 void packed_put_difference(struct packed_columns *p, uint64_t from, uint64_t to);
 
+/* Bytes as they are. */
+void packed_put_bytes(struct packed_columns *p, const void *bytes, size_t n);
+
 /* Its length, then its bytes. */
 void packed_put_text(struct packed_columns *p, const char *text, size_t n);
 

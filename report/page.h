@@ -11,7 +11,7 @@
 
 /* A trace whose runs are shown in detail: its requests, packed (replay/results/packed_page.h). The texts are owned. */
 struct page_trace {
-    char    *requests, *stacks, *events;
+    char    *requests, *stacks, *events, *courses;
     uint64_t n_events, n_requests;   /* in all */
     uint64_t n_drawn;                /* requests that are packed: the largest */
     const char *categories;          /* words of the requests' categories, by number, each with a comma after it; static;
@@ -31,7 +31,7 @@ struct page_run {
     size_t      trace;               /* of the page; valid when `placed` is there */
     const char *why_not;             /* NULL: it is shown */
     struct timeline timeline;        /* without buckets: the run is explained only */
-    char       *course, *placed, *memory;    /* packed */
+    char       *placed, *memory;     /* packed */
     uint64_t    n_memory_left_out;   /* pieces of memory that are not packed: the smallest */
     uint64_t    n_moments;           /* events done when the run ended */
     uint64_t    peak_moment;         /* when reserved first was at its peak */
@@ -49,8 +49,16 @@ struct page_answer {
     char *reasons;                   /* lines, each "- ..." */
 };
 
+/* What differs between two sides, A and B, on a page about that. The texts are borrowed. */
+struct page_difference {
+    const char *names[2];
+    const char *sentences;           /* one a line, the answer first */
+    const char *json;                /* what `replay diff --json` writes, by a compact, embedded writer */
+};
+
 struct page {
     const struct verdict *verdict;   /* and with it the table */
+    const struct page_difference *difference;        /* NULL: the page compares the runs of its table */
     struct page_answer answer;
     struct page_trace *traces;
     size_t           n_traces;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* Escapes text, so that no text becomes markup. */
-static void put_text(FILE *out, const char *text)
+static void put_text(FILE *out, const char *text, size_t n)
 {
-    for (; *text != '\0'; text++)
+    for (const char *end = text + n; text < end; text++)
         switch (*text) {
         case '<':  fputs("&lt;", out); break;
         case '>':  fputs("&gt;", out); break;
@@ -21,7 +21,7 @@ static void put_text(FILE *out, const char *text)
         }
 }
 
-static void put_sentences(FILE *out, const struct page *p)
+static void put_verdict(FILE *out, const struct page *p)
 {
     struct words w;
     for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++) {
@@ -29,8 +29,36 @@ static void put_sentences(FILE *out, const struct page *p)
             continue;
         fprintf(out, "<p class=\"%s%s\">", i == 0 && p->answer.verdict == NULL ? "verdict" : "lead",
                 i == 0 ? " says-best" : "");
-        put_text(out, w.text);
+        put_text(out, w.text, strlen(w.text));
         fputs("</p>\n", out);
+    }
+}
+
+static void put_differences(FILE *out, const struct page_difference *d)
+{
+    for (const char *line = d->sentences, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        fprintf(out, "<p class=\"%s\">", line == d->sentences ? "verdict" : "lead");
+        put_text(out, line, (size_t)(end - line));
+        fputs("</p>\n", out);
+    }
+}
+
+static void put_sentences(FILE *out, const struct page *p)
+{
+    if (p->difference != NULL)
+        put_differences(out, p->difference);
+    else
+        put_verdict(out, p);
+}
+
+static void put_heading(FILE *out, const struct page *p)
+{
+    static const char *const sides[] = { "What differs between A: ", " and B: " };
+    if (p->difference == NULL)
+        fputs("GPU memory: what each allocator setting makes of it", out);
+    for (int i = 0; i < 2 && p->difference != NULL; i++) {
+        fputs(sides[i], out);
+        put_text(out, p->difference->names[i], strlen(p->difference->names[i]));
     }
 }
 
@@ -39,7 +67,7 @@ static void put_paragraph(FILE *out, const char *kind, const char *text)
     if (text == NULL)
         return;
     fprintf(out, "<p class=\"%s\">", kind);
-    put_text(out, text);
+    put_text(out, text, strlen(text));
     fputs("</p>\n", out);
 }
 
@@ -53,14 +81,14 @@ static void put_answer(FILE *out, const struct page *p)
     put_paragraph(out, "verdict", a->verdict);
     if (a->paste != NULL) {
         fputs("<pre class=\"paste\"><code>", out);
-        put_text(out, a->paste);
+        put_text(out, a->paste, strlen(a->paste));
         fputs("</code></pre>\n", out);
     }
     put_paragraph(out, "lead", a->promise);
     put_paragraph(out, "lead", a->card);
     if (a->reasons != NULL) {
         fputs("<details><summary>Reasons</summary><pre>", out);
-        put_text(out, a->reasons);
+        put_text(out, a->reasons, strlen(a->reasons));
         fputs("</pre></details>\n", out);
     }
     fputs("</section>\n", out);
@@ -75,7 +103,7 @@ static void put_version(FILE *out, const struct page *p)
 static void put_licence(FILE *out, const struct page *p)
 {
     (void)p;
-    put_text(out, (const char *)page_dygraph_licence);
+    put_text(out, (const char *)page_dygraph_licence, strlen((const char *)page_dygraph_licence));
 }
 
 /* What replaces a mark: an embedded part, or what a function writes. */
@@ -88,15 +116,15 @@ struct mark {
 static const struct mark marks[] = {
     { .name = "style", .part = page_style },
     { .name = "dygraph_style", .part = page_dygraph_style },
+    { .name = "heading", .put = put_heading },
     { .name = "answer", .put = put_answer },
     { .name = "sentences", .put = put_sentences },
     { .name = "version", .put = put_version },
     { .name = "licence", .put = put_licence },
     { .name = "data", .put = page_json },
     { .name = "dygraph", .part = page_dygraph },
-#define PAGE_SCRIPT(name_) { .name = "script_" #name_, .part = page_script_##name_ },
-    PAGE_SCRIPTS(PAGE_SCRIPT)
-#undef PAGE_SCRIPT
+    { .name = "code", .part = page_code },
+    { .name = "boot", .part = page_boot },
 };
 
 static void put_mark(FILE *out, const struct page *p, const char *name, size_t n)

@@ -24,7 +24,6 @@ const struct column *page_column(size_t i)
     return NULL;
 }
 
-
 static void put_named(struct json_writer *w, const char *name, const char *title, const char *meaning)
 {
     json_put_object(w, NULL);
@@ -203,7 +202,6 @@ static void put_run(struct json_writer *w, const struct page *p, size_t i)
         json_put_number(w, "events_each", run->timeline.moments_each);
         json_put_number(w, "memory_left_out", run->n_memory_left_out);
         put_refusals(w, run);
-        put_packed(w, p, i, "course", offsetof(struct page_run, course));
         put_packed(w, p, i, "placed", offsetof(struct page_run, placed));
         put_packed(w, p, i, "memory", offsetof(struct page_run, memory));
     }
@@ -227,6 +225,7 @@ static void put_runs(struct json_writer *w, const struct page *p)
         json_put_text(w, "requests", p->traces[i].requests);
         json_put_text(w, "stacks", p->traces[i].stacks);
         json_put_text(w, "events", p->traces[i].events);
+        json_put_text(w, "courses", p->traces[i].courses);
         json_end_object(w);
     }
     json_end_array(w);
@@ -238,7 +237,9 @@ void page_json(FILE *out, const struct page *p)
     const struct verdict *v = p->verdict;
     w.is_compact = w.is_embedded = true;
     json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-page/2");
+    json_put_text(&w, "schema", "replay-page/3");
+    if (p->difference != NULL)
+        json_put_written(&w, "difference", p->difference->json);
     put_names(&w);
     put_settings(&w, v);
     if (v->best_setting != VERDICT_NONE)

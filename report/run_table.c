@@ -3,6 +3,7 @@
 #include "report/run_table.h"
 
 #include "base/array.h"
+#include "base/load_json.h"
 #include "base/units.h"
 #include "report/csv.h"
 #include "report/winner.h"
@@ -115,6 +116,17 @@ enum err run_table_add_report(struct run_table *t, const struct report *r, struc
             if (row == NULL || !take_field(t, row, &fields[i]))
                 return no_memory(why);
     }
+    return ERR_OK;
+}
+
+/* ---- from a table ---- */
+
+enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row, struct err_detail *why)
+{
+    struct field *to = add_row(t);
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (to == NULL || !take_field(t, to, &from->rows[row * from->n_columns + i]))
+            return no_memory(why);
     return ERR_OK;
 }
 
@@ -257,49 +269,14 @@ static enum err take_json(struct run_table *t, const json_t *root, const char *n
     return e == ERR_OK ? e : no_memory(why);
 }
 
-/* jansson says of some calls without memory that the text is no JSON, and it has no limit: an empty object of three
- * bytes takes a hundred. So its calls for memory are watched meanwhile. */
-static _Thread_local struct {
-    uint64_t taken, most;
-    bool     has_failed;
-} json_memory;
-
-static void *json_malloc(size_t n)
-{
-    json_memory.taken = add_capped(json_memory.taken, n);
-    void *p = json_memory.taken <= json_memory.most ? malloc(n) : NULL;
-    json_memory.has_failed = json_memory.has_failed || p == NULL;
-    return p;
-}
-
-static json_t *load_json(const char *bytes, size_t n, uint64_t most_memory, json_error_t *error)
-{
-    json_malloc_t usual_malloc;
-    json_free_t usual_free;
-    json_get_alloc_funcs(&usual_malloc, &usual_free);
-    json_set_alloc_funcs(json_malloc, free);
-    json_memory.taken = 0;
-    json_memory.most = most_memory;
-    json_memory.has_failed = false;
-    json_t *root = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, error);
-    json_set_alloc_funcs(usual_malloc, usual_free);
-    return root;
-}
-
 enum err run_table_add_json(struct run_table *t, const char *bytes, size_t n, uint64_t most_memory, const char *name,
                             struct err_detail *why)
 {
-    json_error_t error;
-    json_t *root = load_json(bytes, n, most_memory, &error);
-    if (root == NULL && json_memory.taken > most_memory)
-        return err_set(why, ERR_FORMAT, 0, "%.100s: takes more memory than a JSON of this size can need; "
-                       "--memory-limit SIZE allows that", name);
-    if (root == NULL && json_memory.has_failed)
-        return no_memory(why);
-    if (root == NULL)
-        return err_set(why, ERR_FORMAT, (uint64_t)error.position, "%.100s: no JSON, at byte %d: %.80s", name,
-                       error.position, error.text);
-    const enum err e = take_json(t, root, name, why);
+    json_t *root;
+    enum err e = load_json(bytes, n, JSON_REJECT_DUPLICATES, most_memory, name, &root, why);
+    if (e != ERR_OK)
+        return e;
+    e = take_json(t, root, name, why);
     json_decref(root);
     return e;
 }

@@ -45,6 +45,9 @@ MUST_USE enum err run_table_add_json(struct run_table *t, const char *bytes, siz
 /* Appends the runs of a finished report, without its remarks. ERR_HOST_NOMEM. */
 MUST_USE enum err run_table_add_report(struct run_table *t, const struct report *r, struct err_detail *why);
 
+/* Appends a copy of a row of another table. ERR_HOST_NOMEM. */
+MUST_USE enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row, struct err_detail *why);
+
 /* A cell by its column's name; null for an unknown name. */
 const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name);
 

@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "report/result_columns.h"
 #include "report/text.h"
-#include "report/text_table.h"
+#include "report/terminal_table.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -132,7 +132,7 @@ static void columns_choose(struct run_columns *t, const struct table_unit *unit)
     }
 }
 
-static void add_run(struct text_table *rows, const struct run_columns *t, const struct report_run *run,
+static void add_run(struct terminal_table *rows, const struct run_columns *t, const struct report_run *run,
                     const struct table_unit *unit)
 {
     struct field fields[FIELDS_MAX];
@@ -151,7 +151,7 @@ static void add_run(struct text_table *rows, const struct run_columns *t, const 
     }
     for (size_t c = 0; c < t->n; c++)
         cells[c] = text[c];
-    if (text_table_add(rows, cells) != ERR_OK)
+    if (terminal_table_add(rows, cells) != ERR_OK)
         rows->n_rows = 0;                                /* no memory: a table without rows */
 }
 
@@ -160,11 +160,11 @@ static void print_table(FILE *out, const struct report *r, size_t columns)
     const struct table_unit unit = table_unit(r);
     struct run_columns t;
     columns_choose(&t, &unit);
-    struct text_table rows = { .columns = t.columns, .n_columns = t.n, .bold_row = report_best(r) };
+    struct terminal_table rows = { .columns = t.columns, .n_columns = t.n, .bold_row = report_best(r) };
     for (size_t i = 0; i < r->n_runs; i++)
         add_run(&rows, &t, &r->runs[i], &unit);
-    text_table_print(out, &rows, columns);
-    text_table_close(&rows);
+    terminal_table_print(out, &rows, columns);
+    terminal_table_close(&rows);
 }
 
 static void print_trace(FILE *out, const struct report_trace *t)

@@ -149,6 +149,12 @@ void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
     words_print_within(out, w, columns < TEXT_LINE ? columns : TEXT_LINE, column, indent);
 }
 
+void words_print_screen(FILE *out, const struct words *w)
+{
+    const size_t columns = terminal_screen_columns(out);
+    words_print_within(out, w, columns < TERMINAL_USUAL ? columns : TERMINAL_USUAL, 0, 2);
+}
+
 void text_put_line(FILE *out, const char *text, size_t indent)
 {
     struct words w = { .n = 0 };

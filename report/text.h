@@ -59,6 +59,10 @@ void words_print(FILE *out, const struct words *w, size_t column, size_t indent)
 /* The same in lines of at most `columns` letters; a longer word stands alone. */
 void words_print_within(FILE *out, const struct words *w, size_t columns, size_t column, size_t indent);
 
+/* A paragraph for a screen: in lines of at most TERMINAL_USUAL letters, fewer on a narrower terminal; lines after the first
+ * are indented by two. */
+void words_print_screen(FILE *out, const struct words *w);
+
 /* Writes one line, whatever its length; on a terminal it is broken like a paragraph. */
 void text_put_line(FILE *out, const char *text, size_t indent);
 

@@ -6,6 +6,7 @@
 #include "base/intern.h"
 #include "base/shown.h"
 #include "base/units.h"
+#include "report/partial_recording.h"
 #include "report/winner.h"
 
 #include <inttypes.h>
@@ -482,7 +483,7 @@ static const char *cases_word(const struct verdict *v)
     return v->n_devices == 1 ? "traces" : v->n_traces == 1 ? "cards" : "cases (a trace on a card)";
 }
 
-/* "gets through 40 of the 41 traces that any setting gets through (2 more fit none)" */
+/* "gets through 40 of the 41 traces that any setting gets through (nothing fits 2 more)" */
 static void add_cases(struct words *w, const struct verdict *v, const struct verdict_setting *s)
 {
     const size_t n_impossible = v->n_cases - v->n_possible_cases;
@@ -490,7 +491,7 @@ static void add_cases(struct words *w, const struct verdict *v, const struct ver
     if (n_impossible == 0)
         words_add(w, "%" PRIu64 " %s", s->n_possible, cases_word(v));
     else
-        words_add(w, "the %" PRIu64 " %s that any setting gets through (%zu more fit none)", s->n_possible,
+        words_add(w, "the %" PRIu64 " %s that any setting gets through (nothing fits %zu more)", s->n_possible,
                   cases_word(v), n_impossible);
 }
 
@@ -615,12 +616,10 @@ static void say_ooms(const struct verdict *v, struct words *w)
         words_add(w, "%s%s of %s runs failed.", n_oom > 0 ? " " : "", text_count(n_other, n), all);
 }
 
-/* Whether a program may have needed more than its recording shows (replay/coverage/coverage.h, coverage_is_lower_bound). */
 static bool is_lower_bound(const struct run_table *t, size_t row)
 {
-    return run_table_number(t, row, "trace_refusals") > 0 ||
-           strcmp(run_table_text(t, row, "trace_begins"), "cut") == 0 ||
-           strcmp(run_table_text(t, row, "trace_ends"), "cut") == 0;
+    return recording_is_partial(run_table_number(t, row, "trace_refusals") > 0,
+                                run_table_text(t, row, "trace_begins"), run_table_text(t, row, "trace_ends"));
 }
 
 static void say_lower_bounds(const struct verdict *v, struct words *w)

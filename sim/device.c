@@ -337,6 +337,11 @@ void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t
         *free_bytes = free_there;
 }
 
+void device_set_others(struct device *dev, uint64_t bytes)
+{
+    dev->cfg.others_bytes = bytes;
+}
+
 bool device_is_as_large(const struct device *a, const struct device *b)
 {
     return a->cfg.total_bytes == b->cfg.total_bytes && a->cfg.context_bytes == b->cfg.context_bytes &&

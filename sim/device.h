@@ -235,6 +235,9 @@ void device_memory_info(const struct device *dev, uint64_t *free_bytes, uint64_t
  * has more room. It may have less if `done` refused nothing and all that it held would have fitted. */
 bool device_repeats(const struct device *done, const struct device *fresh);
 
+/* From now on other processes hold that much of a simulated card. */
+void device_set_others(struct device *dev, uint64_t bytes);
+
 /* Whether two cards have the same memory, of which context and others take the same. */
 bool device_is_as_large(const struct device *a, const struct device *b);
 

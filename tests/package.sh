@@ -14,7 +14,7 @@ version=$(sed -n 's/^project(replay VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLi
 # works ROOT: the program of this installation finds what lies beside it
 works() {
     local replay=$1/bin/replay
-    [ "$("$replay" --version)" = "replay $version" ] || fail "$1: --version says $("$replay" --version)"
+    [ "$("$replay" --version | head -1)" = "replay $version" ] || fail "$1: --version says $("$replay" --version)"
     "$replay" run-sim --device 1GiB --record "$work/t.zst" -- python3 -c '
 import ctypes
 assert ctypes.CDLL("libcudart.so.12").cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(3 << 20)) == 0
@@ -44,7 +44,7 @@ left=$(find root -path root/var -prune -o \( -type f -o -type l \) -print)
 [ -z "$left" ] || fail "the package leaves behind: $left"
 
 needs=$(dpkg-deb --field "$deb" Depends | tr ',' '\n' | sed 's/^ *\([^ ]*\).*/\1/' | sort | tr '\n' ' ')
-[ "$needs" = 'libc6 libjansson4 libsqlite3-0 libssl3 libzstd1 zlib1g ' ] || fail "the package needs $needs"
+[ "$needs" = 'libc6 libjansson4 libprotobuf-c1 libsqlite3-0 libssl3 libzstd1 zlib1g ' ] || fail "the package needs $needs"
 [ "$(dpkg-deb --field "$deb" Version)" = "$version" ] || fail "the package has another version"
 
 mkdir unpacked && tar -xzf "$tarball" -C unpacked --strip-components=1

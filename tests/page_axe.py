@@ -3,9 +3,9 @@
 
 page_axe.py REPLAY SAMPLES FOLDER
 
-axe-core comes with PyPI's axe-playwright-python; AXE_DIR names the folder of its axe.min.js if Python does not find it.
+axe-core comes with PyPI's axe-playwright-python. `./dev test` puts it into build/axe; AXE_DIR names another folder with an
+axe.min.js.
 """
-import importlib.util
 import os
 import subprocess
 import sys
@@ -20,6 +20,8 @@ CHOOSE = """new Promise(done => {
     if (scene.trace)
         show({ request: Math.max(0, scene.trace.stack.findIndex(s => s > 0)) });
     document.getElementById('more-columns').click();
+    document.querySelector('#difference-runs tbody button')?.click();
+    document.querySelectorAll('#main details').forEach(part => { part.open = true; });
     requestAnimationFrame(() => requestAnimationFrame(done));
 })"""
 FOUND = """axe.run(document).then(found => [found.passes.length, found.violations.map(v => v.id + ': ' + v.help + ' ' +
@@ -28,10 +30,8 @@ FOUND = """axe.run(document).then(found => [found.passes.length, found.violation
 
 def axe_script():
     """The text of axe-core; None if it is not installed."""
-    place = os.environ.get('AXE_DIR')
-    if place is None:
-        found = importlib.util.find_spec('axe_playwright_python')
-        place = os.path.dirname(found.origin) if found else ''
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    place = os.environ.get('AXE_DIR', os.path.join(root, 'build/axe/axe_playwright_python'))
     path = os.path.join(place, 'axe.min.js')
     if not os.path.exists(path):
         return None
@@ -40,13 +40,21 @@ def axe_script():
 
 
 def write_pages():
-    """A run out of memory, and a sweep."""
-    oom, many = os.path.join(folder, 'oom.html'), os.path.join(folder, 'many.html')
+    """A run out of memory, a sweep, and what differs between two recordings and between two sweeps."""
+    oom, many, differs, sweeps = [os.path.join(folder, name + '.html') for name in ('oom', 'many', 'differs', 'sweeps')]
     subprocess.run([replay, 'report', os.path.join(samples, 'oom-fragmented.trace.zst'), '--html', oom], check=True,
                    stdout=subprocess.DEVNULL)
     subprocess.run([replay, 'report', os.path.join(samples, 'cnn.trace.zst'), os.path.join(samples, 'mlp-adam.trace.zst'),
                     '--device', '{100MiB,1GiB}', '--html', many], check=True, stdout=subprocess.DEVNULL)
-    return oom, many
+    subprocess.run([replay, 'diff', os.path.join(samples, 'gpt-bf16.trace.zst'), os.path.join(samples, 'gpt-fp32.trace.zst'),
+                    '--html', differs], stdout=subprocess.DEVNULL)
+    databases = [os.path.join(folder, name + '.db') for name in ('cnn', 'mlp-adam')]
+    for database in databases:
+        trace = os.path.basename(database).replace('.db', '.trace.zst')
+        subprocess.run([replay, 'sweep', os.path.join(samples, trace), '--policy', 'best-fit', '--policy', 'pow2', '-o',
+                        database], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([replay, 'diff'] + databases + ['--html', sweeps], stdout=subprocess.DEVNULL)
+    return oom, many, differs, sweeps
 
 
 def complaints(browser, page, axe):
@@ -69,7 +77,7 @@ def main():
         print('SKIP: needs a browser: chromium is not installed')
         return 77
     if axe is None:
-        print('SKIP: needs a wheel: axe-playwright-python is not installed, and AXE_DIR names no folder with axe.min.js')
+        print('SKIP: needs a wheel: axe-playwright-python is not in build/axe, and AXE_DIR names no folder with axe.min.js')
         return 77
     browser = Browser()
     try:

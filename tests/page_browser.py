@@ -343,7 +343,7 @@ def expect_untaken(browser, what):
     expect(browser.eval("document.documentElement.dataset.taken") is None, what, 'runs a script that a trace names')
     expect(browser.eval("document.querySelectorAll('img, iframe, :not(.stack > li) > b').length") == 0, what,
            'has markup of a trace')
-    expect(browser.eval("document.scripts.length") == 3, what, 'has scripts of a trace')
+    expect(browser.eval("document.scripts.length") == 6, what, 'has scripts of a trace')
 
 
 def test_markup(browser):
@@ -414,13 +414,81 @@ def test_many(browser):
     expect(sorted(values) == sorted(r['peak_reserved_bytes'] for r in here), 'runs of', label, values)
 
 
+# What the chosen group holds at the peak of live data, and which case is shown.
+GROUP_AT_PEAK = """(() => {
+    const { scene, view, heldAt } = window.replayPage, t = scene.trace;
+    return [view.case, heldAt(t, view.at).filter(i => scene.groups.of[i] === view.group).reduce((s, i) => s + t.bytes[i], 0)];
+})()"""
+
+
+def difference(browser, status, name, *arguments):
+    """The page of `replay diff` and its JSON."""
+    run('diff', *arguments, '--html', name + '.html', '--json', name + '.json', status=status)
+    browser.open(os.path.join(folder, name + '.html'))
+    expect_quiet(browser, name)
+    with open(os.path.join(folder, name + '.json'), encoding='utf-8') as f:
+        told = json.load(f)
+    shown = browser.eval(PAGE_DATA)['difference']
+    expect({k: v for k, v in shown.items() if k in told and k != 'runs'} == {k: v for k, v in told.items() if k != 'runs'},
+           name, 'has other differences than the JSON')
+    return told
+
+
+def test_difference_of_recordings(browser):
+    """A line of the table leads to the requests that it counts."""
+    told = difference(browser, 1, 'diff-traces', os.path.join(samples, 'gpt-bf16.trace.zst'),
+                      os.path.join(samples, 'gpt-fp32.trace.zst'))
+    rows = browser.eval("[...document.querySelectorAll('#difference-lines tbody tr')].map(tr => tr.textContent)")
+    expect(len(rows) == len(told['lines']), 'lines that differ:', len(rows), len(told['lines']))
+    for i in 0, len(rows) - 1:
+        browser.eval("document.querySelectorAll('#difference-lines tbody button')[%d].click()" % i)
+        browser.eval('new Promise(done => setTimeout(done, 500))')
+        browser.eval(FRAMES)
+        at, held = browser.eval(GROUP_AT_PEAK)
+        expect(held == told['lines'][i]['ab'[at]]['peak_bytes'], told['lines'][i], 'leads to', at, held)
+    expect(browser.eval("document.querySelectorAll('#sides-chart canvas').length") > 0, 'no chart of both sides')
+
+
+def test_difference_of_policies(browser):
+    told = difference(browser, 1, 'diff-policies', os.path.join(samples, 'gpt-varlen-default.trace.zst'), '--policy',
+                      'best-fit', '--policy', 'pow2')
+    browser.eval("document.querySelector('#difference-go button').click()")
+    browser.eval(FRAMES)
+    chosen = browser.eval("""(() => {
+        const { scene, view } = window.replayPage, i = view.request;
+        return { bytes: scene.trace.bytes[i], at: [view.a, view.b].map(row => scene.runs.get(row)).map(
+            run => [run.addr[i], run.block[i]]) };
+    })()""")
+    first = told['first_placement']
+    expect(chosen == {'bytes': first['requested_bytes'], 'at': [[first[s]['address'], first[s]['bytes']] for s in 'ab']},
+           'the first request placed differently is', first, 'and chosen is', chosen)
+
+
+def test_difference_of_sweeps(browser):
+    """All runs that differ have a row; those that end in another way stand first."""
+    for name, traces in ('a', ('gpt-bf16', 'cnn')), ('b', ('gpt-fp32', 'mlp-adam')):
+        run('sweep', *[os.path.join(samples, t + '.trace.zst') for t in traces], '--policy', 'best-fit', '--policy', 'pow2',
+            '--device', 'sim:{120MiB,1GiB}', '-o', 'sweep-%s.db' % name)
+    told = difference(browser, 1, 'diff-sweeps', 'sweep-a.db', 'sweep-b.db')
+    pairs = [r for r in told['runs'] if r.get('fields')]
+    rows = browser.eval("""[...document.querySelectorAll('#difference-runs tbody tr')].map(
+        tr => tr.children[3].textContent !== 'same')""")
+    expect(len(rows) == len(pairs), 'pairs that differ:', len(rows), 'of', len(pairs))
+    expect(rows == sorted(rows, reverse=True) and rows.count(True) == sum(
+        any(f['name'] == 'outcome' for f in r['fields']) for r in pairs), 'other ends:', rows)
+    browser.eval("document.querySelector('#difference-runs tbody button').click()")
+    shown = browser.eval("document.querySelectorAll('#difference-pair tbody tr').length")
+    expect(any(shown == len(r['fields']) for r in pairs), 'a pair shows', shown, 'figures')
+
+
 def main():
     if not Browser.is_there():
         print('SKIP: needs a browser: chromium is not installed')
         return 77
     browser = Browser()
     try:
-        for test in test_numbers, test_long, test_widths, test_markup, test_many:
+        for test in (test_numbers, test_long, test_widths, test_markup, test_many, test_difference_of_recordings,
+                     test_difference_of_policies, test_difference_of_sweeps):
             test(browser)
     finally:
         browser.close()

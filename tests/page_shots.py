@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""Makes screenshots of ten pages at three widths, light and dark, into a folder, for people to look at.
+"""Makes screenshots of ten and more pages at three widths, light and dark, into a folder, for people to look at.
 
 page_shots.py REPLAY SAMPLES FOLDER [NAME...]
 
@@ -39,6 +39,22 @@ def sweep(name, *arguments):
     run('sweep', *arguments, '-o', name + '.db', status=(0, 1))
     report(name, name + '.db')
     os.remove(os.path.join(folder, name + '.db'))
+
+
+def difference(name, *arguments):
+    """A page of what differs."""
+    run('diff', *arguments, '--html', name + '.html', status=(0, 1))
+
+
+def difference_of_sweeps(name):
+    """Two sweeps, each of two traces, which differ in the traces."""
+    sides = {'a.db': ('gpt-bf16', 'cnn'), 'b.db': ('gpt-fp32', 'mlp-adam')}
+    for database, traces in sides.items():
+        run('sweep', *map(sample, traces), '--policy', 'best-fit', '--policy', 'pow2', '--policy', 'none', '--device',
+            '{120MiB,300MiB,1GiB}', '-o', database, status=(0, 1))
+    difference(name, *sides)
+    for database in sides:
+        os.remove(os.path.join(folder, database))
 
 
 def large(name):
@@ -82,7 +98,9 @@ PAGES = {
         name, os.path.abspath(samples), '--policy',
         'pytorch:max-split={none,32,64,128}MiB,gc={off,0.6,0.8},expandable={off,on}', '--policy', 'none',
         '--policy', 'pow2', '--device', '{100MiB,200MiB,300MiB,500MiB,1GiB,2GiB,8GiB,24GiB}'),
-    'policies': lambda name: report(name, sample('gpt-varlen-default'), '--policy', 'best-fit', '--policy', 'pow2'),
+    'diff-recordings': lambda name: difference(name, sample('gpt-bf16'), sample('gpt-fp32')),
+    'diff-policies': lambda name: difference(name, sample('gpt-varlen-default'), '--policy', 'best-fit', '--policy', 'pow2'),
+    'diff-sweeps': difference_of_sweeps,
 }
 
 

@@ -228,6 +228,59 @@ def nested(n):
     return json.dumps({"schema": "replay-sweep/1", "runs": [run]}).encode()
 
 
+# ---- logs and profiles ----
+
+def csv_ends(n):
+    """Ends of requests that the log does not begin."""
+    return b"op,ptr,size\n" + b"".join(fill(n, lambda i: b"free,%d,512\n" % (i << 20)))
+
+
+def csv_long_lines(n):
+    """Few requests, and blanks up to the longest line that is taken."""
+    return b"op,ptr,size\n" + b"".join(fill(n, lambda i: b"alloc,%d,512%s\n" % (i + 1, b" " * 16000)))
+
+
+def csv_days(n):
+    """Times of day that fall back, so that each line begins another day."""
+    times = (b"23:00:00.0", b"01:00:00.0")
+    return b"op,ptr,size,time\n" + b"".join(fill(n, lambda i: b"alloc,%d,512,%s\n" % (i + 1, times[i % 2])))
+
+
+def csv_sizes(n, step=512):
+    """Requests that all have other sizes. With step 0: as many of one size."""
+    return b"op,ptr,size\n" + b"".join(b"alloc,%d,%d\n" % (i + 1, 512 + step * i) for i in range(n // 20))
+
+
+def csv_lives(n):
+    """Lives inside one another, in descending order of their beginnings."""
+    return b"id,lower,upper,size\n" + b"".join(fill(n, lambda i: b"%d,%d,%d,512\n" % (i, n - i, n + i + 1)))
+
+
+def profile(n, item):
+    return b'{"schemaVersion": 1, "traceEvents": [' + b",".join(fill(n, item)) + b"]}"
+
+
+def profile_ends(n):
+    """Ends of requests that were live before the profile began: each is a block of the start."""
+    return profile(n, lambda i: b'{"name":"[memory]","ts":1,"args":{"Device Type":1,"Device Id":0,"Addr":%d,'
+                                b'"Bytes":-512,"Total Allocated":9,"Total Reserved":9}}' % (4096 + 512 * i))
+
+
+def profile_objects(n):
+    """As many events as fit, none of memory."""
+    return profile(n, lambda i: b"{}")
+
+
+def refusals(n):
+    """A log in which every word begins a refusal."""
+    return b"CUDA out of memory. Tried to allocate 1.00 GiB. " * (n // 48)
+
+
+def nearly_refusals(n):
+    """The same, but none goes on."""
+    return b"out of memory" * (n // 13)
+
+
 def endless_view(path, _):
     """A database whose runs are a view that never ends."""
     db = sqlite3.connect(path)
@@ -254,7 +307,8 @@ def endless_column(path, _):
 
 KINDS = {f.__name__: f for f in (
     collide, numbers, deep_stack, long_names, devices, too_many_devices, shared_segments, shared_records, pools,
-    long_run, short_runs, collected, descending, ranges, waits, warnings, result_runs, nested, endless_view,
+    long_run, short_runs, collected, descending, ranges, waits, warnings, result_runs, nested, csv_ends, csv_sizes,
+    csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, refusals, nearly_refusals, endless_view,
     endless_column)}
 
 

@@ -46,6 +46,9 @@ expect_only() {
 expect 0 'replay import' --help
 expect 2 'replay import'
 expect 0 '^replay [0-9]' --version
+expect 0 '^Built: .*gcc\|^Built: .*clang' --version
+expect 0 '^Libraries: zstd [0-9.]*, zlib [0-9.]*, ' --version
+expect 0 '^PyTorch releases known: 2.0 to 2.[0-9]*.$' --version
 expect 0 'best-fit' --list
 expect 0 'h100-80g' --list
 expect 0 '^replay import FILE -o OUT' --help import

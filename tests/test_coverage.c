@@ -149,13 +149,13 @@ Test(coverage, a_trace_from_an_empty_allocator_claims_no_end)
     struct script s = script_open();
     train(&s, 2);
     struct trace_reader *trace = script_close(&s);
-    char text[COVERAGE_TEXT];
+    struct words said = { .n = 0 };
     const struct coverage c = covered(trace);
     cr_expect_eq(c.begins, BEGINS_EMPTY);
     cr_expect_eq(c.ends, ENDS_OPEN);
     cr_expect_not(coverage_is_lower_bound(&c));
-    coverage_sentence(&c, "event", 0, text);
-    cr_expect_str_eq(text, "");
+    coverage_say(&said, &c);
+    cr_expect_str_eq(said.text, "");
     trace_close(trace);
 }
 

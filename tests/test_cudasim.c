@@ -175,6 +175,29 @@ Test(cudasim, a_value_is_known_if_all_of_its_bytes_are)
     cr_expect_not(known((uintptr_t)p, got, 1), "not beyond the memory's life");
 }
 
+Test(cudasim, a_number_said_before_answers_one_read_of_unknown_bytes)
+{
+    static const int64_t numbers[] = { 7, 1, 9 };
+    void (*answer)(const int64_t *, uint64_t);
+    struct cudasim_rig r;
+    char *p, text[17];
+    int64_t n = -1;
+    bool is_so = false;
+    cudasim_rig_find(cudasim_rig_library("libreplay-cudasim.so"), "cudasim_values_answer", &answer);
+    cudasim_rig_open(&r, "sim:1GiB", "libcudart.so.12");
+    cr_assert_eq(r.cudaMalloc((void **)&p, 16), CODE_SUCCESS);
+    cr_assert_eq(r.cudaMemcpy(p, "known", 5, 1), CODE_SUCCESS);
+    answer(numbers, 3);
+    cr_expect_str_eq(read_back(&r, p, text), "known...........", "what is known, or too long for a number, needs none");
+    cr_expect_eq(r.cudaMemcpy(&n, p + 8, 8, 2), CODE_SUCCESS);
+    cr_expect_eq(n, 7);
+    cr_expect_eq(r.cudaMemcpy(&is_so, p + 8, 1, 2), CODE_SUCCESS);
+    cr_expect(is_so);
+    answer(NULL, 0);
+    cr_expect_eq(r.cudaMemcpy(&n, p + 8, 8, 2), CODE_SUCCESS);
+    cr_expect_eq(n, 0, "no more of them");
+}
+
 Test(cudasim, host_memory_is_registered_once)
 {
     static char memory[8192];

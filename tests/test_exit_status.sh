@@ -13,6 +13,8 @@ cp "$samples/530-270.trace.zst" small.zst
 "$replay" snapshot a.zst -o a.pickle || fail "no snapshot to work with"
 "$replay" sweep a.zst --policy best-fit --device sim:1GiB -o a.db >/dev/null || fail "no database to work with"
 "$replay" a.zst --policy best-fit --device sim:1GiB --json a.json >/dev/null || fail "no results to work with"
+cp a.zst b.zst
+cp "$3/tests/data/graphs/program.trace.zst" captures.zst
 head -c 100 a.zst >cut.zst
 printf 'not a trace, not results' >text
 printf '{"schema": "other"}' >other.json
@@ -55,10 +57,35 @@ report --html o.html
 diff a.zst
 merge -o o.db
 who
-extrapolate a.zst --to 2
+why
+graphs
+technique --optimizer sgd
+technique --states bf16 -o o.zst
 TABLE
 ends 2 info no-such-file
 ends 2 info cut.zst
+for input in no-such-file . text cut.zst other.json; do
+    ends 2 extrapolate $input:batch=1 a.zst:batch=2 --to batch=4
+done
+ends 2 extrapolate a.zst --to batch=2                    # one recording, without its value
+ends 2 extrapolate a.zst:batch=1 a.zst:batch=2           # nothing to foretell
+ends 2 graphs a.zst                                      # a recording without captures
+ends 2 conf max_split_size_mb:64 --version 99
+ends 2 conf
+ends 0 conf max_split_size_mb:64
+ends 2 predict
+ends 2 predict --device nothing -- true
+ends 2 record -o o.zst -- ./no-such-program
+ends 3 record -o no/such/folder/o.zst -- true
+for command in predict run-sim 'record -o o.zst'; do
+    # shellcheck disable=SC2086
+    ends 3 $command --json no/such/folder/o.json -- true
+done
+mkdir ranks other-ranks
+for rank in 0 1 2 3; do cp "$3/tests/data/ranks/run.rank$rank.zst" ranks/; done
+cp text other-ranks/run.rank0.zst
+ends 0 ranks
+ends 2 other-ranks
 
 # ---- a disk that is full, and a name that nothing can be written under ----
 # A command that works, and the option that names its output.
@@ -81,12 +108,23 @@ done <<'TABLE'
 --json diff a.zst a.zst
 --json merge a.db -o merged.db
 --csv merge a.db -o merged.db
+--json why a.zst
+--json who a.zst
+--folded who a.zst
+--speedscope who a.zst
+--json conf max_split_size_mb:64
+--json graphs captures.zst
+--json technique a.zst --optimizer sgd
+--json extrapolate a.zst:batch=1 b.zst:batch=2 --to batch=4
+--json ranks
 --html report a.json
 --md report a.json
 --csv report a.json
 -o import a.pickle
 -o snapshot a.zst
 -o generate 530-270
+-o technique a.zst --optimizer sgd
+-o extrapolate a.zst:batch=1 b.zst:batch=2 --to batch=4
 TABLE
 ends 3 sweep a.zst --policy none -o no/such/folder/o.db
 if [ -c /dev/full ]; then
@@ -106,6 +144,12 @@ tune small.zst
 diff a.zst a.zst
 merge a.db -o merged.db
 report a.json --md -
+why a.zst
+who a.zst
+conf max_split_size_mb:64
+graphs captures.zst
+technique a.zst --optimizer sgd
+ranks
 --help
 --list
 --help pytorch

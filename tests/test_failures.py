@@ -11,9 +11,10 @@ counted, and then the n-th fails: once, or from then on. Afterwards:
   the database is sound, and its rows are rows of the whole result
   no more memory is kept at the end than without the failure
 
-A sample of n is tried; with REPLAY_LONG_TESTS all of them.
+A sample of n is tried; with REPLAY_LONG_TESTS all of them, or as many of each command and kind as a fourth argument says.
 """
 import concurrent.futures
+import json
 import os
 import random
 import shutil
@@ -24,7 +25,7 @@ import tempfile
 
 SYSTEM_KINDS = ("read", "write", "open", "rename", "mmap", "fsync", "resize", "thread", "lock")
 SAMPLED = 6
-LONG_MOST = 400                       # of one command and kind
+LONG_MOST = sys.maxsize               # of one command and kind: about 120,000 in all
 SEED = 30
 
 # Name, arguments, outputs (files that are to appear or be replaced), and whether the first output is a database.
@@ -49,6 +50,16 @@ COMMANDS = [
     ("diff, results", ["diff", "a.json", "a.json"], []),
     ("why", ["why", "oom.zst", "--json", "o.json"], ["o.json"]),
     ("who", ["who", "a.zst", "--json", "o.json"], ["o.json"]),
+    ("who, stacks", ["who", "a.zst", "--folded", "o.folded", "--speedscope", "o.scope"], ["o.folded", "o.scope"]),
+    ("why, a log", ["why", "oom.txt"], []),
+    ("graphs", ["graphs", "captures.zst", "--json", "o.json"], ["o.json"]),
+    ("technique", ["technique", "a.zst", "--optimizer", "sgd", "-o", "o.zst", "--json", "o.json"], ["o.zst", "o.json"]),
+    ("extrapolate", ["extrapolate", "a.zst:batch=1", "b.zst:batch=2", "--to", "batch=4", "-o", "o.zst", "--json",
+                     "o.json"], ["o.zst", "o.json"]),
+    ("conf", ["conf", "max_split_size_mb:64", "--json", "o.json"], ["o.json"]),
+    ("ranks", ["ranks", "--json", "o.json"], ["o.json"]),
+    ("import, a CSV", ["import", "log.csv", "-o", "o.zst"], ["o.zst"]),
+    ("import, a profile", ["import", "profile.json", "-o", "o.zst"], ["o.zst"]),
     ("generate", ["generate", "mix:50", "--events", "2000", "-o", "o.zst"], ["o.zst"]),
 ]
 
@@ -57,13 +68,13 @@ PERSONS_FAULT = ("read", "open")
 
 
 class Failures:
-    def __init__(self, replay, build, source):
+    def __init__(self, replay, build, source, most=None):
         self.replay = os.path.abspath(replay)
         self.build = os.path.abspath(build)
         faults = os.path.join(self.build, "tests", "faults")
         self.refuse, self.library = os.path.join(faults, "refuse_calls"), os.path.join(faults, "refuse_memory.so")
         self.source = source
-        self.is_long = bool(os.environ.get("REPLAY_LONG_TESTS"))
+        self.most = int(most) if most else LONG_MOST if os.environ.get("REPLAY_LONG_TESTS") else SAMPLED
         self.messages, self.tried = [], 0
 
     def run(self, folder, kind, which, arguments):
@@ -131,7 +142,7 @@ class Failures:
         if kept > kept_before:
             self.complain(what, f"{kept} pieces of memory are kept, {kept_before} without the failure")
         for name in sorted(set(os.listdir(folder)) - names):
-            if not name.endswith(("-wal", "-shm")):
+            if not name.endswith(("-wal", "-shm", "-journal")):      # SQLite takes the database back by them
                 self.complain(what, f"left behind: {name}")
         for name in outputs:
             path = os.path.join(folder, name)
@@ -173,9 +184,8 @@ class Failures:
                         rows = db.execute("SELECT policy, peak_reserved_bytes, details FROM runs ORDER BY 1").fetchall()
             names = set(os.listdir(place))
             chosen = range(1, calls + 1)
-            most = LONG_MOST if self.is_long else SAMPLED
-            if calls > most:
-                chosen = sorted(draws.sample(chosen, most))
+            if calls > self.most:
+                chosen = sorted(draws.sample(chosen, self.most))
             for n in chosen:
                 # SQLite waits long for a lock that it never gets.
                 lasting, old = kind != "lock" and draws.random() < 0.3, draws.random() < 0.5
@@ -195,6 +205,20 @@ class Failures:
         samples = os.path.join(self.source, "samples")
         shutil.copy(os.path.join(samples, "mlp-adam.trace.zst"), folder + "/a.zst")
         shutil.copy(os.path.join(samples, "530-270.trace.zst"), folder + "/small.zst")
+        shutil.copy(folder + "/a.zst", folder + "/b.zst")
+        data = os.path.join(self.source, "tests", "data")
+        shutil.copy(os.path.join(data, "graphs", "program.trace.zst"), folder + "/captures.zst")
+        shutil.copytree(os.path.join(data, "ranks"), folder + "/ranks")
+        with open(folder + "/oom.txt", "w", encoding="ascii") as f:
+            f.write("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.68 "
+                    "GiB of which 1.20 GiB is free. Of the allocated memory 20.00 GiB is allocated by PyTorch, and 1.50 "
+                    "GiB is reserved by PyTorch but unallocated.\n")
+        with open(folder + "/log.csv", "w", encoding="ascii") as f:
+            f.write("op,ptr,size\n" + "".join(f"alloc,{i + 1},512\n" for i in range(3000)))
+        with open(folder + "/profile.json", "w", encoding="ascii") as f:
+            json.dump({"traceEvents": [{"name": "[memory]", "ts": i, "args": {
+                "Device Type": 1, "Device Id": 0, "Addr": 4096 * i, "Bytes": 512, "Total Allocated": 512 * (i + 1),
+                "Total Reserved": 2 << 20}} for i in range(200)]}, f)
         oom = [name for name in sorted(os.listdir(samples)) if "oom" in name and name.endswith(".zst")]
         shutil.copy(os.path.join(samples, oom[0]), folder + "/oom.zst")
         for arguments in (["snapshot", "a.zst", "-o", "a.pickle"],
@@ -217,4 +241,4 @@ class Failures:
 
 
 if __name__ == "__main__":
-    sys.exit(Failures(*sys.argv[1:4]).main())
+    sys.exit(Failures(*sys.argv[1:5]).main())

@@ -18,6 +18,15 @@ static uint32_t scan(const struct block_entry *at, const bool *is_in, uint64_t f
     return best;
 }
 
+static uint32_t scan_holding(const struct block_entry *at, const bool *is_in, uint64_t addr)
+{
+    uint32_t best = BLOCK_NONE;
+    for (uint32_t b = 1; b <= BLOCKS; b++)
+        if (is_in[b] && at[b].addr <= addr && (best == BLOCK_NONE || at[b].addr > at[best].addr))
+            best = b;
+    return best;
+}
+
 static uint32_t scan_largest(const struct block_entry *at, const bool *is_in)
 {
     uint32_t best = BLOCK_NONE;
@@ -48,6 +57,7 @@ Test(first_fit, it_finds_what_a_scan_finds)
         const uint64_t size = random_next(&random) % 44, from = random_next(&random) % 3 == 0 ? 0 : at[b].addr;
         cr_assert_eq(first_fit_find(at, root, from, size), scan(at, is_in, from, size), "step %d", step);
         cr_assert_eq(first_fit_largest(at, root), scan_largest(at, is_in), "step %d", step);
+        cr_assert_eq(first_fit_holding(at, root, from), scan_holding(at, is_in, from), "step %d", step);
     }
 }
 

@@ -33,7 +33,7 @@ has out '"margin_bytes": null'
 
 # A named card holds its context too; a plain size is the program's alone; context= overrides.
 expect_status 0 fit rounds.trace --device t4-16g
-has out 't4-16g: Of its 14.76 GiB about 128 MiB go to the CUDA context and libraries (context=, doc/limits.md).'
+has out 'Of the 14.76 GiB of t4-16g about 128 MiB go to the CUDA context and libraries, at most 150 MiB seen (context=, doc/limits.md).'
 expect_status 0 fit rounds.trace --device t4-16g --json fit.json
 has fit.json '"named_card": "rtx3070-8g", *"context_bytes": 167772160\|"context_bytes": 167772160, "context_source": "seen on'
 expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=0 --json fit.json

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The runner of golden cases: it sees every recorded value, and bad cases are refused and never followed. */
 #include "tests/golden/case.h"
-#include "tests/golden/compare.h"
+#include "replay/conform/compare.h"
 #include "tests/golden/program.h"
 
 #include <criterion/criterion.h>

@@ -10,6 +10,7 @@ for name in program replaced dropped trained sided warmed mixed; do
     for list in 1-4 3,1 2; do
         expect_status 0 graphs "$graphs/$name.trace.zst" --captures $list --json "$name.json"
         awk 'length > 80 { exit 1 }' out || fail "$name is wider than 80 columns: $(cat out)"
+        head -1 out | grep -Eq '^(In one pool|This capture)' || fail "$name: the answer is not first: $(cat out)"
         (( $(wc -l <out) <= 24 )) || fail "$name does not fit on a screen"
         python3 - "$name.json" "$list" <<'PY' || fail "$name --captures $list: the JSON contradicts itself"
 import json, sys

@@ -13,7 +13,7 @@
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/verify.h"
 #include "tests/random_draws.h"
-#include "traces/generate.h"
+#include "loads/load.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -359,7 +359,7 @@ static struct outcome write_once(void *arg)
     struct outcome o = {.e = trace_create(NULL, &w, &why)};
     if (o.e != ERR_OK)
         return o;
-    o.e = trace_generate(arg, 3000, 1, w, &why);
+    o.e = load_make(arg, 3000, 1, w, &why);
     if (o.e != ERR_OK) {
         trace_abandon(w);
         return o;

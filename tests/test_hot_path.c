@@ -4,7 +4,7 @@
 #include "policies/parts/free_set.h"
 #include "policies/spec.h"
 #include "replay/engine/engine.h"
-#include "traces/generate.h"
+#include "loads/load.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -60,7 +60,7 @@ static void drive_open(struct drive *d, const char *kind, uint64_t events, const
     if (total_bytes > 0)
         device.total_bytes = total_bytes;
     cr_assert_eq(trace_create(NULL, &w, &why), ERR_OK, "%s", why.text);
-    cr_assert_eq(trace_generate(kind, events, 1, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(load_make(kind, events, 1, w, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(trace_finish_bytes(w, &d->bytes, &n, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(trace_open_bytes(d->bytes, n, &d->in, &why), ERR_OK, "%s", why.text);
     cr_assert_eq(policy_spec_parse(spec, &d->spec, &why), ERR_OK, "%s", why.text);

@@ -85,6 +85,6 @@ Test(import_csv, what_is_wrong_is_said_with_its_line)
 Test(import_csv, a_file_of_another_kind_is_guessed_at)
 {
     expect_text_refused("a,b\n1,2\n", NULL, ERR_FORMAT, "if it is CSV, name its columns: --from csv:");
-    expect_text_refused("SQLite format 3\n", NULL, ERR_FORMAT, "it is an SQLite database");
+    expect_text_refused("PAR1x", NULL, ERR_FORMAT, "it is Parquet");
     expect_text_refused("{\"a\": 1}", NULL, ERR_FORMAT, "it is JSON");
 }

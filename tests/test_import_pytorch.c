@@ -1314,3 +1314,20 @@ Test(import_pytorch, genuine_snapshots_agree_with_their_statistics)
     n += expect_golden_folder("counterfactual/unet", ".pickle");
     cr_expect_eq(n, 35);
 }
+
+Test(import_pytorch, page_locked_host_memory_is_a_trace_of_its_own)
+{
+    static const char path[] = TEST_DATA "/profiles/torch-2.14.1-pinned.pickle";
+    struct trace_reader *r;
+    struct err_detail why = {.text = ""};
+    cr_assert_eq(trace_open_any(path, NULL, NULL, &r, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 1);
+    cr_expect_not_null(strstr(trace_meta(r, "notes"), "has 8 records of its own"));
+    trace_close(r);
+    cr_assert_eq(trace_open_any(path, "pytorch-snapshot:host", NULL, &r, &why), ERR_OK, "%s", why.text);
+    cr_expect_eq(trace_info(r)->by_kind[EVENT_ALLOC], 3);
+    cr_expect_eq(trace_info(r)->recorded_peak_reserved_bytes, (512 << 10) + (12 << 20));
+    trace_close(r);
+    cr_expect_eq(trace_open_any(TEST_DATA "/layouts/2.12.1.pickle", "pytorch-snapshot:host", NULL, &r, &why), ERR_UNSUPPORTED);
+    cr_expect_not_null(strstr(why.text, "record_pinned_host_memory=True"), "%s", why.text);
+}

@@ -37,7 +37,7 @@ done
 for option in $(sed -n 's/^FLAG([A-Z_]*, "\([a-z-]*\)".*/\1/p' "$source/replay/program/flags.def"); do
     grep -q -e "^\(-., \)\{0,1\}--$option\( \|$\)" plain || fail "--$option is in no command"
 done
-for heading in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' FILES ENVIRONMENT; do
+for heading in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' PRIVACY FILES ENVIRONMENT; do
     grep -q -x "\.SH $heading" replay.1 || fail "the page has no section $heading"
 done
 

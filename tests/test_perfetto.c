@@ -38,7 +38,7 @@ static struct timeline timeline_of(struct trace_reader *trace, const char *const
     FILE *out = open_memstream(&text, &size);
     for (size_t i = 0; i < n; i++)
         perfetto_finish(&runs[i], &t.lanes[i]);
-    cr_assert_eq(perfetto_write(out, runs, n, "a \"trace\"", &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(perfetto_write(out, runs, n, trace, "a \"trace\"", &why), ERR_OK, "%s", why.text);
     fclose(out);
     json_error_t error;
     t.root = json_loadb(text, size, 0, &error);
@@ -84,12 +84,19 @@ static uint64_t highest(const struct timeline *t, size_t lane, const char *count
     return most;
 }
 
-static size_t count(const struct timeline *t, size_t lane, const char *phase)
+static bool is_request(const json_t *e)
+{
+    const char *category = text_at(e, "cat");
+    return category != NULL && strcmp(category, "request") == 0;
+}
+
+/* Slices of memory, or of requests, that begin or end. */
+static size_t count(const struct timeline *t, size_t lane, const char *phase, bool of_requests)
 {
     size_t i, n = 0;
     json_t *e;
     json_array_foreach(t->events, i, e)
-        n += is_event(e, lane, phase);
+        n += is_event(e, lane, phase) && is_request(e) == of_requests;
     return n;
 }
 
@@ -116,7 +123,7 @@ Test(perfetto, peaks_are_exact_however_far_apart_the_points)
         const uint64_t stretches = trace_info(trace)->events / distances[i] + 2;
         expect_exact_peaks(&t, "80 GiB");
         for (size_t k = 0; k < 3; k++)
-            cr_expect_leq(count(&t, k, "C"), PERFETTO_COUNTER_COUNT * (2 * stretches + 1));
+            cr_expect_leq(count(&t, k, "C", false), PERFETTO_COUNTER_COUNT * (2 * stretches + 1));
         timeline_close(&t);
     }
     trace_close(trace);
@@ -128,7 +135,7 @@ Test(perfetto, a_refused_request_is_an_instant_and_peaks_stay_exact)
     struct timeline t = timeline_of(trace, three, 3, "sim:190MiB", 100, 1);
     for (size_t i = 0; i < 3; i++) {
         cr_expect_gt(t.lanes[i].meter.ooms, 0);
-        cr_expect_eq(count(&t, i, "i"), t.lanes[i].meter.ooms);
+        cr_expect_eq(count(&t, i, "i", false), t.lanes[i].meter.ooms);
     }
     expect_exact_peaks(&t, "190 MiB");
     timeline_close(&t);
@@ -145,7 +152,7 @@ Test(perfetto, every_slice_ends_and_is_one_segment)
         json_t *e;
         json_array_foreach(t.events, i, e) {
             const bool begins = is_event(e, lane, "b");
-            if (!begins && !is_event(e, lane, "e"))
+            if ((!begins && !is_event(e, lane, "e")) || is_request(e))
                 continue;
             const uint64_t id = strtoull(text_at(json_object_get(e, "id2"), "local"), NULL, 0);
             cr_assert_eq(pair_map_find(&open, id, 0) == NULL, begins, "0x%" PRIx64, id);
@@ -157,8 +164,37 @@ Test(perfetto, every_slice_ends_and_is_one_segment)
         cr_expect_eq(open.n, 0, "lane %zu", lane);
         pair_map_free(&open);
     }
-    cr_expect_eq(count(&t, 0, "b"), t.lanes[0].device->usage.segment_allocs);
-    cr_expect_eq(count(&t, 1, "b"), 2, "a range of small blocks and one of large");
+    cr_expect_eq(count(&t, 0, "b", false), t.lanes[0].device->usage.segment_allocs);
+    cr_expect_eq(count(&t, 1, "b", false), 2, "a range of small blocks and one of large");
+    timeline_close(&t);
+    trace_close(trace);
+}
+
+/* Its search and SQL find them by name and by stack. */
+Test(perfetto, each_request_is_a_slice_with_its_line_and_stack)
+{
+    struct trace_reader *trace = recorded_open(SAMPLE, -1);
+    struct timeline t = timeline_of(trace, three, 3, "sim:80GiB", 100, 1);
+    const uint64_t n_requests = trace_info(trace)->by_kind[EVENT_ALLOC];
+    size_t i, n_with_stack = 0;
+    json_t *e;
+    for (size_t lane = 0; lane < 3; lane++) {
+        cr_expect_eq(count(&t, lane, "b", true), n_requests);
+        cr_expect_eq(count(&t, lane, "e", true), n_requests);
+    }
+    json_array_foreach(t.events, i, e) {
+        if (!is_event(e, 0, "b") || !is_request(e))
+            continue;
+        const json_t *args = json_object_get(e, "args");
+        const char *stack = text_at(args, "stack"), *name = text_at(e, "name");
+        cr_expect_geq(json_integer_value(json_object_get(args, "block_bytes")), json_integer_value(json_object_get(args, "bytes")));
+        if (stack == NULL || strncmp(name, "train.py:", 9) != 0)
+            continue;
+        const char *line = strchr(name, ' ');        /* "train.py:19 forward" is in the stack as "forward .../train.py:19" */
+        cr_assert(line != NULL && strstr(stack, line + 1) != NULL, "%s is not in %s", name, stack);
+        n_with_stack++;
+    }
+    cr_expect_gt(n_with_stack, n_requests / 2);
     timeline_close(&t);
     trace_close(trace);
 }
@@ -213,15 +249,27 @@ Test(perfetto, a_label_is_text_whatever_is_in_it)
     trace_close(trace);
 }
 
+/* What a note says is left out. */
+static json_int_t left_out(const struct timeline *t, const char *note)
+{
+    size_t i;
+    json_t *e;
+    json_array_foreach(t->events, i, e)
+        if (is_event(e, 0, "i") && strcmp(text_at(e, "name"), note) == 0)
+            return json_integer_value(json_object_get(json_object_get(e, "args"), "left_out"));
+    return -1;
+}
+
 Test(perfetto, slices_beyond_the_limit_are_counted_and_left_out)
 {
     enum { BEYOND = 123 };
     struct trace_reader *trace = forged("m", PERFETTO_MARKS_MAX - 1 + BEYOND);
     struct timeline t = timeline_of(trace, three + 2, 1, "sim:80GiB", 1000, 1);
-    const json_t *last = json_array_get(t.events, json_array_size(t.events) - 1);
-    cr_expect_eq(count(&t, 0, "b"), PERFETTO_MARKS_MAX - 1, "and a mark");
-    cr_expect_eq(count(&t, 0, "e"), PERFETTO_MARKS_MAX - 1);
-    cr_expect_eq(json_integer_value(json_object_get(json_object_get(last, "args"), "left_out")), BEYOND);
+    cr_expect_eq(count(&t, 0, "b", false), PERFETTO_MARKS_MAX - 1, "and a mark");
+    cr_expect_eq(count(&t, 0, "e", false), PERFETTO_MARKS_MAX - 1);
+    cr_expect_eq(count(&t, 0, "b", true), PERFETTO_REQUESTS_MAX);
+    cr_expect_eq(left_out(&t, "no more slices and instants from here on"), BEYOND);
+    cr_expect_eq(left_out(&t, "later requests have no slices"), PERFETTO_MARKS_MAX - 1 + BEYOND - PERFETTO_REQUESTS_MAX);
     expect_exact_peaks(&t, "beyond the limit");
     timeline_close(&t);
     trace_close(trace);

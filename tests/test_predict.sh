@@ -4,30 +4,10 @@
 # stay as they were. tests/against-torch/predict.py does the same with PyTorch.
 set -u
 replay=$1
-if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
-    export LD_PRELOAD
-    LD_PRELOAD=$(cc -print-file-name=libasan.so)     # the libraries are instrumented: it is to be loaded first
-    export ASAN_OPTIONS=detect_leaks=0
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export XDG_CACHE_HOME=$work/cache TMPDIR=$work/tmp
-mkdir "$TMPDIR" "$work/here" "$work/elsewhere"
-cd "$work/here" || exit 1
-failed=0
-
-# expect NAME STATUS TEXT COMMAND...: the command ends with the status, and its output contains the text.
-expect() {
-    local name=$1 status=$2 text=$3 got=0 said
-    shift 3
-    said=$("$@" 2>&1) || got=$?
-    if [[ $got -ne $status || $said != *"$text"* ]]; then
-        printf 'FAILED: %s: status %d instead of %d, or no "%s" in: %s\n' "$name" "$got" "$status" "$text" "$said"
-        failed=1
-    else
-        printf 'ok: %s\n' "$name"
-    fi
-}
+build=$2
+. "$(dirname "$0")/programs.sh"
+mkdir here elsewhere
+cd here || exit 1
 
 # is JSON KEY VALUE: the first member of this name has this value.
 is() {
@@ -90,6 +70,7 @@ is a.json ended '"steps repeat"'
 is a.json peak_reserved_bytes 209715200
 is a.json card_peak_bytes 209715200
 is a.json smallest_card_bytes 209715200
+is a.json categories null
 for key in $(grep -o '^ *"[a-z_]*":' a.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
@@ -100,6 +81,9 @@ expect 'with context' 0 'takes 250 MiB of 1 GiB' \
     "$replay" predict --device 1GiB,context=50MiB -o o -- ./train once 10
 expect 'too large: the answer is what it needs' 1 'Does not fit on 512MiB: would take 600 MiB of 512 MiB.' \
     "$replay" predict --device 512MiB -o o -- ./train forever 50
+expect 'on both cards' 0 'Fits on both cards.' "$replay" predict --device 1GiB --device 512MiB -o o -- ./train once 1
+expect 'a long name does not spoil the table' 0 'card has  fits' \
+    "$replay" predict --device 1GiB,capability=8.6,multiprocessors=84 -o o -- ./train once 1
 expect 'on one card of two' 1 'Does not fit on 1 of 2: 512MiB.' \
     "$replay" predict --device 1GiB --device 512MiB -o o -- ./train forever 50
 expect 'the JSON alone' 0 '{' "$replay" predict --json - -o o -- ./train once 1
@@ -131,10 +115,17 @@ expect 'nothing repeats' 1 'nothing repeats: it may loop' \
     "$replay" predict --device 8GiB --within 1 -o o -- ./train grows 1
 expect 'it waits' 1 'it may wait for a value' "$replay" predict --device 1GiB --within 4 -o o -- ./train waits 1
 expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8GiB' \
-    timeout --foreground --preserve-status -s INT 1 "$replay" predict --device 8GiB -o o -- ./train grows 1
+    timeout --foreground --preserve-status -s INT 4 "$replay" predict --device 8GiB -o o -- ./train grows 1
 expect 'a missing file' 2 'Its contents do not matter here' "$replay" predict -o o -- ./train once 1 nowhere/x
 expect 'a program that is not there' 2 'cannot be started' "$replay" predict -o o -- ./nowhere
 expect 'one without device memory' 2 'asked for no device memory' "$replay" predict -o o -- true
+
+# ---- places that cannot be written to: the program does not run ----
+for place in "$work/nowhere/x" "$work/elsewhere"; do
+    expect "a JSON at $place" 3 'cannot be written' "$replay" predict --json "$place" -o o -- touch has-run
+done
+expect 'a recording there' 3 'cannot be written' "$replay" predict -o "$work/nowhere/o.zst" -- touch has-run
+expect 'nothing has run' 1 '' test -e has-run
 
 # ---- its files ----
 echo good >checkpoint

@@ -227,10 +227,10 @@ Test(pytorch_conf, each_option_is_told_with_its_place_and_why_it_has_no_effect)
 {
     const struct pytorch_rules rules = pytorch_rules_of(TORCH_2_15);
     char said[2048] = "";
-    pytorch_conf_each(&rules,
+    cr_assert(pytorch_conf_each(&rules,
                        "pinned_use_cuda_host_register:True,max_split_size_mb:64,"
                        "expandable_segments_reserve_by_class:[a:1],expandable_segments_reserve:x,unknown:1",
-                       collect, said);
+                       collect, said) == ERR_OK);
     cr_expect_str_eq(said,
         "pinned_use_cuda_host_register [0, 34): it concerns host memory only\n"
         "max_split_size_mb [35, 55)\n"

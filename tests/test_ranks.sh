@@ -8,6 +8,8 @@ ranks=$3/tests/data/ranks
 
 expect_status 0 "$ranks" --json ranks.json
 awk 'length > 80 { exit 1 }' out || fail "wider than 80 columns: $(cat out)"
+head -1 out | grep -q '^The worst is rank 0: 168 MiB reserved' || fail "the answer is not first: $(cat out)"
+grep -q '^Replayed under best-fit on sim:rtx3070-8g\.$' out || fail "policy and card are not said: $(cat out)"
 grep -q '^rank 0 .* the worst$' out || fail "rank 0 has a layer more: $(cat out)"
 for r in 0 1 2 3; do
     "$replay" stats "$ranks/run.rank$r.zst" --device sim:unlimited | grep '^reserved_bytes.all.peak ' | awk '{ print $2 }'

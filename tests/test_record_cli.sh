@@ -23,6 +23,14 @@ expect 0 'requests' record -o asked.trace --command-line -- "$program" driver lo
 # ---- a journal holds addresses and a command line: it is for its owner alone ----
 expect 0 '^600$' record -o mode.trace -- sh -c '"$0" driver log; stat -c %a "$REPLAY_RECORD_DIR"/*.calls' "$program"
 
+# ---- a link that waits under a journal's name is neither written nor removed; the journals stay for a person to look at ----
+# shellcheck disable=SC2016
+expect 2 'linked.trace.calls/' record -o linked.trace -- sh -c \
+    'for n in 0 1 2; do ln -s "$PWD/victim" "$REPLAY_RECORD_DIR/$$.$n.calls"; done; exec "$0" driver log' "$program"
+[ ! -e victim ] || fail "the recorder wrote through a link"
+[ "$(find linked.trace.calls -type f | wc -l)" = 1 ] || fail "no journal beside the links: $(ls -l linked.trace.calls)"
+rm -rf linked.trace.calls
+
 # ---- several: the process is in the names if there are several, the device if the process used several ----
 expect 0 'requests' record -o two.trace.zst -- "$program" kinds log
 [ "$(find . -name 'two.trace.gpu[01].zst' | wc -l)" = 2 ] || fail "two devices: $(ls)"

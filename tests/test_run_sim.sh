@@ -4,30 +4,8 @@
 # runtime by its name, so nothing in them is made for us.
 set -u
 replay=$1
-if nm -D "$2/cudasim/libcuda.so.1" | grep -q __asan; then
-    export LD_PRELOAD
-    LD_PRELOAD=$(cc -print-file-name=libasan.so)     # the libraries are instrumented: it is to be loaded first
-    export ASAN_OPTIONS=detect_leaks=0
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export XDG_CACHE_HOME=$work/cache TMPDIR=$work/tmp
-mkdir "$TMPDIR"
-cd "$work" || exit 1
-failed=0
-
-# expect NAME STATUS TEXT COMMAND...: the command ends with the status, and its output contains the text.
-expect() {
-    local name=$1 status=$2 text=$3 got=0 said
-    shift 3
-    said=$("$@" 2>&1) || got=$?
-    if [[ $got -ne $status || $said != *"$text"* ]]; then
-        printf 'FAILED: %s: status %d instead of %d, or no "%s" in: %s\n' "$name" "$got" "$status" "$text" "$said"
-        failed=1
-    else
-        printf 'ok: %s\n' "$name"
-    fi
-}
+build=$2
+. "$(dirname "$0")/programs.sh"
 
 # program NAME: compiles the main() on standard input, after what all programs share.
 program() {

@@ -19,12 +19,24 @@ LONG_SIZES = (3_000_000,)
 PICKLES = ("collide", "numbers", "deep_stack", "long_names", "devices", "too_many_devices", "shared_segments",
            "shared_records", "pools", "long_run", "short_runs", "collected", "descending", "ranges", "waits")
 RESULTS = ("warnings", "result_runs", "nested")
+GROWTHS = ("csv_sizes",)               # recordings at three values, of which only the last is of many sizes
+LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "profile_objects")
+TEXTS = ("refusals", "nearly_refusals")
 
 
-def commands(kind, path, folder):
+def commands(kind, size, path, folder):
     """What is run on an input of a kind."""
     if kind in PICKLES:
         return [["info", path], ["import", path, "-o", folder + "/out.zst"]]
+    if kind in LOGS:
+        return [["import", path, "-o", folder + "/out.zst"], ["who", path]]
+    if kind in GROWTHS:
+        for name in ("/one", "/two"):
+            with open(folder + name, "wb") as f:
+                f.write(slow_inputs.csv_sizes(size, 0))
+        return [["extrapolate", folder + "/one:batch=1", folder + "/two:batch=2", path + ":batch=4", "--to", "batch=8"]]
+    if kind in TEXTS:
+        return [["why", path]]
     return [["report", path, "--md", folder + "/out.md"], ["diff", path, path]]
 
 
@@ -49,11 +61,11 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
-        for kind in PICKLES + RESULTS:
+        for kind in PICKLES + RESULTS + GROWTHS + LOGS + TEXTS:
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)
-                for arguments in commands(kind, path, folder):
+                for arguments in commands(kind, size, path, folder):
                     taken = operations(program, arguments, folder)
                     share = None if taken is None else taken / (n * math.log2(n))
                     is_good = share is not None and share <= OPERATIONS

@@ -8,7 +8,7 @@
 #include "tests/forge.h"
 #include "tests/random_draws.h"
 #include "traces/event_sections.h"
-#include "traces/generate.h"
+#include "loads/load.h"
 #include "traces/rows.h"
 #include "traces/trace.h"
 
@@ -81,7 +81,7 @@ static void *generated(const char *kind, uint64_t events, uint64_t seed, size_t 
     struct err_detail why = {0};
     struct trace_writer *w = writer_in_memory();
     void *bytes;
-    MUST(trace_generate(kind, events, seed, w, &why));
+    MUST(load_make(kind, events, seed, w, &why));
     MUST(trace_finish_bytes(w, &bytes, n, &why));
     return bytes;
 }
@@ -299,7 +299,7 @@ static struct trace_writer *mix_put(uint64_t events)
     struct err_detail why = {0};
     struct trace_writer *w = writer_in_memory();
     if (events > 0)
-        MUST(trace_generate("mix:100", events, 1, w, &why));
+        MUST(load_make("mix:100", events, 1, w, &why));
     return w;
 }
 
@@ -1829,12 +1829,12 @@ Test(trace, a_file_appears_whole_or_not_at_all)
     cr_assert_not_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a.zst", folder);
     MUST(trace_create(path, &w, &why));
-    MUST(trace_generate("mix:10", 200000, 1, w, &why));
+    MUST(load_make("mix:10", 200000, 1, w, &why));
     cr_expect_neq(access(path, F_OK), 0, "nothing stands under the name before the end");
     trace_abandon(w);
     expect_folder_holds(folder, 0);
     MUST(trace_create(path, &w, &why));
-    MUST(trace_generate("mix:10", 200000, 1, w, &why));
+    MUST(load_make("mix:10", 200000, 1, w, &why));
     MUST(trace_finish(w, &why));
     expect_folder_holds(folder, 1);
     MUST(trace_open(path, &r, &why));
@@ -1858,7 +1858,7 @@ Test(trace, a_file_that_cannot_be_written_or_read_is_named)
     cr_expect_eq(trace_open("/tmp", &r, &why), ERR_INPUT);
     if (access("/dev/full", W_OK) == 0) {
         MUST(trace_create("/dev/full", &w, &why));
-        enum err e = trace_generate("mix:1000", 3000000, 1, w, &why);
+        enum err e = load_make("mix:1000", 3000000, 1, w, &why);
         const enum err end = trace_finish(w, &why);
         cr_expect(e == ERR_OK || e == ERR_IO);
         cr_expect_eq(end, ERR_IO);
@@ -2001,8 +2001,8 @@ Test(generate, an_unknown_kind_is_refused)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct err_detail why = {0};
         struct trace_writer *w = writer_in_memory();
-        cr_expect_eq(trace_generate(kinds[i], 10, 1, w, &why), ERR_USAGE, "\"%s\"", kinds[i]);
-        cr_expect_not_null(strstr(why.text, "mix:LIVE"), "%s", why.text);
+        cr_expect_eq(load_make(kinds[i], 10, 1, w, &why), ERR_USAGE, "\"%s\"", kinds[i]);
+        cr_expect_not_null(strstr(why.text, i < 2 ? "nearest" : "live="), "%s", why.text);
         trace_abandon(w);
     }
 }

@@ -83,5 +83,12 @@ grep -q 'GPT.blocks.3.up' out || fail "no module is named: $(cat out)"
 status 0 '' who "$data/categories/gpt-bf16-checkpoint.trace.zst" --by line
 grep -q 'category' out && fail "a label is taken for a line: $(cat out)"
 
+# Names are cut where the terminal ends, not before.
+for width in 60 80 140; do
+    COLUMNS=$width "$replay" who "$data/../../samples/gpt-fp32.trace.zst" --by stack >wide
+    awk -v width=$width 'length > most { most = length } END { exit most > width || most < width - 4 }' wide ||
+        fail "who --by stack does not use a terminal of $width columns: $(cat wide)"
+done
+
 (( failures == 0 )) && echo "who: all as promised"
 exit $(( failures > 0 ))

@@ -46,6 +46,30 @@ has why.json '"verdict": "fragmented"'
 has why.json '"whole_steps": 3'
 has why.json '"recommended": { "conf": "expandable_segments:True"'
 
+# ---- a leak, and the cut step filled in from the ones before, beside the lower bound ----
+expect_status 0 why "$data/oom-leak.trace.zst"
+has out '^A leak: live memory grows by 16 MiB a step, at /home/ada/leak.py:22 <module>.'
+has out 'figures are lower bounds. - If the cut step goes on as the one before (filled in, not recorded), live data peaks at 629.10 MiB, and a card of 650 MiB holds it.'
+expect_status 0 why "$data/oom-leak.trace.zst" --json why.json
+has why.json '"verdict": "leak"'
+has why.json '"if_step_goes_on": { "live_peak_bytes": 659656744, "smallest_card_bytes": 681574400, "runs_with_setting": null }'
+expect_status 0 fit "$data/oom-leak.trace.zst" --json fit.json
+has fit.json '"is_lower_bound": true, "named_card": null.*"if_step_goes_on_bytes": 681574400'
+expect_status 0 fit "$data/oom-leak.trace.zst"
+has out '>=650 MiB .* not known'
+has out 'If the cut step goes on as the one before (filled in from it, not recorded): best-fit needs a card of 650 MiB.'
+expect_status 0 tune "$data/oom-leak.trace.zst" --json tune.json
+has tune.json '"if_step_goes_on": { "live_peak_bytes": [0-9]*, "smallest_card_bytes": 681574400, "runs_with_setting": null }'
+expect_status 0 fit "$data/oom-fragmented.trace.zst" --json fit.json
+has fit.json '"if_step_goes_on_bytes": null'
+
+# ---- nothing was refused: the context is not spoken of, unless a card is named ----
+expect_status 0 why "$data/gpt-fp32.trace.zst"
+has out '^Nothing was refused: live data peaks at 129.39 MiB, and PyTorch reserves 146 MiB, which nvidia-smi shows. The other 16.61 MiB are cache.'
+grep -q 'CUDA context' out && fail "a context of a card that nobody named: $(cat out)"
+expect_status 0 why "$data/gpt-fp32.trace.zst" --device a100-40g
+has out 'Of the 39.39 GiB of a100-40g about 532 MiB go to the CUDA context and libraries, at most 1.11 GiB seen'
+
 # ---- the card that it ran on had room, but others held it ----
 expect_status 0 why "$data/oom-too-large.trace.zst" --device rtx3070-8g
 has out '^Somebody else has the memory: when the request was refused, [0-9]* MiB of the card were not this program.s'
@@ -54,6 +78,9 @@ has why.json '"verdict": "somebody-else"'
 has why.json '"context_source": "seen on'
 
 # ---- a final state alone: an answer as far as it goes ----
+# Recorded beside 6 GiB of other processes on a card of 12 GB, on which the program would have had room.
+expect_status 0 why "$data/oom-others.trace.zst" --device rtx3060-12g
+has out '^Somebody else has the memory: when the request was refused, 6144 MiB of the card'
 "$replay" snapshot "$data/oom-too-large.trace.zst" --device 5GiB -o all.pickle 2>err || fail "$(cat err)"
 python3 - <<'END'
 import pickle
@@ -68,6 +95,34 @@ expect_status 0 who state.pickle
 has out 'live requests at the end'
 expect_status 2 tune state.pickle
 has err 'holds only a final state'
+
+# ---- a setting that was asked for is not in force, as where PyTorch's build for the system has no expandable segments ----
+python3 - <<'END'
+import pickle
+snapshot = pickle.load(open("all.pickle", "rb"))
+snapshot["allocator_settings"].update({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "expandable_segments": False})
+pickle.dump(snapshot, open("asked.pickle", "wb"))
+END
+expect_status 0 why asked.pickle
+has out "^The setting is not in force: 'expandable_segments:True' was asked for; expandable_segments is not as asked"
+expect_status 0 why asked.pickle --json why.json
+has why.json '"verdict": "not-in-force"'
+
+# ---- two devices: the one with more, and how to see the other ----
+python3 - <<'END'
+import copy, pickle
+snapshot = pickle.load(open("state.pickle", "rb"))
+other = copy.deepcopy(snapshot["segments"][0])
+other["device"] = 1
+snapshot["segments"].append(other)
+snapshot["device_traces"] = [[], []]
+pickle.dump(snapshot, open("two.pickle", "wb"))
+END
+expect_status 0 why two.pickle
+has out '^The recording holds only what was there when it was taken'
+has err 'several devices hold memory: 0 (.*), 1 (.*); choose one with --gpu; this is device 0, which has most'
+expect_status 0 who two.pickle --gpu 1
+grep -q 'several devices' err && fail "a device was named: $(cat err)"
 
 # ---- another allocator's log with a refusal: the card is not known, and is asked for ----
 cat >rmm.csv <<'END'
@@ -98,6 +153,14 @@ END
 expect_status 0 why log
 has out '^Fragmented: .* reserved but unallocated. export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
 "$replay" why - <log >again && cmp -s out again || fail "standard input gets another answer"
+cat >processes <<'END'
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 572.00 MiB. GPU 0 has a total capacity of 39.49 GiB of which
+321.31 MiB is free. Process 11 has 414.00 MiB memory in use. Including non-PyTorch memory, this process has 37.46 GiB memory
+in use. Process 12 has 414.00 MiB memory in use. Process 13 has 414.00 MiB memory in use. Of the allocated memory 36.04 GiB
+is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.
+END
+expect_status 0 why processes
+has out '^Somebody else has the memory: other processes hold 1242 MiB of the card.'
 expect_status 0 why log --json text.json
 has text.json '"verdict": "fragmented"'
 echo "nothing of the kind" >log

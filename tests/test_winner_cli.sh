@@ -94,7 +94,7 @@ rm -f cases.db*
 "$replay" sweep "$samples/gpt-varlen-default.trace.zst" "$samples/mlp-adam.trace.zst" --policy best-fit --policy none \
     --device 'sim:{10MiB,300MiB}' -o cases.db >/dev/null
 "$replay" report cases.db >cases.txt
-tr -s ' \n' ' ' <cases.txt | grep -q 'best-fit does best over all: it gets through 2 of the 2 cases (a trace on a card) that any setting gets through (2 more fit none)' ||
+tr -s ' \n' ' ' <cases.txt | grep -q 'best-fit does best over all: it gets through 2 of the 2 cases (a trace on a card) that any setting gets through (nothing fits 2 more)' ||
     fail "cases that nothing fits: $(cat cases.txt)"
 
 # ---- the price: stored by a sweep, used by a report, changed by --price ----

@@ -5,7 +5,7 @@
  * A plain program, because Criterion does not start under that sanitizer. Built and run everywhere all the same.
  */
 #include "replay/engine/engine.h"
-#include "traces/generate.h"
+#include "loads/load.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ int main(void)
     void *bytes;
     size_t n;
     expect(trace_create(NULL, &writer, &why), &why);
-    expect(trace_generate("mix:400", N_EVENTS, 7, writer, &why), &why);
+    expect(load_make("mix:400", N_EVENTS, 7, writer, &why), &why);
     expect(trace_finish_bytes(writer, &bytes, &n, &why), &why);
     expect(trace_open_bytes(bytes, n, &trace, &why), &why);
     const struct outcome alone = run(trace, 1);

@@ -257,11 +257,15 @@ struct column_dict {
     uint64_t indices[];
 };
 
-/* NULL if there are too many distinct numbers for a dictionary, or no memory for one: it only saves bytes. */
-static struct column_dict *column_dict_make(const uint64_t *values, size_t n)
+/* NULL if there are too many distinct numbers for a dictionary, or no memory for one: then `out` has failed, because the
+ * same trace gives the same bytes or none. */
+static struct column_dict *column_dict_make(struct bytes *out, const uint64_t *values, size_t n)
 {
     const size_t limit = n / 4 < COLUMN_DICT_MAX ? n / 4 : COLUMN_DICT_MAX;
-    struct column_dict *d = limit == 0 ? NULL : malloc(sizeof *d + n * sizeof d->indices[0]);
+    if (limit == 0)
+        return NULL;
+    struct column_dict *d = malloc(sizeof *d + n * sizeof d->indices[0]);
+    out->has_failed |= d == NULL;
     if (d == NULL)
         return NULL;
     d->n = 0;
@@ -335,7 +339,7 @@ void column_put(struct bytes *out, const uint64_t *values, size_t n)
         return;
     uint64_t plain_cost, dict_cost = UINT64_MAX;
     unsigned width = column_best_width(values, n, &plain_cost), dict_width = 0;
-    struct column_dict *dict = width <= 1 || width == COLUMN_BITS ? NULL : column_dict_make(values, n);
+    struct column_dict *dict = width <= 1 || width == COLUMN_BITS ? NULL : column_dict_make(out, values, n);
     if (dict != NULL) {
         dict_width = column_best_width(dict->indices, n, &dict_cost);
         for (size_t i = 0; i < dict->n; i++)

@@ -174,15 +174,21 @@ static bool events_fail(struct events_fault *fault, uint64_t event, const char *
     return false;
 }
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest byte of a word is the first in memory");
 static_assert(NATIVE_SECTION_EVENTS % 8 == 0, "there is room for eight bytes at a time");
+
+/* A word whose first byte in memory has bit 0, the next one bit 1, and so on. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define ONE_BIT_EACH UINT64_C(0x8040201008040201)
+#else
+#define ONE_BIT_EACH UINT64_C(0x0102040810204080)
+#endif
 
 /* Spreads n bits, lowest first, over a byte each, and pads with zeros to a multiple of eight bytes. Eight at a time:
  * all bytes of a word get a copy of the eight bits, each keeps one of them, and adding 127 carries it to the byte's top
  * bit. */
 static void spread_bits(const unsigned char *bits, size_t n, unsigned char *bytes)
 {
-    const uint64_t ones = UINT64_C(0x0101010101010101), one_each = UINT64_C(0x8040201008040201);
+    const uint64_t ones = UINT64_C(0x0101010101010101), one_each = ONE_BIT_EACH;
     for (size_t i = 0; i < n; i += 8) {
         const uint64_t kept = bits[i / 8] * ones & one_each, spread = (kept + 0x7f * ones) >> 7 & ones;
         memcpy(bytes + i, &spread, 8);

@@ -2,6 +2,7 @@
 /* A 64-way tree of bits. */
 #include "traces/rank_set.h"
 
+#include "base/array.h"
 #include "base/units.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ bool rank_set_open(struct rank_set *t, uint32_t n)
     uint64_t words = n;
     do {
         words = words / 64 + 1;
-        t->level[t->n_levels] = calloc(words, sizeof(uint64_t));
+        t->level[t->n_levels] = calloc(array_bytes(words, sizeof(uint64_t)), 1);
         if (t->level[t->n_levels++] == NULL)
             return false;
     } while (words > 1);

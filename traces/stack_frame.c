@@ -55,6 +55,13 @@ bool stack_frame_is_named(const struct stack_frame *f, const char *name)
     return part_is(f->name, f->n_name, name);
 }
 
+bool stack_frame_file_ends(const struct stack_frame *f, const char *path)
+{
+    const size_t n = strlen(path);
+    return f->n_file >= n && memcmp(f->file + f->n_file - n, path, n) == 0 &&
+           (f->n_file == n || f->file[f->n_file - n - 1] == '/');
+}
+
 bool stack_frame_is_python(const struct stack_frame *f)
 {
     return f->n_file > 3 && memcmp(f->file + f->n_file - 3, ".py", 3) == 0;

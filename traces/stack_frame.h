@@ -24,6 +24,9 @@ bool stack_frame_is_torch(const struct stack_frame *f);
 bool stack_frame_is_in(const struct stack_frame *f, const char *folder);
 bool stack_frame_is_named(const struct stack_frame *f, const char *name);
 
+/* True if the file's path is `path` or ends in it after a slash: "functional.py". */
+bool stack_frame_file_ends(const struct stack_frame *f, const char *path);
+
 /* True for a frame of the recorded program itself: a Python file or a notebook's cell, and neither PyTorch's nor that of
  * an installed library (site-packages, dist-packages, lib/python3.X) nor code without a file (<string>, <frozen ...>). */
 bool stack_frame_is_program(const struct stack_frame *f);

@@ -9,11 +9,10 @@ that computes each of their operations a second time, on the host, beside the op
     beside it      sizes = empty(2)    <- the job's store        sum(sizes)    item() answers
 
 The card sees the same requests as without the mode. Values cross by the store that the job's ranks already share. A
-tensor enters with the bytes that the host copied to the card, if no kernel ran since (cudasim/values.h). Otherwise it
-is unknown, and so is all that comes of it. A rank that waits for one that has ended says so and raises.
+tensor enters with what is known of it (replay_values.py). Otherwise it is unknown, and so is all that comes of it. A
+rank that waits for one that has ended says so and raises.
 """
 import atexit
-import ctypes
 import datetime
 import functools
 import os
@@ -22,6 +21,7 @@ import time
 
 import torch
 import torch.distributed.distributed_c10d as c10d
+import replay_values
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -31,28 +31,8 @@ WAIT_SECONDS = 600                                   # as NCCL's watchdog waits
 OBJECTS = ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
            "recv_object_list")
 TENSORS = ("all_reduce", "all_gather", "all_gather_into_tensor", "broadcast", "reduce", "gather", "scatter")
+UNKNOWN = ("recv", "irecv", "reduce_scatter", "reduce_scatter_tensor", "all_to_all", "all_to_all_single")
 REDUCE = {"SUM": torch.sum, "AVG": torch.sum, "PRODUCT": torch.prod, "MAX": torch.amax, "MIN": torch.amin}
-
-
-class _Card:
-    """What the simulated card knows of its bytes."""
-
-    def __init__(self):
-        library = ctypes.CDLL("libreplay-cudasim.so")
-        self.known, self.keep = library.cudasim_values_known, library.cudasim_values_keep
-        self.known.argtypes = self.keep.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64]
-        self.known.restype, self.keep.restype = ctypes.c_bool, None
-
-    def read(self, tensor):
-        """A copy on the host; None: not known."""
-        copy = torch.empty(tensor.shape, dtype=tensor.dtype)
-        is_known = tensor.is_contiguous() and self.known(tensor.data_ptr(), copy.data_ptr(), copy.nbytes)
-        return copy if is_known else None
-
-    def write(self, tensor, value):
-        if tensor.is_contiguous():
-            value = value.contiguous()
-            self.keep(tensor.data_ptr(), value.data_ptr(), value.nbytes)
 
 
 class _Mail:
@@ -123,15 +103,15 @@ class _Mail:
 class _Beside(TorchDispatchMode):
     """Computes on the host what the card's operations compute."""
 
-    def __init__(self, card, mail, operation=None):
+    def __init__(self, mail, operation=None):
         super().__init__()
-        self.card, self.mail, self.operation = card, mail, operation
+        self.mail, self.operation = mail, operation
         self.values = WeakTensorKeyDictionary()      # tensors on the card, and what they hold
         self.changed = WeakTensorKeyDictionary()     # tensors that a collective wrote
 
     def value(self, tensor):
         if tensor not in self.values and tensor.nbytes <= SMALL_BYTES:
-            known = self.card.read(tensor)
+            known = replay_values.read(tensor)
             if known is not None:
                 self.values[tensor] = known
         return self.values.get(tensor)
@@ -276,30 +256,33 @@ def install():
     """AttributeError: this release of PyTorch lacks something."""
     _ = torch.distributed.ProcessGroup.unbox, c10d._get_default_store, torch.distributed.get_process_group_ranks
     mail = _Mail()
-    card = []                                        # opened at the first use
-
-    def beside(operation=None):
-        if not card:
-            card.append(_Card())
-        return _Beside(card[0], mail, operation)
 
     def with_objects(function, *args, **kwargs):
         if not _is_simulated(kwargs.get("group")):
             return function(*args, **kwargs)
-        with beside():
-            return function(*args, **kwargs)
+        with _Beside(mail):
+            return replay_values.aside(function, *args, **kwargs)
 
     def with_tensors(function, *args, **kwargs):
         tensors = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, torch.Tensor)]
         is_small = sum(t.nbytes for t in tensors) <= SMALL_BYTES
         if not is_small or not all(t.is_cuda for t in tensors) or not _is_simulated(kwargs.get("group")) or \
                 torch.cuda.is_current_stream_capturing():
-            return function(*args, **kwargs)
-        with beside(_operation([*args, *kwargs.values()])) as mode:
-            out = function(*args, **kwargs)
+            return without_values(function, *args, **kwargs)
+        with _Beside(mail, _operation([*args, *kwargs.values()])) as mode:
+            out = replay_values.aside(function, *args, **kwargs)
         for t in mode.changed:
             if t in mode.values:
-                card[0].write(t, mode.values[t])
+                replay_values.write(t, mode.values[t])
+            else:
+                replay_values.forget(t)
+        return out
+
+    def without_values(function, *args, **kwargs):
+        out = function(*args, **kwargs)
+        for t in tree_flatten((args, kwargs))[0]:
+            if isinstance(t, torch.Tensor) and t.is_cuda:
+                replay_values.forget(t)              # written, and no version tells
         return out
 
     def begin(function, *args, **kwargs):
@@ -314,14 +297,15 @@ def install():
     def barrier(function, group=None, *args, **kwargs):
         out = function(group, *args, **kwargs)
         if _is_simulated(group):
-            mode = beside()
-            mode.exchange((group or c10d._get_default_group()).boxed(), None, "barrier")
+            _Beside(mail).exchange((group or c10d._get_default_group()).boxed(), None, "barrier")
         return out
 
     for name in OBJECTS:
         _hook(name, with_objects)
     for name in TENSORS:
         _hook(name, with_tensors)
+    for name in UNKNOWN:
+        _hook(name, without_values)
     _hook("barrier", barrier)
     _hook("init_process_group", begin)
     _hook("destroy_process_group", end)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Put in front of a Python program's path by `replay run-sim` and `replay record --torch`, for that run only.
 
-When the program imports torch on the simulated card, RNNs and attention do without cuDNN (its stand-in does not know
+When the program imports torch on the simulated card, small tensors are computed beside it (replay_values.py), and
+collectives carry their values once there are ranks (replay_ranks.py). RNNs and attention do without cuDNN (its stand-in does not know
 how cuDNN lays weights out, so PyTorch's own kernels run), and DistributedDataParallel does not compare the shapes of
 parameters across processes. With REPLAY_TORCH_RECORD, a folder, PyTorch's allocator keeps its whole history, whatever the
 program does to it. A snapshot is written into the folder when the program ends in any way but a kill, at the first out of
@@ -233,15 +234,40 @@ def _labels(torch):
 
 
 def _join_ranks(torch):
-    """Lets collectives of small tensors carry their values."""
+    """Lets collectives of small tensors carry their values, once the program joins a job of ranks."""
     if not torch.distributed.is_available():
         return
+    if "RANK" in os.environ:
+        _carry_values(torch)
+        return
+    c10d = sys.modules["torch.distributed.distributed_c10d"]
+    begin = c10d.init_process_group
+
+    def init_process_group(*args, **kwargs):
+        if c10d.init_process_group is init_process_group:
+            c10d.init_process_group = torch.distributed.init_process_group = begin
+            _carry_values(torch)
+        return c10d.init_process_group(*args, **kwargs)
+    c10d.init_process_group = torch.distributed.init_process_group = init_process_group
+
+
+def _carry_values(torch):
     try:
         import replay_ranks
         replay_ranks.install()
     except (AttributeError, ImportError, TypeError) as error:
         if "RANK" in os.environ:
             print("replay: PyTorch %s: collectives carry no values: %s" % (torch.__version__, error), file=sys.stderr)
+
+
+def _compute_values(torch):
+    """Small tensors are computed beside the card."""
+    try:
+        import replay_values
+        replay_values.install()
+        sys.meta_path.insert(0, _Finder("torch._dynamo.eval_frame", replay_values.leave_compiler_alone))
+    except (AttributeError, ImportError, OSError) as error:
+        print("replay: PyTorch %s: small values are not computed: %s" % (torch.__version__, error), file=sys.stderr)
 
 
 def _imported(torch):
@@ -254,6 +280,7 @@ def _imported(torch):
         if hasattr(ddp, "_verify_param_shape_across_processes"):
             # It compares shapes through device memory, which reads as zeros.
             ddp._verify_param_shape_across_processes = lambda *_, **__: True
+        _compute_values(torch)
         _join_ranks(torch)
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     if folder:
@@ -261,8 +288,8 @@ def _imported(torch):
 
 
 class _Loader(importlib.abc.Loader):
-    def __init__(self, loader):
-        self.loader = loader
+    def __init__(self, loader, imported):
+        self.loader, self.imported = loader, imported
 
     def create_module(self, spec):
         return self.loader.create_module(spec)
@@ -270,17 +297,22 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         self.loader.exec_module(module)
         module.__spec__.loader = module.__loader__ = self.loader
-        _imported(module)
+        self.imported(module)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    """Calls imported(module) once a module has been imported."""
+
+    def __init__(self, name, imported):
+        self.name, self.imported = name, imported
+
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader, self.imported)
         return spec
 
 
@@ -296,5 +328,5 @@ def _chain():
 
 import importlib.util                                # noqa: E402
 
-sys.meta_path.insert(0, _Finder())
+sys.meta_path.insert(0, _Finder("torch", _imported))
 _chain()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """A small language model, trained as many people train theirs.
 
-    python gpt.py [--bf16] [--checkpoint] [--accumulate 2] [--clip] [--evaluate] [--grow] [--loop-adamw] [--keep-gradients]
+    python gpt.py [--batch 16] [--bf16] [--checkpoint] [--accumulate 2] [--clip] [--evaluate] [--grow] [--loop-adamw] [--keep-gradients]
 """
 import argparse
 
@@ -50,7 +50,7 @@ def train(args):
     for step in range(args.steps):
         length = 128 + (step % 3) * 64 if args.grow else 128
         for _ in range(args.accumulate):
-            tokens = torch.randint(1000, (16, length + 1))
+            tokens = torch.randint(1000, (args.batch, length + 1))
             x, y = tokens[:, :-1].cuda(), tokens[:, 1:].cuda()
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=args.bf16):
                 logits = model(x)
@@ -70,6 +70,7 @@ def train(args):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--accumulate", type=int, default=1)
     for switch in ("bf16", "checkpoint", "clip", "evaluate", "grow", "loop-adamw", "keep-gradients"):
         parser.add_argument("--" + switch, action="store_true")

@@ -72,7 +72,7 @@ enum err plain_alloc(struct policy *base, const struct event *req, struct block 
     struct plain *p = (struct plain *)base;
     if (req->bytes > INT64_MAX)
         return ERR_DEVICE_OOM;
-    const uint64_t bytes = align_up(req->bytes, PLAIN_UNIT);
+    const uint64_t bytes = p->set->round != NULL ? p->set->round(req->bytes) : align_up(req->bytes, PLAIN_UNIT);
     enum err e = block_table_reserve(&p->heap.blocks, 2);
     if (e != ERR_OK)
         return e;
@@ -82,6 +82,8 @@ enum err plain_alloc(struct policy *base, const struct event *req, struct block 
         p->set->remove(p, b);
     } else if ((e = plain_grow(p, bytes, req->stream, &b)) == ERR_OK) {
         base->count.misses++;
+        if (p->set->grown != NULL)
+            p->set->grown(p, b);
     } else {
         return e;
     }

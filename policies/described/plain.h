@@ -2,7 +2,7 @@
 /*
  * What the textbook allocators have in common, so that they differ only in how they find a free block.
  *
- * A request is rounded up to 512 bytes. It takes the low end of the free block that the policy finds, and all that it
+ * A request is rounded up to 512 bytes or a size class. It takes the low end of the free block that the policy finds, and all that it
  * does not need is a free block again. A freed block coalesces with its free neighbours at once. Streams play no part.
  *
  * If nothing fits, the device is asked for the larger of the request and `chunk`, in multiples of `unit`. If it
@@ -23,6 +23,8 @@ struct plain_set {
     void     (*remove)(struct plain *p, uint32_t b);
     uint32_t (*find)(struct plain *p, uint64_t bytes, uint16_t stream);      /* BLOCK_NONE: nothing fits */
     bool     (*may_join)(const struct plain *p, uint32_t a, uint32_t b);     /* two free neighbours; NULL: always */
+    uint64_t (*round)(uint64_t bytes);       /* a multiple of PLAIN_UNIT; NULL: up to the next */
+    void     (*grown)(struct plain *p, uint32_t b);      /* `b` is new memory, in no set; NULL: nothing to note */
 };
 
 struct plain {

@@ -2,6 +2,7 @@
 /* Growing the table of blocks. */
 #include "policies/parts/block_table.h"
 
+#include "base/array.h"
 #include "base/large_pages.h"
 
 #include <stdlib.h>
@@ -13,10 +14,10 @@ enum err block_table_hold(struct block_table *t, uint64_t n)
     const uint64_t doubled = t->cap < 128 ? 256 : 2 * (uint64_t)t->cap, cap = n < doubled ? doubled : n + 1;
     if (cap > BLOCKS_MAX)
         return ERR_HOST_NOMEM;
-    struct block_entry *at = realloc(t->at, cap * sizeof *at);
+    struct block_entry *at = realloc(t->at, array_bytes(cap, sizeof *at));
     if (at == NULL)
         return ERR_HOST_NOMEM;
-    large_pages_want(at, cap * sizeof *at);
+    large_pages_want(at, array_bytes(cap, sizeof *at));
     if (t->cap == 0) {
         at[BLOCK_NONE] = (struct block_entry){.addr = UINT64_MAX, .size = UINT64_MAX, .tie = UINT64_MAX,
                                                 .flags = BLOCK_IS_ALLOCATED};

@@ -154,6 +154,17 @@ uint32_t first_fit_find(const struct block_entry *at, uint32_t root, uint64_t fr
     return first_fit_find(at, at[root].right, from, size);
 }
 
+uint32_t first_fit_holding(const struct block_entry *at, uint32_t root, uint64_t addr)
+{
+    uint32_t found = BLOCK_NONE;
+    while (root != BLOCK_NONE) {
+        const bool is_below = at[root].addr <= addr;
+        found = is_below ? root : found;
+        root = is_below ? at[root].right : at[root].left;
+    }
+    return found;
+}
+
 uint32_t first_fit_largest(const struct block_entry *at, uint32_t root)
 {
     return root == BLOCK_NONE ? BLOCK_NONE : first_fit_find(at, root, 0, at[root].tie);

@@ -25,6 +25,9 @@ void first_fit_update(struct block_entry *at, uint32_t root, uint32_t b);
 /* The block with the lowest address >= `from` and at least `size` bytes; BLOCK_NONE if there is none. */
 uint32_t first_fit_find(const struct block_entry *at, uint32_t root, uint64_t from, uint64_t size);
 
+/* The block with the highest address <= `addr`; BLOCK_NONE if there is none. */
+uint32_t first_fit_holding(const struct block_entry *at, uint32_t root, uint64_t addr);
+
 /* The lowest of the largest blocks; BLOCK_NONE for an empty set. */
 uint32_t first_fit_largest(const struct block_entry *at, uint32_t root);
 

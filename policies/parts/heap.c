@@ -103,8 +103,8 @@ static bool heap_is_idle_piece(const struct block_entry *e)
 
 enum err heap_idle_pieces(const struct heap *h, enum heap_order order, uint32_t **out, size_t *n)
 {
-    struct idle_piece *idle = malloc((h->n_held + 1) * sizeof *idle);
-    uint32_t *blocks = malloc((h->n_held + 1) * sizeof *blocks);
+    struct idle_piece *idle = malloc(array_bytes(h->n_held + 1, sizeof *idle));
+    uint32_t *blocks = malloc(array_bytes(h->n_held + 1, sizeof *blocks));
     size_t n_idle = 0;
     if (idle == NULL || blocks == NULL) {
         free(idle);

@@ -561,7 +561,7 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
              p->has_given_version ? "" : ", by the layout of the recording or by default (version= chooses another)");
     visit(arg, REMARK_ASSUMPTION, text);
     struct inert_visit v = {.visit = visit, .arg = arg};
-    pytorch_conf_each(&p->rules, p->conf, remark_inert, &v);
+    (void)!pytorch_conf_each(&p->rules, p->conf, remark_inert, &v);
 }
 
 /* Bytes in free blocks of private pools. */

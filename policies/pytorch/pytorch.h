@@ -57,7 +57,7 @@ struct pytorch_half {
     uint32_t  n_unmapped, cap_unmapped;
     uint64_t  fit_calls;             /* searches while garbage collection was possible: the clock of ages */
 };
-static_assert(sizeof(struct pytorch_half) == 64, "a power of two, for who looks one up");
+static_assert(sizeof(void *) < 8 || sizeof(struct pytorch_half) == 64, "a power of two, for who looks one up");
 
 /* Where a block is kept while it is free. All blocks of a segment have the same home. */
 struct pytorch_home {

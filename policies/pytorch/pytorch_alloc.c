@@ -6,6 +6,7 @@
  * back and grow, give everything back and grow. The pool is not searched again after that, even if the waiting has
  * freed a block that fits.
  */
+#include "base/array.h"
 #include "base/inline.h"
 #include "policies/pytorch/pytorch_steps.h"
 
@@ -207,7 +208,7 @@ enum err pytorch_segment_enter(struct pytorch *p, const struct segment *seg, uin
 {
     if (seg->id >= p->cap_segments) {
         const uint64_t cap = (uint64_t)seg->id * 2 + 16;
-        struct pytorch_segment *segments = cap > UINT32_MAX ? NULL : realloc(p->segments, cap * sizeof *segments);
+        struct pytorch_segment *segments = cap > UINT32_MAX ? NULL : realloc(p->segments, array_bytes(cap, sizeof *segments));
         if (segments == NULL)
             return ERR_HOST_NOMEM;
         p->segments = segments;

@@ -749,13 +749,14 @@ static const char *conf_inert(const struct conf_reader *r, const struct conf_key
                ? "PyTorch ignores a value that is neither a share nor GiB such as 4G" : NULL;
 }
 
-void pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
-                       void (*visit)(void *arg, const struct conf_option *option), void *arg)
+enum err pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
+                           void (*visit)(void *arg, const struct conf_option *option), void *arg)
 {
     struct conf_tokens tokens;
     struct err_detail ignored;
-    if (conf_tokenize(rules, text, NULL, 0, &tokens) != ERR_OK)
-        return;
+    const enum err e = conf_tokenize(rules, text, NULL, 0, &tokens);
+    if (e != ERR_OK)
+        return e;
     struct conf_reader r = {.rules = rules, .when = CONF_AT_START, .tokens = &tokens, .why = &ignored};
     while (!conf_ends(&r, r.i)) {
         const struct conf_key *key = conf_find(rules, conf_word(&r, r.i));
@@ -768,6 +769,7 @@ void pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
         r.i += 2;
     }
     conf_tokens_free(&tokens);
+    return ERR_OK;
 }
 
 bool pytorch_settings_equal(const struct pytorch_settings *a, const struct pytorch_settings *b)

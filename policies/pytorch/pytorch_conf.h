@@ -85,9 +85,10 @@ struct conf_option {
     const char *inert;               /* why the release accepts it without any effect on placement; NULL: it may have one */
 };
 
-/* Calls `visit` for each option of `text` in order, up to the place where the text ends too early. */
-void pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
-                       void (*visit)(void *arg, const struct conf_option *option), void *arg);
+/* Calls `visit` for each option of `text` in order, up to the place where the text ends too early. ERR_HOST_NOMEM: none was
+ * visited. */
+MUST_USE enum err pytorch_conf_each(const struct pytorch_rules *rules, const char *text,
+                                    void (*visit)(void *arg, const struct conf_option *option), void *arg);
 
 bool pytorch_settings_equal(const struct pytorch_settings *a, const struct pytorch_settings *b);
 

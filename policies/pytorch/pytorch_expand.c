@@ -15,6 +15,8 @@
  */
 #include "policies/pytorch/pytorch_steps.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +149,7 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
         device_range_free(p->base.device, &range.seg);
         return ERR_OK;
     }
-    range.phys = calloc(bytes / page, sizeof *range.phys);
+    range.phys = calloc(array_bytes(bytes / page, sizeof *range.phys), 1);
     uint64_t tie;
     e = range.phys == NULL ? ERR_HOST_NOMEM : range_enter(p, &range, &tie);
     if (e != ERR_OK) {

@@ -31,10 +31,10 @@ def folder(tmp_path, sample):
 @pytest.fixture
 def session(folder):
     """session(STEPS): lets a coroutine use a client that is connected to a new server."""
-    def run(steps):
+    def run(steps, *options):
         async def connected():
-            parameters = mcp.StdioServerParameters(command=sys.executable,
-                                                   args=["-m", "vramreplay.mcp", "--folder", str(folder)])
+            arguments = ["-m", "vramreplay.mcp", "--folder", str(folder), *options]
+            parameters = mcp.StdioServerParameters(command=sys.executable, args=arguments)
             async with mcp.Client(parameters) as client:
                 return await steps(client)
         return asyncio.run(connected())
@@ -54,6 +54,26 @@ def test_the_client_lists_the_tools_with_valid_schemas(session):
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         assert tool.output_schema["properties"]["schema"]["const"] == f"replay-{tool.name}/1"
         assert tool.annotations.read_only_hint
+
+
+def test_a_program_is_run_only_if_the_server_was_started_so(session, folder, program):
+    arguments = {"program": program(300), "device": "1GiB"}
+
+    async def refused(client):
+        try:
+            return str(await client.call_tool("predict", arguments))
+        except mcp.MCPError as error:
+            return str(error)
+
+    async def steps(client):
+        return (await client.list_tools()).tools, await client.call_tool("predict", arguments)
+
+    assert "no tool 'predict'" in session(refused) and not list(folder.glob("*.predict.*"))
+
+    tools, answer = session(steps, "--run-programs")
+    assert [tool.annotations.read_only_hint for tool in tools if tool.name == "predict"] == [False]
+    assert not answer.is_error and answer.structured_content["cards"][0]["fits"] is True
+    jsonschema.validate(answer.structured_content, server.TOOLS["predict"].output_schema())
 
 
 @pytest.mark.parametrize("tool, arguments", [
@@ -111,6 +131,20 @@ def test_broken_messages_are_answered_and_the_server_goes_on(folder):
                   '{"jsonrpc":"2.0","id":3,"method":"ping"}')
     assert [a.get("error", {}).get("code") for a in answers] == [-32700, -32600, -32601, -32602, None]
     assert answers[-1] == {"jsonrpc": "2.0", "id": 3, "result": {}}
+
+
+@pytest.mark.parametrize("hostile", [
+    "[" * 200_000, '{"id":1,"method":"tools/call","params":[1]}', '{"id":1,"method":"tools/call","params":"x"}',
+    '{"id":1,"method":"tools/call","params":{"name":[]}}', '{"id":1,"method":"initialize","params":{"protocolVersion":{}}}',
+    *('{"id":1,"method":"tools/call","params":{"name":"info",%s}}' % rest for rest in (
+        '"arguments":[1]', '"arguments":{"recording":"a\\u0000b"}', '"arguments":{"recording":"\\ud800"}',
+        '"_meta":[1],"arguments":{"recording":"cnn.zst"}', '"arguments":{"recording":"%s"}' % ("a/" * 5000),
+        '"arguments":{"recording":"cnn.zst","gpu":%s}' % ("9" * 4000)))])
+def test_no_message_ends_the_server(folder, hostile):
+    [first, last] = say(folder, hostile, '{"jsonrpc":"2.0","id":3,"method":"ping"}')
+    assert "error" in first or "result" in first
+    assert str(folder) not in json.dumps(first)
+    assert last == {"jsonrpc": "2.0", "id": 3, "result": {}}
 
 
 @pytest.mark.parametrize("asked, got", [("2025-06-18", "2025-06-18"), ("2024-11-05", "2024-11-05"),

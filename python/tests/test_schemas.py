@@ -42,6 +42,13 @@ def test_answers_about_all_samples_are_valid(command, sample):
     assert seen == len(SAMPLES)
 
 
+def test_the_answers_about_a_program_are_valid(program, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    schema = json.loads((FOLDER / "replay-predict-1.json").read_text())
+    for options in ({}, {"device": ["1GiB", "8MiB"]}):
+        jsonschema.validate(running.predict_json(program(300), options), closed(schema))
+
+
 def test_a_wrong_answer_is_not_valid(sample):
     answer = vramreplay.why(sample("cnn")).to_dict()
     schema = json.loads((FOLDER / "replay-why-1.json").read_text())

@@ -14,18 +14,20 @@ import importlib
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from vramreplay.commands import diff, fit, info, replay, samples, text, tune, verify, who, why
+    from vramreplay.commands import (diff, fit, info, predict, replay, requests, samples, text, tune, verify, who,
+                                     why)
     from vramreplay.errors import HostError, InputError, ReplayError
     from vramreplay.recording import Recording, load
+    from vramreplay.pages import Report, report
     from vramreplay.sampled import Samples
 
     __version__: str
 
-__all__ = ["HostError", "InputError", "Recording", "ReplayError", "Samples", "diff", "fit", "info", "load", "replay",
-           "samples", "text", "tune", "verify", "who", "why"]
+__all__ = ["HostError", "InputError", "Recording", "ReplayError", "Report", "Samples", "diff", "fit", "info", "load",
+           "predict", "replay", "report", "requests", "samples", "text", "tune", "verify", "who", "why"]
 
 MODULES = {"HostError": "errors", "InputError": "errors", "ReplayError": "errors", "Recording": "recording",
-           "load": "recording", "Samples": "sampled"}
+           "load": "recording", "Report": "pages", "report": "pages", "Samples": "sampled"}
 
 
 def __getattr__(name: str) -> Any:

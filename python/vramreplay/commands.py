@@ -17,11 +17,14 @@ InputError and HostError (vramreplay.errors). Ctrl-C ends the program and leaves
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 
 from vramreplay import results, running
 from vramreplay.running import Progress
 from vramreplay.sampled import Samples
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Path = Union[str, "os.PathLike[str]"]
 Names = Union[str, Sequence[str], None]
@@ -104,6 +107,22 @@ def diff(a: Path, b: Optional[Path] = None, *, policy: Names = None, device: Opt
     return results.Diff.from_json(running.run_json("diff", inputs, options, progress, timeout))
 
 
+def predict(program: Sequence[Path], *, device: Names = None, policy: Names = None, range: Optional[str] = None,
+            steps: Optional[int] = None, within: Optional[int] = None, no_overlay: bool = False,
+            out: Optional[Path] = None, torch_libs: Optional[Path] = None, values: Optional[str] = None,
+            threads: Optional[int] = None, price: Optional[str] = None, progress: Optional[Progress] = None,
+            timeout: Optional[float] = None) -> results.Predict:
+    """Which card a program needs, and how large its batch may be. Runs it on the simulated card, without a GPU.
+
+    `program` is a list of words: ["python", "train.py", "--batch", "{batch}"] with range="batch=1..256". `within` are
+    seconds that a run may take. What the program writes is thrown away, unless `no_overlay`; the recording stays, at
+    `out` or as the answer's member `recording` says. What the program prints goes to the file `log`.
+    """
+    options = dict(device=device, policy=policy, range=range, steps=steps, within=within, no_overlay=no_overlay, out=out,
+                   torch_libs=torch_libs, values=values, threads=threads, price=price)
+    return results.Predict.from_json(running.predict_json(program, options, progress, timeout))
+
+
 def samples(recording: Path, *, policy: Names = None, device: Optional[str] = None,
             sample_every: Union[int, str, None] = None, on_oom: Optional[str] = None, start: Optional[str] = None,
             gpu: Optional[int] = None, from_: Optional[str] = None, releases: Optional[str] = None,
@@ -123,3 +142,21 @@ def text(command: str, *recordings: Path, progress: Optional[Progress] = None,
     names = running.input_words(recordings)
     words = ([] if command == "replay" else [command]) + names + running.option_words(options)
     return running.run(words, names, progress, timeout).decode()
+
+
+def requests(recording: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None,
+             memory_limit: Optional[str] = None, progress: Optional[Progress] = None,
+             timeout: Optional[float] = None) -> "pyarrow.Table":
+    """The requests of a recording, their ends and refusals, as an Arrow table: time (ns), op, ptr, size, stream.
+
+    What `replay export --to csv` writes; pointers and streams are texts in hexadecimal. ImportError without pyarrow.
+    """
+    import pyarrow
+    import pyarrow.csv
+
+    names = running.input_words([recording])
+    options = running.option_words(dict(gpu=gpu, from_=from_, memory_limit=memory_limit))
+    written = running.run(["export", *names, "--to", "csv", "-o", "-", *options], names, progress, timeout)
+    types = {"time": pyarrow.uint64(), "op": pyarrow.string(), "ptr": pyarrow.string(), "size": pyarrow.uint64(),
+             "stream": pyarrow.string()}
+    return pyarrow.csv.read_csv(pyarrow.py_buffer(written), convert_options=pyarrow.csv.ConvertOptions(column_types=types))

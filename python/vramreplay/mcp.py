@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """The program's questions as tools of an assistant: an MCP server on standard input and output.
 
-    python -m vramreplay.mcp --folder FOLDER [--timeout SECONDS]
+    python -m vramreplay.mcp --folder FOLDER [--timeout SECONDS] [--run-programs]
 
 An assistant reads recordings in FOLDER and below it, and nothing else. No tool writes a file, runs a command, loads a
-plugin or uses a real card. Each answer is the program's JSON, by the schema that the tool declares, with the program's
-words beside it. Calls are answered one after the other.
+plugin or uses a real card. Only with --run-programs there is the tool `predict`, which runs any command in FOLDER. Each
+answer is the program's JSON, by the schema that the tool declares, with the program's words beside it. Calls are
+answered one after the other.
 """
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
@@ -39,6 +41,9 @@ POLICY = {"type": "array", "items": {"type": "string"},
           "description": "allocators with settings: best-fit (PyTorch's default), expandable_segments:True, "
                          "max_split_size_mb:128, pow2, none"}
 GPU = {"type": "integer", "minimum": 0, "description": "the device to take, of a file that recorded several"}
+PROGRAM = {"type": "array", "items": {"type": "string"}, "minItems": 1,
+           "description": "the words of a command, such as python, train.py, --batch, {batch}; it runs in the server's "
+                          "folder"}
 
 
 @dataclass(frozen=True)
@@ -51,11 +56,12 @@ class Tool:
     options: Dict[str, Dict[str, Any]] = field(default_factory=dict)
     inputs: Tuple[str, ...] = ("recording",)
     optional_inputs: Tuple[str, ...] = ()
+    runs_program: bool = False              # its one input is the words of a command, not a file
 
     def input_schema(self) -> Dict[str, Any]:
         inputs = {name: RECORDING for name in self.inputs + self.optional_inputs}
-        return {"type": "object", "properties": {**inputs, **self.options, "gpu": GPU}, "required": list(self.inputs),
-                "additionalProperties": False}
+        properties = {"program": PROGRAM, **self.options} if self.runs_program else {**inputs, **self.options, "gpu": GPU}
+        return {"type": "object", "properties": properties, "required": list(self.inputs), "additionalProperties": False}
 
     def output_schema(self) -> Any:
         return json.loads(Path(__file__).with_name("schemas").joinpath(f"replay-{self.name}-1.json").read_text())
@@ -63,7 +69,8 @@ class Tool:
     def declaration(self) -> Dict[str, Any]:
         return {"name": self.name, "title": self.title, "description": self.description,
                 "inputSchema": self.input_schema(), "outputSchema": self.output_schema(),
-                "annotations": {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}}
+                "annotations": {"readOnlyHint": not self.runs_program, "idempotentHint": not self.runs_program,
+                                "openWorldHint": self.runs_program}}
 
 
 TOOLS = {tool.name: tool for tool in (
@@ -87,6 +94,13 @@ TOOLS = {tool.name: tool for tool in (
          {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",)),
     Tool("verify", "Is the replay exact?", "Whether the replayed allocator makes every decision that was recorded.",
          {"device": DEVICE}),
+    Tool("predict", "Which card a program needs", "Runs a program on a simulated card, without a GPU: what it reserves, "
+         "whether it fits, the smallest card, the largest batch.",
+         {"device": DEVICE, "range": {"type": "string", "description": "NAME=A..B: the largest value that fits is found; "
+                                      "{NAME} among the program's words stands for it"},
+          "steps": {"type": "integer", "description": "stop after so many equal steps (5)"},
+          "within": {"type": "integer", "description": "seconds that a run may take (600)"}},
+         inputs=("program",), runs_program=True),
 )}
 
 
@@ -97,8 +111,9 @@ class Refused(Exception):
 class Server:
     """Answers requests one after the other."""
 
-    def __init__(self, folder: Path, timeout: float, out: IO[str]) -> None:
+    def __init__(self, folder: Path, timeout: float, runs_programs: bool, out: IO[str]) -> None:
         self.folder, self.timeout, self.out = folder.resolve(), timeout, out
+        self.tools = {name: tool for name, tool in TOOLS.items() if runs_programs or not tool.runs_program}
 
     # ---- the protocol ----
 
@@ -110,13 +125,17 @@ class Server:
     def answer_line(self, line: str) -> None:
         try:
             message = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self.send(id=None, error={"code": PARSE_ERROR, "message": f"not JSON: {error}"})
             return
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             self.send(id=None, error={"code": INVALID_REQUEST, "message": "not a request"})
         elif "id" in message:
-            self.answer(message["id"], message["method"], message.get("params") or {})
+            params = message.get("params") or {}
+            if not isinstance(params, dict):
+                self.send(id=message["id"], error={"code": INVALID_PARAMS, "message": "params is no object"})
+            else:
+                self.answer(message["id"], message["method"], params)
 
     def answer(self, number: Any, method: str, params: Dict[str, Any]) -> None:
         if method == "initialize":
@@ -124,9 +143,9 @@ class Server:
         elif method == "ping":
             self.send(id=number, result={})
         elif method == "tools/list":
-            self.send(id=number, result={"tools": [tool.declaration() for tool in TOOLS.values()]})
-        elif method == "tools/call" and params.get("name") in TOOLS:
-            self.send(id=number, result=self.call(TOOLS[params["name"]], params))
+            self.send(id=number, result={"tools": [tool.declaration() for tool in self.tools.values()]})
+        elif method == "tools/call" and isinstance(params.get("name"), str) and params["name"] in self.tools:
+            self.send(id=number, result=self.call(self.tools[params["name"]], params))
         elif method == "tools/call":
             self.send(id=number, error={"code": INVALID_PARAMS, "message": f"no tool {params.get('name')!r}"})
         else:
@@ -147,15 +166,18 @@ class Server:
     # ---- a call ----
 
     def call(self, tool: Tool, params: Dict[str, Any]) -> Dict[str, Any]:
+        arguments, meta = params.get("arguments") or {}, params.get("_meta")
         try:
-            return self.run(tool, params.get("arguments") or {}, (params.get("_meta") or {}).get("progressToken"))
+            if not isinstance(arguments, dict):
+                raise Refused("arguments is no object")
+            return self.run(tool, arguments, meta.get("progressToken") if isinstance(meta, dict) else None)
         except (Refused, ReplayError) as error:
-            sentence = str(error).replace(str(self.folder) + os.sep, "")
+            sentence = str(error)
         except subprocess.TimeoutExpired:
             sentence = f"no answer after {self.timeout:.0f} s"
-        except OSError as error:
+        except (OSError, ValueError) as error:
             sentence = f"the program cannot be run: {error}"
-        return {"content": [{"type": "text", "text": sentence}], "isError": True}
+        return {"content": [{"type": "text", "text": sentence.replace(str(self.folder) + os.sep, "")}], "isError": True}
 
     def run(self, tool: Tool, arguments: Dict[str, Any], token: Any) -> Dict[str, Any]:
         words = self.words(tool, arguments)
@@ -169,7 +191,8 @@ class Server:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "answer.json")
             told = progress if token is not None else None
-            printed = running.run([tool.name, *words, "--json", str(path)], inputs, told, self.timeout)
+            printed = running.run([tool.name, "--json", str(path), *words], inputs, told, self.timeout,
+                                  folder=str(self.folder))
             said = printed.decode(errors="replace")
             answer = json.loads(path.read_text())
         if tool.name == "who":
@@ -190,13 +213,18 @@ class Server:
         missing = [name for name in tool.inputs if name not in arguments]
         if missing:
             raise Refused(f"{tool.name} needs {missing[0]!r}")
-        files = [self.inside(arguments[name]) for name in tool.inputs + tool.optional_inputs if name in arguments]
         options = {name: value for name, value in arguments.items() if name in tool.options or name == "gpu"}
+        if tool.runs_program:
+            return [*running.option_words(options), "--", *arguments["program"]]
+        files = [self.inside(arguments[name]) for name in tool.inputs + tool.optional_inputs if name in arguments]
         return [*files, *running.option_words(options)]
 
     def inside(self, name: str) -> str:
         """The file's real path, which lies below the folder."""
-        path = Path(os.path.realpath(self.folder / name))
+        try:
+            path = Path(os.path.realpath(self.folder / name))
+        except ValueError:
+            raise Refused("a file has no such name") from None      # a NUL, half of a surrogate pair
         if self.folder not in path.parents:
             raise Refused(f"{name}: is not below the folder that this server may read")
         if not path.is_file():
@@ -226,11 +254,13 @@ def main() -> None:
                                      "that answers questions on recordings of GPU memory.")
     parser.add_argument("--folder", type=Path, required=True, help="only recordings in this folder and below are read")
     parser.add_argument("--timeout", type=float, default=600, help="seconds that an answer may take (default: 600)")
+    parser.add_argument("--run-programs", action="store_true", help="offer predict, which runs any command in the folder")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
         parser.error(f"{arguments.folder}: is no folder")
     try:
-        Server(arguments.folder, arguments.timeout, sys.stdout).serve(sys.stdin)
+        lines = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace")
+        Server(arguments.folder, arguments.timeout, arguments.run_programs, sys.stdout).serve(lines)
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(1)
 

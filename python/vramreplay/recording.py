@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, Union
 
-from vramreplay import commands, results
+from vramreplay import commands, pages, results
 from vramreplay.commands import Path
 from vramreplay.running import Progress
 from vramreplay.sampled import Samples
@@ -50,12 +50,15 @@ class Recording:
     def samples(self, **options: Any) -> Samples:
         return commands.samples(self.path, **self._with(options))
 
+    def report(self, **options: Any) -> pages.Report:
+        return pages.report(self.path, **self._with(options))
+
     def __repr__(self) -> str:
         return f"Recording({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: what the recording holds. The file is read when this is shown."""
-        return self.info()._repr_html_()
+        """For notebooks: the page of `replay report`. The file is read when this is shown."""
+        return self.report()._repr_html_()
 
 
 def load(path: Path, *, gpu: Optional[int] = None, from_: Optional[str] = None, releases: Optional[str] = None,

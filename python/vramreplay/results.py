@@ -11,7 +11,7 @@ from vramreplay.result import Result
 
 @dataclass(frozen=True)
 class InfoSettings(Result):
-    """PyTorch's settings."""
+    """`settings` of Info: PyTorch's settings."""
     #: the text of the variable; null: not recorded
     asked: Optional[str]
     #: as a settings text, "" for the defaults; null: not recorded
@@ -22,22 +22,24 @@ class InfoSettings(Result):
 
 @dataclass(frozen=True)
 class Coverage(Result):
-    """As in replay-fit/1."""
-    #: what the recording covers, as in a replay
+    """`trace` of Tune: of these."""
+    #: empty; mid-run: the recording was switched on while the program ran; cut: earlier events were lost,
+    #: because the history's limit was met; null: not looked at
     begins: Optional[str]
-    #: what the recording covers, as in a replay
+    #: exit: the recorder saw the program end; refused: no request follows the last refused one; cut: the end is
+    #: missing; open: nothing tells; null: not looked at
     ends: Optional[str]
-    #: what the recording covers, as in a replay
+    #: requests refused when recorded
     refusals: Optional[int]
-    #: what the recording covers, as in a replay
+    #: of these, refusals after which the program went on to request memory
     refusals_survived: Optional[int]
-    #: what the recording covers, as in a replay
+    #: steps recorded from beginning to end; null: nothing repeats
     whole_steps: Optional[int]
 
 
 @dataclass(frozen=True)
 class InfoEventsByKind(Result):
-    """Alloc, free, free_requested, free_completed, flush, oom, command, mark."""
+    """`events_by_kind` of Info."""
     alloc: int
     free: int
     free_requested: int
@@ -50,8 +52,9 @@ class InfoEventsByKind(Result):
 
 @dataclass(frozen=True)
 class InfoStart(Result):
-    """Before the first event."""
+    """`start` of Info: before the first event."""
     state: str
+    #: what is placed this way
     live_requests: int
     live_bytes: int
     pending_frees: int
@@ -62,7 +65,7 @@ class InfoStart(Result):
 
 @dataclass(frozen=True)
 class InfoRecorded(Result):
-    """Peak_reserved_bytes, peak_allocated_bytes, start_reserved_bytes, end_reserved_bytes, end_segments."""
+    """`recorded` of Info."""
     peak_reserved_bytes: Optional[int]
     peak_allocated_bytes: Optional[int]
     start_reserved_bytes: Optional[int]
@@ -72,7 +75,7 @@ class InfoRecorded(Result):
 
 @dataclass(frozen=True)
 class InfoPeakLine(Result):
-    """InfoPeakLine."""
+    """An item of `lines` of InfoPeak."""
     line: str
     bytes: int
     requests: int
@@ -80,7 +83,7 @@ class InfoPeakLine(Result):
 
 @dataclass(frozen=True)
 class InfoPeak(Result):
-    """When most is requested at once."""
+    """`peak` of Info: when most is requested at once."""
     event: int
     bytes: int
     requests: int
@@ -89,7 +92,7 @@ class InfoPeak(Result):
 
 @dataclass(frozen=True)
 class ExplanationParts(Result):
-    """The same bytes by what they are."""
+    """`parts` of Explanation: the same bytes by what they are."""
     #: live requests, as asked for
     requested_bytes: int
     #: their rounding up to multiples of 512 bytes
@@ -110,7 +113,8 @@ class ExplanationParts(Result):
 
 @dataclass(frozen=True)
 class ExplanationDevice(Result):
-    """The card."""
+    """`device` of Explanation: the card."""
+    #: that the card has
     total_bytes: Optional[int]
     context_bytes: int
     others_bytes: int
@@ -121,7 +125,7 @@ class ExplanationDevice(Result):
 
 @dataclass(frozen=True)
 class ExplanationFree(Result):
-    """ExplanationFree."""
+    """An item of `free` of Explanation."""
     stream: int
     pool: int
     is_small: bool
@@ -135,7 +139,7 @@ class ExplanationFree(Result):
 
 @dataclass(frozen=True)
 class ExplanationHole(Result):
-    """ExplanationHole."""
+    """An item of `holes` of Explanation."""
     bytes: int
     pin_bytes: int
     count: int
@@ -143,7 +147,7 @@ class ExplanationHole(Result):
 
 @dataclass(frozen=True)
 class ExplanationRequest(Result):
-    """Null if the event asks for nothing."""
+    """`request` of Explanation: null if the event asks for nothing."""
     requested_bytes: int
     block_bytes: int
     segment_bytes: int
@@ -155,7 +159,7 @@ class ExplanationRequest(Result):
 
 @dataclass(frozen=True)
 class ExplanationBlock(Result):
-    """ExplanationBlock."""
+    """An item of `blocks` of Explanation."""
     requested_bytes: int
     bytes: int
     address: int
@@ -169,7 +173,7 @@ class ExplanationBlock(Result):
 
 @dataclass(frozen=True)
 class Explanation(Result):
-    """Before the event given with --explain, or after the last."""
+    """`event` of ReplayRunExplanation: before the event given with --explain, or after the last."""
     #: in trace.numbering; -1: before the first event, in the start state or for --warm; null: after the last
     #: event
     event: Optional[int]
@@ -273,7 +277,7 @@ class Info(Result):
 
 @dataclass(frozen=True)
 class ReplayTrace(Result):
-    """What was replayed."""
+    """`trace` of Replay: what was replayed."""
     #: as it was typed
     path: str
     #: what kind of recording it is: pytorch-snapshot, cuda-calls, generated; native if the trace does not say
@@ -294,8 +298,9 @@ class ReplayTrace(Result):
     #: less
     live_peak_bytes: int
     #: what an offline plan needs, which knows every lifetime beforehand: the least of first fit in order of
-    #: time and, up to 2^20 requests, of the 4096 largest by size and by length of life with the rest above
-    #: them; null: more than all addresses
+    #: time and, up to 2^20 requests, of the 16384 largest by size and by length of life with the rest above
+    #: them; never more than a run of the same report that served all and gave nothing back; null: more than all
+    #: addresses
     offline_plan_bytes: Optional[int]
     #: of the recorded device, or what of it the program could have
     capacity_bytes: Optional[int]
@@ -319,7 +324,7 @@ class ReplayTrace(Result):
 
 @dataclass(frozen=True)
 class ReplaySetup(Result):
-    """How it was run, so that it can be run again."""
+    """`setup` of Replay: how it was run, so that it can be run again."""
     #: as after --start
     start: str
     #: as after --on-oom
@@ -336,7 +341,7 @@ class ReplaySetup(Result):
 
 @dataclass(frozen=True)
 class Gauges(Result):
-    """The same four at the end, or where the run stopped."""
+    """`end` of ReplayRun: the same four at the end, or where the run stopped."""
     #: live requests, as asked for; a free counts when it is completed
     requested_bytes: int
     #: live requests, as handed out; a free counts when it is requested
@@ -348,8 +353,19 @@ class Gauges(Result):
 
 
 @dataclass(frozen=True)
+class ReplayRunAtLivePeak(Result):
+    """`at_live_peak` of ReplayRun: what was held for the most bytes that were live at once."""
+    #: allocated, when requested last rose to its peak; requested is then peak.requested_bytes
+    allocated_bytes: int
+    #: the same of active
+    active_bytes: int
+    #: the same of reserved
+    reserved_bytes: int
+
+
+@dataclass(frozen=True)
 class ReplayRunSegments(Result):
-    """Whole segments of the device."""
+    """`segments` of ReplayRun: whole segments of the device."""
     #: most segments at once
     peak: int
     #: segments at the end
@@ -362,7 +378,7 @@ class ReplayRunSegments(Result):
 
 @dataclass(frozen=True)
 class ReplayRunFragmentation(Result):
-    """The first four when reserved last rose to its peak."""
+    """`fragmentation` of ReplayRun: the first four when reserved last rose to its peak."""
     #: allocated - requested, when reserved last rose to its peak; below 0 if frees were pending, because these
     #: still count as requested
     internal_bytes: int
@@ -377,24 +393,30 @@ class ReplayRunFragmentation(Result):
     inactive_split_bytes_peak: int
     #: peak active / peak reserved; null if nothing was reserved
     utilization: Optional[float]
+    #: peak requested / peak reserved; null if nothing was reserved
+    efficiency: Optional[float]
 
 
 @dataclass(frozen=True)
 class ReplayRunOomFirst(Result):
-    """The first of them."""
+    """`first` of ReplayRunOom: the first of them."""
     #: in trace.numbering; -1: before the first event, in the start state or for --warm
     event: int
     #: as asked for
     requested_bytes: int
     #: reserved at that moment, after whatever the policy gave back
     reserved_bytes: int
+    #: requested and live at that moment, without it
+    live_bytes: int
+    #: allocated at that moment
+    allocated_bytes: int
     #: what the device could still give
     device_free_bytes: int
 
 
 @dataclass(frozen=True)
 class ReplayRunOom(Result):
-    """Refused requests."""
+    """`oom` of ReplayRun: refused requests."""
     #: requests refused; with --on-oom stop at most 1
     count: int
     #: the first of them
@@ -403,7 +425,7 @@ class ReplayRunOom(Result):
 
 @dataclass(frozen=True)
 class ReplayRunExplanation(Result):
-    """Where all memory was at two moments."""
+    """`explanation` of ReplayRun: where all memory was at two moments."""
     #: when the first request was refused, after whatever the policy gave back; null if none was
     first_oom: Optional[Explanation]
     #: before the event given with --explain, or after the last; null without that option, or if the run stopped
@@ -413,7 +435,7 @@ class ReplayRunExplanation(Result):
 
 @dataclass(frozen=True)
 class ReplayRun(Result):
-    """ReplayRun."""
+    """An item of `runs` of Replay."""
     #: as it was typed
     policy: str
     #: the policy that ran
@@ -434,6 +456,8 @@ class ReplayRun(Result):
     peak: Gauges
     #: the same four when reserved last rose to its peak
     at_peak: Gauges
+    #: what was held for the most bytes that were live at once
+    at_live_peak: ReplayRunAtLivePeak
     #: the same four at the end, or where the run stopped
     end: Gauges
     #: most memory in use on the card, as nvidia-smi shows it: whole pages of the driver, context and others
@@ -447,6 +471,10 @@ class ReplayRun(Result):
     device_calls: int
     #: modelled time of these calls (see assumptions)
     device_time_ns: int
+    #: of these calls, those that order a stream after another
+    device_waits: int
+    #: of these calls, those that let the host wait for a stream or for the card
+    device_syncs: int
     #: requests tried again after cached memory was given back
     retries: int
     #: refused requests
@@ -483,7 +511,7 @@ class Replay(Result):
 
 @dataclass(frozen=True)
 class Cure(Result):
-    """One that serves it, without whole steps."""
+    """`serves_refused` of Why: one that serves it, without whole steps."""
     #: of PYTORCH_CUDA_ALLOC_CONF; what it reserves at most
     conf: str
     #: of PYTORCH_CUDA_ALLOC_CONF; what it reserves at most
@@ -491,8 +519,17 @@ class Cure(Result):
 
 
 @dataclass(frozen=True)
+class FilledStep(Result):
+    """`if_step_goes_on` of Tune: if the cut step goes on as the one before, filled in from it and not recorded."""
+    #: most that was requested and not freed at once: no allocator needs less
+    live_peak_bytes: Optional[int]
+    smallest_card_bytes: int
+    runs_with_setting: Any
+
+
+@dataclass(frozen=True)
 class Holder(Result):
-    """Holder."""
+    """An item of `grows` of Why."""
     #: of the program; without call stacks the size of each request
     line: str
     #: of the program; without call stacks the size of each request
@@ -503,7 +540,7 @@ class Holder(Result):
 
 @dataclass(frozen=True)
 class WhyCategory(Result):
-    """WhyCategory."""
+    """An item of `categories` of Why."""
     category: str
     bytes: int
     requests: int
@@ -511,7 +548,7 @@ class WhyCategory(Result):
 
 @dataclass(frozen=True)
 class WhyText(Result):
-    """Instead of all from also on, if the file is the text of an error."""
+    """`text` of Why: instead of all from also on, if the file is the text of an error."""
     #: null: it does not say
     asked_bytes: Optional[int]
     #: null: it does not say
@@ -543,7 +580,7 @@ class Why(Result):
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None
-    #: as in replay-fit/1
+    #: of these
     trace: Optional[Coverage] = None
     #: as fits[].is_lower_bound in replay-fit/1
     is_lower_bound: Optional[bool] = None
@@ -578,6 +615,9 @@ class Why(Result):
     recommended: Optional[Cure] = None
     #: one that serves it, without whole steps: what follows was not recorded
     serves_refused: Optional[Cure] = None
+    #: as of replay tune; runs_with_setting is about the setting that is recommended or serves the request
+    #: (null: none)
+    if_step_goes_on: Optional[FilledStep] = None
     #: the lines that hold most at that moment; that grow most from step to step
     holds: Optional[List[Holder]] = None
     #: the lines that hold most at that moment; that grow most from step to step
@@ -590,7 +630,7 @@ class Why(Result):
 
 @dataclass(frozen=True)
 class WhoRow(Result):
-    """Largest first."""
+    """An item of `rows` of Who: largest first."""
     #: the group, its bytes, live requests, and share of bytes (0 to 1)
     name: str
     #: live bytes, as requested
@@ -614,7 +654,7 @@ class Who(Result):
 
 @dataclass(frozen=True)
 class StartState(Result):
-    """As in replay-fit/1."""
+    """`start` of Tune: the state before the first event."""
     #: empty; mid-run: requests were live, or segments stood
     state: str
     #: true in mid-run: what was live then is placed on an empty card, before the first event, so no figure here
@@ -630,7 +670,7 @@ class StartState(Result):
 
 @dataclass(frozen=True)
 class FitPolicy(Result):
-    """FitPolicy."""
+    """An item of `fits` of Fit."""
     #: as it was typed
     policy: str
     #: the smallest card on which no request is refused, of those tried; null: none was found
@@ -658,6 +698,11 @@ class FitPolicy(Result):
     #: where that figure is from: an observation (sim/card_context.def), the refused request of this recording,
     #: or context=; null: nothing is set aside
     context_source: Optional[str]
+    #: beside the largest context that was seen on the named card it would not run
+    is_tight: bool
+    #: the smallest card if the cut step goes on as the one before, filled in from it and not recorded; null: it
+    #: cannot be filled in
+    if_step_goes_on_bytes: Optional[int]
     #: sizes tried
     tried: int
 
@@ -691,7 +736,7 @@ class Fit(Result):
 
 @dataclass(frozen=True)
 class TuneRecorded(Result):
-    """The setting that the trace was recorded with, replayed."""
+    """`recorded` of Tune: the setting that the trace was recorded with, replayed."""
     #: as after --policy
     policy: str
     #: false: the record's settings mean nothing to this release, and its defaults stand here
@@ -700,11 +745,11 @@ class TuneRecorded(Result):
     outcome: str
     #: as in a replay
     peak_reserved_bytes: Optional[int]
-    #: as in a replay
+    #: requests tried again after cached memory was given back
     retries: Optional[int]
-    #: as in a replay
+    #: calls that reached the driver
     device_calls: Optional[int]
-    #: as in a replay
+    #: modelled time of these calls (see assumptions)
     device_time_ns: Optional[int]
     #: as in a replay
     oom_event: Optional[int]
@@ -714,7 +759,7 @@ class TuneRecorded(Result):
 
 @dataclass(frozen=True)
 class Setting(Result):
-    """Setting."""
+    """An item of `best` of Tune."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
     conf: str
     #: the call that goes with it if the release has no option for it
@@ -730,7 +775,7 @@ class Setting(Result):
 
 @dataclass(frozen=True)
 class PinnedKind(Result):
-    """PinnedKind."""
+    """An item of `kinds` of Pinned."""
     #: holes of this size next to live blocks requested with that size
     count: int
     #: holes of this size next to live blocks requested with that size
@@ -741,7 +786,7 @@ class PinnedKind(Result):
 
 @dataclass(frozen=True)
 class Pinned(Result):
-    """With the recorded and with the recommended setting, at the same moment."""
+    """`after` of TuneWhy: with the recorded and with the recommended setting, at the same moment."""
     #: reserved; of it free in segments in use, without whole pages of expandable ones; and what could be given
     #: back
     reserved_bytes: int
@@ -757,7 +802,7 @@ class Pinned(Result):
 
 @dataclass(frozen=True)
 class TuneWhy(Result):
-    """Free memory that cannot be given back because of live blocks, when the recorded setting ran [...]."""
+    """`why` of Tune: free memory that cannot be given back because of live blocks, when the recorded setting ..."""
     #: that moment
     event: int
     #: with the recorded and with the recommended setting, at the same moment
@@ -768,7 +813,7 @@ class TuneWhy(Result):
 
 @dataclass(frozen=True)
 class TuneCopy(Result):
-    """TuneCopy."""
+    """An item of `copies` of Tune."""
     #: of the changes; how often in a row
     seed: int
     #: of the changes; how often in a row
@@ -785,33 +830,46 @@ class TuneCopy(Result):
 
 
 @dataclass(frozen=True)
+class TuneSmallestCard(Result):
+    """An item of `smallest_cards` of Tune."""
+    #: as above
+    conf: Optional[str]
+    #: as above
+    set_per_process_memory_fraction: Optional[float]
+    #: as above
+    smallest_card_bytes: Optional[int]
+
+
+@dataclass(frozen=True)
 class Tune(Result):
     """The answer of tune."""
     #: replay-tune/1
     schema: str
     #: as it was typed
     path: str
-    #: as in replay-fit/1
+    #: the state before the first event
     start: StartState
-    #: as in replay-fit/1
+    #: of these
     trace: Coverage
     #: as fits[].is_lower_bound in replay-fit/1
     is_lower_bound: bool
     #: as after --device
     device: str
-    #: as in fits[] of replay-fit/1, of the card device
-    context_bytes: Optional[int]
-    #: as in fits[] of replay-fit/1, of the card device
+    #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
+    #: card given with --device
+    context_bytes: int
+    #: where that figure is from: an observation (sim/card_context.def), the refused request of this recording,
+    #: or context=; null: nothing is set aside
     context_source: Optional[str]
     #: the release whose settings were searched
     torch: str
     #: settings tried
     tried: int
-    #: as in replay-fit/1
+    #: as after --price: what a millisecond of driver time counts as
     price_bytes_per_ms: int
-    #: as in replay-fit/1
+    #: most that was requested and not freed at once: no allocator needs less
     live_peak_bytes: Optional[int]
-    #: as in replay-fit/1
+    #: as trace.offline_plan_bytes of a replay
     offline_plan_bytes: Optional[int]
     #: the setting that the trace was recorded with, replayed; from a start in mid-run this is not what was
     #: recorded
@@ -830,18 +888,22 @@ class Tune(Result):
     #: free memory that cannot be given back because of live blocks, when the recorded setting ran out of memory
     #: or reserved most
     why: Optional[TuneWhy]
+    #: if the cut step goes on as the one before, filled in from it and not recorded: live_peak_bytes;
+    #: smallest_card_bytes, under the recorded setting (null: none was found); runs_with_setting: whether the
+    #: best setting runs it on device (null: none runs the recording). null: it cannot be filled in
+    if_step_goes_on: Optional[FilledStep]
     #: the ten best settings by their peak of the card on the trace itself, members as of recommended but for
     #: the smallest card
     best: List[Setting]
     #: changed copies of the trace; empty if no setting runs
     copies: List[TuneCopy]
     #: if no setting runs: what the card would have to be, best first
-    smallest_cards: List[Any]
+    smallest_cards: List[TuneSmallestCard]
 
 
 @dataclass(frozen=True)
 class Compared(Result):
-    """Bytes reserved after each event."""
+    """`reserved` of VerifyFreeRunning: bytes reserved after each event."""
     compared: int
     equal: int
     unknowable: Optional[int] = None
@@ -849,21 +911,21 @@ class Compared(Result):
 
 @dataclass(frozen=True)
 class Predicted(Result):
-    """Out-of-memory errors."""
+    """`oom` of VerifyFreeRunning: out-of-memory errors."""
     recorded: int
     predicted: int
 
 
 @dataclass(frozen=True)
 class Difference(Result):
-    """Event in the source's own numbering, text."""
+    """`first_difference` of Verify."""
     event: int
     text: str
 
 
 @dataclass(frozen=True)
 class VerifyFreeRunning(Result):
-    """The same members if the policy read only the program's own requests, and its own first_difference."""
+    """`free_running` of Verify: the same members if the policy read only the program's own requests, and its ..."""
     #: following the record: was each request placed where it was recorded? compared, equal, and unknowable: the
     #: record does not tell what decided; in neither of the others
     placements: Compared
@@ -909,7 +971,7 @@ class Verify(Result):
 
 @dataclass(frozen=True)
 class Placement(Result):
-    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    """`b` of DiffFirstPlacement."""
     is_refused: bool
     address: int
     bytes: int
@@ -917,7 +979,7 @@ class Placement(Result):
 
 @dataclass(frozen=True)
 class DiffFirstPlacement(Result):
-    """Of policies."""
+    """`first_placement` of Diff: of policies."""
     event: int
     requested_bytes: int
     line: Optional[str]
@@ -929,7 +991,7 @@ class DiffFirstPlacement(Result):
 
 @dataclass(frozen=True)
 class DeviceCall(Result):
-    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    """`b` of DiffFirstDeviceCall."""
     event: int
     call: str
     bytes: int
@@ -937,7 +999,7 @@ class DeviceCall(Result):
 
 @dataclass(frozen=True)
 class DiffFirstDeviceCall(Result):
-    """Of policies."""
+    """`first_device_call` of Diff: of policies."""
     #: as they were typed
     a: DeviceCall
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
@@ -946,7 +1008,7 @@ class DiffFirstDeviceCall(Result):
 
 @dataclass(frozen=True)
 class ComparedRun(Result):
-    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    """`b` of DiffRun."""
     trace_path: str
     policy: str
     device: str
@@ -954,7 +1016,7 @@ class ComparedRun(Result):
 
 @dataclass(frozen=True)
 class Figure(Result):
-    """Figure."""
+    """An item of `fields` of Diff."""
     #: see below; of runs the columns of a replay's --csv, and those of the trace as in the database
     #: (trace_path, ...)
     name: str
@@ -968,7 +1030,7 @@ class Figure(Result):
 
 @dataclass(frozen=True)
 class DiffRun(Result):
-    """DiffRun."""
+    """An item of `runs` of Diff."""
     #: as they were typed
     a: ComparedRun
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
@@ -979,7 +1041,7 @@ class DiffRun(Result):
 
 @dataclass(frozen=True)
 class Step(Result):
-    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    """`b` of DiffSteps."""
     #: mark: between the last two marks of the name that is most frequent, in mark; repetition: the last
     #: requests, which the repeated_requests before them repeat in size, stream and pool; none: the whole trace
     found_by: str
@@ -998,7 +1060,7 @@ class Step(Result):
 
 @dataclass(frozen=True)
 class DiffSteps(Result):
-    """Of traces."""
+    """`steps` of Diff: of traces."""
     #: as they were typed
     a: Step
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
@@ -1007,7 +1069,7 @@ class DiffSteps(Result):
 
 @dataclass(frozen=True)
 class Event(Result):
-    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    """`b` of DiffFirstDifference."""
     event: int
     #: traces; policies: two on one trace; runs: finished ones
     kind: str
@@ -1019,7 +1081,7 @@ class Event(Result):
 
 @dataclass(frozen=True)
 class DiffFirstDifference(Result):
-    """Of traces."""
+    """`first_difference` of Diff: of traces."""
     equal_events: int
     #: as they were typed
     a: Event
@@ -1029,7 +1091,7 @@ class DiffFirstDifference(Result):
 
 @dataclass(frozen=True)
 class Requests(Result):
-    """Peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step."""
+    """`b` of DiffLine."""
     peak_bytes: int
     peak_requests: int
     step_bytes: int
@@ -1038,7 +1100,7 @@ class Requests(Result):
 
 @dataclass(frozen=True)
 class DiffSizeClass(Result):
-    """DiffSizeClass."""
+    """An item of `size_classes` of Diff."""
     is_small: bool
     above_bytes: int
     up_to_bytes: int
@@ -1054,12 +1116,13 @@ class DiffSizeClass(Result):
 
 @dataclass(frozen=True)
 class DiffLine(Result):
-    """DiffLine."""
+    """An item of `lines` of Diff."""
     line: str
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
     a: Requests
     #: peak_bytes, peak_requests live at the peak, step_bytes, step_requests made in the step; all as requested
     b: Requests
+    #: b less a; also of lines[]
     peak_difference_bytes: int
     #: b less a; also of lines[]
     step_difference_bytes: int
@@ -1100,3 +1163,102 @@ class Diff(Result):
     #: of traces: lines of the program that differ, most first: line, the innermost frame in a Python file
     #: outside the folder torch
     lines: Optional[List[DiffLine]] = None
+
+
+@dataclass(frozen=True)
+class PredictRange(Result):
+    """`range` of Predict: of --range."""
+    name: str
+    low: int
+    high: int
+    step: int
+
+
+@dataclass(frozen=True)
+class PredictCard(Result):
+    """An item of `cards` of Predict."""
+    #: as typed; null: the program's own setting
+    card: str
+    #: as typed; null: the program's own setting
+    policy: Optional[str]
+    #: at value; null: interrupted before anything was known
+    fits: Optional[bool]
+    #: reserved at most: on this card if it fits, else on one without an end
+    peak_reserved_bytes: Optional[int]
+    #: the same of the whole card, with context and others
+    card_peak_bytes: Optional[int]
+    #: that the card has
+    total_bytes: Optional[int]
+    #: memory set aside for the CUDA context and the libraries: on the named card, or, if none is named, on the
+    #: card given with --device
+    context_bytes: Optional[int]
+    #: where that figure is from: an observation (sim/card_context.def), the refused request of this recording,
+    #: or context=; null: nothing is set aside
+    context_source: Optional[str]
+    #: of the range, that the figures are of: the largest that fits, else the least
+    value: Optional[int]
+    #: the largest value known to fit; null: none is, or there is no range
+    largest: Optional[int]
+    #: the least value known not to fit
+    fails: Optional[int]
+    #: the search came to its end
+    is_largest_found: bool
+    #: no value was seen to fit above one that does not
+    is_monotone: bool
+
+
+@dataclass(frozen=True)
+class PredictSetting(Result):
+    """`setting` of Predict: what replay tune recommends on the first card."""
+    #: of PYTORCH_CUDA_ALLOC_CONF
+    conf: Optional[str]
+    #: the smallest cards with it and without
+    smallest_card_bytes: Optional[int]
+    #: the smallest cards with it and without
+    instead_of_bytes: Optional[int]
+
+
+@dataclass(frozen=True)
+class Predict(Result):
+    """The answer of predict."""
+    #: replay-predict/1
+    schema: str
+    #: the first line that a person sees
+    verdict: str
+    #: it fits in every row, and is_whole: exit status 0
+    fits: bool
+    #: every row is known, from a run that ended by itself or showed whole steps
+    is_whole: bool
+    #: of --range: its range.name; from range.low to range.high by range.step
+    range: Optional[PredictRange]
+    #: one object per card and setting, in the order given
+    cards: List[PredictCard]
+    #: the smallest card for the first row's setting and the least value, and the smallest named one
+    smallest_card_bytes: Optional[int]
+    #: the smallest card for the first row's setting and the least value, and the smallest named one
+    smallest_card: Optional[str]
+    #: what the program holds when it has requested most, by category as in replay-who/1: category, bytes,
+    #: requests; null: it does not use PyTorch's allocator
+    categories: Optional[List[Any]]
+    #: what replay tune recommends on the first card; null: nothing, or a setting was typed
+    setting: Optional[PredictSetting]
+    #: the release; null: the program does not use PyTorch's allocator, or it is not known
+    torch: Optional[str]
+    #: how the run that the first row rests on came to its end: by itself, steps repeat, too long, interrupted
+    ended: Optional[str]
+    #: its exit status, if it ended by itself
+    status: Optional[int]
+    #: equal steps that were seen; null: none
+    whole_steps: Optional[int]
+    #: of the program
+    runs: int
+    #: of texts
+    assumptions: List[str]
+    #: what the program wrote in its folders was thrown away
+    files_are_kept_apart: bool
+    #: of paths that it wrote in the last run
+    written: List[Any]
+    #: the trace of that run, and what the program printed
+    recording: Optional[str]
+    #: the trace of that run, and what the program printed
+    log: Optional[str]

@@ -17,7 +17,8 @@ from vramreplay.errors import HostError, InputError
 #: Called with what is being done and the part of it that is done, 0 to 1; None: how much there is in all is not known.
 Progress = Callable[[str, Optional[float]], None]
 
-PROGRESS_LINE = re.compile(r"^(.+): +(\d+) (%|MiB)(?:, about \d+ s left|, \d+ MiB/s)?$")
+PROGRESS_LINE = re.compile(r"^(.+?): +(?:run \d+, )?(\d+) (%|MiB)(?:, [\d.]+ (?:MiB|thousand events|million events)/s)?"
+                           r"(?:, about \d+ s left)?$")
 STATUS_FAILED = 1                       # bad news, but an answer
 PATIENCE_S = 10.0                       # to end after SIGTERM
 
@@ -74,17 +75,18 @@ class Listener(threading.Thread):
             self.sentences.append(line)
 
 
-def start(words: Sequence[str], has_progress: bool, has_input: bool) -> Tuple["subprocess.Popen[bytes]", IO[bytes]]:
+def start(words: Sequence[str], has_progress: bool, has_input: bool,
+          folder: Optional[str] = None) -> Tuple["subprocess.Popen[bytes]", IO[bytes]]:
     """The program, started, and what it says to a person. It tells progress to a terminal only, so it gets one."""
     command = [str(files.program()), *words]
     stdin = subprocess.PIPE if has_input else subprocess.DEVNULL
     if not has_progress:
-        child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
         assert child.stderr is not None
         return child, child.stderr
     ours, theirs = pty.openpty()
     try:
-        child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=theirs)
+        child = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=theirs, cwd=folder)
     except BaseException:
         os.close(ours)
         raise
@@ -94,13 +96,14 @@ def start(words: Sequence[str], has_progress: bool, has_input: bool) -> Tuple["s
 
 
 def run(words: Sequence[str], inputs: Sequence[str] = (), progress: Optional[Progress] = None,
-        timeout: Optional[float] = None, stdin: Optional[bytes] = None) -> bytes:
-    """What the program prints. `inputs` are the files among the words, for errors; `stdin` is what it reads as "-".
+        timeout: Optional[float] = None, stdin: Optional[bytes] = None, folder: Optional[str] = None) -> bytes:
+    """What the program prints. `inputs` are the files among the words, for errors; `stdin` is what it reads as "-";
+    `folder` is where it works, if not here.
 
     InputError and HostError with the program's sentence; subprocess.TimeoutExpired after `timeout` seconds. Any
     exception here, KeyboardInterrupt included, ends the program, which removes what it has half written.
     """
-    child, stream = start(words, progress is not None, stdin is not None)
+    child, stream = start(words, progress is not None, stdin is not None, folder)
     listener = Listener(stream, progress)
     try:
         out = communicate(child, timeout, stdin)
@@ -139,6 +142,14 @@ def run_json(command: str, inputs: Sequence[Any], options: Mapping[str, Any], pr
     names = input_words(inputs)
     words = ([] if command == "replay" else [command]) + names + option_words(options) + ["--json", "-"]
     answer: Dict[str, Any] = json.loads(run(words, names, progress, timeout))
+    return answer
+
+
+def predict_json(program: Sequence[Any], options: Mapping[str, Any], progress: Optional[Progress] = None,
+                 timeout: Optional[float] = None) -> Dict[str, Any]:
+    """The answer of `predict` about a program, which is run: its words stand after "--"."""
+    words = ["predict", *option_words(options), "--json", "-", "--", *(os.fspath(word) for word in program)]
+    answer: Dict[str, Any] = json.loads(run(words, (), progress, timeout))
     return answer
 
 

@@ -172,6 +172,14 @@ static enum err search_card(struct fit_search *s, const struct device_model **ca
     return e;
 }
 
+/* Whether the largest context that was seen on the card leaves too little for what the policy needs. */
+static bool is_tight(const struct device_choice *device, const struct device_model *m, uint64_t smallest_bytes)
+{
+    const struct card_context *c = device->takes_contexts && !device->is_context_recorded ? card_context_of(m->name) : NULL;
+    const uint64_t usable = smallest_bytes - taken_bytes(device);
+    return c != NULL && add_capped(usable, add_capped(c->most_bytes, device->config.others_bytes)) > m->total_bytes;
+}
+
 static struct fit_search search_begin(struct trace_reader *trace, const struct policy_spec *spec,
                                       const struct device_choice *device, uint64_t live_bytes,
                                       const struct replay_config *cfg)
@@ -240,5 +248,6 @@ enum err fit_find(struct trace_reader *trace, const struct policy_spec *spec, co
     *out = search_result(&s, found);
     out->card = card;
     out->card_context_bytes = card == NULL ? 0 : context_on(device, card);
+    out->is_tight = card != NULL && is_tight(device, card, out->smallest_bytes);
     return ERR_OK;
 }

@@ -24,6 +24,7 @@ struct fit {
     uint64_t larger_failing_bytes;   /* if not monotone: the largest such card */
     const struct device_model *card; /* the smallest named card on which it runs; NULL: none */
     uint64_t card_context_bytes;     /* of that card, set aside for the CUDA context and libraries */
+    bool     is_tight;               /* it would not run there beside the largest context that was seen on that card */
     size_t   n_tried;
     struct trial trial;              /* on the smallest card */
 };

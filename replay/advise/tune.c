@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "replay/advise/altered_trace.h"
+#include "replay/advise/filled_step.h"
 #include "replay/verify/recorded_settings.h"
 #include "report/winner.h"
 
@@ -466,6 +467,31 @@ static enum err tuner_decide(struct tuner *r, uint64_t seed, struct err_detail *
     return tune_recommends(r->t) ? tuner_look_at_holes(r, why) : ERR_OK;
 }
 
+static enum err try_filled(struct tuner *r, struct trace_reader *filled, struct err_detail *why)
+{
+    struct tune *t = r->t;
+    struct fit fit;
+    const uint64_t live = trace_info(filled)->peak_requested_bytes;
+    struct trial winner = { .spec = &t->entries[t->winner].spec, .device = r->device->config };
+    enum err e = fit_find_smallest(filled, &t->baseline.spec, r->device, live, r->cfg, &fit, why);
+    if (e == ERR_OK)
+        e = trials_run(filled, r->device->ops, &winner, 1, r->cfg, why);
+    if (e == ERR_OK)
+        t->filled = (struct tune_filled){ .is_known = true, .live_bytes = live, .smallest_bytes = fit.smallest_bytes,
+                                          .runs_with_winner = winner.fits };
+    return e;
+}
+
+static enum err tuner_fill_step(struct tuner *r, struct err_detail *why)
+{
+    struct trace_reader *filled;
+    enum err e = filled_step_open(r->trace, &r->t->coverage, &filled, why);
+    if (e == ERR_OK && filled != NULL)
+        e = try_filled(r, filled, why);
+    trace_close(filled);
+    return e;
+}
+
 enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const struct tune_request *asked,
                   const struct replay_config *cfg, struct tune *out, struct err_detail *why)
 {
@@ -482,8 +508,10 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     if (e != ERR_OK)
         return e;
     if (out->entries[0].trial.fits)
-        return tuner_decide(&r, asked->seed, why);
-    return out->bounds.live_bytes <= out->usable_bytes ? tuner_fit(&r, why) : ERR_OK;
+        e = tuner_decide(&r, asked->seed, why);
+    else if (out->bounds.live_bytes <= out->usable_bytes)
+        e = tuner_fit(&r, why);
+    return e == ERR_OK ? tuner_fill_step(&r, why) : e;
 }
 
 void tune_close(struct tune *t)

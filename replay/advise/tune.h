@@ -60,6 +60,14 @@ struct tune_copy {
     bool     wins;                   /* and no finalist is better there */
 };
 
+/* What the recording would need if its cut step went on as the one before (filled_step.h). */
+struct tune_filled {
+    bool     is_known;               /* false: the step cannot be filled in, and nothing below holds */
+    uint64_t live_bytes;             /* at its peak */
+    uint64_t smallest_bytes;         /* the smallest card for it under the recorded settings; 0: none was found */
+    bool     runs_with_winner;       /* on the card that is asked about */
+};
+
 struct tune {
     struct pytorch_rules rules;
     struct bounds      bounds;
@@ -85,6 +93,7 @@ struct tune {
                                                   * got farthest */
     size_t             fit_entries[TUNE_FITS];   /* the entries of `fits` */
     size_t             n_fits;
+    struct tune_filled filled;
 };
 
 struct tune_request {

@@ -15,17 +15,18 @@ struct review_visit {
     enum err result;
 };
 
-/* Whether text[from, to) alone leaves every setting as it is without it. */
-static bool changes_nothing(const struct review_visit *v, const struct conf_option *o)
+/* Whether text[from, to) alone leaves every setting as it is without it. Without memory v->result says so. */
+static bool changes_nothing(struct review_visit *v, const struct conf_option *o)
 {
     const struct pytorch_settings before = pytorch_settings_default();
     struct pytorch_settings after = before;
     struct err_detail ignored;
     char *alone = strndup(v->text + o->from, o->to - o->from);
-    const bool is_read = alone != NULL &&
-                         pytorch_conf_apply(&v->review->rules, CONF_AT_START, alone, &after, &ignored) == ERR_OK;
+    const enum err e = alone == NULL ? ERR_HOST_NOMEM
+                                     : pytorch_conf_apply(&v->review->rules, CONF_AT_START, alone, &after, &ignored);
     free(alone);
-    return is_read && pytorch_settings_equal(&before, &after);
+    v->result = e == ERR_HOST_NOMEM ? e : v->result;
+    return e == ERR_OK && pytorch_settings_equal(&before, &after);
 }
 
 /* What else must be set before the option acts; NULL: nothing. The rest of the text may set it. */
@@ -52,7 +53,7 @@ static bool is_native_only(const char *key)
     return false;
 }
 
-static void judge(const struct review_visit *v, const struct conf_option *o, struct conf_answer *out)
+static void judge(struct review_visit *v, const struct conf_option *o, struct conf_answer *out)
 {
     const struct conf_review *r = v->review;
     const char *says = o->inert;
@@ -98,10 +99,10 @@ enum err conf_review_read(const struct pytorch_rules *rules, const char *text, s
 {
     struct review_visit v = { .review = out, .text = text, .settings = pytorch_settings_default() };
     *out = (struct conf_review){ .rules = *rules };
-    const enum err e = pytorch_conf_apply(rules, CONF_AT_START, text, &v.settings, &out->refusal);
+    enum err e = pytorch_conf_apply(rules, CONF_AT_START, text, &v.settings, &out->refusal);
     out->is_taken = e == ERR_OK;
     if (e != ERR_HOST_NOMEM)
-        pytorch_conf_each(rules, text, take_option, &v);
+        e = pytorch_conf_each(rules, text, take_option, &v);
     return e == ERR_HOST_NOMEM || v.result == ERR_HOST_NOMEM ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for a settings text")
                                                             : ERR_OK;
 }

@@ -3,7 +3,7 @@
 #include "replay/coverage/coverage.h"
 
 #include "base/units.h"
-#include "report/text.h"
+#include "report/partial_recording.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 struct refusals {
     uint64_t n, survived, since;     /* since: refusals after the last request that was served */
     int64_t  last;
-    uint64_t bytes;
+    uint64_t bytes, first_of_end;
 };
 
 static void refusals_event(void *arg, const struct event *ev, uint64_t number)
@@ -20,6 +20,7 @@ static void refusals_event(void *arg, const struct event *ev, uint64_t number)
     struct refusals *r = arg;
     if (ev->kind == EVENT_OOM) {
         r->n++;
+        r->first_of_end = r->since == 0 ? number : r->first_of_end;
         r->since++;
         r->last = (int64_t)number;
         r->bytes = ev->bytes;
@@ -61,20 +62,23 @@ enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct 
 {
     struct refusals r;
     struct steps steps = { .how = STEPS_NONE };
+    int64_t last = -1;
     enum err e = refusals_read(trace, &r, why);
+    if (e == ERR_OK)
+        e = trace_event_number(trace, r.last, &last, why);
     if (e == ERR_OK && trace_info(trace)->events <= COVERAGE_STEPS_EVENTS)
         e = steps_find(trace, &steps, why);
     if (e != ERR_OK)
         return e;
     *out = (struct coverage){ .begins = begin_of(trace), .ends = end_of(trace, &r), .refusals = r.n,
-                              .survived = r.survived, .last_refusal = r.last, .refused_bytes = r.bytes,
-                              .steps = steps };
+                              .survived = r.survived, .last_refusal = last, .refused_bytes = r.bytes,
+                              .event_word = trace_event_word(trace), .first_of_end = r.first_of_end, .steps = steps };
     return ERR_OK;
 }
 
 bool coverage_is_lower_bound(const struct coverage *c)
 {
-    return c->refusals > 0 || c->begins == BEGINS_CUT || c->ends == ENDS_CUT;
+    return recording_is_partial(c->refusals > 0, coverage_begin_word(c->begins), coverage_end_word(c->ends));
 }
 
 bool coverage_has_whole_step(const struct coverage *c)
@@ -94,40 +98,31 @@ const char *coverage_end_word(enum coverage_end e)
     return words[e];
 }
 
-void coverage_sentence(const struct coverage *c, const char *event_word, int64_t number, char text[static COVERAGE_TEXT])
+void coverage_say(struct words *w, const struct coverage *c)
 {
     char bytes[UNITS_TEXT];
     units_format_bytes(c->refused_bytes, bytes);
-    text[0] = '\0';
     if (c->ends == ENDS_REFUSED)
-        snprintf(text, COVERAGE_TEXT,
-                 "The recording ends with a refused request (%s at %s %" PRId64 "). What the program needs after it was "
-                 "not recorded: figures are lower bounds.", bytes, event_word, number);
+        words_add(w, "The recording ends with a refused request (%s at %s %" PRId64 "). What the program needs after it was "
+                     "not recorded: figures are lower bounds.", bytes, c->event_word, c->last_refusal);
     else if (c->survived > 0)
-        snprintf(text, COVERAGE_TEXT,
-                 "The program went on after %" PRIu64 " refused request%s, the last of %s at %s %" PRId64 ". What it would "
-                 "have done if %s had been served was not recorded: figures are lower bounds.", c->survived,
-                 c->survived == 1 ? "" : "s", bytes, event_word, number, c->survived == 1 ? "it" : "they");
+        words_add(w, "The program went on after %" PRIu64 " refused request%s, the last of %s at %s %" PRId64 ". What it "
+                     "would have done if %s had been served was not recorded: figures are lower bounds.", c->survived,
+                  c->survived == 1 ? "" : "s", bytes, c->event_word, c->last_refusal, c->survived == 1 ? "it" : "they");
     else if (c->ends == ENDS_CUT)
-        snprintf(text, COVERAGE_TEXT, "The end of the recording is missing: figures are lower bounds.");
+        words_add(w, "The end of the recording is missing: figures are lower bounds.");
     else if (c->begins == BEGINS_CUT)
-        snprintf(text, COVERAGE_TEXT, "The beginning of the recording is missing: older records were dropped, "
-                 "because the history's limit (max_entries) was met or it was switched on anew. Figures are lower bounds.");
+        words_add(w, "The beginning of the recording is missing: older records were dropped, because the history's limit "
+                     "(max_entries) was met or it was switched on anew. Figures are lower bounds.");
 }
 
-void coverage_print(FILE *out, const struct coverage *c, struct trace_reader *trace)
+void coverage_print(FILE *out, const struct coverage *c)
 {
-    char text[COVERAGE_TEXT];
-    int64_t number = c->last_refusal;
-    struct err_detail ignored;
     struct words w = { .n = 0 };
-    if (trace_event_number(trace, c->last_refusal, &number, &ignored) != ERR_OK)
-        number = c->last_refusal;
-    coverage_sentence(c, trace_event_word(trace), number, text);
-    if (text[0] == '\0')
+    coverage_say(&w, c);
+    if (w.n == 0)
         return;
-    words_add(&w, "%s", text);
-    words_print(out, &w, 0, 2);
+    words_print_screen(out, &w);
     fputc('\n', out);
 }
 

@@ -8,6 +8,7 @@
 
 #include "replay/coverage/steps.h"
 #include "report/json_writer.h"
+#include "report/text.h"
 
 enum coverage_begin {
     BEGINS_EMPTY,                    /* nothing was allocated before the first event */
@@ -27,8 +28,10 @@ struct coverage {
     enum coverage_end   ends;
     uint64_t refusals;               /* requests refused when recorded */
     uint64_t survived;               /* of those, refusals after which the program went on to request memory */
-    int64_t  last_refusal;           /* our number of the last refused request; -1: none */
+    int64_t  last_refusal;           /* the number of the last refused request in the source; -1: none */
     uint64_t refused_bytes;          /* what it asked for */
+    const char *event_word;          /* what such a number counts: "record" */
+    uint64_t first_of_end;           /* ENDS_REFUSED: our number of the first refusal that no request follows */
     struct steps steps;
 };
 
@@ -49,14 +52,12 @@ bool coverage_has_whole_step(const struct coverage *c);
 const char *coverage_begin_word(enum coverage_begin b);
 const char *coverage_end_word(enum coverage_end e);
 
-/* One sentence for people, such as "The recording ends in a refused request: ...". Empty for a recording of the whole
- * program. `event_word` and `number` name the last refusal as the source does. */
-enum { COVERAGE_TEXT = 512 };
-void coverage_sentence(const struct coverage *c, const char *event_word, int64_t number, char text[static COVERAGE_TEXT]);
+/* Adds the sentence for people: "The recording ends with a refused request ...". Nothing for a recording of the whole
+ * program. */
+void coverage_say(struct words *w, const struct coverage *c);
 
-/* The sentence as a paragraph with an empty line after it; nothing for a recording of the whole program. The reader's
- * errors are passed over: the number is then our own. */
-void coverage_print(FILE *out, const struct coverage *c, struct trace_reader *trace);
+/* The sentence as a paragraph for a screen, and an empty line after it. */
+void coverage_print(FILE *out, const struct coverage *c);
 
 /* The members begins, ends, refusals, refusals_survived and whole_steps (null: nothing repeats) of the object that is
  * open in `w`. */

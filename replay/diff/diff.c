@@ -210,7 +210,7 @@ enum err diff_match_runs(struct diff *d, struct err_detail *why)
     return ERR_OK;
 }
 
-static bool match_is_same(const struct diff *d, const struct diff_match *m)
+bool diff_match_is_same(const struct diff *d, const struct diff_match *m)
 {
     if (m->a == SIZE_MAX || m->b == SIZE_MAX)
         return false;
@@ -229,7 +229,7 @@ bool diff_is_same(const struct diff *d)
         return d->trace_difference.is_equal && d->profiles.of[0].start_requests == d->profiles.of[1].start_requests &&
                d->profiles.of[0].start_bytes == d->profiles.of[1].start_bytes;
     for (size_t i = 0; i < d->n_matches; i++)
-        if (!match_is_same(d, &d->matches[i]))
+        if (!diff_match_is_same(d, &d->matches[i]))
             return false;
     return !d->run_difference.is_placed_differently && !d->run_difference.calls_differ;
 }

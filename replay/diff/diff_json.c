@@ -145,23 +145,41 @@ static void json_run(struct json_writer *w, const char *key, const struct run_ta
     json_end_object(w);
 }
 
+static void json_match(struct json_writer *w, const struct diff *d, const struct diff_match *m)
+{
+    struct field a[DIFF_RUN_FIELDS], b[DIFF_RUN_FIELDS];
+    json_put_object(w, NULL);
+    json_run(w, "a", &d->tables[0], m->a);
+    json_run(w, "b", &d->tables[1], m->b);
+    if (m->a != SIZE_MAX && m->b != SIZE_MAX) {
+        const size_t n = diff_run_fields(&d->tables[0], m->a, a);
+        diff_run_fields(&d->tables[1], m->b, b);
+        diff_fields_json(w, a, b, n);
+    }
+    json_end_object(w);
+}
+
 static void json_matches(struct json_writer *w, const struct diff *d)
 {
     json_put_array(w, "runs");
+    for (size_t i = 0; i < d->n_matches; i++)
+        json_match(w, d, &d->matches[i]);
+    json_end_array(w);
+}
+
+static void json_differing_matches(struct json_writer *w, const struct diff *d)
+{
+    size_t n_same = 0, n_shown = 0;
+    json_put_array(w, "runs");
     for (size_t i = 0; i < d->n_matches; i++) {
-        const struct diff_match *m = &d->matches[i];
-        struct field a[DIFF_RUN_FIELDS], b[DIFF_RUN_FIELDS];
-        json_put_object(w, NULL);
-        json_run(w, "a", &d->tables[0], m->a);
-        json_run(w, "b", &d->tables[1], m->b);
-        if (m->a != SIZE_MAX && m->b != SIZE_MAX) {
-            const size_t n = diff_run_fields(&d->tables[0], m->a, a);
-            diff_run_fields(&d->tables[1], m->b, b);
-            diff_fields_json(w, a, b, n);
-        }
-        json_end_object(w);
+        if (diff_match_is_same(d, &d->matches[i]))
+            n_same++;
+        else if (n_shown++ < DIFF_PAGE_RUNS)
+            json_match(w, d, &d->matches[i]);
     }
     json_end_array(w);
+    json_put_number(w, "n_same", n_same);
+    json_put_number(w, "n_left_out", n_shown > DIFF_PAGE_RUNS ? n_shown - DIFF_PAGE_RUNS : 0);
 }
 
 static enum err json_run_difference(struct json_writer *w, const struct diff *d, struct err_detail *why)
@@ -212,24 +230,39 @@ static enum err json_run_difference(struct json_writer *w, const struct diff *d,
     return e;
 }
 
-enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why)
+/* ---- all ---- */
+
+static enum err json_all(struct json_writer *w, const struct diff *d,
+                         void (*put_matches)(struct json_writer *w, const struct diff *d), struct err_detail *why)
 {
     static const char *const kinds[] = {[DIFF_TRACES] = "traces", [DIFF_POLICIES] = "policies", [DIFF_RUNS] = "runs"};
-    struct json_writer w = json_writer(out);
     enum err e = ERR_OK;
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-diff/1");
-    json_put_text(&w, "kind", kinds[d->kind]);
-    json_put_text(&w, "a", d->names[0]);
-    json_put_text(&w, "b", d->names[1]);
-    json_put_bool(&w, "is_same", diff_is_same(d));
+    json_put_object(w, NULL);
+    json_put_text(w, "schema", "replay-diff/1");
+    json_put_text(w, "kind", kinds[d->kind]);
+    json_put_text(w, "a", d->names[0]);
+    json_put_text(w, "b", d->names[1]);
+    json_put_bool(w, "is_same", diff_is_same(d));
     if (d->kind == DIFF_TRACES) {
-        e = json_traces(&w, d, why);
+        e = json_traces(w, d, why);
     } else {
         if (d->has_run_difference)
-            e = json_run_difference(&w, d, why);
-        json_matches(&w, d);
+            e = json_run_difference(w, d, why);
+        put_matches(w, d);
     }
-    json_end_object(&w);
+    json_end_object(w);
     return e;
+}
+
+enum err diff_json(FILE *out, const struct diff *d, struct err_detail *why)
+{
+    struct json_writer w = json_writer(out);
+    return json_all(&w, d, json_matches, why);
+}
+
+enum err diff_json_of_page(FILE *out, const struct diff *d, struct err_detail *why)
+{
+    struct json_writer w = json_writer(out);
+    w.is_compact = w.is_embedded = true;
+    return json_all(&w, d, json_differing_matches, why);
 }

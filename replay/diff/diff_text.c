@@ -5,13 +5,14 @@
 #include "replay/results/result.h"
 #include "report/diff_fields.h"
 #include "report/text.h"
+#include "report/terminal_table.h"
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 14, DELTA_TEXT = 48, LINE_COLUMN = 44 };
+enum { ROWS_SHOWN = 14, DELTA_TEXT = 48 };
 
 /* ---- numbers ---- */
 
@@ -50,9 +51,10 @@ static void add_both(struct words *w, uint64_t a, uint64_t b)
     words_add(w, "%s", text_mib(a, bytes));
 }
 
-static void print_words(FILE *out, struct words *w)
+/* Writes a paragraph as one line, and begins the next. */
+static void end_paragraph(FILE *out, struct words *w)
 {
-    words_print(out, w, 0, 2);
+    fprintf(out, "%s\n", w->text);
     w->n = 0;
     w->text[0] = '\0';
 }
@@ -78,7 +80,7 @@ static void say_peak(FILE *out, const struct diff *d)
         add_both(&w, reserved[0], reserved[1]);
     }
     words_add(&w, ".");
-    print_words(out, &w);
+    end_paragraph(out, &w);
 }
 
 /* The row that differs most at the peak; SIZE_MAX if none differs. */
@@ -123,7 +125,7 @@ static void say_changes(FILE *out, const struct diff *d)
         words_add(&w, "at %s", where);
     }
     words_add(&w, ".");
-    print_words(out, &w);
+    end_paragraph(out, &w);
 }
 
 static void add_step(struct words *w, const struct diff *d, int i)
@@ -162,11 +164,11 @@ static void say_step(FILE *out, const struct diff *d)
     words_add(&w, ", the least ");
     add_comparison(&w, a->least_bytes, b->least_bytes);
     words_add(&w, ".");
-    print_words(out, &w);
+    end_paragraph(out, &w);
     add_step(&w, d, 0);
     words_add(&w, " ");
     add_step(&w, d, 1);
-    print_words(out, &w);
+    end_paragraph(out, &w);
 }
 
 static void add_event(struct words *w, const struct diff *d, int i, int64_t number, const char *line)
@@ -212,43 +214,57 @@ static enum err say_trace_difference(FILE *out, const struct diff *d, struct err
             words_add(&w, i == 0 ? " and " : ".");
         }
     }
-    print_words(out, &w);
+    end_paragraph(out, &w);
     return ERR_OK;
 }
 
-static void print_row(FILE *out, const char *name, const struct profile_row *r)
+enum { SHARE_COLUMNS = 8 };
+
+static const struct text_column share_columns[SHARE_COLUMNS] = {
+    { "", NULL, true, 0 },
+    { "A", "live at the peak", false, 5 }, { "B", "live at the peak", false, 6 },
+    { "B - A", "live at the peak", false, 0 },
+    { "A", "requested over the step", false, 2 }, { "B", "requested over the step", false, 3 },
+    { "B - A", "requested over the step", false, 4 }, { "times", "requested over the step", false, 1 },
+};
+
+static enum err add_row(struct terminal_table *t, const char *name, const struct profile_row *r)
 {
     const struct profile_share *a = &r->side[PROFILE_A], *b = &r->side[PROFILE_B];
-    char t[6][DELTA_TEXT];
-    fprintf(out, "  %-*.*s %11s %11s %12s  | %12s %12s %12s %6" PRId64 "\n", LINE_COLUMN, LINE_COLUMN, name,
-            text_mib(a->peak_bytes, t[0]), text_mib(b->peak_bytes, t[1]),
-            show_delta(a->peak_bytes, b->peak_bytes, t[2]), text_mib(a->step_bytes, t[3]),
-            text_mib(b->step_bytes, t[4]), show_delta(a->step_bytes, b->step_bytes, t[5]),
-            (int64_t)(b->step_requests - a->step_requests));
+    char n[6][DELTA_TEXT], times[TEXT_NUMBER];
+    snprintf(times, sizeof times, "%+" PRId64, (int64_t)(b->step_requests - a->step_requests));
+    return terminal_table_add(t, (const char *const[SHARE_COLUMNS]){
+        name, text_mib(a->peak_bytes, n[0]), text_mib(b->peak_bytes, n[1]), show_delta(a->peak_bytes, b->peak_bytes, n[2]),
+        text_mib(a->step_bytes, n[3]), text_mib(b->step_bytes, n[4]), show_delta(a->step_bytes, b->step_bytes, n[5]),
+        times });
 }
 
 /* Prints the rows that differ, most first. `name` writes the name of a row. */
-static enum err print_table(FILE *out, const struct diff *d, const char *title, const struct profile_row *rows,
-                            size_t n, void (*name)(const struct diff *d, size_t row, char out[DIFF_LINE]),
-                            struct err_detail *why)
+static enum err print_table(FILE *out, const struct diff *d, size_t columns, const char *title,
+                            const struct profile_row *rows, size_t n,
+                            void (*name)(const struct diff *d, size_t row, char out[DIFF_LINE]), struct err_detail *why)
 {
+    struct text_column titled[SHARE_COLUMNS];
+    struct terminal_table table = { .columns = titled, .n_columns = SHARE_COLUMNS, .bold_row = SIZE_MAX };
     size_t n_sorted;
     size_t *sorted = diff_sort_rows(rows, n, &n_sorted);
-    if (sorted == NULL)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory to sort differences");
-    if (n_sorted > 0)
-        fprintf(out, "\n  %-*s %36s  | %45s\n  %-*s %11s %11s %12s  | %12s %12s %12s %6s\n", LINE_COLUMN, "",
-                "------ live at the peak -----", "-------- requested over the step -------", LINE_COLUMN, title,
-                "A", "B", "B - A", "A", "B", "B - A", "times");
-    for (size_t i = 0; i < n_sorted && i < ROWS_SHOWN; i++) {
+    enum err e = sorted == NULL ? ERR_HOST_NOMEM : ERR_OK;
+    memcpy(titled, share_columns, sizeof titled);
+    titled[0].title = title;
+    for (size_t i = 0; i < n_sorted && i < ROWS_SHOWN && e == ERR_OK; i++) {
         char text[DIFF_LINE];
         name(d, sorted[i], text);
-        print_row(out, text, &rows[sorted[i]]);
+        e = add_row(&table, text, &rows[sorted[i]]);
+    }
+    if (e == ERR_OK && n_sorted > 0) {
+        fputc('\n', out);
+        terminal_table_print(out, &table, columns);
     }
     if (n_sorted > ROWS_SHOWN)
-        fprintf(out, "  and %zu more that differ less; --json lists all\n", n_sorted - ROWS_SHOWN);
+        fprintf(out, "%zu more differ less; --json lists all\n", n_sorted - ROWS_SHOWN);
+    terminal_table_close(&table);
     free(sorted);
-    return ERR_OK;
+    return e == ERR_OK ? ERR_OK : err_set(why, e, 0, "no memory for a table of differences");
 }
 
 static void name_class(const struct diff *d, size_t row, char out[DIFF_LINE])
@@ -263,20 +279,23 @@ static void name_line(const struct diff *d, size_t row, char out[DIFF_LINE])
     stack_frame_show(text_table_at(&d->profiles.lines.names, (uint32_t)row), out, DIFF_LINE);
 }
 
-static enum err print_traces(FILE *out, const struct diff *d, struct err_detail *why)
+static enum err say_traces(FILE *out, const struct diff *d, struct err_detail *why)
 {
     say_peak(out, d);
     say_changes(out, d);
     say_step(out, d);
+    return say_trace_difference(out, d, why);
+}
+
+static enum err print_traces(FILE *out, const struct diff *d, size_t columns, struct err_detail *why)
+{
     const struct profile_table *lines = &d->profiles.lines;
-    enum err e = say_trace_difference(out, d, why);
-    if (e == ERR_OK)
-        e = print_table(out, d, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class, why);
+    enum err e = print_table(out, d, columns, "size of the request", d->profiles.classes, PROFILE_CLASSES, name_class, why);
     if (e == ERR_OK && (trace_info(d->traces[0])->n_stacks > 0 || trace_info(d->traces[1])->n_stacks > 0))
-        e = print_table(out, d, "line of the program", lines->rows, lines->names.n, name_line, why);
+        e = print_table(out, d, columns, "line of the program", lines->rows, lines->names.n, name_line, why);
     if (e == ERR_OK && diff_fields_count(d->fields[0], d->fields[1], d->n_fields) > 0) {
         fputc('\n', out);
-        diff_fields_print(out, d->fields[0], d->fields[1], d->n_fields, 2);
+        e = diff_fields_print(out, d->fields[0], d->fields[1], d->n_fields, columns, why);
     }
     return e;
 }
@@ -300,36 +319,112 @@ static void print_hint(FILE *out, const struct diff *d, const struct diff_match 
                 p, q, device);
 }
 
-/* Prints what differs between two runs. False if nothing differs. */
-static bool print_match(FILE *out, const struct diff *d, const struct diff_match *m)
+/* Prints what differs between two runs, and counts them in *n_same if nothing does. */
+static enum err print_match(FILE *out, const struct diff *d, const struct diff_match *m, size_t columns, size_t *n_same,
+                            struct err_detail *why)
 {
     struct field a[DIFF_RUN_FIELDS], b[DIFF_RUN_FIELDS];
     const size_t n = diff_run_fields(&d->tables[0], m->a, a);
     diff_run_fields(&d->tables[1], m->b, b);
-    if (diff_fields_count(a, b, n) == 0)
-        return false;
+    if (diff_fields_count(a, b, n) == 0) {
+        ++*n_same;
+        return ERR_OK;
+    }
+    fputc('\n', out);
     if (d->kind == DIFF_RUNS)
         name_run(out, "A", &d->tables[0], m->a);
-    diff_fields_print(out, a, b, n, 2);
-    if (d->kind == DIFF_RUNS && !d->has_run_difference)
+    const enum err e = diff_fields_print(out, a, b, n, columns, why);
+    if (e == ERR_OK && d->kind == DIFF_RUNS && !d->has_run_difference)
         print_hint(out, d, m);
-    return true;
+    return e;
 }
 
-static void print_matches(FILE *out, const struct diff *d)
+static enum err print_matches(FILE *out, const struct diff *d, size_t columns, struct err_detail *why)
 {
+    enum err e = ERR_OK;
     size_t n_same = 0;
-    for (size_t i = 0; i < d->n_matches; i++) {
+    for (size_t i = 0; i < d->n_matches && e == ERR_OK; i++) {
         const struct diff_match *m = &d->matches[i];
         if (m->b == SIZE_MAX)
             name_run(out, "only in A", &d->tables[0], m->a);
         else if (m->a == SIZE_MAX)
             name_run(out, "only in B", &d->tables[1], m->b);
         else
-            n_same += !print_match(out, d, m);
+            e = print_match(out, d, m, columns, &n_same, why);
     }
-    if (d->kind == DIFF_RUNS && n_same > 0)
+    if (e == ERR_OK && d->kind == DIFF_RUNS && n_same > 0)
         fprintf(out, "%zu of %zu runs are the same in every field.\n", n_same, d->n_matches);
+    return e;
+}
+
+/* ---- runs, in sentences ---- */
+
+/* What a run takes of the card at its peak; results of older versions say what it reserved. */
+static uint64_t taken_of(const struct run_table *t, size_t row)
+{
+    const struct field *card = run_table_cell(t, row, "card_peak_bytes");
+    return (uint64_t)(card->kind == FIELD_NUMBER ? card->number : run_table_number(t, row, "peak_reserved_bytes"));
+}
+
+/* "runs to the end", "runs out of memory", "fails". */
+static const char *outcome_of(const struct run_table *t, size_t row)
+{
+    const char *outcome = run_table_text(t, row, "outcome");
+    return strcmp(outcome, "ok") == 0 ? "runs to the end" : strcmp(outcome, "oom") == 0 ? "runs out of memory" : "fails";
+}
+
+/* Two runs: how they end, what they take of the card, and the calls to the driver. */
+static void say_two_runs(FILE *out, const struct diff *d, const struct diff_match *m)
+{
+    const struct run_table *a = &d->tables[0], *b = &d->tables[1];
+    const uint64_t taken[2] = { taken_of(a, m->a), taken_of(b, m->b) };
+    const uint64_t calls[2] = { (uint64_t)run_table_number(a, m->a, "device_calls"),
+                                (uint64_t)run_table_number(b, m->b, "device_calls") };
+    char count[2][TEXT_NUMBER];
+    struct words w = {.n = 0};
+    if (strcmp(outcome_of(a, m->a), outcome_of(b, m->b)) != 0)
+        words_add(&w, "A %s, and B %s. ", outcome_of(a, m->a), outcome_of(b, m->b));
+    words_add(&w, "At its peak B takes ");
+    add_comparison(&w, taken[0], taken[1]);
+    words_add(&w, taken[0] == taken[1] ? " of the card as A" : " of the card than A");
+    add_both(&w, taken[0], taken[1]);
+    words_add(&w, ", in %s driver calls", text_count(calls[1], count[1]));
+    if (calls[0] != calls[1])
+        words_add(&w, " instead of %s", text_count(calls[0], count[0]));
+    words_add(&w, ".");
+    end_paragraph(out, &w);
+}
+
+/* How many runs end in another way, and how many take more or less. */
+static void say_many_runs(FILE *out, const struct diff *d)
+{
+    size_t n_pairs = 0, n_other = 0, n_more = 0, n_less = 0;
+    char count[4][TEXT_NUMBER];
+    struct words w = {.n = 0};
+    for (size_t i = 0; i < d->n_matches; i++) {
+        const struct diff_match *m = &d->matches[i];
+        if (m->a == SIZE_MAX || m->b == SIZE_MAX)
+            continue;
+        const uint64_t a = taken_of(&d->tables[0], m->a), b = taken_of(&d->tables[1], m->b);
+        n_pairs++;
+        n_other += strcmp(outcome_of(&d->tables[0], m->a), outcome_of(&d->tables[1], m->b)) != 0;
+        n_more += b > a;
+        n_less += b < a;
+    }
+    words_add(&w, "Of %s runs in both, %s end in another way. ", text_count(n_pairs, count[0]), text_count(n_other, count[1]));
+    words_add(&w, "B takes more of the card in %s and less in %s.", text_count(n_more, count[2]),
+              text_count(n_less, count[3]));
+    if (d->n_matches > n_pairs)
+        words_add(&w, " %s are in one of the two only.", text_count(d->n_matches - n_pairs, count[0]));
+    end_paragraph(out, &w);
+}
+
+static void say_runs(FILE *out, const struct diff *d)
+{
+    if (d->n_matches == 1 && d->matches[0].a != SIZE_MAX && d->matches[0].b != SIZE_MAX)
+        say_two_runs(out, d, &d->matches[0]);
+    else
+        say_many_runs(out, d);
 }
 
 static void add_block(struct words *w, const char *side, const struct block *b)
@@ -388,19 +483,57 @@ static enum err say_run_difference(FILE *out, const struct diff *d, struct err_d
     if (e == ERR_OK && !p->is_placed_differently && !p->calls_differ)
         words_add(&w, "Every request is placed alike, and every call to the device is the same.");
     if (e == ERR_OK)
-        print_words(out, &w);
+        end_paragraph(out, &w);
     return e;
 }
 
-enum err diff_print(FILE *out, const struct diff *d, struct err_detail *why)
+/* ---- all ---- */
+
+enum err diff_sentences(FILE *out, const struct diff *d, struct err_detail *why)
 {
-    enum err e = ERR_OK;
-    fprintf(out, "A: %s\nB: %s\n", d->names[0], d->names[1]);
     if (d->kind == DIFF_TRACES)
-        return print_traces(out, d, why);
-    if (d->has_run_difference)
-        e = say_run_difference(out, d, why);
+        return say_traces(out, d, why);
+    say_runs(out, d);
+    return d->has_run_difference ? say_run_difference(out, d, why) : ERR_OK;
+}
+
+enum err diff_text(const struct diff *d, enum err (*put)(FILE *out, const struct diff *d, struct err_detail *why),
+                   char **out, struct err_detail *why)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    if (to == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for the differences");
+    enum err e = put(to, d, why);
+    const bool has_failed = ferror(to) != 0;
+    if ((fclose(to) != 0 || has_failed) && e == ERR_OK)
+        e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for the differences");
     if (e == ERR_OK)
-        print_matches(out, d);
+        *out = text;
+    else
+        free(text);
     return e;
+}
+
+static void print_sentences(FILE *out, char *text)
+{
+    for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        struct words w = {.n = 0};
+        *end = '\0';
+        words_add(&w, "%s", line);
+        words_print(out, &w, 0, 2);
+    }
+}
+
+enum err diff_print(FILE *out, const struct diff *d, size_t columns, struct err_detail *why)
+{
+    char *sentences = NULL;
+    const enum err e = diff_text(d, diff_sentences, &sentences, why);
+    if (e != ERR_OK)
+        return e;
+    fprintf(out, "A: %s\nB: %s\n", d->names[0], d->names[1]);
+    print_sentences(out, sentences);
+    free(sentences);
+    return d->kind == DIFF_TRACES ? print_traces(out, d, columns, why) : print_matches(out, d, columns, why);
 }

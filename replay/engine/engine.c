@@ -48,6 +48,8 @@ static struct meter_oom lane_describe_oom(const struct lane *l, const struct eve
     struct meter_oom oom = {
         .event = lane_event(l, done),
         .requested_bytes = ev->bytes,
+        .live_bytes = l->meter.now.requested,
+        .allocated_bytes = l->meter.now.allocated,
         .reserved_bytes = l->device->usage.reserved_bytes,
     };
     uint64_t total;
@@ -148,18 +150,32 @@ static void lane_retire(struct lane *l, const struct event *ev, const struct blo
     meter_settle(&l->meter, l->policy, done, ev->time_ns);
 }
 
+/* Whether a free was begun in this slot. A plugin may say so of any, also of a block that it has only just handed out and
+ * whose segment the meter does not know yet. */
+static bool lane_is_pending(const struct lane *l, uint32_t slot)
+{
+    const struct meter *m = &l->meter;
+    return slot < l->n_slots && l->pending[slot] != 0 && l->live[slot].segment < m->n_segments &&
+           m->segments[l->live[slot].segment].n_active > 0;
+}
+
 /* The policy completed a pending free before the recording did. The slot becomes vacant now, so the recorded
  * completion will find nothing to do. */
 static void lane_completed_early(void *arg, uint32_t slot)
 {
     struct lane *l = arg;
-    struct block *b = &l->live[slot];
-    assert(slot < l->n_slots);
+    struct block *b = &l->live[slot < l->n_slots ? slot : l->n_slots];
     if (b->bytes == 0)
         return;
+    if (!lane_is_pending(l, slot)) {
+        l->policy->failure = err_set(&l->why, ERR_CORRUPT, 0, "the policy ended a free that had not begun, in slot %" PRIu32,
+                                     slot);
+        return;
+    }
     if (l->audit != NULL)
         audit_free(l->audit, slot);
     meter_complete_early(&l->meter, l->pending[slot], b);
+    l->pending[slot] = 0;
     l->meter.frees++;
     b->bytes = 0;
 }
@@ -816,10 +832,39 @@ static enum err run_chunks(struct trace_reader *in, struct crew *c, uint64_t *ti
     return ERR_OK;
 }
 
+/* Brings a trace to its start and lanes into their beginning. */
+static enum err lanes_begin(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
+                            struct err_detail *why)
+{
+    struct start_state start;
+    enum err e = trace_seek(in, 0, why);
+    if (e != ERR_OK || (e = start_state_read(in, &start, why)) != ERR_OK)
+        return e;
+    e = foresee(in, lanes, n_lanes, &start, why);
+    for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
+        e = lane_begin(&lanes[i], cfg, in, &start, why);
+    start_state_close(&start);
+    return e;
+}
+
+enum err lane_start(struct lane *lane, struct trace_reader *in, const struct replay_config *cfg, struct err_detail *why)
+{
+    return lanes_begin(in, lane, 1, cfg, why);
+}
+
+void lane_feed(struct lane *lane, const struct event *events, size_t n, uint64_t first, const struct control *controls)
+{
+    lane_run_chunk(lane, events, n, first, controls);
+}
+
+void lane_finish(struct lane *lane, uint64_t time_ns)
+{
+    lane_end(lane, time_ns);
+}
+
 enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
                     struct err_detail *why)
 {
-    struct start_state start;
     uint64_t time_ns = 0;
     const bool has_cores = threads_wanted(cfg) > 1;
     if (has_cores)
@@ -828,13 +873,7 @@ enum err replay_run(struct trace_reader *in, struct lane *lanes, size_t n_lanes,
      * larger chunks make that rarer. */
     if (n_lanes > 1 || (trace_info(in)->peak_live >= LANE_MANY && !has_cores))
         trace_enlarge_chunks(in);
-    enum err e = trace_seek(in, 0, why);
-    if (e != ERR_OK || (e = start_state_read(in, &start, why)) != ERR_OK)
-        return e;
-    e = foresee(in, lanes, n_lanes, &start, why);
-    for (size_t i = 0; i < n_lanes && e == ERR_OK; i++)
-        e = lane_begin(&lanes[i], cfg, in, &start, why);
-    start_state_close(&start);
+    enum err e = lanes_begin(in, lanes, n_lanes, cfg, why);
     if (e != ERR_OK)
         return e;
     struct crew *crew = crew_start(lanes, n_lanes, cfg, trace_controls(in));

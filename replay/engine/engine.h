@@ -128,6 +128,14 @@ MUST_USE enum err lane_open_idle(const struct policy_spec *spec, const struct de
 /* Accepts a lane of zeros. */
 void lane_close(struct lane *lane);
 
+/* replay_run in steps, for a caller that decides when which lane goes on: lane_start places the start state, lane_feed runs
+ * over events of the trace, the first of which has number `first`, and lane_finish takes the last sample. Events come in
+ * order, and each once. */
+MUST_USE enum err lane_start(struct lane *lane, struct trace_reader *in, const struct replay_config *cfg,
+                             struct err_detail *why);
+void lane_feed(struct lane *lane, const struct event *events, size_t n, uint64_t first, const struct control *controls);
+void lane_finish(struct lane *lane, uint64_t time_ns);
+
 /* Runs all lanes over the trace, from its start state. A refused request or a failing policy stops its own lane only,
  * and the lane says so. ERR_HOST_NOMEM and the reader's errors stop all lanes. The result does not depend on the number
  * of threads. */

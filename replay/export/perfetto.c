@@ -11,6 +11,8 @@
 #include "base/array.h"
 #include "base/units.h"
 #include "report/json_writer.h"
+#include "report/text.h"
+#include "traces/stack_frame.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -192,6 +194,132 @@ static void on_call(void *perfetto, const struct device_call *c)
     calls[p->n_calls++] = *c;
 }
 
+/* ---- requests ---- */
+
+/* A request was served; its slice is written when its end is known. */
+static void request_begin(struct perfetto *p, const struct lane *l, const struct perfetto_request *r, uint32_t slot)
+{
+    const struct block *b = &l->live[slot];
+    if (b->bytes == 0)
+        return;                              /* refused */
+    if (p->n_requests == PERFETTO_REQUESTS_MAX) {
+        p->n_requests_left_out++;
+        return;
+    }
+    struct perfetto_request *grown = array_grow(p->requests, p->n_requests, &p->room_requests, sizeof *grown);
+    if (grown == NULL) {
+        p->failure = ERR_HOST_NOMEM;
+        return;
+    }
+    p->requests = grown;
+    grown[p->n_requests] = *r;
+    grown[p->n_requests].addr = b->addr;
+    grown[p->n_requests].block_bytes = b->bytes;
+    grown[p->n_requests].born_ns = p->now_ns;
+    grown[p->n_requests].freed_ns = UINT64_MAX;
+    p->request_of[slot] = (uint32_t)++p->n_requests;
+}
+
+/* The program freed it. */
+static void request_end(struct perfetto *p, uint32_t slot)
+{
+    if (p->request_of[slot] > 0)
+        p->requests[p->request_of[slot] - 1].freed_ns = p->now_ns;
+    p->request_of[slot] = 0;
+}
+
+static void take_start(struct perfetto *p, const struct lane *l)
+{
+    size_t n;
+    const struct trace_block *blocks = trace_start_blocks(p->trace, &n);
+    for (size_t i = 0; i < n; i++)
+        if (blocks[i].slot != TRACE_NO_SLOT && !blocks[i].is_pending)
+            request_begin(p, l, &(struct perfetto_request){ .event = -1, .bytes = blocks[i].requested,
+                                                            .stream = blocks[i].stream }, blocks[i].slot);
+}
+
+static void take_request(struct perfetto *p, const struct lane *l, const struct event *ev, uint64_t done)
+{
+    if (ev->kind == EVENT_ALLOC)
+        request_begin(p, l, &(struct perfetto_request){ .event = (int64_t)done - 1, .bytes = ev->bytes,
+                                                        .stream = ev->stream }, ev->slot);
+    else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED)
+        request_end(p, ev->slot);
+}
+
+/* The frames of Python code as "child train.py:52 < forward train.py:40", innermost first; all frames if none is. Long
+ * stacks are cut. */
+static void add_stack(struct words *w, const char *const *frames, size_t n)
+{
+    size_t n_python = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        n_python += stack_frame_is_python(&f);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        if (n_python == 0 || stack_frame_is_python(&f))
+            words_add(w, "%s%s", w->n > 0 ? " < " : "", frames[i]);
+    }
+}
+
+static enum err read_stack(struct trace_reader *trace, int64_t event, const char *const **frames, size_t *n,
+                           struct err_detail *why)
+{
+    struct trace_side side = { .stack = TRACE_NO_STACK };
+    enum err e = ERR_OK;
+    *n = 0;
+    if (event >= 0 && trace_info(trace)->n_stacks > 0)
+        e = trace_side_at(trace, (uint64_t)event, &side, why);
+    if (e == ERR_OK && side.stack != TRACE_NO_STACK)
+        *n = trace_stack(trace, side.stack, frames);
+    return e;
+}
+
+/* Writes a request as a slice, named by the line that asked for it: slices of one line lie in one track. */
+static enum err put_request(FILE *out, const struct perfetto *p, size_t i, struct trace_reader *trace, struct err_detail *why)
+{
+    enum { LINE_TEXT = 160 };
+    const struct perfetto_request *r = &p->requests[i];
+    const struct json_writer w = json_writer(out);
+    const uint64_t end_ns = r->freed_ns == UINT64_MAX ? p->now_ns : r->freed_ns;
+    const char *const *frames = NULL;
+    struct words stack = { .n = 0 };
+    char line[LINE_TEXT] = "request";
+    size_t n;
+    const enum err e = read_stack(trace, r->event, &frames, &n, why);
+    if (e != ERR_OK)
+        return e;
+    if (n > 0)
+        stack_frame_show(stack_frame_of_program(frames, n), line, sizeof line);
+    for (int is_end = 0; is_end < 2; is_end++) {
+        const uint64_t at_ns = is_end ? end_ns : r->born_ns;
+        fprintf(out, ",\n{\"ph\":\"%c\",\"pid\":%u,\"tid\":0,\"ts\":%" PRIu64 ".%03u,\"cat\":\"request\",\"id2\":{\"local\":"
+                "\"r%zu\"},\"name\":", is_end ? 'e' : 'b', p->pid, at_ns / 1000, (unsigned)(at_ns % 1000), i);
+        json_quote(&w, line);
+        fputs(is_end ? "}" : "", out);
+        if (is_end)
+            break;
+        fprintf(out, ",\"args\":{\"bytes\":%" PRIu64 ",\"block_bytes\":%" PRIu64 ",\"address\":\"0x%" PRIx64
+                "\",\"stream\":%u", r->bytes, r->block_bytes, r->addr, (unsigned)r->stream);
+        add_stack(&stack, frames, n);
+        if (stack.n > 0) {
+            fputs(",\"stack\":", out);
+            json_quote(&w, stack.text);
+        }
+        fputs("}}", out);
+    }
+    return ERR_OK;
+}
+
+static enum err put_requests(FILE *out, const struct perfetto *p, struct trace_reader *trace, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < p->n_requests && e == ERR_OK; i++)
+        e = put_request(out, p, i, trace, why);
+    return e;
+}
+
 /* ---- events ---- */
 
 /* Writes what happened in the event that has just ended, with its time. */
@@ -210,6 +338,10 @@ static void take_event(struct lane_watch *watch, const struct lane *l, const str
     struct perfetto *p = (struct perfetto *)watch;
     p->now_ns = ev == NULL ? 0 : p->has_times ? ev->time_ns : done * 1000;
     put_happenings(p);
+    if (ev == NULL)
+        take_start(p, l);
+    else
+        take_request(p, l, ev, done);
     take_counters(p, &l->meter);
     p->n_in_stretch++;
     if (p->every_ns != 0 ? p->now_ns - p->stretch_ns >= p->every_ns : p->n_in_stretch >= p->every_events)
@@ -227,7 +359,10 @@ enum err perfetto_listen(struct perfetto *p, unsigned pid, const char *name, str
 {
     *p = (struct perfetto){.watch.event = take_event, .spool = tmpfile(), .pid = pid, .trace = trace,
                            .has_times = trace_info(trace)->duration_ns > 0,
-                           .every_events = cfg->sample_every_events, .every_ns = cfg->sample_every_ns};
+                           .every_events = cfg->sample_every_events, .every_ns = cfg->sample_every_ns,
+                           .request_of = calloc((size_t)l->n_slots + 1, sizeof *p->request_of)};
+    if (p->request_of == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a timeline");
     if (p->spool == NULL)
         return err_set(why, ERR_IO, 0, "no temporary file for a timeline: %s", strerror(errno));
     p->log = (struct device_log){.call = on_call, .arg = p};
@@ -237,6 +372,14 @@ enum err perfetto_listen(struct perfetto *p, unsigned pid, const char *name, str
     l->device->log = &p->log;
     put_metadata(p, "process_name", name);
     return ERR_OK;
+}
+
+static void put_left_out(struct perfetto *p, const char *text, uint64_t n)
+{
+    if (n == 0)
+        return;
+    put_instant(p, "note", text, p->now_ns);
+    fprintf(p->spool, ",\"args\":{\"left_out\":%" PRIu64 "}}", n);
 }
 
 void perfetto_finish(struct perfetto *p, const struct lane *l)
@@ -252,10 +395,8 @@ void perfetto_finish(struct perfetto *p, const struct lane *l)
         if (open != NULL && *open == i)
             put_slice(p, 'e', s->is_range, s->addr, s->bytes);
     }
-    if (p->n_left_out > 0) {
-        put_instant(p, "note", "no more slices and instants from here on", p->now_ns);
-        fprintf(p->spool, ",\"args\":{\"left_out\":%" PRIu64 "}}", p->n_left_out);
-    }
+    put_left_out(p, "no more slices and instants from here on", p->n_left_out);
+    put_left_out(p, "later requests have no slices", p->n_requests_left_out);
 }
 
 /* Copies a run's lines to the file. The very first line has no comma before it. */
@@ -271,7 +412,8 @@ static enum err copy_lines(FILE *out, const struct perfetto *p, bool is_first, s
     return ferror(p->spool) ? err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be read back") : ERR_OK;
 }
 
-enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, const char *source, struct err_detail *why)
+enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, struct trace_reader *trace, const char *source,
+                        struct err_detail *why)
 {
     enum err e = ERR_OK;
     fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace\":", out);
@@ -286,6 +428,8 @@ enum err perfetto_write(FILE *out, const struct perfetto *runs, size_t n, const 
             e = err_set(why, ERR_IO, 0, "the temporary file of a timeline cannot be written");
         else
             e = copy_lines(out, &runs[i], i == 0, why);
+        if (e == ERR_OK)
+            e = put_requests(out, &runs[i], trace, why);
     }
     fputs("\n]}\n", out);
     return e;
@@ -297,6 +441,8 @@ void perfetto_close(struct perfetto *p)
         fclose(p->spool);
     pair_map_free(&p->open);
     free(p->slices);
+    free(p->requests);
+    free(p->request_of);
     free(p->calls);
     *p = (struct perfetto){.spool = NULL};
 }

@@ -80,6 +80,8 @@ static void put_text_part(struct snapshot_pickle *p, const char *key, const char
 
 static void put_frame(struct snapshot_pickle *p, const char *text)
 {
+    if (p->w.is_short)
+        return;
     const uint32_t n_before = p->frames.n, id = text_table_put(&p->frames, text, strlen(text));
     uint32_t *names = id == UINT32_MAX ? NULL : array_grow(p->frame_names, id, &p->room_frames, sizeof *names);
     if (names == NULL) {

@@ -3,6 +3,7 @@
 #include "replay/extrapolate/extrapolate.h"
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "traces/trace_copy.h"
 
@@ -75,7 +76,7 @@ static enum err recording_read(struct recording *r, struct trace_reader *trace, 
     const struct event *ev;
     uint64_t n_requests = 0;
     uint64_t *request_of = calloc((size_t)info->peak_live + 1, sizeof *request_of);
-    r->events = calloc((size_t)info->events + 1, sizeof *r->events);
+    r->events = calloc(array_bytes(info->events + 1, sizeof *r->events), 1);
     enum err e = request_of == NULL || r->events == NULL ? no_memory(why)
                                                          : recording_start(r, trace, request_of, why);
     if (e == ERR_OK)
@@ -180,13 +181,12 @@ static enum err align_events(struct extrapolation *x, const struct recording *r,
 
 /* ---- formulas ---- */
 
-/* Which tuples of sizes were met: growths by a hash of them, chained in a map of pairs by the first two sizes. A third
- * size that differs makes a growth of its own under a key that is moved on. */
-static enum err growth_find(struct extrapolation *x, struct pair_map *map, size_t *room, const struct growth *g,
-                            uint32_t *out, struct err_detail *why)
+/* Which tuples of sizes were met: growths by the first size and a seeded hash of all. Tuples with one hash lie under it
+ * and the numbers after it. */
+static enum err growth_find(struct extrapolation *x, struct pair_map *map, const struct hash_seed *seed, size_t *room,
+                            const struct growth *g, uint32_t *out, struct err_detail *why)
 {
-    for (uint64_t salt = 0;; salt++) {
-        const uint64_t key = g->bytes[1] ^ salt << 56;
+    for (uint64_t key = hash_bytes(seed, g->bytes, sizeof g->bytes);; key++) {
         const uint32_t *found = pair_map_find(map, g->bytes[0], key);
         if (found != NULL && memcmp(x->growths[*found].bytes, g->bytes, sizeof g->bytes) == 0) {
             *out = *found;
@@ -195,9 +195,11 @@ static enum err growth_find(struct extrapolation *x, struct pair_map *map, size_
         if (found != NULL)
             continue;
         struct growth *grown = array_grow(x->growths, x->n_growths, room, sizeof *grown);
-        if (grown == NULL || !pair_map_add(map, g->bytes[0], key, (uint32_t)x->n_growths))
+        if (grown == NULL)
             return no_memory(why);
         x->growths = grown;
+        if (!pair_map_add(map, g->bytes[0], key, (uint32_t)x->n_growths))
+            return no_memory(why);
         *out = (uint32_t)x->n_growths;
         x->growths[x->n_growths++] = *g;
         return ERR_OK;
@@ -207,6 +209,7 @@ static enum err growth_find(struct extrapolation *x, struct pair_map *map, size_
 static enum err find_growths(struct extrapolation *x, const struct recording *r, struct err_detail *why)
 {
     struct pair_map map = { .n = 0 };
+    const struct hash_seed seed = hash_seed();
     size_t room = 0;
     enum err e = ERR_OK;
     x->growth_of = calloc(r[0].n + 1, sizeof *x->growth_of);
@@ -220,7 +223,7 @@ static enum err find_growths(struct extrapolation *x, const struct recording *r,
         for (size_t k = 0; k < x->n_traces; k++)
             g.bytes[k] = r[k].events[i].ev.bytes;
         g.fit = formula_find(x->values, g.bytes, x->n_traces, &g.formula);
-        e = growth_find(x, &map, &room, &g, &index, why);
+        e = growth_find(x, &map, &seed, &room, &g, &index, why);
         if (e == ERR_OK) {
             x->growths[index].n++;
             assert(x->n_requests == r[0].events[i].request);

@@ -2,6 +2,8 @@
 /* The best common sequence of two lists of requests. */
 #include "replay/graphs/alike.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +84,7 @@ static enum err align(const struct captures *c, struct alignment *x, bool *is_wh
     const uint64_t cells = ((uint64_t)t.n_a + 1) * ((uint64_t)t.n_b + 1);
     *is_whole = x->is_alike = false;
     x->other = malloc((t.n_a + (size_t)1) * sizeof *x->other);
-    t.score = cells <= CELLS_MAX ? calloc(cells, sizeof *t.score) : NULL;
+    t.score = cells <= CELLS_MAX ? calloc(array_bytes(cells, sizeof *t.score), 1) : NULL;
     if (x->other == NULL || (t.score == NULL && cells <= CELLS_MAX)) {
         free(t.score);
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory to compare captures of %u and %u requests", t.n_a, t.n_b);

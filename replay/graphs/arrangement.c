@@ -372,25 +372,13 @@ static enum err take_mark(void *arg, const struct meter_sample *m)
 enum err arrangement_measure(const struct arrangement *a, const struct single_run *like, uint64_t *after,
                              struct arrangement_size *out, struct err_detail *why)
 {
-    const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
     struct after_marks marks = { .next = after };
     struct trace_reader *trace = NULL;
-    struct lane lane = { .spec = NULL };
     assert(after == NULL || a->pools != GRAPH_POOLS_NONE);
     assert(a->pools != GRAPH_POOLS_OWN || a->n <= GRAPH_POOLS_OWN_MAX);
     enum err e = arrangement_trace(a, &out->doubt, &trace, why);
     if (e == ERR_OK)
-        e = lane_open(&like->spec, like->device.ops, &like->device.config, trace, 0, &lane, why);
-    if (e == ERR_OK) {
-        lane.sample = after != NULL ? take_mark : NULL;
-        lane.sample_arg = &marks;
-        e = replay_run(trace, &lane, 1, &cfg, why);
-    }
-    if (e == ERR_OK && lane.outcome != ERR_OK)
-        e = err_set(why, lane.outcome, 0, "the arrangement cannot be replayed: %.160s", lane.why.text);
-    if (e == ERR_OK)
-        out->bytes = lane.device->usage.reserved_peak_bytes;
-    lane_close(&lane);
+        e = single_run_measure(like, trace, "the arrangement", after != NULL ? take_mark : NULL, &marks, &out->bytes, why);
     trace_close(trace);
     return e;
 }

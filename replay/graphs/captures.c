@@ -238,7 +238,7 @@ enum err captures_read(struct trace_reader *trace, struct captures *out, struct 
     *out = (struct captures){ .trace = trace, .has_earlier = has_earlier_pools(trace) };
     out->how = find_how(trace, &n_most);
     r.request_of = calloc((size_t)info->peak_live + 1, sizeof *r.request_of);
-    r.live_bytes = calloc(n_most + 1, sizeof *r.live_bytes);
+    r.live_bytes = calloc(array_bytes(n_most + 1, sizeof *r.live_bytes), 1);
     r.capture_of_pool = calloc(info->n_pools + 1, sizeof *r.capture_of_pool);
     enum err e = r.request_of == NULL || r.live_bytes == NULL || r.capture_of_pool == NULL ? ERR_HOST_NOMEM : ERR_OK;
     if (e == ERR_OK && (e = trace_each_event(trace, visit, &r, why)) == ERR_OK)

@@ -10,16 +10,16 @@
  *     height ->  +----------------------+
  *                | rest: first fit      |   the rest gets its own addresses, so the two parts are
  *                +----------------------+   planned one after the other
- *                | the 4096 largest     |
+ *                | the 16384 largest    |
  *           0 -> +----------------------+
  */
 #include "replay/plan/bounds.h"
 
-#include "base/array.h"
 #include "base/prefetch.h"
 #include "base/units.h"
 #include "replay/engine/start_state.h"
 #include "replay/plan/free_stretches.h"
+#include "replay/plan/lifetimes.h"
 #include "replay/plan/placed_requests.h"
 #include "sim/device.h"
 
@@ -29,26 +29,7 @@
 
 enum {
     PLAN_ROUND   = 512,
-    PLAN_LARGEST = 4096,             /* requests placed by lifetime: the work grows with the square of their number */
-    LIVES_MAX    = 1 << 20,          /* requests whose lifetimes are kept: 40 MiB */
-    AHEAD        = 16,               /* steps or events ahead at which a request is fetched from memory */
-};
-static_assert(2 * (uint64_t)LIVES_MAX < UINT32_MAX, "steps are numbered with 32 bits");
-
-#define NO_ADDR UINT64_MAX
-
-/* A request's address and lifetime. Steps count allocs and frees, from 0; `end` is UINT32_MAX if it is never freed. */
-struct life {
-    uint64_t bytes, addr;
-    uint32_t begin, end;
-    bool     is_placed;              /* by lifetime, not by time */
-};
-
-struct lives {
-    struct life *at;
-    size_t    n, cap;
-    uint32_t *steps;                 /* by step: 2 * life, + 1 if it ends there */
-    size_t    n_steps, cap_steps;
+    PLAN_LARGEST = 16384,            /* requests placed by lifetime: the work grows with the square of their number */
 };
 
 /* A live request. */
@@ -63,64 +44,22 @@ struct bounds_finder {
     struct tenant *tenants;          /* by slot */
     size_t         n_tenants;
     struct free_stretches stretches;
-    struct lives   lives;
+    struct lifetimes   lives;
     bool           has_lives;        /* `lives` holds every request so far */
     bool           has_plan;         /* `stretches` holds every request so far */
+    uint64_t       round_bytes;      /* requests of the plans are multiples of this power of two */
     uint64_t       live_bytes;       /* now */
+    uint64_t       time_ns;          /* of the current event */
     int64_t        event;            /* the current one; -1: the start state */
     struct bounds  bounds;           /* so far */
     enum err       error;            /* the first error: no event is taken after it */
 };
 
-/* ---- lifetimes ---- */
-
-static bool lives_step(struct lives *l, size_t step)
-{
-    uint32_t *steps = array_grow(l->steps, l->n_steps, &l->cap_steps, sizeof *steps);
-    if (steps == NULL)
-        return false;
-    l->steps = steps;
-    l->steps[l->n_steps++] = (uint32_t)step;
-    return true;
-}
-
-static bool lives_begin(struct lives *l, uint64_t bytes)
-{
-    struct life *lives = array_grow(l->at, l->n, &l->cap, sizeof *lives);
-    if (lives == NULL)
-        return false;
-    l->at = lives;
-    l->at[l->n] = (struct life){ .bytes = bytes, .begin = (uint32_t)l->n_steps, .end = UINT32_MAX };
-    return lives_step(l, 2 * l->n++);
-}
-
-static bool lives_end(struct lives *l, size_t life)
-{
-    assert(life < l->n && l->at[life].end == UINT32_MAX);
-    l->at[life].end = (uint32_t)l->n_steps;
-    return lives_step(l, 2 * life + 1);
-}
-
-static void lives_close(struct lives *l)
-{
-    free(l->at);
-    free(l->steps);
-    *l = (struct lives){ .at = NULL };
-}
-
-/* The life that begins or ends at step i. */
-static struct life *lives_at_step(const struct lives *l, size_t i)
-{
-    if (i + AHEAD < l->n_steps)
-        prefetch(&l->at[l->steps[i + AHEAD] / 2]);
-    return &l->at[l->steps[i] / 2];
-}
-
 /* ---- a plan by lifetimes ---- */
 
 static int compare_lives(const void *a, const void *b)
 {
-    const struct life *x = *(struct life *const *)a, *y = *(struct life *const *)b;
+    const struct lifetime *x = *(struct lifetime *const *)a, *y = *(struct lifetime *const *)b;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     return x->begin < y->begin ? -1 : x->begin > y->begin;
@@ -129,7 +68,7 @@ static int compare_lives(const void *a, const void *b)
 /* The longest-lived first, so that they lie at the bottom and short lives come and go above them. */
 static int compare_durations(const void *a, const void *b)
 {
-    const struct life *x = *(struct life *const *)a, *y = *(struct life *const *)b;
+    const struct lifetime *x = *(struct lifetime *const *)a, *y = *(struct lifetime *const *)b;
     const uint32_t long_x = x->end - x->begin, long_y = y->end - y->begin;
     return long_x != long_y ? (long_x > long_y ? -1 : 1) : compare_lives(a, b);
 }
@@ -143,7 +82,7 @@ static bool is_as_good(uint64_t bytes, uint64_t more, uint64_t near)
 /* Places each request, in this order, at the lowest address that is free for its whole life. Returns the height with
  * `rest` bytes above, or one that is as good. Many small requests at the end need no place: wherever they lie, they
  * raise the plan by no more than their sizes together, which may not change the number of pages. */
-static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest, uint64_t near,
+static uint64_t plan_in_order(struct lifetime *const *order, size_t n, uint64_t rest, uint64_t near,
                               struct placed_requests *placed)
 {
     size_t last = n;
@@ -163,7 +102,7 @@ static uint64_t plan_in_order(struct life *const *order, size_t n, uint64_t rest
 
 /* Places all requests that are not placed by lifetime, by first fit in order of time. Stops when the plan exceeds
  * `most` bytes. *height is 0 if there is no such request. */
-static enum err plan_rest(struct lives *l, uint64_t most, uint64_t *height)
+static enum err plan_rest(struct lifetimes *l, uint64_t most, uint64_t *height)
 {
     struct free_stretches stretches;
     enum err e = free_stretches_open(&stretches);
@@ -171,7 +110,7 @@ static enum err plan_rest(struct lives *l, uint64_t most, uint64_t *height)
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < l->n_steps && e == ERR_OK && stretches.height <= most; i++) {
-        struct life *life = lives_at_step(l, i);
+        struct lifetime *life = lifetimes_at_step(l, i);
         if (life->is_placed)
             continue;
         if (l->steps[i] % 2 == 1)
@@ -186,7 +125,7 @@ static enum err plan_rest(struct lives *l, uint64_t most, uint64_t *height)
 
 /* The height of a plan with these requests and `rest` bytes above them: in order of size, and if that is above `near`,
  * also in order of lifetime, which is seldom better. Changes the order. */
-static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint64_t near,
+static uint64_t plan_largest(struct lifetime **order, size_t n, uint64_t rest, uint64_t near,
                              struct placed_requests *placed)
 {
     const uint64_t by_size = plan_in_order(order, n, rest, near, placed);
@@ -198,11 +137,11 @@ static uint64_t plan_largest(struct life **order, size_t n, uint64_t rest, uint6
 }
 
 /* The most bytes that are live at once of all requests that are not placed by lifetime. */
-static uint64_t rest_live_bytes(const struct lives *l)
+static uint64_t rest_live_bytes(const struct lifetimes *l)
 {
     uint64_t live = 0, most = 0;
     for (size_t i = 0; i < l->n_steps; i++) {
-        const struct life *life = lives_at_step(l, i);
+        const struct lifetime *life = lifetimes_at_step(l, i);
         const uint64_t bytes = life->is_placed ? 0 : life->bytes;
         live += l->steps[i] % 2 == 1 ? 0 - bytes : bytes;
         most = live > most ? live : most;
@@ -215,8 +154,8 @@ static uint64_t rest_live_bytes(const struct lives *l)
  *
  * First fit for the rest takes by far the longest. So it is only begun if the plan can win: if the rest needed no more
  * than its live bytes, the plan would have `least` bytes, give or take a page. And it stops as soon as it cannot. */
-static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n, uint64_t live_bytes, uint64_t known,
-                                  struct placed_requests *placed, uint64_t *height)
+static enum err plan_by_lifetimes(struct lifetimes *l, struct lifetime **order, size_t n, uint64_t live_bytes,
+                                  uint64_t known, struct placed_requests *placed, uint64_t *height)
 {
     uint64_t rest = 0;
     for (size_t i = 0; i < n; i++)
@@ -237,9 +176,9 @@ static enum err plan_by_lifetimes(struct lives *l, struct life **order, size_t n
 }
 
 /* Moves heap[i] down to its place. The smallest request is on top. */
-static void heap_sift(struct life **heap, size_t n, size_t i)
+static void heap_sift(struct lifetime **heap, size_t n, size_t i)
 {
-    struct life *const life = heap[i];
+    struct lifetime *const life = heap[i];
     for (size_t child; (child = 2 * i + 1) < n; i = child) {
         if (child + 1 < n && compare_lives(&heap[child + 1], &heap[child]) > 0)
             child++;
@@ -251,14 +190,14 @@ static void heap_sift(struct life **heap, size_t n, size_t i)
 }
 
 /* Finds the n (<= l->n) largest requests, in order of size. */
-static void find_largest(struct lives *l, struct life **out, size_t n)
+static void find_largest(struct lifetimes *l, struct lifetime **out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = &l->at[i];
     for (size_t i = n / 2; i-- > 0;)
         heap_sift(out, n, i);
     for (size_t i = n; i < l->n; i++) {
-        struct life *const life = &l->at[i];
+        struct lifetime *const life = &l->at[i];
         if (compare_lives(&life, &out[0]) >= 0)
             continue;
         out[0] = life;
@@ -267,10 +206,10 @@ static void find_largest(struct lives *l, struct life **out, size_t n)
     qsort(out, n, sizeof *out, compare_lives);
 }
 
-static enum err plan(struct lives *l, uint64_t live_bytes, uint64_t known, uint64_t *height)
+static enum err plan(struct lifetimes *l, uint64_t live_bytes, uint64_t known, uint64_t *height)
 {
     const size_t n = l->n < PLAN_LARGEST ? l->n : PLAN_LARGEST;
-    struct life **largest = calloc(n + 1, sizeof *largest);
+    struct lifetime **largest = calloc(n + 1, sizeof *largest);
     struct placed_requests placed = { .room = NULL };
     enum err e = largest == NULL ? ERR_HOST_NOMEM : placed_requests_open(n, (uint32_t)l->n_steps, &placed);
     if (e == ERR_OK) {
@@ -295,21 +234,21 @@ static void finder_reach(struct bounds_finder *f, uint64_t bytes)
 /* Enters a request into both plans. False without memory. */
 static bool finder_place(struct bounds_finder *f, struct tenant *t)
 {
-    const uint64_t bytes = align_up(t->bytes, PLAN_ROUND);
+    const uint64_t bytes = align_up(t->bytes, f->round_bytes);
     f->has_plan = f->has_plan && free_stretches_take(&f->stretches, bytes, &t->addr);
-    if (f->has_lives && f->lives.n == LIVES_MAX) {
+    if (f->has_lives && f->lives.n == LIFETIMES_MAX) {
         f->has_lives = false;
-        lives_close(&f->lives);
+        lifetimes_close(&f->lives);
     }
     t->life = f->lives.n;
-    return !f->has_lives || lives_begin(&f->lives, bytes);
+    return !f->has_lives || lifetimes_begin(&f->lives, bytes, f->time_ns);
 }
 
 static bool finder_leave(struct bounds_finder *f, const struct tenant *t)
 {
-    if (f->has_plan && free_stretches_give(&f->stretches, t->addr, align_up(t->bytes, PLAN_ROUND)) != ERR_OK)
+    if (f->has_plan && free_stretches_give(&f->stretches, t->addr, align_up(t->bytes, f->round_bytes)) != ERR_OK)
         return false;
-    return !f->has_lives || lives_end(&f->lives, t->life);
+    return !f->has_lives || lifetimes_end(&f->lives, t->life, f->time_ns);
 }
 
 static bool finder_begin(struct bounds_finder *f, const struct event *e)
@@ -339,6 +278,7 @@ static bool finder_end(struct bounds_finder *f, struct tenant *t)
 
 static bool finder_take(struct bounds_finder *f, const struct event *e)
 {
+    f->time_ns = e->time_ns;
     switch (e->kind) {
     case EVENT_ALLOC:
         return finder_begin(f, e);
@@ -361,8 +301,8 @@ static void finder_take_chunk(void *finder, const struct event *events, size_t n
 {
     struct bounds_finder *f = finder;
     for (size_t i = 0; i < n && f->error == ERR_OK; i++, f->event++) {
-        if (i + AHEAD < n && events[i + AHEAD].slot < f->n_tenants)
-            prefetch(&f->tenants[events[i + AHEAD].slot]);
+        if (i + LIFETIMES_AHEAD < n && events[i + LIFETIMES_AHEAD].slot < f->n_tenants)
+            prefetch(&f->tenants[events[i + LIFETIMES_AHEAD].slot]);
         f->error = finder_take(f, &events[i]) ? ERR_OK : ERR_HOST_NOMEM;
     }
 }
@@ -373,13 +313,15 @@ static void finder_close(struct bounds_finder *f)
 {
     if (f == NULL)
         return;
-    lives_close(&f->lives);
+    lifetimes_close(&f->lives);
     free_stretches_close(&f->stretches);
     free(f->tenants);
     free(f);
 }
 
-static enum err finder_open(const struct trace_reader *trace, struct bounds_finder **out, struct err_detail *why)
+/* `with_plan`: requests are placed as they come. */
+static enum err finder_open(const struct trace_reader *trace, uint64_t round_bytes, bool with_plan,
+                            struct bounds_finder **out, struct err_detail *why)
 {
     struct start_state start;
     const size_t n_slots = (size_t)trace_info(trace)->peak_live + 1;
@@ -395,7 +337,9 @@ static enum err finder_open(const struct trace_reader *trace, struct bounds_find
         return e;
     }
     f->n_tenants = n_slots;
-    f->has_plan = f->has_lives = true;
+    f->round_bytes = round_bytes;
+    f->has_plan = with_plan;
+    f->has_lives = true;
     f->bounds.live_event = f->event = -1;
     for (size_t i = 0; i < start.n_events && f->error == ERR_OK; i++)
         f->error = finder_take(f, &start.events[i]) ? ERR_OK : ERR_HOST_NOMEM;
@@ -421,19 +365,35 @@ static enum err finder_finish(struct bounds_finder *f, struct bounds *out, struc
     return ERR_OK;
 }
 
+/* A lane that served everything and gave nothing back: its segments, one after the other, hold a plan. */
+static bool lane_is_plan(const struct lane *l)
+{
+    const struct device_usage *u = &l->device->usage;
+    return l->outcome == ERR_OK && l->meter.ooms == 0 && u->segment_frees == 0 && u->unmaps == 0;
+}
+
+static void take_plans_of_lanes(const struct lane *lanes, size_t n_lanes, struct bounds *out)
+{
+    for (size_t i = 0; i < n_lanes; i++)
+        if (lane_is_plan(&lanes[i]) && lanes[i].device->usage.reserved_peak_bytes < out->plan_bytes)
+            out->plan_bytes = lanes[i].device->usage.reserved_peak_bytes;
+}
+
 enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes, const struct replay_config *cfg,
                        struct bounds *out, struct err_detail *why)
 {
     struct bounds_finder *f = NULL;
     struct replay_config shown = *cfg;
     assert(cfg->chunk == NULL);
-    enum err e = finder_open(trace, &f, why);
+    enum err e = finder_open(trace, PLAN_ROUND, true, &f, why);
     shown.chunk = finder_take_chunk;
     shown.chunk_arg = f;
     if (e == ERR_OK)
         e = replay_run(trace, lanes, n_lanes, &shown, why);
     if (e == ERR_OK)
         e = finder_finish(f, out, why);
+    if (e == ERR_OK)
+        take_plans_of_lanes(lanes, n_lanes, out);
     finder_close(f);
     return e;
 }
@@ -442,4 +402,30 @@ enum err bounds_find(struct trace_reader *trace, struct bounds *out, struct err_
 {
     const struct replay_config cfg = { .start = START_FRESH };
     return bounds_replay(trace, NULL, 0, &cfg, out, why);
+}
+
+enum err bounds_read_lifetimes(struct trace_reader *trace, uint64_t round_bytes, struct lifetimes *out,
+                                struct bounds *bounds, struct err_detail *why)
+{
+    struct bounds_finder *f = NULL;
+    struct replay_config cfg = { .start = START_FRESH, .chunk = finder_take_chunk };
+    enum err e = finder_open(trace, round_bytes, false, &f, why);
+    cfg.chunk_arg = f;
+    if (e == ERR_OK)
+        e = replay_run(trace, NULL, 0, &cfg, why);
+    if (e == ERR_OK && f->error != ERR_OK)
+        e = err_set(why, f->error, 0, "no memory for the lifetimes of the trace");
+    if (e == ERR_OK && !f->has_lives)
+        e = err_set(why, ERR_UNSUPPORTED, 0, "the trace has more than %d requests, the most that are planned",
+                    LIFETIMES_MAX);
+    if (e == ERR_OK) {
+        for (size_t i = 0; i < f->lives.n; i++)
+            if (f->lives.at[i].end == UINT32_MAX)
+                f->lives.at[i].time_ns = f->time_ns - f->lives.at[i].time_ns;
+        *out = f->lives;
+        *bounds = f->bounds;
+        f->lives = (struct lifetimes){ .at = NULL };
+    }
+    finder_close(f);
+    return e;
 }

@@ -9,6 +9,7 @@
 #define REPLAY_REPLAY_PLAN_BOUNDS_H
 
 #include "replay/engine/engine.h"
+#include "replay/plan/lifetimes.h"
 
 /* Bytes. */
 struct bounds {
@@ -22,7 +23,7 @@ struct bounds {
  * The plan is the best of three, on one line of addresses for all streams and pools, with sizes rounded to 512 bytes:
  *
  *   1. first fit in order of time;
- *   2. the 4096 largest requests in order of size, each at the lowest address that is free for its whole life, and the
+ *   2. the 16384 largest requests in order of size, each at the lowest address that is free for its whole life, and the
  *      rest by first fit above them (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
  *      2020: greedy by size);
  *   3. the same in order of lifetime, longest first.
@@ -34,9 +35,16 @@ struct bounds {
 /* Reads the whole trace. ERR_HOST_NOMEM and the reader's errors. */
 MUST_USE enum err bounds_find(struct trace_reader *trace, struct bounds *out, struct err_detail *why);
 
-/* Does what replay_run does and finds the bounds while the trace is decoded anyway. `cfg` must not have a `chunk`.
+/* Does what replay_run does and finds the bounds while the trace is decoded anyway. A lane that serves all and gives no
+ * segment back is a plan too: its segments one after the other. `cfg` must not have a `chunk`.
  * ERR_HOST_NOMEM and replay_run's errors. */
 MUST_USE enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes,
                                 const struct replay_config *cfg, struct bounds *out, struct err_detail *why);
+
+/* The lifetimes of all requests, sizes rounded up to multiples of `round_bytes` (a power of two), and of the bounds what
+ * was live. A request that was refused when recorded lives for a moment. Released with lifetimes_close. ERR_HOST_NOMEM,
+ * ERR_UNSUPPORTED for more than LIFETIMES_MAX requests, and the reader's errors. */
+MUST_USE enum err bounds_read_lifetimes(struct trace_reader *trace, uint64_t round_bytes, struct lifetimes *out,
+                                    struct bounds *bounds, struct err_detail *why);
 
 #endif

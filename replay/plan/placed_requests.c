@@ -152,11 +152,10 @@ static void group_insert(struct placed_group *s, const struct placed_request *p,
     s->highest = p->top > s->highest ? p->top : s->highest;
 }
 
-uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t begin, uint32_t end)
+void placed_requests_put(struct placed_requests *s, uint64_t addr, uint64_t bytes, uint32_t begin, uint32_t end)
 {
     assert(begin < end);
     const struct stay stay = stay_of(s, begin, end);
-    const uint64_t addr = placed_requests_find(s, bytes, &stay);
     const struct placed_request p = { .addr = addr, .top = add_capped(addr, bytes), .begin = begin, .end = end };
     size_t k = placed_requests_group_at(s, addr);
     if (s->at[k]->n == GROUP_MAX) {
@@ -165,5 +164,13 @@ uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t
     }
     group_insert(s->at[k], &p, &stay);
     s->height = p.top > s->height ? p.top : s->height;
+}
+
+uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t begin, uint32_t end)
+{
+    assert(begin < end);
+    const struct stay stay = stay_of(s, begin, end);
+    const uint64_t addr = placed_requests_find(s, bytes, &stay);
+    placed_requests_put(s, addr, bytes, begin, end);
     return addr;
 }

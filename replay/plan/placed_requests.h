@@ -43,4 +43,7 @@ void placed_requests_clear(struct placed_requests *s);
  * address. `end` is above `begin`; UINT32_MAX: never freed. */
 uint64_t placed_requests_add(struct placed_requests *s, uint64_t bytes, uint32_t begin, uint32_t end);
 
+/* Places a request at this address, where it overlaps no other from step `begin` until before step `end`. */
+void placed_requests_put(struct placed_requests *s, uint64_t addr, uint64_t bytes, uint32_t begin, uint32_t end);
+
 #endif

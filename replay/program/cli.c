@@ -29,31 +29,56 @@ enum exit_status cli_finish_stdout(enum exit_status status)
 
 /* ---- progress ---- */
 
-struct progress progress_start(const char *what)
+struct progress progress_start(const char *what, enum progress_unit unit)
 {
     const int64_t now = monotonic_ms();
-    return (struct progress){ .what = what, .started_ms = now, .shown_ms = now };
+    return (struct progress){ .what = what, .unit = unit, .n_rounds = 1, .started_ms = now, .shown_ms = now };
 }
 
-/* "reading: 42 %, about 12 s left", or without a total, which only bytes lack, "reading: 310 MiB, 150 MiB/s". */
+/* Counts all that is done, also in rounds that begin anew: within a round it only grows. */
+static void progress_count(struct progress *p, uint64_t done)
+{
+    const bool is_new = p->done > 0 && done <= p->done;
+    p->n_rounds += is_new;
+    p->done_in_all += is_new ? done : done - p->done;
+    p->done = done;
+}
+
+static void progress_show_rate(const struct progress *p, double elapsed_s)
+{
+    const double rate = (double)p->done_in_all / elapsed_s;
+    if (p->unit == PROGRESS_BYTES)
+        fprintf(stderr, ", %.0f MiB/s", rate / (1 << 20));
+    else if (p->unit == PROGRESS_EVENTS && rate < 1e6)
+        fprintf(stderr, ", %.0f thousand events/s", rate / 1e3);
+    else if (p->unit == PROGRESS_EVENTS)
+        fprintf(stderr, ", %.1f million events/s", rate / 1e6);
+}
+
+/* "replaying: 42 %, 8.1 million events/s, about 12 s left"; without a total, which only bytes lack, "reading: 310 MiB, 150
+ * MiB/s"; in a later round, as nobody knows how many there will be, "replaying: run 7, 42 %, 8.1 million events/s". */
 void progress_report(void *progress, uint64_t done, uint64_t total)
 {
     enum { PATIENCE_MS = 700, REFRESH_MS = 100 };
     struct progress *p = progress;
     const int64_t now = monotonic_ms();
     const double elapsed_s = (double)(now - p->started_ms) / 1000;
+    progress_count(p, done);
     if (now - p->started_ms < PATIENCE_MS || now - p->shown_ms < REFRESH_MS || isatty(STDERR_FILENO) == 0)
         return;
     p->shown_ms = now;
     p->is_shown = true;
     cli_erase_line();
+    fprintf(stderr, "%s: ", p->what);
+    if (p->n_rounds > 1)
+        fprintf(stderr, "run %u, ", p->n_rounds);
     if (total == 0)
-        fprintf(stderr, "%s: %" PRIu64 " MiB, %.0f MiB/s", p->what, done >> 20, (double)(done >> 20) / elapsed_s);
-    else if (done == 0 || done >= total)
-        fprintf(stderr, "%s: %3.0f %%", p->what, 100 * (double)done / (double)total);
+        fprintf(stderr, "%" PRIu64 " MiB", done >> 20);
     else
-        fprintf(stderr, "%s: %3.0f %%, about %.0f s left", p->what, 100 * (double)done / (double)total,
-                elapsed_s * (double)(total - done) / (double)done);
+        fprintf(stderr, "%.0f %%", 100 * (double)done / (double)total);
+    progress_show_rate(p, elapsed_s);
+    if (p->n_rounds == 1 && done > 0 && done < total)
+        fprintf(stderr, ", about %.0f s left", elapsed_s * (double)(total - done) / (double)done);
 }
 
 void cli_erase_line(void)
@@ -85,7 +110,7 @@ static enum err check_gpu(const struct options *o, size_t n, struct trace_reader
 static enum err open_file(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
                           struct err_detail *why)
 {
-    struct progress p = progress_start("reading");
+    struct progress p = progress_start("reading", PROGRESS_BYTES);
     struct import_config import = o->import;
     assert(n < o->n_inputs);
     import.without_stacks = without_stacks;
@@ -124,8 +149,8 @@ enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader *
     return open_events(o, n, false, out, why);
 }
 
-enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
-                                 struct err_detail *why)
+static enum err open_events_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
+                                     struct err_detail *why)
 {
     struct err_detail of_state;
     const enum err e = open_events(o, n, false, out, why);
@@ -139,6 +164,21 @@ enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace
     return state == ERR_OK || state == ERR_USAGE ? state : e;
 }
 
+enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
+                                 struct err_detail *why)
+{
+    struct options most = *o;
+    struct err_detail of_most;
+    const enum err e = open_events_or_state(o, n, out, is_state, why);
+    if (e != ERR_USAGE || o->import.gpu != -1 || strcmp(o->inputs[n], "-") == 0)
+        return e;
+    most.import.gpu = IMPORT_GPU_MOST;               /* several devices: an answer for one of them is better than none */
+    if (open_events_or_state(&most, n, out, is_state, &of_most) != ERR_OK)
+        return e;
+    fprintf(stderr, "replay: %s; this is device %" PRIu32 ", which has most\n", why->text, trace_info(*out)->device);
+    return ERR_OK;
+}
+
 enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct trace_reader **out,
                                        struct err_detail *why)
 {
@@ -147,7 +187,7 @@ enum err cli_open_trace_without_stacks(const struct options *o, size_t n, struct
 
 enum err cli_replay(const struct options *o, struct single_run *run, struct err_detail *why)
 {
-    struct progress progress = progress_start("replaying");
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = {
         .on_oom = o->is_given[FLAG_ON_OOM] ? o->on_oom : OOM_AS_RECORDED,
         .start = o->start,

@@ -45,6 +45,9 @@ const struct subcommand *subcommand_find(const char *name);
 /* The command whose name is nearest to what was typed, NULL if none is within two letters. */
 const struct subcommand *subcommand_nearest(const char *typed);
 
+/* Runs a command with its words, which end in NULL as those of main() do. */
+enum exit_status subcommand_run(const struct subcommand *c, int argc, char **argv);
+
 /* Run if no --policy is given. */
 enum { N_DEFAULT_POLICIES = 4 };
 extern const char *const default_policies[N_DEFAULT_POLICIES];
@@ -55,6 +58,9 @@ enum { HELP_WIDTH = 80 };            /* columns, of every line of --help */
 void help_print_all(FILE *out);
 void help_print_command(FILE *out, const struct subcommand *c);
 void man_page_print(FILE *out);
+
+/* What `replay --version` prints on standard output. */
+void version_print(void);
 
 /* `replay --completion SHELL`: a script for bash, zsh or fish. false: no other shell is known. */
 bool completion_print(FILE *out, const char *shell);
@@ -75,17 +81,24 @@ enum exit_status cli_fail(enum err e, const struct err_detail *why);
 /* Ends the output to stdout. Returns `status`, or STATUS_OURS after saying that stdout cannot be written. */
 enum exit_status cli_finish_stdout(enum exit_status status);
 
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the temporary files before they end the program. */
+void cli_catch_signals(void);
+
 /* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a command
  * can give back what it holds and end with 128 + number. The second signal ends the program. 0: none came. */
 const volatile sig_atomic_t *cli_defer_signals(void);
 
 /* A line on stderr that is rewritten as work goes on. Silent if stderr is no terminal, and for the first moments. */
+enum progress_unit { PROGRESS_EVENTS, PROGRESS_BYTES, PROGRESS_PARTS };      /* of what is done; parts have no rate */
 struct progress {
     const char *what;                /* "reading", "replaying" */
+    enum progress_unit unit;
+    unsigned    n_rounds;            /* how often the work began anew, with less done than before */
+    uint64_t    done, done_in_all;   /* in this round; in all of them */
     int64_t     started_ms, shown_ms;
     bool        is_shown;
 };
-struct progress progress_start(const char *what);
+struct progress progress_start(const char *what, enum progress_unit unit);
 void progress_report(void *progress, uint64_t done, uint64_t total);       /* total 0 = unknown */
 /* Empties the line of the terminal that standard error is. */
 void cli_erase_line(void);
@@ -98,7 +111,8 @@ MUST_USE enum err cli_open_file(const struct options *o, size_t n, struct trace_
 MUST_USE enum err cli_open_trace(const struct options *o, size_t n, struct trace_reader **out, struct err_detail *why);
 
 /* The same for a command that can also look at a final state alone, such as a snapshot without history: then *is_state is
- * set, and the trace begins with that state and has no events. */
+ * set, and the trace begins with that state and has no events. Of several devices it takes the one with most, and says so
+ * on stderr, unless --gpu names one. */
 MUST_USE enum err cli_open_trace_or_state(const struct options *o, size_t n, struct trace_reader **out, bool *is_state,
                                           struct err_detail *why);
 

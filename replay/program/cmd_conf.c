@@ -7,6 +7,7 @@
 #include "report/json_writer.h"
 #include "report/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,8 +32,9 @@ static void session_close(struct conf_session *s)
 /* "export PYTORCH_CUDA_ALLOC_CONF='...'" is taken for what it sets. */
 static const char *without_variable(const char *text)
 {
-    const char *equals = strchr(text, '=');
-    return equals != NULL && strstr(text, "ALLOC_CONF=") + strlen("ALLOC_CONF") == equals ? equals + 1 : text;
+    static const char ending[] = "ALLOC_CONF=";
+    const char *name = strstr(text, ending), *equals = strchr(text, '=');
+    return name != NULL && name + strlen(ending) - 1 == equals ? equals + 1 : text;
 }
 
 static enum err session_open(struct conf_session *s, const struct options *o, struct err_detail *why)
@@ -97,8 +99,8 @@ static void print_outcomes(const struct conf_session *s)
         if (r->is_taken)
             words_add(&w, " %s this text.", to == from + 1 ? "takes" : "take");
         else
-            words_add(&w, " %s with an error at character %zu: %s", to == from + 1 ? "stops" : "stop", r->refusal.offset + 1,
-                      r->refusal.text);
+            words_add(&w, " %s with an error at character %" PRIu64 ": %s", to == from + 1 ? "stops" : "stop",
+                      r->refusal.offset + 1, r->refusal.text);
         words_print_within(stdout, &w, CONF_COLUMNS, 0, 2);
     }
 }

@@ -2,7 +2,9 @@
 /* `replay diff A B`: what differs between two recordings, two policies, or two sets of results. */
 #include "replay/program/cli.h"
 
+#include "base/terminal.h"
 #include "replay/diff/diff.h"
+#include "replay/program/page_runs.h"
 #include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
 #include "replay/results/results_file.h"
@@ -20,13 +22,16 @@ struct diff_session {
     struct trace_reader *traces[2];
     struct policy_spec   specs[2];
     struct lane          lanes[2];
-    struct output       *json;
+    struct page_runs     page;       /* if there is to be a page */
+    struct output       *json, *html;
     bool                 is_stdout_taken;
 };
 
 static void session_close(struct diff_session *s)
 {
     output_abandon(s->json);
+    output_abandon(s->html);
+    page_runs_close(&s->page);
     for (int i = 0; i < 2; i++) {
         lane_close(&s->lanes[i]);
         policy_spec_close(&s->specs[i]);
@@ -58,7 +63,7 @@ static enum err session_open_lane(struct diff_session *s, int i, const char *pol
 static enum err session_replay(struct diff_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
-    struct progress progress = progress_start("replaying");
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = {.on_oom = o->on_oom, .start = o->start, .threads = 1,
                                       .progress = progress_report, .progress_arg = &progress};
     enum err e = run_difference_listen(&s->diff.run_difference, &s->lanes[0], &s->lanes[1], why);
@@ -184,12 +189,84 @@ static enum err session_diff_files(struct diff_session *s, struct err_detail *wh
     return is_results[0] ? session_diff_results(s, why) : session_diff_traces(s, why);
 }
 
+/* ---- the page ---- */
+
+/* Whether a run of A also stands in B: then only B's is on the page. */
+static bool is_in_both(const struct diff *d, const struct diff_match *m)
+{
+    static const char *const names[] = {"trace_path", "policy", "device"};
+    bool is_same = m->a != SIZE_MAX && m->b != SIZE_MAX;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && is_same; i++)
+        is_same = strcmp(run_table_text(&d->tables[0], m->a, names[i]), run_table_text(&d->tables[1], m->b, names[i])) == 0;
+    return is_same;
+}
+
+/* Takes the runs of both results. */
+static enum err page_take_results(struct diff_session *s, struct err_detail *why)
+{
+    const struct diff *d = &s->diff;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < d->n_matches && e == ERR_OK; i++) {
+        const struct diff_match *m = &d->matches[i];
+        if (m->a != SIZE_MAX && !is_in_both(d, m))
+            e = run_table_add_row(&s->page.table, &d->tables[0], m->a, why);
+        if (e == ERR_OK && m->b != SIZE_MAX)
+            e = run_table_add_row(&s->page.table, &d->tables[1], m->b, why);
+    }
+    return e;
+}
+
+static enum err page_take_runs(struct diff_session *s, struct err_detail *why)
+{
+    static const char *const recorded[] = { "best-fit" };
+    const struct options *o = s->options;
+    if (s->diff.kind == DIFF_RUNS)
+        return page_take_results(s, why);
+    if (o->n_policies == 0)
+        return page_runs_add_traces(&s->page, o->inputs, o->n_inputs, recorded, 1, why);
+    return page_runs_add_traces(&s->page, o->inputs, o->n_inputs, o->policies, o->n_policies, why);
+}
+
+static enum err session_write_page(struct diff_session *s, struct err_detail *why)
+{
+    struct page_difference difference = { .names = { s->diff.names[0], s->diff.names[1] } };
+    char *sentences = NULL, *json = NULL;
+    page_runs_open(&s->page, s->options);
+    enum err e = page_take_runs(s, why);
+    if (e == ERR_OK)
+        e = page_runs_draw(&s->page, true, why);
+    if (e == ERR_OK)
+        e = diff_text(&s->diff, diff_sentences, &sentences, why);
+    if (e == ERR_OK)
+        e = diff_text(&s->diff, diff_json_of_page, &json, why);
+    if (e == ERR_OK) {
+        difference.sentences = sentences;
+        difference.json = json;
+        s->page.page.difference = &difference;
+        page_write_html(output_file(s->html), &s->page.page);
+        s->page.page.difference = NULL;
+    }
+    free(sentences);
+    free(json);
+    return e;
+}
+
 /* ---- the command ---- */
+
+static enum err session_open_outputs(struct diff_session *s, struct err_detail *why)
+{
+    const struct options *o = s->options;
+    for (size_t i = 0; o->html != NULL && i < o->n_inputs; i++)
+        if (strcmp(o->inputs[i], "-") == 0)
+            return err_set(why, ERR_USAGE, 0, "a page needs its input more than once: standard input can be read only once");
+    const enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
+    return e == ERR_OK ? cli_open_output(o, o->html, &s->is_stdout_taken, &s->html, why) : e;
+}
 
 static enum err session_diff(struct diff_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
-    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, why);
+    enum err e = session_open_outputs(s, why);
     if (e != ERR_OK)
         return e;
     if (o->n_inputs == 1 && o->n_policies == 2)
@@ -202,10 +279,16 @@ static enum err session_diff(struct diff_session *s, struct err_detail *why)
 
 static enum err session_write(struct diff_session *s, struct err_detail *why)
 {
-    enum err e = s->json == NULL ? ERR_OK : diff_json(output_file(s->json), &s->diff, why);
+    enum err e = s->html == NULL ? ERR_OK : session_write_page(s, why);
+    if (e == ERR_OK && s->json != NULL)
+        e = diff_json(output_file(s->json), &s->diff, why);
     if (e == ERR_OK)
         e = output_commit(&s->json, why);
-    return e == ERR_OK && !s->is_stdout_taken ? diff_print(stdout, &s->diff, why) : e;
+    if (e == ERR_OK)
+        e = output_commit(&s->html, why);
+    if (e != ERR_OK || s->is_stdout_taken)
+        return e;
+    return diff_print(stdout, &s->diff, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
 }
 
 static enum exit_status diff_main(const struct options *o)
@@ -223,8 +306,8 @@ static enum exit_status diff_main(const struct options *o)
 
 static const struct flag_use diff_flags[] = {
     TAKES_AS(POLICY, "one of two policies on one trace; given twice"), TAKES(DEVICE),
-    TAKES_AS(JSON, "write the differences as JSON; '-' is standard output, and then nothing else goes there"), TAKES_RUN,
-    TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES_AS(JSON, "write the differences as JSON; '-' is standard output, and then nothing else goes there"), TAKES(HTML),
+    TAKES(WIDE), TAKES_RUN, TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_diff = {
@@ -241,8 +324,12 @@ const struct subcommand cmd_diff = {
             "holds one run, both are of one trace, and the trace is still there, they are replayed to show where they "
             "part. A results file never makes replay load a plugin or use a real card.\n"
             "\n"
+            "The page of --html shows the same, and both sides in detail: as `replay report` does, two recordings under "
+            "best-fit.\n"
+            "\n"
             "  replay diff plain.pickle checkpointed.pickle\n"
             "  replay diff a.pickle --policy best-fit --policy pytorch:expandable\n"
+            "  replay diff a.pickle --policy best-fit --policy pow2 --html differs.html\n"
             "  replay diff monday.json tuesday.json\n"
             "  replay diff old.db new.db --json what-changed.json\n",
     .failed = "something differs",

@@ -4,6 +4,7 @@
 
 #include "base/terminal.h"
 #include "base/units.h"
+#include "replay/advise/filled_step.h"
 #include "replay/advise/fit.h"
 #include "replay/coverage/coverage.h"
 #include "replay/plan/bounds.h"
@@ -12,7 +13,7 @@
 #include "replay/verify/recorded_settings.h"
 #include "report/json_writer.h"
 #include "report/text.h"
-#include "report/text_table.h"
+#include "report/terminal_table.h"
 #include "report/winner.h"
 #include "sim/card_context.h"
 
@@ -29,6 +30,8 @@ struct fit_session {
     struct coverage       coverage;
     struct policy_spec   *specs;
     struct fit           *fits;
+    uint64_t             *filled_bytes;          /* by policy: the smallest card if the cut step goes on; 0: none found */
+    bool                  has_filled;
     size_t                n;
     struct output        *json;
     bool                  is_stdout_taken;
@@ -41,6 +44,7 @@ static void session_close(struct fit_session *s)
         policy_spec_close(&s->specs[i]);
     free(s->specs);
     free(s->fits);
+    free(s->filled_bytes);
     trace_close(s->trace);
 }
 
@@ -51,6 +55,7 @@ static enum err session_parse(struct fit_session *s, struct err_detail *why)
     const size_t n = o->n_policies > 0 ? o->n_policies : 1;
     s->specs = calloc(n, sizeof *s->specs);
     s->fits = calloc(n, sizeof *s->fits);
+    s->filled_bytes = calloc(n, sizeof *s->filled_bytes);
     if (s->specs == NULL || s->fits == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu policies", n);
     const char *release;
@@ -64,9 +69,24 @@ static enum err session_parse(struct fit_session *s, struct err_detail *why)
     return e;
 }
 
+/* The smallest cards for the recording whose cut step is filled in. */
+static enum err session_fill(struct fit_session *s, const struct replay_config *cfg, struct err_detail *why)
+{
+    struct trace_reader *filled;
+    enum err e = filled_step_open(s->trace, &s->coverage, &filled, why);
+    s->has_filled = filled != NULL;
+    for (size_t i = 0; i < s->n && e == ERR_OK && s->has_filled; i++) {
+        struct fit fit;
+        e = fit_find_smallest(filled, &s->specs[i], &s->device, trace_info(filled)->peak_requested_bytes, cfg, &fit, why);
+        s->filled_bytes[i] = e == ERR_OK ? fit.smallest_bytes : 0;
+    }
+    trace_close(filled);
+    return e;
+}
+
 static enum err session_run(struct fit_session *s, struct err_detail *why)
 {
-    struct progress progress = progress_start("replaying");
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
     enum err e = coverage_read(s->trace, &s->coverage, why);
@@ -74,6 +94,8 @@ static enum err session_run(struct fit_session *s, struct err_detail *why)
         e = bounds_find(s->trace, &s->bounds, why);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &cfg, &s->fits[i], why);
+    if (e == ERR_OK)
+        e = session_fill(s, &cfg, why);
     progress_clear(&progress);
     return e;
 }
@@ -127,7 +149,7 @@ static const struct text_column fit_columns[] = {
 };
 enum { FIT_COLUMNS = sizeof fit_columns / sizeof fit_columns[0] };
 
-static enum err add_row(struct text_table *rows, const struct fit_session *s, size_t i)
+static enum err add_row(struct terminal_table *rows, const struct fit_session *s, size_t i)
 {
     const struct fit *f = &s->fits[i];
     const uint64_t total = s->device.config.total_bytes;
@@ -135,7 +157,7 @@ static enum err add_row(struct text_table *rows, const struct fit_session *s, si
     const char *card = is_lower_bound ? "not known" : f->card != NULL ? f->card->name : "none";
     char size[TEXT_NUMBER + 2], margin[TEXT_NUMBER + 2] = "", bytes[TEXT_NUMBER], reserved[TEXT_NUMBER], calls[TEXT_NUMBER];
     if (f->smallest_bytes == 0)
-        return text_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "-", "",
+        return terminal_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "-", "",
                                                                       card });
     snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_mib(f->smallest_bytes, bytes));
     if (s->device.has_total && total != DEVICE_UNLIMITED) {
@@ -143,7 +165,7 @@ static enum err add_row(struct text_table *rows, const struct fit_session *s, si
         snprintf(margin, sizeof margin, "%s%s", is_over ? "-" : "+",
                  text_mib(is_over ? f->smallest_bytes - total : total - f->smallest_bytes, bytes));
     }
-    return text_table_add(rows, (const char *const[FIT_COLUMNS]){
+    return terminal_table_add(rows, (const char *const[FIT_COLUMNS]){
                                     s->specs[i].typed, size, text_mib(f->trial.peak_reserved_bytes, reserved),
                                     text_count(f->trial.device_calls, calls), f->is_monotone ? "yes" : "no", margin, card });
 }
@@ -151,12 +173,12 @@ static enum err add_row(struct text_table *rows, const struct fit_session *s, si
 /* Without memory for all rows the table shows those that it has. */
 static void print_table(const struct fit_session *s)
 {
-    struct text_table rows = { .columns = fit_columns, .n_columns = FIT_COLUMNS, .bold_row = session_best(s) };
+    struct terminal_table rows = { .columns = fit_columns, .n_columns = FIT_COLUMNS, .bold_row = session_best(s) };
     size_t i = 0;
     while (i < s->n && add_row(&rows, s, i) == ERR_OK)
         i++;
-    text_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
-    text_table_close(&rows);
+    terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
+    terminal_table_close(&rows);
 }
 
 static void print_remarks(const struct fit_session *s)
@@ -208,22 +230,42 @@ static void print_context(const struct fit_session *s)
     struct words w = { .n = 0 };
     device_say_context(&s->device, text, sizeof text);
     if (text[0] != '\0')
-        words_add(&w, "%s: %s", s->device.typed, text);
+        words_add(&w, "%s", text);
     for (size_t i = 0; i < s->n && text[0] == '\0' && !coverage_is_lower_bound(&s->coverage); i++)
         if (s->device.takes_contexts && s->fits[i].card != NULL && w.n == 0)
             words_add(&w, "On %s about %s are set aside for the CUDA context and libraries (context=, doc/limits.md).",
                       s->fits[i].card->name, units_format_bytes(s->fits[i].card_context_bytes, size));
+    for (size_t i = 0; i < s->n && !coverage_is_lower_bound(&s->coverage); i++)
+        if (s->fits[i].is_tight)
+            words_add(&w, "%s%s is tight on %s: beside the largest context seen there, %s, it would not run.",
+                      w.n > 0 ? " " : "", s->specs[i].typed, s->fits[i].card->name,
+                      units_format_bytes(card_context_of(s->fits[i].card->name)->most_bytes, size));
     if (w.n > 0)
+        words_print(stdout, &w, 0, 2);
+}
+
+/* The answer that is filled in stands by itself: none of it was recorded. */
+static void print_filled(const struct fit_session *s)
+{
+    char size[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    words_add(&w, "If the cut step goes on as the one before (filled in from it, not recorded): ");
+    for (size_t i = 0; i < s->n; i++)
+        words_add(&w, "%s%s%s%s", i > 0 ? "; " : "", s->specs[i].typed, s->filled_bytes[i] > 0 ? " needs a card of " : ": none found",
+                  s->filled_bytes[i] > 0 ? text_mib(s->filled_bytes[i], size) : "");
+    words_add(&w, ".");
+    if (s->has_filled)
         words_print(stdout, &w, 0, 2);
 }
 
 static void print_text(const struct fit_session *s)
 {
-    coverage_print(stdout, &s->coverage, s->trace);
+    coverage_print(stdout, &s->coverage);
     fresh_start_print(stdout, s->trace);
     print_best(s);
     print_table(s);
     printf("\n");
+    print_filled(s);
     print_context(s);
     print_remarks(s);
 }
@@ -242,6 +284,7 @@ static void json_context(struct json_writer *w, const struct fit_session *s, con
                                        : c != NULL && f->card_context_bytes > 0 ? c->source
                                        : d->config.context_bytes > 0            ? "context= of --device"
                                                                                 : NULL);
+    json_put_bool(w, "is_tight", f->is_tight && is_named);
 }
 
 static void json_fit(struct json_writer *w, const struct fit_session *s, size_t i)
@@ -264,6 +307,7 @@ static void json_fit(struct json_writer *w, const struct fit_session *s, size_t 
     json_put_bool(w, "is_lower_bound", coverage_is_lower_bound(&s->coverage));
     json_put_text(w, "named_card", f->card != NULL && !coverage_is_lower_bound(&s->coverage) ? f->card->name : NULL);
     json_context(w, s, f);
+    json_put_number_unless(w, "if_step_goes_on_bytes", s->has_filled ? s->filled_bytes[i] : 0, 0);
     json_put_number(w, "tried", f->n_tried);
     json_end_object(w);
 }

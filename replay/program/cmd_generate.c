@@ -1,28 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* `replay generate KIND -o OUT`: a trace made by a rule, for tests and measurements. */
+/* `replay generate LOAD -o OUT`: a trace made by a rule. */
 #include "replay/program/cli.h"
 
-#include "traces/generate.h"
+#include "loads/load.h"
+#include "replay/likeness/likeness.h"
 
-static enum err generate_to(const char *kind, const struct options *o, struct err_detail *why)
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char like_prefix[] = "like:";
+
+static enum err generate_to(const char *load, const struct options *o, struct err_detail *why)
 {
     struct trace_writer *w;
     enum err e = trace_create(o->out, &w, why);
     if (e != ERR_OK)
         return e;
-    e = trace_generate(kind, o->events, o->seed, w, why);
+    e = load_make(load, o->events, o->seed, w, why);
     if (e == ERR_OK)
         return trace_finish(w, why);
     trace_abandon(w);
     return e;
 }
 
+/* "like:FILE" and nothing else: the load is fitted. Returns the file; NULL for any other text. */
+static const char *fitted_file(const char *load)
+{
+    if (strncmp(load, like_prefix, strlen(like_prefix)) != 0)
+        return NULL;
+    const char *file = load + strlen(like_prefix);
+    file += strncmp(file, "file=", 5) == 0 ? 5 : 0;
+    return *file == '\0' || strchr(file, ',') != NULL ? NULL : file;
+}
+
+static void print_fit(uint64_t stretch, const struct likeness *l)
+{
+    if (stretch == 1)
+        printf("No stretch of two or more requests can be drawn anew and keep the peaks: the\n"
+               "load has the recording's sizes and lives in their order.\n");
+    else
+        printf("Drawn anew within stretches of %" PRIu64 " requests: no peak differs by more than\n"
+               "%" PRIu64 ".%" PRIu64 "%% under %zu policies, which rank alike.\n", stretch, l->worst_permille / 10,
+               l->worst_permille % 10, l->n_policies);
+}
+
+static enum err generate_fitted(const char *file, const struct options *o, struct err_detail *why)
+{
+    struct trace_reader *recording = NULL, *load = NULL;
+    struct likeness found;
+    uint64_t stretch;
+    char text[4096 + 64];
+    enum err e = trace_open_any(file, NULL, &(struct import_config){.gpu = -1, .without_stacks = true}, &recording, why);
+    if (e == ERR_OK)
+        e = likeness_fit(recording, file, o->seed, &load, &stretch, &found, why);
+    if (e == ERR_OK) {
+        snprintf(text, sizeof text, "like:file=%s,stretch=%" PRIu64, file, stretch);
+        e = generate_to(text, o, why);
+    }
+    if (e == ERR_OK && strcmp(o->out, "-") != 0)
+        print_fit(stretch, &found);
+    trace_close(load);
+    trace_close(recording);
+    return e;
+}
+
 static enum exit_status generate_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
-    const enum err e = o->out == NULL ? err_set(&why, ERR_USAGE, 0, "generate needs a name for the trace: -o OUT")
-                                      : generate_to(o->inputs[0], o, &why);
-    return e == ERR_OK ? STATUS_DONE : cli_fail(e, &why);
+    const char *load = o->inputs[0], *file = fitted_file(load);
+    enum err e = ERR_OK;
+    if (o->out == NULL)
+        e = err_set(&why, ERR_USAGE, 0, "generate needs a name for the trace: -o OUT");
+    else
+        e = file != NULL ? generate_fitted(file, o, &why) : generate_to(load, o, &why);
+    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &why);
 }
 
 static const struct flag_use generate_flags[] = {
@@ -31,9 +83,14 @@ static const struct flag_use generate_flags[] = {
 
 const struct subcommand cmd_generate = {
     .name = "generate",
-    .synopsis = "generate KIND -o OUT",
-    .summary = "make a trace by a rule, for tests and measurements (replay --list shows the kinds)",
-    .text = "The same kind, number of events and seed give the same bytes.\n",
+    .synopsis = "generate LOAD -o OUT",
+    .summary = "make a trace by a rule: a training, a server, random requests, or one that is like a recording",
+    .text = "LOAD is a kind and its options, such as\n"
+            "  replay generate transformer:layers=12,width=768,batch=8 -o t.zst\n"
+            "  replay generate serve:requests=azure.csv,cache=paged -o t.zst\n"
+            "  replay generate like:snapshot.pickle -o t.zst\n"
+            "replay --list shows the kinds, replay --help KIND the options of one.\n"
+            "The same load, number of events and seed give the same bytes.\n",
     .flags = generate_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

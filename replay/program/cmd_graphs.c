@@ -2,8 +2,10 @@
 /* `replay graphs FILE`: what the private pools of CUDA graphs take, in any arrangement of the captures. */
 #include "replay/program/cli.h"
 
+#include "base/terminal.h"
 #include "replay/graphs/arrangement.h"
 #include "report/json_writer.h"
+#include "report/terminal_table.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -12,11 +14,10 @@
 
 enum { CAPTURES_SHOWN = 12, ARRANGEMENTS = 4 };
 
-static const struct { enum graph_pools pools; const char *key, *words; } arrangements[ARRANGEMENTS] = {
-    { GRAPH_POOLS_SHARED, "shared", "one pool for all" },
-    { GRAPH_POOLS_OWN, "own", "a pool for each" },
-    { GRAPH_POOLS_RECORDED, "recorded", "the pools as recorded" },
-    { GRAPH_POOLS_NONE, "none", "without graphs" },
+/* By place in struct graphs. */
+static const struct { enum graph_pools pools; const char *key; } arrangements[ARRANGEMENTS] = {
+    { GRAPH_POOLS_SHARED, "shared" },     { GRAPH_POOLS_OWN, "own" },
+    { GRAPH_POOLS_RECORDED, "recorded" }, { GRAPH_POOLS_NONE, "none" },
 };
 
 /* Everything the command holds. Zero is valid: graphs_close accepts it. */
@@ -177,15 +178,12 @@ static const char *doubt_words(enum arrangement_doubt doubt)
     static const char *const words[] = {
         [ARRANGEMENT_EXACT] = "Exact, if each capture does what it did when recorded.",
         [ARRANGEMENT_DOUBT_ONCE] =
-            "Not exact where the first capture on a stream is left out or moved: it may have\n"
-            "requested something for all, such as the workspace of a library, and the others\n"
-            "do different work, so the recording does not tell.",
+            ("Not exact where the first capture on a stream is left out or moved: it may have requested something for all, "
+             "such as the workspace of a library, and the others do different work, so the recording does not tell."),
         [ARRANGEMENT_DOUBT_STREAMS] =
-            "Without graphs not exact: frees that waited for the end of a capture would have\n"
-            "waited for a stream.",
+            "Without graphs not exact: frees that waited for the end of a capture would have waited for a stream.",
         [ARRANGEMENT_DOUBT_FREES] =
-            "Not exact: captures free each other's memory, and which frees happen in this\n"
-            "order is not recorded.",
+            "Not exact: captures free each other's memory, and which frees happen in this order is not recorded.",
     };
     return words[doubt];
 }
@@ -201,52 +199,91 @@ static enum arrangement_doubt worst_doubt(const struct graphs *g)
     return worst;
 }
 
-static void print_rows(const struct graphs *g, const struct options *o)
+static uint64_t size_of(const struct graphs *g, enum graph_pools pools)
 {
-    char peak[TEXT_NUMBER], alone[TEXT_NUMBER], shared[TEXT_NUMBER], own[TEXT_NUMBER];
-    const size_t shown = o->is_all || g->n <= CAPTURES_SHOWN ? g->n : CAPTURES_SHOWN;
-    printf("%7s %9s %13s %13s   %s\n", "", "", "", "a pool", "with those above it");
-    printf("%7s %9s %13s %13s %13s %13s\n", "capture", "requests", "live at once", "of its own", "in one pool",
-           "a pool each");
-    for (size_t i = 0; i < g->n; i++) {
-        const struct graph_capture *c = &g->captures.at[g->list[i]];
-        if (i + 1 < g->n && i + 1 >= shown)          /* the last row is always shown */
-            continue;
-        if (i + 1 == g->n && g->n > shown)
-            printf("%7s and %zu more; --all shows them\n", "...", g->n - shown);
-        printf("%7" PRIu32 " %9" PRIu32 " %13s %13s %13s %13s\n", g->list[i] + 1, c->n_requests,
-               text_mib(c->peak_bytes, peak), text_mib(g->alone[i].bytes, alone), text_mib(g->shared[i], shared),
-               is_known(g, GRAPH_POOLS_OWN) ? text_mib(g->own[i], own) : "");
-    }
+    size_t i = 0;
+    while (arrangements[i].pools != pools)
+        i++;
+    return g->sizes[i].bytes;
 }
 
-static void print_sizes(const struct graphs *g)
+/* "In one pool these 4 captures take 56 MiB, in a pool each 78 MiB": the answer, first. */
+static void print_answer(const struct graphs *g)
 {
-    char text[TEXT_NUMBER], with[TEXT_NUMBER];
-    printf("\n%s, private pools take:\n", g->n == 1 ? "For this capture" : "For these captures in this order");
-    for (size_t i = 0; i < ARRANGEMENTS; i++)
-        if (arrangements[i].pools != GRAPH_POOLS_NONE)
-            printf("  %-24s %13s\n", arrangements[i].words,
-                   is_known(g, arrangements[i].pools) ? text_mib(g->sizes[i].bytes, text) : "too many");
-        else if (is_known(g, GRAPH_POOLS_NONE))
-            printf("Without graphs, the same work on the same stream in the ordinary pool, the whole\n"
-                   "program reserves %s at its peak; as recorded, with all graphs, %s.\n",
-                   text_mib(g->sizes[i].bytes, text), text_mib(recorded_peak(g), with));
+    char shared[TEXT_NUMBER], own[TEXT_NUMBER], recorded[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    text_mib(size_of(g, GRAPH_POOLS_SHARED), shared);
+    if (g->n == 1)
+        words_add(&w, "This capture's private pool takes %s", shared);
+    else if (g->n < g->captures.n || !g->is_in_order)
+        words_add(&w, "In one pool these %zu of %zu captures, in this order, take %s", g->n, g->captures.n, shared);
+    else
+        words_add(&w, "In one pool these %zu captures take %s", g->n, shared);
+    if (g->n > 1 && is_known(g, GRAPH_POOLS_OWN))
+        words_add(&w, ", in a pool each %s", text_mib(size_of(g, GRAPH_POOLS_OWN), own));
+    if (g->n > 1 && is_known(g, GRAPH_POOLS_RECORDED))
+        words_add(&w, ", in the pools as recorded %s", text_mib(size_of(g, GRAPH_POOLS_RECORDED), recorded));
+    words_add(&w, ".");
+    if (g->captures.has_earlier)
+        words_add(&w, " Not exact: private pools held memory before the recording began; it is not counted.");
+    if (!g->captures.has_earlier || worst_doubt(g) != ARRANGEMENT_EXACT)
+        words_add(&w, " %s", doubt_words(worst_doubt(g)));
+    words_print_screen(stdout, &w);
+    printf("\n");
+}
+
+enum { COLUMNS = 6 };
+static const struct text_column graphs_columns[COLUMNS] = {
+    { .title = "capture" }, { .title = "requests", .leaves = 1 }, { .title = "live at once", .leaves = 2 },
+    { .title = "alone" }, { .title = "in one pool", .group = "with those above" },
+    { .title = "in a pool each", .group = "with those above" },
+};
+
+static enum err add_row(struct terminal_table *rows, const struct graphs *g, size_t i)
+{
+    char number[TEXT_NUMBER], requests[TEXT_NUMBER], peak[TEXT_NUMBER], alone[TEXT_NUMBER], shared[TEXT_NUMBER],
+        own[TEXT_NUMBER];
+    const struct graph_capture *c = &g->captures.at[g->list[i]];
+    snprintf(number, sizeof number, "%" PRIu32, g->list[i] + 1);
+    return terminal_table_add(rows, (const char *const[COLUMNS]){
+                                        number, text_count(c->n_requests, requests), text_mib(c->peak_bytes, peak),
+                                        text_mib(g->alone[i].bytes, alone), text_mib(g->shared[i], shared),
+                                        is_known(g, GRAPH_POOLS_OWN) ? text_mib(g->own[i], own) : "-" });
+}
+
+/* The first rows and the last, which has the sum of all. Without memory for all rows the table shows those that it has. */
+static void print_rows(const struct graphs *g, const struct options *o)
+{
+    struct terminal_table rows = { .columns = graphs_columns, .n_columns = COLUMNS, .bold_row = SIZE_MAX };
+    const size_t shown = o->is_all || g->n <= CAPTURES_SHOWN ? g->n : CAPTURES_SHOWN;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < g->n && e == ERR_OK; i++)
+        if (i + 1 < shown || i + 1 == g->n)
+            e = add_row(&rows, g, i);
+    terminal_table_print(stdout, &rows, terminal_columns(stdout));
+    terminal_table_close(&rows);
+    if (g->n > shown)
+        printf("%zu more between the last two rows; --all shows them\n", g->n - shown);
+    printf("\n");
 }
 
 static void print_text(const struct graphs *g, const struct options *o)
 {
-    printf("%zu %s of CUDA graphs%s\n\n", g->captures.n, g->captures.n == 1 ? "capture" : "captures",
-           g->n < g->captures.n ? "; of these, in this order:" : g->is_in_order ? ":" : ", in this order:");
+    char text[TEXT_NUMBER], with[TEXT_NUMBER];
+    struct words none = { .n = 0 }, pools = { .n = 0 };
+    print_answer(g);
     print_rows(g, o);
-    print_sizes(g);
-    if (g->captures.how == CAPTURES_BY_POOL)
-        printf("Told apart by their pools: captures that share one count as one capture.\n"
-               "Recordings of replay run-sim and replay record --torch tell them apart.\n");
-    if (g->captures.has_earlier)
-        printf("Not exact: private pools held memory before the recording began; it is not\ncounted.\n");
-    if (!g->captures.has_earlier || worst_doubt(g) != ARRANGEMENT_EXACT)
-        printf("%s\n", doubt_words(worst_doubt(g)));
+    if (is_known(g, GRAPH_POOLS_NONE)) {
+        words_add(&none, "Without graphs, the same work on the same stream in the ordinary pool, the whole program reserves "
+                         "%s at its peak; as recorded, with all graphs, %s.", text_mib(size_of(g, GRAPH_POOLS_NONE), text),
+                  text_mib(recorded_peak(g), with));
+        words_print_screen(stdout, &none);
+    }
+    if (g->captures.how == CAPTURES_BY_POOL) {
+        words_add(&pools, "Captures are told apart by their pools: those that share one count as one capture. Recordings of "
+                          "replay run-sim and replay record --torch tell them apart.");
+        words_print_screen(stdout, &pools);
+    }
 }
 
 static bool is_exact(const struct graphs *g, const struct arrangement_size *s)

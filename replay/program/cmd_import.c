@@ -4,7 +4,7 @@
 
 static enum err import_to(const struct options *o, struct err_detail *why)
 {
-    struct progress progress = progress_start("reading");
+    struct progress progress = progress_start("reading", PROGRESS_BYTES);
     struct import_config import = o->import;
     import.progress = progress_report;
     import.progress_arg = &progress;

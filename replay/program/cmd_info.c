@@ -2,6 +2,7 @@
 /* `replay info FILE`: what a file is and holds. */
 #include "replay/program/cli.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "replay/conf/settings_facts.h"
 #include "replay/coverage/coverage.h"
@@ -11,10 +12,13 @@
 #include "replay/results/result.h"
 #include "report/explain_report.h"
 #include "report/json_writer.h"
+#include "report/text.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
+
+enum { FACT_COLUMN = 22 };
 
 /* X(NAME, key): the kinds of events as they are printed. */
 #define INFO_KINDS(X)                                                                                       \
@@ -65,6 +69,21 @@ static void print_start(const struct trace_reader *r)
     printf("\n");
 }
 
+/* A line of a fact: as it stands, but broken like a paragraph where the terminal is narrower. */
+static void print_fact(const char *name, const char *value, size_t n)
+{
+    const size_t columns = terminal_columns(stdout);
+    struct words w = { .n = 0 };
+    printf("%-*s ", FACT_COLUMN, name);
+    if (columns > n && columns - n > FACT_COLUMN) {
+        fwrite(value, 1, n, stdout);
+        putchar('\n');
+        return;
+    }
+    words_add(&w, "%.*s", (int)n, value);
+    words_print_within(stdout, &w, columns, FACT_COLUMN + 1, FACT_COLUMN + 1);
+}
+
 /* The facts that the source recorded, by name. A fact of several lines is printed in one column. */
 static void print_meta(const struct trace_reader *r, const char *path)
 {
@@ -75,13 +94,11 @@ static void print_meta(const struct trace_reader *r, const char *path)
                                   settings_is_fact(name);
         if (is_elsewhere)
             continue;
-        printf("%-22s ", name);
-        for (; *value != '\0'; value++) {
-            putchar(*value);
-            if (*value == '\n' && value[1] != '\0')
-                printf("%-22s ", "");
+        for (; *value != '\0' || name[0] != '\0'; name = "") {
+            const size_t n = strcspn(value, "\n");
+            print_fact(name, value, n);
+            value += n + (value[n] != '\0');
         }
-        printf("\n");
     }
 }
 

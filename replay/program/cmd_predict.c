@@ -42,6 +42,19 @@ static void choose_stem(struct predict *c)
     snprintf(c->stem, sizeof c->stem, "%.*s%s", (int)n_stem, from, is_given ? "" : ".predict");
 }
 
+/* A place that cannot be written to is refused before the program runs, not after. */
+static enum err check_place(const struct predict *c, struct err_detail *why)
+{
+    struct output *file;
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s.zst", c->stem) >= sizeof path)
+        return err_set(why, ERR_IO, 0, "%.150s: the name is too long", c->stem);
+    const enum err e = output_open(path, &file, why);
+    if (e == ERR_OK)
+        output_abandon(file);
+    return e;
+}
+
 /* Moves one file "run<...>" of a run to "STEM<...>". */
 static enum err keep_file(struct predict *c, const struct predicted_run *run, const char *name, struct err_detail *why)
 {
@@ -120,6 +133,13 @@ static enum err show(struct predict *c, struct err_detail *why)
     return output_commit(&c->json, why);
 }
 
+/* After an interrupt it is the signal's. */
+static enum exit_status answer_status(const struct prediction *p)
+{
+    const enum exit_status status = cli_finish_stdout(prediction_fits(p) ? STATUS_DONE : STATUS_FAILED);
+    return *p->interrupted == 0 ? status : (enum exit_status)(128 + *p->interrupted);
+}
+
 static enum exit_status predict_main(const struct options *o)
 {
     struct err_detail why = { .text = "" };
@@ -128,15 +148,14 @@ static enum exit_status predict_main(const struct options *o)
         return cli_fail(err_set(&why, ERR_HOST_NOMEM, 0, "the host is out of memory"), &why);
     c->options = o;
     choose_stem(c);
-    enum err e = cli_open_output(o, o->json, &c->is_stdout_taken, &c->json, &why);
+    enum err e = check_place(c, &why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->json, &c->is_stdout_taken, &c->json, &why);
     if (e == ERR_OK)
         e = predict(c, &why);
     if (e == ERR_OK)
         e = show(c, &why);
-    const enum exit_status answer = prediction_fits(&c->prediction) ? STATUS_DONE : STATUS_FAILED;
-    enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(answer);
-    if (e == ERR_OK && *c->prediction.interrupted != 0)
-        status = (enum exit_status)(128 + *c->prediction.interrupted);
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : answer_status(&c->prediction);
     output_abandon(c->json);
     prediction_close(&c->prediction);
     free(c);
@@ -150,7 +169,7 @@ static const struct flag_use predict_flags[] = {
                      "own)"),
     TAKES(RANGE), TAKES(STEPS), TAKES(WITHIN), TAKES(NO_OVERLAY),
     TAKES_AS(OUT, "the recording's name (default: made from the program's, as in train.predict.zst)"),
-    TAKES(JSON), TAKES(TORCH_LIBS), TAKES(VALUES), TAKES(THREADS), TAKES(PRICE), TAKES(HELP), FLAGS_END,
+    TAKES(JSON), TAKES(WIDE), TAKES(TORCH_LIBS), TAKES(VALUES), TAKES(THREADS), TAKES(PRICE), TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_predict = {

@@ -5,6 +5,7 @@
 #include "replay/export/perfetto.h"
 #include "replay/program/cli.h"
 #include "replay/program/cmd_calibrate.h"
+#include "replay/program/replay_shared.h"
 #include "replay/program/replay_ranks.h"
 #include "replay/program/what_if_options.h"
 #include "replay/results/device_runs.h"
@@ -298,7 +299,7 @@ static enum err session_run(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
     const uint64_t events = trace_info(s->trace)->events;
-    struct progress progress = progress_start("replaying");
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     struct replay_config cfg = {
         .sample_every_ns = o->sample_every_ns,
         .sample_every_events = o->sample_every_events,
@@ -346,7 +347,7 @@ static enum err session_write_timelines(struct session *s, struct err_detail *wh
 {
     for (size_t i = 0; i < s->n; i++)
         perfetto_finish(&s->timelines[i], &s->lanes[i]);
-    return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->options->inputs[0], why);
+    return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->trace, s->options->inputs[0], why);
 }
 
 /* Lines of the report, counted on a copy that goes nowhere. */
@@ -394,7 +395,7 @@ static enum err session_write(struct session *s, struct err_detail *why)
     if (e == ERR_OK)
         e = output_commit(&s->perfetto, why);
     if (e == ERR_OK && !s->is_stdout_taken) {
-        coverage_print(stdout, &s->coverage, s->trace);
+        coverage_print(stdout, &s->coverage);
         print_report(s);
     }
     return e;
@@ -421,6 +422,8 @@ static enum exit_status replay_main(const struct options *o)
     struct err_detail why = { .text = "" };
     if (o->calibrate)
         return calibrate_main(o);
+    if (o->share != NULL)
+        return shared_main(o);
     if (o->n_inputs == 1 && ranks_are_asked_for(o))
         return ranks_main(o);
     enum err e = session_parse_policies(&s, &why);
@@ -450,7 +453,7 @@ static const struct flag_use replay_flags[] = {
                      "recorded, best-fit, pow2, gc=0.8 and none)"),
     TAKES(DEVICES), TAKES(JSON), TAKES_AS(CSV, "write the results as CSV, one row per policy"), TAKES(SAMPLES),
     TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES(EXPLAIN), TAKES(INSERT),
-    TAKES(WARM), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES(WARM), TAKES(SHARE), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP), FLAGS_END,
 };
 
 const struct subcommand cmd_replay = {
@@ -466,7 +469,10 @@ const struct subcommand cmd_replay = {
             "A real card needs NVIDIA's driver only, which is looked for when the card is named. limit= is the most to "
             "take of the card. All of it is given back at the end, on an error, and on SIGINT or SIGTERM:\n"
             "  replay FILE --device cuda:0,limit=8GiB --touch\n"
-            "  replay --device cuda:0 --calibrate\n",
+            "  replay --device cuda:0 --calibrate\n"
+            "\n"
+            "Several processes on one card, the second of which begins after two seconds and may take 8 GiB:\n"
+            "  replay --share a.zst,b.zst@+2s@8GiB --device 24GiB\n",
     .failed = "a run was out of memory or failed its audit, or two devices were asked for different calls",
     .flags = replay_flags,
     .n_inputs_min = 1,

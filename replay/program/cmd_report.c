@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay report`: results, or traces that are run first, as a page, as Markdown and as CSV; and --fail-if. */
 #include "replay/program/cli.h"
+#include "replay/program/page_runs.h"
 #include "replay/program/report_answer.h"
-#include "replay/results/detailed_runs.h"
 #include "replay/results/results_file.h"
-#include "replay/sweep/sweep.h"
 #include "report/run_condition.h"
 
 #include <inttypes.h>
@@ -21,14 +20,9 @@ enum { N_REPORT_POLICIES = sizeof report_policies / sizeof report_policies[0] };
 struct report_session {
     const struct options *options;
     struct run_condition  conditions[FAIL_IF_MAX];
-    struct run_table      table;
-    struct verdict        verdict;
-    struct page           page;
+    struct page_runs      runs;
     const char          **traces;    /* the inputs that are no results */
     size_t                n_traces;
-    uint64_t              n_left_out;    /* traces and runs that failed */
-    size_t                n_notes;       /* how many notes of the page, the first ones, name them */
-    bool                  is_out_of_memory;
     struct output        *html, *md, *csv;
     bool                  is_stdout_taken;
 };
@@ -38,10 +32,8 @@ static void session_close(struct report_session *s)
     output_abandon(s->html);
     output_abandon(s->md);
     output_abandon(s->csv);
-    report_answer_close(&s->page.answer);
-    detailed_runs_close(&s->page);
-    verdict_close(&s->verdict);
-    run_table_close(&s->table);
+    report_answer_close(&s->runs.page.answer);
+    page_runs_close(&s->runs);
     free(s->traces);
 }
 
@@ -51,62 +43,29 @@ static void session_close(struct report_session *s)
 static enum err add_source(struct report_session *s, const char *path, struct err_detail *why)
 {
     bool is_results;
-    const enum err e = results_file_add(&s->table, path, s->options->import.memory_limit, &is_results, why);
+    const enum err e = results_file_add(&s->runs.table, path, s->options->import.memory_limit, &is_results, why);
     if (e == ERR_OK && !is_results)
         s->traces[s->n_traces++] = path;
     return e;
 }
 
-/* Says it on standard error at once, and on the page, whose reader does not see standard error. */
-static void complain(void *arg, const char *text)
-{
-    struct report_session *s = arg;
-    fprintf(stderr, "replay: left out: %s\n", text);
-    s->is_out_of_memory |= detailed_runs_note(&s->page, "left out: %s", text) != ERR_OK;
-    s->n_notes = s->page.n_notes;
-}
-
-/* Sweeps the traces into a database in memory: their runs then have the same columns as stored ones. */
 static enum err add_traces(struct report_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
-    struct sweep sweep = { .db = NULL };
     if (s->n_traces == 0)
-        return s->options->n_policies == 0 && s->options->device == NULL
+        return o->n_policies == 0 && o->device == NULL
                    ? ERR_OK
                    : err_set(why, ERR_USAGE, 0, "--policy and --device are for traces; these results were computed already");
-    const bool is_default = o->n_policies == 0;
-    const struct sweep_request asked = {
-        .inputs = s->traces, .n_inputs = s->n_traces,
-        .policies = is_default ? report_policies : o->policies,
-        .n_policies = is_default ? N_REPORT_POLICIES : o->n_policies,
-        .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
-        .threads = o->threads,
-    };
-    enum err e = sweep_open(&asked, &sweep, why);
-    if (e != ERR_OK)
-        return e;
-    sweep.complain = complain;
-    sweep.arg = s;
-    e = sweep_run(&sweep, NULL, false, why);
-    s->n_left_out = sweep.n_left_out;
-    if (e == ERR_OK && (sweep.is_out_of_memory || s->is_out_of_memory))
-        e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
-    if (e == ERR_OK)
-        e = run_table_add_db(&s->table, sweep.db, why);
-    sweep_close(&sweep);
-    return e;
+    if (o->n_policies == 0)
+        return page_runs_add_traces(&s->runs, s->traces, s->n_traces, report_policies, N_REPORT_POLICIES, why);
+    return page_runs_add_traces(&s->runs, s->traces, s->n_traces, o->policies, o->n_policies, why);
 }
 
 static enum err read_sources(struct report_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
     enum err e = ERR_OK;
-    run_table_open(&s->table);
-    if (o->is_given[FLAG_PRICE]) {
-        s->table.price_bytes_per_ms = o->price;
-        s->table.has_price = true;
-    }
+    page_runs_open(&s->runs, o);
     s->traces = calloc(o->n_inputs, sizeof *s->traces);
     if (s->traces == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
@@ -114,7 +73,7 @@ static enum err read_sources(struct report_session *s, struct err_detail *why)
         e = add_source(s, o->inputs[i], why);
     if (e == ERR_OK)
         e = add_traces(s, why);
-    if (e == ERR_OK && s->table.n_rows == 0)
+    if (e == ERR_OK && s->runs.table.n_rows == 0)
         e = err_set(why, ERR_FORMAT, 0, "%.150s: holds no run", o->inputs[0]);
     return e;
 }
@@ -133,40 +92,36 @@ static enum err open_outputs(struct report_session *s, struct err_detail *why)
     return e;
 }
 
-/* Ranks the runs, and replays some for the page: only a page shows runs in detail. */
+/* Only a page shows runs in detail, and the answer. */
 static enum err draw(struct report_session *s, struct err_detail *why)
 {
-    struct progress progress = progress_start("replaying");
-    if (verdict_open(&s->table, &s->verdict) != ERR_OK)
-        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report of %zu runs", s->table.n_rows);
-    s->page.verdict = &s->verdict;
-    if (s->html == NULL)
-        return ERR_OK;
+    const enum err e = page_runs_draw(&s->runs, s->html != NULL, why);
+    if (e != ERR_OK || s->html == NULL)
+        return e;
+    struct progress progress = progress_start("asking why and which card", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
-    enum err e = detailed_runs_replay(&s->page, s->options->threads, progress_report, &progress, why);
-    if (e == ERR_OK)
-        e = report_answer_find(&s->page, &cfg, why);
+    const enum err answered = report_answer_find(&s->runs.page, &cfg, why);
     progress_clear(&progress);
-    return e;
+    return answered;
 }
 
 static enum err write_outputs(struct report_session *s, struct err_detail *why)
 {
     if (s->html != NULL)
-        page_write_html(output_file(s->html), &s->page);
-    const struct page without_drawings = { .verdict = &s->verdict, .notes = s->page.notes, .n_notes = s->n_notes };
+        page_write_html(output_file(s->html), &s->runs.page);
+    const struct page without_drawings = { .verdict = &s->runs.verdict, .notes = s->runs.page.notes, .n_notes = s->runs.n_notes };
     if (s->md != NULL)
         page_write_markdown(output_file(s->md), &without_drawings);
     if (s->csv != NULL)
-        run_table_write_csv(output_file(s->csv), &s->table);
+        run_table_write_csv(output_file(s->csv), &s->runs.table);
     enum err e = output_commit(&s->html, why);
     if (e == ERR_OK)
         e = output_commit(&s->md, why);
     if (e == ERR_OK)
         e = output_commit(&s->csv, why);
     if (e == ERR_OK && !s->is_stdout_taken)
-        page_write_words(stdout, &s->page);
+        page_write_words(stdout, &s->runs.page);
     return e;
 }
 
@@ -176,14 +131,14 @@ static enum err write_outputs(struct report_session *s, struct err_detail *why)
 static bool report_condition(const struct report_session *s, size_t i)
 {
     size_t n = 0;
-    for (size_t row = 0; row < s->table.n_rows; row++) {
-        if (!run_condition_holds(&s->conditions[i], &s->table, row))
+    for (size_t row = 0; row < s->runs.table.n_rows; row++) {
+        if (!run_condition_holds(&s->conditions[i], &s->runs.table, row))
             continue;
         if (n++ == 0)
             fprintf(stderr, "replay: failed because %s:", s->options->fail_if[i]);
         if (n <= RUNS_NAMED)
-            fprintf(stderr, "%s %s (%s)", n == 1 ? "" : ",", s->verdict.settings[s->verdict.setting_of[row]].label,
-                    s->verdict.cases[s->verdict.case_of[row]].label);
+            fprintf(stderr, "%s %s (%s)", n == 1 ? "" : ",", s->runs.verdict.settings[s->runs.verdict.setting_of[row]].label,
+                    s->runs.verdict.cases[s->runs.verdict.case_of[row]].label);
     }
     if (n > RUNS_NAMED)
         fprintf(stderr, " and %zu more", n - RUNS_NAMED);
@@ -195,10 +150,10 @@ static bool report_condition(const struct report_session *s, size_t i)
 /* A source that could not be read cannot trigger --fail-if; do not report success either. */
 static enum exit_status report_status(const struct report_session *s, bool is_failed)
 {
-    if (s->n_left_out == 0)
+    if (s->runs.n_left_out == 0)
         return is_failed ? STATUS_FAILED : STATUS_DONE;
-    fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is incomplete\n", s->n_left_out,
-            s->n_left_out == 1 ? "trace or run was" : "traces or runs were");
+    fprintf(stderr, "replay: %" PRIu64 " %s left out: the report is incomplete\n", s->runs.n_left_out,
+            s->runs.n_left_out == 1 ? "trace or run was" : "traces or runs were");
     return STATUS_USAGE;
 }
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* `replay technique FILE`: what a training would take with another optimizer, or with states of another precision. */
+/* `replay technique FILE`: what a training would take in another way: with another optimizer, checkpointed, and so on. */
 #include "replay/program/cli.h"
 
 #include "replay/coverage/coverage.h"
 #include "replay/results/single_run.h"
+#include "base/terminal.h"
+#include "replay/technique/seen_errors.h"
 #include "replay/technique/technique.h"
 #include "report/text.h"
+#include "report/terminal_table.h"
 
-#include <inttypes.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +23,9 @@ static const struct { const char *word; unsigned bits; } precisions[] = { { "fp3
 
 /* One course of the program, as recorded or changed. */
 struct side {
-    struct trace_reader  *trace;         /* NULL: the recording itself */
-    struct technique_peak live;
-    uint64_t              reserved_bytes;
+    struct trace_reader    *trace;
+    struct technique_result result;
+    uint64_t                reserved_bytes;
 };
 
 /* Everything the command holds. Zero is valid: session_close accepts it. */
@@ -34,7 +37,6 @@ struct session {
     struct technique      change;
     struct single_run     run;           /* the recording, under its own settings, on a card without end */
     struct side           recorded, changed;
-    enum technique_way    way;
     struct output        *json;
 };
 
@@ -82,48 +84,68 @@ static enum err read_states(const char *text, struct technique *out, struct err_
     return ERR_OK;
 }
 
+/* "4" or "4:split". */
+static enum err read_accumulate(const char *text, struct technique *out, struct err_detail *why)
+{
+    const size_t n = strspn(text, "0123456789");
+    const unsigned long times = n > 0 && n <= 3 ? strtoul(text, NULL, 10) : 0;
+    out->accumulate = (unsigned)times;
+    out->is_split = strcmp(text + n, ":split") == 0;
+    if (times < 2 || times > TECHNIQUE_ACCUMULATE_MAX || (text[n] != '\0' && !out->is_split))
+        return err_set(why, ERR_USAGE, 0, "--accumulate '%.40s': expected a number from 2 to %d, such as 4 or 4:split", text,
+                       TECHNIQUE_ACCUMULATE_MAX);
+    return ERR_OK;
+}
+
+/* "repeated", or a line such as "model.py:34". */
+static enum err read_checkpoint(const char *text, struct technique *out, struct err_detail *why)
+{
+    const char *colon = strrchr(text, ':');
+    const bool is_line = colon != NULL && colon > text && colon[1] != '\0' &&
+                         strspn(colon + 1, "0123456789") == strlen(colon + 1);
+    out->checkpoint = strcmp(text, "repeated") == 0 ? "" : text;
+    return is_line || out->checkpoint != text
+               ? ERR_OK
+               : err_set(why, ERR_USAGE, 0, "--checkpoint '%.40s': expected repeated, or a line such as model.py:34", text);
+}
+
 static enum err read_change(struct session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
     enum err e = ERR_OK;
-    if (o->optimizer == NULL && o->states == NULL)
-        return err_set(why, ERR_USAGE, 0, "say what changes: --optimizer, --states or both");
+    s->change.is_in_place = o->is_in_place;
+    if (o->optimizer == NULL && o->states == NULL && o->accumulate == NULL && o->checkpoint == NULL && !o->is_in_place)
+        return err_set(why, ERR_USAGE, 0, "say what changes: --optimizer, --states, --accumulate, --checkpoint or "
+                       "--in-place");
+    if (o->out != NULL && strcmp(o->out, "-") == 0)
+        return err_set(why, ERR_USAGE, 0, "-o: name a file; standard output has the answer");
     if (o->optimizer != NULL)
         e = read_optimizer(o->optimizer, &s->change.optimizer, why);
-    return e == ERR_OK && o->states != NULL ? read_states(o->states, &s->change, why) : e;
+    if (e == ERR_OK && o->states != NULL)
+        e = read_states(o->states, &s->change, why);
+    if (e == ERR_OK && o->accumulate != NULL)
+        e = read_accumulate(o->accumulate, &s->change, why);
+    if (e == ERR_OK && o->checkpoint != NULL)
+        e = read_checkpoint(o->checkpoint, &s->change, why);
+    return e == ERR_OK && o->out != NULL ? cli_check_output(o, o->out, why) : e;
 }
 
 /* ---- answers ---- */
 
-static enum err replay_side(const struct session *s, struct side *side, struct err_detail *why)
+static enum err measure_side(const struct session *s, const struct technique *change, const char *path, struct side *side,
+                             struct err_detail *why)
 {
-    const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
-    struct lane lane = { .spec = NULL };
-    enum err e = lane_open(&s->run.spec, s->run.device.ops, &s->run.device.config, side->trace, 0, &lane, why);
+    enum err e = technique_apply(&s->course, change, path, &side->trace, &side->result, why);
     if (e == ERR_OK)
-        e = replay_run(side->trace, &lane, 1, &cfg, why);
-    if (e == ERR_OK && lane.outcome != ERR_OK)
-        e = err_set(why, lane.outcome, 0, "the changed trace cannot be replayed: %.160s", lane.why.text);
-    if (e == ERR_OK)
-        side->reserved_bytes = lane.device->usage.reserved_peak_bytes;
-    lane_close(&lane);
+        e = single_run_measure(&s->run, side->trace, "the changed trace", NULL, NULL, &side->reserved_bytes, why);
     return e;
 }
 
 static enum err measure(struct session *s, struct err_detail *why)
 {
     const struct technique as_recorded = { .optimizer = OPTIMIZER_RECORDED };
-    enum technique_way way;
-    enum err e = technique_apply(&s->course, &as_recorded, NULL, &s->recorded.trace, &s->recorded.live, &way, why);
-    if (e == ERR_OK)
-        e = technique_apply(&s->course, &s->change, NULL, &s->changed.trace, &s->changed.live, &s->way, why);
-    if (e == ERR_OK)
-        e = replay_side(s, &s->recorded, why);
-    if (e == ERR_OK)
-        e = replay_side(s, &s->changed, why);
-    if (e == ERR_OK && s->options->out != NULL)
-        e = technique_apply(&s->course, &s->change, s->options->out, NULL, &s->changed.live, &way, why);
-    return e;
+    const enum err e = measure_side(s, &as_recorded, NULL, &s->recorded, why);
+    return e == ERR_OK ? measure_side(s, &s->change, s->options->out, &s->changed, why) : e;
 }
 
 static enum err session_run(struct session *s, struct err_detail *why)
@@ -142,87 +164,137 @@ static enum err session_run(struct session *s, struct err_detail *why)
 
 /* ---- text ---- */
 
-static void print_row(const char *name, uint64_t before, uint64_t after)
+static const char *separator(const struct words *w)
 {
-    char a[TEXT_NUMBER], b[TEXT_NUMBER], by[TEXT_NUMBER] = "", more[TEXT_NUMBER + 1] = "";
+    return w->n == 0 ? "" : ", ";
+}
+
+/* "checkpointed, momentum": what was asked for, in words. */
+static void add_change(struct words *w, const struct session *s)
+{
+    const struct technique *t = &s->change;
+    struct words said = { .n = 0 };
+    if (t->is_in_place)
+        words_add(&said, "activation functions in place");
+    if (t->checkpoint != NULL)
+        words_add(&said, "%scheckpointed (%zu calls of modules)", separator(&said), s->changed.result.n_calls);
+    if (t->accumulate > 1)
+        words_add(&said, t->is_split ? "%sthe batch in %u accumulated parts" : "%sgradients of %u batches accumulated",
+                  separator(&said), t->accumulate);
+    if (t->optimizer != OPTIMIZER_RECORDED)
+        words_add(&said, "%s%s", separator(&said),
+                  t->optimizer == OPTIMIZER_NONE ? "no optimizer" : optimizer_words[t->optimizer]);
+    if (s->options->states != NULL)
+        words_add(&said, "%sstates of %u bits (recorded: %u)", separator(&said), t->state_bits, t->recorded_state_bits);
+    words_add(w, "%s", said.text);
+}
+
+/* "132 MiB instead of 146 MiB": the answer, in the first line. */
+static void print_answer(const struct session *s)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    const uint64_t before = s->recorded.reserved_bytes, after = s->changed.reserved_bytes;
+    struct words w = { .n = 0 };
+    words_add(&w, "About %s%s reserved at the peak instead of %s (%+.1f%%): ",
+              coverage_is_lower_bound(&s->coverage) ? "at least " : "", text_mib(after, a), text_mib(before, b),
+              before > 0 ? 100.0 * ((double)after - (double)before) / (double)before : 0.0);
+    add_change(&w, s);
+    words_add(&w, ".");
+    words_print_screen(stdout, &w);
+    printf("\n");
+}
+
+enum { COLUMNS = 4 };
+static const struct text_column technique_columns[COLUMNS] = {
+    { .title = "", .is_left = true }, { .title = "as recorded" }, { .title = "estimated" },
+    { .title = "difference", .leaves = 1 },
+};
+
+static enum err add_row(struct terminal_table *rows, const char *name, uint64_t before, uint64_t after)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], by[TEXT_NUMBER], more[TEXT_NUMBER + 1] = "";
     text_mib(after > before ? after - before : before - after, by);
     if (after != before)
         snprintf(more, sizeof more, "%c%s", after > before ? '+' : '-', by);
-    printf(more[0] == '\0' ? "%-24s %14s %14s\n" : "%-24s %14s %14s %14s\n", name, text_mib(before, a),
-           text_mib(after, b), more);
+    return terminal_table_add(rows, (const char *const[COLUMNS]){ name, text_mib(before, a), text_mib(after, b), more });
 }
 
-static void print_change(const struct session *s)
+/* Without memory for all rows the table shows those that it has. */
+static void print_table(const struct session *s)
 {
-    const struct technique *t = &s->change;
-    static const char *const recorded[] = { "no states", "1 tensor of state for each gradient",
-                                            "2 tensors of state for each gradient",
-                                            "3 tensors of state for each gradient" };
-    printf("An estimate from one recording: ");
-    if (t->optimizer != OPTIMIZER_RECORDED)
-        printf("%s%s", t->optimizer == OPTIMIZER_NONE ? "no optimizer" : optimizer_words[t->optimizer],
-               s->options->states != NULL ? ", " : "");
-    if (s->options->states != NULL)
-        printf("states of %u bits, recorded of %u", t->state_bits, t->recorded_state_bits);
-    printf(".\nThe recorded optimizer has %s.\n\n",
-           s->course.states_each == STATES_UNKNOWN ? "states of its own kind" : recorded[s->course.states_each]);
+    struct terminal_table rows = { .columns = technique_columns, .n_columns = COLUMNS, .bold_row = 0 };
+    const struct technique_peak *before = &s->recorded.result.peak, *after = &s->changed.result.peak;
+    enum err e = add_row(&rows, "reserved at the peak", s->recorded.reserved_bytes, s->changed.reserved_bytes);
+    if (e == ERR_OK)
+        e = add_row(&rows, "live at the peak", before->bytes, after->bytes);
+    for (int c = 0; c < CATEGORY_KINDS && e == ERR_OK; c++) {
+        char name[TEXT_NUMBER];
+        snprintf(name, sizeof name, "  %s", category_word((enum category)c));
+        if (before->by_category[c] > 0 || after->by_category[c] > 0)
+            e = add_row(&rows, name, before->by_category[c], after->by_category[c]);
+    }
+    terminal_table_print(stdout, &rows, terminal_columns(stdout));
+    terminal_table_close(&rows);
+    printf("\n");
 }
 
 static const char *method_words(const struct session *s)
 {
-    if (s->way == TECHNIQUE_EDITED)
-        return "Requests of the recorded optimizer are left out or get other sizes, and the trace is replayed under "
-               "the recorded settings.";
-    if (s->way == TECHNIQUE_INSERTED)
-        return "Steps as PyTorch's optimizer makes them are put in behind each backward pass, where gradients are "
-               "live, and the trace is replayed under the recorded settings.";
+    if (s->changed.result.way == TECHNIQUE_EDITED)
+        return "Recorded requests are left out, end earlier or get other sizes, and the trace is replayed under the "
+               "recorded settings.";
+    if (s->changed.result.way == TECHNIQUE_INSERTED)
+        return "What the change adds is put in between the recorded requests, and the trace is replayed under the recorded "
+               "settings.";
     if (s->course.states_each == 0 && s->change.optimizer >= OPTIMIZER_MOMENTUM)
         return "No gradients are on record at the end of a backward pass, so the states of this optimizer are not "
                "counted.";
     return "Nothing was recorded that this changes.";
 }
 
-static void print_paragraph(const char *text)
+static void add_states(struct words *w, const struct session *s)
 {
-    struct words w = { .n = 0 };
-    words_add(&w, "%s", text);
-    words_print_within(stdout, &w, HELP_WIDTH, 0, 0);
+    static const char *const recorded[] = { "No states of an optimizer are on record.",
+                                            "The recorded optimizer has 1 tensor of state for each gradient.",
+                                            "The recorded optimizer has 2 tensors of state for each gradient.",
+                                            "The recorded optimizer has 3 tensors of state for each gradient." };
+    if (s->change.optimizer != OPTIMIZER_RECORDED || s->options->states != NULL)
+        words_add(w, " %s", s->course.states_each == STATES_UNKNOWN ? "The recorded optimizer has states of its own kind."
+                                                                    : recorded[s->course.states_each]);
 }
 
-static void print_coverage(const struct session *s)
+/* How far such estimates were off where programs ran both ways. */
+static void print_errors(const struct session *s)
 {
-    char text[COVERAGE_TEXT];
-    struct err_detail ignored;
-    int64_t number = s->coverage.last_refusal;
-    if (trace_event_number(s->trace, s->coverage.last_refusal, &number, &ignored) != ERR_OK)
-        number = s->coverage.last_refusal;
-    coverage_sentence(&s->coverage, trace_event_word(s->trace), number, text);
-    if (text[0] != '\0') {
-        print_paragraph(text);
-        printf("\n");
+    for (enum technique_change c = 0; c < TECHNIQUE_CHANGES; c++) {
+        const struct seen_error *e = seen_error_of(c);
+        struct words w = { .n = 0 };
+        if (!technique_changes(&s->change, c))
+            continue;
+        words_add(&w, "Error seen, %s: ", e->words);
+        if (e->n_pairs > 0)
+            words_add(&w, "%.1f%% of the reserved and %.1f%% of the live peak on %u recorded pair%s (%s); ",
+                      e->of_pairs.reserved, e->of_pairs.live, e->n_pairs, e->n_pairs == 1 ? "" : "s", e->pairs);
+        words_add(&w, "at most %.1f%%%s and %.1f%%%s on %u programs that ran both ways.", e->of_programs.reserved,
+                  e->n_pairs > 0 ? "" : " of the reserved", e->of_programs.live, e->n_pairs > 0 ? "" : " of the live peak",
+                  e->n_programs);
+        words_print_screen(stdout, &w);
     }
 }
 
 static void print_text(const struct session *s)
 {
-    print_coverage(s);
-    print_change(s);
-    printf("%-24s %14s %14s %14s\n", coverage_is_lower_bound(&s->coverage) ? "at least" : "", "as recorded",
-           "estimated", "difference");
-    print_row("reserved at the peak", s->recorded.reserved_bytes, s->changed.reserved_bytes);
-    print_row("live at the peak", s->recorded.live.bytes, s->changed.live.bytes);
-    for (int c = 0; c < CATEGORY_KINDS; c++) {
-        char name[TEXT_NUMBER];
-        const uint64_t before = s->recorded.live.by_category[c], after = s->changed.live.by_category[c];
-        snprintf(name, sizeof name, "  %s", category_word((enum category)c));
-        if (before > 0 || after > 0)
-            print_row(name, before, after);
-    }
-    printf("\n");
-    print_paragraph(method_words(s));
-    print_paragraph("On loops that ran both ways under PyTorch such estimates were equal to the byte (doc/advice.md names "
-                    "them). For the exact figure change the program, then `replay predict -- PROGRAM` or `replay "
-                    "run-sim`.");
+    struct words method = { .n = 0 }, exact = { .n = 0 };
+    print_answer(s);
+    print_table(s);
+    words_add(&method, "An estimate: the program did not run this way. %s", method_words(s));
+    add_states(&method, s);
+    words_print_screen(stdout, &method);
+    print_errors(s);
+    words_add(&exact, "If you have the program, `replay run-sim` runs it with the change made and gives the exact figure; "
+                      "`replay predict` says which card that needs.");
+    words_print_screen(stdout, &exact);
+    coverage_print(stdout, &s->coverage);
 }
 
 /* ---- JSON ---- */
@@ -231,12 +303,32 @@ static void json_side(struct json_writer *w, const char *key, const struct side 
 {
     json_put_object(w, key);
     json_put_number(w, "peak_reserved_bytes", side->reserved_bytes);
-    json_put_number(w, "peak_requested_bytes", side->live.bytes);
+    json_put_number(w, "peak_requested_bytes", side->result.peak.bytes);
     json_put_object(w, "by_category");
     for (int c = 0; c < CATEGORY_KINDS; c++)
-        json_put_number(w, category_word((enum category)c), side->live.by_category[c]);
+        json_put_number(w, category_word((enum category)c), side->result.peak.by_category[c]);
     json_end_object(w);
     json_end_object(w);
+}
+
+static void json_errors(struct json_writer *w, const struct session *s)
+{
+    json_put_array(w, "seen_errors");
+    for (enum technique_change c = 0; c < TECHNIQUE_CHANGES; c++) {
+        const struct seen_error *e = seen_error_of(c);
+        if (!technique_changes(&s->change, c))
+            continue;
+        json_put_object(w, NULL);
+        json_put_text(w, "change", e->words);
+        json_put_number(w, "pairs", e->n_pairs);
+        json_put_ratio(w, "pairs_reserved_percent", e->of_pairs.reserved);
+        json_put_ratio(w, "pairs_live_percent", e->of_pairs.live);
+        json_put_number(w, "programs", e->n_programs);
+        json_put_ratio(w, "programs_reserved_percent", e->of_programs.reserved);
+        json_put_ratio(w, "programs_live_percent", e->of_programs.live);
+        json_end_object(w);
+    }
+    json_end_array(w);
 }
 
 static void write_json(const struct session *s, FILE *out)
@@ -251,10 +343,18 @@ static void write_json(const struct session *s, FILE *out)
     json_put_number_unless(&w, "state_bits", s->change.state_bits, 0);
     json_put_number_unless(&w, "recorded_state_bits", s->change.recorded_state_bits, 0);
     json_put_number_unless(&w, "recorded_states_each", s->course.states_each, STATES_UNKNOWN);
+    json_put_number_unless(&w, "accumulate", s->change.accumulate, 0);
+    json_put_bool(&w, "is_split", s->change.is_split);
+    json_put_text(&w, "checkpoint", s->options->checkpoint);
+    json_put_bool(&w, "in_place", s->change.is_in_place);
+    json_put_number(&w, "checkpointed_calls", s->changed.result.n_calls);
+    json_put_number(&w, "repeated_passes", s->changed.result.n_passes);
+    json_put_number(&w, "joined_requests", s->changed.result.n_joined);
     json_put_number(&w, "backward_passes", s->course.n_step_ends);
-    json_put_text(&w, "way", ways[s->way]);
+    json_put_text(&w, "way", ways[s->changed.result.way]);
     json_side(&w, "recorded", &s->recorded);
     json_side(&w, "estimated", &s->changed);
+    json_errors(&w, s);
     json_put_object(&w, "trace");
     coverage_json(&w, &s->coverage);
     json_end_object(&w);
@@ -281,21 +381,25 @@ static enum exit_status technique_main(const struct options *o)
 }
 
 static const struct flag_use technique_flags[] = {
-    TAKES(OPTIMIZER), TAKES(STATES), TAKES_AS(OUT, "write the changed trace, to be replayed like any other"),
-    TAKES(JSON), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+    TAKES(OPTIMIZER), TAKES(STATES), TAKES(ACCUMULATE), TAKES(CHECKPOINT), TAKES(IN_PLACE),
+    TAKES_AS(OUT, "write the changed trace, to be replayed like any other"), TAKES(JSON), TAKES_INPUT, TAKES(HELP),
+    FLAGS_END,
 };
 
 const struct subcommand cmd_technique = {
     .name = "technique",
-    .synopsis = "technique FILE [--optimizer WHAT] [--states PRECISION]",
-    .summary = "estimate what a training would take with another optimizer or other states, from one recording",
-    .text = "Requests get categories, as `who --by category` shows them; those of the optimizer are left out, resized or put "
-            "in, and the trace is replayed. The recording needs Python stacks and the program's start.\n"
-            "Other techniques are not estimated: what accumulation, checkpointing and in-place operations do depends on the "
-            "program, and `replay predict` runs it.\n"
+    .synopsis = "technique FILE CHANGE...",
+    .summary = "estimate what a training would take with another optimizer, checkpointed, with gradients accumulated or in "
+               "place, from one recording",
+    .text = "Requests get categories, as `who --by category` shows them. What the change touches is left out, resized, ended "
+            "earlier or put in, and the trace is replayed. The recording needs Python stacks and the program's start. Several "
+            "changes are made together.\n"
+            "Every figure is an estimate, and the errors seen on programs that ran both ways stand below it. The program "
+            "itself, run with the change by `replay run-sim`, gives the exact figure.\n"
             "\n"
             "Examples:\n"
             "  replay technique out.pickle --optimizer sgd\n"
+            "  replay technique out.pickle --checkpoint repeated --accumulate 4:split\n"
             "  replay technique out.pickle --states bf16 -o changed.trace.zst\n"
             "  replay fit changed.trace.zst\n",
     .flags = technique_flags,

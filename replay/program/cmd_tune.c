@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* `replay tune TRACE`: the setting of PyTorch's allocator that serves the trace best on a card, and why. */
 #include "replay/program/cli.h"
+#include "replay/program/tune_host.h"
 
 #include "base/terminal.h"
 #include "policies/pytorch/pytorch_conf.h"
@@ -9,7 +10,7 @@
 #include "replay/results/result.h"
 #include "report/json_writer.h"
 #include "report/text.h"
-#include "report/text_table.h"
+#include "report/terminal_table.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -99,7 +100,7 @@ static const struct text_column trial_columns[] = {
 enum { TRIAL_COLUMNS = sizeof trial_columns / sizeof trial_columns[0] };
 
 /* `f`: what is known of its smallest card; NULL: nothing. */
-static enum err add_trial(struct text_table *rows, const struct tune_session *s, const char *what, const struct trial *t,
+static enum err add_trial(struct terminal_table *rows, const struct tune_session *s, const char *what, const struct trial *t,
                           const struct tune_finalist *f)
 {
     char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER], card[TEXT_NUMBER] = "-";
@@ -108,7 +109,7 @@ static enum err add_trial(struct text_table *rows, const struct tune_session *s,
         text_mib(f->smallest_bytes, card);
     if (!t->fits)
         snprintf(runs, sizeof runs, "no: stops at %s", event_text(s, t->stopped_at, where));
-    return text_table_add(rows, (const char *const[TRIAL_COLUMNS]){
+    return terminal_table_add(rows, (const char *const[TRIAL_COLUMNS]){
                                     what, text_mib(t->peak_reserved_bytes, reserved), text_count(t->retries, retries),
                                     text_count(t->device_calls, calls), text_time(t->device_time_ns, time), card, runs });
 }
@@ -116,15 +117,15 @@ static enum err add_trial(struct text_table *rows, const struct tune_session *s,
 static void print_trials(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
-    struct text_table rows = { .columns = trial_columns, .n_columns = TRIAL_COLUMNS, .bold_row = tune_recommends(t) ? 1 : 0 };
+    struct terminal_table rows = { .columns = trial_columns, .n_columns = TRIAL_COLUMNS, .bold_row = tune_recommends(t) ? 1 : 0 };
     enum err e = add_trial(&rows, s, t->is_baseline_recorded ? "recorded" : "defaults", &t->baseline.trial,
                            t->n_finalists > 0 ? &t->finalists[t->n_finalists] : NULL);
     if (e == ERR_OK && t->advice != TUNE_NOTHING)
         e = add_trial(&rows, s, tune_recommends(t) ? "recommended" : "best found", &t->entries[t->winner].trial,
                       tune_finalist_of(t, t->winner));
     if (e == ERR_OK)
-        text_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
-    text_table_close(&rows);
+        terminal_table_print(stdout, &rows, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout));
+    terminal_table_close(&rows);
     printf("\n");
 }
 
@@ -231,6 +232,28 @@ static void print_bounds(const struct tune_session *s)
     words_print(stdout, &w, 0, 2);
 }
 
+static void print_smallest_cards(const struct tune_session *s)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    const struct tune *t = &s->tune;
+    const char *at_least = coverage_is_lower_bound(&t->coverage) ? "at least " : "";
+    for (size_t i = 0; i < t->n_fits; i++) {
+        const struct fit *f = &t->fits[i];
+        struct words line = { .n = 0 };
+        const uint64_t total = s->device.config.total_bytes;
+        words_add(&line, "- ");
+        words_add_settings(&line, t, &t->entries[t->fit_entries[i]].settings);
+        if (f->smallest_bytes == 0)
+            words_add(&line, ": none found");
+        else if (f->smallest_bytes > total)
+            words_add(&line, ": %s%s, %s more", at_least, text_mib(f->smallest_bytes, a),
+                      text_mib(f->smallest_bytes - total, b));
+        else
+            words_add(&line, ": %s, although not on this larger one", text_mib(f->smallest_bytes, a));
+        words_print(stdout, &line, 0, 2);
+    }
+}
+
 static void print_nothing_helps(const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
@@ -253,22 +276,7 @@ static void print_nothing_helps(const struct tune_session *s)
               text_mib(best->trial.refused_reserved_bytes, b), text_mib(best->trial.refused_free_bytes, c),
               text_mib(t->usable_bytes - t->bounds.live_bytes, d));
     words_print(stdout, &w, 0, 2);
-    const char *at_least = coverage_is_lower_bound(&t->coverage) ? "at least " : "";
-    for (size_t i = 0; i < t->n_fits; i++) {
-        const struct fit *f = &t->fits[i];
-        struct words line = { .n = 0 };
-        const uint64_t total = s->device.config.total_bytes;
-        words_add(&line, "- ");
-        words_add_settings(&line, t, &t->entries[t->fit_entries[i]].settings);
-        if (f->smallest_bytes == 0)
-            words_add(&line, ": none found");
-        else if (f->smallest_bytes > total)
-            words_add(&line, ": %s%s, %s more", at_least, text_mib(f->smallest_bytes, a),
-                      text_mib(f->smallest_bytes - total, b));
-        else
-            words_add(&line, ": %s, although not on this larger one", text_mib(f->smallest_bytes, a));
-        words_print(stdout, &line, 0, 2);
-    }
+    print_smallest_cards(s);
 }
 
 /* What the winner gains on the recording: a smaller card, or driver time on the smallest. */
@@ -369,6 +377,25 @@ static void print_context(const struct device_choice *d)
         text_put_line(stdout, text, 2);
 }
 
+/* The answer that is filled in stands by itself: none of it was recorded. */
+static void print_filled(const struct tune *t)
+{
+    char live[TEXT_NUMBER], size[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (!t->filled.is_known)
+        return;
+    words_add(&w, "If the cut step goes on as the one before (filled in from it, not recorded), its live data peaks at %s. ",
+              text_mib(t->filled.live_bytes, live));
+    if (t->filled.smallest_bytes > 0)
+        words_add(&w, "The %s setting then needs a card of %s", baseline_name(t), text_mib(t->filled.smallest_bytes, size));
+    else
+        words_add(&w, "No card was found for the %s setting", baseline_name(t));
+    if (t->entries[0].trial.fits)
+        words_add(&w, "; %s %s on this card", winner_name(t), t->filled.runs_with_winner ? "runs" : "runs out of memory");
+    words_add(&w, ".");
+    words_print(stdout, &w, 0, 2);
+}
+
 static void print_text(const struct tune_session *s)
 {
     char device[HEADLINE_TEXT + sizeof "Device: "];
@@ -379,15 +406,18 @@ static void print_text(const struct tune_session *s)
     text_put_line(stdout, device, 8);
     print_context(&s->device);
     printf("Settings of PyTorch %s; %zu tried.\n\n", pytorch_rules_name(&t->rules), t->n_entries);
-    coverage_print(stdout, &t->coverage, s->trace);
+    coverage_print(stdout, &t->coverage);
     fresh_start_print(stdout, s->trace);
-    if (runs)
+    if (runs) {
         print_advice(t);
-    print_trials(s);
-    if (!runs)
+    } else {
         print_nothing_helps(s);
+        printf("\n");
+    }
+    print_trials(s);
     if (tune_recommends(t))
         print_why(s);
+    print_filled(t);
     print_bounds(s);
     if (runs)
         print_copies(t);
@@ -522,6 +552,22 @@ static void json_entries(struct json_writer *w, const struct tune_session *s)
     json_end_array(w);
 }
 
+static void json_filled(struct json_writer *w, const struct tune *t)
+{
+    if (!t->filled.is_known) {
+        json_put_null(w, "if_step_goes_on");
+        return;
+    }
+    json_put_object(w, "if_step_goes_on");
+    json_put_number(w, "live_peak_bytes", t->filled.live_bytes);
+    json_put_number_unless(w, "smallest_card_bytes", t->filled.smallest_bytes, 0);
+    if (t->entries[0].trial.fits)
+        json_put_bool(w, "runs_with_setting", t->filled.runs_with_winner);
+    else
+        json_put_null(w, "runs_with_setting");
+    json_end_object(w);
+}
+
 static void write_json(FILE *out, const struct tune_session *s)
 {
     const struct tune *t = &s->tune;
@@ -553,6 +599,7 @@ static void write_json(FILE *out, const struct tune_session *s)
     json_winner(&w, s, "best_here_only", t->advice == TUNE_HERE_ONLY);
     json_caution(&w, t);
     json_why(&w, s);
+    json_filled(&w, t);
     json_entries(&w, s);
     json_copies(&w, t);
     json_fits(&w, t);
@@ -563,7 +610,7 @@ static void write_json(FILE *out, const struct tune_session *s)
 
 static enum err session_run(struct tune_session *s, struct err_detail *why)
 {
-    struct progress progress = progress_start("replaying");
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
     const struct tune_request asked = { .release = s->options->torch, .seed = s->options->seed,
@@ -577,6 +624,8 @@ static enum exit_status tune_main(const struct options *o)
 {
     struct tune_session s = { .options = o };
     struct err_detail why = { .text = "" };
+    if (o->is_host)
+        return tune_host_main(o);
     enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
     if (e == ERR_OK)
         e = cli_open_trace_without_stacks(o, 0, &s.trace, &why);
@@ -600,7 +649,7 @@ static enum exit_status tune_main(const struct options *o)
 static const struct flag_use tune_flags[] = {
     TAKES_AS(DEVICE, "the simulated card to find a setting for, such as 24GiB or h100-80g (default: the recorded card, or "
                      "the smallest named one that holds the recorded run)"),
-    TAKES(TORCH), TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT,
+    TAKES(TORCH), TAKES(HOST), TAKES(JSON), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE), TAKES_AS(SEED, "seed of the changed copies (default: 0)"), TAKES_INPUT,
     TAKES(HELP), FLAGS_END,
 };
 

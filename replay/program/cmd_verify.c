@@ -2,6 +2,7 @@
 /* `replay verify FILE`: does our model of PyTorch's allocator decide as the recorded one did? */
 #include "replay/program/cli.h"
 
+#include "base/terminal.h"
 #include "replay/verify/recorded_settings.h"
 #include "replay/verify/verify.h"
 #include "report/json_writer.h"
@@ -11,50 +12,67 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void print_counts(const char *what, const struct verify_counts *c, const char *rest)
+enum { NAME_COLUMN = 21 };
+
+static void add_counts(struct words *w, const char *what, const struct verify_counts *c, const char *rest)
 {
     char equal[TEXT_NUMBER], compared[TEXT_NUMBER], unknowable[TEXT_NUMBER];
     assert(c->equal <= c->compared);
-    printf("%s %s of %s equal%s", what, text_count(c->equal, equal), text_count(c->compared, compared), rest);
+    words_add(w, "%s %s of %s equal%s", what, text_count(c->equal, equal), text_count(c->compared, compared), rest);
     if (c->unknowable > 0)
-        printf(" (%s more unknowable: the recording does not tell which of two equal blocks is older)",
+        words_add(w, " (%s more unknowable: the recording does not tell which of two equal blocks is older)",
                text_count(c->unknowable, unknowable));
+}
+
+/* A name and what is said of it, broken into lines on a terminal. */
+static void print_named(const char *name, const char *text)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "%s", text);
+    printf("%-*s ", NAME_COLUMN, name);
+    words_print_within(stdout, &w, terminal_columns(stdout), NAME_COLUMN + 1, NAME_COLUMN + 1);
 }
 
 static void print_pass(const char *name, const struct verify_pass *p)
 {
     char events[TEXT_NUMBER], equal[TEXT_NUMBER];
-    printf("%-21s ", name);
+    struct words w = { .n = 0 };
     if (!p->is_done) {
-        printf("not done: %s\n", p->reason);
+        words_add(&w, "not done: %s", p->reason);
+        print_named(name, w.text);
         return;
     }
-    print_counts("placements", &p->placements, "");
-    print_counts(", segments", &p->segments, "");
+    add_counts(&w, "placements", &p->placements, "");
+    add_counts(&w, ", segments", &p->segments, "");
     if (p->reserved.equal == p->reserved.compared)
-        printf(", reserved equal at all %s events", text_count(p->reserved.compared, events));
+        words_add(&w, ", reserved equal at all %s events", text_count(p->reserved.compared, events));
     else
-        printf(", reserved equal at %s of %s events", text_count(p->reserved.equal, equal),
-               text_count(p->reserved.compared, events));
+        words_add(&w, ", reserved equal at %s of %s events", text_count(p->reserved.equal, equal),
+                  text_count(p->reserved.compared, events));
     if (p->ooms_recorded + p->ooms_predicted > 0)
-        printf(", out of memory %" PRIu64 " recorded, %" PRIu64 " predicted", p->ooms_recorded, p->ooms_predicted);
-    printf("\n");
-    if (p->has_difference)
-        printf("%-21s first difference at record %" PRIu64 ": %s\n", "", p->first.record, p->first.text);
+        words_add(&w, ", out of memory %" PRIu64 " recorded, %" PRIu64 " predicted", p->ooms_recorded, p->ooms_predicted);
+    print_named(name, w.text);
+    if (p->has_difference) {
+        w = (struct words){ .n = 0 };
+        words_add(&w, "first difference at record %" PRIu64 ": %s", p->first.record, p->first.text);
+        print_named("", w.text);
+    }
     if (p->reason[0] != '\0')
-        printf("%-21s %s\n", "", p->reason);
+        print_named("", p->reason);
 }
 
 static void print_report(const struct verify_report *r, const struct trace_reader *trace)
 {
     const char *notes = trace_meta(trace, "notes");
     char note[TRACE_NOTE];
-    printf("PyTorch %s, %s%s%s\n", r->version, r->settings, r->inferred[0] == '\0' ? "" : "; inferred: ", r->inferred);
+    struct words w = { .n = 0 };
+    words_add(&w, "PyTorch %s, %s%s%s", r->version, r->settings, r->inferred[0] == '\0' ? "" : "; inferred: ", r->inferred);
+    text_put_line(stdout, w.text, 2);
     print_pass("following the record:", &r->following);
     print_pass("running free:", &r->free_running);
     printf("%s\n", verify_is_equal(r) ? "all equal" : "not equal");
     while (!verify_is_equal(r) && trace_next_note(&notes, note))     /* these may explain a difference */
-        printf("%-21s %s\n", "of the recording:", note);
+        print_named("of the recording:", note);
 }
 
 static void json_counts(struct json_writer *w, const char *key, const struct verify_counts *c, bool has_unknowable)

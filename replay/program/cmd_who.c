@@ -2,17 +2,19 @@
 /* `replay who FILE`: who holds the memory at a moment. */
 #include "replay/program/cli.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "replay/engine/explain_run.h"
 #include "replay/who/categories.h"
 #include "report/json_writer.h"
+#include "report/text.h"
 #include "traces/stack_frame.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 20, WHO_WIDTH = 80, NAME_COLUMN = 31, STACK_TEXT = 4096 };
+enum { ROWS_SHOWN = 20, NAME_COLUMN = 31, STACK_TEXT = 4096 };
 
 static const struct { const char *word; enum holder_key key; } keys[] = {
     { "line", HOLDER_LINE }, { "file", HOLDER_FILE }, { "stack", HOLDER_STACK },
@@ -132,10 +134,10 @@ static double share(uint64_t part, uint64_t whole)
 
 /* ---- text ---- */
 
-/* Cuts a name on the left, where the folders are, and never inside a letter. */
+/* Cuts a name that is wider than the terminal on the left, where the folders are, and never inside a letter. */
 static void print_name(const char *name, bool is_wide)
 {
-    const size_t room = WHO_WIDTH - NAME_COLUMN, n = strlen(name);
+    const size_t room = terminal_screen_columns(stdout) - NAME_COLUMN, n = strlen(name);
     const char *from = is_wide || n <= room ? name : name + (n - (room - 3));
     while (((unsigned char)*from & 0xC0) == 0x80)
         from++;
@@ -166,34 +168,46 @@ static void print_rows(const struct who *w, const struct options *o)
 static void print_sureness(const struct who *w)
 {
     const uint64_t all = w->held.bytes, named = w->facts.named_bytes, labelled = w->facts.labelled_bytes;
+    struct words words = { .n = 0 };
     if (labelled > 0)
-        printf("Labels tell the category of %.1f%% of the bytes. Call stacks and lives alone would\n"
-               "have told %.1f%% of those rightly.\n", 100 * share(labelled, all),
-               100 * share(w->facts.agreed_bytes, labelled));
+        words_add(&words, "Labels tell the category of %.1f%% of the bytes. Call stacks and lives alone would have told "
+                          "%.1f%% of those rightly.", 100 * share(labelled, all),
+                  100 * share(w->facts.agreed_bytes, labelled));
     else if (named > 0)
-        printf("Told from call stacks and from what each request lives through: %.1f%% of the\n"
-               "bytes%s.\n", 100 * share(named, all), named < all ? "; of the rest the recording tells nothing" : "");
+        words_add(&words, "Told from call stacks and from what each request lives through: %.1f%% of the bytes%s.",
+                  100 * share(named, all), named < all ? "; of the rest the recording tells nothing" : "");
     else
-        printf("No category can be told: %s.\n", trace_info(w->trace)->n_stacks > 0 ?
-               "what is live is older than the recording,\nor its stacks show no Python" :
-               "that takes call stacks. In PyTorch, record with\n"
-               "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+        words_add(&words, "No category can be told: %s.", trace_info(w->trace)->n_stacks > 0
+                      ? "what is live is older than the recording, or its stacks show no Python"
+                      : "that takes call stacks. In PyTorch, record with "
+                        "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+    words_print_screen(stdout, &words);
+}
+
+static void print_forced_to_size(void)
+{
+    struct words words = { .n = 0 };
+    words_add(&words, "No call stacks were recorded, so lines are not known. In PyTorch, record with "
+                      "torch.cuda.memory._record_memory_history(stacks=\"python\").");
+    words_print_screen(stdout, &words);
 }
 
 static void print_text(const struct who *w, const struct options *o)
 {
-    printf("%.2f MiB in %zu live requests ", (double)w->held.bytes / (double)MIB, w->held.n);
+    struct words words = { .n = 0 };
+    words_add(&words, "%.2f MiB in %zu live request%s ", (double)w->held.bytes / (double)MIB, w->held.n,
+              w->held.n == 1 ? "" : "s");
     if (w->place >= 0)
-        printf("before %s %" PRId64, trace_event_word(w->trace), w->place);
+        words_add(&words, "before %s %" PRId64, trace_event_word(w->trace), w->place);
     else
-        printf("at the end");
-    printf("%s, by %s:\n", o->grew != NULL ? ", requested since then" : "", keys[w->key].word);
+        words_add(&words, "at the end");
+    words_add(&words, "%s, by %s:", o->grew != NULL ? ", requested since then" : "", keys[w->key].word);
+    words_print_screen(stdout, &words);
     print_rows(w, o);
     if (keys[w->key].key == HOLDER_CATEGORY)
         print_sureness(w);
     if (w->is_forced_to_size)
-        printf("No call stacks were recorded, so lines are not known. In PyTorch, record with\n"
-               "torch.cuda.memory._record_memory_history(stacks=\"python\").\n");
+        print_forced_to_size();
 }
 
 /* ---- files ---- */

@@ -76,18 +76,25 @@ static enum err read_log(struct input *in, char *bytes, size_t *n, struct err_de
     return e;
 }
 
-/* Whether the file holds the text of an OutOfMemoryError. */
-static bool find_text(struct why_session *s)
+/* Takes the text of an OutOfMemoryError out of a file that is no recording. If there is none, `why` stays, which says what
+ * the file is not. */
+static enum err find_text(struct why_session *s, struct err_detail *why)
 {
-    struct err_detail ignored;
+    struct err_detail reason;
     struct input *in = NULL;
     size_t n = 0;
     char *bytes = malloc(LOG_MAX + INPUT_PEEK_MAX);
-    const bool is_found = bytes != NULL && input_open(s->path, &in, &ignored) == ERR_OK &&
-                          read_log(in, bytes, &n, &ignored) == ERR_OK && oom_text_find(bytes, n, &s->text);
+    enum err e = bytes == NULL ? err_set(&reason, ERR_HOST_NOMEM, 0, "%s: no memory to read it", s->path)
+                               : input_open(s->path, &in, &reason);
+    if (e == ERR_OK)
+        e = read_log(in, bytes, &n, &reason);
+    if (e == ERR_HOST_NOMEM)
+        *why = reason;
+    else
+        e = e == ERR_OK && oom_text_find(bytes, n, &s->text) ? ERR_OK : ERR_FORMAT;
     input_close(in);
     free(bytes);
-    return is_found;
+    return e;
 }
 
 static enum err session_open(struct why_session *s, struct err_detail *why)
@@ -99,14 +106,14 @@ static enum err session_open(struct why_session *s, struct err_detail *why)
         return e;
     o.inputs = &s->path;
     e = cli_open_trace_or_state(&o, 0, &s->trace, &s->is_state, why);
-    if (e == ERR_FORMAT && find_text(s))
-        return ERR_OK;
+    if (e == ERR_FORMAT)
+        return find_text(s, why);
     return e == ERR_OK ? device_choose_for_advice(o.device, s->trace, &s->device, why) : e;
 }
 
 static enum err session_run(struct why_session *s, struct err_detail *why)
 {
-    struct progress progress = progress_start("replaying");
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
     const enum err e = s->trace != NULL ? why_read(s->trace, s->is_state, &s->device, &cfg, &s->why, why) : ERR_OK;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The table of commands. */
+/* The table of commands, and how one is run. */
 #include "replay/program/cli.h"
 
 #include "base/nearest.h"
 
 #include <assert.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command_entry command_table[] = {
 #define GROUP(title) {.group = title},
@@ -42,4 +43,42 @@ const struct subcommand *subcommand_nearest(const char *typed)
             nearest_offer(&nearest, c->name, strlen(c->name));
     }
     return nearest.distance <= SLIPS_MAX ? subcommand_find(nearest.name) : NULL;
+}
+
+/* A file that is not there, or one too many, may be a command that was mistyped: `replay inof trace`. */
+static enum err check_inputs(const struct subcommand *c, const struct options *o, struct err_detail *why)
+{
+    assert(c->n_inputs_min <= c->n_inputs_max);
+    if (o->n_inputs < c->n_inputs_min && !o->calibrate && o->share == NULL)
+        return err_set(why, ERR_USAGE, 0, "a file is missing: replay %s (see replay --help)", c->synopsis);
+    const bool is_too_many = o->n_inputs > c->n_inputs_max;
+    const bool is_missing = c->name == NULL && o->n_inputs == 1 && access(o->inputs[0], F_OK) != 0;
+    const struct subcommand *meant = c->name == NULL && (is_too_many || is_missing) ? subcommand_nearest(o->inputs[0])
+                                                                                   : NULL;
+    if (meant != NULL)
+        return err_set(why, ERR_USAGE, 0, "'%.60s' is neither a command nor a file; did you mean '%s'?", o->inputs[0],
+                       meant->name);
+    if (!is_too_many)
+        return ERR_OK;
+    return err_set(why, ERR_USAGE, 0, "one name too many, '%.60s': replay %s", o->inputs[c->n_inputs_max], c->synopsis);
+}
+
+enum exit_status subcommand_run(const struct subcommand *c, int argc, char **argv)
+{
+    struct options o;
+    struct err_detail why = { .text = "" };
+    enum err e = options_parse(argc, argv, c->flags, &o, &why);
+    if (e != ERR_OK)
+        return cli_fail(e, &why);
+    enum exit_status status = STATUS_DONE;
+    if (o.is_given[FLAG_HELP]) {
+        help_print_command(stdout, c);
+        status = cli_finish_stdout(STATUS_DONE);
+    } else if ((e = check_inputs(c, &o, &why)) != ERR_OK) {
+        status = cli_fail(e, &why);
+    } else {
+        status = c->run(&o);
+    }
+    options_close(&o);
+    return status;
 }

@@ -3,7 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/units.h"
-#include "traces/generate.h"
+#include "loads/load.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -50,13 +50,13 @@ static void list_real_devices(void)
 static void list_traces(void)
 {
     const struct importer *importer;
-    const char *kind, *summary;
+    const struct load_kind *kind;
     printf("\nFormats read, besides our own (recognised, or named with --from):\n");
     for (size_t i = 0; (importer = importer_at(i)) != NULL; i++)
         print_entry(importer->name, importer->summary);
     printf("\nTraces to generate (replay generate KIND -o OUT):\n");
-    for (size_t i = 0; (kind = trace_generate_at(i, &summary)) != NULL; i++)
-        print_entry(kind, summary);
+    for (size_t i = 0; (kind = load_kind_at(i)) != NULL; i++)
+        print_entry(kind->typed, kind->summary);
 }
 
 enum exit_status list_everything(void)
@@ -118,8 +118,28 @@ static void print_values(const struct policy_option *o)
     }
 }
 
+/* The options of a load, as those of a policy below. */
+static enum exit_status list_load(const struct load_kind *k)
+{
+    help_print_wrapped(stdout, k->summary, (size_t)printf("%s: ", k->name), 2);
+    if (k->options == NULL)
+        printf("\nIt has no options.\n");
+    for (const struct load_option *o = k->options; o != NULL && o->name != NULL; o++) {
+        printf("\n  %s: ", o->name);
+        if (o->kind == LOAD_NUMBER)
+            printf("a whole number, %" PRIu64 " to %" PRIu64, o->min, o->max);
+        else
+            printf("%s", o->kind == LOAD_WORD ? o->words : "a text");
+        printf("; %s%s\n      ", o->fallback != NULL ? "default: " : "needed", o->fallback != NULL ? o->fallback : "");
+        help_print_wrapped(stdout, o->help, 6, 6);
+    }
+    return cli_finish_stdout(STATUS_DONE);
+}
+
 enum exit_status list_policy(const char *text)
 {
+    if (load_kind_named(text) != NULL)
+        return list_load(load_kind_named(text));
     struct policy_spec spec;
     struct err_detail why = { .text = "" };
     const enum err e = policy_spec_parse(text, &spec, &why);

@@ -169,6 +169,9 @@ void man_page_print(FILE *out)
     put_introduction(out);
     put_commands(out);
     put_statuses(out);
+    fputs(".SH PRIVACY\n", out);
+    put_paragraphs(out, "There is no telemetry of any kind. replay sends nothing anywhere and opens no network connection. "
+                        "What record, run-sim and predict run is your own program, and does what it does.\n");
     fputs(".SH FILES\n", out);
 #define MAN_ITEM(name, meaning) put_item(out, name, meaning);
     MAN_FILES(MAN_ITEM)

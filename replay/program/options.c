@@ -175,11 +175,13 @@ static enum err take_price(const struct flag_row *row, const char *value, struct
 }
 
 /* "20GiB" */
-static enum err take_memory_limit(const struct flag_row *row, const char *value, struct options *o,
-                                  struct err_detail *why)
+static enum err take_size(const struct flag_row *row, const char *value, struct options *o, struct err_detail *why)
 {
-    if (units_parse_bytes(value, strlen(value), &o->import.memory_limit) && o->import.memory_limit > 0)
+    uint64_t bytes;
+    if (units_parse_bytes(value, strlen(value), &bytes) && bytes >= row->min) {
+        *(uint64_t *)field_of(row, o) = bytes;
         return ERR_OK;
+    }
     return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected a size such as 20GiB", row->name, value);
 }
 
@@ -215,6 +217,7 @@ static const char *const segment_free_words[] = {"auto", "program", "allocator",
 #define WORD(member, type, w) .take = take_word, .to = MEMBER(member, type), .words = (w)
 #define NUMBER(member, least, most) \
     .take = take_number, .to = MEMBER(member, uint64_t), .min = (least), .max = (most)
+#define SIZE(member, least) .take = take_size, .to = MEMBER(member, uint64_t), .min = (least)
 #define UNSIGNED(member, least, most) \
     .take = take_unsigned, .to = MEMBER(member, unsigned), .min = (least), .max = (most)
 #define SIGNED(member, least, most) \
@@ -333,7 +336,7 @@ enum err options_parse(int argc, char **argv, const struct flag_use *taken, stru
                        struct err_detail *why)
 {
     struct options o = { .import = { .gpu = -1 }, .price = WINNER_PRICE_BYTES_PER_MS,
-                         .steps = 5, .within_s = 600 };
+                         .steps = 5, .within_s = 600, .effort = 10 };
     bool is_over = false;                    /* after "--" every word is an input */
     enum err e = ERR_OK;
     o.inputs = calloc((size_t)argc + 1, sizeof *o.inputs);

@@ -50,17 +50,24 @@ struct options {
     size_t      n_devices;
     const char *device;                      /* of a command that takes one */
     const char *html, *md, *json, *csv, *samples, *perfetto, *out, *from, *torch, *insert, *warm, *to;
-    const char *optimizer, *states;          /* of `technique`, which reads the words itself */
+    const char *optimizer, *states, *accumulate, *checkpoint;    /* of `technique`, which reads the words itself */
+    bool        is_in_place;         /* of `technique` */
+    const char *as;                          /* of `conform` */
     const char *captures;            /* of `graphs`, which reads the list itself */
+    const char *share;                       /* of `replay`, which reads the list itself */
+    const char *part, *part_time, *scale;    /* of `trace`, which reads them itself */
+    bool        part_step;
+    uint64_t    times;
     const char *range;                       /* of `predict`, which reads it itself */
     uint64_t    steps, within_s;
     const char *at_moment, *by, *grew, *folded, *speedscope;     /* of `who`, which reads the words itself */
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
     enum oom_action on_oom;
     enum start_mode start;
-    bool        audit, is_abbreviated, touch, calibrate, formulas, is_wide, is_all;
+    bool        audit, is_abbreviated, touch, calibrate, formulas, is_wide, is_all, is_host;
     unsigned    threads;
     struct import_config import;
+    uint64_t    capacity, align_bytes, effort;      /* of `plan`; 0: not given, but effort */
     uint64_t    price;                       /* bytes per ms of driver time (report/winner.h) */
     uint64_t    shard, n_shards;             /* 1 <= shard <= n_shards; both 0 without --shard */
 };

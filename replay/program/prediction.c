@@ -128,6 +128,7 @@ void prediction_close(struct prediction *p)
     if (p->folder[0] != '\0')
         journal_folder_remove(p->folder);
     overlay_close(&p->overlay);
+    predicted_categories_close(p->categories);
     if (p->has_tune)
         tune_close(&p->tune);
     free(p->runs);
@@ -454,7 +455,7 @@ static enum err with_trace(struct prediction *p, const struct prediction_run *ru
                                              const struct replay_config *, struct err_detail *),
                            struct err_detail *why)
 {
-    struct progress progress = progress_start("replaying");
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = p->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
     struct trace_reader *trace;
@@ -476,6 +477,13 @@ static enum err find_setting(struct prediction *p, const struct prediction_run *
     return tune_run(trace, &p->rows[0].answer.device, &asked, cfg, &p->tune, why);
 }
 
+static enum err find_categories(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                                const struct replay_config *cfg, struct err_detail *why)
+{
+    (void)run, (void)cfg;
+    return predicted_categories_find(trace, &p->categories, why);
+}
+
 static enum err say_once(struct prediction *p, struct err_detail *why)
 {
     const struct predicted_row *row = &p->rows[0];
@@ -483,6 +491,8 @@ static enum err say_once(struct prediction *p, struct err_detail *why)
     enum err e = need_run(p, row->card, p->range.low, true, &run, why);
     if (e == ERR_OK)
         e = with_trace(p, run, find_smallest, why);
+    if (e == ERR_OK && p->runs[row->run].made.is_of_pytorch)
+        e = with_trace(p, &p->runs[row->run], find_categories, why);
     if (e == ERR_OK && row->policy == NULL && p->runs[row->run].made.is_of_pytorch)
         e = with_trace(p, &p->runs[row->run], find_setting, why);
     return e == ERR_INTERRUPTED ? ERR_OK : e;

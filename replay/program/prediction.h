@@ -12,6 +12,7 @@
 #include "replay/advise/card_answer.h"
 #include "replay/advise/largest_value.h"
 #include "replay/advise/tune.h"
+#include "replay/program/predicted_categories.h"
 #include "replay/program/predicted_run.h"
 
 /* One card with one setting. */
@@ -54,6 +55,8 @@ struct prediction {
     /* The smallest card for the least value, with the first row's setting. */
     bool   has_smallest;
     struct fit smallest;
+
+    struct predicted_categories *categories;         /* of the first row's run; NULL: not of PyTorch's allocator */
 
     /* The setting that saves most on the first card. */
     bool   has_tune;

@@ -2,16 +2,20 @@
 /* Prints what was found out: the verdict, a row for each card, what is said once, what was assumed. */
 #include "replay/program/prediction_text.h"
 
+#include "base/terminal.h"
 #include "base/units.h"
+#include "policies/pytorch/pytorch_conf.h"
 #include "replay/program/cli.h"
+#include "replay/program/nccl_buffers.h"
 #include "report/json_writer.h"
 #include "report/text.h"
+#include "report/terminal_table.h"
 #include "sim/card_context.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAMES_SHOWN = 3, CARD_COLUMN = 33, ASSUMPTIONS_MAX = 10 };
+enum { NAMES_SHOWN = 3, ASSUMPTIONS_MAX = 10 };
 
 /* A program that asked for no memory for so long, and for this share of its time, waits for something. */
 enum { QUIET_S = 3, QUIET_SHARE = 10 };
@@ -76,16 +80,18 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     if (run == NULL)
         return;
     assume_end(a, p, &run->made);
-    words_add(assumption_add(a), "Nothing was computed: all values read from the card are zeros. A program that "
-                                 "branches on them may take another way.");
+    words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
+                                 "are zeros. A program that branches on them may take another way.");
     if (run->made.is_of_pytorch)
         words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
                   p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");
     else
         words_add(assumption_add(a), "The program's calls to the driver: it does not use PyTorch's allocator.");
-    if (run->made.n_recordings > 1)
+    if (run->made.n_recordings > 1) {
         words_add(assumption_add(a), "Of %u processes and cards, the figures are those of the one that held most.",
                   run->made.n_recordings);
+        words_add_nccl(assumption_add(a));
+    }
     bool is_any_bare = false;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_row *row = &p->rows[i];
@@ -191,7 +197,7 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
                   units_format_bytes(row->answer.card_peak_bytes, needs),
                   units_format_bytes(row->answer.device.config.total_bytes, has));
     } else if (n == p->n_rows) {
-        words_add(w, "Fits on all %zu.", n);
+        words_add(w, n == 2 ? "Fits on both cards." : "Fits on all %zu cards.", n);
     } else {
         words_add(w, "Does not fit on %zu of %zu: ", p->n_rows - n, p->n_rows);
         words_add_failing(w, p);
@@ -199,31 +205,39 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
     }
 }
 
-static void print_row(FILE *out, const struct prediction *p, const struct predicted_row *row)
+/* On a narrow terminal what the card has leaves first; what fits stays. */
+enum { ROW_COLUMNS = 7 };
+
+static enum err add_row(struct terminal_table *rows, const struct prediction *p, const struct predicted_row *row)
 {
-    char name[2 * DEVICE_TEXT], largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
-    snprintf(name, sizeof name, "%s%s%s", row->card, row->policy != NULL ? ", " : "",
-             row->policy != NULL ? row->policy : "");
-    if (p->has_range && row->largest.is_any)
-        snprintf(largest, sizeof largest, "%" PRIu64, row->largest.fits);
-    else if (p->has_range)
-        snprintf(largest, sizeof largest, "none");
-    if (!row->is_known) {
-        fprintf(out, "%-*.*s %7s not known\n", CARD_COLUMN, CARD_COLUMN, name, "");
-        return;
-    }
-    fprintf(out, "%-*.*s %7s %10s %10s %10s  %s\n", CARD_COLUMN, CARD_COLUMN, name, largest,
-            units_format_bytes(row->answer.peak_reserved_bytes, reserved),
-            units_format_bytes(row->answer.card_peak_bytes, peak),
-            units_format_bytes(row->answer.device.config.total_bytes, has), row->fits ? "yes" : "no");
+    char largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
+    const char *policy = row->policy != NULL ? row->policy : "";
+    if (p->has_range)
+        snprintf(largest, sizeof largest, row->largest.is_any ? "%" PRIu64 : "none", row->largest.fits);
+    if (!row->is_known)
+        return terminal_table_add(rows, (const char *const[ROW_COLUMNS]){ row->card, policy, largest, "", "", "",
+                                                                          "not known" });
+    return terminal_table_add(rows, (const char *const[ROW_COLUMNS]){
+                                    row->card, policy, largest,
+                                    units_format_bytes(row->answer.peak_reserved_bytes, reserved),
+                                    units_format_bytes(row->answer.card_peak_bytes, peak),
+                                    units_format_bytes(row->answer.device.config.total_bytes, has),
+                                    row->fits ? "yes" : "no" });
 }
 
+/* Without memory for all rows the table shows those that it has. Columns that no row has a word for are left out. */
 static void print_rows(FILE *out, const struct prediction *p)
 {
-    fprintf(out, "%-*s %7.7s %10s %10s %10s  %s\n", CARD_COLUMN, "card", p->has_range ? p->name : "", "reserved",
-            "of card", "card has", "fits");
-    for (size_t i = 0; i < p->n_rows; i++)
-        print_row(out, p, &p->rows[i]);
+    const struct text_column columns[ROW_COLUMNS] = {
+        { .title = "card", .is_left = true }, { .title = "setting", .is_left = true, .leaves = 2 }, { .title = p->name },
+        { .title = "reserved" }, { .title = "of card" }, { .title = "card has", .leaves = 1 }, { .title = "fits" },
+    };
+    struct terminal_table rows = { .columns = columns, .n_columns = ROW_COLUMNS, .bold_row = p->n_rows };
+    size_t i = 0;
+    while (i < p->n_rows && add_row(&rows, p, &p->rows[i]) == ERR_OK)
+        i++;
+    terminal_table_print(out, &rows, p->options->is_wide ? TERMINAL_ANY : terminal_columns(out));
+    terminal_table_close(&rows);
     fprintf(out, "\n");
 }
 
@@ -294,15 +308,20 @@ static void print_setting(FILE *out, const struct prediction *p)
     struct words w = { .n = 0 };
     if (!p->has_tune)
         return;
-    if (best == NULL)
-        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.",
-                  100 / TUNE_GAIN_SHARE);
-    else if (best->smallest_bytes > 0 && now->smallest_bytes > best->smallest_bytes)
-        words_add(&w, "PYTORCH_CUDA_ALLOC_CONF=%s saves most: a card of %s instead of %s (replay tune).", text,
+    if (best == NULL) {
+        words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of the card.", 100 / TUNE_GAIN_SHARE);
+        paragraph(out, &w);
+        return;
+    }
+    if (best->smallest_bytes > 0 && now->smallest_bytes > best->smallest_bytes)
+        words_add(&w, "This setting saves most: a card of %s instead of %s (replay tune).",
                   units_format_bytes(best->smallest_bytes, a), units_format_bytes(now->smallest_bytes, b));
     else
-        words_add(&w, "PYTORCH_CUDA_ALLOC_CONF=%s helps most (replay tune).", text);
+        words_add(&w, "This setting helps most (replay tune).");
     paragraph(out, &w);
+    fprintf(out, "\n  ");
+    text_put_export(out, pytorch_conf_variable(&p->tune.rules), text);
+    fprintf(out, "\n");
 }
 
 void prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files)
@@ -313,6 +332,7 @@ void prediction_print(FILE *out, struct prediction *p, const struct prediction_f
     paragraph(out, &verdict);
     fprintf(out, "\n");
     print_rows(out, p);
+    predicted_categories_print(out, p->categories);
     print_largest(out, p);
     print_smallest(out, p);
     print_setting(out, p);
@@ -433,6 +453,7 @@ void prediction_write_json(FILE *out, struct prediction *p, const struct predict
     json_end_array(&w);
     json_put_number_if(&w, "smallest_card_bytes", p->has_smallest, p->smallest.smallest_bytes);
     json_put_text(&w, "smallest_card", p->has_smallest && p->smallest.card != NULL ? p->smallest.card->name : NULL);
+    predicted_categories_put_json(&w, p->categories);
     json_setting(&w, p);
     json_put_text(&w, "torch", p->release[0] != '\0' ? p->release : NULL);
     json_run(&w, p);

@@ -2,11 +2,14 @@
 /* Finds a recording for each rank of a folder, replays them one after the other, and compares. */
 #include "replay/program/replay_ranks.h"
 
+#include "base/terminal.h"
 #include "replay/coverage/coverage.h"
 #include "replay/diff/rank_spread.h"
+#include "replay/program/nccl_buffers.h"
 #include "replay/results/single_run.h"
 #include "replay/sweep/sweep_inputs.h"
 #include "report/json_writer.h"
+#include "report/terminal_table.h"
 #include "report/text.h"
 #include "traces/stack_frame.h"
 
@@ -15,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LABEL_TEXT = 32, LINE_TEXT = 160, LINE_COLUMN = 42, RANKS_WIDTH = 80, LINES_SHOWN = 8, RANKS_SHOWN = 16 };
+enum { LABEL_TEXT = 32, LINE_TEXT = 160, LINES_SHOWN = 8, RANKS_SHOWN = 16, LINE_LETTERS = 40, POLICY_TEXT = 256 };
 
 /* Endings of a recording's files, the one that tells most first: what `run-sim` and `record` name so. */
 static const char *const endings[] = { ".zst", ".pickle", ".pkl", ".gz", ".html", ".oom.zst", ".oom.pickle",
@@ -29,6 +32,7 @@ struct ranks_report {
     size_t  n;
     struct rank_figures *figures;    /* by place in `order` */
     struct rank_spread   spread;
+    char policy[POLICY_TEXT], device[POLICY_TEXT];   /* of the replays; "several": ranks had others */
     struct output *json;
 };
 
@@ -144,6 +148,21 @@ static enum err open_rank(const struct ranks_report *r, const struct options *o,
 
 /* ---- figures ---- */
 
+/* What all ranks have in common of policy and card; "several" where they differ. */
+static void note_one(char text[static POLICY_TEXT], const char *now)
+{
+    if (text[0] == '\0')
+        snprintf(text, POLICY_TEXT, "%s", now);
+    else if (strncmp(text, now, POLICY_TEXT - 1) != 0)
+        snprintf(text, POLICY_TEXT, "several");
+}
+
+static void note_setting(struct ranks_report *r, const struct single_run *run)
+{
+    note_one(r->policy, run->spec.typed);
+    note_one(r->device, run->device.typed);
+}
+
 static enum err replay_rank(struct ranks_report *r, const struct options *o, size_t i, struct err_detail *why)
 {
     const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
@@ -156,6 +175,8 @@ static enum err replay_rank(struct ranks_report *r, const struct options *o, siz
                             o->n_devices > 0 ? o->devices[0] : NULL, why);
     if (e == ERR_OK)
         e = single_run_replay(&run, &cfg, why);
+    if (e == ERR_OK)
+        note_setting(r, &run);
     if (e == ERR_OK)
         e = coverage_read(trace, &coverage, why);
     if (e == ERR_OK)
@@ -195,60 +216,128 @@ static const char *label_of(const struct ranks_report *r, size_t i, char text[st
     return text;
 }
 
-static void print_rank(const struct ranks_report *r, size_t i)
+/* The worst, and how far apart they are: the answer, first. */
+static void print_answer(const struct ranks_report *r)
 {
-    char label[LABEL_TEXT], live[TEXT_NUMBER], reserved[TEXT_NUMBER];
-    const bool is_worst = i == r->spread.worst && r->n > 1, is_refused = r->figures[i].outcome != ERR_OK;
-    printf("%-23.23s %14s %14s%s%s\n", label_of(r, i, label), text_mib(r->figures[i].live_bytes, live),
-           text_mib(r->figures[i].reserved_bytes, reserved), is_worst ? "  the worst" : "",
-           is_refused ? (is_worst ? ", refused memory" : "  refused memory") : "");
+    char label[LABEL_TEXT], reserved[TEXT_NUMBER], spread[TEXT_NUMBER], live[TEXT_NUMBER];
+    const struct rank_figures *worst = &r->figures[r->spread.worst];
+    struct words w = { .n = 0 };
+    words_add(&w, r->n == 1 ? "One rank, %s: %s reserved%s." : "The worst is %s: %s reserved%s.",
+              label_of(r, r->spread.worst, label), text_mib(worst->reserved_bytes, reserved),
+              worst->outcome != ERR_OK ? ", and a request was refused" : "");
+    if (r->n > 1)
+        words_add(&w, " The %zu ranks lie %s apart (%.1f%% of the worst), their live data %s.", r->n,
+                  text_mib(r->spread.reserved_bytes, spread),
+                  worst->reserved_bytes > 0 ? 100 * (double)r->spread.reserved_bytes / (double)worst->reserved_bytes : 0,
+                  text_mib(r->spread.live_bytes, live));
+    words_print_screen(stdout, &w);
+    printf("\n");
 }
 
-static void print_line(const struct rank_spread *s, const struct rank_line *l)
+static void print_table(struct terminal_table *rows)
+{
+    terminal_table_print(stdout, rows, terminal_columns(stdout));
+    terminal_table_close(rows);
+}
+
+enum { RANK_COLUMNS = 4, LINE_COLUMNS = 4 };
+static const struct text_column rank_columns[RANK_COLUMNS] = {
+    { .title = "", .is_left = true }, { .title = "live at most" }, { .title = "reserved" },
+    { .title = "", .is_left = true },
+};
+
+static enum err add_rank(struct terminal_table *rows, const struct ranks_report *r, size_t i)
+{
+    char label[LABEL_TEXT], live[TEXT_NUMBER], reserved[TEXT_NUMBER], remark[TEXT_NUMBER];
+    const bool is_worst = i == r->spread.worst && r->n > 1, is_refused = r->figures[i].outcome != ERR_OK;
+    snprintf(remark, sizeof remark, "%s%s%s", is_worst ? "the worst" : "", is_worst && is_refused ? ", " : "",
+             is_refused ? "refused memory" : "");
+    return terminal_table_add(rows, (const char *const[RANK_COLUMNS]){
+                                        label_of(r, i, label), text_mib(r->figures[i].live_bytes, live),
+                                        text_mib(r->figures[i].reserved_bytes, reserved), remark });
+}
+
+/* Without memory for all rows a table shows those that it has. */
+static void print_ranks(const struct ranks_report *r)
+{
+    struct terminal_table rows = { .columns = rank_columns, .n_columns = RANK_COLUMNS, .bold_row = SIZE_MAX };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < r->n && e == ERR_OK; i++)
+        if (r->n <= RANKS_SHOWN || i == r->spread.worst || i == r->spread.least)
+            e = add_rank(&rows, r, i);
+    print_table(&rows);
+    if (r->n > RANKS_SHOWN)
+        printf("and %zu between them\n", r->n - 2);
+    printf("\n");
+}
+
+static enum err add_line(struct terminal_table *rows, const struct rank_spread *s, const struct rank_line *l)
 {
     char worst[TEXT_NUMBER], least[TEXT_NUMBER], by[TEXT_NUMBER], more[TEXT_NUMBER + 1], line[LINE_TEXT];
     const bool is_more = l->worst_bytes > l->least_bytes;
     stack_frame_show(text_table_at(&s->pair.lines.names, l->name), line, sizeof line);
-    const size_t n = strlen(line), room = RANKS_WIDTH - LINE_COLUMN;
+    const size_t n = strlen(line);
+    char *shown = n > LINE_LETTERS ? line + n - LINE_LETTERS : line;         /* folders are cut, not the file */
     text_mib(is_more ? l->worst_bytes - l->least_bytes : l->least_bytes - l->worst_bytes, by);
     snprintf(more, sizeof more, "%c%s", is_more ? '+' : '-', by);
-    printf("%12s %12s %13s  %s%s\n", text_mib(l->worst_bytes, worst), text_mib(l->least_bytes, least), more,
-           n > room ? "..." : "", n > room ? line + n - (room - 3) : line);
+    if (n > LINE_LETTERS)
+        memcpy(shown, "...", 3);
+    return terminal_table_add(rows, (const char *const[LINE_COLUMNS]){ text_mib(l->worst_bytes, worst),
+                                                                       text_mib(l->least_bytes, least), more, shown });
 }
 
 static void print_lines(const struct ranks_report *r)
 {
     const struct rank_spread *s = &r->spread;
     char a[LABEL_TEXT], b[LABEL_TEXT];
-    if (s->n_lines == 0) {
-        printf("\nNo line of the program holds more in one than in another at its peak.\n");
-        return;
-    }
-    printf("\nLines that make the difference between %s and %s, at the peak of each:\n", label_of(r, s->worst, a),
-           label_of(r, s->least, b));
-    printf("%12.12s %12.12s %13s\n", a, b, "difference");
-    for (size_t i = 0; i < s->n_lines && i < LINES_SHOWN; i++)
-        print_line(s, &s->lines[i]);
+    const struct text_column columns[LINE_COLUMNS] = {
+        { .title = label_of(r, s->worst, a) }, { .title = label_of(r, s->least, b) }, { .title = "difference" },
+        { .title = "line", .is_left = true },
+    };
+    struct terminal_table rows = { .columns = columns, .n_columns = LINE_COLUMNS, .bold_row = SIZE_MAX };
+    struct words w = { .n = 0 };
+    enum err e = ERR_OK;
+    if (s->n_lines == 0)
+        words_add(&w, "No line of the program holds more in one than in another at its peak.");
+    else
+        words_add(&w, "Lines that make the difference, at the peak of each:");
+    words_print_screen(stdout, &w);
+    for (size_t i = 0; i < s->n_lines && i < LINES_SHOWN && e == ERR_OK; i++)
+        e = add_line(&rows, s, &s->lines[i]);
+    if (s->n_lines > 0)
+        print_table(&rows);
     if (s->n_lines > LINES_SHOWN)
         printf("and %zu more lines\n", s->n_lines - LINES_SHOWN);
 }
 
+/* Under which policy and on which card the ranks were replayed. */
+static void print_setting(const struct ranks_report *r)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "Replayed under %s on %s.", r->policy, r->device);
+    words_print_screen(stdout, &w);
+}
+
+static void print_nccl(const struct ranks_report *r)
+{
+    struct words w = { .n = 0 };
+    if (r->n < 2)
+        return;
+    words_add_nccl(&w);
+    printf("\n");
+    words_print_screen(stdout, &w);
+}
+
 static void print_text(const struct ranks_report *r)
 {
-    char reserved[TEXT_NUMBER], live[TEXT_NUMBER];
-    const double worst = (double)r->figures[r->spread.worst].reserved_bytes;
-    printf("%zu %s, each replayed as recorded:\n\n%-23s %14s %14s\n", r->n, r->n == 1 ? "rank" : "ranks", "",
-           "live at most", "reserved");
-    for (size_t i = 0; i < r->n; i++)
-        if (r->n <= RANKS_SHOWN || i == r->spread.worst || i == r->spread.least)
-            print_rank(r, i);
-    if (r->n > RANKS_SHOWN)
-        printf("and %zu between them\n", r->n - 2);
-    printf("\nSpread: %s of reserved memory (%.1f%% of the worst), %s of live data.\n",
-           text_mib(r->spread.reserved_bytes, reserved),
-           worst > 0 ? 100 * (double)r->spread.reserved_bytes / worst : 0, text_mib(r->spread.live_bytes, live));
-    if (r->n > 1)
+    print_answer(r);
+    print_ranks(r);
+    if (r->n > 1) {
         print_lines(r);
+        printf("\n");
+    }
+    print_setting(r);
+    print_nccl(r);
 }
 
 static void write_ranks(struct json_writer *j, const struct ranks_report *r)
@@ -273,6 +362,8 @@ static void write_json(const struct ranks_report *r, FILE *out)
     char line[LINE_TEXT];
     json_put_object(&j, NULL);
     json_put_text(&j, "schema", "replay-ranks/1");
+    json_put_text(&j, "policy", r->policy);
+    json_put_text(&j, "device", r->device);
     write_ranks(&j, r);
     json_put_text(&j, "worst", path_of(r, r->spread.worst));
     json_put_text(&j, "least", path_of(r, r->spread.least));

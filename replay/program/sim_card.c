@@ -363,8 +363,8 @@ static void print_device(int device, const struct call_use *u)
 /* What a reader must know before taking the figures for a GPU's. */
 static void print_cautions(const struct sim_card *c)
 {
-    fprintf(stderr, "  Nothing was computed: all results are zeros. A program that branches on a result (a loss, a\n"
-                    "  gradient norm) may have taken another path.\n");
+    fprintf(stderr, "  No kernel ran. Small tensors of PyTorch's were computed beside the card; other results are\n"
+                    "  zeros. A program that branches on one (a loss, a gradient norm) may have taken another path.\n");
     if (c->standins.n_made == 0)
         return;
     fprintf(stderr, "  cuDNN's stand-in needs no workspace; RNNs and attention ran PyTorch's own kernels.\n"

@@ -406,15 +406,15 @@ static enum err pack_runs(struct detailed_batch *b)
         run->trace = page->n_traces;
         e = lane_lives_finish(&b->runs[i].watch.lives);
         if (e == ERR_OK)
-            e = packed_page_course(&run->timeline, &run->course);
-        if (e == ERR_OK)
             e = take_refusals(&b->runs[i].watch.lives, run);
         lanes[n] = b->runs[i].watch.lives;
         runs[n++] = run;
     }
     if (e == ERR_OK && n > 0) {
-        e = packed_page_trace(b->trace, &b->lives, lanes, n, b->packed_max, &page->traces[page->n_traces], runs);
-        page->n_traces++;
+        struct page_trace *trace = &page->traces[page->n_traces++];
+        e = packed_page_courses(runs, n, &trace->courses);
+        if (e == ERR_OK)
+            e = packed_page_trace(b->trace, &b->lives, lanes, n, b->packed_max, trace, runs);
     }
     free(lanes);
     free(runs);
@@ -585,7 +585,6 @@ void detailed_runs_close(struct page *page)
 {
     for (size_t i = 0; i < page->n_runs; i++) {
         struct page_run *run = &page->runs[i];
-        free(run->course);
         free(run->placed);
         free(run->memory);
         free(run->refusals);
@@ -597,6 +596,7 @@ void detailed_runs_close(struct page *page)
         free(page->traces[i].requests);
         free(page->traces[i].stacks);
         free(page->traces[i].events);
+        free(page->traces[i].courses);
     }
     for (size_t i = 0; i < page->n_notes; i++)
         free(page->notes[i]);

@@ -2,6 +2,7 @@
 /* Writes column by column: what is alike comes together, which deflate likes. */
 #include "replay/results/packed_page.h"
 
+#include "base/array.h"
 #include "report/packed_columns.h"
 #include "traces/stack_frame.h"
 
@@ -103,7 +104,7 @@ static enum err pack_requests(const struct trace_lives *t, const struct drawn *d
         packed_put(&p, at[drawn->at[i]].pool);
     for (size_t i = 0; i < drawn->n; i++)
         packed_put(&p, t->categories == NULL ? CATEGORY_UNKNOWN : t->categories[drawn->at[i]]);
-    for (size_t i = 0; i < drawn->n; place = t->places[drawn->at[i++]])
+    for (size_t i = 0; i < drawn->n && t->numbers == NULL; place = t->places[drawn->at[i++]])
         packed_put_difference(&p, (uint64_t)place, (uint64_t)t->places[drawn->at[i]]);
     const enum err e = put_sizes(&p, t, drawn);
     return e == ERR_OK ? packed_finish(&p, out, n) : e;
@@ -166,6 +167,40 @@ static enum err pack_events(const struct trace_reader *trace, const struct trace
 
 /* ---- a run ---- */
 
+/* The last address of each size, for a program that repeats itself gets the same places again. Zero is a valid beginning. */
+struct last_addresses {
+    struct pair_map index_of;        /* bytes -> index into `at` */
+    uint64_t *at;
+    size_t    n, room;
+    uint64_t  before;                /* the last of any size */
+};
+
+/* Puts an address as the difference to the last one of its size; the first of a size to the one before. */
+static void put_address(struct packed_columns *p, struct last_addresses *last, uint64_t addr, uint64_t bytes)
+{
+    const uint32_t *found = pair_map_find(&last->index_of, bytes, 0);
+    packed_put_difference(p, found != NULL ? last->at[*found] : last->before, addr);
+    last->before = addr;
+    if (found != NULL) {
+        last->at[*found] = addr;
+        return;
+    }
+    uint64_t *at = array_grow(last->at, last->n, &last->room, sizeof *at);
+    if (at == NULL || !pair_map_add(&last->index_of, bytes, 0, (uint32_t)last->n)) {
+        last->at = at != NULL ? at : last->at;
+        p->is_short = true;
+        return;
+    }
+    last->at = at;
+    at[last->n++] = addr;
+}
+
+static void close_addresses(struct last_addresses *last)
+{
+    pair_map_free(&last->index_of);
+    free(last->at);
+}
+
 /* Blocks of most allocators begin at multiples of 512 bytes; those of a plugin may not. */
 static uint64_t address_unit(const struct lane_lives *lane)
 {
@@ -179,7 +214,7 @@ static enum err pack_placed(const struct lane_lives *lane, const struct drawn *d
 {
     struct packed_columns p = { .at = NULL };
     const uint64_t unit = address_unit(lane);
-    uint64_t before = 0;
+    struct last_addresses last = { .n = 0 };
     packed_put(&p, unit);
     for (size_t i = 0; i < drawn->n; i++) {
         const uint64_t addr = lane->addr[drawn->at[i]];
@@ -187,11 +222,10 @@ static enum err pack_placed(const struct lane_lives *lane, const struct drawn *d
     }
     for (size_t i = 0; i < drawn->n; i++) {
         const uint64_t addr = lane->addr[drawn->at[i]];
-        if (addr == LANE_LIFE_NOWHERE)
-            continue;
-        packed_put_difference(&p, before, addr / unit);
-        before = addr / unit;
+        if (addr != LANE_LIFE_NOWHERE)
+            put_address(&p, &last, addr / unit, lane->requests->at[drawn->at[i]].bytes);
     }
+    close_addresses(&last);
     for (size_t i = 0; i < drawn->n; i++)
         if (lane->addr[drawn->at[i]] != LANE_LIFE_NOWHERE)
             packed_put(&p, lane->bytes[drawn->at[i]] - lane->requests->at[drawn->at[i]].bytes);
@@ -223,11 +257,12 @@ static void put_memory(struct packed_columns *p, const struct life *at, size_t n
         packed_put(p, at[i].born - before);
     for (size_t i = 0; i < n; i++)
         packed_put(p, at[i].ended - at[i].born);
-    before = 0;
-    for (size_t i = 0; i < n; before = at[i++].addr)
-        packed_put_difference(p, before, at[i].addr);
     for (size_t i = 0; i < n; i++)
         packed_put(p, at[i].bytes);
+    struct last_addresses last = { .n = 0 };
+    for (size_t i = 0; i < n; i++)
+        put_address(p, &last, at[i].addr, at[i].bytes);
+    close_addresses(&last);
 }
 
 /* Packs the `max` largest pieces of memory; *left_out: how many others there were. */
@@ -246,23 +281,37 @@ static enum err pack_memory(const struct lives *memory, size_t max, char **out, 
     return packed_finish(&p, out, n);
 }
 
-enum err packed_page_course(const struct timeline *t, char **out)
+/* ---- courses ---- */
+
+static void put_gauge(struct packed_columns *p, const struct timeline *t, int gauge)
+{
+    const struct timeline_bucket *b = t->buckets;
+    for (size_t i = 0; i < t->n; i++)
+        packed_put_difference(p, i > 0 ? b[i - 1].least[gauge] : 0, b[i].least[gauge]);
+    for (size_t i = 0; i < t->n; i++)
+        packed_put(p, b[i].most[gauge] - b[i].least[gauge]);
+}
+
+enum err packed_page_courses(struct page_run *const *runs, size_t n, char **out)
 {
     struct packed_columns p = { .at = NULL };
-    const struct timeline_bucket *b = t->buckets;
-    size_t n;
-    packed_put(&p, t->n);
-    for (size_t i = 0; i < t->n; i++)
-        packed_put_difference(&p, i > 0 ? b[i - 1].event + t->moments_each : 0, b[i].event);
-    for (size_t i = 0; i < t->n; i++)
-        packed_put(&p, b[i].time_ns - (i > 0 ? b[i - 1].time_ns : 0));
-    for (int g = 0; g < TIMELINE_N_GAUGES; g++) {
+    size_t n_text;
+    for (size_t r = 0; r < n; r++)
+        packed_put(&p, runs[r]->timeline.n);
+    for (size_t r = 0; r < n; r++) {
+        const struct timeline *t = &runs[r]->timeline;
         for (size_t i = 0; i < t->n; i++)
-            packed_put_difference(&p, i > 0 ? b[i - 1].least[g] : 0, b[i].least[g]);
-        for (size_t i = 0; i < t->n; i++)
-            packed_put(&p, b[i].most[g] - b[i].least[g]);
+            packed_put_difference(&p, i > 0 ? t->buckets[i - 1].event + t->moments_each : 0, t->buckets[i].event);
     }
-    return packed_finish(&p, out, &n);
+    for (size_t r = 0; r < n; r++) {
+        const struct timeline *t = &runs[r]->timeline;
+        for (size_t i = 0; i < t->n; i++)
+            packed_put(&p, t->buckets[i].time_ns - (i > 0 ? t->buckets[i - 1].time_ns : 0));
+    }
+    for (int gauge = 0; gauge < TIMELINE_N_GAUGES; gauge++)
+        for (size_t r = 0; r < n; r++)
+            put_gauge(&p, &runs[r]->timeline, gauge);
+    return packed_finish(&p, out, &n_text);
 }
 
 /* ---- all of a trace ---- */

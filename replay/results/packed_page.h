@@ -4,14 +4,16 @@
  * (report/packed_columns.h); a column holds one number for each entry:
  *
  *     requests   n; birth (difference), life, wait (from the program's free to the end), size (index), stack, stream,
- *                pool, category, place (difference, as results name events); then the sizes
+ *                pool, category, and unless the numbers of all events are there its place (difference, as results name
+ *                events); then the sizes
  *     stacks     frames: n, then kind and text; nodes: n, then caller and frame; stacks: n, then node and line
  *     events     numbers in the source: n, differences; live bytes at LIVE_SAMPLES + 1 moments; marks: n, then moment and
  *                label
- *     placed     unit; whether it is placed; then of the placed ones the address in units (difference), and the bytes of the
- *                block beyond the request
- *     memory     n; kind, birth (difference), life, address (difference), bytes
- *     course     n; moment and time (differences), then for each gauge: least (difference), most less least
+ *     placed     unit; whether it is placed; then of the placed ones the address in units (difference to the last of its
+ *                size), and the bytes of the block beyond the request
+ *     memory     n; kind, birth (difference), life, bytes, address (difference to the last of its size)
+ *     courses    of all runs of a trace, each column for one run after the other: n; moment and time (differences), then for
+ *                each gauge: least (difference), most less least
  */
 #ifndef REPLAY_REPLAY_RESULTS_PACKED_PAGE_H
 #define REPLAY_REPLAY_RESULTS_PACKED_PAGE_H
@@ -26,7 +28,7 @@ MUST_USE enum err packed_page_trace(const struct trace_reader *trace, const stru
                                     const struct lane_lives *lanes, size_t n, size_t bytes_max, struct page_trace *out,
                                     struct page_run *const *runs);
 
-/* Packs a run's course. ERR_HOST_NOMEM. */
-MUST_USE enum err packed_page_course(const struct timeline *t, char **out);
+/* Packs the courses of a trace's runs; free() *out. ERR_HOST_NOMEM. */
+MUST_USE enum err packed_page_courses(struct page_run *const *runs, size_t n, char **out);
 
 #endif

@@ -164,6 +164,7 @@ enum err device_choose_for_advice(const char *text, struct trace_reader *trace, 
         const uint64_t seen = recorded_context(trace, d.config.total_bytes);
         d.is_context_recorded = seen > 0;
         d.config.context_bytes = seen > 0 ? seen : c->bytes;
+        d.context_most_bytes = seen > 0 ? 0 : c->most_bytes;
         d.context_source = seen > 0 ? "the refused request of this recording: what the card had outside PyTorch"
                                     : c->source;
     }
@@ -174,13 +175,15 @@ enum err device_choose_for_advice(const char *text, struct trace_reader *trace, 
 
 void device_say_context(const struct device_choice *d, char *text, size_t room)
 {
-    char total[UNITS_TEXT], context[UNITS_TEXT];
+    char total[UNITS_TEXT], context[UNITS_TEXT], most[UNITS_TEXT], seen[sizeof ", at most 0 seen" + UNITS_TEXT] = "";
     text[0] = '\0';
     if (d->context_source == NULL)
         return;
-    snprintf(text, room, "Of its %s %s%s go to the CUDA context and libraries%s (context=, doc/limits.md).",
-             units_format_bytes(d->config.total_bytes, total), d->is_context_recorded ? "" : "about ",
-             units_format_bytes(d->config.context_bytes, context),
+    if (d->context_most_bytes > d->config.context_bytes)
+        snprintf(seen, sizeof seen, ", at most %s seen", units_format_bytes(d->context_most_bytes, most));
+    snprintf(text, room, "Of the %s of %s %s%s go to the CUDA context and libraries%s%s (context=, doc/limits.md).",
+             units_format_bytes(d->config.total_bytes, total), d->typed, d->is_context_recorded ? "" : "about ",
+             units_format_bytes(d->config.context_bytes, context), seen,
              d->is_context_recorded ? ", as when the request was refused" : "");
 }
 

@@ -39,6 +39,26 @@ enum err single_run_replay(struct single_run *run, const struct replay_config *c
                    l->why.text);
 }
 
+enum err single_run_measure(const struct single_run *like, struct trace_reader *trace, const char *what,
+                            enum err (*sample)(void *, const struct meter_sample *), void *sample_arg,
+                            uint64_t *reserved_bytes, struct err_detail *why)
+{
+    const struct replay_config cfg = { .threads = 1, .on_oom = OOM_AS_RECORDED };
+    struct lane lane = { .spec = NULL };
+    enum err e = lane_open(&like->spec, like->device.ops, &like->device.config, trace, 0, &lane, why);
+    if (e == ERR_OK) {
+        lane.sample = sample;
+        lane.sample_arg = sample_arg;
+        e = replay_run(trace, &lane, 1, &cfg, why);
+    }
+    if (e == ERR_OK && lane.outcome != ERR_OK)
+        e = err_set(why, lane.outcome, 0, "%.60s cannot be replayed: %.160s", what, lane.why.text);
+    if (e == ERR_OK)
+        *reserved_bytes = lane.device->usage.reserved_peak_bytes;
+    lane_close(&lane);
+    return e;
+}
+
 void single_run_close(struct single_run *run)
 {
     lane_close(&run->lane);

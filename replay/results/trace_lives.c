@@ -194,7 +194,7 @@ static enum err read_categories(struct trace_reader *trace, struct trace_lives *
 {
     struct category_facts facts;
     struct holdings all = { .n = t->requests.n };
-    if (t->requests.n_all > CATEGORISED_MAX || trace_info(trace)->n_stacks == 0)
+    if (t->requests.n_all > LIVES_MAX || trace_info(trace)->n_stacks == 0)
         return ERR_OK;
     all.at = calloc(all.n + 1, sizeof *all.at);
     t->categories = calloc(all.n + 1, 1);
@@ -215,7 +215,7 @@ static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, 
 {
     if (!trace_info(trace)->has_source_numbers || t->n_events > NUMBERED_MAX || t->n_events == 0)
         return ERR_OK;
-    t->numbers = malloc(t->n_events * sizeof *t->numbers);
+    t->numbers = malloc(array_bytes(t->n_events, sizeof *t->numbers));
     if (t->numbers == NULL)
         return no_memory(why);
     for (uint64_t i = 0; i < t->n_events; i++) {

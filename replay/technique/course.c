@@ -110,6 +110,30 @@ struct size_class *course_size(const struct course *c, uint64_t bytes)
     return c->n_sizes == 0 ? NULL : bsearch(&key, c->sizes, c->n_sizes, sizeof key, compare_sizes);
 }
 
+bool course_has_parameter(const struct course *c, uint64_t bytes)
+{
+    const struct size_class *s = course_size(c, bytes);
+    return s != NULL && s->is_of_parameter;
+}
+
+bool course_is_copy(const struct course *c, size_t request)
+{
+    const struct holding *h = &c->all.at[request];
+    return request + 1 < c->all.n && h[1].stack == h->stack && c->phase[request] == PHASE_FORWARD &&
+           course_has_parameter(c, 2 * h->bytes);
+}
+
+static bool is_parameter(const struct course *c, size_t request)
+{
+    return c->all.at[request].category == CATEGORY_PARAMETERS;
+}
+
+static void size_join(struct size_class *to, const struct size_class *s)
+{
+    to->n_states += s->n_states;
+    to->is_of_parameter = to->is_of_parameter || s->is_of_parameter;
+}
+
 static enum err read_sizes(struct course *c, struct err_detail *why)
 {
     c->sizes = calloc(c->all.n + 1, sizeof *c->sizes);
@@ -119,13 +143,14 @@ static enum err read_sizes(struct course *c, struct err_detail *why)
     for (size_t i = 0; i < c->all.n && !c->has_gradients; i++)
         c->has_gradients = c->all.at[i].category == CATEGORY_GRADIENTS && c->phase[i] != PHASE_BUCKETS;
     for (size_t i = 0; i < c->all.n; i++)
-        if (course_is_state(c, i) || course_is_gradient(c, i))
-            c->sizes[n++] = (struct size_class){ .bytes = c->all.at[i].bytes, .n_states = course_is_state(c, i) };
+        if (course_is_state(c, i) || course_is_gradient(c, i) || is_parameter(c, i))
+            c->sizes[n++] = (struct size_class){ .bytes = c->all.at[i].bytes, .n_states = course_is_state(c, i),
+                                                 .is_of_parameter = is_parameter(c, i) };
     if (n > 0)
         qsort(c->sizes, n, sizeof *c->sizes, compare_sizes);
     for (size_t i = 0; i < n; i++)
         if (c->n_sizes > 0 && c->sizes[c->n_sizes - 1].bytes == c->sizes[i].bytes)
-            c->sizes[c->n_sizes - 1].n_states += c->sizes[i].n_states;
+            size_join(&c->sizes[c->n_sizes - 1], &c->sizes[i]);
         else
             c->sizes[c->n_sizes++] = c->sizes[i];
     return ERR_OK;
@@ -201,7 +226,7 @@ static uint32_t states_each(const struct course *c)
     for (size_t i = 0; i < c->n_sizes; i++) {
         const struct size_class *s = &c->sizes[i];
         const uint64_t ratio = s->n_gradients == 0 ? 0 : s->n_states / s->n_gradients;
-        if (course_is_counter(s))
+        if (course_is_counter(s) || (s->n_gradients == 0 && s->n_states == 0))
             continue;
         if (s->n_gradients == 0 || ratio * s->n_gradients != s->n_states || ratio > 3 ||
             (each != STATES_UNKNOWN && each != ratio))
@@ -250,8 +275,8 @@ enum err course_read(struct trace_reader *trace, struct course *out, struct err_
                        "the recording begins in the middle of the run, so what the optimizer holds was requested "
                        "before it: record from the program's start");
     uint32_t *slots = calloc((size_t)info->peak_live + 1, sizeof *slots);
-    out->all.at = calloc((size_t)info->by_kind[EVENT_ALLOC] + 1, sizeof *out->all.at);
-    out->phase = calloc((size_t)info->by_kind[EVENT_ALLOC] + 1, sizeof *out->phase);
+    out->all.at = calloc(array_bytes(info->by_kind[EVENT_ALLOC] + 1, sizeof *out->all.at), 1);
+    out->phase = calloc(array_bytes(info->by_kind[EVENT_ALLOC] + 1, sizeof *out->phase), 1);
     enum err e = slots == NULL || out->all.at == NULL || out->phase == NULL ? no_memory(why)
                                                                             : read_requests(out, slots, why);
     if (e == ERR_OK)

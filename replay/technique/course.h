@@ -8,9 +8,10 @@
 
 #include "replay/who/categories.h"
 
-/* Gradients and states of one size. */
+/* Parameters, gradients and states of one size. */
 struct size_class {
     uint64_t bytes;
+    bool     is_of_parameter;
     uint64_t n_states;               /* requests of the optimizer's state, in all */
     uint64_t n_gradients;            /* the most that are live where a step of the optimizer belongs */
     uint64_t n_live;                 /* gradients that are live now, while the course is read */
@@ -45,11 +46,18 @@ bool course_is_gradient(const struct course *c, size_t request);
 bool course_is_state(const struct course *c, size_t request);
 bool course_is_step_temporary(const struct course *c, size_t request);
 
+/* Whether a parameter has this size. */
+bool course_has_parameter(const struct course *c, uint64_t bytes);
+
+/* A copy of a parameter in half the precision, as autocast makes one directly before the operation that reads it: a request
+ * of the same line follows. */
+bool course_is_copy(const struct course *c, size_t request);
+
 /* A counter of steps, as some optimizers keep one for each parameter: a number of 4 or 8 bytes that no gradient has the
  * size of. */
 bool course_is_counter(const struct size_class *s);
 
-/* The class of a size; NULL: neither a gradient nor a state has it. */
+/* The class of a size; NULL: neither a parameter, a gradient nor a state has it. */
 struct size_class *course_size(const struct course *c, uint64_t bytes);
 
 #endif

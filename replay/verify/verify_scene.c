@@ -36,8 +36,8 @@ void scene_close(struct scene *s)
 
 static enum err scene_read_events(struct scene *s, struct err_detail *why)
 {
-    s->events = malloc((s->info->events + 1) * sizeof *s->events);
-    s->sides = malloc((s->info->events + 1) * sizeof *s->sides);
+    s->events = malloc(array_bytes(s->info->events + 1, sizeof *s->events));
+    s->sides = malloc(array_bytes(s->info->events + 1, sizeof *s->sides));
     if (s->events == NULL || s->sides == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %" PRIu64 " events", s->info->events);
     enum err e = trace_seek(s->trace, 0, why);

@@ -33,6 +33,8 @@ struct rules {
     struct phases phases;
     const struct holdings *all;
     bool has_parameters;             /* a module's parameters are among what is held */
+    struct pair_map sizes;           /* (bytes, category) of what has a category already */
+    struct pair_map first_kept;      /* (bytes, kept_key) -> index of the first workspace that is never freed */
 };
 
 static enum phase phase_of(const struct rules *r, const struct holding *h)
@@ -71,6 +73,29 @@ static bool is_workspace_size(uint64_t bytes)
     return bytes == UINT64_C(33554432) || bytes == UINT64_C(8519680) || bytes == UINT64_C(1048576);
 }
 
+/* Of requests that are never freed: the stream, and the phase they were born in. */
+static uint64_t kept_key(const struct rules *r, const struct holding *h)
+{
+    return (uint64_t)h->stream * PHASES + (uint64_t)phase_of(r, h);
+}
+
+/* Notes the first request of each workspace's size, stream and phase that is never freed. False without memory. */
+static bool note_kept(struct rules *r)
+{
+    bool is_there = true;
+    for (size_t i = 0; i < r->all->n && is_there; i++) {
+        const struct holding *h = &r->all->at[i];
+        if (h->died != UINT64_MAX || h->born < 0 || !is_workspace_size(h->bytes))
+            continue;
+        uint32_t *first = pair_map_find(&r->first_kept, h->bytes, kept_key(r, h));
+        if (first == NULL)
+            is_there = pair_map_add(&r->first_kept, h->bytes, kept_key(r, h), (uint32_t)i);
+        else if (h->born < r->all->at[*first].born)
+            *first = (uint32_t)i;
+    }
+    return is_there;
+}
+
 /* Each thread's handle asks once: at the first product of the first forward and of the first backward pass. */
 static bool is_workspace(const struct rules *r, const struct holding *h)
 {
@@ -82,21 +107,13 @@ static bool is_workspace(const struct rules *r, const struct holding *h)
     if (!is_kept || !has_handle ||
         (phase != PHASE_OWN && phase_starts_before(own, (uint64_t)h->born) != own->at[0]))
         return false;
-    for (size_t i = 0; i < r->all->n; i++) {
-        const struct holding *o = &r->all->at[i];
-        if (o->bytes == h->bytes && o->stream == h->stream && o->born >= 0 && o->born < h->born &&
-            o->died == UINT64_MAX && phase_of(r, o) == phase)
-            return false;
-    }
-    return true;
+    const uint32_t *first = pair_map_find(&r->first_kept, h->bytes, kept_key(r, h));
+    return first == NULL || r->all->at[*first].born >= h->born;
 }
 
 static bool is_size_of(const struct rules *r, enum category category, uint64_t bytes)
 {
-    for (size_t i = 0; i < r->all->n; i++)
-        if (r->all->at[i].category == category && r->all->at[i].bytes == bytes)
-            return true;
-    return false;
+    return pair_map_find(&r->sizes, bytes, category) != NULL;
 }
 
 /* The backward pass is over when anything but a backward pass asks again. */
@@ -227,6 +244,9 @@ static enum err apply_rules(struct rules *r, struct holdings *h, struct err_deta
                 continue;
             e = category_of(r, &h->at[i], &category, why);
             h->at[i].category = (uint8_t)category;
+            if (e == ERR_OK && !is_size_of(r, category, h->at[i].bytes) &&
+                !pair_map_add(&r->sizes, h->at[i].bytes, category, 0))
+                e = err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
             r->has_parameters = r->has_parameters || (round == 0 && category == CATEGORY_PARAMETERS);
         }
     return e;
@@ -253,9 +273,11 @@ enum err categories_find(struct trace_reader *trace, struct holdings *h, struct 
     struct rules r = { .trace = trace, .all = h };
     enum err e = phases_read(trace, &r.phases, why);
     if (e == ERR_OK && r.phases.has_python)
-        e = apply_rules(&r, h, why);
+        e = note_kept(&r) ? apply_rules(&r, h, why) : err_set(why, ERR_HOST_NOMEM, 0, "no memory for categories");
     if (e == ERR_OK)
         apply_labels(trace, h, facts);
     phases_close(&r.phases);
+    pair_map_free(&r.sizes);
+    pair_map_free(&r.first_kept);
     return e;
 }

@@ -245,7 +245,22 @@ static void name_stack(const char *const *frames, size_t n, char out[static NAME
     }
 }
 
-static void name_of(struct trace_reader *trace, const struct holding *h, enum holder_key key, char out[static NAME_BYTES])
+/* Whether the recording shows Python: then what has no stack comes from a backward pass (phases.h). */
+static bool has_python(const struct trace_reader *trace)
+{
+    const char *const *frames;
+    for (uint32_t i = 1; i <= trace_info(trace)->n_stacks; i++)
+        for (size_t n = trace_stack(trace, i, &frames), k = 0; k < n; k++) {
+            const struct stack_frame f = stack_frame_parse(frames[k]);
+            if (stack_frame_is_python(&f))
+                return true;
+        }
+    return false;
+}
+
+/* `none`: what stands for a stack that was not recorded. */
+static void name_of(struct trace_reader *trace, const struct holding *h, enum holder_key key, const char *none,
+                    char out[static NAME_BYTES])
 {
     char bytes[UNITS_TEXT];
     const char *const *frames = NULL;
@@ -269,7 +284,7 @@ static void name_of(struct trace_reader *trace, const struct holding *h, enum ho
     if (h->born < 0)
         snprintf(out, NAME_BYTES, "(before the recording)");
     else if (n == 0)
-        snprintf(out, NAME_BYTES, "(no stack recorded)");
+        snprintf(out, NAME_BYTES, "%s", none);
     else if (key == HOLDER_MODULE)
         name_module(frames, n, out);
     else if (key == HOLDER_STACK)
@@ -307,10 +322,11 @@ enum err holders_group(struct trace_reader *trace, const struct holdings *h, enu
                        struct err_detail *why)
 {
     struct holders g = { .n = 0 };
+    const char *none = has_python(trace) ? "(backward pass, no Python stack)" : "(no stack recorded)";
     enum err e = ERR_OK;
     for (size_t i = 0; i < h->n && e == ERR_OK; i++) {
         char name[NAME_BYTES];
-        name_of(trace, &h->at[i], key, name);
+        name_of(trace, &h->at[i], key, none, name);
         e = group_add(&g, name, h->at[i].bytes, why);
     }
     if (e == ERR_OK && g.n > 0)
@@ -325,6 +341,19 @@ enum err holders_group(struct trace_reader *trace, const struct holdings *h, enu
 const char *holder_name(const struct holders *h, size_t i)
 {
     return text_table_at(&h->names, h->at[i].name);
+}
+
+void holders_put_json(struct json_writer *j, const char *key, const char *word, size_t n_most, const struct holders *h)
+{
+    json_put_array(j, key);
+    for (size_t i = 0; i < h->n && i < n_most; i++) {
+        json_put_object(j, NULL);
+        json_put_text(j, word, holder_name(h, i));
+        json_put_number(j, "bytes", h->at[i].bytes);
+        json_put_number(j, "requests", h->at[i].n);
+        json_end_object(j);
+    }
+    json_end_array(j);
 }
 
 void holders_close(struct holders *h)

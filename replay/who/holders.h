@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/intern.h"
+#include "report/json_writer.h"
 #include "traces/trace.h"
 
 /* What a request is for: X(NAME, word). doc/recording.md defines them. */
@@ -79,6 +80,10 @@ MUST_USE enum err holders_group(struct trace_reader *trace, const struct holding
 /* True if the recording has labels. */
 bool holders_are_labelled(const struct trace_reader *trace);
 const char *holder_name(const struct holders *h, size_t i);
+
+/* A member `key`: an array of at most n_most objects, with `word` ("line", "category") naming the holder, its bytes and
+ * its requests. */
+void holders_put_json(struct json_writer *j, const char *key, const char *word, size_t n_most, const struct holders *h);
 void holders_close(struct holders *h);
 
 #endif

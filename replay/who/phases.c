@@ -20,23 +20,18 @@ static enum err no_memory(struct err_detail *why)
 
 /* ---- stacks ---- */
 
-static bool file_ends(const struct stack_frame *f, const char *name)
-{
-    const size_t n = strlen(name);
-    return f->n_file >= n && memcmp(f->file + f->n_file - n, name, n) == 0 &&
-           (f->n_file == n || f->file[f->n_file - n - 1] == '/');
-}
-
 static bool is_optimizer(const struct stack_frame *f)
 {
-    return !file_ends(f, "lr_scheduler.py") &&
-           (stack_frame_is_in(f, "torch/optim") || file_ends(f, "optimizer.py") || file_ends(f, "adam.py") ||
-            file_ends(f, "adamw.py") || file_ends(f, "sgd.py"));
+    static const char *const files[] = { "optimizer.py", "adam.py", "adamw.py", "sgd.py" };
+    bool is_file = stack_frame_is_in(f, "torch/optim");
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        is_file = is_file || stack_frame_file_ends(f, files[i]);
+    return is_file && !stack_frame_file_ends(f, "lr_scheduler.py");
 }
 
 static bool is_checkpoint(const struct stack_frame *f)
 {
-    return file_ends(f, "checkpoint.py") &&
+    return stack_frame_file_ends(f, "checkpoint.py") &&
            (stack_frame_is_named(f, "unpack_hook") || stack_frame_is_named(f, "backward") ||
             stack_frame_is_named(f, "recompute_fn"));
 }
@@ -44,25 +39,26 @@ static bool is_checkpoint(const struct stack_frame *f)
 /* The call that runs a backward pass: Tensor.backward, torch.autograd.backward and grad, and the engine's. */
 static bool is_engine(const struct stack_frame *f)
 {
-    return (stack_frame_is_in(f, "torch/autograd") || file_ends(f, "_tensor.py") || file_ends(f, "graph.py")) &&
+    return (stack_frame_is_in(f, "torch/autograd") || stack_frame_file_ends(f, "_tensor.py") ||
+            stack_frame_file_ends(f, "graph.py")) &&
            (stack_frame_is_named(f, "backward") || stack_frame_is_named(f, "_engine_run_backward") ||
             stack_frame_is_named(f, "grad") || stack_frame_is_named(f, "_make_grads"));
 }
 
 static bool is_buckets(const struct stack_frame *f)
 {
-    return stack_frame_is_in(f, "torch/nn/parallel") && file_ends(f, "distributed.py") &&
+    return stack_frame_is_in(f, "torch/nn/parallel") && stack_frame_file_ends(f, "distributed.py") &&
            (stack_frame_is_named(f, "_ddp_init_helper") || stack_frame_is_named(f, "_pre_forward"));
 }
 
 static bool is_apply(const struct stack_frame *f)
 {
-    return file_ends(f, "module.py") && stack_frame_is_named(f, "_apply");
+    return stack_frame_file_ends(f, "module.py") && stack_frame_is_named(f, "_apply");
 }
 
 static bool is_setup(const struct stack_frame *f)
 {
-    return is_apply(f) || file_ends(f, "serialization.py") || stack_frame_is_named(f, "__init__") ||
+    return is_apply(f) || stack_frame_file_ends(f, "serialization.py") || stack_frame_is_named(f, "__init__") ||
            stack_frame_is_named(f, "__deepcopy__") || stack_frame_is_named(f, "reset_parameters");
 }
 
@@ -78,7 +74,7 @@ static enum phase phase_of_frame(const struct stack_frame *f)
 /* A thread of autograd that runs Python has a Function's apply at its bottom, and a native one its thread's main. */
 static bool is_autograd_bottom(const struct stack_frame *f)
 {
-    return (stack_frame_is_torch(f) && file_ends(f, "function.py") && stack_frame_is_named(f, "apply")) ||
+    return (stack_frame_is_torch(f) && stack_frame_file_ends(f, "function.py") && stack_frame_is_named(f, "apply")) ||
            strstr(f->name, "torch::autograd::Engine::thread_main") != NULL;
 }
 
@@ -92,7 +88,7 @@ static enum phase phase_of_frames(const char *const *frames, size_t n)
         if (phase != PHASE_OWN)
             return phase;
         has_python = has_python || is_python;
-        has_module = has_module || (file_ends(&f, "module.py") && stack_frame_is_named(&f, "_call_impl"));
+        has_module = has_module || (stack_frame_file_ends(&f, "module.py") && stack_frame_is_named(&f, "_call_impl"));
         has_setup = has_setup || is_setup(&f);
         is_autograd = is_autograd_bottom(&f);
     }

@@ -12,11 +12,11 @@ enum { TEXT_MAX = 2048 };            /* the longest text is below 1,000 bytes */
 
 static const char opening[] = "out of memory. Tried to allocate ";
 
-/* Copies text[at, n) with single blanks, up to the room there is. */
-static void normalise(const char *text, size_t at, size_t n, char out[static TEXT_MAX])
+/* Copies text[at, n) with single blanks, at most `most` letters. */
+static void normalise(const char *text, size_t at, size_t n, size_t most, char out[static TEXT_MAX])
 {
     size_t used = 0;
-    for (; at < n && used + 1 < TEXT_MAX; at++) {
+    for (; at < n && used < most; at++) {
         const char c = text[at];
         const bool is_blank = c == ' ' || c == '\n' || c == '\r' || c == '\t';
         if (c == '\0')
@@ -139,9 +139,11 @@ bool oom_text_find(const char *text, size_t n, struct oom_text *out)
         char one[TEXT_MAX];
         if (memcmp(text + i, "out of memory", n_opening) != 0)
             continue;
-        normalise(text, i, n, one);
-        if (strncmp(one, opening, strlen(opening)) == 0 && read_text(one, out))
-            is_found = true;
+        normalise(text, i, n, strlen(opening), one);
+        if (strcmp(one, opening) != 0)
+            continue;
+        normalise(text, i, n, TEXT_MAX - 1, one);
+        is_found |= read_text(one, out);
     }
     return is_found;
 }

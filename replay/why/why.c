@@ -135,7 +135,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     out->device = device->typed;
     out->context_bytes = device->config.context_bytes;
     out->context_source = device->context_source;
-    if (!is_state)
+    if (!is_state && (out->has_refusal || device->has_total))
         device_say_context(device, out->context_sentence, sizeof out->context_sentence);
     settings_facts_read(trace, &out->tune.rules, &out->settings);
     find_cure(out);

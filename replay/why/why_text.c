@@ -2,7 +2,6 @@
 /* The answer in words: the verdict, what to paste, and at most ten lines of reasons, for a terminal of 80 columns. */
 #include "replay/why/why.h"
 
-#include "base/terminal.h"
 #include "base/units.h"
 #include "policies/pytorch/pytorch_conf.h"
 #include "report/text.h"
@@ -10,13 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { WHY_COLUMNS = 80, HOLDERS_SHOWN = 3, CATEGORIES_SHOWN = 4 };
-
-static void put(FILE *out, const struct words *w, size_t indent)
-{
-    const size_t columns = terminal_columns(out);
-    words_print_within(out, w, columns < WHY_COLUMNS ? columns : WHY_COLUMNS, 0, indent);
-}
+enum { HOLDERS_SHOWN = 3, CATEGORIES_SHOWN = 4 };
 
 static const char *line_of(const struct holders *h, size_t i)
 {
@@ -32,7 +25,7 @@ static void add_at_least(struct words *w, const struct why *y)
 
 void why_add_verdict(struct words *w, const struct why *y)
 {
-    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
     switch (y->verdict) {
     case VERDICT_NOT_IN_FORCE:
         words_add(w, "The setting is not in force: %s.", y->settings.lost);
@@ -54,8 +47,10 @@ void why_add_verdict(struct words *w, const struct why *y)
         words_add(w, "%s. No allocator setting can serve this.", text_mib(y->shortfall, a));
         break;
     case VERDICT_CACHE:
-        words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s for it.", text_mib(y->live, a),
-                  text_mib(y->reserved, b));
+        words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, which nvidia-smi shows.",
+                  text_mib(y->live, a), text_mib(y->reserved, b));
+        if (y->reserved > y->live)
+            words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
         break;
     case VERDICT_RECORDING_ENDS:
     case VERDICT_KINDS:
@@ -87,7 +82,7 @@ static void print_also(FILE *out, const struct why *y)
             words_add(&w, "%s%s", w.n == 0 ? "Also: " : "; ", also[v]);
     if (w.n > 0) {
         words_add(&w, ".");
-        put(out, &w, 2);
+        words_print_screen(out, &w);
     }
 }
 
@@ -132,7 +127,7 @@ static void print_cure(FILE *out, const struct why *y)
     fputc('\n', out);
     words_add(&w, "- ");
     why_add_promise(&w, y);
-    put(out, &w, 2);
+    words_print_screen(out, &w);
 }
 
 /* ---- reasons ---- */
@@ -152,13 +147,13 @@ static void print_refusal(FILE *out, const struct why *y, const char *event_word
                           ? " Others are processes that nvidia-smi shows, or a limit such as "
                             "set_per_process_memory_fraction. If this is not the card it ran on, leave out --device."
                           : " With --device and the card it ran on, the answer is about that card.");
-        put(out, &w, 2);
+        words_print_screen(out, &w);
         return;
     }
     words_add(&w, "- At %s %" PRId64 " the program asked for %s. PyTorch had %s reserved, of it %s live, ", event_word,
               y->event, text_mib(y->asked, a), text_mib(y->reserved, b), text_mib(y->live, c));
     words_add(&w, "and %s were free on the card.", text_mib(y->free, d));
-    put(out, &w, 2);
+    words_print_screen(out, &w);
 }
 
 static void print_lines(FILE *out, const struct holders *h, bool is_by_size, uint64_t live, const char *what)
@@ -166,10 +161,11 @@ static void print_lines(FILE *out, const struct holders *h, bool is_by_size, uin
     char a[TEXT_NUMBER];
     for (size_t i = 0; i < h->n && i < HOLDERS_SHOWN; i++) {
         struct words w = { .n = 0 };
-        words_add(&w, "- %s: %s (%.0f%%) in %" PRIu64 " request%s, %s%s", i == 0 ? what : "then",
+        words_add(&w, "- %s: %s (%.0f%%) in %" PRIu64 " request%s%s%s", i == 0 ? what : "then",
                   text_mib(h->at[i].bytes, a), live > 0 ? 100.0 * (double)h->at[i].bytes / (double)live : 0.0, h->at[i].n,
-                  h->at[i].n == 1 ? "" : "s", is_by_size ? "each of " : "", holder_name(h, i));
-        put(out, &w, 2);
+                  h->at[i].n == 1 ? "" : "s", !is_by_size ? ", " : h->at[i].n == 1 ? " of " : ", each of ",
+                  holder_name(h, i));
+        words_print_screen(out, &w);
     }
 }
 
@@ -184,18 +180,44 @@ static void print_categories(FILE *out, const struct why *y)
     for (size_t i = 0; i < h->n && i < CATEGORIES_SHOWN; i++)
         words_add(&w, "%s%s (%.0f%%) %s", i == 0 ? "- for: " : ", ", text_mib(h->at[i].bytes, a),
                   y->live > 0 ? 100.0 * (double)h->at[i].bytes / (double)y->live : 0.0, holder_name(h, i));
-    put(out, &w, 2);
+    words_print_screen(out, &w);
 }
 
-static void print_coverage(FILE *out, const struct why *y, const char *event_word)
+static void print_coverage(FILE *out, const struct why *y)
 {
-    char text[COVERAGE_TEXT];
+    struct words w = { .n = 0 }, said = { .n = 0 };
+    coverage_say(&said, &y->coverage);
+    words_add(&w, "- %s", said.text);
+    if (said.n > 0)
+        words_print_screen(out, &w);
+}
+
+/* The answer that is filled in stands by itself: none of it was recorded. */
+static void print_filled(FILE *out, const struct why *y)
+{
+    char live[TEXT_NUMBER], size[TEXT_NUMBER];
+    const struct tune_filled *f = &y->tune.filled;
     struct words w = { .n = 0 };
-    coverage_sentence(&y->coverage, event_word, y->event, text);
-    if (text[0] == '\0')
+    if (!f->is_known || y->tune.baseline.trial.fits)
         return;
-    words_add(&w, "- %s", text);
-    put(out, &w, 2);
+    words_add(&w, "- If the cut step goes on as the one before (filled in, not recorded), live data peaks at %s",
+              text_mib(f->live_bytes, live));
+    if (f->smallest_bytes > 0)
+        words_add(&w, ", and a card of %s holds it", text_mib(f->smallest_bytes, size));
+    if (y->cure != CURE_NONE)
+        words_add(&w, "; with the setting above it %s this card", f->runs_with_winner ? "runs on" : "does not run on");
+    words_add(&w, ".");
+    words_print_screen(out, &w);
+}
+
+/* Nothing was refused, but a setting would make the program need a smaller card. */
+static void print_smaller(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    if (y->verdict != VERDICT_CACHE || !tune_recommends(&y->tune))
+        return;
+    words_add(&w, "- A setting would let it run on a smaller card: `replay tune` says which, and what it gains.");
+    words_print_screen(out, &w);
 }
 
 static void print_how_to_record(FILE *out)
@@ -203,7 +225,7 @@ static void print_how_to_record(FILE *out)
     struct words w = { .n = 0 };
     words_add(&w, "- How it came to that was not recorded. Switch the history on at the program's start, with "
                   "torch.cuda.memory._record_memory_history(), or run it under replay record --torch.");
-    put(out, &w, 2);
+    words_print_screen(out, &w);
 }
 
 static void print_context(FILE *out, const struct why *y)
@@ -212,7 +234,7 @@ static void print_context(FILE *out, const struct why *y)
     if (y->context_sentence[0] == '\0')
         return;
     words_add(&w, "- %s", y->context_sentence);
-    put(out, &w, 2);
+    words_print_screen(out, &w);
 }
 
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
@@ -226,7 +248,9 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
     if (y->is_state)
         print_how_to_record(out);
     else
-        print_coverage(out, y, event_word);
+        print_coverage(out, y);
+    print_filled(out, y);
+    print_smaller(out, y);
     print_context(out, y);
 }
 
@@ -234,7 +258,7 @@ void why_print(FILE *out, const struct why *y, const char *event_word)
 {
     struct words w = { .n = 0 };
     why_add_verdict(&w, y);
-    put(out, &w, 2);
+    words_print_screen(out, &w);
     print_also(out, y);
     print_cure(out, y);
     if (y->cure == CURE_NONE)
@@ -277,7 +301,7 @@ void why_print_text(FILE *out, const struct oom_text *t)
     const uint64_t outside = oom_text_outside(t);
     struct words first = { .n = 0 }, held = { .n = 0 }, next = { .n = 0 };
     add_text_verdict(&first, t);
-    put(out, &first, 2);
+    words_print_screen(out, &first);
     if (text_verdict(t) == VERDICT_FRAGMENTED)
         fprintf(out, "\n  export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
     fputc('\n', out);
@@ -285,10 +309,10 @@ void why_print_text(FILE *out, const struct oom_text *t)
     if (outside != OOM_TEXT_UNKNOWN)
         words_add(&held, "; contexts, libraries and other processes had %s", text_mib(outside, c));
     words_add(&held, ".");
-    put(out, &held, 2);
+    words_print_screen(out, &held);
     words_add(&next, "- This is all that the error's text tells. A recording tells which setting cures it, and whose lines "
                      "hold the memory: replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay why.");
-    put(out, &next, 2);
+    words_print_screen(out, &next);
 }
 
 void why_json_text(struct json_writer *j, const struct oom_text *t)
@@ -307,20 +331,6 @@ void why_json_text(struct json_writer *j, const struct oom_text *t)
 
 /* ---- JSON ---- */
 
-/* `word` names what the holders are: "line". */
-static void json_holders(struct json_writer *j, const char *key, const char *word, size_t n_most, const struct holders *h)
-{
-    json_put_array(j, key);
-    for (size_t i = 0; i < h->n && i < n_most; i++) {
-        json_put_object(j, NULL);
-        json_put_text(j, word, holder_name(h, i));
-        json_put_number(j, "bytes", h->at[i].bytes);
-        json_put_number(j, "requests", h->at[i].n);
-        json_end_object(j);
-    }
-    json_end_array(j);
-}
-
 static void json_cure(struct json_writer *j, const struct why *y, const char *key, bool is_so)
 {
     char text[SETTINGS_TEXT];
@@ -332,6 +342,23 @@ static void json_cure(struct json_writer *j, const struct why *y, const char *ke
     json_put_object(j, key);
     json_put_text(j, "conf", settings_text(&t->entries[t->winner].settings, &t->rules, false, text));
     json_put_number(j, "peak_reserved_bytes", t->entries[t->winner].trial.peak_reserved_bytes);
+    json_end_object(j);
+}
+
+static void json_filled(struct json_writer *j, const struct why *y)
+{
+    const struct tune_filled *f = &y->tune.filled;
+    if (!f->is_known) {
+        json_put_null(j, "if_step_goes_on");
+        return;
+    }
+    json_put_object(j, "if_step_goes_on");
+    json_put_number(j, "live_peak_bytes", f->live_bytes);
+    json_put_number_unless(j, "smallest_card_bytes", f->smallest_bytes, 0);
+    if (y->cure != CURE_NONE)
+        json_put_bool(j, "runs_with_setting", f->runs_with_winner);
+    else
+        json_put_null(j, "runs_with_setting");
     json_end_object(j);
 }
 
@@ -361,7 +388,8 @@ void why_json(struct json_writer *j, const struct why *y)
     json_put_text(j, "not_in_force", y->settings.lost[0] != '\0' ? y->settings.lost : NULL);
     json_cure(j, y, "recommended", y->cure == CURE_RECOMMENDED);
     json_cure(j, y, "serves_refused", y->cure == CURE_SERVES_REFUSED);
-    json_holders(j, "holds", "line", WHY_HOLDERS, &y->lines);
-    json_holders(j, "grows", "line", WHY_HOLDERS, &y->leaks);
-    json_holders(j, "categories", "category", CATEGORY_KINDS, &y->categories);
+    json_filled(j, y);
+    holders_put_json(j, "holds", "line", WHY_HOLDERS, &y->lines);
+    holders_put_json(j, "grows", "line", WHY_HOLDERS, &y->leaks);
+    holders_put_json(j, "categories", "category", CATEGORY_KINDS, &y->categories);
 }

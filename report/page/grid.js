@@ -51,8 +51,10 @@ function gridColumns() {
 
 function columnHead(settings) {
   const names = settings.map(s => data.settings[s].label);
-  const text = shortLabel(names[0]) + (names.length > 1 ? ' +' + (names.length - 1) : '');
-  return element('th', { scope: 'col', title: names.join('\n') }, element('span', { className: 'upright', textContent: text }));
+  const head = element('span', { className: 'upright' }, breakable(names[0]));
+  if (names.length > 1)
+    head.append(' +' + (names.length - 1));
+  return element('th', { scope: 'col', title: names.join('\n') }, head);
 }
 
 /* ---- cells ---- */
@@ -142,10 +144,15 @@ function drawMany() {
   if (data.cases.length < 2)
     return;
   const select = byId('pick-case').querySelector('select');
-  select.append(...data.cases.map((c, i) => element('option', { textContent: (i + 1) + ': ' + c.label })));
-  select.addEventListener('change', () => chooseCase(select.selectedIndex));
-  byId('pick-case').hidden = byId('over-cases').hidden = false;
+  const isPair = DIFFERENCE?.kind === 'traces';
   grid.cells = gridCells();
+  select.append(...data.cases.map((c, i) =>
+    element('option', { textContent: (isPair ? 'AB'[i] : i + 1) + ': ' + c.label })));
+  select.addEventListener('change', () => chooseCase(select.selectedIndex));
+  byId('pick-case').hidden = false;
+  if (isPair)
+    return;
+  byId('over-cases').hidden = false;
   drawSettings();
   drawGrid();
   listenToGrid();

@@ -9,6 +9,7 @@
 const RUN_DASHES = [[], [9, 3], [3, 3], [12, 3, 2, 3], [6, 2], [2, 2]];
 const LIVE_DASH = [1, 2];
 const PIXELS_AT_REST = 2, PIXELS_MOVING = 4;     /* that a row of the chart stands for */
+const REST_MS = 150;                 /* the window rests if it has not moved for so long */
 const chart = { graph: null, width: 0, timer: 0 };
 
 const runsHere = () => [...scene.runs.values()];
@@ -113,25 +114,27 @@ function drawUnderlay(context, area, graph) {
       strokeLine(context, x, area.y + area.h - 9, x, area.y + area.h, []);
   }
   context.strokeStyle = context.fillStyle = color('text');
-  drawLevels(context, area, graph);
-  drawRefusals(context, area, graph);
+  drawRefusals(context, area, graph, drawLevels(context, area, graph));
   context.restore();
 }
 
-/* Names of levels that lie close together stand next to each other. */
+/* Names of levels that lie close together stand next to each other, as far as there is room. Returns where they stand. */
 function drawLevels(context, area, graph) {
   const said = [];
   for (const { bytes, text, dash } of levelsHere()) {
-    const y = Math.round(graph.toDomYCoord(bytes / chart.unit.bytes)) + 0.5;
+    const y = Math.round(graph.toDomYCoord(bytes / chart.unit.bytes)) + 0.5, width = context.measureText(text).width;
     const x = Math.max(area.x + 6, ...said.filter(there => Math.abs(there.y - y) < 15).map(there => there.right + 14));
     strokeLine(context, area.x, y, area.x + area.w, y, dash);
+    if (said.length > 0 && x + width > area.x + area.w)
+      continue;
     writeOver(context, text, x, y - 4);
-    said.push({ y, right: x + context.measureText(text).width });
+    said.push({ y: y - 4, right: x + width });
   }
+  return said;
 }
 
-/* A cross at the top of the run's line, and once the size of the request. */
-function drawRefusals(context, area, graph) {
+/* A cross at the top of the run's line, and once the size of the request, below the names that stand there already. */
+function drawRefusals(context, area, graph, names) {
   const said = [];
   context.lineWidth = 2;
   context.textAlign = 'end';
@@ -143,10 +146,14 @@ function drawRefusals(context, area, graph) {
         continue;
       strokeLine(context, x - 6, y - 6, x + 6, y + 6, []);
       strokeLine(context, x - 6, y + 6, x + 6, y - 6, []);
-      if (said.every(there => Math.abs(there.x - x) > 150 || Math.abs(there.y - y) > 16)) {
-        said.push({ x, y });
-        writeOver(context, 'refused: ' + bytesText(bytes), Math.max(area.x + 130, x - 10), y + 18);
-      }
+      if (said.some(there => Math.abs(there.x - x) <= 150 && Math.abs(there.y - y) <= 16))
+        continue;
+      said.push({ x, y });
+      const right = Math.max(area.x + 130, x - 10);
+      let line = y + 18;
+      while (names.some(name => Math.abs(name.y - line) < 15 && name.right > right - 130))
+        line += 15;
+      writeOver(context, 'refused: ' + bytesText(bytes), right, line);
     }
 }
 
@@ -171,15 +178,25 @@ function drawRunKeys() {
     dashKey(color('live'), LIVE_DASH, 3), 'live data'));
 }
 
-function seriesStyles(lines) {
-  const styles = {};
-  for (const line of lines) {
-    const i = runsHere().findIndex(run => 'r' + run.row === line.name);
-    const dash = i < 0 ? LIVE_DASH : RUN_DASHES[i % RUN_DASHES.length];
-    styles[line.name] = { color: i < 0 ? color('live') : runColor(i), strokePattern: dash.length > 0 ? dash : null,
-      strokeWidth: i < 0 ? 2 : 2.5 };
-  }
-  return styles;
+/* How a line of the chart looks. */
+function lineStyle(line) {
+  const i = runsHere().findIndex(run => 'r' + run.row === line.name);
+  return i < 0 ? { name: line.name, color: color('live'), dash: LIVE_DASH, width: 2 }
+    : { name: line.name, color: runColor(i), dash: RUN_DASHES[i % RUN_DASHES.length], width: 2.5 };
+}
+
+/* A chart of steps over events. Rows are [moment, [least, most, most] of each line]; lines are { name, color, dash, width }.
+ * `options` are dygraphs' own, beside the usual ones. */
+function stepChart(host, rows, lines, unit, options) {
+  const series = Object.fromEntries(lines.map(line => [line.name, { color: line.color, strokeWidth: line.width,
+    strokePattern: line.dash.length > 0 ? line.dash : null }]));
+  return new Dygraph(host, rows, {
+    labels: ['at', ...lines.map(line => line.name)], series, customBars: true, fillAlpha: 0.25, stepPlot: true,
+    legend: 'never', animatedZooms: false, ylabel: unit.name, xlabel: 'events done', highlightCircleSize: 0, rightGap: 12,
+    axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'), axisLabelFontSize: 12,
+    xLabelHeight: 20, axes: { x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 90 },
+      y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } }, ...options,
+  });
 }
 
 /* Ticks count events, or say the time at these events. */
@@ -214,20 +231,14 @@ function drawChart() {
   chart.width = host.clientWidth;
   clearTimeout(chart.timer);
   chart.graph?.destroy();
-  chart.graph = new Dygraph(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), {
-    labels: ['at', ...lines.map(l => l.name)], series: seriesStyles(lines), customBars: true, fillAlpha: 0.25,
-    stepPlot: true, legend: 'never', valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
-    animatedZooms: false, ylabel: chart.unit.name,
+  chart.graph = stepChart(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), lines.map(lineStyle), chart.unit, {
+    valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
     xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
-    axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'),
-    highlightCircleSize: 0,
-    axisLabelFontSize: 12, xLabelHeight: 20, rightGap: 12,
-    axes: { x: { axisLabelFormatter: tickText, pixelsPerLabel: 90 },
-      y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } },
     interactionModel: chartModel(), underlayCallback: drawUnderlay,
     clickCallback: (event, x) => show({ at: clampMoment(x) }),
     drawCallback: (graph, isFirst) => { if (!isFirst) windowChanged(graph); },
   });
+  chart.graph.updateOptions({ axes: { x: { axisLabelFormatter: tickText } } });
 }
 
 const clampMoment = x => Math.min(scene.trace.n_events, Math.max(0, Math.round(x)));
@@ -241,7 +252,7 @@ function fillChart(pixels) {
 function moveChart() {
   clearTimeout(chart.timer);
   fillChart(PIXELS_MOVING);
-  chart.timer = setTimeout(() => fillChart(PIXELS_AT_REST), 150);
+  chart.timer = setTimeout(() => fillChart(PIXELS_AT_REST), REST_MS);
 }
 
 /* The part of the chart's width that is the plot: { x, w } in pixels. */

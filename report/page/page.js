@@ -60,8 +60,10 @@ function describe() {
 
 /* ---- a case ---- */
 
-/* The runs that are laid side by side at first: PyTorch's own and the best, else the first two. */
+/* The runs that are laid side by side at first: A and B of a difference; a refused one and the best; else the first two. */
 function firstPair(rows) {
+  if (DIFFERENCE && rows.length > 1)
+    return { a: rows[0], b: rows[1] };
   const best = data.cases[view.case].best, refused = rows.find(i => !isOk(data.rows[i]));
   const a = refused ?? rows.find(i => i !== best) ?? rows[0];
   return { a, b: rows.includes(best) && best !== a ? best : rows.find(i => i !== a) ?? -1 };
@@ -96,7 +98,7 @@ async function loadCase() {
   scene.runs = new Map();
   scene.trace = null;
   if (runs.length > 0) {
-    scene.trace = await unpackTrace(data.traces[runs[0].trace]);
+    scene.trace = await unpackTrace(runs[0].trace);
     for (const run of runs)
       scene.runs.set(run.row, prepareRun(await unpackRun(run, scene.trace)));
     scene.liveSteps = liveStepsOf(scene.trace);
@@ -224,6 +226,8 @@ function listenToControls() {
 
 /* What depends on the width or the colours. */
 function drawAgain() {
+  if (DIFFERENCE?.kind === 'traces')
+    drawSides();
   drawBars();
   drawFrontier();
   changed = new Set(Object.keys(view));
@@ -260,6 +264,7 @@ async function start() {
   drawMeanings();
   drawRemarks();
   drawMany();
+  await drawDifference();
   listenToState();
   listenToControls();
   listenToWindow();
@@ -269,6 +274,6 @@ async function start() {
 }
 
 /* For a person at the browser's console, and for tests: what is shown, and everything unpacked. */
-window.replayPage = { view, scene, show, memoryAt, holesAt, heldAt, framesOf };
+Object.assign(window.replayPage, { view, scene, show, memoryAt, holesAt, heldAt, framesOf });
 
 start();

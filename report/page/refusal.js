@@ -14,7 +14,8 @@ function refusalBar(className, bytes, most, text) {
 
 function pinButton(i, where) {
   if (i < 0)
-    return element('span', { className: 'quiet', textContent: where + ': the end of the segment' });
+    return element('span', { className: 'quiet', textContent: where + ': the ' + (where === 'before it' ? 'start' : 'end') +
+      ' of the segment' });
   const button = element('button', { type: 'button', className: 'link', textContent: where + ': ' +
     bytesText(scene.trace.bytes[i]) + ' ' + lineOf(scene.trace, i) });
   button.addEventListener('click', () => chooseRequest(i));

@@ -5,7 +5,9 @@
  * drawn anew while a hand drags.
  */
 
-const stackPlot = { most: 0 };
+/* While the window moves a column stands for so many pixels; the others come when it rests. */
+const COLUMN_MOVING = 3;
+const stackPlot = { most: 0, timer: 0 };
 
 /* ---- colours ---- */
 
@@ -101,8 +103,10 @@ function fillPixels(pixels, width, height) {
   }
 }
 
-function drawRequests() {
-  const canvas = byId('requests'), height = canvas.clientHeight, { x, w } = plotArea(), width = Math.max(1, Math.round(w));
+/* Draws columns of so many pixels; the browser widens them. */
+function drawColumns(pixelsEach) {
+  const canvas = byId('requests'), height = canvas.clientHeight, { x, w } = plotArea();
+  const width = Math.max(1, Math.round(w / pixelsEach));
   if (canvas.width !== width || canvas.height !== height) {
     canvas.width = width;
     canvas.height = height;
@@ -115,12 +119,21 @@ function drawRequests() {
   context.putImageData(image, 0, 0);
 }
 
+function drawRequests(changes) {
+  const isMoving = [...changes].every(key => key === 'from' || key === 'to' || key === 'at');
+  clearTimeout(stackPlot.timer);
+  drawColumns(isMoving ? COLUMN_MOVING : 1);
+  if (isMoving)
+    stackPlot.timer = setTimeout(() => drawColumns(1), REST_MS);
+}
+
 /* ---- pointing ---- */
 
 /* The request at a place of the canvas, -1: none. */
 function requestAt(x, y) {
   const canvas = byId('requests'), width = canvas.width, trace = scene.trace;
-  const moment = columnMoments(width)[Math.min(width - 1, Math.max(0, Math.floor(x)))];
+  const column = Math.floor(x * width / canvas.clientWidth);
+  const moment = columnMoments(width)[Math.min(width - 1, Math.max(0, column))];
   let sum = restAt(trace, moment);
   const bytes = (canvas.height - y) * stackPlot.most / canvas.height;
   for (const i of heldAt(trace, moment)) {

@@ -42,6 +42,17 @@ class Columns {
     return Float64Array.from({ length: n }, () => sum += this.difference());
   }
 
+  /* Addresses of things of these sizes, each as a difference to the last of its size; the first to the one before. */
+  addresses(sizes) {
+    const last = new Map();
+    let before = 0;
+    return Float64Array.from(sizes, size => {
+      before = (last.get(size) ?? before) + this.difference();
+      last.set(size, before);
+      return before;
+    });
+  }
+
   rising(n) {
     let sum = 0;
     return Float64Array.from({ length: n }, () => sum += this.number());
@@ -52,18 +63,16 @@ class Columns {
   }
 }
 
-async function columnsOf(base64) {
-  const packed = Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
-  return new Columns(new Uint8Array(await new Response(stream).arrayBuffer()));
-}
+const columnsOf = async base64 => new Columns(await window.replayPage.inflated(base64));
 
 /* ---- a trace ---- */
 
-function unpackRequests(c) {
+/* `numbers`: of all events in the recording, empty if they are not kept. */
+function unpackRequests(c, numbers) {
   const n = c.number();
   const t = { n, born: c.rising(n), ended: c.column(n), freed: c.column(n), stack: c.column(n), stream: c.column(n),
-    pool: c.column(n), category: c.column(n), place: c.sums(n, -1) };
+    pool: c.column(n), category: c.column(n) };
+  t.place = numbers.length > 0 ? t.born.map(born => born > 0 ? numbers[born - 1] : -1) : c.sums(n, -1);
   const size = c.column(n), sizes = c.column(c.number());
   t.bytes = size.map(i => sizes[i]);
   for (let i = 0; i < n; i++) {
@@ -89,50 +98,59 @@ function unpackEvents(c) {
   return { numbers, live, marks: labels.map((label, i) => ({ label, moment: marks[i] })) };
 }
 
-async function unpackTrace(packed) {
-  const [requests, stacks, events] = await Promise.all([packed.requests, packed.stacks, packed.events].map(columnsOf));
-  return { ...packed, ...unpackRequests(requests), ...unpackEvents(events), stacks: unpackStacks(stacks) };
+async function unpackTrace(index) {
+  const packed = data.traces[index], runs = data.runs.filter(run => run.trace === index);
+  const [requests, stacks, events, courses] = await Promise.all(['requests', 'stacks', 'events', 'courses'].map(name =>
+    columnsOf(packed[name])));
+  const told = unpackEvents(events);
+  return { ...packed, ...told, ...unpackRequests(requests, told.numbers), stacks: unpackStacks(stacks), runs,
+    courses: unpackCourses(courses, runs) };
 }
 
 /* ---- a run ---- */
 
 /* By request: address of its block (0: nowhere) and bytes of the block. */
 function unpackPlaced(c, trace) {
-  const unit = c.number(), isPlaced = c.column(trace.n);
+  const unit = c.number(), isPlaced = c.column(trace.n), placed = [];
   const addr = new Float64Array(trace.n), block = new Float64Array(trace.n);
-  let last = 0;
   for (let i = 0; i < trace.n; i++)
     if (isPlaced[i])
-      addr[i] = (last += c.difference()) * unit;
-  for (let i = 0; i < trace.n; i++)
-    if (isPlaced[i])
-      block[i] = trace.bytes[i] + c.number();
+      placed.push(i);
+  c.addresses(placed.map(i => trace.bytes[i])).forEach((at, k) => { addr[placed[k]] = at * unit; });
+  for (const i of placed)
+    block[i] = trace.bytes[i] + c.number();
   return { addr, block };
 }
 
 const MEMORY_RANGE = 1, MEMORY_MAPPED = 2;
 
 function unpackMemory(c) {
-  const n = c.number(), kind = c.column(n), born = c.rising(n), life = c.column(n), addr = c.sums(n), bytes = c.column(n);
+  const n = c.number(), kind = c.column(n), born = c.rising(n), life = c.column(n), bytes = c.column(n);
+  const addr = c.addresses(bytes);
   return Array.from({ length: n }, (_, i) =>
     ({ kind: kind[i], born: born[i], ended: born[i] + life[i], addr: addr[i], bytes: bytes[i] }));
 }
 
-/* Buckets of events, and of each gauge the least and the most within a bucket. */
-function unpackCourse(c, eventsEach) {
-  const n = c.number();
-  let next = 0;
-  const moment = Float64Array.from({ length: n }, () => {
-    const at = next + c.difference();
-    next = at + eventsEach;
-    return at;
+/* The courses of all runs of a trace: buckets of events, and of each gauge the least and the most within a bucket.
+ * Column by column for all runs, because they are much alike. */
+function unpackCourses(c, runs) {
+  const sizes = runs.map(() => c.number());
+  const courses = runs.map((run, k) => {
+    let next = 0;
+    const moment = Float64Array.from({ length: sizes[k] }, () => {
+      const at = next + c.difference();
+      next = at + run.events_each;
+      return at;
+    });
+    return { n: sizes[k], moment };
   });
-  const course = { n, moment, time: c.rising(n) };
-  for (const gauge of data.gauges) {
-    const least = c.sums(n), above = c.column(n);
-    course[gauge.name] = { least, most: least.map((l, i) => l + above[i]) };
-  }
-  return course;
+  courses.forEach(course => { course.time = c.rising(course.n); });
+  for (const gauge of data.gauges)
+    for (const course of courses) {
+      const least = c.sums(course.n), above = c.column(course.n);
+      course[gauge.name] = { least, most: least.map((l, i) => l + above[i]) };
+    }
+  return courses;
 }
 
 /* A text may be the number of an earlier run that has the same. */
@@ -141,8 +159,7 @@ function packedText(run, name) {
 }
 
 async function unpackRun(run, trace) {
-  const [placed, memory, course] = await Promise.all(['placed', 'memory', 'course'].map(name =>
-    columnsOf(packedText(run, name))));
+  const [placed, memory] = await Promise.all(['placed', 'memory'].map(name => columnsOf(packedText(run, name))));
   return { ...run, ...unpackPlaced(placed, trace), memory: unpackMemory(memory),
-    course: unpackCourse(course, run.events_each) };
+    course: trace.courses[trace.runs.indexOf(run)] };
 }

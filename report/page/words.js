@@ -4,6 +4,8 @@
  * as markup. The data hold exact numbers; only the page formats them.
  */
 
+'use strict';
+
 const KIB = 1024, MIB = KIB * 1024, GIB = MIB * 1024;
 const data = JSON.parse(document.getElementById('data').textContent);
 /* How a row begins; what follows are data.columns. */

@@ -75,12 +75,24 @@ def fragmented(replay, snapshot):
     check("it runs there with %s" % conf, run(replay, "fragmented.py", 1640, snapshot, conf))
 
 
+def leak(replay, snapshot):
+    check("leak.py dies on 640 MiB", not run(replay, "leak.py", 640, snapshot))
+    why, fit = answer(replay, "why", snapshot), answer(replay, "fit", snapshot)["fits"][0]
+    check("why: a leak, at its line", why["verdict"] == "leak" and "leak.py:22" in why["grows"][0]["line"])
+    check("fit: a lower bound, no card, and what it takes if the step goes on", fit["is_lower_bound"] and
+          fit["named_card"] is None and fit["if_step_goes_on_bytes"] is not None)
+    survived = answer(replay, "info", snapshot)["trace"]["whole_steps"]
+    filled = (fit["if_step_goes_on_bytes"] or 0) // MIB
+    run(replay, "leak.py", filled, snapshot)
+    check("on %d MiB it comes through that step" % filled, answer(replay, "info", snapshot)["trace"]["whole_steps"] > survived)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     replay = str(parser.parse_args().build.resolve() / "replay")
     with tempfile.TemporaryDirectory() as folder:
-        for case in (too_large, halves_batch, long_run, fragmented):
+        for case in (too_large, halves_batch, long_run, fragmented, leak):
             case(replay, pathlib.Path(folder) / (case.__name__ + ".pickle"))
     print("%d failed" % failures)
     return 1 if failures else 0

@@ -87,7 +87,7 @@ t = torch.tensor([3, 1, 4, 1, 5]).cuda()
 u = t.clone()
 assert t.tolist() == u.tolist() == [3, 1, 4, 1, 5] and bool(torch.tensor(True).cuda())
 t + 1
-assert t.tolist() == [0] * 5
+assert t.tolist() == [3, 1, 4, 1, 5] and (t + 1).sum().item() == 19
 dist.init_process_group("nccl")
 model = torch.nn.parallel.DistributedDataParallel(
     torch.nn.Sequential(*[torch.nn.Linear(2000, 2000) for _ in range(10)]).cuda())
@@ -147,6 +147,9 @@ def batches(case):
         check("%s: batch %d runs, and reserves what was said" % (name, largest), seen == card["peak_reserved_bytes"],
               (seen, card["peak_reserved_bytes"]))
         check("%s: batch %d does not" % (name, largest + 1), case.reserved(name, largest + 1) is None)
+    categories = {c["category"]: c["bytes"] for c in answer["categories"]}
+    check("the peak is named by category", categories["parameters"] == 8 * (1024 * 1024 + 1024) * 4 and
+          "At its peak the program has requested" in out, categories)
     check("the answer fits a screen's width", max(map(len, out.splitlines())) <= 80, out)
     check("the steps were found", answer["ended"] == "steps repeat" and answer["whole_steps"] >= 5, answer)
 

@@ -8,7 +8,9 @@
  */
 #include "import/call_journal_read.h"
 #include "import/import.h"
+#include "import/import_calls.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/input_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +72,31 @@ static void check_sums(const void *bytes, size_t n)
     input_close(in);
 }
 
+static enum err create_in_memory(void *arg, unsigned device, struct trace_writer **out, struct err_detail *why)
+{
+    (void)arg, (void)device;
+    return trace_create(NULL, out, why);
+}
+
+/* The same journal as a file that is followed while it is written. */
+static void check_following(const void *bytes, size_t n)
+{
+    const struct calls_traces traces = {.create = create_in_memory};
+    struct calls_follow *f = NULL;
+    struct err_detail why = {.text = ""};
+    bool has_more = true;
+    const char *path = input_file_write(bytes, n);
+    enum err e = path == NULL ? ERR_IO : calls_follow_open(path, &traces, &f, &why);
+    while (e == ERR_OK && has_more)
+        e = calls_follow_look(f, &has_more, &why);
+    if (e == ERR_OK)
+        e = calls_follow_finish(f, &why);
+    else
+        calls_follow_close(f);
+    FUZZ_EXPECT(path == NULL || e == ERR_OK || why.text[0] != '\0');
+    input_file_remove();
+}
+
 static void check_records(const uint8_t *records, size_t n, int64_t gpu, enum call_card card)
 {
     unsigned char *file = malloc(sizeof good_head + n + 1);
@@ -79,6 +106,7 @@ static void check_records(const uint8_t *records, size_t n, int64_t gpu, enum ca
     memcpy(file + sizeof good_head, records, n);
     check_journal(file, sizeof good_head + n, gpu);
     check_sums(file, sizeof good_head + n);
+    check_following(file, sizeof good_head + n);
     free(file);
 }
 

@@ -7,6 +7,7 @@
 #include "base/input.h"
 #include "import/import.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutators.h"
 
 #include <string.h>
 
@@ -77,3 +78,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     return 0;
 }
+
+FUZZ_MUTATOR(mutate_pickle)

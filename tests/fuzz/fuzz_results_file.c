@@ -1,84 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Fuzz target: a file of results from a stranger, as `report`, `diff` and `merge` take it: a database, a JSON,
- * compressed or not. What it holds goes through the verdict to Markdown, CSV and the data of a page.
+ * Fuzz target: a file of results from a stranger: a database, a JSON, compressed or not. Letters in front of an input
+ * compress it first (forged_input.h).
  */
-#include "base/shown.h"
-#include "replay/results/results_file.h"
-#include "report/page.h"
-#include "report/verdict.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/forged_input.h"
 #include "tests/fuzz/input_file.h"
-
-#include <stdlib.h>
-
-static void expect_clean(const char *text, size_t n)
-{
-    for (size_t i = 0, left_out; i < n;) {
-        const size_t length = shown_length(text + i, n - i, &left_out);
-        FUZZ_EXPECT(length > 0 || text[i] == '\n');
-        i += length > 0 ? length : 1;
-    }
-}
-
-/* Writes with `write`. What a terminal may show holds nothing that it obeys. */
-static void write_page(void (*write)(FILE *out, const struct page *page), const struct page *page, bool is_shown)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    if (out == NULL)
-        return;
-    write(out, page);
-    fclose(out);
-    if (is_shown)
-        expect_clean(text, n);
-    free(text);
-}
-
-static void write_csv(FILE *out, const struct page *page)
-{
-    run_table_write_csv(out, page->verdict->table);
-}
-
-static void use_table(const struct run_table *t)
-{
-    struct verdict v;
-    if (t->n_rows == 0 || verdict_open(t, &v) != ERR_OK)
-        return;
-    const struct page page = { .verdict = &v };
-    write_page(page_write_markdown, &page, true);
-    write_page(page_write_html, &page, false);
-    write_page(write_csv, &page, true);
-    verdict_close(&v);
-}
-
-static void merge(const char *path)
-{
-    struct results_db *db = NULL;
-    struct err_detail why = { .text = "" };
-    uint64_t n_added;
-    if (results_db_open(NULL, false, &db, &why) != ERR_OK)
-        return;
-    if (results_db_merge(db, path, &n_added, &why) != ERR_OK)
-        FUZZ_EXPECT(why.text[0] != '\0');
-    results_db_close(db);
-}
+#include "tests/fuzz/use_results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct run_table t;
-    struct err_detail why = { .text = "" };
-    bool is_results;
-    const char *path = input_file_write(data, n);
+    size_t n_file;
+    void *file = forged_file(data, n, &n_file);
+    const char *path = input_file_write(file, n_file);
+    free(file);
     if (path == NULL)
         return 0;
-    run_table_open(&t);
-    if (results_file_add(&t, path, 0, &is_results, &why) != ERR_OK)
-        FUZZ_EXPECT(why.text[0] != '\0');
-    use_table(&t);
-    run_table_close(&t);
-    merge(path);
+    use_results(path);
     results_db_remove(path);
     input_file_remove();
     return 0;

@@ -3,42 +3,19 @@
  * Fuzz target: any bytes are a native trace, or are refused with a sentence. A trace that is read keeps the reader's
  * promises, from its start and from its middle.
  *
- * Checksums would refuse nearly all inputs. So an input that begins with 'S' is a list of unpacked sections, which are
- * packed here as a writer would:
- *
- *     kind (1 byte), rows - 1 (2 bytes), length (2 bytes), content
- *
- * The list of sections after the content of the index is made here. An input that begins with 'U' is the same without
- * index and foot: an unfinished trace. Any other input is a file as it is.
+ * Checksums would refuse nearly all inputs. So an input that begins with 'S' or 'U' is a list of unpacked sections, which
+ * are packed here as a writer would (forged_input.h). Any other input is a file as it is.
  */
-#include "tests/forge.h"
+#include "tests/fuzz/forged_input.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutators.h"
+#include "traces/native.h"
 #include "traces/trace.h"
 
-enum { FUZZ_EVENTS_MAX = 1 << 18 };
+#include <stdlib.h>
+#include <string.h>
 
-/* The sections of an input. */
-static struct forge *read_sections(const uint8_t *data, size_t n)
-{
-    struct forge *f = calloc(1, sizeof *f);
-    struct cursor in = cursor_over(data, n);
-    while (in.at < in.end && f->n < FORGE_SECTIONS) {
-        const uint32_t kind = (uint32_t)cursor_le(&in, 1) % SECTION_KINDS;
-        const uint64_t rows = cursor_le(&in, 2) + 1;
-        const size_t length = (size_t)cursor_le(&in, 2), left = (size_t)(in.end - in.at);
-        const size_t n_content = length < left ? length : left;
-        const unsigned char *content = cursor_take(&in, n_content);
-        if (content == NULL)
-            break;
-        if (kind == SECTION_INDEX) {
-            bytes_put(&f->index, content, n_content);
-        } else {
-            f->sections[f->n] = (struct forge_section){.kind = kind, .rows = (uint32_t)rows};
-            bytes_put(&f->sections[f->n++].content, content, n_content);
-        }
-    }
-    return f;
-}
+enum { FUZZ_EVENTS_MAX = 1 << 18 };
 
 /* ---- promises ---- */
 
@@ -168,14 +145,14 @@ static void check_trace(const void *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (n > 0 && (data[0] == 'S' || data[0] == 'U')) {
-        struct forge *f = read_sections(data + 1, n - 1);
-        f->is_unfinished = data[0] == 'U';
-        struct bytes file = forge_pack(f);
-        check_trace(file.data, file.n);
-        bytes_free(&file);
-        forge_free(f);
+        size_t n_file;
+        void *file = forged_file(data, n, &n_file);
+        check_trace(file, n_file);
+        free(file);
     } else {
         check_trace(data, n);
     }
     return 0;
 }
+
+FUZZ_MUTATOR(mutate_native)

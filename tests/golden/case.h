@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "policies/pytorch/pytorch_rules.h"
+#include "replay/conform/case_file.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -88,9 +89,6 @@ struct golden_case {
     size_t       n_ops;
     uint32_t     n_requests;
 };
-
-/* Reads a file of JSON, plain or gzip. *out is to be released. ERR_IO; ERR_FORMAT with the byte. */
-MUST_USE enum err case_load(const char *path, json_t **out, struct err_detail *why);
 
 /* Checks one case: every index is in range, each request is made once and freed at most once, after it was
  * made. ERR_FORMAT with the op's number. Close it with case_close. `path` is for messages. */

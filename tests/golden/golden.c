@@ -15,9 +15,9 @@
  */
 #include "policies/pytorch/pytorch_rules.h"
 #include "tests/golden/case.h"
-#include "tests/golden/compare.h"
+#include "replay/conform/compare.h"
 #include "tests/golden/program.h"
-#include "tests/golden/zoo_program.h"
+#include "replay/conform/zoo_program.h"
 
 #include <dirent.h>
 #include <errno.h>

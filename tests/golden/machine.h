@@ -11,7 +11,7 @@
 #include "sim/device.h"
 #include "sim/stream_queues.h"
 #include "tests/golden/case.h"
-#include "tests/golden/compare.h"
+#include "replay/conform/compare.h"
 
 /* The counters that a case records after its ops, ascending by key, in the order in which a policy visits them. */
 #define MACHINE_COLUMNS(X)                                                                              \

@@ -6,7 +6,7 @@
 #define REPLAY_TESTS_GOLDEN_PROGRAM_H
 
 #include "tests/golden/case.h"
-#include "tests/golden/compare.h"
+#include "replay/conform/compare.h"
 
 /* Runs the case to its end or to the first difference, which `diff` then names. Errors are ours and not the case's: no
  * memory, or no such policy. */

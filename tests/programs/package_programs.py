@@ -55,7 +55,7 @@ def llama_bf16_checkpointing():
 def llama_generate():
     model = llama_model().to(CARD).eval()
     with torch.no_grad():
-        assert model.generate(tokens(2, 16), max_new_tokens=32, do_sample=False).shape[1] <= 48
+        assert model.generate(tokens(2, 16), max_new_tokens=32, do_sample=False).shape[1] == 48
 
 
 def gpt2_autocast():
@@ -99,6 +99,93 @@ def llama_lora():
     from peft import LoraConfig, get_peft_model
     model = get_peft_model(llama_model(), LoraConfig(r=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
     train(model.to(CARD), lambda m: m(input_ids=tokens(), labels=tokens()).loss)
+
+
+def gpt2_adam8bit():
+    from bitsandbytes.optim import AdamW8bit
+    model = gpt2_model().to(CARD)
+    train(model, lambda m: m(input_ids=tokens(), labels=tokens()).loss, AdamW8bit(model.parameters()))
+
+
+def llama_nf4_lora():
+    import bitsandbytes as bnb
+    from peft import LoraConfig, get_peft_model
+    model = llama_model()
+    for layer in model.model.layers:
+        for part in (layer.self_attn, layer.mlp):
+            for name, linear in list(part.named_children()):
+                if isinstance(linear, nn.Linear):
+                    packed = bnb.nn.Linear4bit(linear.in_features, linear.out_features, bias=False, quant_type="nf4",
+                                               compute_dtype=torch.bfloat16)
+                    packed.load_state_dict(linear.state_dict())
+                    setattr(part, name, packed)
+    model = get_peft_model(model, LoraConfig(r=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
+    train(model.to(CARD), lambda m: m(input_ids=tokens(), labels=tokens()).loss)
+
+
+class TorchtuneTokenizer:
+    pad_id = 0
+
+
+class TorchtuneSentences(Sentences):
+    def __init__(self, tokenizer):
+        pass
+
+    def __getitem__(self, i):
+        ids = super().__getitem__(i)["input_ids"].tolist()
+        return {"tokens": ids, "labels": ids}
+
+
+def llama_torchtune():
+    """The recipe full_finetune_single_device; the weights that it loads are made here, and none are saved."""
+    import importlib.util
+    import pathlib
+    import runpy
+    from omegaconf import OmegaConf
+    from torchtune import config
+    root = pathlib.Path(importlib.util.find_spec("torchtune").origin).parents[1]
+    recipe = runpy.run_path(str(root / "recipes/full_finetune_single_device.py"))["FullFinetuneRecipeSingleDevice"]
+
+    class Recipe(recipe):
+        def load_checkpoint(self, _):
+            return {"model": config.instantiate(settings.model).state_dict()}
+
+        def save_checkpoint(self, epoch):
+            pass
+
+    part = "package_programs."
+    settings = OmegaConf.create({
+        "model": {"_component_": "torchtune.models.llama3_2.llama3_2", "vocab_size": 8000, "num_layers": 4,
+                  "num_heads": 8, "num_kv_heads": 2, "embed_dim": 512, "max_seq_len": 256, "intermediate_dim": 1024},
+        "tokenizer": {"_component_": part + "TorchtuneTokenizer"},
+        "dataset": {"_component_": part + "TorchtuneSentences"},
+        "optimizer": {"_component_": "torch.optim.AdamW", "lr": 1e-4, "fused": True},
+        "loss": {"_component_": "torchtune.modules.loss.CEWithChunkedOutputLoss"},
+        "metric_logger": {"_component_": "torchtune.training.metric_logging.DiskLogger", "log_dir": "out"},
+        "checkpointer": {"model_type": "LLAMA3_2"}, "device": "cuda", "dtype": "bf16", "seed": 0, "output_dir": "out",
+        "batch_size": 4, "epochs": 1, "max_steps_per_epoch": STEPS, "gradient_accumulation_steps": 2, "shuffle": False,
+        "optimizer_in_bwd": False, "resume_from_checkpoint": False, "compile": False, "clip_grad_norm": None,
+        "enable_activation_checkpointing": True, "enable_activation_offloading": False})
+    recipe = Recipe(cfg=settings)
+    recipe.setup(cfg=settings)
+    recipe.train()
+
+
+def torchtitan_start():
+    import torchtitan.train
+    assert torchtitan.train.main
+
+
+def vllm_start():
+    """The engine comes up with weights that are made up, and says how many blocks of its cache fit."""
+    import json
+    os.makedirs("model", exist_ok=True)
+    with open("model/config.json", "w") as f:
+        json.dump(dict(llama_model().config.to_dict(), architectures=["LlamaForCausalLM"], torch_dtype="bfloat16"), f)
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    from vllm import LLM
+    LLM("model", load_format="dummy", enforce_eager=True, skip_tokenizer_init=True, max_model_len=512,
+        gpu_memory_utilization=0.5)
 
 
 def gpt2_accelerate():
@@ -255,6 +342,18 @@ def ranks_zero1():
           ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW, lr=1e-3))
 
 
+def ranks_deepspeed_zero3():
+    import deepspeed
+    settings = {"train_micro_batch_size_per_gpu": 32, "zero_allow_untested_optimizer": True, "bf16": {"enabled": True},
+                "zero_optimization": {"stage": 3}}
+    with deepspeed.zero.Init(config_dict_or_path=settings):
+        model = nn.Sequential(*[Block() for _ in range(4)])
+    engine = deepspeed.initialize(model=model, optimizer=torch.optim.AdamW(model.parameters()), config=settings)[0]
+    for _ in range(STEPS):
+        engine.backward(engine(rows().bfloat16()).float().sum())
+        engine.step()
+
+
 def ranks_fsdp1():
     from torch.distributed.fsdp import FullyShardedDataParallel
     from torch.distributed.fsdp.wrap import ModuleWrapPolicy
@@ -327,6 +426,9 @@ def ranks_values():
     scattered = torch.zeros(1, dtype=torch.int64, device=CARD)
     dist.scatter(scattered, [torch.tensor([5 + r], device=CARD) for r in range(RANKS)] if RANK == 1 else None, src=1)
     assert scattered.item() == 5 + RANK, scattered
+    computed = (torch.arange(8, device=CARD) > RANK).sum()
+    dist.all_reduce(computed)
+    assert computed.item() == sum(7 - r for r in range(RANKS)), computed
     if RANK == 0:
         open("ready", "w").close()
     dist.barrier()

@@ -26,20 +26,41 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Those that ask for torch come without what they ask for, so that pip leaves the torch that is there.
 PACKAGES = ["transformers==5.23.0", "diffusers==0.42.1", "torch_geometric==2.8.1", "lightning-utilities==0.15.3", "psutil"]
 ON_TORCH = ["torchvision==0.24.1", "accelerate==1.15.0", "peft==0.21.2", "lightning==2.6.6", "pytorch-lightning==2.6.6",
-            "torchmetrics==1.9.0", "triton==3.5.1"]
-
-ENDLESS, SHORT_SECONDS = "does not end", 40
+            "torchmetrics==1.9.0", "triton==3.5.1", "bitsandbytes==0.50.2", "hjson", "msgpack", "ninja", "py-cpuinfo",
+            "pydantic", "pydantic-core", "annotated-types", "typing-inspection", "einops"]
+BUILT = ["deepspeed==0.19.8"]                        # Python alone: its kernels are left out, as they need a compiler
+# Packages that do not go with the others lie in a folder of their own, named after their program.
+APART = {
+    "llama_torchtune": ["torchtune==0.6.1", "torchao==0.14.1", "omegaconf==2.3.0", "antlr4-python3-runtime==4.9.3",
+                        "sentencepiece", "tiktoken", "kagglehub", "blobfile", "datasets", "torchdata==0.11.0", "pyarrow",
+                        "pandas", "python-dateutil", "six", "pytz", "tzdata", "dill", "multiprocess", "xxhash", "lxml",
+                        "pycryptodomex", "tabulate", "aiohttp", "multidict", "yarl", "frozenlist", "aiosignal", "attrs",
+                        "propcache", "aiohappyeyeballs", "requests", "urllib3", "certifi", "charset_normalizer"],
+    "torchtitan_start": ["torchtitan==0.2.2", "tyro", "docstring-parser", "typeguard", "shtab", "rich", "tomli"],
+    "vllm_start": ["vllm==0.13.0", "msgspec", "cloudpickle", "gguf", "prometheus_client", "openai<2.10",
+                   "outlines_core==0.2.11", "lm-format-enforcer==0.11.3", "compressed-tensors==0.12.2", "depyf==0.20.0",
+                   "astor", "cachetools", "blake3", "sentencepiece", "mistral_common", "pyzmq", "partial-json-parser",
+                   "fastapi", "starlette", "pycountry", "watchfiles", "python-json-logger", "cbor2", "setproctitle",
+                   "openai-harmony", "diskcache", "lark", "interegular", "jiter", "distro", "pybase64", "ijson",
+                   "protobuf", "scipy", "requests", "urllib3", "certifi", "charset_normalizer", "tiktoken", "aiohttp",
+                   "multidict", "yarl", "frozenlist", "aiosignal", "attrs", "propcache", "aiohappyeyeballs", "six"],
+}
 
 # name, the package whose version is shown, ranks, what it is, and the sentence in which it ends if it does not run
 PROGRAMS = [
     ("llama_loop", "transformers", 1, "Llama, 4 layers of 512, a plain loop with AdamW", None),
     ("llama_bf16_checkpointing", "transformers", 1, "the same in bf16 with gradient checkpointing", None),
-    ("llama_generate", "transformers", 1, "Llama, `generate` of 32 tokens", ENDLESS),
+    ("llama_generate", "transformers", 1, "Llama, `generate` of 32 tokens", None),
     ("llama_trainer_bf16", "transformers", 1, "Llama, `Trainer`, bf16, checkpointing, two batches a step", None),
     ("gpt2_autocast", "transformers", 1, "GPT-2, 4 layers of 512, a plain loop under autocast", None),
     ("gpt2_trainer", "transformers", 1, "GPT-2, `Trainer`", None),
     ("bert_loop", "transformers", 1, "BERT, 4 layers of 256, masked words", None),
     ("llama_lora", "peft", 1, "LoRA of rank 8 on the Llama", None),
+    ("gpt2_adam8bit", "bitsandbytes", 1, "GPT-2 with `AdamW8bit`", None),
+    ("llama_nf4_lora", "bitsandbytes", 1, "the Llama in NF4 with LoRA of rank 8", None),
+    ("llama_torchtune", "torchtune", 1, "Llama 3.2, 4 layers of 512, the recipe `full_finetune_single_device`", None),
+    ("torchtitan_start", "torchtitan", 1, "its trainer is imported", r"No module named 'torch\.nn\.attention\.varlen'"),
+    ("vllm_start", "vllm", 1, "the engine with made-up weights, eager", "undefined symbol: cublasHgemm"),
     ("gpt2_accelerate", "accelerate", 1, "GPT-2, bf16, gradients clipped", None),
     ("gpt2_lightning", "lightning", 1, "GPT-2, `Trainer`, bf16-mixed", None),
     ("unet_diffusers", "diffusers", 1, "UNet2DModel, 32 x 32, DDPM noise", None),
@@ -52,6 +73,7 @@ PROGRAMS = [
     ("compiled", "torch", 1, "`torch.compile` with the triton wheel", None),
     ("ranks_ddp", "torch", 2, "DistributedDataParallel", None),
     ("ranks_zero1", "torch", 2, "ZeroRedundancyOptimizer with DistributedDataParallel", None),
+    ("ranks_deepspeed_zero3", "deepspeed", 2, "ZeRO-3 of DeepSpeed, bf16", None),
     ("ranks_fsdp1", "torch", 4, "FullyShardedDataParallel", None),
     ("ranks_fsdp2", "torch", 4, "`fully_shard`", None),
     ("ranks_tensor_parallel", "torch", 2, "`parallelize_module`, columns and rows", None),
@@ -63,10 +85,21 @@ PROGRAMS = [
 ]
 
 
-def fetch(folder):
-    if not (folder / "triton").exists():
-        for packages in PACKAGES, ["--no-deps", *ON_TORCH]:
-            subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), *packages], check=True)
+def install(folder, *packages):
+    """The environment of ours would be that of what pip builds."""
+    environment = dict(os.environ, DS_BUILD_OPS="0")
+    environment.pop("PYTHONPATH", None)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), *packages], check=True,
+                   env=environment)
+
+
+def fetch(folder, names):
+    if not (folder / "deepspeed").exists():
+        install(folder, *PACKAGES)
+        install(folder, "--no-deps", *ON_TORCH, *BUILT)
+    for name in APART.keys() & names:
+        if not (folder / "apart" / name).exists():
+            install(folder / "apart" / name, "--no-deps", *APART[name])
 
 
 def records(folder):
@@ -82,13 +115,14 @@ def records(folder):
 
 def run(o, program, folder):
     """The exit status, what the program said, and the histories."""
-    name, _, ranks, _, ends_in = program
-    within = SHORT_SECONDS if ends_in == ENDLESS else o.within
+    name, _, ranks, _, _ = program
     folder.mkdir()
     (folder / "work").mkdir()
     (folder / "job").mkdir()
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
-    environment = dict(os.environ, PYTHONPATH="%s:%s" % (os.environ.get("PYTHONPATH", ""), o.packages.resolve()),
+    packages = o.packages.resolve()
+    paths = [os.environ.get("PYTHONPATH", ""), str(packages / "apart" / name), str(packages)]
+    environment = dict(os.environ, PYTHONPATH=":".join(paths),
                        HF_HUB_OFFLINE="1", TORCHINDUCTOR_CACHE_DIR=str(folder / "inductor"),
                        TRITON_CACHE_DIR=str(folder / "triton"))
     child = subprocess.Popen([str(o.replay.resolve()), "run-sim", "--device", "24GiB,count=%d" % ranks, "--record",
@@ -96,10 +130,10 @@ def run(o, program, folder):
                               str(HERE / "package_programs.py"), name], cwd=folder / "work", env=environment, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        said = child.communicate(timeout=within)[0]
+        said = child.communicate(timeout=o.within)[0]
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        return 1, child.communicate()[0] + "\n%s in %d seconds\n" % (ENDLESS, within), []
+        return 1, child.communicate()[0] + "\ndoes not end in %d seconds\n" % o.within, []
     return child.returncode, said, records(folder / "job")
 
 
@@ -107,7 +141,8 @@ def failure(said, ends_in):
     """The line in which a program ends as foreseen; otherwise the first error that it printed."""
     lines = said.strip().splitlines()
     errors = [line for line in lines if re.search(ends_in or r"^(\[rank\d+\]: *)?[\w.]*(Error|Exception)\b", line)]
-    return re.sub(r"\s+", " ", (errors or lines[-1:] or ["(nothing)"])[0]).strip()
+    line = re.sub(r"/\S*/", "", (errors or lines[-1:] or ["(nothing)"])[0])          # not where the packages lie
+    return re.sub(r"\s+", " ", line).strip()
 
 
 def worst_rank(o, folder):
@@ -145,7 +180,8 @@ def row(o, program):
             (o.keep / (name + ".log")).write_text(said)
         peaks = peaks_of(said)
         worst = worst_rank(o, pathlib.Path(temporary, "first", "job")) if ranks > 1 and status == 0 else ""
-    version = importlib.metadata.version(package)
+    paths = [str(o.packages / "apart" / name), *sys.path]
+    version = next(importlib.metadata.distributions(name=package, path=paths)).version
     if status != 0:
         is_right = ends_in is not None and re.search(ends_in, said) is not None
         result = ["-", "stops: `%s`" % failure(said, ends_in)]
@@ -173,10 +209,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="programs at once")
     parser.add_argument("names", nargs="*")
     o = parser.parse_args()
-    fetch(o.packages)
     sys.path.append(str(o.packages))
     lines = ["| program | version | ranks | what | peak reserved, worst rank | the second run |", "|---|---|---|---|---|---|"]
     chosen = [p for p in PROGRAMS if not o.names or any(fnmatch.fnmatch(p[0], name) for name in o.names)]
+    fetch(o.packages, {program[0] for program in chosen})
     all_right = True
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         for line, is_right in pool.map(lambda program: row(o, program), chosen):

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#include "base/temporary_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+enum err temporary_file_open(int *fd, struct err_detail *why)
+{
+    char path[PATH_BYTES];
+    const char *folder = getenv("TMPDIR");
+    if (folder == NULL || folder[0] == '\0')
+        folder = "/tmp";
+    if (snprintf(path, sizeof path, "%s/replay-XXXXXX", folder) >= (int)sizeof path)
+        return err_set(why, ERR_IO, 0, "TMPDIR is too long a path");
+    *fd = mkstemp(path);
+    if (*fd < 0)
+        return err_set(why, ERR_IO, 0, "%s: no temporary file: %s", folder, strerror(errno));
+    unlink(path);
+    return ERR_OK;
+}
+
+enum err temporary_file_append(int fd, const void *bytes, size_t n, struct err_detail *why)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t written = write(fd, (const char *)bytes + done, n - done);
+        if (written < 0 && errno != EINTR)
+            return err_set(why, ERR_IO, 0, "temporary file: %s", strerror(errno));
+        done += written > 0 ? (size_t)written : 0;
+    }
+    return ERR_OK;
+}

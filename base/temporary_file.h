@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Files without a name, for what memory does not hold: they are gone when they are closed, also after a kill.
+ */
+#ifndef REPLAY_BASE_TEMPORARY_FILE_H
+#define REPLAY_BASE_TEMPORARY_FILE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+/* Opens an empty file, for reading and writing, in the folder that TMPDIR names, else in /tmp. The caller closes *fd.
+ * ERR_IO. */
+MUST_USE enum err temporary_file_open(int *fd, struct err_detail *why);
+
+/* Appends all n bytes. ERR_IO. */
+MUST_USE enum err temporary_file_append(int fd, const void *bytes, size_t n, struct err_detail *why);
+
+#endif

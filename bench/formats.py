@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""How fast files of other tools are read, and in how much memory: the tables of bench/formats.md.
+
+    bench/formats.py build/replay [--gigabytes 10] [--write]
+
+Each format is made at two sizes, so that memory which grows with the file shows. Beside ours: what a person would load the
+same file with. Files lie in TMPDIR and are removed.
+"""
+import argparse
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+MIB = 1 << 20
+READERS = {
+    "json": "import json, sys; json.load(open(sys.argv[1]))",
+    "csv": "import csv, sys\nfor row in csv.reader(open(sys.argv[1])): pass",
+    "sqlite": "import sqlite3, sys\nfor row in sqlite3.connect(sys.argv[1]).execute("
+              "'SELECT * FROM CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start'): pass",
+}
+
+
+def requests(n_live):
+    """Requests without end: (time in ns, slot, bytes, is an end); n_live are live at most."""
+    sizes, at = [0] * n_live, 1
+    seed = 88172645463325252
+    while True:
+        seed ^= seed << 13 & 0xFFFFFFFFFFFFFFFF
+        seed ^= seed >> 7
+        seed ^= seed << 17 & 0xFFFFFFFFFFFFFFFF
+        slot, at = seed % n_live, at + 1000
+        is_end = sizes[slot] > 0
+        size = sizes[slot] if is_end else 512 * (1 + (seed >> 32) % 8192)
+        sizes[slot] = 0 if is_end else size
+        yield at, slot, size, is_end
+
+
+def write_until(path, size, head, line, tail):
+    """Write lines until the file has `size` bytes; return how many."""
+    n, live = 0, 0
+    with open(path, "w", buffering=MIB) as out:
+        written = out.write(head)
+        for at, slot, size_of, is_end in requests(5000):
+            live += -size_of if is_end else size_of
+            written += out.write(line(n, at, slot, size_of, is_end, live))
+            n += 1
+            if written >= size:
+                break
+        out.write(tail)
+    return n
+
+
+def make_profiler(path, size):
+    def line(n, at, slot, bytes_, is_end, live):
+        call = '{"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 1, "tid": 1, "ts": %d.%03d, "dur": 1}' % (at // 1000, at % 1000)
+        return (',\n' if n else '') + call + (',\n{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": %d.%03d, "args": '
+            '{"Device Type": 1, "Device Id": 0, "Addr": %d, "Bytes": %d, "Total Allocated": %d, "Total Reserved": %d}}') % (
+                at // 1000, at % 1000, (1 << 40) + slot * (1 << 24), -bytes_ if is_end else bytes_, live, 1 << 36)
+    return write_until(path, size, '{"schemaVersion": 1, "traceEvents": [\n', line, "\n]}\n")
+
+
+def make_timeline(path, size):
+    def line(n, at, _slot, bytes_, is_end, _live):
+        return "%s[%d, %d, %d, %d]" % (", " if n else "", at, 4 if is_end else 2, -bytes_ if is_end else bytes_, 7)
+    return write_until(path, size, "[", line, "]")
+
+
+def make_csv(path, size):
+    def line(_n, at, slot, bytes_, is_end, _live):
+        return "%d,%s,0x%x,%d,0\n" % (at, "free" if is_end else "alloc", (1 << 40) + slot * (1 << 24), bytes_)
+    return write_until(path, size, "time,op,ptr,size,stream\n", line, "")
+
+
+def make_nsys(path, size):
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, "
+               "address INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, correlationId INTEGER, streamId INTEGER)")
+    n, rows = size // 45, requests(5000)
+    db.executemany("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (?,1,0,1,?,?,2,?,1,7)",
+                   ((at, (1 << 40) + slot * (1 << 24), bytes_, int(is_end))
+                    for at, slot, bytes_, is_end in (next(rows) for _ in range(n))))
+    db.commit()
+    db.close()
+    return n
+
+
+FORMATS = [("torch.profiler, JSON", make_profiler, "json"), ("memory timeline, JSON", make_timeline, "json"),
+           ("requests as CSV", make_csv, "csv"), ("nsys, SQLite", make_nsys, "sqlite")]
+
+
+def measure(command):
+    """Seconds of CPU time, and the most memory in MiB, of a command that must succeed."""
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit(f"formats: {command} ended with {status}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("replay")
+    parser.add_argument("--gigabytes", type=float, default=10, help="size of the largest profile (default: 10)")
+    parser.add_argument("--others", type=float, default=2.5, help="size of the largest file of the other formats")
+    parser.add_argument("--beside", type=float, default=0.2, help="size of the file that other readers load, in GB")
+    parser.add_argument("--write", action="store_true", help="write bench/formats.md")
+    o = parser.parse_args()
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, make, reader in FORMATS:
+            for gigabytes in (o.beside, o.gigabytes if make is make_profiler else o.others):
+                path = os.path.join(folder, "file")
+                n = make(path, int(gigabytes * 1e9))
+                size = os.path.getsize(path)
+                seconds, memory = measure([o.replay, "import", path, "-o", os.path.join(folder, "out.zst")])
+                other = ["-", "-"]
+                if gigabytes == o.beside:
+                    theirs = measure([sys.executable, "-c", READERS[reader], path])
+                    other = [f"{size / 1e6 / theirs[0]:,.0f}", f"{theirs[1]:,.0f}"]
+                lines.append(f"| {name} | {size / 1e9:.2f} GB, {n:,} | {size / 1e6 / seconds:,.0f} | {memory:,.0f} | "
+                             f"{other[0]} | {other[1]} |")
+                print(lines[-1], flush=True)
+                os.remove(path)
+    if o.write:
+        write_page(lines)
+
+
+def write_page(lines):
+    page = pathlib.Path(__file__).with_name("formats.md")
+    page.write_text("\n".join([
+        "# Files of other tools, measured", "",
+        f"Written by `bench/formats.py build/replay --write` on {time.strftime('%Y-%m-%d')}. Each file was made for this, at two "
+        "sizes, so that memory which grows with the file shows. Speeds are by CPU time; on a busy machine they are lower bounds.",
+        "`json.load`, `csv.reader` and Python's `sqlite3` only load the smaller file; ours also checks it, puts it in order of "
+        "time and writes a native trace.", "",
+        "| file | size, events | MB a second | MiB of memory | loading it in Python: MB a second | MiB |",
+        "|---|---|---|---|---|---|", *lines, ""]))
+
+
+if __name__ == "__main__":
+    main()

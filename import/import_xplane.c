@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * XPlane profiles (*.xplane.pb) of JAX, TensorFlow and XLA: on the lines of the host's plane, the events
+ * "MemoryAllocation" and "MemoryDeallocation" of each BFC allocator are requests.
+ *
+ *     XSpace { XPlane "/host:CPU" { XLine { timestamp_ns, XEvent { metadata_id, offset_ps, XStat addr, requested_bytes ... } }
+ *                                   names of events and stats by number } }
+ *
+ * The names come after the lines, so the file is read twice: for names and times of lines, then for events. After each
+ * event the allocator states its bytes in use, those available to it, and its fragmentation.
+ * Source: OpenXLA, tsl/profiler/protobuf/xplane.proto; tsl/framework/bfc_allocator.cc (AddTraceMe).
+ */
+#define _GNU_SOURCE                          /* memmem */
+#include "base/array.h"
+#include "base/intern.h"
+#include "import/import.h"
+#include "import/proto_fields.h"
+#include "import/timed_events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xplane.pb-c.h>
+
+enum { SPACE_PLANE = 1, PLANE_NAME = 2, PLANE_LINE = 3, PLANE_EVENT_NAME = 4, PLANE_STAT_NAME = 5, LINE_TIME_NS = 3,
+       LINE_EVENT = 4, NO_DEVICE = TIMED_DEVICES };
+
+/* X(NAME, "name"): the stats that are read. */
+#define XPLANE_STATS(X)                                                                                          \
+    X(ALLOCATOR, "allocator_name") X(ALLOCATED, "bytes_allocated") X(AVAILABLE, "bytes_available")                  \
+    X(FRAGMENTATION, "fragmentation") X(REQUESTED, "requested_bytes") X(BYTES, "allocation_bytes") X(ADDR, "addr") \
+    X(OP, "tf_op") X(STEP, "step_num")
+
+/* What a number of a plane stands for: a stat or an event that is read, or an allocator of a device. */
+enum meaning {
+    MEANING_NONE, MEANING_ALLOCATION, MEANING_DEALLOCATION,
+#define STAT(name, text) MEANING_##name,
+    XPLANE_STATS(STAT)
+#undef STAT
+    MEANING_DEVICE                           /* + its number */
+};
+
+struct xplane_line { uint64_t time_ns; };
+
+struct xplane {
+    const char *name;                        /* the file's */
+    struct proto_fields walk;
+    struct timed_events events;
+    struct pair_map meanings;                /* (number of the plane, number in it; events are odd) -> enum meaning */
+    struct xplane_line *lines;               /* of the host's planes, in order */
+    size_t   n_lines, lines_room, at_line;
+    uint64_t n_planes;                       /* so far in this reading */
+    struct pair_map hosts;                   /* numbers of the host's planes */
+    uint64_t n_records, n_memory, n_on_host; /* events taken and marks; memory events; those of no card */
+    uint64_t capacity[TIMED_DEVICES];        /* most bytes in use and available */
+    double   fragmentation[TIMED_DEVICES];   /* the most recorded */
+    uint64_t fragmentation_at[TIMED_DEVICES];
+};
+
+/* ---- the first reading: names ---- */
+
+static enum meaning meaning_of_event(const char *name)
+{
+    return strcmp(name, "MemoryAllocation") == 0     ? MEANING_ALLOCATION
+           : strcmp(name, "MemoryDeallocation") == 0 ? MEANING_DEALLOCATION
+                                                     : MEANING_NONE;
+}
+
+/* "GPU_0_bfc" is the allocator of device 0. */
+static unsigned device_of_allocator(const char *name)
+{
+    unsigned device;
+    return sscanf(name, "GPU_%2u_", &device) == 1 && device < TIMED_DEVICES ? device : NO_DEVICE;
+}
+
+static enum meaning meaning_of_stat(const char *name)
+{
+    static const struct { const char *name; enum meaning meaning; } known[] = {
+#define STAT(id, text) { text, MEANING_##id },
+        XPLANE_STATS(STAT)
+#undef STAT
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return known[i].meaning;
+    const unsigned device = device_of_allocator(name);
+    return device == NO_DEVICE ? MEANING_NONE : (enum meaning)(MEANING_DEVICE + device);
+}
+
+static uint64_t key_of(int64_t number, bool is_event)
+{
+    return (uint64_t)number << 1 | is_event;
+}
+
+static enum err keep_name(struct xplane *x, const struct proto_field *field, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    const bool is_event = field->number == PLANE_EVENT_NAME;
+    enum err e = proto_take(&x->walk, field, &bytes, why);
+    if (e != ERR_OK || bytes == NULL)
+        return e;
+    ReplayProto__XMetadataEntry *entry = replay_proto__xmetadata_entry__unpack(NULL, (size_t)field->value, bytes);
+    if (entry == NULL)
+        return proto_refuse(&x->walk, "a name of the profile does not decode", why);
+    const char *name = entry->value == NULL ? "" : entry->value->name;
+    const enum meaning meaning = is_event ? meaning_of_event(name) : meaning_of_stat(name);
+    const uint64_t key = key_of(entry->key, is_event);
+    if (meaning != MEANING_NONE && pair_map_find(&x->meanings, x->n_planes, key) == NULL &&
+        !pair_map_add(&x->meanings, x->n_planes, key, (uint32_t)meaning))
+        e = err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for names", x->name);
+    replay_proto__xmetadata_entry__free_unpacked(entry, NULL);
+    return e;
+}
+
+static enum err keep_plane_name(struct xplane *x, const struct proto_field *field, struct err_detail *why)
+{
+    static const char host[] = "/host:CPU";
+    const unsigned char *bytes;
+    const enum err e = proto_take(&x->walk, field, &bytes, why);
+    const bool is_host = e == ERR_OK && bytes != NULL && field->value >= sizeof host - 1 &&
+                         memcmp(bytes, host, sizeof host - 1) == 0;
+    if (is_host && pair_map_find(&x->hosts, x->n_planes, 0) == NULL && !pair_map_add(&x->hosts, x->n_planes, 0, 0))
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for planes", x->name);
+    return e;
+}
+
+/* The time of a line; the line itself is walked through. */
+static enum err keep_line(struct xplane *x, const struct proto_field *line, struct err_detail *why)
+{
+    struct proto_field field = { .number = 1 };
+    struct xplane_line *grown = array_grow(x->lines, x->n_lines, &x->lines_room, sizeof *grown);
+    if (grown == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory for lines", x->name);
+    x->lines = grown;
+    grown[x->n_lines] = (struct xplane_line){ 0 };
+    enum err e = proto_enter(&x->walk, line, why);
+    while (e == ERR_OK && field.number != 0) {
+        e = proto_next(&x->walk, &field, why);
+        if (e == ERR_OK && field.number == LINE_TIME_NS && !field.is_message)
+            grown[x->n_lines].time_ns = field.value;
+        if (e == ERR_OK && field.number != 0 && field.is_message)
+            e = proto_skip(&x->walk, &field, why);
+    }
+    x->n_lines++;
+    return e;
+}
+
+/* ---- the second reading: events ---- */
+
+static enum meaning find_meaning(const struct xplane *x, int64_t number, bool is_event)
+{
+    const uint32_t *meaning = pair_map_find(&x->meanings, x->n_planes, key_of(number, is_event));
+    return meaning == NULL ? MEANING_NONE : (enum meaning)*meaning;
+}
+
+static uint64_t number_of(const ReplayProto__XStat *s)
+{
+    if (s->value_case == REPLAY_PROTO__XSTAT__VALUE_INT64_VALUE)
+        return s->int64_value > 0 ? (uint64_t)s->int64_value : 0;
+    return s->value_case == REPLAY_PROTO__XSTAT__VALUE_UINT64_VALUE ? s->uint64_value : 0;
+}
+
+static unsigned device_of(const struct xplane *x, const ReplayProto__XStat *s)
+{
+    if (s->value_case == REPLAY_PROTO__XSTAT__VALUE_STR_VALUE)
+        return device_of_allocator(s->str_value);
+    const enum meaning m = s->value_case == REPLAY_PROTO__XSTAT__VALUE_REF_VALUE
+                               ? find_meaning(x, (int64_t)s->ref_value, false) : MEANING_NONE;
+    return m >= MEANING_DEVICE ? (unsigned)(m - MEANING_DEVICE) : NO_DEVICE;
+}
+
+/* What the stats of one event say. */
+struct memory_stats {
+    uint64_t values[MEANING_DEVICE];
+    bool     has[MEANING_DEVICE];
+    double   fragmentation;
+    unsigned device;
+    const char *op;                          /* NULL: not recorded */
+};
+
+static void read_stats(const struct xplane *x, const ReplayProto__XEvent *event, struct memory_stats *out)
+{
+    *out = (struct memory_stats){ .device = NO_DEVICE };
+    for (size_t i = 0; i < event->n_stats; i++) {
+        const ReplayProto__XStat *s = event->stats[i];
+        const enum meaning m = find_meaning(x, s->metadata_id, false);
+        if (m == MEANING_NONE || m >= MEANING_DEVICE)
+            continue;
+        out->has[m] = true;
+        out->values[m] = number_of(s);
+        if (m == MEANING_ALLOCATOR)
+            out->device = device_of(x, s);
+        if (m == MEANING_FRAGMENTATION && s->value_case == REPLAY_PROTO__XSTAT__VALUE_DOUBLE_VALUE)
+            out->fragmentation = s->double_value;
+        if (m == MEANING_OP && s->value_case == REPLAY_PROTO__XSTAT__VALUE_STR_VALUE && s->str_value[0] != '\0' &&
+            s->str_value[0] != '(')
+            out->op = s->str_value;
+    }
+}
+
+static void note_state(struct xplane *x, const struct memory_stats *s, uint64_t order)
+{
+    const uint64_t used = s->values[MEANING_ALLOCATED], available = s->values[MEANING_AVAILABLE];
+    if (available <= UINT64_MAX - used && used + available > x->capacity[s->device])
+        x->capacity[s->device] = used + available;
+    if (s->fragmentation > x->fragmentation[s->device] && s->fragmentation <= 1) {
+        x->fragmentation[s->device] = s->fragmentation;
+        x->fragmentation_at[s->device] = order;
+    }
+}
+
+static enum err put_memory(struct xplane *x, const struct memory_stats *s, struct timed_event *e, struct err_detail *why)
+{
+    x->n_memory++;
+    if (s->device == NO_DEVICE) {
+        x->n_on_host++;
+        return ERR_OK;
+    }
+    e->addr = s->values[MEANING_ADDR];
+    e->bytes = s->values[MEANING_BYTES];
+    e->requested = s->values[MEANING_REQUESTED] > 0 ? s->values[MEANING_REQUESTED] : e->bytes;
+    e->device = (uint8_t)s->device;
+    e->has_totals = s->has[MEANING_ALLOCATED];
+    e->allocated = s->values[MEANING_ALLOCATED];
+    if (e->addr == 0 || e->bytes == 0)
+        return ERR_OK;
+    note_state(x, s, e->order);
+    enum err err = s->op == NULL ? ERR_OK : trace_put_stack(x->events.w, &s->op, 1, &e->stack, why);
+    return err == ERR_OK ? timed_events_put(&x->events, e, why) : err;
+}
+
+static enum err put_event(struct xplane *x, const ReplayProto__XEvent *event, struct err_detail *why)
+{
+    struct memory_stats stats;
+    const enum meaning m = find_meaning(x, event->metadata_id, true);
+    const uint64_t offset_ns = event->offset_ps > 0 ? (uint64_t)event->offset_ps / 1000 : 0;
+    struct timed_event e = { .time_ns = x->lines[x->at_line].time_ns + offset_ns, .order = x->n_records };
+    if (m == MEANING_NONE && event->n_stats == 0)
+        return ERR_OK;
+    read_stats(x, event, &stats);
+    if (m == MEANING_ALLOCATION || m == MEANING_DEALLOCATION) {
+        x->n_records++;
+        e.kind = m == MEANING_ALLOCATION ? EVENT_ALLOC : EVENT_FREE;
+        return put_memory(x, &stats, &e, why);
+    }
+    if (!stats.has[MEANING_STEP])
+        return ERR_OK;
+    x->n_records++;
+    e.kind = EVENT_MARK;
+    const enum err err = trace_put_label(x->events.w, "step", 4, &e.label, why);
+    return err == ERR_OK ? timed_events_put(&x->events, &e, why) : err;
+}
+
+static enum err read_event(struct xplane *x, const struct proto_field *field, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    enum err e = proto_take(&x->walk, field, &bytes, why);
+    if (e != ERR_OK || bytes == NULL)
+        return e;
+    ReplayProto__XEvent *event = replay_proto__xevent__unpack(NULL, (size_t)field->value, bytes);
+    if (event == NULL)
+        return proto_refuse(&x->walk, "an event does not decode", why);
+    e = put_event(x, event, why);
+    replay_proto__xevent__free_unpacked(event, NULL);
+    return e;
+}
+
+static enum err read_line(struct xplane *x, const struct proto_field *line, struct err_detail *why)
+{
+    struct proto_field field = { .number = 1 };
+    enum err e = proto_enter(&x->walk, line, why);
+    while (e == ERR_OK && field.number != 0) {
+        e = proto_next(&x->walk, &field, why);
+        if (e == ERR_OK && field.is_message)
+            e = field.number == LINE_EVENT ? read_event(x, &field, why) : proto_skip(&x->walk, &field, why);
+    }
+    x->at_line++;
+    return e;
+}
+
+/* ---- both readings ---- */
+
+static enum err read_plane(struct xplane *x, const struct proto_field *plane, bool is_second, struct err_detail *why)
+{
+    struct proto_field field = { .number = 1 };
+    enum err e = proto_enter(&x->walk, plane, why);
+    const bool is_read = is_second && pair_map_find(&x->hosts, x->n_planes, 0) != NULL;
+    while (e == ERR_OK && field.number != 0) {
+        e = proto_next(&x->walk, &field, why);
+        if (e != ERR_OK || !field.is_message)
+            continue;
+        if (is_second && field.number == PLANE_LINE && is_read)
+            e = read_line(x, &field, why);
+        else if (!is_second && field.number == PLANE_LINE)
+            e = keep_line(x, &field, why);
+        else if (!is_second && (field.number == PLANE_EVENT_NAME || field.number == PLANE_STAT_NAME))
+            e = keep_name(x, &field, why);
+        else if (!is_second && field.number == PLANE_NAME)
+            e = keep_plane_name(x, &field, why);
+        else
+            e = proto_skip(&x->walk, &field, why);
+        x->at_line += is_second && field.number == PLANE_LINE && !is_read;
+    }
+    x->n_planes++;
+    return e;
+}
+
+static enum err read_space(struct xplane *x, int fd, bool is_second, const struct import_config *cfg,
+                           struct err_detail *why)
+{
+    struct input *in = NULL;
+    struct proto_field field = { .number = 1 };
+    enum err e = input_open_whole(fd, x->name, &in, why);
+    x->walk = (struct proto_fields){ .in = in };
+    x->n_planes = 0;
+    while (e == ERR_OK && field.number != 0) {
+        e = proto_next(&x->walk, &field, why);
+        if (e == ERR_OK && field.is_message)
+            e = field.number == SPACE_PLANE ? read_plane(x, &field, is_second, why) : proto_skip(&x->walk, &field, why);
+        if (e == ERR_OK && cfg->progress != NULL)
+            cfg->progress(cfg->progress_arg, input_raw_offset(in), input_raw_size(in));
+    }
+    input_close(in);
+    return e;
+}
+
+static enum err put_notes(const struct xplane *x, int64_t device, struct err_detail *why)
+{
+    char notes[1024] = "not recorded: streams, the allocator's regions, and where what was live before the\n"
+                       "profile began lies";
+    size_t used = strlen(notes);
+    if (x->fragmentation[device] > 0)
+        used += (size_t)snprintf(notes + used, sizeof notes - used, "\nrecorded fragmentation of the free memory: at most "
+                                 "%.1f %%, at record %" PRIu64, 100 * x->fragmentation[device], x->fragmentation_at[device]);
+    if (x->n_on_host > 0)
+        snprintf(notes + used, sizeof notes - used, "\nmemory events of the host, left out: %" PRIu64, x->n_on_host);
+    timed_events_note(&x->events, notes, sizeof notes);
+    return trace_put_meta(x->events.w, "notes", notes, why);
+}
+
+static enum err write_trace(struct xplane *x, int64_t wanted, struct err_detail *why)
+{
+    int64_t device = -1;
+    enum err e = timed_events_choose(&x->events, wanted, &device, why);
+    if (e == ERR_OK && device < 0)
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: has no memory events of a card%s", x->name,
+                       x->n_memory > 0 ? ", only of the host"
+                                       : "; JAX and TensorFlow record them on a GPU, with host_tracer_level 2 or more");
+    if (e == ERR_OK)
+        e = trace_put_meta(x->events.w, "source", importer_xplane.name, why);
+    if (e != ERR_OK)
+        return e;
+    trace_writer_info(x->events.w)->capacity_bytes = x->capacity[device];
+    trace_writer_info(x->events.w)->records = x->n_records;
+    e = timed_events_write(&x->events, device, why);
+    return e == ERR_OK ? put_notes(x, device, why) : e;
+}
+
+static enum err xplane_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,
+                              struct err_detail *why)
+{
+    int fd = -1;
+    struct xplane *x = calloc(1, sizeof *x);
+    if (x == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", input_name(in));
+    x->name = input_name(in);
+    x->meanings.seed = x->hosts.seed = hash_seed();
+    enum err e = timed_events_open(&x->events, x->name, w, why);
+    if (e == ERR_OK)
+        e = input_whole_file(in, &fd, why);
+    for (int reading = 0; reading < 2 && e == ERR_OK; reading++)
+        e = read_space(x, fd, reading == 1, cfg, why);
+    if (e == ERR_OK)
+        e = write_trace(x, cfg->gpu, why);
+    if (fd >= 0)
+        close(fd);
+    timed_events_close(&x->events);
+    pair_map_free(&x->meanings);
+    pair_map_free(&x->hosts);
+    free(x->lines);
+    free(x);
+    return e;
+}
+
+/* The first plane is named "/host:..." or "/device:...", within its first fields. */
+static bool xplane_sniff(const unsigned char *head, size_t n)
+{
+    static const char *const names[] = { "/host:", "/device:" };
+    const size_t near = n < 64 ? n : 64;
+    if (n < 4 || head[0] != 0x0a)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (memmem(head, near, names[i], strlen(names[i])) != NULL)
+            return true;
+    return false;
+}
+
+const struct importer importer_xplane = {
+    .name = "xplane",
+    .summary = "a profile of JAX or TensorFlow (*.xplane.pb): the memory events of its GPU allocators",
+    .sniff = xplane_sniff,
+    .import = xplane_import,
+};

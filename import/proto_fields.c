@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#include "import/proto_fields.h"
+
+#include <inttypes.h>
+
+enum { VARINT_MAX = 10, WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+
+enum err proto_refuse(const struct proto_fields *p, const char *what, struct err_detail *why)
+{
+    return err_set(why, ERR_FORMAT, input_offset(p->in), "%s: byte %" PRIu64 ": %s", input_name(p->in),
+                   input_offset(p->in), what);
+}
+
+/* The length of the varint at bytes[0, n), and its value; 0: it is none, or does not end there. */
+static size_t read_varint(const unsigned char *bytes, size_t n, uint64_t *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < n && i < VARINT_MAX; i++) {
+        *value |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
+        if (bytes[i] < 0x80)
+            return i + 1;
+    }
+    return 0;
+}
+
+static enum err take_varint(struct proto_fields *p, uint64_t *value, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n;
+    const enum err e = input_peek(p->in, VARINT_MAX, &bytes, &n, why);
+    if (e != ERR_OK)
+        return e;
+    const size_t length = read_varint(bytes, n, value);
+    if (length == 0)
+        return proto_refuse(p, n < VARINT_MAX ? "the file is cut off" : "a number is longer than ten bytes", why);
+    input_skip(p->in, length);
+    return ERR_OK;
+}
+
+static enum err take_fixed(struct proto_fields *p, size_t width, uint64_t *value, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n;
+    const enum err e = input_peek(p->in, width, &bytes, &n, why);
+    if (e != ERR_OK)
+        return e;
+    if (n < width)
+        return proto_refuse(p, "the file is cut off", why);
+    *value = 0;
+    for (size_t i = 0; i < width; i++)
+        *value |= (uint64_t)bytes[i] << (8 * i);
+    input_skip(p->in, width);
+    return ERR_OK;
+}
+
+/* Whether the message has ended; then the walk goes back to the one around it. */
+static enum err leave_at_end(struct proto_fields *p, bool *has_ended, struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n;
+    if (p->depth > 0) {
+        *has_ended = input_offset(p->in) >= p->end[p->depth - 1];
+        if (*has_ended && input_offset(p->in) > p->end[p->depth - 1])
+            return proto_refuse(p, "a field ends after the message around it", why);
+        p->depth -= *has_ended;
+        return ERR_OK;
+    }
+    const enum err e = input_peek(p->in, 1, &bytes, &n, why);
+    *has_ended = n == 0;
+    return e;
+}
+
+enum err proto_next(struct proto_fields *p, struct proto_field *field, struct err_detail *why)
+{
+    bool has_ended = false;
+    uint64_t tag;
+    *field = (struct proto_field){ .number = 0 };
+    enum err e = leave_at_end(p, &has_ended, why);
+    if (e != ERR_OK || has_ended)
+        return e;
+    if ((e = take_varint(p, &tag, why)) != ERR_OK)
+        return e;
+    if (tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3)
+        return proto_refuse(p, "is no field of a message", why);
+    field->number = (uint32_t)(tag >> 3);
+    field->is_message = (tag & 7) == WIRE_BYTES;
+    switch (tag & 7) {
+    case WIRE_VARINT:
+        return take_varint(p, &field->value, why);
+    case WIRE_64:
+        return take_fixed(p, 8, &field->value, why);
+    case WIRE_32:
+        return take_fixed(p, 4, &field->value, why);
+    case WIRE_BYTES:
+        e = take_varint(p, &field->value, why);
+        if (e == ERR_OK && p->depth > 0 && field->value > p->end[p->depth - 1] - input_offset(p->in))
+            return proto_refuse(p, "a field ends after the message around it", why);
+        return e;
+    default:
+        return proto_refuse(p, "is no field of a message", why);
+    }
+}
+
+enum err proto_enter(struct proto_fields *p, const struct proto_field *field, struct err_detail *why)
+{
+    if (p->depth == PROTO_DEPTH || field->value > UINT64_MAX - input_offset(p->in))
+        return proto_refuse(p, "a message lies too deep", why);
+    p->end[p->depth++] = input_offset(p->in) + field->value;
+    return ERR_OK;
+}
+
+enum err proto_take(struct proto_fields *p, const struct proto_field *field, const unsigned char **bytes,
+                    struct err_detail *why)
+{
+    size_t n;
+    *bytes = NULL;
+    if (field->value > INPUT_PEEK_MAX)
+        return proto_skip(p, field, why);
+    const enum err e = input_peek(p->in, (size_t)field->value, bytes, &n, why);
+    if (e != ERR_OK)
+        return e;
+    if (n < field->value)
+        return proto_refuse(p, "the file is cut off", why);
+    input_skip(p->in, (size_t)field->value);
+    return ERR_OK;
+}
+
+enum err proto_skip(struct proto_fields *p, const struct proto_field *field, struct err_detail *why)
+{
+    for (uint64_t left = field->value; left > 0;) {
+        const unsigned char *bytes;
+        size_t n;
+        const enum err e = input_peek(p->in, 1, &bytes, &n, why);
+        if (e != ERR_OK)
+            return e;
+        if (n == 0)
+            return proto_refuse(p, "the file is cut off", why);
+        const size_t now = n < left ? n : (size_t)left;
+        input_skip(p->in, now);
+        left -= now;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The rules of each layer, forward and backward. */
+#include "loads/layers.h"
+
+#include "base/units.h"
+
+#include <stddef.h>
+
+enum { FLOAT_BYTES = 4 };
+
+uint32_t layers_new(struct layers *l, uint64_t count)
+{
+    return tape_new(l->tape, count * tape_element_bytes(l->tape));
+}
+
+/* cuBLAS and cuBLASLt take a workspace at the first product of each thread: the program's, and the one that runs the
+ * backward pass. cuBLASLt does products with a bias (PyTorch 2.9, CUDABlas.cpp). */
+static void layers_need_workspace(struct layers *l, bool has_bias)
+{
+    const bool is_backward = tape_is_backward(l->tape);
+    const unsigned generation = l->card->capability / 10;
+    if (tape_has_stopped(l->tape))
+        return;
+    if (!l->has_cublas[is_backward])
+        (void)tape_new(l->tape, generation == 9 || generation == 10 ? 32 * MIB : 8 * MIB + 128 * KIB);
+    l->has_cublas[is_backward] = true;
+    if (has_bias && !l->has_cublas_lt[is_backward])
+        (void)tape_new(l->tape, MIB);
+    l->has_cublas_lt[is_backward] |= has_bias;
+}
+
+/* ---- reductions ---- */
+
+static uint64_t power_of_two_up_to(uint64_t n)
+{
+    uint64_t p = 1;
+    while (p <= n / 2)
+        p *= 2;
+    return p;
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* The sum of a matrix over its rows, as for the gradient of a bias. With many rows several blocks of threads share a
+ * column: they put partial sums into a buffer, and count themselves in another. Source: PyTorch,
+ * aten/src/ATen/native/cuda/Reduce.cuh, setReduceConfig. */
+static void layers_sum_rows(struct layers *l, uint64_t n_rows, uint64_t n_columns, uint32_t *out)
+{
+    enum { THREADS = 512, WARP = 32, VALUES = 256, COLUMNS_MAX = 4096, SPLIT_ROWS = 16 };
+    *out = layers_new(l, n_columns);
+    const uint64_t vector = n_columns % 4 == 0 ? 4 : n_columns % 2 == 0 ? 2 : 1;
+    const uint64_t threads = THREADS / vector, columns = power_of_two_up_to(n_columns / vector);
+    uint64_t width = columns < WARP ? columns : WARP;
+    const uint64_t rows = power_of_two_up_to(n_rows);
+    const uint64_t height = rows < threads / width ? rows : threads / width;
+    width = columns < threads / height ? columns : threads / height;
+    const uint64_t grid = divide_up(n_columns / vector, width), values = divide_up(n_rows, height);
+    if (values < VALUES || n_columns > COLUMNS_MAX)
+        return;
+    const uint64_t resident = l->class->threads / (width * height) * l->card->multiprocessors;
+    const uint64_t wanted = divide_up(resident, grid), split = divide_up(values, SPLIT_ROWS);
+    const uint64_t least = divide_up(values, VALUES);
+    uint64_t blocks = wanted < split ? wanted : split;
+    blocks = blocks > least ? blocks : least;
+    if (blocks < 2)
+        return;
+    const uint32_t sums = tape_new(l->tape, FLOAT_BYTES * n_columns * blocks * width * vector);
+    tape_temporary(l->tape, FLOAT_BYTES * grid);
+    tape_drop(l->tape, sums);
+}
+
+/* ---- embedding ---- */
+
+/* Above so many indices they are sorted first. */
+enum { EMBEDDING_UNSORTED_MAX = 3072 };
+
+/* Keys of a tile in cub's sort and scan of 64-bit numbers, by capability, as observed. */
+struct cub_tiles { unsigned capability, sort, scan; };
+
+static struct cub_tiles cub_tiles_of(const struct device_model *card)
+{
+    static const struct cub_tiles tiles[] = {{90, 4608, 4608}, {81, 3840, 320}, {80, 3840, 1792}, {0, 2816, 320}};
+    size_t i = 0;
+    while (card->capability < tiles[i].capability)
+        i++;
+    return tiles[i];
+}
+
+/* What cub::DeviceRadixSort takes beside its arrays: a second copy of keys and values, a histogram for each digit, and a
+ * count for each tile and digit. As observed. */
+static uint64_t sort_bytes(uint64_t n, uint64_t tile)
+{
+    return 2 * align_up(n * LAYERS_INDEX_BYTES, 256) + divide_up(n, tile) * 1024 + 16895;
+}
+
+/* What cub's scans take: a state for each tile, and 32 more. As observed. */
+static uint64_t scan_bytes(uint64_t n, uint64_t tile)
+{
+    return align_up((divide_up(n, tile) + 32) * 16, 256) + 255;
+}
+
+/* The rows of one index are added up in parts of ten, and then the parts (PyTorch, cuda/EmbeddingBackwardKernel.cu). */
+static void embedding_add_parts(struct tape *t, uint64_t n_rows, uint64_t n_table, uint64_t width)
+{
+    enum { PART = 10, OFFSETS_TILE = 896 };
+    const struct layers *l = tape_context(t);
+    const uint64_t n_distinct = n_rows < n_table ? n_rows : n_table, n_parts = n_rows / PART + n_distinct;
+    const uint32_t begins = tape_new(t, n_rows * LAYERS_INDEX_BYTES), n_begins = tape_new(t, LAYERS_INDEX_BYTES);
+    const uint32_t numbers = tape_new(t, n_rows * LAYERS_INDEX_BYTES);
+    tape_temporary(t, scan_bytes(n_rows, cub_tiles_of(l->card).scan));
+    tape_drop(t, numbers);
+    const uint32_t parts_of = tape_new(t, n_distinct * LAYERS_INDEX_BYTES);
+    const uint32_t offsets = tape_new(t, n_distinct * LAYERS_INDEX_BYTES);
+    tape_temporary(t, scan_bytes(n_distinct, OFFSETS_TILE));
+    const uint32_t n_all = tape_new(t, LAYERS_INDEX_BYTES), parts = tape_new(t, n_parts * LAYERS_INDEX_BYTES);
+    tape_temporary(t, n_parts * width * FLOAT_BYTES);
+    const uint32_t made[] = {parts, n_all, offsets, parts_of, n_begins, begins};
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+        tape_drop(t, made[i]);
+}
+
+static void embedding_backward(struct tape *t, struct tape_node *n)
+{
+    struct layers *l = tape_context(t);
+    const uint64_t n_rows = n->sizes[0], width = n->sizes[1], count = n->inputs[0].count;
+    const bool is_sorted = n_rows > EMBEDDING_UNSORTED_MAX;
+    uint32_t sorted = TAPE_NONE, order = TAPE_NONE;
+    if (is_sorted) {
+        sorted = tape_new(t, n_rows * LAYERS_INDEX_BYTES);
+        order = tape_new(t, n_rows * LAYERS_INDEX_BYTES);
+        const uint32_t numbers = tape_new(t, n_rows * LAYERS_INDEX_BYTES);
+        tape_temporary(t, sort_bytes(n_rows, cub_tiles_of(l->card).sort));
+        tape_drop(t, numbers);
+    }
+    const uint32_t gradient = layers_new(l, count);
+    if (is_sorted)
+        embedding_add_parts(t, n_rows, count / width, width);
+    tape_drop(t, order);
+    tape_drop(t, sorted);
+    tape_give(t, n, 0, gradient, false);
+}
+
+struct value layers_embedding(struct layers *l, struct value table, uint32_t index, uint64_t n_rows, uint64_t width)
+{
+    struct tape_node *n = tape_operation(l->tape, embedding_backward, &table, 1);
+    tape_save(l->tape, n, index);
+    if (n != NULL) {
+        n->sizes[0] = n_rows;
+        n->sizes[1] = width;
+    }
+    return tape_output(l->tape, n, 0, layers_new(l, n_rows * width), n_rows * width);
+}
+
+/* ---- a + b ---- */
+
+static void add_backward(struct tape *t, struct tape_node *n)
+{
+    const struct value a = n->inputs[0], b = n->inputs[1];
+    if (b.node != TAPE_NONE && b.count < a.count) {
+        tape_give(t, n, 1, layers_new(tape_context(t), b.count), false);
+    } else if (b.node != TAPE_NONE) {
+        tape_keep(t, n->gradients[0]);
+        tape_give(t, n, 1, n->gradients[0], false);
+    }
+    if (a.node != TAPE_NONE) {
+        tape_keep(t, n->gradients[0]);
+        tape_give(t, n, 0, n->gradients[0], false);
+    }
+}
+
+struct value layers_add(struct layers *l, struct value a, struct value b)
+{
+    struct tape_node *n = tape_operation(l->tape, add_backward, (struct value[]){a, b}, 2);
+    return tape_output(l->tape, n, 0, layers_new(l, a.count), a.count);
+}
+
+/* ---- layer norm, batch norm ---- */
+
+static void norm_backward(struct tape *t, struct tape_node *n)
+{
+    struct layers *l = tape_context(t);
+    if (n->inputs[0].node != TAPE_NONE)
+        tape_give(t, n, 0, layers_new(l, n->inputs[0].count), false);
+    for (uint32_t i = 1; i < 3; i++)
+        if (n->inputs[i].node != TAPE_NONE)
+            tape_give(t, n, i, layers_new(l, n->inputs[i].count), false);
+    tape_used(t, n, 2);
+    tape_used(t, n, 1);
+    tape_used(t, n, 0);
+}
+
+/* A norm that saves its input, and a mean and a deviation for each of n_groups. */
+static struct value norm_run(struct layers *l, const struct value inputs[3], uint64_t n_groups)
+{
+    const struct value x = inputs[0];
+    struct tape_node *n = tape_operation(l->tape, norm_backward, inputs, 3);
+    tape_save(l->tape, n, x.storage);
+    const uint32_t out = layers_new(l, x.count);
+    const uint32_t mean = tape_new(l->tape, n_groups * FLOAT_BYTES);
+    const uint32_t deviation = tape_new(l->tape, n_groups * FLOAT_BYTES);
+    tape_save(l->tape, n, mean);
+    tape_save(l->tape, n, deviation);
+    tape_drop(l->tape, mean);
+    tape_drop(l->tape, deviation);
+    return tape_output(l->tape, n, 0, out, x.count);
+}
+
+struct value layers_norm(struct layers *l, struct value x, struct value weight, struct value bias)
+{
+    return norm_run(l, (struct value[]){x, weight, bias}, x.count / weight.count);
+}
+
+struct value layers_batch_norm(struct layers *l, struct value x, struct value weight, struct value bias)
+{
+    return norm_run(l, (struct value[]){x, weight, bias}, weight.count);
+}
+
+/* ---- linear ---- */
+
+static void linear_backward(struct tape *t, struct tape_node *n)
+{
+    struct layers *l = tape_context(t);
+    const struct value x = n->inputs[0], weight = n->inputs[1], bias = n->inputs[2];
+    const bool has_bias = bias.count > 0;
+    uint32_t to_x = TAPE_NONE, to_weight = TAPE_NONE;
+    if (has_bias && x.node != TAPE_NONE) {
+        to_x = layers_new(l, x.count);
+        layers_need_workspace(l, false);
+    }
+    if (weight.node != TAPE_NONE) {
+        to_weight = layers_new(l, weight.count);
+        layers_need_workspace(l, false);
+        tape_used(t, n, 0);
+    }
+    if (!has_bias && x.node != TAPE_NONE) {
+        to_x = layers_new(l, x.count);
+        layers_need_workspace(l, false);
+    }
+    if (to_x != TAPE_NONE)
+        tape_give(t, n, 0, to_x, true);
+    if (bias.node != TAPE_NONE) {
+        uint32_t to_bias;
+        layers_sum_rows(l, n->sizes[0], bias.count, &to_bias);
+        tape_give(t, n, 2, to_bias, false);
+    }
+    if (to_weight != TAPE_NONE)
+        tape_give(t, n, 1, to_weight, false);
+}
+
+struct value layers_linear(struct layers *l, struct value x, struct value weight, struct value bias, uint64_t n_rows,
+                           uint64_t n_out)
+{
+    struct tape_node *n = tape_operation(l->tape, linear_backward, (struct value[]){x, weight, bias}, 3);
+    if (weight.node != TAPE_NONE)
+        tape_save(l->tape, n, x.storage);
+    if (n != NULL)
+        n->sizes[0] = n_rows;
+    const uint32_t out = layers_new(l, n_rows * n_out);
+    layers_need_workspace(l, bias.count > 0);
+    return tape_output(l->tape, n, 0, out, n_rows * n_out);
+}
+
+/* ---- attention ---- */
+
+static uint64_t heads_bytes(const struct layers_heads *h, uint64_t bytes_of_head)
+{
+    return h->batch * h->n * bytes_of_head;
+}
+
+static struct layers_heads heads_of(const struct tape_node *n)
+{
+    return (struct layers_heads){.batch = n->sizes[0] >> 32, .length = n->sizes[0] & UINT32_MAX,
+                                 .n = n->sizes[1] >> 32, .width = n->sizes[1] & UINT32_MAX};
+}
+
+/* PyTorch, transformers/cuda/attention_backward.cu, _efficient_attention_backward. */
+static void efficient_backward(struct tape *t, const struct layers_heads *h)
+{
+    const uint64_t rows = align_up(h->length, 64), row_bytes = align_up(h->width, 64) * FLOAT_BYTES;
+    const uint32_t product = tape_new(t, heads_bytes(h, h->length * h->width * FLOAT_BYTES));
+    const uint32_t delta = tape_new(t, heads_bytes(h, h->length * FLOAT_BYTES));
+    const uint32_t delta_in_order = tape_new(t, heads_bytes(h, h->length * FLOAT_BYTES));
+    tape_drop(t, delta);
+    tape_drop(t, product);
+    const uint32_t workspace = tape_new(t, heads_bytes(h, rows * row_bytes + rows / 64 * 16));
+    tape_drop(t, delta_in_order);
+    tape_drop(t, workspace);
+}
+
+/* The same file, _flash_attention_backward; flash_attn/flash_api.cpp, mha_bwd. */
+static void flash_backward(struct tape *t, const struct layers_heads *h)
+{
+    const uint64_t rows = align_up(h->length, 128);
+    const uint32_t delta = tape_new(t, heads_bytes(h, rows * FLOAT_BYTES));
+    tape_temporary(t, heads_bytes(h, rows * align_up(h->width, 32) * FLOAT_BYTES));
+    tape_drop(t, delta);
+}
+
+static void attention_backward(struct tape *t, struct tape_node *n)
+{
+    const struct layers_heads h = heads_of(n);
+    uint32_t parts[3];
+    for (size_t i = 0; i < 3; i++)
+        parts[i] = layers_new(tape_context(t), h.batch * h.length * h.n * h.width);
+    if (tape_element_bytes(t) == FLOAT_BYTES)
+        efficient_backward(t, &h);
+    else
+        flash_backward(t, &h);
+    tape_used(t, n, 2);
+    tape_used(t, n, 1);
+    tape_used(t, n, 0);
+    for (uint32_t i = 0; i < 3; i++)
+        tape_give(t, n, i, parts[i], false);
+}
+
+static void split_backward(struct tape *t, struct tape_node *n)
+{
+    tape_give(t, n, 0, layers_new(tape_context(t), n->inputs[0].count), false);
+}
+
+struct value layers_attention(struct layers *l, struct value qkv, const struct layers_heads *h)
+{
+    const uint64_t count = h->batch * h->length * h->n * h->width;
+    struct tape_node *split = tape_operation(l->tape, split_backward, &qkv, 1);
+    struct value parts[3];
+    for (uint32_t i = 0; i < 3; i++)
+        parts[i] = tape_output(l->tape, split, i, qkv.storage, count);
+    struct tape_node *n = tape_operation(l->tape, attention_backward, parts, 3);
+    tape_save(l->tape, n, qkv.storage);
+    if (n != NULL) {
+        n->sizes[0] = h->batch << 32 | h->length;
+        n->sizes[1] = h->n << 32 | h->width;
+    }
+    const bool is_flash = tape_element_bytes(l->tape) != FLOAT_BYTES;
+    const uint32_t out = layers_new(l, count);
+    const uint64_t rows = is_flash ? h->length : align_up(h->length, 32);
+    const uint32_t logs = tape_new(l->tape, heads_bytes(h, rows * FLOAT_BYTES));
+    tape_save(l->tape, n, logs);
+    tape_save(l->tape, n, out);
+    if (is_flash) {                          /* the state of the random numbers, whether used or not */
+        const uint32_t seed = tape_new(l->tape, 2 * LAYERS_INDEX_BYTES), offset = tape_new(l->tape, LAYERS_INDEX_BYTES);
+        tape_save(l->tape, n, seed);
+        tape_save(l->tape, n, offset);
+        tape_drop(l->tape, seed);
+        tape_drop(l->tape, offset);
+    }
+    tape_drop(l->tape, logs);
+    return tape_output(l->tape, n, 0, out, count);
+}
+
+/* ---- element by element ---- */
+
+static void one_for_one_backward(struct tape *t, struct tape_node *n)
+{
+    tape_give(t, n, 0, layers_new(tape_context(t), n->inputs[0].count), false);
+    tape_used(t, n, 0);
+}
+
+struct value layers_gelu(struct layers *l, struct value x)
+{
+    struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &x, 1);
+    tape_save(l->tape, n, x.storage);
+    return tape_output(l->tape, n, 0, layers_new(l, x.count), x.count);
+}
+
+struct value layers_relu(struct layers *l, struct value x)
+{
+    struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &x, 1);
+    const uint32_t out = layers_new(l, x.count);
+    tape_save(l->tape, n, out);
+    return tape_output(l->tape, n, 0, out, x.count);
+}
+
+/* ---- images ---- */
+
+static void convolution_backward(struct tape *t, struct tape_node *n)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (n->inputs[i].node != TAPE_NONE)
+            tape_give(t, n, i, layers_new(tape_context(t), n->inputs[i].count), false);
+}
+
+struct value layers_convolution(struct layers *l, struct value x, struct value weight, uint64_t n_out)
+{
+    struct tape_node *n = tape_operation(l->tape, convolution_backward, (struct value[]){x, weight}, 2);
+    tape_save(l->tape, n, x.storage);
+    return tape_output(l->tape, n, 0, layers_new(l, n_out), n_out);
+}
+
+struct value layers_mean(struct layers *l, struct value x, uint64_t n_out)
+{
+    struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &x, 1);
+    return tape_output(l->tape, n, 0, layers_new(l, n_out), n_out);
+}
+
+/* ---- cross entropy ---- */
+
+struct value layers_cross_entropy(struct layers *l, struct value logits)
+{
+    struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &logits, 1);
+    const uint32_t logs = layers_new(l, logits.count);
+    tape_save(l->tape, n, logs);
+    const struct value log_softmax = tape_output(l->tape, n, 0, logs, logits.count);
+    n = tape_operation(l->tape, one_for_one_backward, &log_softmax, 1);
+    const uint32_t loss = layers_new(l, 1), weight = layers_new(l, 1);
+    tape_save(l->tape, n, weight);
+    tape_drop(l->tape, weight);
+    tape_drop(l->tape, logs);
+    tape_drop(l->tape, logits.storage);
+    return tape_output(l->tape, n, 0, loss, 1);
+}

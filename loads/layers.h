@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * Layers as PyTorch's eager mode runs them on a card: what each requests, saves and gives back, in its order.
+ *
+ * The rules were read off recordings of PyTorch 2.9.1 under `replay run-sim`; tests/against-torch/loads.py compares them
+ * again, request by request. A function takes no reference of its inputs: the caller drops them when its variable ends,
+ * as Python does.
+ */
+#ifndef REPLAY_LOADS_LAYERS_H
+#define REPLAY_LOADS_LAYERS_H
+
+#include "loads/tape.h"
+#include "sim/cards.h"
+
+#define LAYERS_INDEX_BYTES 8             /* an index is an int64 */
+
+/* What does not belong to one layer; it is the tape's context. */
+struct layers {
+    struct tape *tape;
+    const struct device_model  *card;
+    const struct compute_class *class;
+    bool has_cublas[2], has_cublas_lt[2];    /* the workspaces of the forward and of the backward thread are there */
+};
+
+/* A storage of `count` elements of the tape's size. */
+uint32_t layers_new(struct layers *l, uint64_t count);
+
+/* Rows of `table` (n x width) by an index of `n_rows` numbers, whose storage is `index`. */
+struct value layers_embedding(struct layers *l, struct value table, uint32_t index, uint64_t n_rows, uint64_t width);
+
+/* a + b. `b` may have fewer elements than `a`, and is then repeated. */
+struct value layers_add(struct layers *l, struct value a, struct value b);
+
+struct value layers_norm(struct layers *l, struct value x, struct value weight, struct value bias);
+
+/* x, of n_rows, times a matrix of n_out rows. A value without elements stands for no bias. */
+struct value layers_linear(struct layers *l, struct value x, struct value weight, struct value bias, uint64_t n_rows,
+                           uint64_t n_out);
+
+struct layers_heads { uint64_t batch, length, n, width; };
+
+/* Causal self-attention of queries, keys and values that stand side by side in `qkv`, by scaled_dot_product_attention:
+ * the memory-efficient kernel for four bytes an element, flash attention for two. */
+struct value layers_attention(struct layers *l, struct value qkv, const struct layers_heads *h);
+
+struct value layers_gelu(struct layers *l, struct value x);
+struct value layers_relu(struct layers *l, struct value x);
+
+/* A convolution without bias to `n_out` elements. cuDNN takes no workspace here, as under `replay run-sim`. */
+struct value layers_convolution(struct layers *l, struct value x, struct value weight, uint64_t n_out);
+
+struct value layers_batch_norm(struct layers *l, struct value x, struct value weight, struct value bias);
+
+/* The mean over the last dimensions, of which n_out elements are left. */
+struct value layers_mean(struct layers *l, struct value x, uint64_t n_out);
+
+/* The mean cross entropy of n_rows x n_classes logits. `logits` passes its reference to this function, because the
+ * program has it in no variable. */
+struct value layers_cross_entropy(struct layers *l, struct value logits);
+
+#endif

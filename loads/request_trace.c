@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Reading published request traces, and making them up. */
+#include "loads/request_trace.h"
+
+#include "base/array.h"
+#include "base/input.h"
+#include "base/load_json.h"
+#include "base/random.h"
+#include "import/csv_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { JSON_LINE_MAX = INPUT_PEEK_MAX, US_PER_S = 1000000, US_PER_MS = 1000 };
+
+void request_trace_free(struct request_trace *t)
+{
+    free(t->requests);
+    free(t->ids);
+    *t = (struct request_trace){.requests = NULL};
+}
+
+static enum err requests_no_memory(struct err_detail *why)
+{
+    return err_set(why, ERR_HOST_NOMEM, 0, "requests: %s", err_text(ERR_HOST_NOMEM));
+}
+
+/* Appends a request. Its time is raised to the last one's. */
+static enum err requests_append(struct request_trace *t, struct served_request r, struct err_detail *why)
+{
+    struct served_request *more = array_grow(t->requests, t->n_requests, &t->requests_room, sizeof *more);
+    if (more == NULL)
+        return requests_no_memory(why);
+    t->requests = more;
+    if (t->n_requests > 0 && r.arrival_us < more[t->n_requests - 1].arrival_us)
+        r.arrival_us = more[t->n_requests - 1].arrival_us;
+    more[t->n_requests++] = r;
+    return ERR_OK;
+}
+
+static enum err requests_check(const struct served_request *r, const char *path, uint64_t line, struct err_detail *why)
+{
+    if (r->prompt > 0 && r->prompt <= REQUEST_TOKENS_MAX && r->answer <= REQUEST_TOKENS_MAX)
+        return ERR_OK;
+    return err_set(why, ERR_FORMAT, line, "%s: line %llu: a request has 1 to %d tokens, and an answer up to as many", path,
+                   (unsigned long long)line, REQUEST_TOKENS_MAX);
+}
+
+/* ---- CSV ---- */
+
+enum request_column { COLUMN_ARRIVAL, COLUMN_PROMPT, COLUMN_ANSWER, REQUEST_COLUMNS };
+
+static const char *const column_names[REQUEST_COLUMNS][5] = {
+    [COLUMN_ARRIVAL] = {"TIMESTAMP", "Timestamp", "timestamp", "arrived_at"},
+    [COLUMN_PROMPT] = {"ContextTokens", "Request tokens", "input_length", "num_prefill_tokens"},
+    [COLUMN_ANSWER] = {"GeneratedTokens", "Response tokens", "output_length", "num_decode_tokens"},
+};
+
+static size_t column_find(const struct csv_line *head, enum request_column column)
+{
+    for (size_t i = 0; i < head->n; i++)
+        for (size_t k = 0; column_names[column][k] != NULL; k++)
+            if (strcmp(head->fields[i], column_names[column][k]) == 0)
+                return i;
+    return head->n;
+}
+
+/* Reads digits up to *at; false if there are none or too many. */
+static bool digits_read(const char **at, unsigned n_max, uint64_t *out)
+{
+    unsigned n = 0;
+    for (*out = 0; (*at)[n] >= '0' && (*at)[n] <= '9' && n < n_max; n++)
+        *out = *out * 10 + (uint64_t)((*at)[n] - '0');
+    *at += n;
+    return n > 0;
+}
+
+/* ".1234567" in microseconds; 0 where nothing stands. */
+static uint64_t fraction_read(const char **at)
+{
+    uint64_t us = 0, unit = US_PER_S / 10;
+    if (**at != '.')
+        return 0;
+    for (++*at; **at >= '0' && **at <= '9'; ++*at, unit /= 10)
+        us += (uint64_t)(**at - '0') * unit;
+    return us;
+}
+
+/* Days since the first of March of year 0 (a year that begins in March ends with its leap day). */
+static uint64_t days_of(uint64_t year, uint64_t month, uint64_t day)
+{
+    const uint64_t y = month > 2 ? year : year - 1, m = (month + 9) % 12;
+    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
+}
+
+/* "2023-11-16 18:17:03.9799600", with a T for the blank, too; or a number of seconds. */
+static bool time_read(const char *text, uint64_t *us)
+{
+    uint64_t part[6] = {0};
+    const char *at = text;
+    static const char between[] = "--\0::";
+    if (!digits_read(&at, 12, &part[0]))
+        return false;
+    if (*at == '.' || *at == '\0') {
+        *us = part[0] * US_PER_S + fraction_read(&at);
+        return *at == '\0';
+    }
+    for (size_t i = 1; i < 6; i++) {
+        const bool is_right = i == 3 ? *at == ' ' || *at == 'T' : *at == between[i - 1];
+        if (!is_right || (at++, !digits_read(&at, 2, &part[i])))
+            return false;
+    }
+    if (part[0] == 0 || part[0] > 9999)
+        return false;
+    const uint64_t hours = days_of(part[0], part[1], part[2]) * 24 + part[3];
+    *us = ((hours * 60 + part[4]) * 60 + part[5]) * US_PER_S + fraction_read(&at);
+    return true;
+}
+
+static bool tokens_read(const char *text, uint64_t *out)
+{
+    const char *at = text;
+    if (!digits_read(&at, 12, out))
+        return false;
+    (void)fraction_read(&at);                        /* some files say "120.0" */
+    return *at == '\0';
+}
+
+static enum err csv_row_read(const struct csv_line *line, const size_t columns[REQUEST_COLUMNS], const char *path,
+                             uint64_t *origin_us, struct request_trace *out, struct err_detail *why)
+{
+    struct served_request r = {.n_ids = 0};
+    uint64_t us;
+    for (size_t i = 0; i < REQUEST_COLUMNS; i++)
+        if (columns[i] >= line->n)
+            return err_set(why, ERR_FORMAT, line->number, "%s: line %llu has %zu fields only", path,
+                           (unsigned long long)line->number, line->n);
+    if (!time_read(line->fields[columns[COLUMN_ARRIVAL]], &us) ||
+        !tokens_read(line->fields[columns[COLUMN_PROMPT]], &r.prompt) ||
+        !tokens_read(line->fields[columns[COLUMN_ANSWER]], &r.answer))
+        return err_set(why, ERR_FORMAT, line->number, "%s: line %llu: a time or a number of tokens cannot be read", path,
+                       (unsigned long long)line->number);
+    if (out->n_requests == 0)
+        *origin_us = us;
+    r.arrival_us = us > *origin_us ? us - *origin_us : 0;
+    const enum err e = requests_check(&r, path, line->number, why);
+    return e == ERR_OK ? requests_append(out, r, why) : e;
+}
+
+static enum err csv_read(struct input *in, const char *path, size_t n_max, struct request_trace *out,
+                         struct err_detail *why)
+{
+    struct csv_line *line = calloc(1, sizeof *line);
+    size_t columns[REQUEST_COLUMNS];
+    uint64_t origin_us = 0;
+    enum err e = line == NULL ? requests_no_memory(why) : csv_next(in, line, why);
+    for (size_t i = 0; i < REQUEST_COLUMNS && e == ERR_OK; i++) {
+        columns[i] = column_find(line, (enum request_column)i);
+        if (columns[i] == line->n)
+            e = err_set(why, ERR_FORMAT, 1, "%s: line 1 names no column \"%s\", \"%s\" or \"%s\"", path, column_names[i][0],
+                        column_names[i][1], column_names[i][2]);
+    }
+    while (e == ERR_OK && out->n_requests < n_max) {
+        e = csv_next(in, line, why);
+        if (e != ERR_OK || line->n == 0)
+            break;
+        e = csv_row_read(line, columns, path, &origin_us, out, why);
+    }
+    free(line);
+    return e;
+}
+
+/* ---- a JSON object a line ---- */
+
+static enum err json_ids_read(const json_t *ids, struct request_trace *out, struct served_request *r, const char *path,
+                              uint64_t line, struct err_detail *why)
+{
+    r->first_id = out->n_ids;
+    r->n_ids = json_array_size(ids);
+    uint32_t *more = array_reserve(out->ids, out->n_ids, r->n_ids + 1, &out->ids_room, sizeof *more);
+    if (more == NULL)
+        return requests_no_memory(why);
+    out->ids = more;
+    for (size_t i = 0; i < r->n_ids; i++) {
+        const json_int_t id = json_integer_value(json_array_get(ids, i));
+        if (id < 0 || id >= REQUEST_ID_MAX)
+            return err_set(why, ERR_FORMAT, line, "%s: line %llu: a hash id is from 0 to %d", path,
+                           (unsigned long long)line, REQUEST_ID_MAX - 1);
+        more[out->n_ids++] = (uint32_t)id;
+    }
+    return ERR_OK;
+}
+
+static enum err json_row_take(const json_t *o, const char *path, uint64_t line, struct request_trace *out,
+                              struct err_detail *why)
+{
+    const json_t *prompt = json_object_get(o, "input_length"), *answer = json_object_get(o, "output_length");
+    const json_int_t ms = json_integer_value(json_object_get(o, "timestamp"));
+    if (!json_is_integer(prompt) || !json_is_integer(answer) || ms < 0 || ms > INT64_MAX / US_PER_MS ||
+        json_integer_value(prompt) < 0 || json_integer_value(answer) < 0)
+        return err_set(why, ERR_FORMAT, line, "%s: line %llu is no object with timestamp, input_length and output_length", path,
+                       (unsigned long long)line);
+    struct served_request r = {.arrival_us = (uint64_t)ms * US_PER_MS,
+                               .prompt = (uint64_t)json_integer_value(prompt),
+                               .answer = (uint64_t)json_integer_value(answer)};
+    enum err e = requests_check(&r, path, line, why);
+    if (e == ERR_OK)
+        e = json_ids_read(json_object_get(o, "hash_ids"), out, &r, path, line, why);
+    return e == ERR_OK ? requests_append(out, r, why) : e;
+}
+
+static enum err json_row_read(const char *text, size_t n, const char *path, uint64_t line, struct request_trace *out,
+                              struct err_detail *why)
+{
+    json_t *o;
+    struct err_detail reason = {.text = ""};
+    enum err e = load_json(text, n, JSON_REJECT_DUPLICATES, UINT64_MAX, path, &o, &reason);
+    if (e != ERR_OK)
+        return err_set(why, e, line, "%s: line %llu: %.160s", path, (unsigned long long)line, reason.text);
+    e = json_row_take(o, path, line, out, why);
+    json_decref(o);
+    return e;
+}
+
+static enum err json_read(struct input *in, const char *path, size_t n_max, struct request_trace *out,
+                          struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (uint64_t line = 1; e == ERR_OK && out->n_requests < n_max; line++) {
+        const unsigned char *bytes;
+        size_t n;
+        e = input_peek(in, JSON_LINE_MAX, &bytes, &n, why);
+        if (e != ERR_OK || n == 0)
+            break;
+        const unsigned char *end = memchr(bytes, '\n', n);
+        const size_t length = end == NULL ? n : (size_t)(end - bytes);
+        if (end == NULL && n == JSON_LINE_MAX)
+            return err_set(why, ERR_FORMAT, line, "%s: line %llu is longer than %d bytes", path, (unsigned long long)line,
+                           JSON_LINE_MAX);
+        if (length > 0)
+            e = json_row_read((const char *)bytes, length, path, line, out, why);
+        input_skip(in, end == NULL ? length : length + 1);
+    }
+    return e;
+}
+
+enum err request_trace_read_input(struct input *in, const char *name, size_t n_max, struct request_trace *out,
+                                  struct err_detail *why)
+{
+    const unsigned char *bytes;
+    size_t n;
+    *out = (struct request_trace){.requests = NULL};
+    enum err e = input_peek(in, 1, &bytes, &n, why);
+    if (e == ERR_OK)
+        e = n > 0 && bytes[0] == '{' ? json_read(in, name, n_max, out, why) : csv_read(in, name, n_max, out, why);
+    if (e == ERR_OK && out->n_requests == 0)
+        e = err_set(why, ERR_FORMAT, 0, "%s holds no requests", name);
+    return e;
+}
+
+enum err request_trace_read(const char *path, size_t n_max, struct request_trace *out, struct err_detail *why)
+{
+    struct input *in;
+    *out = (struct request_trace){.requests = NULL};
+    enum err e = input_open(path, &in, why);
+    if (e != ERR_OK)
+        return e;
+    e = request_trace_read_input(in, path, n_max, out, why);
+    input_close(in);
+    return e;
+}
+
+/* ---- made up ---- */
+
+/* From `low` to less than `low << powers`; no power of two less frequent than the next. */
+static uint64_t tokens_make(uint64_t *random, uint64_t low, unsigned powers)
+{
+    const uint64_t r = random_next(random);
+    const unsigned a = (unsigned)(r % powers), b = (unsigned)(r / powers % powers);
+    const uint64_t power = low << (a < b ? a : b);
+    return power + (r >> 20) % power;
+}
+
+enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct request_trace *out, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    uint64_t us = 0, random = seed;
+    *out = (struct request_trace){.requests = NULL};
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        const struct served_request r = {.arrival_us = us, .prompt = tokens_make(&random, 16, 7),
+                                         .answer = tokens_make(&random, 16, 5)};
+        us += random_next(&random) % (2 * US_PER_S / rate_per_s);
+        e = requests_append(out, r, why);
+    }
+    return e;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * What people asked a server of language models for: when, and how many tokens in and out.
+ *
+ * Read as published: CSV with a head (Azure's LLM inference traces, BurstGPT), or a JSON object a line (Mooncake, whose
+ * hash_ids name the blocks of a prompt: equal ids are equal prefixes). Columns are found by their names, in any order:
+ *
+ *     arrival    TIMESTAMP, Timestamp, timestamp, arrived_at          seconds or a date; JSON: milliseconds
+ *     prompt     ContextTokens, Request tokens, input_length, num_prefill_tokens
+ *     answer     GeneratedTokens, Response tokens, output_length, num_decode_tokens
+ */
+#ifndef REPLAY_LOADS_REQUEST_TRACE_H
+#define REPLAY_LOADS_REQUEST_TRACE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { REQUEST_TOKENS_MAX = 1 << 24, REQUEST_ID_MAX = 1 << 26 };
+
+struct served_request {
+    uint64_t arrival_us;                 /* since the first one; never decreases */
+    uint64_t prompt, answer;             /* tokens; prompt > 0. An answer of 0 tokens was refused by the server. */
+    size_t   first_id, n_ids;            /* of its prompt's blocks, in request_trace.ids */
+};
+
+struct request_trace {
+    struct served_request *requests;
+    uint32_t *ids;
+    size_t n_requests, requests_room, n_ids, ids_room;
+};
+
+/* Reads at most `n_max` requests, of an input that messages call `name`, or of a file. ERR_FORMAT with file and line; ERR_INPUT, ERR_IO; ERR_HOST_NOMEM. request_trace_free
+ * frees, also after an error. */
+struct input;
+MUST_USE enum err request_trace_read_input(struct input *in, const char *name, size_t n_max, struct request_trace *out,
+                                           struct err_detail *why);
+MUST_USE enum err request_trace_read(const char *path, size_t n_max, struct request_trace *out, struct err_detail *why);
+
+/* `n` requests made up: at random times, about `rate_per_s` a second, with prompts of 16 to 2,047 tokens and answers of 16
+ * to 511, short ones more often. */
+MUST_USE enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct request_trace *out,
+                                     struct err_detail *why);
+void request_trace_free(struct request_trace *t);
+
+#endif

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A server of a language model: requests come, wait, run side by side and end; each keeps the keys and values of its
+ * tokens.
+ *
+ *     contiguous   a tensor for keys and one for values in each layer, one token longer at each step by concatenation
+ *                  (Hugging Face's DynamicCache): the worst that an allocator meets
+ *     paged        blocks of some tokens for all layers, shared by prompts that begin alike (vLLM, Mooncake)
+ *
+ * A step of the server takes `step_us`. In it each running request advances by a chunk of its prompt, or by a token of its
+ * answer.
+ */
+#include "loads/kinds.h"
+
+#include "loads/prefix_blocks.h"
+#include "loads/training.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum serving_option {
+    REQUESTS, N, RATE, CACHE, LAYERS, WIDTH, HEADS, KV_HEADS, HIDDEN, VOCABULARY, RUNNING, CHUNK, BLOCK, POOL, STEP_US, CARD
+};
+enum { CONTIGUOUS, PAGED };
+enum { ELEMENT_BYTES = 2, NS_PER_US = 1000, FLOAT_BYTES = 4 };
+
+static const struct load_option serving_options[] = {
+    [REQUESTS] = {"requests", LOAD_TEXT, 0, 0, "made", NULL, "file of a published request trace; made: requests made up"},
+    [N] = {"n", LOAD_NUMBER, 1, 100000000, "64", NULL, "requests, or the first of the file's"},
+    [RATE] = {"rate", LOAD_NUMBER, 1, 1000000, "4", NULL, "requests a second, where they are made up"},
+    [CACHE] = {"cache", LOAD_WORD, 0, 0, "contiguous", "contiguous|paged", "how keys and values are kept"},
+    [LAYERS] = {"layers", LOAD_NUMBER, 1, 1000, "12", NULL, "layers of the model"},
+    [WIDTH] = {"width", LOAD_NUMBER, 8, 1 << 16, "768", NULL, "elements of a token's vector"},
+    [HEADS] = {"heads", LOAD_NUMBER, 1, 1024, "12", NULL, "heads of attention; they divide the width"},
+    [KV_HEADS] = {"kv_heads", LOAD_NUMBER, 0, 1024, "0", NULL, "heads of keys and values; 0: as many"},
+    [HIDDEN] = {"hidden", LOAD_NUMBER, 0, 1 << 20, "0", NULL, "width of the feed-forward layer; 0: four times the width"},
+    [VOCABULARY] = {"vocabulary", LOAD_NUMBER, 2, 1 << 22, "50257", NULL, "tokens that there are"},
+    [RUNNING] = {"running", LOAD_NUMBER, 1, 100000, "8", NULL, "requests that run at once, at most"},
+    [CHUNK] = {"chunk", LOAD_NUMBER, 0, 1 << 24, "0", NULL, "tokens of a prompt in one step; 0: all"},
+    [BLOCK] = {"block", LOAD_NUMBER, 1, 1 << 16, "16", NULL, "paged: tokens in a block (Mooncake's ids: 512)"},
+    [POOL] = {"pool", LOAD_NUMBER, 0, UINT32_MAX, "0", NULL, "paged: blocks at once; 0: no limit"},
+    [STEP_US] = {"step_us", LOAD_NUMBER, 1, 1000000000, "20000", NULL, "microseconds of a step"},
+    [CARD] = {"card", LOAD_TEXT, 0, 0, "a100-40g", NULL, "cuBLAS's workspace follows it"},
+    {.name = NULL},
+};
+
+struct layer { struct value qkv[2], out[2], up[2], down[2]; };
+
+/* A request that runs. */
+struct active {
+    const struct served_request *request;
+    uint64_t n_done, n_answered;             /* tokens whose keys and values are kept; tokens answered */
+    uint32_t *keys, *values;                 /* contiguous: by layer */
+    uint32_t tokens;                         /* the tensor of the last token, or of the prompt */
+    uint32_t *own;                           /* paged: blocks of its own, n_own of them */
+    uint64_t n_own, n_promised;
+};
+
+struct server {
+    struct training base;                    /* tape and card; nothing is trained */
+    const struct load_value *v;
+    uint64_t kv_width, hidden;
+    struct value tokens, head;
+    struct layer *layers;
+    struct request_trace trace;
+    struct prefix_blocks blocks;
+    struct active *running;
+    size_t   n_running, next;
+    uint64_t now_us;
+};
+
+static struct tape *tape_of(const struct server *s)
+{
+    return s->base.layers.tape;
+}
+
+static void server_place(struct server *s)
+{
+    struct tape *t = tape_of(s);
+    const uint64_t width = s->v[WIDTH].number, qkv = width + 2 * s->kv_width;
+    const uint64_t sizes[4][2] = {{width, qkv}, {width, width}, {width, s->hidden}, {s->hidden, width}};
+    for (size_t k = 0; k < 4; k++)
+        for (uint64_t i = 0; i < s->v[LAYERS].number; i++) {
+            struct value *pair = k == 0 ? s->layers[i].qkv : k == 1 ? s->layers[i].out
+                               : k == 2 ? s->layers[i].up : s->layers[i].down;
+            pair[0] = tape_parameter(t, sizes[k][0] * sizes[k][1], false);
+            pair[1] = tape_parameter(t, sizes[k][1], false);
+        }
+    s->tokens = tape_parameter(t, s->v[VOCABULARY].number * width, false);
+    s->head = tape_parameter(t, s->v[VOCABULARY].number * width, false);
+    tape_place_parameters(t);
+}
+
+/* ---- the model ---- */
+
+/* Flash attention of n_rows new tokens: its result, and what it needs meanwhile. */
+static uint32_t attention_run(struct server *s, uint64_t n_rows)
+{
+    struct tape *t = tape_of(s);
+    const uint32_t out = layers_new(&s->base.layers, n_rows * s->v[WIDTH].number);
+    const uint32_t logs = tape_new(t, n_rows * s->v[HEADS].number * FLOAT_BYTES);
+    const uint32_t seed = tape_new(t, 2 * LAYERS_INDEX_BYTES), offset = tape_new(t, LAYERS_INDEX_BYTES);
+    tape_drop(t, logs);
+    tape_drop(t, seed);
+    tape_drop(t, offset);
+    return out;
+}
+
+static struct value residual(struct server *s, struct value x, struct value y)
+{
+    const struct value sum = layers_add(&s->base.layers, x, y);
+    tape_drop(tape_of(s), y.storage);
+    tape_drop(tape_of(s), x.storage);
+    return sum;
+}
+
+static struct value feed_forward_run(struct server *s, const struct layer *layer, struct value x, uint64_t n_rows)
+{
+    struct layers *l = &s->base.layers;
+    const struct value wide = layers_linear(l, x, layer->up[0], layer->up[1], n_rows, s->hidden);
+    const struct value bent = layers_gelu(l, wide);
+    tape_drop(l->tape, wide.storage);
+    const struct value out = layers_linear(l, bent, layer->down[0], layer->down[1], n_rows, s->v[WIDTH].number);
+    tape_drop(l->tape, bent.storage);
+    return residual(s, x, out);
+}
+
+/* Keys and values of a request in a layer grow by those in `qkv`. The first ones are a view of it. */
+static void cache_grow(struct server *s, struct active *a, uint64_t layer, uint32_t qkv, uint64_t n_rows)
+{
+    struct tape *t = tape_of(s);
+    const uint64_t bytes = (a->n_done + n_rows) * s->kv_width * ELEMENT_BYTES;
+    const uint32_t old_keys = a->keys[layer], old_values = a->values[layer];
+    if (a->n_done == 0) {
+        tape_keep(t, qkv);
+        tape_keep(t, qkv);
+        a->keys[layer] = a->values[layer] = qkv;
+        return;
+    }
+    a->keys[layer] = tape_new(t, bytes);
+    a->values[layer] = tape_new(t, bytes);
+    tape_drop(t, old_values);                        /* CPython empties a tuple from its end */
+    tape_drop(t, old_keys);
+}
+
+/* A forward pass of n_rows tokens, n_last of which are the last of their request. `a`: the request whose cache grows;
+ * NULL: the cache is paged. The function's variables keep what they held until they get the next layer's. */
+static uint32_t forward_run(struct server *s, struct active *a, uint32_t tokens, uint64_t n_rows, uint64_t n_last)
+{
+    struct layers *l = &s->base.layers;
+    struct tape *t = l->tape;
+    const uint64_t width = s->v[WIDTH].number;
+    struct value x = layers_embedding(l, s->tokens, tokens, n_rows, width);
+    uint32_t last_qkv = TAPE_NONE, last_mixed = TAPE_NONE;
+    for (uint64_t i = 0; i < s->v[LAYERS].number; i++) {
+        const struct layer *layer = &s->layers[i];
+        const uint32_t qkv = layers_linear(l, x, layer->qkv[0], layer->qkv[1], n_rows, width + 2 * s->kv_width).storage;
+        tape_drop(t, last_qkv);
+        last_qkv = qkv;
+        if (a != NULL)
+            cache_grow(s, a, i, qkv, n_rows);
+        const uint32_t mixed = attention_run(s, n_rows);
+        tape_drop(t, last_mixed);
+        last_mixed = mixed;
+        const struct value y = {.storage = mixed, .node = TAPE_NONE, .count = n_rows * width};
+        x = residual(s, x, layers_linear(l, y, layer->out[0], layer->out[1], n_rows, width));
+        x = feed_forward_run(s, layer, x, n_rows);
+    }
+    const struct value no_bias = {.storage = TAPE_NONE, .node = TAPE_NONE};
+    const uint32_t logits = layers_linear(l, x, s->head, no_bias, n_last, s->v[VOCABULARY].number).storage;
+    tape_drop(t, x.storage);
+    tape_drop(t, last_qkv);
+    tape_drop(t, last_mixed);
+    const uint32_t next = tape_new(t, n_last * LAYERS_INDEX_BYTES);
+    tape_drop(t, logits);
+    return next;
+}
+
+/* ---- requests come and go ---- */
+
+static uint64_t blocks_of(const struct server *s, uint64_t tokens)
+{
+    return (tokens + s->v[BLOCK].number - 1) / s->v[BLOCK].number;
+}
+
+/* Prompts that begin with blocks that are there need not compute them, but for the last token. */
+static void prompt_share(struct server *s, struct active *a)
+{
+    const struct served_request *r = a->request;
+    bool is_there = true;
+    for (size_t i = 0; i < r->n_ids; i++) {
+        bool was_there;
+        prefix_blocks_use(&s->blocks, s->trace.ids[r->first_id + i], &was_there);
+        is_there &= was_there;
+        if (is_there)
+            a->n_done += s->v[BLOCK].number;
+    }
+    if (a->n_done >= r->prompt)
+        a->n_done = r->prompt - 1;
+}
+
+static enum err active_begin(struct server *s, const struct served_request *r, struct err_detail *why)
+{
+    const uint64_t n_blocks = blocks_of(s, r->prompt + r->answer), n_layers = s->v[LAYERS].number;
+    struct active a = {.request = r, .tokens = TAPE_NONE, .n_promised = n_blocks > r->n_ids ? n_blocks : r->n_ids};
+    a.keys = malloc(2 * n_layers * sizeof *a.keys);
+    a.own = malloc(n_blocks * sizeof *a.own);
+    if (a.keys == NULL || a.own == NULL) {
+        free(a.keys);
+        free(a.own);
+        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+    }
+    a.values = a.keys + n_layers;
+    memset(a.keys, 0xff, 2 * n_layers * sizeof *a.keys);
+    if (s->v[CACHE].number == PAGED)
+        prompt_share(s, &a);
+    else
+        a.tokens = tape_new(tape_of(s), r->prompt * LAYERS_INDEX_BYTES);
+    s->running[s->n_running++] = a;
+    return ERR_OK;
+}
+
+static void active_end(struct server *s, struct active *a)
+{
+    struct tape *t = tape_of(s);
+    for (uint64_t i = s->v[LAYERS].number; i-- > 0;) {       /* CPython empties a list from its end */
+        tape_drop(t, a->values[i]);
+        tape_drop(t, a->keys[i]);
+    }
+    tape_drop(t, a->tokens);
+    for (uint64_t i = 0; i < a->n_own; i++)
+        prefix_blocks_give(&s->blocks, a->own[i]);
+    if (s->v[CACHE].number == PAGED) {
+        for (size_t i = 0; i < a->request->n_ids; i++)
+            prefix_blocks_leave(&s->blocks, s->trace.ids[a->request->first_id + i]);
+        prefix_blocks_release(&s->blocks, a->n_promised);
+    }
+    free(a->keys);
+    free(a->own);
+}
+
+/* Begins those that have come, as long as there is room. */
+static enum err server_admit(struct server *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    while (e == ERR_OK && s->n_running < s->v[RUNNING].number && s->next < s->trace.n_requests) {
+        const struct served_request *r = &s->trace.requests[s->next];
+        const uint64_t n_blocks = blocks_of(s, r->prompt + r->answer), n = n_blocks > r->n_ids ? n_blocks : r->n_ids;
+        if (r->arrival_us > s->now_us)
+            break;
+        if (s->v[CACHE].number == PAGED && !prefix_blocks_promise(&s->blocks, n)) {
+            if (s->n_running == 0)
+                return err_set(why, ERR_USAGE, 0, "serve: request %zu needs %llu blocks, more than pool=%llu", s->next + 1,
+                               (unsigned long long)n, (unsigned long long)s->v[POOL].number);
+            break;
+        }
+        e = active_begin(s, r, why);
+        s->next++;
+    }
+    return e;
+}
+
+/* ---- steps ---- */
+
+static uint64_t rows_of(const struct server *s, const struct active *a)
+{
+    if (a->n_done >= a->request->prompt)
+        return 1;
+    const uint64_t left = a->request->prompt - a->n_done, chunk = s->v[CHUNK].number;
+    return chunk > 0 && chunk < left ? chunk : left;
+}
+
+static bool is_done(const struct active *a)
+{
+    return a->n_done >= a->request->prompt && a->n_answered >= a->request->answer;
+}
+
+static void advance(struct active *a, uint64_t n_rows)
+{
+    a->n_done += n_rows;
+    a->n_answered += a->n_done >= a->request->prompt;
+}
+
+static void step_contiguous(struct server *s)
+{
+    for (size_t i = 0; i < s->n_running; i++) {
+        struct active *a = &s->running[i];
+        const uint64_t n_rows = rows_of(s, a);
+        const uint32_t old = a->tokens;
+        a->tokens = forward_run(s, a, old, n_rows, 1);
+        tape_drop(tape_of(s), old);
+        advance(a, n_rows);
+    }
+}
+
+/* One forward pass for all; before it each request takes the blocks that its new tokens need. */
+static void step_paged(struct server *s)
+{
+    uint64_t n_rows = 0;
+    for (size_t i = 0; i < s->n_running; i++) {
+        struct active *a = &s->running[i];
+        const uint64_t mine = rows_of(s, a), needed = blocks_of(s, a->n_done + mine);
+        while (a->request->n_ids + a->n_own < needed)
+            a->own[a->n_own++] = prefix_blocks_take(&s->blocks);
+        advance(a, mine);
+        n_rows += mine;
+    }
+    struct tape *t = tape_of(s);
+    const uint32_t tokens = tape_new(t, n_rows * LAYERS_INDEX_BYTES);
+    tape_drop(t, forward_run(s, NULL, tokens, n_rows, s->n_running));
+    tape_drop(t, tokens);
+}
+
+static void server_end_done(struct server *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_running; i++)
+        if (is_done(&s->running[i]))
+            active_end(s, &s->running[i]);
+        else
+            s->running[n++] = s->running[i];
+    s->n_running = n;
+}
+
+static enum err server_run(struct server *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    while (e == ERR_OK && (s->n_running > 0 || s->next < s->trace.n_requests)) {
+        if (s->n_running == 0 && s->trace.requests[s->next].arrival_us > s->now_us)
+            s->now_us = s->trace.requests[s->next].arrival_us;
+        tape_wait_until(tape_of(s), s->now_us * NS_PER_US);
+        e = server_admit(s, why);
+        if (e == ERR_OK && s->v[CACHE].number == PAGED)
+            step_paged(s);
+        else if (e == ERR_OK)
+            step_contiguous(s);
+        server_end_done(s);
+        s->now_us += s->v[STEP_US].number;
+    }
+    while (s->n_running > 0)
+        active_end(s, &s->running[--s->n_running]);
+    return e;
+}
+
+/* ---- the load ---- */
+
+static enum err serving_check(const struct load_value *v, struct err_detail *why)
+{
+    const uint64_t kv = v[KV_HEADS].number;
+    if (v[WIDTH].number % v[HEADS].number != 0 || (kv > 0 && v[HEADS].number % kv != 0))
+        return err_set(why, ERR_USAGE, 0, "serve: heads divide the width, and kv_heads divide heads");
+    return ERR_OK;
+}
+
+static enum err serving_requests(const struct load_request *r, struct request_trace *out, struct err_detail *why)
+{
+    const struct load_value *v = r->values;
+    if (strcmp(v[REQUESTS].text, "made") == 0)
+        return request_trace_make(v[N].number, v[RATE].number, r->seed, out, why);
+    return request_trace_read(v[REQUESTS].text, v[N].number, out, why);
+}
+
+static size_t ids_end(const struct request_trace *t)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < t->n_ids; i++)
+        end = t->ids[i] >= end ? (size_t)t->ids[i] + 1 : end;
+    return end;
+}
+
+static enum err server_open(struct server *s, const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+{
+    const struct load_value *v = r->values;
+    s->v = v;
+    s->hidden = v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number;
+    s->kv_width = v[WIDTH].number / v[HEADS].number * (v[KV_HEADS].number > 0 ? v[KV_HEADS].number : v[HEADS].number);
+    s->layers = calloc(v[LAYERS].number, sizeof *s->layers);
+    s->running = calloc(v[RUNNING].number, sizeof *s->running);
+    if (s->layers == NULL || s->running == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+    enum err e = serving_requests(r, &s->trace, why);
+    if (e == ERR_OK)
+        e = training_open(&s->base, w, v[CARD].text, ELEMENT_BYTES, TRAINING_SGD, why);
+    if (e == ERR_OK)
+        e = prefix_blocks_open(&s->blocks, tape_of(s),
+                               v[BLOCK].number * v[LAYERS].number * 2 * s->kv_width * ELEMENT_BYTES, v[POOL].number,
+                               ids_end(&s->trace), why);
+    return e;
+}
+
+static enum err serving_make(const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+{
+    struct server s = {.n_running = 0};
+    enum err e = serving_check(r->values, why);
+    if (e == ERR_OK)
+        e = server_open(&s, r, w, why);
+    if (e == ERR_OK) {
+        server_place(&s);
+        e = server_run(&s, why);
+    }
+    if (s.base.layers.tape != NULL) {
+        const enum err closing = training_close(&s.base);
+        e = e == ERR_OK ? closing : e;
+    }
+    prefix_blocks_close(&s.blocks);
+    request_trace_free(&s.trace);
+    free(s.layers);
+    free(s.running);
+    return e;
+}
+
+const struct load_kind load_serving = {
+    .name = "serve",
+    .typed = "serve:...",
+    .summary = "a server of a language model: caches of keys and values, contiguous or paged, from a request trace",
+    .options = serving_options,
+    .make = serving_make,
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Optimizers work on all parameters at once: temporaries of all of them are live together. */
+#include "loads/training.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum err training_open(struct training *t, struct trace_writer *w, const char *card, unsigned element_bytes,
+                       enum training_optimizer optimizer, struct err_detail *why)
+{
+    const struct device_model *model;
+    if (cards_find(card, strlen(card), &model, 1) == 0)
+        return err_set(why, ERR_USAGE, 0, "card=%.40s: there is no such card (replay --list shows all)", card);
+    *t = (struct training){.optimizer = optimizer};
+    t->layers.card = model;
+    t->layers.class = compute_class_of(model->capability);
+    t->layers.tape = tape_open(w, element_bytes, &t->layers, why);
+    return t->layers.tape == NULL ? ERR_HOST_NOMEM : ERR_OK;
+}
+
+enum err training_close(struct training *t)
+{
+    return tape_close(t->layers.tape);
+}
+
+void training_mark(struct training *t, uint64_t step)
+{
+    char label[32];
+    snprintf(label, sizeof label, "step %" PRIu64, step + 1);
+    tape_mark(t->layers.tape, label);
+}
+
+void training_load(struct training *t, struct training_batch *batch, uint64_t input_bytes, uint64_t target_bytes)
+{
+    struct tape *tape = t->layers.tape;
+    const struct training_batch last = *batch;
+    batch->inputs = tape_new(tape, input_bytes);
+    batch->targets = tape_new(tape, target_bytes);
+    tape_drop(tape, last.targets);                   /* CPython stores the second of two names first */
+    tape_drop(tape, last.inputs);
+}
+
+void training_backward(struct training *t, struct training_batch *batch, struct value loss)
+{
+    tape_drop(t->layers.tape, batch->loss);
+    batch->loss = loss.storage;
+    tape_run_backward(t->layers.tape, loss);
+}
+
+/* Adam makes both moments of a parameter before the next one's, momentum one buffer (torch/optim/adam.py, sgd.py). They
+ * are kept to the end. */
+static void states_make(struct training *t)
+{
+    struct tape_parameter p;
+    const unsigned n = t->optimizer == TRAINING_ADAMW ? 2 : t->optimizer == TRAINING_MOMENTUM ? 1 : 0;
+    if (t->has_states)
+        return;
+    t->has_states = true;
+    for (size_t i = 0; tape_parameter_at(t->layers.tape, i, &p); i++)
+        for (unsigned k = 0; k < n && p.gradient != TAPE_NONE; k++)
+            (void)tape_new(t->layers.tape, p.bytes);
+}
+
+/* The square roots of all second moments (torch._foreach_sqrt), freed in the reverse order. */
+static void adamw_roots(struct training *t)
+{
+    struct tape *tape = t->layers.tape;
+    struct tape_parameter p;
+    size_t n = 0;
+    while (tape_parameter_at(tape, n, &p))
+        n++;
+    uint32_t *roots = malloc((n + 1) * sizeof *roots);
+    if (roots == NULL) {
+        tape_no_memory(tape);
+        return;
+    }
+    for (size_t i = 0; tape_parameter_at(tape, i, &p); i++)
+        roots[i] = p.gradient == TAPE_NONE ? TAPE_NONE : tape_new(tape, p.bytes);
+    while (n > 0)
+        tape_drop(tape, roots[--n]);
+    free(roots);
+}
+
+void training_step(struct training *t)
+{
+    states_make(t);
+    if (t->optimizer == TRAINING_ADAMW)
+        adamw_roots(t);
+    tape_drop_gradients(t->layers.tape);
+}

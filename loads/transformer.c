@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The functions of the program, one for one: what a variable holds is dropped where Python drops it. */
+#include "loads/transformer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct value no_value = {.storage = TAPE_NONE, .node = TAPE_NONE};
+
+/* ---- parameters, in the order of model.parameters() ---- */
+
+static struct linear linear_make(const struct transformer *m, uint64_t n_in, uint64_t n_out)
+{
+    struct tape *t = m->training.layers.tape;
+    struct linear linear = {.a = no_value, .b = no_value, .n_out = n_out};
+    linear.weight = tape_parameter(t, n_in * n_out, m->rank == 0);
+    linear.bias = tape_parameter(t, n_out, m->rank == 0);
+    if (m->rank > 0) {
+        linear.a = tape_parameter(t, n_in * m->rank, true);
+        linear.b = tape_parameter(t, m->rank * n_out, true);
+    }
+    return linear;
+}
+
+static void norm_make(const struct transformer *m, struct value norm[2])
+{
+    for (size_t i = 0; i < 2; i++)
+        norm[i] = tape_parameter(m->training.layers.tape, m->width, m->rank == 0);
+}
+
+static enum err feed_forward_make(const struct transformer *m, struct transformer_block *b, struct err_detail *why)
+{
+    if (m->experts.n > 0) {
+        b->experts = m->experts;
+        return experts_make(&b->experts, m->training.layers.tape, why);
+    }
+    b->up = linear_make(m, m->width, m->hidden);
+    b->down = linear_make(m, m->hidden, m->width);
+    return ERR_OK;
+}
+
+static enum err transformer_place(struct transformer *m, struct err_detail *why)
+{
+    struct tape *t = m->training.layers.tape;
+    enum err e = ERR_OK;
+    m->tokens = tape_parameter(t, m->vocabulary * m->width, m->rank == 0);
+    m->places = tape_parameter(t, m->heads.length * m->width, m->rank == 0);
+    for (uint64_t i = 0; i < m->n_blocks && e == ERR_OK; i++) {
+        struct transformer_block *b = &m->blocks[i];
+        norm_make(m, b->norm1);
+        norm_make(m, b->norm2);
+        b->qkv = linear_make(m, m->width, 3 * m->width);
+        b->out = linear_make(m, m->width, m->width);
+        e = feed_forward_make(m, b, why);
+    }
+    norm_make(m, m->norm);
+    m->head = tape_parameter(t, m->vocabulary * m->width, m->rank == 0);
+    tape_place_parameters(t);
+    return e;
+}
+
+/* ---- forward ---- */
+
+static struct value linear_run(struct transformer *m, const struct linear *linear, struct value x)
+{
+    struct layers *l = &m->training.layers;
+    const struct value frozen = layers_linear(l, x, linear->weight, linear->bias, m->n_rows, linear->n_out);
+    if (m->rank == 0)
+        return frozen;
+    const struct value low = layers_linear(l, x, linear->a, no_value, m->n_rows, m->rank);
+    const struct value correction = layers_linear(l, low, linear->b, no_value, m->n_rows, linear->n_out);
+    tape_drop(l->tape, low.storage);
+    const struct value sum = layers_add(l, frozen, correction);
+    tape_drop(l->tape, frozen.storage);
+    tape_drop(l->tape, correction.storage);
+    return sum;
+}
+
+static struct value attention_run(struct transformer *m, const struct transformer_block *b, struct value x, uint32_t kept[2])
+{
+    struct layers *l = &m->training.layers;
+    const struct value normal = layers_norm(l, x, b->norm1[0], b->norm1[1]);
+    const struct value qkv = linear_run(m, &b->qkv, normal);
+    tape_drop(l->tape, normal.storage);
+    const struct value mixed = layers_attention(l, qkv, &m->heads);
+    kept[0] = qkv.storage;
+    kept[1] = mixed.storage;
+    return linear_run(m, &b->out, mixed);
+}
+
+static struct value feed_forward_run(struct transformer *m, const struct transformer_block *b, struct value x)
+{
+    struct layers *l = &m->training.layers;
+    const struct value normal = layers_norm(l, x, b->norm2[0], b->norm2[1]);
+    if (m->experts.n > 0) {
+        const struct value mixed = experts_run(l, &b->experts, normal, m->n_rows);
+        tape_drop(l->tape, normal.storage);
+        return mixed;
+    }
+    const struct value wide = linear_run(m, &b->up, normal);
+    tape_drop(l->tape, normal.storage);
+    const struct value bent = layers_gelu(l, wide);
+    tape_drop(l->tape, wide.storage);
+    const struct value out = linear_run(m, &b->down, bent);
+    tape_drop(l->tape, bent.storage);
+    return out;
+}
+
+struct block_of { struct transformer *model; const struct transformer_block *block; };
+
+static struct value block_run(struct tape *t, struct value x, const void *what)
+{
+    const struct block_of *of = what;
+    uint32_t kept[2];                                /* the function's variables: qkv, and what attention gives */
+    const struct value attended = attention_run(of->model, of->block, x, kept);
+    const struct value middle = layers_add(&of->model->training.layers, x, attended);
+    tape_drop(t, attended.storage);
+    const struct value fed = feed_forward_run(of->model, of->block, middle);
+    const struct value out = layers_add(&of->model->training.layers, middle, fed);
+    tape_drop(t, fed.storage);
+    tape_drop(t, middle.storage);
+    tape_drop(t, kept[0]);
+    tape_drop(t, kept[1]);
+    return out;
+}
+
+static struct value embedding_run(struct transformer *m, uint32_t index)
+{
+    struct layers *l = &m->training.layers;
+    const struct value tokens = layers_embedding(l, m->tokens, index, m->n_rows, m->width);
+    const uint32_t numbers = tape_new(l->tape, m->heads.length * LAYERS_INDEX_BYTES);
+    const struct value places = layers_embedding(l, m->places, numbers, m->heads.length, m->width);
+    tape_drop(l->tape, numbers);
+    const struct value sum = layers_add(l, tokens, places);
+    tape_drop(l->tape, tokens.storage);
+    tape_drop(l->tape, places.storage);
+    return sum;
+}
+
+static struct value forward_run(struct transformer *m, uint32_t index)
+{
+    struct layers *l = &m->training.layers;
+    struct value x = embedding_run(m, index);
+    for (uint64_t i = 0; i < m->n_blocks; i++) {
+        m->again[i] = (struct block_of){.model = m, .block = &m->blocks[i]};
+        const struct value next = m->is_checkpointed ? tape_checkpoint(l->tape, block_run, x, &m->again[i])
+                                                     : block_run(l->tape, x, &m->again[i]);
+        tape_drop(l->tape, x.storage);
+        x = next;
+    }
+    const struct value normal = layers_norm(l, x, m->norm[0], m->norm[1]);
+    const struct value logits = layers_linear(l, normal, m->head, no_value, m->n_rows, m->vocabulary);
+    tape_drop(l->tape, normal.storage);
+    tape_drop(l->tape, x.storage);
+    return layers_cross_entropy(l, logits);
+}
+
+void transformer_train(struct transformer *m, struct training_batch *batch)
+{
+    const uint64_t index_bytes = m->n_rows * LAYERS_INDEX_BYTES;
+    training_load(&m->training, batch, index_bytes, index_bytes);
+    training_backward(&m->training, batch, forward_run(m, batch->inputs));
+}
+
+/* ---- generating ---- */
+
+struct cache { uint32_t keys, values; };
+
+/* Keys and values of a block grow by those in `qkv`. The first ones are a view of it. */
+static void cache_grow(struct transformer *m, struct cache *c, uint32_t qkv, uint64_t n_done, uint64_t n_new)
+{
+    struct tape *t = m->training.layers.tape;
+    const struct cache old = *c;
+    if (n_done == 0) {
+        tape_keep(t, qkv);
+        tape_keep(t, qkv);
+        *c = (struct cache){qkv, qkv};
+        return;
+    }
+    const uint64_t count = m->heads.batch * (n_done + n_new) * m->width;
+    c->keys = layers_new(&m->training.layers, count);
+    c->values = layers_new(&m->training.layers, count);
+    tape_drop(t, old.values);
+    tape_drop(t, old.keys);
+}
+
+static struct value cached_block_run(struct transformer *m, const struct transformer_block *b, struct value x,
+                                     struct cache *c, uint64_t n_done, uint64_t n_new)
+{
+    struct layers *l = &m->training.layers;
+    const struct layers_heads heads = {m->heads.batch, n_new, m->heads.n, m->heads.width};
+    const struct value normal = layers_norm(l, x, b->norm1[0], b->norm1[1]);
+    const struct value qkv = linear_run(m, &b->qkv, normal);
+    tape_drop(l->tape, normal.storage);
+    cache_grow(m, c, qkv.storage, n_done, n_new);
+    const struct value mixed = layers_attention(l, qkv, &heads);
+    tape_drop(l->tape, qkv.storage);
+    const struct value attended = linear_run(m, &b->out, mixed);
+    tape_drop(l->tape, mixed.storage);
+    const struct value middle = layers_add(l, x, attended);
+    tape_drop(l->tape, attended.storage);
+    const struct value fed = feed_forward_run(m, b, middle);
+    const struct value out = layers_add(l, middle, fed);
+    tape_drop(l->tape, fed.storage);
+    tape_drop(l->tape, middle.storage);
+    return out;
+}
+
+/* A forward pass of n_new tokens of each sequence; returns the next ones. */
+static uint32_t cached_run(struct transformer *m, struct cache *caches, uint32_t index, uint64_t n_done, uint64_t n_new)
+{
+    struct layers *l = &m->training.layers;
+    m->n_rows = m->heads.batch * n_new;
+    struct value x = layers_embedding(l, m->tokens, index, m->n_rows, m->width);
+    for (uint64_t i = 0; i < m->n_blocks; i++) {
+        const struct value next = cached_block_run(m, &m->blocks[i], x, &caches[i], n_done, n_new);
+        tape_drop(l->tape, x.storage);
+        x = next;
+    }
+    const uint32_t logits = layers_linear(l, x, m->head, no_value, m->heads.batch, m->vocabulary).storage;
+    tape_drop(l->tape, x.storage);
+    const uint32_t next = tape_new(l->tape, m->heads.batch * LAYERS_INDEX_BYTES);
+    tape_drop(l->tape, logits);
+    return next;
+}
+
+void transformer_generate(struct transformer *m, uint64_t prompt, uint64_t answer)
+{
+    struct tape *t = m->training.layers.tape;
+    struct cache *caches = malloc(m->n_blocks * sizeof *caches);
+    const uint64_t n_rows = m->n_rows;
+    if (caches == NULL) {
+        tape_no_memory(t);
+        return;
+    }
+    memset(caches, 0xff, m->n_blocks * sizeof *caches);
+    tape_want_gradients(t, false);
+    uint32_t tokens = tape_new(t, m->heads.batch * prompt * LAYERS_INDEX_BYTES);
+    for (uint64_t done = 0, n = prompt; done < prompt + answer - 1; done += n, n = 1) {
+        n = done == 0 ? prompt : 1;
+        const uint32_t next = cached_run(m, caches, tokens, done, n);
+        tape_drop(t, tokens);
+        tokens = next;
+    }
+    tape_drop(t, tokens);
+    for (uint64_t i = m->n_blocks; i-- > 0;) {
+        tape_drop(t, caches[i].values);
+        tape_drop(t, caches[i].keys);
+    }
+    tape_want_gradients(t, true);
+    m->n_rows = n_rows;
+    free(caches);
+}
+
+/* ---- */
+
+enum err transformer_open(struct transformer *m, struct trace_writer *w, const char *card, unsigned element_bytes,
+                          enum training_optimizer optimizer, struct err_detail *why)
+{
+    m->blocks = calloc(m->n_blocks, sizeof *m->blocks);
+    m->again = calloc(m->n_blocks, sizeof *m->again);
+    if (m->blocks == NULL || m->again == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
+    const enum err e = training_open(&m->training, w, card, element_bytes, optimizer, why);
+    return e == ERR_OK ? transformer_place(m, why) : e;
+}
+
+enum err transformer_close(struct transformer *m)
+{
+    for (uint64_t i = 0; m->blocks != NULL && i < m->n_blocks; i++)
+        experts_free(&m->blocks[i].experts);
+    free(m->blocks);
+    free(m->again);
+    return m->training.layers.tape == NULL ? ERR_OK : training_close(&m->training);
+}

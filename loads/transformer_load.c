@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay generate transformer:...`: the training loop. */
+#include "loads/kinds.h"
+
+#include "loads/transformer.h"
+
+enum transformer_option {
+    LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, BATCH, LENGTH, STEPS, PRECISION, OPTIMIZER, CHECKPOINTING, ACCUMULATE, LORA,
+    EXPERTS, CHOSEN, SKEW, CARD
+};
+
+static const struct load_option transformer_options[] = {
+    [LAYERS] = {"layers", LOAD_NUMBER, 1, 1000, "12", NULL, "blocks of attention and feed-forward"},
+    [WIDTH] = {"width", LOAD_NUMBER, 8, 1 << 16, "768", NULL, "elements of a token's vector"},
+    [HEADS] = {"heads", LOAD_NUMBER, 1, 1024, "12", NULL, "heads of attention; they divide the width"},
+    [HIDDEN] = {"hidden", LOAD_NUMBER, 0, 1 << 20, "0", NULL, "width of the feed-forward layer; 0: four times the width"},
+    [VOCABULARY] = {"vocabulary", LOAD_NUMBER, 2, 1 << 22, "50257", NULL, "tokens that there are"},
+    [BATCH] = {"batch", LOAD_NUMBER, 1, 1 << 20, "8", NULL, "sequences in a batch"},
+    [LENGTH] = {"length", LOAD_NUMBER, 1, 1 << 22, "1024", NULL, "tokens in a sequence"},
+    [STEPS] = {"steps", LOAD_NUMBER, 1, 1000000, "3", NULL, "steps of the optimizer"},
+    [PRECISION] = {"precision", LOAD_WORD, 0, 0, "fp32", "fp32|bf16", "of parameters, states and activations"},
+    [OPTIMIZER] = {"optimizer", LOAD_WORD, 0, 0, "adamw", TRAINING_OPTIMIZERS, "as in torch.optim"},
+    [CHECKPOINTING] = {"checkpointing", LOAD_WORD, 0, 0, "no", "no|yes", "keep a block's input only, and run it again"},
+    [ACCUMULATE] = {"accumulate", LOAD_NUMBER, 1, 4096, "1", NULL, "batches for each step of the optimizer"},
+    [LORA] = {"lora", LOAD_NUMBER, 0, 1 << 16, "0", NULL, "rank of trained corrections to frozen layers; 0: train all"},
+    [EXPERTS] = {"experts", LOAD_NUMBER, 0, EXPERTS_MAX, "0", NULL, "feed-forward layers of a mixture; 0: one for all"},
+    [CHOSEN] = {"chosen", LOAD_NUMBER, 1, EXPERTS_MAX, "2", NULL, "experts that a token is sent to"},
+    [SKEW] = {"skew", LOAD_NUMBER, 1, 1000, "4", NULL, "times as many tokens for the most popular expert as for the least"},
+    [CARD] = {"card", LOAD_TEXT, 0, 0, "a100-40g", NULL, "the libraries' workspaces follow it"},
+    {.name = NULL},
+};
+
+static enum err transformer_check(const struct load_value *v, struct err_detail *why)
+{
+    if (v[WIDTH].number % v[HEADS].number != 0)
+        return err_set(why, ERR_USAGE, 0, "transformer: %llu heads do not divide a width of %llu",
+                       (unsigned long long)v[HEADS].number, (unsigned long long)v[WIDTH].number);
+    if (v[EXPERTS].number > 0 && (v[CHOSEN].number > v[EXPERTS].number || v[LORA].number > 0))
+        return err_set(why, ERR_USAGE, 0, "transformer: %s", v[LORA].number > 0 ? "experts have no lora here"
+                                                                                : "chosen is more than there are experts");
+    if (v[BATCH].number * v[LENGTH].number > UINT64_C(1) << 32)
+        return err_set(why, ERR_USAGE, 0, "transformer: a batch of more than 2^32 tokens");
+    return ERR_OK;
+}
+
+static enum err transformer_make(const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+{
+    const struct load_value *v = r->values;
+    enum err e = transformer_check(v, why);
+    if (e != ERR_OK)
+        return e;
+    struct transformer m = {
+        .n_blocks = v[LAYERS].number, .width = v[WIDTH].number, .vocabulary = v[VOCABULARY].number,
+        .hidden = v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number, .rank = v[LORA].number,
+        .n_rows = v[BATCH].number * v[LENGTH].number, .is_checkpointed = v[CHECKPOINTING].number == 1,
+        .heads = {.batch = v[BATCH].number, .length = v[LENGTH].number, .n = v[HEADS].number,
+                  .width = v[WIDTH].number / v[HEADS].number},
+        .experts = {.n = v[EXPERTS].number, .chosen = v[CHOSEN].number, .skew = v[SKEW].number,
+                    .width = v[WIDTH].number,
+                    .hidden = v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number},
+    };
+    e = transformer_open(&m, w, v[CARD].text, v[PRECISION].number == 0 ? 4 : 2,
+                         (enum training_optimizer)v[OPTIMIZER].number, why);
+    struct training_batch batch = TRAINING_NO_BATCH;
+    for (uint64_t step = 0; step < v[STEPS].number && e == ERR_OK; step++) {
+        training_mark(&m.training, step);
+        for (uint64_t i = 0; i < v[ACCUMULATE].number; i++)
+            transformer_train(&m, &batch);
+        training_step(&m.training);
+    }
+    const enum err closing = transformer_close(&m);
+    return e == ERR_OK ? closing : e;
+}
+
+const struct load_kind load_transformer = {
+    .name = "transformer",
+    .typed = "transformer:...",
+    .summary = "the training of a transformer, request by request as PyTorch 2.9 makes them",
+    .options = transformer_options,
+    .make = transformer_make,
+};

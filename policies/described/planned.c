@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#include "policies/described/planned.h"
+
+#include "policies/parts/first_fit.h"
+#include "policies/parts/split_coalesce.h"
+
+#include "base/units.h"
+
+#include <stdlib.h>
+
+/* ---- requests without a plan ---- */
+
+static void planned_insert(struct plain *p, uint32_t b)
+{
+    first_fit_insert(p->heap.blocks.at, &((struct planned *)p)->root, b);
+}
+
+static void planned_remove(struct plain *p, uint32_t b)
+{
+    first_fit_remove(p->heap.blocks.at, &((struct planned *)p)->root, b);
+}
+
+static uint32_t planned_find(struct plain *p, uint64_t bytes, uint16_t stream)
+{
+    (void)stream;
+    return first_fit_find(p->heap.blocks.at, ((struct planned *)p)->root, 0, bytes);
+}
+
+static const struct plain_set planned_set = {.insert = planned_insert, .remove = planned_remove, .find = planned_find};
+
+/* ---- the arena ---- */
+
+enum err planned_take_arena(struct planned *p)
+{
+    uint32_t b;
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].bytes > 0 && add_capped(p->rows[i].offset, p->rows[i].bytes) > p->arena_bytes)
+            p->arena_bytes = add_capped(p->rows[i].offset, p->rows[i].bytes);
+    if (p->arena_bytes == 0)
+        return ERR_OK;
+    p->arena_bytes = align_up(p->arena_bytes, PLAIN_UNIT);
+    const enum err e = heap_grow(&p->arena, p->arena_bytes, 0, &b);
+    if (e != ERR_OK)
+        return e;
+    p->arena_addr = heap_at(&p->arena, b)->addr;
+    first_fit_insert(p->arena.blocks.at, &p->arena_root, b);
+    return ERR_OK;
+}
+
+/* Cuts [offset, offset + bytes) out of the free blocks. BLOCK_NONE if a part of it is in use. */
+static uint32_t arena_take(struct planned *p, uint64_t offset, uint64_t bytes)
+{
+    const struct tie_kind places = {.has_numbers = false};
+    struct block_table *t = &p->arena.blocks;
+    const uint64_t addr = p->arena_addr + offset;
+    const uint32_t b = first_fit_holding(t->at, p->arena_root, addr);
+    if (b == BLOCK_NONE || t->at[b].addr + t->at[b].size < addr + bytes)
+        return BLOCK_NONE;
+    first_fit_remove(t->at, &p->arena_root, b);
+    if (t->at[b].addr < addr)
+        first_fit_insert(t->at, &p->arena_root, block_split_front(t, b, addr - t->at[b].addr, places));
+    if (t->at[b].size > bytes)
+        first_fit_insert(t->at, &p->arena_root, block_split_back(t, b, t->at[b].size - bytes, places));
+    return b;
+}
+
+static void arena_give(struct planned *p, uint32_t b)
+{
+    struct block_table *t = &p->arena.blocks;
+    t->at[b].flags &= (uint8_t)~BLOCK_IS_ALLOCATED;
+    for (int is_front = 0; is_front < 2; is_front++) {
+        const uint32_t neighbour = is_front ? t->at[b].prev : t->at[b].next;
+        if (!block_is_idle(t, neighbour))
+            continue;
+        first_fit_remove(t->at, &p->arena_root, neighbour);
+        block_swallow(t, b, is_front != 0, false);
+    }
+    first_fit_insert(t->at, &p->arena_root, b);
+}
+
+/* ---- requests and frees ---- */
+
+/* The row of the next request; NULL: it has none. */
+static const struct planned_row *next_row(struct planned *p)
+{
+    const uint64_t number = p->n_requests++;
+    if (p->n_rows == 0 || number < p->first || (!p->is_repeated && number - p->first >= p->n_rows))
+        return NULL;
+    const struct planned_row *row = &p->rows[(number - p->first) % p->n_rows];
+    return row->bytes > 0 ? row : NULL;
+}
+
+/* A stretch of the arena for the next request; BLOCK_NONE: it is served without the plan. */
+static uint32_t take_by_plan(struct planned *p, uint64_t bytes)
+{
+    const struct planned_row *row = next_row(p);
+    if (row == NULL || p->is_refused)
+        return BLOCK_NONE;
+    const bool is_alike = bytes <= row->bytes && row->bytes - bytes < PLAIN_UNIT;
+    const uint32_t b = is_alike ? arena_take(p, row->offset, row->bytes) : BLOCK_NONE;
+    p->n_planned += b != BLOCK_NONE;
+    p->n_mismatched += b == BLOCK_NONE;
+    return b;
+}
+
+enum err planned_alloc(struct policy *base, const struct event *req, struct block *out)
+{
+    struct planned *p = (struct planned *)base;
+    if (p->arena_bytes == 0 && p->n_rows > 0 && !p->is_refused) {
+        const enum err e = planned_take_arena(p);
+        p->is_refused = e == ERR_DEVICE_OOM;
+        if (e != ERR_OK && e != ERR_DEVICE_OOM)
+            return e;
+    }
+    const enum err e = block_table_reserve(&p->arena.blocks, 2);
+    if (e != ERR_OK)
+        return e;
+    const uint32_t b = take_by_plan(p, req->bytes);
+    if (b == BLOCK_NONE)
+        return plain_alloc(base, req, out);
+    base->count.hits++;
+    heap_take(&p->arena, b, req->bytes, out);
+    return ERR_OK;
+}
+
+void planned_free(struct policy *base, const struct event *req, const struct block *b)
+{
+    struct planned *p = (struct planned *)base;
+    if (p->arena.n_held > 0 && b->addr - p->arena_addr < p->arena_bytes)
+        arena_give(p, b->cookie);
+    else
+        plain_free(base, req, b);
+}
+
+/* ---- the whole ---- */
+
+enum err planned_create(const struct policy_config *cfg, struct planned **out, struct err_detail *why)
+{
+    struct plain *plain;
+    enum err e = plain_create(cfg, sizeof(struct planned), &planned_set, &plain, why);
+    if (e != ERR_OK)
+        return e;
+    struct planned *p = (struct planned *)plain;
+    e = heap_open(&p->arena, &plain->upstream, 0);
+    if (e != ERR_OK)
+        planned_destroy(&plain->base);
+    else
+        *out = p;
+    return e;
+}
+
+void planned_destroy(struct policy *base)
+{
+    struct planned *p = (struct planned *)base;
+    free(p->rows);
+    heap_close(&p->arena);
+    plain_destroy(base);
+}
+
+enum err planned_walk(const struct policy *base, block_visit visit, void *arg)
+{
+    const struct planned *p = (const struct planned *)base;
+    const struct heap *const heaps[] = {&p->plain.heap, &p->arena};
+    return heaps_walk(heaps, 2, visit, arg);
+}
+
+uint64_t planned_largest_free(const struct policy *base)
+{
+    const struct planned *p = (const struct planned *)base;
+    const uint32_t a = first_fit_largest(p->plain.heap.blocks.at, p->root);
+    const uint32_t b = first_fit_largest(p->arena.blocks.at, p->arena_root);
+    const uint64_t plain = a == BLOCK_NONE ? 0 : heap_at(&p->plain.heap, a)->size;
+    const uint64_t arena = b == BLOCK_NONE ? 0 : heap_at(&p->arena, b)->size;
+    return upstream_largest_free(&p->plain.upstream, plain > arena ? plain : arena);
+}
+
+void planned_stats(const struct policy *base, stat_visit visit, void *arg)
+{
+    const struct planned *p = (const struct planned *)base;
+    const struct own_stat own[] = {{"plan.bytes", p->arena_bytes}, {"plan.mismatched", p->n_mismatched},
+                                   {"plan.served", p->n_planned}};
+    upstream_stats(&p->plain.upstream, own, sizeof own / sizeof own[0], visit, arg);
+}
+
+enum err planned_check(const struct policy *base, struct err_detail *why)
+{
+    const struct planned *p = (const struct planned *)base;
+    const enum err e = heap_check(&p->arena, base->ops->name, why);
+    return e == ERR_OK ? plain_check(base, why) : e;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * A step that a refused request cut, filled in from the step before it.
+ *
+ *     | step | step | A B C D E F | A B C x       recorded: D was refused
+ *                         | D E F |
+ *     | step | step | A B C D E F | A B C D E F A B C ...       filled in
+ *
+ * What is put in was not recorded. It is what the program would do if the step went on as the one before, and then began
+ * the next: one whole period from the refused request on. So an answer from it stands beside the lower bound, labelled,
+ * and never in place of it.
+ */
+#ifndef REPLAY_REPLAY_ADVISE_FILLED_STEP_H
+#define REPLAY_REPLAY_ADVISE_FILLED_STEP_H
+
+#include "replay/coverage/coverage.h"
+
+/* Opens the filled-in trace in memory. *out is NULL if the step cannot be filled in: the recording does not end with a
+ * refused request, has no two whole steps that are equal, or the cut step or the refused request differs from them.
+ * ERR_HOST_NOMEM; the reader's and writer's errors. */
+MUST_USE enum err filled_step_open(struct trace_reader *trace, const struct coverage *c, struct trace_reader **out,
+                                   struct err_detail *why);
+
+#endif

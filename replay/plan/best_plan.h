@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * The best plan that can be found for the requests of a trace in one contiguous stretch of memory, and a height below
+ * which no plan exists, with its proof:
+ *
+ *     live peak  <=  lower bound (proved)  <=  any plan  <=  the plan found
+ *
+ * First all requests are placed greedily in several orders. If that leaves a gap to the live peak, the requests that
+ * matter are searched (plan_search.h): the largest, such that all others together are a small part of the whole. The
+ * others are then placed greedily. Last, orders are improved step by step.
+ */
+#ifndef REPLAY_REPLAY_PLAN_BEST_PLAN_H
+#define REPLAY_REPLAY_PLAN_BEST_PLAN_H
+
+#include "base/err.h"
+#include "replay/plan/lifetimes.h"
+
+/* Sources of a lower bound. */
+enum plan_proof {
+    PROOF_LIVE,                      /* the requests of the proof are all live at one step */
+    PROOF_SEARCH,                    /* the requests of the proof alone have no lower plan: a search ended without one */
+};
+
+struct plan_limits {
+    uint64_t enough_bytes;           /* a plan of this size ends the search; 0: none does */
+    uint64_t align_bytes;            /* offsets are its multiples, as are the sizes of the lives; > 0 */
+    uint64_t work;                   /* what may be spent; PLAN_WORK_SECOND is about a second */
+    /* Says how much of `work` is spent; may be NULL. */
+    void   (*progress)(void *arg, uint64_t done, uint64_t total);
+    void    *progress_arg;
+};
+
+#define PLAN_WORK_SECOND UINT64_C(60000000)
+
+/* Zero is a valid beginning and end. */
+struct best_plan {
+    uint64_t  live_bytes;            /* most that is live at once, in sizes as rounded */
+    uint64_t  lower_bytes;           /* proved */
+    uint64_t  plan_bytes;            /* found */
+    uint64_t *offsets;               /* by request */
+    enum plan_proof proof;
+    uint32_t *proof_lives;           /* the requests of the proof, ascending */
+    size_t    n_proof;
+    uint32_t  live_step;             /* a step after which live_bytes are live */
+    uint64_t  work;                  /* spent */
+};
+
+/* Finds a plan. The same lives and limits give the same plan. ERR_HOST_NOMEM. */
+MUST_USE enum err best_plan_find(const struct lifetimes *l, const struct plan_limits *limits, struct best_plan *out,
+                                 struct err_detail *why);
+void best_plan_close(struct best_plan *p);
+
+#endif

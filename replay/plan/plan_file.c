@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+#include "replay/plan/plan_file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The times of an instance of minimalloc, as its trace is walked. */
+struct source_times {
+    struct plan_row *rows;
+    size_t   *in_slot;               /* request by slot */
+    uint64_t *born;                  /* event by request */
+    size_t    n;
+};
+
+static void times_visit(void *arg, const struct event *ev, uint64_t number)
+{
+    struct source_times *t = arg;
+    if (ev->kind == EVENT_ALLOC) {
+        t->in_slot[ev->slot] = t->n;
+        t->born[t->n] = number;
+        t->rows[t->n++].lower = ev->time_ns;
+    } else if (ev->kind == EVENT_FREE) {
+        t->rows[t->in_slot[ev->slot]].upper = ev->time_ns;
+    }
+}
+
+/* The trace starts empty, refuses nothing and frees everything: its allocs are the requests. */
+static enum err read_source(struct trace_reader *trace, size_t n, struct plan_row *rows, struct err_detail *why)
+{
+    struct source_times t = { .rows = rows, .born = calloc(n + 1, sizeof *t.born) };
+    t.in_slot = calloc((size_t)trace_info(trace)->peak_live + 1, sizeof *t.in_slot);
+    enum err e = t.in_slot == NULL || t.born == NULL
+                     ? err_set(why, ERR_HOST_NOMEM, 0, "no memory for the times of %zu requests", n)
+                     : trace_each_event(trace, times_visit, &t, why);
+    for (size_t i = 0; i < t.n && e == ERR_OK; i++) {
+        struct trace_side side;
+        e = trace_side_at(trace, t.born[i], &side, why);
+        if (e == ERR_OK)
+            rows[i].id = side.record - 1;
+    }
+    free(t.in_slot);
+    free(t.born);
+    return e;
+}
+
+bool plan_has_times(const struct trace_reader *trace)
+{
+    const char *source = trace_meta(trace, "source");
+    return source != NULL && strcmp(source, "minimalloc") == 0;
+}
+
+enum err plan_rows_read(struct trace_reader *trace, const struct lifetimes *l, struct plan_row **out,
+                        struct err_detail *why)
+{
+    struct plan_row *rows = malloc((l->n + 1) * sizeof *rows);
+    enum err e = ERR_OK;
+    if (rows == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu rows", l->n);
+    for (size_t i = 0; i < l->n; i++)
+        rows[i] = (struct plan_row){ .id = i, .lower = l->at[i].begin,
+                                     .upper = l->at[i].end == UINT32_MAX ? l->n_steps : l->at[i].end };
+    if (plan_has_times(trace))
+        e = read_source(trace, l->n, rows, why);
+    if (e == ERR_OK)
+        *out = rows;
+    else
+        free(rows);
+    return e;
+}
+
+void plan_file_write(const struct plan_row *rows, const struct lifetimes *l, const uint64_t *offsets, FILE *out)
+{
+    fprintf(out, "id,lower,upper,size,offset\n");
+    for (size_t i = 0; i < l->n; i++)
+        fprintf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", rows[i].id, rows[i].lower,
+                rows[i].upper, l->at[i].bytes, offsets[i]);
+}

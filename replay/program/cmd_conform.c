@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay conform POLICY --as ALLOCATOR`: in how many recorded cases does a policy do what the real allocator did? */
+#include "replay/program/cli.h"
+
+#include "base/installed_file.h"
+#include "replay/conform/conform.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+
+#include <limits.h>
+
+/* Everything the command holds. Zero is valid: session_close accepts it. */
+struct session {
+    const struct options *options;
+    struct conform        result;
+    struct output        *json;
+    bool                  is_stdout_taken;
+};
+
+static void session_close(struct session *s)
+{
+    output_abandon(s->json);
+    conform_close(&s->result);
+}
+
+static enum err session_run(struct session *s, struct err_detail *why)
+{
+    char folder[PATH_MAX];
+    const struct options *o = s->options;
+    if (o->as == NULL)
+        return err_set(why, ERR_USAGE, 0, "say which allocator the policy stands for: --as rmm-pool");
+    const enum err e = installed_file_find("tests/data/zoo", folder, why);
+    return e == ERR_OK ? conform_run(folder, o->as, o->inputs[0], &s->result, why) : e;
+}
+
+static void print_text(const struct session *s)
+{
+    const struct conform *c = &s->result;
+    struct words answer = { .n = 0 };
+    words_add(&answer, "%s does what %s %s did in %zu of %zu recorded cases (%.1f %%): the same placements, refusals, device "
+              "calls, block sizes and counters.", s->options->inputs[0], s->options->as, c->version, c->n_equal, c->n,
+              100.0 * (double)c->n_equal / (double)c->n);
+    words_print_within(stdout, &answer, HELP_WIDTH, 0, 0);
+    if (c->n_equal < c->n)
+        printf("\nThe first difference of each case that is not equal:\n");
+    for (size_t i = 0; i < c->n; i++) {
+        struct words w = { .n = 0 };
+        if (c->cases[i].difference == NULL)
+            continue;
+        words_add(&w, "%s: %s", c->cases[i].name, c->cases[i].difference);
+        words_print_within(stdout, &w, HELP_WIDTH, 0, 4);
+    }
+}
+
+static void write_json(const struct session *s, FILE *out)
+{
+    const struct conform *c = &s->result;
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-conform/1");
+    json_put_text(&w, "policy", s->options->inputs[0]);
+    json_put_text(&w, "allocator", s->options->as);
+    json_put_text(&w, "version", c->version);
+    json_put_number(&w, "cases", c->n);
+    json_put_number(&w, "equal", c->n_equal);
+    json_put_array(&w, "results");
+    for (size_t i = 0; i < c->n; i++) {
+        json_put_object(&w, NULL);
+        json_put_text(&w, "case", c->cases[i].name);
+        json_put_bool(&w, "is_equal", c->cases[i].difference == NULL);
+        json_put_text(&w, "difference", c->cases[i].difference);
+        json_end_object(&w);
+    }
+    json_end_array(&w);
+    json_end_object(&w);
+    fputc('\n', out);
+}
+
+static enum exit_status conform_main(const struct options *o)
+{
+    struct session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
+    if (e == ERR_OK)
+        e = session_run(&s, &why);
+    if (e == ERR_OK && s.json != NULL) {
+        write_json(&s, output_file(s.json));
+        e = output_commit(&s.json, &why);
+    }
+    if (e == ERR_OK && !s.is_stdout_taken)
+        print_text(&s);
+    const bool is_equal = s.result.n_equal == s.result.n;
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why)
+                                                : cli_finish_stdout(is_equal ? STATUS_DONE : STATUS_FAILED);
+    session_close(&s);
+    return status;
+}
+
+static const struct flag_use conform_flags[] = { TAKES(AS), TAKES(JSON), TAKES(HELP), FLAGS_END };
+
+const struct subcommand cmd_conform = {
+    .name = "conform",
+    .synopsis = "conform POLICY --as ALLOCATOR",
+    .summary = "in how many recorded cases a policy does what the real allocator did",
+    .text = "The cases were recorded from released libraries on a simulated device; doc/zoo.md names the allocators. The "
+            "policy may be a plugin. It gets the options of each case under the names that our policy for that allocator "
+            "has. The exit status is 0 if all cases are equal and 1 if not.\n"
+            "\n"
+            "Examples:\n"
+            "  replay conform ./mine.so --as rmm-pool\n"
+            "  replay conform best-fit --as cupy --json score.json\n",
+    .flags = conform_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = conform_main,
+};

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay plan FILE`: how little memory could hold the recorded requests, proved from below and found from above. */
+#include "replay/program/cli.h"
+
+#include "base/units.h"
+#include "replay/plan/best_plan.h"
+#include "replay/plan/bounds.h"
+#include "replay/plan/plan_file.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "report/terminal_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Everything the command holds. Zero is valid: session_close accepts it. */
+struct session {
+    const struct options *options;
+    struct trace_reader  *trace;
+    struct lifetimes          lives;
+    struct bounds         bounds;
+    struct best_plan      plan;
+    struct plan_row      *rows;              /* by request */
+    uint64_t              align_bytes;
+    struct output        *json, *csv;
+    bool                  is_stdout_taken;
+};
+
+static void session_close(struct session *s)
+{
+    output_abandon(s->json);
+    output_abandon(s->csv);
+    best_plan_close(&s->plan);
+    free(s->rows);
+    lifetimes_close(&s->lives);
+    trace_close(s->trace);
+}
+
+/* What an instance of minimalloc needs is any offset; a card's allocators give multiples of 512. */
+static enum err choose_alignment(struct session *s, struct err_detail *why)
+{
+    const uint64_t typed = s->options->align_bytes;
+    s->align_bytes = typed > 0 ? typed : plan_has_times(s->trace) ? 1 : 512;
+    if (!is_power_of_two(s->align_bytes))
+        return err_set(why, ERR_USAGE, 0, "--align: expected a power of two, such as 512");
+    return ERR_OK;
+}
+
+static enum err session_run(struct session *s, struct err_detail *why)
+{
+    enum err e = cli_open_trace_without_stacks(s->options, 0, &s->trace, why);
+    if (e == ERR_OK)
+        e = choose_alignment(s, why);
+    if (e == ERR_OK)
+        e = bounds_read_lifetimes(s->trace, s->align_bytes, &s->lives, &s->bounds, why);
+    if (e != ERR_OK)
+        return e;
+    struct progress progress = progress_start("planning", PROGRESS_PARTS);
+    const struct plan_limits limits = { .enough_bytes = s->options->capacity, .align_bytes = s->align_bytes,
+                                        .work = s->options->effort * PLAN_WORK_SECOND, .progress = progress_report,
+                                        .progress_arg = &progress };
+    e = best_plan_find(&s->lives, &limits, &s->plan, why);
+    progress_clear(&progress);
+    return e == ERR_OK ? plan_rows_read(s->trace, &s->lives, &s->rows, why) : e;
+}
+
+/* ---- text ---- */
+
+static bool is_optimal(const struct session *s)
+{
+    return s->plan.plan_bytes == s->plan.lower_bytes;
+}
+
+/* Share of the lower bound that is open. */
+static double gap(const struct session *s)
+{
+    return s->plan.lower_bytes == 0 ? 0
+                                    : (double)(s->plan.plan_bytes - s->plan.lower_bytes) / (double)s->plan.lower_bytes;
+}
+
+static void add_answer(const struct session *s, struct words *w)
+{
+    char plan[TEXT_NUMBER], lower[TEXT_NUMBER], n[TEXT_NUMBER];
+    text_count(s->lives.n, n);
+    text_mib(s->plan.plan_bytes, plan);
+    if (is_optimal(s))
+        words_add(w, "%s hold all %s requests in one stretch of memory, and no less can: proved.", plan, n);
+    else
+        words_add(w, "%s hold all %s requests in one stretch of memory. No plan needs less than %s (proved), so at most "
+                  "%.2f %% could be saved.", plan, n, text_mib(s->plan.lower_bytes, lower), 100 * gap(s));
+    if (s->options->capacity > 0)
+        words_add(w, " That is %s the capacity of %s.",
+                  s->plan.plan_bytes <= s->options->capacity ? "within" : "more than",
+                  text_mib(s->options->capacity, plan));
+}
+
+static enum err print_figures(const struct session *s)
+{
+    static const struct text_column columns[] = { { .title = "", .is_left = true }, { .title = "bytes" },
+                                                  { .title = "" }, { .title = "why", .is_left = true, .leaves = 1 } };
+    struct terminal_table t = { .columns = columns, .n_columns = sizeof columns / sizeof columns[0], .bold_row = SIZE_MAX };
+    const struct { const char *name; uint64_t bytes; const char *why; } rows[] = {
+        { "live peak", s->bounds.live_bytes, "requested and live at once" },
+        { "lower bound", s->plan.lower_bytes,
+          s->plan.proof == PROOF_LIVE ? "live at once, with alignment" : "a search of some requests had no plan" },
+        { "plan", s->plan.plan_bytes, is_optimal(s) ? "found; none is lower" : "found" },
+    };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && e == ERR_OK; i++) {
+        char bytes[TEXT_NUMBER], mib[TEXT_NUMBER];
+        const char *const cells[] = { rows[i].name, text_count(rows[i].bytes, bytes), text_mib(rows[i].bytes, mib),
+                                      rows[i].why };
+        e = terminal_table_add(&t, cells);
+    }
+    if (e == ERR_OK)
+        terminal_table_print(stdout, &t, HELP_WIDTH);
+    terminal_table_close(&t);
+    return e;
+}
+
+static void print_paragraph(const struct words *w)
+{
+    words_print_within(stdout, w, HELP_WIDTH, 0, 0);
+}
+
+static enum err print_text(const struct session *s)
+{
+    struct words answer = { .n = 0 }, basis = { .n = 0 };
+    char align[TEXT_NUMBER], n[TEXT_NUMBER];
+    add_answer(s, &answer);
+    print_paragraph(&answer);
+    printf("\n");
+    const enum err e = print_figures(s);
+    printf("\n");
+    words_add(&basis, "Every lifetime is known beforehand, every offset is a multiple of %s, and nothing moves. The proof "
+              "names %s requests (--json).", text_mib(s->align_bytes, align), text_count(s->plan.n_proof, n));
+    if (!is_optimal(s) && s->plan.work >= s->options->effort * PLAN_WORK_SECOND)
+        words_add(&basis, " The search spent its effort of %" PRIu64 "; a larger one may find more.", s->options->effort);
+    if (s->options->out != NULL)
+        words_add(&basis, " The offsets are in %s; examples/plan/check_plan.py checks them and the proof.",
+                  s->options->out);
+    print_paragraph(&basis);
+    return e;
+}
+
+/* ---- files ---- */
+
+static void write_json(const struct session *s, FILE *out)
+{
+    struct json_writer w = json_writer(out);
+    json_put_object(&w, NULL);
+    json_put_text(&w, "schema", "replay-plan/1");
+    json_put_number(&w, "requests", s->lives.n);
+    json_put_number(&w, "live_peak_bytes", s->bounds.live_bytes);
+    json_put_number(&w, "lower_bound_bytes", s->plan.lower_bytes);
+    json_put_number(&w, "plan_bytes", s->plan.plan_bytes);
+    json_put_number(&w, "align_bytes", s->align_bytes);
+    json_put_number_unless(&w, "capacity_bytes", s->options->capacity, 0);
+    json_put_bool(&w, "is_optimal", is_optimal(s));
+    json_put_ratio(&w, "gap", gap(s));
+    json_put_number(&w, "effort", s->options->effort);
+    json_put_object(&w, "proof");
+    json_put_text(&w, "kind", s->plan.proof == PROOF_LIVE ? "live" : "search");
+    json_put_array(&w, "requests");
+    for (size_t i = 0; i < s->plan.n_proof; i++)
+        json_put_number(&w, NULL, s->rows[s->plan.proof_lives[i]].id);
+    json_end_array(&w);
+    json_end_object(&w);
+    json_end_object(&w);
+    fputc('\n', out);
+}
+
+static enum err write_files(struct session *s, struct err_detail *why)
+{
+    if (s->csv != NULL)
+        plan_file_write(s->rows, &s->lives, s->plan.offsets, output_file(s->csv));
+    enum err e = output_commit(&s->csv, why);
+    if (e == ERR_OK && s->json != NULL)
+        write_json(s, output_file(s->json));
+    return e == ERR_OK ? output_commit(&s->json, why) : e;
+}
+
+static enum exit_status plan_main(const struct options *o)
+{
+    struct session s = { .options = o };
+    struct err_detail why = { .text = "" };
+    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->out, &s.is_stdout_taken, &s.csv, &why);
+    if (e == ERR_OK)
+        e = session_run(&s, &why);
+    if (e == ERR_OK)
+        e = write_files(&s, &why);
+    if (e == ERR_OK && !s.is_stdout_taken && print_text(&s) != ERR_OK)
+        e = err_set(&why, ERR_HOST_NOMEM, 0, "no memory for the table");
+    const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
+    session_close(&s);
+    return status;
+}
+
+static const struct flag_use plan_flags[] = {
+    TAKES_AS(OUT, "write the plan as CSV: id,lower,upper,size,offset, as minimalloc reads and writes it"),
+    TAKES_AS(JSON, "write the figures and the proof of the lower bound as JSON; '-' is standard output"),
+    TAKES(CAPACITY), TAKES(ALIGN), TAKES(EFFORT), TAKES_INPUT, TAKES(HELP), FLAGS_END,
+};
+
+const struct subcommand cmd_plan = {
+    .name = "plan",
+    .synopsis = "plan FILE",
+    .summary = "how little memory could hold the requests: a proved lower bound and a plan",
+    .text = "Three figures: what was live at once, a proved lower bound of one contiguous stretch of memory, and the best "
+            "plan found with every lifetime known. No allocator that keeps one stretch can need less than the bound. One "
+            "that gives memory back to the card and takes other memory may.\n"
+            "\n"
+            "Examples:\n"
+            "  replay plan trace.zst\n"
+            "  replay plan A.1048576.csv --capacity 1048576 -o offsets.csv --json proof.json\n"
+            "  python3 examples/plan/check_plan.py offsets.csv proof.json\n",
+    .flags = plan_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = 1,
+    .run = plan_main,
+};

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* `replay trace cut|merge|resize|repeat|shift|anonymise FILE... -o OUT`: traces made of traces. */
+#include "replay/program/cli.h"
+
+#include "replay/coverage/steps.h"
+#include "traces/trace_edit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_BYTES = 4096, TEXTS_SHOWN = 20, TEXT_COLUMNS = 76 };
+
+/* What the command works on. */
+struct edit {
+    const struct options *o;
+    struct trace_reader *in[TRACE_MERGE_MAX];
+    uint64_t offset_ns[TRACE_MERGE_MAX];
+    size_t   n;
+};
+
+/* ---- values ---- */
+
+/* Reads "1.5s" or "-20ms" up to `end`. False: it is no time. */
+static bool read_time(const char *text, const char *end, double *ns)
+{
+    static const struct { const char *unit; double ns; } units[] = {
+        { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "min", 60e9 },
+    };
+    char *unit;
+    const double value = strtod(text, &unit);
+    if (unit == text || unit >= end || !(value > -1e9 && value < 1e9))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strlen(units[i].unit) == (size_t)(end - unit) && memcmp(units[i].unit, unit, (size_t)(end - unit)) == 0) {
+            *ns = value * units[i].ns;
+            return true;
+        }
+    return false;
+}
+
+/* The two sides of "A..B"; the second may be empty. */
+static enum err split_part(const char *flag, const char *text, const char **second, struct err_detail *why)
+{
+    const char *dots = strstr(text, "..");
+    if (dots == NULL || dots == text)
+        return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected A..B or A..", flag, text);
+    *second = dots + 2;
+    return ERR_OK;
+}
+
+static enum err part_by_events(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
+{
+    const char *second;
+    char *stop;
+    const enum err e = split_part("events", d->o->part, &second, why);
+    if (e != ERR_OK)
+        return e;
+    *first = strtoull(d->o->part, &stop, 10);
+    bool is_read = stop == second - 2 && d->o->part[0] != '-';
+    *end = second[0] == '\0' ? trace_info(d->in[0])->events : strtoull(second, &stop, 10);
+    is_read &= second[0] == '\0' || (*stop == '\0' && second[0] != '-');
+    return is_read ? ERR_OK : err_set(why, ERR_USAGE, 0, "--events '%.40s': expected two numbers as 100..200", d->o->part);
+}
+
+static enum err part_by_time(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
+{
+    const char *second;
+    double from = 0, to = 0;
+    enum err e = split_part("time", d->o->part_time, &second, why);
+    if (e != ERR_OK)
+        return e;
+    const bool has_end = second[0] != '\0';
+    if (!read_time(d->o->part_time, second - 2, &from) || from < 0 ||
+        (has_end && (!read_time(second, second + strlen(second), &to) || to < 0)))
+        return err_set(why, ERR_USAGE, 0, "--time '%.40s': expected two times as 1.5s..2s", d->o->part_time);
+    *end = trace_info(d->in[0])->events;
+    e = trace_event_at(d->in[0], (uint64_t)from, first, why);
+    return e == ERR_OK && has_end ? trace_event_at(d->in[0], (uint64_t)to, end, why) : e;
+}
+
+static enum err part_by_step(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
+{
+    struct steps steps;
+    const enum err e = steps_find(d->in[0], &steps, why);
+    if (e == ERR_OK && steps.whole == 0)
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: no whole step was recorded; --events or --time name a part",
+                       d->o->inputs[1]);
+    *first = steps.first;
+    *end = steps.end;
+    return e;
+}
+
+/* ---- the kinds of work ---- */
+
+static enum err edit_cut(struct edit *d, struct trace_writer *w, struct err_detail *why)
+{
+    uint64_t first = 0, end = 0;
+    const struct options *o = d->o;
+    if ((o->part != NULL) + (o->part_time != NULL) + o->part_step != 1)
+        return err_set(why, ERR_USAGE, 0, "cut needs one of --events A..B, --time A..B and --step");
+    enum err e = o->part != NULL        ? part_by_events(d, &first, &end, why)
+                 : o->part_time != NULL ? part_by_time(d, &first, &end, why)
+                                        : part_by_step(d, &first, &end, why);
+    return e == ERR_OK ? trace_cut(d->in[0], first, end, w, why) : e;
+}
+
+static enum err edit_merge(struct edit *d, struct trace_writer *w, struct err_detail *why)
+{
+    return trace_merge(d->in, d->offset_ns, d->n, w, why);
+}
+
+static enum err edit_resize(struct edit *d, struct trace_writer *w, struct err_detail *why)
+{
+    char *end = NULL;
+    const double factor = d->o->scale == NULL ? 0 : strtod(d->o->scale, &end);
+    if (end == NULL || *end != '\0' || !(factor > 0 && factor <= 1e6))
+        return err_set(why, ERR_USAGE, 0, "resize needs --scale X, above 0 and at most 1000000");
+    return trace_resize(d->in[0], factor, w, why);
+}
+
+static enum err edit_repeat(struct edit *d, struct trace_writer *w, struct err_detail *why)
+{
+    return d->o->times == 0 ? err_set(why, ERR_USAGE, 0, "repeat needs --times N")
+                            : trace_repeat(d->in[0], d->o->times, w, why);
+}
+
+static enum err edit_shift(struct edit *d, struct trace_writer *w, struct err_detail *why)
+{
+    double ns = 0;
+    if (d->o->by == NULL || !read_time(d->o->by, d->o->by + strlen(d->o->by), &ns))
+        return err_set(why, ERR_USAGE, 0, "shift needs --by TIME, such as 2s or -150ms");
+    return trace_shift(d->in[0], (int64_t)ns, w, why);
+}
+
+static enum err edit_anonymise(struct edit *d, struct trace_writer *w, struct err_detail *why)
+{
+    return trace_anonymise(d->in[0], w, why);
+}
+
+static const struct edit_kind {
+    const char *name;
+    size_t      most_files;
+    enum err  (*run)(struct edit *d, struct trace_writer *w, struct err_detail *why);
+} kinds[] = {
+    { "cut", 1, edit_cut },       { "merge", TRACE_MERGE_MAX, edit_merge }, { "resize", 1, edit_resize },
+    { "repeat", 1, edit_repeat }, { "shift", 1, edit_shift },               { "anonymise", 1, edit_anonymise },
+};
+
+static enum err find_kind(const char *name, const struct edit_kind **out, struct err_detail *why)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, name) == 0) {
+            *out = &kinds[i];
+            return ERR_OK;
+        }
+    return err_set(why, ERR_USAGE, 0, "trace '%.40s': expected cut, merge, resize, repeat, shift or anonymise", name);
+}
+
+/* ---- files ---- */
+
+/* Opens "b.zst" or "b.zst@2s": a file, and how much later it begins. */
+static enum err open_one(struct edit *d, const char *typed, bool *has_offset, struct err_detail *why)
+{
+    char path[PATH_BYTES];
+    const char *inputs[1] = { path };
+    struct options one = *d->o;
+    double ns = 0;
+    const char *at = strrchr(typed, '@');
+    *has_offset = at != NULL && read_time(at + 1, at + strlen(at), &ns) && ns >= 0;
+    const size_t n = *has_offset ? (size_t)(at - typed) : strlen(typed);
+    if (n >= sizeof path)
+        return err_set(why, ERR_USAGE, 0, "a path is longer than %d letters", PATH_BYTES);
+    snprintf(path, sizeof path, "%.*s", (int)n, typed);
+    one.inputs = inputs;
+    one.n_inputs = 1;
+    d->offset_ns[d->n] = (uint64_t)ns;
+    const enum err e = cli_open_trace(&one, 0, &d->in[d->n], why);
+    d->n += e == ERR_OK;
+    return e;
+}
+
+/* Without offsets, recordings that all tell the time of day begin as they began then. */
+static void offsets_by_clock(struct edit *d)
+{
+    uint64_t first_us = UINT64_MAX;
+    for (size_t i = 0; i < d->n; i++) {
+        const uint64_t us = trace_info(d->in[i])->epoch_us;
+        if (us == 0)
+            return;
+        first_us = us < first_us ? us : first_us;
+    }
+    for (size_t i = 0; i < d->n; i++)
+        d->offset_ns[i] = (trace_info(d->in[i])->epoch_us - first_us) * 1000;
+}
+
+static enum err open_files(struct edit *d, const struct edit_kind *kind, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    bool has_any = false, has_offset;
+    if (d->o->n_inputs < 2 || d->o->n_inputs - 1 > kind->most_files)
+        return err_set(why, ERR_USAGE, 0, "trace %s needs %s", kind->name, kind->most_files == 1 ? "one file" : "files to merge");
+    for (size_t i = 1; i < d->o->n_inputs && e == ERR_OK; i++) {
+        e = open_one(d, d->o->inputs[i], &has_offset, why);
+        has_any |= has_offset;
+    }
+    if (e == ERR_OK && !has_any)
+        offsets_by_clock(d);
+    return e;
+}
+
+/* ---- the proof ---- */
+
+struct shown_texts { size_t n; };
+
+static void show_text(void *arg, const char *what, const char *text)
+{
+    struct shown_texts *shown = arg;
+    if (strcmp(what, "units") == 0 || strcmp(what, "notes") == 0 || shown->n++ >= TEXTS_SHOWN)
+        return;
+    if (strlen(what) + strlen(text) + 6 <= TEXT_COLUMNS) {
+        printf("  %s: %s\n", what, text[0] == '\0' ? "(empty)" : text);
+        return;
+    }
+    printf("  %s:\n", what);
+    for (size_t at = 0, n = strlen(text); at < n; at += TEXT_COLUMNS)
+        printf("    %.*s\n", TEXT_COLUMNS, text + at);
+}
+
+/* Reads the file that was written, and lists every text in it. */
+static enum err prove(const char *path, struct err_detail *why)
+{
+    struct trace_reader *written = NULL;
+    struct shown_texts shown = { 0 };
+    if (strcmp(path, "-") == 0)
+        return ERR_OK;
+    const enum err e = trace_open(path, &written, why);
+    if (e != ERR_OK)
+        return e;
+    printf("All texts in %s, read back; the rest is numbers:\n", path);
+    const bool is_anonymous = trace_is_anonymous(written, show_text, &shown);
+    if (shown.n > TEXTS_SHOWN)
+        printf("  and %zu more of the same kinds\n", shown.n - TEXTS_SHOWN);
+    if (shown.n == 0)
+        printf("  none\n");
+    trace_close(written);
+    return is_anonymous ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%s: holds a text that names something", path);
+}
+
+static enum err edit_to(struct edit *d, const struct edit_kind *kind, struct err_detail *why)
+{
+    struct trace_writer *w = NULL;
+    enum err e = trace_create(d->o->out, &w, why);
+    if (e != ERR_OK)
+        return e;
+    e = kind->run(d, w, why);
+    if (e != ERR_OK) {
+        trace_abandon(w);
+        return e;
+    }
+    e = trace_finish(w, why);
+    return e == ERR_OK && kind->run == edit_anonymise ? prove(d->o->out, why) : e;
+}
+
+static enum exit_status trace_main(const struct options *o)
+{
+    struct err_detail why = { .text = "" };
+    const struct edit_kind *kind = NULL;
+    struct edit *d = calloc(1, sizeof *d);
+    enum err e = d == NULL ? err_set(&why, ERR_HOST_NOMEM, 0, "no memory") : find_kind(o->inputs[0], &kind, &why);
+    if (e == ERR_OK)
+        e = o->out != NULL ? cli_check_output(o, o->out, &why)
+                           : err_set(&why, ERR_USAGE, 0, "trace needs a name for the new trace: -o OUT");
+    if (e == ERR_OK) {
+        d->o = o;
+        e = open_files(d, kind, &why);
+    }
+    if (e == ERR_OK)
+        e = edit_to(d, kind, &why);
+    for (size_t i = 0; d != NULL && i < d->n; i++)
+        trace_close(d->in[i]);
+    free(d);
+    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &why);
+}
+
+static const struct flag_use trace_flags[] = {
+    TAKES(OUT), TAKES(PART), TAKES(PART_TIME), TAKES(PART_STEP), TAKES(TIMES), TAKES(SCALE), TAKES(LATER), TAKES_INPUT,
+    TAKES(HELP), FLAGS_END,
+};
+
+const struct subcommand cmd_trace = {
+    .name = "trace",
+    .synopsis = "trace WORK FILE... -o OUT",
+    .summary = "make a trace of traces: cut, merge, resize, repeat, shift or anonymise them",
+    .text = "cut takes a part; what was live at its beginning is requested before it. repeat takes a trace several times, as "
+            "a step that was cut out. merge puts several on one card, in order of time: as they began by the clock, or as "
+            "@TIME says. resize multiplies all sizes. shift moves the time of day. anonymise takes out call stacks, labels, "
+            "paths and commands, reads back what it wrote, and lists every text that is left.\n"
+            "\n"
+            "  replay trace cut run.pickle --step -o step.zst\n"
+            "  replay trace repeat step.zst --times 100 -o long.zst\n"
+            "  replay trace merge rank0.zst rank1.zst@2s -o card.zst\n"
+            "  replay trace anonymise oom.pickle -o report.zst\n",
+    .flags = trace_flags,
+    .n_inputs_min = 1,
+    .n_inputs_max = TRACE_MERGE_MAX + 1,
+    .run = trace_main,
+};

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Reads what shares the card, runs it, and says who is refused first. */
+#include "replay/program/replay_shared.h"
+
+#include "base/array.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "import/csv_lines.h"
+#include "replay/engine/shared_card.h"
+#include "replay/results/result.h"
+#include "replay/verify/recorded_settings.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "report/terminal_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROCESSES_MAX = 64 };
+
+/* Everything the command holds. Zero is valid: shared_close accepts it. */
+struct shared_report {
+    char *list;                              /* the option's text, cut into its items */
+    const char *paths[PROCESSES_MAX];
+    struct card_process processes[PROCESSES_MAX];
+    struct policy_spec specs[PROCESSES_MAX];
+    size_t n;
+    struct others_step *others;
+    size_t n_others, others_room;
+    struct device_choice device;
+    struct shared_card card;
+    struct output *json;
+};
+
+static void shared_close(struct shared_report *r)
+{
+    output_abandon(r->json);
+    shared_card_close(&r->card);
+    for (size_t i = 0; i < r->n; i++) {
+        policy_spec_close(&r->specs[i]);
+        trace_close(r->processes[i].trace);
+    }
+    free(r->others);
+    free(r->list);
+    free(r);
+}
+
+/* ---- what was typed ---- */
+
+/* "2s", "500ms", "0.25s" in nanoseconds. */
+static bool time_read(const char *text, uint64_t *ns)
+{
+    char *end;
+    const double number = strtod(text, &end);
+    const double unit = strcmp(end, "s") == 0 ? 1e9 : strcmp(end, "ms") == 0 ? 1e6 : strcmp(end, "us") == 0 ? 1e3
+                        : strcmp(end, "min") == 0 ? 60e9 : 0;
+    if (end == text || unit == 0 || !(number >= 0) || number * unit > 1e18)
+        return false;
+    *ns = (uint64_t)(number * unit);
+    return true;
+}
+
+/* "FILE", "FILE@+2s", "FILE@+2s@8GiB", "FILE@8GiB". The text is cut at the first "@" of these. */
+static enum err process_read_item(char *item, struct card_process *p, struct err_detail *why)
+{
+    for (char *at; (at = strrchr(item, '@')) != NULL; *at = '\0') {
+        if (at[1] == '+' && time_read(at + 2, &p->begins_ns))
+            continue;
+        if (units_parse_bytes(at + 1, strlen(at + 1), &p->limit_bytes) && p->limit_bytes > 0)
+            continue;
+        return err_set(why, ERR_USAGE, 0, "--share '%.80s': behind the @ is expected a beginning such as +2s, or the most "
+                       "that the process may take, such as 8GiB", at);
+    }
+    return ERR_OK;
+}
+
+/* Lines "seconds,bytes"; a first line of words is a head. */
+static enum err others_read(struct shared_report *r, const char *path, struct err_detail *why)
+{
+    struct csv_line *line = calloc(1, sizeof *line);
+    struct input *in = NULL;
+    enum err e = line == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)) : input_open(path, &in, why);
+    while (e == ERR_OK && (e = csv_next(in, line, why)) == ERR_OK && line->n > 0) {
+        struct others_step step, *more;
+        char seconds[64];
+        snprintf(seconds, sizeof seconds, "%.60ss", line->fields[0]);
+        if (line->n < 2 || !time_read(seconds, &step.time_ns) ||
+            !units_parse_bytes(line->fields[1], strlen(line->fields[1]), &step.bytes)) {
+            if (line->number == 1)
+                continue;
+            e = err_set(why, ERR_FORMAT, line->number, "%s: line %llu: expected seconds and a size, such as 2.5,4GiB", path,
+                        (unsigned long long)line->number);
+        } else if (r->n_others > 0 && step.time_ns < r->others[r->n_others - 1].time_ns) {
+            e = err_set(why, ERR_FORMAT, line->number, "%s: line %llu: time goes back", path,
+                        (unsigned long long)line->number);
+        } else if ((more = array_grow(r->others, r->n_others, &r->others_room, sizeof *more)) == NULL) {
+            e = err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+        } else {
+            r->others = more;
+            more[r->n_others++] = step;
+        }
+    }
+    input_close(in);
+    free(line);
+    return e;
+}
+
+static enum err process_open(struct shared_report *r, const struct options *o, char *item, struct err_detail *why)
+{
+    struct options one = *o;
+    if (r->n == PROCESSES_MAX)
+        return err_set(why, ERR_USAGE, 0, "--share: at most %d processes", PROCESSES_MAX);
+    struct card_process *p = &r->processes[r->n];
+    enum err e = process_read_item(item, p, why);
+    if (e != ERR_OK)
+        return e;
+    one.inputs = &r->paths[r->n];
+    one.n_inputs = 1;
+    r->paths[r->n] = item;
+    e = cli_open_trace_without_stacks(&one, 0, &p->trace, why);
+    if (e != ERR_OK)
+        return e;
+    p->spec = &r->specs[r->n++];
+    return o->n_policies > 0 ? policy_spec_parse(o->policies[0], &r->specs[r->n - 1], why)
+                             : recorded_policy(p->trace, &r->specs[r->n - 1], why);
+}
+
+static enum err shared_read(struct shared_report *r, const struct options *o, struct err_detail *why)
+{
+    static const char others[] = "others=";
+    enum err e = ERR_OK;
+    r->list = strdup(o->share);
+    if (r->list == NULL)
+        return err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+    for (char *item = r->list, *next; item != NULL && e == ERR_OK; item = next) {
+        next = strchr(item, ',');
+        if (next != NULL)
+            *next++ = '\0';
+        e = strncmp(item, others, strlen(others)) == 0 ? others_read(r, item + strlen(others), why)
+                                                       : process_open(r, o, item, why);
+    }
+    if (e == ERR_OK && r->n == 0)
+        e = err_set(why, ERR_USAGE, 0, "--share names no trace");
+    return e;
+}
+
+static enum err check_options(const struct options *o, struct err_detail *why)
+{
+    static const enum flag_id taken[] = {FLAG_SHARE, FLAG_POLICY, FLAG_DEVICES, FLAG_JSON, FLAG_ON_OOM, FLAG_START,
+                                         FLAG_FROM, FLAG_GPU, FLAG_RELEASES, FLAG_MEMORY_LIMIT, FLAG_WIDE};
+    for (enum flag_id id = 0; id < N_FLAGS; id++) {
+        bool is_taken = !o->is_given[id];
+        for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+            is_taken = is_taken || taken[i] == id;
+        if (!is_taken)
+            return err_set(why, ERR_USAGE, 0, "--%s: not with --share", flag_name(id));
+    }
+    if (o->n_inputs > 0)
+        return err_set(why, ERR_USAGE, 0, "--share names the traces; %.100s is one too many", o->inputs[0]);
+    if (o->n_devices != 1 || o->n_policies > 1)
+        return err_set(why, ERR_USAGE, 0, "--share needs one card, such as --device 24GiB, and takes one policy at most");
+    return ERR_OK;
+}
+
+static enum err shared_run(struct shared_report *r, const struct options *o, struct err_detail *why)
+{
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
+    const struct replay_config cfg = {.on_oom = o->is_given[FLAG_ON_OOM] ? o->on_oom : OOM_STOP, .start = o->start,
+                                      .progress = progress_report, .progress_arg = &progress};
+    enum err e = device_choose_for_advice(o->devices[0], r->processes[0].trace, &r->device, why);
+    if (e != ERR_OK)
+        return e;
+    r->card = (struct shared_card){.ops = r->device.ops, .device = r->device.config, .processes = r->processes,
+                                   .n_processes = r->n, .others = r->others, .n_others = r->n_others};
+    e = shared_card_run(&r->card, &cfg, why);
+    progress_clear(&progress);
+    return e;
+}
+
+/* ---- answers ---- */
+
+static void print_verdict(const struct shared_report *r)
+{
+    const struct shared_card *c = &r->card;
+    char when[TEXT_NUMBER], asked[TEXT_NUMBER], left[TEXT_NUMBER], mine[TEXT_NUMBER], others[TEXT_NUMBER], line[512];
+    if (c->first_refused == c->n_processes) {
+        text_time(c->peak_ns, when);
+        snprintf(line, sizeof line, "%s to %s end on one card: %s of it is taken at most, after %s.",
+                 r->n == 1 ? "It runs" : r->n == 2 ? "Both run" : "All run", r->n == 1 ? "its" : "their",
+                 text_mib(c->peak_bytes, mine), when);
+    } else {
+        const struct card_process *p = &r->processes[c->first_refused];
+        const struct meter_oom *oom = &p->lane.meter.first_oom;
+        text_time(c->first_refused_ns, when);
+        snprintf(line, sizeof line, "%s is refused first: after %s it asks for %s and finds %s free on the card. It has "
+                 "reserved %s then; the others hold %s.", r->paths[c->first_refused], when,
+                 text_mib(oom->requested_bytes, asked), text_mib(oom->device_free_bytes, left),
+                 text_mib(oom->reserved_bytes, mine), text_mib(p->others_at_refusal_bytes, others));
+    }
+    text_put_line(stdout, line, 0);
+}
+
+static enum err print_processes(const struct shared_report *r, size_t columns, struct err_detail *why)
+{
+    static const struct text_column titles[] = {
+        {.title = "process", .is_left = true}, {.title = "begins"}, {.title = "ends"}, {.title = "reserved at most"},
+        {.title = "of the card", .leaves = 1}, {.title = "refused"},
+    };
+    struct terminal_table t = {.columns = titles, .n_columns = sizeof titles / sizeof titles[0], .bold_row = SIZE_MAX};
+    bool is_ok = true;
+    for (size_t i = 0; i < r->n && is_ok; i++) {
+        const struct card_process *p = &r->processes[i];
+        char begins[TEXT_NUMBER], ends[TEXT_NUMBER], reserved[TEXT_NUMBER], card[TEXT_NUMBER], refused[TEXT_NUMBER];
+        text_time(p->begins_ns, begins);
+        text_time(p->ends_ns, ends);
+        is_ok = terminal_table_add(&t, (const char *const[]){
+            r->paths[i], begins, ends, text_mib(p->lane.device->usage.reserved_peak_bytes, reserved),
+            text_mib(p->peak_bytes, card), text_count(p->lane.meter.ooms, refused)}) == ERR_OK;
+    }
+    printf("\n");
+    terminal_table_print(stdout, &t, columns);
+    terminal_table_close(&t);
+    return is_ok ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+}
+
+static void write_refusal(struct json_writer *j, const struct card_process *p)
+{
+    if (p->lane.meter.ooms == 0) {
+        json_put_null(j, "refused");
+        return;
+    }
+    json_put_object(j, "refused");
+    json_put_number(j, "requested_bytes", p->lane.meter.first_oom.requested_bytes);
+    json_put_number(j, "reserved_bytes", p->lane.meter.first_oom.reserved_bytes);
+    json_put_number(j, "device_free_bytes", p->lane.meter.first_oom.device_free_bytes);
+    json_put_number(j, "others_bytes", p->others_at_refusal_bytes);
+    json_end_object(j);
+}
+
+static void write_json(const struct shared_report *r, FILE *out)
+{
+    const struct shared_card *c = &r->card;
+    struct json_writer j = json_writer(out);
+    json_put_object(&j, NULL);
+    json_put_text(&j, "schema", "replay-share/1");
+    json_put_number_unless(&j, "card_total_bytes", c->device.total_bytes, DEVICE_UNLIMITED);
+    json_put_number(&j, "context_bytes", c->device.context_bytes);
+    json_put_number(&j, "card_peak_bytes", c->peak_bytes);
+    json_put_number(&j, "card_peak_ns", c->peak_ns);
+    json_put_number_if(&j, "first_refused", c->first_refused < c->n_processes, c->first_refused);
+    json_put_number_if(&j, "first_refused_ns", c->first_refused < c->n_processes, c->first_refused_ns);
+    json_put_array(&j, "processes");
+    for (size_t i = 0; i < r->n; i++) {
+        const struct card_process *p = &r->processes[i];
+        json_put_object(&j, NULL);
+        json_put_text(&j, "path", r->paths[i]);
+        json_put_text(&j, "policy", r->specs[i].typed);
+        json_put_number(&j, "begins_ns", p->begins_ns);
+        json_put_number(&j, "ends_ns", p->ends_ns);
+        json_put_number_unless(&j, "limit_bytes", p->limit_bytes, 0);
+        json_put_number(&j, "peak_reserved_bytes", p->lane.device->usage.reserved_peak_bytes);
+        json_put_number(&j, "card_peak_bytes", p->peak_bytes);
+        json_put_number(&j, "refusals", p->lane.meter.ooms);
+        write_refusal(&j, p);
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+}
+
+enum exit_status shared_main(const struct options *o)
+{
+    struct shared_report *r = calloc(1, sizeof *r);
+    struct err_detail why = {.text = ""};
+    bool is_stdout_taken = false;
+    if (r == NULL)
+        return cli_fail(err_set(&why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM)), &why);
+    enum err e = check_options(o, &why);
+    if (e == ERR_OK)
+        e = cli_open_output(o, o->json, &is_stdout_taken, &r->json, &why);
+    if (e == ERR_OK)
+        e = shared_read(r, o, &why);
+    if (e == ERR_OK)
+        e = shared_run(r, o, &why);
+    if (e == ERR_OK && r->json != NULL) {
+        write_json(r, output_file(r->json));
+        e = output_commit(&r->json, &why);
+    }
+    if (e == ERR_OK && !is_stdout_taken) {
+        print_verdict(r);
+        e = print_processes(r, o->is_wide ? TERMINAL_ANY : terminal_columns(stdout), &why);
+    }
+    const bool is_refused = e == ERR_OK && r->card.first_refused < r->card.n_processes;
+    shared_close(r);
+    return e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(is_refused ? STATUS_FAILED : STATUS_DONE);
+}

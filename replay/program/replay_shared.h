@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * `replay --share a.zst,b.zst@+2s@8GiB,others=curve.csv --device 24GiB`: several processes on one card.
+ */
+#ifndef REPLAY_REPLAY_PROGRAM_REPLAY_SHARED_H
+#define REPLAY_REPLAY_PROGRAM_REPLAY_SHARED_H
+
+#include "replay/program/cli.h"
+
+enum exit_status shared_main(const struct options *o);
+
+#endif

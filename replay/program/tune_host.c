@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* What was asked, what PyTorch takes, and what a threshold saves. */
+#include "replay/program/tune_host.h"
+
+#include "base/terminal.h"
+#include "replay/advise/host_settings.h"
+#include "report/json_writer.h"
+#include "report/text.h"
+#include "report/terminal_table.h"
+
+#include <string.h>
+
+static enum err print_table(const struct host_settings *s, size_t columns, struct err_detail *why)
+{
+    static const struct text_column titles[] = {
+        {.title = "setting", .is_left = true}, {.title = "taken at most"}, {.title = "calls"}, {.title = "time", .leaves = 1},
+    };
+    struct terminal_table t = {.columns = titles, .n_columns = sizeof titles / sizeof titles[0], .bold_row = s->best == 0 ? 0 : 1};
+    const size_t rows[] = {0, s->best, 1};
+    bool is_ok = true;
+    for (size_t i = 0; i < 3 && is_ok; i++) {
+        const struct host_setting *h = &s->at[rows[i]];
+        char taken[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER];
+        if (i == 1 && s->best == 0)
+            continue;
+        is_ok = terminal_table_add(&t, (const char *const[]){
+            i == 0 ? "none" : i == 1 ? h->conf : "(exact, no cache)", text_mib(h->peak_bytes, taken),
+            text_count(h->calls, calls), text_time(h->time_ns, time)}) == ERR_OK;
+    }
+    printf("\n");
+    terminal_table_print(stdout, &t, columns);
+    terminal_table_close(&t);
+    return is_ok ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
+}
+
+static enum err print_text(const struct host_settings *s, const struct options *o, struct err_detail *why)
+{
+    char asked[TEXT_NUMBER], taken[TEXT_NUMBER], then[TEXT_NUMBER], line[256];
+    text_mib(s->requested_bytes, asked);
+    text_mib(s->at[0].peak_bytes, taken);
+    if (s->best == 0)
+        snprintf(line, sizeof line, "Leave it as it is: %s of page-locked host memory are asked for at once, %s are taken, and no "
+                 "threshold saves enough.", asked, taken);
+    else
+        snprintf(line, sizeof line, "A threshold saves page-locked host memory: %s instead of %s, of which %s are asked for at "
+                 "once. PyTorch 2.15 and later read it.", text_mib(s->at[s->best].peak_bytes, then), taken, asked);
+    text_put_line(stdout, line, 0);
+    if (s->best != 0) {
+        printf("\n");
+        text_put_export(stdout, "PYTORCH_CUDA_ALLOC_CONF", s->at[s->best].conf);
+        printf("\n");
+    }
+    return print_table(s, o->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
+}
+
+static void write_json(const struct host_settings *s, FILE *out)
+{
+    struct json_writer j = json_writer(out);
+    json_put_object(&j, NULL);
+    json_put_text(&j, "schema", "replay-tune-host/1");
+    json_put_number(&j, "peak_requested_bytes", s->requested_bytes);
+    json_put_text(&j, "recommended", s->best == 0 ? NULL : s->at[s->best].conf);
+    json_put_array(&j, "settings");
+    for (size_t i = 0; i < s->n; i++) {
+        json_put_object(&j, NULL);
+        json_put_text(&j, "conf", s->at[i].conf);
+        json_put_text(&j, "policy", s->at[i].policy);
+        json_put_number(&j, "peak_bytes", s->at[i].peak_bytes);
+        json_put_number(&j, "calls", s->at[i].calls);
+        json_put_number(&j, "time_ns", s->at[i].time_ns);
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+}
+
+enum exit_status tune_host_main(const struct options *o)
+{
+    struct err_detail why = {.text = ""};
+    struct trace_reader *trace = NULL;
+    struct output *json = NULL;
+    struct host_settings found;
+    bool is_stdout_taken = false;
+    enum err e = cli_open_output(o, o->json, &is_stdout_taken, &json, &why);
+    if (e == ERR_OK)
+        e = cli_open_trace_without_stacks(o, 0, &trace, &why);
+    if (e == ERR_OK)
+        e = host_settings_find(trace, o->price, &found, &why);
+    if (e == ERR_OK && json != NULL) {
+        write_json(&found, output_file(json));
+        e = output_commit(&json, &why);
+    }
+    if (e == ERR_OK && !is_stdout_taken)
+        e = print_text(&found, o, &why);
+    output_abandon(json);
+    trace_close(trace);
+    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &why);
+}

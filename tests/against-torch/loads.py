@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Hold the loads of `replay generate` against programs of that shape, on real PyTorch without a GPU.
+
+    PYTHONPATH=FOLDER_WITH_TORCH tests/against-torch/loads.py [--build FOLDER] [--write] [TEXT...]
+
+Each program of load_programs.py runs on the simulated card. An exact load must be the beginning of what was recorded,
+request by request: sizes, order, and which request each free ends. What the recording has more are the frees of the
+program's end. The others must have the same peaks within 2 %. --write puts the sums of the exact ones into
+tests/data/loads.txt, for the suite. Exit status 0: all is so.
+"""
+import argparse
+import hashlib
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SMALL = "layers=2,width=256,heads=4,vocabulary=1000,batch=4,length=128"
+EXACT = [
+    "transformer:" + SMALL,
+    "transformer:" + SMALL + ",precision=bf16",
+    "transformer:" + SMALL + ",checkpointing=yes",
+    "transformer:" + SMALL + ",accumulate=2,optimizer=sgd",
+    "transformer:" + SMALL + ",optimizer=momentum,precision=bf16",
+    "transformer:" + SMALL + ",lora=8",
+    "transformer:" + SMALL + ",card=h100-80g",
+    "transformer:layers=2,width=256,heads=2,vocabulary=1000,batch=4,length=200",
+    "transformer:layers=2,width=256,heads=8,hidden=768,vocabulary=1000,batch=4,length=96",
+    "transformer:layers=2,width=384,heads=6,vocabulary=50257,batch=16,length=512",
+    "transformer:layers=2,width=384,heads=6,vocabulary=50257,batch=16,length=512,precision=bf16,card=h100-80g",
+    "transformer:layers=2,width=320,heads=5,vocabulary=5003,batch=3,length=1000,checkpointing=yes,card=rtx4090-24g",
+    "cnn:stages=3,width=32,image=64,classes=10,batch=16",
+    "cnn:stages=2,width=24,image=50,classes=7,batch=9,optimizer=adamw,steps=2",
+    "serve:layers=2,width=256,heads=4,vocabulary=1000,requests=16:5",
+    "serve:layers=3,width=512,heads=8,vocabulary=2000,requests=70:3",
+]
+NEARLY = [
+    "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=4",
+    "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=8,chosen=1,skew=9",
+]
+
+
+def steps_of(snapshot):
+    """The requests and frees of a snapshot's history, as '+SIZE' and '-K' for the K-th request."""
+    names, n = {}, 0
+    for record in snapshot["device_traces"][0]:
+        if record["action"] == "alloc":
+            n += 1
+            names[record["addr"]] = n
+            yield f"+{record['size']}"
+        elif record["action"] == "free_completed":
+            yield f"-{names.pop(record['addr'])}"
+
+
+def peak_of(steps):
+    sizes, live, peak = [], 0, 0
+    for step in steps:
+        if step[0] == "+":
+            sizes.append(int(step[1:]))
+            live += sizes[-1]
+        else:
+            live -= sizes[int(step[1:]) - 1]
+        peak = max(peak, live)
+    return peak
+
+
+class Pair:
+    """A load, and the recording of the program of its shape."""
+
+    def __init__(self, replay, folder, text):
+        self.replay, self.folder, self.text = replay, folder, text
+
+    def run(self, *command):
+        done = subprocess.run([self.replay, *command], cwd=self.folder, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{self.text}: {' '.join(map(str, command))}: {done.stdout[-300:]}{done.stderr[-900:]}")
+
+    def load(self):
+        text = self.text
+        if text.startswith("serve:"):                      # a request alone, from a file of requests
+            before, _, request = text.rpartition("requests=")
+            prompt, answer = request.split(":")
+            (self.folder / "requests.csv").write_text(
+                f"TIMESTAMP,ContextTokens,GeneratedTokens\n0,{prompt},{answer}\n")
+            text = before + "requests=requests.csv"
+        self.run("generate", text, "-o", "load.zst")
+        self.run("snapshot", "load.zst", "-o", "load.pickle", "--policy", "best-fit", "--device", "sim:unlimited")
+        return list(steps_of(pickle.loads((self.folder / "load.pickle").read_bytes())))
+
+    def recorded(self):
+        kind, _, options = self.text.partition(":")
+        card = [o[5:] for o in options.split(",") if o.startswith("card=")] or ["a100-40g"]
+        kept = ",".join(o for o in options.split(",") if not o.startswith("card="))
+        self.run("run-sim", "--device", f"sim:{card[0]}", "--record", "run", "--", sys.executable,
+                 str(ROOT / "tests/against-torch/load_programs.py"), kind, kept)
+        return list(steps_of(pickle.loads((self.folder / "run.pickle").read_bytes())))
+
+
+def compare(pair, is_exact):
+    load, recorded = pair.load(), pair.recorded()
+    if not is_exact:
+        off = abs(peak_of(load) / peak_of(recorded) - 1)
+        print(f"{pair.text}: peak {100 * off:.2f}% off")
+        return off <= 0.02, None
+    if pair.text.startswith("serve:"):                     # the server forgets the last token, the program does not
+        while load and load[-1][0] == "-":
+            load.pop()
+    same = next((i for i, (a, b) in enumerate(zip(load, recorded)) if a != b), min(len(load), len(recorded)))
+    more = [step for step in recorded[len(load):] if step[0] == "+"]
+    if same < len(load) or more:
+        print(f"{pair.text}: differs at {same} of {len(load)}: {load[same:same + 1]} against "
+              f"{recorded[same:same + 1]}; {len(more)} requests more are recorded")
+        return False, None
+    print(f"{pair.text}: all {len(load)} equal")
+    return True, hashlib.sha256("\n".join(load).encode() + b"\0").hexdigest()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("texts", nargs="*", metavar="TEXT")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
+    sums, is_good = [], True
+    for text in given.texts or EXACT + NEARLY:
+        with tempfile.TemporaryDirectory() as folder:
+            pair = Pair(given.build.resolve() / "replay", pathlib.Path(folder), text)
+            good, checksum = compare(pair, text not in NEARLY)
+        is_good &= good
+        if checksum and not text.startswith("serve:"):
+            sums.append(f"{checksum} {text}\n")
+    if given.write and is_good:
+        (ROOT / "tests/data/loads.txt").write_text("".join(sums))
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""Programs that branch on values, for values.py: each raises an AssertionError where a value is not true."""
+import sys
+
+import torch
+
+CARD = "cuda"
+
+
+def true(is_true):
+    """An assert that run-sim does not take for one of the program's."""
+    if not is_true:
+        raise AssertionError
+
+
+def counters():
+    n = torch.zeros((), dtype=torch.long, device=CARD)
+    for _ in range(5):
+        n += 1
+    true(n.item() == 5 and int(n) == 5 and n.tolist() == 5)
+    lengths = torch.full((4,), 7, device=CARD)
+    lengths[1] += 3
+    lengths[2:].sub_(2)
+    true(lengths.tolist() == [7, 10, 5, 5] and lengths.max() == 10 and lengths.sum().cpu() == 27)
+    view = lengths.view(2, 2)[0]
+    view.fill_(1)
+    true(lengths.tolist() == [1, 1, 5, 5])
+    steps = torch.arange(3, device=CARD).cumsum(0)
+    true(steps.cpu().numpy().tolist() == [0, 1, 3])
+    flags = torch.empty(3, dtype=torch.bool, device=CARD)
+    flags.zero_()
+    flags[1] = True
+    true(flags.any() and not flags.all() and flags.tolist() == [False, True, False])
+
+
+def branches():
+    x = torch.tensor([1, -2, 3]).to(CARD)
+    true(bool((x > 0).any()) and not (x > 0).all())
+    true((x == 3).nonzero().tolist() == [[2]])
+    if (x > 5).any():
+        raise AssertionError
+    while x.min() < 0:
+        x = x + 1
+    true(x.tolist() == [3, 0, 5])
+
+
+def masks():
+    ids = torch.tensor([[5, 6, 7, 0, 0], [3, 0, 0, 0, 0]]).cuda()
+    mask = ids != 0
+    hidden = torch.randn(2, 5, 64, device=CARD)
+    true(mask.sum().item() == 4 and mask.sum(1).tolist() == [3, 1])
+    true(mask.nonzero().shape == (4, 2) and torch.nonzero(mask, as_tuple=True)[0].tolist() == [0, 0, 0, 1])
+    true(hidden[mask].shape == (4, 64) and hidden.masked_select(mask[..., None]).shape == (256,))
+    true(ids[mask].tolist() == [5, 6, 7, 3] and torch.where(mask)[1].tolist() == [0, 1, 2, 0])
+    longest = mask.sum(1).max()
+    true(hidden[:, :longest].shape == (2, 3, 64) and hidden[:, longest].shape == (2, 64))
+    true(ids.unique().tolist() == [0, 3, 5, 6, 7] and torch.bincount(ids.view(-1)).shape == (8,))
+    true(torch.repeat_interleave(mask.sum(1)).tolist() == [0, 0, 0, 1])
+    true(ids.repeat_interleave(mask.sum(1), dim=0).shape == (4, 5))
+    true(torch.nn.functional.one_hot(ids).shape == (2, 5, 8))
+    hidden[~mask] = 0
+    true(torch.unique_consecutive(ids.view(-1)).tolist() == [5, 6, 7, 0, 3, 0])
+
+
+def samplers():
+    torch.manual_seed(1)
+    order = torch.randperm(100, device=CARD)
+    true(sorted(order.tolist()) == list(range(100)))
+    torch.manual_seed(1)
+    true(torch.randperm(100, device=CARD).tolist() == order.tolist() != torch.randperm(100, device=CARD).tolist())
+    state = torch.get_rng_state()
+    torch.randint(0, 9, (5,), device=CARD)
+    true(torch.equal(state, torch.get_rng_state()))
+    probabilities = torch.softmax(torch.randn(3, 1000, device=CARD), -1)
+    true(torch.multinomial(probabilities, 1).shape == (3, 1) and torch.multinomial(probabilities, 5).shape == (3, 5))
+    chosen = torch.multinomial(torch.tensor([0., 1., 0.], device=CARD), 4, replacement=True)
+    true(chosen.tolist() == [1] * 4)
+    kept = torch.rand(1000, device=CARD) < 0.25
+    true(100 < kept.sum() < 400 and order[order < 10].shape == (10,))
+    torch.distributions.Categorical(logits=torch.randn(4, 9, device=CARD) @ torch.randn(9, 9, device=CARD)).sample()
+
+
+def scaler():
+    model = torch.nn.Linear(64, 64).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    scale = torch.amp.GradScaler("cuda", growth_interval=3) if hasattr(torch.amp, "GradScaler") else \
+        torch.cuda.amp.GradScaler(growth_interval=3)
+    steps = []
+    step = optimizer.step
+    optimizer.step = lambda *a, **k: steps.append(step(*a, **k))
+    for _ in range(7):
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = model(torch.randn(8, 64, device=CARD)).square().mean()
+        scale.scale(loss).backward()
+        scale.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)
+        scale.step(optimizer)
+        scale.update()
+        optimizer.zero_grad()
+    true(len(steps) == 7 and scale.get_scale() == 65536 * 4)
+    true(not torch.isnan(loss) and torch.isfinite(loss))
+
+
+def written_unseen():
+    """What is written where nobody looks is no longer known, rather than what it was."""
+    norm = torch.nn.BatchNorm1d(8).cuda()
+    true(norm.running_var.tolist() == [1] * 8)
+    norm(torch.randn(4, 8, device=CARD))
+    true(norm.running_var.tolist() == [0] * 8 and norm.num_batches_tracked.item() == 1)
+    weight = torch.ones(8, device=CARD, requires_grad=True)
+    (weight * torch.randn(8, device=CARD).exp()).sum().backward()
+    torch.optim.SGD([weight], 0.1).step()
+    true(weight.tolist() == [0] * 8)
+
+
+def inference():
+    with torch.inference_mode():
+        done = torch.zeros(3, dtype=torch.bool, device=CARD)
+        ids = torch.ones(3, 1, dtype=torch.long, device=CARD)
+        while not done.all():
+            ids = torch.cat([ids, ids[:, -1:] + 1], 1)
+            done |= ids.shape[1] >= 5
+        true(ids.tolist() == [[1, 2, 3, 4, 5]] * 3)
+
+
+def unknown():
+    x = torch.randn(300, 300, device=CARD) @ torch.randn(300, 300, device=CARD)
+    if (x > 0).any():
+        raise AssertionError
+    known = torch.zeros(300, dtype=torch.bool, device=CARD) & (x > 0)[0]
+    true(known.tolist() == [False] * 300 and ((x > 0)[0] | True).all())
+    assert (x > 0).any()
+    x[x > 0].sum()
+
+
+def graph():
+    n = torch.zeros((), dtype=torch.long, device=CARD)
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        n += 1
+    true(n.item() == 0)
+    n.fill_(3)
+    captured.replay()
+    true(n.item() == 0)                              # not known
+    n.fill_(3)
+    true(n.item() == 3)
+
+
+def compiled():
+    model = torch.compile(torch.nn.Linear(64, 64).cuda(), backend="eager")
+    for _ in range(2):
+        y = model(torch.randn(4, 64, device=CARD))
+    mask = torch.tensor([1, 0, 1], device=CARD).bool()
+    true(mask.sum().item() == 2 and y.shape == (4, 64))
+    true(torch._dynamo.utils.counters["frames"]["ok"] == 1 and not torch._dynamo.utils.counters["graph_break"])
+
+
+def encoder():
+    """The modules' own fast path is chosen as without a mode."""
+    layer = torch.nn.TransformerEncoderLayer(64, 4, batch_first=True).cuda().eval()
+    import unittest.mock
+    with torch.no_grad(), unittest.mock.patch.object(torch, "_transformer_encoder_layer_fwd",
+                                                     side_effect=torch._transformer_encoder_layer_fwd) as fast:
+        layer(torch.randn(2, 5, 64, device=CARD))
+    true(fast.called)
+
+
+def training():
+    """Compared with and without values: a call of every kind that training makes. Autocast is not among them, because
+    it leaves the order of frees to chance, nor what has other sizes without values."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(128, 4, 256, batch_first=True)
+    model = torch.nn.ModuleList([torch.nn.Embedding(1000, 128), torch.nn.TransformerEncoder(layer, 3),
+                                 torch.nn.BatchNorm1d(16), torch.nn.Linear(128, 1000)]).cuda()
+    optimizers = [torch.optim.AdamW(model.parameters()), torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)]
+    for step in range(4):
+        ids = torch.randint(0, 1000, (8, 16)).cuda()
+        x = model[1](model[0](ids), src_key_padding_mask=ids < 100)
+        x = torch.utils.checkpoint.checkpoint(lambda x: model[3](model[2](x)), x, use_reentrant=False)
+        loss = torch.nn.functional.cross_entropy(x.flatten(0, 1), ids.masked_fill(ids < 100, -100).flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizers[step % 2].step()
+        optimizers[step % 2].zero_grad(set_to_none=step % 2 == 0)
+        print(loss.item(), (x.argmax(-1) == ids).float().mean().item())
+
+
+def masked_training():
+    """Sizes by masks, forward, backward, and once more in a checkpoint."""
+    model = torch.nn.Linear(64, 64).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def hidden(x, mask):
+        y = model(x)[mask]
+        z = torch.zeros_like(x).index_put((mask,), y) + 0
+        z[~mask] = model(x)[~mask]
+        return z.masked_select(mask[..., None]).view(-1, 64), y
+    for use_reentrant in False, True:
+        mask = (torch.arange(10) % 3 == 0).cuda()[None].expand(4, -1)
+        x = torch.randn(4, 10, 64, device=CARD, requires_grad=True)
+        for part in torch.utils.checkpoint.checkpoint(hidden, x, mask, use_reentrant=use_reentrant):
+            true(part.shape == (16, 64))
+        y, _ = hidden(x, mask)
+        torch.autograd.grad(y.sum(), x, retain_graph=True)
+        (y.sum() + part.sum()).backward()
+        optimizer.step()
+
+
+def generate():
+    """Transformers' generate() ends: at the length asked for, and before it if all sentences have ended."""
+    from transformers import LlamaConfig, LlamaForCausalLM, StoppingCriteria, StoppingCriteriaList
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=1000, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+                                         num_attention_heads=4)).to(CARD).eval()
+    ids = torch.randint(3, 1000, (2, 16)).to(CARD)
+    for how in {}, {"do_sample": True}, {"do_sample": True, "top_k": 5, "top_p": 0.9}:
+        out = model.generate(ids, max_new_tokens=8, pad_token_id=0, eos_token_id=2, **how)
+        true(out.shape == (2, 24))
+        true(model.generate(ids, max_new_tokens=8, eos_token_id=None, **how).shape == (2, 24))
+
+    true(model.generate(ids, max_new_tokens=8, num_beams=2).shape[1] <= 24)      # may end early: scores are not known
+
+    class Third(StoppingCriteria):
+        def __call__(self, ids, scores, **_):
+            return torch.full((ids.shape[0],), ids.shape[1] >= 19, dtype=torch.bool, device=CARD)
+    out = model.generate(ids, attention_mask=ids != 0, max_new_tokens=8, stopping_criteria=StoppingCriteriaList([Third()]))
+    true(out.shape == (2, 19))
+    mask = torch.ones_like(ids)
+    mask[0, :4] = 0
+    true(model.generate(ids, attention_mask=mask, max_new_tokens=4).shape == (2, 20))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        globals()[name]()
+        print("true:", name, flush=True)

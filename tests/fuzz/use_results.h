@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/*
+ * What `report`, `diff` and `merge` do with a file of results from a stranger: the verdict, Markdown, CSV, the data of a
+ * page, and the merge into a database.
+ */
+#ifndef REPLAY_TESTS_FUZZ_USE_RESULTS_H
+#define REPLAY_TESTS_FUZZ_USE_RESULTS_H
+
+#include "base/shown.h"
+#include "replay/results/results_file.h"
+#include "report/page.h"
+#include "report/verdict.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+
+static inline void expect_clean(const char *text, size_t n)
+{
+    for (size_t i = 0, left_out; i < n;) {
+        const size_t length = shown_length(text + i, n - i, &left_out);
+        FUZZ_EXPECT(length > 0 || text[i] == '\n');
+        i += length > 0 ? length : 1;
+    }
+}
+
+/* Writes with `write`. What a terminal may show holds nothing that it obeys. */
+static inline void write_page(void (*write)(FILE *out, const struct page *page), const struct page *page, bool is_shown)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (out == NULL)
+        return;
+    write(out, page);
+    fclose(out);
+    if (is_shown)
+        expect_clean(text, n);
+    free(text);
+}
+
+static inline void write_csv(FILE *out, const struct page *page)
+{
+    run_table_write_csv(out, page->verdict->table);
+}
+
+static inline void use_table(const struct run_table *t)
+{
+    struct verdict v;
+    if (t->n_rows == 0 || verdict_open(t, &v) != ERR_OK)
+        return;
+    const struct page page = { .verdict = &v };
+    write_page(page_write_markdown, &page, true);
+    write_page(page_write_html, &page, false);
+    write_page(write_csv, &page, true);
+    verdict_close(&v);
+}
+
+static inline void merge_results(const char *path)
+{
+    struct results_db *db = NULL;
+    struct err_detail why = { .text = "" };
+    uint64_t n_added;
+    if (results_db_open(NULL, false, &db, &why) != ERR_OK)
+        return;
+    if (results_db_merge(db, path, &n_added, &why) != ERR_OK)
+        FUZZ_EXPECT(why.text[0] != '\0');
+    results_db_close(db);
+}
+
+/* All of it, with a file. */
+static inline void use_results(const char *path)
+{
+    struct run_table t;
+    struct err_detail why = { .text = "" };
+    bool is_results;
+    run_table_open(&t);
+    if (results_file_add(&t, path, 0, &is_results, &why) != ERR_OK)
+        FUZZ_EXPECT(why.text[0] != '\0');
+    use_table(&t);
+    run_table_close(&t);
+    merge_results(path);
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* The search for a plan, beside one that tries all orders; and bounds that rest on it. */
+#include "replay/plan/best_plan.h"
+#include "replay/plan/plan_search.h"
+#include "tests/random_draws.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { ITEMS_MAX = 7, SECTIONS = 5, LIFETIMES = 8, LAST = 8 };
+
+static bool meet(const struct plan_item *a, const struct plan_item *b)
+{
+    return a->first < b->last && b->first < a->last;
+}
+
+/* The least height of all plans: in some order, each item at the lowest offset where it overlaps none before it. */
+static uint64_t naive_height(const struct plan_item *items, uint32_t n, uint32_t *order, uint64_t *at, uint32_t done)
+{
+    uint64_t best = UINT64_MAX;
+    if (done == n) {
+        best = 0;
+        for (uint32_t i = 0; i < n; i++)
+            best = at[i] + items[i].bytes > best ? at[i] + items[i].bytes : best;
+        return best;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_placed = false;
+        uint64_t low = 0;
+        for (uint32_t k = 0; k < done; k++)
+            is_placed = is_placed || order[k] == i;
+        for (bool moved = true; moved && !is_placed;) {
+            moved = false;
+            for (uint32_t k = 0; k < done; k++)
+                if (meet(&items[order[k]], &items[i]) && at[order[k]] < low + items[i].bytes &&
+                    low < at[order[k]] + items[order[k]].bytes) {
+                    low = at[order[k]] + items[order[k]].bytes;
+                    moved = true;
+                }
+        }
+        if (is_placed)
+            continue;
+        order[done] = i;
+        at[i] = low;
+        const uint64_t height = naive_height(items, n, order, at, done + 1);
+        best = height < best ? height : best;
+    }
+    return best;
+}
+
+static uint32_t draw_items(uint64_t *state, struct plan_item *items)
+{
+    const uint32_t n = 2 + (uint32_t)random_below(state, ITEMS_MAX - 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t first = (uint32_t)random_below(state, SECTIONS);
+        const uint32_t last = first + 1 + (uint32_t)random_below(state, SECTIONS - first);
+        items[i] = (struct plan_item){ .bytes = 1 + random_below(state, 9), .first = first, .last = last,
+                                       .width = last - first };
+    }
+    return n;
+}
+
+static void expect_valid(const struct plan_item *items, uint32_t n, const uint64_t *offsets, uint64_t height, uint64_t seed)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        cr_assert_leq(offsets[i] + items[i].bytes, height, "seed %" PRIu64, seed);
+        for (uint32_t k = 0; k < i; k++)
+            cr_assert(!meet(&items[i], &items[k]) || offsets[i] >= offsets[k] + items[k].bytes ||
+                      offsets[k] >= offsets[i] + items[i].bytes, "seed %" PRIu64 ": %u overlaps %u", seed, i, k);
+    }
+}
+
+Test(plan_search, finds_a_plan_of_the_least_height_and_proves_that_none_is_lower)
+{
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct plan_item items[ITEMS_MAX];
+        uint64_t state = seed, offsets[ITEMS_MAX], at[ITEMS_MAX], work = 1000000;
+        uint32_t order[ITEMS_MAX];
+        struct plan_search *s;
+        enum plan_verdict verdict;
+        const uint32_t n = draw_items(&state, items);
+        const uint64_t height = naive_height(items, n, order, at, 0);
+        cr_assert_eq(plan_search_open(items, n, &s), ERR_OK);
+        cr_assert_eq(plan_search_run(s, height, &work, offsets, &verdict), ERR_OK);
+        cr_expect_eq(verdict, PLAN_FOUND, "seed %" PRIu64, seed);
+        expect_valid(items, n, offsets, height, seed);
+        cr_assert_eq(plan_search_run(s, height - 1, &work, offsets, &verdict), ERR_OK);
+        cr_expect_eq(verdict, PLAN_IMPOSSIBLE, "seed %" PRIu64, seed);
+        plan_search_close(s);
+    }
+}
+
+Test(plan_search, says_when_its_work_is_spent)
+{
+    struct plan_item items[64];
+    uint64_t offsets[64], work = 1;
+    struct plan_search *s;
+    enum plan_verdict verdict;
+    for (uint32_t i = 0; i < 64; i++)
+        items[i] = (struct plan_item){ .bytes = 3 + i, .first = i, .last = i + 8, .width = 8 };
+    cr_assert_eq(plan_search_open(items, 64, &s), ERR_OK);
+    cr_assert_eq(plan_search_run(s, 10000, &work, offsets, &verdict), ERR_OK);
+    cr_expect_eq(verdict, PLAN_UNKNOWN);
+    cr_expect_eq(work, 0);
+    plan_search_close(s);
+}
+
+/* ---- the whole plan ---- */
+
+/* Lifetimes with the overlaps of the items: sections one after the other, in each first the frees, then the allocs. */
+static struct lifetimes lifetimes_of(const struct plan_item *items, uint32_t n)
+{
+    struct lifetimes l = { .at = NULL };
+    size_t request[LIFETIMES];
+    for (uint32_t section = 0; section <= LAST; section++) {
+        for (uint32_t i = 0; i < n; i++)
+            if (items[i].last == section)
+                cr_assert(lifetimes_end(&l, request[i], section));
+        for (uint32_t i = 0; i < n; i++)
+            if (items[i].first == section) {
+                request[i] = l.n;
+                cr_assert(lifetimes_begin(&l, items[i].bytes, section));
+            }
+    }
+    return l;
+}
+
+Test(best_plan, meets_its_bound_in_small_problems)
+{
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct plan_item items[ITEMS_MAX];
+        struct err_detail why;
+        struct best_plan plan;
+        uint64_t state = seed, at[ITEMS_MAX];
+        uint32_t order[ITEMS_MAX];
+        const uint32_t n = draw_items(&state, items);
+        struct lifetimes l = lifetimes_of(items, n);
+        const struct plan_limits limits = { .align_bytes = 1, .work = 1000000 };
+        const uint64_t height = naive_height(items, n, order, at, 0);
+        cr_assert_eq(best_plan_find(&l, &limits, &plan, &why), ERR_OK);
+        cr_expect_eq(plan.plan_bytes, height, "seed %" PRIu64 ": %" PRIu64 ", the least is %" PRIu64, seed, plan.plan_bytes,
+                     height);
+        cr_expect_eq(plan.lower_bytes, height, "seed %" PRIu64, seed);
+        cr_expect_eq(plan.proof == PROOF_SEARCH, plan.lower_bytes > plan.live_bytes, "seed %" PRIu64, seed);
+        best_plan_close(&plan);
+        lifetimes_close(&l);
+    }
+}
+
+/* They fit around each other at every moment, but not over all of time. */
+Test(best_plan, proves_a_bound_above_the_live_peak)
+{
+    static const struct plan_item items[] = {
+        { .bytes = 47, .first = 0, .last = 2 },
+        { .bytes = 12, .first = 0, .last = 5 },
+        { .bytes = 38, .first = 1, .last = 3 },
+        { .bytes = 44, .first = 2, .last = 6 },
+        { .bytes = 29, .first = 3, .last = 8 },
+        { .bytes = 15, .first = 3, .last = 4 },
+        { .bytes = 25, .first = 5, .last = 7 },
+        { .bytes = 46, .first = 7, .last = 8 },
+    };
+    enum { N = sizeof items / sizeof items[0] };
+    struct err_detail why;
+    struct best_plan plan;
+    struct lifetimes l = lifetimes_of(items, N);
+    const struct plan_limits limits = { .align_bytes = 1, .work = 1000000 };
+    cr_assert_eq(best_plan_find(&l, &limits, &plan, &why), ERR_OK);
+    cr_expect_eq(plan.live_bytes, 100);
+    cr_expect_eq(plan.lower_bytes, 102, "%" PRIu64, plan.lower_bytes);
+    cr_expect_eq(plan.plan_bytes, 102, "%" PRIu64, plan.plan_bytes);
+    cr_expect_eq(plan.n_proof, N, "the proof needs %zu of %d", plan.n_proof, N);
+    best_plan_close(&plan);
+    lifetimes_close(&l);
+}

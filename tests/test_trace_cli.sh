@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+# `replay trace` and `replay export` from the shell: their outputs, the proof of anonymity, and their refusals.
+set -u
+replay=$1
+samples=$3/samples
+. "$(dirname "$0")/shell.sh"
+
+expect_status 0 trace cut "$samples/gpt-fp32.trace.zst" --step -o step.zst
+expect_status 0 trace repeat step.zst --times 20 -o long.zst
+peak() { "$replay" info "$1" --json - | python3 -c 'import json, sys; print(json.load(sys.stdin)["peak_requested_bytes"])'; }
+[ "$(peak step.zst)" = "$(peak long.zst)" ] || fail "a repeated step needs $(peak long.zst) bytes, once $(peak step.zst)"
+expect_status 0 trace merge step.zst long.zst@250ms -o both.zst
+expect_status 0 trace resize step.zst --scale 3 -o larger.zst
+[ "$(peak larger.zst)" = $((3 * $(peak step.zst))) ] || fail "three times $(peak step.zst) is not $(peak larger.zst)"
+for part in '--events 10..20' '--events 3000..' '--time 0s..2s'; do
+    # shellcheck disable=SC2086
+    expect_status 0 trace cut "$samples/gpt-varlen-default.trace.zst" $part -o part.zst
+done
+
+# Nothing of the texts of the original is left in the copy, unpacked; the figures are the same.
+expect_status 0 trace anonymise "$samples/gpt-varlen-expand.trace.zst" -o anonymous.zst
+grep -q '^All texts in anonymous.zst, read back' out || fail "no proof: $(cat out)"
+awk 'length > 80 { exit 1 }' out || fail "the proof is wider than 80 columns"
+zstd -dcq anonymous.zst >unpacked
+zstd -dcq "$samples/gpt-varlen-expand.trace.zst" >original
+for secret in train.py forward /opt torch/ .pickle; do
+    grep -aq -- "$secret" original || fail "the original lacks $secret: the test shows nothing"
+    ! grep -aq -- "$secret" unpacked || fail "the anonymous copy holds $secret"
+done
+"$replay" verify "$samples/gpt-varlen-expand.trace.zst" | tail -3 >verified
+"$replay" verify anonymous.zst | tail -3 >verified.anonymous
+cmp -s verified verified.anonymous || fail "the copy is verified otherwise: $(cat verified.anonymous)"
+
+expect 2 'cut needs one of --events' trace cut step.zst -o x.zst
+expect 2 'expected A..B' trace cut step.zst --events 5 -o x.zst
+expect 2 'no part of a trace' trace cut step.zst --events 5..99999999 -o x.zst
+expect 2 'expected cut, merge' trace mend step.zst -o x.zst
+expect 2 'needs one file' trace cut step.zst long.zst --step -o x.zst
+expect 2 'needs --scale X' trace resize step.zst --scale 0 -o x.zst
+expect 2 'needs --times N' trace repeat step.zst -o x.zst
+expect 2 'needs --by TIME' trace shift step.zst --by 2 -o x.zst
+expect 2 '-o OUT' trace cut step.zst --step
+[ ! -e x.zst ] || fail "a refused edit leaves a file"
+
+for format in csv minimalloc rmm chrome; do
+    expect_status 0 export step.zst --to $format -o out.$format
+    expect_status 0 info out.$format
+done
+expect_status 0 export step.zst --to csv -o -
+grep -q '1  marks, left out' err || fail "csv keeps silent about marks: $(cat err)"
+expect 2 'expected one of csv, minimalloc, rmm, chrome' export step.zst --to parquet -o x
+expect 2 'export needs a format' export step.zst -o x
+[ "$failures" = 0 ]

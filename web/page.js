@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Asks the program about a file that is dropped here. Nothing is computed on this side: each question is a command. */
+'use strict';
+
+const FILE_MAX = 2 ** 31;                    /* browsers give a page no larger array */
+const ANSWER = '/answer';                    /* see engine_frame.js */
+const SETTINGS = ['best-fit', 'expandable_segments:True', 'max_split_size_mb:128', 'garbage_collection_threshold:0.8',
+                  'none'];
+
+/* What is asked: the words of the command after the file's name. Only `report` takes settings. */
+const QUESTIONS = {
+  report: 'Compare settings',
+  why: 'Why did it run out of memory?',
+  who: 'Who holds the memory?',
+  fit: 'Which card is large enough?',
+  tune: 'Which setting is best?',
+  verify: 'Is the replay exact?',
+  info: 'What does the recording hold?',
+};
+const TAKES_CARD = ['report', 'why', 'fit', 'tune'];
+
+const part = id => document.getElementById(id);
+let file = null, frame = null, answer = null;
+
+/* ---- the engine ---- */
+
+/* The program's code, unpacked once. */
+const code = (async () => {
+  const bytes = Uint8Array.from(atob(part('engine-wasm').textContent.trim()), letter => letter.charCodeAt(0));
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(unpacked).arrayBuffer();
+})();
+
+/* Runs the program with these words, in a frame of its own (engine_frame.js). Resolves to { status, printed, said,
+ * written }; rejects with a sentence. Never settles if it is stopped. */
+function run(words, input, tell) {
+  return new Promise((resolve, reject) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = ({ data }) => {
+      if (data.progress)
+        tell(data.progress);
+      else
+        stop();
+      if (data.done)
+        resolve(data.done);
+      if (data.failed)
+        reject(new Error(data.failed));
+    };
+    stop();
+    frame = document.createElement('iframe');
+    frame.sandbox = 'allow-scripts';
+    frame.hidden = true;
+    frame.srcdoc = '<script>' + part('engine-glue').textContent + part('engine-frame').textContent + '</' + 'script>';
+    frame.onload = async () => {
+      const { contentWindow } = frame;
+      contentWindow.postMessage({ code: await code, file: input, words }, '*', [channel.port2]);
+    };
+    document.body.append(frame);
+  });
+}
+
+/* Ends what runs. */
+function stop() {
+  frame?.remove();
+  frame = null;
+}
+
+/* ---- the page ---- */
+
+/* The words of a command about the file. A name that begins with a dash is no option. */
+function wordsOf(question) {
+  const name = file.name.startsWith('-') ? './' + file.name : file.name;
+  const card = part('card').value.trim();
+  const settings = part('settings').value.split('\n').map(line => line.trim()).filter(line => line !== '');
+  return [
+    question, name, ...(TAKES_CARD.includes(question) && card ? ['--device=' + card] : []),
+    ...(question === 'report' ? [...settings.map(line => '--policy=' + line), '--html=' + ANSWER] : []),
+  ];
+}
+
+function say(text) {
+  part('status').textContent = text;
+}
+
+function setBusy(isBusy) {
+  part('stop').hidden = !isBusy;
+  part('ask').disabled = isBusy || !file;
+}
+
+function showAnswer(question, done) {
+  const isPage = question === 'report' && done.written;
+  answer = isPage ? { name: file.name + '.html', type: 'text/html', bytes: done.written }
+                  : { name: `${file.name}.${question}.txt`, type: 'text/plain', bytes: done.printed };
+  part('text').hidden = isPage || done.printed === '';
+  part('text').textContent = done.printed;
+  part('page').hidden = !isPage;
+  if (isPage)
+    part('page').srcdoc = new TextDecoder().decode(done.written);
+  part('save').hidden = !isPage && done.printed === '';
+  say(done.said.trim());
+}
+
+function clear() {
+  part('text').hidden = part('page').hidden = part('save').hidden = true;
+  part('page').removeAttribute('srcdoc');
+}
+
+async function ask() {
+  const question = part('question').value;
+  clear();
+  if (file.size > FILE_MAX) {
+    say(`${file.name} has ${(file.size / 2 ** 30).toFixed(1)} GiB. A page gets memory for files of 2 GiB; the ` +
+        'program itself reads any size.');
+    return;
+  }
+  setBusy(true);
+  say('Working ...');
+  try {
+    showAnswer(question, await run(wordsOf(question), file, say));
+  } catch (failure) {
+    say(failure.message);
+  }
+  setBusy(false);
+}
+
+function take(chosen) {
+  file = chosen;
+  setBusy(false);
+  ask();
+}
+
+/* A link that is followed at once; the bytes stay here. */
+function save() {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([answer.bytes], { type: answer.type }));
+  link.download = answer.name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function begin() {
+  for (const [name, text] of Object.entries(QUESTIONS))
+    part('question').add(new Option(text, name));
+  part('settings').value = SETTINGS.join('\n');
+  part('question').onchange = () => { part('settings-label').hidden = part('question').value !== 'report'; };
+  part('form').onsubmit = event => { event.preventDefault(); ask(); };
+  part('file').onchange = event => event.target.files.length && take(event.target.files[0]);
+  part('stop').onclick = () => { stop(); setBusy(false); say('Stopped.'); };
+  part('save').onclick = save;
+  for (const kind of ['dragenter', 'dragover'])
+    addEventListener(kind, event => { event.preventDefault(); part('drop').classList.add('over'); });
+  for (const kind of ['dragleave', 'drop'])
+    addEventListener(kind, () => part('drop').classList.remove('over'));
+  addEventListener('drop', event => {
+    event.preventDefault();
+    if (event.dataTransfer.files.length)
+      take(event.dataTransfer.files[0]);
+  });
+  document.documentElement.dataset.state = 'drawn';
+}
+
+window.replayWeb = { run, ANSWER };          /* for a person at the console and for the tests */
+begin();
