@@ -39,23 +39,22 @@ static bool read_time(const char *text, const char *end, double *ns)
     return false;
 }
 
-/* The two sides of "A..B"; the second may be empty. */
-static enum err split_part(const char *flag, const char *text, const char **second, struct err_detail *why)
+/* The second side of "A..B", behind the dots; it may be empty. NULL with *why set: the text has no two sides. */
+static const char *second_side(const char *flag, const char *text, struct err_detail *why)
 {
     const char *dots = strstr(text, "..");
-    if (dots == NULL || dots == text)
-        return err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected A..B or A..", flag, text);
-    *second = dots + 2;
-    return ERR_OK;
+    if (dots != NULL && dots != text)
+        return dots + 2;
+    (void)err_set(why, ERR_USAGE, 0, "--%s '%.40s': expected A..B or A..", flag, text);
+    return NULL;
 }
 
 static enum err part_by_events(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
 {
-    const char *second;
     char *stop;
-    const enum err e = split_part("events", d->o->part, &second, why);
-    if (e != ERR_OK)
-        return e;
+    const char *second = second_side("events", d->o->part, why);
+    if (second == NULL)
+        return ERR_USAGE;
     *first = strtoull(d->o->part, &stop, 10);
     bool is_read = stop == second - 2 && d->o->part[0] != '-';
     *end = second[0] == '\0' ? trace_info(d->in[0])->events : strtoull(second, &stop, 10);
@@ -65,17 +64,16 @@ static enum err part_by_events(const struct edit *d, uint64_t *first, uint64_t *
 
 static enum err part_by_time(const struct edit *d, uint64_t *first, uint64_t *end, struct err_detail *why)
 {
-    const char *second;
     double from = 0, to = 0;
-    enum err e = split_part("time", d->o->part_time, &second, why);
-    if (e != ERR_OK)
-        return e;
+    const char *second = second_side("time", d->o->part_time, why);
+    if (second == NULL)
+        return ERR_USAGE;
     const bool has_end = second[0] != '\0';
     if (!read_time(d->o->part_time, second - 2, &from) || from < 0 ||
         (has_end && (!read_time(second, second + strlen(second), &to) || to < 0)))
         return err_set(why, ERR_USAGE, 0, "--time '%.40s': expected two times as 1.5s..2s", d->o->part_time);
     *end = trace_info(d->in[0])->events;
-    e = trace_event_at(d->in[0], (uint64_t)from, first, why);
+    const enum err e = trace_event_at(d->in[0], (uint64_t)from, first, why);
     return e == ERR_OK && has_end ? trace_event_at(d->in[0], (uint64_t)to, end, why) : e;
 }
 
