@@ -5,6 +5,7 @@
 #ifndef REPLAY_REPORT_PAGE_H
 #define REPLAY_REPORT_PAGE_H
 
+#include "report/copy_summary.h"
 #include "report/result_columns.h"
 #include "report/timeline.h"
 #include "report/verdict.h"
@@ -59,6 +60,7 @@ struct page_difference {
 struct page {
     const struct verdict *verdict;   /* and with it the table */
     const struct page_difference *difference;        /* NULL: the page compares the runs of its table */
+    const struct copy_summary *copies;               /* NULL: no changed copies were run */
     struct page_answer answer;
     struct page_trace *traces;
     size_t           n_traces;

@@ -159,6 +159,34 @@ static void put_remarks(struct json_writer *w, const struct run_table *t)
     json_put_number(w, "n_remarks", t->n_remarks);
 }
 
+/* ---- changed copies ---- */
+
+static void put_quantiles(struct json_writer *w, const char *key, const int64_t at[QUANTILES])
+{
+    json_put_array(w, key);
+    for (size_t q = 0; q < QUANTILES; q++)
+        json_put_number(w, NULL, (uint64_t)at[q]);
+    json_end_array(w);
+}
+
+static void put_copies(struct json_writer *w, const struct copy_summary *s)
+{
+    static const char *const columns[] = { "trace_path", "device", "policy", "copy_sizes_percent" };
+    json_put_array(w, "copies");
+    for (size_t i = 0; s != NULL && i < s->n; i++) {
+        const struct copy_group *g = &s->groups[i];
+        json_put_object(w, NULL);
+        for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
+            field_json(w, columns[c], run_table_cell(&s->runs, g->row, columns[c]));
+        json_put_number(w, "runs", g->n);
+        json_put_number(w, "ok", g->n_ok);
+        for (enum copy_figure f = 0; f < COPY_FIGURES && g->n_ok > 0; f++)
+            put_quantiles(w, copy_figure_column(f), g->at[f]);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 /* ---- runs in detail ---- */
 
 static void put_refusals(struct json_writer *w, const struct page_run *run)
@@ -251,6 +279,7 @@ void page_json(FILE *out, const struct page *p)
     put_order(&w, v);
     put_ooms(&w, v->table);
     put_remarks(&w, v->table);
+    put_copies(&w, p->copies);
     put_runs(&w, p);
     json_put_array(&w, "notes");
     for (size_t i = 0; i < p->n_notes; i++)

@@ -112,6 +112,31 @@ static void put_settings(FILE *out, const struct verdict *v)
     }
 }
 
+/* Nothing if no changed copies were run. */
+static void put_copies(FILE *out, const struct copy_summary *s)
+{
+    if (s == NULL || s->n == 0)
+        return;
+    fputs("\n| on changed copies | trace | copies | got through | reserved, peak: least (MiB) | lower quartile "
+          "| median | upper quartile | most |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n", out);
+    for (size_t i = 0; i < s->n && i < MD_ROWS; i++) {
+        const struct copy_group *g = &s->groups[i];
+        fputs("| ", out);
+        put_code(out, run_table_text(&s->runs, g->row, "policy"));
+        fputs(" | ", out);
+        put_code(out, run_table_text(&s->runs, g->row, "trace_path"));
+        fprintf(out, " | %" PRIu64 " | %" PRIu64 " |", g->n, g->n_ok);
+        for (size_t q = 0; q < QUANTILES; q++)
+            if (g->n_ok > 0)
+                put_mib(out, g->at[COPY_RESERVED][q]);
+            else
+                fputs(" - |", out);
+        fputc('\n', out);
+    }
+    if (s->n > MD_ROWS)
+        fprintf(out, "\n%zu more are left out here.\n", s->n - MD_ROWS);
+}
+
 static void put_traces(FILE *out, const struct verdict *v)
 {
     const struct run_table *t = v->table;
@@ -169,6 +194,7 @@ void page_write_markdown(FILE *out, const struct page *p)
         put_runs(out, v);
     if (n > MD_ROWS)
         fprintf(out, "\n%zu more are left out here.\n", n - MD_ROWS);
+    put_copies(out, p->copies);
     for (size_t i = 0; i < v->table->n_remarks && i < MD_NOTES; i++) {
         fputs(i == 0 ? "\n<details><summary>What the results rest on</summary>\n\n- " : "- ", out);
         fputs(v->table->remarks[i].is_warning ? "Warning: " : "", out);

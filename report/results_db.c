@@ -20,7 +20,8 @@ enum {
     DB_VERSION = 5,                  /* grows when a change is more than a new column */
     DB_VERSION_UPGRADED = 4,         /* from here on a database is brought up to date when it is written to */
     DB_PATIENCE_MS = 60000,          /* how long to wait for another writer */
-    SQL_MAX = 12288,
+    SQL_MAX = 16384,
+    COPIES_SHOWN = 40,               /* lines of quantiles on the terminal */
     COLUMNS_TEXT = 4096,
     PATH_BYTES = 4096 + 8,           /* the longest path, and an ending */
     URI_BYTES = 3 * PATH_BYTES + 32,
@@ -60,7 +61,8 @@ struct results_db {
     " trace_path, trace_digest, device, policy, name, peak_reserved_bytes, card_peak_bytes, device_calls,"   \
     " device_time_ns, coalesce(card_peak_bytes, peak_reserved_bytes) AS card,"                               \
     " coalesce(json_extract(" VALID_DETAILS ", '$.changed'), 0) AS changed, min(card_peak_bytes) OVER c AS"            \
-    " least_card_bytes FROM survivors WINDOW c AS (PARTITION BY trace_path, trace_digest, device)))"         \
+    " least_card_bytes FROM survivors WHERE copy_seed IS NULL"                                               \
+    " WINDOW c AS (PARTITION BY trace_path, trace_digest, device)))"                                         \
     " WHERE place = 1"
 
 /* The price that a database holds, or the default. */
@@ -71,7 +73,28 @@ static_assert(WINNER_PRICE_BYTES_PER_MS == 1048576, "the price in PRICE_STORED")
 static const char schema_parameters[] =
     "CREATE TABLE IF NOT EXISTS parameters(name TEXT PRIMARY KEY, value) WITHOUT ROWID;";
 
-static const char *const view_names[] = { "options", "remarks", "survivors", "ooms", "best", "fits", "ranks" };
+/*
+ * Quantiles over the changed copies that get through, by nearest rank (copy_summary.h): `place` is a run's place among
+ * the n of its group in order of the column.
+ */
+#define QUANTILE(column, place, q) "min(CASE WHEN 4 * " place " >= " #q " * n AND is_ok THEN " column " END)"
+#define QUANTILES_OF(column, place)                                                                         \
+    " min(CASE WHEN is_ok THEN " column " END) AS " column "_least,"                                         \
+    " " QUANTILE(column, place, 1) " AS " column "_lower, " QUANTILE(column, place, 2) " AS " column "_median," \
+    " " QUANTILE(column, place, 3) " AS " column "_upper, " QUANTILE(column, place, 4) " AS " column "_most"
+#define COPY_GROUP "trace_path, trace_digest, device, policy, copy_sizes_percent, start, on_oom, gpu, releases, version"
+#define COPY_PLACE(column) "row_number() OVER (PARTITION BY " COPY_GROUP ", outcome = 'ok' ORDER BY " column ")"
+#define COPIES                                                                                              \
+    "SELECT trace_path, trace_digest, device, policy, copy_sizes_percent, count(*) AS copies,"               \
+    " sum(is_ok) AS survived," QUANTILES_OF("peak_reserved_bytes", "by_reserved") ","                        \
+    QUANTILES_OF("card_peak_bytes", "by_card") "," QUANTILES_OF("device_time_ns", "by_time")                 \
+    " FROM (SELECT *, outcome = 'ok' AS is_ok, " COPY_PLACE("peak_reserved_bytes") " AS by_reserved, "       \
+    COPY_PLACE("card_peak_bytes") " AS by_card, " COPY_PLACE("device_time_ns") " AS by_time,"                \
+    " count(*) OVER (PARTITION BY " COPY_GROUP ", outcome = 'ok') AS n FROM runs WHERE copy_seed IS NOT NULL)" \
+    " GROUP BY " COPY_GROUP
+
+static const char *const view_names[] = { "options", "remarks", "survivors", "ooms", "best", "fits", "ranks",
+                                          "copies" };
 static const char schema_views[] =
     "CREATE VIEW options AS SELECT runs.key AS run, o.key AS name, o.value AS value"
     " FROM runs, json_each(details, '$.options') AS o;"
@@ -85,14 +108,16 @@ static const char schema_views[] =
     "CREATE VIEW fits AS SELECT trace_path, trace_digest, device, count(*) AS runs, sum(outcome = 'ok') AS survived,"
     " min(CASE WHEN outcome = 'ok' THEN peak_reserved_bytes END) AS least_reserved_bytes,"
     " max(peak_reserved_bytes) AS most_reserved_bytes, max(trace_live_peak_bytes) AS live_peak_bytes,"
-    " max(trace_offline_plan_bytes) AS offline_plan_bytes FROM runs GROUP BY trace_path, trace_digest, device;"
+    " max(trace_offline_plan_bytes) AS offline_plan_bytes FROM runs WHERE copy_seed IS NULL"
+    " GROUP BY trace_path, trace_digest, device;"
     "CREATE VIEW ranks AS SELECT job, policy, device_typed AS device, ranks, failed, rank AS worst_rank,"
     " trace_path AS worst_path, peak_reserved_bytes AS worst_bytes, spread_bytes FROM (SELECT *,"
     " count(*) OVER w AS ranks, sum(outcome != 'ok') OVER w AS failed,"
     " max(peak_reserved_bytes) OVER w - min(peak_reserved_bytes) OVER w AS spread_bytes,"
     " row_number() OVER (PARTITION BY job, policy, device_typed, start, on_oom, gpu, releases, version"
-    " ORDER BY outcome != 'ok' DESC, peak_reserved_bytes DESC, rank) AS place FROM runs WHERE job IS NOT NULL WINDOW w"
-    " AS (PARTITION BY job, policy, device_typed, start, on_oom, gpu, releases, version)) WHERE place = 1;";
+    " ORDER BY outcome != 'ok' DESC, peak_reserved_bytes DESC, rank) AS place FROM runs WHERE job IS NOT NULL AND copy_seed IS NULL"
+    " WINDOW w AS (PARTITION BY job, policy, device_typed, start, on_oom, gpu, releases, version)) WHERE place = 1;";
+static const char schema_copies[] = "CREATE VIEW copies AS " COPIES ";";
 
 /* One row of `runs` without its details; names alone if the arguments are NULL. */
 static size_t fields_of_all(const struct row_identity *id, const struct report *report,
@@ -269,8 +294,8 @@ static enum err db_set_version(struct results_db *db, struct err_detail *why)
 static enum err db_create(struct results_db *db, struct err_detail *why)
 {
     char sql[SQL_MAX];
-    const int n = snprintf(sql, sizeof sql, "CREATE TABLE runs(%s, details TEXT NOT NULL, PRIMARY KEY(key));%s%s",
-                           db->columns, schema_parameters, schema_views);
+    const int n = snprintf(sql, sizeof sql, "CREATE TABLE runs(%s, details TEXT NOT NULL, PRIMARY KEY(key));%s%s%s",
+                           db->columns, schema_parameters, schema_views, schema_copies);
     assert(n > 0 && (size_t)n < sizeof sql);
     (void)n;
     const enum err e = db_execute(db, sql, why);
@@ -340,6 +365,8 @@ static enum err db_upgrade(struct results_db *db, const struct db_facts *facts, 
         e = db_execute(db, schema_parameters, why);
     if (e == ERR_OK)
         e = db_execute(db, schema_views, why);
+    if (e == ERR_OK)
+        e = db_execute(db, schema_copies, why);
     return e == ERR_OK ? db_set_version(db, why) : e;
 }
 
@@ -616,9 +643,11 @@ void results_db_remove(const char *path)
 
 void run_identity_key(const struct run_identity *id, char key[SHA256_HEX])
 {
-    char numbers[64];
+    char numbers[96];
     /* The 0 was once a seed. It stays, so that runs of older databases keep their keys. */
-    snprintf(numbers, sizeof numbers, "0 %" PRId64, id->gpu);
+    const int n = snprintf(numbers, sizeof numbers, "0 %" PRId64, id->gpu);
+    if (id->copy_percent > 0)
+        snprintf(numbers + n, sizeof numbers - (size_t)n, " copy %u %" PRIu64, id->copy_percent, id->copy_seed);
     const char *const parts[] = { REPLAY_VERSION, id->trace_path, id->trace_digest, id->policy, id->device,
                                   id->start, id->on_oom, id->releases, id->from, numbers };
     sha256_texts(parts, sizeof parts / sizeof parts[0], key);
@@ -894,7 +923,8 @@ enum err results_db_each_run(struct results_db *db, void (*row)(void *arg, const
                              void *arg, struct err_detail *why)
 {
     char sql[SQL_MAX];
-    snprintf(sql, sizeof sql, "SELECT %s FROM runs%s ORDER BY trace_path, policy, device, key", db->selected,
+    snprintf(sql, sizeof sql, "SELECT %s FROM runs%s ORDER BY trace_path, policy, device, copy_sizes_percent,"
+             " copy_seed, key", db->selected,
              db->has_seed ? ONE_SEED("runs") : "");
     return each_row(db, sql, row, arg, why);
 }
@@ -1020,6 +1050,36 @@ static void rank_row(void *arg, const struct field *f, size_t n)
             f[4].number > 0 ? ", out of memory" : "", units_format_bytes((uint64_t)f[7].number, spread));
 }
 
+static void copies_row(void *arg, const struct field *f, size_t n)
+{
+    FILE *out = arg;
+    char text[UNITS_TEXT];
+    (void)n;
+    fprintf(out, "%s on %s, %s, %" PRId64 " copies with sizes up to %" PRId64 " %% off: %" PRId64 " survive",
+            shown(&f[0]), shown(&f[1]), shown(&f[2]), f[4].number, f[3].number, f[5].number);
+    static const char *const before[] = { "; reserved, peak: least ", ", quartiles ", ", ", ", ", ", most " };
+    for (size_t q = 0; q < sizeof before / sizeof before[0] && f[6].kind == FIELD_NUMBER; q++)
+        fprintf(out, "%s%s", before[q], units_format_bytes((uint64_t)f[6 + q].number, text));
+    fputc('\n', out);
+}
+
+/* The first COPIES_SHOWN, and how many there are more. */
+static enum err write_copies(struct results_db *db, FILE *out, struct err_detail *why)
+{
+    char sql[SQL_MAX];
+    int64_t n_all = 0;
+    snprintf(sql, sizeof sql, "SELECT trace_path, device, policy, copy_sizes_percent, copies, survived,"
+             " peak_reserved_bytes_least, peak_reserved_bytes_lower, peak_reserved_bytes_median,"
+             " peak_reserved_bytes_upper, peak_reserved_bytes_most FROM (" COPIES ") ORDER BY 1, 2, 3, 4 LIMIT %d",
+             COPIES_SHOWN);
+    enum err e = each_row(db, sql, copies_row, out, why);
+    if (e == ERR_OK)
+        e = db_number(db, "SELECT count(*) FROM copies", &n_all, why);
+    if (e == ERR_OK && n_all > COPIES_SHOWN)
+        fprintf(out, "%" PRId64 " more: the view `copies` of the database has all\n", n_all - COPIES_SHOWN);
+    return e;
+}
+
 enum err results_db_write_table(struct results_db *db, FILE *out, struct err_detail *why)
 {
     /* Not the view `best`: SQLite distrusts json_extract in the schema of a file (TRUSTED_SCHEMA is off). */
@@ -1030,6 +1090,8 @@ enum err results_db_write_table(struct results_db *db, FILE *out, struct err_det
     static const char ranks[] = "SELECT job, policy, device, ranks, failed, worst_rank, worst_bytes, spread_bytes"
                                 " FROM ranks ORDER BY 1, 2, 3";
     assert(db->has_parameters);
-    const enum err e = each_row(db, best, fits_row, out, why);
+    enum err e = each_row(db, best, fits_row, out, why);
+    if (e == ERR_OK)
+        e = write_copies(db, out, why);
     return e == ERR_OK ? each_row(db, ranks, rank_row, out, why) : e;
 }

@@ -25,6 +25,8 @@ struct run_identity {
     const char *policy, *device;     /* as typed */
     const char *start, *on_oom, *releases, *from;    /* from: "" if the format was recognised */
     int64_t     gpu;                 /* -1: not given */
+    unsigned    copy_percent;        /* of a changed copy: sizes changed by up to this much; 0: the trace itself */
+    uint64_t    copy_seed;           /* of a changed copy */
 };
 
 /* The identity in 64 hexadecimal digits, the program's version included. */

@@ -130,6 +130,23 @@ enum err run_table_add_row(struct run_table *t, const struct run_table *from, si
     return ERR_OK;
 }
 
+bool run_table_move_rows(struct run_table *from, const char *column, struct run_table *to)
+{
+    size_t n_kept = 0;
+    bool is_done = true;
+    for (size_t row = 0; row < from->n_rows; row++) {
+        struct field *at = &from->rows[row * from->n_columns];
+        const bool is_moved = is_done && run_table_cell(from, row, column)->kind != FIELD_NULL;
+        struct field *there = is_moved ? add_row(to) : NULL;
+        is_done = is_done && (there != NULL || !is_moved);
+        if (there == NULL)
+            there = &from->rows[n_kept++ * from->n_columns];
+        memmove(there, at, from->n_columns * sizeof *at);
+    }
+    from->n_rows = n_kept;
+    return is_done;
+}
+
 /* ---- from a database ---- */
 
 struct db_target {
@@ -308,6 +325,11 @@ const char *run_table_text(const struct run_table *t, size_t row, const char *na
 void run_table_write_csv(FILE *out, const struct run_table *t)
 {
     csv_fields_names(out, t->columns, t->n_columns);
+    run_table_write_csv_rows(out, t);
+}
+
+void run_table_write_csv_rows(FILE *out, const struct run_table *t)
+{
     for (size_t i = 0; i < t->n_rows; i++)
         csv_fields(out, &t->rows[i * t->n_columns], t->n_columns);
 }

@@ -48,6 +48,9 @@ MUST_USE enum err run_table_add_report(struct run_table *t, const struct report 
 /* Appends a copy of a row of another table. ERR_HOST_NOMEM. */
 MUST_USE enum err run_table_add_row(struct run_table *t, const struct run_table *from, size_t row, struct err_detail *why);
 
+/* Moves the rows in which the column is not null to the end of another table. Returns false without memory. */
+bool run_table_move_rows(struct run_table *from, const char *column, struct run_table *to);
+
 /* A cell by its column's name; null for an unknown name. */
 const struct field *run_table_cell(const struct run_table *t, size_t row, const char *name);
 
@@ -55,7 +58,10 @@ const struct field *run_table_cell(const struct run_table *t, size_t row, const 
 int64_t run_table_number(const struct run_table *t, size_t row, const char *name);
 const char *run_table_text(const struct run_table *t, size_t row, const char *name);
 
-/* One row a run, all columns. */
+/* One row a run, all columns; the first line names them. */
 void run_table_write_csv(FILE *out, const struct run_table *t);
+
+/* The rows alone. */
+void run_table_write_csv_rows(FILE *out, const struct run_table *t);
 
 #endif

@@ -52,7 +52,7 @@ ROOMS = [
     ("replay/graphs", STUDY + ["replay/results"], "What the private pools of CUDA graphs take, in any arrangement."),
     ("replay/likeness", STUDY + ["replay/results", "replay/advise", "loads"], "Loads that are like a recording."),
     ("replay/diff", STUDY + ["replay/results"], "What differs between two traces, policies or results."),
-    ("replay/sweep", STUDY + ["replay/results"], "Many runs into a database, in one process or several."),
+    ("replay/sweep", STUDY + ["replay/results", "replay/advise"], "Many runs into a database, in one process or several."),
     ("replay/export", STUDY + ["replay/results"], "A run as a timeline or as PyTorch's snapshot."),
     ("cudasim", ["base", "capture", "sim", "traces"], "A CUDA without a GPU, to run a program on."),
     ("record", ["base", "capture", "sim", "traces"], "The library that records a program's calls on a real card."),

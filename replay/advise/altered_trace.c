@@ -7,6 +7,7 @@
 #include "traces/trace_copy.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum slot_state { SLOT_VACANT, SLOT_LIVE, SLOT_RETIRED };
@@ -80,9 +81,11 @@ static enum err rewriter_round(struct rewriter *r, const struct start_state *sta
 static enum err rewriter_run(struct rewriter *r, const struct start_state *start, struct err_detail *why)
 {
     const struct trace_info *info = trace_info(r->in);
-    trace_writer_info(r->out)->device = info->device;
+    char note[120];
+    snprintf(note, sizeof note, r->how->percent > 0 ? "a changed copy: sizes differ by up to %u %%" : "a copy",
+             r->how->percent);
     trace_writer_info(r->out)->capacity_bytes = info->capacity_bytes;
-    enum err e = trace_copy_streams(r->in, r->out, why);
+    enum err e = trace_copy_facts(r->in, r->out, note, why);
     for (; r->round < r->how->rounds && e == ERR_OK; r->round++) {
         if (r->round > 0)
             e = rewriter_free_live(r, 0, why);

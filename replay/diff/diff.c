@@ -180,7 +180,7 @@ static size_t *only_vacant(struct diff *d)
 
 enum err diff_match_runs(struct diff *d, struct err_detail *why)
 {
-    static const char *const names[] = {"policy", "device", "trace_path"};
+    static const char *const names[] = {"copy_seed", "policy", "device", "trace_path"};
     const size_t n_a = d->tables[0].n_rows, n_b = d->tables[1].n_rows;
     bool *is_taken = calloc(n_b + 1, sizeof *is_taken);
     d->matches = calloc(n_a + n_b + 1, sizeof *d->matches);
@@ -190,8 +190,8 @@ enum err diff_match_runs(struct diff *d, struct err_detail *why)
     }
     for (size_t i = 0; i < n_a; i++)
         d->matches[d->n_matches++] = (struct diff_match){.a = i, .b = SIZE_MAX};
+    match_by(d, names, 4, is_taken);
     match_by(d, names, 3, is_taken);
-    match_by(d, names, 2, is_taken);
     size_t left = 0, last = 0, *vacant = only_vacant(d);
     for (size_t k = 0; k < n_b; k++)
         if (!is_taken[k]) {

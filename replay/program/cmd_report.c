@@ -110,11 +110,14 @@ static enum err write_outputs(struct report_session *s, struct err_detail *why)
 {
     if (s->html != NULL)
         page_write_html(output_file(s->html), &s->runs.page);
-    const struct page without_drawings = { .verdict = &s->runs.verdict, .notes = s->runs.page.notes, .n_notes = s->runs.n_notes };
+    const struct page without_drawings = { .verdict = &s->runs.verdict, .copies = &s->runs.copies,
+                                           .notes = s->runs.page.notes, .n_notes = s->runs.n_notes };
     if (s->md != NULL)
         page_write_markdown(output_file(s->md), &without_drawings);
-    if (s->csv != NULL)
+    if (s->csv != NULL) {
         run_table_write_csv(output_file(s->csv), &s->runs.table);
+        run_table_write_csv_rows(output_file(s->csv), &s->runs.copies.runs);
+    }
     enum err e = output_commit(&s->html, why);
     if (e == ERR_OK)
         e = output_commit(&s->md, why);

@@ -166,14 +166,17 @@ static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e
     return cli_fail(e, why);
 }
 
-static struct sweep_request request_of(const struct options *o)
+static enum err request_of(const struct options *o, struct sweep_request *out, struct err_detail *why)
 {
-    return (struct sweep_request){
+    *out = (struct sweep_request){
         .inputs = o->inputs, .n_inputs = o->n_inputs, .policies = o->policies, .n_policies = o->n_policies,
         .device = o->device, .from = o->from, .import = o->import, .on_oom = o->on_oom, .start = o->start,
         .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,
         .price_bytes_per_ms = o->is_given[FLAG_PRICE] ? &o->price : NULL,
     };
+    if (o->n_policies == 0)
+        return err_set(why, ERR_USAGE, 0, "--policy is missing: it says what to try");
+    return o->copies != NULL ? sweep_copies_parse(o->copies, &out->copies, why) : ERR_OK;
 }
 
 static enum exit_status sweep_options(const struct options *o, const struct ranks *ranks)
@@ -184,9 +187,10 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     enum exit_status status = STATUS_DONE;
     /* under mpirun, mpirun ends the ranks */
     const volatile sig_atomic_t *interrupted = ranks->n == 1 ? cli_defer_signals() : NULL;
-    const struct sweep_request asked = request_of(o);
-    enum err e = o->n_policies > 0 ? sweep_open(&asked, &s, &why)
-                                   : err_set(&why, ERR_USAGE, 0, "--policy is missing: it says what to try");
+    struct sweep_request asked;
+    enum err e = request_of(o, &asked, &why);
+    if (e == ERR_OK)
+        e = sweep_open(&asked, &s, &why);
     if (e == ERR_OK && ranks->rank == 0)
         e = open_outputs(o, &to, &why);
     if (e != ERR_OK) {
@@ -210,7 +214,7 @@ static enum exit_status sweep_options(const struct options *o, const struct rank
     TAKES_AS(DEVICE, "the simulated card, such as 24GiB or h100-80g; braces stand for several (default: the "      \
                      "recorded card, or the smallest named one that holds the recorded run)"),                    \
     TAKES_AS(OUT, "the database of results; it is made if it is not there"), TAKES(JSON), TAKES(CSV), TAKES_RUN,  \
-    TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(SHARD), TAKES(RESUME)
+    TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(COPIES), TAKES(SHARD), TAKES(RESUME)
 
 static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(SHOW_JOB), TAKES(HELP), FLAGS_END};
 static const struct flag_use job_flags[] = {TAKES_SWEEP, FLAGS_END};
@@ -340,6 +344,10 @@ const struct subcommand cmd_sweep = {
             "A run that the database holds is not repeated. A run that cannot differ from another is not replayed: it gets "
             "a row with the other's figures. Under mpirun, rank 0 deals the runs to the other ranks and writes the "
             "database.\n"
+            "\n"
+            "With --copies each trace also runs on changed copies of it: a copy has the same requests in the same order, "
+            "but equal sizes change alike by up to so many percent, by the copy's seed. Each run of a copy has its row, and "
+            "the summary tells the quartiles of what is reserved at the peak. What wins is found without the copies.\n"
             "\n"
             "Braces stand for several policies or cards:\n"
             "  none                          a policy or a card as it is\n"

@@ -53,6 +53,7 @@ struct options {
     const char *optimizer, *states, *accumulate, *checkpoint;    /* of `technique`, which reads the words itself */
     bool        is_in_place;         /* of `technique` */
     const char *as;                          /* of `conform` */
+    const char *copies;              /* of `sweep`, which reads it itself */
     const char *captures;            /* of `graphs`, which reads the list itself */
     const char *share;                       /* of `replay`, which reads the list itself */
     const char *part, *part_time, *scale;    /* of `trace`, which reads them itself */

@@ -19,6 +19,7 @@ void page_runs_close(struct page_runs *r)
 {
     detailed_runs_close(&r->page);
     verdict_close(&r->verdict);
+    copy_summary_close(&r->copies);
     run_table_close(&r->table);
 }
 
@@ -69,9 +70,10 @@ enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, si
 
 enum err page_runs_draw(struct page_runs *r, bool is_detailed, struct err_detail *why)
 {
-    if (verdict_open(&r->table, &r->verdict) != ERR_OK)
+    if (copy_summary_take(&r->table, &r->copies) != ERR_OK || verdict_open(&r->table, &r->verdict) != ERR_OK)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a report of %zu runs", r->table.n_rows);
     r->page.verdict = &r->verdict;
+    r->page.copies = &r->copies;
     if (!is_detailed)
         return ERR_OK;
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);

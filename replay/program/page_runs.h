@@ -11,7 +11,8 @@
 /* page_runs_open fills it in; then fill `table`, by results_file_add or page_runs_add_traces. Do not move it. */
 struct page_runs {
     const struct options *options;
-    struct run_table table;
+    struct run_table table;          /* once drawn, without the runs of changed copies, */
+    struct copy_summary copies;      /* which are here */
     struct verdict   verdict;
     struct page      page;
     uint64_t n_left_out;             /* traces and runs that failed: said on standard error and on the page */

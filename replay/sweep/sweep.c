@@ -10,6 +10,7 @@
 #include "replay/sweep/sweep.h"
 
 #include "base/cores.h"
+#include "replay/advise/altered_trace.h"
 #include "replay/results/result.h"
 #include "replay/verify/recorded_release.h"
 #include "replay/verify/recorded_settings.h"
@@ -32,7 +33,9 @@ struct sweep_lane {
 struct sweep_trace {
     struct sweep             *sweep;
     const struct sweep_input *input;  /* NULL: no trace is open */
-    struct trace_reader *reader;
+    struct trace_reader *recorded;    /* the file */
+    struct trace_reader *changed;     /* its changed copy; NULL: the file itself runs */
+    struct trace_reader *reader;      /* the one of both that runs */
     const char *release;              /* that made the recording; NULL: unknown */
     bool        has_bounds;           /* since the first decoding */
     bool        is_broken;            /* it cannot be read to its end, so its runs have no results */
@@ -94,6 +97,10 @@ enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct
         e = check_devices(&s, why);
     for (size_t i = 0; i < asked->n_inputs && e == ERR_OK; i++)
         e = sweep_inputs_add(&s.inputs, asked->inputs[i], why);
+    if (e == ERR_OK && asked->copies.n > 0 && asked->start == START_FAITHFUL)
+        e = err_set(why, ERR_USAGE, 0, "--copies does not go with --start faithful: a changed copy starts empty");
+    if (e == ERR_OK && asked->copies.n > 0)
+        e = sweep_inputs_copy(&s.inputs, asked->copies.first_seed, asked->copies.n, why);
     if (e == ERR_OK && s.inputs.n == 0)
         e = err_set(why, ERR_USAGE, 0, "%.150s: holds no file", asked->inputs[0]);
     if (e != ERR_OK)
@@ -122,15 +129,15 @@ static enum err check_interrupted(const struct sweep *s, struct err_detail *why)
     return s->interrupted != NULL && *s->interrupted != 0 ? err_set(why, ERR_INTERRUPTED, 0, "interrupted") : ERR_OK;
 }
 
-static struct run_identity identity_of(const struct sweep *s, const char *path, const char *digest, const char *policy,
-                                       const char *device)
+static struct run_identity identity_of(const struct sweep *s, const struct sweep_input *input, const char *digest,
+                                       const char *policy, const char *device)
 {
     static const char *const on_oom[] = { "stop", "skip", "as-recorded" };
     static const char *const starts[] = { "fresh", "faithful" };
     static const char *const releases[] = { "auto", "program", "allocator" };
     const struct sweep_request *o = &s->asked;
     return (struct run_identity){
-        .trace_path   = path,
+        .trace_path   = input->path,
         .trace_digest = digest,
         .policy       = policy,
         .device       = device,
@@ -139,24 +146,33 @@ static struct run_identity identity_of(const struct sweep *s, const char *path, 
         .releases     = releases[o->import.segment_frees],
         .from         = o->from != NULL ? o->from : "",
         .gpu          = o->import.gpu,
+        .copy_percent = input->is_copy ? o->copies.percent : 0,
+        .copy_seed    = input->seed,
     };
 }
 
 /* The n-th of all runs of a trace. */
 static struct run_identity identity_at(const struct sweep *s, size_t n_input, const char *digest, size_t n)
 {
-    return identity_of(s, s->inputs.at[n_input].path, digest, s->policies.at[n % s->policies.n],
+    return identity_of(s, &s->inputs.at[n_input], digest, s->policies.at[n % s->policies.n],
                        s->devices.at[n / s->policies.n]);
 }
 
 /* ---- one trace ---- */
 
-static void sweep_trace_leave(struct sweep_trace *t)
+static void sweep_trace_drop_copy(struct sweep_trace *t)
 {
-    trace_close(t->reader);
-    t->reader = NULL;
+    trace_close(t->changed);
+    t->changed = t->reader = NULL;
     t->input = NULL;
     t->has_bounds = t->is_broken = false;
+}
+
+static void sweep_trace_leave(struct sweep_trace *t)
+{
+    sweep_trace_drop_copy(t);
+    trace_close(t->recorded);
+    t->recorded = NULL;
 }
 
 static void sweep_trace_close(struct sweep_trace *t)
@@ -205,6 +221,25 @@ static size_t lanes_at_once(const struct sweep *s, const struct trace_reader *tr
     return trace_info(trace)->events <= TRACE_CHUNK_EVENTS && few < SWEEP_PART_MAX ? few : SWEEP_PART_MAX;
 }
 
+/* What is known of the recording holds for its copies too: they have the same requests in the same order. */
+static enum err sweep_trace_read(struct sweep_trace *t, const char *path, struct err_detail *why)
+{
+    const struct sweep_request *asked = &t->sweep->asked;
+    struct import_config import = asked->import;
+    import.without_stacks = true;
+    enum err e = trace_open_any(path, asked->from, &import, &t->recorded, why);
+    if (e == ERR_OK)
+        e = recorded_release(t->recorded, &t->release, why);
+    return e == ERR_OK ? coverage_read(t->recorded, &t->coverage, why) : e;
+}
+
+static enum err sweep_trace_change(struct sweep_trace *t, uint64_t seed, struct err_detail *why)
+{
+    const struct rewrite how = { .seed = seed, .percent = t->sweep->asked.copies.percent, .rounds = 1,
+                                 .events = UINT64_MAX };
+    return trace_rewrite(t->recorded, &how, &t->changed, why);
+}
+
 /* Opens an input as the current trace. */
 static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_detail *why)
 {
@@ -212,17 +247,22 @@ static enum err sweep_trace_open(struct sweep *s, size_t n_input, struct err_det
     struct sweep_trace *t = s->open;
     if (e != ERR_OK || t->input == &s->inputs.at[n_input])
         return e;
-    sweep_trace_leave(t);
-    struct import_config import = s->asked.import;
-    import.without_stacks = true;
-    e = trace_open_any(s->inputs.at[n_input].path, s->asked.from, &import, &t->reader, why);
-    if (e == ERR_OK)
-        e = recorded_release(t->reader, &t->release, why);
-    if (e == ERR_OK)
-        e = coverage_read(t->reader, &t->coverage, why);
-    if (e != ERR_OK)
+    const struct sweep_input *input = &s->inputs.at[n_input];
+    const bool is_same_file = t->input != NULL && strcmp(t->input->path, input->path) == 0;
+    if (is_same_file)
+        sweep_trace_drop_copy(t);
+    else
+        sweep_trace_leave(t);
+    if (!is_same_file)
+        e = sweep_trace_read(t, input->path, why);
+    if (e == ERR_OK && input->is_copy)
+        e = sweep_trace_change(t, input->seed, why);
+    if (e != ERR_OK) {
+        sweep_trace_leave(t);
         return e;
-    t->input = &s->inputs.at[n_input];
+    }
+    t->reader = input->is_copy ? t->changed : t->recorded;
+    t->input = input;
     t->n_at_once = lanes_at_once(s, t->reader);
     return ERR_OK;
 }
@@ -334,7 +374,7 @@ static void gather_run(struct sweep_trace *t, const struct run_identity *id)
         if (t->n > 0 && run[-1].id.device == id->device)
             run->device = run[-1].device;                /* chosen for the same trace */
         else
-            e = device_choose(id->device, t->reader, &run->device, &why);
+            e = device_choose(id->device, t->recorded, &run->device, &why);
         if (e == ERR_OK)
             e = lane_open_idle(&run->spec, run->device.ops, &run->device.config, t->reader, 0, &t->lanes[t->n],
                                &why);
@@ -418,7 +458,12 @@ static enum err next_input(struct sweep *s, struct err_detail *why)
         struct sweep_input *input = &s->inputs.at[s->next_input];
         if (!has_ours(s, s->next_input))
             continue;
-        enum err e = sha256_file(input->path, s->digest, &reason);
+        input->is_left_out |= input->is_copy && input[-1].is_left_out;
+        if (input->is_left_out)
+            continue;
+        const bool is_known = s->digest_of != NULL && strcmp(s->digest_of, input->path) == 0;
+        enum err e = is_known ? ERR_OK : sha256_file(input->path, s->digest, &reason);
+        s->digest_of = e == ERR_OK ? input->path : NULL;
         if (e != ERR_OK)
             leave_out_trace(s, input, e, &reason);
         else if ((e = find_missing(s, s->next_input, why)) != ERR_OK)

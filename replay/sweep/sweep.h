@@ -9,6 +9,7 @@
 #include "import/import.h"
 #include "replay/engine/equal_runs.h"
 #include "replay/sweep/expand.h"
+#include "replay/sweep/sweep_copies.h"
 #include "replay/sweep/sweep_inputs.h"
 #include "report/results_db.h"
 
@@ -32,6 +33,7 @@ struct sweep_request {
     const char *const *policies;     /* as typed, braces and all */
     size_t             n_policies;
     const char        *device;       /* the same; NULL: "sim" */
+    struct sweep_copies copies;      /* each trace also runs on these */
     const char        *from;         /* an importer's name; NULL: recognise each file's format */
     struct import_config import;
     enum oom_action    on_oom;
@@ -67,7 +69,8 @@ struct sweep {
     /* The sweep's own. */
     struct sweep_trace *open;                        /* the current trace */
     size_t    next_input;                            /* the first input not looked at yet */
-    char      digest[SHA256_HEX];                    /* of the input before it */
+    char      digest[SHA256_HEX];                    /* of the input before it, */
+    const char *digest_of;           /* whose path this is; NULL: none was read */
     uint32_t *missing;                               /* missing runs of that input, in order */
     size_t    n_missing, next_missing;
 };

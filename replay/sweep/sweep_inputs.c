@@ -114,6 +114,35 @@ enum err sweep_inputs_add(struct sweep_inputs *in, const char *path, struct err_
     return add_path(in, path, 0, why);
 }
 
+/* The copies name files and jobs by texts of their own, so that each input is closed alike. */
+static bool copy_input(const struct sweep_input *from, uint64_t seed, struct sweep_input *out)
+{
+    *out = *from;
+    out->is_copy = true;
+    out->seed = seed;
+    out->path = strdup(from->path);
+    out->job = from->job != NULL ? strdup(from->job) : NULL;
+    return out->path != NULL && (from->job == NULL || out->job != NULL);
+}
+
+enum err sweep_inputs_copy(struct sweep_inputs *in, uint64_t first_seed, uint64_t n, struct err_detail *why)
+{
+    struct sweep_inputs all = { .at = calloc(in->n * (n + 1) + 1, sizeof *all.at) };
+    bool is_done = all.at != NULL;
+    for (size_t i = 0; i < in->n && is_done; i++) {
+        all.at[all.n] = in->at[i];
+        in->at[i] = (struct sweep_input){ .path = NULL };
+        const size_t original = all.n++;
+        for (uint64_t k = 0; k < n && is_done; k++)
+            is_done = copy_input(&all.at[original], first_seed + k, &all.at[all.n++]);
+    }
+    if (all.at == NULL)
+        return no_memory(why);
+    sweep_inputs_close(in);
+    *in = all;
+    return is_done ? ERR_OK : no_memory(why);
+}
+
 void sweep_inputs_close(struct sweep_inputs *in)
 {
     for (size_t i = 0; i < in->n; i++) {

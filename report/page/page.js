@@ -264,6 +264,7 @@ async function start() {
   drawMeanings();
   drawRemarks();
   drawMany();
+  drawCopies();
   await drawDifference();
   listenToState();
   listenToControls();
