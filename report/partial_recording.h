@@ -11,4 +11,7 @@
  * are those of the columns trace_begins and trace_ends (report/result_columns.def). */
 bool recording_is_partial(bool has_refusal, const char *begins, const char *ends);
 
+/* The same of a row of the database's table `runs`. */
+#define RECORDING_IS_PARTIAL_SQL "coalesce(trace_refusals, 0) > 0 OR trace_begins IS 'cut' OR trace_ends IS 'cut'"
+
 #endif

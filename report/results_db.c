@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "report/csv.h"
 #include "report/json_writer.h"
+#include "report/partial_recording.h"
 #include "report/winner.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@
 
 enum {
     DB_APPLICATION = 0x52504c59,     /* "RPLY": SQLite's application_id, which tells our files from others */
-    DB_VERSION = 5,                  /* grows when a change is more than a new column */
+    DB_VERSION = 6,                  /* grows when a change is more than a new column */
     DB_VERSION_UPGRADED = 4,         /* from here on a database is brought up to date when it is written to */
     DB_PATIENCE_MS = 60000,          /* how long to wait for another writer */
     SQL_MAX = 16384,
@@ -108,8 +109,8 @@ static const char schema_views[] =
     "CREATE VIEW fits AS SELECT trace_path, trace_digest, device, count(*) AS runs, sum(outcome = 'ok') AS survived,"
     " min(CASE WHEN outcome = 'ok' THEN peak_reserved_bytes END) AS least_reserved_bytes,"
     " max(peak_reserved_bytes) AS most_reserved_bytes, max(trace_live_peak_bytes) AS live_peak_bytes,"
-    " max(trace_offline_plan_bytes) AS offline_plan_bytes FROM runs WHERE copy_seed IS NULL"
-    " GROUP BY trace_path, trace_digest, device;"
+    " max(trace_offline_plan_bytes) AS offline_plan_bytes, max(" RECORDING_IS_PARTIAL_SQL ") AS is_lower_bound"
+    " FROM runs WHERE copy_seed IS NULL GROUP BY trace_path, trace_digest, device;"
     "CREATE VIEW ranks AS SELECT job, policy, device_typed AS device, ranks, failed, rank AS worst_rank,"
     " trace_path AS worst_path, peak_reserved_bytes AS worst_bytes, spread_bytes FROM (SELECT *,"
     " count(*) OVER w AS ranks, sum(outcome != 'ok') OVER w AS failed,"
@@ -1036,6 +1037,8 @@ static void fits_row(void *arg, const struct field *f, size_t n)
     fprintf(out, "; live data %s", units_format_bytes((uint64_t)f[7].number, live));
     if (f[8].kind == FIELD_NUMBER)
         fprintf(out, ", offline plan %s", units_format_bytes((uint64_t)f[8].number, plan));
+    if (f[9].kind == FIELD_NUMBER && f[9].number != 0)
+        fprintf(out, "; the recording holds a refused request, or is cut: figures are lower bounds");
     fputc('\n', out);
 }
 
@@ -1085,7 +1088,7 @@ enum err results_db_write_table(struct results_db *db, FILE *out, struct err_det
     /* Not the view `best`: SQLite distrusts json_extract in the schema of a file (TRUSTED_SCHEMA is off). */
     static const char best[] =
         "SELECT f.trace_path, f.device, f.runs, f.survived, b.policy, b.card_peak_bytes, b.least_card_bytes,"
-        " f.live_peak_bytes, f.offline_plan_bytes FROM fits f LEFT JOIN (" BEST_RUNS(PRICE_STORED) ") b"
+        " f.live_peak_bytes, f.offline_plan_bytes, f.is_lower_bound FROM fits f LEFT JOIN (" BEST_RUNS(PRICE_STORED) ") b"
         " ON b.trace_path = f.trace_path AND b.trace_digest = f.trace_digest AND b.device = f.device ORDER BY 1, 2";
     static const char ranks[] = "SELECT job, policy, device, ranks, failed, worst_rank, worst_bytes, spread_bytes"
                                 " FROM ranks ORDER BY 1, 2, 3";

@@ -285,7 +285,7 @@ def endless_view(path, _):
     """A database whose runs are a view that never ends."""
     db = sqlite3.connect(path)
     db.execute("PRAGMA application_id = 0x52504c59")
-    db.execute("PRAGMA user_version = 5")
+    db.execute("PRAGMA user_version = 6")
     db.execute("CREATE VIEW runs AS WITH RECURSIVE r(key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM r)"
                " SELECT key, 'a' AS trace_path, 'b' AS trace_digest, 'c' AS policy, '{}' AS details FROM r")
     db.commit()
@@ -296,7 +296,7 @@ def endless_column(path, _):
     """A table of runs with a column that is computed for ever."""
     db = sqlite3.connect(path)
     db.execute("PRAGMA application_id = 0x52504c59")
-    db.execute("PRAGMA user_version = 5")
+    db.execute("PRAGMA user_version = 6")
     db.execute("CREATE TABLE runs(key, trace_path, policy, details, x GENERATED ALWAYS AS"
                " (length(replace(hex(zeroblob(1000000)), '0', 'aaaaaaaaaa'))), device GENERATED ALWAYS AS"
                " (length(replace(hex(zeroblob(1000000)), '0', 'aaaaaaaaaa'))))")

@@ -98,7 +98,7 @@ def databases(replay):
     # A view of ours that somebody replaced by one without end.
     changed("view.db", "DROP VIEW fits", "CREATE VIEW fits AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
             "FROM r) SELECT 'a' AS trace_path, 'b' AS trace_digest, 'c' AS device, x AS runs, x AS survived, "
-            "x AS live_peak_bytes, x AS offline_plan_bytes FROM r")
+            "x AS live_peak_bytes, x AS offline_plan_bytes, 0 AS is_lower_bound FROM r")
     expect(replay, 2, "far more work", "sweep", "a.zst", "--policy", "best-fit", "--device", "sim:1GiB", "-o",
            "view.db")
     expect(replay, 0, "", "report", "view.db", "--md", "o.md")

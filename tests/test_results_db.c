@@ -250,7 +250,7 @@ Test(results_db, an_older_database_that_is_written_to_gets_the_columns_and_views
     cr_assert_eq(results_db_open(k.path, true, &db, &why), ERR_OK, "%s", why.text);
     results_db_close(db);
     cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
-    expect_rows(&k, "PRAGMA user_version", "5;");
+    expect_rows(&k, "PRAGMA user_version", "6;");
     expect_rows(&k, "SELECT policy, score_bytes FROM best", "best-fit|261514854;");
     expect_rows(&k, "SELECT count(*), count(trace_duration_ns) FROM runs", "6|0;");
     kept_close(&k);
@@ -289,7 +289,7 @@ Test(results_db, a_database_of_any_version_is_read_and_merged_and_the_error_of_w
         snprintf(sql, sizeof sql, "PRAGMA user_version = %d", versions[i]);
         cr_assert_eq(sqlite3_exec(k.db, sql, NULL, NULL, NULL), SQLITE_OK);
         cr_expect_eq(results_db_open(old, false, &db, &why), ERR_FORMAT);
-        cr_expect_not_null(strstr(why.text, "this program writes 5. To convert it: replay merge /tmp/results-"), "%s",
+        cr_expect_not_null(strstr(why.text, "this program writes 6. To convert it: replay merge /tmp/results-"), "%s",
                            why.text);
         cr_assert_eq(results_db_open_read(old, &db, &why), ERR_OK, "%s", why.text);
         results_db_close(db);

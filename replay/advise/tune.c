@@ -442,12 +442,7 @@ static uint64_t usable_bytes(const struct device_config *c)
 
 static enum err tuner_search(struct tuner *r, struct err_detail *why)
 {
-    struct tune *t = r->t;
-    enum err e = bounds_find(r->trace, &t->bounds, why);
-    if (e == ERR_OK)
-        e = tuner_run_baseline(r, why);
-    if (e == ERR_OK)
-        e = settings_space_read(r->trace, &t->rules, &r->space, why);
+    enum err e = settings_space_read(r->trace, &r->t->rules, &r->space, why);
     if (e == ERR_OK)
         e = settings_add_cross(&r->space, &r->tried, why);
     if (e == ERR_OK)
@@ -472,10 +467,12 @@ static enum err try_filled(struct tuner *r, struct trace_reader *filled, struct 
     struct tune *t = r->t;
     struct fit fit;
     const uint64_t live = trace_info(filled)->peak_requested_bytes;
-    struct trial winner = { .spec = &t->entries[t->winner].spec, .device = r->device->config };
+    struct trial winner = { .device = r->device->config };
     enum err e = fit_find_smallest(filled, &t->baseline.spec, r->device, live, r->cfg, &fit, why);
-    if (e == ERR_OK)
+    if (e == ERR_OK && t->n_entries > 0) {
+        winner.spec = &t->entries[t->winner].spec;
         e = trials_run(filled, r->device->ops, &winner, 1, r->cfg, why);
+    }
     if (e == ERR_OK)
         t->filled = (struct tune_filled){ .is_known = true, .live_bytes = live, .smallest_bytes = fit.smallest_bytes,
                                           .runs_with_winner = winner.fits };
@@ -492,6 +489,12 @@ static enum err tuner_fill_step(struct tuner *r, struct err_detail *why)
     return e;
 }
 
+/* Whether a setting may help: a request is refused though all that is live at once would fit. */
+static bool is_curable(const struct tune *t)
+{
+    return !t->baseline.trial.fits && t->bounds.live_bytes <= t->usable_bytes;
+}
+
 enum err tune_run(struct trace_reader *trace, const struct device_choice *device, const struct tune_request *asked,
                   const struct replay_config *cfg, struct tune *out, struct err_detail *why)
 {
@@ -503,13 +506,17 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     if (e == ERR_OK)
         e = tuner_choose_release(&r, asked->release, why);
     if (e == ERR_OK)
+        e = bounds_find(trace, &out->bounds, why);
+    if (e == ERR_OK)
+        e = tuner_run_baseline(&r, why);
+    if (e == ERR_OK && (!asked->only_cure || is_curable(out)))
         e = tuner_search(&r, why);
     settings_set_close(&r.tried);
     if (e != ERR_OK)
         return e;
-    if (out->entries[0].trial.fits)
+    if (out->n_entries > 0 && out->entries[0].trial.fits)
         e = tuner_decide(&r, asked->seed, why);
-    else if (out->bounds.live_bytes <= out->usable_bytes)
+    else if (!asked->only_cure && out->bounds.live_bytes <= out->usable_bytes)
         e = tuner_fit(&r, why);
     return e == ERR_OK ? tuner_fill_step(&r, why) : e;
 }

@@ -65,7 +65,7 @@ struct tune_filled {
     bool     is_known;               /* false: the step cannot be filled in, and nothing below holds */
     uint64_t live_bytes;             /* at its peak */
     uint64_t smallest_bytes;         /* the smallest card for it under the recorded settings; 0: none was found */
-    bool     runs_with_winner;       /* on the card that is asked about */
+    bool     runs_with_winner;       /* on the card that is asked about; false without entries */
 };
 
 struct tune {
@@ -100,6 +100,8 @@ struct tune_request {
     const char *release;             /* as pytorch_rules_find takes it; NULL: the recorded one, else the newest */
     uint64_t    seed;                /* of the changed copies */
     uint64_t    price_bytes_per_ms;
+    bool        only_cure;           /* search only where a setting can cure something: the baseline is refused a request
+                                      * that would fit. Else there are no entries, and the advice is TUNE_NOTHING. */
 };
 
 /* Searches. Close *out with tune_close, also after an error. ERR_USAGE for an unknown release; errors of the parts. */

@@ -58,22 +58,29 @@ static enum coverage_end end_of(const struct trace_reader *trace, const struct r
     return meta_is(trace, TRACE_META_ENDS, TRACE_EXIT) ? ENDS_EXIT : ENDS_OPEN;
 }
 
-enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
+/* All but the steps. */
+static enum err read_ends(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
 {
     struct refusals r;
-    struct steps steps = { .how = STEPS_NONE };
     int64_t last = -1;
     enum err e = refusals_read(trace, &r, why);
     if (e == ERR_OK)
         e = trace_event_number(trace, r.last, &last, why);
-    if (e == ERR_OK && trace_info(trace)->events <= COVERAGE_STEPS_EVENTS)
-        e = steps_find(trace, &steps, why);
     if (e != ERR_OK)
         return e;
     *out = (struct coverage){ .begins = begin_of(trace), .ends = end_of(trace, &r), .refusals = r.n,
                               .survived = r.survived, .last_refusal = last, .refused_bytes = r.bytes,
-                              .event_word = trace_event_word(trace), .first_of_end = r.first_of_end, .steps = steps };
+                              .event_word = trace_event_word(trace), .first_of_end = r.first_of_end,
+                              .steps.how = STEPS_NONE };
     return ERR_OK;
+}
+
+enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *why)
+{
+    const enum err e = read_ends(trace, out, why);
+    if (e != ERR_OK || trace_info(trace)->events > COVERAGE_STEPS_EVENTS)
+        return e;
+    return steps_find(trace, &out->steps, why);
 }
 
 bool coverage_is_lower_bound(const struct coverage *c)
@@ -124,6 +131,21 @@ void coverage_print(FILE *out, const struct coverage *c)
         return;
     words_print_screen(out, &w);
     fputc('\n', out);
+}
+
+enum err coverage_tell(FILE *out, struct trace_reader *trace, const char *name, struct err_detail *why)
+{
+    struct coverage c;
+    struct words said = { .n = 0 }, w = { .n = 0 };
+    const enum err e = read_ends(trace, &c, why);
+    if (e != ERR_OK)
+        return e;
+    coverage_say(&said, &c);
+    if (said.n == 0)
+        return ERR_OK;
+    words_add(&w, "%s%s%s", name != NULL ? name : "", name != NULL ? ": " : "", said.text);
+    words_print_screen(out, &w);
+    return ERR_OK;
 }
 
 void coverage_json(struct json_writer *w, const struct coverage *c)

@@ -59,6 +59,9 @@ void coverage_say(struct words *w, const struct coverage *c);
 /* The sentence as a paragraph for a screen, and an empty line after it. */
 void coverage_print(FILE *out, const struct coverage *c);
 
+/* The same of a trace, behind its name unless that is NULL, and without the empty line. */
+MUST_USE enum err coverage_tell(FILE *out, struct trace_reader *trace, const char *name, struct err_detail *why);
+
 /* The members begins, ends, refusals, refusals_survived and whole_steps (null: nothing repeats) of the object that is
  * open in `w`. */
 void coverage_json(struct json_writer *w, const struct coverage *c);

@@ -200,7 +200,11 @@ static enum err say_trace_difference(FILE *out, const struct diff *d, struct err
     if (d->trace_difference.is_equal) {
         words_add(&w, "Both make the same requests, event by event.");
     } else {
-        words_add(&w, "The first %" PRIu64 " events are equal. Then ", d->trace_difference.event);
+        const uint64_t n = d->trace_difference.event;
+        if (n == 0)
+            words_add(&w, "They differ from the first event on: ");
+        else
+            words_add(&w, "The first %" PRIu64 " event%s equal. Then ", n, n == 1 ? " is" : "s are");
         for (int i = 0; i < 2; i++) {
             char line[DIFF_LINE] = "";
             int64_t number = 0;

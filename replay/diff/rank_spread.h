@@ -13,6 +13,7 @@ struct rank_figures {
     uint64_t reserved_bytes;         /* peak, by the replay */
     uint64_t live_bytes;             /* peak of the requests */
     enum err outcome;                /* of the replay: OK or DEVICE_OOM */
+    bool     is_lower_bound;         /* the recording holds a refused request, or is cut */
 };
 
 /* A line of the program that holds different amounts in the worst and the least rank, at the peak of each. */

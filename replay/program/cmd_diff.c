@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/terminal.h"
+#include "replay/coverage/coverage.h"
 #include "replay/diff/diff.h"
 #include "replay/program/page_runs.h"
 #include "replay/results/foreign_run.h"
@@ -253,6 +254,17 @@ static enum err session_write_page(struct diff_session *s, struct err_detail *wh
 
 /* ---- the command ---- */
 
+/* Of which recordings the figures are lower bounds. */
+static enum err print_coverage(const struct diff_session *s, struct err_detail *why)
+{
+    const struct diff *d = &s->diff;
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < 2 && e == ERR_OK; i++)
+        if (d->traces[i] != NULL)
+            e = coverage_tell(stdout, d->traces[i], d->kind == DIFF_TRACES ? d->names[i] : NULL, why);
+    return e;
+}
+
 static enum err session_open_outputs(struct diff_session *s, struct err_detail *why)
 {
     const struct options *o = s->options;
@@ -288,7 +300,8 @@ static enum err session_write(struct diff_session *s, struct err_detail *why)
         e = output_commit(&s->html, why);
     if (e != ERR_OK || s->is_stdout_taken)
         return e;
-    return diff_print(stdout, &s->diff, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
+    e = diff_print(stdout, &s->diff, s->options->is_wide ? TERMINAL_ANY : terminal_columns(stdout), why);
+    return e == ERR_OK ? print_coverage(s, why) : e;
 }
 
 static enum exit_status diff_main(const struct options *o)

@@ -2,6 +2,7 @@
 /* `replay extrapolate A:NAME=N B:NAME=N --to NAME=N`: a program's memory at a size that was not recorded. */
 #include "replay/program/cli.h"
 
+#include "replay/coverage/coverage.h"
 #include "replay/extrapolate/extrapolate.h"
 #include "replay/results/single_run.h"
 #include "report/text.h"
@@ -209,7 +210,16 @@ static void print_peak(const struct session *s)
                text_mib(s->most.requested_bytes, b));
 }
 
-static void print_text(const struct session *s)
+/* A recording that is cut makes all that is foretold from it a lower bound. */
+static enum err print_coverage(const struct session *s, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < s->n && e == ERR_OK; i++)
+        e = coverage_tell(stdout, s->traces[i], s->paths[i], why);
+    return e;
+}
+
+static enum err print_text(const struct session *s, struct err_detail *why)
 {
     const uint64_t unsolved = extrapolate_count(&s->x, FORMULA_NONE);
     if (s->to > 0)
@@ -225,6 +235,7 @@ static void print_text(const struct session *s)
                "recorded size.\n", unsolved);
     if (s->options->formulas)
         print_formulas(s);
+    return print_coverage(s, why);
 }
 
 static void json_formulas(struct json_writer *w, const struct session *s)
@@ -273,7 +284,7 @@ static enum exit_status extrapolate_main(const struct options *o)
         e = output_commit(&s.json, &why);
     }
     if (e == ERR_OK && !s.is_stdout_taken)
-        print_text(&s);
+        e = print_text(&s, &why);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;

@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/units.h"
+#include "replay/coverage/coverage.h"
 #include "replay/plan/best_plan.h"
 #include "replay/plan/bounds.h"
 #include "replay/plan/plan_file.h"
@@ -123,7 +124,7 @@ static void print_paragraph(const struct words *w)
     words_print_within(stdout, w, HELP_WIDTH, 0, 0);
 }
 
-static enum err print_text(const struct session *s)
+static enum err print_text(const struct session *s, struct err_detail *why)
 {
     struct words answer = { .n = 0 }, basis = { .n = 0 };
     char align[TEXT_NUMBER], n[TEXT_NUMBER];
@@ -131,6 +132,8 @@ static enum err print_text(const struct session *s)
     print_paragraph(&answer);
     printf("\n");
     const enum err e = print_figures(s);
+    if (e != ERR_OK)
+        return err_set(why, e, 0, "no memory for the table");
     printf("\n");
     words_add(&basis, "Every lifetime is known beforehand, every offset is a multiple of %s, and nothing moves. The proof "
               "names %s requests (--json).", text_mib(s->align_bytes, align), text_count(s->plan.n_proof, n));
@@ -140,7 +143,7 @@ static enum err print_text(const struct session *s)
         words_add(&basis, " The offsets are in %s; examples/plan/check_plan.py checks them and the proof.",
                   s->options->out);
     print_paragraph(&basis);
-    return e;
+    return coverage_tell(stdout, s->trace, NULL, why);
 }
 
 /* ---- files ---- */
@@ -191,8 +194,8 @@ static enum exit_status plan_main(const struct options *o)
         e = session_run(&s, &why);
     if (e == ERR_OK)
         e = write_files(&s, &why);
-    if (e == ERR_OK && !s.is_stdout_taken && print_text(&s) != ERR_OK)
-        e = err_set(&why, ERR_HOST_NOMEM, 0, "no memory for the table");
+    if (e == ERR_OK && !s.is_stdout_taken)
+        e = print_text(&s, &why);
     const enum exit_status status = e != ERR_OK ? cli_fail(e, &why) : cli_finish_stdout(STATUS_DONE);
     session_close(&s);
     return status;

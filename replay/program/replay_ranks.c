@@ -148,19 +148,19 @@ static enum err open_rank(const struct ranks_report *r, const struct options *o,
 
 /* ---- figures ---- */
 
-/* What all ranks have in common of policy and card; "several" where they differ. */
-static void note_one(char text[static POLICY_TEXT], const char *now)
+/* What all ranks have in common, or `several` where they differ. */
+static void note_one(char text[static POLICY_TEXT], const char *now, const char *several)
 {
     if (text[0] == '\0')
         snprintf(text, POLICY_TEXT, "%s", now);
     else if (strncmp(text, now, POLICY_TEXT - 1) != 0)
-        snprintf(text, POLICY_TEXT, "several");
+        snprintf(text, POLICY_TEXT, "%s", several);
 }
 
 static void note_setting(struct ranks_report *r, const struct single_run *run)
 {
-    note_one(r->policy, run->spec.typed);
-    note_one(r->device, run->device.typed);
+    note_one(r->policy, run->spec.typed, "several policies");
+    note_one(r->device, run->device.typed, "several cards");
 }
 
 static enum err replay_rank(struct ranks_report *r, const struct options *o, size_t i, struct err_detail *why)
@@ -183,7 +183,8 @@ static enum err replay_rank(struct ranks_report *r, const struct options *o, siz
         r->figures[i] = (struct rank_figures){
             .reserved_bytes = run.lane.device->usage.reserved_peak_bytes,
             .live_bytes = trace_info(trace)->peak_requested_bytes,
-            .outcome = coverage.ends == ENDS_REFUSED ? ERR_DEVICE_OOM : run.lane.outcome };
+            .outcome = coverage.ends == ENDS_REFUSED ? ERR_DEVICE_OOM : run.lane.outcome,
+            .is_lower_bound = coverage_is_lower_bound(&coverage) };
     single_run_close(&run);
     trace_close(trace);
     return e;
@@ -318,6 +319,19 @@ static void print_setting(const struct ranks_report *r)
     words_print_screen(stdout, &w);
 }
 
+static void print_lower_bounds(const struct ranks_report *r)
+{
+    struct words w = { .n = 0 };
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        n += r->figures[i].is_lower_bound;
+    if (n == 0)
+        return;
+    words_add(&w, "In %zu of %zu recordings a request was refused, or a part is missing: there the figures are lower bounds. "
+                  "The program may need more.", n, r->n);
+    words_print_screen(stdout, &w);
+}
+
 static void print_nccl(const struct ranks_report *r)
 {
     struct words w = { .n = 0 };
@@ -337,6 +351,7 @@ static void print_text(const struct ranks_report *r)
         printf("\n");
     }
     print_setting(r);
+    print_lower_bounds(r);
     print_nccl(r);
 }
 
@@ -351,6 +366,7 @@ static void write_ranks(struct json_writer *j, const struct ranks_report *r)
         json_put_number(j, "peak_reserved_bytes", r->figures[i].reserved_bytes);
         json_put_number(j, "peak_live_bytes", r->figures[i].live_bytes);
         json_put_bool(j, "is_refused", r->figures[i].outcome != ERR_OK);
+        json_put_bool(j, "is_lower_bound", r->figures[i].is_lower_bound);
         json_end_object(j);
     }
     json_end_array(j);

@@ -6,6 +6,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "import/csv_lines.h"
+#include "replay/coverage/coverage.h"
 #include "replay/engine/shared_card.h"
 #include "replay/results/result.h"
 #include "replay/verify/recorded_settings.h"
@@ -223,6 +224,14 @@ static enum err print_processes(const struct shared_report *r, size_t columns, s
     return is_ok ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM));
 }
 
+static enum err print_coverage(const struct shared_report *r, struct err_detail *why)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < r->n && e == ERR_OK; i++)
+        e = coverage_tell(stdout, r->processes[i].trace, r->paths[i], why);
+    return e;
+}
+
 static void write_refusal(struct json_writer *j, const struct card_process *p)
 {
     if (p->lane.meter.ooms == 0) {
@@ -289,6 +298,8 @@ enum exit_status shared_main(const struct options *o)
     if (e == ERR_OK && !is_stdout_taken) {
         print_verdict(r);
         e = print_processes(r, o->is_wide ? TERMINAL_ANY : terminal_columns(stdout), &why);
+        if (e == ERR_OK)
+            e = print_coverage(r, &why);
     }
     const bool is_refused = e == ERR_OK && r->card.first_refused < r->card.n_processes;
     shared_close(r);

@@ -4,6 +4,7 @@
 
 #include "base/terminal.h"
 #include "replay/advise/host_settings.h"
+#include "replay/coverage/coverage.h"
 #include "report/json_writer.h"
 #include "report/text.h"
 #include "report/terminal_table.h"
@@ -92,6 +93,8 @@ enum exit_status tune_host_main(const struct options *o)
     }
     if (e == ERR_OK && !is_stdout_taken)
         e = print_text(&found, o, &why);
+    if (e == ERR_OK && !is_stdout_taken)
+        e = coverage_tell(stdout, trace, NULL, &why);
     output_abandon(json);
     trace_close(trace);
     return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &why);

@@ -118,7 +118,7 @@ static void judge(struct why *w)
 enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
                   const struct replay_config *cfg, struct why *out, struct err_detail *why)
 {
-    const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS };
+    const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_cure = true };
     *out = (struct why){ .event = -1, .is_state = is_state, .is_by_size = trace_info(trace)->n_stacks == 0,
                         .recorded_reserved = trace_info(trace)->recorded_end_reserved_bytes };
     enum err e = coverage_read(trace, &out->coverage, why);

@@ -210,13 +210,13 @@ static void print_filled(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
-/* Nothing was refused, but a setting would make the program need a smaller card. */
+/* Nothing was refused, and the cache is large enough that a setting may make it smaller. */
 static void print_smaller(FILE *out, const struct why *y)
 {
     struct words w = { .n = 0 };
-    if (y->verdict != VERDICT_CACHE || !tune_recommends(&y->tune))
+    if (y->verdict != VERDICT_CACHE || y->reserved < y->live + y->live / TUNE_GAIN_SHARE)
         return;
-    words_add(&w, "- A setting would let it run on a smaller card: `replay tune` says which, and what it gains.");
+    words_add(&w, "- `replay tune` tells whether a setting lets it run on a smaller card.");
     words_print_screen(out, &w);
 }
 
