@@ -256,6 +256,14 @@ void device_phys_destroy(struct device *dev, uint32_t phys, uint64_t bytes)
     device_note(dev, &(struct device_call){.kind = DEVICE_CALL_RELEASE, .bytes = bytes, .phys = phys});
 }
 
+/* Notes a mapping or unmapping call that succeeded. */
+static void device_note_mapping(struct device *dev, enum device_call_kind kind, const struct segment *range,
+                                uint64_t offset, uint64_t bytes, uint32_t phys)
+{
+    device_note(dev, &(struct device_call){.kind = kind, .bytes = bytes, .addr = range->addr + offset, .phys = phys,
+                                           .segment = range->id, .offset = offset});
+}
+
 enum err device_map(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes, uint32_t phys)
 {
     const enum err e = dev->ops->map(dev, range->addr + offset, bytes, phys);
@@ -264,8 +272,7 @@ enum err device_map(struct device *dev, const struct segment *range, uint64_t of
     dev->segments[range->id].mapped_bytes += bytes;
     device_grow_usage(dev, bytes, 0);               /* its memory was counted when it was created */
     dev->usage.maps++;
-    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_MAP, .bytes = bytes, .addr = range->addr + offset,
-                                           .phys = phys, .segment = range->id, .offset = offset});
+    device_note_mapping(dev, DEVICE_CALL_MAP, range, offset, bytes, phys);
     return ERR_OK;
 }
 
@@ -276,8 +283,26 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
     dev->usage.reserved_bytes -= bytes;
     dev->usage.unmaps++;
     dev->usage.time_ns += dev->cfg.unmap_ns;
-    device_note(dev, &(struct device_call){.kind = DEVICE_CALL_UNMAP, .bytes = bytes, .addr = range->addr + offset,
-                                           .segment = range->id, .offset = offset});
+    device_note_mapping(dev, DEVICE_CALL_UNMAP, range, offset, bytes, 0);
+}
+
+enum err device_map_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes, uint32_t phys)
+{
+    const enum err e = dev->ops->map(dev, range->addr + offset, bytes, phys);
+    if (e != ERR_OK)
+        return e;
+    dev->usage.maps++;
+    dev->usage.time_ns += dev->cfg.map_ns;
+    device_note_mapping(dev, DEVICE_CALL_MAP, range, offset, bytes, phys);
+    return ERR_OK;
+}
+
+void device_unmap_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes)
+{
+    dev->ops->unmap(dev, range->addr + offset, bytes);
+    dev->usage.unmaps++;
+    dev->usage.time_ns += dev->cfg.unmap_ns;
+    device_note_mapping(dev, DEVICE_CALL_UNMAP, range, offset, bytes, 0);
 }
 
 /* ---- streams ---- */

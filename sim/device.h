@@ -81,7 +81,8 @@ struct segment {
 /* The table entry of a segment id. */
 struct segment_state {
     uint64_t addr, bytes;            /* bytes 0: the id is vacant */
-    uint64_t mapped_bytes;           /* bytes of its memory: == bytes for a whole segment */
+    uint64_t mapped_bytes;           /* bytes of its memory, without what another range counts: == bytes for a whole
+                                      * segment */
     uint32_t page;                   /* its shared page (sim/pages.h), or PAGES_NONE */
     bool     is_range;
 };
@@ -209,6 +210,13 @@ void device_phys_destroy(struct device *dev, uint32_t phys, uint64_t bytes);
 MUST_USE enum err device_map(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes,
                              uint32_t phys);
 void device_unmap(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes);
+
+/* The same for memory that is mapped elsewhere and stays so: it then has two addresses. It is counted once, where it was
+ * mapped first; the call is charged as each first one is, with making the memory. Unmap all but that one by
+ * device_unmap_again, before the memory is destroyed. */
+MUST_USE enum err device_map_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes,
+                                   uint32_t phys);
+void device_unmap_again(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes);
 
 bool device_has_ranges(const struct device *dev);
 

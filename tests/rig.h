@@ -50,6 +50,8 @@ static const char *const rig_more_specs[] = {
     "cupy:limit=4TiB",
     "cuda-async:reuse=same,threshold=64MiB,sync-every=50",
     "next-fit:chunk=0",
+    "gmlake:frag-limit=0,auto-gc=256MiB",
+    "gmlake:frag-limit=0,defrag-level=1,fill=off,reuse-limit=2",
 };
 
 /* How a built-in takes part where its defaults do not suit: on a card without an end, and on any card. */
