@@ -51,14 +51,26 @@ static void put_sentences(FILE *out, const struct page *p)
         put_verdict(out, p);
 }
 
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+/* Files by their names alone, if these differ; what is pointed at says all. */
 static void put_heading(FILE *out, const struct page *p)
 {
     static const char *const sides[] = { "What differs between A: ", " and B: " };
     if (p->difference == NULL)
         fputs("GPU memory: what each allocator setting makes of it", out);
     for (int i = 0; i < 2 && p->difference != NULL; i++) {
-        fputs(sides[i], out);
-        put_text(out, p->difference->names[i], strlen(p->difference->names[i]));
+        const char *const *full = p->difference->names, *names[] = { file_name(full[0]), file_name(full[1]) };
+        const char *name = strcmp(names[0], names[1]) == 0 ? full[i] : names[i];
+        fprintf(out, "%s<span title=\"", sides[i]);
+        put_text(out, full[i], strlen(full[i]));
+        fputs("\">", out);
+        put_text(out, name, strlen(name));
+        fputs("</span>", out);
     }
 }
 
@@ -69,6 +81,20 @@ static void put_paragraph(FILE *out, const char *kind, const char *text)
     fprintf(out, "<p class=\"%s\">", kind);
     put_text(out, text, strlen(text));
     fputs("</p>\n", out);
+}
+
+/* Items that begin with "- ", broken for a terminal: a line that begins with a space goes on with the one before. */
+static void put_reasons(FILE *out, const char *text)
+{
+    fputs("<details><summary>Reasons</summary><ul>", out);
+    for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        const char *from = line + strspn(line, " ");
+        fputs(from > line ? " " : "\n<li>", out);
+        if (strncmp(from, "- ", 2) == 0)
+            from += 2;
+        put_text(out, from, (size_t)(end - from));
+    }
+    fputs("\n</ul></details>\n", out);
 }
 
 /* The answer stands in the page itself, so that it is seen before any script has run. */
@@ -86,11 +112,8 @@ static void put_answer(FILE *out, const struct page *p)
     }
     put_paragraph(out, "lead", a->promise);
     put_paragraph(out, "lead", a->card);
-    if (a->reasons != NULL) {
-        fputs("<details><summary>Reasons</summary><pre>", out);
-        put_text(out, a->reasons, strlen(a->reasons));
-        fputs("</pre></details>\n", out);
-    }
+    if (a->reasons != NULL)
+        put_reasons(out, a->reasons);
     fputs("</section>\n", out);
 }
 

@@ -135,7 +135,7 @@ def expect_words(browser, runs):
     oom = browser.eval("document.querySelector('#ooms tbody').textContent")
     for name in 'oom_first_requested_bytes', 'oom_first_reserved_bytes':
         expect('%.1f MiB' % (runs['pow2'][name] / MIB) in oom, name, 'is not in', oom)
-    expect('ran out of memory' in browser.eval("document.querySelector('#explanations pre').textContent"),
+    expect('ran out of memory' in browser.eval("document.querySelector('#explanations details').textContent"),
            'the refusal is not explained')
 
 
@@ -408,7 +408,7 @@ def test_many(browser):
     browser.eval("document.querySelectorAll('#matrix tbody button')[3].click()")
     browser.eval(FRAMES)
     label = browser.eval("document.querySelector('#pick-case select').selectedOptions[0].textContent").split(': ', 1)[1]
-    here = [r for r in rows if '%s on %s' % (r['trace_path'], r['device_typed']) == label]
+    here = [r for r in rows if ('%s on %s' % (r['trace_path'], r['device_typed'])).endswith('/' + label)]
     values = browser.eval("[...document.querySelectorAll('#rows td[data-column=peak_reserved_bytes]')].map("
                           "td => td.dataset.value)")
     expect(sorted(values) == sorted(r['peak_reserved_bytes'] for r in here), 'runs of', label, values)

@@ -12,7 +12,7 @@ import sys
 
 from browser import Browser
 
-replay, samples, folder = sys.argv[1:4]
+replay, samples, folder = [os.path.abspath(path) for path in sys.argv[1:4]]
 wanted = sys.argv[4:]
 WIDTHS = 1440, 768, 360
 

@@ -190,6 +190,7 @@ function listenToMaps() {
     const canvas = byId(maps[which].canvas), here = event =>
       blockAtByte(scene.runs.get(view[which]), byteAtPointer(canvas, event));
     canvas.addEventListener('pointermove', event => pointAt(here(event)));
+    canvas.addEventListener('pointerleave', () => pointAt(-1));
     canvas.addEventListener('click', event => chooseRequest(here(event)));
     canvas.addEventListener('keydown', event => walkMap(which, event));
     canvas.addEventListener('wheel', event => {

@@ -54,11 +54,11 @@ function tablePart(title, id) {
   return host;
 }
 
-/* All figures that differ, folded: the sentences and the charts say most. */
-function figuresPart(fields) {
+/* All figures that differ; folded where charts and other tables say most. */
+function figuresPart(fields, isOpen) {
   const host = tableBox('Figures', 'difference-fields');
   fieldsTable(host, fields);
-  byId('difference-parts').append(element('details', {}, element('summary', { textContent: 'All figures that differ: ' +
+  byId('difference-parts').append(element('details', { open: isOpen }, element('summary', { textContent: 'All figures that differ: ' +
     grouped(fields.length) }), host));
 }
 
@@ -173,7 +173,7 @@ function drawTraceDifference() {
   if (DIFFERENCE.size_classes.length > 0)
     sharesTable(tablePart('Sizes of the requests', 'difference-sizes'), 'size', DIFFERENCE.size_classes, sizeText);
   if (DIFFERENCE.fields.length > 0)
-    figuresPart(DIFFERENCE.fields);
+    figuresPart(DIFFERENCE.fields, false);
 }
 
 /* ---- runs ---- */
@@ -181,7 +181,8 @@ function drawTraceDifference() {
 const fieldOf = (run, name) => run.fields.find(f => f.name === name);
 const fileName = path => path.replace(/^.*\//, '');
 /* A pair may be of two traces, if only these differ. */
-const traceOfPair = run => [...new Set([run.a, run.b].map(side => fileName(side.trace_path)))].join(' → ');
+const traceOfPair = run => [...new Set([run.a, run.b].map(side => fileName(side.trace_path).replace(/\.trace(\.zst)?$/, '')))]
+  .join(' → ');
 
 /* How much a pair has to tell: first those that end in another way, then those whose memory differs most. */
 function interestOfPair(run) {
@@ -230,7 +231,7 @@ function drawRunDifferences(runs) {
   const both = (title, name) => ({ title, value: r => fieldOf(r, name)?.difference ?? 0, show: r => bothText(r, name) });
   table(tablePart('Runs that differ', 'difference-runs'), [
     { title: 'setting', value: r => r.b.policy, show: pairButton },
-    { title: 'trace', value: traceOfPair, show: traceOfPair },
+    { title: 'trace', kind: 'text', value: traceOfPair, show: traceOfPair },
     { title: 'card', value: r => r.b.device, show: r => r.b.device },
     { title: 'outcome', value: r => fieldOf(r, 'outcome') ? 0 : 1, show: r => bothText(r, 'outcome') },
     both('of the card at the peak', 'card_peak_bytes'),
@@ -261,7 +262,7 @@ function drawRunsDifference() {
     byId('difference-go').append(goButton('First request placed differently', () => goTo(0, first.event)));
   sayOtherRuns();
   if (runs.length === 1)
-    figuresPart(runs[0].fields);
+    figuresPart(runs[0].fields, true);
   else if (runs.length > 0)
     drawRunDifferences(runs);
   if (lone.length > 0)

@@ -15,7 +15,7 @@ function barOf(rows, most, unit) {
     row[ROW.outcome] === 'oom' ? ', OOM' : ', failed');
   const track = element('div', { className: 'track' }, fill);
   if (capacity !== null && capacity <= most) {
-    const card = element('div', { className: 'card', title: 'the card: ' + bytesText(capacity) });
+    const card = element('div', { className: 'card', title: 'the card: ' + cardText(capacity) });
     card.style.left = 100 * capacity / most + '%';
     track.append(card);
   }
@@ -69,7 +69,7 @@ function drawBars() {
   const keys = [key('used', 'requested at its own peak'), key('lost', 'the rest of what the run takes of the card')];
   if (near.length > 0)
     keys.push(key('card', 'all that the card has'));
-  const far = [...new Set(cards.filter(c => c > 3 * taken))].map(bytesText);
+  const far = [...new Set(cards.filter(c => c > 3 * taken))].map(cardText);
   const note = far.length === 0 ? [] : [element('p', { className: 'quiet',
     textContent: 'Far beyond the right edge: the end of the card, at ' + far.join(', ') + '.' })];
   const bars = barsOf(rows).map(r => barOf(r, most, unit));
@@ -116,9 +116,11 @@ function shortened(text, n) {
   return text.length <= n ? text : text.slice(0, n - 1) + '…';
 }
 
+const LABELS_APART = 18;             /* pixels between two labels of a row */
+
 /* A label next to a point, on the side with room. None if it would cover another label or point, unless it must be. */
 function placeLabel(taken, x, y, text, width, isNeeded) {
-  const w = text.length * 7.4 + 8, isLeft = x + 10 + w > width;
+  const w = text.length * 7.4 + LABELS_APART, isLeft = x + 10 + w > width;
   for (const dy of [-10, 20, 4, -24, 34]) {
     const box = { left: isLeft ? x - 10 - w : x + 10, top: y + dy - 12 };
     if (box.left < 0 || box.top < 0)
@@ -147,10 +149,14 @@ function frontierAxes(box, unit, mostBytesHere) {
     parts.push(svg('line', { class: 'grid', x1: box.left, x2: box.right, y1: y, y2: y }),
       svg('text', { class: 'tick', x: box.left - 6, y: y + 4, 'text-anchor': 'end' }, t));
   }
+  let free = box.left;               /* where the next tick has room for its text */
   for (const t of timeTicks(box.leastTime, box.mostTime)) {
     const x = box.x(t);
-    parts.push(svg('line', { class: 'grid', x1: x, x2: x, y1: box.top, y2: box.bottom }),
-      svg('text', { class: 'tick', x, y: box.bottom + 18, 'text-anchor': 'middle' }, timeText(t)));
+    parts.push(svg('line', { class: 'grid', x1: x, x2: x, y1: box.top, y2: box.bottom }));
+    if (x < free)
+      continue;
+    parts.push(svg('text', { class: 'tick', x, y: box.bottom + 18, 'text-anchor': 'middle' }, timeText(t)));
+    free = x + 60;
   }
   parts.push(svg('text', { class: 'tick', x: (box.left + box.right) / 2, y: box.bottom + 38, 'text-anchor': 'middle' },
     'modelled driver time, on a logarithmic scale'),
@@ -191,8 +197,10 @@ function walkMarks(event) {
 function drawFrontier() {
   const host = byId('frontier'), points = pointsOf(rowsHere()).sort((a, b) => a.time - b.time || a.bytes - b.bytes);
   byId('frontier-says').textContent = '';
-  if (points.length === 0) {
-    host.replaceChildren(element('p', { textContent: 'No run gets through.' }));
+  byId('frontier-note').hidden = byId('frontier-says').hidden = points.length < 2;
+  if (points.length < 2) {
+    host.replaceChildren(element('p', { textContent: points.length === 0 ? 'No run gets through.'
+      : pointText(points[0]) + '. No other run that gets through differs in either.' }));
     return;
   }
   const width = Math.max(300, host.clientWidth), height = 340;

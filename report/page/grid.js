@@ -140,14 +140,23 @@ function listenToGrid() {
   });
 }
 
+/* The folders with which all paths begin. */
+function commonFolder(paths) {
+  let n = paths[0].lastIndexOf('/') + 1;
+  while (n > 0 && !paths.every(path => path.startsWith(paths[0].slice(0, n))))
+    n = paths[0].lastIndexOf('/', n - 2) + 1;
+  return paths[0].slice(0, n);
+}
+
 function drawMany() {
   if (data.cases.length < 2)
     return;
   const select = byId('pick-case').querySelector('select');
   const isPair = DIFFERENCE?.kind === 'traces';
   grid.cells = gridCells();
-  select.append(...data.cases.map((c, i) =>
-    element('option', { textContent: (isPair ? 'AB'[i] : i + 1) + ': ' + c.label })));
+  const folder = commonFolder(data.cases.map(c => c.trace_path));
+  select.append(...data.cases.map((c, i) => element('option', { textContent: (isPair ? 'AB'[i] : i + 1) + ': ' +
+    (c.label.startsWith(folder) ? c.label.slice(folder.length) : c.label) })));
   select.addEventListener('change', () => chooseCase(select.selectedIndex));
   byId('pick-case').hidden = false;
   if (isPair)

@@ -5,6 +5,7 @@
  */
 
 const ICICLE_DEPTH = 9, ICICLE_LEAST = 0.004;    /* rows; the narrowest box, as a share of the whole */
+const ICICLE_NAMED = 44;             /* a box of fewer pixels has no room for its name */
 
 /* { bytes by request } of what is shown, and its name. */
 function heldNow() {
@@ -54,14 +55,14 @@ function addBoxes(host, node, total, left, depth) {
   for (const child of [...node.children.values()].sort((a, b) => b.bytes - a.bytes)) {
     const share = child.bytes / total;
     if (share >= ICICLE_LEAST && depth < ICICLE_DEPTH) {
-      const box = element('button', { type: 'button', className: 'box', textContent: child.name,
-        title: holderText(child, total) });
+      const text = holderText(child, total), box = element('button', { type: 'button', className: 'box', title: text,
+        ariaLabel: text, textContent: share * host.clientWidth < ICICLE_NAMED ? '' : child.name });
       Object.assign(box.style, { left: 100 * at + '%', width: 100 * share + '%', top: 1.6 * depth + 'rem' });
       const group = scene.groups.of[child.largest];
       box.style.background = cssOf(mixed(shadeOf(group).even, channelsOf(color('back')), 0.55));
       box.addEventListener('click', () => chooseRequest(child.largest));
-      box.addEventListener('pointerenter', () => { byId('holder-says').textContent = holderText(child, total); });
-      box.addEventListener('focus', () => { byId('holder-says').textContent = holderText(child, total); });
+      box.addEventListener('pointerenter', () => { byId('holder-says').textContent = text; });
+      box.addEventListener('focus', () => { byId('holder-says').textContent = text; });
       host.append(box);
       addBoxes(host, child, total, at, depth + 1);
     }

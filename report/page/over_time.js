@@ -79,7 +79,7 @@ const capacityOf = run => data.rows[run.row][ROW.capacity];
 /* Horizontal lines: the card, where it is near enough, and what no allocator can do without. */
 function levelsHere() {
   const cards = [...new Set(shownRuns().map(capacityOf))].filter(c => c !== null && c <= 3 * chart.most);
-  return [...cards.map(bytes => ({ bytes, text: 'the card ' + bytesText(bytes), dash: [] })),
+  return [...cards.map(bytes => ({ bytes, text: 'the card ' + cardText(bytes), dash: [] })),
     { bytes: data.cases[view.case].trace_peak_requested_bytes, text: 'live peak: no allocator needs less',
       dash: [4, 4] }];
 }
@@ -92,43 +92,60 @@ function strokeLine(context, x0, y0, x1, y1, dash) {
   context.stroke();
 }
 
-/* Text with a rim, which stays readable on top of lines. */
+/* Text on a ground of its own, which stays readable on top of lines. */
 function writeOver(context, text, x, y) {
+  const width = context.measureText(text).width, left = context.textAlign === 'end' ? x - width : x;
   context.save();
-  context.setLineDash([]);
-  context.lineWidth = 4;
-  context.strokeStyle = color('back');
-  context.strokeText(text, x, y);
-  context.fillText(text, x, y);
+  context.globalAlpha = 0.85;
+  context.fillStyle = color('back');
+  context.fillRect(left - 3, y - 11, width + 6, 14);
   context.restore();
+  context.fillText(text, x, y);
 }
 
 /* dygraphs calls this before it draws the lines. */
 function drawUnderlay(context, area, graph) {
   context.save();
-  context.font = '12px system-ui, sans-serif';
-  context.strokeStyle = context.fillStyle = color('quiet');
+  context.strokeStyle = color('quiet');
   for (const mark of scene.trace.marks) {
     const x = Math.round(graph.toDomXCoord(mark.moment)) + 0.5;
     if (x >= area.x && x <= area.x + area.w)
       strokeLine(context, x, area.y + area.h - 9, x, area.y + area.h, []);
   }
-  context.strokeStyle = context.fillStyle = color('text');
-  drawRefusals(context, area, graph, drawLevels(context, area, graph));
+  context.strokeStyle = color('text');
+  for (const { bytes, dash } of levelsHere()) {
+    const y = yOfLevel(graph, bytes);
+    strokeLine(context, area.x, y, area.x + area.w, y, dash);
+  }
   context.restore();
 }
 
+const yOfLevel = (graph, bytes) => Math.round(graph.toDomYCoord(bytes / chart.unit.bytes)) + 0.5;
+
+/* A plugin of dygraphs: words and crosses come on top of the lines. */
+const wordsOnTop = {
+  activate: () => ({
+    didDrawChart({ drawingContext: context, dygraph: graph }) {
+      const area = graph.getArea();
+      context.save();
+      context.font = '12px system-ui, sans-serif';
+      context.strokeStyle = context.fillStyle = color('text');
+      drawRefusals(context, area, graph, nameLevels(context, area, graph));
+      context.restore();
+    },
+  }),
+};
+
 /* Names of levels that lie close together stand next to each other, as far as there is room. Returns where they stand. */
-function drawLevels(context, area, graph) {
+function nameLevels(context, area, graph) {
   const said = [];
-  for (const { bytes, text, dash } of levelsHere()) {
-    const y = Math.round(graph.toDomYCoord(bytes / chart.unit.bytes)) + 0.5, width = context.measureText(text).width;
+  for (const { bytes, text } of levelsHere()) {
+    const y = yOfLevel(graph, bytes), width = context.measureText(text).width;
     const x = Math.max(area.x + 6, ...said.filter(there => Math.abs(there.y - y) < 15).map(there => there.right + 14));
-    strokeLine(context, area.x, y, area.x + area.w, y, dash);
     if (said.length > 0 && x + width > area.x + area.w)
       continue;
     writeOver(context, text, x, y - 4);
-    said.push({ y: y - 4, right: x + width });
+    said.push({ y, right: x + width });
   }
   return said;
 }
@@ -234,7 +251,7 @@ function drawChart() {
   chart.graph = stepChart(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), lines.map(lineStyle), chart.unit, {
     valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
     xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
-    interactionModel: chartModel(), underlayCallback: drawUnderlay,
+    interactionModel: chartModel(), underlayCallback: drawUnderlay, plugins: [wordsOnTop],
     clickCallback: (event, x) => show({ at: clampMoment(x) }),
     drawCallback: (graph, isFirst) => { if (!isFirst) windowChanged(graph); },
   });

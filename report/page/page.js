@@ -19,8 +19,31 @@ function drawOoms() {
     bytes('oom_first_device_free_bytes', 'free on the card'),
   ], ooms, {});
   byId('explanations').replaceChildren(...data.runs.filter(r => r.explanation && rows.includes(r.row)).map((r, i) =>
-    element('details', { open: i === 0 }, element('summary', { textContent: 'Why ' + settingOf(data.rows[r.row]) +
-      ' ran out of memory' }), element('pre', { textContent: r.explanation.trim() }))));
+    element('details', { open: i === 0, className: 'explained' }, element('summary', { textContent: 'Why ' +
+      settingOf(data.rows[r.row]) + ' ran out of memory' }), ...explanationElements(r.explanation))));
+}
+
+const FIGURE = /^ +(=?) *([\d,]+) {2,}([\d.]+ \w+) {2}(.*)$/;
+
+/* The lines of a terminal's text: figures as a table, items as a list, sentences unwrapped. */
+function explanationElements(text) {
+  const parts = [];
+  const into = (name, className) => {
+    if (parts.at(-1)?.localName !== name)
+      parts.push(element(name, { className }));
+    return parts.at(-1);
+  };
+  for (const line of text.trim().replace(/\n {2,4}(?=[^ =])/g, ' ').split('\n').slice(1)) {
+    const figure = FIGURE.exec(line);
+    if (figure)
+      into('table', 'figures').append(element('tr', { className: figure[1] && 'sum' }, ...figure.slice(1).map((cell, i) =>
+        element('td', { className: i === 1 ? 'exact' : '', textContent: cell }))));
+    else if (line.startsWith('- '))
+      into('ul').append(element('li', { textContent: line.slice(2) }));
+    else
+      parts.push(element('p', { textContent: line }));
+  }
+  return parts;
 }
 
 /* More remarks than these are folded. */
@@ -40,6 +63,7 @@ function drawRemarks() {
     byId('remarks').after(element('details', {}, element('summary', { textContent: grouped(items.length - REMARKS_OPEN) +
       ' more' }), element('ul', {}, ...items.slice(REMARKS_OPEN))));
   byId('notes').replaceChildren(...data.notes.map(text => element('li', { textContent: text })));
+  byId('basis').hidden = items.length + data.notes.length === 0;
 }
 
 /* What the columns of the table mean, for those who cannot point at a heading. */
@@ -60,12 +84,14 @@ function describe() {
 
 /* ---- a case ---- */
 
-/* The runs that are laid side by side at first: A and B of a difference; a refused one and the best; else the first two. */
+/* The runs that are laid side by side at first: A and B of a difference; a refused one and the best; one that takes another
+ * amount of memory and the best; else the first two. */
 function firstPair(rows) {
   if (DIFFERENCE && rows.length > 1)
     return { a: rows[0], b: rows[1] };
   const best = data.cases[view.case].best, refused = rows.find(i => !isOk(data.rows[i]));
-  const a = refused ?? rows.find(i => i !== best) ?? rows[0];
+  const isOther = i => best >= 0 && takenOf(data.rows[i]) !== takenOf(data.rows[best]);
+  const a = refused ?? rows.find(isOther) ?? rows.find(i => i !== best) ?? rows[0];
   return { a, b: rows.includes(best) && best !== a ? best : rows.find(i => i !== a) ?? -1 };
 }
 
@@ -109,10 +135,15 @@ async function loadCase() {
   sayWhyNot(rows);
 }
 
-/* Where a case is first looked at: all of it, at the refusal of run A, else at the peak of what is live. */
+const largestAt = moment => heldAt(scene.trace, moment).reduce((most, i) =>
+  most < 0 || scene.trace.bytes[i] > scene.trace.bytes[most] ? i : most, -1);
+
+/* Where a case is first looked at: all of it, at the refusal of run A, else at the peak of what is live. The largest request
+ * there is chosen. */
 function firstLook() {
   const pair = firstPair([...scene.runs.keys()]), run = scene.runs.get(pair.a);
-  return { ...pair, from: 0, to: scene.trace.n_events, at: run?.refusals[0]?.[0] ?? scene.peak, request: -1, group: -1,
+  const at = run?.refusals[0]?.[0] ?? scene.peak;
+  return { ...pair, from: 0, to: scene.trace.n_events, at, request: largestAt(at), group: -1,
     zoom: 1, top: 0, hidden: 0, hold: run?.refusals.length ? 'refusal' : 'peak', since: 0,
     color: scene.trace.stacks.nodes.length > 0 ? 'line' : 'size' };
 }

@@ -22,7 +22,7 @@ function table(host, columns, items, options) {
       sorted.by = i;
       fill();
     });
-    const th = element('th', { scope: 'col', className: column.isMore ? 'more' : '' }, button);
+    const th = element('th', { scope: 'col', className: column.kind || '' }, button);
     head.append(th);
   });
   fill();
@@ -46,7 +46,7 @@ function rowElement(columns, item, options) {
     const shown = column.show(item);
     const td = element(i === 0 ? 'th' : 'td', i === 0 ? { scope: 'row' } : {});
     td.append(shown === null || shown === undefined ? '–' : shown);
-    td.classList.toggle('more', Boolean(column.isMore));
+    td.className = column.kind || '';
     const value = column.value(item);
     if (value !== null && value !== undefined) {
       td.dataset.value = value;
@@ -96,8 +96,9 @@ function mostBytes(rows) {
   return Math.max(...rows.map(i => takenOf(data.rows[i])), 1);
 }
 
-/* Six columns are enough to choose by; the others come with a button. */
+/* Six columns are enough to choose by, on a phone four; the others come with a button. */
 const FEW_COLUMNS = ['outcome', 'card_peak_bytes', 'fragmentation_utilization', 'device_calls', 'device_time_ns'];
+const PHONE_COLUMNS = ['outcome', 'card_peak_bytes', 'device_time_ns'];
 
 function showAllColumns(event) {
   const isAll = event.target.getAttribute('aria-pressed') !== 'true';
@@ -115,7 +116,8 @@ function drawRows() {
     ...data.columns.map(c => columnOfRuns(c, unit)),
   ];
   for (const column of columns)
-    column.isMore = column.name !== undefined && !FEW_COLUMNS.includes(column.name);
+    column.kind = column.name === undefined || PHONE_COLUMNS.includes(column.name) ? ''
+      : FEW_COLUMNS.includes(column.name) ? 'less' : 'more';
   rows.sort((a, b) => PLACE[a] - PLACE[b]);
   table(byId('rows'), columns, rows, { isBest: i => data.cases[view.case].best === i });
   const isAll = byId('more-columns').getAttribute('aria-pressed') === 'true';

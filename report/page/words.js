@@ -50,6 +50,12 @@ function bytesText(n) {
   return size >= KIB ? (n / KIB).toFixed(1) + ' KiB' : n + ' B';
 }
 
+/* A card's size, as people name it: 7.79 GiB, 300 MiB. */
+function cardText(n) {
+  const unit = n >= 4 * GIB || n % GIB === 0 ? { name: ' GiB', bytes: GIB } : { name: ' MiB', bytes: MIB };
+  return Number((n / unit.bytes).toFixed(2)) + unit.name;
+}
+
 function timeText(ns) {
   if (ns >= 1e9)
     return (ns / 1e9).toFixed(2) + ' s';
