@@ -210,6 +210,28 @@ static void print_peak(const struct session *s)
                text_mib(s->most.requested_bytes, b));
 }
 
+/* Whether a value is asked for that lies outside of the recorded ones. */
+static bool is_beyond(const struct session *s, uint64_t value)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        least = s->values[i] < least ? s->values[i] : least;
+        most = s->values[i] > most ? s->values[i] : most;
+    }
+    return value > 0 && (value < least || value > most);
+}
+
+/* No recording tells at which sizes PyTorch changes its way. */
+static void print_caution(const struct session *s)
+{
+    struct words w = { .n = 0 };
+    if (!is_beyond(s, s->to) && !is_beyond(s, s->largest))
+        return;
+    words_add(&w, "This holds if the program takes the same way there. PyTorch chooses other kernels at some sizes, and beyond "
+                  "the recorded values nothing shows it. To make sure: replay run-sim -- python YOUR_PROGRAM");
+    words_print_screen(stdout, &w);
+}
+
 /* A recording that is cut makes all that is foretold from it a lower bound. */
 static enum err print_coverage(const struct session *s, struct err_detail *why)
 {
@@ -233,6 +255,7 @@ static enum err print_text(const struct session *s, struct err_detail *why)
     if (unsolved > 0)
         printf("The sizes of %" PRIu64 " requests follow no formula; each was tried with its smallest and its largest "
                "recorded size.\n", unsolved);
+    print_caution(s);
     if (s->options->formulas)
         print_formulas(s);
     return print_coverage(s, why);
@@ -264,6 +287,7 @@ static void write_json(FILE *out, const struct session *s)
     json_put_number_unless(&w, "peak_requested_bytes", s->most.requested_bytes, 0);
     json_put_text(&w, "device", s->options->device);
     json_put_number_unless(&w, "largest", s->largest, 0);
+    json_put_bool(&w, "is_beyond_recorded", is_beyond(s, s->to) || is_beyond(s, s->largest));
     json_put_number(&w, "requests", s->x.n_requests);
     json_put_number(&w, "requests_without_formula", extrapolate_count(&s->x, FORMULA_NONE));
     json_formulas(&w, s);
