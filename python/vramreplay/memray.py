@@ -10,6 +10,7 @@ memray's own reader decodes the capture, so memray must be installed. A capture 
 
 from __future__ import annotations
 
+import pathlib
 import sys
 from typing import TextIO
 
@@ -40,17 +41,23 @@ def main() -> int:
     if len(sys.argv) != 3:
         print("usage: python -m vramreplay.memray CAPTURE OUT.csv", file=sys.stderr)
         return 2
+    part = pathlib.Path(sys.argv[2] + ".part")          # a capture that cannot be read leaves no file, and harms none
     try:
-        with open(sys.argv[2], "w", encoding="ascii") as out:
+        with part.open("w", encoding="ascii") as out:
             n = write_requests(sys.argv[1], out)
+        part.replace(sys.argv[2])
     except ImportError:
-        print("vramreplay.memray: memray is not installed: pip install memray", file=sys.stderr)
-        return 2
+        reason = "memray is not installed: pip install memray"
+    except NotImplementedError:
+        reason = f"{sys.argv[1]} holds sums only; run memray without --aggregate"
     except OSError as error:
-        print(f"vramreplay.memray: {error}", file=sys.stderr)
-        return 2
-    print(f"{sys.argv[2]}: {n} requests and ends")
-    return 0
+        reason = str(error)
+    else:
+        print(f"{sys.argv[2]}: {n} requests and ends")
+        return 0
+    part.unlink(missing_ok=True)
+    print(f"vramreplay.memray: {reason}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":
