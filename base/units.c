@@ -24,17 +24,36 @@ static int units_power(const char *unit, size_t n)
     return -1;
 }
 
+/* Reads digits from text[*i] on, and moves *i behind them; false if the number is too large. */
+static bool units_digits(const char *text, size_t n, size_t *i, uint64_t *out)
+{
+    for (*out = 0; *i < n && text[*i] >= '0' && text[*i] <= '9'; ++*i) {
+        const uint64_t d = (uint64_t)(text[*i] - '0');
+        if (*out > (UINT64_MAX - d) / 10)
+            return false;
+        *out = *out * 10 + d;
+    }
+    return true;
+}
+
+bool units_parse_number(const char *text, size_t n, uint64_t *out)
+{
+    uint64_t number;
+    size_t i = 0;
+    if (n == 0 || !units_digits(text, n, &i, &number) || i < n)
+        return false;
+    *out = number;
+    return true;
+}
+
 bool units_parse_bytes(const char *text, size_t n, uint64_t *out)
 {
-    uint64_t whole = 0;
+    uint64_t whole;
     double fraction = 0, place = 1;
-    size_t i = 0, digits = 0;
-    for (; i < n && text[i] >= '0' && text[i] <= '9'; i++, digits++) {
-        const uint64_t d = (uint64_t)(text[i] - '0');
-        if (whole > (UINT64_MAX - d) / 10)
-            return false;
-        whole = whole * 10 + d;
-    }
+    size_t i = 0;
+    if (!units_digits(text, n, &i, &whole))
+        return false;
+    size_t digits = i;
     if (i < n && text[i] == '.')
         for (i++; i < n && text[i] >= '0' && text[i] <= '9'; i++, digits++)
             fraction += (text[i] - '0') * (place /= 10);

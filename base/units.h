@@ -51,6 +51,10 @@ static inline unsigned log2_floor(uint64_t n)
     return 63u - (unsigned)__builtin_clzll(n);
 }
 
+/* Parses text[0, n) as a whole number in decimal digits. False, with *out untouched, if there is anything else, nothing, or
+ * more than fits. */
+bool units_parse_number(const char *text, size_t n, uint64_t *out);
+
 /* Parses text[0, n) as a size: a decimal number, fraction allowed, and an optional unit (B, K/KB/KiB, M..., G..., T...,
  * P..., E..., all powers of 1024, in any case; none: bytes). False, with *out untouched, if a part of the text is left
  * over or the size does not fit 64 bits. */

@@ -3,6 +3,7 @@
 #include "loads/load.h"
 
 #include "base/nearest.h"
+#include "base/units.h"
 #include "loads/kinds.h"
 
 #include <inttypes.h>
@@ -84,19 +85,9 @@ static uint64_t word_place(const char *words, const char *text)
     return UINT64_MAX;
 }
 
-/* A whole number within the option's limits. */
 static bool number_read(const struct load_option *o, const char *text, uint64_t *out)
 {
-    uint64_t number = 0;
-    if (*text == '\0')
-        return false;
-    for (const char *digit = text; *digit != '\0'; digit++) {
-        if (*digit < '0' || *digit > '9' || number > (UINT64_MAX - 9) / 10)
-            return false;
-        number = number * 10 + (uint64_t)(*digit - '0');
-    }
-    *out = number;
-    return number >= o->min && number <= o->max;
+    return units_parse_number(text, strlen(text), out) && *out >= o->min && *out <= o->max;
 }
 
 static enum err option_read(const struct load_kind *k, const struct load_option *o, const char *text, struct load_value *out,

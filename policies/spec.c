@@ -90,23 +90,6 @@ static struct nearest spec_nearest_policy(struct span typed)
 
 /* ---- one option's value ---- */
 
-static bool option_parse_number(const char *text, uint64_t *out)
-{
-    uint64_t value = 0;
-    if (text[0] == '\0')
-        return false;
-    for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9')
-            return false;
-        const uint64_t digit = (uint64_t)(*text - '0');
-        if (value > (UINT64_MAX - digit) / 10)
-            return false;
-        value = value * 10 + digit;
-    }
-    *out = value;
-    return true;
-}
-
 /* A plain decimal number in [0, 1]: no sign, no hexadecimal, no nan. */
 static bool option_parse_ratio(const char *text, double *out)
 {
@@ -179,7 +162,7 @@ static bool option_parse(const struct policy_option *o, const char *text, struct
         is_ok = units_parse_bytes(text, strlen(text), &v.number) && option_is_in_range(o, v.number);
         break;
     case OPTION_NUMBER:
-        is_ok = option_parse_number(text, &v.number) && option_is_in_range(o, v.number);
+        is_ok = units_parse_number(text, strlen(text), &v.number) && option_is_in_range(o, v.number);
         break;
     case OPTION_RATIO:
         is_ok = option_parse_ratio(text, &v.ratio);

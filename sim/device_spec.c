@@ -47,20 +47,6 @@ static bool text_is(const char *text, size_t n, const char *word)
     return strlen(word) == n && memcmp(text, word, n) == 0;
 }
 
-static bool device_parse_number(const char *text, size_t n, uint64_t *out)
-{
-    uint64_t value = 0;
-    if (n == 0 || n > 18)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        value = value * 10 + (uint64_t)(text[i] - '0');
-    }
-    *out = value;
-    return true;
-}
-
 /* A size, "unlimited", or a card. A text that could mean several cards is none. */
 static bool device_parse_capacity(const char *text, size_t n, struct device_config *cfg)
 {
@@ -100,8 +86,8 @@ static bool device_parse_capability(const char *text, size_t n, unsigned *out)
 {
     const char *dot = memchr(text, '.', n);
     uint64_t major, minor;
-    if (dot == NULL || !device_parse_number(text, (size_t)(dot - text), &major) ||
-        !device_parse_number(dot + 1, n - (size_t)(dot - text) - 1, &minor) || major > 99 || minor > 9)
+    if (dot == NULL || !units_parse_number(text, (size_t)(dot - text), &major) ||
+        !units_parse_number(dot + 1, n - (size_t)(dot - text) - 1, &minor) || major > 99 || minor > 9)
         return false;
     *out = (unsigned)(10 * major + minor);
     return compute_class_of(*out) != NULL;
@@ -127,6 +113,7 @@ struct device_item {
 static bool device_parse_common(const struct device_item *it, struct device_config *cfg, bool *is_known,
                                 const char **hint)
 {
+    enum { NS_DIGITS = 18 };                         /* thirty years; sums of them fit 64 bits */
     static const char *const switches[] = {"off", "on"};
     const struct { const char *name; uint64_t *number; } numbers[] = {
         {"alloc_ns", &cfg->alloc_ns}, {"free_ns", &cfg->free_ns},
@@ -138,7 +125,7 @@ static bool device_parse_common(const struct device_item *it, struct device_conf
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (text_is(it->name, it->n_name, numbers[i].name)) {
             *hint = "nanoseconds, a whole number";
-            return device_parse_number(it->value, it->n_value, numbers[i].number);
+            return it->n_value <= NS_DIGITS && units_parse_number(it->value, it->n_value, numbers[i].number);
         }
     if (text_is(it->name, it->n_name, "packing")) {
         *hint = "on or off";
@@ -178,7 +165,7 @@ static bool device_parse_card(const struct device_item *it, struct device_config
     }
     if (text_is(it->name, it->n_name, "multiprocessors")) {
         *hint = "how many multiprocessors the card has, from 1 to 1024";
-        const bool is_ok = device_parse_number(it->value, it->n_value, &number) && number >= 1 && number <= 1024;
+        const bool is_ok = units_parse_number(it->value, it->n_value, &number) && number >= 1 && number <= 1024;
         cfg->multiprocessors = is_ok ? (unsigned)number : cfg->multiprocessors;
         return is_ok;
     }
@@ -242,7 +229,7 @@ static bool device_parse_first(const char *text, size_t n, bool is_cuda, struct 
         return device_parse_capacity(text, n, cfg);
     }
     *hint = "the number of a card, from 0 on";
-    if (!device_parse_number(text, n, &ordinal) || ordinal > 1023)
+    if (!units_parse_number(text, n, &ordinal) || ordinal > 1023)
         return false;
     cfg->ordinal = (unsigned)ordinal;
     return true;

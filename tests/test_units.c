@@ -139,3 +139,15 @@ Theory((uint64_t bytes), units, what_is_written_whole_is_read_back)
     cr_assert(units_parse_bytes(text, strlen(text), &back), "'%s'", text);
     cr_assert_eq(back, bytes);
 }
+
+Test(units, whole_numbers_are_digits_alone_and_fit_64_bits)
+{
+    static const char *const refused[] = {"", "-1", "+1", " 1", "1 ", "0x10", "1.0", "18446744073709551616",
+                                          "99999999999999999999"};
+    uint64_t number = 7;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        cr_expect_not(units_parse_number(refused[i], strlen(refused[i]), &number), "'%s' was taken", refused[i]);
+    cr_expect_eq(number, 7);
+    cr_expect(units_parse_number("18446744073709551615", 20, &number) && number == UINT64_MAX);
+    cr_expect(units_parse_number("007,8", 3, &number) && number == 7);
+}

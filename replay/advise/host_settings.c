@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const threshold_options[][2] = {
     {"pinned_max_round_threshold_mb", "round-threshold"}, {"pinned_max_cached_size_mb", "cached-size"},
@@ -36,18 +34,14 @@ static void settings_list(struct host_settings *s)
             setting_put(s, threshold_options[i][0], threshold_options[i][1], mib);
 }
 
-static enum err settings_try(struct trace_reader *trace, struct host_settings *s, struct policy_spec *specs,
-                             struct trial *trials, struct err_detail *why)
+static enum err settings_try(struct trace_reader *trace, struct host_settings *s, struct err_detail *why)
 {
-    const struct replay_config cfg = {.on_oom = OOM_SKIP};
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
-        trials[i].spec = &specs[i];
-        trials[i].device = device_defaults();
-        e = policy_spec_parse(s->at[i].policy, &specs[i], why);
-    }
-    if (e == ERR_OK)
-        e = trials_run(trace, &device_sim, trials, s->n, &cfg, why);
+    struct trial trials[HOST_SETTINGS_MAX];
+    const char *policies[HOST_SETTINGS_MAX];
+    const struct device_config device = device_defaults();
+    for (size_t i = 0; i < s->n; i++)
+        policies[i] = s->at[i].policy;
+    const enum err e = trials_run_typed(trace, &device, policies, trials, s->n, why);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++) {
         s->at[i].peak_bytes = trials[i].peak_reserved_bytes;
         s->at[i].calls = trials[i].device_calls;
@@ -76,15 +70,8 @@ enum err host_settings_find(struct trace_reader *trace, uint64_t price, struct h
 {
     *out = (struct host_settings){.requested_bytes = trace_info(trace)->peak_requested_bytes};
     settings_list(out);
-    struct policy_spec *specs = calloc(out->n, sizeof *specs);
-    struct trial *trials = calloc(out->n, sizeof *trials);
-    enum err e = specs == NULL || trials == NULL ? err_set(why, ERR_HOST_NOMEM, 0, "%s", err_text(ERR_HOST_NOMEM))
-                                                 : settings_try(trace, out, specs, trials, why);
+    const enum err e = settings_try(trace, out, why);
     if (e == ERR_OK)
         settings_choose(out, price);
-    for (size_t i = 0; specs != NULL && i < out->n; i++)
-        policy_spec_close(&specs[i]);
-    free(specs);
-    free(trials);
     return e;
 }

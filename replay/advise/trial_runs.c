@@ -92,3 +92,25 @@ enum err trials_run(struct trace_reader *trace, const struct device_ops *ops, st
     }
     return e;
 }
+
+enum err trials_run_typed(struct trace_reader *trace, const struct device_config *device, const char *const *policies,
+                          struct trial *trials, size_t n, struct err_detail *why)
+{
+    const struct replay_config cfg = {.on_oom = OOM_SKIP};
+    struct policy_spec *specs = calloc(n, sizeof *specs);
+    enum err e = specs != NULL ? ERR_OK : err_set(why, ERR_HOST_NOMEM, 0, "no memory for %zu trials", n);
+    size_t n_parsed = 0;
+    while (n_parsed < n && e == ERR_OK) {
+        trials[n_parsed] = (struct trial){.spec = &specs[n_parsed], .device = *device};
+        e = policy_spec_parse(policies[n_parsed], &specs[n_parsed], why);
+        n_parsed += e == ERR_OK;
+    }
+    if (e == ERR_OK)
+        e = trials_run(trace, &device_sim, trials, n, &cfg, why);
+    for (size_t i = 0; i < n_parsed; i++) {
+        policy_spec_close(&specs[i]);
+        trials[i].spec = NULL;
+    }
+    free(specs);
+    return e;
+}

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *const likeness_policies[] = {
     "best-fit", "expandable_segments:True", "max_split_size_mb:64", "roundup_power2_divisions:4", "pow2", "none",
@@ -16,19 +15,13 @@ enum { POLICIES = sizeof likeness_policies / sizeof likeness_policies[0] };
 
 struct measured { uint64_t requested, reserved[POLICIES]; };
 
-static enum err measure(struct trace_reader *trace, const struct policy_spec *specs, struct measured *out,
-                        struct err_detail *why)
+static enum err measure(struct trace_reader *trace, struct measured *out, struct err_detail *why)
 {
     struct trial trials[POLICIES];
-    const struct replay_config cfg = {.on_oom = OOM_SKIP};
-    memset(trials, 0, sizeof trials);
-    for (size_t i = 0; i < POLICIES; i++) {
-        trials[i].spec = &specs[i];
-        trials[i].device = (struct device_config){.total_bytes = DEVICE_UNLIMITED};
-    }
-    const enum err e = trials_run(trace, &device_sim, trials, POLICIES, &cfg, why);
+    const struct device_config endless = {.total_bytes = DEVICE_UNLIMITED};
+    const enum err e = trials_run_typed(trace, &endless, likeness_policies, trials, POLICIES, why);
     out->requested = trace_info(trace)->peak_requested_bytes;
-    for (size_t i = 0; i < POLICIES; i++)
+    for (size_t i = 0; i < POLICIES && e == ERR_OK; i++)
         out->reserved[i] = trials[i].peak_reserved_bytes;
     return e;
 }
@@ -57,21 +50,10 @@ static bool ranks_are_alike(const struct measured *a, const struct measured *b)
 
 enum err likeness_measure(struct trace_reader *a, struct trace_reader *b, struct likeness *out, struct err_detail *why)
 {
-    struct policy_spec specs[POLICIES];
     struct measured of_a, of_b;
-    size_t n = 0;
-    enum err e = ERR_OK;
-    memset(specs, 0, sizeof specs);
-    while (n < POLICIES && e == ERR_OK) {
-        e = policy_spec_parse(likeness_policies[n], &specs[n], why);
-        n += e == ERR_OK;
-    }
+    enum err e = measure(a, &of_a, why);
     if (e == ERR_OK)
-        e = measure(a, specs, &of_a, why);
-    if (e == ERR_OK)
-        e = measure(b, specs, &of_b, why);
-    while (n > 0)
-        policy_spec_close(&specs[--n]);
+        e = measure(b, &of_b, why);
     if (e != ERR_OK)
         return e;
     *out = (struct likeness){.worst_permille = permille(of_a.requested, of_b.requested), .n_policies = POLICIES,

@@ -70,15 +70,8 @@ static enum err take_one_more(const struct flag_row *row, const char *value, str
 /* A whole number in decimal digits from min to max. */
 static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
-    uint64_t n = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        const uint64_t d = (uint64_t)(*at - '0');
-        if (n > (UINT64_MAX - d) / 10)
-            return false;
-        n = n * 10 + d;
-    }
-    if (at == text || *at != '\0' || n < min || n > max)
+    uint64_t n;
+    if (!units_parse_number(text, strlen(text), &n) || n < min || n > max)
         return false;
     *out = n;
     return true;

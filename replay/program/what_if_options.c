@@ -28,11 +28,8 @@ static enum err choose_insert(const char *text, const struct trace_reader *trace
     if (strncmp(text, mark, strlen(mark)) == 0)
         return choose_mark(text + strlen(mark), trace, out, why);
     const char *digits = strncmp(text, every, strlen(every)) == 0 ? text + strlen(every) : "";
-    const size_t n = strspn(digits, "0123456789");
-    uint64_t number = 0;
-    for (size_t i = 0; i < n && n <= 18; i++)   /* 18 digits fit */
-        number = number * 10 + (uint64_t)(digits[i] - '0');
-    if (digits[n] != '\0' || number == 0)
+    uint64_t number;
+    if (!units_parse_number(digits, strlen(digits), &number) || number == 0)
         return err_set(why, ERR_USAGE, 0, "--insert '%.60s': expected flush@mark:NAME or flush@every:N, with N events from 1 on",
                        text);
     out->flush_every_events = number;
