@@ -99,7 +99,7 @@ static struct value stage_run(struct cnn *m, const struct stage *s, struct value
 static struct value cnn_run(struct cnn *m, uint32_t images)
 {
     struct layers *l = &m->training.layers;
-    const struct value input = {.storage = images, .node = TAPE_NONE,
+    const struct value input = {.storage = images, .node = TAPE_NONE, .element_bytes = 4,
                                 .count = m->batch * IMAGE_CHANNELS * m->image * m->image};
     struct value x = relu_run(m, filter_run(m, &m->stem, input, m->image));
     for (uint64_t i = 0; i < m->n_stages; i++) {

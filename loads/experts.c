@@ -53,7 +53,7 @@ uint64_t experts_rows(const struct experts *e, uint64_t n_rows, uint64_t i)
 static void gather_backward(struct tape *t, struct tape_node *n)
 {
     struct layers *l = tape_context(t);
-    tape_give(t, n, 0, layers_new(l, n->inputs[0].count), false);
+    tape_give(t, n, 0, layers_gradient(l, n, 0), false);
     tape_used(t, n, 0);
 }
 
@@ -61,30 +61,33 @@ static struct value gather(struct layers *l, struct value x, uint32_t rows, uint
 {
     struct tape_node *n = tape_operation(l->tape, gather_backward, &x, 1);
     tape_save(l->tape, n, rows);
-    return tape_output(l->tape, n, 0, layers_new(l, count), count);
+    return tape_output(l->tape, n, 0, layers_new(l, count, x), count, x);
 }
 
 /* ---- y * weights, and out.index_add(0, rows, y) ---- */
 
 static void scale_backward(struct tape *t, struct tape_node *n)
 {
-    struct layers *l = tape_context(t);
-    tape_temporary(t, n->inputs[0].count * tape_element_bytes(t));       /* towards the weights, before it is summed */
-    tape_give(t, n, 0, layers_new(l, n->inputs[0].count), false);
+    const uint64_t bytes = n->inputs[0].count * n->sizes[0];
+    tape_temporary(t, bytes);                        /* towards the weights, before it is summed */
+    tape_give(t, n, 0, tape_new(t, bytes), false);
     tape_used(t, n, 0);
 }
 
-static struct value scale(struct layers *l, struct value y)
+/* The weights have four bytes an element under autocast, and so has the product. */
+static struct value scale(struct layers *l, struct value y, struct value like)
 {
     struct tape_node *n = tape_operation(l->tape, scale_backward, &y, 1);
     tape_save(l->tape, n, y.storage);
-    return tape_output(l->tape, n, 0, layers_new(l, y.count), y.count);
+    if (n != NULL)
+        n->sizes[0] = like.element_bytes;
+    return tape_output(l->tape, n, 0, layers_new(l, y.count, like), y.count, like);
 }
 
 static void index_add_backward(struct tape *t, struct tape_node *n)
 {
     struct layers *l = tape_context(t);
-    tape_give(t, n, 1, layers_new(l, n->inputs[1].count), false);
+    tape_give(t, n, 1, layers_gradient(l, n, 1), false);
     if (n->inputs[0].node != TAPE_NONE) {
         tape_keep(t, n->gradients[0]);
         tape_give(t, n, 0, n->gradients[0], false);
@@ -98,7 +101,7 @@ static struct value index_add(struct layers *l, struct value out, uint32_t rows,
     struct tape_node *n = tape_operation(l->tape, index_add_backward, (struct value[]){out, y}, 2);
     tape_save(l->tape, n, rows);
     tape_save(l->tape, n, y.storage);
-    return tape_output(l->tape, n, 0, layers_new(l, out.count), out.count);
+    return tape_output(l->tape, n, 0, layers_new(l, out.count, out), out.count, out);
 }
 
 /* ---- the layer ---- */
@@ -114,7 +117,7 @@ static struct value expert_run(struct layers *l, const struct experts *e, uint64
     tape_drop(l->tape, wide.storage);
     const struct value y = layers_linear(l, bent, e->down[2 * i], e->down[2 * i + 1], n_rows, e->width);
     tape_drop(l->tape, bent.storage);
-    const struct value scaled = scale(l, y);
+    const struct value scaled = scale(l, y, out);
     const struct value sum = index_add(l, out, rows, scaled);
     tape_drop(l->tape, scaled.storage);
     tape_drop(l->tape, out.storage);
@@ -126,8 +129,9 @@ static struct value expert_run(struct layers *l, const struct experts *e, uint64
 struct value experts_run(struct layers *l, const struct experts *e, struct value x, uint64_t n_rows)
 {
     const struct value scores = layers_linear(l, x, e->router, no_value, n_rows, e->n);
-    tape_temporary(l->tape, n_rows * e->n * tape_element_bytes(l->tape));       /* softmax; its gradient is small */
-    struct value out = {.storage = layers_new(l, x.count), .node = TAPE_NONE, .count = x.count};
+    tape_temporary(l->tape, n_rows * e->n * x.element_bytes);       /* softmax; its gradient is small */
+    struct value out = {.storage = layers_new(l, x.count, x), .node = TAPE_NONE, .count = x.count,
+                        .element_bytes = x.element_bytes};
     for (uint64_t i = 0; i < e->n; i++) {
         const uint64_t n_mine = experts_rows(e, n_rows, i);
         if (n_mine > 0)

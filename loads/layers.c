@@ -4,13 +4,21 @@
 
 #include "base/units.h"
 
+#include "base/array.h"
+
 #include <stddef.h>
+#include <string.h>
 
-enum { FLOAT_BYTES = 4 };
+enum { FLOAT_BYTES = 4, HALF_BYTES = 2 };
 
-uint32_t layers_new(struct layers *l, uint64_t count)
+uint32_t layers_new(struct layers *l, uint64_t count, struct value like)
 {
-    return tape_new(l->tape, count * tape_element_bytes(l->tape));
+    return tape_new(l->tape, count * like.element_bytes);
+}
+
+uint32_t layers_gradient(struct layers *l, const struct tape_node *n, uint32_t i)
+{
+    return layers_new(l, n->inputs[i].count, n->inputs[i]);
 }
 
 /* cuBLAS and cuBLASLt take a workspace at the first product of each thread: the program's, and the one that runs the
@@ -27,6 +35,69 @@ static void layers_need_workspace(struct layers *l, bool has_bias)
     if (has_bias && !l->has_cublas_lt[is_backward])
         (void)tape_new(l->tape, MIB);
     l->has_cublas_lt[is_backward] |= has_bias;
+}
+
+/* ---- autocast ---- */
+
+static void cast_backward(struct tape *t, struct tape_node *n)
+{
+    tape_give(t, n, 0, layers_gradient(tape_context(t), n, 0), false);
+}
+
+static struct value cast_run(struct layers *l, struct value v, unsigned element_bytes)
+{
+    const struct value like = {.element_bytes = element_bytes};
+    struct tape_node *n = tape_operation(l->tape, cast_backward, &v, 1);
+    return tape_output(l->tape, n, 0, layers_new(l, v.count, like), v.count, like);
+}
+
+/* Where the cast of a parameter is kept; NULL: nowhere, as for what is not trained (PyTorch, autocast_mode.cpp,
+ * cached_cast). */
+static struct value *cast_kept(struct layers *l, struct value v)
+{
+    const size_t i = tape_parameter_of(v);
+    if (i == SIZE_MAX)
+        return NULL;
+    if (i >= l->n_casts) {
+        struct value *more = array_reserve(l->casts, l->n_casts, i + 1 - l->n_casts, &l->casts_room, sizeof *more);
+        if (more == NULL) {
+            tape_no_memory(l->tape);
+            return NULL;
+        }
+        memset(more + l->n_casts, 0xff, (i + 1 - l->n_casts) * sizeof *more);
+        l->casts = more;
+        l->n_casts = i + 1;
+    }
+    return &l->casts[i];
+}
+
+/* The value in elements of that size, with a reference of its own. */
+static struct value layers_cast(struct layers *l, struct value v, unsigned element_bytes)
+{
+    if (!l->is_autocast || v.count == 0 || v.element_bytes == element_bytes) {
+        tape_keep(l->tape, v.storage);
+        return v;
+    }
+    struct value *kept = cast_kept(l, v);
+    if (kept == NULL)
+        return cast_run(l, v, element_bytes);
+    if (kept->storage == TAPE_NONE)
+        *kept = cast_run(l, v, element_bytes);
+    tape_keep(l->tape, kept->storage);
+    return *kept;
+}
+
+void layers_begin_autocast(struct layers *l)
+{
+    l->is_autocast = true;
+}
+
+void layers_end_autocast(struct layers *l)
+{
+    for (size_t i = 0; i < l->n_casts; i++)
+        tape_drop(l->tape, l->casts[i].storage);
+    l->n_casts = 0;
+    l->is_autocast = false;
 }
 
 /* ---- reductions ---- */
@@ -47,10 +118,11 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
 /* The sum of a matrix over its rows, as for the gradient of a bias. With many rows several blocks of threads share a
  * column: they put partial sums into a buffer, and count themselves in another. Source: PyTorch,
  * aten/src/ATen/native/cuda/Reduce.cuh, setReduceConfig. */
-static void layers_sum_rows(struct layers *l, uint64_t n_rows, uint64_t n_columns, uint32_t *out)
+static uint32_t layers_sum_rows(struct layers *l, uint64_t n_rows, struct value like)
 {
     enum { THREADS = 512, WARP = 32, VALUES = 256, COLUMNS_MAX = 4096, SPLIT_ROWS = 16 };
-    *out = layers_new(l, n_columns);
+    const uint64_t n_columns = like.count;
+    const uint32_t out = layers_new(l, n_columns, like);
     const uint64_t vector = n_columns % 4 == 0 ? 4 : n_columns % 2 == 0 ? 2 : 1;
     const uint64_t threads = THREADS / vector, columns = power_of_two_up_to(n_columns / vector);
     uint64_t width = columns < WARP ? columns : WARP;
@@ -59,17 +131,18 @@ static void layers_sum_rows(struct layers *l, uint64_t n_rows, uint64_t n_column
     width = columns < threads / height ? columns : threads / height;
     const uint64_t grid = divide_up(n_columns / vector, width), values = divide_up(n_rows, height);
     if (values < VALUES || n_columns > COLUMNS_MAX)
-        return;
+        return out;
     const uint64_t resident = l->class->threads / (width * height) * l->card->multiprocessors;
     const uint64_t wanted = divide_up(resident, grid), split = divide_up(values, SPLIT_ROWS);
     const uint64_t least = divide_up(values, VALUES);
     uint64_t blocks = wanted < split ? wanted : split;
     blocks = blocks > least ? blocks : least;
     if (blocks < 2)
-        return;
+        return out;
     const uint32_t sums = tape_new(l->tape, FLOAT_BYTES * n_columns * blocks * width * vector);
     tape_temporary(l->tape, FLOAT_BYTES * grid);
     tape_drop(l->tape, sums);
+    return out;
 }
 
 /* ---- embedding ---- */
@@ -135,7 +208,7 @@ static void embedding_backward(struct tape *t, struct tape_node *n)
         tape_temporary(t, sort_bytes(n_rows, cub_tiles_of(l->card).sort));
         tape_drop(t, numbers);
     }
-    const uint32_t gradient = layers_new(l, count);
+    const uint32_t gradient = layers_gradient(l, n, 0);
     if (is_sorted)
         embedding_add_parts(t, n_rows, count / width, width);
     tape_drop(t, order);
@@ -151,30 +224,36 @@ struct value layers_embedding(struct layers *l, struct value table, uint32_t ind
         n->sizes[0] = n_rows;
         n->sizes[1] = width;
     }
-    return tape_output(l->tape, n, 0, layers_new(l, n_rows * width), n_rows * width);
+    return tape_output(l->tape, n, 0, layers_new(l, n_rows * width, table), n_rows * width, table);
 }
 
 /* ---- a + b ---- */
 
 static void add_backward(struct tape *t, struct tape_node *n)
 {
+    struct layers *l = tape_context(t);
     const struct value a = n->inputs[0], b = n->inputs[1];
-    if (b.node != TAPE_NONE && b.count < a.count) {
-        tape_give(t, n, 1, layers_new(tape_context(t), b.count), false);
-    } else if (b.node != TAPE_NONE) {
-        tape_keep(t, n->gradients[0]);
-        tape_give(t, n, 1, n->gradients[0], false);
-    }
-    if (a.node != TAPE_NONE) {
-        tape_keep(t, n->gradients[0]);
-        tape_give(t, n, 0, n->gradients[0], false);
-    }
+    const bool is_cast = a.element_bytes < b.element_bytes;
+    uint32_t to_a = n->gradients[0], to_b = n->gradients[0];
+    if (a.node != TAPE_NONE && is_cast)
+        to_a = layers_gradient(l, n, 0);
+    else if (a.node != TAPE_NONE)
+        tape_keep(t, to_a);
+    if (b.node != TAPE_NONE && b.count < a.count)
+        to_b = layers_sum_rows(l, a.count / b.count, b);
+    else if (b.node != TAPE_NONE)
+        tape_keep(t, to_b);
+    if (b.node != TAPE_NONE)
+        tape_give(t, n, 1, to_b, false);
+    if (a.node != TAPE_NONE)
+        tape_give(t, n, 0, to_a, false);
 }
 
 struct value layers_add(struct layers *l, struct value a, struct value b)
 {
     struct tape_node *n = tape_operation(l->tape, add_backward, (struct value[]){a, b}, 2);
-    return tape_output(l->tape, n, 0, layers_new(l, a.count), a.count);
+    const struct value like = b.element_bytes > a.element_bytes ? b : a;
+    return tape_output(l->tape, n, 0, layers_new(l, a.count, like), a.count, like);
 }
 
 /* ---- layer norm, batch norm ---- */
@@ -183,10 +262,10 @@ static void norm_backward(struct tape *t, struct tape_node *n)
 {
     struct layers *l = tape_context(t);
     if (n->inputs[0].node != TAPE_NONE)
-        tape_give(t, n, 0, layers_new(l, n->inputs[0].count), false);
+        tape_give(t, n, 0, layers_gradient(l, n, 0), false);
     for (uint32_t i = 1; i < 3; i++)
         if (n->inputs[i].node != TAPE_NONE)
-            tape_give(t, n, i, layers_new(l, n->inputs[i].count), false);
+            tape_give(t, n, i, layers_gradient(l, n, i), false);
     tape_used(t, n, 2);
     tape_used(t, n, 1);
     tape_used(t, n, 0);
@@ -198,14 +277,14 @@ static struct value norm_run(struct layers *l, const struct value inputs[3], uin
     const struct value x = inputs[0];
     struct tape_node *n = tape_operation(l->tape, norm_backward, inputs, 3);
     tape_save(l->tape, n, x.storage);
-    const uint32_t out = layers_new(l, x.count);
+    const uint32_t out = layers_new(l, x.count, x);
     const uint32_t mean = tape_new(l->tape, n_groups * FLOAT_BYTES);
     const uint32_t deviation = tape_new(l->tape, n_groups * FLOAT_BYTES);
     tape_save(l->tape, n, mean);
     tape_save(l->tape, n, deviation);
     tape_drop(l->tape, mean);
     tape_drop(l->tape, deviation);
-    return tape_output(l->tape, n, 0, out, x.count);
+    return tape_output(l->tape, n, 0, out, x.count, x);
 }
 
 struct value layers_norm(struct layers *l, struct value x, struct value weight, struct value bias)
@@ -220,47 +299,64 @@ struct value layers_batch_norm(struct layers *l, struct value x, struct value we
 
 /* ---- linear ---- */
 
+static uint32_t linear_to_x(struct layers *l, const struct tape_node *n)
+{
+    if (n->inputs[0].node == TAPE_NONE)
+        return TAPE_NONE;
+    const uint32_t to_x = layers_gradient(l, n, 0);
+    layers_need_workspace(l, false);
+    return to_x;
+}
+
 static void linear_backward(struct tape *t, struct tape_node *n)
 {
     struct layers *l = tape_context(t);
-    const struct value x = n->inputs[0], weight = n->inputs[1], bias = n->inputs[2];
+    const struct value weight = n->inputs[1], bias = n->inputs[2];
     const bool has_bias = bias.count > 0;
     uint32_t to_x = TAPE_NONE, to_weight = TAPE_NONE;
-    if (has_bias && x.node != TAPE_NONE) {
-        to_x = layers_new(l, x.count);
-        layers_need_workspace(l, false);
-    }
+    if (has_bias)
+        to_x = linear_to_x(l, n);
     if (weight.node != TAPE_NONE) {
-        to_weight = layers_new(l, weight.count);
-        layers_need_workspace(l, false);
-        tape_used(t, n, 0);
-    }
-    if (!has_bias && x.node != TAPE_NONE) {
-        to_x = layers_new(l, x.count);
+        to_weight = layers_gradient(l, n, 1);
         layers_need_workspace(l, false);
     }
+    if (!has_bias)
+        to_x = linear_to_x(l, n);
+    tape_used(t, n, 0);
+    tape_used(t, n, 1);
     if (to_x != TAPE_NONE)
         tape_give(t, n, 0, to_x, true);
     if (bias.node != TAPE_NONE) {
-        uint32_t to_bias;
-        layers_sum_rows(l, n->sizes[0], bias.count, &to_bias);
-        tape_give(t, n, 2, to_bias, false);
+        tape_give(t, n, 2, layers_sum_rows(l, n->sizes[0], bias), false);
     }
     if (to_weight != TAPE_NONE)
         tape_give(t, n, 1, to_weight, false);
 }
 
+static struct value linear_run(struct layers *l, const struct value in[3], uint64_t n_rows, uint64_t n_out)
+{
+    struct tape_node *n = tape_operation(l->tape, linear_backward, in, 3);
+    if (in[1].node != TAPE_NONE)
+        tape_save(l->tape, n, in[0].storage);
+    if (in[0].node != TAPE_NONE)
+        tape_save(l->tape, n, in[1].storage);        /* none if it is a parameter, which is there anyway */
+    if (n != NULL)
+        n->sizes[0] = n_rows;
+    const uint32_t out = layers_new(l, n_rows * n_out, in[0]);
+    layers_need_workspace(l, in[2].count > 0);
+    return tape_output(l->tape, n, 0, out, n_rows * n_out, in[0]);
+}
+
 struct value layers_linear(struct layers *l, struct value x, struct value weight, struct value bias, uint64_t n_rows,
                            uint64_t n_out)
 {
-    struct tape_node *n = tape_operation(l->tape, linear_backward, (struct value[]){x, weight, bias}, 3);
-    if (weight.node != TAPE_NONE)
-        tape_save(l->tape, n, x.storage);
-    if (n != NULL)
-        n->sizes[0] = n_rows;
-    const uint32_t out = layers_new(l, n_rows * n_out);
-    layers_need_workspace(l, bias.count > 0);
-    return tape_output(l->tape, n, 0, out, n_rows * n_out);
+    struct value in[3] = {x, weight, bias};
+    for (size_t i = 3; i-- > 0;)                     /* gcc evaluates arguments from the last to the first */
+        in[i] = layers_cast(l, in[i], HALF_BYTES);
+    const struct value out = linear_run(l, in, n_rows, n_out);
+    for (size_t i = 0; i < 3; i++)
+        tape_drop(l->tape, in[i].storage);
+    return out;
 }
 
 /* ---- attention ---- */
@@ -303,22 +399,39 @@ static void attention_backward(struct tape *t, struct tape_node *n)
 {
     const struct layers_heads h = heads_of(n);
     uint32_t parts[3];
-    for (size_t i = 0; i < 3; i++)
-        parts[i] = layers_new(tape_context(t), h.batch * h.length * h.n * h.width);
-    if (tape_element_bytes(t) == FLOAT_BYTES)
+    for (uint32_t i = 0; i < 3; i++)
+        parts[i] = layers_gradient(tape_context(t), n, i);
+    if (n->inputs[0].element_bytes == FLOAT_BYTES)
         efficient_backward(t, &h);
     else
         flash_backward(t, &h);
-    tape_used(t, n, 2);
-    tape_used(t, n, 1);
-    tape_used(t, n, 0);
+    for (uint32_t i = TAPE_SAVED_MAX; i-- > 0;)
+        tape_used(t, n, i);
     for (uint32_t i = 0; i < 3; i++)
         tape_give(t, n, i, parts[i], false);
 }
 
+/* The state of the random numbers is made whether it is used or not, and once more where it is. The logarithms of the sums
+ * go before it. */
+static void flash_random_state(struct tape *t, struct tape_node *n, bool is_used, uint32_t logs)
+{
+    uint32_t seed = tape_new(t, 2 * LAYERS_INDEX_BYTES);
+    const uint32_t offset = tape_new(t, LAYERS_INDEX_BYTES);
+    if (is_used) {
+        const uint32_t unused = seed;
+        seed = tape_new(t, 2 * LAYERS_INDEX_BYTES);
+        tape_drop(t, unused);
+    }
+    tape_save(t, n, seed);
+    tape_save(t, n, offset);
+    tape_drop(t, logs);
+    tape_drop(t, seed);
+    tape_drop(t, offset);
+}
+
 static void split_backward(struct tape *t, struct tape_node *n)
 {
-    tape_give(t, n, 0, layers_new(tape_context(t), n->inputs[0].count), false);
+    tape_give(t, n, 0, layers_gradient(tape_context(t), n, 0), false);
 }
 
 struct value layers_attention(struct layers *l, struct value qkv, const struct layers_heads *h)
@@ -327,51 +440,62 @@ struct value layers_attention(struct layers *l, struct value qkv, const struct l
     struct tape_node *split = tape_operation(l->tape, split_backward, &qkv, 1);
     struct value parts[3];
     for (uint32_t i = 0; i < 3; i++)
-        parts[i] = tape_output(l->tape, split, i, qkv.storage, count);
+        parts[i] = tape_output(l->tape, split, i, qkv.storage, count, qkv);
     struct tape_node *n = tape_operation(l->tape, attention_backward, parts, 3);
     tape_save(l->tape, n, qkv.storage);
     if (n != NULL) {
         n->sizes[0] = h->batch << 32 | h->length;
         n->sizes[1] = h->n << 32 | h->width;
     }
-    const bool is_flash = tape_element_bytes(l->tape) != FLOAT_BYTES;
-    const uint32_t out = layers_new(l, count);
+    const bool is_flash = qkv.element_bytes != FLOAT_BYTES;
+    const uint32_t out = layers_new(l, count, qkv);
     const uint64_t rows = is_flash ? h->length : align_up(h->length, 32);
     const uint32_t logs = tape_new(l->tape, heads_bytes(h, rows * FLOAT_BYTES));
     tape_save(l->tape, n, logs);
     tape_save(l->tape, n, out);
-    if (is_flash) {                          /* the state of the random numbers, whether used or not */
-        const uint32_t seed = tape_new(l->tape, 2 * LAYERS_INDEX_BYTES), offset = tape_new(l->tape, LAYERS_INDEX_BYTES);
-        tape_save(l->tape, n, seed);
-        tape_save(l->tape, n, offset);
-        tape_drop(l->tape, seed);
-        tape_drop(l->tape, offset);
-    }
-    tape_drop(l->tape, logs);
-    return tape_output(l->tape, n, 0, out, count);
+    if (is_flash)
+        flash_random_state(l->tape, n, h->has_dropout, logs);
+    else
+        tape_drop(l->tape, logs);
+    return tape_output(l->tape, n, 0, out, count, qkv);
 }
 
 /* ---- element by element ---- */
 
 static void one_for_one_backward(struct tape *t, struct tape_node *n)
 {
-    tape_give(t, n, 0, layers_new(tape_context(t), n->inputs[0].count), false);
+    tape_give(t, n, 0, layers_gradient(tape_context(t), n, 0), false);
     tape_used(t, n, 0);
+}
+
+/* native_dropout keeps a byte an element. */
+struct value layers_dropout(struct layers *l, struct value x)
+{
+    struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &x, 1);
+    const uint32_t mask = tape_new(l->tape, x.count);
+    uint32_t out = layers_new(l, x.count, x);
+    tape_save(l->tape, n, mask);
+    tape_drop(l->tape, mask);
+    if (tape_has_stopped(l->tape)) {                 /* nobody gets the result: it goes before the caller's variables */
+        tape_drop(l->tape, out);
+        out = TAPE_NONE;
+    }
+    return tape_output(l->tape, n, 0, out, x.count, x);
 }
 
 struct value layers_gelu(struct layers *l, struct value x)
 {
     struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &x, 1);
     tape_save(l->tape, n, x.storage);
-    return tape_output(l->tape, n, 0, layers_new(l, x.count), x.count);
+    return tape_output(l->tape, n, 0, layers_new(l, x.count, x), x.count, x);
 }
 
 struct value layers_relu(struct layers *l, struct value x)
 {
     struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &x, 1);
-    const uint32_t out = layers_new(l, x.count);
+    const uint32_t out = layers_new(l, x.count, x);
     tape_save(l->tape, n, out);
-    return tape_output(l->tape, n, 0, out, x.count);
+    return tape_output(l->tape, n, 0, out, x.count, x);
 }
 
 /* ---- images ---- */
@@ -380,20 +504,20 @@ static void convolution_backward(struct tape *t, struct tape_node *n)
 {
     for (uint32_t i = 0; i < 2; i++)
         if (n->inputs[i].node != TAPE_NONE)
-            tape_give(t, n, i, layers_new(tape_context(t), n->inputs[i].count), false);
+            tape_give(t, n, i, layers_gradient(tape_context(t), n, i), false);
 }
 
 struct value layers_convolution(struct layers *l, struct value x, struct value weight, uint64_t n_out)
 {
     struct tape_node *n = tape_operation(l->tape, convolution_backward, (struct value[]){x, weight}, 2);
     tape_save(l->tape, n, x.storage);
-    return tape_output(l->tape, n, 0, layers_new(l, n_out), n_out);
+    return tape_output(l->tape, n, 0, layers_new(l, n_out, x), n_out, x);
 }
 
 struct value layers_mean(struct layers *l, struct value x, uint64_t n_out)
 {
     struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &x, 1);
-    return tape_output(l->tape, n, 0, layers_new(l, n_out), n_out);
+    return tape_output(l->tape, n, 0, layers_new(l, n_out, x), n_out, x);
 }
 
 /* ---- cross entropy ---- */
@@ -401,14 +525,17 @@ struct value layers_mean(struct layers *l, struct value x, uint64_t n_out)
 struct value layers_cross_entropy(struct layers *l, struct value logits)
 {
     struct tape_node *n = tape_operation(l->tape, one_for_one_backward, &logits, 1);
-    const uint32_t logs = layers_new(l, logits.count);
+    const uint32_t logs = layers_new(l, logits.count, logits);
     tape_save(l->tape, n, logs);
-    const struct value log_softmax = tape_output(l->tape, n, 0, logs, logits.count);
-    n = tape_operation(l->tape, one_for_one_backward, &log_softmax, 1);
-    const uint32_t loss = layers_new(l, 1), weight = layers_new(l, 1);
+    const struct value log_softmax = tape_output(l->tape, n, 0, logs, logits.count, logits);
+    const struct value exact = layers_cast(l, log_softmax, FLOAT_BYTES);     /* cross_entropy casts after log_softmax */
+    n = tape_operation(l->tape, one_for_one_backward, &exact, 1);
+    const uint32_t loss = layers_new(l, 1, exact), weight = layers_new(l, 1, exact);
+    tape_save(l->tape, n, exact.storage);
     tape_save(l->tape, n, weight);
     tape_drop(l->tape, weight);
+    tape_drop(l->tape, exact.storage);
     tape_drop(l->tape, logs);
     tape_drop(l->tape, logits.storage);
-    return tape_output(l->tape, n, 0, loss, 1);
+    return tape_output(l->tape, n, 0, loss, 1, exact);
 }

@@ -20,15 +20,25 @@ struct layers {
     const struct device_model  *card;
     const struct compute_class *class;
     bool has_cublas[2], has_cublas_lt[2];    /* the workspaces of the forward and of the backward thread are there */
+    bool is_autocast;                        /* torch.autocast("cuda", dtype=torch.bfloat16) is on */
+    struct value *casts;                     /* by parameter, of n_casts: what autocast keeps until it ends */
+    size_t n_casts, casts_room;
 };
 
-/* A storage of `count` elements of the tape's size. */
-uint32_t layers_new(struct layers *l, uint64_t count);
+/* A storage of `count` elements of the size of those in `like`. */
+uint32_t layers_new(struct layers *l, uint64_t count, struct value like);
+
+/* A storage for the gradient of the node's i-th input. */
+uint32_t layers_gradient(struct layers *l, const struct tape_node *n, uint32_t i);
+
+/* Between these two, products are of two bytes an element, and a parameter is cast once. */
+void layers_begin_autocast(struct layers *l);
+void layers_end_autocast(struct layers *l);
 
 /* Rows of `table` (n x width) by an index of `n_rows` numbers, whose storage is `index`. */
 struct value layers_embedding(struct layers *l, struct value table, uint32_t index, uint64_t n_rows, uint64_t width);
 
-/* a + b. `b` may have fewer elements than `a`, and is then repeated. */
+/* a + b, with the larger elements of the two. `b` may have fewer elements than `a`, and is then repeated. */
 struct value layers_add(struct layers *l, struct value a, struct value b);
 
 struct value layers_norm(struct layers *l, struct value x, struct value weight, struct value bias);
@@ -37,12 +47,13 @@ struct value layers_norm(struct layers *l, struct value x, struct value weight, 
 struct value layers_linear(struct layers *l, struct value x, struct value weight, struct value bias, uint64_t n_rows,
                            uint64_t n_out);
 
-struct layers_heads { uint64_t batch, length, n, width; };
+struct layers_heads { uint64_t batch, length, n, width; bool has_dropout; };
 
 /* Causal self-attention of queries, keys and values that stand side by side in `qkv`, by scaled_dot_product_attention:
  * the memory-efficient kernel for four bytes an element, flash attention for two. */
 struct value layers_attention(struct layers *l, struct value qkv, const struct layers_heads *h);
 
+struct value layers_dropout(struct layers *l, struct value x);
 struct value layers_gelu(struct layers *l, struct value x);
 struct value layers_relu(struct layers *l, struct value x);
 

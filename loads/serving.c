@@ -97,7 +97,7 @@ static void server_place(struct server *s)
 static uint32_t attention_run(struct server *s, uint64_t n_rows)
 {
     struct tape *t = tape_of(s);
-    const uint32_t out = layers_new(&s->base.layers, n_rows * s->v[WIDTH].number);
+    const uint32_t out = tape_new(t, n_rows * s->v[WIDTH].number * ELEMENT_BYTES);
     const uint32_t logs = tape_new(t, n_rows * s->v[HEADS].number * FLOAT_BYTES);
     const uint32_t seed = tape_new(t, 2 * LAYERS_INDEX_BYTES), offset = tape_new(t, LAYERS_INDEX_BYTES);
     tape_drop(t, logs);
@@ -162,7 +162,8 @@ static uint32_t forward_run(struct server *s, struct active *a, uint32_t tokens,
         const uint32_t mixed = attention_run(s, n_rows);
         tape_drop(t, last_mixed);
         last_mixed = mixed;
-        const struct value y = {.storage = mixed, .node = TAPE_NONE, .count = n_rows * width};
+        const struct value y = {.storage = mixed, .node = TAPE_NONE, .count = n_rows * width,
+                                .element_bytes = ELEMENT_BYTES};
         x = residual(s, x, layers_linear(l, y, layer->out[0], layer->out[1], n_rows, width));
         x = feed_forward_run(s, layer, x, n_rows);
     }

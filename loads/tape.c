@@ -10,13 +10,14 @@
 
 enum { TAPE_STEP_NS = 1000 };            /* from one request to the next: a trace of shapes has no times of its own */
 
-struct storage { uint64_t ptr; uint32_t references; };
+struct storage { uint64_t ptr, bytes; uint32_t references; };
 
 struct section {
     tape_section forward;
     struct value input;
     const void  *again;
     uint32_t first_node, n_saves;        /* what the first run made, and what it would have saved */
+    uint32_t first_saving;               /* node: the last one that needs what is run again */
     bool     is_there;                   /* it was run again */
 };
 
@@ -38,6 +39,7 @@ struct tape {
     struct tape_node again_dummy;        /* stands for its operations */
     struct { struct value to; uint32_t gradient; bool is_view; } given[TAPE_INPUTS_MAX];
     size_t   n_given;
+    uint32_t n_arrivals;
     bool     is_backward, has_no_gradients;
     bool    *is_view;                    /* of the gradient that waits for a node's first output, by node */
     size_t   is_view_room;
@@ -117,9 +119,10 @@ static void tape_put(struct tape *t, enum event_kind kind, uint64_t ptr, uint64_
 
 uint32_t tape_new(struct tape *t, uint64_t bytes)
 {
-    if (tape_has_stopped(t) || !tape_room(t, (void **)&t->storages, t->n_storages, &t->storages_room, sizeof *t->storages))
+    if (tape_has_stopped(t) ||
+        !tape_room(t, (void **)&t->storages, t->n_storages, &t->storages_room, sizeof *t->storages))
         return TAPE_NONE;
-    t->storages[t->n_storages] = (struct storage){.ptr = ++t->next_ptr, .references = 1};
+    t->storages[t->n_storages] = (struct storage){.ptr = ++t->next_ptr, .bytes = bytes, .references = 1};
     tape_put(t, EVENT_ALLOC, t->next_ptr, bytes);
     return (uint32_t)t->n_storages++;
 }
@@ -180,7 +183,16 @@ struct value tape_parameter(struct tape *t, uint64_t count, bool is_trained)
 {
     const uint32_t i = (uint32_t)t->n_parameters;
     tape_buffer(t, count * t->element_bytes);
-    return (struct value){.storage = TAPE_NONE, .node = is_trained ? PARAMETER_BIT | i : TAPE_NONE, .count = count};
+    if (t->e == ERR_OK)
+        t->parameters[i].is_trained = is_trained;
+    return (struct value){.storage = TAPE_NONE, .node = is_trained ? PARAMETER_BIT | i : TAPE_NONE, .count = count,
+                          .element_bytes = t->element_bytes};
+}
+
+size_t tape_parameter_of(struct value v)
+{
+    const bool is_parameter = v.node != TAPE_NONE && (v.node & PARAMETER_BIT) != 0;
+    return is_parameter ? v.node & ~PARAMETER_BIT : SIZE_MAX;
 }
 
 void tape_place_parameters(struct tape *t)
@@ -251,7 +263,9 @@ void tape_save(struct tape *t, struct tape_node *n, uint32_t storage)
     }
     assert(n->n_saved < TAPE_SAVED_MAX);
     if (t->first_run != TAPE_NONE) {
-        t->sections[t->first_run].n_saves++;
+        struct section *s = &t->sections[t->first_run];
+        if (s->n_saves++ == 0)
+            s->first_saving = (uint32_t)(n - t->nodes);
         n->n_saved++;
         return;
     }
@@ -259,14 +273,16 @@ void tape_save(struct tape *t, struct tape_node *n, uint32_t storage)
     tape_keep(t, storage);
 }
 
-struct value tape_output(const struct tape *t, const struct tape_node *n, uint32_t output, uint32_t storage, uint64_t count)
+struct value tape_output(const struct tape *t, const struct tape_node *n, uint32_t output, uint32_t storage,
+                         uint64_t count, struct value like)
 {
     uint32_t node = TAPE_NONE;
     if (n == &t->again_dummy)
         node = t->sections[t->again_run].first_node + t->again_node - 1;
     else if (n != NULL)
         node = (uint32_t)(n - t->nodes);
-    return (struct value){.storage = storage, .node = node, .output = output, .count = count};
+    return (struct value){.storage = storage, .node = node, .output = output, .count = count,
+                          .element_bytes = like.element_bytes};
 }
 
 void tape_used(struct tape *t, struct tape_node *n, uint32_t i)
@@ -289,6 +305,8 @@ void tape_give(struct tape *t, struct tape_node *n, uint32_t i, uint32_t gradien
 static void tape_accumulate(struct tape *t, uint32_t parameter, uint32_t gradient)
 {
     struct tape_parameter *p = &t->parameters[parameter];
+    if (p->arrival == 0)
+        p->arrival = ++t->n_arrivals;
     if (p->gradient == TAPE_NONE)
         p->gradient = gradient;
     else
@@ -309,10 +327,24 @@ static void tape_deliver(struct tape *t, struct value to, uint32_t gradient, boo
     *dropped = gradient;
     if (t->storages[*waits].references == 1 && !t->is_view[to.node])
         return;
-    const uint32_t sum = tape_new(t, to.count * t->element_bytes);
+    const uint32_t sum = tape_new(t, to.count * to.element_bytes);
     tape_drop(t, *waits);
     *waits = sum;
     t->is_view[to.node] = false;
+}
+
+/* A gradient gets the type of its value (engine.cpp, validate_outputs). */
+static void tape_cast_given(struct tape *t)
+{
+    for (size_t i = 0; i < t->n_given && t->e == ERR_OK; i++) {
+        const struct value to = t->given[i].to;
+        const uint32_t old = t->given[i].gradient;
+        if (to.node == TAPE_NONE || t->storages[old].bytes == to.count * to.element_bytes)
+            continue;
+        t->given[i].gradient = tape_new(t, to.count * to.element_bytes);
+        t->given[i].is_view = false;
+        tape_drop(t, old);
+    }
 }
 
 static void tape_deliver_all(struct tape *t)
@@ -342,7 +374,8 @@ struct value tape_checkpoint(struct tape *t, tape_section forward, struct value 
         return input;
     const uint32_t section = (uint32_t)t->n_sections++;
     t->sections[section] = (struct section){.forward = forward, .input = input, .again = again,
-                                            .first_node = (uint32_t)t->n_nodes};
+                                            .first_node = (uint32_t)t->n_nodes,
+                                            .first_saving = (uint32_t)t->n_nodes};
     tape_keep(t, input.storage);
     t->first_run = section;
     const struct value out = forward(t, input, again);
@@ -376,9 +409,10 @@ static void tape_run_node(struct tape *t, uint32_t i)
     n->backward(t, n);
     for (uint32_t k = 0; k < TAPE_OUTPUTS_MAX; k++)
         tape_drop(t, n->gradients[k]);
+    tape_cast_given(t);
     for (uint32_t k = 0; k < TAPE_SAVED_MAX; k++)
         tape_drop(t, n->saved[k]);
-    if (n->section != TAPE_NONE && i == t->sections[n->section].first_node)
+    if (n->section != TAPE_NONE && i == t->sections[n->section].first_saving)
         tape_drop(t, t->sections[n->section].input.storage);
     tape_deliver_all(t);
 }
@@ -394,7 +428,7 @@ void tape_run_backward(struct tape *t, struct value loss)
     }
     t->is_view = views;
     t->is_backward = true;
-    const uint32_t one = tape_new(t, t->element_bytes);
+    const uint32_t one = tape_new(t, loss.element_bytes);
     tape_keep(t, one);
     t->nodes[loss.node].gradients[loss.output] = one;
     for (uint32_t i = (uint32_t)t->n_nodes; i-- > 0 && t->e == ERR_OK;)

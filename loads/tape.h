@@ -28,6 +28,7 @@ struct value {
     uint32_t node;                       /* that made it; TAPE_NONE: none whose gradient is wanted */
     uint32_t output;                     /* which of the node's outputs it is */
     uint64_t count;                      /* elements */
+    unsigned element_bytes;
 };
 
 /* Allocates the gradients of the node's inputs, and hands each to tape_give. */
@@ -43,8 +44,8 @@ struct tape_node {
     uint32_t      section;                   /* checkpointed section it belongs to; TAPE_NONE: none */
 };
 
-/* `element_bytes` is that of parameters and activations; `context` is the backward functions'. Errors stay in the tape: after one, nothing is written any more,
- * and tape_close returns it. NULL: the host is out of memory. */
+/* `element_bytes` is that of parameters; `context` is the backward functions'. Errors stay in the tape: after one,
+ * nothing is written any more, and tape_close returns it. NULL: the host is out of memory. */
 struct tape *tape_open(struct trace_writer *w, unsigned element_bytes, void *context, struct err_detail *why);
 enum err tape_close(struct tape *t);
 unsigned tape_element_bytes(const struct tape *t);
@@ -73,8 +74,16 @@ void tape_place_parameters(struct tape *t);
 /* A tensor that lies among the parameters and has no gradient, as the running mean of a norm. */
 void tape_buffer(struct tape *t, uint64_t bytes);
 
+/* Which parameter is it? SIZE_MAX: none whose gradient is wanted. */
+size_t tape_parameter_of(struct value v);
+
 /* The i-th parameter or buffer, and its gradient (TAPE_NONE: none); false after the last one. */
-struct tape_parameter { uint32_t storage, gradient; uint64_t bytes; };
+struct tape_parameter {
+    uint32_t storage, gradient;
+    uint64_t bytes;
+    uint32_t arrival;                    /* 1 for the first that got a gradient, then 2, ...; 0: none has come */
+    bool     is_trained;
+};
 bool tape_parameter_at(const struct tape *t, size_t i, struct tape_parameter *out);
 void tape_drop_gradients(struct tape *t);
 
@@ -86,19 +95,20 @@ void tape_want_gradients(struct tape *t, bool are_wanted);
 /* Begins an operation on these inputs. NULL if none of them wants a gradient: nothing is saved then. */
 struct tape_node *tape_operation(struct tape *t, tape_backward backward, const struct value *inputs, size_t n);
 
-/* Keeps a storage until the node has run; `n` may be NULL. In a section that is run again, the storage goes to the node of
- * the first run. */
+/* Keeps a storage until the node has run; `n` may be NULL. In a section that is run again, the storage goes to the node
+ * of the first run. */
 void tape_save(struct tape *t, struct tape_node *n, uint32_t storage);
 
-/* The value of the operation's i-th output. */
-struct value tape_output(const struct tape *t, const struct tape_node *n, uint32_t output, uint32_t storage, uint64_t count);
+/* The value of the operation's i-th output; `like` says how large an element is. */
+struct value tape_output(const struct tape *t, const struct tape_node *n, uint32_t output, uint32_t storage,
+                         uint64_t count, struct value like);
 
 /* In a backward function: `saved[i]` is not used any more. Where it was computed anew for this node, it is freed now,
  * otherwise when the node is done. */
 void tape_used(struct tape *t, struct tape_node *n, uint32_t i);
 
-/* In a backward function: the gradient of inputs[i]. The caller's reference goes to the tape. is_view: it passes through a
- * change of shape; PyTorch then does not add another one to it in place. */
+/* In a backward function: the gradient of inputs[i]. The caller's reference goes to the tape, which casts it if its size is
+ * not the input's. is_view: it passes through a change of shape; PyTorch then does not add another one to it in place. */
 void tape_give(struct tape *t, struct tape_node *n, uint32_t i, uint32_t gradient, bool is_view);
 
 /* Runs the graph backwards from `loss`, and forgets it. `loss` keeps its storage. */

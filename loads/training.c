@@ -22,6 +22,8 @@ enum err training_open(struct training *t, struct trace_writer *w, const char *c
 
 enum err training_close(struct training *t)
 {
+    free(t->layers.casts);
+    free(t->own);
     return tape_close(t->layers.tape);
 }
 
@@ -49,16 +51,77 @@ void training_backward(struct training *t, struct training_batch *batch, struct 
     tape_run_backward(t->layers.tape, loss);
 }
 
+/* ---- the optimizer ---- */
+
+struct sized { size_t parameter; uint64_t bytes; };
+
+static int by_bytes_down(const void *a, const void *b)
+{
+    const struct sized *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return (x->parameter > y->parameter) - (x->parameter < y->parameter);
+}
+
+/* ZeroRedundancyOptimizer gives the largest parameter that is left to the rank that has least. This rank is the first.
+ * Keeps those of `all` that are its own; returns their number. `held` has an element per rank. */
+static size_t own_share(struct sized *all, size_t n, uint64_t *held, uint64_t n_ranks)
+{
+    size_t n_own = 0;
+    qsort(all, n, sizeof *all, by_bytes_down);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t least = 0;
+        for (uint64_t k = 1; k < n_ranks; k++)
+            least = held[k] < held[least] ? k : least;
+        held[least] += all[i].bytes;
+        if (least == 0)
+            all[n_own++] = all[i];
+    }
+    return n_own;
+}
+
+static size_t trained_parameters(const struct tape *tape, struct sized *out)
+{
+    struct tape_parameter p;
+    size_t n = 0;
+    for (size_t i = 0; tape_parameter_at(tape, i, &p); i++)
+        if (p.is_trained) {
+            if (out != NULL)
+                out[n] = (struct sized){.parameter = i, .bytes = p.bytes};
+            n++;
+        }
+    return n;
+}
+
+/* The parameters that this rank's optimizer has, in its order. */
+static bool optimizer_parameters(struct training *t)
+{
+    struct tape *tape = t->layers.tape;
+    const uint64_t n_ranks = t->n_sharers > 0 ? t->n_sharers : 1;
+    size_t n = trained_parameters(tape, NULL);
+    struct sized *all = calloc(n + 1, sizeof *all);
+    uint64_t *held = calloc(n_ranks, sizeof *held);
+    t->own = calloc(n + 1, sizeof *t->own);
+    if (all == NULL || held == NULL || t->own == NULL) {
+        tape_no_memory(tape);
+    } else {
+        (void)trained_parameters(tape, all);
+        t->n_own = n_ranks > 1 ? own_share(all, n, held, n_ranks) : n;
+        for (size_t i = 0; i < t->n_own; i++)
+            t->own[i] = all[i].parameter;
+    }
+    free(all);
+    free(held);
+    return t->own != NULL;
+}
+
 /* Adam makes both moments of a parameter before the next one's, momentum one buffer (torch/optim/adam.py, sgd.py). They
  * are kept to the end. */
 static void states_make(struct training *t)
 {
     struct tape_parameter p;
     const unsigned n = t->optimizer == TRAINING_ADAMW ? 2 : t->optimizer == TRAINING_MOMENTUM ? 1 : 0;
-    if (t->has_states)
-        return;
-    t->has_states = true;
-    for (size_t i = 0; tape_parameter_at(t->layers.tape, i, &p); i++)
+    for (size_t i = 0; i < t->n_own && tape_parameter_at(t->layers.tape, t->own[i], &p); i++)
         for (unsigned k = 0; k < n && p.gradient != TAPE_NONE; k++)
             (void)tape_new(t->layers.tape, p.bytes);
 }
@@ -68,16 +131,14 @@ static void adamw_roots(struct training *t)
 {
     struct tape *tape = t->layers.tape;
     struct tape_parameter p;
+    uint32_t *roots = malloc((t->n_own + 1) * sizeof *roots);
     size_t n = 0;
-    while (tape_parameter_at(tape, n, &p))
-        n++;
-    uint32_t *roots = malloc((n + 1) * sizeof *roots);
     if (roots == NULL) {
         tape_no_memory(tape);
         return;
     }
-    for (size_t i = 0; tape_parameter_at(tape, i, &p); i++)
-        roots[i] = p.gradient == TAPE_NONE ? TAPE_NONE : tape_new(tape, p.bytes);
+    for (; n < t->n_own && tape_parameter_at(tape, t->own[n], &p); n++)
+        roots[n] = p.gradient == TAPE_NONE ? TAPE_NONE : tape_new(tape, p.bytes);
     while (n > 0)
         tape_drop(tape, roots[--n]);
     free(roots);
@@ -85,7 +146,8 @@ static void adamw_roots(struct training *t)
 
 void training_step(struct training *t)
 {
-    states_make(t);
+    if (t->own == NULL && optimizer_parameters(t))
+        states_make(t);
     if (t->optimizer == TRAINING_ADAMW)
         adamw_roots(t);
     tape_drop_gradients(t->layers.tape);

@@ -11,7 +11,9 @@ enum training_optimizer { TRAINING_SGD, TRAINING_MOMENTUM, TRAINING_ADAMW };
 struct training {
     struct layers layers;
     enum training_optimizer optimizer;
-    bool has_states;
+    uint64_t n_sharers;                      /* ranks that share the states (ZeroRedundancyOptimizer); 0 or 1: none */
+    size_t  *own;                            /* n_own parameters whose states are here; NULL before the first step */
+    size_t   n_own;
 };
 
 /* Opens a tape for a card by any spelling of its name. ERR_USAGE for an unknown card; ERR_HOST_NOMEM. */

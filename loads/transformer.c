@@ -12,13 +12,26 @@ static const struct value no_value = {.storage = TAPE_NONE, .node = TAPE_NONE};
 static struct linear linear_make(const struct transformer *m, uint64_t n_in, uint64_t n_out)
 {
     struct tape *t = m->training.layers.tape;
-    struct linear linear = {.a = no_value, .b = no_value, .n_out = n_out};
+    struct linear linear = {.a = no_value, .b = no_value, .n_out = n_out, .is_split = false};
     linear.weight = tape_parameter(t, n_in * n_out, m->rank == 0);
     linear.bias = tape_parameter(t, n_out, m->rank == 0);
     if (m->rank > 0) {
         linear.a = tape_parameter(t, n_in * m->rank, true);
         linear.b = tape_parameter(t, m->rank * n_out, true);
     }
+    return linear;
+}
+
+/* Megatron-LM splits a layer's outputs over the ranks, and the next one's inputs. */
+static struct linear outputs_split(const struct transformer *m, uint64_t n_in, uint64_t n_out)
+{
+    return linear_make(m, n_in, n_out / m->n_tensor);
+}
+
+static struct linear inputs_split(const struct transformer *m, uint64_t n_in, uint64_t n_out)
+{
+    struct linear linear = linear_make(m, n_in / m->n_tensor, n_out);
+    linear.is_split = m->n_tensor > 1;
     return linear;
 }
 
@@ -34,8 +47,8 @@ static enum err feed_forward_make(const struct transformer *m, struct transforme
         b->experts = m->experts;
         return experts_make(&b->experts, m->training.layers.tape, why);
     }
-    b->up = linear_make(m, m->width, m->hidden);
-    b->down = linear_make(m, m->hidden, m->width);
+    b->up = outputs_split(m, m->width, m->hidden);
+    b->down = inputs_split(m, m->hidden, m->width);
     return ERR_OK;
 }
 
@@ -49,21 +62,35 @@ static enum err transformer_place(struct transformer *m, struct err_detail *why)
         struct transformer_block *b = &m->blocks[i];
         norm_make(m, b->norm1);
         norm_make(m, b->norm2);
-        b->qkv = linear_make(m, m->width, 3 * m->width);
-        b->out = linear_make(m, m->width, m->width);
+        b->qkv = outputs_split(m, m->width, 3 * m->width);
+        b->out = inputs_split(m, m->width, m->width);
         e = feed_forward_make(m, b, why);
     }
     norm_make(m, m->norm);
     m->head = tape_parameter(t, m->vocabulary * m->width, m->rank == 0);
     tape_place_parameters(t);
+    if (m->n_data > 1)
+        data_parallel_begin(&m->data, t);
     return e;
 }
 
 /* ---- forward ---- */
 
+/* The ranks' parts are added in place, then the bias. */
+static struct value split_run(struct transformer *m, const struct linear *linear, struct value x)
+{
+    struct layers *l = &m->training.layers;
+    const struct value part = layers_linear(l, x, linear->weight, no_value, m->n_rows, linear->n_out);
+    const struct value out = layers_add(l, part, linear->bias);
+    tape_drop(l->tape, part.storage);
+    return out;
+}
+
 static struct value linear_run(struct transformer *m, const struct linear *linear, struct value x)
 {
     struct layers *l = &m->training.layers;
+    if (linear->is_split)
+        return split_run(m, linear, x);
     const struct value frozen = layers_linear(l, x, linear->weight, linear->bias, m->n_rows, linear->n_out);
     if (m->rank == 0)
         return frozen;
@@ -76,6 +103,17 @@ static struct value linear_run(struct transformer *m, const struct linear *linea
     return sum;
 }
 
+/* `F.dropout(x)`, where x is in no variable. */
+static struct value dropout_run(struct transformer *m, struct value x)
+{
+    struct layers *l = &m->training.layers;
+    if (!m->has_dropout)
+        return x;
+    const struct value out = layers_dropout(l, x);
+    tape_drop(l->tape, x.storage);
+    return out;
+}
+
 static struct value attention_run(struct transformer *m, const struct transformer_block *b, struct value x, uint32_t kept[2])
 {
     struct layers *l = &m->training.layers;
@@ -85,7 +123,7 @@ static struct value attention_run(struct transformer *m, const struct transforme
     const struct value mixed = layers_attention(l, qkv, &m->heads);
     kept[0] = qkv.storage;
     kept[1] = mixed.storage;
-    return linear_run(m, &b->out, mixed);
+    return dropout_run(m, linear_run(m, &b->out, mixed));
 }
 
 static struct value feed_forward_run(struct transformer *m, const struct transformer_block *b, struct value x)
@@ -95,7 +133,7 @@ static struct value feed_forward_run(struct transformer *m, const struct transfo
     if (m->experts.n > 0) {
         const struct value mixed = experts_run(l, &b->experts, normal, m->n_rows);
         tape_drop(l->tape, normal.storage);
-        return mixed;
+        return dropout_run(m, mixed);
     }
     const struct value wide = linear_run(m, &b->up, normal);
     tape_drop(l->tape, normal.storage);
@@ -103,7 +141,7 @@ static struct value feed_forward_run(struct transformer *m, const struct transfo
     tape_drop(l->tape, wide.storage);
     const struct value out = linear_run(m, &b->down, bent);
     tape_drop(l->tape, bent.storage);
-    return out;
+    return dropout_run(m, out);
 }
 
 struct block_of { struct transformer *model; const struct transformer_block *block; };
@@ -111,16 +149,21 @@ struct block_of { struct transformer *model; const struct transformer_block *blo
 static struct value block_run(struct tape *t, struct value x, const void *what)
 {
     const struct block_of *of = what;
+    struct layers *l = &of->model->training.layers;
     uint32_t kept[2];                                /* the function's variables: qkv, and what attention gives */
+    if (of->model->is_autocast && tape_is_backward(t))       /* checkpoint() runs it in an autocast of its own */
+        layers_begin_autocast(l);
     const struct value attended = attention_run(of->model, of->block, x, kept);
-    const struct value middle = layers_add(&of->model->training.layers, x, attended);
+    const struct value middle = layers_add(l, x, attended);
     tape_drop(t, attended.storage);
     const struct value fed = feed_forward_run(of->model, of->block, middle);
-    const struct value out = layers_add(&of->model->training.layers, middle, fed);
+    const struct value out = layers_add(l, middle, fed);
     tape_drop(t, fed.storage);
     tape_drop(t, middle.storage);
     tape_drop(t, kept[0]);
     tape_drop(t, kept[1]);
+    if (tape_is_backward(t))
+        layers_end_autocast(l);
     return out;
 }
 
@@ -134,7 +177,7 @@ static struct value embedding_run(struct transformer *m, uint32_t index)
     const struct value sum = layers_add(l, tokens, places);
     tape_drop(l->tape, tokens.storage);
     tape_drop(l->tape, places.storage);
-    return sum;
+    return dropout_run(m, sum);
 }
 
 static struct value forward_run(struct transformer *m, uint32_t index)
@@ -159,7 +202,13 @@ void transformer_train(struct transformer *m, struct training_batch *batch)
 {
     const uint64_t index_bytes = m->n_rows * LAYERS_INDEX_BYTES;
     training_load(&m->training, batch, index_bytes, index_bytes);
-    training_backward(&m->training, batch, forward_run(m, batch->inputs));
+    if (m->n_data > 1)
+        data_parallel_forward(&m->data, m->training.layers.tape);
+    if (m->is_autocast)
+        layers_begin_autocast(&m->training.layers);
+    const struct value loss = forward_run(m, batch->inputs);
+    layers_end_autocast(&m->training.layers);
+    training_backward(&m->training, batch, loss);
 }
 
 /* ---- generating ---- */
@@ -177,9 +226,9 @@ static void cache_grow(struct transformer *m, struct cache *c, uint32_t qkv, uin
         *c = (struct cache){qkv, qkv};
         return;
     }
-    const uint64_t count = m->heads.batch * (n_done + n_new) * m->width;
-    c->keys = layers_new(&m->training.layers, count);
-    c->values = layers_new(&m->training.layers, count);
+    const uint64_t bytes = m->heads.batch * (n_done + n_new) * m->width * tape_element_bytes(t);
+    c->keys = tape_new(t, bytes);
+    c->values = tape_new(t, bytes);
     tape_drop(t, old.values);
     tape_drop(t, old.keys);
 }
@@ -188,7 +237,7 @@ static struct value cached_block_run(struct transformer *m, const struct transfo
                                      struct cache *c, uint64_t n_done, uint64_t n_new)
 {
     struct layers *l = &m->training.layers;
-    const struct layers_heads heads = {m->heads.batch, n_new, m->heads.n, m->heads.width};
+    const struct layers_heads heads = {.batch = m->heads.batch, .length = n_new, .n = m->heads.n, .width = m->heads.width};
     const struct value normal = layers_norm(l, x, b->norm1[0], b->norm1[1]);
     const struct value qkv = linear_run(m, &b->qkv, normal);
     tape_drop(l->tape, normal.storage);

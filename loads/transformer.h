@@ -3,16 +3,17 @@
  * A transformer that predicts the next token: its training, and generation with a cache, from its shape.
  *
  * The program is tests/against-torch/load_programs.py: learned places, pre-norm blocks, fused queries, keys and values,
- * scaled_dot_product_attention, gelu, no dropout.
+ * scaled_dot_product_attention, gelu, dropout after the embedding, attention and feed-forward.
  */
 #ifndef REPLAY_LOADS_TRANSFORMER_H
 #define REPLAY_LOADS_TRANSFORMER_H
 
+#include "loads/data_parallel.h"
 #include "loads/experts.h"
 #include "loads/training.h"
 
-/* A linear layer, or a frozen one with a correction of low rank. */
-struct linear { struct value weight, bias, a, b; uint64_t n_out; };
+/* A linear layer, or a frozen one with a correction of low rank, or one of which each rank has some of the inputs. */
+struct linear { struct value weight, bias, a, b; uint64_t n_out; bool is_split; };
 
 struct transformer_block { struct value norm1[2], norm2[2]; struct linear qkv, out, up, down; struct experts experts; };
 
@@ -21,13 +22,15 @@ struct transformer {
     struct training training;
     uint64_t n_blocks, width, hidden, vocabulary;
     uint64_t rank;                           /* of trained corrections to frozen layers; 0: all is trained */
+    uint64_t n_data, n_tensor;               /* ranks that share the data; that share each layer; 1: one card */
     uint64_t n_rows;                         /* tokens of a batch */
-    struct layers_heads heads;
+    struct layers_heads heads;               /* of this rank */
     struct experts experts;                  /* as of each block, without parameters; n = 0: none */
-    bool is_checkpointed;
+    bool is_checkpointed, is_autocast, has_dropout;
 
     struct value tokens, places, norm[2], head;
     struct transformer_block *blocks;
+    struct data_parallel data;
     struct block_of *again;                  /* for each block, what runs it again */
 };
 

@@ -5,9 +5,10 @@
 #include "loads/transformer.h"
 
 enum transformer_option {
-    LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, BATCH, LENGTH, STEPS, PRECISION, OPTIMIZER, CHECKPOINTING, ACCUMULATE, LORA,
-    EXPERTS, CHOSEN, SKEW, CARD
+    LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, BATCH, LENGTH, STEPS, PRECISION, OPTIMIZER, CHECKPOINTING, ACCUMULATE, DROPOUT,
+    DATA, ZERO, TENSOR, LORA, EXPERTS, CHOSEN, SKEW, CARD
 };
+enum { FP32, BF16, AUTOCAST };
 
 static const struct load_option transformer_options[] = {
     [LAYERS] = {"layers", LOAD_NUMBER, 1, 1000, "12", NULL, "blocks of attention and feed-forward"},
@@ -18,10 +19,16 @@ static const struct load_option transformer_options[] = {
     [BATCH] = {"batch", LOAD_NUMBER, 1, 1 << 20, "8", NULL, "sequences in a batch"},
     [LENGTH] = {"length", LOAD_NUMBER, 1, 1 << 22, "1024", NULL, "tokens in a sequence"},
     [STEPS] = {"steps", LOAD_NUMBER, 1, 1000000, "3", NULL, "steps of the optimizer"},
-    [PRECISION] = {"precision", LOAD_WORD, 0, 0, "fp32", "fp32|bf16", "of parameters, states and activations"},
+    [PRECISION] = {"precision", LOAD_WORD, 0, 0, "fp32", "fp32|bf16|autocast",
+                   "of parameters, states and activations; autocast: fp32, and bf16 in products"},
     [OPTIMIZER] = {"optimizer", LOAD_WORD, 0, 0, "adamw", TRAINING_OPTIMIZERS, "as in torch.optim"},
     [CHECKPOINTING] = {"checkpointing", LOAD_WORD, 0, 0, "no", "no|yes", "keep a block's input only, and run it again"},
     [ACCUMULATE] = {"accumulate", LOAD_NUMBER, 1, 4096, "1", NULL, "batches for each step of the optimizer"},
+    [DROPOUT] = {"dropout", LOAD_WORD, 0, 0, "no", "no|yes", "drop some of what the embedding, attention and "
+                 "feed-forward give"},
+    [DATA] = {"data", LOAD_NUMBER, 1, 1 << 16, "1", NULL, "ranks with a batch each (DistributedDataParallel)"},
+    [ZERO] = {"zero", LOAD_WORD, 0, 0, "no", "no|states", "whether the ranks of data= share the optimizer's states"},
+    [TENSOR] = {"tensor", LOAD_NUMBER, 1, 1 << 10, "1", NULL, "ranks that share each layer (as Megatron-LM does)"},
     [LORA] = {"lora", LOAD_NUMBER, 0, 1 << 16, "0", NULL, "rank of trained corrections to frozen layers; 0: train all"},
     [EXPERTS] = {"experts", LOAD_NUMBER, 0, EXPERTS_MAX, "0", NULL, "feed-forward layers of a mixture; 0: one for all"},
     [CHOSEN] = {"chosen", LOAD_NUMBER, 1, EXPERTS_MAX, "2", NULL, "experts that a token is sent to"},
@@ -29,6 +36,11 @@ static const struct load_option transformer_options[] = {
     [CARD] = {"card", LOAD_TEXT, 0, 0, "a100-40g", NULL, "the libraries' workspaces follow it"},
     {.name = NULL},
 };
+
+static uint64_t hidden_of(const struct load_value *v)
+{
+    return v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number;
+}
 
 static enum err transformer_check(const struct load_value *v, struct err_detail *why)
 {
@@ -38,6 +50,13 @@ static enum err transformer_check(const struct load_value *v, struct err_detail 
     if (v[EXPERTS].number > 0 && (v[CHOSEN].number > v[EXPERTS].number || v[LORA].number > 0))
         return err_set(why, ERR_USAGE, 0, "transformer: %s", v[LORA].number > 0 ? "experts have no lora here"
                                                                                 : "chosen is more than there are experts");
+    if (v[HEADS].number % v[TENSOR].number != 0 || hidden_of(v) % v[TENSOR].number != 0)
+        return err_set(why, ERR_USAGE, 0, "transformer: tensor=%llu does not divide the heads and the hidden width",
+                       (unsigned long long)v[TENSOR].number);
+    if (v[TENSOR].number > 1 && (v[LORA].number > 0 || v[EXPERTS].number > 0))
+        return err_set(why, ERR_USAGE, 0, "transformer: tensor= is not with lora= or experts= here");
+    if (v[ZERO].number == 1 && v[DATA].number == 1)
+        return err_set(why, ERR_USAGE, 0, "transformer: zero=states needs data=...: the ranks that share the states");
     if (v[BATCH].number * v[LENGTH].number > UINT64_C(1) << 32)
         return err_set(why, ERR_USAGE, 0, "transformer: a batch of more than 2^32 tokens");
     return ERR_OK;
@@ -51,16 +70,18 @@ static enum err transformer_make(const struct load_request *r, struct trace_writ
         return e;
     struct transformer m = {
         .n_blocks = v[LAYERS].number, .width = v[WIDTH].number, .vocabulary = v[VOCABULARY].number,
-        .hidden = v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number, .rank = v[LORA].number,
+        .hidden = hidden_of(v), .rank = v[LORA].number, .n_data = v[DATA].number, .n_tensor = v[TENSOR].number,
         .n_rows = v[BATCH].number * v[LENGTH].number, .is_checkpointed = v[CHECKPOINTING].number == 1,
-        .heads = {.batch = v[BATCH].number, .length = v[LENGTH].number, .n = v[HEADS].number,
-                  .width = v[WIDTH].number / v[HEADS].number},
+        .is_autocast = v[PRECISION].number == AUTOCAST, .has_dropout = v[DROPOUT].number == 1,
+        .heads = {.batch = v[BATCH].number, .length = v[LENGTH].number, .n = v[HEADS].number / v[TENSOR].number,
+                  .width = v[WIDTH].number / v[HEADS].number, .has_dropout = v[DROPOUT].number == 1},
         .experts = {.n = v[EXPERTS].number, .chosen = v[CHOSEN].number, .skew = v[SKEW].number,
-                    .width = v[WIDTH].number,
-                    .hidden = v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number},
+                    .width = v[WIDTH].number, .hidden = hidden_of(v)},
     };
-    e = transformer_open(&m, w, v[CARD].text, v[PRECISION].number == 0 ? 4 : 2,
+    e = transformer_open(&m, w, v[CARD].text, v[PRECISION].number == BF16 ? 2 : 4,
                          (enum training_optimizer)v[OPTIMIZER].number, why);
+    if (v[ZERO].number == 1)
+        m.training.n_sharers = v[DATA].number;
     struct training_batch batch = TRAINING_NO_BATCH;
     for (uint64_t step = 0; step < v[STEPS].number && e == ERR_OK; step++) {
         training_mark(&m.training, step);

@@ -284,6 +284,9 @@ Test(loads, what_cannot_be_read_is_refused_with_the_reason)
     expect_refused("transformer:layers=two", "whole number");
     expect_refused("transformer:layers=2,width", "width=");
     expect_refused("transformer:precision=fp8", "fp32|bf16");
+    expect_refused("transformer:tensor=5", "does not divide");
+    expect_refused("transformer:tensor=2,lora=4", "not with lora");
+    expect_refused("transformer:zero=states", "data=");
     expect_refused("transformer:heads=7", "do not divide");
     expect_refused("transformer:experts=2,chosen=3", "more than there are");
     expect_refused("transformer:card=nothing", "no such card");

@@ -6,16 +6,20 @@
     load_programs.py cnn stages=3,width=32,...
     load_programs.py serve layers=2,...,requests=16:8;24:4
 """
+import os
 import sys
+import time
 
 import torch
+import torch.distributed
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.utils.checkpoint import checkpoint
 
 TRANSFORMER = dict(layers=2, width=256, heads=4, hidden=0, vocabulary=1000, batch=4, length=128, steps=3,
-                   precision="fp32", optimizer="adamw", checkpointing="no", accumulate=1, lora=0,
-                   experts=0, chosen=2, skew=4)
+                   precision="fp32", optimizer="adamw", checkpointing="no", accumulate=1, dropout="no",
+                   data=1, zero="no", tensor=1, lora=0, experts=0, chosen=2, skew=4)
 CNN = dict(stages=3, width=32, image=64, classes=10, batch=16, steps=3, optimizer="sgd")
 SERVE = dict(layers=2, width=256, heads=4, hidden=0, vocabulary=1000, requests="16:8;24:4")
 
@@ -40,6 +44,52 @@ class LowRank(nn.Module):
 
     def forward(self, x):
         return self.frozen(x) + self.b(self.a(x))
+
+
+class Shared(torch.autograd.Function):
+    """The input of layers that are split over ranks: gradients of all ranks are added (Megatron-LM's f)."""
+
+    @staticmethod
+    def forward(_, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(_, gradient):
+        torch.distributed.all_reduce(gradient)
+        return gradient
+
+
+class Summed(torch.autograd.Function):
+    """The parts of all ranks added (Megatron-LM's g)."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        torch.distributed.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(_, gradient):
+        return gradient
+
+
+class SplitRows(nn.Module):
+    """A linear layer of which each rank has some of the inputs."""
+
+    def __init__(self, n_in, n_out, o):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.empty(n_out, n_in // o.tensor)), nn.Parameter(torch.empty(n_out))
+
+    def forward(self, x):
+        return Summed.apply(F.linear(x, self.weight)) + self.bias
+
+
+def split_columns(n_in, n_out, o):
+    return nn.Linear(n_in, n_out // o.tensor) if o.tensor > 1 else linear(n_in, n_out, o)
+
+
+def split_rows(n_in, n_out, o):
+    return SplitRows(n_in, n_out, o) if o.tensor > 1 else linear(n_in, n_out, o)
 
 
 def linear(n_in, n_out, o):
@@ -74,26 +124,35 @@ class Experts(nn.Module):
         return out.view(b, t, c)
 
 
+def dropout_of(o):
+    """The share that is dropped."""
+    return 0.1 if o.dropout == "yes" else 0.0
+
+
 class Block(nn.Module):
     def __init__(self, o):
         super().__init__()
         hidden = o.hidden or 4 * o.width
-        self.heads = o.heads
+        self.heads, self.dropout, self.split = o.heads // o.tensor, dropout_of(o), o.tensor > 1
         self.norm1, self.norm2 = nn.LayerNorm(o.width), nn.LayerNorm(o.width)
-        self.qkv, self.out = linear(o.width, 3 * o.width, o), linear(o.width, o.width, o)
+        self.qkv, self.out = split_columns(o.width, 3 * o.width, o), split_rows(o.width, o.width, o)
         if o.experts:
             self.experts = Experts(o.width, hidden, o)
         else:
-            self.up, self.down = linear(o.width, hidden, o), linear(hidden, o.width, o)
+            self.up, self.down = split_columns(o.width, hidden, o), split_rows(hidden, o.width, o)
+
+    def shared(self, x):
+        return Shared.apply(x) if self.split else x
 
     def forward(self, x):
-        b, t, c = x.shape
-        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in self.qkv(self.norm1(x)).chunk(3, dim=-1))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
+        b, t, _ = x.shape
+        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2)
+                   for y in self.qkv(self.shared(self.norm1(x))).chunk(3, dim=-1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=self.dropout)
+        x = x + F.dropout(self.out(y.transpose(1, 2).reshape(b, t, -1)), self.dropout)
         if hasattr(self, "experts"):
-            return x + self.experts(self.norm2(x))
-        return x + self.down(F.gelu(self.up(self.norm2(x))))
+            return x + F.dropout(self.experts(self.norm2(x)), self.dropout)
+        return x + F.dropout(self.down(F.gelu(self.up(self.shared(self.norm2(x))))), self.dropout)
 
 
 class Transformer(nn.Module):
@@ -102,19 +161,22 @@ class Transformer(nn.Module):
         self.tokens, self.places = nn.Embedding(o.vocabulary, o.width), nn.Embedding(o.length, o.width)
         self.blocks = nn.ModuleList(Block(o) for _ in range(o.layers))
         self.norm, self.head = nn.LayerNorm(o.width), nn.Linear(o.width, o.vocabulary, bias=False)
-        self.checkpointed = o.checkpointing == "yes"
+        self.checkpointed, self.dropout = o.checkpointing == "yes", dropout_of(o)
 
     def forward(self, tokens):
         x = self.tokens(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
+        x = F.dropout(x, self.dropout)
         for block in self.blocks:
             x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
         return self.head(self.norm(x))
 
 
 def optimizer_of(o, parameters):
-    if o.optimizer == "adamw":
-        return torch.optim.AdamW(parameters, lr=1e-3)
-    return torch.optim.SGD(parameters, lr=1e-3, momentum=0.9 if o.optimizer == "momentum" else 0)
+    kind = torch.optim.AdamW if o.optimizer == "adamw" else torch.optim.SGD
+    settings = {"lr": 1e-3, **({"momentum": 0.9} if o.optimizer == "momentum" else {})}
+    if getattr(o, "zero", "no") == "states":
+        return ZeroRedundancyOptimizer(parameters, kind, **settings)
+    return kind(parameters, **settings)
 
 
 def train_transformer(o):
@@ -123,6 +185,8 @@ def train_transformer(o):
         for name, p in model.named_parameters():
             p.requires_grad_(".a." in name or ".b." in name)
     model = model.cuda() if o.precision != "bf16" else model.bfloat16().cuda()
+    if o.data > 1:
+        model = nn.parallel.DistributedDataParallel(model)
     optimizer = optimizer_of(o, [p for p in model.parameters() if p.requires_grad])
     for _ in range(o.steps):
         for _ in range(o.accumulate):
@@ -131,6 +195,8 @@ def train_transformer(o):
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=o.precision == "autocast"):
                 loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
             loss.backward()
+            if o.data > 1:
+                time.sleep(0.5)      # as long as a real step: NCCL's watchdog lets go of the buckets ten times a second
         optimizer.step()
         optimizer.zero_grad()
 
@@ -216,6 +282,9 @@ def serve(o):
 
 if __name__ == "__main__":
     kind, text = (sys.argv[1:] + [""])[:2]
+    if "RANK" in os.environ:
+        torch.cuda.set_device(int(os.environ["RANK"]))
+        torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["RANK"])))
     if kind == "transformer":
         train_transformer(options(text, TRANSFORMER))
     elif kind == "cnn":
