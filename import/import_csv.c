@@ -53,6 +53,8 @@ struct csv_import {
     uint64_t days, last_ns;                  /* a time of day that falls back begins another day */
     uint64_t n_unknown;                      /* ends of requests that the log does not begin */
     uint64_t n_empty;                        /* requests of 0 bytes */
+    uint64_t n_missing;                      /* ends that the log lacks, put where their address is requested again */
+    bool     puts_missing;                   /* they are put, as missing=end asks; otherwise they are refused */
 };
 
 /* ---- the heading ---- */
@@ -100,6 +102,12 @@ static enum err read_unit(struct csv_import *c, const char *text, size_t n, stru
     return err_set(why, ERR_USAGE, 0, "--from csv: unit=%.*s: expected ns, us, ms or s", (int)n, text);
 }
 
+static enum err read_missing(struct csv_import *c, const char *text, size_t n, struct err_detail *why)
+{
+    c->puts_missing = n == 3 && strncmp(text, "end", 3) == 0;
+    return c->puts_missing ? ERR_OK : err_set(why, ERR_USAGE, 0, "--from csv: missing=%.*s: expected end", (int)n, text);
+}
+
 /* One item of "time=ts,ptr=addr": the column of that name takes the role. */
 static enum err read_item(struct csv_import *c, const struct csv_line *heading, const char *item, size_t n,
                           struct err_detail *why)
@@ -111,10 +119,12 @@ static enum err read_item(struct csv_import *c, const struct csv_line *heading, 
         return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s': expected NAME=COLUMN such as ptr=address", (int)n, item);
     if (n_word == 4 && strncmp(item, "unit", 4) == 0)
         return read_unit(c, equals + 1, n_name, why);
+    if (n_word == 7 && strncmp(item, "missing", 7) == 0)
+        return read_missing(c, equals + 1, n_name, why);
     const int role = find_role(item, n_word);
     if (role == CSV_ROLE_COUNT)
-        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, lower, upper, unit",
-                       (int)n_word, item);
+        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, lower, upper, unit, "
+                       "missing", (int)n_word, item);
     snprintf(name, sizeof name, "%.*s", (int)n_name, equals + 1);
     c->column[role] = find_column(heading, name);
     return c->column[role] == CSV_NO_COLUMN
@@ -205,10 +215,27 @@ static enum err read_kind(const struct csv_import *c, const struct csv_line *lin
 
 /* ---- a request or its end in each line ---- */
 
+/* No allocator hands out an address that is live. The log lacks the end of the earlier request, or it is that of several
+ * programs; only who made it can know. */
+static enum err put_missing_end(struct csv_import *c, const struct trace_record *r, struct err_detail *why)
+{
+    struct trace_record end = *r;
+    end.kind = EVENT_FREE;
+    if (!c->puts_missing)
+        return err_set(why, ERR_FORMAT, r->record + 1, "%s: line %" PRIu64 ": a request at 0x%" PRIx64 ", where one is "
+                       "live: the log lacks an end (--from csv:missing=end puts it here), or it mixes processes or cards",
+                       input_name(c->in), r->record + 1, r->ptr);
+    c->n_missing++;
+    return trace_put(c->w, &end, why);
+}
+
 /* An end of a request that the log does not begin is left out and counted. */
 static enum err put_event(struct csv_import *c, const struct trace_record *r, struct err_detail *why)
 {
-    const enum err e = trace_put(c->w, r, why);
+    enum err e = r->kind == EVENT_ALLOC && trace_ptr_is_live(c->w, r->ptr) ? put_missing_end(c, r, why) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
+    e = trace_put(c->w, r, why);
     if (e != ERR_FORMAT || r->kind != EVENT_FREE)
         return e;
     c->n_unknown++;
@@ -245,6 +272,9 @@ static enum err put_notes(struct csv_import *c, struct err_detail *why)
     if (c->n_unknown > 0)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends of requests that the log does not begin were "
                               "left out: it starts in mid-run, and what was live then is missing", c->n_unknown);
+    if (c->n_missing > 0)
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends that the log lacks were put where their "
+                              "address is requested again", c->n_missing);
     if (c->n_empty > 0)
         snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " requests of 0 bytes were left out", c->n_empty);
     return trace_put_meta(c->w, "notes", notes, why);

@@ -57,6 +57,18 @@ Test(import_csv, an_end_without_a_beginning_is_counted_and_left_out)
     trace_close(r);
 }
 
+Test(import_csv, an_end_that_the_log_lacks_is_put_where_its_address_is_requested_again_if_that_is_asked_for)
+{
+    static const char log[] = "op,ptr,size\nalloc,1,5\nalloc,2,7\nalloc,1,6\nfree,1,0\nalloc,1,8\n";
+    struct trace_reader *r;
+    struct err_detail why;
+    expect_events(log, "csv:missing=end", "a5 a7 f a6 f a8 ");
+    cr_assert_eq(opened_text(log, "csv:missing=end", -1, &r, &why), ERR_OK);
+    cr_expect_eq(trace_info(r)->peak_requested_bytes, 15);
+    cr_expect_not_null(strstr(trace_meta(r, "notes"), "1 ends that the log lacks"));
+    trace_close(r);
+}
+
 Test(import_csv, lives_become_events_and_an_end_comes_before_a_beginning_at_its_time)
 {
     expect_events("id,lower,upper,size\n0,4,9,100\n1,0,4,7\n2,4,5,0\n", NULL, "a7 f a100 f ");
@@ -75,7 +87,9 @@ Test(import_csv, what_is_wrong_is_said_with_its_line)
     expect_text_refused("op,ptr,size\nalloc,1,5\ngrow,1,6\n", NULL, ERR_FORMAT, "line 3: 'grow' is neither a request nor its end");
     expect_text_refused("op,ptr,size\nalloc,1,5x\n", NULL, ERR_FORMAT, "line 2: size '5x' is no number");
     expect_text_refused("op,ptr,size,time\nalloc,1,5,noon\n", NULL, ERR_FORMAT, "line 2: time 'noon' is none");
-    expect_text_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT, "record 2");
+    expect_text_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT, "line 3: a request at 0x1, where one is live");
+    expect_text_refused("op,ptr,size\nalloc,1,5\nalloc,1,6\n", NULL, ERR_FORMAT, "--from csv:missing=end puts it");
+    expect_text_refused("op,ptr,size\n", "csv:missing=free", ERR_USAGE, "missing=free: expected end");
     expect_text_refused("a,b\n1,2\n", "csv", ERR_FORMAT, "the heading names no column for ptr");
     expect_text_refused("a,b\n1,2\n", "csv:ptr=c", ERR_FORMAT, "has no column 'c'");
     expect_text_refused("a,b\n1,2\n", "csv:pointer=a", ERR_USAGE, "'pointer' is none of op, ptr");

@@ -544,12 +544,17 @@ static enum err writer_place(struct trace_writer *w, const struct trace_record *
     return e != ERR_OK ? e : writer_pool(w, r->pool, &ev->pool, why);
 }
 
+bool trace_ptr_is_live(const struct trace_writer *w, uint64_t ptr)
+{
+    return pair_map_find(&w->slot_of, ptr, 0) != NULL;
+}
+
 static enum err writer_put_alloc(struct trace_writer *w, const struct trace_record *r, struct err_detail *why)
 {
     struct event ev = {.kind = EVENT_ALLOC, .bytes = r->bytes};
     if (r->bytes == 0)
         return writer_refuse(w, r, "a request of 0 bytes at", why);
-    if (pair_map_find(&w->slot_of, r->ptr, 0) != NULL)
+    if (trace_ptr_is_live(w, r->ptr))
         return writer_refuse(w, r, "a second request at the live address", why);
     enum err e = writer_place(w, r, &ev, why);
     const struct slot request = {.bytes = r->bytes, .place = place_of(ev.stream, ev.pool), .state = SLOT_LIVE};
