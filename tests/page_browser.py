@@ -321,6 +321,21 @@ def test_widths(browser):
             expect((back == 'rgb(255, 255, 255)') != dark, 'dark' if dark else 'light', 'is', back)
 
 
+PAPER = """[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).width,
+    document.querySelector('#timeline canvas').clientWidth, document.getElementById('requests').clientWidth]"""
+
+
+def test_paper(browser):
+    """A dark and wide page is printed light, and what a script has drawn is as wide as the paper."""
+    browser.open(os.path.join(folder, 'run.html'), width=1440, dark=True)
+    screen = browser.eval(PAPER)
+    browser.eval("window.dispatchEvent(new Event('beforeprint'))")
+    back, _, chart, stack = browser.eval(PAPER)
+    expect(back == 'rgb(255, 255, 255)' and max(chart, stack) <= 44 * 16, 'paper is', back, chart, stack)
+    browser.eval("window.dispatchEvent(new Event('afterprint'))")
+    expect(browser.eval(PAPER) == screen, 'after printing the screen is', browser.eval(PAPER), 'not', screen)
+
+
 # Each part would leave this mark on the page if it became markup.
 MARK = "document.documentElement.dataset.taken=1"
 EVIL = "<script>%s</script></script><img src=x onerror=%s><!--<b>" % (MARK, MARK)
@@ -487,8 +502,8 @@ def main():
         return 77
     browser = Browser()
     try:
-        for test in (test_numbers, test_long, test_widths, test_markup, test_many, test_difference_of_recordings,
-                     test_difference_of_policies, test_difference_of_sweeps):
+        for test in (test_numbers, test_long, test_widths, test_paper, test_markup, test_many,
+                     test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps):
             test(browser)
     finally:
         browser.close()

@@ -211,7 +211,7 @@ function stepChart(host, rows, lines, unit, options) {
     labels: ['at', ...lines.map(line => line.name)], series, customBars: true, fillAlpha: 0.25, stepPlot: true,
     legend: 'never', animatedZooms: false, ylabel: unit.name, xlabel: 'events done', highlightCircleSize: 0, rightGap: 12,
     axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'), axisLabelFontSize: 12,
-    xLabelHeight: 20, axes: { x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 90 },
+    xLabelHeight: 22, axes: { x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 90 },
       y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } }, ...options,
   });
 }

@@ -281,6 +281,18 @@ function listenToWindow() {
   });
 }
 
+/* What a script has drawn does not follow the paper's width and colours by itself. */
+function listenToPrinter() {
+  const drawFor = isPaper => {
+    document.documentElement.classList.toggle('printing', isPaper);
+    drawAgain();
+    if (scene.trace)
+      drawHolders();
+  };
+  window.addEventListener('beforeprint', () => drawFor(true));
+  window.addEventListener('afterprint', () => drawFor(false));
+}
+
 /* The most interesting case that is shown in detail. */
 function firstCase() {
   const isDetailed = new Set(data.runs.filter(r => r.placed !== undefined).map(r => data.rows[r.row][ROW.at]));
@@ -300,6 +312,7 @@ async function start() {
   listenToState();
   listenToControls();
   listenToWindow();
+  listenToPrinter();
   await chooseCase(wanted.case in data.cases ? wanted.case : firstCase(), wanted);
   document.documentElement.dataset.state = 'drawn';
   window.replayPage.drawnAt = performance.now();

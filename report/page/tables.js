@@ -130,13 +130,13 @@ function drawSettings() {
   const share = name => s => s[name] === undefined ? null : s[name].toFixed(3);
   const columns = [
     { title: 'setting', value: s => s.label, show: s => breakable(s.label) },
-    { title: 'runs', value: s => s.runs, show: s => grouped(s.runs) },
+    { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
     { title: 'possible', meaning: 'runs in cases that some setting gets through: a case that nothing fits counts ' +
       'against nobody', value: s => s.possible, show: s => grouped(s.possible) },
-    { title: 'got through', value: s => s.ok, show: s => grouped(s.ok) },
-    { title: 'out of memory', value: s => s.oom, show: s => grouped(s.oom) },
-    { title: 'card / requested, mean over what got through', value: s => s.mean_share, show: share('mean_share') },
+    { title: 'mean of card / requested', value: s => s.mean_share, show: share('mean_share') },
     { title: 'worst', value: s => s.worst_share, show: share('worst_share') },
+    { title: 'out of memory', value: s => s.oom, show: s => grouped(s.oom) },
+    { title: 'runs', value: s => s.runs, show: s => grouped(s.runs) },
     { title: 'driver calls', value: s => s.device_calls, show: s => grouped(s.device_calls) },
     { title: 'driver time', unit: 'ms', value: s => s.device_time_ns, show: s => (s.device_time_ns / 1e6).toFixed(1) },
   ];
