@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""How fast a page is in a browser: its first paint, when everything is drawn, and frames a second of a drag.
+"""How fast a page is in a browser: its first paint, when everything is drawn, and the frames of a drag.
 
 time_page.py CASE ROUNDS PAGE
 
 Prints `page,CASE,metric,value`, a line for each round. A drag moves the cursor, or the window of time, by a little before
-every frame; a frame counts when the next one is asked for, so the figure includes script, layout and painting. Prints
-nothing without Chromium.
+every frame; a frame counts when the next one is asked for, so the figure includes script, layout and painting. Of a frame
+also the processor time of the thread that does all this, which other work on the machine does not change. Prints nothing
+without Chromium.
 """
 import os
 import sys
@@ -31,8 +32,16 @@ CURSOR = '(share, last) => ({ at: Math.round(last * (0.2 + 0.6 * share)) })'
 WINDOW = '(share, last) => ({ from: last * (0.1 + 0.3 * share), to: last * (0.5 + 0.3 * share) })'
 
 
-def frames_a_second(browser, changes):
-    return FRAMES * 1000 / browser.eval(DRAG % (changes, FRAMES, FRAMES))
+def cpu_seconds(browser):
+    """Of the page's main thread until now."""
+    return next(m['value'] for m in browser.call('Performance.getMetrics')['metrics'] if m['name'] == 'TaskDuration')
+
+
+def drag(browser, name, changes):
+    """Frames a second, and milliseconds of processor time a frame."""
+    before = cpu_seconds(browser)
+    frames = FRAMES * 1000 / browser.eval(DRAG % (changes, FRAMES, FRAMES))
+    return {name + '_frames_per_s': frames, name + '_frame_cpu_ms': (cpu_seconds(browser) - before) * 1000 / FRAMES}
 
 
 def main():
@@ -41,11 +50,11 @@ def main():
         print('time_page.py: chromium is not installed: pages are not measured', file=sys.stderr)
         return
     browser = Browser()
+    browser.call('Performance.enable', timeDomain='threadTicks')
     for _ in range(rounds):
         browser.open(page, width=1440)
         figures = {'first_paint_ms': browser.eval(FIRST_PAINT), 'drawn_ms': browser.eval('window.replayPage.drawnAt'),
-                   'cursor_frames_per_s': frames_a_second(browser, CURSOR),
-                   'window_frames_per_s': frames_a_second(browser, WINDOW),
+                   **drag(browser, 'cursor', CURSOR), **drag(browser, 'window', WINDOW),
                    'requests': browser.eval('window.replayPage.scene.trace.n'),
                    'policies': browser.eval('window.replayPage.scene.runs.size'),
                    'events': browser.eval('window.replayPage.scene.trace.n_events'),

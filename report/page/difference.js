@@ -152,8 +152,7 @@ async function drawSides() {
   const moments = [...new Set(courses.filter(c => c).flatMap(c => [...c.moment]))].sort((a, b) => a - b);
   const rows = moments.map(moment => [moment, ...lines.map(({ course, gauge }) => {
     const i = upperBound(course.moment, moment) - 1, isOver = i === course.n - 1 && moment > course.moment[i];
-    return isOver || i < 0 ? [null, null, null]
-      : [course[gauge].least[i], course[gauge].most[i], course[gauge].most[i]].map(v => v / unit.bytes);
+    return isOver || i < 0 ? null : [course[gauge].least[i], course[gauge].most[i]].map(v => v / unit.bytes);
   })]);
   byId('sides-keys').replaceChildren(...lines.map(l =>
     element('span', { className: 'line-key' }, dashKey(l.color, l.dash, l.width), l.name)));

@@ -58,17 +58,16 @@ function momentsIn(lines, from, to, room) {
   return [...moments].sort((a, b) => a - b);
 }
 
-/* Rows of dygraphs: [moment, [least, most, most] of each line], null after a line's end. At most one for so many
- * pixels. */
+/* Rows of a chart: [moment, [least, most] of each line], null after a line's end. At most one for so many pixels. */
 function rowsOfChart(lines, unit, pixels) {
   const span = view.to - view.from, last = scene.trace.n_events;
   const from = Math.max(0, Math.floor(view.from - span / 10)), to = Math.min(last, Math.ceil(view.to + span / 10));
   const moments = [...new Set(momentsIn(lines, from, to, Math.max(200, Math.round(chart.width / pixels))))];
   return moments.map((moment, i) => [moment, ...lines.map(line => {
     if (moment > line.end)
-      return [null, null, null];
+      return null;
     const { least, most } = extremesOfLine(line, moment, moments[i + 1] ?? moment + 1);
-    return [least / unit.bytes, most / unit.bytes, most / unit.bytes];
+    return [least / unit.bytes, most / unit.bytes];
   })]);
 }
 
@@ -103,7 +102,7 @@ function writeOver(context, text, x, y) {
   context.fillText(text, x, y);
 }
 
-/* dygraphs calls this before it draws the lines. */
+/* Is drawn before the lines. */
 function drawUnderlay(context, area, graph) {
   context.save();
   context.strokeStyle = color('quiet');
@@ -202,17 +201,50 @@ function lineStyle(line) {
     : { name: line.name, color: runColor(i), dash: RUN_DASHES[i % RUN_DASHES.length], width: 2.5 };
 }
 
-/* A chart of steps over events. Rows are [moment, [least, most, most] of each line]; lines are { name, color, dash, width }.
- * `options` are dygraphs' own, beside the usual ones. */
-function stepChart(host, rows, lines, unit, options) {
+const BAND_ALPHA = 0.25;
+const bands = new WeakMap();         /* by host of a chart: the rows that it shows */
+
+/* What dygraphs draws of the rows: the most of each. */
+function linesOfRows(host, rows) {
+  bands.set(host, rows);
+  return rows.map(([moment, ...pairs]) => [moment, ...pairs.map(pair => pair && pair[1])]);
+}
+
+/* The shade from most to least within each row. As rectangles, because dygraphs' own path takes longer than a frame. */
+function drawBands(context, area, graph, host, lines) {
+  const rows = bands.get(host), y = graph.toDomYCoord(0), scale = y - graph.toDomYCoord(1);
+  const x = rows.map(row => Math.round(graph.toDomXCoord(row[0])));
+  context.save();
+  context.beginPath();
+  context.rect(area.x, area.y, area.w, area.h);
+  context.clip();
+  context.globalAlpha = BAND_ALPHA;
+  lines.forEach((line, k) => {
+    context.fillStyle = line.color;
+    for (let i = 0; i + 1 < rows.length; i++) {
+      const pair = rows[i][k + 1];
+      if (pair && pair[0] < pair[1] && x[i] < x[i + 1])
+        context.fillRect(x[i], y - pair[1] * scale, x[i + 1] - x[i], (pair[1] - pair[0]) * scale);
+    }
+  });
+  context.restore();
+}
+
+/* A chart of steps over events. Rows are [moment, [least, most] of each line]; lines are { name, color, dash, width }.
+ * `options` are dygraphs' own, beside the usual ones; `under` draws under the lines. */
+function stepChart(host, rows, lines, unit, { under, ...options }) {
   const series = Object.fromEntries(lines.map(line => [line.name, { color: line.color, strokeWidth: line.width,
     strokePattern: line.dash.length > 0 ? line.dash : null }]));
-  return new Dygraph(host, rows, {
-    labels: ['at', ...lines.map(line => line.name)], series, customBars: true, fillAlpha: 0.25, stepPlot: true,
+  return new Dygraph(host, linesOfRows(host, rows), {
+    labels: ['at', ...lines.map(line => line.name)], series, stepPlot: true,
     legend: 'never', animatedZooms: false, ylabel: unit.name, xlabel: 'events done', highlightCircleSize: 0, rightGap: 12,
     axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'), axisLabelFontSize: 12,
     xLabelHeight: 22, axes: { x: { axisLabelFormatter: v => grouped(v), pixelsPerLabel: 90 },
       y: { axisLabelFormatter: v => String(Math.round(v * 1000) / 1000), axisLabelWidth: 56 } }, ...options,
+    underlayCallback(context, area, graph) {
+      drawBands(context, area, graph, host, lines);
+      under?.(context, area, graph);
+    },
   });
 }
 
@@ -251,7 +283,7 @@ function drawChart() {
   chart.graph = stepChart(host, rowsOfChart(lines, chart.unit, PIXELS_AT_REST), lines.map(lineStyle), chart.unit, {
     valueRange: [0, top * 1.1 / chart.unit.bytes], dateWindow: [view.from, view.to],
     xlabel: view.axis === 'time' ? 'time since the first event' : 'events done',
-    interactionModel: chartModel(), underlayCallback: drawUnderlay, plugins: [wordsOnTop],
+    interactionModel: chartModel(), under: drawUnderlay, plugins: [wordsOnTop],
     clickCallback: (event, x) => show({ at: clampMoment(x) }),
     drawCallback: (graph, isFirst) => { if (!isFirst) windowChanged(graph); },
   });
@@ -261,7 +293,8 @@ function drawChart() {
 const clampMoment = x => Math.min(scene.trace.n_events, Math.max(0, Math.round(x)));
 
 function fillChart(pixels) {
-  chart.graph.updateOptions({ file: rowsOfChart(linesHere(), chart.unit, pixels), dateWindow: [view.from, view.to] });
+  const rows = rowsOfChart(linesHere(), chart.unit, pixels);
+  chart.graph.updateOptions({ file: linesOfRows(byId('timeline'), rows), dateWindow: [view.from, view.to] });
 }
 
 /* Only the window has changed: the chart stays, its data do not. More rows than these take dygraphs longer than a frame,
