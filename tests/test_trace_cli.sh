@@ -43,6 +43,28 @@ expect 2 'needs --by TIME' trace shift step.zst --by 2 -o x.zst
 expect 2 '-o OUT' trace cut step.zst --step
 [ ! -e x.zst ] || fail "a refused edit leaves a file"
 
+# ---- what is held is what is live, not the trace: forty times the events, 40 MB of them, take no more memory ----
+cat >peak.py <<'PY'
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(usage.ru_maxrss)
+sys.exit(status != 0)
+PY
+"$replay" generate random:n=20000,life=500 -o short.zst
+"$replay" generate random:n=800000,life=500 -o lengthy.zst
+works=("cut --events 1000..30000" "merge @@2s" "resize --scale 2" "repeat --times 2" "anonymise")
+for work in "${works[@]}"; do
+    peaks=()
+    for file in short.zst lengthy.zst; do
+        # shellcheck disable=SC2086 # the words of a work
+        peak=$(python3 peak.py "$replay" trace ${work/@@/$file $file@} -o out.zst $([[ $work = merge* ]] || echo $file)) ||
+            fail "trace $work: $peak"
+        peaks+=("$peak")
+    done
+    [ "$((peaks[1] - peaks[0]))" -lt 24000 ] || fail "trace $work holds more of a longer trace: ${peaks[*]} KiB"
+done
+
 for format in csv minimalloc rmm chrome; do
     expect_status 0 export step.zst --to $format -o out.$format
     expect_status 0 info out.$format
