@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """How fast files of other tools are read, and in how much memory: the tables of bench/formats.md.
 
-    bench/formats.py build/replay [--gigabytes 10] [--write]
+    bench/formats.py build/replay [--gigabytes 10] [--python ENVIRONMENT/bin/python] [--write]
 
 Each format is made at two sizes, so that memory which grows with the file shows. Beside ours: what a person would load the
-same file with. Files lie in TMPDIR and are removed.
+smaller file with, as far as the Python has it (pip install torch-tb-profiler HolisticTraceAnalysis pandas pyarrow). Files
+lie in TMPDIR and are removed.
 """
 import argparse
 import os
@@ -17,11 +18,26 @@ import tempfile
 import time
 
 MIB = 1 << 20
-READERS = {
-    "json": "import json, sys; json.load(open(sys.argv[1]))",
-    "csv": "import csv, sys\nfor row in csv.reader(open(sys.argv[1])): pass",
-    "sqlite": "import sqlite3, sys\nfor row in sqlite3.connect(sys.argv[1]).execute("
-              "'SELECT * FROM CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start'): pass",
+JSON = ("json.load", "import json, sys; json.load(open(sys.argv[1]))")
+READERS = {                              # a name, and a program; the name of a package's is the package
+    "json": [JSON],
+    "profiler": [
+        JSON,
+        ("torch-tb-profiler", "import sys, tempfile\nfrom torch_tb_profiler.profiler.data import RunProfileData\n"
+                              "RunProfileData.parse('w', '1', sys.argv[1], tempfile.mkdtemp())"),
+        ("HolisticTraceAnalysis", "import sys\nfrom hta.common.trace_parser import parse_trace_dataframe\n"
+                                  "from hta.configs.parser_config import ParserConfig\n"
+                                  "parse_trace_dataframe(sys.argv[1], ParserConfig.get_default_cfg())"),
+    ],
+    "csv": [
+        ("csv.reader", "import csv, sys\nfor row in csv.reader(open(sys.argv[1])): pass"),
+        ("pandas", "import pandas, sys; pandas.read_csv(sys.argv[1])"),
+        ("pyarrow", "import pyarrow.csv, sys; pyarrow.csv.read_csv(sys.argv[1])"),
+    ],
+    "sqlite": [
+        ("sqlite3", "import sqlite3, sys\nfor row in sqlite3.connect(sys.argv[1]).execute("
+                    "'SELECT * FROM CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start'): pass"),
+    ],
 }
 
 
@@ -89,17 +105,40 @@ def make_nsys(path, size):
     return n
 
 
-FORMATS = [("torch.profiler, JSON", make_profiler, "json"), ("memory timeline, JSON", make_timeline, "json"),
+FORMATS = [("torch.profiler, JSON", make_profiler, "profiler"), ("memory timeline, JSON", make_timeline, "json"),
            ("requests as CSV", make_csv, "csv"), ("nsys, SQLite", make_nsys, "sqlite")]
 
 
-def measure(command):
+def measure(command, **options):
     """Seconds of CPU time, and the most memory in MiB, of a command that must succeed."""
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(command, **options)
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit(f"formats: {command} ended with {status}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def version_of(python, package):
+    """The version of a package, "" for what is Python's own; None if it is not there."""
+    if package in ("json.load", "csv.reader", "sqlite3"):
+        return ""
+    done = subprocess.run([python, "-c", f"import importlib.metadata as m; print(m.version({package!r}))"],
+                          capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def row(name, path, n, seconds, memory):
+    size = os.path.getsize(path)
+    return f"| {name} | {size / 1e9:.2f} GB, {n:,} | {size / 1e6 / seconds:,.0f} | {memory:,.0f} |"
+
+
+def beside(o, kind, name, path, n):
+    """Rows for the readers that a person would use."""
+    for reader, program in READERS[kind]:
+        version = version_of(o.python, reader)
+        if version is not None:
+            used = measure([o.python, "-c", program, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            yield row(f"{name}, by `{reader}` {version}".rstrip(), path, n, *used)
 
 
 def main():
@@ -108,38 +147,37 @@ def main():
     parser.add_argument("--gigabytes", type=float, default=10, help="size of the largest profile (default: 10)")
     parser.add_argument("--others", type=float, default=2.5, help="size of the largest file of the other formats")
     parser.add_argument("--beside", type=float, default=0.2, help="size of the file that other readers load, in GB")
+    parser.add_argument("--python", default=sys.executable, help="a Python that has other readers")
     parser.add_argument("--write", action="store_true", help="write bench/formats.md")
     o = parser.parse_args()
-    lines = []
+    ours, theirs = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for name, make, reader in FORMATS:
+        for name, make, kind in FORMATS:
             for gigabytes in (o.beside, o.gigabytes if make is make_profiler else o.others):
-                path = os.path.join(folder, "file")
+                path = os.path.join(folder, "file.json")
                 n = make(path, int(gigabytes * 1e9))
-                size = os.path.getsize(path)
-                seconds, memory = measure([o.replay, "import", path, "-o", os.path.join(folder, "out.zst")])
-                other = ["-", "-"]
-                if gigabytes == o.beside:
-                    theirs = measure([sys.executable, "-c", READERS[reader], path])
-                    other = [f"{size / 1e6 / theirs[0]:,.0f}", f"{theirs[1]:,.0f}"]
-                lines.append(f"| {name} | {size / 1e9:.2f} GB, {n:,} | {size / 1e6 / seconds:,.0f} | {memory:,.0f} | "
-                             f"{other[0]} | {other[1]} |")
-                print(lines[-1], flush=True)
+                ours.append(row(name, path, n, *measure([o.replay, "import", path, "-o", os.path.join(folder, "out.zst")])))
+                print(ours[-1], flush=True)
+                for line in beside(o, kind, name, path, n) if gigabytes == o.beside else []:
+                    theirs.append(line)
+                    print(line, flush=True)
                 os.remove(path)
     if o.write:
-        write_page(lines)
+        write_page(ours, theirs)
 
 
-def write_page(lines):
+def write_page(ours, theirs):
     page = pathlib.Path(__file__).with_name("formats.md")
+    head = ["| file | size, events | MB a second | MiB of memory |", "|---|---|---|---|"]
     page.write_text("\n".join([
         "# Files of other tools, measured", "",
-        f"Written by `bench/formats.py build/replay --write` on {time.strftime('%Y-%m-%d')}. Each file was made for this, at two "
-        "sizes, so that memory which grows with the file shows. Speeds are by CPU time; on a busy machine they are lower bounds.",
-        "`json.load`, `csv.reader` and Python's `sqlite3` only load the smaller file; ours also checks it, puts it in order of "
-        "time and writes a native trace.", "",
-        "| file | size, events | MB a second | MiB of memory | loading it in Python: MB a second | MiB |",
-        "|---|---|---|---|---|---|", *lines, ""]))
+        f"Written by `bench/formats.py build/replay --write` on {time.strftime('%Y-%m-%d')}. Each file was made for this, at two",
+        "sizes, so that memory which grows with the file shows. Speeds are by CPU time; on a busy machine they are lower",
+        "bounds. `replay import` also checks the file, puts it in order of time and writes a native trace.", "",
+        *head, *ours, "",
+        "What a person would load the smaller file with, in Python. Most hold the whole file, so that their memory grows with "
+        "it.", "",
+        *head, *theirs, ""]))
 
 
 if __name__ == "__main__":

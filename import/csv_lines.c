@@ -16,8 +16,8 @@ static enum err take_line(struct input *in, struct csv_line *line, bool *has_lin
     line->number++;
     const unsigned char *end = n > 0 ? memchr(bytes, '\n', n < CSV_LINE_MAX ? n : CSV_LINE_MAX) : NULL;
     if (end == NULL && n >= CSV_LINE_MAX)
-        return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " is longer than %d letters", input_name(in),
-                       line->number, CSV_LINE_MAX);
+        return err_set(why, ERR_FORMAT, input_offset(in), "%s: line %" PRIu64 " is longer than %d letters",
+                       input_name(in), line->number, CSV_LINE_MAX);
     size_t used = end != NULL ? (size_t)(end - bytes) : n;
     memcpy(line->text, bytes, used);
     input_skip(in, used + (end != NULL));

@@ -16,8 +16,8 @@ struct csv_line {
     uint64_t number;                         /* of the line, from 1 */
 };
 
-/* Reads the next line that is not empty. Zero is the line before the first one. ERR_FORMAT, with the line's number, for a
- * line that is too long or has too many fields; input_peek's errors. */
+/* Reads the next line that is not empty. Zero is the line before the first one. ERR_FORMAT, with the line's number, for
+ * a line that is too long or has too many fields; input_peek's errors. */
 MUST_USE enum err csv_next(struct input *in, struct csv_line *line, struct err_detail *why);
 
 #endif

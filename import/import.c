@@ -58,7 +58,8 @@ static const char *guess(const unsigned char *head, size_t n)
         { "[", "it is JSON; a memory timeline of torch.profiler is a list of lists of four numbers (*.raw.json.gz)" },
         { "NVIDIA", "it may be a report of Nsight Systems: nsys export --type sqlite makes a file that is read" },
         { "memray", "it is a capture of memray: python -m vramreplay.memray makes a log that is read" },
-        { "\x04\x22\x4d\x18", "it is LZ4: if it is a capture of memray, python -m vramreplay.memray makes a log that is read" },
+        { "\x04\x22\x4d\x18", "it is LZ4: if it is a capture of memray, python -m vramreplay.memray makes a log that "
+                              "is read" },
         { "PAR1", "it is Parquet: write the columns as CSV, and name them with --from csv:..." },
         { "ARROW1", "it is an Arrow file: write the columns as CSV, and name them with --from csv:..." },
         { "\x89HDF", "it is HDF5: write the columns as CSV, and name them with --from csv:..." },

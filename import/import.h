@@ -13,8 +13,8 @@
  * decides by the rules of import/pytorch_segment_frees.c. */
 enum import_segment_frees { SEGMENT_FREES_AUTO, SEGMENT_FREES_PROGRAM, SEGMENT_FREES_ALLOCATOR };
 
-/* In place of a device's ordinal: of several devices in a snapshot the one with most records, or of a final state with most
- * memory. */
+/* In place of a device's ordinal: of several devices in a snapshot the one with most records, or of a final state with
+ * most memory. */
 enum { IMPORT_GPU_MOST = -2 };
 
 struct import_config {

@@ -105,7 +105,9 @@ static enum err read_unit(struct csv_import *c, const char *text, size_t n, stru
 static enum err read_missing(struct csv_import *c, const char *text, size_t n, struct err_detail *why)
 {
     c->puts_missing = n == 3 && strncmp(text, "end", 3) == 0;
-    return c->puts_missing ? ERR_OK : err_set(why, ERR_USAGE, 0, "--from csv: missing=%.*s: expected end", (int)n, text);
+    if (c->puts_missing)
+        return ERR_OK;
+    return err_set(why, ERR_USAGE, 0, "--from csv: missing=%.*s: expected end", (int)n, text);
 }
 
 /* One item of "time=ts,ptr=addr": the column of that name takes the role. */
@@ -123,8 +125,8 @@ static enum err read_item(struct csv_import *c, const struct csv_line *heading, 
         return read_missing(c, equals + 1, n_name, why);
     const int role = find_role(item, n_word);
     if (role == CSV_ROLE_COUNT)
-        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, lower, upper, unit, "
-                       "missing", (int)n_word, item);
+        return err_set(why, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, lower, upper, "
+                       "unit, missing", (int)n_word, item);
     snprintf(name, sizeof name, "%.*s", (int)n_name, equals + 1);
     c->column[role] = find_column(heading, name);
     return c->column[role] == CSV_NO_COLUMN
@@ -166,8 +168,8 @@ static enum err read_number(const struct csv_import *c, const struct csv_line *l
     errno = 0;
     *out = strtoull(text, &end, strncasecmp(text, "0x", 2) == 0 || role == ROLE_STREAM ? 16 : 10);
     if (*end != '\0' || errno != 0 || text[0] == '-')
-        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": %s '%.40s' is no number", input_name(c->in),
-                       line->number, roles[role].word, text);
+        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": %s '%.40s' is no number",
+                       input_name(c->in), line->number, roles[role].word, text);
     return ERR_OK;
 }
 
@@ -215,15 +217,15 @@ static enum err read_kind(const struct csv_import *c, const struct csv_line *lin
 
 /* ---- a request or its end in each line ---- */
 
-/* No allocator hands out an address that is live. The log lacks the end of the earlier request, or it is that of several
- * programs; only who made it can know. */
+/* No allocator hands out an address that is live. The log lacks the end of the earlier request, or it is that of
+ * several programs; only who made it can know. */
 static enum err put_missing_end(struct csv_import *c, const struct trace_record *r, struct err_detail *why)
 {
     struct trace_record end = *r;
     end.kind = EVENT_FREE;
     if (!c->puts_missing)
         return err_set(why, ERR_FORMAT, r->record + 1, "%s: line %" PRIu64 ": a request at 0x%" PRIx64 ", where one is "
-                       "live: the log lacks an end (--from csv:missing=end puts it here), or it mixes processes or cards",
+                       "live: the log lacks an end (--from csv:missing=end puts it here), or mixes processes or cards",
                        input_name(c->in), r->record + 1, r->ptr);
     c->n_missing++;
     return trace_put(c->w, &end, why);
@@ -270,8 +272,8 @@ static enum err put_notes(struct csv_import *c, struct err_detail *why)
     size_t n = (size_t)snprintf(notes, sizeof notes, "not recorded: the device's capacity, settings of the allocator%s",
                                 c->column[ROLE_TIME] == CSV_NO_COLUMN ? ", times" : "");
     if (c->n_unknown > 0)
-        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends of requests that the log does not begin were "
-                              "left out: it starts in mid-run, and what was live then is missing", c->n_unknown);
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends of requests that the log does not begin "
+                              "were left out: it starts in mid-run, and what was live then is missing", c->n_unknown);
     if (c->n_missing > 0)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " ends that the log lacks were put where their "
                               "address is requested again", c->n_missing);
@@ -341,14 +343,16 @@ static enum err read_life(struct csv_import *c, const struct csv_line *line, str
     if (e != ERR_OK)
         return e;
     if (upper <= lower)
-        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": its life ends at %" PRIu64 ", before it begins",
+        return err_set(why, ERR_FORMAT, line->number, "%s: line %" PRIu64 ": its life ends at %" PRIu64 ", before "
+                       "it begins",
                        input_name(c->in), line->number, upper);
     pair[0] = (struct csv_life){ .time = lower, .ptr = line->number, .bytes = bytes };
     pair[1] = (struct csv_life){ .time = upper, .ptr = line->number, .is_end = true };
     return ERR_OK;
 }
 
-static enum err read_lives(struct csv_import *c, struct csv_line *line, struct sorted_runs *lives, struct err_detail *why)
+static enum err read_lives(struct csv_import *c, struct csv_line *line, struct sorted_runs *lives,
+                           struct err_detail *why)
 {
     struct csv_life pair[2];
     for (;;) {
@@ -392,9 +396,9 @@ static enum err csv_import(struct input *in, const struct import_config *cfg, st
         e = read_heading(&c, line, cfg->columns, why);
     if (e == ERR_OK)
         e = trace_put_meta(w, "source", c.column[ROLE_LOWER] != CSV_NO_COLUMN ? "minimalloc" : "csv", why);
+    const bool has_lives = c.column[ROLE_LOWER] != CSV_NO_COLUMN && c.column[ROLE_UPPER] != CSV_NO_COLUMN;
     if (e == ERR_OK)
-        e = c.column[ROLE_LOWER] != CSV_NO_COLUMN && c.column[ROLE_UPPER] != CSV_NO_COLUMN ? import_lives(&c, line, why)
-                                                                                            : import_events(&c, line, why);
+        e = has_lives ? import_lives(&c, line, why) : import_events(&c, line, why);
     free(line);
     return e;
 }
@@ -422,7 +426,8 @@ static bool csv_sniff(const unsigned char *head, size_t n)
 
 const struct importer importer_csv = {
     .name = "csv",
-    .summary = "requests as CSV: RMM's event log, minimalloc's lives, or any columns (csv:time=ts,ptr=addr,size=bytes,op=kind)",
+    .summary = "requests as CSV: RMM's event log, minimalloc's lives, or any columns "
+               "(csv:time=ts,ptr=addr,size=bytes,op=kind)",
     .sniff = csv_sniff,
     .import = csv_import,
 };

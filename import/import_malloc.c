@@ -38,7 +38,8 @@ struct malloc_log {
 
 static enum err fail_line(const struct malloc_log *m, const char *what, struct err_detail *why)
 {
-    return err_set(why, ERR_FORMAT, m->number, "%s: line %" PRIu64 ": %s: '%.60s'", input_name(m->in), m->number, what, m->line);
+    return err_set(why, ERR_FORMAT, m->number, "%s: line %" PRIu64 ": %s: '%.60s'", input_name(m->in), m->number, what,
+                   m->line);
 }
 
 /* Takes the next line; a longer one is cut. */
@@ -209,8 +210,9 @@ static bool malloc_sniff(const unsigned char *head, size_t n)
 static enum err put_notes(const struct malloc_log *m, bool is_of_dump, struct err_detail *why)
 {
     char notes[512];
-    size_t n = (size_t)snprintf(notes, sizeof notes, "%s", is_of_dump ? "shows what is live at one moment, as the profiler sampled "
-                                "it; not recorded: order, times, frees" : "memory of the host; not recorded: times, threads");
+    size_t n = (size_t)snprintf(notes, sizeof notes, "%s", is_of_dump
+        ? "shows what is live at one moment, as the profiler sampled it; not recorded: order, times, frees"
+        : "memory of the host; not recorded: times, threads");
     const struct { uint64_t count; const char *says; } lines[] = {
         { m->n_unknown, "ends of requests that the log does not begin, left out" },
         { m->n_empty, "requests of 0 bytes, left out" },

@@ -5,8 +5,8 @@
  *
  *     start  deviceId  address  bytes  memKind  memoryOperationType  streamId  globalPid
  *
- * Ranges and marks of NVTX become marks. A database may hold anything under these names, so only plain tables are read, and
- * SQLite is stopped after work in proportion to the file.
+ * Ranges and marks of NVTX become marks. A database may hold anything under these names, so only plain tables are read,
+ * and SQLite is stopped after work in proportion to the file.
  * Source: NVIDIA Nsight Systems, "SQLite Schema Reference" (tables, ENUM_CUDA_MEM_KIND, ENUM_CUDA_DEV_MEM_EVENT_OPER,
  * event types of NVTX).
  */
@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KIND_PINNED = 1, KIND_DEVICE = 2, KIND_ARRAY = 3, KINDS = 8, OPERATION_ALLOCATION = 0, OPERATION_DEALLOCATION = 1,
-       NVTX_MARK = 34, NVTX_PUSH_POP = 59, NVTX_START_END = 60,
+enum { KIND_PINNED = 1, KIND_DEVICE = 2, KIND_ARRAY = 3, KINDS = 8, OPERATION_ALLOCATION = 0,
+       OPERATION_DEALLOCATION = 1, NVTX_MARK = 34, NVTX_PUSH_POP = 59, NVTX_START_END = 60,
        MARKS_MAX = 100000,               /* more NVTX ranges than that are no steps */
        PROCESSES_MAX = 64, PROCESS_SHIFT = 57,      /* above every address of a card */
        STEPS_AT_ONCE = 100000,           /* of SQLite's machine, between two looks at what it has done */
@@ -82,7 +82,9 @@ static enum err open_database(struct nsys *s, int fd, struct err_detail *why)
             s->mapped = NULL;
             return err_set(why, ERR_HOST_NOMEM, 0, "%s: no memory to read it", s->name);
         }
-        if (sqlite3_deserialize(s->db, "main", s->mapped, st.st_size, st.st_size, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
+        const int status = sqlite3_deserialize(s->db, "main", s->mapped, st.st_size, st.st_size,
+                                               SQLITE_DESERIALIZE_READONLY);
+        if (status != SQLITE_OK)
             return sqlite_fail(s, why);
     }
     s->steps_left = UINT64_C(10000000) + STEPS_PER_BYTE * (uint64_t)st.st_size;
@@ -109,7 +111,8 @@ static enum err prepare(const struct nsys *s, const char *query, sqlite3_stmt **
 static enum err has_table(const struct nsys *s, const char *name, bool *has, struct err_detail *why)
 {
     sqlite3_stmt *q = NULL;
-    enum err e = prepare(s, "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?1 AND sql LIKE 'CREATE TABLE%'", &q, why);
+    enum err e = prepare(s, "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?1 AND sql LIKE 'CREATE TABLE%'",
+                         &q, why);
     *has = false;
     if (e != ERR_OK)
         return e;
@@ -165,8 +168,8 @@ static enum err take_event(struct nsys *s, sqlite3_stmt *q, struct err_detail *w
         return ERR_OK;
     }
     if (operation != OPERATION_ALLOCATION && operation != OPERATION_DEALLOCATION)
-        return err_set(why, ERR_FORMAT, e.order, "%s: row %" PRIu64 " of %s: %" PRId64 " is neither a request (0) nor its end "
-                       "(1)", s->name, e.order, table_events, operation);
+        return err_set(why, ERR_FORMAT, e.order, "%s: row %" PRIu64 " of %s: %" PRId64 " is neither a request (0) nor "
+                       "its end (1)", s->name, e.order, table_events, operation);
     if (device >= TIMED_DEVICES || e.bytes == 0 || e.addr == 0)
         return ERR_OK;
     const enum err err = process_of(s, sqlite3_column_int64(q, 6), &process, why);
@@ -177,7 +180,8 @@ static enum err take_event(struct nsys *s, sqlite3_stmt *q, struct err_detail *w
 
 /* Steps through a query and hands each row to `take`. */
 static enum err each_row(struct nsys *s, const char *query,
-                         enum err (*take)(struct nsys *s, sqlite3_stmt *q, struct err_detail *why), struct err_detail *why)
+                         enum err (*take)(struct nsys *s, sqlite3_stmt *q, struct err_detail *why),
+                         struct err_detail *why)
 {
     sqlite3_stmt *q = NULL;
     int rc = SQLITE_ROW;
@@ -200,8 +204,9 @@ static enum err read_events(struct nsys *s, struct err_detail *why)
     bool has = false;
     enum err e = has_table(s, table_events, &has, why);
     if (e == ERR_OK && !has)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: is an SQLite database without the table %s: a profile of nsys has it if "
-                       "recorded with --cuda-memory-usage=true; results are read by `replay report`", s->name, table_events);
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: is an SQLite database without the table %s: a profile of nsys has "
+                       "it if recorded with --cuda-memory-usage=true; results are read by `replay report`", s->name,
+                       table_events);
     snprintf(query, sizeof query, "SELECT start, %s, address, bytes, memKind, memoryOperationType, %s, %s FROM %s",
              has_column(s, table_events, "deviceId") ? "deviceId" : "0",
              has_column(s, table_events, "globalPid") ? "globalPid" : "0",
@@ -275,7 +280,8 @@ static enum err read_facts(struct nsys *s, int64_t device, struct err_detail *wh
     enum err e = has_table(s, "TARGET_INFO_GPU", &has_gpu, why);
     if (e == ERR_OK)
         e = has_table(s, "TARGET_INFO_SESSION_START_TIME", &has_session, why);
-    if (e == ERR_OK && has_gpu && has_column(s, "TARGET_INFO_GPU", "totalMemory") && has_column(s, "TARGET_INFO_GPU", "id")) {
+    if (e == ERR_OK && has_gpu && has_column(s, "TARGET_INFO_GPU", "totalMemory") &&
+        has_column(s, "TARGET_INFO_GPU", "id")) {
         snprintf(query, sizeof query, "SELECT totalMemory FROM TARGET_INFO_GPU WHERE id = %" PRId64, device);
         e = each_row(s, query, take_capacity, why);
     }
@@ -286,8 +292,9 @@ static enum err read_facts(struct nsys *s, int64_t device, struct err_detail *wh
 
 static enum err put_notes(const struct nsys *s, struct err_detail *why)
 {
-    static const char *const kinds[KINDS] = { "pageable host memory", "page-locked host memory", NULL, NULL, "managed memory",
-                                              "static device memory", "static managed memory", "memory of unknown kind" };
+    static const char *const kinds[KINDS] = { "pageable host memory", "page-locked host memory", NULL, NULL,
+                                              "managed memory", "static device memory", "static managed memory",
+                                              "memory of unknown kind" };
     char notes[1024] = "requests are calls of the driver: of a program with a caching allocator they are segments\n"
                        "not recorded: call stacks, settings";
     size_t n = strlen(notes);
@@ -296,10 +303,12 @@ static enum err put_notes(const struct nsys *s, struct err_detail *why)
             n += (size_t)snprintf(notes + n, sizeof notes - n, "\nevents of %s, left out: %" PRIu64, kinds[k],
                                   s->n_other_kinds[k]);
     if (s->n_processes > 1)
-        n += (size_t)snprintf(notes + n, sizeof notes - n, "\nprocesses: %zu; the addresses of all but the first are moved up",
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\nprocesses: %zu; the addresses of all but the first "
+                              "are moved up",
                               s->n_processes);
     if (s->n_marks_left_out > 0)
-        snprintf(notes + n, sizeof notes - n, "\nranges of NVTX, too many to be steps, left out: %" PRIu64, s->n_marks_left_out);
+        snprintf(notes + n, sizeof notes - n, "\nranges of NVTX, too many to be steps, left out: %" PRIu64,
+                 s->n_marks_left_out);
     timed_events_note(&s->events, notes, sizeof notes);
     return trace_put_meta(s->events.w, "notes", notes, why);
 }
@@ -309,7 +318,8 @@ static enum err write_trace(struct nsys *s, int64_t wanted, struct err_detail *w
     int64_t device = -1;
     enum err e = timed_events_choose(&s->events, wanted, &device, why);
     if (e == ERR_OK && device < 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: its table %s holds no request for a card's memory", s->name, table_events);
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: its table %s holds no request for a card's memory", s->name,
+                       table_events);
     if (e == ERR_OK)
         e = trace_put_meta(s->events.w, "source", importer_nsys.name, why);
     if (e == ERR_OK)
@@ -352,7 +362,8 @@ static bool nsys_sniff(const unsigned char *head, size_t n)
 
 const struct importer importer_nsys = {
     .name = "nsys",
-    .summary = "a profile of Nsight Systems as SQLite (nsys profile --cuda-memory-usage=true; nsys export --type sqlite)",
+    .summary = "a profile of Nsight Systems as SQLite (nsys profile --cuda-memory-usage=true; "
+               "nsys export --type sqlite)",
     .sniff = nsys_sniff,
     .import = nsys_import,
 };

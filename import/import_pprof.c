@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Heap profiles of pprof: what jax.profiler.save_device_memory_profile writes, and the heap profiles of Go, tcmalloc and
- * jemalloc (jeprof --raw is another format). A profile shows what is live at one moment, with call stacks, and neither order
- * nor times: every object becomes a request that is never freed.
+ * Heap profiles of pprof: what jax.profiler.save_device_memory_profile writes, and the heap profiles of Go, tcmalloc
+ * and jemalloc (jeprof --raw is another format). A profile shows what is live at one moment, with call stacks, and
+ * neither order nor times: every object becomes a request that is never freed.
  *
  *     Profile { sample_type, Sample { location ids, values, labels } ..., Location, Function, strings }
  *
@@ -129,7 +129,8 @@ static bool keep_frames(struct pprof *p, const ReplayProto__Location *l)
     }
     locations[p->n_locations] = (struct pprof_location){ .first = p->n_frames, .n = (uint32_t)l->n_line };
     for (size_t i = 0; i < l->n_line; i++)
-        p->frames[p->n_frames++] = (struct pprof_frame){ .function = l->line[i]->function_id, .line = l->line[i]->line };
+        p->frames[p->n_frames++] = (struct pprof_frame){ .function = l->line[i]->function_id,
+                                                         .line = l->line[i]->line };
     return keep_id(&p->location_of, l->id, p->n_locations++);
 }
 
@@ -225,7 +226,8 @@ static enum err put_sample(struct pprof *p, const ReplayProto__Sample *s, struct
     const uint32_t n = frames_of(p, s, text, frames);
     enum err e = n == 0 ? ERR_OK : trace_put_stack(p->w, frames, n, &stack, why);
     if (e == ERR_OK)
-        e = live_objects_put(&p->objects, p->walk.in, p->w, (uint64_t)count, (uint64_t)bytes, p->n_samples - 1, stack, why);
+        e = live_objects_put(&p->objects, p->walk.in, p->w, (uint64_t)count, (uint64_t)bytes, p->n_samples - 1, stack,
+                             why);
     free(text);
     return e;
 }
@@ -305,10 +307,11 @@ static enum err check_device(const struct pprof *p, struct err_detail *why)
 static enum err put_notes(const struct pprof *p, struct err_detail *why)
 {
     char notes[512];
-    size_t n = (size_t)snprintf(notes, sizeof notes, "shows what is live at one moment; not recorded: order, times, frees, "
-                                "addresses, streams");
+    size_t n = (size_t)snprintf(notes, sizeof notes, "shows what is live at one moment; not recorded: order, times, "
+                                "frees, addresses, streams");
     if (p->objects.n_together > 0)
-        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n" LIVE_OBJECTS_TOGETHER ": %" PRIu64, p->objects.n_together);
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n" LIVE_OBJECTS_TOGETHER ": %" PRIu64,
+                              p->objects.n_together);
     if (p->n_programs > 0)
         snprintf(notes + n, sizeof notes - n, "\ncompiled programs, left out: %" PRIu64, p->n_programs);
     return trace_put_meta(p->w, "notes", notes, why);

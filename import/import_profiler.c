@@ -55,8 +55,8 @@ static enum err take_memory(struct profiler *p, const json_t *event, struct err_
     p->n_memory++;
     if (!integer_of(args, "Device Type", &type) || !integer_of(args, "Device Id", &device) ||
         !integer_of(args, "Bytes", &bytes))
-        return err_set(why, ERR_FORMAT, input_offset(p->in), "%s: byte %" PRIu64 ": a memory event lacks its device or its "
-                       "bytes", input_name(p->in), input_offset(p->in));
+        return err_set(why, ERR_FORMAT, input_offset(p->in), "%s: byte %" PRIu64 ": a memory event lacks its device or "
+                       "its bytes", input_name(p->in), input_offset(p->in));
     if (type == DEVICE_TYPE_CPU || device < 0 || device >= TIMED_DEVICES || bytes == 0 || !time_of(event, &e.time_ns))
         return ERR_OK;
     if (!integer_of(args, "Addr", &addr) || !integer_of(args, "Total Allocated", &allocated) ||
@@ -126,17 +126,18 @@ static enum err read_events(struct profiler *p, const struct import_config *cfg,
 static enum err refuse_empty(const struct profiler *p, struct err_detail *why)
 {
     if (p->n_without_address > 0)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: its memory events have no addresses or totals, so it cannot be told "
-                       "which request an end belongs to; PyTorch 1.13 and later record them", input_name(p->in));
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: its memory events have no addresses or totals, so it cannot be "
+                       "told which request an end belongs to; PyTorch 1.13 and later record them", input_name(p->in));
     return err_set(why, ERR_UNSUPPORTED, 0, "%s: has no memory events of a card%s", input_name(p->in),
-                   p->n_memory > 0 ? ", only of the host" : "; record with torch.profiler.profile(profile_memory=True)");
+                   p->n_memory > 0 ? ", only of the host"
+                                   : "; record with torch.profiler.profile(profile_memory=True)");
 }
 
 static enum err write_trace(struct profiler *p, int64_t device, struct err_detail *why)
 {
-    char notes[1024] = "sizes are those of blocks: multiples of 512 bytes\nnot recorded: streams, call stacks, segments, the "
-                       "allocator's settings, the device's capacity, and the places of what was live before the profile "
-                       "began";
+    char notes[1024] = "sizes are those of blocks: multiples of 512 bytes\nnot recorded: streams, call stacks, "
+                       "segments, the allocator's settings, the device's capacity, and the places of what was live "
+                       "before the profile began";
     enum err e = trace_put_meta(p->events.w, "source", importer_profiler.name, why);
     if (e == ERR_OK)
         e = timed_events_write(&p->events, device, why);

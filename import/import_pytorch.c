@@ -140,7 +140,8 @@ static void note_layout(struct pytorch_import *p)
     if (p->s->is_host)
         note(p, "memory of the host, page-locked; sizes are those of blocks, as its cache rounds them");
     if (p->s->n_host_records > 0 && !p->s->is_host)
-        note(p, "page-locked host memory has %" PRIu32 " records of its own: --from pytorch-snapshot:" SNAPSHOT_HOST " takes them",
+        note(p, "page-locked host memory has %" PRIu32 " records of its own: --from pytorch-snapshot:"
+                SNAPSHOT_HOST " takes them",
              p->s->n_host_records);
     if (p->w->is_npu)
         note(p, "block sizes follow another vendor's rule: request + 32 bytes, rounded up to 512");
@@ -850,7 +851,8 @@ static enum err pytorch_describe(struct input *in, void (*line)(void *arg, const
 
 const struct importer importer_pytorch = {
     .name     = "pytorch-snapshot",
-    .summary  = "torch.cuda.memory._dump_snapshot: pickle, or a page of torch.cuda._memory_viz; pytorch-snapshot:host takes its page-locked host memory",
+    .summary  = "torch.cuda.memory._dump_snapshot: pickle, or a page of torch.cuda._memory_viz; pytorch-snapshot:host "
+                "takes its page-locked host memory",
     .has_final_state = true,
     .sniff    = pytorch_sniff,
     .import   = pytorch_import,

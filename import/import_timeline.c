@@ -4,9 +4,9 @@
  *
  *     [time in ns, action, bytes, category]        action 1 was live before, 2 begins, 3 changes its category, 4 ends
  *
- * A timeline has no addresses. The end of a request is that of the youngest one of its size and category: its bytes and its
- * category come out at every moment, its life only as far as that rule holds. A change of category is two entries, of less
- * and of more bytes; the request lives on under its first category.
+ * A timeline has no addresses. The end of a request is that of the youngest one of its size and category: its bytes and
+ * its category come out at every moment, its life only as far as that rule holds. A change of category is two entries,
+ * of less and of more bytes; the request lives on under its first category.
  * Source: PyTorch, torch/profiler/_memory_profiler.py (export_memory_timeline_raw, Action, _CATEGORY_TO_INDEX).
  */
 #include "base/array.h"
@@ -23,7 +23,8 @@
 enum action { ACTION_WAS_LIVE = 1, ACTION_BEGINS, ACTION_CHANGES, ACTION_ENDS };
 enum { ENTRY_NUMBERS = 4, CATEGORIES = 8 };
 
-/* By PyTorch's number, as the labels of a recording name them (traces/stack_frame.h); details of autograd are temporary. */
+/* By PyTorch's number, as the labels of a recording name them (traces/stack_frame.h); details of autograd are
+ * temporary. */
 static const char *const labels[CATEGORIES] = {
     "parameters category:0", "optimizer state category:0", "inputs category:0", "temporaries category:0",
     "activations category:0", "gradients category:0", "temporaries category:0", NULL,
@@ -120,8 +121,8 @@ static enum err take_entry(struct timeline *t, const int64_t numbers[ENTRY_NUMBE
     const uint64_t category = numbers[3] >= 0 && numbers[3] < CATEGORIES ? (uint64_t)numbers[3] : CATEGORIES - 1;
     if (t->first_ns == 0 && time > 0)
         t->first_ns = time;
-    struct trace_record r = { .time_ns = time > t->first_ns ? (uint64_t)(time - t->first_ns) : 0, .record = t->n_entries++,
-                              .bytes = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes };
+    struct trace_record r = { .time_ns = time > t->first_ns ? (uint64_t)(time - t->first_ns) : 0,
+                              .record = t->n_entries++, .bytes = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes };
     if (bytes == 0)
         return ERR_OK;
     switch (numbers[1]) {
@@ -136,8 +137,8 @@ static enum err take_entry(struct timeline *t, const int64_t numbers[ENTRY_NUMBE
         t->n_unbegun += r.ptr == 0;
         return r.ptr == 0 ? ERR_OK : trace_put(t->w, &r, why);
     default:
-        return err_set(why, ERR_FORMAT, r.record, "%s: entry %" PRIu64 ": %" PRId64 " is no action of a memory timeline (1 to "
-                       "4)", input_name(t->in), r.record, numbers[1]);
+        return err_set(why, ERR_FORMAT, r.record, "%s: entry %" PRIu64 ": %" PRId64 " is no action of a memory "
+                       "timeline (1 to 4)", input_name(t->in), r.record, numbers[1]);
     }
 }
 
@@ -156,8 +157,8 @@ static enum err read_entry(struct timeline *t, const char *text, size_t n, struc
     }
     json_decref(entry);
     if (!is_entry)
-        return err_set(why, ERR_FORMAT, input_offset(t->in), "%s: byte %" PRIu64 ": is no entry of a memory timeline, which has "
-                       "four numbers", input_name(t->in), input_offset(t->in) - n);
+        return err_set(why, ERR_FORMAT, input_offset(t->in), "%s: byte %" PRIu64 ": is no entry of a memory timeline, "
+                       "which has four numbers", input_name(t->in), input_offset(t->in) - n);
     return take_entry(t, numbers, why);
 }
 
@@ -174,8 +175,8 @@ static enum err read_entries(struct timeline *t, const struct import_config *cfg
             cfg->progress(cfg->progress_arg, input_raw_offset(t->in), input_raw_size(t->in));
     }
     if (e == ERR_FORMAT && t->n_entries == 0)
-        return err_set(why, ERR_FORMAT, 0, "%s: is no list of entries of four numbers; a timeline written as *.json holds sums "
-                       "alone: let export_memory_timeline write *.raw.json.gz", input_name(t->in));
+        return err_set(why, ERR_FORMAT, 0, "%s: is no list of entries of four numbers; a timeline written as *.json "
+                       "holds sums alone: let export_memory_timeline write *.raw.json.gz", input_name(t->in));
     return e;
 }
 
@@ -186,7 +187,8 @@ static enum err put_notes(const struct timeline *t, struct err_detail *why)
                       "not recorded: addresses, streams, call stacks, the device, the allocator's figures";
     const size_t used = strlen(notes);
     if (t->n_unbegun > 0)
-        snprintf(notes + used, sizeof notes - used, "\nends of requests that the timeline does not begin, left out: %" PRIu64,
+        snprintf(notes + used, sizeof notes - used, "\nends of requests that the timeline does not begin, "
+                 "left out: %" PRIu64,
                  t->n_unbegun);
     return trace_put_meta(t->w, "notes", notes, why);
 }

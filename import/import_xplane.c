@@ -3,7 +3,8 @@
  * XPlane profiles (*.xplane.pb) of JAX, TensorFlow and XLA: on the lines of the host's plane, the events
  * "MemoryAllocation" and "MemoryDeallocation" of each BFC allocator are requests.
  *
- *     XSpace { XPlane "/host:CPU" { XLine { timestamp_ns, XEvent { metadata_id, offset_ps, XStat addr, requested_bytes ... } }
+ *     XSpace { XPlane "/host:CPU" { XLine { timestamp_ns,
+ *                                           XEvent { metadata_id, offset_ps, XStat addr, requested_bytes ... } }
  *                                   names of events and stats by number } }
  *
  * The names come after the lines, so the file is read twice: for names and times of lines, then for events. After each
@@ -211,7 +212,8 @@ static void note_state(struct xplane *x, const struct memory_stats *s, uint64_t 
     }
 }
 
-static enum err put_memory(struct xplane *x, const struct memory_stats *s, struct timed_event *e, struct err_detail *why)
+static enum err put_memory(struct xplane *x, const struct memory_stats *s, struct timed_event *e,
+                           struct err_detail *why)
 {
     x->n_memory++;
     if (s->device == NO_DEVICE) {
@@ -332,8 +334,9 @@ static enum err put_notes(const struct xplane *x, int64_t device, struct err_det
                        "profile began lies";
     size_t used = strlen(notes);
     if (x->fragmentation[device] > 0)
-        used += (size_t)snprintf(notes + used, sizeof notes - used, "\nrecorded fragmentation of the free memory: at most "
-                                 "%.1f %%, at record %" PRIu64, 100 * x->fragmentation[device], x->fragmentation_at[device]);
+        used += (size_t)snprintf(notes + used, sizeof notes - used, "\nrecorded fragmentation of the free memory: at "
+                                 "most %.1f %%, at record %" PRIu64, 100 * x->fragmentation[device],
+                                 x->fragmentation_at[device]);
     if (x->n_on_host > 0)
         snprintf(notes + used, sizeof notes - used, "\nmemory events of the host, left out: %" PRIu64, x->n_on_host);
     timed_events_note(&x->events, notes, sizeof notes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * The objects of a heap profile, which says of each call stack how many are live and their bytes in all: each becomes a
- * request that is never freed. A line may claim any number of objects, so there are no more requests than the bytes read
- * explain; beyond that a line is one request.
+ * request that is never freed. A line may claim any number of objects, so there are no more requests than the bytes
+ * read explain; beyond that a line is one request.
  */
 #ifndef REPLAY_IMPORT_LIVE_OBJECTS_H
 #define REPLAY_IMPORT_LIVE_OBJECTS_H
@@ -16,8 +16,9 @@ struct live_objects {
 };
 
 /* Puts `count` requests of `bytes` in all, both above 0. Errors as of trace_put. */
-MUST_USE enum err live_objects_put(struct live_objects *o, const struct input *in, struct trace_writer *w, uint64_t count,
-                                   uint64_t bytes, uint64_t record, uint32_t stack, struct err_detail *why);
+MUST_USE enum err live_objects_put(struct live_objects *o, const struct input *in, struct trace_writer *w,
+                                   uint64_t count, uint64_t bytes, uint64_t record, uint32_t stack,
+                                   struct err_detail *why);
 
 /* What a trace's notes say of n_together. */
 #define LIVE_OBJECTS_TOGETHER "lines with more objects than the file's size explains, each put as one request"

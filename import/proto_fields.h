@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The fields of a Protocol Buffers message of any size, one at a time. The library that decodes messages (protobuf-c) needs
- * each of them whole in memory, so that only the innermost messages are given to it; what is around them is walked here.
+ * The fields of a Protocol Buffers message of any size, one at a time. The library that decodes messages (protobuf-c)
+ * needs each of them whole in memory, so that only the innermost messages are given to it; what is around them is
+ * walked here.
  *
  *     XSpace { XPlane { XLine { XEvent XEvent ...      walked | each an XEvent, decoded
  *
@@ -29,8 +30,8 @@ struct proto_field {
     uint64_t value;                  /* of a number; of a fixed-width number its bits */
 };
 
-/* Takes the next field's head. A message that follows must be entered, taken or skipped before the next call. ERR_FORMAT for
- * what is no field, and for a message that ends after the one around it; input_peek's errors. */
+/* Takes the next field's head. A message that follows must be entered, taken or skipped before the next call.
+ * ERR_FORMAT for what is no field, and for a message that ends after the one around it; input_peek's errors. */
 MUST_USE enum err proto_next(struct proto_fields *p, struct proto_field *field, struct err_detail *why);
 
 /* Goes into the message that follows: the next fields are its own. ERR_FORMAT if it lies too deep. */

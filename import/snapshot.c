@@ -382,8 +382,8 @@ static enum err take_host(struct snapshot *s, const struct fields *f, struct err
     if (pickle_kind(segments) == KIND_SEGMENTS)
         s->final_segments = s->ranges[pickle_index(segments)];
     if (pickle_kind(records) != KIND_RECORDS && pickle_kind(segments) != KIND_SEGMENTS)
-        return err_set(why, ERR_UNSUPPORTED, 0, "%s: has no records of page-locked host memory: record with PyTorch 2.14 or "
-                       "later and record_pinned_host_memory=True", input_name(s->in));
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s: has no records of page-locked host memory: record with PyTorch "
+                       "2.14 or later and record_pinned_host_memory=True", input_name(s->in));
     if (pickle_kind(records) != KIND_RECORDS)
         return ERR_OK;
     s->devices = calloc(1, sizeof *s->devices);

@@ -123,8 +123,8 @@ struct snapshot {
 /* What import_config.columns is for the records of page-locked host memory: --from pytorch-snapshot:host. */
 #define SNAPSHOT_HOST "host"
 
-/* Reads one pickle. Of cfg (may be NULL) `progress` and `columns` are used. ERR_FORMAT, ERR_UNSUPPORTED, ERR_IO, ERR_HOST_NOMEM;
- * the message names the byte. */
+/* Reads one pickle. Of cfg (may be NULL) `progress` and `columns` are used. ERR_FORMAT, ERR_UNSUPPORTED, ERR_IO,
+ * ERR_HOST_NOMEM; the message names the byte. */
 MUST_USE enum err snapshot_read(struct input *in, const struct import_config *cfg, struct snapshot **out,
                                 struct err_detail *why);
 void snapshot_free(struct snapshot *s);

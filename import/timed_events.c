@@ -79,7 +79,8 @@ static enum err reading_start(struct reading *r, struct timed_events *t, int64_t
 }
 
 /* The next event of the device, and what becomes of the address. */
-static enum err reading_next(struct reading *r, const struct timed_event **event, enum fate *fate, struct err_detail *why)
+static enum err reading_next(struct reading *r, const struct timed_event **event, enum fate *fate,
+                             struct err_detail *why)
 {
     const void *record;
     const struct timed_event *e;

@@ -35,7 +35,7 @@ struct timed_events {
     struct sorted_runs *runs;
     uint64_t n;                      /* marks included */
     uint64_t per_device[TIMED_DEVICES];
-    uint64_t n_unended;              /* requests whose end was not recorded, though their address was handed out again */
+    uint64_t n_unended;              /* requests without a recorded end whose address was handed out again */
     uint64_t n_start;                /* requests that the profile does not begin */
     uint64_t n_off;                  /* events after which the recorded total is not that of the events */
 };
@@ -48,8 +48,8 @@ void timed_events_close(struct timed_events *t);
 /* ERR_HOST_NOMEM, ERR_IO (sorted_runs_put). */
 MUST_USE enum err timed_events_put(struct timed_events *t, const struct timed_event *e, struct err_detail *why);
 
-/* The device to take: `wanted`, or the only one with events if that is -1. ERR_USAGE lists them. *device is -1 if there are
- * no events at all. */
+/* The device to take: `wanted`, or the only one with events if that is -1. ERR_USAGE lists them. *device is -1 if there
+ * are no events at all. */
 MUST_USE enum err timed_events_choose(const struct timed_events *t, int64_t wanted, int64_t *device,
                                       struct err_detail *why);
 

@@ -13,7 +13,8 @@ enum cnn_option { STAGES, WIDTH, IMAGE, CLASSES, BATCH, STEPS, OPTIMIZER, CARD }
 enum { STAGES_MAX = 8, IMAGE_CHANNELS = 3, KERNEL = 9 };
 
 static const struct load_option cnn_options[] = {
-    [STAGES] = {"stages", LOAD_NUMBER, 1, STAGES_MAX, "4", NULL, "stages, each with half the image and twice the channels"},
+    [STAGES] = {"stages", LOAD_NUMBER, 1, STAGES_MAX, "4", NULL,
+                "stages, each with half the image and twice the channels"},
     [WIDTH] = {"width", LOAD_NUMBER, 1, 4096, "64", NULL, "channels before the first stage"},
     [IMAGE] = {"image", LOAD_NUMBER, 1, 8192, "224", NULL, "rows and columns of an image"},
     [CLASSES] = {"classes", LOAD_NUMBER, 2, 1 << 20, "1000", NULL, "classes to tell apart"},
@@ -132,7 +133,8 @@ static enum err cnn_make(const struct load_request *r, struct trace_writer *w, s
     const struct load_value *v = r->values;
     struct cnn m = {.n_stages = v[STAGES].number, .width = v[WIDTH].number, .image = v[IMAGE].number,
                     .n_classes = v[CLASSES].number, .batch = v[BATCH].number};
-    const enum err e = training_open(&m.training, w, v[CARD].text, 4, (enum training_optimizer)v[OPTIMIZER].number, why);
+    const enum err e = training_open(&m.training, w, v[CARD].text, 4, (enum training_optimizer)v[OPTIMIZER].number,
+                                     why);
     if (e != ERR_OK)
         return e;
     cnn_place(&m);

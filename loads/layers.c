@@ -162,8 +162,8 @@ static struct cub_tiles cub_tiles_of(const struct device_model *card)
     return tiles[i];
 }
 
-/* What cub::DeviceRadixSort takes beside its arrays: a second copy of keys and values, a histogram for each digit, and a
- * count for each tile and digit. As observed. */
+/* What cub::DeviceRadixSort takes beside its arrays: a second copy of keys and values, a histogram for each digit, and
+ * a count for each tile and digit. As observed. */
 static uint64_t sort_bytes(uint64_t n, uint64_t tile)
 {
     return 2 * align_up(n * LAYERS_INDEX_BYTES, 256) + divide_up(n, tile) * 1024 + 16895;
@@ -411,8 +411,8 @@ static void attention_backward(struct tape *t, struct tape_node *n)
         tape_give(t, n, i, parts[i], false);
 }
 
-/* The state of the random numbers is made whether it is used or not, and once more where it is. The logarithms of the sums
- * go before it. */
+/* The state of the random numbers is made whether it is used or not, and once more where it is. The logarithms of the
+ * sums go before it. */
 static void flash_random_state(struct tape *t, struct tape_node *n, bool is_used, uint32_t logs)
 {
     uint32_t seed = tape_new(t, 2 * LAYERS_INDEX_BYTES);
@@ -458,6 +458,26 @@ struct value layers_attention(struct layers *l, struct value qkv, const struct l
     else
         tape_drop(l->tape, logs);
     return tape_output(l->tape, n, 0, out, count, qkv);
+}
+
+void layers_grow_cache(struct layers *l, struct layers_cache *c, uint32_t qkv, uint64_t bytes)
+{
+    const struct layers_cache old = *c;
+    if (old.keys == TAPE_NONE) {
+        tape_keep(l->tape, qkv);
+        tape_keep(l->tape, qkv);
+        *c = (struct layers_cache){qkv, qkv};
+        return;
+    }
+    c->keys = tape_new(l->tape, bytes);
+    c->values = tape_new(l->tape, bytes);
+    layers_drop_cache(l, old);
+}
+
+void layers_drop_cache(struct layers *l, struct layers_cache c)
+{
+    tape_drop(l->tape, c.values);                    /* CPython empties a tuple from its end */
+    tape_drop(l->tape, c.keys);
 }
 
 /* ---- element by element ---- */

@@ -2,9 +2,9 @@
 /*
  * Layers as PyTorch's eager mode runs them on a card: what each requests, saves and gives back, in its order.
  *
- * The rules were read off recordings of PyTorch 2.9.1 under `replay run-sim`; tests/against-torch/loads.py compares them
- * again, request by request. A function takes no reference of its inputs: the caller drops them when its variable ends,
- * as Python does.
+ * The rules were read off recordings of PyTorch 2.9.1 under `replay run-sim`; tests/against-torch/loads.py compares
+ * them again, request by request. A function takes no reference of its inputs: the caller drops them when its variable
+ * ends, as Python does.
  */
 #ifndef REPLAY_LOADS_LAYERS_H
 #define REPLAY_LOADS_LAYERS_H
@@ -52,6 +52,15 @@ struct layers_heads { uint64_t batch, length, n, width; bool has_dropout; };
 /* Causal self-attention of queries, keys and values that stand side by side in `qkv`, by scaled_dot_product_attention:
  * the memory-efficient kernel for four bytes an element, flash attention for two. */
 struct value layers_attention(struct layers *l, struct value qkv, const struct layers_heads *h);
+
+/* Keys and values that were kept of a sequence, in one layer. */
+struct layers_cache { uint32_t keys, values; };
+#define LAYERS_NO_CACHE ((struct layers_cache){TAPE_NONE, TAPE_NONE})
+
+/* The cache grows by those that `qkv` holds, to `bytes` each, by concatenation, as Hugging Face's DynamicCache does. The
+ * first ones are a view of it. */
+void layers_grow_cache(struct layers *l, struct layers_cache *c, uint32_t qkv, uint64_t bytes);
+void layers_drop_cache(struct layers *l, struct layers_cache c);
 
 struct value layers_dropout(struct layers *l, struct value x);
 struct value layers_gelu(struct layers *l, struct value x);

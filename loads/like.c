@@ -2,9 +2,9 @@
 /*
  * A load like a recording: the sizes and lives of its requests, drawn anew, without names, stacks and addresses.
  *
- * The recording is cut into stretches of `stretch` requests. What is kept of each is the joint distribution of size, life,
- * stream and pool; a request of the load draws from its stretch, without putting back. So what is live follows the
- * recording, while the order within a stretch is chance.
+ * The recording is cut into stretches of `stretch` requests. What is kept of each is the joint distribution of size,
+ * life, stream and pool; a request of the load draws from its stretch, without putting back. So what is live follows
+ * the recording, while the order within a stretch is chance.
  */
 #include "loads/kinds.h"
 
@@ -133,8 +133,8 @@ static enum err like_make(const struct load_request *request, struct trace_write
     struct schedule *s = NULL;
     struct like l = {.n = 0};
     uint64_t random = request->seed;
-    enum err e = trace_open_any(v[FILE_NAME].text, NULL, &(struct import_config){.gpu = -1, .without_stacks = true}, &trace,
-                                why);
+    enum err e = trace_open_any(v[FILE_NAME].text, NULL, &(struct import_config){.gpu = -1, .without_stacks = true},
+                                &trace, why);
     if (e == ERR_OK)
         e = like_read(trace, &l, why);
     if (e == ERR_OK && l.n == 0)

@@ -39,8 +39,8 @@ static enum err load_unknown(const char *text, size_t n, struct err_detail *why)
     struct nearest nearest = {.typed = text, .n_typed = n};
     for (size_t i = 0; i < LOAD_KINDS; i++)
         nearest_offer(&nearest, load_kinds[i]->name, strlen(load_kinds[i]->name));
-    return err_set(why, ERR_USAGE, 0, "\"%.40s\" cannot be generated; the nearest is %s (replay --list shows all)", text,
-                   nearest.name);
+    return err_set(why, ERR_USAGE, 0, "\"%.40s\" cannot be generated; the nearest is %s (replay --list shows all)",
+                   text, nearest.name);
 }
 
 /* ---- options ---- */
@@ -68,8 +68,8 @@ static enum err option_unknown(const struct load_kind *k, const char *name, size
         nearest_offer(&nearest, k->options[i].name, strlen(k->options[i].name));
     if (nearest.name == NULL)
         return err_set(why, ERR_USAGE, 0, "%s takes no options", k->name);
-    return err_set(why, ERR_USAGE, 0, "%s has no option \"%.*s\"; the nearest is %s (replay --help %s lists them)", k->name,
-                   (int)(n < 40 ? n : 40), name, nearest.name, k->name);
+    return err_set(why, ERR_USAGE, 0, "%s has no option \"%.*s\"; the nearest is %s (replay --help %s lists them)",
+                   k->name, (int)(n < 40 ? n : 40), name, nearest.name, k->name);
 }
 
 /* The place of a word in "a|b|c"; the number of words if it is not there. */
@@ -90,8 +90,8 @@ static bool number_read(const struct load_option *o, const char *text, uint64_t 
     return units_parse_number(text, strlen(text), out) && *out >= o->min && *out <= o->max;
 }
 
-static enum err option_read(const struct load_kind *k, const struct load_option *o, const char *text, struct load_value *out,
-                            struct err_detail *why)
+static enum err option_read(const struct load_kind *k, const struct load_option *o, const char *text,
+                            struct load_value *out, struct err_detail *why)
 {
     out->text = text;
     if (o->kind == LOAD_NUMBER && !number_read(o, text, &out->number))

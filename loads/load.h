@@ -43,7 +43,8 @@ const struct load_kind *load_kind_at(size_t i);
 const struct load_kind *load_kind_named(const char *name);
 
 /* Writes the load `text` into a trace; the caller ends the trace. `events` is for kinds that take a number of them, 0
- * otherwise. ERR_USAGE for a text that cannot be read or a size that no card has; errors of files that an option names. */
+ * otherwise. ERR_USAGE for a text that cannot be read or a size that no card has; errors of files that an option
+ * names. */
 MUST_USE enum err load_make(const char *text, uint64_t events, uint64_t seed, struct trace_writer *w,
                             struct err_detail *why);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * The blocks of a paged cache of keys and values. A block that has an id is shared by all prompts that begin alike; when
- * nobody uses it, it stays until room is needed, and the one that was unused longest goes first.
+ * The blocks of a paged cache of keys and values. A block that has an id is shared by all prompts that begin alike;
+ * when nobody uses it, it stays until room is needed, and the one that was unused longest goes first.
  */
 #ifndef REPLAY_LOADS_PREFIX_BLOCKS_H
 #define REPLAY_LOADS_PREFIX_BLOCKS_H
@@ -24,8 +24,8 @@ struct prefix_blocks {
 };
 
 /* `n_ids`: ids are below it. ERR_HOST_NOMEM. */
-MUST_USE enum err prefix_blocks_open(struct prefix_blocks *p, struct tape *t, uint64_t bytes, uint64_t n_max, size_t n_ids,
-                                     struct err_detail *why);
+MUST_USE enum err prefix_blocks_open(struct prefix_blocks *p, struct tape *t, uint64_t bytes, uint64_t n_max,
+                                     size_t n_ids, struct err_detail *why);
 void prefix_blocks_close(struct prefix_blocks *p);
 
 /* Promises a request `n` blocks; false if others may need them. */

@@ -2,8 +2,8 @@
 /*
  * Requests whose sizes and lives follow distributions, over several streams, pools and phases.
  *
- * A life is counted in requests: one of 100 is freed before the 100th request after it. Logarithms are computed in whole
- * numbers, so that every machine draws the same ones.
+ * A life is counted in requests: one of 100 is freed before the 100th request after it. Logarithms are computed in
+ * whole numbers, so that every machine draws the same ones.
  */
 #include "loads/kinds.h"
 
@@ -34,7 +34,8 @@ static const struct load_option random_options[] = {
 
 enum { FRACTION_BITS = 16 };
 
-/* -log2(u / 2^32) for u in [1, 2^32], in 2^-16: the square of u has twice its logarithm, which gives a bit at a time. */
+/* -log2(u / 2^32) for u in [1, 2^32], in 2^-16: the square of u has twice its logarithm, which gives a bit at a
+ * time. */
 static uint64_t log2_of_inverse(uint64_t u)
 {
     uint64_t whole = 0, fraction = 0;
@@ -77,7 +78,8 @@ static uint64_t draw_size(const struct load_value *v, uint64_t *random)
         return draw_log(random, low, high);
     const bool is_small = random_next(random) % SMALL_SHARE != 0;
     const uint64_t middle = low + (high - low) / 64;
-    return is_small ? low + random_next(random) % (middle - low + 1) : middle + random_next(random) % (high - middle + 1);
+    return is_small ? low + random_next(random) % (middle - low + 1)
+                    : middle + random_next(random) % (high - middle + 1);
 }
 
 static uint64_t draw_life(const struct load_value *v, uint64_t *random)

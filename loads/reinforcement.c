@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Reinforcement learning on one card: rounds of generating answers with a cache and training on them. The two phases ask
- * for quite different sizes, which is what fragments the memory of such programs.
+ * Reinforcement learning on one card: rounds of generating answers with a cache and training on them. The two phases
+ * ask for quite different sizes, which is what fragments the memory of such programs.
  */
 #include "loads/kinds.h"
 
 #include "loads/transformer.h"
 
 enum reinforcement_option {
-    ROUNDS, PROMPT, ANSWER, BATCH, TRAINED, STEPS, FLUSH, LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, PRECISION, OPTIMIZER,
-    CHECKPOINTING, CARD
+    ROUNDS, PROMPT, ANSWER, BATCH, TRAINED, STEPS, FLUSH, LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, PRECISION,
+    OPTIMIZER, CHECKPOINTING, CARD
 };
 
 static const struct load_option reinforcement_options[] = {
@@ -23,7 +23,8 @@ static const struct load_option reinforcement_options[] = {
     [LAYERS] = {"layers", LOAD_NUMBER, 1, 1000, "12", NULL, "blocks of attention and feed-forward"},
     [WIDTH] = {"width", LOAD_NUMBER, 8, 1 << 16, "768", NULL, "elements of a token's vector"},
     [HEADS] = {"heads", LOAD_NUMBER, 1, 1024, "12", NULL, "heads of attention; they divide the width"},
-    [HIDDEN] = {"hidden", LOAD_NUMBER, 0, 1 << 20, "0", NULL, "width of the feed-forward layer; 0: four times the width"},
+    [HIDDEN] = {"hidden", LOAD_NUMBER, 0, 1 << 20, "0", NULL,
+                "width of the feed-forward layer; 0: four times the width"},
     [VOCABULARY] = {"vocabulary", LOAD_NUMBER, 2, 1 << 22, "50257", NULL, "tokens that there are"},
     [PRECISION] = {"precision", LOAD_WORD, 0, 0, "bf16", "fp32|bf16", "of parameters, states and activations"},
     [OPTIMIZER] = {"optimizer", LOAD_WORD, 0, 0, "adamw", TRAINING_OPTIMIZERS, "as in torch.optim"},
@@ -62,7 +63,8 @@ static enum err reinforcement_make(const struct load_request *r, struct trace_wr
     if (v[WIDTH].number % v[HEADS].number != 0)
         return err_set(why, ERR_USAGE, 0, "rl: heads divide the width");
     struct transformer m = {
-        .n_data = 1, .n_tensor = 1, .n_blocks = v[LAYERS].number, .width = v[WIDTH].number, .vocabulary = v[VOCABULARY].number,
+        .n_data = 1, .n_tensor = 1, .n_blocks = v[LAYERS].number, .width = v[WIDTH].number,
+        .vocabulary = v[VOCABULARY].number,
         .hidden = v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number,
         .n_rows = v[TRAINED].number * length, .is_checkpointed = v[CHECKPOINTING].number == 1,
         .heads = {.batch = v[TRAINED].number, .length = length, .n = v[HEADS].number,

@@ -42,8 +42,8 @@ static enum err requests_check(const struct served_request *r, const char *path,
 {
     if (r->prompt > 0 && r->prompt <= REQUEST_TOKENS_MAX && r->answer <= REQUEST_TOKENS_MAX)
         return ERR_OK;
-    return err_set(why, ERR_FORMAT, line, "%s: line %llu: a request has 1 to %d tokens, and an answer up to as many", path,
-                   (unsigned long long)line, REQUEST_TOKENS_MAX);
+    return err_set(why, ERR_FORMAT, line, "%s: line %llu: a request has 1 to %d tokens, and an answer up to as many",
+                   path, (unsigned long long)line, REQUEST_TOKENS_MAX);
 }
 
 /* ---- CSV ---- */
@@ -138,8 +138,8 @@ static enum err csv_row_read(const struct csv_line *line, const size_t columns[R
     if (!time_read(line->fields[columns[COLUMN_ARRIVAL]], &us) ||
         !tokens_read(line->fields[columns[COLUMN_PROMPT]], &r.prompt) ||
         !tokens_read(line->fields[columns[COLUMN_ANSWER]], &r.answer))
-        return err_set(why, ERR_FORMAT, line->number, "%s: line %llu: a time or a number of tokens cannot be read", path,
-                       (unsigned long long)line->number);
+        return err_set(why, ERR_FORMAT, line->number, "%s: line %llu: a time or a number of tokens cannot be read",
+                       path, (unsigned long long)line->number);
     if (out->n_requests == 0)
         *origin_us = us;
     r.arrival_us = us > *origin_us ? us - *origin_us : 0;
@@ -157,8 +157,8 @@ static enum err csv_read(struct input *in, const char *path, size_t n_max, struc
     for (size_t i = 0; i < REQUEST_COLUMNS && e == ERR_OK; i++) {
         columns[i] = column_find(line, (enum request_column)i);
         if (columns[i] == line->n)
-            e = err_set(why, ERR_FORMAT, 1, "%s: line 1 names no column \"%s\", \"%s\" or \"%s\"", path, column_names[i][0],
-                        column_names[i][1], column_names[i][2]);
+            e = err_set(why, ERR_FORMAT, 1, "%s: line 1 names no column \"%s\", \"%s\" or \"%s\"", path,
+                        column_names[i][0], column_names[i][1], column_names[i][2]);
     }
     while (e == ERR_OK && out->n_requests < n_max) {
         e = csv_next(in, line, why);
@@ -198,7 +198,8 @@ static enum err json_row_take(const json_t *o, const char *path, uint64_t line, 
     const json_int_t ms = json_integer_value(json_object_get(o, "timestamp"));
     if (!json_is_integer(prompt) || !json_is_integer(answer) || ms < 0 || ms > INT64_MAX / US_PER_MS ||
         json_integer_value(prompt) < 0 || json_integer_value(answer) < 0)
-        return err_set(why, ERR_FORMAT, line, "%s: line %llu is no object with timestamp, input_length and output_length", path,
+        return err_set(why, ERR_FORMAT, line, "%s: line %llu is no object with timestamp, input_length and "
+                       "output_length", path,
                        (unsigned long long)line);
     struct served_request r = {.arrival_us = (uint64_t)ms * US_PER_MS,
                                .prompt = (uint64_t)json_integer_value(prompt),
@@ -235,8 +236,8 @@ static enum err json_read(struct input *in, const char *path, size_t n_max, stru
         const unsigned char *end = memchr(bytes, '\n', n);
         const size_t length = end == NULL ? n : (size_t)(end - bytes);
         if (end == NULL && n == JSON_LINE_MAX)
-            return err_set(why, ERR_FORMAT, line, "%s: line %llu is longer than %d bytes", path, (unsigned long long)line,
-                           JSON_LINE_MAX);
+            return err_set(why, ERR_FORMAT, line, "%s: line %llu is longer than %d bytes", path,
+                           (unsigned long long)line, JSON_LINE_MAX);
         if (length > 0)
             e = json_row_read((const char *)bytes, length, path, line, out, why);
         input_skip(in, end == NULL ? length : length + 1);
@@ -281,7 +282,8 @@ static uint64_t tokens_make(uint64_t *random, uint64_t low, unsigned powers)
     return power + (r >> 20) % power;
 }
 
-enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct request_trace *out, struct err_detail *why)
+enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct request_trace *out,
+                            struct err_detail *why)
 {
     enum err e = ERR_OK;
     uint64_t us = 0, random = seed;

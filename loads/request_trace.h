@@ -31,15 +31,15 @@ struct request_trace {
     size_t n_requests, requests_room, n_ids, ids_room;
 };
 
-/* Reads at most `n_max` requests, of an input that messages call `name`, or of a file. ERR_FORMAT with file and line; ERR_INPUT, ERR_IO; ERR_HOST_NOMEM. request_trace_free
- * frees, also after an error. */
+/* Reads at most `n_max` requests, of an input that messages call `name`, or of a file. ERR_FORMAT with file and line;
+ * ERR_INPUT, ERR_IO; ERR_HOST_NOMEM. request_trace_free frees, also after an error. */
 struct input;
 MUST_USE enum err request_trace_read_input(struct input *in, const char *name, size_t n_max, struct request_trace *out,
                                            struct err_detail *why);
 MUST_USE enum err request_trace_read(const char *path, size_t n_max, struct request_trace *out, struct err_detail *why);
 
-/* `n` requests made up: at random times, about `rate_per_s` a second, with prompts of 16 to 2,047 tokens and answers of 16
- * to 511, short ones more often. */
+/* `n` requests made up: at random times, about `rate_per_s` a second, with prompts of 16 to 2,047 tokens and answers of
+ * 16 to 511, short ones more often. */
 MUST_USE enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct request_trace *out,
                                      struct err_detail *why);
 void request_trace_free(struct request_trace *t);

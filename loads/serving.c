@@ -7,8 +7,8 @@
  *                  (Hugging Face's DynamicCache): the worst that an allocator meets
  *     paged        blocks of some tokens for all layers, shared by prompts that begin alike (vLLM, Mooncake)
  *
- * A step of the server takes `step_us`. In it each running request advances by a chunk of its prompt, or by a token of its
- * answer.
+ * A step of the server takes `step_us`. In it each running request advances by a chunk of its prompt, or by a token of
+ * its answer.
  */
 #include "loads/kinds.h"
 
@@ -19,13 +19,15 @@
 #include <string.h>
 
 enum serving_option {
-    REQUESTS, N, RATE, CACHE, LAYERS, WIDTH, HEADS, KV_HEADS, HIDDEN, VOCABULARY, RUNNING, CHUNK, BLOCK, POOL, STEP_US, CARD
+    REQUESTS, N, RATE, CACHE, LAYERS, WIDTH, HEADS, KV_HEADS, HIDDEN, VOCABULARY, RUNNING, CHUNK, BLOCK, POOL, STEP_US,
+    CARD
 };
 enum { CONTIGUOUS, PAGED };
 enum { ELEMENT_BYTES = 2, NS_PER_US = 1000, FLOAT_BYTES = 4 };
 
 static const struct load_option serving_options[] = {
-    [REQUESTS] = {"requests", LOAD_TEXT, 0, 0, "made", NULL, "file of a published request trace; made: requests made up"},
+    [REQUESTS] = {"requests", LOAD_TEXT, 0, 0, "made", NULL,
+                  "file of a published request trace; made: requests made up"},
     [N] = {"n", LOAD_NUMBER, 1, 100000000, "64", NULL, "requests, or the first of the file's"},
     [RATE] = {"rate", LOAD_NUMBER, 1, 1000000, "4", NULL, "requests a second, where they are made up"},
     [CACHE] = {"cache", LOAD_WORD, 0, 0, "contiguous", "contiguous|paged", "how keys and values are kept"},
@@ -33,7 +35,8 @@ static const struct load_option serving_options[] = {
     [WIDTH] = {"width", LOAD_NUMBER, 8, 1 << 16, "768", NULL, "elements of a token's vector"},
     [HEADS] = {"heads", LOAD_NUMBER, 1, 1024, "12", NULL, "heads of attention; they divide the width"},
     [KV_HEADS] = {"kv_heads", LOAD_NUMBER, 0, 1024, "0", NULL, "heads of keys and values; 0: as many"},
-    [HIDDEN] = {"hidden", LOAD_NUMBER, 0, 1 << 20, "0", NULL, "width of the feed-forward layer; 0: four times the width"},
+    [HIDDEN] = {"hidden", LOAD_NUMBER, 0, 1 << 20, "0", NULL,
+                "width of the feed-forward layer; 0: four times the width"},
     [VOCABULARY] = {"vocabulary", LOAD_NUMBER, 2, 1 << 22, "50257", NULL, "tokens that there are"},
     [RUNNING] = {"running", LOAD_NUMBER, 1, 100000, "8", NULL, "requests that run at once, at most"},
     [CHUNK] = {"chunk", LOAD_NUMBER, 0, 1 << 24, "0", NULL, "tokens of a prompt in one step; 0: all"},
@@ -50,7 +53,7 @@ struct layer { struct value qkv[2], out[2], up[2], down[2]; };
 struct active {
     const struct served_request *request;
     uint64_t n_done, n_answered;             /* tokens whose keys and values are kept; tokens answered */
-    uint32_t *keys, *values;                 /* contiguous: by layer */
+    struct layers_cache *caches;             /* contiguous: by layer */
     uint32_t tokens;                         /* the tensor of the last token, or of the prompt */
     uint32_t *own;                           /* paged: blocks of its own, n_own of them */
     uint64_t n_own, n_promised;
@@ -125,24 +128,6 @@ static struct value feed_forward_run(struct server *s, const struct layer *layer
     return residual(s, x, out);
 }
 
-/* Keys and values of a request in a layer grow by those in `qkv`. The first ones are a view of it. */
-static void cache_grow(struct server *s, struct active *a, uint64_t layer, uint32_t qkv, uint64_t n_rows)
-{
-    struct tape *t = tape_of(s);
-    const uint64_t bytes = (a->n_done + n_rows) * s->kv_width * ELEMENT_BYTES;
-    const uint32_t old_keys = a->keys[layer], old_values = a->values[layer];
-    if (a->n_done == 0) {
-        tape_keep(t, qkv);
-        tape_keep(t, qkv);
-        a->keys[layer] = a->values[layer] = qkv;
-        return;
-    }
-    a->keys[layer] = tape_new(t, bytes);
-    a->values[layer] = tape_new(t, bytes);
-    tape_drop(t, old_values);                        /* CPython empties a tuple from its end */
-    tape_drop(t, old_keys);
-}
-
 /* A forward pass of n_rows tokens, n_last of which are the last of their request. `a`: the request whose cache grows;
  * NULL: the cache is paged. The function's variables keep what they held until they get the next layer's. */
 static uint32_t forward_run(struct server *s, struct active *a, uint32_t tokens, uint64_t n_rows, uint64_t n_last)
@@ -158,7 +143,7 @@ static uint32_t forward_run(struct server *s, struct active *a, uint32_t tokens,
         tape_drop(t, last_qkv);
         last_qkv = qkv;
         if (a != NULL)
-            cache_grow(s, a, i, qkv, n_rows);
+            layers_grow_cache(l, &a->caches[i], qkv, (a->n_done + n_rows) * s->kv_width * ELEMENT_BYTES);
         const uint32_t mixed = attention_run(s, n_rows);
         tape_drop(t, last_mixed);
         last_mixed = mixed;
@@ -204,15 +189,15 @@ static enum err active_begin(struct server *s, const struct served_request *r, s
 {
     const uint64_t n_blocks = blocks_of(s, r->prompt + r->answer), n_layers = s->v[LAYERS].number;
     struct active a = {.request = r, .tokens = TAPE_NONE, .n_promised = n_blocks > r->n_ids ? n_blocks : r->n_ids};
-    a.keys = malloc(2 * n_layers * sizeof *a.keys);
+    a.caches = malloc(n_layers * sizeof *a.caches);
     a.own = malloc(n_blocks * sizeof *a.own);
-    if (a.keys == NULL || a.own == NULL) {
-        free(a.keys);
+    if (a.caches == NULL || a.own == NULL) {
+        free(a.caches);
         free(a.own);
         return err_set(why, ERR_HOST_NOMEM, 0, "load: %s", err_text(ERR_HOST_NOMEM));
     }
-    a.values = a.keys + n_layers;
-    memset(a.keys, 0xff, 2 * n_layers * sizeof *a.keys);
+    for (uint64_t i = 0; i < n_layers; i++)
+        a.caches[i] = LAYERS_NO_CACHE;
     if (s->v[CACHE].number == PAGED)
         prompt_share(s, &a);
     else
@@ -224,10 +209,8 @@ static enum err active_begin(struct server *s, const struct served_request *r, s
 static void active_end(struct server *s, struct active *a)
 {
     struct tape *t = tape_of(s);
-    for (uint64_t i = s->v[LAYERS].number; i-- > 0;) {       /* CPython empties a list from its end */
-        tape_drop(t, a->values[i]);
-        tape_drop(t, a->keys[i]);
-    }
+    for (uint64_t i = s->v[LAYERS].number; i-- > 0;)         /* CPython empties a list from its end */
+        layers_drop_cache(&s->base.layers, a->caches[i]);
     tape_drop(t, a->tokens);
     for (uint64_t i = 0; i < a->n_own; i++)
         prefix_blocks_give(&s->blocks, a->own[i]);
@@ -236,7 +219,7 @@ static void active_end(struct server *s, struct active *a)
             prefix_blocks_leave(&s->blocks, s->trace.ids[a->request->first_id + i]);
         prefix_blocks_release(&s->blocks, a->n_promised);
     }
-    free(a->keys);
+    free(a->caches);
     free(a->own);
 }
 
@@ -251,8 +234,8 @@ static enum err server_admit(struct server *s, struct err_detail *why)
             break;
         if (s->v[CACHE].number == PAGED && !prefix_blocks_promise(&s->blocks, n)) {
             if (s->n_running == 0)
-                return err_set(why, ERR_USAGE, 0, "serve: request %zu needs %llu blocks, more than pool=%llu", s->next + 1,
-                               (unsigned long long)n, (unsigned long long)s->v[POOL].number);
+                return err_set(why, ERR_USAGE, 0, "serve: request %zu needs %llu blocks, more than pool=%llu",
+                               s->next + 1, (unsigned long long)n, (unsigned long long)s->v[POOL].number);
             break;
         }
         e = active_begin(s, r, why);
@@ -369,7 +352,8 @@ static size_t ids_end(const struct request_trace *t)
     return end;
 }
 
-static enum err server_open(struct server *s, const struct load_request *r, struct trace_writer *w, struct err_detail *why)
+static enum err server_open(struct server *s, const struct load_request *r, struct trace_writer *w,
+                            struct err_detail *why)
 {
     const struct load_value *v = r->values;
     s->v = v;

@@ -107,8 +107,9 @@ struct value tape_output(const struct tape *t, const struct tape_node *n, uint32
  * otherwise when the node is done. */
 void tape_used(struct tape *t, struct tape_node *n, uint32_t i);
 
-/* In a backward function: the gradient of inputs[i]. The caller's reference goes to the tape, which casts it if its size is
- * not the input's. is_view: it passes through a change of shape; PyTorch then does not add another one to it in place. */
+/* In a backward function: the gradient of inputs[i]. The caller's reference goes to the tape, which casts it if its
+ * size is not the input's. is_view: it passes through a change of shape; PyTorch then does not add another one to it in
+ * place. */
 void tape_give(struct tape *t, struct tape_node *n, uint32_t i, uint32_t gradient, bool is_view);
 
 /* Runs the graph backwards from `loss`, and forgets it. `loss` keeps its storage. */
@@ -118,8 +119,8 @@ bool tape_is_backward(const struct tape *t);             /* is that running? */
 /* ---- checkpointed sections ---- */
 
 /* Runs `forward` without saving anything but `input`. When a node of it needs what it would have saved, it is run again
- * up to the last such operation (torch.utils.checkpoint, use_reentrant=False). `again` is handed to it. The reference of
- * `input` stays the caller's. */
+ * up to the last such operation (torch.utils.checkpoint, use_reentrant=False). `again` is handed to it. The reference
+ * of `input` stays the caller's. */
 typedef struct value (*tape_section)(struct tape *t, struct value input, const void *again);
 struct value tape_checkpoint(struct tape *t, tape_section forward, struct value input, const void *again);
 

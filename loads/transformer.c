@@ -3,7 +3,6 @@
 #include "loads/transformer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const struct value no_value = {.storage = TAPE_NONE, .node = TAPE_NONE};
 
@@ -114,7 +113,8 @@ static struct value dropout_run(struct transformer *m, struct value x)
     return out;
 }
 
-static struct value attention_run(struct transformer *m, const struct transformer_block *b, struct value x, uint32_t kept[2])
+static struct value attention_run(struct transformer *m, const struct transformer_block *b, struct value x,
+                                  uint32_t kept[2])
 {
     struct layers *l = &m->training.layers;
     const struct value normal = layers_norm(l, x, b->norm1[0], b->norm1[1]);
@@ -213,35 +213,16 @@ void transformer_train(struct transformer *m, struct training_batch *batch)
 
 /* ---- generating ---- */
 
-struct cache { uint32_t keys, values; };
-
-/* Keys and values of a block grow by those in `qkv`. The first ones are a view of it. */
-static void cache_grow(struct transformer *m, struct cache *c, uint32_t qkv, uint64_t n_done, uint64_t n_new)
-{
-    struct tape *t = m->training.layers.tape;
-    const struct cache old = *c;
-    if (n_done == 0) {
-        tape_keep(t, qkv);
-        tape_keep(t, qkv);
-        *c = (struct cache){qkv, qkv};
-        return;
-    }
-    const uint64_t bytes = m->heads.batch * (n_done + n_new) * m->width * tape_element_bytes(t);
-    c->keys = tape_new(t, bytes);
-    c->values = tape_new(t, bytes);
-    tape_drop(t, old.values);
-    tape_drop(t, old.keys);
-}
-
 static struct value cached_block_run(struct transformer *m, const struct transformer_block *b, struct value x,
-                                     struct cache *c, uint64_t n_done, uint64_t n_new)
+                                     struct layers_cache *c, uint64_t n_done, uint64_t n_new)
 {
     struct layers *l = &m->training.layers;
-    const struct layers_heads heads = {.batch = m->heads.batch, .length = n_new, .n = m->heads.n, .width = m->heads.width};
+    const struct layers_heads heads = {.batch = m->heads.batch, .length = n_new, .n = m->heads.n,
+                                       .width = m->heads.width};
     const struct value normal = layers_norm(l, x, b->norm1[0], b->norm1[1]);
     const struct value qkv = linear_run(m, &b->qkv, normal);
     tape_drop(l->tape, normal.storage);
-    cache_grow(m, c, qkv.storage, n_done, n_new);
+    layers_grow_cache(l, c, qkv.storage, m->heads.batch * (n_done + n_new) * m->width * qkv.element_bytes);
     const struct value mixed = layers_attention(l, qkv, &heads);
     tape_drop(l->tape, qkv.storage);
     const struct value attended = linear_run(m, &b->out, mixed);
@@ -256,7 +237,7 @@ static struct value cached_block_run(struct transformer *m, const struct transfo
 }
 
 /* A forward pass of n_new tokens of each sequence; returns the next ones. */
-static uint32_t cached_run(struct transformer *m, struct cache *caches, uint32_t index, uint64_t n_done, uint64_t n_new)
+static uint32_t cached_run(struct transformer *m, struct layers_cache *caches, uint32_t index, uint64_t n_done, uint64_t n_new)
 {
     struct layers *l = &m->training.layers;
     m->n_rows = m->heads.batch * n_new;
@@ -276,13 +257,14 @@ static uint32_t cached_run(struct transformer *m, struct cache *caches, uint32_t
 void transformer_generate(struct transformer *m, uint64_t prompt, uint64_t answer)
 {
     struct tape *t = m->training.layers.tape;
-    struct cache *caches = malloc(m->n_blocks * sizeof *caches);
+    struct layers_cache *caches = malloc(m->n_blocks * sizeof *caches);
     const uint64_t n_rows = m->n_rows;
     if (caches == NULL) {
         tape_no_memory(t);
         return;
     }
-    memset(caches, 0xff, m->n_blocks * sizeof *caches);
+    for (uint64_t i = 0; i < m->n_blocks; i++)
+        caches[i] = LAYERS_NO_CACHE;
     tape_want_gradients(t, false);
     uint32_t tokens = tape_new(t, m->heads.batch * prompt * LAYERS_INDEX_BYTES);
     for (uint64_t done = 0, n = prompt; done < prompt + answer - 1; done += n, n = 1) {
@@ -292,10 +274,8 @@ void transformer_generate(struct transformer *m, uint64_t prompt, uint64_t answe
         tokens = next;
     }
     tape_drop(t, tokens);
-    for (uint64_t i = m->n_blocks; i-- > 0;) {
-        tape_drop(t, caches[i].values);
-        tape_drop(t, caches[i].keys);
-    }
+    for (uint64_t i = m->n_blocks; i-- > 0;)
+        layers_drop_cache(&m->training.layers, caches[i]);
     tape_want_gradients(t, true);
     m->n_rows = n_rows;
     free(caches);

@@ -36,8 +36,8 @@ struct transformer {
 
 /* Opens the tape and places the parameters. Errors of training_open; transformer_close frees, also after an error, and
  * returns the tape's error. */
-MUST_USE enum err transformer_open(struct transformer *m, struct trace_writer *w, const char *card, unsigned element_bytes,
-                                   enum training_optimizer optimizer, struct err_detail *why);
+MUST_USE enum err transformer_open(struct transformer *m, struct trace_writer *w, const char *card,
+                                   unsigned element_bytes, enum training_optimizer optimizer, struct err_detail *why);
 enum err transformer_close(struct transformer *m);
 
 /* A batch forward and backward. */

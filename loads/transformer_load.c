@@ -5,8 +5,8 @@
 #include "loads/transformer.h"
 
 enum transformer_option {
-    LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, BATCH, LENGTH, STEPS, PRECISION, OPTIMIZER, CHECKPOINTING, ACCUMULATE, DROPOUT,
-    DATA, ZERO, TENSOR, LORA, EXPERTS, CHOSEN, SKEW, CARD
+    LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, BATCH, LENGTH, STEPS, PRECISION, OPTIMIZER, CHECKPOINTING, ACCUMULATE,
+    DROPOUT, DATA, ZERO, TENSOR, LORA, EXPERTS, CHOSEN, SKEW, CARD
 };
 enum { FP32, BF16, AUTOCAST };
 
@@ -14,7 +14,8 @@ static const struct load_option transformer_options[] = {
     [LAYERS] = {"layers", LOAD_NUMBER, 1, 1000, "12", NULL, "blocks of attention and feed-forward"},
     [WIDTH] = {"width", LOAD_NUMBER, 8, 1 << 16, "768", NULL, "elements of a token's vector"},
     [HEADS] = {"heads", LOAD_NUMBER, 1, 1024, "12", NULL, "heads of attention; they divide the width"},
-    [HIDDEN] = {"hidden", LOAD_NUMBER, 0, 1 << 20, "0", NULL, "width of the feed-forward layer; 0: four times the width"},
+    [HIDDEN] = {"hidden", LOAD_NUMBER, 0, 1 << 20, "0", NULL,
+                "width of the feed-forward layer; 0: four times the width"},
     [VOCABULARY] = {"vocabulary", LOAD_NUMBER, 2, 1 << 22, "50257", NULL, "tokens that there are"},
     [BATCH] = {"batch", LOAD_NUMBER, 1, 1 << 20, "8", NULL, "sequences in a batch"},
     [LENGTH] = {"length", LOAD_NUMBER, 1, 1 << 22, "1024", NULL, "tokens in a sequence"},
@@ -32,7 +33,8 @@ static const struct load_option transformer_options[] = {
     [LORA] = {"lora", LOAD_NUMBER, 0, 1 << 16, "0", NULL, "rank of trained corrections to frozen layers; 0: train all"},
     [EXPERTS] = {"experts", LOAD_NUMBER, 0, EXPERTS_MAX, "0", NULL, "feed-forward layers of a mixture; 0: one for all"},
     [CHOSEN] = {"chosen", LOAD_NUMBER, 1, EXPERTS_MAX, "2", NULL, "experts that a token is sent to"},
-    [SKEW] = {"skew", LOAD_NUMBER, 1, 1000, "4", NULL, "times as many tokens for the most popular expert as for the least"},
+    [SKEW] = {"skew", LOAD_NUMBER, 1, 1000, "4", NULL,
+              "times as many tokens for the most popular expert as for the least"},
     [CARD] = {"card", LOAD_TEXT, 0, 0, "a100-40g", NULL, "the libraries' workspaces follow it"},
     {.name = NULL},
 };
@@ -42,14 +44,8 @@ static uint64_t hidden_of(const struct load_value *v)
     return v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number;
 }
 
-static enum err transformer_check(const struct load_value *v, struct err_detail *why)
+static enum err ranks_check(const struct load_value *v, struct err_detail *why)
 {
-    if (v[WIDTH].number % v[HEADS].number != 0)
-        return err_set(why, ERR_USAGE, 0, "transformer: %llu heads do not divide a width of %llu",
-                       (unsigned long long)v[HEADS].number, (unsigned long long)v[WIDTH].number);
-    if (v[EXPERTS].number > 0 && (v[CHOSEN].number > v[EXPERTS].number || v[LORA].number > 0))
-        return err_set(why, ERR_USAGE, 0, "transformer: %s", v[LORA].number > 0 ? "experts have no lora here"
-                                                                                : "chosen is more than there are experts");
     if (v[HEADS].number % v[TENSOR].number != 0 || hidden_of(v) % v[TENSOR].number != 0)
         return err_set(why, ERR_USAGE, 0, "transformer: tensor=%llu does not divide the heads and the hidden width",
                        (unsigned long long)v[TENSOR].number);
@@ -57,9 +53,21 @@ static enum err transformer_check(const struct load_value *v, struct err_detail 
         return err_set(why, ERR_USAGE, 0, "transformer: tensor= is not with lora= or experts= here");
     if (v[ZERO].number == 1 && v[DATA].number == 1)
         return err_set(why, ERR_USAGE, 0, "transformer: zero=states needs data=...: the ranks that share the states");
+    return ERR_OK;
+}
+
+static enum err transformer_check(const struct load_value *v, struct err_detail *why)
+{
+    if (v[WIDTH].number % v[HEADS].number != 0)
+        return err_set(why, ERR_USAGE, 0, "transformer: %llu heads do not divide a width of %llu",
+                       (unsigned long long)v[HEADS].number, (unsigned long long)v[WIDTH].number);
+    if (v[EXPERTS].number > 0 && v[LORA].number > 0)
+        return err_set(why, ERR_USAGE, 0, "transformer: experts have no lora here");
+    if (v[EXPERTS].number > 0 && v[CHOSEN].number > v[EXPERTS].number)
+        return err_set(why, ERR_USAGE, 0, "transformer: chosen is more than there are experts");
     if (v[BATCH].number * v[LENGTH].number > UINT64_C(1) << 32)
         return err_set(why, ERR_USAGE, 0, "transformer: a batch of more than 2^32 tokens");
-    return ERR_OK;
+    return ranks_check(v, why);
 }
 
 static enum err transformer_make(const struct load_request *r, struct trace_writer *w, struct err_detail *why)
