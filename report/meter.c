@@ -27,14 +27,18 @@ enum err meter_grow(struct meter *m, const struct device *device, uint32_t segme
 }
 
 /* A range can gain and lose memory while blocks are active in it; a whole segment cannot. */
-static void meter_look_at_ranges(struct meter *m, const struct device *device)
+static void meter_look_at_ranges(struct meter *m, struct device *device)
 {
-    for (uint32_t id = 0; id < m->n_segments && id < device->n_segments; id++) {
+    for (uint32_t id; device->moved != 0;) {
+        id = device->moved - 1;
+        struct segment_state *range = &device->segments[id];
+        device->moved = range->next_moved;
+        range->is_moved = false;
         struct meter_segment *s = &m->segments[id];
-        if (s->n_active == 0 || !device->segments[id].is_range)
+        if (id >= m->n_segments || s->n_active == 0)
             continue;
-        m->split_bytes = m->split_bytes - s->bytes + device->segments[id].mapped_bytes;
-        s->bytes = device->segments[id].mapped_bytes;
+        m->split_bytes = m->split_bytes - s->bytes + range->mapped_bytes;
+        s->bytes = range->mapped_bytes;
     }
 }
 

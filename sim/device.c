@@ -82,16 +82,29 @@ static enum err device_table_reserve(struct device *dev)
     return dev->n_vacant > 0 || dev->n_segments < dev->cap_segments ? ERR_OK : device_table_grow(dev);
 }
 
+/* Another segment takes the place of an id, which stays in the list of ranges that moved. */
+static void device_table_replace(struct device *dev, uint32_t id, const struct segment_state *s)
+{
+    const struct segment_state was = dev->segments[id];
+    dev->segments[id] = *s;
+    dev->segments[id].next_moved = was.next_moved;
+    dev->segments[id].is_moved = was.is_moved;
+}
+
 static uint32_t device_table_enter(struct device *dev, const struct segment_state *s)
 {
-    const uint32_t id = dev->n_vacant > 0 ? dev->vacant[--dev->n_vacant] : dev->n_segments++;
-    dev->segments[id] = *s;
-    return id;
+    if (dev->n_vacant > 0) {
+        const uint32_t id = dev->vacant[--dev->n_vacant];
+        device_table_replace(dev, id, s);
+        return id;
+    }
+    dev->segments[dev->n_segments] = *s;
+    return dev->n_segments++;
 }
 
 static void device_table_leave(struct device *dev, uint32_t id)
 {
-    dev->segments[id] = (struct segment_state){.page = PAGES_NONE};
+    device_table_replace(dev, id, &(struct segment_state){.page = PAGES_NONE});
     dev->vacant[dev->n_vacant++] = id;
 }
 
@@ -264,12 +277,24 @@ static void device_note_mapping(struct device *dev, enum device_call_kind kind, 
                                            .segment = range->id, .offset = offset});
 }
 
+/* A range gains or loses memory. */
+static void device_range_moves(struct device *dev, uint32_t id)
+{
+    struct segment_state *s = &dev->segments[id];
+    if (s->is_moved)
+        return;
+    s->is_moved = true;
+    s->next_moved = dev->moved;
+    dev->moved = 1 + id;
+}
+
 enum err device_map(struct device *dev, const struct segment *range, uint64_t offset, uint64_t bytes, uint32_t phys)
 {
     const enum err e = dev->ops->map(dev, range->addr + offset, bytes, phys);
     if (e != ERR_OK)
         return e;
     dev->segments[range->id].mapped_bytes += bytes;
+    device_range_moves(dev, range->id);
     device_grow_usage(dev, bytes, 0);               /* its memory was counted when it was created */
     dev->usage.maps++;
     device_note_mapping(dev, DEVICE_CALL_MAP, range, offset, bytes, phys);
@@ -280,6 +305,7 @@ void device_unmap(struct device *dev, const struct segment *range, uint64_t offs
 {
     dev->ops->unmap(dev, range->addr + offset, bytes);
     dev->segments[range->id].mapped_bytes -= bytes;
+    device_range_moves(dev, range->id);
     dev->usage.reserved_bytes -= bytes;
     dev->usage.unmaps++;
     dev->usage.time_ns += dev->cfg.unmap_ns;

@@ -84,7 +84,9 @@ struct segment_state {
     uint64_t mapped_bytes;           /* bytes of its memory, without what another range counts: == bytes for a whole
                                       * segment */
     uint32_t page;                   /* its shared page (sim/pages.h), or PAGES_NONE */
+    uint32_t next_moved;             /* of the list device.moved, 1 + an id; 0: it is the last */
     bool     is_range;
+    bool     is_moved;               /* it is in that list */
 };
 
 struct device_usage {
@@ -168,6 +170,7 @@ struct device {                      /* first member of every device */
     uint32_t                 cap_segments;
     uint32_t                *vacant;         /* stack of ids to reuse */
     uint32_t                 n_vacant, cap_vacant;
+    uint32_t                 moved;          /* list of the ranges that gained or lost memory since the meter looked */
     const struct device_log *log;            /* borrowed; NULL: nobody listens */
 
     /* Of a real device. */

@@ -19,7 +19,7 @@ MIB = 1 << 20
 WORDS = ("action", "addr", "size", "stream", "frames", "name", "filename", "line", "pool_id", "device", "total_size",
          "address", "segments", "device_traces", "allocator_settings", "PYTORCH_CUDA_ALLOC_CONF", "max_split_size",
          "garbage_collection_threshold", "alloc", "free_completed", "segment_alloc", "segment_free", "segment_map",
-         "other", "", "f", "g")
+         "other", "", "f", "g", "state", "active_allocated", "inactive", "segment_type", "is_expandable", "small", "blocks")
 
 
 class Pickle:
@@ -196,6 +196,22 @@ def ranges(n):
                            p.record("alloc", BASE + i * 4 * MIB, 512, stream=i + 1)))
 
 
+def start_ranges(n):
+    """A recording that begins with a range of each stream, and a live block in each."""
+    p = Pickle()
+
+    def segment(i):
+        addr = BASE + i * 4 * MIB
+        blocks = [p.dict(size=512, state="active_allocated", address=addr),
+                  p.dict(size=2 * MIB - 512, state="inactive", address=addr + 512)]
+        return p.dict(device=0, address=addr, total_size=2 * MIB, stream=4096 * i, segment_type="small",
+                      is_expandable=b"\x88", blocks=p.list(blocks))
+
+    count = min(n // len(segment(1)), 60000)
+    return p.snapshot([p.record("alloc", BASE + 512, 512), p.record("free_completed", BASE + 512, 512)],
+                      [segment(i) for i in range(count)])
+
+
 def waits(n):
     """Frees that were waited for, before each segment that is given back."""
     p = Pickle()
@@ -233,6 +249,18 @@ def nested(n):
 def csv_ends(n):
     """Ends of requests that the log does not begin."""
     return b"op,ptr,size\n" + b"".join(fill(n, lambda i: b"free,%d,512\n" % (i << 20)))
+
+
+def stream_of(i):
+    return 4096 * (i * 40503 % 65536)                    # in no order
+
+
+def csv_streams(n):
+    """A stream for each request: first all come and go, then each asks for what only others have."""
+    count = min(n // 64, 60000)
+    come = [b"alloc,%d,512,%d\nfree,%d,512,%d\n" % (i + 1, stream_of(i), i + 1, stream_of(i)) for i in range(count)]
+    more = [b"alloc,%d,%d,%d\n" % (i + 1, 512 + 512 * (i % 64), stream_of(i)) for i in range(count)]
+    return b"op,ptr,size,stream\n" + b"".join(come + more)
 
 
 def csv_long_lines(n):
@@ -307,8 +335,9 @@ def endless_column(path, _):
 
 KINDS = {f.__name__: f for f in (
     collide, numbers, deep_stack, long_names, devices, too_many_devices, shared_segments, shared_records, pools,
-    long_run, short_runs, collected, descending, ranges, waits, warnings, result_runs, nested, csv_ends, csv_sizes,
-    csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, refusals, nearly_refusals, endless_view,
+    long_run, short_runs, collected, descending, ranges, start_ranges, waits,
+    warnings, result_runs, nested, csv_ends, csv_sizes,
+    csv_streams, csv_long_lines, csv_days, csv_lives, profile_ends, profile_objects, refusals, nearly_refusals, endless_view,
     endless_column)}
 
 

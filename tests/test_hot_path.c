@@ -214,9 +214,8 @@ static void model_remove(struct model *m, size_t i)
 
 static void model_open(struct model *m)
 {
-    static const struct stream_name stream = {0};
     *m = (struct model){.n = 0};
-    cr_assert_eq(free_set_open(&m->set, &m->blocks, &stream, 1), ERR_OK);
+    cr_assert_eq(free_set_open(&m->set, &m->blocks, NULL, 1), ERR_OK);
     cr_assert_eq(free_set_add_stream(&m->set, 0), ERR_OK);
     cr_assert_eq(block_table_reserve(&m->blocks, SET_BLOCKS + 1), ERR_OK);
 }

@@ -21,6 +21,10 @@ PICKLES = ("collide", "numbers", "deep_stack", "long_names", "devices", "too_man
 RESULTS = ("warnings", "result_runs", "nested")
 GROWTHS = ("csv_sizes",)               # recordings at three values, of which only the last is of many sizes
 LOGS = ("csv_ends", "csv_long_lines", "csv_days", "csv_lives", "profile_ends", "profile_objects")
+STARTS = ("start_ranges",)
+STREAMS = ("csv_streams",)
+POLICIES = ("pytorch", "pytorch:expandable_segments:True", "cupy", "paddle", "rmm-pool", "rmm-fixed:block=2GiB,count=1",
+            "rmm-arena", "cuda-async:reuse=same")       # those that keep something for each stream
 TEXTS = ("refusals", "nearly_refusals")
 
 
@@ -30,6 +34,10 @@ def commands(kind, size, path, folder):
         return [["info", path], ["import", path, "-o", folder + "/out.zst"]]
     if kind in LOGS:
         return [["import", path, "-o", folder + "/out.zst"], ["who", path]]
+    if kind in STARTS:
+        return [["info", path], [path, "--start", "faithful"], ["verify", path]]
+    if kind in STREAMS:
+        return [[path, "--policy", policy] for policy in POLICIES]
     if kind in GROWTHS:
         for name in ("/one", "/two"):
             with open(folder + name, "wb") as f:
@@ -61,7 +69,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/input"
-        for kind in PICKLES + RESULTS + GROWTHS + LOGS + TEXTS:
+        for kind in PICKLES + RESULTS + GROWTHS + LOGS + STARTS + STREAMS + TEXTS:
             for size in sizes:
                 slow_inputs.write(kind, size, path)
                 n = os.path.getsize(path)
@@ -70,7 +78,8 @@ def main():
                     share = None if taken is None else taken / (n * math.log2(n))
                     is_good = share is not None and share <= OPERATIONS
                     failures += not is_good
-                    print(f"{'ok' if is_good else 'FAILED':6} {kind:18} {n:8} bytes, {arguments[0]:6}: " +
+                    name = arguments[-1] if kind in STREAMS else arguments[0]
+                    print(f"{'ok' if is_good else 'FAILED':6} {kind:18} {n:8} bytes, {name:6}: " +
                           ("did not end" if share is None else f"{share:.1f} operations per n log n"))
     return failures > 0
 

@@ -59,7 +59,7 @@ static enum err buddy_create(const struct policy_config *cfg, struct policy **ou
     if (e == ERR_OK)
         e = heap_open(&y->heap, &y->upstream, cfg->peak_live);
     if (e == ERR_OK)
-        e = free_set_open(&y->free, &y->heap.blocks, cfg->streams, 1);
+        e = free_set_open(&y->free, &y->heap.blocks, NULL, 1);
     if (e == ERR_OK)
         e = free_set_add_stream(&y->free, 0);
     if (e != ERR_OK)

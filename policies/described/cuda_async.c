@@ -87,11 +87,7 @@ static void cuda_async_destroy(struct policy *p)
 
 static enum err cuda_async_open_sets(struct cuda_async *c, const struct policy_config *cfg)
 {
-    const uint32_t n = c->shares_streams ? 1 : cfg->n_streams;
-    enum err e = free_set_open(&c->free, &c->plain.heap.blocks, cfg->streams, n);
-    for (uint32_t i = 0; i < n && e == ERR_OK; i++)
-        e = free_set_add_stream(&c->free, (uint16_t)i);
-    return e;
+    return free_set_open(&c->free, &c->plain.heap.blocks, NULL, c->shares_streams ? 1 : cfg->n_streams);
 }
 
 static enum err cuda_async_create(const struct policy_config *cfg, struct policy **out, struct err_detail *why)
@@ -135,15 +131,34 @@ static enum err cuda_async_sync(struct cuda_async *c)
     return ERR_OK;
 }
 
+/* Makes sure that the blocks of a stream have bins. */
+static enum err cuda_async_prepare(struct cuda_async *c, uint16_t stream)
+{
+    return cuda_async_bins(c, stream) != NULL ? ERR_OK
+                                              : free_set_add_stream(&c->free, c->shares_streams ? 0 : stream);
+}
+
 static enum err cuda_async_alloc(struct policy *p, const struct event *req, struct block *out)
 {
     struct cuda_async *c = (struct cuda_async *)p;
+    const enum err prepared = cuda_async_prepare(c, req->stream);
+    if (prepared != ERR_OK)
+        return prepared;
     if (c->sync_every > 0 && ++c->n_requests % c->sync_every == 0) {
         const enum err e = cuda_async_sync(c);
         if (e != ERR_OK)
             return e;
     }
     return plain_alloc(p, req, out);
+}
+
+static void cuda_async_free(struct policy *p, const struct event *req, const struct block *block)
+{
+    const enum err e = cuda_async_prepare((struct cuda_async *)p, req->stream);
+    if (e == ERR_OK)
+        plain_free(p, req, block);
+    else
+        p->failure = e;                      /* the block stays taken, and the run ends */
 }
 
 static uint64_t cuda_async_largest_free(const struct policy *p)
@@ -166,7 +181,7 @@ const struct policy_ops policy_cuda_async = {
     .summary = "cudaMallocAsync's pool, a model (as described: CUDA's documentation; closed source)",
     .options = cuda_async_options,
     .create = cuda_async_create, .destroy = cuda_async_destroy,
-    .alloc = cuda_async_alloc,   .free = plain_free,
+    .alloc = cuda_async_alloc,   .free = cuda_async_free,
     .flush = plain_flush,        .walk = plain_walk,           .largest_free = cuda_async_largest_free,
     .stats = plain_stats,        .remarks = cuda_async_remarks, .check = plain_check,
 };

@@ -321,28 +321,87 @@ static uint32_t bin_below(struct free_bins *f, struct block_entry *at, unsigned 
     return bin_is_long(f, bin) ? treap_below(at, bin_root(f, bin), size) : found;
 }
 
-/* ---- the set ---- */
+/* ---- the streams of a set ---- */
 
-enum err free_set_open(struct free_set *s, struct block_table *blocks, const struct stream_name *names,
-                       uint32_t n_streams)
+struct stream_handle {
+    uint64_t handle;
+    uint32_t stream;
+};
+
+static int stream_handle_compare(const void *a, const void *b)
 {
-    struct free_bins **by_stream = calloc(n_streams, sizeof *by_stream);
-    uint16_t *order = calloc(n_streams, sizeof *order);
-    if (by_stream == NULL || order == NULL) {
-        free(by_stream);
+    const struct stream_handle *x = a, *y = b;
+    if (x->handle != y->handle)
+        return x->handle < y->handle ? -1 : 1;
+    return x->stream < y->stream ? -1 : x->stream > y->stream;
+}
+
+enum err free_set_places(const struct stream_name *names, uint32_t n_streams, uint16_t **out)
+{
+    struct stream_handle *order = calloc(n_streams, sizeof *order);
+    uint16_t *places = calloc(n_streams, sizeof *places);
+    if (order == NULL || places == NULL) {
         free(order);
+        free(places);
         return ERR_HOST_NOMEM;
     }
-    *s = (struct free_set){.blocks = blocks, .names = names, .by_stream = by_stream, .order = order};
+    for (uint32_t i = 0; i < n_streams; i++)
+        order[i] = (struct stream_handle){.handle = names[i].handle, .stream = i};
+    qsort(order, n_streams, sizeof *order, stream_handle_compare);
+    for (uint32_t i = 0; i < n_streams; i++)
+        places[order[i].stream] = (uint16_t)i;
+    free(order);
+    *out = places;
+    return ERR_OK;
+}
+
+static void free_streams_destroy(struct free_streams *o)
+{
+    if (o == NULL)
+        return;
+    max_tree_close(&o->largest);
+    free(o->at);
+    free(o->stale);
+    free(o->added);
+    free(o);
+}
+
+static struct free_streams *free_streams_create(const uint16_t *places, uint32_t n_streams)
+{
+    struct free_streams *o = calloc(1, sizeof *o);
+    if (o == NULL)
+        return NULL;
+    o->places = places;
+    o->at = calloc(n_streams, sizeof *o->at);
+    o->stale = calloc(n_streams, sizeof *o->stale);
+    o->added = calloc(n_streams, sizeof *o->added);
+    if (o->at != NULL && o->stale != NULL && o->added != NULL && max_tree_open(&o->largest, n_streams) == ERR_OK)
+        return o;
+    free_streams_destroy(o);
+    return NULL;
+}
+
+/* ---- the set ---- */
+
+enum err free_set_open(struct free_set *s, struct block_table *blocks, const uint16_t *places, uint32_t n_streams)
+{
+    struct free_bins **by_stream = calloc(n_streams, sizeof *by_stream);
+    struct free_streams *streams = free_streams_create(places, n_streams);
+    if (by_stream == NULL || streams == NULL) {
+        free(by_stream);
+        free_streams_destroy(streams);
+        return ERR_HOST_NOMEM;
+    }
+    *s = (struct free_set){.blocks = blocks, .by_stream = by_stream, .streams = streams};
     return ERR_OK;
 }
 
 void free_set_close(struct free_set *s)
 {
-    for (uint32_t i = 0; i < s->n_order; i++)
-        free(s->by_stream[s->order[i]]);
+    for (uint32_t i = 0; s->streams != NULL && i < s->streams->n; i++)
+        free(s->by_stream[s->streams->added[i]]);
     free(s->by_stream);
-    free(s->order);
+    free_streams_destroy(s->streams);
 }
 
 enum err free_set_add_stream(struct free_set *s, uint16_t stream)
@@ -350,12 +409,13 @@ enum err free_set_add_stream(struct free_set *s, uint16_t stream)
     struct free_bins *f = calloc(1, sizeof *f);
     if (f == NULL)
         return ERR_HOST_NOMEM;
+    struct free_streams *o = s->streams;
     assert(s->by_stream[stream] == NULL);
+    f->streams = o;
+    f->place = o->places == NULL ? (uint16_t)o->n : o->places[stream];
+    o->at[f->place] = stream;
+    o->added[o->n++] = stream;
     s->by_stream[stream] = f;
-    uint32_t i = s->n_order++;
-    for (; i > 0 && s->names[s->order[i - 1]].handle > s->names[stream].handle; i--)
-        s->order[i] = s->order[i - 1];
-    s->order[i] = stream;
     return ERR_OK;
 }
 
@@ -394,36 +454,51 @@ uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size
     return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, bin_of(size), size));
 }
 
-/* The first block of the streams from place i of the order on. */
-static uint32_t free_set_first_from(const struct free_set *s, uint32_t i)
+/* The bins of the stream at a place of the order; NULL for no place. */
+static struct free_bins *bins_at(const struct free_set *s, uint32_t place)
 {
-    for (; i < s->n_order; i++) {
-        const uint32_t b = free_bins_from(s->by_stream[s->order[i]], s->blocks->at, 0);
-        if (b != BLOCK_NONE)
-            return b;
-    }
-    return BLOCK_NONE;
+    return place == MAX_TREE_NONE ? NULL : s->by_stream[s->streams->at[place]];
 }
 
-/* The last block of the streams before place i of the order. */
-static uint32_t free_set_last_before(const struct free_set *s, uint32_t i)
+/* The streams of the set, with the largest blocks that they have now. A set that was never opened has none. */
+static const struct max_tree *free_set_settle(const struct free_set *s)
 {
-    while (i-- > 0) {
-        struct free_bins *f = s->by_stream[s->order[i]];
+    static const struct max_tree no_streams;
+    struct free_streams *o = s->streams;
+    if (o == NULL)
+        return &no_streams;
+    while (o->n_stale > 0) {
+        const uint16_t place = o->stale[--o->n_stale];
+        struct free_bins *f = bins_at(s, place);
         const uint32_t b = bins_below(s, f, N_BINS, UINT64_MAX);
-        if (b != BLOCK_NONE)
-            return last_of_size(s, f, b);
+        f->is_stale = false;
+        max_tree_put(&o->largest, place, b == BLOCK_NONE ? 0 : s->blocks->at[b].size);
     }
-    return BLOCK_NONE;
+    return &o->largest;
 }
 
-static uint32_t free_set_place(const struct free_set *s, uint16_t stream)
+/* The first block of the streams from a place of the order on. */
+static uint32_t free_set_first_from(const struct free_set *s, uint32_t place)
 {
-    assert(s->by_stream[stream] != NULL);
-    uint32_t i = 0;
-    while (s->order[i] != stream)
-        i++;
-    return i;
+    const struct free_bins *f = bins_at(s, max_tree_from(free_set_settle(s), place, 1));
+    return f == NULL ? BLOCK_NONE : free_bins_from(f, s->blocks->at, 0);
+}
+
+/* The last block of the streams before a place of the order. */
+static uint32_t free_set_last_before(const struct free_set *s, uint32_t place)
+{
+    struct free_bins *f = bins_at(s, max_tree_before(free_set_settle(s), place, 1));
+    return f == NULL ? BLOCK_NONE : last_of_size(s, f, bins_below(s, f, N_BINS, UINT64_MAX));
+}
+
+uint32_t free_set_elsewhere(const struct free_set *s, uint16_t stream, uint64_t size, bool is_last_first)
+{
+    const struct max_tree *largest = free_set_settle(s);
+    const uint64_t least = size > 0 ? size : 1;
+    uint32_t place = is_last_first ? max_tree_before(largest, UINT32_MAX, least) : max_tree_from(largest, 0, least);
+    if (place != MAX_TREE_NONE && s->streams->at[place] == stream)
+        place = is_last_first ? max_tree_before(largest, place, least) : max_tree_from(largest, place + 1, least);
+    return free_bins_at_least(bins_at(s, place), s->blocks->at, size);
 }
 
 uint32_t free_set_first(const struct free_set *s)
@@ -436,7 +511,7 @@ uint32_t free_set_next(const struct free_set *s, uint32_t b)
     struct block_entry *at = s->blocks->at;
     const uint16_t stream = at[b].stream;
     const uint32_t found = free_bins_next(s->by_stream[stream], at, b);
-    return found != BLOCK_NONE ? found : free_set_first_from(s, free_set_place(s, stream) + 1);
+    return found != BLOCK_NONE ? found : free_set_first_from(s, s->by_stream[stream]->place + 1u);
 }
 
 uint32_t free_set_prev(const struct free_set *s, uint32_t b)
@@ -449,7 +524,7 @@ uint32_t free_set_prev(const struct free_set *s, uint32_t b)
     if (bin_is_long(f, bin) && at[b].is_below)
         return block_last(at, treap_at_least(at, bin_root(f, bin), at[b].size), b);
     const uint32_t found = last_of_size(s, f, bins_below(s, f, bin, at[b].size));
-    return found != BLOCK_NONE ? found : free_set_last_before(s, free_set_place(s, at[b].stream));
+    return found != BLOCK_NONE ? found : free_set_last_before(s, f->place);
 }
 
 bool free_set_has_equal(const struct free_set *s, uint32_t b)
@@ -462,11 +537,5 @@ bool free_set_has_equal(const struct free_set *s, uint32_t b)
 
 uint64_t free_set_largest(const struct free_set *s)
 {
-    uint64_t largest = 0;
-    for (uint32_t i = 0; i < s->n_order; i++) {
-        const uint32_t b = bins_below(s, s->by_stream[s->order[i]], N_BINS, UINT64_MAX);
-        if (b != BLOCK_NONE && s->blocks->at[b].size > largest)
-            largest = s->blocks->at[b].size;
-    }
-    return largest;
+    return max_tree_largest(free_set_settle(s));
 }

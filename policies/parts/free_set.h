@@ -25,6 +25,7 @@
 #ifndef REPLAY_POLICIES_PARTS_FREE_SET_H
 #define REPLAY_POLICIES_PARTS_FREE_SET_H
 
+#include "base/max_tree.h"
 #include "base/units.h"
 #include "policies/parts/block_table.h"
 
@@ -44,10 +45,28 @@ static_assert(N_BINS + 1 < 64 * N_BIN_WORDS, "one summary word covers all");
 enum { LIST_STEPS = 64 };
 #define BIN_IS_LONG BLOCKS_MAX
 
+/*
+ * The streams of a set, in its order. `largest` holds the size of each stream's largest block, 0 if it has none. It is
+ * put in only when someone asks for a block of any stream: until then a stream whose blocks changed is on the list
+ * `stale`. So a change costs one test, and a question a logarithm for each stream that changed.
+ */
+struct free_streams {
+    struct max_tree largest;                   /* by place in the order */
+    const uint16_t *places;                    /* by stream, borrowed; NULL: the order in which they were added */
+    uint16_t *at;                              /* the stream at a place */
+    uint16_t *stale;                           /* places */
+    uint32_t  n_stale;
+    uint16_t *added;                           /* streams, in the order in which they were added */
+    uint32_t  n;
+};
+
 /* Bit i of words[w]: root[64 w + i] is not BLOCK_NONE. Bit w of `summary`: words[w] is not 0. One root more than there
  * are bins is always BLOCK_NONE: bin_from may return its index. */
 struct free_bins {
     uint64_t summary;
+    struct free_streams *streams;              /* of its set */
+    uint16_t place;
+    bool     is_stale;
     uint64_t words[N_BIN_WORDS];
     uint32_t root[N_BINS + 1];
 };
@@ -147,13 +166,15 @@ static inline bool bin_is_long(const struct free_bins *f, unsigned bin)
 /* Free blocks of one pool, in order A. */
 struct free_set {
     struct block_table *blocks;             /* borrowed */
-    const struct stream_name *names;           /* borrowed */
     struct free_bins **by_stream;              /* by dense stream; NULL until the stream is seen */
-    uint16_t *order;                           /* streams seen, ascending by handle */
-    uint32_t  n_order;
+    struct free_streams *streams;
 };
 
-MUST_USE enum err free_set_open(struct free_set *s, struct block_table *blocks, const struct stream_name *names,
+/* The places of streams in order A, ascending by handle; free() it. ERR_HOST_NOMEM. */
+MUST_USE enum err free_set_places(const struct stream_name *names, uint32_t n_streams, uint16_t **out);
+
+/* `places` (borrowed): of free_set_places; NULL if the order is that in which streams are added. ERR_HOST_NOMEM. */
+MUST_USE enum err free_set_open(struct free_set *s, struct block_table *blocks, const uint16_t *places,
                                 uint32_t n_streams);
 void free_set_close(struct free_set *s);
 
@@ -171,6 +192,15 @@ void free_bins_insert_long(struct free_bins *f, struct block_entry *at, unsigned
 void free_bins_remove_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint32_t b);
 uint32_t free_bins_at_least_long(struct free_bins *f, struct block_entry *at, unsigned bin, uint64_t size);
 
+/* The blocks of a stream change. */
+static inline void free_bins_touch(struct free_bins *f)
+{
+    if (f->is_stale)
+        return;
+    f->is_stale = true;
+    f->streams->stale[f->streams->n_stale++] = f->place;
+}
+
 /* Inserts `b`, which is in no set, into the bins of its stream. */
 static inline void free_bins_insert(struct free_bins *f, struct block_entry *at, uint32_t b)
 {
@@ -179,6 +209,7 @@ static inline void free_bins_insert(struct free_bins *f, struct block_entry *at,
     if (bin_is_long(f, bin) || !list_insert(at, &f->root[bin], b))
         free_bins_insert_long(f, at, bin, b);
     bin_mark(f, bin);
+    free_bins_touch(f);
 }
 
 /* Removes `b` from the bins that it is in. */
@@ -190,6 +221,7 @@ static inline void free_bins_remove(struct free_bins *f, struct block_entry *at,
     else
         list_remove(at, &f->root[bin], b);
     bin_unmark(f, bin);
+    free_bins_touch(f);
 }
 
 /* The first block in the bins from number `from` on; BLOCK_NONE if there is none. */
@@ -244,6 +276,10 @@ uint32_t free_set_below(const struct free_set *s, uint16_t stream, uint64_t size
 uint32_t free_set_first(const struct free_set *s);
 uint32_t free_set_next(const struct free_set *s, uint32_t b);
 uint32_t free_set_prev(const struct free_set *s, uint32_t b);
+
+/* The first block with at least `size` bytes in the bins of the first stream in order, or the last one, that has such a
+ * block and is not `stream`; BLOCK_NONE if there is none. */
+uint32_t free_set_elsewhere(const struct free_set *s, uint16_t stream, uint64_t size, bool is_last_first);
 
 /* Whether another block of its stream has the same size as `b`, which is in the set. */
 bool free_set_has_equal(const struct free_set *s, uint32_t b);

@@ -154,6 +154,7 @@ static void pytorch_destroy(struct policy *base)
     pytorch_streams_close(p);
     pytorch_ranges_close(p);
     block_table_close(&p->blocks);
+    free(p->stream_places);
     free(p->segments);
     free(p->conf);
     free(p);
@@ -220,13 +221,15 @@ static enum err pytorch_create(const struct policy_config *cfg, struct policy **
     p->n_pools = cfg->n_pools;
     p->ordinal = cfg->ordinal;
     p->peak_live = cfg->peak_live;
-    p->vacant_uses = p->vacant_waits = LINK_NONE;
+    p->vacant_uses = p->vacant_waits = p->vacant_range = LINK_NONE;
     p->pools = calloc(cfg->n_pools, sizeof *p->pools);
     p->halves = calloc(cfg->n_pools, 2 * sizeof *p->halves);
     p->fifos = calloc(cfg->n_streams, sizeof *p->fifos);
     enum err e = p->pools == NULL || p->halves == NULL || p->fifos == NULL ? ERR_HOST_NOMEM : ERR_OK;
     for (uint32_t i = 0; i < cfg->n_streams && e == ERR_OK; i++)
         p->fifos[i] = (struct pytorch_fifo){.head = LINK_NONE, .tail = LINK_NONE};
+    if (e == ERR_OK)
+        e = free_set_places(p->streams, p->n_streams, &p->stream_places);
     if (e == ERR_OK)
         e = pytorch_pool_open(p, 0, 0);
     if (e == ERR_OK)
@@ -332,6 +335,8 @@ static bool snapshot_shows(const struct pytorch *p, const struct block_entry *b)
 static void control_snapshot(struct pytorch *p)
 {
     uint64_t active = 0;
+    if (p->base.observer->record == NULL)
+        return;
     for (uint32_t b = 0; b < p->blocks.n; b++)
         if (snapshot_shows(p, pytorch_at(p, b)) && !block_is_free(pytorch_at(p, b)))
             active += pytorch_at(p, b)->size;

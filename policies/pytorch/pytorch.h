@@ -56,6 +56,7 @@ struct pytorch_half {
     uint32_t *unmapped;              /* unmapped blocks, ascending by stream handle, then address */
     uint32_t  n_unmapped, cap_unmapped;
     uint64_t  fit_calls;             /* searches while garbage collection was possible: the clock of ages */
+    uint64_t  unused[2];             /* up to a power of two: then its place in an array takes no multiplication */
 };
 static_assert(sizeof(void *) < 8 || sizeof(struct pytorch_half) == 64, "a power of two, for who looks one up");
 
@@ -85,7 +86,9 @@ struct pytorch_segment {
 struct pytorch_range {
     struct segment seg;              /* bytes 0: this entry is vacant */
     uint64_t page_bytes;
-    uint32_t *phys;                  /* by page: the handle of its memory; 0: none */
+    uint32_t **phys;                 /* by page, in chunks: the handle of its memory; 0: none. A chunk is NULL until one of
+                                      * its pages has memory: a range is as large as the card */
+    uint32_t next_vacant;
 };
 
 /* The end of a list of records other than blocks. */
@@ -131,6 +134,7 @@ struct pytorch {
     struct pytorch_half   *halves;   /* of each pool, small and large */
     uint32_t               n_pools;
     const struct stream_name *streams;
+    uint16_t              *stream_places;        /* of free_set_places */
     const struct pool_name   *pool_names;
     uint32_t               n_streams;
     uint32_t               ordinal;
@@ -162,7 +166,7 @@ struct pytorch {
     struct pytorch_segment *segments;            /* by the device's id */
     uint32_t               cap_segments;
     struct pytorch_range  *ranges;
-    uint32_t               n_ranges, cap_ranges;
+    uint32_t               n_ranges, cap_ranges, vacant_range;
 
     /* the last refusal, for its sentence */
     enum refusal_kind      refused;
@@ -327,6 +331,10 @@ enum err pytorch_grow_expandable(struct pytorch *p, uint8_t pool, enum pytorch_s
 /* Gives back the memory of all whole pages of a free block. */
 void pytorch_unmap(struct pytorch *p, uint32_t b);
 void pytorch_insert_unmapped(struct pytorch *p, uint32_t b);
+
+/* The unmapped block of a stream that covers an address; BLOCK_NONE if there is none. */
+uint32_t pytorch_find_unmapped(const struct pytorch *p, const struct pytorch_half *half, uint16_t stream,
+                               uint64_t addr);
 void pytorch_remove_unmapped(struct pytorch *p, uint32_t b);
 void pytorch_ranges_close(struct pytorch *p);
 const struct pytorch_range *pytorch_range_of(const struct pytorch *p, const struct block_entry *b);

@@ -278,10 +278,9 @@ static uint32_t pytorch_grow(struct pytorch *p, struct pytorch_attempt *a, bool 
 /* Searches the private pools that lend. Only requests of the shared pool borrow. */
 static uint32_t pytorch_borrow(struct pytorch *p, struct pytorch_attempt *a)
 {
-    const uint32_t n = a->pool == 0 ? order_table_slots(&p->lenders) : 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; a->pool == 0 && (i = order_table_from(&p->lenders, i)) != MAX_TREE_NONE; i++) {
         const struct order_slot slot = p->lenders.slots[i];
-        if (slot.distance < 0 || !p->pools[slot.value].exists)
+        if (!p->pools[slot.value].exists)
             continue;
         const struct pytorch_home home = pytorch_home(pytorch_half(p, slot.value, a->class), a->stream);
         a->is_borrowed = true;

@@ -53,7 +53,7 @@ static bool unmapped_before(const struct pytorch *p, const struct block_entry *a
     return ha != hb ? ha < hb : a->addr < b->addr;
 }
 
-/* The index of a block in the list, or where it would be inserted. */
+/* The index of a block in the list, or where it would be inserted. Only its stream and address count. */
 static uint32_t unmapped_place(const struct pytorch *p, const struct pytorch_half *half, const struct block_entry *b)
 {
     uint32_t low = 0, high = half->n_unmapped;
@@ -98,13 +98,23 @@ void pytorch_remove_unmapped(struct pytorch *p, uint32_t b)
     memmove(half->unmapped + at, half->unmapped + at + 1, (half->n_unmapped - at) * sizeof *half->unmapped);
 }
 
+uint32_t pytorch_find_unmapped(const struct pytorch *p, const struct pytorch_half *half, uint16_t stream, uint64_t addr)
+{
+    const struct block_entry at = {.stream = stream, .addr = addr};
+    const uint32_t i = unmapped_place(p, half, &at);
+    for (uint32_t k = i < half->n_unmapped ? i + 1 : i; k > 0 && k + 1 > i; k--) {      /* it begins there or before */
+        const struct block_entry *b = pytorch_at(p, half->unmapped[k - 1]);
+        if (b->stream == stream && addr >= b->addr && addr - b->addr < b->size)
+            return half->unmapped[k - 1];
+    }
+    return BLOCK_NONE;
+}
+
 /* ---- ranges ---- */
 
 static enum err range_enter(struct pytorch *p, const struct pytorch_range *range, uint64_t *tie)
 {
-    uint32_t i = 0;
-    while (i < p->n_ranges && p->ranges[i].seg.bytes != 0)
-        i++;
+    const uint32_t i = p->vacant_range != LINK_NONE ? p->vacant_range : p->n_ranges;
     if (i == p->cap_ranges) {
         const uint32_t cap = p->cap_ranges == 0 ? 4 : 2 * p->cap_ranges;
         struct pytorch_range *ranges = realloc(p->ranges, cap * sizeof *ranges);
@@ -116,6 +126,8 @@ static enum err range_enter(struct pytorch *p, const struct pytorch_range *range
     const enum err e = pytorch_segment_enter(p, &range->seg, tie);
     if (e != ERR_OK)
         return e;
+    if (i == p->vacant_range)
+        p->vacant_range = p->ranges[i].next_vacant;
     p->ranges[i] = *range;
     p->segments[range->seg.id].range = i;
     if (i == p->n_ranges)
@@ -123,12 +135,43 @@ static enum err range_enter(struct pytorch *p, const struct pytorch_range *range
     return ERR_OK;
 }
 
+/* Handles of pages in one chunk. */
+enum { RANGE_CHUNK = 1024 };
+
+static uint64_t range_n_chunks(const struct pytorch_range *r)
+{
+    return r->seg.bytes / r->page_bytes / RANGE_CHUNK + 1;
+}
+
+/* The handle of a page whose chunk is there. */
+static uint32_t *range_phys(const struct pytorch_range *r, uint64_t page)
+{
+    return &r->phys[page / RANGE_CHUNK][page % RANGE_CHUNK];
+}
+
+/* Makes sure that the pages from `first` until before `end` have chunks. */
+static enum err range_hold(struct pytorch_range *r, uint64_t first, uint64_t end)
+{
+    for (uint64_t k = first / RANGE_CHUNK; k * RANGE_CHUNK < end; k++)
+        if (r->phys[k] == NULL && (r->phys[k] = calloc(RANGE_CHUNK, sizeof **r->phys)) == NULL)
+            return ERR_HOST_NOMEM;
+    return ERR_OK;
+}
+
+static void range_free_phys(const struct pytorch_range *r)
+{
+    for (uint64_t k = 0; r->phys != NULL && k < range_n_chunks(r); k++)
+        free(r->phys[k]);
+    free(r->phys);
+}
+
 /* Gives the addresses back. No page of the range has memory any more. */
 static void range_forget(struct pytorch *p, struct pytorch_range *range)
 {
     device_range_free(p->base.device, &range->seg);
-    free(range->phys);
-    *range = (struct pytorch_range){0};
+    range_free_phys(range);
+    *range = (struct pytorch_range){.next_vacant = p->vacant_range};
+    p->vacant_range = (uint32_t)(range - p->ranges);
 }
 
 static uint64_t new_page_bytes(const struct pytorch *p, enum pytorch_size_class c)
@@ -149,11 +192,12 @@ enum err pytorch_create_range(struct pytorch *p, uint8_t pool, enum pytorch_size
         device_range_free(p->base.device, &range.seg);
         return ERR_OK;
     }
-    range.phys = calloc(array_bytes(bytes / page, sizeof *range.phys), 1);
+    range.phys = calloc(array_bytes(range_n_chunks(&range), sizeof *range.phys), 1);
     uint64_t tie;
     e = range.phys == NULL ? ERR_HOST_NOMEM : range_enter(p, &range, &tie);
     if (e != ERR_OK) {
-        range_forget(p, &range);
+        device_range_free(p->base.device, &range.seg);
+        range_free_phys(&range);
         return e;
     }
     const uint32_t b = block_table_new(&p->blocks);
@@ -174,14 +218,14 @@ static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_
     struct device *dev = p->base.device;
     const uint64_t first = (addr - r->seg.addr) / r->page_bytes;
     const uint64_t end = (addr - r->seg.addr + n + r->page_bytes - 1) / r->page_bytes;
-    enum err e = ERR_OK;
+    enum err e = range_hold(r, first, end);
     uint64_t made = first, mapped = first;
     while (made < end && e == ERR_OK) {
-        e = device_phys_create(dev, r->page_bytes, &r->phys[made]);
+        e = device_phys_create(dev, r->page_bytes, range_phys(r, made));
         made += e == ERR_OK;
     }
     while (mapped < end && e == ERR_OK) {
-        e = device_map(dev, &r->seg, mapped * r->page_bytes, r->page_bytes, r->phys[mapped]);
+        e = device_map(dev, &r->seg, mapped * r->page_bytes, r->page_bytes, *range_phys(r, mapped));
         mapped += e == ERR_OK;
     }
     *attached = (end - first) * r->page_bytes;
@@ -190,8 +234,8 @@ static enum err range_attach(struct pytorch *p, struct pytorch_range *r, uint64_
     for (uint64_t i = first; i < made; i++) {
         if (i < mapped)
             device_unmap(dev, &r->seg, i * r->page_bytes, r->page_bytes);
-        device_phys_destroy(dev, r->phys[i], r->page_bytes);
-        r->phys[i] = 0;
+        device_phys_destroy(dev, *range_phys(r, i), r->page_bytes);
+        *range_phys(r, i) = 0;
     }
     *attached = 0;
     return e == ERR_DEVICE_OOM ? ERR_OK : e;
@@ -236,9 +280,12 @@ static bool run_reaches(const struct pytorch *p, uint32_t b, uint64_t S)
 
 uint32_t pytorch_find_run(const struct pytorch *p, const struct pytorch_half *half, uint64_t S, uint16_t stream)
 {
-    for (uint32_t i = 0; i < half->n_unmapped; i++) {
+    const struct block_entry first = {.stream = stream};
+    for (uint32_t i = unmapped_place(p, half, &first); i < half->n_unmapped; i++) {
         const uint32_t u = half->unmapped[i];
         const struct block_entry *block = pytorch_at(p, u);
+        if (p->streams[block->stream].handle != p->streams[stream].handle)
+            break;
         if (block->stream != stream)
             continue;
         const bool has_front = block->prev != BLOCK_NONE && block_is_free(pytorch_at(p, block->prev));
@@ -336,8 +383,8 @@ void pytorch_unmap(struct pytorch *p, uint32_t b)
     stream_queues_sync(dev->cfg.queues, block->stream, 1);
     for (uint64_t i = first; i < end; i++) {
         device_unmap(dev, &range->seg, i * page, page);
-        device_phys_destroy(dev, range->phys[i], page);
-        range->phys[i] = 0;
+        device_phys_destroy(dev, *range_phys(range, i), page);
+        *range_phys(range, i) = 0;
     }
     if (start > block->addr)
         cut_free(p, b, start - block->addr, true);
@@ -362,6 +409,6 @@ void pytorch_unmap(struct pytorch *p, uint32_t b)
 void pytorch_ranges_close(struct pytorch *p)
 {
     for (uint32_t i = 0; i < p->n_ranges; i++)
-        free(p->ranges[i].phys);
+        range_free_phys(&p->ranges[i]);
     free(p->ranges);
 }

@@ -3,13 +3,21 @@
  * names, and no scan is needed. */
 #include "policies/pytorch/pytorch_follow.h"
 
+#include "base/intern.h"
 #include "policies/pytorch/pytorch_steps.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 static bool block_covers(const struct block_entry *b, uint64_t addr)
 {
     return addr >= b->addr && addr - b->addr < b->size;
+}
+
+/* Whether a block is free and mapped. */
+static bool follow_may_find(const struct block_entry *b)
+{
+    return (b->flags & BLOCK_IS_USED) != 0 && block_is_free(b) && !(b->flags & BLOCK_IS_UNMAPPED);
 }
 
 /* The free, mapped block that covers an address; BLOCK_NONE if there is none. */
@@ -17,8 +25,7 @@ static uint32_t follow_find(const struct pytorch *p, uint64_t addr)
 {
     for (uint32_t i = 0; i < p->blocks.n; i++) {
         const struct block_entry *b = pytorch_at(p, i);
-        if ((b->flags & BLOCK_IS_USED) && block_is_free(b) && !(b->flags & BLOCK_IS_UNMAPPED) &&
-            block_covers(b, addr))
+        if (follow_may_find(b) && block_covers(b, addr))
             return i;
     }
     return BLOCK_NONE;
@@ -28,13 +35,7 @@ static uint32_t follow_find(const struct pytorch *p, uint64_t addr)
  * reservations are assumptions, so ranges of different homes may seem to overlap. */
 static uint32_t follow_find_unmapped(const struct pytorch *p, const struct pytorch_attempt *a, uint64_t addr)
 {
-    const struct pytorch_half *half = pytorch_half(p, a->pool, a->class);
-    for (uint32_t i = 0; i < half->n_unmapped; i++) {
-        const struct block_entry *b = pytorch_at(p, half->unmapped[i]);
-        if (b->stream == a->stream && block_covers(b, addr))
-            return half->unmapped[i];
-    }
-    return BLOCK_NONE;
+    return pytorch_find_unmapped(p, pytorch_half(p, a->pool, a->class), a->stream, addr);
 }
 
 /* ---- predicting ---- */
@@ -191,17 +192,27 @@ static struct event restore_request(const struct trace_segment *s)
         .bytes = s->is_small ? PYTORCH_MIN_BLOCK : PYTORCH_EXACT_MIN, .stream = s->stream, .pool = s->pool};
 }
 
-/* Bytes from the first of the mapped pieces of one reservation to the end of its last. */
-static uint64_t restore_span(const struct trace_segment *s, size_t n)
+/* The home of a range, as a key: PyTorch reserves one range for each. */
+static uint64_t restore_home(const struct trace_segment *s)
 {
-    uint64_t span = 0;
-    for (size_t i = 0; i < n; i++)
-        if (s[i].is_range && s[i].stream == s->stream && s[i].pool == s->pool && s[i].is_small == s->is_small)
-            span = s[i].addr - s->addr + s[i].bytes;
-    return span;
+    return (uint64_t)s->stream << 16 | (uint64_t)s->pool << 8 | s->is_small;
 }
 
-static enum err restore_segment(struct pytorch *p, const struct trace_segment *s, size_t n)
+/* Finds the last mapped piece of each reservation. False without memory. */
+static bool restore_find_ends(const struct trace_segment *segments, size_t n, struct pair_map *last)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t *known = segments[i].is_range ? pair_map_find(last, restore_home(&segments[i]), 0) : NULL;
+        if (known != NULL)
+            *known = (uint32_t)i;
+        else if (segments[i].is_range && !pair_map_add(last, restore_home(&segments[i]), 0, (uint32_t)i))
+            return false;
+    }
+    return true;
+}
+
+/* `end`: the last mapped piece of the same reservation. */
+static enum err restore_segment(struct pytorch *p, const struct trace_segment *s, const struct trace_segment *end)
 {
     const struct event req = restore_request(s);
     if (!s->is_range)
@@ -210,7 +221,7 @@ static enum err restore_segment(struct pytorch *p, const struct trace_segment *s
     enum err e = pytorch_attempt_begin(p, &req, pytorch_choose_pool(p, &req), &a);
     uint32_t u = e == ERR_OK ? follow_find_unmapped(p, &a, s->addr) : BLOCK_NONE;
     if (e == ERR_OK && u == BLOCK_NONE) {
-        const uint64_t span = restore_span(s, n), reserve = pytorch_reserve(p);
+        const uint64_t span = end->addr - s->addr + end->bytes, reserve = pytorch_reserve(p);
         if (span > TRACE_RANGE_MAX)
             return ERR_CORRUPT;
         e = pytorch_create_range(p, a.pool, a.class, 0, a.stream, span > reserve ? span : reserve, &u);
@@ -233,16 +244,60 @@ static uint64_t restore_size(const struct pytorch *p, const struct trace_block *
     return !is_fine && room - S <= PYTORCH_SMALL_MAX ? room : S;
 }
 
+/* Free blocks by address. */
+struct free_places {
+    struct free_place { uint64_t addr; uint32_t block; } *at;
+    size_t n;
+};
+
+static int free_place_compare(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct free_place *)a)->addr, y = ((const struct free_place *)b)->addr;
+    return x < y ? -1 : x > y;
+}
+
+static enum err free_places_open(const struct pytorch *p, struct free_places *out)
+{
+    struct free_place *at = malloc((p->blocks.n + 1) * sizeof *at);
+    size_t n = 0;
+    *out = (struct free_places){.at = at};
+    if (at == NULL)
+        return ERR_HOST_NOMEM;
+    for (uint32_t b = 0; b < p->blocks.n; b++)
+        if (follow_may_find(pytorch_at(p, b)))
+            at[n++] = (struct free_place){.addr = pytorch_at(p, b)->addr, .block = b};
+    qsort(at, n, sizeof *at, free_place_compare);
+    out->n = n;
+    return ERR_OK;
+}
+
+/* The free block that covers an address. What was split off since is found, too, but slowly. */
+static uint32_t free_places_find(const struct pytorch *p, const struct free_places *places, uint64_t addr)
+{
+    size_t low = 0, high = places->n;
+    while (high - low > 1) {
+        const size_t mid = low + (high - low) / 2;
+        if (places->at[mid].addr <= addr)
+            low = mid;
+        else
+            high = mid;
+    }
+    if (places->n == 0)
+        return BLOCK_NONE;
+    const uint32_t b = places->at[low].block;
+    return follow_may_find(pytorch_at(p, b)) && block_covers(pytorch_at(p, b), addr) ? b : follow_find(p, addr);
+}
+
 /* Splits a live block out of the free block around it. `until`: the start of the next live block. *rest: the free block
  * left after the previous one, in which this one most likely lies; then the one left after this. */
-static enum err restore_block(struct pytorch *p, const struct trace_block *t, uint64_t until, uint32_t *rest,
-                              struct block *out)
+static enum err restore_block(struct pytorch *p, const struct free_places *places, const struct trace_block *t,
+                              uint64_t until, uint32_t *rest, struct block *out)
 {
     enum err e = block_table_reserve(&p->blocks, PYTORCH_SPARE_BLOCKS);
     if (e != ERR_OK)
         return e;
     const bool is_near = *rest != BLOCK_NONE && block_covers(pytorch_at(p, *rest), t->addr);
-    const uint32_t b = is_near ? *rest : follow_find(p, t->addr);
+    const uint32_t b = is_near ? *rest : free_places_find(p, places, t->addr);
     if (b == BLOCK_NONE)
         return ERR_CORRUPT;
     struct block_entry *block = pytorch_at(p, b);
@@ -284,29 +339,56 @@ static void restore_inactive_split(struct pytorch *p)
     }
 }
 
+static enum err restore_segments(struct pytorch *p, const struct trace_segment *segments, size_t n,
+                                 struct err_detail *why)
+{
+    struct pair_map last = {.entries = NULL};
+    if (!restore_find_ends(segments, n, &last)) {
+        pair_map_free(&last);
+        return ERR_HOST_NOMEM;
+    }
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        const uint32_t *end = segments[i].is_range ? pair_map_find(&last, restore_home(&segments[i]), 0) : NULL;
+        e = restore_segment(p, &segments[i], end == NULL ? NULL : &segments[*end]);
+        if (e != ERR_OK)
+            err_set(why, e, i, "start segment %zu of %" PRIu64 " bytes cannot be taken over: %s", i, segments[i].bytes,
+                    err_text(e));
+    }
+    pair_map_free(&last);
+    return e;
+}
+
+/* The blocks are in ascending order, as the trace's reader makes sure. */
+static enum err restore_blocks(struct pytorch *p, const struct trace_block *blocks, size_t n, struct block *live,
+                               struct err_detail *why)
+{
+    struct free_places places;
+    enum err e = free_places_open(p, &places);
+    uint32_t rest = BLOCK_NONE;
+    for (size_t i = 0, next; i < n && e == ERR_OK; i = next) {
+        for (next = i + 1; next < n && blocks[next].slot == TRACE_NO_SLOT;)
+            next++;
+        if (blocks[i].slot == TRACE_NO_SLOT)
+            continue;
+        const uint64_t until = next < n ? blocks[next].addr : UINT64_MAX;
+        e = restore_block(p, &places, &blocks[i], until, &rest, &live[blocks[i].slot]);
+        if (e != ERR_OK)
+            err_set(why, e, i, "the request live at 0x%" PRIx64 " lies in no segment that is known", blocks[i].addr);
+    }
+    free(places.at);
+    return e;
+}
+
 enum err pytorch_restore(struct policy *base, const struct trace_segment *segments, size_t n_segments,
                          const struct trace_block *blocks, size_t n_blocks, struct block *live, struct err_detail *why)
 {
     struct pytorch *p = (struct pytorch *)base;
-    for (size_t i = 0; i < n_segments; i++) {
-        const enum err e = restore_segment(p, &segments[i], n_segments - i);
-        if (e != ERR_OK)
-            return err_set(why, e, i, "start segment %zu of %" PRIu64 " bytes cannot be taken over: %s", i,
-                           segments[i].bytes, err_text(e));
-    }
-    uint32_t rest = BLOCK_NONE;
-    for (size_t i = 0; i < n_blocks; i++) {
-        if (blocks[i].slot == TRACE_NO_SLOT)
-            continue;
-        size_t next = i + 1;
-        while (next < n_blocks && blocks[next].slot == TRACE_NO_SLOT)
-            next++;
-        const uint64_t until = next < n_blocks ? blocks[next].addr : UINT64_MAX;
-        const enum err e = restore_block(p, &blocks[i], until, &rest, &live[blocks[i].slot]);
-        if (e != ERR_OK)
-            return err_set(why, e, i, "the request live at 0x%" PRIx64 " lies in no segment that is known",
-                           blocks[i].addr);
-    }
+    enum err e = restore_segments(p, segments, n_segments, why);
+    if (e == ERR_OK)
+        e = restore_blocks(p, blocks, n_blocks, live, why);
+    if (e != ERR_OK)
+        return e;
     restore_inactive_split(p);
     pytorch_stats_reset_peak(&p->stats);
     pytorch_stats_reset_accumulated(&p->stats);

@@ -170,9 +170,9 @@ void pytorch_give_back_all(struct pytorch *p, uint8_t pool, bool is_capturing)
         give_back_half(p, pytorch_half(p, 0, CLASS_LARGE));
         give_back_half(p, pytorch_half(p, 0, CLASS_SMALL));
     }
-    for (uint32_t i = 0; i < order_table_slots(&p->freeable);) {
+    for (uint32_t i = 0; (i = order_table_from(&p->freeable, i)) != MAX_TREE_NONE;) {
         const struct order_slot slot = p->freeable.slots[i];
-        if (slot.distance < 0 || (pool != 0 && slot.value != pool)) {
+        if (pool != 0 && slot.value != pool) {
             i++;
             continue;
         }

@@ -4,10 +4,25 @@
 
 #include <stdlib.h>
 
+/* Slots per entry beyond which hashes meet on purpose. An honest table has two, and rarely four. */
+enum { ORDER_SPARSE = 1024 };
+
 void order_table_close(struct order_table *t)
 {
+    max_tree_close(&t->taken);
     free(t->slots);
     *t = (struct order_table){0};
+}
+
+static uint32_t order_table_slots(const struct order_table *t)
+{
+    return t->n_slots == 0 ? 0 : t->n_slots + t->longest;
+}
+
+static void order_fill(struct order_table *t, struct order_slot *s, struct order_slot value)
+{
+    *s = value;
+    max_tree_put(&t->taken, (uint32_t)(s - t->slots), 1);
 }
 
 /* n_slots is a power of two of at least 4. */
@@ -32,10 +47,14 @@ static enum err order_table_grow(struct order_table *t)
     const uint32_t n = t->n_slots < 2 ? 4 : 2 * t->n_slots;
     const uint32_t k = (uint32_t)__builtin_ctz(n);
     struct order_table grown = {.n_slots = n, .longest = k > 4 ? k : 4};
+    if (n / ORDER_SPARSE > t->count + 1)
+        return ERR_FORMAT;
     grown.slots = calloc(order_table_slots(&grown) + 1, sizeof *grown.slots);   /* one more at the end, always empty: it
                                                                                  * stops the walks */
-    if (grown.slots == NULL)
+    if (grown.slots == NULL || max_tree_open(&grown.taken, order_table_slots(&grown)) != ERR_OK) {
+        free(grown.slots);
         return ERR_HOST_NOMEM;
+    }
     for (uint32_t i = 0; i <= order_table_slots(&grown); i++)
         grown.slots[i].distance = -1;
     for (uint32_t i = 0; i < order_table_slots(t); i++) {
@@ -43,11 +62,11 @@ static enum err order_table_grow(struct order_table *t)
             continue;
         const enum err e = order_table_insert(&grown, t->slots[i].hash, t->slots[i].value);
         if (e != ERR_OK) {
-            free(grown.slots);
+            order_table_close(&grown);
             return e;
         }
     }
-    free(t->slots);
+    order_table_close(t);
     *t = grown;
     return ERR_OK;
 }
@@ -78,7 +97,7 @@ enum err order_table_insert(struct order_table *t, uint64_t hash, uint32_t value
         return order_table_grow_and_insert(t, hash, value);
     struct order_slot carried = {.hash = hash, .value = value, .distance = d};
     if (candidate->distance < 0) {
-        *candidate = carried;
+        order_fill(t, candidate, carried);
         t->count++;
         return ERR_OK;
     }
@@ -86,7 +105,7 @@ enum err order_table_insert(struct order_table *t, uint64_t hash, uint32_t value
     carried.distance++;
     for (struct order_slot *s = candidate + 1;; s++) {
         if (s->distance < 0) {
-            *s = carried;
+            order_fill(t, s, carried);
             t->count++;
             return ERR_OK;
         }
@@ -110,11 +129,14 @@ void order_table_remove(struct order_table *t, uint32_t i)
         s->distance--;
         s[1].distance = -1;
     }
+    max_tree_put(&t->taken, (uint32_t)(s - t->slots), 0);
 }
 
 void order_table_clear(struct order_table *t)
 {
-    for (uint32_t i = 0; i < order_table_slots(t); i++)
+    for (uint32_t i = 0; (i = order_table_from(t, i)) != MAX_TREE_NONE;) {
         t->slots[i].distance = -1;
-    t->count = 0;
+        max_tree_put(&t->taken, i, 0);
+        t->count--;
+    }
 }

@@ -11,6 +11,7 @@
 #define REPLAY_POLICIES_PYTORCH_PYTORCH_ORDER_TABLE_H
 
 #include "base/err.h"
+#include "base/max_tree.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,15 +25,16 @@ struct order_slot {
 /* All zero: an empty table. Slots 0 .. n_slots + longest - 1 exist. */
 struct order_table {
     struct order_slot *slots;
+    struct max_tree taken;           /* by slot: 1 if it is taken */
     uint32_t n_slots, longest, count;
 };
 
 void order_table_close(struct order_table *t);
 
-/* The number of slots to walk over; slot i is taken if its distance is >= 0. */
-static inline uint32_t order_table_slots(const struct order_table *t)
+/* The first taken slot from slot i on; MAX_TREE_NONE if there is none. */
+static inline uint32_t order_table_from(const struct order_table *t, uint32_t i)
 {
-    return t->n_slots == 0 ? 0 : t->n_slots + t->longest;
+    return t->count == 0 ? MAX_TREE_NONE : max_tree_from(&t->taken, i, 1);
 }
 
 /* The bits of a value that are its number; the others belong to the caller. */
@@ -41,7 +43,8 @@ static inline uint32_t order_table_slots(const struct order_table *t)
 /* The slot of a number, borrowed until the next change; NULL if it is not there. Different numbers may share a hash. */
 struct order_slot *order_table_find(const struct order_table *t, uint64_t hash, uint32_t number);
 
-/* Inserts a value whose number is not in the table. ERR_HOST_NOMEM leaves the table as it was. */
+/* Inserts a value whose number is not in the table. ERR_HOST_NOMEM; ERR_FORMAT if so many hashes meet that the table
+ * would become absurdly large, which no real process has. Both leave the table as it was. */
 MUST_USE enum err order_table_insert(struct order_table *t, uint64_t hash, uint32_t value);
 
 /* Empties slot i and shifts the following ones back, so a walk must look at slot i again. */

@@ -27,7 +27,7 @@ enum err pytorch_pool_open(struct pytorch *p, uint8_t pool, uint64_t flags)
         struct pytorch_half *half = pytorch_half(p, pool, c);
         if (half->free.by_stream != NULL)
             continue;                              /* it existed before, and its sets are empty now */
-        const enum err e = free_set_open(&half->free, &p->blocks, p->streams, p->n_streams);
+        const enum err e = free_set_open(&half->free, &p->blocks, p->stream_places, p->n_streams);
         if (e != ERR_OK)
             return e;
     }
@@ -62,8 +62,13 @@ static enum err pool_give_up(struct pytorch *p, uint8_t pool)
     return order_table_insert(&p->freeable, pool_hash(p, pool), pool);
 }
 
-static enum err diversion_push(struct pytorch *p, struct pytorch_diversion d)
+/* More than this at a time are nobody's program, and each request looks through all of them. */
+enum { DIVERSIONS_MAX = 256 };
+
+static enum err diversion_push(struct pytorch *p, struct pytorch_diversion d, struct err_detail *why)
 {
+    if (p->n_diversions == DIVERSIONS_MAX)
+        return err_set(why, ERR_FORMAT, 0, "more than %d captures and pool regions at a time", DIVERSIONS_MAX);
     if (p->n_diversions == p->cap_diversions) {
         const uint32_t cap = p->cap_diversions == 0 ? 4 : 2 * p->cap_diversions;
         struct pytorch_diversion *diversions = realloc(p->diversions, cap * sizeof *diversions);
@@ -106,11 +111,12 @@ uint8_t pytorch_choose_pool(const struct pytorch *p, const struct event *req)
     return 0;
 }
 
-static enum err capture_begin(struct pytorch *p, const struct control *c)
+static enum err capture_begin(struct pytorch *p, const struct control *c, struct err_detail *why)
 {
     enum err e = pool_acquire(p, c->pool);
     if (e == ERR_OK)
-        e = diversion_push(p, (struct pytorch_diversion){.pool = c->pool, .is_capture = true, .stream = c->stream});
+        e = diversion_push(p, (struct pytorch_diversion){.pool = c->pool, .is_capture = true, .stream = c->stream},
+                           why);
     if (e == ERR_OK)
         p->n_captures++;
     return e;
@@ -124,10 +130,10 @@ static enum err capture_end(struct pytorch *p, const struct control *c, struct e
     return ERR_OK;
 }
 
-static enum err pool_enter(struct pytorch *p, const struct control *c)
+static enum err pool_enter(struct pytorch *p, const struct control *c, struct err_detail *why)
 {
     const enum err e = pool_acquire(p, c->pool);
-    return e == ERR_OK ? diversion_push(p, (struct pytorch_diversion){.pool = c->pool}) : e;
+    return e == ERR_OK ? diversion_push(p, (struct pytorch_diversion){.pool = c->pool}, why) : e;
 }
 
 static enum err pool_leave(struct pytorch *p, const struct control *c, struct err_detail *why)
@@ -154,13 +160,13 @@ enum err pytorch_pool_control(struct pytorch *p, const struct control *c, struct
     case CONTROL_POOL_CREATE:
         return pytorch_pool_open(p, c->pool, c->flags);
     case CONTROL_POOL_ENTER:
-        return pool_enter(p, c);
+        return pool_enter(p, c, why);
     case CONTROL_POOL_LEAVE:
         return pool_leave(p, c, why);
     case CONTROL_POOL_DROP:
         return pool_drop(p, c);
     case CONTROL_CAPTURE_BEGIN:
-        return capture_begin(p, c);
+        return capture_begin(p, c, why);
     case CONTROL_CAPTURE_END:
         return capture_end(p, c, why);
     case CONTROL_GRAPH_RESET:

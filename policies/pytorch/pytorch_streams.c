@@ -141,15 +141,14 @@ static void record_events(struct pytorch *p, uint32_t b)
     struct order_table streams = p->uses[u].streams;
     p->uses[u].streams = (struct order_table){0};
     block->flags |= BLOCK_IS_BUSY;
-    for (uint32_t i = 0; i < order_table_slots(&streams); i++) {
-        if (streams.slots[i].distance < 0)
-            continue;
+    for (uint32_t i = 0; (i = order_table_from(&streams, i)) != MAX_TREE_NONE; i++) {
         const uint32_t stream = streams.slots[i].value & ORDER_NUMBER;
         const struct stream_event event = stream_event_record(p->base.device->cfg.queues, stream);
-        if (fifo_append(p, event, b) == ERR_OK)
+        const enum err e = fifo_append(p, event, b);
+        if (e == ERR_OK)
             p->uses[u].events++;
         else
-            p->base.failure = ERR_HOST_NOMEM;
+            p->base.failure = e;
     }
     order_table_close(&streams);
 }
@@ -182,8 +181,8 @@ static enum err drop_capture_uses(struct order_table *streams)
 {
     struct order_table kept = {0};
     enum err e = ERR_OK;
-    for (uint32_t i = 0; i < order_table_slots(streams) && e == ERR_OK; i++)
-        if (streams->slots[i].distance >= 0 && !(streams->slots[i].value & USE_IN_CAPTURE))
+    for (uint32_t i = 0; e == ERR_OK && (i = order_table_from(streams, i)) != MAX_TREE_NONE; i++)
+        if (!(streams->slots[i].value & USE_IN_CAPTURE))
             e = order_table_insert(&kept, streams->slots[i].hash, streams->slots[i].value);
     order_table_close(streams);
     *streams = kept;
@@ -227,9 +226,8 @@ static bool fifo_drain(struct pytorch *p, struct pytorch_fifo *fifo)
 void pytorch_poll(struct pytorch *p)
 {
     settle_deferred(p);
-    for (uint32_t i = 0; i < order_table_slots(&p->fifo_order);) {
-        const struct order_slot slot = p->fifo_order.slots[i];
-        if (slot.distance >= 0 && fifo_drain(p, &p->fifos[slot.value]))
+    for (uint32_t i = 0; (i = order_table_from(&p->fifo_order, i)) != MAX_TREE_NONE;) {
+        if (fifo_drain(p, &p->fifos[p->fifo_order.slots[i].value]))
             order_table_remove(&p->fifo_order, i);
         else
             i++;
@@ -308,11 +306,10 @@ void pytorch_wait_all(struct pytorch *p, uint8_t pool, bool is_capturing)
     p->stats.num_sync_all_streams++;
     if (!is_capturing)
         settle_deferred(p);
-    for (uint32_t i = 0; i < order_table_slots(&p->fifo_order);) {
-        const struct order_slot slot = p->fifo_order.slots[i];
-        if (slot.distance >= 0)
-            fifo_wait(p, &p->fifos[slot.value], pool);
-        if (pool != 0 && slot.distance >= 0 && p->fifos[slot.value].head == LINK_NONE)
+    for (uint32_t i = 0; (i = order_table_from(&p->fifo_order, i)) != MAX_TREE_NONE;) {
+        struct pytorch_fifo *fifo = &p->fifos[p->fifo_order.slots[i].value];
+        fifo_wait(p, fifo, pool);
+        if (pool != 0 && fifo->head == LINK_NONE)
             order_table_remove(&p->fifo_order, i);
         else
             i++;

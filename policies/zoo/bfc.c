@@ -12,7 +12,7 @@ enum err bfc_open(struct bfc *f, const struct policy_config *cfg, struct upstrea
 {
     enum err e = heap_open(&f->heap, upstream, cfg->peak_live);
     if (e == ERR_OK)
-        e = free_set_open(&f->free, &f->heap.blocks, cfg->streams, 1);
+        e = free_set_open(&f->free, &f->heap.blocks, NULL, 1);
     return e == ERR_OK ? free_set_add_stream(&f->free, 0) : e;
 }
 

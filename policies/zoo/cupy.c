@@ -20,6 +20,13 @@
 
 enum { CUPY_UNIT = 512, CUPY_ATTEMPTS = 3 };
 
+enum { CUPY_NONE = UINT16_MAX + 1 };
+
+struct cupy_arena {
+    uint32_t n_chunks;                      /* free or in use */
+    uint32_t prev, next;                    /* if there are any: the arenas that were created before and after it */
+};
+
 struct cupy {
     struct policy   base;                   /* first, so the two pointers convert */
     struct upstream upstream;
@@ -28,9 +35,8 @@ struct cupy {
     uint64_t        next_object;
     uint64_t        limit_bytes;            /* UINT64_MAX: none */
     uint64_t        free_bytes, n_free;
-    uint32_t       *n_chunks;               /* by stream: chunks of its arena, free or in use */
-    uint16_t       *order;                  /* streams whose arena has a chunk, in order of creation */
-    uint32_t        n_order;
+    struct cupy_arena *arenas;              /* by stream */
+    uint32_t        first, last;            /* arenas that have a chunk, in order of creation; CUPY_NONE at the ends */
 };
 
 enum { CUPY_LIMIT, CUPY_LIMIT_FRACTION, CUPY_UPSTREAM };
@@ -50,8 +56,7 @@ static void cupy_destroy(struct policy *p)
     free_set_close(&c->free);
     heap_close(&c->heap);
     upstream_close(&c->upstream);
-    free(c->n_chunks);
-    free(c->order);
+    free(c->arenas);
     free(c);
 }
 
@@ -73,14 +78,14 @@ static enum err cupy_create(const struct policy_config *cfg, struct policy **out
     if (c == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "no memory for policy cupy");
     enum err e = upstream_open(&c->upstream, cfg, &cfg->values[CUPY_UPSTREAM], why);
-    c->n_chunks = calloc(cfg->n_streams, sizeof *c->n_chunks);
-    c->order = calloc(cfg->n_streams, sizeof *c->order);
-    if (e == ERR_OK && (c->n_chunks == NULL || c->order == NULL))
+    c->first = c->last = CUPY_NONE;
+    c->arenas = calloc(cfg->n_streams, sizeof *c->arenas);
+    if (e == ERR_OK && c->arenas == NULL)
         e = ERR_HOST_NOMEM;
     if (e == ERR_OK)
         e = heap_open(&c->heap, &c->upstream, cfg->peak_live);
     if (e == ERR_OK)
-        e = free_set_open(&c->free, &c->heap.blocks, cfg->streams, cfg->n_streams);
+        e = free_set_open(&c->free, &c->heap.blocks, NULL, cfg->n_streams);
     if (e != ERR_OK) {
         cupy_destroy(&c->base);
         return e;
@@ -94,20 +99,23 @@ static enum err cupy_create(const struct policy_config *cfg, struct policy **out
 
 static void cupy_count_chunk(struct cupy *c, uint16_t stream)
 {
-    if (c->n_chunks[stream]++ == 0)
-        c->order[c->n_order++] = stream;
+    struct cupy_arena *arena = &c->arenas[stream];
+    if (arena->n_chunks++ > 0)
+        return;
+    arena->prev = c->last;
+    arena->next = CUPY_NONE;
+    *(c->last == CUPY_NONE ? &c->first : &c->arenas[c->last].next) = stream;
+    c->last = stream;
 }
 
 /* The arena of `stream` lost a chunk; without one it disappears. */
 static void cupy_drop_chunk(struct cupy *c, uint16_t stream)
 {
-    if (--c->n_chunks[stream] > 0)
+    const struct cupy_arena *arena = &c->arenas[stream];
+    if (--c->arenas[stream].n_chunks > 0)
         return;
-    uint32_t i = 0;
-    while (c->order[i] != stream)
-        i++;
-    for (c->n_order--; i < c->n_order; i++)
-        c->order[i] = c->order[i + 1];
+    *(arena->prev == CUPY_NONE ? &c->first : &c->arenas[arena->prev].next) = arena->next;
+    *(arena->next == CUPY_NONE ? &c->last : &c->arenas[arena->next].prev) = arena->prev;
 }
 
 static void cupy_insert(struct cupy *c, uint32_t b)
@@ -142,10 +150,10 @@ static void cupy_release_arena(struct cupy *c, uint16_t stream)
 
 static void cupy_release_all(struct cupy *c)
 {
-    for (uint32_t i = 0; i < c->n_order;) {
-        const uint16_t stream = c->order[i];
-        cupy_release_arena(c, stream);
-        i += i < c->n_order && c->order[i] == stream;        /* if not, the arena is gone and the next stands there */
+    uint32_t next;
+    for (uint32_t stream = c->first; stream != CUPY_NONE; stream = next) {
+        next = c->arenas[stream].next;       /* the arena may be gone afterwards */
+        cupy_release_arena(c, (uint16_t)stream);
     }
 }
 

@@ -86,7 +86,7 @@ static enum err mxnet_create(const struct policy_config *cfg, struct policy **ou
     if (e == ERR_OK)
         e = heap_open(&m->heap, &m->upstream, cfg->peak_live);
     if (e == ERR_OK)
-        e = free_set_open(&m->free, &m->heap.blocks, cfg->streams, 1);
+        e = free_set_open(&m->free, &m->heap.blocks, NULL, 1);
     if (e == ERR_OK)
         e = free_set_add_stream(&m->free, 0);
     if (e != ERR_OK)

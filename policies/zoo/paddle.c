@@ -200,7 +200,7 @@ static enum err paddle_create(const struct policy_config *cfg, struct policy **o
     if (e == ERR_OK)
         e = heap_open(&a->heap, &a->upstream, cfg->peak_live);
     for (int class = 0; class < PADDLE_CLASSES && e == ERR_OK; class++)
-        e = free_set_open(&a->free[class], &a->heap.blocks, cfg->streams, cfg->n_streams);
+        e = free_set_open(&a->free[class], &a->heap.blocks, NULL, cfg->n_streams);
     if (e == ERR_OK)
         e = paddle_see_stream(a, 0);
     if (e != ERR_OK)

@@ -19,6 +19,7 @@
 #include "policies/parts/split_coalesce.h"
 
 #include "base/array.h"
+#include "base/max_tree.h"
 #include "base/units.h"
 
 #include <stdlib.h>
@@ -44,7 +45,7 @@ struct rmm_arena {
     size_t    n_vacant, cap_vacant;
     uint32_t  global_free;                   /* first_fit sets: of the global arena, and by stream */
     uint32_t *stream_free;
-    uint32_t  n_streams;
+    struct max_tree stream_largest;          /* by stream: bytes of the largest block in its set */
 };
 
 enum { ARENA_SIZE, ARENA_UPSTREAM };
@@ -69,20 +70,39 @@ static uint32_t *arena_set(struct rmm_arena *a, uint32_t owner)
     return owner == ARENA_GLOBAL ? &a->global_free : &a->stream_free[owner];
 }
 
+static uint64_t arena_largest(const struct rmm_arena *a, uint32_t root)
+{
+    const uint32_t b = first_fit_largest(a->heap.blocks.at, root);
+    return b == BLOCK_NONE ? 0 : heap_at(&a->heap, b)->size;
+}
+
+/* The free set of an owner has changed. */
+static void arena_set_changed(struct rmm_arena *a, uint32_t owner)
+{
+    if (owner != ARENA_GLOBAL)
+        max_tree_put(&a->stream_largest, owner, arena_largest(a, a->stream_free[owner]));
+}
+
 static void arena_insert(struct rmm_arena *a, uint32_t b)
 {
-    first_fit_insert(a->heap.blocks.at, arena_set(a, arena_superblock(a, b)->owner), b);
+    const uint32_t owner = arena_superblock(a, b)->owner;
+    first_fit_insert(a->heap.blocks.at, arena_set(a, owner), b);
+    arena_set_changed(a, owner);
 }
 
 static void arena_remove(struct rmm_arena *a, uint32_t b)
 {
-    first_fit_remove(a->heap.blocks.at, arena_set(a, arena_superblock(a, b)->owner), b);
+    const uint32_t owner = arena_superblock(a, b)->owner;
+    first_fit_remove(a->heap.blocks.at, arena_set(a, owner), b);
+    arena_set_changed(a, owner);
 }
 
 /* A block in a set changed its size or start. */
 static void arena_update(struct rmm_arena *a, uint32_t b)
 {
-    first_fit_update(a->heap.blocks.at, *arena_set(a, arena_superblock(a, b)->owner), b);
+    const uint32_t owner = arena_superblock(a, b)->owner;
+    first_fit_update(a->heap.blocks.at, *arena_set(a, owner), b);
+    arena_set_changed(a, owner);
 }
 
 /* Whether a free block is all of its superblock. */
@@ -168,6 +188,8 @@ static void arena_move_superblock(struct rmm_arena *a, uint32_t number, uint32_t
         first_fit_insert(a->heap.blocks.at, arena_set(a, owner), b);
     }
     s->owner = owner;
+    arena_set_changed(a, from);
+    arena_set_changed(a, owner);
 }
 
 /* An empty superblock of the global arena swallows the one next to it if that is such a one, too. `low`: its block,
@@ -329,6 +351,7 @@ static void rmm_arena_destroy(struct policy *p)
     free(a->superblocks);
     free(a->vacant);
     free(a->stream_free);
+    max_tree_close(&a->stream_largest);
     free(a);
 }
 
@@ -346,9 +369,10 @@ static enum err rmm_arena_begin(struct rmm_arena *a, const struct policy_config 
 {
     uint32_t b;
     a->base.device = cfg->device;
-    a->n_streams = cfg->n_streams;
     a->stream_free = calloc(cfg->n_streams, sizeof *a->stream_free);
-    enum err e = a->stream_free == NULL ? ERR_HOST_NOMEM : heap_open(&a->heap, &a->upstream, cfg->peak_live);
+    enum err e = a->stream_free == NULL ? ERR_HOST_NOMEM : max_tree_open(&a->stream_largest, cfg->n_streams);
+    if (e == ERR_OK)
+        e = heap_open(&a->heap, &a->upstream, cfg->peak_live);
     if (e == ERR_OK)
         e = arena_reserve(a);
     if (e == ERR_OK)
@@ -388,20 +412,11 @@ static enum err rmm_arena_walk(const struct policy *p, block_visit visit, void *
     return heaps_walk(&heap, 1, visit, arg);
 }
 
-static uint64_t arena_largest(const struct rmm_arena *a, uint32_t root)
-{
-    const uint32_t b = first_fit_largest(a->heap.blocks.at, root);
-    return b == BLOCK_NONE ? 0 : heap_at(&a->heap, b)->size;
-}
-
 static uint64_t rmm_arena_largest_free(const struct policy *p)
 {
     const struct rmm_arena *a = (const struct rmm_arena *)p;
-    uint64_t largest = arena_largest(a, a->global_free);
-    for (uint32_t i = 0; i < a->n_streams; i++)
-        if (arena_largest(a, a->stream_free[i]) > largest)
-            largest = arena_largest(a, a->stream_free[i]);
-    return upstream_largest_free(&a->upstream, largest);
+    const uint64_t global = arena_largest(a, a->global_free), local = max_tree_largest(&a->stream_largest);
+    return upstream_largest_free(&a->upstream, global > local ? global : local);
 }
 
 static void rmm_arena_stats(const struct policy *p, stat_visit visit, void *arg)

@@ -15,10 +15,12 @@ static void rmm_fixed_push(struct rmm_fixed_bin *f, uint16_t stream, uint32_t b)
     struct rmm_fixed_list *list = &f->lists[stream];
     heap_at(&f->heap, b)->stream = stream;
     heap_at(&f->heap, b)->right = BLOCK_NONE;
-    if (list->first == BLOCK_NONE)
+    if (list->first == BLOCK_NONE) {
         list->first = b;
-    else
+        max_tree_put(&f->filled, f->streams.place[stream], 1);
+    } else {
         heap_at(&f->heap, list->last)->right = b;
+    }
     list->last = b;
     f->n_free++;
 }
@@ -30,33 +32,31 @@ static uint32_t rmm_fixed_pop(struct rmm_fixed_bin *f, uint16_t stream)
     if (b != BLOCK_NONE) {
         list->first = heap_at(&f->heap, b)->right;
         f->n_free--;
+        if (list->first == BLOCK_NONE)
+            max_tree_put(&f->filled, f->streams.place[stream], 0);
     }
     return b;
 }
 
-/* The oldest block of the first other list that has one. */
-static uint32_t rmm_fixed_pop_elsewhere(struct rmm_fixed_bin *f, uint16_t stream)
+/* The oldest block of the first list that has one. */
+static uint32_t rmm_fixed_pop_elsewhere(struct rmm_fixed_bin *f)
 {
-    for (uint32_t i = 0; i < f->streams.n_seen; i++) {
-        const uint16_t other = rmm_streams_at(&f->streams, i);
-        const uint32_t b = other == stream ? BLOCK_NONE : rmm_fixed_pop(f, other);
-        if (b != BLOCK_NONE) {
-            device_wait_event(f->heap.upstream->device);
-            return b;
-        }
-    }
-    return BLOCK_NONE;
+    const uint32_t place = rmm_streams_next(&f->streams, &f->filled, MAX_TREE_NONE);
+    if (place == MAX_TREE_NONE)
+        return BLOCK_NONE;
+    device_wait_event(f->heap.upstream->device);
+    return rmm_fixed_pop(f, f->streams.seen[place]);
 }
 
 /* RMM then takes over the other lists. They are empty, but it waits for their streams all the same. */
 static void rmm_fixed_take_over(struct rmm_fixed_bin *f, uint16_t stream)
 {
-    for (uint32_t i = 0; i < f->streams.n_seen; i++) {
-        const uint16_t other = rmm_streams_at(&f->streams, i);
-        if (other == stream || !f->streams.has_list[other])
+    struct rmm_streams *s = &f->streams;
+    for (uint32_t i = MAX_TREE_NONE; (i = rmm_streams_next(s, &s->listed, i)) != MAX_TREE_NONE;) {
+        if (s->seen[i] == stream)
             continue;
         device_wait_event(f->heap.upstream->device);
-        f->streams.has_list[other] = false;
+        max_tree_put(&s->listed, i, 0);
     }
 }
 
@@ -84,8 +84,8 @@ enum err rmm_fixed_bin_open(struct rmm_fixed_bin *f, const struct policy_config 
     *f = (struct rmm_fixed_bin){.block_bytes = align_up(block_bytes, RMM_FIXED_UNIT), .count = count};
     enum err e = rmm_streams_open(&f->streams, cfg, order, why);
     f->lists = calloc(cfg->n_streams, sizeof *f->lists);
-    if (e == ERR_OK && f->lists == NULL)
-        e = ERR_HOST_NOMEM;
+    if (e == ERR_OK)
+        e = f->lists == NULL ? ERR_HOST_NOMEM : max_tree_open(&f->filled, cfg->n_streams);
     if (e == ERR_OK)
         e = heap_open(&f->heap, upstream, 0);
     if (e == ERR_OK && f->block_bytes > UINT64_MAX / count)
@@ -100,6 +100,7 @@ void rmm_fixed_bin_close(struct rmm_fixed_bin *f)
 {
     heap_close(&f->heap);
     rmm_streams_close(&f->streams);
+    max_tree_close(&f->filled);
     free(f->lists);
 }
 
@@ -109,7 +110,7 @@ enum err rmm_fixed_bin_alloc(struct rmm_fixed_bin *f, const struct event *req, s
     rmm_streams_see(&f->streams, req->stream);
     uint32_t b = rmm_fixed_pop(f, req->stream);
     if (b == BLOCK_NONE)
-        b = rmm_fixed_pop_elsewhere(f, req->stream);
+        b = rmm_fixed_pop_elsewhere(f);
     if (b != BLOCK_NONE) {
         count->hits++;
     } else {

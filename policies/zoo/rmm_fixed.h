@@ -24,6 +24,7 @@ struct rmm_fixed_bin {
     struct heap         heap;
     struct rmm_streams  streams;
     struct rmm_fixed_list *lists;        /* by dense stream */
+    struct max_tree     filled;          /* by place of a stream: 1 if its list has a block */
     uint64_t block_bytes;                /* a multiple of 256 */
     uint32_t count;                      /* blocks of a piece */
     uint64_t n_free;

@@ -25,7 +25,8 @@ struct rmm_pool {
     struct policy   base;                   /* first, so the two pointers convert */
     struct upstream upstream;
     struct heap     heap;
-    struct free_set free;                   /* a block is in the bins of its stream; ties are addresses */
+    struct free_set free;                   /* a block is in the bins of its stream, the streams are in the order of
+                                             * first sight; ties are addresses */
     struct rmm_streams streams;
     uint64_t        maximum_bytes;          /* UINT64_MAX: none */
     bool            reclaims;
@@ -97,7 +98,7 @@ static void rmm_pool_take_over(struct rmm_pool *p, uint16_t other, uint16_t stre
 {
     struct free_bins *bins = free_set_bins(&p->free, other);
     struct block_entry *at = p->heap.blocks.at;
-    p->streams.has_list[other] = false;
+    max_tree_put(&p->streams.listed, p->streams.place[other], 0);
     for (uint32_t b; bins != NULL && (b = free_bins_from(bins, at, 0)) != BLOCK_NONE;) {
         free_bins_remove(bins, at, b);
         at[b].stream = stream;
@@ -108,23 +109,19 @@ static void rmm_pool_take_over(struct rmm_pool *p, uint16_t other, uint16_t stre
 /* The best fit in the lists of other streams, as they are. */
 static uint32_t rmm_pool_find_elsewhere(struct rmm_pool *p, uint64_t bytes, uint16_t stream)
 {
-    for (uint32_t i = 0; i < p->streams.n_seen; i++) {
-        const uint16_t other = rmm_streams_at(&p->streams, i);
-        const uint32_t b = other == stream ? BLOCK_NONE : free_set_at_least(&p->free, other, bytes);
-        if (b != BLOCK_NONE) {
-            device_wait_event(p->base.device);
-            return b;
-        }
-    }
-    return BLOCK_NONE;
+    const uint32_t b = free_set_elsewhere(&p->free, stream, bytes, p->streams.is_last_first);
+    if (b != BLOCK_NONE)
+        device_wait_event(p->base.device);
+    return b;
 }
 
 /* The best fit in the own list after it has taken over one other list more. */
 static uint32_t rmm_pool_find_merged(struct rmm_pool *p, uint64_t bytes, uint16_t stream)
 {
-    for (uint32_t i = 0; i < p->streams.n_seen; i++) {
-        const uint16_t other = rmm_streams_at(&p->streams, i);
-        if (other == stream || !p->streams.has_list[other])
+    const struct rmm_streams *s = &p->streams;
+    for (uint32_t i = MAX_TREE_NONE; (i = rmm_streams_next(s, &s->listed, i)) != MAX_TREE_NONE;) {
+        const uint16_t other = s->seen[i];
+        if (other == stream)
             continue;
         device_wait_event(p->base.device);
         rmm_pool_take_over(p, other, stream);
@@ -223,7 +220,7 @@ static enum err rmm_pool_create(const struct policy_config *cfg, struct policy *
     if (e == ERR_OK)
         e = heap_open(&p->heap, &p->upstream, cfg->peak_live);
     if (e == ERR_OK)
-        e = free_set_open(&p->free, &p->heap.blocks, cfg->streams, cfg->n_streams);
+        e = free_set_open(&p->free, &p->heap.blocks, NULL, cfg->n_streams);
     if (e == ERR_OK)
         e = rmm_pool_begin(p, initial_bytes);
     if (e != ERR_OK) {

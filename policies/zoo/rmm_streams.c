@@ -12,15 +12,18 @@ enum err rmm_streams_open(struct rmm_streams *s, const struct policy_config *cfg
     if (!is_last_first && strcmp(order, "first-seen") != 0)
         return err_set(why, ERR_USAGE, POLICY_PLACE(option, 0), "order is first-seen or last-seen");
     *s = (struct rmm_streams){.seen = calloc(cfg->n_streams, sizeof *s->seen),
+                              .place = calloc(cfg->n_streams, sizeof *s->place),
                               .is_seen = calloc(cfg->n_streams, sizeof *s->is_seen),
-                              .has_list = calloc(cfg->n_streams, sizeof *s->has_list),
                               .is_last_first = is_last_first};
-    return s->seen == NULL || s->is_seen == NULL || s->has_list == NULL ? ERR_HOST_NOMEM : ERR_OK;
+    if (s->seen == NULL || s->place == NULL || s->is_seen == NULL)
+        return ERR_HOST_NOMEM;
+    return max_tree_open(&s->listed, cfg->n_streams);
 }
 
 void rmm_streams_close(struct rmm_streams *s)
 {
     free(s->seen);
+    free(s->place);
     free(s->is_seen);
-    free(s->has_list);
+    max_tree_close(&s->listed);
 }

@@ -8,13 +8,15 @@
 #ifndef REPLAY_POLICIES_ZOO_RMM_STREAMS_H
 #define REPLAY_POLICIES_ZOO_RMM_STREAMS_H
 
+#include "base/max_tree.h"
 #include "policies/policy.h"
 
 struct rmm_streams {
     uint16_t *seen;                  /* in order of first sight */
+    uint16_t *place;                 /* by dense stream: its place in `seen` */
     bool     *is_seen;               /* by dense stream */
-    bool     *has_list;              /* by dense stream: it has a list of free blocks, perhaps empty; whoever takes a
-                                      * list over deletes it */
+    struct max_tree listed;          /* by place: 1 if the stream has a list of free blocks, perhaps empty; whoever takes
+                                      * a list over deletes it */
     uint32_t  n_seen;
     bool      is_last_first;         /* handles fall */
 };
@@ -31,17 +33,22 @@ void rmm_streams_close(struct rmm_streams *s);
 /* A stream makes a request or a free. */
 static inline void rmm_streams_see(struct rmm_streams *s, uint16_t stream)
 {
-    s->has_list[stream] = true;
-    if (s->is_seen[stream])
-        return;
-    s->is_seen[stream] = true;
-    s->seen[s->n_seen++] = stream;
+    if (!s->is_seen[stream]) {
+        s->is_seen[stream] = true;
+        s->place[stream] = (uint16_t)s->n_seen;
+        s->seen[s->n_seen++] = stream;
+    }
+    if (max_tree_at(&s->listed, s->place[stream]) == 0)
+        max_tree_put(&s->listed, s->place[stream], 1);
 }
 
-/* The i-th stream (i < n_seen) in order. */
-static inline uint16_t rmm_streams_at(const struct rmm_streams *s, uint32_t i)
+/* The next place in order after `place`, or the first if that is MAX_TREE_NONE, that `marks` (a row by place) marks;
+ * MAX_TREE_NONE if there is none. */
+static inline uint32_t rmm_streams_next(const struct rmm_streams *s, const struct max_tree *marks, uint32_t place)
 {
-    return s->seen[s->is_last_first ? s->n_seen - 1 - i : i];
+    if (s->is_last_first)
+        return max_tree_before(marks, place, 1);
+    return max_tree_from(marks, place == MAX_TREE_NONE ? 0 : place + 1, 1);
 }
 
 #endif

@@ -2,6 +2,7 @@
 /* Reads the start state from a trace's tables of segments and blocks. */
 #include "replay/engine/start_state.h"
 
+#include "base/intern.h"
 #include "base/units.h"
 
 #include <assert.h>
@@ -21,16 +22,22 @@ static void start_state_list_events(const struct trace_block *blocks, size_t n_b
                 .kind = EVENT_FREE_REQUESTED, .pool = blocks[i].pool};
 }
 
-/* Whether segment `i` is a further mapped piece of a range that was listed before. PyTorch reserves one range for each
- * stream, pool and size class, so its address is given out once. */
-static bool is_continued(const struct trace_segment *segments, size_t i)
+/* Lists the addresses of segments. Of the mapped pieces of a range only the first counts: PyTorch reserves one range for
+ * each stream, pool and size class, so its address is given out once. False without memory. */
+static bool start_state_list_addresses(const struct trace_segment *segments, size_t n, struct start_state *s)
 {
-    const struct trace_segment *g = &segments[i];
-    for (size_t k = 0; k < i && g->is_range; k++)
-        if (segments[k].is_range && segments[k].stream == g->stream && segments[k].pool == g->pool &&
-            segments[k].is_small == g->is_small)
-            return true;
-    return false;
+    struct pair_map ranges = {.entries = NULL};
+    bool has_memory = true;
+    for (size_t i = 0; i < n && has_memory; i++) {
+        const struct trace_segment *g = &segments[i];
+        const uint64_t place = (uint64_t)g->stream << 16 | (uint64_t)g->pool << 8 | g->is_small;
+        if (g->is_range && pair_map_find(&ranges, place, 0) != NULL)
+            continue;
+        has_memory = !g->is_range || pair_map_add(&ranges, place, 0, 0);
+        s->addresses[s->n_addresses++] = g->addr;
+    }
+    pair_map_free(&ranges);
+    return has_memory;
 }
 
 enum err start_state_read(const struct trace_reader *in, struct start_state *out, struct err_detail *why)
@@ -48,9 +55,10 @@ enum err start_state_read(const struct trace_reader *in, struct start_state *out
     }
     start_state_list_events(blocks, n_blocks, &s);
     assert(s.n_events <= 2 * n_blocks);
-    for (size_t i = 0; i < n_segments; i++)
-        if (!is_continued(segments, i))
-            s.addresses[s.n_addresses++] = segments[i].addr;
+    if (!start_state_list_addresses(segments, n_segments, &s)) {
+        start_state_close(&s);
+        return err_set(why, ERR_HOST_NOMEM, 0, "no memory for a start state of %zu segments", n_segments);
+    }
     assert(s.n_addresses <= n_segments);
     *out = s;
     return ERR_OK;
