@@ -16,7 +16,7 @@ enum err stitched_pages_open(struct stitched_pages *s, const struct policy_confi
     s->device = cfg->device;
     enum err e = block_table_hold(&s->blocks, 64);
     if (e == ERR_OK)
-        e = free_set_open(&s->free, &s->blocks, cfg->streams, cfg->n_streams);
+        e = free_set_open(&s->free, &s->blocks, NULL, cfg->n_streams);
     for (uint32_t i = 0; i < cfg->n_streams && e == ERR_OK; i++)
         e = free_set_add_stream(&s->free, (uint16_t)i);
     return e;
