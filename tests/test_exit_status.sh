@@ -32,8 +32,9 @@ ends() {
 }
 
 # ---- what every command that reads a file does with a wrong one, and with wrong words ----
-# A command, and what it needs beside the input.
+# A command (its words joined by a slash), and what it needs beside the input.
 while read -r command rest; do
+    command=${command//\// }
     [ "$command" = replay ] && command=
     # shellcheck disable=SC2086
     for input in no-such-file . text cut.zst other.json; do
@@ -61,6 +62,16 @@ why
 graphs
 technique --optimizer sgd
 technique --states bf16 -o o.zst
+plan
+plan -o o.csv
+export --to csv -o o.csv
+export --to chrome -o o.json
+trace/cut --events 0..9 -o o.zst
+trace/resize --scale 2 -o o.zst
+trace/repeat --times 2 -o o.zst
+trace/shift --by 1s -o o.zst
+trace/anonymise -o o.zst
+trace/merge a.zst -o o.zst
 TABLE
 ends 2 info no-such-file
 ends 2 info cut.zst
@@ -70,6 +81,21 @@ done
 ends 2 extrapolate a.zst --to batch=2                    # one recording, without its value
 ends 2 extrapolate a.zst:batch=1 a.zst:batch=2           # nothing to foretell
 ends 2 graphs a.zst                                      # a recording without captures
+ends 2 trace nothing a.zst -o o.zst
+ends 2 trace cut a.zst -o o.zst                          # cut where?
+ends 2 trace cut a.zst --events 9..3 -o o.zst
+ends 2 export a.zst --to nothing -o o.csv
+ends 2 export a.zst --to csv                             # where to?
+ends 2 plan a.zst --align 3
+ends 2 generate 530-270
+ends 2 generate no-such-load -o o.zst
+ends 2 generate like:no-such-file -o o.zst
+ends 2 generate serve:requests=no-such-file -o o.zst
+ends 2 conform best-fit
+ends 2 conform best-fit --as nothing
+ends 2 conform ./no-such.so --as cupy
+ends 0 conform cupy --as cupy
+ends 1 conform none --as cupy                            # it decides otherwise
 ends 2 conf max_split_size_mb:64 --version 99
 ends 2 conf
 ends 0 conf max_split_size_mb:64
@@ -122,6 +148,19 @@ done <<'TABLE'
 --csv report a.json
 -o import a.pickle
 -o snapshot a.zst
+--json plan a.zst
+-o plan a.zst
+-o export a.zst --to csv
+-o export a.zst --to minimalloc
+-o export a.zst --to rmm
+-o export a.zst --to chrome
+-o trace cut a.zst --events 0..9
+-o trace resize a.zst --scale 2
+-o trace repeat a.zst --times 2
+-o trace shift a.zst --by 1s
+-o trace anonymise a.zst
+-o trace merge a.zst b.zst
+--json conform cupy --as cupy
 -o generate 530-270
 -o technique a.zst --optimizer sgd
 -o extrapolate a.zst:batch=1 b.zst:batch=2 --to batch=4
@@ -150,6 +189,10 @@ conf max_split_size_mb:64
 graphs captures.zst
 technique a.zst --optimizer sgd
 ranks
+plan a.zst
+export a.zst --to csv -o -
+conform cupy --as cupy
+extrapolate a.zst:batch=1 b.zst:batch=2 --to batch=4
 --help
 --list
 --help pytorch
@@ -176,6 +219,12 @@ ends 1 stats a.zst --device sim:20MiB
 ends 1 diff a.zst small.zst
 ends 1 report a.json --md o.md --fail-if 'outcome == ok'
 ends 0 sweep a.zst --policy none --device sim:20MiB -o oom.db       # a refused request is a result of a sweep
+
+# ---- every command has a row ----
+for command in $(sed -n 's/^COMMAND(\(.*\))$/\1/p' "$3/replay/program/commands.def"); do
+    grep -qE "^((--[a-z]+|-o) |ends [0-9] )?${command//_/-}([ /]|$)" "$3/tests/test_exit_status.sh" ||
+        fail "this test has no row for ${command//_/-}"
+done
 
 # ---- no memory of the host: with room for little address space the program cannot even read ----
 if ! [ "$(nm "$replay" 2>/dev/null | grep -c __asan)" -gt 0 ]; then

@@ -1,40 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/conform/case_file.h"
 
+#include "base/array.h"
 #include "base/input.h"
+#include "base/load_json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-struct case_source {
-    struct input      *in;
-    enum err           outcome;
-    struct err_detail *why;
+struct case_text {
+    char  *at;
+    size_t n, room;
 };
 
-static size_t case_pull(void *buffer, size_t n, void *arg)
+/* Reads the rest of an input. */
+static enum err case_read(struct input *in, struct case_text *text, struct err_detail *why)
 {
-    struct case_source *s = arg;
-    const unsigned char *bytes;
-    size_t have;
-    s->outcome = input_peek(s->in, n < INPUT_PEEK_MAX ? n : INPUT_PEEK_MAX, &bytes, &have, s->why);
-    if (s->outcome != ERR_OK)
-        return (size_t)-1;
-    const size_t take = have < n ? have : n;
-    memcpy(buffer, bytes, take);
-    input_skip(s->in, take);
-    return take;
+    for (;;) {
+        const unsigned char *bytes;
+        size_t n;
+        const enum err e = input_peek(in, INPUT_PEEK_MAX, &bytes, &n, why);
+        if (e != ERR_OK || n == 0)
+            return e;
+        char *grown = array_reserve(text->at, text->n, n, &text->room, 1);
+        if (grown == NULL)
+            return err_set(why, ERR_HOST_NOMEM, 0, "%.100s: no memory to read it", input_name(in));
+        text->at = grown;
+        memcpy(grown + text->n, bytes, n);
+        text->n += n;
+        input_skip(in, n);
+    }
 }
 
 enum err case_load(const char *path, json_t **out, struct err_detail *why)
 {
-    struct case_source source = {.why = why};
-    enum err e = input_open(path, &source.in, why);
+    struct input *in;
+    struct case_text text = {.at = NULL};
+    enum err e = input_open(path, &in, why);
     if (e != ERR_OK)
         return e;
-    json_error_t at;
-    *out = json_load_callback(case_pull, &source, JSON_REJECT_DUPLICATES, &at);
-    input_close(source.in);
-    if (*out == NULL && source.outcome == ERR_OK)
-        e = err_set(why, ERR_FORMAT, (uint64_t)at.position, "%s: byte %d: %s", path, at.position, at.text);
-    return source.outcome != ERR_OK ? source.outcome : e;
+    e = case_read(in, &text, why);
+    if (e == ERR_OK)
+        e = load_json(text.at == NULL ? "" : text.at, text.n, JSON_REJECT_DUPLICATES, UINT64_MAX, path, out, why);
+    free(text.at);
+    input_close(in);
+    return e;
 }

@@ -146,7 +146,7 @@ static enum exit_status record_main(const struct options *o)
         e = output_commit(&json, &why);
     output_abandon(json);
     sim_card_close(run.card, false);
-    if (run.folder[0] != '\0' && rmdir(run.folder) != 0 && e == ERR_OK)
+    if (run.folder[0] != '\0' && rmdir(run.folder) != 0)
         fprintf(stderr, "replay record: %s: journals are left there\n", run.folder);
     return e != ERR_OK ? cli_fail(e, &why) : (enum exit_status)status;
 }

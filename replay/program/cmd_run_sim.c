@@ -80,6 +80,8 @@ static enum exit_status run_sim_main(const struct options *o)
         e = sim_card_open(o, "run-sim", &card, &why);
     if (e == ERR_OK)
         e = run_on_card(o, card, path, json == NULL ? NULL : output_file(json), &status, &is_complete, &why);
+    if (e == ERR_OK && sim_card_has_lost(card))
+        e = err_set(&why, ERR_IO, 0, "a journal could not be read, so the figures and the recording are not whole");
     if (e == ERR_OK)
         e = output_commit(&json, &why);
     output_abandon(json);

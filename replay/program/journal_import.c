@@ -247,7 +247,7 @@ static enum err summarise(struct recording *r, int i, struct err_detail *why)
         return ERR_OK;
     const enum err e = calls_summarise(path, &j->summary, why);
     if (e != ERR_OK)
-        return is_run_sim(r) && e != ERR_IO && e != ERR_HOST_NOMEM ? ERR_OK : e;
+        return is_run_sim(r) && e != ERR_IO && e != ERR_INPUT && e != ERR_HOST_NOMEM ? ERR_OK : e;
     j->pid = j->summary.pid;
     j->is_read = true;
     for (unsigned d = 0; d < CALL_DEVICES_MAX; d++)

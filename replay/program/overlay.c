@@ -93,6 +93,8 @@ static void remove_store(struct overlay *o)
             (void)unlink(entry->fts_accpath);
     if (walk != NULL)
         fts_close(walk);
+    if (o->store[0] != '\0' && access(o->store, F_OK) == 0)
+        fprintf(stderr, "replay predict: %s: could not be removed\n", o->store);
     o->store[0] = '\0';
 }
 

@@ -88,9 +88,11 @@ static void child_start(const char *const *argv, const struct child_setting *set
         signal(forwarded[i], SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    for (size_t i = 0; env != NULL && i < env->n; i++)
-        setenv(env->name[i], env->value[i], 1);
-    int reason = setting->log != NULL ? child_set_apart(setting->log) : 0;
+    int reason = 0;
+    for (size_t i = 0; env != NULL && i < env->n && reason == 0; i++)
+        reason = setenv(env->name[i], env->value[i], 1) == 0 ? 0 : errno;
+    if (reason == 0 && setting->log != NULL)
+        reason = child_set_apart(setting->log);
     if (reason == 0 && setting->prepare != NULL)
         reason = setting->prepare(setting->prepare_arg);
     if (reason == 0) {
@@ -213,7 +215,7 @@ enum err child_run(const char *const *argv, const struct child_setting *setting,
     sigprocmask(SIG_SETMASK, &mask, NULL);
     passing_on_end(&passing_on);
     if (e == ERR_OK && has_failed)
-        e = err_set(why, ERR_USAGE, 0, "%s: cannot be started: %s", argv[0], strerror(reason));
+        e = err_set(why, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "%s: cannot be started: %s", argv[0], strerror(reason));
     return e;
 }
 

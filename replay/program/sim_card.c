@@ -38,6 +38,7 @@ struct sim_card {
     struct call_use use[CALL_DEVICES_MAX];
     struct name_list no_effect, refused, missing;
     size_t n_processes, n_unread;    /* n_unread: journals that cannot be read */
+    bool   has_lost;                 /* one of them because of the host */
     uint64_t lost;                   /* records without room on the disk */
     uint32_t pid;                    /* of the journal that was read last */
     bool   has_opened;               /* this process is counted in n_processes */
@@ -306,6 +307,7 @@ static void read_journal(struct sim_card *c, const char *path)
     if (e != ERR_OK) {
         fprintf(stderr, "replay %s: %s; this journal is left out\n", c->command, why.text);
         c->n_unread++;
+        c->has_lost = c->has_lost || e == ERR_IO || e == ERR_INPUT || e == ERR_HOST_NOMEM;
     }
     call_journal_free(log);
     input_close(in);
@@ -328,6 +330,11 @@ enum err sim_card_read(struct sim_card *c, bool *is_complete, struct err_detail 
     name_list_sort(&c->missing);
     *is_complete = c->n_unread == 0;
     return ERR_OK;
+}
+
+bool sim_card_has_lost(const struct sim_card *c)
+{
+    return c->has_lost;
 }
 
 /* ---- the summary ---- */

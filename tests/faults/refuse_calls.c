@@ -6,7 +6,7 @@
  * it).
  *
  * A filter (seccomp) stops each such call until this process answers. Calls count from sched_yield on, which the
- * preloaded LIBRARY, refuse_memory.so, makes once the program is loaded.
+ * preloaded LIBRARY, refuse_memory.so, makes once the program is loaded. Programs that this one starts are left alone.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -89,13 +89,22 @@ static int take_listener(pid_t child, int number)
 struct counting {
     uint64_t refused_from, n;
     bool is_lasting, has_begun;
+    pid_t program;
 };
+
+/* Whether a thread is one of the program's, not of a process that it started. */
+static bool is_of_program(const struct counting *c, uint32_t thread)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/task/%lu", (long)c->program, (unsigned long)thread);
+    return access(path, F_OK) == 0;
+}
 
 static bool is_refused(struct counting *c, const struct seccomp_notif *call)
 {
     if (call->data.nr == SYS_sched_yield)
         c->has_begun = true;
-    if (call->data.nr == SYS_sched_yield || !c->has_begun)
+    if (call->data.nr == SYS_sched_yield || !c->has_begun || !is_of_program(c, call->pid))
         return false;
     c->n++;
     return c->refused_from > 0 && (c->is_lasting ? c->n >= c->refused_from : c->n == c->refused_from);
@@ -162,6 +171,7 @@ int main(int argc, char **argv)
     if (child == 0)
         become(argv[4], argv + 5, k, ends[1]);
     close(ends[1]);
+    c.program = child;
     if (recv(ends[0], &number, sizeof number, 0) != sizeof number)
         return 125;
     const int listener = take_listener(child, number);
