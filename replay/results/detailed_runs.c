@@ -23,7 +23,7 @@ enum {
     DETAILED_PER_CASE = 6,           /* if the report has one case */
     DETAILED_MAX = 64,               /* runs in all */
     EXPLAINED_MAX = 48,              /* refusals in all */
-    BUCKETS_ALL = 4800, BUCKETS_MAX = 800, BUCKETS_MIN = 60,
+    BUCKETS_ALL = 4800, BUCKETS_MAX = 480, BUCKETS_MIN = 60,
     PACKED_ALL = 2680000,            /* bytes of base64: requests and where they lie */
 };
 
