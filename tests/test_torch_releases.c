@@ -2,6 +2,7 @@
 /* The list of PyTorch's releases: names, and the layouts of their snapshots. */
 #include "base/torch_releases.h"
 #include "policies/policy.h"
+#include "policies/pytorch/pytorch_rules.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -75,4 +76,14 @@ Test(torch_releases, the_newest_is_the_default)
     while (strcmp(o->name, "version") != 0)
         o++;
     cr_expect_str_eq(o->fallback, torch_release_name(TORCH_NEWEST));
+}
+
+Test(torch_releases, a_sentence_names_the_release_or_the_port)
+{
+    char title[PYTORCH_RULES_TITLE];
+    struct pytorch_rules rules;
+    cr_assert(pytorch_rules_find("2.15", &rules));
+    cr_expect_str_eq(pytorch_rules_title(&rules, title), "PyTorch 2.15");
+    cr_assert(pytorch_rules_find("npu", &rules));
+    cr_expect_str_eq(pytorch_rules_title(&rules, title), "torch_npu (Ascend's port of PyTorch 2.4)");
 }

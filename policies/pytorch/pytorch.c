@@ -543,7 +543,7 @@ static bool has_plain_divisions(const struct pytorch *p)
 static void pytorch_remarks(const struct policy *base, remark_visit visit, void *arg)
 {
     const struct pytorch *p = (const struct pytorch *)base;
-    char text[160];
+    char text[160], title[PYTORCH_RULES_TITLE];
     if (p->rounds_to_power_of_two)
         visit(arg, REMARK_ASSUMPTION, "every request is rounded up to a power of two, which no PyTorch setting does; "
                                       "its roundup_power2_divisions:1 means plain 512-byte rounding");
@@ -562,7 +562,7 @@ static void pytorch_remarks(const struct policy *base, remark_visit visit, void 
     if (p->settings.graph_capture_record_stream_reuse)
         visit(arg, REMARK_WARNING, "graph_capture_record_stream_reuse is accepted, its effect inside graph captures is "
                                    "not modelled");
-    snprintf(text, sizeof text, "decisions are those of PyTorch %s%s", pytorch_rules_name(&p->rules),
+    snprintf(text, sizeof text, "decisions are those of %s%s", pytorch_rules_title(&p->rules, title),
              p->has_given_version ? "" : ", by the layout of the recording or by default (version= chooses another)");
     visit(arg, REMARK_ASSUMPTION, text);
     struct inert_visit v = {.visit = visit, .arg = arg};

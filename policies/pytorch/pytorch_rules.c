@@ -2,6 +2,7 @@
 /* One column of pytorch_rules.def. */
 #include "policies/pytorch/pytorch_rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define RULE(name, columns, says) TORCH_CHECK_COLUMNS(name, columns);
@@ -33,4 +34,11 @@ bool pytorch_rules_find(const char *text, struct pytorch_rules *out)
 const char *pytorch_rules_name(const struct pytorch_rules *rules)
 {
     return rules->is_npu ? "npu" : torch_release_name(rules->release);
+}
+
+const char *pytorch_rules_title(const struct pytorch_rules *rules, char text[PYTORCH_RULES_TITLE])
+{
+    const char *release = torch_release_name(rules->release);
+    snprintf(text, PYTORCH_RULES_TITLE, rules->is_npu ? "torch_npu (Ascend's port of PyTorch %s)" : "PyTorch %s", release);
+    return text;
 }

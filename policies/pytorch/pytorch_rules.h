@@ -28,4 +28,8 @@ bool pytorch_rules_find(const char *text, struct pytorch_rules *out);
 /* "2.15", "npu". */
 const char *pytorch_rules_name(const struct pytorch_rules *rules);
 
+/* As a sentence names them: "PyTorch 2.15", "torch_npu (Ascend's port of PyTorch 2.4)". Returns `text`. */
+enum { PYTORCH_RULES_TITLE = 48 };
+const char *pytorch_rules_title(const struct pytorch_rules *rules, char text[PYTORCH_RULES_TITLE]);
+
 #endif

@@ -22,7 +22,7 @@ class InfoSettings(Result):
 
 @dataclass(frozen=True)
 class Coverage(Result):
-    """`trace` of Tune: of these."""
+    """`trace` of Tune: what the recording covers."""
     #: empty; mid-run: the recording was switched on while the program ran; cut: earlier events were lost,
     #: because the history's limit was met; null: not looked at
     begins: Optional[str]
@@ -580,7 +580,7 @@ class Why(Result):
     verdict: str
     #: the others that hold
     also: Optional[List[str]] = None
-    #: of these
+    #: what the recording covers: its members are those of trace in a replay
     trace: Optional[Coverage] = None
     #: as fits[].is_lower_bound in replay-fit/1
     is_lower_bound: Optional[bool] = None
@@ -716,7 +716,7 @@ class Fit(Result):
     path: str
     #: the state before the first event
     start: StartState
-    #: of these
+    #: what the recording covers: its members are those of trace in a replay
     trace: Coverage
     #: sizes of cards are multiples of it
     granule_bytes: int
@@ -849,7 +849,7 @@ class Tune(Result):
     path: str
     #: the state before the first event
     start: StartState
-    #: of these
+    #: what the recording covers: its members are those of trace in a replay
     trace: Coverage
     #: as fits[].is_lower_bound in replay-fit/1
     is_lower_bound: bool

@@ -79,11 +79,12 @@ static void find_lost(const struct pytorch_rules *rules, struct settings_facts *
 {
     struct pytorch_settings asked = pytorch_settings_default(), in_force = asked;
     struct err_detail refused, ignored;
+    char title[PYTORCH_RULES_TITLE];
     const char *key;
     if (s->asked == NULL || s->asked[0] == '\0')
         return;
     if (pytorch_conf_apply(rules, CONF_AT_START, s->asked, &asked, &refused) != ERR_OK && s->in_force[0] == '\0')
-        snprintf(s->lost, sizeof s->lost, "PyTorch %s refuses '%.120s': %.120s", pytorch_rules_name(rules), s->asked,
+        snprintf(s->lost, sizeof s->lost, "%s refuses '%.120s': %.120s", pytorch_rules_title(rules, title), s->asked,
                  refused.text);
     else if (s->has_in_force &&
              pytorch_conf_apply(rules, CONF_AT_START, s->in_force, &in_force, &ignored) == ERR_OK &&

@@ -398,14 +398,14 @@ static void print_filled(const struct tune *t)
 
 static void print_text(const struct tune_session *s)
 {
-    char device[HEADLINE_TEXT + sizeof "Device: "];
+    char device[HEADLINE_TEXT + sizeof "Device: "], release[PYTORCH_RULES_TITLE];
     const struct tune *t = &s->tune;
     assert(t->n_entries > 0 && t->winner < t->n_entries);
     const bool runs = t->entries[0].trial.fits;
     snprintf(device, sizeof device, "Device: %s", s->device.headline);
     text_put_line(stdout, device, 8);
     print_context(&s->device);
-    printf("Settings of PyTorch %s; %zu tried.\n\n", pytorch_rules_name(&t->rules), t->n_entries);
+    printf("Settings of %s; %zu tried.\n\n", pytorch_rules_title(&t->rules, release), t->n_entries);
     coverage_print(stdout, &t->coverage);
     fresh_start_print(stdout, s->trace);
     if (runs) {

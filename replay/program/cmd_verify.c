@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/terminal.h"
+#include "policies/pytorch/pytorch_rules.h"
 #include "replay/verify/recorded_settings.h"
 #include "replay/verify/verify.h"
 #include "report/json_writer.h"
@@ -61,16 +62,23 @@ static void print_pass(const char *name, const struct verify_pass *p)
         print_named("", p->reason);
 }
 
+static void print_answer(const struct verify_report *r)
+{
+    puts(verify_is_equal(r) ? "all equal" : "not equal");
+}
+
 static void print_report(const struct verify_report *r, const struct trace_reader *trace)
 {
     const char *notes = trace_meta(trace, "notes");
-    char note[TRACE_NOTE];
+    char note[TRACE_NOTE], title[PYTORCH_RULES_TITLE];
+    struct pytorch_rules rules;
     struct words w = { .n = 0 };
-    words_add(&w, "PyTorch %s, %s%s%s", r->version, r->settings, r->inferred[0] == '\0' ? "" : "; inferred: ", r->inferred);
+    print_answer(r);
+    words_add(&w, "%s, %s%s%s", pytorch_rules_find(r->version, &rules) ? pytorch_rules_title(&rules, title) : r->version,
+              r->settings, r->inferred[0] == '\0' ? "" : "; inferred: ", r->inferred);
     text_put_line(stdout, w.text, 2);
     print_pass("following the record:", &r->following);
     print_pass("running free:", &r->free_running);
-    printf("%s\n", verify_is_equal(r) ? "all equal" : "not equal");
     while (!verify_is_equal(r) && trace_next_note(&notes, note))     /* these may explain a difference */
         print_named("of the recording:", note);
 }
