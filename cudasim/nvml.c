@@ -12,6 +12,7 @@
 
 enum { NVML_SUCCESS, NVML_BAD_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6, NVML_TOO_SMALL = 7,
        NVML_UNKNOWN = 999 };
+enum { NVML_P2P_OK, NVML_P2P_NOT_SUPPORTED = 5 };
 
 struct process_v1 {
     unsigned pid;
@@ -136,6 +137,24 @@ ENTRY(int, nvmlDeviceGetName, uint64_t handle, char *text, unsigned n)
     return (unsigned)snprintf(text, n, "%s", cudasim_device_name()) < n ? NVML_SUCCESS : NVML_TOO_SMALL;
 }
 
+ENTRY(int, nvmlDeviceGetCudaComputeCapability, uint64_t handle, int *major, int *minor)
+{
+    if (device_of(handle) < 0)
+        return NVML_BAD_ARGUMENT;
+    *major = (int)cudasim_capability() / 10;
+    *minor = (int)cudasim_capability() % 10;
+    return NVML_SUCCESS;
+}
+
+/* The ways are reading, writing, NVLink, atomics and PCI in this order. There is no NVLink. */
+ENTRY(int, nvmlDeviceGetP2PStatus, uint64_t handle, uint64_t peer, int way, int *status)
+{
+    if (device_of(handle) < 0 || device_of(peer) < 0 || way < 0 || way > 4)
+        return NVML_BAD_ARGUMENT;
+    *status = way != 2 && cudasim_peer_possible((int)handle - 1, (int)peer - 1) ? NVML_P2P_OK : NVML_P2P_NOT_SUPPORTED;
+    return NVML_SUCCESS;
+}
+
 /* As CUDA's uuid: the first byte is the device's number plus one. */
 ENTRY(int, nvmlDeviceGetUUID, uint64_t handle, char *text, unsigned n)
 {
@@ -237,5 +256,7 @@ NVML_ABSENT(nvmlDeviceGetGpuFabricInfo)
 NVML_ABSENT(nvmlDeviceGetUtilizationRates)
 NVML_ABSENT(nvmlDeviceGetTemperature)
 NVML_ABSENT(nvmlDeviceGetPowerUsage)
+NVML_ABSENT(nvmlDeviceGetEnforcedPowerLimit)
+NVML_ABSENT(nvmlDeviceGetTotalEnergyConsumption)
 NVML_ABSENT(nvmlDeviceGetClockInfo)
 NVML_ABSENT(nvmlDeviceGetMigMode)

@@ -19,6 +19,8 @@
 #define CORE_SONAME   "libreplay-cudasim.so"
 #define STANDINS_FORM "8"
 
+enum { PACKAGES_DEPTH = 2, PACKAGES_NAMES = 1 << 16 };
+
 /* A library, or a function of one. Texts are malloc'ed. */
 struct want {
     char *soname, *name, *version;   /* name NULL: the library itself; version NULL: none */
@@ -27,8 +29,8 @@ struct want {
 struct wants {
     struct want *all;
     size_t n, cap;
-    const char *const *folders;      /* a library that lies there itself needs no stand-in */
-    size_t n_folders;
+    const struct standin_places *places;     /* a library that lies in its folders needs no stand-in */
+    size_t names_left;               /* of packages, to be looked at */
 };
 
 /* A symbol without a version does not say which library it belongs to; its name does. Longer prefixes come first. */
@@ -172,9 +174,9 @@ static void wants_close(struct wants *w)
 /* Whether the program's folders have the library itself. */
 static bool is_there(const struct wants *w, const char *soname)
 {
-    for (size_t i = 0; i < w->n_folders; i++) {
+    for (size_t i = 0; i < w->places->n_folders; i++) {
         char path[4096];
-        if ((size_t)snprintf(path, sizeof path, "%s/%s", w->folders[i], soname) < sizeof path &&
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", w->places->folders[i], soname) < sizeof path &&
             access(path, F_OK) == 0)
             return true;
     }
@@ -197,7 +199,14 @@ static bool on_symbol(void *arg, const char *name, const char *version, const ch
     return true;
 }
 
-static enum err read_library(struct wants *w, const char *path, struct err_detail *why)
+/* Of a package only functions count: it asks for them in libraries that PyTorch names. */
+static bool on_package_library(void *arg, const char *soname)
+{
+    (void)arg, (void)soname;
+    return true;
+}
+
+static enum err read_library(const char *path, const struct elf_visitor *v, struct err_detail *why)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -211,14 +220,14 @@ static enum err read_library(struct wants *w, const char *path, struct err_detai
     close(fd);
     if (bytes == MAP_FAILED)
         return err_set(why, ERR_IO, 0, "%s: cannot be mapped: %s", path, strerror(errno));
-    const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = w };
-    e = elf_needs(bytes, (size_t)st.st_size, &v, why);
+    e = elf_needs(bytes, (size_t)st.st_size, v, why);
     munmap(bytes, (size_t)st.st_size);
     return e == ERR_FORMAT ? ERR_OK : e;
 }
 
 static enum err read_folder(struct wants *w, const char *folder, struct err_detail *why)
 {
+    const struct elf_visitor v = { .library = on_library, .symbol = on_symbol, .arg = w };
     DIR *d = opendir(folder);
     enum err e = ERR_OK;
     if (d == NULL)
@@ -227,7 +236,35 @@ static enum err read_folder(struct wants *w, const char *folder, struct err_deta
         char path[4096];
         if (strstr(f->d_name, ".so") != NULL &&
             (size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) < sizeof path)
-            e = read_library(w, path, why);
+            e = read_library(path, &v, why);
+    }
+    closedir(d);
+    return e;
+}
+
+/* Whether a name in a folder of packages may be a package. Packages in the standard library's folder are looked at by
+ * themselves. */
+static bool is_package(const struct dirent *f)
+{
+    return f->d_type == DT_DIR && f->d_name[0] != '.' && strcmp(f->d_name, "site-packages") != 0 &&
+           strcmp(f->d_name, "dist-packages") != 0;
+}
+
+static enum err read_packages(struct wants *w, const char *folder, unsigned depth, struct err_detail *why)
+{
+    const struct elf_visitor v = { .library = on_package_library, .symbol = on_symbol, .arg = w };
+    DIR *d = opendir(folder);
+    enum err e = ERR_OK;
+    if (d == NULL)
+        return ERR_OK;
+    for (const struct dirent *f; e == ERR_OK && w->names_left > 0 && (f = readdir(d)) != NULL; w->names_left--) {
+        char path[4096];
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, f->d_name) >= sizeof path)
+            continue;
+        if (strstr(f->d_name, ".so") != NULL)
+            e = read_library(path, &v, why);
+        else if (depth > 0 && is_package(f))
+            e = read_packages(w, path, depth - 1, why);
     }
     closedir(d);
     return e;
@@ -245,19 +282,22 @@ static int compare_wants(const void *a, const void *b)
     return order;
 }
 
-/* Gives "libcudnn.so" the number that some object names: "libcudnn.so.9". A symbol of a library that no object names is
+/* Gives "libcudnn.so" the number that some object names: "libcudnn.so.9". A function of a library that no object names is
  * dropped. */
 static enum err wants_resolve(struct wants *w, struct err_detail *why)
 {
     size_t kept = 0;
+    const char *library = "";        /* the last one that was named; its functions follow it */
     if (w->n == 0)
         return ERR_OK;
     qsort(w->all, w->n, sizeof *w->all, compare_wants);
     for (size_t i = 0; i < w->n; i++) {
         struct want one = w->all[i];
         const size_t n = strlen(one.soname);
-        bool is_kept = one.name == NULL || one.soname[n - 1] != 'o';
-        for (size_t k = 0; !is_kept && k < w->n; k++)
+        const bool has_number = one.soname[n - 1] != 'o';
+        bool is_kept = one.name == NULL || (has_number && strcmp(one.soname, library) == 0);
+        library = one.name == NULL ? one.soname : library;
+        for (size_t k = 0; !is_kept && !has_number && k < w->n; k++)
             if (w->all[k].name == NULL && w->all[k].soname != NULL && begins(w->all[k].soname, one.soname)) {
                 char *soname = strdup(w->all[k].soname);
                 if (soname == NULL)
@@ -413,14 +453,16 @@ static enum err make_all(const struct wants *w, const char *cache, struct standi
     return e;
 }
 
-enum err standins_make(const char *const *folders, size_t n_folders, const char *cache, struct standins *out,
+enum err standins_make(const struct standin_places *places, const char *cache, struct standins *out,
                        struct err_detail *why)
 {
-    struct wants w = { .folders = folders, .n_folders = n_folders };
+    struct wants w = { .places = places, .names_left = PACKAGES_NAMES };
     enum err e = ERR_OK;
     *out = (struct standins){ 0 };
-    for (size_t i = 0; e == ERR_OK && i < n_folders; i++)
-        e = read_folder(&w, folders[i], why);
+    for (size_t i = 0; e == ERR_OK && i < places->n_folders; i++)
+        e = read_folder(&w, places->folders[i], why);
+    for (size_t i = 0; e == ERR_OK && i < places->n_packages; i++)
+        e = read_packages(&w, places->packages[i], PACKAGES_DEPTH, why);
     if (e == ERR_OK)
         e = wants_resolve(&w, why);
     if (e == ERR_OK)

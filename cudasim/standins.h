@@ -3,8 +3,9 @@
  * Stand-ins for NVIDIA's libraries that a program needs and that cannot work without a GPU.
  *
  * The shared objects of some folders are read (cudasim/elf_needs.h). For every library of NVIDIA's that they name, a
- * shared object with that soname is written, whose functions succeed and do nothing. The folder of the stand-ins is
- * named after its content, so that programs with the same needs share it.
+ * shared object with that soname is written, whose functions succeed and do nothing. Other packages may ask these
+ * libraries for more functions. The folder of the stand-ins is named after its content, so that programs with the same
+ * needs share it.
  */
 #ifndef REPLAY_CUDASIM_STANDINS_H
 #define REPLAY_CUDASIM_STANDINS_H
@@ -19,9 +20,17 @@ struct standins {
     size_t n_made, n_sonames;
 };
 
-/* `folders`: searched for *.so*, without their subfolders; a file that is no shared object is passed over. `cache`: the
- * folder of the stand-ins is made in it. ERR_IO; ERR_UNSUPPORTED. */
-MUST_USE enum err standins_make(const char *const *folders, size_t n_folders, const char *cache, struct standins *out,
+/* Where to look for *.so*; a file that is no shared object is passed over. */
+struct standin_places {
+    const char *const *folders;      /* without their subfolders: what is there names the libraries */
+    size_t n_folders;
+    const char *const *packages;     /* folders of packages, two folders deep, up to 65,536 names in all: what is there
+                                      * may ask the same libraries for more. One that cannot be read holds none. */
+    size_t n_packages;
+};
+
+/* `cache`: the folder of the stand-ins is made in it. ERR_IO; ERR_UNSUPPORTED. */
+MUST_USE enum err standins_make(const struct standin_places *places, const char *cache, struct standins *out,
                                 struct err_detail *why);
 void standins_close(struct standins *s);
 

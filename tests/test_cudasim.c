@@ -512,6 +512,28 @@ Test(cudasim, a_card_says_that_it_has_no_fabric_in_as_much_room_as_there_is)
     cr_expect_eq(fabric(2, answer), BAD_ARGUMENT);
 }
 
+Test(cudasim, a_card_tells_its_capability_and_which_cards_it_reaches)
+{
+    enum { SUCCESS = 0, BAD_ARGUMENT = 2, READ = 0, NVLINK = 2, REACHED = 0, NOT_REACHED = 5 };
+    struct cudasim_rig r;
+    int (*init)(void), (*capability)(uint64_t, int *, int *), (*peers)(uint64_t, uint64_t, int, int *);
+    int major = 0, minor = 0, status = -1;
+    cudasim_rig_open(&r, "rtx3090-24g,count=2", NULL);
+    void *nvml = cudasim_rig_library("libnvidia-ml.so.1");
+    cudasim_rig_find(nvml, "nvmlInit_v2", &init);
+    cudasim_rig_find(nvml, "nvmlDeviceGetCudaComputeCapability", &capability);
+    cudasim_rig_find(nvml, "nvmlDeviceGetP2PStatus", &peers);
+    cr_assert_eq(init(), SUCCESS);
+    cr_assert_eq(capability(2, &major, &minor), SUCCESS);
+    cr_expect_eq(10 * major + minor, 86);
+    cr_expect_eq(capability(3, &major, &minor), BAD_ARGUMENT);
+    cr_assert_eq(peers(1, 2, READ, &status), SUCCESS);
+    cr_expect_eq(status, REACHED);
+    cr_assert_eq(peers(1, 2, NVLINK, &status), SUCCESS);
+    cr_expect_eq(status, NOT_REACHED);
+    cr_expect_eq(peers(1, 3, READ, &status), BAD_ARGUMENT);
+}
+
 Test(cudasim, codes_have_the_names_and_sentences_of_cuda)
 {
     struct cudasim_rig r;

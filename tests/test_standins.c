@@ -225,11 +225,55 @@ Test(standins, a_folder_without_shared_objects_wants_nothing)
     struct standins s;
     cr_assert_not_null(mkdtemp(folder));
     const char *folders[] = { folder };
-    cr_expect_eq(standins_make(folders, 1, folder, &s, NULL), ERR_OK);
+    const struct standin_places places = { .folders = folders, .n_folders = 1 };
+    cr_expect_eq(standins_make(&places, folder, &s, NULL), ERR_OK);
     cr_expect_null(s.folder);
     cr_expect_eq(s.n_sonames, 0);
     standins_close(&s);
     rmdir(folder);
+}
+
+/* Writes a shared object that needs `needed`, or that takes a function of another library. */
+static void put_library(const char *folder, const char *name, const char *needed)
+{
+    char path[256];
+    void *bytes;
+    size_t n;
+    const struct elf_function nothing = { .name = "torch_nothing" };
+    const struct elf_library object = { .soname = name, .needed = needed, .functions = &nothing, .n_functions = 1 };
+    cr_assert_eq(elf_write(&object, &bytes, &n, NULL), ERR_OK);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    cr_assert(f != NULL && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+    free(bytes);
+}
+
+/* PyTorch names libcublas.so.12 and takes nothing of it here; a package two folders deep takes cublasHgemm, and one that no
+ * library of PyTorch's has. */
+Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pytorch_names)
+{
+    char root[] = "/tmp/replay-test-XXXXXX", torch[64], package[64], path[4400];
+    struct standins s;
+    cr_assert_not_null(mkdtemp(root));
+    snprintf(torch, sizeof torch, "%s/torch", root);
+    snprintf(package, sizeof package, "%s/vllm/csrc", root);
+    snprintf(path, sizeof path, "mkdir -p %s %s && cp %s %s/_C.so", torch, package, PACKAGE_THAT_ASKS, package);
+    cr_assert_eq(system(path), 0);
+    put_library(torch, "libtorch_cuda.so", "libcublas.so.12");
+    const char *folders[] = { torch }, *packages[] = { root, "/nonexistent" };
+    const struct standin_places places = { folders, 1, packages, 2 };
+    cr_assert_eq(standins_make(&places, root, &s, NULL), ERR_OK);
+    cr_assert_eq(s.n_made, 1);
+    cr_expect_str_eq(s.sonames[0], "libcublas.so.12");
+    snprintf(path, sizeof path, "%s/libcublas.so.12", s.folder);
+    cudasim_rig_library("libreplay-cudasim.so");
+    void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    cr_assert_not_null(opened, "%s", dlerror());
+    cr_expect_not_null(dlsym(opened, "cublasHgemm"));
+    cr_expect_null(dlsym(opened, "cufftExecZ2Z"));
+    standins_close(&s);
+    snprintf(path, sizeof path, "rm -rf %s", root);
+    cr_expect_eq(system(path), 0);
 }
 
 Test(standins, a_folder_that_is_not_there_is_an_error)
@@ -237,6 +281,7 @@ Test(standins, a_folder_that_is_not_there_is_an_error)
     struct standins s;
     struct err_detail why;
     const char *folders[] = { "/nonexistent" };
-    cr_expect_eq(standins_make(folders, 1, "/tmp", &s, &why), ERR_IO);
+    const struct standin_places places = { .folders = folders, .n_folders = 1 };
+    cr_expect_eq(standins_make(&places, "/tmp", &s, &why), ERR_IO);
     cr_expect_not_null(strstr(why.text, "/nonexistent"));
 }

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAMES_MAX = 512 };
+enum { NAMES_MAX = 512, PATHS_MAX = 64 };
 
 /* Distinct names of entry points. */
 struct name_list {
@@ -110,34 +110,54 @@ static enum err cache_folder(char out[PATH_MAX], struct err_detail *why)
     return ERR_OK;
 }
 
-/* The folder of the torch that the program's Python would import; "" if there is none. */
+/* The folder of the torch that the program's Python would import, and the folders of packages beside it, as "a:b:c"; ""
+ * if there is none. */
 static enum err find_torch(const struct options *o, char **out, struct err_detail *why)
 {
-    static const char *const script = "import importlib.util as u; s = u.find_spec('torch'); "
-                                      "print(s.submodule_search_locations[0] if s else '')";
+    static const char *const script = "import sys, importlib.util as u; s = u.find_spec('torch'); "
+                                      "print(':'.join([s.submodule_search_locations[0]] + sys.path[1:]) if s else '')";
     const char *slash = strrchr(o->inputs[0], '/'), *name = slash == NULL ? o->inputs[0] : slash + 1;
     const char *python = strncmp(name, "python", 6) == 0 ? o->inputs[0] : "python3";
     const char *const argv[] = { python, "-c", script, NULL };
     return child_first_line(argv, out, why);
 }
 
-/* The folders whose libraries get stand-ins: as given, or torch's own and its lib/. */
+/* Cuts "a:b:c" at its colons; at most `cap` pieces. */
+static size_t cut_paths(char *paths, const char **out, size_t cap)
+{
+    size_t n = 0;
+    for (char *at = paths; at != NULL && n < cap;) {
+        char *colon = strchr(at, ':');
+        if (colon != NULL)
+            *colon++ = '\0';
+        out[n++] = at;
+        at = colon;
+    }
+    return n;
+}
+
+/* Libraries get stand-ins that torch's own folder and its lib/ name, or a folder that was given. What is installed beside
+ * torch may ask for more of their functions. */
 static enum err make_standins(struct sim_card *c, struct err_detail *why)
 {
     char cache[PATH_MAX], lib[PATH_MAX];
-    char *torch = NULL;
+    char *found = NULL;
+    const char *paths[PATHS_MAX] = { c->o->texts[FLAG_TORCH_LIBS] };
+    size_t n_paths = 1;
     enum err e = cache_folder(cache, why);
+    if (e == ERR_OK && paths[0] == NULL) {
+        e = find_torch(c->o, &found, why);
+        n_paths = e == ERR_OK ? cut_paths(found, paths, PATHS_MAX) : 0;
+    }
     if (e != ERR_OK)
         return e;
-    const char *given = c->o->texts[FLAG_TORCH_LIBS];
-    if (given == NULL && (e = find_torch(c->o, &torch, why)) != ERR_OK)
-        return e;
-    const char *folders[2] = { given != NULL ? given : torch, lib };
-    const bool has_any = folders[0][0] != '\0';
-    snprintf(lib, sizeof lib, "%s/lib", folders[0]);
-    if (has_any)
-        e = standins_make(folders, access(lib, R_OK) == 0 ? 2 : 1, cache, &c->standins, why);
-    free(torch);
+    const char *folders[2] = { paths[0], lib };
+    snprintf(lib, sizeof lib, "%s/lib", paths[0]);
+    const struct standin_places places = { .folders = folders, .n_folders = access(lib, R_OK) == 0 ? 2 : 1,
+                                           .packages = paths + 1, .n_packages = n_paths - 1 };
+    if (paths[0][0] != '\0')
+        e = standins_make(&places, cache, &c->standins, why);
+    free(found);
     return e;
 }
 

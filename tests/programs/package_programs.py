@@ -177,15 +177,18 @@ def torchtitan_start():
 
 
 def vllm_start():
-    """The engine comes up with weights that are made up, and says how many blocks of its cache fit."""
+    """The engine comes up with weights that are made up, sizes its cache by what is left of the card, and answers."""
     import json
     os.makedirs("model", exist_ok=True)
     with open("model/config.json", "w") as f:
         json.dump(dict(llama_model().config.to_dict(), architectures=["LlamaForCausalLM"], torch_dtype="bfloat16"), f)
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
-    from vllm import LLM
-    LLM("model", load_format="dummy", enforce_eager=True, skip_tokenizer_init=True, max_model_len=512,
-        gpu_memory_utilization=0.5)
+    from vllm import LLM, SamplingParams
+    llm = LLM("model", load_format="dummy", enforce_eager=True, skip_tokenizer_init=True, max_model_len=512,
+              gpu_memory_utilization=0.5)
+    answers = llm.generate([{"prompt_token_ids": list(range(1, n))} for n in (20, 300)],
+                           SamplingParams(max_tokens=16, ignore_eos=True))
+    assert [len(a.outputs[0].token_ids) for a in answers] == [16, 16]
 
 
 def gpt2_accelerate():

@@ -43,7 +43,11 @@ APART = {
                    "fastapi", "starlette", "pycountry", "watchfiles", "python-json-logger", "cbor2", "setproctitle",
                    "openai-harmony", "diskcache", "lark", "interegular", "jiter", "distro", "pybase64", "ijson",
                    "protobuf", "scipy", "requests", "urllib3", "certifi", "charset_normalizer", "tiktoken", "aiohttp",
-                   "multidict", "yarl", "frozenlist", "aiosignal", "attrs", "propcache", "aiohappyeyeballs", "six"],
+                   "multidict", "yarl", "frozenlist", "aiosignal", "attrs", "propcache", "aiohappyeyeballs", "six",
+                   "httpx", "httpcore", "h11", "anyio", "sniffio", "opentelemetry-api", "opentelemetry-sdk",
+                   "opentelemetry-semantic-conventions", "importlib-metadata", "zipp", "llguidance<1.4", "xgrammar==0.1.27",
+                   "transformers<5", "tokenizers<0.23", "huggingface-hub<1", "numba==0.61.2", "llvmlite<0.45",
+                   "numpy<2.3"],
 }
 
 # name, the package whose version is shown, ranks, what it is, and the sentence in which it ends if it does not run
@@ -60,7 +64,7 @@ PROGRAMS = [
     ("llama_nf4_lora", "bitsandbytes", 1, "the Llama in NF4 with LoRA of rank 8", None),
     ("llama_torchtune", "torchtune", 1, "Llama 3.2, 4 layers of 512, the recipe `full_finetune_single_device`", None),
     ("torchtitan_start", "torchtitan", 1, "its trainer is imported", r"No module named 'torch\.nn\.attention\.varlen'"),
-    ("vllm_start", "vllm", 1, "the engine with made-up weights, eager", "undefined symbol: cublasHgemm"),
+    ("vllm_start", "vllm", 1, "a Llama of 4 layers, eager, two requests of 19 and 299 tokens answered", None),
     ("gpt2_accelerate", "accelerate", 1, "GPT-2, bf16, gradients clipped", None),
     ("gpt2_lightning", "lightning", 1, "GPT-2, `Trainer`, bf16-mixed", None),
     ("unet_diffusers", "diffusers", 1, "UNet2DModel, 32 x 32, DDPM noise", None),
@@ -121,7 +125,7 @@ def run(o, program, folder):
     (folder / "job").mkdir()
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
     packages = o.packages.resolve()
-    paths = [os.environ.get("PYTHONPATH", ""), str(packages / "apart" / name), str(packages)]
+    paths = [str(packages / "apart" / name), os.environ.get("PYTHONPATH", ""), str(packages)]
     environment = dict(os.environ, PYTHONPATH=":".join(paths),
                        HF_HUB_OFFLINE="1", TORCHINDUCTOR_CACHE_DIR=str(folder / "inductor"),
                        TRITON_CACHE_DIR=str(folder / "triton"))
