@@ -2028,3 +2028,40 @@ Test(trace, a_small_file_may_not_ask_for_much_memory)
     cr_assert_eq(trace_open_owned(bytes, n, "allowed", UINT64_C(1) << 30, &r, &why), ERR_OK, "%s", why.text);
     trace_close(r);
 }
+
+struct told { uint64_t done, total, n_times; };
+
+static void tell(void *arg, uint64_t done, uint64_t total)
+{
+    struct told *t = arg;
+    cr_expect_gt(done, t->done, "%llu after %llu", (unsigned long long)done, (unsigned long long)t->done);
+    *t = (struct told){ .done = done, .total = total, .n_times = t->n_times + 1 };
+}
+
+Test(trace, who_watches_is_told_of_all_that_is_written_and_of_each_reading)
+{
+    enum { EVENTS = 200000 };
+    struct err_detail why = { .text = "" };
+    struct trace_writer *w = writer_in_memory();
+    struct told told = { .done = 0 };
+    void *bytes;
+    size_t n;
+    trace_watch_writing(w, EVENTS, tell, &told);
+    cr_assert_eq(load_make("mix:100", EVENTS, 1, w, &why), ERR_OK, "%s", why.text);
+    cr_assert_eq(trace_finish_bytes(w, &bytes, &n, &why), ERR_OK, "%s", why.text);
+    cr_expect(told.n_times >= 3 && told.total == EVENTS, "told %llu times", (unsigned long long)told.n_times);
+    struct trace_reader *r = reader_over(bytes, n);
+    for (int reading = 0; reading < 2; reading++) {
+        const struct event *events;
+        told = (struct told){ .done = 0 };
+        trace_watch_reading(r, tell, &told);
+        cr_assert_eq(trace_seek(r, 0, &why), ERR_OK);
+        do
+            cr_assert_eq(trace_next(r, &events, &n, &why), ERR_OK);
+        while (n > 0);
+        cr_expect_eq(told.done, trace_info(r)->events);
+        cr_expect_eq(told.total, told.done);
+    }
+    trace_close(r);
+    free(bytes);
+}

@@ -95,6 +95,9 @@ struct trace_reader {
     size_t               most_chunk;             /* most events of a chunk */
     bool                 is_kept;                /* the lent chunk holds the whole trace, checked */
     size_t               next_kept;              /* next event to lend, if is_kept */
+    trace_watch          watch;                  /* NULL: nobody */
+    void                *watch_arg;
+    uint64_t             watched;                /* events lent in this reading */
     bool                 wants_ahead, is_ahead;  /* is_ahead: only the producer decodes, until it is told to rest */
     struct producer     *producer;               /* NULL: not needed so far, or could not be started */
     struct slot         *listed;                 /* scratch for a section of slots */
@@ -1061,7 +1064,21 @@ static enum err reader_end(struct trace_reader *r, struct err_detail *why)
     return ERR_OK;
 }
 
-enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
+void trace_watch_reading(struct trace_reader *r, trace_watch watch, void *arg)
+{
+    r->watch = watch;
+    r->watch_arg = arg;
+    r->watched = 0;
+}
+
+static void reader_tell(struct trace_reader *r, size_t n)
+{
+    r->watched = n == 0 ? 0 : r->watched + n;
+    if (n > 0)
+        r->watch(r->watch_arg, r->watched, r->info.events);
+}
+
+static enum err reader_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
 {
     static const struct event none;              /* callers may memcpy 0 events from it */
     *events = &none;
@@ -1084,6 +1101,14 @@ enum err trace_next(struct trace_reader *r, const struct event **events, size_t 
     *n = c->n - r->skip;
     r->skip = 0;
     return ERR_OK;
+}
+
+enum err trace_next(struct trace_reader *r, const struct event **events, size_t *n, struct err_detail *why)
+{
+    const enum err e = reader_next(r, events, n, why);
+    if (r->watch != NULL)
+        reader_tell(r, *n);
+    return e;
 }
 
 /* The event section that holds event `at`; the number of event sections for the end of the trace. */
@@ -1137,6 +1162,7 @@ enum err trace_seek(struct trace_reader *r, uint64_t first, struct err_detail *w
     if (first > r->info.events)
         return err_set(why, ERR_USAGE, first, "%s: event %llu: the trace has only %llu", r->file.name,
                        (unsigned long long)first, (unsigned long long)r->info.events);
+    r->watched = first;
     if (r->is_kept) {
         r->next_kept = (size_t)first;
         return ERR_OK;

@@ -158,6 +158,12 @@ MUST_USE enum err trace_next(struct trace_reader *r, const struct event **events
  * if each walk has large tables to bring into the caches. */
 void trace_enlarge_chunks(struct trace_reader *r);
 
+/* Is told as a trace is read or written: how many events are done, and of how many; 0: nobody knows. */
+typedef void (*trace_watch)(void *arg, uint64_t done, uint64_t total);
+
+/* From now on `watch` is told of each chunk that trace_next lends, counted anew in each reading. NULL: nobody is. */
+void trace_watch_reading(struct trace_reader *r, trace_watch watch, void *arg);
+
 /* From the next trace_seek on, a thread of the reader decodes the next chunk while the caller works on the lent one, if
  * the trace has more than one chunk left. Costs the memory of one more chunk. Nothing else changes: the reader is still
  * used from one thread, and damage is reported when its chunk is due. */
@@ -200,6 +206,9 @@ struct trace_record {
 };
 
 struct trace_writer;
+
+/* From now on `watch` is told of each section of events that is written, and of `total`. */
+void trace_watch_writing(struct trace_writer *w, uint64_t total, trace_watch watch, void *arg);
 
 /* Starts a trace in a temporary file next to `path` ("-": standard output; NULL: in memory). */
 MUST_USE enum err trace_create(const char *path, struct trace_writer **out, struct err_detail *why);

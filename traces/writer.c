@@ -47,6 +47,9 @@ struct trace_writer {
     enum err       broken;           /* the first failure; every later call returns it */
     struct err_detail broken_why;
     bool           is_under_way;     /* the facts and the start state are written */
+    trace_watch    watch;            /* NULL: nobody */
+    void          *watch_arg;
+    uint64_t       watch_total;
 
     struct trace_info   info;
     struct writer_fact *facts;
@@ -442,7 +445,18 @@ static enum err writer_push(struct trace_writer *w, const struct trace_record *r
     w->info.duration_ns = ev.time_ns;
     w->events[w->n_events] = ev;
     w->sides[w->n_events++] = side;
-    return w->n_events < NATIVE_SECTION_EVENTS ? ERR_OK : writer_flush_events(w, why);
+    if (w->n_events < NATIVE_SECTION_EVENTS)
+        return ERR_OK;
+    if (w->watch != NULL)
+        w->watch(w->watch_arg, w->info.events, w->watch_total);
+    return writer_flush_events(w, why);
+}
+
+void trace_watch_writing(struct trace_writer *w, uint64_t total, trace_watch watch, void *arg)
+{
+    w->watch = watch;
+    w->watch_arg = arg;
+    w->watch_total = total;
 }
 
 /* ---- dense numbers ---- */

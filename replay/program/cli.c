@@ -55,8 +55,7 @@ static void progress_show_rate(const struct progress *p, double elapsed_s)
         fprintf(stderr, ", %.1f million events/s", rate / 1e6);
 }
 
-/* "replaying: 42 %, 8.1 million events/s, about 12 s left"; without a total, which only bytes lack, "reading: 310 MiB, 150
- * MiB/s"; in a later round, as nobody knows how many there will be, "replaying: run 7, 42 %, 8.1 million events/s". */
+/* "replaying: 42 %, 8.1 million events/s, about 12 s left"; without a total "reading: 310 MiB, 150 MiB/s"; in a later round, as nobody knows how many there will be, "replaying: run 7, 42 %, 8.1 million events/s". */
 void progress_report(void *progress, uint64_t done, uint64_t total)
 {
     enum { PATIENCE_MS = 700, REFRESH_MS = 100 };
@@ -72,8 +71,10 @@ void progress_report(void *progress, uint64_t done, uint64_t total)
     fprintf(stderr, "%s: ", p->what);
     if (p->n_rounds > 1)
         fprintf(stderr, "run %u, ", p->n_rounds);
-    if (total == 0)
+    if (done > total && p->unit == PROGRESS_BYTES)
         fprintf(stderr, "%" PRIu64 " MiB", done >> 20);
+    else if (done > total)
+        fprintf(stderr, "%.1f million events", (double)done / 1e6);
     else
         fprintf(stderr, "%.0f %%", 100 * (double)done / (double)total);
     progress_show_rate(p, elapsed_s);

@@ -172,7 +172,16 @@ static enum err session_diff_traces(struct diff_session *s, struct err_detail *w
         e = cli_open_trace(s->options, i, &s->traces[i], why);
         s->diff.traces[i] = s->traces[i];
     }
-    return e == ERR_OK ? diff_traces(&s->diff, why) : e;
+    if (e != ERR_OK)
+        return e;
+    struct progress progress = progress_start("comparing", PROGRESS_EVENTS);
+    for (size_t i = 0; i < 2; i++)
+        trace_watch_reading(s->traces[i], progress_report, &progress);
+    e = diff_traces(&s->diff, why);
+    for (size_t i = 0; i < 2; i++)
+        trace_watch_reading(s->traces[i], NULL, NULL);
+    progress_clear(&progress);
+    return e;
 }
 
 static enum err session_diff_files(struct diff_session *s, struct err_detail *why)

@@ -42,6 +42,7 @@ static enum err export_to(const struct options *o, uint64_t lost[static REQUEST_
     struct trace_reader *in = NULL;
     struct output *out = NULL;
     bool is_stdout_taken = false;
+    struct progress progress = progress_start("exporting", PROGRESS_EVENTS);
     enum err e = find_format(o->to, &format, why);
     if (e == ERR_OK && o->out == NULL)
         e = err_set(why, ERR_USAGE, 0, "export needs a name for its output: -o OUT ('-' is standard output)");
@@ -49,8 +50,11 @@ static enum err export_to(const struct options *o, uint64_t lost[static REQUEST_
         e = cli_open_output(o, o->out, &is_stdout_taken, &out, why);
     if (e == ERR_OK)
         e = cli_open_trace(o, 0, &in, why);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
+        trace_watch_reading(in, progress_report, &progress);
         e = request_export(in, format, output_file(out), lost, why);
+        progress_clear(&progress);
+    }
     if (e == ERR_OK)
         e = output_commit(&out, why);
     output_abandon(out);

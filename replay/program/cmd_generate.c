@@ -17,7 +17,10 @@ static enum err generate_to(const char *load, const struct options *o, struct er
     enum err e = trace_create(o->out, &w, why);
     if (e != ERR_OK)
         return e;
+    struct progress progress = progress_start("generating", PROGRESS_EVENTS);
+    trace_watch_writing(w, o->is_given[FLAG_EVENTS] ? o->events : 0, progress_report, &progress);
     e = load_make(load, o->events, o->seed, w, why);
+    progress_clear(&progress);
     if (e == ERR_OK)
         return trace_finish(w, why);
     trace_abandon(w);

@@ -245,13 +245,25 @@ static enum err prove(const char *path, struct err_detail *why)
     return is_anonymous ? ERR_OK : err_set(why, ERR_FORMAT, 0, "%s: holds a text that names something", path);
 }
 
+/* As many as are read, once or several times; 0: of a cut nobody knows. */
+static uint64_t events_to_write(const struct edit *d, const struct edit_kind *kind)
+{
+    uint64_t events = 0;
+    for (size_t i = 0; i < d->n; i++)
+        events += trace_info(d->in[i])->events;
+    return kind->run == edit_cut ? 0 : kind->run == edit_repeat ? events * d->o->times : events;
+}
+
 static enum err edit_to(struct edit *d, const struct edit_kind *kind, struct err_detail *why)
 {
     struct trace_writer *w = NULL;
+    struct progress progress = progress_start("writing", PROGRESS_EVENTS);
     enum err e = trace_create(d->o->out, &w, why);
     if (e != ERR_OK)
         return e;
+    trace_watch_writing(w, events_to_write(d, kind), progress_report, &progress);
     e = kind->run(d, w, why);
+    progress_clear(&progress);
     if (e != ERR_OK) {
         trace_abandon(w);
         return e;

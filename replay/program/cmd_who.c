@@ -34,6 +34,7 @@ struct who {
     bool     is_forced_to_size;      /* no stacks: grouped by size */
     bool     is_state;               /* the file holds a final state only, which is the one moment there is */
     struct output *json, *folded, *speedscope;
+    struct progress progress;
 };
 
 static void who_close(struct who *w)
@@ -106,8 +107,11 @@ static enum err who_read(struct who *w, const struct options *o, struct err_deta
     enum moment_kind kind = MOMENT_PEAK;
     uint64_t event = 0;
     enum err e = cli_open_trace_or_state(o, 0, &w->trace, &w->is_state, why);
-    if (e == ERR_OK)
+    w->progress = progress_start("reading", PROGRESS_EVENTS);
+    if (e == ERR_OK) {
+        trace_watch_reading(w->trace, progress_report, &w->progress);
         e = read_key(w, o, why);
+    }
     if (e == ERR_OK)
         e = read_moment(w, o, &kind, &event, why);
     kind = w->is_state ? MOMENT_END : kind;
@@ -354,6 +358,7 @@ static enum exit_status who_main(const struct options *o)
         e = cli_open_output(o, o->speedscope, &is_stdout_taken, &w.speedscope, &why);
     if (e == ERR_OK)
         e = who_read(&w, o, &why);
+    progress_clear(&w.progress);
     if (e == ERR_OK && !is_stdout_taken)
         print_text(&w, o);
     if (e == ERR_OK)
