@@ -18,6 +18,7 @@ is() {
 # first refused request, with status 1.
 #     HOW  forever  steps without an end       once     three steps
 #          grows    nothing ever repeats       waits    one request, and then nothing more
+#          branches the simulated card tells of five lines that branched on a value that it does not compute
 #          eights   a batch of a multiple of 8 takes half
 cat >train.c <<'C'
 #define _GNU_SOURCE
@@ -47,6 +48,8 @@ int main(int argc, char **argv)
     l = dlopen("libcudart.so.12", RTLD_NOW);
     if (l == NULL || take((size_t)100 << 20) != 0)
         return 1;
+    for (int i = 1; strcmp(how, "branches") == 0 && i <= 5; i++)
+        fprintf(stderr, "replay cudasim: train.py:%d: branches on a value that is not computed; it is x\n", i);
     for (int i = 0; strcmp(how, "once") != 0 || i < 3; i++) {
         while (strcmp(how, "waits") == 0)
             usleep(1000);
@@ -79,6 +82,8 @@ expect 'one that ends runs to its end' 0 'ran to its end' "$replay" predict -o o
 expect 'and tells the smallest card' 0 'Needs a card of 200 MiB' "$replay" predict -o o.zst -- ./train once 10
 expect 'with context' 0 'takes 250 MiB of 1 GiB' \
     "$replay" predict --device 1GiB,context=50MiB -o o -- ./train once 10
+expect "branches on what is not computed are named" 0 'there: train.py:1, train.py:2, train.py:3 and 2 more.' \
+    "$replay" predict --device 1GiB -o o -- ./train branches 10
 expect 'too large: the answer is what it needs' 1 'Does not fit on 512MiB: would take 600 MiB of 512 MiB.' \
     "$replay" predict --device 512MiB -o o -- ./train forever 50
 expect 'on both cards' 0 'Fits on both cards.' "$replay" predict --device 1GiB --device 512MiB -o o -- ./train once 1

@@ -297,6 +297,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         e = run_program(request, card, out, why);
     if (e == ERR_OK)
         e = take_recordings(out, sim_card_journals(card), why);
+    unknown_branches_read(out->log, &out->branches);
     sim_card_close(card, false);
     return e;
 }

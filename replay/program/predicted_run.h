@@ -9,6 +9,7 @@
 
 #include "replay/program/options.h"
 #include "replay/program/overlay.h"
+#include "replay/program/unknown_branches.h"
 
 enum run_end {
     RUN_ENDED,                       /* the program ended by itself */
@@ -37,6 +38,7 @@ struct predicted_run {
     bool  is_of_pytorch;             /* the trace holds the requests to its allocator, else those to the driver */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     unsigned n_recordings;           /* of processes and cards */
+    struct unknown_branches branches;
     uint64_t quiet_s;                /* RUN_TOO_LONG: how long it had asked for no memory */
 };
 

@@ -82,6 +82,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     assume_end(a, p, &run->made);
     words_add(assumption_add(a), "No kernel ran. Small tensors are computed beside the card; other values read from it "
                                  "are zeros. A program that branches on them may take another way.");
+    if (run->made.branches.n > 0)
+        unknown_branches_say(assumption_add(a), &run->made.branches);
     if (run->made.is_of_pytorch)
         words_add(assumption_add(a), "PyTorch%s%s's allocator, with %s.", p->release[0] != '\0' ? " " : "", p->release,
                   p->rows[0].policy != NULL ? p->rows[0].policy : "the program's own settings");

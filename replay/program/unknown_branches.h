@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Lines of a predicted program that branched on a value of the card that is not computed. */
+#ifndef REPLAY_REPLAY_PROGRAM_UNKNOWN_BRANCHES_H
+#define REPLAY_REPLAY_PROGRAM_UNKNOWN_BRANCHES_H
+
+#include "report/text.h"
+
+enum { BRANCHES_SHOWN = 3, BRANCH_PLACE = 256 };
+
+struct unknown_branches {
+    char     places[BRANCHES_SHOWN][BRANCH_PLACE];       /* the first ones, as FILE:LINE; foreign */
+    unsigned n;                                      /* all of them */
+};
+
+/* Reads what the simulated card told in the program's output (cudasim/python/replay_values.py). A log that cannot be read
+ * holds none. */
+void unknown_branches_read(const char *log, struct unknown_branches *out);
+
+/* One sentence; nothing if there is none. */
+void unknown_branches_say(struct words *w, const struct unknown_branches *b);
+
+#endif
