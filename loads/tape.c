@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TAPE_LATE_MAX = 8 };
 enum { TAPE_STEP_NS = 1000 };            /* from one request to the next: a trace of shapes has no times of its own */
 
 struct storage { uint64_t ptr, bytes; uint32_t references; };
@@ -39,7 +40,9 @@ struct tape {
     struct tape_node again_dummy;        /* stands for its operations */
     struct { struct value to; uint32_t gradient; bool is_view; } given[TAPE_INPUTS_MAX];
     size_t   n_given;
-    uint32_t n_arrivals;
+    uint32_t n_arrivals, to_leaf;
+    uint32_t late[TAPE_LATE_MAX];        /* to be dropped by the next request */
+    size_t   n_late;
     bool     is_backward, has_no_gradients;
     bool    *is_view;                    /* of the gradient that waits for a node's first output, by node */
     size_t   is_view_room;
@@ -122,6 +125,9 @@ uint32_t tape_new(struct tape *t, uint64_t bytes)
     if (tape_has_stopped(t) ||
         !tape_room(t, (void **)&t->storages, t->n_storages, &t->storages_room, sizeof *t->storages))
         return TAPE_NONE;
+    for (size_t i = 0; i < t->n_late; i++)
+        tape_drop(t, t->late[i]);
+    t->n_late = 0;
     t->storages[t->n_storages] = (struct storage){.ptr = ++t->next_ptr, .bytes = bytes, .references = 1};
     tape_put(t, EVENT_ALLOC, t->next_ptr, bytes);
     return (uint32_t)t->n_storages++;
@@ -140,6 +146,14 @@ void tape_drop(struct tape *t, uint32_t storage)
     assert(t->storages[storage].references > 0);
     if (--t->storages[storage].references == 0)
         tape_put(t, EVENT_FREE, t->storages[storage].ptr, 0);
+}
+
+void tape_drop_later(struct tape *t, uint32_t storage)
+{
+    if (storage == TAPE_NONE)
+        return;
+    assert(t->n_late < TAPE_LATE_MAX);
+    t->late[t->n_late++] = storage;
 }
 
 void tape_temporary(struct tape *t, uint64_t bytes)
@@ -417,25 +431,56 @@ static void tape_run_node(struct tape *t, uint32_t i)
     tape_deliver_all(t);
 }
 
-void tape_run_backward(struct tape *t, struct value loss)
+uint32_t tape_here(const struct tape *t)
 {
-    if (t->e != ERR_OK || loss.node == TAPE_NONE)
-        return;
+    return (uint32_t)t->n_nodes;
+}
+
+static void leaf_backward(struct tape *t, struct tape_node *n)
+{
+    t->to_leaf = n->gradients[0];
+    tape_keep(t, t->to_leaf);
+}
+
+struct value tape_leaf(struct tape *t, uint32_t storage, uint64_t count, struct value like)
+{
+    const struct value wanted = {.storage = TAPE_NONE, .node = 0};       /* nothing is given to it */
+    const struct tape_node *n = tape_operation(t, leaf_backward, &wanted, 1);
+    return tape_output(t, n, 0, storage, count, like);
+}
+
+uint32_t tape_run_part(struct tape *t, struct value from, uint32_t first_node, uint32_t gradient)
+{
+    if (t->e != ERR_OK || from.node == TAPE_NONE)
+        return TAPE_NONE;
     bool *views = array_reserve(t->is_view, 0, t->n_nodes, &t->is_view_room, sizeof *views);
     if (views == NULL) {
         tape_no_memory(t);
-        return;
+        return TAPE_NONE;
     }
     t->is_view = views;
     t->is_backward = true;
-    const uint32_t one = tape_new(t, loss.element_bytes);
-    tape_keep(t, one);
-    t->nodes[loss.node].gradients[loss.output] = one;
-    for (uint32_t i = (uint32_t)t->n_nodes; i-- > 0 && t->e == ERR_OK;)
+    t->to_leaf = TAPE_NONE;
+    const uint32_t root = gradient == TAPE_NONE ? tape_new(t, from.element_bytes) : gradient;
+    tape_keep(t, root);
+    t->nodes[from.node].gradients[from.output] = root;
+    for (uint32_t i = from.node + 1; i-- > first_node && t->e == ERR_OK;)
         tape_run_node(t, i);
-    tape_drop(t, one);
-    t->n_nodes = t->n_sections = 0;
+    if (gradient == TAPE_NONE)
+        tape_drop(t, root);
     t->is_backward = false;
+    return t->to_leaf;
+}
+
+void tape_forget(struct tape *t)
+{
+    t->n_nodes = t->n_sections = 0;
+}
+
+void tape_run_backward(struct tape *t, struct value loss)
+{
+    tape_drop(t, tape_run_part(t, loss, 0, TAPE_NONE));
+    tape_forget(t);
 }
 
 bool tape_is_backward(const struct tape *t)

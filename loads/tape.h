@@ -60,6 +60,7 @@ void tape_no_memory(struct tape *t);
 uint32_t tape_new(struct tape *t, uint64_t bytes);
 void tape_keep(struct tape *t, uint32_t storage);
 void tape_drop(struct tape *t, uint32_t storage);        /* TAPE_NONE is accepted */
+void tape_drop_later(struct tape *t, uint32_t storage);  /* by the next request: another stream used it (record_stream) */
 void tape_temporary(struct tape *t, uint64_t bytes);     /* requested and freed at once; 0: nothing */
 void tape_mark(struct tape *t, const char *label);
 void tape_flush(struct tape *t);                          /* torch.cuda.empty_cache() */
@@ -114,6 +115,16 @@ void tape_give(struct tape *t, struct tape_node *n, uint32_t i, uint32_t gradien
 
 /* Runs the graph backwards from `loss`, and forgets it. `loss` keeps its storage. */
 void tape_run_backward(struct tape *t, struct value loss);
+
+/* The same where several graphs wait, one after the other: tape_here before a graph's first operation is its
+ * `first_node`. `gradient`, which stays the caller's, is that of `from`; TAPE_NONE: 1. Returns the gradient of the part's
+ * leaf, whose reference goes to the caller; TAPE_NONE: it has none. tape_forget when all graphs have run. */
+uint32_t tape_here(const struct tape *t);
+uint32_t tape_run_part(struct tape *t, struct value from, uint32_t first_node, uint32_t gradient);
+void tape_forget(struct tape *t);
+
+/* A tensor that nothing here made, and whose gradient is wanted. The storage stays the caller's. */
+struct value tape_leaf(struct tape *t, uint32_t storage, uint64_t count, struct value like);
 bool tape_is_backward(const struct tape *t);             /* is that running? */
 
 /* ---- checkpointed sections ---- */

@@ -55,8 +55,10 @@ static enum err transformer_place(struct transformer *m, struct err_detail *why)
 {
     struct tape *t = m->training.layers.tape;
     enum err e = ERR_OK;
-    m->tokens = tape_parameter(t, m->vocabulary * m->width, m->rank == 0);
-    m->places = tape_parameter(t, m->heads.length * m->width, m->rank == 0);
+    if (m->is_first) {
+        m->tokens = tape_parameter(t, m->vocabulary * m->width, m->rank == 0);
+        m->places = tape_parameter(t, m->heads.length * m->width, m->rank == 0);
+    }
     for (uint64_t i = 0; i < m->n_blocks && e == ERR_OK; i++) {
         struct transformer_block *b = &m->blocks[i];
         norm_make(m, b->norm1);
@@ -65,8 +67,10 @@ static enum err transformer_place(struct transformer *m, struct err_detail *why)
         b->out = inputs_split(m, m->width, m->width);
         e = feed_forward_make(m, b, why);
     }
-    norm_make(m, m->norm);
-    m->head = tape_parameter(t, m->vocabulary * m->width, m->rank == 0);
+    if (m->is_last) {
+        norm_make(m, m->norm);
+        m->head = tape_parameter(t, m->vocabulary * m->width, m->rank == 0);
+    }
     tape_place_parameters(t);
     if (m->n_data > 1)
         data_parallel_begin(&m->data, t);
@@ -180,10 +184,10 @@ static struct value embedding_run(struct transformer *m, uint32_t index)
     return dropout_run(m, sum);
 }
 
-static struct value forward_run(struct transformer *m, uint32_t index)
+/* Blocks, and what follows them in the last stage. Drops `x`. */
+static struct value blocks_run(struct transformer *m, struct value x)
 {
     struct layers *l = &m->training.layers;
-    struct value x = embedding_run(m, index);
     for (uint64_t i = 0; i < m->n_blocks; i++) {
         m->again[i] = (struct block_of){.model = m, .block = &m->blocks[i]};
         const struct value next = m->is_checkpointed ? tape_checkpoint(l->tape, block_run, x, &m->again[i])
@@ -191,11 +195,27 @@ static struct value forward_run(struct transformer *m, uint32_t index)
         tape_drop(l->tape, x.storage);
         x = next;
     }
+    if (!m->is_last)
+        return x;
     const struct value normal = layers_norm(l, x, m->norm[0], m->norm[1]);
     const struct value logits = layers_linear(l, normal, m->head, no_value, m->n_rows, m->vocabulary);
     tape_drop(l->tape, normal.storage);
     tape_drop(l->tape, x.storage);
     return layers_cross_entropy(l, logits);
+}
+
+struct value transformer_forward(struct transformer *m, struct value x)
+{
+    struct layers *l = &m->training.layers;
+    if (m->is_autocast)
+        layers_begin_autocast(l);
+    if (m->is_first)
+        x = embedding_run(m, x.storage);
+    else
+        tape_keep(l->tape, x.storage);
+    const struct value out = blocks_run(m, x);
+    layers_end_autocast(l);
+    return out;
 }
 
 void transformer_train(struct transformer *m, struct training_batch *batch)
@@ -204,11 +224,8 @@ void transformer_train(struct transformer *m, struct training_batch *batch)
     training_load(&m->training, batch, index_bytes, index_bytes);
     if (m->n_data > 1)
         data_parallel_forward(&m->data, m->training.layers.tape);
-    if (m->is_autocast)
-        layers_begin_autocast(&m->training.layers);
-    const struct value loss = forward_run(m, batch->inputs);
-    layers_end_autocast(&m->training.layers);
-    training_backward(&m->training, batch, loss);
+    const struct value tokens = {.storage = batch->inputs, .node = TAPE_NONE};
+    training_backward(&m->training, batch, transformer_forward(m, tokens));
 }
 
 /* ---- generating ---- */

@@ -27,6 +27,7 @@ struct transformer {
     struct layers_heads heads;               /* of this rank */
     struct experts experts;                  /* as of each block, without parameters; n = 0: none */
     bool is_checkpointed, is_autocast, has_dropout;
+    bool is_first, is_last;                  /* the embedding is here; norm, head and loss are */
 
     struct value tokens, places, norm[2], head;
     struct transformer_block *blocks;
@@ -39,6 +40,10 @@ struct transformer {
 MUST_USE enum err transformer_open(struct transformer *m, struct trace_writer *w, const char *card,
                                    unsigned element_bytes, enum training_optimizer optimizer, struct err_detail *why);
 enum err transformer_close(struct transformer *m);
+
+/* A batch through what is here: `x` are tokens in the first stage, else what the stage before gave. Gives the loss in the
+ * last stage, else what goes to the next one. */
+struct value transformer_forward(struct transformer *m, struct value x);
 
 /* A batch forward and backward. */
 void transformer_train(struct transformer *m, struct training_batch *batch);

@@ -2,11 +2,11 @@
 /* `replay generate transformer:...`: the training loop. */
 #include "loads/kinds.h"
 
-#include "loads/transformer.h"
+#include "loads/pipeline.h"
 
 enum transformer_option {
     LAYERS, WIDTH, HEADS, HIDDEN, VOCABULARY, BATCH, LENGTH, STEPS, PRECISION, OPTIMIZER, CHECKPOINTING, ACCUMULATE,
-    DROPOUT, DATA, ZERO, TENSOR, LORA, EXPERTS, CHOSEN, SKEW, CARD
+    DROPOUT, DATA, ZERO, TENSOR, STAGES, STAGE, LORA, EXPERTS, CHOSEN, SKEW, CARD
 };
 enum { FP32, BF16, AUTOCAST };
 
@@ -30,6 +30,8 @@ static const struct load_option transformer_options[] = {
     [DATA] = {"data", LOAD_NUMBER, 1, 1 << 16, "1", NULL, "ranks with a batch each (DistributedDataParallel)"},
     [ZERO] = {"zero", LOAD_WORD, 0, 0, "no", "no|states", "whether the ranks of data= share the optimizer's states"},
     [TENSOR] = {"tensor", LOAD_NUMBER, 1, 1 << 10, "1", NULL, "ranks that share each layer (as Megatron-LM does)"},
+    [STAGES] = {"stages", LOAD_NUMBER, 1, 1000, "1", NULL, "cards of a pipeline; accumulate= are the batches in it"},
+    [STAGE] = {"stage", LOAD_NUMBER, 0, 999, "0", NULL, "which of them this is, from 0"},
     [LORA] = {"lora", LOAD_NUMBER, 0, 1 << 16, "0", NULL, "rank of trained corrections to frozen layers; 0: train all"},
     [EXPERTS] = {"experts", LOAD_NUMBER, 0, EXPERTS_MAX, "0", NULL, "feed-forward layers of a mixture; 0: one for all"},
     [CHOSEN] = {"chosen", LOAD_NUMBER, 1, EXPERTS_MAX, "2", NULL, "experts that a token is sent to"},
@@ -51,6 +53,10 @@ static enum err ranks_check(const struct load_value *v, struct err_detail *why)
                        (unsigned long long)v[TENSOR].number);
     if (v[TENSOR].number > 1 && (v[LORA].number > 0 || v[EXPERTS].number > 0))
         return err_set(why, ERR_USAGE, 0, "transformer: tensor= is not with lora= or experts= here");
+    if (v[STAGE].number >= v[STAGES].number || v[LAYERS].number % v[STAGES].number != 0)
+        return err_set(why, ERR_USAGE, 0, "transformer: stage= is one of stages=, which divides the layers");
+    if (v[STAGES].number > 1 && (v[DATA].number > 1 || v[TENSOR].number > 1))
+        return err_set(why, ERR_USAGE, 0, "transformer: stages= is not with data= or tensor= here");
     if (v[ZERO].number == 1 && v[DATA].number == 1)
         return err_set(why, ERR_USAGE, 0, "transformer: zero=states needs data=...: the ranks that share the states");
     return ERR_OK;
@@ -77,10 +83,11 @@ static enum err transformer_make(const struct load_request *r, struct trace_writ
     if (e != ERR_OK)
         return e;
     struct transformer m = {
-        .n_blocks = v[LAYERS].number, .width = v[WIDTH].number, .vocabulary = v[VOCABULARY].number,
+        .n_blocks = v[LAYERS].number / v[STAGES].number, .width = v[WIDTH].number, .vocabulary = v[VOCABULARY].number,
         .hidden = hidden_of(v), .rank = v[LORA].number, .n_data = v[DATA].number, .n_tensor = v[TENSOR].number,
         .n_rows = v[BATCH].number * v[LENGTH].number, .is_checkpointed = v[CHECKPOINTING].number == 1,
         .is_autocast = v[PRECISION].number == AUTOCAST, .has_dropout = v[DROPOUT].number == 1,
+        .is_first = v[STAGE].number == 0, .is_last = v[STAGE].number + 1 == v[STAGES].number,
         .heads = {.batch = v[BATCH].number, .length = v[LENGTH].number, .n = v[HEADS].number / v[TENSOR].number,
                   .width = v[WIDTH].number / v[HEADS].number, .has_dropout = v[DROPOUT].number == 1},
         .experts = {.n = v[EXPERTS].number, .chosen = v[CHOSEN].number, .skew = v[SKEW].number,
@@ -93,7 +100,9 @@ static enum err transformer_make(const struct load_request *r, struct trace_writ
     struct training_batch batch = TRAINING_NO_BATCH;
     for (uint64_t step = 0; step < v[STEPS].number && e == ERR_OK; step++) {
         training_mark(&m.training, step);
-        for (uint64_t i = 0; i < v[ACCUMULATE].number; i++)
+        if (v[STAGES].number > 1)
+            pipeline_batches(&m, v[STAGE].number, v[STAGES].number, v[ACCUMULATE].number);
+        for (uint64_t i = 0; i < v[ACCUMULATE].number && v[STAGES].number == 1; i++)
             transformer_train(&m, &batch);
         training_step(&m.training);
     }

@@ -287,6 +287,8 @@ Test(loads, what_cannot_be_read_is_refused_with_the_reason)
     expect_refused("transformer:tensor=5", "does not divide");
     expect_refused("transformer:tensor=2,lora=4", "not with lora");
     expect_refused("transformer:zero=states", "data=");
+    expect_refused("transformer:stages=2,stage=2", "one of stages=");
+    expect_refused("transformer:stages=2,data=2", "not with data=");
     expect_refused("transformer:heads=7", "do not divide");
     expect_refused("transformer:experts=2,chosen=3", "more than there are");
     expect_refused("transformer:card=nothing", "no such card");

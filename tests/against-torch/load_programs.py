@@ -19,7 +19,8 @@ from torch.utils.checkpoint import checkpoint
 
 TRANSFORMER = dict(layers=2, width=256, heads=4, hidden=0, vocabulary=1000, batch=4, length=128, steps=3,
                    precision="fp32", optimizer="adamw", checkpointing="no", accumulate=1, dropout="no",
-                   data=1, zero="no", tensor=1, lora=0, experts=0, chosen=2, skew=4)
+                   data=1, zero="no", tensor=1, stages=1,
+                   stage=0, lora=0, experts=0, chosen=2, skew=4)
 CNN = dict(stages=3, width=32, image=64, classes=10, batch=16, steps=3, optimizer="sgd")
 SERVE = dict(layers=2, width=256, heads=4, hidden=0, vocabulary=1000, requests="16:8;24:4")
 
@@ -156,19 +157,28 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
+    """All of it, or a stage of a pipeline."""
+
     def __init__(self, o):
         super().__init__()
-        self.tokens, self.places = nn.Embedding(o.vocabulary, o.width), nn.Embedding(o.length, o.width)
-        self.blocks = nn.ModuleList(Block(o) for _ in range(o.layers))
-        self.norm, self.head = nn.LayerNorm(o.width), nn.Linear(o.width, o.vocabulary, bias=False)
+        self.is_first, self.is_last = o.stage == 0, o.stage == o.stages - 1
+        if self.is_first:
+            self.tokens, self.places = nn.Embedding(o.vocabulary, o.width), nn.Embedding(o.length, o.width)
+        self.blocks = nn.ModuleList(Block(o) for _ in range(o.layers // o.stages))
+        if self.is_last:
+            self.norm, self.head = nn.LayerNorm(o.width), nn.Linear(o.width, o.vocabulary, bias=False)
         self.checkpointed, self.dropout = o.checkpointing == "yes", dropout_of(o)
 
-    def forward(self, tokens):
+    def embedded(self, tokens):
         x = self.tokens(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
-        x = F.dropout(x, self.dropout)
+        return F.dropout(x, self.dropout)
+
+    def forward(self, x):
+        if self.is_first:
+            x = self.embedded(x)
         for block in self.blocks:
             x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
-        return self.head(self.norm(x))
+        return self.head(self.norm(x)) if self.is_last else x
 
 
 def optimizer_of(o, parameters):
@@ -180,6 +190,8 @@ def optimizer_of(o, parameters):
 
 
 def train_transformer(o):
+    if o.stages > 1:
+        o.stage = torch.distributed.get_rank()
     model = Transformer(o)
     if o.lora:
         for name, p in model.named_parameters():
@@ -188,15 +200,64 @@ def train_transformer(o):
     if o.data > 1:
         model = nn.parallel.DistributedDataParallel(model)
     optimizer = optimizer_of(o, [p for p in model.parameters() if p.requires_grad])
+    if o.stages > 1:
+        return run_pipeline(o, model, optimizer)
     for _ in range(o.steps):
         for _ in range(o.accumulate):
             tokens = torch.randint(o.vocabulary, (o.batch, o.length + 1))
             x, y = tokens[:, :-1].cuda(), tokens[:, 1:].cuda()
-            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=o.precision == "autocast"):
+            with autocast_of(o):
                 loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
             loss.backward()
             if o.data > 1:
                 time.sleep(0.5)      # as long as a real step: NCCL's watchdog lets go of the buckets ten times a second
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def autocast_of(o):
+    return torch.autocast("cuda", dtype=torch.bfloat16, enabled=o.precision == "autocast")
+
+
+def micro_forward(o, model):
+    """A batch of the step through this stage; what its backward pass needs."""
+    targets = None
+    if model.is_first:
+        x = torch.randint(o.vocabulary, (o.batch, o.length)).cuda()
+    else:
+        x = torch.empty(o.batch, o.length, o.width, device="cuda", requires_grad=True,
+                        dtype=torch.bfloat16 if o.precision == "bf16" else torch.float32)
+        torch.distributed.recv(x.detach(), o.stage - 1)
+    if model.is_last:
+        targets = torch.randint(o.vocabulary, (o.batch, o.length)).cuda()
+    with autocast_of(o):
+        y = F.cross_entropy(model(x).flatten(0, 1), targets.flatten()) if model.is_last else model(x)
+    if not model.is_last:
+        torch.distributed.send(y.detach(), o.stage + 1)
+    return x, y, targets
+
+
+def micro_backward(o, model, waiting):
+    (x, y, targets), gradient = waiting.pop(0), None
+    if not model.is_last:
+        gradient = torch.empty_like(y)
+        torch.distributed.recv(gradient, o.stage + 1)
+    y.backward(gradient)
+    if not model.is_first:
+        torch.distributed.send(x.grad, o.stage - 1)
+    del x, y, targets, gradient
+
+
+def run_pipeline(o, model, optimizer):
+    """One forward, one backward (Megatron-LM's schedule): a stage begins with one batch for each stage after it."""
+    warm = min(o.stages - o.stage - 1, o.accumulate)
+    for _ in range(o.steps):
+        waiting = [micro_forward(o, model) for _ in range(warm)]
+        for _ in range(o.accumulate - warm):
+            waiting.append(micro_forward(o, model))
+            micro_backward(o, model, waiting)
+        while waiting:
+            micro_backward(o, model, waiting)
         optimizer.step()
         optimizer.zero_grad()
 

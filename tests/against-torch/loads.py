@@ -50,6 +50,12 @@ EXACT = [
     "transformer:" + SMALL + ",tensor=2",
     "transformer:" + SMALL + ",tensor=4,precision=bf16,checkpointing=yes,dropout=yes",
     "transformer:" + SMALL + ",tensor=2,precision=autocast,accumulate=2",
+    "transformer:" + SMALL + ",stages=2,stage=0,accumulate=4",
+    "transformer:" + SMALL + ",stages=2,stage=1,accumulate=3,optimizer=momentum",
+    "transformer:layers=4,width=256,heads=4,vocabulary=1000,batch=2,length=200,stages=4,stage=2,accumulate=6,"
+    "precision=bf16,checkpointing=yes,dropout=yes",
+    "transformer:layers=3,width=256,heads=4,vocabulary=1000,batch=4,length=128,stages=3,stage=2,accumulate=5,"
+    "precision=autocast",
     "transformer:layers=2,width=320,heads=5,vocabulary=5003,batch=3,length=1000,checkpointing=yes,card=rtx4090-24g",
     "cnn:stages=3,width=32,image=64,classes=10,batch=16",
     "cnn:stages=2,width=24,image=50,classes=7,batch=9,optimizer=adamw,steps=2",
@@ -67,7 +73,7 @@ NEARLY = [
 def steps_of(snapshot):
     """The requests and frees of a snapshot's history, as '+SIZE' and '-K' for the K-th request."""
     names, n = {}, 0
-    for record in snapshot["device_traces"][0]:
+    for record in max(snapshot["device_traces"], key=len):
         if record["action"] == "alloc":
             n += 1
             names[record["addr"]] = n
@@ -112,16 +118,16 @@ class Pair:
         return list(steps_of(pickle.loads((self.folder / "load.pickle").read_bytes())))
 
     def recorded(self):
-        """What the program requests; of a job with ranks, what the first one requests."""
+        """What the program requests; of a job with ranks, what the first or the named one does."""
         kind, _, options = self.text.partition(":")
         given = dict(o.split("=", 1) for o in options.split(","))
         card = given.pop("card", "a100-40g")
         kept = ",".join(f"{k}={v}" for k, v in given.items())
-        ranks = math.prod(int(given.get(k, 1)) for k in ("data", "tensor"))
+        ranks = math.prod(int(given.get(k, 1)) for k in ("data", "tensor", "stages"))
         several = ["-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
         self.run("run-sim", "--device", f"sim:{card},count={ranks}", "--record", "run.zst", "--", sys.executable,
                  *(several if ranks > 1 else []), str(ROOT / "tests/against-torch/load_programs.py"), kind, kept)
-        record = "run.rank0.pickle" if ranks > 1 else "run.pickle"
+        record = f"run.rank{given.get('stage', 0)}.pickle" if ranks > 1 else "run.pickle"
         return list(steps_of(pickle.loads((self.folder / record).read_bytes())))
 
 
