@@ -57,8 +57,8 @@ struct value layers_attention(struct layers *l, struct value qkv, const struct l
 struct layers_cache { uint32_t keys, values; };
 #define LAYERS_NO_CACHE ((struct layers_cache){TAPE_NONE, TAPE_NONE})
 
-/* The cache grows by those that `qkv` holds, to `bytes` each, by concatenation, as Hugging Face's DynamicCache does. The
- * first ones are a view of it. */
+/* The cache grows by those that `qkv` holds, to `bytes` each, by concatenation, as Hugging Face's DynamicCache does.
+ * The first ones are a view of it. */
 void layers_grow_cache(struct layers *l, struct layers_cache *c, uint32_t qkv, uint64_t bytes);
 void layers_drop_cache(struct layers *l, struct layers_cache c);
 

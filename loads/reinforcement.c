@@ -63,8 +63,8 @@ static enum err reinforcement_make(const struct load_request *r, struct trace_wr
     if (v[WIDTH].number % v[HEADS].number != 0)
         return err_set(why, ERR_USAGE, 0, "rl: heads divide the width");
     struct transformer m = {
-        .is_first = true, .is_last = true, .n_data = 1, .n_tensor = 1, .n_blocks = v[LAYERS].number, .width = v[WIDTH].number,
-        .vocabulary = v[VOCABULARY].number,
+        .is_first = true, .is_last = true, .n_data = 1, .n_tensor = 1,
+        .n_blocks = v[LAYERS].number, .width = v[WIDTH].number, .vocabulary = v[VOCABULARY].number,
         .hidden = v[HIDDEN].number > 0 ? v[HIDDEN].number : 4 * v[WIDTH].number,
         .n_rows = v[TRAINED].number * length, .is_checkpointed = v[CHECKPOINTING].number == 1,
         .heads = {.batch = v[TRAINED].number, .length = length, .n = v[HEADS].number,

@@ -224,6 +224,18 @@ bool tape_parameter_at(const struct tape *t, size_t i, struct tape_parameter *ou
     return true;
 }
 
+void tape_replace_parameter(struct tape *t, size_t i, uint32_t storage, uint64_t bytes)
+{
+    t->parameters[i].storage = storage;
+    t->parameters[i].bytes = bytes;
+}
+
+void tape_replace_gradient(struct tape *t, size_t i, uint32_t gradient)
+{
+    tape_drop(t, t->parameters[i].gradient);
+    t->parameters[i].gradient = gradient;
+}
+
 void tape_drop_gradients(struct tape *t)
 {
     for (size_t i = 0; i < t->n_parameters; i++) {

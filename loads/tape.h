@@ -41,6 +41,7 @@ struct tape_node {
     uint32_t      n_saved;
     uint32_t      gradients[TAPE_OUTPUTS_MAX];   /* that came in, by output */
     uint64_t      sizes[4];                  /* what `backward` needs to know */
+    void         *context;
     uint32_t      section;                   /* checkpointed section it belongs to; TAPE_NONE: none */
 };
 
@@ -60,7 +61,7 @@ void tape_no_memory(struct tape *t);
 uint32_t tape_new(struct tape *t, uint64_t bytes);
 void tape_keep(struct tape *t, uint32_t storage);
 void tape_drop(struct tape *t, uint32_t storage);        /* TAPE_NONE is accepted */
-void tape_drop_later(struct tape *t, uint32_t storage);  /* by the next request: another stream used it (record_stream) */
+void tape_drop_later(struct tape *t, uint32_t storage);  /* by the next request: another stream used it, too */
 void tape_temporary(struct tape *t, uint64_t bytes);     /* requested and freed at once; 0: nothing */
 void tape_mark(struct tape *t, const char *label);
 void tape_flush(struct tape *t);                          /* torch.cuda.empty_cache() */
@@ -87,6 +88,11 @@ struct tape_parameter {
 };
 bool tape_parameter_at(const struct tape *t, size_t i, struct tape_parameter *out);
 void tape_drop_gradients(struct tape *t);
+
+/* Another storage of that size for the i-th parameter; another gradient. The reference goes to the tape; that of the
+ * old storage goes to the caller, the old gradient is dropped. */
+void tape_replace_parameter(struct tape *t, size_t i, uint32_t storage, uint64_t bytes);
+void tape_replace_gradient(struct tape *t, size_t i, uint32_t gradient);
 
 /* ---- operations ---- */
 
@@ -117,8 +123,8 @@ void tape_give(struct tape *t, struct tape_node *n, uint32_t i, uint32_t gradien
 void tape_run_backward(struct tape *t, struct value loss);
 
 /* The same where several graphs wait, one after the other: tape_here before a graph's first operation is its
- * `first_node`. `gradient`, which stays the caller's, is that of `from`; TAPE_NONE: 1. Returns the gradient of the part's
- * leaf, whose reference goes to the caller; TAPE_NONE: it has none. tape_forget when all graphs have run. */
+ * `first_node`. `gradient`, which stays the caller's, is that of `from`; TAPE_NONE: 1. Returns the gradient of the
+ * part's leaf, whose reference goes to the caller; TAPE_NONE: it has none. tape_forget when all graphs have run. */
 uint32_t tape_here(const struct tape *t);
 uint32_t tape_run_part(struct tape *t, struct value from, uint32_t first_node, uint32_t gradient);
 void tape_forget(struct tape *t);

@@ -51,6 +51,27 @@ static enum err feed_forward_make(const struct transformer *m, struct transforme
     return ERR_OK;
 }
 
+/* Each block is a group, and the rest of the model is one. */
+static void transformer_shard(struct transformer *m)
+{
+    struct tape *t = m->training.layers.tape;
+    struct tape_parameter p;
+    size_t n = 0;
+    while (tape_parameter_at(t, n, &p))
+        n++;
+    size_t *groups = malloc((n + 1) * sizeof *groups);
+    const size_t n_before = 2, n_after = 3;          /* tokens and places; the norm's two, the head */
+    const size_t of_block = (n - n_before - n_after) / m->n_blocks;
+    if (groups == NULL) {
+        tape_no_memory(t);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        groups[i] = i < n_before || i + n_after >= n ? m->n_blocks : (i - n_before) / of_block;
+    sharded_begin(&m->sharded, t, m->n_data, groups, m->n_blocks + 1);
+    free(groups);
+}
+
 static enum err transformer_place(struct transformer *m, struct err_detail *why)
 {
     struct tape *t = m->training.layers.tape;
@@ -72,7 +93,9 @@ static enum err transformer_place(struct transformer *m, struct err_detail *why)
         m->head = tape_parameter(t, m->vocabulary * m->width, m->rank == 0);
     }
     tape_place_parameters(t);
-    if (m->n_data > 1)
+    if (m->is_sharded)
+        transformer_shard(m);
+    else if (m->n_data > 1)
         data_parallel_begin(&m->data, t);
     return e;
 }
@@ -184,14 +207,25 @@ static struct value embedding_run(struct transformer *m, uint32_t index)
     return dropout_run(m, sum);
 }
 
+/* Forward and backward, a block's parameters are whole while it runs. */
+static struct value sharded_block_run(struct transformer *m, struct value x, uint64_t i)
+{
+    struct sharded *s = &m->sharded;
+    sharded_unshard(s, i);
+    const struct value out = block_run(s->tape, sharded_after_backward(s, x, i), &m->again[i]);
+    sharded_reshard(s, i);
+    return sharded_before_backward(s, out, i, i > 0 ? i - 1 : SIZE_MAX);
+}
+
 /* Blocks, and what follows them in the last stage. Drops `x`. */
 static struct value blocks_run(struct transformer *m, struct value x)
 {
     struct layers *l = &m->training.layers;
     for (uint64_t i = 0; i < m->n_blocks; i++) {
         m->again[i] = (struct block_of){.model = m, .block = &m->blocks[i]};
-        const struct value next = m->is_checkpointed ? tape_checkpoint(l->tape, block_run, x, &m->again[i])
-                                                     : block_run(l->tape, x, &m->again[i]);
+        const struct value next = m->is_sharded        ? sharded_block_run(m, x, i)
+                                  : m->is_checkpointed ? tape_checkpoint(l->tape, block_run, x, &m->again[i])
+                                                       : block_run(l->tape, x, &m->again[i]);
         tape_drop(l->tape, x.storage);
         x = next;
     }
@@ -201,7 +235,10 @@ static struct value blocks_run(struct transformer *m, struct value x)
     const struct value logits = layers_linear(l, normal, m->head, no_value, m->n_rows, m->vocabulary);
     tape_drop(l->tape, normal.storage);
     tape_drop(l->tape, x.storage);
-    return layers_cross_entropy(l, logits);
+    if (!m->is_sharded)
+        return layers_cross_entropy(l, logits);
+    sharded_forget_gathered(&m->sharded);
+    return layers_cross_entropy(l, sharded_before_backward(&m->sharded, logits, SIZE_MAX, m->n_blocks - 1));
 }
 
 struct value transformer_forward(struct transformer *m, struct value x)
@@ -222,10 +259,16 @@ void transformer_train(struct transformer *m, struct training_batch *batch)
 {
     const uint64_t index_bytes = m->n_rows * LAYERS_INDEX_BYTES;
     training_load(&m->training, batch, index_bytes, index_bytes);
-    if (m->n_data > 1)
+    if (m->is_sharded)
+        sharded_unshard(&m->sharded, m->n_blocks);
+    else if (m->n_data > 1)
         data_parallel_forward(&m->data, m->training.layers.tape);
     const struct value tokens = {.storage = batch->inputs, .node = TAPE_NONE};
     training_backward(&m->training, batch, transformer_forward(m, tokens));
+    if (m->is_sharded) {
+        sharded_reshard(&m->sharded, m->n_blocks);
+        sharded_reduce(&m->sharded, m->n_blocks);
+    }
 }
 
 /* ---- generating ---- */
@@ -254,7 +297,8 @@ static struct value cached_block_run(struct transformer *m, const struct transfo
 }
 
 /* A forward pass of n_new tokens of each sequence; returns the next ones. */
-static uint32_t cached_run(struct transformer *m, struct layers_cache *caches, uint32_t index, uint64_t n_done, uint64_t n_new)
+static uint32_t cached_run(struct transformer *m, struct layers_cache *caches, uint32_t index, uint64_t n_done,
+                           uint64_t n_new)
 {
     struct layers *l = &m->training.layers;
     m->n_rows = m->heads.batch * n_new;
@@ -315,6 +359,7 @@ enum err transformer_close(struct transformer *m)
 {
     for (uint64_t i = 0; m->blocks != NULL && i < m->n_blocks; i++)
         experts_free(&m->blocks[i].experts);
+    sharded_end(&m->sharded);
     free(m->blocks);
     free(m->again);
     return m->training.layers.tape == NULL ? ERR_OK : training_close(&m->training);

@@ -10,6 +10,7 @@
 
 #include "loads/data_parallel.h"
 #include "loads/experts.h"
+#include "loads/sharded.h"
 #include "loads/training.h"
 
 /* A linear layer, or a frozen one with a correction of low rank, or one of which each rank has some of the inputs. */
@@ -27,11 +28,13 @@ struct transformer {
     struct layers_heads heads;               /* of this rank */
     struct experts experts;                  /* as of each block, without parameters; n = 0: none */
     bool is_checkpointed, is_autocast, has_dropout;
+    bool is_sharded;                         /* n_data ranks have a share of each parameter */
     bool is_first, is_last;                  /* the embedding is here; norm, head and loss are */
 
     struct value tokens, places, norm[2], head;
     struct transformer_block *blocks;
     struct data_parallel data;
+    struct sharded sharded;
     struct block_of *again;                  /* for each block, what runs it again */
 };
 
@@ -41,8 +44,8 @@ MUST_USE enum err transformer_open(struct transformer *m, struct trace_writer *w
                                    unsigned element_bytes, enum training_optimizer optimizer, struct err_detail *why);
 enum err transformer_close(struct transformer *m);
 
-/* A batch through what is here: `x` are tokens in the first stage, else what the stage before gave. Gives the loss in the
- * last stage, else what goes to the next one. */
+/* A batch through what is here: `x` are tokens in the first stage, else what the stage before gave. Gives the loss in
+ * the last stage, else what goes to the next one. */
 struct value transformer_forward(struct transformer *m, struct value x);
 
 /* A batch forward and backward. */

@@ -9,6 +9,7 @@ enum transformer_option {
     DROPOUT, DATA, ZERO, TENSOR, STAGES, STAGE, LORA, EXPERTS, CHOSEN, SKEW, CARD
 };
 enum { FP32, BF16, AUTOCAST };
+enum { ZERO_NO, ZERO_STATES, ZERO_ALL };
 
 static const struct load_option transformer_options[] = {
     [LAYERS] = {"layers", LOAD_NUMBER, 1, 1000, "12", NULL, "blocks of attention and feed-forward"},
@@ -28,7 +29,8 @@ static const struct load_option transformer_options[] = {
     [DROPOUT] = {"dropout", LOAD_WORD, 0, 0, "no", "no|yes", "drop some of what the embedding, attention and "
                  "feed-forward give"},
     [DATA] = {"data", LOAD_NUMBER, 1, 1 << 16, "1", NULL, "ranks with a batch each (DistributedDataParallel)"},
-    [ZERO] = {"zero", LOAD_WORD, 0, 0, "no", "no|states", "whether the ranks of data= share the optimizer's states"},
+    [ZERO] = {"zero", LOAD_WORD, 0, 0, "no", "no|states|all",
+              "what the ranks of data= share: the optimizer's states, or all (fully_shard)"},
     [TENSOR] = {"tensor", LOAD_NUMBER, 1, 1 << 10, "1", NULL, "ranks that share each layer (as Megatron-LM does)"},
     [STAGES] = {"stages", LOAD_NUMBER, 1, 1000, "1", NULL, "cards of a pipeline; accumulate= are the batches in it"},
     [STAGE] = {"stage", LOAD_NUMBER, 0, 999, "0", NULL, "which of them this is, from 0"},
@@ -57,8 +59,12 @@ static enum err ranks_check(const struct load_value *v, struct err_detail *why)
         return err_set(why, ERR_USAGE, 0, "transformer: stage= is one of stages=, which divides the layers");
     if (v[STAGES].number > 1 && (v[DATA].number > 1 || v[TENSOR].number > 1))
         return err_set(why, ERR_USAGE, 0, "transformer: stages= is not with data= or tensor= here");
-    if (v[ZERO].number == 1 && v[DATA].number == 1)
-        return err_set(why, ERR_USAGE, 0, "transformer: zero=states needs data=...: the ranks that share the states");
+    if (v[ZERO].number != ZERO_NO && v[DATA].number == 1)
+        return err_set(why, ERR_USAGE, 0, "transformer: zero= needs data=...: the ranks that share");
+    if (v[ZERO].number == ZERO_ALL && (v[CHECKPOINTING].number > 0 || v[ACCUMULATE].number > 1 || v[LORA].number > 0 ||
+                                       v[PRECISION].number == AUTOCAST))
+        return err_set(why, ERR_USAGE, 0, "transformer: zero=all is not with checkpointing, accumulate, lora or "
+                       "autocast here");
     return ERR_OK;
 }
 
@@ -84,7 +90,8 @@ static enum err transformer_make(const struct load_request *r, struct trace_writ
         return e;
     struct transformer m = {
         .n_blocks = v[LAYERS].number / v[STAGES].number, .width = v[WIDTH].number, .vocabulary = v[VOCABULARY].number,
-        .hidden = hidden_of(v), .rank = v[LORA].number, .n_data = v[DATA].number, .n_tensor = v[TENSOR].number,
+        .hidden = hidden_of(v), .rank = v[LORA].number,
+        .n_data = v[DATA].number, .is_sharded = v[ZERO].number == ZERO_ALL, .n_tensor = v[TENSOR].number,
         .n_rows = v[BATCH].number * v[LENGTH].number, .is_checkpointed = v[CHECKPOINTING].number == 1,
         .is_autocast = v[PRECISION].number == AUTOCAST, .has_dropout = v[DROPOUT].number == 1,
         .is_first = v[STAGE].number == 0, .is_last = v[STAGE].number + 1 == v[STAGES].number,
@@ -95,7 +102,7 @@ static enum err transformer_make(const struct load_request *r, struct trace_writ
     };
     e = transformer_open(&m, w, v[CARD].text, v[PRECISION].number == BF16 ? 2 : 4,
                          (enum training_optimizer)v[OPTIMIZER].number, why);
-    if (v[ZERO].number == 1)
+    if (v[ZERO].number == ZERO_STATES)
         m.training.n_sharers = v[DATA].number;
     struct training_batch batch = TRAINING_NO_BATCH;
     for (uint64_t step = 0; step < v[STEPS].number && e == ERR_OK; step++) {

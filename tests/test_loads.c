@@ -101,6 +101,22 @@ Test(loads, twice_the_batch_is_twice_the_activations)
     trace_close(kept);
 }
 
+/* Eight ranks that share all hold an eighth of what one holds between steps. */
+Test(loads, ranks_that_share_hold_less)
+{
+    static const char *const ranks[] = {"data=8", "data=8,zero=states", "data=8,zero=all"};
+    uint64_t last = UINT64_MAX;
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
+        char text[160];
+        snprintf(text, sizeof text, "transformer:layers=4,width=512,heads=4,vocabulary=1000,batch=1,length=64,%s",
+                 ranks[i]);
+        struct trace_reader *r = load_open(text, 0);
+        cr_expect_lt(trace_info(r)->peak_requested_bytes, last, "%s", ranks[i]);
+        last = trace_info(r)->peak_requested_bytes;
+        trace_close(r);
+    }
+}
+
 /* ---- distributions ---- */
 
 struct counted { uint64_t n, bytes, least, most, n_streams, n_pools; };
@@ -287,6 +303,7 @@ Test(loads, what_cannot_be_read_is_refused_with_the_reason)
     expect_refused("transformer:tensor=5", "does not divide");
     expect_refused("transformer:tensor=2,lora=4", "not with lora");
     expect_refused("transformer:zero=states", "data=");
+    expect_refused("transformer:data=2,zero=all,lora=2", "not with");
     expect_refused("transformer:stages=2,stage=2", "one of stages=");
     expect_refused("transformer:stages=2,data=2", "not with data=");
     expect_refused("transformer:heads=7", "do not divide");

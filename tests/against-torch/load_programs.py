@@ -14,6 +14,7 @@ import torch
 import torch.distributed
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.utils.checkpoint import checkpoint
 
@@ -197,7 +198,11 @@ def train_transformer(o):
         for name, p in model.named_parameters():
             p.requires_grad_(".a." in name or ".b." in name)
     model = model.cuda() if o.precision != "bf16" else model.bfloat16().cuda()
-    if o.data > 1:
+    if o.zero == "all":
+        for block in model.blocks:
+            fully_shard(block)
+        fully_shard(model)
+    elif o.data > 1:
         model = nn.parallel.DistributedDataParallel(model)
     optimizer = optimizer_of(o, [p for p in model.parameters() if p.requires_grad])
     if o.stages > 1:

@@ -63,6 +63,10 @@ EXACT = [
     "serve:layers=3,width=512,heads=8,vocabulary=2000,requests=70:3",
 ]
 NEARLY = [
+    "transformer:" + SMALL + ",data=2,zero=all",
+    "transformer:layers=6,width=512,heads=8,vocabulary=8000,batch=4,length=256,data=4,zero=all,precision=bf16",
+    "transformer:layers=4,width=256,heads=4,vocabulary=1000,batch=8,length=256,data=2,zero=all,dropout=yes,"
+    "optimizer=momentum",
     "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=4,dropout=yes",
     "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=4,precision=autocast",
     "transformer:layers=2,width=256,heads=4,vocabulary=1000,batch=8,length=256,experts=4",
