@@ -5,7 +5,7 @@
  *     embed OUT text NAME FILE packed NAME FILE ...
  *
  * Each part becomes `const unsigned char page_NAME[]`, ended by a zero: the text of the file, or the text deflated and in
- * base64 (packed_columns.h). What points at a source map is left out, because the page asks for no other file.
+ * base 85 (packed_columns.h). What points at a source map is left out, because the page asks for no other file.
  */
 #include "base/array.h"
 #include "report/packed_columns.h"
@@ -57,12 +57,12 @@ static void cut_source_map(char *text)
 static char *packed(const char *text, const char *name)
 {
     struct packed_columns p = { .at = NULL };
-    char *base64;
+    char *out;
     size_t n;
     packed_put_bytes(&p, text, strlen(text));
-    if (packed_finish(&p, &base64, &n) != ERR_OK)
+    if (packed_finish(&p, &out, &n) != ERR_OK)
         give_up("no memory to pack it", name);
-    return base64;
+    return out;
 }
 
 static void put_part(FILE *out, const char *name, const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Numbers packed for a page: variable-length, in columns of differences, under deflate, as base64. A browser unpacks
+ * Numbers packed for a page: variable-length, in columns of differences, under deflate, as text in base 85. A browser unpacks
  * them with what it has (DecompressionStream). Ten million numbers of a regular program take a few hundred kilobytes.
  */
 #ifndef REPLAY_REPORT_PACKED_COLUMNS_H
@@ -31,8 +31,8 @@ void packed_put_bytes(struct packed_columns *p, const void *bytes, size_t n);
 /* Its length, then its bytes. */
 void packed_put_text(struct packed_columns *p, const char *text, size_t n);
 
-/* Deflates what was put (zlib's format) and writes it as base64; free() it. *n: bytes of that text. Empties the
+/* Deflates what was put (zlib's format) and writes it in base 85; free() it. *n: bytes of that text. Empties the
  * columns, also after an error. ERR_HOST_NOMEM. */
-MUST_USE enum err packed_finish(struct packed_columns *p, char **base64, size_t *n);
+MUST_USE enum err packed_finish(struct packed_columns *p, char **out, size_t *n);
 
 #endif

@@ -155,7 +155,7 @@ void winner_say(struct words *w, const struct contender *all, size_t n, size_t b
         words_add(w, "needs least memory: ");
     else
         words_add(w, "is best: ");
-    words_add(w, "%s of the card at its peak (as nvidia-smi shows it), %.0f%% of what it reserves in use, ",
+    words_add(w, "%s of the card at its peak (as nvidia-smi shows it), at most %.0f%% of what it reserves in use, ",
               units_format_bytes(c->bytes, a), c->in_use_percent);
     add_calls(w, c);
     add_others(w, all, n, best, price_bytes_per_ms, most);

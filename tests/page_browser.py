@@ -291,6 +291,18 @@ def test_long(browser):
     expect(os.path.getsize(os.path.join(folder, 'long.html')) < 3000000, 'the page of a long trace is too large')
 
 
+LIBRARY = "document.getElementById('library').textContent.length"
+
+
+def test_size(browser):
+    """A recording under five policies takes 105 KB beside dygraphs: one of twice the requests then stays below 150 KB."""
+    run('report', os.path.join(samples, 'gpt-varlen-expand.trace.zst'), '--html', 'five.html')
+    browser.open(os.path.join(folder, 'five.html'))
+    expect_quiet(browser, 'the page of five policies')
+    size = os.path.getsize(os.path.join(folder, 'five.html')) - browser.eval(LIBRARY)
+    expect(browser.eval('window.replayPage.scene.runs.size') == 5 and size < 105000, 'five policies take', size)
+
+
 def expect_files(runs):
     """CSV and Markdown of the same report."""
     with open(os.path.join(folder, 'run.csv'), encoding='utf-8', newline='') as f:
@@ -502,7 +514,7 @@ def main():
         return 77
     browser = Browser()
     try:
-        for test in (test_numbers, test_long, test_widths, test_paper, test_markup, test_many,
+        for test in (test_numbers, test_long, test_size, test_widths, test_paper, test_markup, test_many,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps):
             test(browser)
     finally:

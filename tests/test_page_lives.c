@@ -16,27 +16,29 @@
 
 static unsigned value_of(char letter)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = strchr(letters, letter);
-    cr_assert(at != NULL && letter != '\0', "'%c' is not of base64", letter);
-    return (unsigned)(at - letters);
+    static const char none[] = "\"&'<>\\`{}";
+    unsigned value = 0;
+    cr_assert(letter > ' ' && letter < 127 && strchr(none, letter) == NULL, "'%c' is not of base 85", letter);
+    for (char c = '!'; c < letter; c++)
+        value += strchr(none, c) == NULL;
+    return value;
 }
 
-/* Undoes base64 and deflate into `out`; returns how many bytes there are. */
-static size_t unpack(const char *base64, unsigned char *out, size_t room)
+/* Undoes base 85 and deflate into `out`; returns how many bytes there are. */
+static size_t unpack(const char *text, unsigned char *out, size_t room)
 {
-    const size_t n_text = strlen(base64);
+    const size_t n_text = strlen(text);
     unsigned char *deflated = malloc(n_text + 1);
     size_t n = 0;
     uLongf n_out = (uLongf)room;
-    cr_assert_eq(n_text % 4, 0);
-    for (size_t i = 0; i < n_text; i += 4) {
-        const int n_bytes = base64[i + 2] == '=' ? 1 : base64[i + 3] == '=' ? 2 : 3;
-        unsigned group = 0;
-        for (size_t k = 0; k < 4; k++)
-            group = group << 6 | (base64[i + k] == '=' ? 0 : value_of(base64[i + k]));
-        for (int k = 0; k < n_bytes; k++)
-            deflated[n++] = (unsigned char)(group >> (16 - 8 * k));
+    cr_assert_neq(n_text % 5, 1);
+    for (size_t i = 0; i < n_text; i += 5) {
+        const size_t here = n_text - i < 5 ? n_text - i : 5;
+        uint64_t group = 0;
+        for (size_t k = 0; k < 5; k++)
+            group = group * 85 + (k < here ? value_of(text[i + k]) : 84);
+        for (size_t k = 0; k + 1 < here; k++)
+            deflated[n++] = (unsigned char)(group >> (24 - 8 * k));
     }
     cr_assert_eq(uncompress(out, &n_out, deflated, (uLong)n), Z_OK);
     free(deflated);
@@ -60,13 +62,13 @@ Test(packed_columns, numbers_differences_and_texts_come_back)
     unsigned char bytes[1024];
     char *text;
     size_t n, at = 0;
-    for (size_t more = 0; more < 4; more++, at = 0) {        /* every remainder of base64 */
+    for (size_t more = 0; more < 5; more++, at = 0) {        /* every remainder of base 85 */
         struct packed_columns p = { .at = NULL };
         for (size_t i = 0; i < N; i++)
             packed_put(&p, numbers[i]);
         for (size_t i = 1; i < N; i++)
             packed_put_difference(&p, numbers[i], numbers[i - 1]);
-        packed_put_text(&p, "abcd", more);
+        packed_put_text(&p, "abcde", more);
         cr_assert_eq(packed_finish(&p, &text, &n), ERR_OK);
         cr_expect_eq(n, strlen(text));
         const size_t n_bytes = unpack(text, bytes, sizeof bytes);
@@ -77,7 +79,7 @@ Test(packed_columns, numbers_differences_and_texts_come_back)
             cr_expect_eq(numbers[i] + (code >> 1 ^ (0 - (code & 1))), numbers[i - 1]);
         }
         cr_expect_eq(take(bytes, &at), more);
-        cr_expect_eq(memcmp(bytes + at, "abcd", more), 0);
+        cr_expect_eq(memcmp(bytes + at, "abcde", more), 0);
         cr_expect_eq(at + more, n_bytes);
         free(text);
     }

@@ -24,7 +24,7 @@ enum {
     DETAILED_MAX = 64,               /* runs in all */
     EXPLAINED_MAX = 48,              /* refusals in all */
     BUCKETS_ALL = 4800, BUCKETS_MAX = 480, BUCKETS_MIN = 60,
-    PACKED_ALL = 2680000,            /* bytes of base64: requests and where they lie */
+    PACKED_ALL = 2680000,            /* bytes of text: requests and where they lie */
 };
 
 /* ---- notes ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Unpacks what replay/results/packed_page.h packs: base64, under it deflate, under it numbers in groups of 7 bits.
+ * Unpacks what replay/results/packed_page.h packs: base 85, under it deflate, under it numbers in groups of 7 bits.
  * Numbers are below 2^53, so a double holds each exactly.
  */
 
@@ -63,7 +63,7 @@ class Columns {
   }
 }
 
-const columnsOf = async base64 => new Columns(await window.replayPage.inflated(base64));
+const columnsOf = async text => new Columns(await window.replayPage.inflated(text));
 
 /* ---- a trace ---- */
 
