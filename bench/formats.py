@@ -4,9 +4,9 @@
 
     bench/formats.py build/replay [--gigabytes 10] [--python ENVIRONMENT/bin/python] [--write]
 
-Each format is made at two sizes, so that memory which grows with the file shows. Beside ours: what a person would load the
-smaller file with, as far as the Python has it (pip install torch-tb-profiler HolisticTraceAnalysis pandas pyarrow). Files
-lie in TMPDIR and are removed.
+Each format is made at two sizes, so that memory which grows with the file shows. Beside ours: what a person would load
+the smaller file with, as far as the Python has it (pip install torch-tb-profiler HolisticTraceAnalysis pandas pyarrow).
+Files lie in TMPDIR and are removed.
 """
 import argparse
 import os
@@ -73,10 +73,12 @@ def write_until(path, size, head, line, tail):
 
 def make_profiler(path, size):
     def line(n, at, slot, bytes_, is_end, live):
-        call = '{"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 1, "tid": 1, "ts": %d.%03d, "dur": 1}' % (at // 1000, at % 1000)
-        return (',\n' if n else '') + call + (',\n{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": %d.%03d, "args": '
-            '{"Device Type": 1, "Device Id": 0, "Addr": %d, "Bytes": %d, "Total Allocated": %d, "Total Reserved": %d}}') % (
-                at // 1000, at % 1000, (1 << 40) + slot * (1 << 24), -bytes_ if is_end else bytes_, live, 1 << 36)
+        time_us = "%d.%03d" % (at // 1000, at % 1000)
+        call = ('{"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 1, "tid": 1, "ts": %s, "dur": 1}' % time_us)
+        return (',\n' if n else '') + call + (
+            ',\n{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": %s, "args": {"Device Type": 1, '
+            '"Device Id": 0, "Addr": %d, "Bytes": %d, "Total Allocated": %d, "Total Reserved": %d}}') % (
+                time_us, (1 << 40) + slot * (1 << 24), -bytes_ if is_end else bytes_, live, 1 << 36)
     return write_until(path, size, '{"schemaVersion": 1, "traceEvents": [\n', line, "\n]}\n")
 
 
@@ -94,8 +96,9 @@ def make_csv(path, size):
 
 def make_nsys(path, size):
     db = sqlite3.connect(path)
-    db.execute("CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, "
-               "address INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, correlationId INTEGER, streamId INTEGER)")
+    columns = ("start", "globalPid", "deviceId", "contextId", "address", "bytes", "memKind", "memoryOperationType",
+               "correlationId", "streamId")
+    db.execute(f"CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS ({', '.join(c + ' INTEGER' for c in columns)})")
     n, rows = size // 45, requests(5000)
     db.executemany("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (?,1,0,1,?,?,2,?,1,7)",
                    ((at, (1 << 40) + slot * (1 << 24), bytes_, int(is_end))
@@ -156,7 +159,8 @@ def main():
             for gigabytes in (o.beside, o.gigabytes if make is make_profiler else o.others):
                 path = os.path.join(folder, "file.json")
                 n = make(path, int(gigabytes * 1e9))
-                ours.append(row(name, path, n, *measure([o.replay, "import", path, "-o", os.path.join(folder, "out.zst")])))
+                command = [o.replay, "import", path, "-o", os.path.join(folder, "out.zst")]
+                ours.append(row(name, path, n, *measure(command)))
                 print(ours[-1], flush=True)
                 for line in beside(o, kind, name, path, n) if gigabytes == o.beside else []:
                     theirs.append(line)
@@ -171,12 +175,12 @@ def write_page(ours, theirs):
     head = ["| file | size, events | MB a second | MiB of memory |", "|---|---|---|---|"]
     page.write_text("\n".join([
         "# Files of other tools, measured", "",
-        f"Written by `bench/formats.py build/replay --write` on {time.strftime('%Y-%m-%d')}. Each file was made for this, at two",
-        "sizes, so that memory which grows with the file shows. Speeds are by CPU time; on a busy machine they are lower",
-        "bounds. `replay import` also checks the file, puts it in order of time and writes a native trace.", "",
+        f"Written by `bench/formats.py build/replay --write` on {time.strftime('%Y-%m-%d')}. Each file was made for this,",
+        "at two sizes, so that memory which grows with the file shows. Speeds are by CPU time; on a busy machine they are",
+        "lower bounds. `replay import` also checks the file, puts it in order of time and writes a native trace.", "",
         *head, *ours, "",
-        "What a person would load the smaller file with, in Python. Most hold the whole file, so that their memory grows with "
-        "it.", "",
+        "What a person would load the smaller file with, in Python. Most hold the whole file, so that their memory",
+        "grows with it.", "",
         *head, *theirs, ""]))
 
 
