@@ -180,8 +180,7 @@ function drawTraceDifference() {
 const fieldOf = (run, name) => run.fields.find(f => f.name === name);
 const fileName = path => path.replace(/^.*\//, '');
 /* A pair may be of two traces, if only these differ. */
-const traceOfPair = run => [...new Set([run.a, run.b].map(side => fileName(side.trace_path).replace(/\.trace(\.zst)?$/, '')))]
-  .join(' → ');
+const traceOfPair = run => [...new Set([run.a, run.b].map(side => traceName(side.trace_path)))].join(' → ');
 
 /* How much a pair has to tell: first those that end in another way, then those whose memory differs most. */
 function interestOfPair(run) {

@@ -89,8 +89,6 @@ async function openRun(i) {
 
 /* ---- grids ---- */
 
-const traceName = at => data.cases[at].trace_path.replace(/^.*\//, '');
-
 function gridOf(title, interests, columns, nameOf) {
   const shown = grid.isWhole.has(title) ? interests : interests.slice(0, GRID_ROWS);
   const head = element('tr', {}, element('th', { scope: 'col', textContent: 'trace or card' }),
@@ -123,7 +121,7 @@ function drawGrid() {
   const cards = [...new Set(interests.map(one => data.cases[one.at].device))];
   const parts = data.n_traces === 1 ? gridOf('All cards', interests, columns, at => data.cases[at].device)
     : cards.flatMap(card => gridOf(card, interests.filter(one => data.cases[one.at].device === card), columns,
-      traceName));
+      at => traceName(data.cases[at].trace_path)));
   byId('matrix').replaceChildren(...parts);
   byId('matrix-says').textContent = grouped(interests.length) + ' of ' + grouped(data.cases.length) + ' cases, ' +
     grouped(columns.length) + ' columns for ' + grouped(data.settings.length) + ' settings.';

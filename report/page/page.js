@@ -84,14 +84,14 @@ function describe() {
 
 /* ---- a case ---- */
 
-/* The runs that are laid side by side at first: A and B of a difference; a refused one and the best; one that takes another
- * amount of memory and the best; else the first two. */
+/* The runs that are laid side by side at first: A and B of a difference; a refused one and the best; the one that takes most
+ * memory and the best; else the first two. */
 function firstPair(rows) {
   if (DIFFERENCE && rows.length > 1)
     return { a: rows[0], b: rows[1] };
   const best = data.cases[view.case].best, refused = rows.find(i => !isOk(data.rows[i]));
-  const isOther = i => best >= 0 && takenOf(data.rows[i]) !== takenOf(data.rows[best]);
-  const a = refused ?? rows.find(isOther) ?? rows.find(i => i !== best) ?? rows[0];
+  const most = rows.reduce((a, b) => takenOf(data.rows[b]) > takenOf(data.rows[a]) ? b : a, rows[0]);
+  const a = refused ?? (most !== best ? most : rows.find(i => i !== best)) ?? rows[0];
   return { a, b: rows.includes(best) && best !== a ? best : rows.find(i => i !== a) ?? -1 };
 }
 

@@ -80,6 +80,8 @@ function ticksTo(most, n) {
 
 /* ---- runs and settings ---- */
 
+const traceName = path => path.replace(/^.*\//, '').replace(/\.trace(\.zst)?$/, '');
+
 const cellOf = (row, name) => row[COLUMN.get(name)];
 const settingOf = row => data.settings[row[ROW.setting]].label;
 /* All settings are PyTorch's: then the page need not say so in each of them. */
