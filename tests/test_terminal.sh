@@ -55,6 +55,11 @@ grep -q $'\x1b' out && fail 'bold on a dumb terminal'
 grep -q $'\x1b' piped && fail 'bold in a pipe'
 
 # ---- the answer stands first, and last if it has scrolled away ----
+for rows in 8 500; do
+    on_terminal 100 $rows "$replay" verify "$trace" --policy max_split_size_mb:32
+    [ "$(head -n 1 out)" = 'not equal' ] || fail "verify begins with: $(head -n 1 out)"
+    [ "$(grep -c '^not equal$' out)" = $((rows == 8 ? 2 : 1)) ] || fail "verify on $rows lines says how often whether all is equal"
+done
 on_terminal 80 500 "$replay" "$trace"
 [ "$(grep -c '^best-fit needs least memory' out)" = 1 ] || fail 'the answer does not stand once on a high terminal'
 on_terminal 80 20 "$replay" "$trace"

@@ -62,6 +62,10 @@ static void print_pass(const char *name, const struct verify_pass *p)
         print_named("", p->reason);
 }
 
+/* Lines without the notes: the answer, what was compared, two passes of at most four. */
+enum { USUAL_LINES = 10 };
+
+/* The answer stands first, and again at the end where it has scrolled away. */
 static void print_answer(const struct verify_report *r)
 {
     puts(verify_is_equal(r) ? "all equal" : "not equal");
@@ -79,8 +83,12 @@ static void print_report(const struct verify_report *r, const struct trace_reade
     text_put_line(stdout, w.text, 2);
     print_pass("following the record:", &r->following);
     print_pass("running free:", &r->free_running);
-    while (!verify_is_equal(r) && trace_next_note(&notes, note))     /* these may explain a difference */
+    size_t n_notes = 0;
+    for (; !verify_is_equal(r) && trace_next_note(&notes, note); n_notes++)      /* these may explain a difference */
         print_named("of the recording:", note);
+    const size_t rows = terminal_rows(stdout);
+    if (rows > 0 && USUAL_LINES + n_notes > rows)
+        print_answer(r);
 }
 
 static void json_counts(struct json_writer *w, const char *key, const struct verify_counts *c, bool has_unknowable)
