@@ -73,15 +73,23 @@ static enum err elf_open(struct elf_file *f, Elf64_Phdr *dynamic, struct err_det
     return err_set(why, ERR_FORMAT, 0, "no dynamic section: not a shared object");
 }
 
-/* How many symbols to read: the GNU table hashes those after the undefined ones, the older table counts all. */
+/* Whether a GNU table hashes no symbol: then it does not tell how many there are. */
+static bool is_gnu_hash_empty(const struct elf_file *f, uint64_t gnu_hash, const uint32_t words[static 4])
+{
+    uint32_t bucket = 1;
+    return words[0] == 1 && elf_get(f, gnu_hash + 16 + 8 * (uint64_t)words[2], &bucket, sizeof bucket) && bucket == 0;
+}
+
+/* How many symbols to read: the GNU table hashes those after the undefined ones, the older table counts all. Without
+ * either, the texts follow the symbols, as linkers lay them. */
 static uint64_t elf_count_symbols(const struct elf_file *f, uint64_t hash, uint64_t gnu_hash)
 {
-    uint32_t words[2];
-    if (gnu_hash != 0 && elf_get(f, gnu_hash, words, sizeof words))
+    uint32_t words[4];
+    if (gnu_hash != 0 && elf_get(f, gnu_hash, words, sizeof words) && !is_gnu_hash_empty(f, gnu_hash, words))
         return words[1];
     if (hash != 0 && elf_get(f, hash, words, sizeof words))
         return words[1];
-    return 0;
+    return gnu_hash != 0 && f->strings > f->symbols ? (f->strings - f->symbols) / sizeof(Elf64_Sym) : 0;
 }
 
 static enum err elf_read_tables(struct elf_file *f, const Elf64_Phdr *dynamic, struct err_detail *why)

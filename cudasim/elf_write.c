@@ -5,7 +5,7 @@
  *     page 0              next page         next page
  *     +-------------------+-----------------+----------------------+
  *     | tables            | code            | data                 |    offsets in the file = offsets in memory
- *     | headers, symbols, | slot 0: xor,ret | dynamic section,     |
+ *     | headers, symbols, | slot 0: return 0| dynamic section,     |
  *     | texts, versions   | one slot a      | one pointer a target |
  *     |                   | function        |                      |
  *     +-------------------+-----------------+----------------------+
@@ -20,7 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 4096, SLOT = 16, N_HEADERS = 5, VERSIONS_MAX = 64, BUCKETS = 257 };
+/* The processor that the library is for: this one. */
+#if defined(__aarch64__)
+enum { MACHINE = EM_AARCH64, RELOCATION = R_AARCH64_GLOB_DAT, PAGE = 65536 };    /* the largest page of its kernels */
+#else
+enum { MACHINE = EM_X86_64, RELOCATION = R_X86_64_GLOB_DAT, PAGE = 4096 };
+#endif
+
+enum { SLOT = 16, N_HEADERS = 5, VERSIONS_MAX = 64, BUCKETS = 257, FUNCTIONS_MAX = 1 << 15 };
 
 /* A growing image. A failure sets `has_failed`, which is checked once, at the end. */
 struct image {
@@ -109,6 +116,8 @@ static size_t target_index(const struct elf_writer *w, const char *target)
 
 static enum err collect(struct elf_writer *w, struct err_detail *why)
 {
+    if (w->lib->n_functions > FUNCTIONS_MAX)
+        return err_set(why, ERR_UNSUPPORTED, 0, "%s has more than %d functions", w->lib->soname, FUNCTIONS_MAX);
     w->targets = calloc(w->lib->n_functions + 1, sizeof *w->targets);
     if (w->targets == NULL)
         return err_set(why, ERR_HOST_NOMEM, 0, "the host is out of memory");
@@ -195,18 +204,43 @@ static void put_versions(struct elf_writer *w)
         put_verdef(w, (uint16_t)(i + 2), 0, w->versions[i], i + 1 == w->n_versions);
 }
 
+/* Code that returns 0, in a slot. */
+static void code_return(unsigned char code[static SLOT])
+{
+#if defined(__aarch64__)
+    const uint32_t words[] = { 0x52800000, 0xd65f03c0 };                     /* mov w0, #0; ret */
+    memcpy(code, words, sizeof words);
+#else
+    const unsigned char bytes[] = { 0x31, 0xc0, 0xc3 };                      /* xor eax, eax; ret */
+    memcpy(code, bytes, sizeof bytes);
+#endif
+}
+
+/* Code that jumps to where the pointer shows that lies `distance` bytes behind it: less than 1 MiB. */
+static void code_jump(unsigned char code[static SLOT], size_t distance)
+{
+#if defined(__aarch64__)
+    const uint32_t words[] = { 0x58000010 | (uint32_t)(distance / 4) << 5, 0xd61f0200 };    /* ldr x16, distance; br x16 */
+    memcpy(code, words, sizeof words);
+#else
+    const uint32_t behind = (uint32_t)distance - 6;                          /* counted from the end of the instruction */
+    const unsigned char bytes[] = { 0xff, 0x25 };                            /* jmp [rip + behind] */
+    memcpy(code, bytes, sizeof bytes);
+    memcpy(code + sizeof bytes, &behind, sizeof behind);
+#endif
+}
+
 static void put_text_segment(struct elf_writer *w, size_t slots_at)
 {
-    static const unsigned char nothing[SLOT] = { 0x31, 0xc0, 0xc3 };         /* xor eax, eax; ret */
+    unsigned char nothing[SLOT] = { 0 };
+    code_return(nothing);
     w->text_at = image_put(&w->image, nothing, sizeof nothing);
     for (size_t i = 0; i < w->lib->n_functions; i++) {
-        unsigned char code[SLOT] = { 0xff, 0x25 };                           /* jmp [rip + distance] */
+        unsigned char code[SLOT] = { 0 };
         const char *target = w->lib->functions[i].target;
-        const size_t at = image_put(&w->image, code, sizeof code);
-        if (target != NULL) {
-            const int32_t distance = (int32_t)(slots_at + 8 * target_index(w, target)) - (int32_t)(at + 6);
-            image_set(&w->image, at + 2, &distance, sizeof distance);
-        }
+        if (target != NULL)
+            code_jump(code, slots_at + 8 * target_index(w, target) - w->image.n);
+        image_put(&w->image, code, sizeof code);
         const uint64_t value = function_place(w, i);
         image_set(&w->image, w->symbols_at + (1 + w->n_targets + i) * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value),
                   &value, sizeof value);
@@ -217,7 +251,7 @@ static void put_text_segment(struct elf_writer *w, size_t slots_at)
 static void set_relocations(struct elf_writer *w)
 {
     for (size_t i = 0; i < w->n_targets; i++) {
-        const Elf64_Rela r = { .r_offset = w->slots_at + 8 * i, .r_info = ELF64_R_INFO(1 + i, R_X86_64_GLOB_DAT) };
+        const Elf64_Rela r = { .r_offset = w->slots_at + 8 * i, .r_info = ELF64_R_INFO(1 + i, RELOCATION) };
         image_set(&w->image, w->rela_at + i * sizeof r, &r, sizeof r);
     }
 }
@@ -244,7 +278,7 @@ static void set_headers(struct elf_writer *w, size_t tables_end, size_t text_end
 {
     const Elf64_Ehdr head = {
         .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT, ELFOSABI_SYSV },
-        .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = sizeof head,
+        .e_type = ET_DYN, .e_machine = MACHINE, .e_version = EV_CURRENT, .e_phoff = sizeof head,
         .e_ehsize = sizeof head, .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = N_HEADERS,
     };
     const struct { uint32_t type, flags; size_t from, to; } parts[N_HEADERS] = {
@@ -290,9 +324,9 @@ static void write_all(struct elf_writer *w)
 
 enum err elf_write(const struct elf_library *lib, void **bytes, size_t *n, struct err_detail *why)
 {
-#if !defined(__x86_64__)
+#if !defined(__x86_64__) && !defined(__aarch64__)
     (void)lib, (void)bytes, (void)n;
-    return err_set(why, ERR_UNSUPPORTED, 0, "stand-ins for libraries are written for x86-64 only");
+    return err_set(why, ERR_UNSUPPORTED, 0, "stand-ins for libraries are written for x86-64 and aarch64 only");
 #endif
     struct elf_writer w = { .lib = lib };
     enum err e = collect(&w, why);

@@ -116,19 +116,21 @@ ENTRY(int, cudasim_standin_third_text, uint64_t program, const char *expression,
     return 0;
 }
 
-/* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. From the seventh on, arguments lie
- * on the stack in slots of 8 bytes (System V ABI, x86-64), as a struct that is passed by value does. */
-struct stack_arguments {
-    uint64_t slot[16];
-};
+/* Sizes of workspaces: no workspace is needed. The k-th argument points to the size. A call that has fewer arguments than
+ * these leaves the rest as it is, and nothing looks at them. */
+#define ARGUMENTS                                                                                               \
+    uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8,     \
+    uint64_t a9, uint64_t a10, uint64_t a11, uint64_t a12, uint64_t a13, uint64_t a14, uint64_t a15,            \
+    uint64_t a16, uint64_t a17, uint64_t a18, uint64_t a19, uint64_t a20
+#define POINTERS                                                                                                \
+    { a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20 }
 
-#define NO_WORKSPACE(type, k)                                                                                   \
-    ENTRY(int, cudasim_standin_##type##_##k, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,   \
-          uint64_t a6, struct stack_arguments rest)                                                             \
-    {                                                                                                           \
-        const uint64_t registers[] = { a1, a2, a3, a4, a5, a6 };                                                \
-        *(type *)(uintptr_t)(k <= 6 ? registers[(k - 1) % 6] : rest.slot[(k + 9) % 16]) = 0;                    \
-        return 0;                                                                                               \
+#define NO_WORKSPACE(type, k)                               \
+    ENTRY(int, cudasim_standin_##type##_##k, ARGUMENTS)     \
+    {                                                       \
+        const uint64_t arguments[] = POINTERS;              \
+        *(type *)(uintptr_t)arguments[k - 1] = 0;           \
+        return 0;                                           \
     }
 
 NO_WORKSPACE(int, 4)
@@ -149,14 +151,13 @@ NO_WORKSPACE(size_t, 13)
 NO_WORKSPACE(size_t, 20)
 
 /* The same for two sizes in a row: on the device and on the host. */
-#define NO_WORKSPACES(k)                                                                                        \
-    ENTRY(int, cudasim_standin_sizes_##k, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,      \
-          uint64_t a6, struct stack_arguments rest)                                                             \
-    {                                                                                                           \
-        (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;                                             \
-        *(size_t *)(uintptr_t)rest.slot[k - 7] = 0;                                                             \
-        *(size_t *)(uintptr_t)rest.slot[k - 6] = 0;                                                             \
-        return 0;                                                                                               \
+#define NO_WORKSPACES(k)                                    \
+    ENTRY(int, cudasim_standin_sizes_##k, ARGUMENTS)        \
+    {                                                       \
+        const uint64_t arguments[] = POINTERS;              \
+        *(size_t *)(uintptr_t)arguments[k - 1] = 0;         \
+        *(size_t *)(uintptr_t)arguments[k] = 0;             \
+        return 0;                                           \
     }
 
 NO_WORKSPACES(9)
@@ -173,15 +174,14 @@ struct algorithm_facts {
     int    is_deterministic, math, reserved[3];
 };
 
-#define ONE_ALGORITHM(k)                                                                                        \
-    ENTRY(int, cudasim_standin_algorithms_##k, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, \
-          uint64_t a6, struct stack_arguments rest)                                                             \
-    {                                                                                                           \
-        (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6;                                             \
-        *(int *)(uintptr_t)rest.slot[k - 7] = 1;                                                                \
-        *(struct algorithm_facts *)(uintptr_t)rest.slot[k - 6] =                                                \
-            (struct algorithm_facts){ .algorithm = 1, .is_deterministic = 1 };                                  \
-        return 0;                                                                                               \
+#define ONE_ALGORITHM(k)                                            \
+    ENTRY(int, cudasim_standin_algorithms_##k, ARGUMENTS)           \
+    {                                                               \
+        const uint64_t arguments[] = POINTERS;                      \
+        *(int *)(uintptr_t)arguments[k - 1] = 1;                    \
+        *(struct algorithm_facts *)(uintptr_t)arguments[k] =        \
+            (struct algorithm_facts){ .algorithm = 1, .is_deterministic = 1 }; \
+        return 0;                                                   \
     }
 
 ONE_ALGORITHM(7)
