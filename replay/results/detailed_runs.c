@@ -476,8 +476,11 @@ static enum err replay_batch(struct detailed_batch *b, size_t first, size_t end,
         e = ERR_HOST_NOMEM;
     for (size_t i = first; i < end && e == ERR_OK; i++)
         e = open_run(b, &b->page->runs[i], release);
-    if (e == ERR_OK && b->n > 0)
+    if (e == ERR_OK && b->n > 0) {
+        trace_watch_reading(b->trace, b->cfg.progress, b->cfg.progress_arg);
         e = trace_lives_read(b->trace, &b->lives, why);
+        trace_watch_reading(b->trace, NULL, NULL);
+    }
     if (e == ERR_OK && b->n > 0)
         e = run_course(b, why);
     if (e == ERR_OK && b->n > 0)
